@@ -1,0 +1,80 @@
+// Rows of job arrays: what one of 100,000 subjobs costs while it waits, and how fast subjobs run.
+
+import { spawnSync } from "node:child_process";
+import { mkdtempSync, openSync, readdirSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { type Complex, startComplex } from "../test/live/complex.ts";
+import { residentAfterCollection } from "./live.ts";
+import { median, type Row } from "./row.ts";
+
+const SUBJOBS = 100_000;
+const ROUNDS = 7;
+
+export async function arrayRows(say: (text: string) => void): Promise<Row[]> {
+  const complex = await startComplex({ mode: "user" });
+  try {
+    complex.qmgr(`set server max_array_size=${SUBJOBS}`, "set server scheduling=False", "set server job_history_enable=True");
+    say("an array of 100,000 subjobs that wait");
+    const rows = await waitingRows(complex);
+    say("1,000 subjobs");
+    rows.push(await runningRow(complex));
+    return rows;
+  } finally {
+    await complex.stop();
+  }
+}
+
+async function waitingRows(complex: Complex): Promise<Row[]> {
+  const pid = complex.pid("server") as number;
+  const before = await residentAfterCollection(pid);
+  const ids: string[] = [];
+  const submissions = Array.from({ length: ROUNDS }, () =>
+    timed(() => void ids.push(complex.must("qsub", ["-J", `1-${SUBJOBS}`, "--", "/bin/true"]).trim())),
+  );
+  const kB = ((await residentAfterCollection(pid)) - before) / ROUNDS;
+  const array = ids[0] as string;
+  const file = openSync(join(complex.home, "bench.out"), "w");
+  const listings = Array.from({ length: ROUNDS }, () =>
+    timed(() => void spawnSync(complex.command("qstat"), ["-t", array], { env: complex.env(), stdio: ["ignore", file, "inherit"] })),
+  );
+  const deletion = timed(() => void complex.must("qdel", ids));
+  return [
+    { work: "one qsub of an array of 100,000 subjobs", value: median(submissions) * 1000, unit: "ms", limit: 50 },
+    { work: "qstat -t of it", value: median(listings), unit: "s", limit: 1 },
+    { work: "server memory for it while it waits", value: kB, unit: "kB", limit: 20_000 },
+    { work: `qdel of ${ROUNDS} such arrays`, value: deletion, unit: "s", limit: null },
+  ];
+}
+
+const RUN = 1000;
+
+/** /bin/true as subjobs, from qsub to the last end record, output files in place. */
+async function runningRow(complex: Complex): Promise<Row> {
+  const place = mkdtempSync(join(tmpdir(), "partita-bench-"));
+  try {
+    complex.qmgr("set node @default resources_available.ncpus=16", "set server scheduling=True");
+    const begin = performance.now();
+    complex.must("qsub", ["-J", `1-${RUN}`, "-o", `${place}/`, "-e", `${place}/`, "--", "/bin/true"]);
+    while ((complex.log("server_priv/accounting").match(/;E;\d+\[\d+\]/g) ?? []).length < RUN) await sleep(20);
+    const seconds = (performance.now() - begin) / 1000;
+    const files = readdirSync(place).length;
+    if (files !== 2 * RUN) throw new Error(`${files} output files instead of ${2 * RUN}`);
+    return {
+      work: "1,000 subjobs /bin/true in user mode, qsub to last end, output delivered",
+      value: RUN / seconds,
+      unit: "/s",
+      limit: 300,
+    };
+  } finally {
+    rmSync(place, { recursive: true, force: true });
+  }
+}
+
+/** @returns wall seconds */
+function timed(work: () => void): number {
+  const begin = performance.now();
+  work();
+  return (performance.now() - begin) / 1000;
+}

@@ -1,0 +1,185 @@
+// Rows that need a complex: a user-mode one of our own, started for the run and removed after it. As root it is a system-mode one as well, whose jobs run as
+// pbsuser1 when that user exists. What is timed is what a user sees: commands started as processes, jobs until their last record.
+
+import { spawn, spawnSync } from "node:child_process";
+import { existsSync, mkdtempSync, openSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { type Complex, startComplex } from "../test/live/complex.ts";
+import { median, type Row } from "./row.ts";
+
+export type LiveOptions = { readonly jobs_large: boolean; readonly say: (text: string) => void };
+
+export async function liveRows({ jobs_large, say }: LiveOptions): Promise<Row[]> {
+  const rows: Row[] = [];
+  const complex = await startComplex({ mode: "user" });
+  try {
+    say("submissions");
+    rows.push(submissionRow(complex));
+    say("listings of 10,000 jobs");
+    rows.push(...listingRows(complex));
+    say("single commands");
+    rows.push(...commandRows(complex));
+    say("restart with 10,000 queued jobs");
+    rows.push(await restartRow(complex, 10_000, 0.5));
+    if (jobs_large) {
+      say("memory and restart with 100,000 queued jobs");
+      rows.push(...(await largeRows(complex)));
+    }
+  } finally {
+    await complex.stop();
+  }
+  say("1,000 short jobs");
+  rows.push(await shortJobs("user"));
+  if (process.geteuid?.() === 0) rows.push(await shortJobs("system"));
+  return rows;
+}
+
+const SUBMITTED = 10_000;
+
+/** Jobs stay queued: what is measured is acceptance, each written durably before its id is printed. */
+function submissionRow(complex: Complex): Row {
+  complex.must("qmgr", ["-c", "set server scheduling=False"]);
+  const value = SUBMITTED / batch(complex, SUBMITTED);
+  return { work: "durable submissions over one connection, qsub --batch", value, unit: "/s", limit: 5000 };
+}
+
+/** @returns wall seconds of one `qsub --batch` of so many `/bin/true` */
+function batch(complex: Complex, jobs: number, as?: string): number {
+  const input = "-l select=1:ncpus=1 -- /bin/true\n".repeat(jobs);
+  const begin = performance.now();
+  complex.must("qsub", ["--batch", "-"], { input, ...(as === undefined ? {} : { as }) });
+  return (performance.now() - begin) / 1000;
+}
+
+function listingRows(complex: Complex): Row[] {
+  const row = (work: string, args: readonly string[], limit: number): Row => ({
+    work: `${work}, 10,000 jobs`,
+    value: median(Array.from({ length: 5 }, () => wall(complex, "qstat", args))),
+    unit: "s",
+    limit,
+  });
+  return [row("qstat -f", ["-f"], 0.3), row("qstat -f -F json", ["-f", "-F", "json"], 0.3), row("qstat", [], 0.08)];
+}
+
+/** Output goes to a file, as with a script that keeps it. */
+function wall(complex: Complex, command: string, args: readonly string[]): number {
+  const file = join(complex.home, "bench.out");
+  const out = openSync(file, "w");
+  const begin = performance.now();
+  const { status } = spawnSync(complex.command(command), args, { env: complex.env(), stdio: ["ignore", out, "inherit"] });
+  const seconds = (performance.now() - begin) / 1000;
+  if (status !== 0) throw new Error(`${command} ${args.join(" ")} ended with ${status}`);
+  return seconds;
+}
+
+function commandRows(complex: Complex): Row[] {
+  const one = complex.must("qsub", ["--", "/bin/true"]).trim();
+  const row = (work: string, command: string, args: readonly string[], limit: number): Row => ({
+    work,
+    value: median(Array.from({ length: 31 }, () => wall(complex, command, args) * 1000)),
+    unit: "ms",
+    limit,
+  });
+  return [
+    row("one qsub", "qsub", ["-h", "--", "/bin/true"], 35),
+    row("one qstat of one job", "qstat", [one], 35),
+    row('one qmgr -c "p s"', "qmgr", ["-c", "p s"], 60),
+  ];
+}
+
+/** kill -9 of the server; from the start of the new process to the first answer of qstat -B. */
+async function restartRow(complex: Complex, jobs: number, limit: number): Promise<Row> {
+  const lock = join(complex.pbsHome, "server_priv", "server.lock");
+  const values: number[] = [];
+  for (let round = 0; round < 3; round++) {
+    const pid = Number(readFileSync(lock, "utf8").trim());
+    process.kill(pid, "SIGKILL");
+    while (existsSync(`/proc/${pid}/exe`)) await sleep(5);
+    const begin = performance.now();
+    spawn(complex.command("pbs_server"), [], { env: complex.env(), stdio: "ignore" });
+    while (complex.run("qstat", ["-B"]).status !== 0) await sleep(5);
+    values.push((performance.now() - begin) / 1000);
+  }
+  return {
+    work: `restart after kill -9 with ${jobs.toLocaleString("en")} queued jobs, start to first answer`,
+    value: median(values),
+    unit: "s",
+    limit,
+  };
+}
+
+async function largeRows(complex: Complex): Promise<Row[]> {
+  const pid = Number(readFileSync(join(complex.pbsHome, "server_priv", "server.lock"), "utf8").trim());
+  const before = await residentAfterCollection(pid);
+  for (let part = 0; part < 9; part++) batch(complex, 10_000);
+  const per_job = ((await residentAfterCollection(pid)) - before) / 90_000;
+  return [
+    { work: "server memory per queued job (90,000 jobs more, after a forced collection)", value: per_job, unit: "kB", limit: 3 },
+    await restartRow(complex, 100_000, 3),
+  ];
+}
+
+/** The server collects garbage on SIGUSR2. @returns resident kB when it has settled */
+export async function residentAfterCollection(pid: number): Promise<number> {
+  for (let round = 0; round < 3; round++) {
+    process.kill(pid, "SIGUSR2");
+    await sleep(1500);
+  }
+  return Number(/^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1]);
+}
+
+const SHORT_JOBS = 1000;
+/** cpus of the vnode, as `partita reset` gives it */
+const CPUS = 16;
+
+/** 1,000 /bin/true from the start of qsub --batch to the last end record, with all output files in place. */
+export async function shortJobs(mode: "user" | "system"): Promise<Row> {
+  const complex = await startComplex({ mode });
+  const as = mode === "system" ? "pbsuser1" : undefined;
+  const place = mkdtempSync(join(tmpdir(), "partita-bench-"));
+  try {
+    if (as !== undefined && spawnSync("id", [as]).status !== 0)
+      return {
+        work: "1,000 /bin/true in system mode: not measured, there is no user pbsuser1",
+        value: Number.NaN,
+        unit: "/s",
+        limit: null,
+      };
+    if (as !== undefined) spawnSync("chown", [as, place]);
+    writeFileSync(join(complex.home, "jobs"), `-o ${place}/ -e ${place}/ -l select=1:ncpus=1 -- /bin/true\n`.repeat(SHORT_JOBS), {
+      mode: 0o644,
+    });
+    complex.must("qmgr", ["-c", `set node @default resources_available.ncpus=${CPUS}`]);
+    const begin = performance.now();
+    complex.must("qsub", ["--batch", "-"], {
+      input: readFileSync(join(complex.home, "jobs"), "utf8"),
+      ...(as === undefined ? {} : { as, cwd: "/" }),
+    });
+    while (ended(complex) < SHORT_JOBS) await sleep(20);
+    const seconds = (performance.now() - begin) / 1000;
+    const files = readdirSync(place).length;
+    if (files !== 2 * SHORT_JOBS) throw new Error(`${files} output files instead of ${2 * SHORT_JOBS}`);
+    return {
+      work: `1,000 /bin/true in ${mode} mode, submission to last end, output delivered`,
+      value: SHORT_JOBS / seconds,
+      unit: "/s",
+      limit: mode === "user" ? 300 : 200,
+    };
+  } finally {
+    await complex.stop();
+    rmSync(place, { recursive: true, force: true });
+  }
+}
+
+/** End records so far. */
+function ended(complex: Complex): number {
+  const dir = join(complex.pbsHome, "server_priv", "accounting");
+  let count = 0;
+  for (const name of existsSync(dir) ? readdirSync(dir) : []) {
+    const file = join(dir, name);
+    if (statSync(file).isFile()) count += readFileSync(file, "utf8").match(/^[^;]*;E;/gm)?.length ?? 0;
+  }
+  return count;
+}

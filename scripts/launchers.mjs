@@ -1,0 +1,74 @@
+// Writes bin/: one launcher per program, all from the template below. `node scripts/launchers.mjs` after a change of scripts/lib/programs.mjs or
+// of the template; a tidy test compares.
+//
+// A launcher costs a shell's start (about 1 ms): no other program is run on its way, but for readlink when it is reached through a symbolic link.
+// It works in two layouts, which are the same below BASE:
+//     checkout:   BIN = BASE/bin                     BASE/node_modules/node/bin/node   BASE/dist/NAME.cjs   BASE/node_modules/sqlite3 ...
+//     installed:  BIN = PBS_EXEC/bin or sbin,        BASE = PBS_EXEC/lib/partita, with the same folders below
+// Only a checkout has BASE/scripts: there the launcher of a daemon refreshes stale bundles first, and so does `partita` before it starts daemons.
+
+import { chmodSync, mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { ROOT } from "./lib/paths.mjs";
+import { bundleName, PROGRAMS } from "./lib/programs.mjs";
+
+/** Text of every launcher by name. */
+export function launchers() {
+  const programs = PROGRAMS.filter((program) => program.kind !== "helper");
+  return new Map(programs.map((program) => [program.name, launcher(program)]));
+}
+
+function launcher(program) {
+  return `#!/bin/sh
+# Starts ${program.name} in the pinned Node. Written by scripts/launchers.mjs, which explains the layout.
+self=$0
+[ -L "$self" ] && self=$(readlink -f -- "$self")
+case $self in */*) base=\${self%/*}/.. ;; *) base=.. ;; esac
+[ -d "$base/lib/partita" ] && base=$base/lib/partita
+node=$base/node_modules/node/bin/node
+${REFRESH[program.kind](program)}exec "$node" ${FLAGS[program.kind]}"$base/dist/${bundleName(program)}" "$@"
+`;
+}
+
+/** Warnings of Node itself on stderr would break what programs read from our commands. */
+const FLAGS = { command: "--no-warnings ", admin: "--no-warnings ", daemon: "" };
+
+const REFRESH = {
+  command: (program) => `if [ ! -x "$node" ] || [ ! -f "$base/dist/${bundleName(program)}" ]; then
+  echo "${program.name}: not installed yet: run 'npm run build' in $base" >&2
+  exit 127
+fi
+`,
+  daemon: (program) => `if [ -f "$base/scripts/refresh.mjs" ]; then
+  if [ -x "$node" ]; then "$node" "$base/scripts/refresh.mjs" ${program.name} || exit 1
+  else node "$base/scripts/refresh.mjs" ${program.name} </dev/null || exit 1; fi
+fi
+`,
+  admin: (program) => `if [ -f "$base/scripts/refresh.mjs" ]; then
+  stale=
+  case $1 in
+    init | start | demo | shell | top | bench) stale=maybe ;;
+    *) [ -x "$node" ] && [ -f "$base/dist/${bundleName(program)}" ] || stale=yes ;;
+  esac
+  if [ -n "$stale" ]; then
+    if [ -x "$node" ]; then "$node" "$base/scripts/refresh.mjs" ${program.name} || exit 1
+    else node "$base/scripts/refresh.mjs" ${program.name} </dev/null || exit 1; fi
+  fi
+fi
+`,
+};
+
+/** Writes bin/ anew and removes launchers of programs that no longer exist. */
+export function writeLaunchers() {
+  const bin = join(ROOT, "bin");
+  const all = launchers();
+  mkdirSync(bin, { recursive: true });
+  for (const name of readdirSync(bin)) if (!all.has(name)) rmSync(join(bin, name));
+  for (const [name, text] of all) {
+    writeFileSync(join(bin, name), text);
+    chmodSync(join(bin, name), 0o755);
+  }
+  return all.size;
+}
+
+if (import.meta.url === `file://${process.argv[1]}`) process.stdout.write(`${writeLaunchers()} launchers\n`);

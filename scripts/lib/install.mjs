@@ -1,0 +1,151 @@
+// Makes an installation complete: packages as locked, the pinned runtime, sqlite3's addon. Does nothing, in a millisecond or two, when it is.
+//
+// I1. No package's own install script runs (.npmrc says ignore-scripts): what has to be done is done here, from files that the lock file pins.
+// I2. An installation that was interrupted is not complete: the stamp is written last.
+
+import { spawnSync } from "node:child_process";
+import { createHash } from "node:crypto";
+import {
+  accessSync,
+  chmodSync,
+  constants,
+  copyFileSync,
+  existsSync,
+  linkSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { delimiter, dirname, join } from "node:path";
+import { ensureAddon, findProgram } from "./addon.mjs";
+import { cacheDir } from "./cache.mjs";
+import { withLock } from "./lock.mjs";
+import { MODULES, ROOT, RUNTIME, RUNTIME_PACKAGE } from "./paths.mjs";
+import { Problem, runQuietly, say, tail } from "./run.mjs";
+
+const LOCK_FILE = join(ROOT, "package-lock.json");
+const STAMP = join(MODULES, ".partita.json");
+
+/** Installs what is missing; returns at once when nothing is. Throws a Problem that says what to do. */
+export async function ensureInstalled() {
+  const wanted = stampText();
+  if (isStamped(wanted)) return;
+  mustBeWritable();
+  await withLock(join(ROOT, ".install.lock"), "installing", async () => {
+    if (isStamped(wanted)) return;
+    const lockFile = JSON.parse(readFileSync(LOCK_FILE, "utf8"));
+    if (!packagesMatch(lockFile)) await installPackages(lockFile);
+    linkRuntime();
+    await ensureAddon(lockFile);
+    writeFileSync(STAMP, wanted);
+  });
+}
+
+/** What a complete installation of this checkout on this machine is known by. */
+function stampText() {
+  const lock = createHash("sha256").update(readFileSync(LOCK_FILE)).digest("hex");
+  return `${JSON.stringify({ lock, platform: process.platform, arch: process.arch })}\n`;
+}
+
+function isStamped(wanted) {
+  try {
+    return readFileSync(STAMP, "utf8") === wanted && existsSync(RUNTIME);
+  } catch {
+    return false;
+  }
+}
+
+function mustBeWritable() {
+  try {
+    accessSync(ROOT, constants.W_OK);
+  } catch {
+    throw new Problem(
+      `this checkout is not completely installed, and you may not write to ${ROOT}: its owner has to run \`npm run build\` there once`,
+    );
+  }
+}
+
+/** Whether npm has already installed just what the lock file says (npm keeps its own record of what it installed). */
+function packagesMatch(lockFile) {
+  let installed;
+  try {
+    installed = JSON.parse(readFileSync(join(MODULES, ".package-lock.json"), "utf8")).packages;
+  } catch {
+    return false;
+  }
+  return Object.entries(lockFile.packages).every(([path, entry]) => {
+    if (path === "" || entry.peer) return true;
+    const found = installed[path];
+    if (found === undefined) return entry.optional === true && !isForThisMachine(entry);
+    return found.version === entry.version && found.integrity === entry.integrity && existsSync(join(ROOT, path, "package.json"));
+  });
+}
+
+/** An optional package that carries a binary for this platform is not optional to us. */
+function isForThisMachine(entry) {
+  const allows = (list, value) => list === undefined || [list].flat().includes(value);
+  return allows(entry.os, process.platform) && allows(entry.cpu, process.arch) && allows(entry.libc, "glibc");
+}
+
+async function installPackages(lockFile) {
+  const npm = findNpm();
+  say(`installing ${Object.keys(lockFile.packages).length} packages (npm ci)`);
+  const args = [...npm.args, "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"];
+  const result = await runQuietly("npm ci", npm.program, args, { env: npm.env });
+  if (result.status !== 0) throw new Problem(`npm ci failed (exit ${result.status}):\n${tail(result.output)}`);
+  say(`installed packages in ${result.seconds} s`);
+}
+
+/** The system's npm, run by the system's node: the pinned node lies in the folder that npm ci empties. */
+function findNpm() {
+  const path = (process.env.PATH ?? "").split(delimiter).filter((dir) => !dir.includes("node_modules"));
+  const env = { ...process.env, PATH: path.join(delimiter) };
+  if (!homeIsWritable()) {
+    const cache = cacheDir("npm");
+    if (cache !== undefined) env.npm_config_cache = cache;
+  }
+  const program = findProgram("npm", env.PATH);
+  if (program !== undefined) return { program, args: [], env };
+  const script = process.env.npm_execpath;
+  if (script && existsSync(script)) return { program: process.execPath, args: [script], env };
+  throw new Problem("npm is missing.\nDebian, Ubuntu: sudo apt-get install -y npm");
+}
+
+function homeIsWritable() {
+  try {
+    accessSync(process.env.npm_config_cache ?? process.env.HOME ?? "", constants.W_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** node_modules/node/bin/node becomes the binary of the platform's package, which the lock file pins (the package `node` would fetch it unpinned). */
+function linkRuntime() {
+  const binary = join(MODULES, RUNTIME_PACKAGE, "bin", "node");
+  if (!existsSync(binary))
+    throw new Problem(`there is no pinned Node for ${process.platform} ${process.arch} (package ${RUNTIME_PACKAGE})`);
+  chmodSync(binary, 0o755);
+  mkdirSync(dirname(RUNTIME), { recursive: true });
+  replace(RUNTIME, (half) => {
+    try {
+      linkSync(binary, half);
+    } catch {
+      copyFileSync(binary, half);
+    }
+  });
+  mkdirSync(join(MODULES, ".bin"), { recursive: true });
+  replace(join(MODULES, ".bin", "node"), (half) => symlinkSync("../node/bin/node", half));
+  const ran = spawnSync(RUNTIME, ["--version"], { encoding: "utf8" });
+  if (ran.status !== 0) throw new Problem(`the pinned Node does not run here: ${ran.error?.message ?? tail(ran.stderr)}`);
+}
+
+function replace(path, make) {
+  const half = `${path}.${process.pid}`;
+  rmSync(half, { force: true });
+  make(half);
+  renameSync(half, path);
+}

@@ -1,0 +1,56 @@
+// Which programs there are, where their source is, and how their bundles in dist/ are named. One list for bundles, launchers and installation.
+
+/**
+ * Programs with a launcher in bin/. `source` is the entry under src/; commands are found at src/cli/commands/NAME.ts, those for reservations at src/rsub/NAME.ts.
+ * kind: command (never refreshes its bundle), daemon (its launcher refreshes stale bundles in a checkout), helper (started by a daemon, no launcher).
+ */
+export const PROGRAMS = [
+  ...[
+    ["pbs_server", "src/server/main.ts"],
+    ["pbs_sched", "src/sched/main.ts"],
+    ["pbs_mom", "src/mom/main.ts"],
+    ["pbs_comm", "src/comm/main.ts"],
+  ].map(([name, source]) => ({ name, source, kind: "daemon" })),
+  ...[
+    ["pbs_starter", "src/mom/starter-main.ts"],
+    ["pbs_file_agent", "src/mom/file-agent-main.ts"],
+    ["pbs_hook_host", "src/hooks/javascript-host-main.ts"],
+  ].map(([name, source]) => ({ name, source, kind: "helper" })),
+  { name: "qmgr", source: "src/qmgr/main.ts", kind: "command" },
+  { name: "partita", source: "src/admin/main.ts", kind: "admin" },
+  ...[
+    ..."qsub qstat qdel qalter qhold qrls qmove qorder qmsg qsig qrerun qrun qselect qstart qstop qenable qdisable qterm".split(" "),
+    ..."pbsnodes tracejob pbs_hostn printjob pbsfs".split(" "),
+  ].map((name) => ({ name, source: `src/cli/commands/${name}.ts`, kind: "command" })),
+  ..."pbs_rsub pbs_rstat pbs_rdel pbs_ralter".split(" ").map((name) => ({ name, source: `src/rsub/${name}.ts`, kind: "command" })),
+];
+
+/** Packages with native code: not bundled, loaded from node_modules. With the packages that they themselves load. */
+export const NATIVE_PACKAGES = ["sqlite3", "koffi"];
+
+/**
+ * What an installed copy needs, as paths that are the same below a checkout and below PBS_EXEC/lib/partita (folders with all their contents),
+ * and which launchers of bin/ go where in PBS_EXEC. Bundles are all *.cjs and *.mjs of dist/.
+ */
+export function installation() {
+  const platform = `${process.platform}-${process.arch}`;
+  const modules = [
+    "node/bin/node",
+    ...["package.json", "LICENSE", "lib", "build/Release/node_sqlite3.node"].map((path) => `sqlite3/${path}`),
+    "bindings",
+    "file-uri-to-path",
+    ...["package.json", "LICENSE.txt", "index.cjs", "index.js", "indirect.cjs", "indirect.js", "src"].map((path) => `koffi/${path}`),
+    `@koromix/koffi-${platform}`,
+  ];
+  const named = (...kinds) => PROGRAMS.filter(({ kind }) => kinds.includes(kind)).map(({ name }) => name);
+  return {
+    files: ["dist", "src/hooks/python", ...modules.map((path) => `node_modules/${path}`)],
+    bin: named("command", "admin"),
+    sbin: named("daemon"),
+  };
+}
+
+/** Commands are CommonJS, which starts 1-2 ms faster; the others are ES modules, which may await at top level. */
+export function bundleName(program) {
+  return `${program.name}.${program.kind === "command" ? "cjs" : "mjs"}`;
+}

@@ -1,0 +1,249 @@
+// The test runner: `test.mjs check|test|all [--added] [FILE...]`. Runs layers, each in its own process, and ends with one line `N passed, N failed`.
+//
+// A test belongs to the layer of its folder; a new file needs no registration. With FILEs (or folders) only those tests run, whatever their layer.
+// --added: only the layers of `all` that `test` does not run (CI runs both).
+
+import { spawn } from "node:child_process";
+import { appendFileSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, relative, resolve } from "node:path";
+import { refreshBundles } from "./lib/bundle.mjs";
+import { MODULES, ROOT, RUNTIME } from "./lib/paths.mjs";
+import { Problem, say, tail } from "./lib/run.mjs";
+
+/**
+ * folder: where the layer's tests lie (pure: everything that no other layer has); also: names of files elsewhere that take seconds. isolated: a process per file, with fresh bundles.
+ * processes: files that share a process are dealt out to so many. at_once: isolated files at a time. limit_min: the run is ended after so many minutes: a test that hangs is a failure with a name, not a lost hour.
+ */
+const LAYERS = [
+  { name: "pure", in: "check", isolated: false, processes: 2, limit_min: 6 },
+  { name: "sim", in: "test", folder: "test/sim", also: /(properties|golden)\.test\.ts$/, isolated: false, processes: 2, limit_min: 8 },
+  { name: "live", in: "test", folder: "test/live", isolated: true, at_once: 2, limit_min: 20 },
+  { name: "transcripts", in: "all", folder: "test/transcripts", isolated: true, at_once: 1, limit_min: 30 },
+  { name: "kill", in: "all", folder: "test/kill", isolated: true, at_once: 1, limit_min: 12 },
+  { name: "clients", in: "all", folder: "test/clients", isolated: true, at_once: 1, limit_min: 12 },
+];
+const ONE_FILE_LIMIT_MIN = 1;
+const RANK = { check: 0, test: 1, all: 2 };
+
+const totals = { passed: 0, failed: 0, skipped: [] };
+
+async function main(what, rest) {
+  const started = Date.now();
+  const added = rest.includes("--added");
+  const paths = rest.filter((arg) => arg !== "--added");
+  if (!(what in RANK)) throw new Problem(`what to run? one of ${Object.keys(RANK).join(" ")}`);
+  const bad = paths.find((path) => path.startsWith("-") || !existsSync(path));
+  if (bad !== undefined) throw new Problem(`no such test file or folder: ${bad}`);
+  const files = testFiles(paths.length > 0 ? paths.map((path) => resolve(path)) : [join(ROOT, "test")]);
+  const layers = LAYERS.filter((layer) => paths.length > 0 || (RANK[layer.in] <= RANK[what] && (!added || RANK[layer.in] === RANK.all)));
+  if (paths.length === 0 && !added) await Promise.all([checkTypes(), checkLint(), runLayer(LAYERS[0], files)]);
+  for (const layer of layers) if (layer.name !== "pure" || paths.length > 0) await runLayer(layer, files);
+  printSkipped();
+  process.stdout.write(`${((Date.now() - started) / 1000).toFixed(1)} s\n`);
+  report();
+  return totals.failed === 0 ? 0 : 1;
+}
+
+/** The closing line; or, for a run that sums several (.ci/run), its counts as a line of the file PARTITA_TEST_COUNTS. */
+function report() {
+  const { passed, failed } = totals;
+  const counts = process.env.PARTITA_TEST_COUNTS;
+  if (counts) appendFileSync(counts, `${passed} ${failed}\n`);
+  else process.stdout.write(`${passed} passed, ${failed} failed\n`);
+}
+
+/** All test files at or below the paths, sorted, relative to the checkout. */
+function testFiles(paths) {
+  return paths.flatMap((path) => {
+    if (!statSync(path).isDirectory()) return [relative(ROOT, path)];
+    const names = readdirSync(path, { recursive: true }).filter((name) => /\.test\.tsx?$/.test(name));
+    return names.sort().map((name) => relative(ROOT, join(path, name)));
+  });
+}
+
+function layerOf(file) {
+  return LAYERS.find((layer) => (layer.folder !== undefined && file.startsWith(`${layer.folder}/`)) || layer.also?.test(file)) ?? LAYERS[0];
+}
+
+/** One line per step, and everything it printed when it failed. */
+function note(ok, what, started, text = "") {
+  process.stdout.write(
+    `${ok ? "ok     " : "FAILED "} ${what}  ${((Date.now() - started) / 1000).toFixed(1)} s\n${text === "" ? "" : `${text.trimEnd()}\n`}`,
+  );
+}
+
+function checkTypes() {
+  return checkWith("types (tsc)", join(MODULES, "typescript", "bin", "tsc"), [
+    "-p",
+    ROOT,
+    "--pretty",
+    String(Boolean(process.stdout.isTTY)),
+  ]);
+}
+
+/** Format differences are long and repaired by one command, so only the files are named. */
+async function checkLint() {
+  const started = Date.now();
+  const biome = join(MODULES, "@biomejs", "biome", "bin", "biome");
+  const colors = `--colors=${process.stdout.isTTY ? "force" : "off"}`;
+  const { status } = await run([biome, "check", "--max-diagnostics=1", "."], { limit_min: 5 });
+  count(status === 0);
+  if (status === 0) return note(true, "lint and format (biome)", started);
+  const lint = await run([biome, "lint", "--max-diagnostics=20", colors, "."], { limit_min: 5 });
+  const format = await run([biome, "check", "--linter-enabled=false", "--reporter=github", "--max-diagnostics=none", "."], {
+    limit_min: 5,
+  });
+  const files = new Set([...format.output.matchAll(/^::error .*?file=([^,]+)/gm)].map((match) => relative(ROOT, match[1])));
+  const repair =
+    files.size === 0 ? "" : `${files.size} files are not formatted; \`npm run format -- FILE...\` repairs them: ${[...files].join(" ")}`;
+  return note(false, "lint and format (biome)", started, `${lint.status === 0 ? "" : lint.output}${repair}`);
+}
+
+async function checkWith(what, script, args) {
+  const started = Date.now();
+  const { status, output } = await run([script, ...args], { limit_min: 5 });
+  count(status === 0);
+  note(status === 0, what, started, status === 0 ? "" : output);
+}
+
+function count(ok) {
+  totals[ok ? "passed" : "failed"] += 1;
+}
+
+async function runLayer(layer, files) {
+  const own = files.filter((file) => layerOf(file) === layer);
+  if (own.length === 0) return;
+  if (layer.isolated) await freshBundles();
+  const hands = dealt(own, layer.processes ?? 1);
+  await Promise.all(
+    hands.map(async (hand, at) => {
+      const part = hands.length === 1 ? "" : ` (${at + 1} of ${hands.length})`;
+      const what = hand.length === 1 ? hand[0] : `${layer.name}${part}: ${hand.length} files`;
+      const timedOut = await runFiles(layer, hand, layer.limit_min, what);
+      if (!timedOut || layer.isolated || hand.length === 1) return;
+      process.stdout.write(`        a test hangs: running the ${hand.length} files one by one\n`);
+      for (const file of hand) await runFiles(layer, [file], ONE_FILE_LIMIT_MIN, file);
+    }),
+  );
+}
+
+/** The files in so many lists, none empty: neighbours, which tend to take as long, go to different ones. */
+function dealt(files, count) {
+  const hands = Array.from({ length: Math.min(count, files.length) }, () => []);
+  for (const [at, file] of files.entries()) hands[at % hands.length].push(file);
+  return hands;
+}
+
+/** Runs test files in one node:test run and counts them. Returns whether the time limit ended it. */
+async function runFiles(layer, files, limit_min, what) {
+  const started = Date.now();
+  const dir = mkdtempSync(join(tmpdir(), "partita-test-"));
+  const report = join(dir, "report.json");
+  const { status, output, timedOut } = await run(nodeTestArgs(layer, files), { limit_min, report, show: layer.isolated });
+  const result = existsSync(report) ? JSON.parse(readFileSync(report, "utf8")) : { passed: 0, failed: 0, skipped: [], missing: true };
+  rmSync(dir, { recursive: true, force: true });
+  const why = timedOut ? `${what} was ended after ${limit_min} minutes` : explain(what, status, result, output);
+  totals.passed += result.passed;
+  totals.failed += Math.max(result.failed, why === undefined ? 0 : 1);
+  totals.skipped.push(...result.skipped);
+  const parts = ["passed", "failed", "skipped"].map((each) => [each, each === "skipped" ? result.skipped.length : result[each]]);
+  const counts = parts.filter(([each, count]) => each === "passed" || count > 0).map(([each, count]) => `${count} ${each}`);
+  const ok = why === undefined && status === 0;
+  note(
+    ok,
+    `${what}  ${counts.join(", ")}`,
+    started,
+    ok ? "" : [...(layer.isolated ? [] : [output.trimEnd()]), ...(why ? [why] : [])].join("\n"),
+  );
+  return timedOut;
+}
+
+/** What went wrong beyond failing tests; undefined when nothing did. */
+function explain(what, status, result, output) {
+  if (result.missing) return `${what} ended with status ${status} before its tests were reported:\n${tail(output)}`;
+  if (status !== 0 && result.failed === 0) return `${what} ended with status ${status} though no test failed`;
+  return undefined;
+}
+
+function nodeTestArgs(layer, files) {
+  const hook = join(ROOT, "scripts", "tsx-hook.mjs");
+  const reporter = join(ROOT, "scripts", "reporter.mjs");
+  const isolation = layer.isolated ? [`--test-concurrency=${layer.at_once}`] : ["--test-isolation=none"];
+  return [
+    `--import=${hook}`,
+    `--import=${join(ROOT, "scripts", "fast-check-seed.mjs")}`,
+    "--disable-warning=ExperimentalWarning",
+    "--test",
+    ...isolation,
+    `--test-reporter=${reporter}`,
+    ...files,
+  ];
+}
+
+let bundles;
+/** A program that does not build fails the tests that start it, not those of the others. */
+function freshBundles() {
+  bundles ??= refreshBundles();
+  return bundles;
+}
+
+/** Runs the pinned Node in a process group of its own, so that a hanging test is ended with everything it started. */
+function run(args, { limit_min, report, show = false }) {
+  return new Promise((done, failed) => {
+    const env = { ...process.env, ...(report ? { PARTITA_TEST_REPORT: report } : {}) };
+    delete env.NODE_TEST_CONTEXT;
+    delete env.PARTITA_TEST_COUNTS;
+    const child = spawn(RUNTIME, args, { cwd: ROOT, env, detached: true, stdio: ["ignore", "pipe", "pipe"] });
+    let output = "";
+    let timedOut = false;
+    const end = (signal) => {
+      try {
+        process.kill(-child.pid, signal);
+      } catch {
+        // gone already
+      }
+    };
+    const limit = setTimeout(() => {
+      timedOut = true;
+      end("SIGINT");
+      setTimeout(end, 5_000, "SIGKILL").unref();
+    }, limit_min * 60_000);
+    const interrupt = (signal) => {
+      end(signal);
+      setTimeout(() => process.exit(130), 2_000);
+    };
+    process.once("SIGINT", interrupt).once("SIGTERM", interrupt);
+    const take = (data) => {
+      output += data;
+      if (show) process.stdout.write(data);
+    };
+    child.stdout.on("data", take);
+    child.stderr.on("data", take);
+    child.once("error", failed);
+    child.once("close", (code) => {
+      clearTimeout(limit);
+      process.off("SIGINT", interrupt).off("SIGTERM", interrupt);
+      done({ status: code ?? 1, output, timedOut });
+    });
+  });
+}
+
+/** Skipped tests prove nothing: each is named, with its reason. */
+function printSkipped() {
+  const groups = Map.groupBy(totals.skipped, (each) => each.why);
+  for (const [why, tests] of groups) {
+    process.stdout.write(`SKIPPED ${tests.length}: ${why}\n`);
+    for (const test of tests.slice(0, 10)) process.stdout.write(`          ${test.name}  (${test.file})\n`);
+    if (tests.length > 10) process.stdout.write(`          and ${tests.length - 10} more\n`);
+  }
+}
+
+try {
+  const [what, ...rest] = process.argv.slice(2);
+  process.exitCode = await main(what, rest);
+} catch (error) {
+  if (!(error instanceof Problem)) throw error;
+  say(error.message);
+  process.exitCode = 1;
+}

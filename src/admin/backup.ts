@@ -1,0 +1,29 @@
+// `partita backup FILE`: a consistent copy of the store. A running server makes it; of a stopped one the store is copied here.
+
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { connectServer } from "#protocol/client.ts";
+import type { Conf } from "#support/conf.ts";
+import { AdminError } from "./complex-home.ts";
+import { daemonPid } from "./daemons.ts";
+
+/** file: absolute. */
+export async function backup(conf: Conf, file: string): Promise<void> {
+  if (daemonPid(conf, "server") === null) return backupStopped(conf, file);
+  const link = await connectServer(conf);
+  const reply = await link.request({ kind: "backup", file });
+  link.close();
+  if (!reply.ok) throw new AdminError(`backup refused: ${reply.text ?? `error ${reply.code}`}`);
+}
+
+async function backupStopped(conf: Conf, file: string): Promise<void> {
+  const path = join(conf.home, "server_priv", "partita.db");
+  if (!existsSync(path)) throw new AdminError(`there is nothing to save: ${path} does not exist`);
+  const { openSqliteStore } = await import("#store/sqlite-store.ts");
+  const store = await openSqliteStore(path);
+  try {
+    await store.backup(file);
+  } finally {
+    await store.close();
+  }
+}

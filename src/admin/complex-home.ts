@@ -1,0 +1,161 @@
+// Where a complex lies: DIR holds pbs.conf and PBS_HOME (DIR/pbs). What `partita init` makes, with the modes of pbs/files.md 1.
+
+import { chmodSync, copyFileSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { homedir, hostname } from "node:os";
+import { dirname, join, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+import { CONF_FILE_DEFAULT, type Conf, type Env, makeConf, shortHostName } from "#support/conf.ts";
+import { PBS_VERSION } from "#support/version.ts";
+
+/** A mistake of the caller: printed without a stack, exit status 1. */
+export class AdminError extends Error {
+  override readonly name = "AdminError";
+}
+
+/** DIR of a call: --home, else $PARTITA_HOME, else the user's state directory. */
+export function complexDirectory(given: string | undefined, env: Env): string {
+  const state = env["XDG_STATE_HOME"] || join(homedir(), ".local", "state");
+  return resolve(given || env["PARTITA_HOME"] || join(state, "partita"));
+}
+
+export const confFile = (dir: string): string => join(dir, "pbs.conf");
+
+/** The configuration in a file, not overridden by the caller's environment. */
+export function confOf(file: string): Conf {
+  return makeConf(file, readFileSync(file, "utf8"), {}, { hostname: hostname(), uid: process.getuid?.() ?? 0 });
+}
+
+/** The complex of a call: --home, $PARTITA_HOME, $PBS_CONF_FILE, the user's own, the system's. */
+export function complexConf(home: string | undefined, env: Env = process.env): Conf {
+  const file = complexConfFile(home, env);
+  if (!existsSync(file)) {
+    const dir = dirname(file);
+    throw new AdminError(`there is no complex in ${dir}; make one with: partita init --home ${dir}`);
+  }
+  return confOf(file);
+}
+
+function complexConfFile(home: string | undefined, env: Env): string {
+  const own = confFile(complexDirectory(home, env));
+  if (home !== undefined || env["PARTITA_HOME"]) return own;
+  if (env["PBS_CONF_FILE"]) return env["PBS_CONF_FILE"];
+  return !existsSync(own) && existsSync(CONF_FILE_DEFAULT) ? CONF_FILE_DEFAULT : own;
+}
+
+/** In system mode only root starts, stops and resets; another user's own complex is out of reach anyhow. */
+export function mustBeRoot(conf: Conf): void {
+  if (conf.mode === "system" && process.geteuid?.() !== 0)
+    throw new AdminError(`${conf.file} describes a complex in system mode: this needs root`);
+}
+
+/** The tree that bin/, etc/ and dist/ belong to: the checkout, or PBS_EXEC/lib/partita of an installation. */
+export function programTree(): string {
+  const self = dirname(fileURLToPath(import.meta.url));
+  const candidates = [join(self, ".."), join(self, "../..")];
+  return resolve(candidates.find((path) => existsSync(join(path, "etc", "pbs_sched_config"))) ?? join(self, ".."));
+}
+
+/** PBS_HOME's directories: path, mode, mode when one user owns everything. */
+const TREE: readonly (readonly [path: string, system: number, user: number])[] = [
+  ["", 0o755, 0o755],
+  ["server_logs", 0o755, 0o755],
+  ["server_priv", 0o750, 0o700],
+  ["server_priv/accounting", 0o755, 0o755],
+  ["server_priv/jobs", 0o750, 0o700],
+  ["server_priv/users", 0o750, 0o700],
+  ["server_priv/hooks", 0o750, 0o700],
+  ["server_priv/hooks/tmp", 0o750, 0o700],
+  ["server_priv/hooks/tracking", 0o750, 0o700],
+  ["sock", 0o755, 0o700],
+  ["sched_priv", 0o750, 0o750],
+  ["sched_logs", 0o755, 0o755],
+  ["comm_logs", 0o755, 0o755],
+  ["mom_logs", 0o755, 0o755],
+  ["mom_priv", 0o751, 0o751],
+  ["mom_priv/jobs", 0o751, 0o751],
+  ["mom_priv/config.d", 0o755, 0o755],
+  ["mom_priv/hooks", 0o750, 0o750],
+  ["mom_priv/hooks/tmp", 0o750, 0o750],
+  ["aux", 0o755, 0o755],
+  ["checkpoint", 0o700, 0o700],
+  ["spool", 0o1777, 0o700],
+  ["undelivered", 0o1777, 0o700],
+];
+const SCHED_FILES = [
+  ["sched_config", "pbs_sched_config"],
+  ["holidays", "pbs_holidays"],
+  ["resource_group", "pbs_resource_group"],
+  ["dedicated_time", "pbs_dedicated"],
+] as const;
+
+export type NewConf = {
+  readonly file: string;
+  readonly home: string;
+  readonly exec: string;
+  readonly mode: "user" | "system";
+  /** default: the short host name */
+  readonly server: string | undefined;
+};
+
+/** Writes pbs.conf. Refuses to replace one. */
+export function makeConfFile(facts: NewConf): void {
+  if (existsSync(facts.file)) throw new AdminError(`${dirname(facts.file)} holds a complex already`);
+  const server = facts.server ?? shortHostName(hostname());
+  if (!/^[A-Za-z0-9][A-Za-z0-9_.-]{0,62}$/.test(server))
+    throw new AdminError(`${JSON.stringify(server)} cannot be a server's name: up to 63 letters, digits, - _ .`);
+  for (const path of [facts.home, facts.exec])
+    if (/[\n"']|^\s|\s$/.test(path)) throw new AdminError(`${JSON.stringify(path)} cannot stand in pbs.conf`);
+  mkdirSync(dirname(facts.file), { recursive: true, mode: 0o755 });
+  const scp = ["/usr/bin/scp", "/bin/scp"].find((path) => existsSync(path));
+  const lines = [
+    `PBS_EXEC=${facts.exec}`,
+    `PBS_HOME=${facts.home}`,
+    `PBS_SERVER=${server}`,
+    "PBS_START_SERVER=1",
+    "PBS_START_SCHED=1",
+    "PBS_START_COMM=1",
+    "PBS_START_MOM=1",
+    "PBS_CORE_LIMIT=unlimited",
+    ...(scp === undefined ? [] : [`PBS_SCP=${scp}`]),
+    `PARTITA_MODE=${facts.mode}`,
+  ];
+  writeFileSync(facts.file, `${lines.join("\n")}\n`, { mode: 0o644 });
+}
+
+/** Makes what is missing of PBS_HOME. An existing directory keeps its mode. */
+export function makeHome(home: string, mode: "user" | "system", defaults: string): void {
+  for (const [path, system, user] of TREE) {
+    const full = join(home, path);
+    if (existsSync(full)) continue;
+    mkdirSync(full, { recursive: true });
+    chmodSync(full, mode === "system" ? system : user);
+  }
+  for (const [file, source] of SCHED_FILES) {
+    const target = join(home, "sched_priv", file);
+    if (existsSync(target)) continue;
+    copyFileSync(join(defaults, source), target);
+    chmodSync(target, 0o644);
+  }
+  const environment = join(home, "pbs_environment");
+  if (!existsSync(environment))
+    writeFileSync(environment, `TZ=${process.env["TZ"] ?? ""}\nPATH=/usr/local/bin:/usr/bin:/bin\n`.replace(/^TZ=\n/, ""), { mode: 0o644 });
+  writeFileSync(join(home, "pbs_version"), `${PBS_VERSION}\n`, { mode: 0o644 });
+  const config = join(home, "mom_priv", "config");
+  if (!existsSync(config)) writeFileSync(config, "", { mode: 0o644 });
+}
+
+/** What is not as it should be with PBS_HOME's directories, one sentence each. Stricter modes than ours are an administrator's choice. */
+export function homeFaults(home: string, mode: "user" | "system", owner_uid: number): string[] {
+  const faults: string[] = [];
+  for (const [path, system, user] of TREE) {
+    const full = join(home, path);
+    const wanted = mode === "system" ? system : user;
+    const stat = statSync(full, { throwIfNoEntry: false });
+    if (stat === undefined) faults.push(`${full} is missing: partita init makes it`);
+    else if (!stat.isDirectory()) faults.push(`${full} is not a directory`);
+    else if (stat.uid !== owner_uid) faults.push(`${full} belongs to uid ${stat.uid}, not to ${owner_uid}`);
+    else if ((stat.mode & 0o777 & ~wanted) !== 0)
+      faults.push(`${full} has mode ${(stat.mode & 0o7777).toString(8)}, should be ${wanted.toString(8)}`);
+  }
+  return faults;
+}

@@ -1,0 +1,277 @@
+// Start and stop of a complex's daemons, by their pid files (pbs/files.md 9). Schedulers are the server's business.
+
+import { spawn } from "node:child_process";
+import { closeSync, existsSync, openSync, readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { connectServer, ServerUnreachable } from "#protocol/client.ts";
+import type { StatusItem } from "#protocol/messages.ts";
+import type { Conf } from "#support/conf.ts";
+import { isLocked, readPid } from "#support/lock-file.ts";
+import { AdminError, programTree } from "./complex-home.ts";
+
+export type DaemonName = "comm" | "mom" | "server";
+/** In the order of starting. */
+export const DAEMONS: readonly DaemonName[] = ["comm", "mom", "server"];
+const LOCK: Record<DaemonName, string> = { comm: "server_priv/comm.lock", mom: "mom_priv/mom.lock", server: "server_priv/server.lock" };
+const STOP_S_MAX = 180;
+/** Names the descriptor on which a daemon in the background says "ready". */
+const READY_VARIABLE: Record<DaemonName, string> = { comm: "PARTITA_COMM_READY", mom: "PARTITA_MOM_READY_FD", server: "PARTITA_READY_FD" };
+
+/** The pid of a running daemon: of who holds the lock of its pid file; what a file says that nobody holds does not count. */
+export function daemonPid(conf: Conf, daemon: DaemonName): number | null {
+  return lockHolder(join(daemon === "mom" ? conf.mom_home : conf.home, LOCK[daemon]));
+}
+
+const lockHolder = (path: string): number | null => (isLocked(path) ? readPid(path) : null);
+
+/** A program of the complex' installation. */
+export function programOf(conf: Conf, name: string): string {
+  const candidates = [join(conf.exec, "sbin", name), join(conf.exec, "bin", name), join(programTree(), "bin", name)];
+  const found = candidates.find((path) => existsSync(path));
+  if (found === undefined) throw new AdminError(`${name} is missing in ${conf.exec}`);
+  return found;
+}
+
+/** Environment for programs of the complex: what pbs.conf decides is not overridden by what happens to be set here. */
+export function complexEnv(conf: Conf): NodeJS.ProcessEnv {
+  const decided = /^PBS_(HOME|EXEC|SERVER|DEFAULT|SERVER_HOST_NAME|START_\w+|MOM_\w+|\w+_PORT)$/;
+  const kept = Object.entries(process.env).filter(([name]) => !decided.test(name));
+  return { ...Object.fromEntries(kept), PBS_CONF_FILE: conf.file };
+}
+
+/** Starts the daemons that do not run, all at once. Throws AdminError with what a daemon said when it did not come up. */
+export async function startDaemons(conf: Conf, wanted: readonly DaemonName[] = enabledDaemons(conf)): Promise<readonly DaemonName[]> {
+  const missing = wanted.filter((daemon) => daemonPid(conf, daemon) === null);
+  const results = await Promise.all(missing.map(async (daemon) => ({ daemon, ...(await startDaemon(conf, daemon)) })));
+  const failed = results.find(({ status }) => status !== 0);
+  if (failed !== undefined) throw new AdminError(`pbs_${failed.daemon} did not start (exit ${failed.status}): ${failed.output.trim()}`);
+  return missing;
+}
+
+type Outcome = { readonly status: number; readonly output: string };
+
+/**
+ * A daemon of our own installation is started as its own command would start it in the background (it says on descriptor 3 that it is up), without the
+ * two processes in between; any other one by its command.
+ */
+function startDaemon(conf: Conf, daemon: DaemonName): Promise<Outcome> {
+  const tree = programTree();
+  const bundle = join(tree, "dist", `pbs_${daemon}.mjs`);
+  const ours = conf.exec === tree || join(conf.exec, "lib/partita") === tree;
+  if (!ours || !existsSync(bundle)) return runToEnd(programOf(conf, `pbs_${daemon}`), [], conf);
+  const output = daemon === "mom" ? openSync(join(conf.mom_home, "mom_priv/mom.out"), "a", 0o600) : "ignore";
+  const child = spawn(process.execPath, [bundle, ...(daemon === "mom" ? ["-N"] : [])], {
+    argv0: `pbs_${daemon}`,
+    detached: true,
+    cwd: "/",
+    stdio: ["ignore", output, output, "pipe"],
+    env: { ...complexEnv(conf), [READY_VARIABLE[daemon]]: "3" },
+  });
+  if (typeof output === "number") closeSync(output);
+  return new Promise((resolve) => {
+    let said = "";
+    child.stdio[3]?.on("data", (text: Buffer) => {
+      said += text.toString();
+      if (said.includes("ready\n")) settle({ status: 0, output: "" });
+    });
+    child.once("error", (error) => settle({ status: 127, output: error.message }));
+    child.once("exit", (status) => setImmediate(() => settle({ status: status ?? 255, output: said || "see its log" })));
+    const settle = (outcome: Outcome): void => {
+      child.unref();
+      child.stdio[3]?.destroy();
+      resolve(outcome);
+    };
+  });
+}
+
+export function enabledDaemons(conf: Conf): readonly DaemonName[] {
+  return DAEMONS.filter((daemon) => conf.start[daemon]);
+}
+
+export function runToEnd(
+  program: string,
+  args: readonly string[],
+  conf: Conf,
+): Promise<{ readonly status: number; readonly output: string }> {
+  return new Promise((resolve) => {
+    const child = spawn(program, args, { env: complexEnv(conf), stdio: ["ignore", "pipe", "pipe"] });
+    let output = "";
+    const collect = (text: Buffer): void => {
+      output += text.toString();
+    };
+    child.stdout.on("data", collect);
+    child.stderr.on("data", collect);
+    child.once("error", (error) => resolve({ status: 127, output: error.message }));
+    child.once("exit", (status) => resolve({ status: status ?? 255, output }));
+  });
+}
+
+/** What the server says about itself, its schedulers and vnodes; null: it does not answer. */
+export async function askServer(conf: Conf): Promise<{
+  readonly server: readonly StatusItem[];
+  readonly scheds: readonly StatusItem[];
+  readonly nodes: readonly StatusItem[];
+} | null> {
+  try {
+    const link = await connectServer(conf);
+    const ask = async (object: "server" | "sched" | "node"): Promise<readonly StatusItem[]> => {
+      const items: StatusItem[] = [];
+      await link.request({ kind: "status", object, ids: [] }, { onPart: (part) => items.push(...(part as readonly StatusItem[])) });
+      return items;
+    };
+    const [server, scheds, nodes] = await Promise.all([ask("server"), ask("sched"), ask("node")]);
+    link.close();
+    return { server, scheds, nodes };
+  } catch {
+    return null;
+  }
+}
+
+/** Waits until the server answers, its enabled schedulers are up and the vnodes of this host are known. */
+export async function waitUntilUp(conf: Conf, limit_s = 120): Promise<void> {
+  const deadline_ms = performance.now() + limit_s * 1000;
+  for (;;) {
+    const seen = await askServer(conf);
+    const missing = seen === null ? "the server does not answer" : notUp(seen, conf);
+    if (missing === null) return;
+    if (performance.now() > deadline_ms)
+      throw new AdminError(`not up after ${limit_s} s: ${missing}; see ${conf.home}/server_logs, sched_logs and mom_logs`);
+    await sleep(20);
+  }
+}
+
+function notUp(seen: { readonly scheds: readonly StatusItem[]; readonly nodes: readonly StatusItem[] }, conf: Conf): string | null {
+  for (const item of seen.scheds) {
+    if ("attrs" in item && item.attrs["scheduling"] === "True" && item.attrs["partition"] !== undefined && item.attrs["state"] === "down")
+      return `scheduler ${item.id} is down`;
+  }
+  if (!conf.start.mom) return null;
+  for (const item of seen.nodes) {
+    const state = "attrs" in item ? String(item.attrs["state"]) : "";
+    if (item.id === conf.mom_node_name && /down|state-unknown/.test(state)) return `node ${item.id} is ${state}`;
+  }
+  return null;
+}
+
+/** The daemons by name with their pids, schedulers included. */
+function allPids(conf: Conf): Map<string, number> {
+  const pids = new Map<string, number>();
+  for (const daemon of DAEMONS) {
+    const pid = daemonPid(conf, daemon);
+    if (pid !== null) pids.set(`pbs_${daemon}`, pid);
+  }
+  for (const { name, pid } of schedPids(conf)) pids.set(`pbs_sched ${name}`, pid);
+  return pids;
+}
+
+/** qterm -s, then TERM for the rest; returns when the processes are gone. */
+export async function stopDaemons(conf: Conf): Promise<readonly string[]> {
+  const pids = allPids(conf);
+  const server = pids.get("pbs_server");
+  const told = server !== undefined && (await shutDown(conf));
+  if (server !== undefined && !told) kill(server, "SIGTERM");
+  for (const name of ["pbs_mom", "pbs_comm"]) {
+    const pid = pids.get(name);
+    if (pid !== undefined) kill(pid, "SIGTERM");
+  }
+  if (!told) for (const [name, pid] of pids) if (name.startsWith("pbs_sched")) kill(pid, "SIGTERM");
+  await gone([...pids]);
+  return [...pids.keys()];
+}
+
+/** What qterm -t quick -s asks for. False: the server does not answer, or not us. */
+async function shutDown(conf: Conf): Promise<boolean> {
+  try {
+    const link = await connectServer(conf);
+    const reply = await link.request({ kind: "shutdown", manner: "quick", scheds: true, moms: false });
+    link.close();
+    return reply.ok;
+  } catch (error) {
+    // The server may be gone before its answer is here.
+    return error instanceof ServerUnreachable && error.line === "Communication failure.";
+  }
+}
+
+/** KILL for everything of the complex, running jobs included. */
+export async function killDaemons(conf: Conf): Promise<void> {
+  const pids = allPids(conf);
+  const starter = lockHolder(join(conf.mom_home, "mom_priv/starter.lock"));
+  const mom = pids.get("pbs_mom");
+  const roots = [starter, mom].filter((pid) => pid !== null && pid !== undefined);
+  // What cannot run cannot fork either: after this the family is complete.
+  for (const pid of roots) kill(pid, "SIGSTOP");
+  for (const pid of pids.values()) kill(pid, "SIGKILL");
+  for (const [index, pid] of descendants(roots).entries()) pids.set(`job process ${index}`, pid);
+  if (starter !== null) pids.set("pbs_starter", starter);
+  for (const pid of pids.values()) kill(pid, "SIGKILL");
+  await gone([...pids], isDead);
+}
+
+/** A zombie holds nothing any more; when it is buried is the business of process 1. */
+function isDead(pid: number): boolean {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, "latin1");
+    return stat[stat.lastIndexOf(")") + 2] === "Z";
+  } catch {
+    return true;
+  }
+}
+
+/** Every process that came of the given ones (the starter keeps orphans of its jobs: it is their subreaper). */
+function descendants(roots: readonly number[]): number[] {
+  const children = new Map<number, number[]>();
+  for (const name of readdirSync("/proc")) {
+    if (!/^\d+$/.test(name)) continue;
+    try {
+      const stat = readFileSync(`/proc/${name}/stat`, "latin1");
+      const parent = Number(stat.slice(stat.lastIndexOf(")") + 2).split(" ")[1]);
+      children.set(parent, [...(children.get(parent) ?? []), Number(name)]);
+    } catch {
+      // It has ended meanwhile.
+    }
+  }
+  const found: number[] = [];
+  const walk = (pid: number): void => {
+    for (const child of children.get(pid) ?? []) {
+      found.push(child);
+      walk(child);
+    }
+  };
+  for (const pid of roots) walk(pid);
+  return found;
+}
+
+/** Local schedulers, by the locks of sched_priv directories below PBS_HOME. */
+function schedPids(conf: Conf): readonly { readonly name: string; readonly pid: number }[] {
+  if (!existsSync(conf.home)) return [];
+  return readdirSync(conf.home)
+    .filter((name) => name === "sched_priv" || name.startsWith("sched_priv_"))
+    .flatMap((name) => {
+      const pid = lockHolder(join(conf.home, name, "sched.lock"));
+      return pid === null ? [] : [{ name: name === "sched_priv" ? "default" : name.slice("sched_priv_".length), pid }];
+    });
+}
+
+function kill(pid: number, signal: NodeJS.Signals): void {
+  try {
+    process.kill(pid, signal);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "EPERM") throw new AdminError(`process ${pid} belongs to another user`);
+  }
+}
+
+/** Waits until the processes are gone: not even zombies, which site tools take for alive. */
+async function gone(
+  processes: readonly (readonly [name: string, pid: number])[],
+  isGone = (pid: number): boolean => !existsSync(`/proc/${pid}`),
+): Promise<void> {
+  const deadline_ms = performance.now() + STOP_S_MAX * 1000;
+  for (;;) {
+    const alive = processes.filter(([, pid]) => !isGone(pid));
+    if (alive.length === 0) return;
+    if (performance.now() > deadline_ms)
+      throw new AdminError(`still active: ${alive.map(([name, pid]) => `${name} (pid ${pid})`).join(", ")}`);
+    await sleep(10);
+  }
+}

@@ -1,0 +1,207 @@
+// `partita doctor`: looks at everything an installation stands on and says what is wrong and what helps. Reads only.
+
+import {
+  accessSync,
+  constants,
+  existsSync,
+  lstatSync,
+  readFileSync,
+  rmSync,
+  statfsSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
+import { createRequire } from "node:module";
+import { join } from "node:path";
+import { serverSocketPath } from "#protocol/socket-path.ts";
+import { type Conf, ConfError } from "#support/conf.ts";
+import { systemUsers } from "#support/passwd.ts";
+import { AdminError, complexConf, homeFaults, programTree } from "./complex-home.ts";
+import { askServer, DAEMONS, daemonPid, enabledDaemons } from "./daemons.ts";
+
+/** fault: something does not work. warning: it works, but not for long or not for everybody. */
+export type Finding = { readonly level: "ok" | "warning" | "fault"; readonly text: string };
+
+const FREE_BYTES_MIN = 1024 ** 3;
+const CLOCK_SKEW_S_MAX = 5;
+const PROGRAMS = ["pbs_server", "pbs_sched", "pbs_mom", "pbs_comm", "qmgr", "qsub", "qstat", "pbsnodes"];
+
+/** All findings, in the order of what stands on what. */
+export async function examine(home: string | undefined): Promise<Finding[]> {
+  const findings = [...runtime()];
+  let conf: Conf;
+  try {
+    conf = complexConf(home);
+  } catch (error) {
+    if (!(error instanceof AdminError) && !(error instanceof ConfError)) throw error;
+    return [...findings, fault(error.message)];
+  }
+  findings.push(
+    ok(`configuration ${conf.file}, ${conf.mode} mode, server ${conf.server}`),
+    ...programs(conf),
+    ...tree(conf),
+    ...disk(conf),
+    ...clock(conf),
+  );
+  if (conf.mode === "system") findings.push(...systemMode());
+  findings.push(...daemons(conf), ...(await complex(conf)));
+  return findings;
+}
+
+const ok = (text: string): Finding => ({ level: "ok", text });
+const warning = (text: string): Finding => ({ level: "warning", text });
+const fault = (text: string): Finding => ({ level: "fault", text });
+
+function runtime(): Finding[] {
+  const findings = [
+    Number(process.versions.node.split(".")[0]) >= 24
+      ? ok(`runtime Node ${process.versions.node}`)
+      : fault(`runtime Node ${process.versions.node}: 24 is needed`),
+  ];
+  const require = createRequire(join(programTree(), "dist", "x.cjs"));
+  for (const addon of ["koffi", "sqlite3"]) {
+    try {
+      require(addon);
+      findings.push(ok(`native addon ${addon} loads`));
+    } catch (error) {
+      findings.push(
+        fault(`native addon ${addon} does not load: run npm run build in the checkout (${(error as Error).message.split("\n")[0]})`),
+      );
+    }
+  }
+  return findings;
+}
+
+function programs(conf: Conf): Finding[] {
+  const missing = PROGRAMS.filter((name) => ![join(conf.exec, "bin", name), join(conf.exec, "sbin", name)].some(isExecutable));
+  return [
+    missing.length === 0 ? ok(`programs in ${conf.exec}`) : fault(`missing in ${conf.exec}: ${missing.join(", ")}; run partita init again`),
+  ];
+}
+
+function isExecutable(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function tree(conf: Conf): Finding[] {
+  if (!existsSync(conf.home)) return [fault(`PBS_HOME ${conf.home} does not exist: run ${conf.exec}/libexec/pbs_habitat or partita init`)];
+  const owner = conf.mode === "system" ? 0 : statSync(conf.home).uid;
+  if (conf.mode === "system" && process.geteuid?.() !== 0) return [warning("PBS_HOME is closed to you: as root more can be examined")];
+  const faults = homeFaults(conf.home, conf.mode, owner);
+  return faults.length === 0 ? [ok(`PBS_HOME ${conf.home}: directories, owners and modes`)] : faults.map(fault);
+}
+
+function disk(conf: Conf): Finding[] {
+  if (!existsSync(conf.home)) return [];
+  const { bavail, bsize, files, ffree } = statfsSync(conf.home);
+  const free = bavail * bsize;
+  const text = `${(free / 1024 ** 3).toFixed(1)} GiB free where PBS_HOME is`;
+  const findings = [
+    free < FREE_BYTES_MIN / 10
+      ? fault(`${text}: make room, submissions will be refused`)
+      : free < FREE_BYTES_MIN
+        ? warning(text)
+        : ok(text),
+  ];
+  if (files > 0 && ffree < 10_000) findings.push(warning(`${ffree} inodes free where PBS_HOME is`));
+  return findings;
+}
+
+/** The clock of the machine against the one that stamps files (they differ on a file server). */
+function clock(conf: Conf): Finding[] {
+  const probe = join(conf.home, "spool", `.doctor-${process.pid}`);
+  try {
+    writeFileSync(probe, "", { flag: "wx", mode: 0o600 });
+    const now = new Date();
+    const written = statSync(probe).mtimeMs;
+    utimesSync(probe, now, now);
+    const skew_s = Math.abs(written - now.getTime()) / 1000;
+    return [
+      skew_s > CLOCK_SKEW_S_MAX
+        ? warning(`the clock of PBS_HOME's file system is ${skew_s.toFixed(0)} s off`)
+        : ok("clocks of machine and file system agree"),
+    ];
+  } catch {
+    return [];
+  } finally {
+    rmSync(probe, { force: true });
+  }
+}
+
+function systemMode(): Finding[] {
+  const setpriv = ["/usr/bin/setpriv", "/bin/setpriv"].find((path) => existsSync(path));
+  const findings = [
+    setpriv === undefined
+      ? fault("setpriv is missing (Debian: package util-linux): jobs cannot be started as their owners")
+      : ok(`${setpriv} starts jobs as their owners`),
+  ];
+  const users = systemUsers();
+  if (users.userByUid(0) === null) findings.push(fault("the name service does not know uid 0"));
+  if (/\bhidepid=[12]\b|\bhidepid=(?:noaccess|invisible)\b/.test(readMounts()))
+    findings.push(warning("/proc is mounted with hidepid: users see less of their jobs' processes"));
+  return findings;
+}
+
+function readMounts(): string {
+  try {
+    return readFileSync("/proc/mounts", "utf8")
+      .split("\n")
+      .filter((line) => line.split(" ")[1] === "/proc")
+      .join("\n");
+  } catch {
+    return "";
+  }
+}
+
+function daemons(conf: Conf): Finding[] {
+  if (conf.mode === "system" && process.geteuid?.() !== 0) return [];
+  const findings: Finding[] = [];
+  for (const daemon of DAEMONS) {
+    const pid = daemonPid(conf, daemon);
+    const enabled = enabledDaemons(conf).includes(daemon);
+    if (pid !== null) findings.push(ok(`pbs_${daemon} runs, pid ${pid}`));
+    else if (enabled)
+      findings.push(
+        fault(`pbs_${daemon} does not run: partita start${conf.mode === "system" ? `, or ${conf.exec}/libexec/pbs_init.d start` : ""}`),
+      );
+  }
+  return findings;
+}
+
+async function complex(conf: Conf): Promise<Finding[]> {
+  const socket = serverSocketPath(conf.home);
+  const stat = lstatSync(socket, { throwIfNoEntry: false });
+  if (stat === undefined) return [fault(`${socket} is missing: the server does not listen`)];
+  if (conf.mode === "system" && (stat.mode & 0o666) !== 0o666)
+    return [fault(`${socket} has mode ${(stat.mode & 0o777).toString(8)}: users cannot connect`)];
+  const seen = await askServer(conf);
+  if (seen === null) return [fault("the server does not answer")];
+  const findings = [ok("the server answers")];
+  for (const item of seen.scheds) {
+    if (!("attrs" in item)) continue;
+    const { state, scheduling, comment, partition } = item.attrs;
+    const text = `scheduler ${item.id}: ${String(state)}${comment === undefined ? "" : `, ${String(comment)}`}`;
+    if (scheduling === "True" && partition !== undefined && state === "down") findings.push(fault(`${text}; see its log`));
+    else findings.push(/NEEDS_ATTENTION/.test(String(comment)) ? warning(text) : ok(text));
+  }
+  for (const item of seen.nodes) {
+    if (!("attrs" in item)) continue;
+    const state = String(item.attrs["state"]);
+    const text = `vnode ${item.id}: ${state}`;
+    findings.push(
+      /\b(?:down|state-unknown|stale)\b/.test(state)
+        ? fault(`${text}; see mom_logs`)
+        : /\boffline\b/.test(state)
+          ? warning(text)
+          : ok(text),
+    );
+  }
+  if (seen.nodes.length === 0) findings.push(warning("there are no vnodes: qmgr -c 'create node HOST'"));
+  return findings;
+}

@@ -1,0 +1,126 @@
+// An explanation (src/protocol/explanation.ts) laid out for people: what the job asks, why it does not start now, who has what it needs, node by kind of
+// node, when it could start and how that has moved. Pure but for the machine's time zone.
+
+import { ctime } from "#cli/dates.ts";
+import { renderDuration } from "#model/values/duration.ts";
+import type { Estimate, Explanation, NodeClass, Obstacle } from "#protocol/explanation.ts";
+
+const VERDICTS: { readonly [V in Explanation["verdict"]]: string } = {
+  starts: "nothing stands in its way: the next cycle starts it",
+  waits: "it waits",
+  never: "it can never run with what there is",
+  held: "it is not offered to the scheduler",
+  runs: "it runs",
+};
+
+/** Some lines, the last with its line end. */
+export function explanationText(told: Explanation): string {
+  const lines = [
+    `Job ${told.job} in queue ${told.queue} of scheduler ${told.sched}, state ${told.state}: ${VERDICTS[told.verdict]}`,
+    row(
+      "asks",
+      `${told.select}, place ${told.place}, ${told.walltime_s === null ? "no walltime" : `walltime ${renderDuration(told.walltime_s)}`}`,
+    ),
+    ...(told.why === null ? [] : [row("now", told.why.text)]),
+    ...(told.comment === null || told.comment === told.why?.text ? [] : [row("comment", told.comment)]),
+    ...orderLines(told),
+    ...runningLines(told),
+    ...earliestLines(told),
+  ];
+  const sections = [
+    section(
+      "Everything in its way",
+      told.reasons.length < 2 ? [] : told.reasons.map(({ stage, text }) => row(stage, text.replace(/^Not Running: /, ""))),
+    ),
+    section(
+      "Who has vnodes that it could use",
+      told.obstacles.map((obstacle) => obstacleText(obstacle)),
+    ),
+    section("Nodes by kind", told.nodes.length === 0 ? [] : nodeLines(told)),
+    section("How the estimated start has moved", estimateLines(told.estimates)),
+  ];
+  return `${[...lines, ...sections.flat()].join("\n")}\n`;
+}
+
+const row = (name: string, text: string): string => `  ${name.padEnd(17)} ${text}`;
+const section = (title: string, lines: readonly string[]): string[] => (lines.length === 0 ? [] : ["", title, ...lines]);
+
+function orderLines({ jobs_before, top_job, verdict }: Explanation): string[] {
+  if (verdict !== "waits" && verdict !== "starts") return [];
+  const before = jobs_before === null ? "many" : String(jobs_before);
+  return [
+    row("before it", `${before} waiting job${jobs_before === 1 ? "" : "s"}${top_job ? "; it is a top job: its start is kept free" : ""}`),
+  ];
+}
+
+function runningLines({ running }: Explanation): string[] {
+  if (running === null) return [];
+  const { since_s, end_s, exec_vnode } = running;
+  return [
+    row("on", exec_vnode),
+    ...(since_s === null ? [] : [row("since", ctime(since_s))]),
+    row("until", end_s === null ? "nobody knows: it has no walltime" : `${ctime(end_s)} at the latest`),
+  ];
+}
+
+function earliestLines({ earliest, at_s }: Explanation): string[] {
+  if (earliest === null) return [];
+  const { start_s, exec_vnode, after, why, late } = earliest;
+  if (start_s === null) {
+    const reason = late ? "not found in time" : why === null ? "none is known" : why.text.replace(/^[^:]*: /, "");
+    return [row("earliest start", reason)];
+  }
+  const ends = after.map(({ kind, id, to_s }) => `${kind} ${id ?? "of another user"} ends ${ctime(to_s)}`);
+  return [
+    row(
+      "earliest start",
+      `${ctime(start_s)}, ${start_s <= at_s + 1 ? "now" : `in ${renderDuration(start_s - at_s)}`}, on ${exec_vnode ?? "?"}`,
+    ),
+    ...ends.map((text, at) => row(at === 0 ? "after" : "", text)),
+  ];
+}
+
+function obstacleText({ kind, id, from_s, to_s, vnodes }: Obstacle): string {
+  const when = kind === "job" ? `until ${ctime(to_s)}` : `${ctime(from_s)} - ${ctime(to_s)}`;
+  return row(kind, `${id ?? "of another user"}, ${when}, ${vnodes} vnode${vnodes === 1 ? "" : "s"}`);
+}
+
+function nodeLines({ nodes, nodes_left_out, chunks }: Explanation): string[] {
+  const several = chunks.length > 1;
+  const heads = ["hosts", "such as", "have", "free", several ? "chunks fit now" : "fit now", "if empty", "why not"];
+  const rows = nodes.map((node) => cells(node));
+  const widths = heads.map((head, at) => Math.max(head.length, ...rows.map((cell) => (cell[at] as string).length)));
+  const line = (cell: readonly string[]): string =>
+    `  ${cell.map((text, at) => (at === heads.length - 1 ? text : at === 0 ? text.padStart(widths[at] as number) : text.padEnd(widths[at] as number))).join("  ")}`.trimEnd();
+  return [
+    ...(several ? [`  chunks: ${chunks.join("   ")}`] : []),
+    line(heads),
+    ...rows.map(line),
+    ...(nodes_left_out === 0 ? [] : [`  and ${nodes_left_out} more kinds`]),
+  ];
+}
+
+function cells({ hosts, examples, has, free, copies_now, copies_empty, why }: NodeClass): string[] {
+  const names = `${examples.join(",")}${hosts > examples.length ? ",..." : ""}`;
+  return [
+    String(hosts),
+    names,
+    has,
+    free,
+    copies_now.join("/"),
+    copies_empty.join("/"),
+    why === null ? "" : why.text.replace(/^[^:]*: /, ""),
+  ];
+}
+
+function estimateLines(estimates: readonly Estimate[]): string[] {
+  let before: number | null = null;
+  return estimates.map(({ at_s, start_s }) => {
+    const moved =
+      before === null || start_s === null || start_s === before
+        ? ""
+        : `, ${renderDuration(Math.abs(start_s - before))} ${start_s < before ? "earlier" : "later"}`;
+    before = start_s ?? before;
+    return row(ctime(at_s).slice(4, 19), start_s === null ? "none" : `${ctime(start_s)}${moved}`);
+  });
+}

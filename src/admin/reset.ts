@@ -1,0 +1,30 @@
+// `partita reset`: the complex as after init, quickly: daemons are killed, PBS_HOME is made anew, the daemons start at once.
+
+import { existsSync, readdirSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { connectServer } from "#protocol/client.ts";
+import type { Conf } from "#support/conf.ts";
+import { AdminError, makeHome, programTree } from "./complex-home.ts";
+import { killDaemons, startDaemons, waitUntilUp } from "./daemons.ts";
+
+const NODE_CPUS = "16";
+
+export async function resetComplex(conf: Conf): Promise<void> {
+  await killDaemons(conf);
+  if (existsSync(conf.home)) for (const name of readdirSync(conf.home)) rmSync(join(conf.home, name), { recursive: true, force: true });
+  makeHome(conf.home, conf.mode, join(programTree(), "etc"));
+  await startDaemons(conf);
+  await waitUntilUp(conf);
+  const link = await connectServer(conf);
+  const set = async (
+    object: "server" | "node",
+    name: string,
+    attribute: { readonly name: string; readonly resource?: string; readonly value: string },
+  ): Promise<void> => {
+    const reply = await link.request({ kind: "manager", verb: "set", object, name, attrs: [{ ...attribute, op: "=" }] });
+    if (!reply.ok) throw new AdminError(`reset: ${object} ${name}: ${reply.text ?? reply.code}`);
+  };
+  await set("server", "", { name: "job_history_enable", value: "True" });
+  await set("node", conf.mom_node_name, { name: "resources_available", resource: "ncpus", value: NODE_CPUS });
+  link.close();
+}

@@ -1,0 +1,81 @@
+// partita sim: replays a trace (design.md 11). The schedule is computed in src/replay; here are files and options.
+
+import { readFileSync, writeFileSync } from "node:fs";
+import { basename } from "node:path";
+import { gunzipSync } from "node:zlib";
+import { algorithmNamed } from "#replay/algorithm.ts";
+import { createCyclePool } from "#replay/cycle-pool.ts";
+import { comparisonTable, metricsOf, metricsTable, startsCsv } from "#replay/metrics.ts";
+import { pictureOf } from "#replay/picture.ts";
+import { ganttOf, type PoolSpec, replay } from "#replay/replay.ts";
+import { parseReservations, parseTrace, TraceError, type TraceJob } from "#replay/trace.ts";
+import { AdminError } from "./complex-home.ts";
+import type { SimOptions } from "./sim-command.ts";
+
+/** Replays, writes the starts to --out and the picture to --picture, and returns the metrics as text. */
+export function sim({ trace, algo, engine, out, json, picture, from, to, ...options }: SimOptions): string {
+  const names = algo.split(",");
+  if (names.length > 1 && (out !== undefined || picture !== undefined)) throw new AdminError("--out and --picture go with one --algo");
+  const pools = poolsOf(options);
+  const procs = pools.reduce((sum, pool) => sum + pool.procs, 0);
+  const jobs = jobsOf(trace, pools);
+  const results = names.map((name) => {
+    const algorithm = algorithmNamed(name);
+    if (algorithm === null) throw new AdminError(`${name}: not an algorithm (fcfs, easy, sjbf, depthN, depthinf, cons)`);
+    const { starts_s } = expected(() => replay({ jobs, pools, algorithm, ...(engine === "cycle" ? { engine: createCyclePool } : {}) }));
+    return { algorithm: name, starts_s, metrics: metricsOf(jobs, starts_s, procs) };
+  });
+  const first = results[0] as (typeof results)[number];
+  if (out !== undefined) writeFileSync(out, startsCsv(jobs, first.starts_s));
+  if (picture !== undefined) {
+    const gantt = ganttOf({ title: `${basename(trace)}, ${algo}`, jobs, starts_s: first.starts_s, pools });
+    writeFileSync(
+      picture,
+      pictureOf(gantt, { ...(from === undefined ? {} : { from_s: from }), ...(to === undefined ? {} : { to_s: to }) }),
+    );
+  }
+  const shown = results.map(({ algorithm, metrics }) => ({ algorithm, metrics }));
+  if (json) {
+    const objects = shown.map(({ algorithm, metrics }) => ({ algorithm, ...metrics }));
+    return JSON.stringify(objects.length === 1 ? objects[0] : objects, null, 2);
+  }
+  return shown.length === 1 ? metricsTable(algo, first.metrics) : comparisonTable(shown);
+}
+
+/** The jobs that fit into their pool. */
+function jobsOf(trace: string, pools: readonly PoolSpec[]): TraceJob[] {
+  const ofPool = new Map(pools.map(({ partition, procs }) => [partition, procs]));
+  const widest = Math.max(...ofPool.values());
+  const jobs = expected(() => parseTrace(textOf(trace), widest));
+  return jobs.filter((job) => job.procs <= (ofPool.get(undefined) ?? ofPool.get(job.partition) ?? -1));
+}
+
+/** Errors of the input are told without their stack. */
+function expected<T>(work: () => T): T {
+  try {
+    return work();
+  } catch (error) {
+    if (error instanceof TraceError || error instanceof RangeError) throw new AdminError(error.message);
+    throw error;
+  }
+}
+
+function poolsOf({ procs, partition = [], reservations }: Pick<SimOptions, "procs" | "partition" | "reservations">): PoolSpec[] {
+  if ((procs === undefined) === (partition.length === 0)) throw new AdminError("say either --procs P or --partition NUMBER=P");
+  if (procs !== undefined) {
+    if (!Number.isSafeInteger(procs) || procs <= 0) throw new AdminError("--procs: a positive number");
+    return [{ procs, reservations: reservations === undefined ? [] : expected(() => parseReservations(textOf(reservations))) }];
+  }
+  if (reservations !== undefined) throw new AdminError("--reservations goes with --procs");
+  return partition.map((text) => {
+    const [, number, width] = /^(-?\d+)=([1-9]\d*)$/.exec(text) ?? [];
+    if (number === undefined || width === undefined) throw new AdminError(`--partition ${text}: not NUMBER=PROCS`);
+    return { partition: Number(number), procs: Number(width) };
+  });
+}
+
+/** A file's text; gzip is told by its first bytes. */
+function textOf(path: string): string {
+  const bytes = readFileSync(path);
+  return (bytes[0] === 0x1f && bytes[1] === 0x8b ? gunzipSync(bytes) : bytes).toString("utf8");
+}

@@ -1,0 +1,42 @@
+// What `partita top` shows: the server's schedulers, and of each that answers its own view of itself. Read through the server, as any user may.
+
+import { pbseText } from "#model/pbse.ts";
+import { connectServer } from "#protocol/client.ts";
+import type { StatusItem } from "#protocol/messages.ts";
+import type { SchedView } from "#protocol/sched-view.ts";
+import type { Conf } from "#support/conf.ts";
+
+export type SchedPicture = {
+  readonly name: string;
+  readonly state: string;
+  readonly scheduling: boolean;
+  readonly partition: string;
+  readonly comment: string;
+  /** null: it is down, or did not answer */
+  readonly view: SchedView | null;
+  /** why there is no view; "": there is one, or it is down */
+  readonly fault: string;
+};
+export type TopPicture = { readonly server: string; readonly at_s: number; readonly scheds: readonly SchedPicture[] };
+
+/** Rejects with ServerUnreachable. */
+export async function takePicture(conf: Conf): Promise<TopPicture> {
+  const link = await connectServer(conf);
+  try {
+    const items: StatusItem[] = [];
+    await link.request({ kind: "status", object: "sched", ids: [] }, { onPart: (part) => items.push(...(part as readonly StatusItem[])) });
+    const scheds = items.flatMap((item) => ("attrs" in item ? [item] : []));
+    const pictures = scheds.map(async ({ id, attrs }): Promise<SchedPicture> => {
+      const text = (name: string): string => (typeof attrs[name] === "string" ? (attrs[name] as string) : "");
+      const state = text("state");
+      const plain = { name: id, state, scheduling: text("scheduling") === "True", partition: text("partition"), comment: text("comment") };
+      if (state === "down") return { ...plain, view: null, fault: "" };
+      const reply = await link.request({ kind: "view-sched", sched: id });
+      if (reply.ok) return { ...plain, view: reply.value as SchedView, fault: "" };
+      return { ...plain, view: null, fault: reply.text ?? pbseText(reply.code) ?? `error ${reply.code}` };
+    });
+    return { server: conf.server, at_s: Math.floor(Date.now() / 1000), scheds: await Promise.all(pictures) };
+  } finally {
+    link.close();
+  }
+}

@@ -1,0 +1,35 @@
+// `partita top`: on a terminal the live view, else one snapshot as text or JSON.
+
+import { ServerUnreachable } from "#protocol/client.ts";
+import type { Conf } from "#support/conf.ts";
+import { drawAlways } from "#support/live-screen.ts";
+import { AdminError } from "../complex-home.ts";
+import { askExplanation } from "../explain.ts";
+import { explanationText } from "../explanation-text.ts";
+import { type TopPicture, takePicture } from "./picture.ts";
+import { snapshotText } from "./screen.ts";
+
+export type TopOptions = { readonly json: boolean; readonly seconds: number };
+
+export async function top(conf: Conf, { json, seconds }: TopOptions, out: NodeJS.WriteStream): Promise<void> {
+  if (json) out.write(`${JSON.stringify(await takePicture(conf), null, 2)}\n`);
+  else if (!out.isTTY || !process.stdin.isTTY) out.write(snapshotText(await takePicture(conf)));
+  else {
+    drawAlways(process.env);
+    const { runTop } = await import("./app.tsx");
+    await runTop({
+      refresh_ms: Math.max(0.2, seconds) * 1000,
+      picture: () => orNull(takePicture(conf)),
+      explain: (job) => askExplanation(conf, job).then(explanationText, (error: Error) => `${job}: ${error.message}\n`),
+    });
+  }
+}
+
+async function orNull(picture: Promise<TopPicture>): Promise<TopPicture | null> {
+  try {
+    return await picture;
+  } catch (error) {
+    if (error instanceof ServerUnreachable || error instanceof AdminError) return null;
+    throw error;
+  }
+}

@@ -1,0 +1,67 @@
+// Cells of tables: width, truncation and the short forms of sizes (pbs/commands.md 2). Pure.
+
+/** Left-aligned; longer values keep width-1 characters and `*`. */
+export function left(text: string, width: number): string {
+  return text.length > width ? `${text.slice(0, width - 1)}*` : text.padEnd(width);
+}
+
+/** Left-aligned name column of the default listing: a value that fills the whole width is cut too. */
+export function leftBelow(text: string, width: number): string {
+  return text.length >= width ? `${text.slice(0, width - 1)}*` : text.padEnd(width);
+}
+
+/** Right-aligned, cut to the width. */
+export function right(text: string, width: number): string {
+  return text.length > width ? text.slice(0, width) : text.padStart(width);
+}
+
+/** `1.svr.example.org` -> `1.svr`: the server part is cut at its first dot. */
+export function shortId(id: string): string {
+  const dot = id.indexOf(".");
+  if (dot < 0) return id;
+  const second = id.indexOf(".", dot + 1);
+  return second < 0 ? id : id.slice(0, second);
+}
+
+const SIZE = /^(\d{1,16})([kmgtp]?)([bw]?)$/i;
+const UNITS = ["b", "kb", "mb", "gb", "tb", "pb"] as const;
+const WORD_BYTES = 8;
+
+/** Bytes of a size as text; null: not a size. */
+export function sizeBytes(text: string): number | null {
+  const match = SIZE.exec(text);
+  if (match === null) return null;
+  const shift = "kmgtp".indexOf((match[2] ?? "").toLowerCase()) + 1;
+  const words = (match[3] ?? "").toLowerCase() === "w";
+  return Number(match[1]) * 1024 ** (match[2] === "" ? 0 : shift) * (words ? WORD_BYTES : 1);
+}
+
+/**
+ * A size in the fewest characters: in its own unit while it has at most `digits` digits, else rounded up into the next. Bytes become kilobytes.
+ * G: in gigabytes; M: in megawords. Text that is no size stays as it is.
+ */
+export function sizeColumn(text: string, form: "short" | "G" | "M" = "short", digits = 4): string {
+  const bytes = sizeBytes(text);
+  if (bytes === null) return text;
+  switch (form) {
+    case "G":
+      return `${Math.ceil(bytes / 1024 ** 3)}gb`;
+    case "M":
+      return `${Math.ceil(bytes / WORD_BYTES / 1024 ** 2)}mw`;
+    case "short": {
+      const match = SIZE.exec(text) as RegExpExecArray;
+      const words = (match[3] ?? "").toLowerCase() === "w";
+      let unit = match[2] === "" ? 0 : "kmgtp".indexOf((match[2] as string).toLowerCase()) + 1;
+      let count = Number(match[1]) * (words ? WORD_BYTES : 1);
+      while ((unit === 0 || count >= 10 ** digits) && unit < UNITS.length - 1) {
+        count = Math.ceil(count / 1024);
+        unit++;
+      }
+      return `${count}${UNITS[unit]}`;
+    }
+    default: {
+      const unreachable: never = form;
+      return unreachable;
+    }
+  }
+}

@@ -1,0 +1,18 @@
+// The shape of every command: a function of arguments, environment, directory and streams that returns an exit status, free of process globals
+// (design.md 10), so that tests and the admin shell run commands in-process and a launcher can hand them to a resident agent.
+
+/** The world a command sees. out and err are written with complete texts; stdin is read only by commands that need it. */
+export type CommandIo = {
+  /** arguments after the command's name */
+  readonly argv: readonly string[];
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly cwd: string;
+  readonly out: (text: string) => void;
+  readonly err: (text: string) => void;
+  readonly stdin: NodeJS.ReadStream;
+  readonly stdoutIsTty: boolean;
+  readonly stderrIsTty: boolean;
+};
+
+/** Exit status 0..255. */
+export type Command = (io: CommandIo) => Promise<number>;

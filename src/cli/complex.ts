@@ -1,0 +1,124 @@
+// The complex a command talks to: its configuration, its server, its names, the time. A command gets it as an argument, so that tests give it another
+// one. Nothing is read or connected before a command asks: mistakes in the arguments are told first.
+
+import { hostname } from "node:os";
+import type { ServerConnection } from "#protocol/client.ts";
+import { connectServer, ServerUnreachable } from "#protocol/client.ts";
+import type { Reply, Request, StatusItem, StatusRequest } from "#protocol/messages.ts";
+import { type Conf, ConfError, readConf } from "#support/conf.ts";
+import { PBS_VERSION } from "#support/version.ts";
+import type { Command, CommandIo } from "./command.ts";
+import { PBSE_BADHOST, PBSE_NOSUP } from "./errors.ts";
+
+/** The part of protocol/client.ts that commands use. */
+export type Link = Pick<ServerConnection, "request" | "close">;
+
+export type Complex = {
+  /** pbs.conf; throws ConfError */
+  conf(): Pick<Conf, "server" | "home" | "exec" | "values" | "mode" | "log_highres">;
+  /** throws ServerUnreachable */
+  connect(): Promise<Link>;
+  /** Whose name this is: the complex's own server, another host, or nobody. */
+  whose(name: string): Promise<"ours" | "foreign" | "nobody">;
+  /** who runs the command; the server finds that out for itself */
+  uid(): number;
+  now_ms(): number;
+};
+
+/** A command's body: the world it sees and the complex it talks to. Returns the exit status. */
+export type CommandBody = (io: CommandIo, complex: Complex) => Promise<number>;
+
+/** The real complex of this process's environment. */
+export function realComplex(env: CommandIo["env"]): Complex {
+  let conf: Conf | null = null;
+  const read = (): Conf => {
+    conf ??= readConf(env);
+    return conf;
+  };
+  return {
+    conf: read,
+    connect: () => connectServer(read()),
+    whose: async (name) => {
+      const { server, server_host } = read();
+      if (isOwnName(name, [server, server_host, hostname()])) return "ours";
+      const { whoseAddress } = await import("./host-names.ts");
+      return whoseAddress(name, server);
+    },
+    uid: () => process.getuid?.() ?? 0,
+    now_ms: Date.now,
+  };
+}
+
+/** By spelling alone: one of the names, `localhost`, or the short form of one of them. */
+function isOwnName(name: string, own: readonly string[]): boolean {
+  const wanted = name.toLowerCase();
+  if (wanted === "localhost") return true;
+  return own.some((each) => each.toLowerCase() === wanted || each.toLowerCase().split(".")[0] === wanted);
+}
+
+/**
+ * The command as bin/ and the admin shell run it: `--version` and `--help` alone are answered here, and so are an unusable configuration and a server
+ * that cannot be reached in the middle of the work.
+ */
+export function asCommand(name: string, usage: string, body: CommandBody): Command {
+  return async (io) => {
+    const only = io.argv.length === 1 ? io.argv[0]?.toLowerCase() : undefined;
+    if (only === "--version") {
+      io.out(`pbs_version = ${PBS_VERSION}\n`);
+      return 0;
+    }
+    if (only === "--help") {
+      io.out(usage);
+      return 0;
+    }
+    const complex = realComplex(io.env);
+    try {
+      return await body(io, complex);
+    } catch (error) {
+      if (error instanceof ConfError) {
+        io.err(`${error.message}\n`);
+        return 1;
+      }
+      if (error instanceof ServerUnreachable) return cannotConnect(io, name, complex, error);
+      throw error;
+    }
+  };
+}
+
+/** The two lines of a server that cannot be reached; the exit status that goes with them. */
+export function cannotConnect(io: CommandIo, command: string, complex: Complex, error: ServerUnreachable): number {
+  io.err(`${error.line}\n${command}: cannot connect to server ${complex.conf().server} (errno=${error.pbse})\n`);
+  return error.pbse % 256;
+}
+
+/** Throws ServerUnreachable when a server named by the user is not the one of this complex. */
+export async function mustBeOurs(complex: Complex, server: string | null): Promise<void> {
+  if (server === null || server === "") return;
+  switch (await complex.whose(server)) {
+    case "ours":
+      return;
+    case "nobody":
+      throw new ServerUnreachable("Unknown Host.", PBSE_BADHOST);
+    case "foreign":
+      throw new ServerUnreachable("No support for requested service", PBSE_NOSUP);
+  }
+}
+
+/** A request whose parts do not matter. */
+export function ask(link: Link, request: Request): Promise<Reply> {
+  return link.request(request);
+}
+
+/** All items of a status request at once: for requests with few of them. */
+export async function statusItems(
+  link: Link,
+  request: StatusRequest,
+): Promise<{ readonly reply: Reply; readonly items: readonly StatusItem[] }> {
+  const items: StatusItem[] = [];
+  const reply = await link.request(request, {
+    onPart: (part) => {
+      for (const item of part) items.push(item as StatusItem);
+    },
+  });
+  return { reply, items };
+}

@@ -1,0 +1,50 @@
+// Job identifiers as users type them (pbs/commands.md 0): seq[.server][@server], array seq[][.server], subjob seq[idx][.server], range
+// seq[a-b][:step]. A missing server part is the complex's own.
+
+import type { Complex } from "./complex.ts";
+
+export type ParsedJobId = {
+  /** `12`, `12[]`, `12[3]`, `12[4-6]`, `12[1-8:7]` */
+  readonly seq: string;
+  readonly server: string | null;
+  /** after the `@`: where the job is looked for */
+  readonly at: string | null;
+};
+
+const RANGE = String.raw`\d+(?:-\d+(?::\d+)?)?`;
+const JOB_ID = new RegExp(String.raw`^(\d+(?:\[(?:${RANGE}(?:,${RANGE})*)?\])?)(?:\.([^@.][^@\s]*))?(?:@([^@\s]+))?$`);
+
+/** null: not a job identifier. Pure. */
+export function parseJobId(text: string): ParsedJobId | null {
+  const match = JOB_ID.exec(text);
+  if (match === null) return null;
+  return { seq: match[1] as string, server: match[2] ?? null, at: match[3] ?? null };
+}
+
+export type JobIdOperand =
+  | { readonly kind: "id"; readonly id: string }
+  | { readonly kind: "malformed" }
+  /** the server after `@` is not this complex's */
+  | { readonly kind: "elsewhere"; readonly server: string };
+
+/** The identifier as the server knows it: `12` -> `12.svr`. A server part that is not the complex's own makes it malformed. */
+export async function completeJobId(complex: Complex, text: string): Promise<JobIdOperand> {
+  const parsed = parseJobId(text);
+  if (parsed === null) return { kind: "malformed" };
+  const own = complex.conf().server;
+  if (parsed.server !== null && parsed.server !== own && (await complex.whose(parsed.server)) !== "ours") return { kind: "malformed" };
+  if (parsed.at !== null && parsed.at !== own && (await complex.whose(parsed.at)) !== "ours")
+    return { kind: "elsewhere", server: parsed.at };
+  return { kind: "id", id: `${parsed.seq}.${own}` };
+}
+
+/** Order of `qstat -E`: by number, then index. */
+export function compareJobIds(a: string, b: string): number {
+  const [left, right] = [numbersOf(a), numbersOf(b)];
+  return left[0] - right[0] || left[1] - right[1] || (a < b ? -1 : a > b ? 1 : 0);
+}
+
+function numbersOf(id: string): [number, number] {
+  const match = /^(\d+)(?:\[(\d*))?/.exec(id);
+  return [Number(match?.[1] ?? 0), Number(match?.[2] || -1)];
+}

@@ -1,0 +1,194 @@
+// Objects with all their attributes, as text, dsv and JSON (pbs/commands.md 2.4-2.6): what qstat -f prints, and other commands like it.
+//
+// L1. A line is broken at commas, or hard at LINE_MAX columns, and goes on after a TAB.
+// L2. Times are epoch seconds on the wire and dates here; history_timestamp stays a number.
+
+import type { WireAttrs } from "#protocol/messages.ts";
+import { ctimeOfText } from "./dates.ts";
+import { jsonValue, objectWriter, quote } from "./json.ts";
+
+const LINE_MAX = 78;
+/** column after a continuation's TAB */
+const CONTINUED = 8;
+
+type WireValue = WireAttrs[string];
+
+const TIMES = new Set([
+  "ctime",
+  "etime",
+  "stime",
+  "obittime",
+  "mtime",
+  "qtime",
+  "reserve_start",
+  "reserve_end",
+  "Execution_Time",
+  "start_time",
+  "last_state_change_time",
+  "last_used_time",
+]);
+/** Attributes whose value is text even when it looks like a number. */
+const TEXTS = new Set(["Job_Name", "project", "Account_Name"]);
+
+/** A value as printed: dates for times. */
+function shown(name: string, text: string): string {
+  return TIMES.has(name) ? ctimeOfText(text) : text;
+}
+
+/** Calls back for every attribute line: name with `.resource`, and the text as printed. Entity limits give one call an entry. */
+function eachLine(attrs: WireAttrs, line: (name: string, text: string) => void): void {
+  for (const name in attrs) {
+    const value = attrs[name] as WireValue;
+    if (typeof value === "string") line(name, shown(name, value));
+    else if (Array.isArray(value)) for (const entry of value) line(name, entry);
+    else {
+      const list = value as { readonly [resource: string]: string | readonly string[] };
+      for (const resource in list) {
+        const amount = list[resource] as string | readonly string[];
+        const full = `${name}.${resource}`;
+        if (typeof amount === "string") line(full, shown(resource, amount));
+        else for (const entry of amount) line(full, entry);
+      }
+    }
+  }
+}
+
+/** One object as text: its heading, an attribute a line, an empty line. wide: lines are not broken, line ends inside values are shown as \n and \f. */
+export function longText(heading: string, id: string, attrs: WireAttrs, wide: boolean): string {
+  let text = `${heading}: ${id}\n`;
+  eachLine(attrs, (name, value) => {
+    if (wide)
+      text += `    ${name} = ${value.includes("\n") || value.includes("\f") ? value.replaceAll("\n", "\\n").replaceAll("\f", "\\f") : value}\n`;
+    else if (name.length + 7 + value.length <= LINE_MAX) text += `    ${name} = ${value}\n`;
+    else text += brokenLine(name, value);
+  });
+  return `${text}\n`;
+}
+
+/** An attribute line longer than LINE_MAX (L1). */
+export function brokenLine(name: string, value: string): string {
+  let text = `    ${name} = `;
+  let column = text.length;
+  const segments = value.split(",");
+  segments.forEach((segment, index) => {
+    if (column + segment.length < LINE_MAX) {
+      text += segment;
+      column += segment.length;
+    } else {
+      if (index > 0) {
+        text += "\n\t";
+        column = CONTINUED;
+      }
+      let rest = segment;
+      while (column + rest.length > LINE_MAX + 1) {
+        const room = LINE_MAX + 1 - column;
+        text += `${rest.slice(0, room)}\n\t`;
+        rest = rest.slice(room);
+        column = CONTINUED;
+      }
+      text += rest;
+      column += rest.length;
+    }
+    if (index < segments.length - 1) {
+      text += ",";
+      column++;
+    }
+  });
+  return `${text}\n`;
+}
+
+/** One object as a line: `Job Id: 1.svr|Job_Name=STDIN|...`; a delimiter inside a value gets a backslash. tag: `Job Id: ` or `Name=`. */
+export function dsvLine(tag: string, id: string, attrs: WireAttrs, delimiter: string): string {
+  let text = `${tag}${id}`;
+  eachLine(attrs, (name, value) => {
+    text += `${delimiter}${name}=${value.includes(delimiter) ? value.replaceAll(delimiter, `\\${delimiter}`) : value}`;
+  });
+  return `${text}\n`;
+}
+
+/** The attributes of one object as a JSON object whose members stand at level+1. */
+export function jsonAttrs(attrs: WireAttrs, level: number): string {
+  const object = objectWriter(level);
+  for (const name in attrs) {
+    const value = attrs[name] as WireValue;
+    if (typeof value === "string") object.add(name, jsonScalar(name, value, level + 1));
+    else if (Array.isArray(value)) object.add(name, quote(value.join(",")));
+    else object.add(name, jsonResources(value as { readonly [resource: string]: string | readonly string[] }, level + 1));
+  }
+  return object.end();
+}
+
+function jsonScalar(name: string, value: string, level: number): string {
+  if (TIMES.has(name)) return quote(ctimeOfText(value));
+  if (name === "Variable_List") return jsonVariables(value, level);
+  return TEXTS.has(name) ? quote(value) : jsonValue(value, level);
+}
+
+function jsonResources(list: { readonly [resource: string]: string | readonly string[] }, level: number): string {
+  const object = objectWriter(level);
+  for (const resource in list) {
+    const amount = list[resource] as string | readonly string[];
+    if (typeof amount !== "string") object.add(resource, quote(amount.join(",")));
+    else object.add(resource, TIMES.has(resource) ? quote(ctimeOfText(amount)) : jsonValue(amount, level + 1));
+  }
+  return object.end();
+}
+
+let lastVariables = { list: "", level: -1, rendered: "" };
+
+/** Variable_List as an object of names and values without their escapes. Jobs of one user often have the same, one after another. */
+function jsonVariables(list: string, level: number): string {
+  if (lastVariables.list !== list || lastVariables.level !== level) lastVariables = { list, level, rendered: renderVariables(list, level) };
+  return lastVariables.rendered;
+}
+
+function renderVariables(list: string, level: number): string {
+  const object = objectWriter(level);
+  for (const variable of splitVariables(list)) {
+    const equals = variable.indexOf("=");
+    if (equals < 0) object.add(variable, quote(""));
+    else object.add(variable.slice(0, equals), jsonValue(variable.slice(equals + 1), level + 1));
+  }
+  return object.end();
+}
+
+/** The variables of a list, split at commas that have no backslash before them, with the backslashes taken off. */
+export function splitVariables(list: string): string[] {
+  if (!list.includes("\\")) return list.split(",");
+  const variables: string[] = [];
+  let current = "";
+  for (let i = 0; i < list.length; i++) {
+    const char = list[i] as string;
+    if (char === "\\" && i + 1 < list.length) current += list[++i];
+    else if (char === ",") {
+      variables.push(current);
+      current = "";
+    } else current += char;
+  }
+  variables.push(current);
+  return variables;
+}
+
+export type JsonDocument = {
+  /** the next object of the section; the first one brings the prologue with it */
+  object(id: string, rendered: string): string;
+  /** what closes the document, and all of it when there was no object */
+  end(): string;
+};
+
+/** A document printed as its objects arrive. section: Jobs, Queue, Server, nodes. */
+export function jsonDocument(
+  section: string,
+  about: { readonly now_s: number; readonly version: string; readonly server: string },
+): JsonDocument {
+  const prologue = `{\n\t"timestamp":\t${about.now_s},\n\t"pbs_version":\t${quote(about.version)},\n\t"pbs_server":\t${quote(about.server)}`;
+  let empty = true;
+  return {
+    object(id, rendered) {
+      const before = empty ? `${prologue},\n\t${quote(section)}:\t{\n` : ",\n";
+      empty = false;
+      return `${before}\t\t${quote(id)}:\t${rendered}`;
+    },
+    end: () => (empty ? `${prologue}\n}\n` : "\n\t}\n}\n"),
+  };
+}

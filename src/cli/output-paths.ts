@@ -1,0 +1,49 @@
+// -o and -e: where a job's output goes, as host:/absolute/path (pbs/files.md 5).
+
+import { statSync } from "node:fs";
+import type { CommandIo } from "./command.ts";
+import type { Complex } from "./complex.ts";
+
+/** The directory as the user knows it: PWD when it is the same one, so that links in its name survive. */
+export function workingDirectory(io: Pick<CommandIo, "cwd" | "env">): string {
+  const known = io.env["PWD"];
+  if (known === undefined || known === io.cwd || !known.startsWith("/")) return io.cwd;
+  try {
+    const [a, b] = [statSync(known), statSync(io.cwd)];
+    return a.ino === b.ino && a.dev === b.dev ? known : io.cwd;
+  } catch {
+    return io.cwd;
+  }
+}
+
+export type PathWorld = {
+  /** what stands before the colon when the user names no host; null: nothing, the server fills in the submit host */
+  readonly output_host: string | null;
+  readonly directory: string;
+  readonly isDirectory: (path: string) => boolean;
+};
+
+/** Completes `[host:]path`: the working directory, and a slash behind the name of a directory that exists here. null: no path. */
+export function outputPath(text: string, world: PathWorld): string | null {
+  const match = /^(?:([^/:]+):)?(.+)$/s.exec(text);
+  if (match === null) return null;
+  const [, host, given] = match as unknown as [string, string | undefined, string];
+  const path = given.startsWith("/") ? given : `${world.directory === "/" ? "" : world.directory}/${given.replace(/^(?:\.\/+)+/, "")}`;
+  const slash = host === undefined && !path.endsWith("/") && world.isDirectory(path) ? "/" : "";
+  const named = host ?? world.output_host;
+  return `${named === null ? "" : `${named}:`}${path}${slash}`;
+}
+
+/** outputPath for this process. */
+export function outputPathOf(io: Pick<CommandIo, "cwd" | "env">, complex: Complex): (text: string) => string | null {
+  const directory = workingDirectory(io);
+  return (text) => outputPath(text, { output_host: complex.conf().values["PBS_OUTPUT_HOST_NAME"] ?? null, directory, isDirectory });
+}
+
+function isDirectory(path: string): boolean {
+  try {
+    return statSync(path).isDirectory();
+  } catch {
+    return false;
+  }
+}

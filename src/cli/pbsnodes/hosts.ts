@@ -1,0 +1,82 @@
+// Vnodes put together to hosts: amounts summed, other values that differ shown as <various> (pbs/commands.md 4). Pure.
+
+import type { WireAttrs } from "#protocol/messages.ts";
+import { sizeBytes } from "../columns.ts";
+
+export type Node = { readonly id: string; readonly attrs: WireAttrs };
+
+const VARIOUS = "<various>";
+/** Consumable host resources every server has. */
+const CONSUMABLE = ["ncpus", "mem", "vmem", "hbmem", "naccelerators", "accelerator_memory", "nmics", "ngpus"];
+/** Lists that grow instead of differing. */
+const LISTS = new Set(["jobs", "resv"]);
+
+type Resources = { readonly [resource: string]: string };
+
+/** The host a vnode is on. */
+export function hostOf(node: Node): string {
+  return resourcesOf(node, "resources_available")["host"] ?? text(node, "Mom") ?? node.id;
+}
+
+export function resourcesOf(node: Node, list: string): Resources {
+  const value = node.attrs[list];
+  return typeof value === "object" && !Array.isArray(value) ? (value as Resources) : {};
+}
+
+export function text(node: Node, name: string): string | null {
+  const value = node.attrs[name];
+  return typeof value === "string" ? value : null;
+}
+
+/** The vnodes by host, hosts in the order of their first vnode. */
+export function groupByHost(nodes: readonly Node[]): Map<string, Node[]> {
+  const hosts = new Map<string, Node[]>();
+  for (const node of nodes) {
+    const host = hostOf(node);
+    const group = hosts.get(host);
+    if (group === undefined) hosts.set(host, [node]);
+    else group.push(node);
+  }
+  return hosts;
+}
+
+/** One record for a host. consumable: names of further resources that are summed. */
+export function mergeHost(host: string, nodes: readonly Node[], consumable: ReadonlySet<string>): Node {
+  const [first] = nodes;
+  if (nodes.length === 1 && first !== undefined) return { id: host, attrs: first.attrs };
+  const names = [...new Set(nodes.flatMap((node) => Object.keys(node.attrs)))];
+  const attrs: { [name: string]: string | Resources } = {};
+  for (const name of names) {
+    if (typeof first?.attrs[name] === "object" || nodes.some((node) => typeof node.attrs[name] === "object")) {
+      const isSummed = (resource: string): boolean =>
+        name === "resources_assigned" || CONSUMABLE.includes(resource) || consumable.has(resource);
+      attrs[name] = mergeResources(
+        nodes.map((node) => resourcesOf(node, name)),
+        isSummed,
+      );
+      continue;
+    }
+    const values = nodes.flatMap((node) => text(node, name) ?? []);
+    attrs[name] = LISTS.has(name) ? values.filter((value) => value !== "").join(", ") : same(values);
+  }
+  return { id: host, attrs };
+}
+
+function mergeResources(lists: readonly Resources[], isSummed: (resource: string) => boolean): Resources {
+  const merged: { [resource: string]: string } = {};
+  for (const resource of new Set(lists.flatMap((list) => Object.keys(list)))) {
+    const values = lists.flatMap((list) => list[resource] ?? []);
+    merged[resource] = isSummed(resource) ? sum(values) : same(values);
+  }
+  return merged;
+}
+
+const same = (values: readonly string[]): string => (values.every((value) => value === values[0]) ? (values[0] ?? "") : VARIOUS);
+
+/** Numbers are added as numbers, sizes in kilobytes. */
+function sum(values: readonly string[]): string {
+  if (values.every((value) => /^-?\d+(?:\.\d+)?$/.test(value))) return String(values.reduce((total, value) => total + Number(value), 0));
+  const bytes = values.map(sizeBytes);
+  if (bytes.includes(null)) return same(values);
+  return `${Math.ceil((bytes as number[]).reduce((total, each) => total + each, 0) / 1024)}kb`;
+}

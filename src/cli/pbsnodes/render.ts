@@ -1,0 +1,189 @@
+// Nodes as text, dsv and JSON: the long listing, -S and -Sj (pbs/commands.md 4). Pure.
+
+import type { WireAttrs } from "#protocol/messages.ts";
+import { sizeBytes, sizeColumn } from "../columns.ts";
+import { ctimeOfText } from "../dates.ts";
+import { jsonObject, jsonValue, quote } from "../json.ts";
+import type { NodeFormat } from "./arguments.ts";
+import { hostOf, type Node, resourcesOf, text } from "./hosts.ts";
+
+const UNSET = "--";
+/** digits of memory in the summaries */
+const MEMORY_DIGITS = 3;
+
+/** Everything of a node: a line an attribute, as text. */
+export function longNode(node: Node): string {
+  let lines = `${node.id}\n`;
+  eachAttribute(node.attrs, (name, value) => {
+    lines += `     ${name} = ${/_time$/.test(name) ? ctimeOfText(value) : value}\n`;
+  });
+  return `${lines}\n`;
+}
+
+/** `Name=node1|Mom=...`: lists without blanks. */
+export function dsvNode(node: Node, delimiter: string): string {
+  const fields = [`Name=${node.id}`];
+  eachAttribute(node.attrs, (name, value) => {
+    const shown = /_time$/.test(name) ? ctimeOfText(value) : name === "jobs" || name === "resv" ? value.replaceAll(", ", ",") : value;
+    fields.push(`${name}=${shown.replaceAll(delimiter, `\\${delimiter}`)}`);
+  });
+  return `${fields.join(delimiter)}\n`;
+}
+
+function eachAttribute(attrs: WireAttrs, line: (name: string, value: string) => void): void {
+  for (const [name, value] of Object.entries(attrs)) {
+    if (typeof value === "string") line(name, value);
+    else if (Array.isArray(value)) line(name, value.join(","));
+    else
+      for (const [resource, amount] of Object.entries(value))
+        line(`${name}.${resource}`, typeof amount === "string" ? amount : amount.join(","));
+  }
+}
+
+/** Members at the third level, as in a document of nodes. */
+export function jsonNode(node: Node): string {
+  const members = Object.entries(node.attrs).map(([name, value]): [string, string] => {
+    if (name === "jobs" && typeof value === "string") return [name, jsonList(jobsOf(node))];
+    if (typeof value === "string") return [name, jsonValue(value, 3)];
+    if (Array.isArray(value)) return [name, quote(value.join(","))];
+    const resources = Object.entries(resourcesOf(node, name)).filter(
+      ([, amount]) => name !== "resources_assigned" || !/^0[kmgtp]?[bw]?$/.test(amount),
+    );
+    return [
+      name,
+      jsonObject(
+        resources.map(([resource, amount]) => [resource, jsonValue(amount, 4)] as const),
+        3,
+      ),
+    ];
+  });
+  return jsonObject(members, 2);
+}
+
+const jsonList = (values: readonly string[]): string => `[${values.map(quote).join(", ")}]`;
+
+/** Ids of the jobs on a node, each once. */
+export function jobsOf(node: Node): string[] {
+  const slots = (text(node, "jobs") ?? "").split(",").map((slot) => slot.trim().replace(/\/[^/]*$/, ""));
+  return [...new Set(slots.filter((id) => id !== ""))];
+}
+
+/** One row of a summary: [name in dsv, name in JSON, text]. */
+type Field = { readonly dsv: string; readonly json: string; readonly value: string };
+
+/** -S */
+export function summaryFields(node: Node, uncut: boolean): readonly Field[] {
+  const available = resourcesOf(node, "resources_available");
+  return [
+    { dsv: "state", json: "State", value: stateOf(node, uncut) },
+    { dsv: "OS", json: "OS", value: available["OS"] ?? UNSET },
+    { dsv: "hardware", json: "hardware", value: available["hardware"] ?? UNSET },
+    { dsv: "host", json: "host", value: hostOf(node) },
+    { dsv: "queue", json: "queue", value: text(node, "queue") ?? UNSET },
+    { dsv: "mem", json: "Memory", value: sizeColumn(available["mem"] ?? "0kb", "short", MEMORY_DIGITS) },
+    ...["ncpus", "nmics", "ngpus"].map((name) => ({ dsv: name, json: name, value: available[name] ?? "0" })),
+    { dsv: "comment", json: "comment", value: text(node, "comment") ?? UNSET },
+  ];
+}
+
+/** -Sj. suspended: ids of suspended jobs. */
+export function jobFields(node: Node, uncut: boolean, suspended: ReadonlySet<string>): readonly Field[] {
+  const jobs = jobsOf(node);
+  const idle = jobs.filter((id) => suspended.has(id)).length;
+  const amount = (name: string): Field => ({ dsv: `${name}(f/t)`, json: `${name} f/t`, value: freeOfTotal(node, name) });
+  return [
+    { dsv: "state", json: "State", value: stateOf(node, uncut) },
+    { dsv: "njobs", json: "Total Jobs", value: String(jobs.length) },
+    { dsv: "run", json: "Running Jobs", value: String(jobs.length - idle) },
+    { dsv: "susp", json: "Suspended Jobs", value: String(idle) },
+    ...["mem", "ncpus", "nmics", "ngpus"].map(amount),
+  ];
+}
+
+function stateOf(node: Node, uncut: boolean): string {
+  const state = text(node, "state") ?? UNSET;
+  return uncut ? state : (state.split(",")[0] as string);
+}
+
+function freeOfTotal(node: Node, name: string): string {
+  const total = resourcesOf(node, "resources_available")[name] ?? "0";
+  const assigned = resourcesOf(node, "resources_assigned")[name] ?? "0";
+  if (name !== "mem") return `${Number(total) - Number(assigned) || 0}/${total}`;
+  const kb = (size: string): number => Math.ceil((sizeBytes(size) ?? 0) / 1024);
+  const short = (count_kb: number): string => sizeColumn(`${count_kb}kb`, "short", MEMORY_DIGITS);
+  return `${short(Math.max(0, kb(total) - kb(assigned)))}/${short(kb(total))}`;
+}
+
+const SUMMARY_HEADER =
+  "vnode           state           OS       hardware host            queue        mem     ncpus   nmics   ngpus  comment\n" +
+  "--------------- --------------- -------- -------- --------------- ---------- -------- ------- ------- ------- ---------\n";
+const JOBS_HEADER =
+  "                                                        mem       ncpus   nmics   ngpus\n" +
+  "vnode           state           njobs   run   susp      f/t        f/t     f/t     f/t   jobs\n" +
+  "--------------- --------------- ------ ----- ------ ------------ ------- ------- ------- -------\n";
+
+// Widths of the columns; negative: left-aligned.
+const SUMMARY_WIDTHS = [-15, -15, -8, -8, -15, -10, 8, 7, 7, 7];
+const JOBS_WIDTHS = [-15, -15, 6, 5, 6, 12, 7, 7, 7];
+
+/** The whole summary in one of the formats; JSON gives the members of a document's nodes. */
+export function summary(
+  nodes: readonly Node[],
+  how: {
+    readonly jobs: boolean;
+    readonly uncut: boolean;
+    readonly format: NodeFormat;
+    readonly delimiter: string;
+    readonly suspended: ReadonlySet<string>;
+  },
+): string | readonly (readonly [id: string, rendered: string])[] {
+  const fieldsOf = (node: Node): readonly Field[] =>
+    how.jobs ? jobFields(node, how.uncut, how.suspended) : summaryFields(node, how.uncut);
+  switch (how.format) {
+    case "json":
+      return nodes.map((node) => [node.id, jsonFields(node, fieldsOf(node), how.jobs)] as const);
+    case "dsv":
+      return nodes
+        .map((node) => {
+          const fields = [
+            { dsv: "vnode", value: node.id },
+            ...fieldsOf(node),
+            ...(how.jobs ? [{ dsv: "jobs", value: jobsOf(node).join(",") }] : []),
+          ];
+          return `${fields.map(({ dsv, value }) => `${dsv}=${value.replaceAll(how.delimiter, `\\${how.delimiter}`)}`).join(how.delimiter)}\n`;
+        })
+        .join("");
+    case "text": {
+      const rows = nodes.map((node) =>
+        row([node.id, ...fieldsOf(node).map(({ value }) => value), ...(how.jobs ? [jobNumbers(node)] : [])], how),
+      );
+      return (how.jobs ? JOBS_HEADER : SUMMARY_HEADER) + rows.join("");
+    }
+    default: {
+      const unreachable: never = how.format;
+      return unreachable;
+    }
+  }
+}
+
+function jsonFields(node: Node, fields: readonly Field[], jobs: boolean): string {
+  const members = fields.map(({ json, value }) => [json, jsonValue(value, 3)] as const);
+  return jsonObject(jobs ? [...members, ["jobs", jsonList(jobsOf(node))] as const] : members, 2);
+}
+
+/** `1.svr` -> `1`. */
+function jobNumbers(node: Node): string {
+  const numbers = jobsOf(node).map((id) => id.replace(/\..*$/, ""));
+  return numbers.length === 0 ? UNSET : numbers.join(",");
+}
+
+function row(cells: readonly string[], how: { readonly jobs: boolean; readonly uncut: boolean }): string {
+  const widths = how.jobs ? JOBS_WIDTHS : SUMMARY_WIDTHS;
+  const shown = cells.map((cell, index) => {
+    const width = widths[index];
+    if (width === undefined) return cell;
+    const cut = how.uncut ? cell : cell.slice(0, Math.abs(width));
+    return width < 0 ? cut.padEnd(-width) : cut.padStart(width);
+  });
+  return `${shown.join(" ")}\n`;
+}

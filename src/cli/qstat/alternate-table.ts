@@ -1,0 +1,143 @@
+// The alternate listing of jobs: -a -i -r -u -n -s -G -M -H -T (pbs/commands.md 2.2). Pure but for the local time zone.
+
+import { left, right, shortId, sizeColumn } from "../columns.ts";
+import { dayName, monthName, two } from "../dates.ts";
+import type { QstatOptions } from "./arguments.ts";
+import { type Job, owner, resource, scalar } from "./job-row.ts";
+
+const UNSET = " -- ";
+
+export function alternateAttributes(options: QstatOptions): readonly string[] {
+  const names = ["Job_Name", "Job_Owner", "resources_used", "job_state", "queue", "Resource_List", "session_id"];
+  if (options.nodes) names.push("exec_host");
+  if (options.comments) names.push("comment");
+  if (options.estimates) names.push("estimated", "stime");
+  return names;
+}
+
+/** Blank line, the server with its comment, the column titles. */
+export function alternateHeader(server: string, comment: string, options: QstatOptions): string {
+  const [est, elap] = options.estimates ? ["Est", "Start"] : ["", "Elap"];
+  const indent = " ".repeat(options.wide ? 99 : 60);
+  const over = options.estimates ? `${indent}               ${est}\n` : "";
+  const titles = options.wide
+    ? "Job ID                         Username        Queue           Jobname         SessID   NDS  TSK   Memory Time  S Time\n" +
+      "------------------------------ --------------- --------------- --------------- -------- ---- ----- ------ ----- - -----\n"
+    : "Job ID          Username Queue    Jobname    SessID NDS TSK Memory Time  S Time\n" +
+      "--------------- -------- -------- ---------- ------ --- --- ------ ----- - -----\n";
+  return `\n${server}: ${comment}\n${over}${indent}Req'd  Req'd   ${elap}\n${titles}`;
+}
+
+/** A job's row with the lines that belong to it. */
+export function alternateRow(job: Job, options: QstatOptions, now_ms: number): string {
+  let text = options.wide ? wideRow(job, options, now_ms) : narrowRow(job, options, now_ms);
+  if (options.nodes) text += below(nodeLine(scalar(job, "exec_host")), "   ", options.one_line);
+  if (options.comments) text += below(commentLine(scalar(job, "comment"), options.wide), "   ", options.one_line, true);
+  return `${text}\n`;
+}
+
+/** A line below the row, indented; with -1 behind it, where a comment keeps its indentation. */
+function below(line: string, indent: string, one_line: boolean, indented = false): string {
+  if (!one_line) return `\n${indent}${line}`;
+  return ` ${indented ? indent : ""}${line.replaceAll("\n   ", "")}`;
+}
+
+function narrowRow(job: Job, options: QstatOptions, now_ms: number): string {
+  const { session, nodes, cpus, memory, asked, state, time } = cells(job, options, now_ms);
+  const names = `${left(shortId(job.id), 15)} ${left(owner(job), 8)} ${left(scalar(job, "queue"), 8)} ${left(scalar(job, "Job_Name"), 10)}`;
+  return `${names} ${right(session, 6)} ${right(nodes, 3)} ${right(cpus, 3)} ${right(memory, 6)} ${right(asked, 5)} ${state} ${right(time, 5)}`;
+}
+
+function wideRow(job: Job, options: QstatOptions, now_ms: number): string {
+  const { session, nodes, cpus, memory, asked, state, time } = cells(job, options, now_ms);
+  const names = `${left(job.id, 30)} ${left(owner(job), 15)} ${left(scalar(job, "queue"), 15)} ${left(scalar(job, "Job_Name"), 15)}`;
+  return `${names} ${right(session, 8)} ${right(nodes, 4)} ${right(cpus, 5)} ${right(memory, 6)} ${right(asked, 5)} ${state} ${right(time, 5)}`;
+}
+
+type Cells = { readonly [name in "session" | "nodes" | "cpus" | "memory" | "asked" | "state" | "time"]: string };
+
+function cells(job: Job, options: QstatOptions, now_ms: number): Cells {
+  const memory = resource(job, "Resource_List", "mem");
+  const asked_cput = resource(job, "Resource_List", "cput");
+  const measure = asked_cput === "" ? "walltime" : "cput";
+  const used = resource(job, "resources_used", measure);
+  return {
+    session: scalar(job, "session_id") || UNSET,
+    nodes: resource(job, "Resource_List", "nodect") || UNSET,
+    cpus: resource(job, "Resource_List", "ncpus") || UNSET,
+    memory: memory === "" ? UNSET : sizeColumn(memory, options.size),
+    asked: (asked_cput || resource(job, "Resource_List", "walltime") || UNSET).slice(0, 5),
+    state: scalar(job, "job_state").slice(0, 1) || " ",
+    time: options.estimates ? startColumn(job, now_ms) : (used || UNSET).slice(0, 5),
+  };
+}
+
+const EXEC_WIDTH = 78;
+
+/** exec_host with host names cut at their first dot, broken before a `+` when the line grows beyond the width. */
+function nodeLine(exec_host: string): string {
+  if (exec_host === "") return UNSET;
+  const parts = exec_host.split("+").map(shortHost);
+  let [text, column] = [parts[0] as string, 3 + (parts[0] as string).length];
+  for (const part of parts.slice(1)) {
+    if (column + 1 + part.length > EXEC_WIDTH) {
+      text += `\n   +${part}`;
+      column = 4 + part.length;
+    } else {
+      text += `+${part}`;
+      column += 1 + part.length;
+    }
+  }
+  return text;
+}
+
+/** `node1.example.org/0*2` -> `node1/0*2`; addresses stay whole. */
+function shortHost(part: string): string {
+  const slash = part.indexOf("/");
+  const host = slash < 0 ? part : part.slice(0, slash);
+  if (/^[\d.]+$/.test(host) || host.includes(":")) return part;
+  const dot = host.indexOf(".");
+  return dot < 0 ? part : host.slice(0, dot) + (slash < 0 ? "" : part.slice(slash));
+}
+
+function commentLine(comment: string, wide: boolean): string {
+  if (comment === "") return UNSET;
+  const line = comment.replaceAll("\n", " ");
+  const width_max = wide ? 114 : 74;
+  return line.length > width_max ? `${line.slice(0, width_max - 3)}...` : line;
+}
+
+const DAY_S = 86_400;
+
+/** -T: when a queued job is expected to start, a running one started. */
+function startColumn(job: Job, now_ms: number): string {
+  const epoch_s = startEstimate(job);
+  if (epoch_s === null) return UNSET;
+  if (epoch_s === 0) return "? ";
+  const now_s = now_ms / 1000;
+  if (!isRunning(job) && epoch_s < now_s) return UNSET;
+  const [date, now] = [new Date(epoch_s * 1000), new Date(now_ms)];
+  if (date.toDateString() === now.toDateString()) return `${two(date.getHours())}:${two(date.getMinutes())}`;
+  if (epoch_s - now_s < 7 * DAY_S && epoch_s > now_s) return `${dayName(date).slice(0, 2)} ${two(date.getHours())}`;
+  if (date.getFullYear() === now.getFullYear()) return monthName(date);
+  if (date.getFullYear() - now.getFullYear() <= 5) return String(date.getFullYear());
+  return ">5yrs";
+}
+
+const isRunning = (job: Job): boolean => "RSE".includes(scalar(job, "job_state"));
+
+/** Epoch seconds: stime of a running job, else the estimate; 0: the scheduler cannot tell; null: none. */
+function startEstimate(job: Job): number | null {
+  const text = isRunning(job) ? scalar(job, "stime") : resource(job, "estimated", "start_time");
+  return /^\d+$/.test(text) ? Number(text) : null;
+}
+
+/** -T sorts: running jobs by start, then the others by estimate, those without one last. */
+export function compareStarts(a: Job, b: Job): number {
+  return startRank(a) - startRank(b) || (startEstimate(a) ?? 0) - (startEstimate(b) ?? 0);
+}
+
+function startRank(job: Job): number {
+  if (isRunning(job)) return 0;
+  return startEstimate(job) ? 1 : 2;
+}

@@ -1,0 +1,126 @@
+// What a qstat command line asks for: options, their conflicts, what is shown (pbs/commands.md 2). Pure.
+
+import { optionFault, scanOptions } from "../getopt.ts";
+
+export const QSTAT_USAGE = `usage: 
+qstat [-f] [-J] [-p] [-t] [-x] [-E] [-F format | -w] [-D delim] [ job_identifier... | destination... ]
+qstat [-a|-i|-r|-H|-T] [-J] [-t] [-u user] [-n] [-s] [-G|-M] [-1] [-w]
+	[ job_identifier... | destination... ]
+qstat -Q [-f] [-F format] [-D delim] [ destination... ]
+qstat -q [-G|-M] [ destination... ]
+qstat -B [-f] [-F format] [-D delim] [ server_name... ]
+qstat --version
+`;
+
+const LETTERS = "ainpqrstwxu:fGHJMQEBW:T1F:D:";
+/** options of the alternate layout that need no other one with them */
+const ALTERNATE = "airHTunsGM";
+/** of these only one may be given */
+const EXCLUSIVE = "airqH";
+
+export type QstatFormat = "text" | "dsv" | "json";
+
+export type QstatOptions = {
+  readonly object: "jobs" | "queues" | "servers";
+  /** long: -f; limits: -q; short and alternate: tables */
+  readonly layout: "short" | "alternate" | "long" | "limits";
+  readonly format: QstatFormat;
+  readonly delimiter: string;
+  readonly wide: boolean;
+  readonly percent: boolean;
+  readonly nodes: boolean;
+  readonly comments: boolean;
+  readonly one_line: boolean;
+  readonly estimates: boolean;
+  readonly size: "short" | "G" | "M";
+  /** states shown where no job is named; null: all */
+  readonly states: "idle" | "running" | null;
+  readonly history: "with" | "only" | null;
+  readonly subjobs: boolean;
+  readonly arrays_only: boolean;
+  readonly express: boolean;
+  /** user[@host] */
+  readonly users: readonly string[];
+  readonly operands: readonly string[];
+};
+
+export type QstatArguments = { readonly ok: true; readonly options: QstatOptions } | { readonly ok: false; readonly errors: string };
+
+export function parseQstatArguments(argv: readonly string[]): QstatArguments {
+  const scan = scanOptions(argv, LETTERS);
+  const given = new Set<string>();
+  let [errors, users, format, delimiter] = ["", "", null as string | null, null as string | null];
+  let faulty = false;
+  for (const event of scan.events) {
+    const fault = optionFault("qstat", event);
+    if (fault !== null) {
+      errors += `${fault}\n`;
+      faulty = true;
+    } else if (event.kind === "option") {
+      given.add(event.letter);
+      if (event.letter === "u") users = event.value;
+      if (event.letter === "F") format = event.value;
+      if (event.letter === "D") delimiter = event.value;
+      if (event.letter === "W") faulty = true;
+    }
+  }
+  if (!faulty && hasConflict(given)) {
+    errors += "qstat: conflicting options.\n";
+    faulty = true;
+  }
+  if (given.has("w") && given.has("F")) {
+    errors += "qstat: option w cannot be used with -F\n";
+    faulty = true;
+  }
+  if (format !== null && !isFormat(format)) faulty = true;
+  if (delimiter !== null && (format?.toLowerCase() !== "dsv" || delimiter === "")) faulty = true;
+  if (users === "" && given.has("u")) faulty = true;
+  if (faulty) return { ok: false, errors: errors + QSTAT_USAGE };
+  return { ok: true, options: makeOptions(given, { users, format, delimiter, operands: scan.operands }) };
+}
+
+const isFormat = (text: string): boolean => ["json", "dsv"].includes(text.toLowerCase());
+
+function hasConflict(given: ReadonlySet<string>): boolean {
+  const any = (letters: string): boolean => [...letters].some((letter) => given.has(letter));
+  const count = (letters: string): number => [...letters].filter((letter) => given.has(letter)).length;
+  if (count(EXCLUSIVE) > 1) return true;
+  if (given.has("G") && given.has("M")) return true;
+  if (given.has("1") && !any("ns")) return true;
+  if (given.has("q") && (given.has("f") || given.has("Q"))) return true;
+  if (given.has("B") && (given.has("Q") || any(`${ALTERNATE}q1`))) return true;
+  return given.has("F") && (!given.has("f") || any(`${ALTERNATE}q1w`));
+}
+
+type Values = {
+  readonly users: string;
+  readonly format: string | null;
+  readonly delimiter: string | null;
+  readonly operands: readonly string[];
+};
+
+function makeOptions(given: ReadonlySet<string>, values: Values): QstatOptions {
+  const has = (letter: string): boolean => given.has(letter);
+  const object = has("B") ? "servers" : has("Q") || has("q") ? "queues" : "jobs";
+  const alternate = object === "jobs" && [...ALTERNATE].some(has);
+  return {
+    object,
+    layout: has("q") ? "limits" : has("f") ? "long" : alternate ? "alternate" : "short",
+    format: values.format === null ? "text" : (values.format.toLowerCase() as QstatFormat),
+    delimiter: values.delimiter ?? "|",
+    wide: has("w"),
+    percent: has("p"),
+    nodes: has("n"),
+    comments: has("s"),
+    one_line: has("1"),
+    estimates: has("T"),
+    size: has("G") ? "G" : has("M") ? "M" : "short",
+    states: has("i") ? "idle" : has("r") ? "running" : null,
+    history: has("H") ? "only" : has("x") ? "with" : null,
+    subjobs: has("t"),
+    arrays_only: has("J"),
+    express: has("E"),
+    users: values.users === "" ? [] : values.users.split(",").filter((user) => user !== ""),
+    operands: values.operands,
+  };
+}

@@ -1,0 +1,60 @@
+// Reading what the tables need from a job's attributes. Pure.
+
+import type { WireAttrs } from "#protocol/messages.ts";
+
+export type Job = { readonly id: string; readonly attrs: WireAttrs };
+
+/** A scalar attribute; "" when unset. */
+export function scalar(job: Job, name: string): string {
+  const value = job.attrs[name];
+  return typeof value === "string" ? value : "";
+}
+
+/** A resource of a list; "" when unset. */
+export function resource(job: Job, list: string, name: string): string {
+  const value = job.attrs[list];
+  if (typeof value !== "object" || Array.isArray(value)) return "";
+  const amount = (value as { readonly [resource: string]: string | readonly string[] })[name];
+  return typeof amount === "string" ? amount : "";
+}
+
+/** The user of `user@host`. */
+export function owner(job: Job): string {
+  const text = scalar(job, "Job_Owner");
+  const at = text.indexOf("@");
+  return at < 0 ? text : text.slice(0, at);
+}
+
+/** Whether the job is of one of the users: `user` or `user@host`. */
+export function isOwnedBy(job: Job, users: readonly string[]): boolean {
+  const [user, host = ""] = scalar(job, "Job_Owner").split("@");
+  return users.some((wanted) => {
+    const [name, where] = wanted.split("@");
+    return (
+      name === user &&
+      (where === undefined || where.toLowerCase() === host.toLowerCase() || host.toLowerCase().startsWith(`${where.toLowerCase()}.`))
+    );
+  });
+}
+
+/** Seconds of a duration `[[HH:]MM:]SS`; null: none. */
+export function seconds(text: string): number | null {
+  if (text === "") return null;
+  let total = 0;
+  for (const part of text.split(":")) {
+    const number = Number(part);
+    if (!Number.isFinite(number)) return null;
+    total = total * 60 + number;
+  }
+  return total;
+}
+
+/** The counts of state_count and array_state_count: `Queued:3 Running:0 ...`. */
+export function counts(text: string): { readonly [state: string]: number } {
+  const result: { [state: string]: number } = {};
+  for (const part of text.split(" ")) {
+    const colon = part.indexOf(":");
+    if (colon > 0) result[part.slice(0, colon)] = Number(part.slice(colon + 1));
+  }
+  return result;
+}

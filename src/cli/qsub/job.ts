@@ -1,0 +1,188 @@
+// One submission from its words: script or program, directives, variables, and the request that comes of them (pbs/commands.md 1).
+
+import { isUtf8 } from "node:buffer";
+import { closeSync, fstatSync, openSync, readFileSync, statSync } from "node:fs";
+import { basename } from "node:path";
+import type { AttrValueText, QueueJobRequest } from "#protocol/messages.ts";
+import { type Destination, parseDestination } from "../destinations.ts";
+import { isJobName } from "../job-options.ts";
+import { splitWords } from "../words.ts";
+import { addSource, copyDraft, type Draft, type DraftWorld, draftConflicts, emptyDraft, RANK } from "./draft.ts";
+import { findDirectives, hasDosLineEnd } from "./script.ts";
+import { allVariables, type Env, joinVariables, namedVariables, originVariables } from "./variables.ts";
+
+export const QSUB_USAGE = `usage: qsub [-a date_time] [-A account_string] [-c interval]
+	[-C directive_prefix] [-e path] [-f ] [-h ] [-I [-X]] [-j oe|eo] [-J X-Y[:Z]]
+	[-k keep] [-l resource_list] [-m mail_options] [-M user_list]
+	[-N jobname] [-o path] [-p priority] [-P project] [-q queue] [-r y|n]
+	[-R o|e|oe] [-S path] [-u user_list] [-W otherattributes=value...]
+	[-v variable_list] [-V ] [-z] [script | -- command [arg1 ...]]
+       qsub --version
+`;
+
+const USAGE_STATUS = 2;
+const FAILED = 1;
+const CANNOT_OPEN = 8;
+const NAME_MAX = 230;
+
+/** What is wrong, as printed, and the exit status. */
+export class SubmitError extends Error {
+  readonly text: string;
+  readonly status: number;
+  constructor(text: string, status: number) {
+    super(text);
+    this.text = text;
+    this.status = status;
+  }
+}
+
+export type SubmitWorld = DraftWorld & {
+  readonly env: Env;
+  /** directory as the user knows it; scripts are looked for in `cwd` */
+  readonly directory: string;
+  readonly cwd: string;
+  readonly conf_values: Readonly<Record<string, string>>;
+  /** the script on standard input; throws SubmitError where there is none to be had */
+  readonly readStdin: () => Promise<Buffer>;
+  /** script files read before, by path: a batch names the same one in many lines */
+  readonly scripts?: Map<string, string>;
+};
+
+/** A submission of which only the server's default arguments are not known yet. */
+export type Job = {
+  readonly draft: Draft;
+  readonly script: string | null;
+  readonly default_name: string;
+  readonly program: readonly string[];
+  readonly words: readonly string[];
+  readonly variables: string;
+};
+
+/** Words of a command line into a job. Throws SubmitError. */
+export async function makeJob(words: readonly string[], world: SubmitWorld, given?: { readonly script?: string }): Promise<Job> {
+  const draft = emptyDraft();
+  const source = addSource(draft, words, RANK.command_line, world);
+  if (source.faults !== null)
+    throw new SubmitError(source.faults.text + (source.faults.stop ? "" : QSUB_USAGE), source.faults.stop ? FAILED : USAGE_STATUS);
+  const { operands, literal_from } = source;
+  if (literal_from !== null) {
+    if (literal_from > 0 || operands.length === 0) throw new SubmitError(QSUB_USAGE, USAGE_STATUS);
+    mustAgree(draft);
+    return { draft, script: null, default_name: "STDIN", program: operands, words, variables: variableList(draft, world) };
+  }
+  if (operands.length > 1) throw new SubmitError(QSUB_USAGE, USAGE_STATUS);
+  mustAgree(draft);
+  const [file = "-"] = operands;
+  const script = given?.script ?? (await readScript(file, world));
+  addDirectives(draft, script, world);
+  mustAgree(draft);
+  const default_name = file === "-" ? "STDIN" : basename(file);
+  return { draft, script, default_name, program: [], words, variables: variableList(draft, world) };
+}
+
+function mustAgree(draft: Draft): void {
+  const conflicts = draftConflicts(draft);
+  if (conflicts !== null) throw new SubmitError(conflicts + QSUB_USAGE, USAGE_STATUS);
+}
+
+function addDirectives(draft: Draft, script: string, world: SubmitWorld): void {
+  if (hasDosLineEnd(script)) throw new SubmitError("qsub: script contains cr, lf\n", FAILED);
+  const prefix = draft.flags.get("C")?.value ?? world.env["PBS_DPREFIX"] ?? "#PBS";
+  for (const directive of findDirectives(script, prefix)) {
+    const words = splitWords(directive, { comments: true });
+    const faults = words === null ? { text: "", stop: false } : addSource(draft, words, RANK.directive, world).faults;
+    if (faults !== null) throw new SubmitError(`${faults.text}qsub: directive error: ${directive} \n`, faults.stop ? FAILED : USAGE_STATUS);
+  }
+}
+
+async function readScript(file: string, world: SubmitWorld): Promise<string> {
+  const known = world.scripts?.get(file);
+  if (known !== undefined) return known;
+  const bytes = file === "-" ? await world.readStdin() : readFile(file.startsWith("/") ? file : `${world.cwd}/${file}`);
+  if (!isUtf8(bytes) || bytes.includes(0)) throw new SubmitError("qsub: script is not a text in UTF-8\n", FAILED);
+  const script = bytes.toString("utf8");
+  world.scripts?.set(file, script);
+  return script;
+}
+
+function readFile(path: string): Buffer {
+  try {
+    if (!statSync(path).isFile()) throw new SubmitError("qsub: script not a file\n", FAILED);
+  } catch (error) {
+    if (error instanceof SubmitError) throw error;
+    throw new SubmitError(`qsub: script file:: ${reason(error)}\n`, FAILED);
+  }
+  try {
+    const fd = openSync(path, "r");
+    try {
+      if (!fstatSync(fd).isFile()) throw new SubmitError("qsub: script not a file\n", FAILED);
+      return readFileSync(fd);
+    } finally {
+      closeSync(fd);
+    }
+  } catch (error) {
+    if (error instanceof SubmitError) throw error;
+    throw new SubmitError(`qsub: opening script file:: ${reason(error)}\n`, CANNOT_OPEN);
+  }
+}
+
+const REASONS: Readonly<Record<string, string>> = {
+  ENOENT: "No such file or directory",
+  EACCES: "Permission denied",
+  ENOTDIR: "Not a directory",
+  ELOOP: "Too many levels of symbolic links",
+  ENAMETOOLONG: "File name too long",
+};
+
+const reason = (error: unknown): string => REASONS[(error as NodeJS.ErrnoException).code ?? ""] ?? (error as Error).message;
+
+function variableList(draft: Draft, world: SubmitWorld): string {
+  const list = draft.flags.get("v")?.value;
+  const named = list === undefined ? [] : namedVariables(list, world.env);
+  if (named === null) throw new SubmitError("qsub: cannot send environment with the job\n", FAILED);
+  const all = draft.flags.has("V") ? allVariables(world.env) : [];
+  return joinVariables(originVariables(world.env, world.directory, world.conf_values), all, named);
+}
+
+/** The job's destination as the user gave it; throws SubmitError when malformed. */
+export function destinationOf(draft: Draft): Destination {
+  const text = draft.flags.get("q")?.value ?? "";
+  const destination = parseDestination(text);
+  if (destination === null) throw new SubmitError(`qsub: illegally formed destination: ${text}\n`, USAGE_STATUS);
+  return destination;
+}
+
+/** The job's draft with the server's default_qsub_arguments below everything else. Defaults that are malformed are left out. */
+export function withServerDefaults(job: Job, default_arguments: string, world: SubmitWorld): Draft {
+  const words = splitWords(default_arguments) ?? [];
+  if (words.length === 0) return job.draft;
+  const draft = copyDraft(job.draft);
+  const source = addSource(draft, words, RANK.server, world);
+  if (source.faults !== null) return job.draft;
+  mustAgree(draft);
+  return draft;
+}
+
+/** The request. */
+export function requestOf(job: Job, draft: Draft): QueueJobRequest {
+  const attrs: AttrValueText[] = [...draft.attrs.values()].map(({ attr }) => attr);
+  if (!draft.attrs.has("Job_Name")) attrs.unshift({ name: "Job_Name", value: nameOfScript(job.default_name) });
+  attrs.push({ name: "Variable_List", value: job.variables });
+  if (job.words.length > 0) attrs.push({ name: "Submit_arguments", value: job.words.filter((word) => word !== "").join(" ") });
+  const [executable, ...rest] = job.program;
+  if (executable !== undefined) attrs.push({ name: "executable", value: jsdl("Executable", executable) });
+  if (rest.length > 0) attrs.push({ name: "argument_list", value: rest.map((word) => jsdl("Argument", word)).join("") });
+  return { kind: "queue-job", destination: destinationOf(draft).queue, attrs, script: job.script };
+}
+
+/** A file name as job name: what a name cannot hold becomes `_`. */
+function nameOfScript(name: string): string {
+  return isJobName(name) ? name : name.replace(/[\s/\p{Cc}]/gu, "_").slice(0, NAME_MAX) || "STDIN";
+}
+
+const XML: Readonly<Record<string, string>> = { "&": "&amp;", "<": "&lt;", ">": "&gt;" };
+
+/** A word as PBS stores it: <jsdl-hpcpa:Argument>a &amp; b</jsdl-hpcpa:Argument>. */
+export function jsdl(tag: "Executable" | "Argument", text: string): string {
+  return `<jsdl-hpcpa:${tag}>${text.replace(/[&<>]/g, (char) => XML[char] as string)}</jsdl-hpcpa:${tag}>`;
+}

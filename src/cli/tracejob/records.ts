@@ -1,0 +1,105 @@
+// Log and accounting lines about one job: found, filtered, ordered and laid out (pbs/commands.md 6). Pure.
+//
+// T1. Lines are ordered by second; within a second logs come before accounting, logs by their fraction of the second, then as they stand in the files.
+
+export type Source = "S" | "L" | "M" | "A";
+
+export type LogRecord = {
+  readonly source: Source;
+  /** as in the log: MM/DD/YYYY HH:MM:SS[.uuuuuu] */
+  readonly date: string;
+  readonly event: number;
+  readonly text: string;
+};
+
+/** The lines of a file about the job, by its id as their object. */
+export function recordsOf(file: Buffer, source: Source, id: string): LogRecord[] {
+  const wanted = Buffer.from(`;${id};`);
+  const records: LogRecord[] = [];
+  for (let at = file.indexOf(wanted); at >= 0; ) {
+    const start = file.lastIndexOf(10, at) + 1;
+    const end = file.indexOf(10, at);
+    const line = file.toString("utf8", start, end < 0 ? file.length : end);
+    const record = source === "A" ? accountingRecord(line, id) : logRecord(line, source, id);
+    if (record !== null) records.push(record);
+    at = end < 0 ? -1 : file.indexOf(wanted, end);
+  }
+  return records;
+}
+
+const LOG_LINE = /^(\d\d\/\d\d\/\d{4} \d\d:\d\d:\d\d(?:\.\d+)?);([0-9a-f]{4});[^;]*;[^;]*;([^;]*);(.*)$/;
+const ACCOUNTING_LINE = /^(\d\d\/\d\d\/\d{4} \d\d:\d\d:\d\d);([^;]);([^;]*);(.*)$/;
+
+function logRecord(line: string, source: Source, id: string): LogRecord | null {
+  const match = LOG_LINE.exec(line);
+  if (match === null || match[3] !== id) return null;
+  return { source, date: match[1] as string, event: Number.parseInt(match[2] as string, 16), text: match[4] as string };
+}
+
+function accountingRecord(line: string, id: string): LogRecord | null {
+  const match = ACCOUNTING_LINE.exec(line);
+  if (match === null || match[3] !== id) return null;
+  return { source: "A", date: match[1] as string, event: 0, text: match[4] as string };
+}
+
+export const EVENT_NAMES: Readonly<Record<string, number>> = {
+  error: 0x1,
+  system: 0x2,
+  admin: 0x4,
+  job: 0x8,
+  job_usage: 0x10,
+  security: 0x20,
+  sched: 0x40,
+  debug: 0x80,
+  debug2: 0x100,
+  resv: 0x200,
+  debug3: 0x400,
+  debug4: 0x800,
+  force: 0x8000,
+};
+
+/** In the order of T1. */
+export function inOrder(records: readonly LogRecord[]): LogRecord[] {
+  const keyed = records.map((record, index) => {
+    const [second, fraction = ""] = record.date.split(".");
+    return { record, index, second: sortable(second as string), late: record.source === "A" ? 1 : 0, fraction };
+  });
+  keyed.sort((a, b) => compare(a.second, b.second) || a.late - b.late || compare(a.fraction, b.fraction) || a.index - b.index);
+  return keyed.map(({ record }) => record);
+}
+
+const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
+
+/** `11/20/2026 09:26:28` with the year in front. */
+const sortable = (date: string): string => `${date.slice(6, 10)}${date.slice(0, 5)}${date.slice(10)}`;
+
+/** Of a message that comes more than `most` times only the last one stays. */
+export function withoutExcess(records: readonly LogRecord[], most: number): LogRecord[] {
+  const count = new Map<string, number>();
+  for (const record of records) count.set(key(record), (count.get(key(record)) ?? 0) + 1);
+  const left = new Map(count);
+  return records.filter((record) => {
+    const rest = (left.get(key(record)) ?? 0) - 1;
+    left.set(key(record), rest);
+    return rest === 0 || (count.get(key(record)) ?? 0) <= most;
+  });
+}
+
+const key = (record: LogRecord): string => `${record.source};${record.text}`;
+
+/** One record, its text wrapped at `columns` below itself. highres: dates carry microseconds somewhere. Accounting lines always have the wide date. */
+export function layOut(record: LogRecord, columns: number, highres: boolean): string {
+  // Accounting records stand as far to the right as dates with microseconds would (recorded of PBS).
+  const head = `${record.date.padEnd(highres || record.source === "A" ? 27 : 20)} ${record.source.padEnd(5)}`;
+  const room = Math.max(columns - head.length, 20);
+  const lines: string[] = [];
+  let rest = record.text;
+  while (rest.length > room) {
+    const blank = rest.lastIndexOf(" ", room);
+    const cut = blank > 0 ? blank : room;
+    lines.push(rest.slice(0, cut));
+    rest = rest.slice(blank > 0 ? cut + 1 : cut);
+  }
+  lines.push(rest);
+  return `${head}${lines.join(`\n${" ".repeat(head.length)}`)}\n`;
+}

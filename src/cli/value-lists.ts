@@ -1,0 +1,118 @@
+// Lists inside option values: name=value lists, lists of names with hosts, resource lists, dependencies, staging lists (pbs/commands.md 1). Pure.
+
+import { parseStageItem } from "#model/values/stage-item.ts";
+import { parseJobId } from "./job-ids.ts";
+
+/** Splits at separators that are not quoted and not escaped; quotes and backslashes stay. null: a quote is not closed. */
+export function splitUnquoted(text: string, separator: string): string[] | null {
+  const parts: string[] = [];
+  let [start, quote] = [0, ""];
+  for (let at = 0; at < text.length; at++) {
+    const char = text[at] as string;
+    if (char === "\\") at++;
+    else if (quote !== "") {
+      if (char === quote) quote = "";
+    } else if (char === '"' || char === "'") quote = char;
+    else if (char === separator) {
+      parts.push(text.slice(start, at));
+      start = at + 1;
+    }
+  }
+  if (quote !== "") return null;
+  parts.push(text.slice(start));
+  return parts;
+}
+
+const unquote = (text: string): string => (/^(["']).*\1$/s.test(text) && text.length >= 2 ? text.slice(1, -1) : text);
+
+export type NamedValue = { readonly name: string; readonly value: string };
+
+/**
+ * `name=value[,name=value...]` as -W takes it. A part that does not begin with `name=` belongs to the value before it, so that depend=a:1,b:2 and
+ * group_list=x,y need no quotes. null: malformed.
+ */
+export function parseNamedValues(text: string): NamedValue[] | null {
+  const parts = splitUnquoted(text, ",");
+  if (parts === null) return null;
+  const entries: { name: string; value: string }[] = [];
+  for (const part of parts) {
+    const match = /^\s*([A-Za-z_][\w.-]*)\s*=(.*)$/s.exec(part);
+    const last = entries.at(-1);
+    if (match !== null) entries.push({ name: match[1] as string, value: (match[2] as string).trimStart() });
+    else if (last !== undefined) last.value += `,${part}`;
+    else return null;
+  }
+  return entries.map(({ name, value }) => ({ name, value: unquote(value) }));
+}
+
+export type ResourceFault = { readonly at: number };
+
+/** `name[=value][,...]` of -l. A fault tells where it is. Quotes stay inside select and place, which the server parses. */
+export function parseResources(text: string): NamedValue[] | ResourceFault {
+  const parts = splitUnquoted(text, ",");
+  if (parts === null) return { at: Math.max(text.lastIndexOf('"'), text.lastIndexOf("'")) };
+  const resources: NamedValue[] = [];
+  let at = 0;
+  for (const part of parts) {
+    const match = /^(\s*)([A-Za-z_][\w-]*)\s*(?:=(.*))?$/s.exec(part);
+    if (match === null) return { at: at + (/^\s*/.exec(part)?.[0].length ?? 0) };
+    const value = (match[3] ?? "").trim();
+    resources.push({ name: match[2] as string, value: unquote(value) });
+    at += part.length + 1;
+  }
+  return resources;
+}
+
+/**
+ * `name[@host][,name[@host]...]`. onePerHost: two entries for the same host, or two without one, are a fault; absolute: names are absolute paths.
+ */
+export function isAtList(text: string, options: { readonly onePerHost?: boolean; readonly absolute?: boolean } = {}): boolean {
+  const hosts = new Set<string>();
+  for (const item of text.split(",")) {
+    const [name, host, ...more] = item.trim().split("@");
+    if (!name || host === "" || more.length > 0 || /\s/.test(item.trim())) return false;
+    if (options.absolute && !name.startsWith("/")) return false;
+    if (options.onePerHost && hosts.has(host ?? "")) return false;
+    hosts.add(host ?? "");
+  }
+  return true;
+}
+
+/** `path@host:path[,...]` of stagein and stageout. */
+export function isStageList(text: string): boolean {
+  return (splitUnquoted(text, ",") ?? [""]).every((part) => parseStageItem(part) !== null);
+}
+
+const JOB_DEPENDENCIES = new Set([
+  "after",
+  "afterok",
+  "afternotok",
+  "afterany",
+  "before",
+  "beforeok",
+  "beforenotok",
+  "beforeany",
+  "runone",
+]);
+
+/** A dependency list with its job ids completed (`afterok:1` -> `afterok:1.svr@svr`); null: malformed. */
+export function completeDependencies(text: string, server: string): string | null {
+  const dependencies: string[] = [];
+  for (const item of text.split(",")) {
+    const [type = "", ...args] = item.trim().split(/:(?![^[]*\])/);
+    if (args.length === 0 || args.some((arg) => arg === "")) return null;
+    if (type === "on") {
+      dependencies.push(item.trim());
+      continue;
+    }
+    if (!JOB_DEPENDENCIES.has(type)) return null;
+    const ids: string[] = [];
+    for (const arg of args) {
+      const parsed = parseJobId(arg);
+      if (parsed === null) return null;
+      ids.push(`${parsed.seq}.${parsed.server ?? server}@${parsed.at ?? server}`);
+    }
+    dependencies.push(`${type}:${ids.join(":")}`);
+  }
+  return dependencies.join(",");
+}

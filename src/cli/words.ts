@@ -1,0 +1,32 @@
+// Text into words as a shell would split it, for directives, default_qsub_arguments and batch lines: blanks part words, quotes and backslashes keep
+// them together. Nothing is expanded. Pure.
+
+/** null: a quote is not closed. With comments, a word that begins with an unquoted `#` ends the text. */
+export function splitWords(text: string, options: { readonly comments?: boolean } = {}): string[] | null {
+  const words: string[] = [];
+  let word: string | null = null;
+  let quote = "";
+  for (let at = 0; at < text.length; at++) {
+    const char = text[at] as string;
+    if (quote !== "") {
+      if (char === quote) quote = "";
+      else if (char === "\\" && quote === '"' && '"\\'.includes(text[at + 1] ?? " ")) word = (word ?? "") + text[++at];
+      else word = (word ?? "") + char;
+    } else if (char === '"' || char === "'") {
+      quote = char;
+      word ??= "";
+    } else if (char === "\\" && at + 1 < text.length) {
+      // Blanks, quotes and backslashes are escaped; before anything else a backslash belongs to the value (-v A=it\,s).
+      const next = text[at + 1] as string;
+      if (/[\s"'\\]/.test(next)) at++;
+      word = (word ?? "") + (/[\s"'\\]/.test(next) ? next : char);
+    } else if (/\s/.test(char)) {
+      if (word !== null) words.push(word);
+      word = null;
+    } else if (char === "#" && word === null && options.comments) return words;
+    else word = (word ?? "") + char;
+  }
+  if (quote !== "") return null;
+  if (word !== null) words.push(word);
+  return words;
+}

@@ -1,0 +1,108 @@
+// pbs_comm: the stand-in for PBS' communication daemon. On one host there is nothing to route: our daemons talk over unix sockets. Site tools nevertheless
+// look for a process, its pid file and its log (pbs/files.md 9); this is a small process that has them, says what it is, and answers signals. It listens
+// nowhere.
+
+import { spawn } from "node:child_process";
+import { closeSync, writeSync } from "node:fs";
+import { hostname } from "node:os";
+import { join } from "node:path";
+import { type Conf, ConfError, readConf, shortHostName } from "#support/conf.ts";
+import { takeLock } from "#support/lock-file.ts";
+import { LOG_EVENT, openLog } from "#support/log.ts";
+import { PBS_VERSION } from "#support/version.ts";
+import { type CommOptions, parseCommOptions, USAGE } from "./options.ts";
+
+/** The background process says here that it is up, or why not. */
+const READY_FD = 3;
+const READY_ENV = "PARTITA_COMM_READY";
+
+async function main(argv: readonly string[]): Promise<number> {
+  if (argv.length === 1 && argv[0]?.toLowerCase() === "--version") return say(1, `pbs_version = ${PBS_VERSION}\n`, 0);
+  if (argv.length === 1 && argv[0] === "--help") return say(1, USAGE, 0);
+  const options = parseCommOptions(argv);
+  if (typeof options === "string") return say(2, `pbs_comm: ${options}\n${USAGE}`, 1);
+  const conf = readConf();
+  if (conf.mode === "system" && process.getuid?.() !== 0) return say(2, "pbs_comm: must be run by root\n", 1);
+  return options.foreground || process.env[READY_ENV] !== undefined ? serve(conf, options) : intoBackground(argv);
+}
+
+function say(fd: number, text: string, status: number): number {
+  writeSync(fd, text);
+  return status;
+}
+
+/** Starts this program again, detached, and waits for its word. */
+function intoBackground(argv: readonly string[]): Promise<number> {
+  const child = spawn(process.execPath, [...process.execArgv, process.argv[1] as string, ...argv], {
+    detached: true,
+    cwd: "/",
+    stdio: ["ignore", "ignore", "ignore", "pipe"],
+    env: { ...process.env, [READY_ENV]: "1" },
+  });
+  return new Promise((resolve) => {
+    let text = "";
+    const channel = child.stdio[READY_FD] as NodeJS.ReadableStream;
+    channel.on("data", (chunk: Buffer) => {
+      text += chunk.toString();
+    });
+    channel.on("end", () => {
+      child.unref();
+      resolve(text === "ready\n" ? 0 : say(2, text === "" ? "pbs_comm: ended at its start\n" : text, 1));
+    });
+  });
+}
+
+function tellStarter(text: string): void {
+  if (process.env[READY_ENV] === undefined) {
+    if (text !== "ready\n") writeSync(2, text);
+    return;
+  }
+  writeSync(READY_FD, text);
+  closeSync(READY_FD);
+}
+
+/** Lives until TERM or INT. */
+function serve(conf: Conf, options: CommOptions): Promise<number> {
+  const outcome = takeLock(join(conf.home, "server_priv/comm.lock"));
+  if (!("held" in outcome)) {
+    tellStarter(`pbs_comm: another pbs_comm is running (pid ${outcome.owner_pid ?? "unknown"})\n`);
+    return Promise.resolve(1);
+  }
+  const daemon = `Comm@${shortHostName(hostname())}`;
+  const log = openLog({
+    dir: join(conf.home, "comm_logs"),
+    daemon,
+    highres: conf.log_highres,
+    mask: options.log_events ?? (Number(conf.values["PBS_COMM_LOG_EVENTS"]) || 511),
+    header: [`hostname=${hostname()};pbs_leaf_name=N/A;pbs_mom_node_name=${conf.mom_node_name}`],
+  });
+  const note = (text: string): void => log.record(LOG_EVENT.SYSTEM, "Svr", daemon, text);
+  note(`${process.argv[1]} ready (pid=${process.pid}): a stand-in, nothing is routed on one host`);
+  log.flush();
+  tellStarter("ready\n");
+  const alive = setInterval(() => undefined, 2 ** 30);
+  return new Promise((resolve) => {
+    const end = (signal: NodeJS.Signals): void => {
+      clearInterval(alive);
+      note(`Exiting on ${signal}`);
+      log.close();
+      outcome.held.release();
+      resolve(0);
+    };
+    process.once("SIGTERM", end);
+    process.once("SIGINT", end);
+    process.on("SIGHUP", () => {
+      log.reopen();
+      note("Processing SIGHUP");
+    });
+  });
+}
+
+main(process.argv.slice(2)).then(
+  (status) => process.exit(status),
+  (error: unknown) => {
+    const text = error instanceof ConfError ? error.message : error instanceof Error ? (error.stack ?? error.message) : String(error);
+    tellStarter(`pbs_comm: ${text}\n`);
+    process.exit(1);
+  },
+);

@@ -1,0 +1,211 @@
+// One host process: a Python or JavaScript interpreter that runs hooks one after the other (python/hook_host.py, javascript-host-main.ts).
+//
+// P1. A run ends: with the host's answer, at its alarm, or with the host's death. A host that was not asked nicely enough is killed with its process group.
+// P2. A host that has been killed or has died runs nothing more.
+
+import { type ChildProcess, spawn } from "node:child_process";
+import { existsSync } from "node:fs";
+import { dirname, join } from "node:path";
+import type { Readable, Writable } from "node:stream";
+import { fileURLToPath } from "node:url";
+import type { HookLanguage } from "#model/hook.ts";
+
+export type HostOptions = {
+  /** started by root: whom a JavaScript host becomes; null: it stays who we are */
+  readonly nobody: { readonly uid: number; readonly gid: number } | null;
+  /** what hosts are told of attributes and pbs.conf, once */
+  readonly setup: object;
+};
+
+/** A question of a hook to the daemon: objects of a kind, one or all ("") of them. */
+export type HookQuery = { readonly what: string; readonly name: string };
+
+export type HostRun = {
+  /** identifies the script; its content is sent when the host does not know it */
+  readonly key: string;
+  readonly name: string;
+  readonly content: string;
+  /** goes to the host as it is */
+  readonly frame: object;
+  readonly alarm_ms: number;
+  readonly answer: (query: HookQuery) => unknown;
+};
+
+export type HookHost = {
+  readonly language: HookLanguage;
+  readonly alive: boolean;
+  /** the `done` of the host; `{verdict: "stopped"}` at the alarm; `{verdict: "error"}` when the host died */
+  run(run: HostRun): Promise<unknown>;
+  /** lets it end by itself */
+  close(): void;
+};
+
+/** How long a host may take to clean up after a run that is stopped. */
+const STOP_MS_MAX = 2000;
+/** One answer or question of a hook. */
+const FRAME_CHARS_MAX = 32 * 1024 * 1024;
+const ERRORS_CHARS_MAX = 4096;
+/** Scripts a host keeps compiled. */
+const SCRIPTS_MAX = 64;
+
+/** The interpreter that is the system's own. */
+const PYTHONS = ["/usr/bin/python3", "/usr/local/bin/python3", "/bin/python3"];
+
+export function startHost(language: HookLanguage, options: HostOptions): HookHost {
+  const child = language === "python" ? startPython() : startJavascript(options.nobody);
+  const input = child.stdio[3] as Writable;
+  const output = child.stdio[4] as Readable;
+  const known: string[] = [];
+  let waiting = "";
+  let errors = "";
+  let alive = true;
+  let current: { readonly run: HostRun; readonly end: (answer: unknown) => void } | null = null;
+
+  const send = (frame: object): void => void input.write(`${JSON.stringify(frame)}\f`);
+
+  const die = (why: string): void => {
+    if (!alive) return;
+    alive = false;
+    killGroup(child);
+    input.destroy();
+    output.destroy();
+    const detail = errors.trim() === "" ? "" : `: ${errors.trim()}`;
+    current?.end({ verdict: "error", error: `${why}${detail}` });
+  };
+
+  const receive = (frame: { readonly [name: string]: unknown }): void => {
+    if (frame["query"] !== undefined && current !== null) {
+      const { what, name } = frame["query"] as { readonly what?: unknown; readonly name?: unknown };
+      send({ answer: current.run.answer({ what: String(what), name: String(name) }) });
+    } else if (frame["done"] !== undefined) current?.end(frame["done"]);
+  };
+
+  output.setEncoding("utf8");
+  output.on("data", (chunk: string) => {
+    waiting += chunk;
+    for (let end = waiting.indexOf("\f"); end >= 0; end = waiting.indexOf("\f")) {
+      const text = waiting.slice(0, end);
+      waiting = waiting.slice(end + 1);
+      let frame: unknown;
+      try {
+        frame = JSON.parse(text);
+      } catch {
+        return die("the hook host does not speak its protocol");
+      }
+      if (typeof frame !== "object" || frame === null) return die("the hook host does not speak its protocol");
+      receive(frame as { readonly [name: string]: unknown });
+    }
+    if (waiting.length > FRAME_CHARS_MAX) die("the hook's answer is too long");
+  });
+  output.on("error", () => die("the hook host was lost"));
+  output.on("close", () => die("the hook host ended"));
+  input.on("error", () => die("the hook host ended"));
+  child.stderr?.setEncoding("utf8");
+  child.stderr?.on("data", (chunk: string) => {
+    errors = (errors + chunk).slice(-ERRORS_CHARS_MAX);
+  });
+  child.once("error", (error) => die(error.message));
+  child.once("exit", (code, signal) => {
+    // Its words may still be on their way: the end of its output follows.
+    setTimeout(
+      () => die(signal === null ? `the hook host ended with status ${code}` : `the hook host was ended by ${signal}`),
+      100,
+    ).unref();
+  });
+  send({ setup: options.setup });
+
+  return {
+    language,
+    get alive() {
+      return alive;
+    },
+    run(run) {
+      return new Promise((resolve) => {
+        const begin = (): void => {
+          remember(run, known, send);
+          send({ run: run.frame });
+        };
+        let stopping: NodeJS.Timeout | null = null;
+        const timer = setTimeout(() => {
+          if (language !== "python") return finish({ verdict: "stopped" }, true);
+          send({ stop: true });
+          stopping = setTimeout(() => finish({ verdict: "stopped" }, true), STOP_MS_MAX);
+        }, run.alarm_ms);
+        const finish = (answer: unknown, kill = false): void => {
+          clearTimeout(timer);
+          if (stopping !== null) clearTimeout(stopping);
+          current = null;
+          if (kill) die("");
+          resolve(answer);
+        };
+        current = { run, end: (answer) => finish(answer) };
+        if (alive) begin();
+        else finish({ verdict: "error", error: "the hook host ended" });
+      });
+    },
+    close() {
+      alive = false;
+      input.end();
+    },
+  };
+}
+
+/** A script is sent once to a host; the oldest is forgotten. */
+function remember({ key, name, content }: HostRun, known: string[], send: (frame: object) => void): void {
+  const at = known.indexOf(key);
+  if (at >= 0) known.splice(at, 1);
+  else send({ script: { key, name, content } });
+  known.push(key);
+  if (known.length <= SCRIPTS_MAX) return;
+  send({ forget: known.shift() });
+}
+
+function killGroup(child: ChildProcess): void {
+  if (child.pid === undefined) return;
+  try {
+    process.kill(-child.pid, "SIGKILL");
+  } catch {
+    // It has gone with all that was in its group.
+  }
+}
+
+/** Nothing of our environment but the time zone; what Python needs to find programs and to write text. */
+const timeZone = (): { TZ?: string } => (process.env["TZ"] === undefined ? {} : { TZ: process.env["TZ"] });
+
+function launch(command: string, argv: readonly string[], env: NodeJS.ProcessEnv, argv0: string): ChildProcess {
+  return spawn(command, argv, { argv0, detached: true, cwd: "/", env, stdio: ["ignore", "ignore", "pipe", "pipe", "pipe"] });
+}
+
+function startPython(): ChildProcess {
+  const python = PYTHONS.find((path) => existsSync(path)) ?? "python3";
+  const env = { PATH: "/usr/bin:/bin:/usr/sbin:/sbin", LANG: "C.UTF-8", LC_ALL: "C.UTF-8", ...timeZone() };
+  // Isolated: no variables, no user's packages, nothing of the directory it starts in; and no .pyc files beside ours.
+  return launch(python, ["-I", "-B", "-X", "utf8", join(ownFiles(), "python", "hook_host.py")], env, "pbs_python");
+}
+
+const JAVASCRIPT_HEAP_MB = 512;
+
+function startJavascript(nobody: HostOptions["nobody"]): ChildProcess {
+  const program = javascriptProgram();
+  const argv = [
+    "--permission",
+    `--allow-fs-read=${program.endsWith(".ts") ? dirname(program) : program}`,
+    "--no-warnings",
+    `--max-old-space-size=${JAVASCRIPT_HEAP_MB}`,
+    program,
+    ...(nobody === null ? [] : [String(nobody.uid), String(nobody.gid)]),
+  ];
+  return launch(process.execPath, argv, timeZone(), "pbs_hook_host");
+}
+
+/** Beside our own source in a checkout that runs sources, beside our own bundle otherwise. */
+function javascriptProgram(): string {
+  const self = fileURLToPath(import.meta.url);
+  return self.endsWith(".ts") ? join(dirname(self), "javascript-host-main.ts") : join(dirname(self), "pbs_hook_host.mjs");
+}
+
+/** The folder of the Python files: src/hooks, also in an installation. */
+function ownFiles(): string {
+  const self = dirname(fileURLToPath(import.meta.url));
+  return [self, join(self, "../src/hooks")].find((path) => existsSync(join(path, "python", "hook_host.py"))) ?? self;
+}

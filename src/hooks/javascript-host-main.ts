@@ -1,0 +1,136 @@
+// Runs JavaScript hooks for pbs_server and pbs_mom, one at a time, each in a context of its own.
+//
+// This process reads frames (JSON and a form feed) on descriptor 3 and answers on descriptor 4, without an event loop: it waits, works, answers.
+//
+// H1. It has no authority: Node's permission model lets it read its own program and nothing else, no children, no workers, no native code; its environment is
+//     empty; started by root it becomes the user it is told to be before it reads a frame.
+// H2. A hook's context holds the language and the pbs module, made there from its text: no object of this program is in it.
+// H3. A hook that loops is killed with this process by whoever started it; should that one be gone, the time limit given with the run ends it here.
+
+import { readSync, writeSync } from "node:fs";
+import { constants, createContext, Script } from "node:vm";
+import { installPbs, type JavascriptHook } from "./javascript-pbs.ts";
+
+const CONTROL_IN = 3;
+const CONTROL_OUT = 4;
+const ANSWER_CHARS_MAX = 16 * 1024 * 1024;
+
+type Frame = {
+  readonly setup?: { readonly tables: object; readonly conf: object };
+  readonly script?: { readonly key: string; readonly name: string; readonly content: string };
+  readonly forget?: string;
+  readonly run?: {
+    readonly script: string;
+    readonly hook: { readonly name: string };
+    readonly limit_ms: number;
+    readonly config: string | null;
+  };
+  readonly answer?: unknown;
+};
+
+const BOOTSTRAP = new Script(`(${installPbs.toString()})`, { filename: "pbs" });
+let waiting = "";
+const decoder = new TextDecoder();
+
+/** The next frame; null: the other side has gone. */
+function nextFrame(): Frame | null {
+  const buffer = Buffer.alloc(1 << 16);
+  for (;;) {
+    const end = waiting.indexOf("\f");
+    if (end >= 0) {
+      const text = waiting.slice(0, end);
+      waiting = waiting.slice(end + 1);
+      return JSON.parse(text) as Frame;
+    }
+    const length = readSome(buffer);
+    if (length === 0) return null;
+    waiting += decoder.decode(buffer.subarray(0, length), { stream: true });
+  }
+}
+
+/** Waits for something to read; 0: the end. */
+function readSome(buffer: Buffer): number {
+  for (;;) {
+    try {
+      return readSync(CONTROL_IN, buffer);
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== "EAGAIN") return 0;
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 5);
+    }
+  }
+}
+
+function send(text: string): void {
+  const bytes = Buffer.from(`${text}\f`);
+  for (let at = 0; at < bytes.length; ) at += writeSync(CONTROL_OUT, bytes, at);
+}
+
+/** One run: the answer as JSON text. */
+function runHook(setup: object, run: NonNullable<Frame["run"]>, script: Script): string {
+  // No prototype leads from it to this program (H2).
+  const ask = Object.setPrototypeOf((question: string): string => {
+    if (typeof question !== "string") return '{"error":"not a question"}';
+    send(`{"query":${question}}`);
+    const frame = nextFrame();
+    if (frame === null) process.exit(1);
+    return JSON.stringify(frame.answer ?? { error: "the server gave no answer" });
+  }, null) as (question: string) => string;
+  const context = createContext(constants.DONT_CONTEXTIFY, { codeGeneration: { strings: false, wasm: false } });
+  const install = BOOTSTRAP.runInContext(context) as typeof installPbs;
+  const hook: JavascriptHook = install(context as { [name: string]: unknown }, JSON.stringify({ ...setup, run }), ask);
+  let threw = false;
+  let thrown: unknown;
+  try {
+    script.runInContext(context, { timeout: run.limit_ms });
+  } catch (error) {
+    threw = true;
+    thrown = error;
+  }
+  const text = hook.finish(threw, thrown);
+  if (typeof text !== "string" || text.length > ANSWER_CHARS_MAX)
+    return JSON.stringify({ verdict: "error", error: "the hook's answer is too long" });
+  return text;
+}
+
+/** Texts of errors of our own making: a script that is none, an answer that cannot be made. */
+const failed = (error: unknown): string =>
+  JSON.stringify({ verdict: "error", error: error instanceof Error ? (error.stack ?? error.message) : String(error) });
+
+function serve(): void {
+  let setup: object = { tables: {}, conf: {}, events: [] };
+  const scripts = new Map<string, Script | string>();
+  for (let frame = nextFrame(); frame !== null; frame = nextFrame()) {
+    if (frame.setup !== undefined) setup = frame.setup;
+    else if (frame.forget !== undefined) scripts.delete(frame.forget);
+    else if (frame.script !== undefined) {
+      const { key, name, content } = frame.script;
+      try {
+        scripts.set(key, new Script(Buffer.from(content, "base64").toString("utf8"), { filename: name }));
+      } catch (error) {
+        scripts.set(key, failed(error));
+      }
+    } else if (frame.run !== undefined) {
+      const script = scripts.get(frame.run.script);
+      let answer: string;
+      try {
+        answer = script instanceof Script ? runHook(setup, frame.run, script) : (script ?? failed("the hook's script is not here"));
+      } catch (error) {
+        answer = failed(error);
+      }
+      send(`{"done":${answer}}`);
+    }
+  }
+}
+
+/** argv: uid and gid to become, when somebody else started us. */
+function becomeNobody(): void {
+  const [uid, gid] = process.argv.slice(2).map(Number);
+  if (uid === undefined || gid === undefined || process.setgroups === undefined) return;
+  process.setgroups([]);
+  process.setgid?.(gid);
+  process.setuid?.(uid);
+}
+
+becomeNobody();
+send(JSON.stringify({ ready: process.pid }));
+serve();

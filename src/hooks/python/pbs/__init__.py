@@ -1,0 +1,93 @@
+"""The pbs module of hooks: pbs.event(), pbs.server(), types of values and constants. docs/hooks.md describes it."""
+
+from . import _constants
+from ._context import current as _current
+from ._event import event
+from ._objects import job, management, pbs_resource, queue, resv, server, vnode
+from ._values import (
+    BadAttributeValueError,
+    BadAttributeValueTypeError,
+    BadResourceValueError,
+    BadResourceValueTypeError,
+    EventIncompatibleError,
+    UnsetAttributeNameError,
+    UnsetResourceNameError,
+    acl,
+    args,
+    checkpoint,
+    depend,
+    duration,
+    email_list,
+    exec_host,
+    exec_vnode,
+    group_list,
+    hold_types,
+    job_sort_formula,
+    join_path,
+    keep_files,
+    license_count,
+    mail_points,
+    node_group_key,
+    path_list,
+    pbs_env,
+    place,
+    range,
+    route_destinations,
+    select,
+    size,
+    software,
+    staging_list,
+    state_count,
+    user_list,
+    vchunk,
+    version,
+)
+
+# Constants are many: they come from their table.
+globals().update(_constants.exported())
+
+env = pbs_env
+#: path of the hook's configuration file, or None; set when a hook begins
+hook_config_filename = None
+#: entries of pbs.conf; set when a hook begins
+pbs_conf = {}
+
+
+def logmsg(level, message):
+    """A line in the daemon's log, under the hook's name."""
+    _current().log(level, None, message)
+
+
+def logjobmsg(job_id, message):
+    """A line in the daemon's log, under the job's id."""
+    _current().log(_constants.LOG_EVENTS["LOG_DEBUG"], str(job_id), message)
+
+
+def get_hook_config_file():
+    """Path of the hook's configuration file, or None."""
+    return hook_config_filename
+
+
+def get_pbs_conf():
+    """Entries of pbs.conf on this host."""
+    return dict(pbs_conf)
+
+
+def get_local_nodename():
+    """Name of this host's natural vnode."""
+    return _current().run["input"].get("node", "")
+
+
+get_local_host_name = get_local_nodename
+
+
+def get_pbs_server_name():
+    return _current().server_name
+
+
+def reboot(command=None):
+    """Ends the hook, then the host is rebooted; command: what is executed for it instead of the system's own."""
+    import sys
+
+    _current().request("reboot", command or "")
+    sys.exit(0)

@@ -1,0 +1,77 @@
+// The common grammar of select and exec_vnode: `name=value` pairs joined by colons, values quoted with " or ' where they hold blanks, colons,
+// commas or plus signs (pbs/commands.md 1.2).
+//
+// I1. Nothing is lost: the texts a scanner hands out, joined again, are the input.
+
+/** `name=value` as written; text: the value without quotes; raw: `name=value` with them. */
+export type Pair = { readonly name: string; readonly text: string; readonly raw: string };
+
+const NAME = /[A-Za-z][A-Za-z0-9_-]*/y;
+const PLAIN = /[^\s"'+:=,()&]+/y;
+const NEEDS_QUOTES = /[\s"'+:=,()&]/;
+
+/** A place in a text. */
+export class Scanner {
+  readonly text: string;
+  at = 0;
+  constructor(text: string) {
+    this.text = text;
+  }
+  get done(): boolean {
+    return this.at >= this.text.length;
+  }
+  /** whether the character comes next; takes it */
+  take(character: string): boolean {
+    if (this.text[this.at] !== character) return false;
+    this.at++;
+    return true;
+  }
+  /** what a sticky expression matches here; null: nothing */
+  match(sticky: RegExp): string | null {
+    sticky.lastIndex = this.at;
+    const found = sticky.exec(this.text)?.[0];
+    if (found === undefined) return null;
+    this.at += found.length;
+    return found;
+  }
+}
+
+/** `name=value`; null: malformed here. */
+export function scanPair(scanner: Scanner): Pair | null {
+  const start = scanner.at;
+  const name = scanner.match(NAME);
+  if (name === null || !scanner.take("=")) return null;
+  const text = scanValue(scanner);
+  return text === null ? null : { name, text, raw: scanner.text.slice(start, scanner.at) };
+}
+
+/** A pair made of a value; quotes where they are needed. null: the value holds both kinds of quotes. */
+export function makePair(name: string, text: string): Pair | null {
+  const quoted = quoteValue(text);
+  return quoted === null ? null : { name, text, raw: `${name}=${quoted}` };
+}
+
+/** A value with quotes where they are needed; null: it cannot be written. */
+export function quoteValue(text: string): string | null {
+  if (text !== "" && !NEEDS_QUOTES.test(text)) return text;
+  if (!text.includes('"')) return `"${text}"`;
+  return text.includes("'") ? null : `'${text}'`;
+}
+
+/** Plain and quoted parts in any order, at least one. */
+function scanValue(scanner: Scanner): string | null {
+  let text: string | null = null;
+  for (;;) {
+    const quote = scanner.text[scanner.at];
+    if (quote === '"' || quote === "'") {
+      const end = scanner.text.indexOf(quote, scanner.at + 1);
+      if (end < 0) return null;
+      text = (text ?? "") + scanner.text.slice(scanner.at + 1, end);
+      scanner.at = end + 1;
+      continue;
+    }
+    const plain = scanner.match(PLAIN);
+    if (plain === null) return text === "" ? null : text;
+    text = (text ?? "") + plain;
+  }
+}

@@ -1,0 +1,143 @@
+// What a job holds where: `(vn1:ncpus=2:mem=1gb+vn2:ncpus=1)+(vn1:ncpus=1)`, one pair of brackets a chunk, several vnodes in it when the chunk is
+// spread over them; and exec_host made of it: `host/slot*ncpus`, one entry for each host of a chunk (pbs/mom.md 2, sched.md 3).
+//
+// I1. execVnodeText(parseExecVnode(t)) is t.
+
+import { type Pair, quoteValue, Scanner, scanPair } from "./chunk-text.ts";
+import { PBSE, reject } from "./pbse.ts";
+import type { ResourceDef, Resources } from "./resource-table.ts";
+import { parseResourceValue, resourceAmount } from "./values/resource-value.ts";
+
+/** A part of a chunk on one vnode; amounts as written. */
+export type VnodePart = { readonly vnode: string; readonly pairs: readonly Pair[] };
+export type ExecChunk = readonly VnodePart[];
+export type ExecVnode = readonly ExecChunk[];
+
+/** One entry of exec_host: the host, its slot number and the processors there. */
+export type ExecHostEntry = { readonly host: string; readonly slot: number; readonly ncpus: number };
+
+const VNODE = /[A-Za-z0-9_][A-Za-z0-9._@[\]-]*/y;
+const HOST_ENTRY = /^([^/*+\s]+)\/([0-9]{1,9})(?:\*([0-9]{1,9}))?$/;
+
+/** Brackets may be left out around a chunk on one vnode (qrun -H). Refuses a malformed text with 15014. */
+export function parseExecVnode(text: string): ExecVnode {
+  const scanner = new Scanner(text.trim());
+  const chunks: ExecChunk[] = [];
+  do chunks.push(scanChunk(scanner));
+  while (scanner.take("+"));
+  if (!scanner.done) throw malformed();
+  return chunks;
+}
+
+export function execVnodeText(exec: ExecVnode): string {
+  return exec.map((chunk) => `(${chunk.map(partText).join("+")})`).join("+");
+}
+
+/** The text of one part made of typed amounts. */
+export function partOf(vnode: string, amounts: readonly (readonly [resource: string, text: string])[]): VnodePart {
+  return { vnode, pairs: amounts.map(([name, text]) => ({ name, text, raw: `${name}=${quoteValue(text) ?? text}` })) };
+}
+
+/** Names of the vnodes in order of appearance, each once. */
+export function vnodesOf(exec: ExecVnode): string[] {
+  return [...new Set(exec.flatMap((chunk) => chunk.map(({ vnode }) => vnode)))];
+}
+
+/** Amounts of counted resources by vnode: numbers, sizes in kilobytes. Resources that are not known or not numeric are left out. */
+export function assignedAmounts(exec: ExecVnode, resources: Resources): Map<string, Map<string, number>> {
+  const assigned = new Map<string, Map<string, number>>();
+  for (const { vnode, pairs } of exec.flat()) {
+    const amounts = assigned.get(vnode) ?? new Map<string, number>();
+    assigned.set(vnode, amounts);
+    for (const { name, text } of pairs) {
+      const amount = amountOf(resources.get(name), text);
+      if (amount !== null) amounts.set(name, (amounts.get(name) ?? 0) + amount);
+    }
+  }
+  return assigned;
+}
+
+/**
+ * exec_host: for every chunk, one entry for each run of its vnodes on the same host, with the processors summed.
+ * @param takenSlots slot numbers on that host which other jobs have; the lowest free ones are given
+ */
+export function execHosts(
+  exec: ExecVnode,
+  hostOf: (vnode: string) => string,
+  takenSlots: (host: string) => ReadonlySet<number>,
+): ExecHostEntry[] {
+  const given = new Map<string, Set<number>>();
+  const entries: ExecHostEntry[] = [];
+  for (const chunk of exec) {
+    let last: { host: string; slot: number; ncpus: number } | undefined;
+    for (const { vnode, pairs } of chunk) {
+      const host = hostOf(vnode);
+      const ncpus = Number(pairs.find(({ name }) => name === "ncpus")?.text ?? 0);
+      if (last?.host === host) {
+        last.ncpus += ncpus;
+        continue;
+      }
+      last = { host, slot: freeSlot(host, given, takenSlots(host)), ncpus };
+      entries.push(last);
+    }
+  }
+  return entries;
+}
+
+/** `host/slot*ncpus+...`; one processor is not written. */
+export function execHostText(entries: readonly ExecHostEntry[]): string {
+  return entries.map(({ host, slot, ncpus }) => (ncpus === 1 ? `${host}/${slot}` : `${host}/${slot}*${ncpus}`)).join("+");
+}
+
+/** Refuses a malformed exec_host with 15014. */
+export function parseExecHost(text: string): ExecHostEntry[] {
+  return text.split("+").map((word) => {
+    const match = HOST_ENTRY.exec(word);
+    if (match === null) throw malformed();
+    return { host: match[1] ?? "", slot: Number(match[2]), ncpus: Number(match[3] ?? 1) };
+  });
+}
+
+function freeSlot(host: string, given: Map<string, Set<number>>, taken: ReadonlySet<number>): number {
+  const mine = given.get(host) ?? new Set<number>();
+  given.set(host, mine);
+  let slot = mine.size;
+  while (taken.has(slot) || mine.has(slot)) slot++;
+  mine.add(slot);
+  return slot;
+}
+
+function partText({ vnode, pairs }: VnodePart): string {
+  return [vnode, ...pairs.map(({ raw }) => raw)].join(":");
+}
+
+function scanChunk(scanner: Scanner): ExecChunk {
+  if (!scanner.take("(")) return [scanPart(scanner)];
+  const parts: VnodePart[] = [];
+  do parts.push(scanPart(scanner));
+  while (scanner.take("+"));
+  if (!scanner.take(")")) throw malformed();
+  return parts;
+}
+
+function scanPart(scanner: Scanner): VnodePart {
+  const vnode = scanner.match(VNODE);
+  if (vnode === null) throw malformed();
+  const pairs: Pair[] = [];
+  while (scanner.take(":")) {
+    const pair = scanPair(scanner);
+    if (pair === null || pairs.some(({ name }) => name === pair.name)) throw malformed();
+    pairs.push(pair);
+  }
+  return { vnode, pairs };
+}
+
+function amountOf(def: ResourceDef | undefined, text: string): number | null {
+  if (def === undefined) return null;
+  const value = parseResourceValue(def, text);
+  return value === null ? null : resourceAmount(def, value);
+}
+
+function malformed(): Error {
+  return reject(PBSE.BADATVAL);
+}

@@ -1,0 +1,99 @@
+// Identifiers of jobs and reservations (pbs/commands.md 0):
+//   job 12[.SERVER][@SERVER] · array 12[][.SERVER] · subjob 12[3][.SERVER] · subjobs 12[1-8:7,10][.SERVER] · reservation R5[.SERVER], S6, M7
+// The server after the point is where the job was made and part of its name; the one after @ is where to ask.
+
+import { type IndexRange, indexListText, parseIndexList } from "./array-indices.ts";
+
+export type JobIdPart =
+  | { readonly kind: "job" }
+  | { readonly kind: "array" }
+  | { readonly kind: "subjob"; readonly index: number }
+  | { readonly kind: "range"; readonly ranges: readonly IndexRange[] };
+
+/** server: of the name, "" when not given; at: the server to ask, "" when not given. */
+export type JobId = JobIdPart & { readonly seq: number; readonly server: string; readonly at: string };
+
+/** letter: R advance, S standing, M maintenance */
+export type ResvId = { readonly letter: "R" | "S" | "M"; readonly seq: number; readonly server: string; readonly at: string };
+
+const HOST = "[A-Za-z0-9_](?:[A-Za-z0-9._-]*[A-Za-z0-9_])?";
+const SERVER = `(?:\\.(${HOST}))?(?:@(${HOST}(?::[0-9]{1,5})?))?`;
+const JOB = new RegExp(`^([0-9]{1,12})(?:\\[([0-9,:-]{0,1000})\\])?${SERVER}$`);
+const RESV = new RegExp(`^([RSM])([0-9]{1,12})${SERVER}$`);
+
+/** null: illegally formed. A range must not run backwards, its step is at least 1. */
+export function parseJobId(text: string): JobId | null {
+  const match = JOB.exec(text);
+  if (match === null) return null;
+  const part = partOf(match[2]);
+  return part === null ? null : { ...part, seq: Number(match[1]), server: match[3] ?? "", at: match[4] ?? "" };
+}
+
+/** `12.svr`, `12[].svr`, `12[3].svr`, `12[1-8:7].svr`; without a server the bare form. The server to ask is not part of a name. */
+export function jobIdText(id: JobIdPart & { readonly seq: number; readonly server: string }): string {
+  return `${id.seq}${partText(id)}${id.server === "" ? "" : `.${id.server}`}`;
+}
+
+/** The full name of an id a user typed: the default server's name is added where none is given. */
+export function withServer(id: JobId, server: string): JobId {
+  return id.server === "" ? { ...id, server } : id;
+}
+
+/** null: not a reservation's id. */
+export function parseResvId(text: string): ResvId | null {
+  const match = RESV.exec(text);
+  if (match === null) return null;
+  return { letter: match[1] as ResvId["letter"], seq: Number(match[2]), server: match[3] ?? "", at: match[4] ?? "" };
+}
+
+export function resvIdText(id: { readonly letter: string; readonly seq: number; readonly server: string }): string {
+  return `${id.letter}${id.seq}${id.server === "" ? "" : `.${id.server}`}`;
+}
+
+/** The number of a job id text; -1 when it is none. For sorting. */
+export function seqOf(id: string): number {
+  const seq = Number.parseInt(id, 10);
+  return Number.isNaN(seq) ? -1 : seq;
+}
+
+/** The array a subjob belongs to: `12[3].svr` -> `12[].svr`; null: it is none's. */
+export function arrayIdOf(id: string): string | null {
+  const match = /^([0-9]+)\[[0-9]+\](.*)$/.exec(id);
+  return match === null ? null : `${match[1]}[]${match[2]}`;
+}
+
+/** `12[].svr`, 3 -> `12[3].svr`. */
+export function subjobId(array_id: string, index: number): string {
+  return array_id.replace("[]", `[${index}]`);
+}
+
+/** Index of a subjob's id; -1: it is none. */
+export function subjobIndex(id: string): number {
+  const match = /^[0-9]+\[([0-9]+)\]/.exec(id);
+  return match === null ? -1 : Number(match[1]);
+}
+
+function partOf(brackets: string | undefined): JobIdPart | null {
+  if (brackets === undefined) return { kind: "job" };
+  if (brackets === "") return { kind: "array" };
+  const ranges = parseIndexList(brackets);
+  if (ranges === null) return null;
+  return /^[0-9]+$/.test(brackets) ? { kind: "subjob", index: (ranges[0] as IndexRange).first } : { kind: "range", ranges };
+}
+
+function partText(id: JobIdPart): string {
+  switch (id.kind) {
+    case "job":
+      return "";
+    case "array":
+      return "[]";
+    case "subjob":
+      return `[${id.index}]`;
+    case "range":
+      return `[${indexListText(id.ranges)}]`;
+    default: {
+      const unreachable: never = id;
+      return unreachable;
+    }
+  }
+}

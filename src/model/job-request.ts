@@ -1,0 +1,180 @@
+// From what a job asks for to what the server keeps: defaults, old-style requests turned into select and place, job-wide sums, schedselect
+// (pbs/commands.md 1.2). Everything is a function of the request, the defaults of queue and server, and the resources.
+//
+// Order: 1. conflicts of the request  2. job-wide defaults: resources_default, then resources_max, of the queue, then of the server
+//        3. select, from nodes or from the job-wide amounts where it was not given  4. place  5. schedselect: select with default_chunk
+//        6. sums of schedselect become the job-wide amounts, nodect the number of chunks.
+// I1. A request with select never holds job-wide amounts of chunk resources but the sums.
+// I2. resolving a resolved old-style request again (isOldStyle) gives the same result.
+
+import type { ResourceValue, ResourceValues } from "./attribute.ts";
+import { parseNodesSpec } from "./nodes-spec.ts";
+import { PBSE, reject, rejectNaming } from "./pbse.ts";
+import { parsePlace } from "./place.ts";
+import { hasFlag, type Resources } from "./resource-table.ts";
+import { checkSelect, chunkCount, pairOf, parseSelect, type Select, selectSums, selectText, withChunkDefaults } from "./select.ts";
+import { byName, renderResourceList } from "./values/resource-list.ts";
+import { renderResourceValue } from "./values/resource-value.ts";
+
+/** The attributes of a queue or of the server that give defaults. */
+export type DefaultsSource = {
+  readonly resources_default?: ResourceValues;
+  readonly resources_max?: ResourceValues;
+  readonly default_chunk?: ResourceValues;
+};
+export type RequestDefaults = { readonly queue: DefaultsSource; readonly server: DefaultsSource };
+/** What the server keeps of a request. */
+export type ResolvedRequest = { readonly Resource_List: ResourceValues; readonly schedselect: string };
+
+/**
+ * Resolves a submission. asked: Resource_List as given, values typed. Refusals: 15109, 15110, 15111 for what does not go together,
+ * 15162, 15163, 15180 for shrink-to-fit, those of select, place and nodes.
+ */
+export function resolveRequest(asked: ResourceValues, defaults: RequestDefaults, resources: Resources): ResolvedRequest {
+  checkConflicts(asked, resources);
+  const list: { [resource: string]: ResourceValue } = { ...asked };
+  applyDefaults(list, defaults, resources);
+  checkWalltimes(list);
+  const select = chunksOf(list, asked, resources);
+  list["select"] = selectText(select);
+  list["place"] ??= asked["select"] === undefined ? "pack" : "free";
+  parsePlace(String(list["place"]), resources);
+  const full = withChunkDefaults(select, chunkDefaults(defaults, resources));
+  checkSelect(full, resources);
+  Object.assign(list, selectSums(full, resources), { nodect: chunkCount(full) });
+  return { Resource_List: inOrderOfOutput(list), schedselect: selectText(full) };
+}
+
+/**
+ * Resolves a request again after changes (qalter): value undefined takes the resource away. A new select or nodes replaces the old chunks and all that
+ * came of them. Refuses with 15109 job-wide chunk resources of a job that asked for chunks.
+ */
+export function alterRequest(
+  list: ResourceValues,
+  changes: ResourceChanges,
+  defaults: RequestDefaults,
+  resources: Resources,
+): ResolvedRequest {
+  const given = withoutUnset(changes);
+  const { nodes, ...kept } = withoutChunkResources(list, resources);
+  if (given["select"] !== undefined || given["nodes"] !== undefined) {
+    const { select: _select, place, ...rest } = kept;
+    const keepsPlace = place !== undefined && given["nodes"] === undefined && !isOldStyle(list, defaults, resources);
+    return resolveRequest(changed(keepsPlace ? { ...rest, place } : rest, changes), defaults, resources);
+  }
+  const touched = chunkResources(changes, resources)[0];
+  if (touched !== undefined) {
+    if (!isOldStyle(list, defaults, resources)) throw rejectNaming(PBSE.INVALJOBRESC, touched);
+    return resolveRequest(changed(askedOldStyle(list), changes), defaults, resources);
+  }
+  const { Resource_List, schedselect } = resolveRequest(changed(kept, changes), defaults, resources);
+  return { Resource_List: nodes === undefined ? Resource_List : { ...Resource_List, nodes }, schedselect };
+}
+
+/** Changes of a resource list: undefined takes a resource away. */
+export type ResourceChanges = { readonly [resource: string]: ResourceValue | undefined };
+
+/** Whether select was made from nodes or from job-wide amounts: then it can be made again from them. */
+export function isOldStyle(list: ResourceValues, defaults: RequestDefaults, resources: Resources): boolean {
+  if (list["nodes"] !== undefined) return true;
+  const place = defaults.queue.resources_default?.["place"] ?? defaults.server.resources_default?.["place"] ?? "pack";
+  return list["place"] === place && list["select"] === selectText(oldStyleSelect(list, resources));
+}
+
+/** Refuses what does not go together: nodes with select or place, place without select, select with job-wide chunk resources. */
+export function checkConflicts(asked: ResourceValues, resources: Resources): void {
+  const has = (name: string): boolean => asked[name] !== undefined;
+  if (has("nodes") && (has("select") || has("place"))) throw rejectNaming(PBSE.INVALNODEPLACE, "nodes");
+  if (has("place") && !has("select")) throw reject(PBSE.PLACENOSELECT);
+  const clash = has("select") ? chunkResources(asked, resources)[0] : undefined;
+  if (clash !== undefined) throw rejectNaming(PBSE.INVALJOBRESC, clash);
+}
+
+/** Kept sorted, so that showing it needs no sorting. */
+function inOrderOfOutput(list: ResourceValues): ResourceValues {
+  return Object.fromEntries(Object.entries(list).sort(([a], [b]) => byName(a, b)));
+}
+
+/** Names in a list that belong into chunks, in the order given. */
+function chunkResources(list: ResourceChanges, resources: Resources): string[] {
+  return Object.keys(list).filter((name) => {
+    const def = resources.get(name);
+    return def !== undefined && hasFlag(def, "h");
+  });
+}
+
+/** Adds defaults for what is not asked. Chunk resources only where the job asks neither select nor nodes; select and nodes only when it asks for nothing of the kind. */
+function applyDefaults(list: { [resource: string]: ResourceValue }, { queue, server }: RequestDefaults, resources: Resources): void {
+  const plain = list["select"] === undefined && list["nodes"] === undefined;
+  const bare = plain && chunkResources(list, resources).length === 0;
+  for (const source of [queue.resources_default, server.resources_default, queue.resources_max, server.resources_max]) {
+    for (const [name, value] of Object.entries(source ?? {})) {
+      const def = resources.get(name);
+      if (def === undefined || list[name] !== undefined || name === "nodect") continue;
+      if (name === "select" || name === "nodes" ? !bare : hasFlag(def, "h") && !plain) continue;
+      list[name] = value;
+    }
+  }
+  if (!plain || (list["select"] === undefined && list["nodes"] === undefined)) return;
+  for (const name of chunkResources(list, resources)) delete list[name];
+}
+
+/** The chunks of a request; turns nodes and job-wide amounts into chunks, and gives the place that comes with nodes. */
+function chunksOf(list: { [resource: string]: ResourceValue }, asked: ResourceValues, resources: Resources): Select {
+  if (list["nodes"] !== undefined) {
+    const { select, place } = parseNodesSpec(String(list["nodes"]), asked, resources);
+    list["place"] ??= place;
+    return select;
+  }
+  if (list["select"] !== undefined) {
+    list["place"] ??= "free";
+    return parseSelect(String(list["select"]));
+  }
+  return oldStyleSelect(list, resources);
+}
+
+/** One chunk of all job-wide chunk resources, in the order of their names. */
+function oldStyleSelect(list: ResourceValues, resources: Resources): Select {
+  const names = chunkResources(list, resources).sort(byName);
+  return { chunks: [{ count: 1, pairs: names.map((name) => pairOf(name, renderResourceValue(resources.get(name), list[name] ?? ""))) }] };
+}
+
+/** default_chunk of the queue, then of the server, each in the order of names; the queue's value goes first. */
+function chunkDefaults({ queue, server }: RequestDefaults, resources: Resources): { name: string; text: string }[] {
+  const defaults = new Map<string, string>();
+  for (const source of [queue.default_chunk, server.default_chunk]) {
+    for (const [name, text] of Object.entries(renderResourceList(source ?? {}, resources)))
+      if (!defaults.has(name)) defaults.set(name, text);
+  }
+  return [...defaults].map(([name, text]) => ({ name, text }));
+}
+
+/** What an old-style job asked: its list without what was made of it. */
+function askedOldStyle(list: ResourceValues): { [resource: string]: ResourceValue } {
+  const { select: _select, place: _place, nodect: _nodect, ...asked } = list;
+  if (asked["nodes"] === undefined) return asked;
+  const { ncpus: _ncpus, mpiprocs: _mpiprocs, ...beside } = asked;
+  return beside;
+}
+
+/** A list without what chunks make of it: the sums and the number of chunks. */
+function withoutChunkResources(list: ResourceValues, resources: Resources): ResourceValues {
+  const sums = new Set(chunkResources(list, resources));
+  return Object.fromEntries(Object.entries(list).filter(([name]) => name !== "nodect" && !sums.has(name)));
+}
+
+function changed(list: ResourceValues, changes: ResourceChanges): ResourceValues {
+  return withoutUnset({ ...list, ...changes });
+}
+
+function withoutUnset(changes: ResourceChanges): ResourceValues {
+  return Object.fromEntries(Object.entries(changes).filter((entry): entry is [string, ResourceValue] => entry[1] !== undefined));
+}
+
+/** Rules of shrink-to-fit jobs. */
+function checkWalltimes(list: ResourceValues): void {
+  const { min_walltime, max_walltime, soft_walltime } = list;
+  if (max_walltime !== undefined && min_walltime === undefined) throw reject(PBSE.MAX_NO_MINWT);
+  if (typeof min_walltime === "number" && typeof max_walltime === "number" && min_walltime > max_walltime) throw reject(PBSE.MIN_GT_MAXWT);
+  if (min_walltime !== undefined && soft_walltime !== undefined) throw reject(PBSE.SOFTWT_STF);
+}

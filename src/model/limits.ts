@@ -1,0 +1,96 @@
+// Limits at submission: may one more job enter queue or complex, and if not, in which words is it refused (pbs/errors.md 3)?
+// The counts come from the server; here is only the comparison.
+//
+// I1. A named limit goes before the generic one; all limits of all kinds must hold.
+// I2. Checked in the order: over all, user, group, project.
+
+import type { EntityLimits } from "./attribute.ts";
+import { PBSE, Reject, reject } from "./pbse.ts";
+import type { ResourceDef } from "./resource-table.ts";
+import { type EntityKind, GENERIC, limitFor } from "./values/entity-limit.ts";
+import { resourceAmount } from "./values/resource-value.ts";
+
+/** Whose limit it is; complex: the server's. */
+export type LimitScope = { readonly kind: "queue"; readonly name: string } | { readonly kind: "complex" };
+/** For whom a job counts. */
+export type JobEntities = { readonly user: string; readonly group: string; readonly project: string };
+/** What there is already without the job asking: numbers of jobs, or amounts (sizes in kb). */
+export type EntityUse = { readonly all: number; readonly user: number; readonly group: number; readonly project: number };
+/** queued: max_queued and max_queued_res; waiting: queued_jobs_threshold and queued_jobs_threshold_res. */
+export type LimitFamily = "queued" | "waiting";
+
+export type LimitQuestion = {
+  readonly family: LimitFamily;
+  readonly scope: LimitScope;
+  readonly who: JobEntities;
+  readonly use: EntityUse;
+  /** what the job adds: 1, or the number of subjobs of an array; or an amount */
+  readonly added: number;
+};
+
+const WORDS: { readonly [letter in "u" | "g" | "p"]: "user" | "group" | "project" } = { u: "user", g: "group", p: "project" };
+const ORDER: readonly EntityKind[] = ["o", "u", "g", "p"];
+
+/** The refusal (15142) when the job would exceed a limit on numbers of jobs; null: it may enter. */
+export function countRefusal(limits: EntityLimits | undefined, question: LimitQuestion): Reject | null {
+  for (const kind of ORDER) {
+    const found = limitFor(limits, kind, nameOf(kind, question.who));
+    if (found !== undefined && usedBy(kind, question.use) + question.added > found.limit) {
+      return new Reject(PBSE.ENTLIMCT, countText(kind, found.key, question));
+    }
+  }
+  return null;
+}
+
+/** The refusal (15143) when the job would exceed a limit on amounts of a resource; null: it may enter. */
+export function resourceRefusal(
+  limits: { readonly [entity: string]: number | string } | undefined,
+  resource: ResourceDef,
+  question: LimitQuestion,
+): Reject | null {
+  for (const kind of ORDER) {
+    const found = limitFor(limits, kind, nameOf(kind, question.who));
+    if (found === undefined) continue;
+    const limit = resourceAmount(resource, found.limit);
+    if (limit !== null && usedBy(kind, question.use) + question.added > limit) {
+      return new Reject(PBSE.ENTLIMRESC, resourceText(kind, found.key, resource.name, question));
+    }
+  }
+  return null;
+}
+
+/** Old style: max_queuable. */
+export function queuableRefusal(max_queuable: number | undefined, jobs: number, added = 1): Reject | null {
+  return max_queuable !== undefined && jobs + added > max_queuable ? reject(PBSE.MAXQUED) : null;
+}
+
+/** Whether old and new limits would stand side by side on server and queues: then a setting is refused with 15141. */
+export function mixesLimitStyles(styles: Iterable<"old" | "new" | undefined>): boolean {
+  const found = new Set(styles);
+  return found.has("old") && found.has("new");
+}
+
+function countText(kind: EntityKind, key: string, { family, scope, who }: LimitQuestion): string {
+  const queued = family === "waiting" ? " in 'Q' state" : "";
+  const place = scope.kind === "queue" ? `queue ${scope.name}` : "complex";
+  if (kind === "o") return `Maximum number of jobs${queued} already in ${place}`;
+  const word = WORDS[kind];
+  if (key.endsWith(`:${GENERIC}`)) return `would exceed ${place}'s per-${word} limit${queued === "" ? "" : ` of jobs${queued}`}`;
+  return `Maximum number of jobs${queued} for ${word} ${nameOf(kind, who)} already in ${place}`;
+}
+
+function resourceText(kind: EntityKind, key: string, resource: string, { family, scope, who }: LimitQuestion): string {
+  const place = scope.kind === "queue" ? `queue ${scope.name}` : "complex";
+  const tail = `limit on resource ${resource} in ${place}${family === "waiting" ? " for jobs in 'Q' state" : ""}`;
+  if (kind === "o") return `would exceed ${tail}`;
+  const word = WORDS[kind];
+  return key.endsWith(`:${GENERIC}`) ? `would exceed per-${word} ${tail}` : `would exceed ${word} ${nameOf(kind, who)}'s ${tail}`;
+}
+
+function nameOf(kind: EntityKind, who: JobEntities): string {
+  return kind === "o" ? "" : who[WORDS[kind]];
+}
+
+function usedBy(kind: EntityKind, use: EntityUse): number {
+  return kind === "o" ? use.all : use[WORDS[kind]];
+}

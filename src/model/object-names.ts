@@ -1,0 +1,31 @@
+// Names of objects: what characters they are made of and how long they may be (pbs/objects.md 3-5, errors.md 1).
+
+import { PBSE, reject } from "./pbse.ts";
+
+export const QUEUE_NAME_LENGTH_MAX = 15;
+export const SCHED_NAME_LENGTH_MAX = 15;
+export const NODE_NAME_LENGTH_MAX = 79;
+export const RESOURCE_NAME_LENGTH_MAX = 64;
+
+export type NamedObject = "queue" | "sched" | "node" | "resource";
+
+type NameRule = { readonly form: RegExp; readonly length_max: number; readonly tooLong: number };
+
+const RULES: { readonly [type in NamedObject]: NameRule } = {
+  queue: { form: /^[A-Za-z][A-Za-z0-9_-]*$/, length_max: QUEUE_NAME_LENGTH_MAX, tooLong: PBSE.QUENBIG },
+  sched: { form: /^[A-Za-z][A-Za-z0-9_-]*$/, length_max: SCHED_NAME_LENGTH_MAX, tooLong: PBSE.SCHED_NAME_BIG },
+  node: { form: /^[A-Za-z0-9][A-Za-z0-9._[\]-]*$/, length_max: NODE_NAME_LENGTH_MAX, tooLong: PBSE.NODENBIG },
+  resource: { form: /^[A-Za-z][A-Za-z0-9_-]*$/, length_max: RESOURCE_NAME_LENGTH_MAX, tooLong: PBSE.IVAL_OBJ_NAME },
+};
+
+/** Refuses a name no object of that type can have: too long 15028, 15212 or 15065, otherwise 15172. */
+export function checkObjectName(object: NamedObject, name: string): void {
+  const rule = RULES[object];
+  if (name.length > rule.length_max) throw reject(rule.tooLong);
+  if (!rule.form.test(name)) throw reject(PBSE.IVAL_OBJ_NAME);
+}
+
+/** Whether a name could belong to an object of that type. */
+export function isObjectName(object: NamedObject, name: string): boolean {
+  return name.length <= RULES[object].length_max && RULES[object].form.test(name);
+}

@@ -1,0 +1,37 @@
+// How chunks are put on vnodes: `[free|pack|scatter|vscatter][:excl|shared|exclhost][:group=RES]` in any order (pbs/commands.md 1.2).
+
+import { PBSE, reject } from "./pbse.ts";
+import type { Resources } from "./resource-table.ts";
+
+export type Arrangement = "free" | "pack" | "scatter" | "vscatter";
+export type Sharing = "excl" | "shared" | "exclhost";
+/** sharing and group are absent where the text does not name them: the vnodes' own sharing decides then. */
+export type Place = { readonly arrangement: Arrangement; readonly sharing?: Sharing; readonly group?: string };
+
+const ARRANGEMENTS: ReadonlySet<string> = new Set<Arrangement>(["free", "pack", "scatter", "vscatter"]);
+const SHARINGS: ReadonlySet<string> = new Set<Sharing>(["excl", "shared", "exclhost"]);
+
+/** Refuses with 15014 naming Resource_List.place what is malformed, said twice, or groups by a resource that does not exist. */
+export function parsePlace(text: string, resources?: Resources): Place {
+  let arrangement: Arrangement | undefined;
+  let sharing: Sharing | undefined;
+  let group: string | undefined;
+  for (const word of text.trim().split(":")) {
+    if (ARRANGEMENTS.has(word) && arrangement === undefined) arrangement = word as Arrangement;
+    else if (SHARINGS.has(word) && sharing === undefined) sharing = word as Sharing;
+    else if (word.startsWith("group=") && group === undefined && isGroup(word.slice(6), resources)) group = word.slice(6);
+    else throw reject(PBSE.BADATVAL, "Resource_List.place");
+  }
+  return { arrangement: arrangement ?? "free", ...(sharing === undefined ? {} : { sharing }), ...(group === undefined ? {} : { group }) };
+}
+
+export function placeText(place: Place): string {
+  const parts: string[] = [place.arrangement];
+  if (place.sharing !== undefined) parts.push(place.sharing);
+  if (place.group !== undefined) parts.push(`group=${place.group}`);
+  return parts.join(":");
+}
+
+function isGroup(name: string, resources: Resources | undefined): boolean {
+  return /^[A-Za-z][A-Za-z0-9_-]*$/.test(name) && (resources === undefined || resources.has(name));
+}

@@ -1,0 +1,147 @@
+// Chunks a job asks for: `[N:]res=value[:res=value...][+...]`, where a chunk may be just N (pbs/commands.md 1.2).
+// Written by hand and not with chevrotain: the grammar has one nesting level, a select is parsed for every submission (the budget is 5,000 a second,
+// this takes about a microsecond), and the scheduler, the moms and the simulator parse the same text without loading a parser library.
+//
+// I1. A select has at least one chunk; counts are at least 1.
+// I2. selectText(parseSelect(t)) is t, apart from blanks at its ends.
+
+import type { ResourceValue } from "./attribute.ts";
+import { makePair, type Pair, Scanner, scanPair } from "./chunk-text.ts";
+import { PBSE, reject, rejectNaming } from "./pbse.ts";
+import { hasFlag, isConsumable, isNumeric, type ResourceDef, type Resources } from "./resource-table.ts";
+import { isRequestable } from "./values/resource-list.ts";
+import { combineResourceValues, parseResourceValue } from "./values/resource-value.ts";
+import { parseSize, renderSize } from "./values/size.ts";
+
+/** count: null when the text names none (1, or the default of the resource nchunk). */
+export type SelectChunk = { readonly count: number | null; readonly pairs: readonly Pair[] };
+export type Select = { readonly chunks: readonly SelectChunk[] };
+
+/** A chunk ready for placement: how many, and what each asks for, typed by the resource. */
+export type ChunkRequest = { readonly count: number; readonly resources: { readonly [resource: string]: ResourceValue } };
+
+const COUNT = /[0-9]{1,9}/y;
+/** Where a refusal says a select is malformed. */
+const SELECT_NAME = "Resource_List.select";
+
+/** The form of a select text. Refuses a malformed one with 15014 naming Resource_List.select, a count of 0 with the bare 15014. */
+export function parseSelect(text: string): Select {
+  const scanner = new Scanner(text.trim());
+  const chunks: SelectChunk[] = [];
+  do chunks.push(scanChunk(scanner));
+  while (scanner.take("+"));
+  if (!scanner.done) throw malformed();
+  return { chunks };
+}
+
+/** A select written out; every chunk as it was given. */
+export function selectText(select: Select): string {
+  return select.chunks.map(chunkText).join("+");
+}
+
+/**
+ * Checks names and values against the resources: unknown 15035, not allowed in a chunk 15108, given twice 15116, bad value 15014
+ * (`select.ncpus`).
+ */
+export function checkSelect(select: Select, resources: Resources): void {
+  for (const chunk of select.chunks) typedResources(chunk, resources);
+}
+
+/** The chunks of a checked select with typed values. */
+export function typedChunks(select: Select, resources: Resources): ChunkRequest[] {
+  return select.chunks.map((chunk) => ({ count: chunk.count ?? 1, resources: typedResources(chunk, resources) }));
+}
+
+/** Number of chunks: the resource nodect. */
+export function chunkCount(select: Select): number {
+  return select.chunks.reduce((sum, chunk) => sum + (chunk.count ?? 1), 0);
+}
+
+/**
+ * Every chunk with the default resources it does not name itself, in the order of the defaults given, and with a written count
+ * (that of the default resource nchunk where it names none).
+ */
+export function withChunkDefaults(select: Select, defaults: readonly { readonly name: string; readonly text: string }[]): Select {
+  const nchunk = Number(defaults.find(({ name }) => name === "nchunk")?.text ?? 1);
+  return {
+    chunks: select.chunks.map((chunk) => {
+      const named = new Set(chunk.pairs.map(({ name }) => name));
+      const added = defaults.filter(({ name }) => name !== "nchunk" && !named.has(name)).map(({ name, text }) => pairOf(name, text));
+      return { count: chunk.count ?? Math.max(1, nchunk), pairs: [...chunk.pairs, ...added] };
+    }),
+  };
+}
+
+/** A pair for a text that is made here. Refuses what cannot be written with 15014. */
+export function pairOf(name: string, text: string): Pair {
+  const pair = makePair(name, text);
+  if (pair === null) throw reject(PBSE.BADATVAL, `select.${name}`);
+  return pair;
+}
+
+/** Sums over all chunks of the amounts that are counted (flags n, f, q). Refuses sums beyond all measure with 15014. */
+export function selectSums(select: Select, resources: Resources): { [resource: string]: ResourceValue } {
+  const sums: { [resource: string]: ResourceValue } = {};
+  for (const { count, resources: amounts } of typedChunks(select, resources)) {
+    for (const [name, amount] of Object.entries(amounts)) {
+      const def = resources.get(name);
+      if (def === undefined || !isConsumable(def) || !isNumeric(def.type)) continue;
+      const product = times(def, amount, count);
+      const before = sums[name];
+      const sum = product === null || before === undefined ? product : combineResourceValues(def, "+=", before, product);
+      if (sum === null || sum === undefined) throw reject(PBSE.BADATVAL, `select.${name}`);
+      sums[name] = sum;
+    }
+  }
+  return sums;
+}
+
+/** The resources of a chunk typed; refusals as checkSelect. */
+function typedResources(chunk: SelectChunk, resources: Resources): { readonly [resource: string]: ResourceValue } {
+  const typed: { [resource: string]: ResourceValue } = {};
+  for (const { name, text } of chunk.pairs) {
+    const def = resources.get(name);
+    if (def === undefined) throw rejectNaming(PBSE.UNKRESC, name);
+    if (!hasFlag(def, "h")) throw rejectNaming(PBSE.INVALSELECTRESC, name);
+    if (Object.hasOwn(typed, name)) throw rejectNaming(PBSE.DUPRESC, name);
+    const value = parseResourceValue(def, text);
+    if (value === null || !isRequestable(def, value)) throw reject(PBSE.BADATVAL, `select.${name}`);
+    typed[name] = value;
+  }
+  return typed;
+}
+
+function chunkText({ count, pairs }: SelectChunk): string {
+  const parts = pairs.map(({ raw }) => raw);
+  return (count === null ? parts : [String(count), ...parts]).join(":");
+}
+
+/** `N`, `N:pair[:pair...]` or `pair[:pair...]` */
+function scanChunk(scanner: Scanner): SelectChunk {
+  const digits = scanner.match(COUNT);
+  const count = digits === null ? null : Number(digits);
+  if (count === 0) throw reject(PBSE.BADATVAL);
+  const pairs: Pair[] = [];
+  if (count === null || scanner.take(":")) {
+    do {
+      const pair = scanPair(scanner);
+      if (pair === null) throw malformed();
+      pairs.push(pair);
+    } while (scanner.take(":"));
+  }
+  return { count, pairs };
+}
+
+function times(def: ResourceDef, amount: ResourceValue, count: number): ResourceValue | null {
+  if (def.type === "size") {
+    const size = parseSize(String(amount));
+    if (size === null || !Number.isSafeInteger(size.count * count)) return null;
+    return renderSize({ ...size, count: size.count * count });
+  }
+  const product = Number(amount) * count;
+  return Math.abs(product) <= Number.MAX_SAFE_INTEGER ? product : null;
+}
+
+function malformed(): Error {
+  return reject(PBSE.BADATVAL, SELECT_NAME);
+}

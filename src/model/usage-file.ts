@@ -1,0 +1,38 @@
+// The usage file of a sched_priv (pbs/sched.md 10) as text: JSON, since only the scheduler and pbsfs read it. Entities that have used nothing (1) are not in it.
+//
+//   { "format": "fairshare usage 1", "last_decay": 1790000000, "usage": { "alice": 120.5 }, "running": { "5.svr": [1, 60] } }
+//
+// running: of each run that may go on, its run_count and what of it is counted in usage.
+
+import type { Counted, StoredUsage } from "./fairshare.ts";
+
+const FORMAT = "fairshare usage 1";
+
+export function usageText({ last_decay_s, usage, running }: StoredUsage): string {
+  const runs = Object.fromEntries(Object.entries(running).map(([id, { run, amount }]) => [id, [run, amount]]));
+  return `${JSON.stringify({ format: FORMAT, last_decay: last_decay_s, usage, running: runs }, null, 1)}\n`;
+}
+
+/** A text is what is wrong with the file. */
+export function parseUsage(text: string): StoredUsage | string {
+  let data: unknown;
+  try {
+    data = JSON.parse(text);
+  } catch {
+    return text.startsWith("PBS_MAG!") ? "it was written by another PBS" : "it is no JSON";
+  }
+  if (!isRecord(data) || data["format"] !== FORMAT) return "it is no usage of this format";
+  const { last_decay, usage, running } = data;
+  if (!isAmount(last_decay) || !isRecord(usage) || !isRecord(running)) return "something is missing in it";
+  const runs: [string, Counted][] = [];
+  for (const [id, value] of Object.entries(running)) {
+    const [run, amount] = Array.isArray(value) ? value : [];
+    if (!isAmount(run) || !isAmount(amount)) return `the run of ${id} is not two numbers`;
+    runs.push([id, { run, amount }]);
+  }
+  for (const [name, value] of Object.entries(usage)) if (!isAmount(value)) return `the usage of ${name} is no amount`;
+  return { last_decay_s: last_decay, usage: usage as Record<string, number>, running: Object.fromEntries(runs) };
+}
+
+const isRecord = (value: unknown): value is Record<string, unknown> => typeof value === "object" && value !== null && !Array.isArray(value);
+const isAmount = (value: unknown): value is number => typeof value === "number" && Number.isFinite(value) && value >= 0;

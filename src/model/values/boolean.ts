@@ -1,0 +1,15 @@
+// Booleans as PBS writes them: True and False; taken: True, T, Y, 1, False, F, N, 0 in any case (pbs/qmgr.md 3).
+
+const TRUE_WORDS: ReadonlySet<string> = new Set(["true", "t", "y", "1"]);
+const FALSE_WORDS: ReadonlySet<string> = new Set(["false", "f", "n", "0"]);
+
+/** null: not a boolean. */
+export function parseBoolean(text: string): boolean | null {
+  const word = text.toLowerCase();
+  if (TRUE_WORDS.has(word)) return true;
+  return FALSE_WORDS.has(word) ? false : null;
+}
+
+export function renderBoolean(value: boolean): string {
+  return value ? "True" : "False";
+}

@@ -1,0 +1,30 @@
+// Holds of a job: u user, o operator, s system, p bad password. Shown in the order s, o, u, p; `n` when there is none (pbs/commands.md 3).
+
+const ORDER = "soup";
+
+/** Canonical letters; null: another letter, or `n` together with letters. */
+export function parseHolds(text: string): string | null {
+  if (text === "n") return "n";
+  if (text === "" || [...text].some((letter) => !ORDER.includes(letter))) return null;
+  return inOrder(text);
+}
+
+/** += */
+export function addHolds(old: string, added: string): string {
+  return inOrder(old + added);
+}
+
+/** -= */
+export function removeHolds(old: string, removed: string): string {
+  return inOrder([...old].filter((letter) => !removed.includes(letter)).join(""));
+}
+
+/** Whether any hold is set. */
+export function isHeld(holds: string | undefined): boolean {
+  return holds !== undefined && holds !== "" && holds !== "n";
+}
+
+function inOrder(letters: string): string {
+  const holds = [...ORDER].filter((letter) => letters.includes(letter)).join("");
+  return holds === "" ? "n" : holds;
+}

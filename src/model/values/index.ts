@@ -1,0 +1,374 @@
+// Values of attributes by type: from text, to text, and what the operators = += -= and unset make of them (pbs/qmgr.md 3, objects.md 10).
+// One place decides which type goes with which parser; the forms themselves are in the files beside this one.
+//
+// I1. Nothing but Reject is thrown for a text, whatever it holds.
+// I2. parse(render(value)) equals value for every value that parse returns.
+// I3. Empty lists, empty records and empty texts are not values: they mean "not set" (undefined).
+
+import {
+  type AttributeDef,
+  type AttributeTable,
+  type AttributeValue,
+  type EntityLimits,
+  type ResourceEntityLimits,
+  type ResourceValues,
+  valueAfterUnset,
+  valueName,
+} from "../attribute.ts";
+import { PBSE, type Reject, reject } from "../pbse.ts";
+import type { Resources } from "../resource-table.ts";
+import { addToAcl, parseAcl } from "./acl.ts";
+import { parseBoolean, renderBoolean } from "./boolean.ts";
+import { parseDuration, renderDuration } from "./duration.ts";
+import { combineLimits, parseEntityLimits, parseResourceLimits, renderEntityLimits, renderResourceLimits } from "./entity-limit.ts";
+import { parseFloatText, renderFloat } from "./float.ts";
+import { addHolds, parseHolds, removeHolds } from "./hold.ts";
+import { parseInteger, renderInteger } from "./integer.ts";
+import { jobNameFault } from "./job-name.ts";
+import { combineNodeStates, parseNodeStates, renderNodeStates } from "./node-state.ts";
+import { combineListed, listedResource, parseListedValue, renderResourceList, withoutResource } from "./resource-list.ts";
+import { canonicalSize, combineSizes, parseSize, renderSize, sizeBytes } from "./size.ts";
+import { addToList, joinList, removeFromList, splitList } from "./string-array.ts";
+
+/** An operation on one attribute, as typed (protocol AttrOp has this shape). */
+export type AttributeChange = { readonly resource?: string; readonly op: "=" | "+=" | "-=" | "unset"; readonly value: string };
+/** How a value goes to clients (protocol WireAttrs): text, entries of limits, or either by resource. */
+export type WireValue = string | readonly string[] | { readonly [resource: string]: string | readonly string[] };
+
+/**
+ * The value a text means. For resource lists and per-resource limits, `resource` names the resource and the result is a record with that
+ * one resource. Refuses with 15014 and relatives; see badValue for when the name is told.
+ */
+export function parseValue(def: AttributeDef, text: string, resources: Resources, resource?: string): AttributeValue {
+  if (def.type === "resource_list") {
+    const resc = listedResource(def, resource, resources);
+    return { [resc.name]: parseListedValue(def, resc, text) };
+  }
+  if (def.type === "entity_limit_res") {
+    if (resource === undefined) throw reject(PBSE.UNKRESC, def.name);
+    return { [resource]: parseResourceLimits(def, resource, text, resources) };
+  }
+  if (resource !== undefined) throw badValue(def, resource);
+  const value = parseScalar(def, text);
+  if (value === null) throw badValue(def);
+  return inRange(def, value);
+}
+
+/** Text for clients: see WireValue. Times stay epoch seconds. */
+export function renderValue(def: AttributeDef, value: AttributeValue, resources: Resources): WireValue {
+  switch (def.type) {
+    case "boolean":
+      return renderBoolean(value === true);
+    case "interactive":
+      return renderBoolean(value !== 0 && value !== false);
+    case "integer":
+    case "long64":
+    case "time":
+      return renderInteger(Number(value));
+    case "float":
+      return renderFloat(Number(value));
+    case "duration":
+      return renderDuration(Number(value));
+    case "node_state":
+      return renderNodeStates(value as readonly string[]);
+    case "string_array":
+    case "acl_user":
+    case "acl_group":
+    case "acl_host":
+    case "acl_manager":
+      return joinList(value as readonly string[]);
+    case "resource_list":
+      return renderResourceList(value as ResourceValues, resources);
+    case "entity_limit":
+      return renderEntityLimits(value as EntityLimits);
+    case "entity_limit_res":
+      return renderResourceLimits(value as ResourceEntityLimits, resources);
+    case "size":
+    case "string":
+    case "name":
+    case "formula":
+    case "char":
+    case "keyword":
+    case "hold":
+      return String(value);
+    default: {
+      const unreachable: never = def.type;
+      return unreachable;
+    }
+  }
+}
+
+/**
+ * old OP given, both in memory form. undefined: nothing is left, the attribute is not set. Refuses with 15014 what the operator
+ * cannot do (a size below zero, a number out of bounds), 15055 an entry that an access list holds already.
+ */
+export function combineValue(
+  def: AttributeDef,
+  op: "=" | "+=" | "-=",
+  old: AttributeValue | undefined,
+  given: AttributeValue,
+  resources: Resources,
+): AttributeValue | undefined {
+  switch (def.type) {
+    case "boolean":
+    case "time":
+    case "keyword":
+    case "char":
+    case "interactive":
+      if (op === "-=") return old === given ? undefined : old;
+      return given;
+    case "integer":
+    case "long64":
+    case "float":
+    case "duration":
+      return combineNumbers(def, op, old as number | undefined, given as number);
+    case "size":
+      return combineSizeTexts(def, op, old as string | undefined, given as string);
+    case "string":
+    case "name":
+    case "formula":
+      return combineTexts(def, op, old as string | undefined, given as string);
+    case "hold":
+      return combineHolds(op, (old ?? "n") as string, given as string);
+    case "node_state":
+      return combineNodeStates(op, (old ?? []) as readonly string[], given as readonly string[]);
+    case "string_array":
+      return combineLists(def, op, (old ?? []) as readonly string[], given as readonly string[]);
+    case "acl_user":
+    case "acl_group":
+    case "acl_host":
+    case "acl_manager":
+      return combineAcls(def, op, (old ?? []) as readonly string[], given as readonly string[]);
+    case "resource_list":
+      return combineResourceLists(def, op, old as ResourceValues | undefined, given as ResourceValues, resources);
+    case "entity_limit":
+      return combineLimits(op, old as EntityLimits | undefined, given as EntityLimits);
+    case "entity_limit_res":
+      return combineResourceLimits(op, old as ResourceEntityLimits | undefined, given as ResourceEntityLimits);
+    default: {
+      const unreachable: never = def.type;
+      return unreachable;
+    }
+  }
+}
+
+/**
+ * What `attribute[.resource] OP value` makes of a value: parses, combines, and treats unset and the empty value (`= ""` unsets).
+ * undefined: the attribute is not set afterwards. This is the one call for `qmgr set|unset`, qalter and vnode reports.
+ */
+export function alterValue(
+  def: AttributeDef,
+  old: AttributeValue | undefined,
+  change: AttributeChange,
+  resources: Resources,
+): AttributeValue | undefined {
+  if (change.op === "unset" || (change.value === "" && change.op === "=")) return unsetValue(def, old, change.resource, resources);
+  if (change.value === "") return old;
+  const given = parseValue(def, change.value, resources, change.resource);
+  return combineValue(def, change.op, old, given, resources);
+}
+
+/** A record of attributes as it goes to clients: keys in the order of the table, only rows that `visible` lets through. */
+export function encodeAttrs(
+  table: AttributeTable,
+  attrs: { readonly [name: string]: unknown },
+  resources: Resources,
+  visible: (def: AttributeDef) => boolean = () => true,
+): { [name: string]: WireValue } {
+  return attrsEncoder(table, resources, visible)(attrs);
+}
+
+/** encodeAttrs for many objects of a type: the rows are chosen once. */
+export function attrsEncoder(
+  table: AttributeTable,
+  resources: Resources,
+  visible: (def: AttributeDef) => boolean = () => true,
+): (attrs: { readonly [name: string]: unknown }) => { [name: string]: WireValue } {
+  const rows = table.rows.filter(visible);
+  return (attrs) => {
+    const wire: { [name: string]: WireValue } = {};
+    for (const def of rows) {
+      const value = attrs[def.name];
+      if (value !== undefined && value !== null) wire[def.name] = renderValue(def, value as AttributeValue, resources);
+    }
+    return wire;
+  };
+}
+
+/**
+ * The refusal of a bad value, 15014. Server, queue, node and scheduler attributes are not named, but for resources and limits;
+ * attributes of jobs and reservations always are (pbs/qmgr.md 5, errors.md 4).
+ */
+export function badValue(def: AttributeDef, resource?: string): Reject {
+  const named = resource !== undefined || def.object === "job" || def.object === "resv";
+  return reject(PBSE.BADATVAL, named ? valueName(def, resource) : undefined);
+}
+
+function unsetValue(
+  def: AttributeDef,
+  old: AttributeValue | undefined,
+  resource: string | undefined,
+  resources: Resources,
+): AttributeValue | undefined {
+  if (resource === undefined) return valueAfterUnset(def);
+  if (def.type === "resource_list") {
+    listedResource(def, resource, resources);
+    return withoutResource(old as ResourceValues | undefined, resource);
+  }
+  if (def.type !== "entity_limit_res") throw badValue(def, resource);
+  if (!resources.has(resource)) throw reject(PBSE.UNKRESC, valueName(def, resource));
+  const { [resource]: _gone, ...rest } = (old ?? {}) as ResourceEntityLimits;
+  return Object.keys(rest).length === 0 ? undefined : rest;
+}
+
+/** Types without resources. null: not a value of the type. */
+function parseScalar(def: AttributeDef, text: string): AttributeValue | null {
+  switch (def.type) {
+    case "boolean":
+      return parseBoolean(text);
+    case "interactive":
+      return parseInteger(text) ?? (parseBoolean(text) === null ? null : Number(parseBoolean(text)));
+    case "integer":
+    case "long64":
+    case "time":
+      return parseInteger(text);
+    case "float":
+      return parseFloatText(text);
+    case "duration":
+      return parseDuration(text);
+    case "size":
+      return canonicalSize(text);
+    case "string":
+    case "formula":
+      return printable(text) && def.check?.(text) !== false ? text : null;
+    case "char":
+      return text.length === 1 && printable(text) ? text : null;
+    case "name":
+      return parseName(def, text);
+    case "keyword":
+      return parseKeyword(def, text);
+    case "hold":
+      return parseHolds(text);
+    case "node_state":
+      return parseNodeStates(text, def.name);
+    case "string_array":
+      return parseList(def, text);
+    case "acl_user":
+    case "acl_group":
+    case "acl_host":
+    case "acl_manager":
+      return parseAcl(def, text);
+    case "entity_limit":
+      return parseEntityLimits(def, text);
+    case "resource_list":
+    case "entity_limit_res":
+      return null;
+    default: {
+      const unreachable: never = def.type;
+      return unreachable;
+    }
+  }
+}
+
+function parseName(def: AttributeDef, text: string): string | null {
+  if (jobNameFault(text) === "too long") throw reject(PBSE.JOBNBIG);
+  return jobNameFault(text) === null && def.check?.(text) !== false ? text : null;
+}
+
+function parseKeyword(def: AttributeDef, text: string): string | null {
+  const word = text.toLowerCase();
+  const found = def.keywords?.find((keyword) => keyword.toLowerCase() === word);
+  if (found !== undefined || def.prefix !== true || word === "") return found ?? null;
+  return def.keywords?.find((keyword) => keyword.toLowerCase().startsWith(word)) ?? null;
+}
+
+function parseList(def: AttributeDef, text: string): string[] | null {
+  if (!printable(text)) return null;
+  const elements = splitList(text, def.verbatim === true);
+  if (elements.length === 0 || elements.some((element) => def.check?.(element) === false)) return null;
+  return def.unique === true ? [...new Set(elements)] : elements;
+}
+
+/** NUL would end a text in the programs it is handed to. Newlines and tabs occur in environment variables. */
+function printable(text: string): boolean {
+  return !text.includes("\0");
+}
+
+/** Refuses numbers, durations and sizes out of the row's bounds. */
+function inRange(def: AttributeDef, value: AttributeValue): AttributeValue {
+  if (def.min === undefined && def.max === undefined) return value;
+  const size = def.type === "size" ? parseSize(String(value)) : null;
+  const amount = size === null ? Number(value) : sizeBytes(size);
+  if (amount >= (def.min ?? Number.NEGATIVE_INFINITY) && amount <= (def.max ?? Number.POSITIVE_INFINITY)) return value;
+  throw def.rangeError === undefined ? badValue(def) : reject(def.rangeError);
+}
+
+function combineNumbers(def: AttributeDef, op: "=" | "+=" | "-=", old: number | undefined, given: number): AttributeValue {
+  if (op === "=") return given;
+  const sum = (old ?? 0) + (op === "+=" ? given : -given);
+  if (Math.abs(sum) > Number.MAX_SAFE_INTEGER || (def.type === "duration" && sum < 0)) throw badValue(def);
+  return inRange(def, def.type === "float" ? Number(sum.toPrecision(15)) : sum);
+}
+
+function combineSizeTexts(def: AttributeDef, op: "=" | "+=" | "-=", old: string | undefined, given: string): AttributeValue {
+  const right = parseSize(given);
+  const left = parseSize(old ?? "") ?? (right === null ? null : { ...right, count: 0 });
+  const sum = op === "=" ? right : left === null || right === null ? null : combineSizes(left, right, op === "+=" ? 1 : -1);
+  if (sum === null) throw badValue(def);
+  return inRange(def, renderSize(sum));
+}
+
+/** += concatenates; -= takes a text away from the end, or does nothing when it is not there. */
+function combineTexts(def: AttributeDef, op: "=" | "+=" | "-=", old: string | undefined, given: string): AttributeValue | undefined {
+  if (op === "=" || (op === "+=" && old === undefined)) return given;
+  if (old === undefined) return undefined;
+  const text = op === "+=" ? old + given : old.endsWith(given) ? old.slice(0, old.length - given.length) : old;
+  if (text === "") return undefined;
+  const checked = parseScalar(def, text);
+  if (checked === null) throw badValue(def);
+  return checked;
+}
+
+function combineHolds(op: "=" | "+=" | "-=", old: string, given: string): string {
+  if (op === "=") return given;
+  return op === "+=" ? addHolds(old, given) : removeHolds(old, given);
+}
+
+function combineLists(def: AttributeDef, op: "=" | "+=" | "-=", old: readonly string[], given: readonly string[]): string[] | undefined {
+  const unique = def.unique === true;
+  const list = op === "-=" ? removeFromList(old, given) : addToList(op === "=" ? [] : old, given, unique);
+  return list.length === 0 ? undefined : list;
+}
+
+function combineAcls(def: AttributeDef, op: "=" | "+=" | "-=", old: readonly string[], given: readonly string[]): string[] | undefined {
+  const list = op === "-=" ? removeFromList(old, given) : addToAcl(def, op === "=" ? [] : old, given);
+  return list.length === 0 ? undefined : list;
+}
+
+function combineResourceLists(
+  def: AttributeDef,
+  op: "=" | "+=" | "-=",
+  old: ResourceValues | undefined,
+  given: ResourceValues,
+  resources: Resources,
+): ResourceValues | undefined {
+  let list = old;
+  for (const [resource, value] of Object.entries(given))
+    list = combineListed(def, op, list, listedResource(def, resource, resources), value);
+  return list;
+}
+
+/** Only the resources given change: `=` replaces the limits of that resource. */
+function combineResourceLimits(
+  op: "=" | "+=" | "-=",
+  old: ResourceEntityLimits | undefined,
+  given: ResourceEntityLimits,
+): ResourceEntityLimits | undefined {
+  const limits: { [resource: string]: { readonly [entity: string]: number | string } } = { ...old };
+  for (const [resource, entries] of Object.entries(given)) {
+    const combined = combineLimits(op, limits[resource], entries);
+    if (combined === undefined) delete limits[resource];
+    else limits[resource] = combined;
+  }
+  return Object.keys(limits).length === 0 ? undefined : limits;
+}

@@ -1,0 +1,14 @@
+// Names of jobs and reservations (qsub -N): 1 to 230 printable characters without blanks and slashes. The manual
+// forbids a leading `-`, PBS itself takes it (transcripts/qsub-refusals2.txt).
+
+export const JOB_NAME_LENGTH_MAX = 230;
+
+export type JobNameFault = "illegal" | "too long";
+
+/** What is wrong with a name; null: nothing. */
+export function jobNameFault(name: string): JobNameFault | null {
+  if (name === "" || !PRINTABLE.test(name)) return "illegal";
+  return [...name].length > JOB_NAME_LENGTH_MAX ? "too long" : null;
+}
+
+const PRINTABLE = /^[^\s/\p{Cc}\p{Cs}]+$/u;

@@ -1,0 +1,109 @@
+// One value of one resource: text to the form the resource's type has in memory, and back.
+// long, float: number · size: canonical text · duration: seconds · boolean: boolean · string, string_array: text.
+
+import type { ResourceValue } from "../attribute.ts";
+import type { ResourceDef } from "../resource-table.ts";
+import { parseBoolean, renderBoolean } from "./boolean.ts";
+import { parseDuration, renderDuration } from "./duration.ts";
+import { parseFloatText, renderFloat } from "./float.ts";
+import { parseInteger, renderInteger } from "./integer.ts";
+import { canonicalSize, combineSizes, compareSizes, parseSize, renderSize, sizeKb } from "./size.ts";
+import { addToList, joinList, removeFromList, splitList } from "./string-array.ts";
+
+/** null: not a value of that resource's type. */
+export function parseResourceValue(def: ResourceDef, text: string): ResourceValue | null {
+  switch (def.type) {
+    case "long": {
+      const value = parseInteger(text);
+      return value !== null && value < 0 && isCount(def) ? null : value;
+    }
+    case "float":
+      return parseFloatText(text);
+    case "size":
+      return canonicalSize(text);
+    case "duration":
+      return parseDuration(text);
+    case "boolean":
+      return parseBoolean(text);
+    case "string":
+      return text === "" ? null : text;
+    case "string_array": {
+      const list = joinList(splitList(text));
+      return list === "" ? null : list;
+    }
+    default: {
+      const unreachable: never = def.type;
+      return unreachable;
+    }
+  }
+}
+
+/** Built-in whole numbers count things, of which there are never fewer than none; nice is a level. Resources of a site may mean anything. */
+function isCount(def: ResourceDef): boolean {
+  return def.builtin === true && def.name !== "nice";
+}
+
+/** The text of a value. A resource that is not known (any more) shows what is there. */
+export function renderResourceValue(def: ResourceDef | undefined, value: ResourceValue): string {
+  if (typeof value === "boolean") return renderBoolean(value);
+  if (typeof value === "string") return value;
+  if (def?.type === "duration") return renderDuration(value);
+  return Number.isInteger(value) ? renderInteger(value) : renderFloat(value);
+}
+
+/**
+ * old += given or old -= given: numbers and sizes are added or subtracted, string lists append or remove elements, strings concatenate or go
+ * when equal, booleans are replaced. null: no such value (a size below zero). undefined: nothing is left.
+ */
+export function combineResourceValues(
+  def: ResourceDef,
+  op: "+=" | "-=",
+  old: ResourceValue,
+  given: ResourceValue,
+): ResourceValue | undefined | null {
+  const sign = op === "+=" ? 1 : -1;
+  switch (def.type) {
+    case "long":
+    case "duration":
+    case "float": {
+      const sum = Number(old) + sign * Number(given);
+      if (!Number.isFinite(sum) || Math.abs(sum) > Number.MAX_SAFE_INTEGER || (def.type === "duration" && sum < 0)) return null;
+      return def.type === "float" ? Number(sum.toPrecision(15)) : sum;
+    }
+    case "size": {
+      const [a, b] = [parseSize(String(old)), parseSize(String(given))];
+      const sum = a === null || b === null ? null : combineSizes(a, b, sign);
+      return sum === null ? null : renderSize(sum);
+    }
+    case "boolean":
+      return op === "+=" ? given : old === given ? undefined : old;
+    case "string":
+      return op === "+=" ? `${old}${given}` : old === given ? undefined : old;
+    case "string_array": {
+      const [a, b] = [splitList(String(old)), splitList(String(given))];
+      const list = joinList(op === "+=" ? addToList(a, b) : removeFromList(a, b));
+      return list === "" ? undefined : list;
+    }
+    default: {
+      const unreachable: never = def.type;
+      return unreachable;
+    }
+  }
+}
+
+/** Amounts as numbers that may be added and compared: sizes in kilobytes rounded up, durations in seconds. null: not an amount. */
+export function resourceAmount(def: ResourceDef, value: ResourceValue): number | null {
+  if (def.type === "size") return typeof value === "string" ? sizeKb(value) : null;
+  return typeof value === "number" ? value : null;
+}
+
+/**
+ * Compares two values of one resource: negative, 0, positive. Sizes are compared by their bytes. null: they have no order (texts, booleans).
+ */
+export function compareResourceValues(def: ResourceDef, a: ResourceValue, b: ResourceValue): number | null {
+  if (def.type === "size") {
+    const [left, right] = [parseSize(String(a)), parseSize(String(b))];
+    return left === null || right === null ? null : compareSizes(left, right);
+  }
+  return typeof a === "number" && typeof b === "number" ? a - b : null;
+}

@@ -1,0 +1,74 @@
+// Sizes: a whole number with a unit, 8gb, 100mw, 51200kb. The unit given is kept; b and w (words of 8 bytes) count single ones.
+// Taken in any case, and a bare prefix means bytes: 102400K is 102400kb (pbs/clients.md). Without unit: bytes.
+//
+// I1. In memory a size is its canonical text (parseSize(t) then renderSize gives the same text again).
+// I2. Two sizes are added in the smaller of their units (8gb + 512mb = 8704mb); words and bytes meet in bytes.
+
+/** count times 2^shift bytes or words. */
+export type Size = { readonly count: number; readonly shift: number; readonly word: boolean };
+
+const PREFIXES = ["", "k", "m", "g", "t", "p"] as const;
+const SIZE = /^\+?([0-9]{1,16})([kmgtp]?)([bw]?)$/i;
+const WORD_BYTES = 8;
+
+/** null: not a size, or too large to be exact. */
+export function parseSize(text: string): Size | null {
+  const match = SIZE.exec(text);
+  if (match === null) return null;
+  const count = Number(match[1]);
+  if (!Number.isSafeInteger(count)) return null;
+  const prefix = (match[2] ?? "").toLowerCase() as (typeof PREFIXES)[number];
+  return { count, shift: PREFIXES.indexOf(prefix) * 10, word: match[3]?.toLowerCase() === "w" };
+}
+
+export function renderSize(size: Size): string {
+  return `${size.count}${PREFIXES[size.shift / 10] ?? ""}${size.word ? "w" : "b"}`;
+}
+
+/** The canonical form of a size text; null: not a size. */
+export function canonicalSize(text: string): string | null {
+  const size = parseSize(text);
+  return size === null ? null : renderSize(size);
+}
+
+/** Bytes as a number; exact up to 2^53 and for any power of two times less than that. */
+export function sizeBytes(size: Size): number {
+  return size.count * 2 ** size.shift * (size.word ? WORD_BYTES : 1);
+}
+
+/** Kilobytes, rounded up: the unit in which assigned amounts are counted. A canonical text is given; others count as 0. */
+export function sizeKb(text: string): number {
+  const size = parseSize(text);
+  return size === null ? 0 : Math.ceil(sizeBytes(size) / 1024);
+}
+
+/** Canonical text of an amount in kilobytes. */
+export function kbText(kb: number): string {
+  return `${kb}kb`;
+}
+
+/** a + b or a - b in the smaller unit of both. null: the result is negative or too large. */
+export function combineSizes(a: Size, b: Size, sign: 1 | -1): Size | null {
+  const [left, right] = sameUnit(a, b);
+  const count = left.count + sign * right.count;
+  return count >= 0 && Number.isSafeInteger(count) ? { ...left, count } : null;
+}
+
+/** Negative, 0 or positive as a is smaller than, equal to or larger than b. */
+export function compareSizes(a: Size, b: Size): number {
+  return sizeBytes(a) - sizeBytes(b);
+}
+
+function sameUnit(a: Size, b: Size): [Size, Size] {
+  const [left, right] = a.word === b.word ? [a, b] : [inBytes(a), inBytes(b)];
+  const shift = Math.min(left.shift, right.shift);
+  return [withShift(left, shift), withShift(right, shift)];
+}
+
+function inBytes(size: Size): Size {
+  return size.word ? { count: size.count * WORD_BYTES, shift: size.shift, word: false } : size;
+}
+
+function withShift(size: Size, shift: number): Size {
+  return { ...size, count: size.count * 2 ** (size.shift - shift), shift };
+}

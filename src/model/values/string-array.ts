@@ -1,0 +1,56 @@
+// Comma lists. A backslash protects the character after it, so that values such as those of Variable_List can hold commas; it stays in the element,
+// and joining the elements with commas gives the text back.
+//
+// I1. splitList(joinList(x)) is x for every x that splitList returns.
+
+/** Splits at unprotected commas. Unless verbatim, blanks around elements go. Empty elements are left out. */
+export function splitList(text: string, verbatim = false): string[] {
+  const elements: string[] = [];
+  let start = 0;
+  const add = (end: number): void => {
+    const element = verbatim ? text.slice(start, end) : trimElement(text.slice(start, end));
+    if (element !== "") elements.push(element);
+  };
+  for (let at = 0; at < text.length; at++) {
+    if (text[at] === "\\") at++;
+    else if (text[at] === ",") {
+      add(at);
+      start = at + 1;
+    }
+  }
+  add(text.length);
+  return elements;
+}
+
+export function joinList(elements: readonly string[]): string {
+  return elements.join(",");
+}
+
+/** += : the new elements follow the old ones; with `unique`, those already there are left out. */
+export function addToList(old: readonly string[], added: readonly string[], unique = false): string[] {
+  const all = [...old, ...added];
+  return unique ? [...new Set(all)] : all;
+}
+
+/** -= : for each element removed, the first equal one goes; others are ignored. */
+export function removeFromList(old: readonly string[], removed: readonly string[]): string[] {
+  const left = [...old];
+  for (const element of removed) {
+    const at = left.indexOf(element);
+    if (at >= 0) left.splice(at, 1);
+  }
+  return left;
+}
+
+/** Blanks at both ends go, but not a blank that a backslash protects. */
+function trimElement(text: string): string {
+  const trimmed = text.trim();
+  const tail = text.slice(text.indexOf(trimmed) + trimmed.length);
+  return oddBackslashes(trimmed) && tail !== "" ? trimmed + tail.slice(0, 1) : trimmed;
+}
+
+function oddBackslashes(text: string): boolean {
+  let count = 0;
+  while (text[text.length - 1 - count] === "\\") count++;
+  return count % 2 === 1;
+}

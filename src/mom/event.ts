@@ -1,0 +1,46 @@
+// Everything a mom hears of, from its server, its starter, its file agent and its clock.
+
+import type { SequenceEnd } from "#hooks/hook-sequence.ts";
+import type { MomHooks, MomJob, MomVnode, ServerToMom } from "#protocol/mom-link.ts";
+import type { Finished, Prepared } from "./agent-link.ts";
+import type { Owner } from "./job-plan.ts";
+import type { ScriptEnd } from "./pelog.ts";
+import type { ExitedRun, StartedRun, StarterToMom } from "./starter-link.ts";
+import type { MomConfig, SavedRun } from "./state.ts";
+import type { Seen } from "./usage.ts";
+
+export type MomEvent =
+  /** the link to the server stands: say hello */
+  | { readonly kind: "connected" }
+  | { readonly kind: "disconnected" }
+  | { readonly kind: "welcome"; readonly data: ServerToMom["mom-welcome"] }
+  /** owner null: the user does not exist here */
+  | { readonly kind: "start"; readonly job: MomJob; readonly owner: Owner | null }
+  | { readonly kind: "signal"; readonly data: ServerToMom["mom-signal"] }
+  | { readonly kind: "terminate"; readonly data: ServerToMom["mom-terminate"] }
+  | { readonly kind: "modify"; readonly data: ServerToMom["mom-modify"] }
+  | { readonly kind: "message"; readonly data: ServerToMom["mom-message"] }
+  | { readonly kind: "acknowledged"; readonly data: ServerToMom["mom-obit-ack"] }
+  | { readonly kind: "discard"; readonly job: string }
+  /** hooks: of the server, or kept from before */
+  | { readonly kind: "hooks"; readonly hooks: MomHooks; readonly from: "server" | "disk" }
+  /** answers to run-hooks and run-script */
+  | { readonly kind: "hooked"; readonly step: number; readonly end: SequenceEnd }
+  | { readonly kind: "scripted"; readonly step: number; readonly end: ScriptEnd }
+  /** exechost_startup hooks are due */
+  | { readonly kind: "startup" }
+  | { readonly kind: "vnodes"; readonly vnodes: readonly MomVnode[] }
+  | { readonly kind: "prepared"; readonly outcome: Prepared }
+  | { readonly kind: "finished"; readonly outcome: Finished }
+  | { readonly kind: "started"; readonly run: StartedRun }
+  | { readonly kind: "start-failed"; readonly run: StarterToMom["starter-failed"]["runs"][number] }
+  | { readonly kind: "exited"; readonly run: ExitedRun }
+  /** records found at the start of the mom */
+  | { readonly kind: "recovered"; readonly saved: readonly SavedRun[] }
+  /** what the starter knows, at every connect */
+  | { readonly kind: "starter-state"; readonly data: StarterToMom["starter-state"] }
+  /** sums by pid of the top process */
+  | { readonly kind: "sampled"; readonly seen: ReadonlyMap<number, Seen> }
+  | { readonly kind: "configured"; readonly config: MomConfig }
+  | { readonly kind: "tick" }
+  | { readonly kind: "stop"; readonly manner: "kill" | "leave" };

@@ -1,0 +1,423 @@
+// The file agent's work: making what a job needs before it starts, delivering and clearing away afterwards.
+//
+// W1. What lies where users may write (spool, TMPDIR's directory, homes, targets) is touched with the owner's rights only, never following a link out
+//     of spool; with our own rights only names are removed or renamed in spool and undelivered, which follows no link.
+// W2. Everything may be asked twice.
+// W3. The process' umask is 0: every mode is given in full.
+// W4. A file of another owner that stands where a job's file belongs is removed first: nobody can plant one.
+
+import { randomUUID } from "node:crypto";
+import {
+  chmodSync,
+  closeSync,
+  constants,
+  fchmodSync,
+  fchownSync,
+  fstatSync,
+  ftruncateSync,
+  linkSync,
+  lstatSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  renameSync,
+  rmdirSync,
+  rmSync,
+  statSync,
+  unlinkSync,
+} from "node:fs";
+import { dirname } from "node:path";
+import type { FilePlan, Finished, FinishRequest, OutputPlan, Prepared, PrepareRequest } from "./agent-link.ts";
+import { copyFile, copyRemote, exists, inDirectory, writeAll } from "./file-copy.ts";
+import { JOB_EXEC } from "./job-exec.ts";
+import { actAs, asIdentity } from "./posix.ts";
+import type { Place } from "./stage-list.ts";
+import { removeStagedIn, stageIn, stageOut } from "./stage-work.ts";
+
+const { O_APPEND, O_CREAT, O_DIRECTORY, O_EXCL, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_WRONLY } = constants;
+
+class PrepareFailure extends Error {
+  readonly exit_status: number;
+  readonly stagein: boolean;
+  constructor(exit_status: number, message: string, stagein = false) {
+    super(message);
+    this.exit_status = exit_status;
+    this.stagein = stagein;
+  }
+}
+
+const codeOf = (error: unknown): string | undefined => (error as NodeJS.ErrnoException).code;
+const messageOf = (error: unknown): string => (error as Error).message;
+
+// ---- before the job ----
+
+/** Makes the files of several jobs: first what we own, then what their owners do. */
+export function prepareJobs(requests: readonly PrepareRequest[]): Prepared[] {
+  const ready = requests.map((request): { readonly request: PrepareRequest; failure: PrepareFailure | null } => ({
+    request,
+    failure: attempt(() => makeOwnFiles(request)),
+  }));
+  return ready.map(({ request, failure }) => {
+    const { plan } = request;
+    const key = { job: plan.job, run_count: plan.run_count };
+    let paths = { stdout: "", stderr: "" };
+    const problem =
+      failure ??
+      attempt(() => {
+        paths = makeOwnersFiles(plan);
+      });
+    if (problem === null) return { ...key, ok: true, ...paths };
+    attempt(() => finishJob({ plan, success: false, output: "drop" }));
+    const { exit_status, message, stagein } = problem;
+    return { ...key, ok: false, exit_status, text: message, ...(stagein ? { stagein } : {}) };
+  });
+}
+
+function attempt(work: () => void): PrepareFailure | null {
+  try {
+    work();
+    return null;
+  } catch (error) {
+    return error instanceof PrepareFailure ? error : new PrepareFailure(JOB_EXEC.FAIL1, messageOf(error));
+  }
+}
+
+function makeOwnFiles({ plan, script_text, nodefile_text }: PrepareRequest): void {
+  actAs(null);
+  makeNodefile(plan.nodefile, nodefile_text);
+  if (plan.script !== null && script_text !== null) writeOwnFile(plan.script, script_text, 0o700, plan.owner);
+}
+
+/** A file in a directory that is ours alone. owner: who may read it then. */
+function writeOwnFile(path: string, text: string, mode: number, owner: FilePlan["owner"] = null): void {
+  const fd = openFresh(path, mode);
+  try {
+    writeAll(fd, Buffer.from(text));
+    if (owner !== null) fchownSync(fd, owner.uid, owner.gid);
+    if (owner !== null) fchmodSync(fd, mode);
+  } finally {
+    closeSync(fd);
+  }
+}
+
+/** Node files of the same text are one file under many names: a file made and removed costs many times a link. */
+let sharedNodefile: { readonly path: string; readonly text: string } | null = null;
+const SHARED_NODEFILE = ".same";
+
+function makeNodefile(path: string, text: string): void {
+  const shared = `${dirname(path)}/${SHARED_NODEFILE}`;
+  try {
+    if (sharedNodefile?.path !== shared || sharedNodefile.text !== text) {
+      writeOwnFile(shared, text, 0o444);
+      sharedNodefile = { path: shared, text };
+    }
+    linkFresh(shared, path);
+  } catch {
+    // No more links, or a file system without them: a file of its own.
+    sharedNodefile = null;
+    writeOwnFile(path, text, 0o444);
+  }
+}
+
+function linkFresh(from: string, to: string): void {
+  try {
+    linkSync(from, to);
+  } catch (error) {
+    if (codeOf(error) !== "EEXIST") throw error;
+    unlinkSync(to);
+    linkSync(from, to);
+  }
+}
+
+function openFresh(path: string, mode: number): number {
+  const flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW;
+  try {
+    return openSync(path, flags, mode);
+  } catch (error) {
+    if (codeOf(error) !== "EEXIST") throw error;
+    unlinkSync(path);
+    return openSync(path, flags, mode);
+  }
+}
+
+function makeOwnersFiles(plan: FilePlan): { stdout: string; stderr: string } {
+  makeTmpdir(plan);
+  actAs(plan.owner);
+  if (plan.sandbox !== null) makeSandbox(plan, plan.sandbox);
+  try {
+    stageIn(plan);
+  } catch (error) {
+    throw new PrepareFailure(JOB_EXEC.RETRY, messageOf(error), true);
+  }
+  const stdout = plan.stdout.how === "joined" ? null : makeOutput(plan, plan.stdout);
+  const stderr = plan.stderr.how === "joined" ? null : makeOutput(plan, plan.stderr);
+  const either = stdout ?? stderr ?? "/dev/null";
+  return { stdout: stdout ?? either, stderr: stderr ?? either };
+}
+
+function makeTmpdir(plan: FilePlan): void {
+  const make = (): void => asOwner(plan, () => mkdirSync(plan.tmpdir, { mode: 0o700 }));
+  try {
+    make();
+  } catch (error) {
+    if (codeOf(error) === "ENOENT") {
+      actAs(null);
+      mkdirSync(dirname(plan.tmpdir), { recursive: true, mode: 0o755 });
+      chmodSync(dirname(plan.tmpdir), 0o1777);
+      make();
+      return;
+    }
+    if (codeOf(error) !== "EEXIST") throw error;
+    const stat = asOwner(plan, () => lstatSync(plan.tmpdir));
+    if (!stat.isDirectory() || stat.uid !== ownUid(plan))
+      throw new PrepareFailure(JOB_EXEC.FAIL_SECURITY, `${plan.tmpdir} exists and is not the owner's directory`);
+    asOwner(plan, () => chmodSync(plan.tmpdir, 0o700));
+  }
+}
+
+/** Leaves the owner's identity in place: the next call most likely wants it too. */
+function asOwner<T>(plan: Pick<FilePlan, "owner">, work: () => T): T {
+  actAs(plan.owner);
+  return work();
+}
+
+/** In a directory open to all ($jobdir_root) somebody else may have made it first: the job would run among his files. */
+function makeSandbox(plan: FilePlan, path: string): void {
+  try {
+    mkdirSync(path, { mode: 0o700 });
+  } catch (error) {
+    if (codeOf(error) !== "EEXIST") throw error;
+    const stat = lstatSync(path);
+    if (!stat.isDirectory() || stat.uid !== ownUid(plan))
+      throw new PrepareFailure(JOB_EXEC.FAIL_SECURITY, `${path} exists and is not the owner's directory`);
+  }
+}
+
+const ownUid = (plan: FilePlan): number | undefined => plan.owner?.uid ?? process.geteuid?.();
+
+/** The path the job writes to. The caller has taken the owner's identity. */
+function makeOutput(plan: FilePlan, output: OutputPlan): string {
+  if (output.how === "null") return "/dev/null";
+  const mode = 0o666 & ~plan.umask;
+  if (output.how === "direct") {
+    const path = inDirectory(output.path, output.name);
+    const fd = openSync(path, O_WRONLY | O_CREAT | O_APPEND | O_NONBLOCK, mode);
+    try {
+      if (plan.run_count <= 1 && fstatSync(fd).isFile()) ftruncateSync(fd);
+    } finally {
+      closeSync(fd);
+    }
+    return path;
+  }
+  closeSync(openSpoolFile(plan, output.path, mode));
+  return output.path;
+}
+
+function openSpoolFile(plan: FilePlan, path: string, mode: number): number {
+  try {
+    return openSync(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, mode);
+  } catch (error) {
+    if (codeOf(error) !== "EEXIST") throw error;
+    // Output of an earlier run is gone on with; anything else is removed, which only we may in a sticky directory.
+    const stat = lstatSync(path);
+    if (stat.isFile() && stat.uid === ownUid(plan) && stat.nlink === 1)
+      return openSync(path, O_WRONLY | O_APPEND | O_NOFOLLOW | O_NONBLOCK);
+    asIdentity(null, () => takeAway(path, stat.isDirectory()));
+    actAs(plan.owner);
+    return openSync(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, mode);
+  }
+}
+
+/** A directory is only renamed: walking with our own rights through what its owner can change meanwhile could lead anywhere (W1). */
+function takeAway(path: string, directory: boolean): void {
+  if (directory) renameSync(path, `${path}.${randomUUID()}`);
+  else unlinkSync(path);
+}
+
+// ---- after the job ----
+
+/** Delivers or drops a job's output and clears everything else of it away. */
+export function finishJob(request: FinishRequest): Finished {
+  const { plan } = request;
+  const failures: string[] = [];
+  let total = 0;
+  const key = { job: plan.job, run_count: plan.run_count };
+  if (request.output !== "keep") {
+    for (const output of [plan.stdout, plan.stderr]) {
+      if (output.how === "joined") continue;
+      if (request.output === "drop") {
+        if (output.how === "spool") removeQuietly(null, output.path);
+        continue;
+      }
+      total++;
+      const failure = deliver(plan, output, request.success);
+      if (failure !== null) failures.push(failure);
+    }
+  }
+  if (request.output === "deliver" && plan.stageout.length > 0) {
+    const left = stageOut(plan);
+    total += plan.stageout.length;
+    failures.push(...left);
+  }
+  const keeps = request.output === "keep" || (plan.stageout.length > 0 && failures.length > 0);
+  if (!keeps) removeStagedIn(plan);
+  // A sandbox with files that could not be copied is kept: they are nowhere else.
+  if (plan.sandbox !== null && !keeps) removeTree(plan, plan.sandbox);
+  removeTree(plan, plan.tmpdir);
+  actAs(null);
+  removeQuietly(null, plan.nodefile);
+  if (plan.script !== null) removeQuietly(null, plan.script);
+  return { ...key, delivered: total - failures.length, total, failures };
+}
+
+/** From here on a copy makes others wait noticeably. */
+const BULKY_BYTES = 8 * 1024 * 1024;
+
+/** Whether something big is to be copied (a rename costs the same for all sizes). */
+export function isBulky({ plan, output }: FinishRequest): boolean {
+  return (
+    output === "deliver" &&
+    [plan.stdout, plan.stderr].some(({ how, target, ...rest }) => how === "spool" && target !== null && mustCopy(plan, rest, target))
+  );
+}
+
+function mustCopy(plan: FilePlan, output: Pick<OutputPlan, "path" | "name">, target: Place): boolean {
+  if (target.host !== null) return true;
+  const source = lstatSync(output.path, { throwIfNoEntry: false });
+  if (source === undefined || source.size < BULKY_BYTES) return false;
+  try {
+    actAs(plan.owner);
+    const to = inDirectory(target.path, output.name);
+    return exists(to) || statSync(dirname(to)).dev !== source.dev;
+  } catch {
+    return false;
+  }
+}
+
+/** null: delivered (or removed, as -R wants); else why not, and the file is in undelivered. */
+function deliver(plan: FilePlan, output: OutputPlan, success: boolean): string | null {
+  if (output.how === "null") return null;
+  if (output.remove && success) {
+    removeQuietly(plan.owner, output.how === "direct" ? asOwner(plan, () => inDirectory(output.path, output.name)) : output.path);
+    return null;
+  }
+  if (output.how === "direct") return null;
+  const { target } = output;
+  let reason = "there is no place for it";
+  if (target !== null) {
+    try {
+      actAs(plan.owner);
+      if (target.host === null) moveFile(output.path, inDirectory(target.path, output.name));
+      else sendFile(plan, output.path, target);
+      return null;
+    } catch (error) {
+      if (codeOf(error) === "ENOENT" && !exists(output.path)) return deliveredBefore(plan, output);
+      reason = messageOf(error);
+    }
+  }
+  const where = target === null ? "its destination" : target.host === null ? target.path : `${target.host}:${target.path}`;
+  return `Unable to copy file ${output.path} to ${where}: ${reason}; ${putAside(plan, output)}`;
+}
+
+/** A target that ends in / gets the file under its own name, as scp does it. */
+function sendFile(plan: FilePlan, path: string, target: Place): void {
+  lstatSync(path);
+  copyRemote(plan, { host: null, path }, target);
+  unlinkSync(path);
+}
+
+/** The spool file is gone: a first request delivered it, or put it aside. */
+function deliveredBefore(plan: FilePlan, output: OutputPlan): string | null {
+  return exists(`${plan.undelivered}/${output.name}`) ? `${output.name} is in ${plan.undelivered}` : null;
+}
+
+function putAside(plan: FilePlan, output: OutputPlan): string {
+  const place = `${plan.undelivered}/${output.name}`;
+  try {
+    actAs(null);
+    renameSync(output.path, place);
+    return `it is in ${place}`;
+  } catch (error) {
+    return `it stays in ${output.path}: ${messageOf(error)}`;
+  }
+}
+
+/**
+ * To a place where nothing is, by rename; else the contents go into what stands there, as cp does: its owner, mode and links stay as they are.
+ * The caller has taken the owner's identity.
+ */
+function moveFile(from: string, to: string): void {
+  if (!lstatSync(from).isFile()) throw new Error(`${from} is not a file`);
+  if (!exists(to)) {
+    try {
+      renameSync(from, to);
+      return;
+    } catch (error) {
+      if (codeOf(error) !== "EXDEV") throw error;
+    }
+  }
+  copyFile(from, to);
+  unlinkSync(from);
+}
+
+function removeQuietly(owner: FilePlan["owner"], path: string): void {
+  try {
+    actAs(owner);
+    unlinkSync(path);
+  } catch {
+    // It was not there, or its owner took away our right to remove it.
+  }
+}
+
+/** With the owner's rights; what he made unreadable for himself is made readable first. */
+function removeTree(plan: FilePlan, path: string): void {
+  actAs(plan.owner);
+  try {
+    rmdirSync(path);
+    return;
+  } catch (error) {
+    if (codeOf(error) === "ENOENT") return;
+  }
+  try {
+    rmSync(path, { recursive: true, force: true });
+  } catch {
+    try {
+      openUp(path);
+      rmSync(path, { recursive: true, force: true });
+    } catch {
+      // It is somebody else's, or files of somebody else are in it: they stay.
+    }
+  }
+}
+
+function openUp(path: string): void {
+  try {
+    const fd = openSync(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+    fchmodSync(fd, 0o700);
+    closeSync(fd);
+  } catch (error) {
+    if (codeOf(error) !== "EACCES" || !lstatSync(path).isDirectory()) return;
+    chmodSync(path, 0o700);
+  }
+  for (const entry of readdirSync(path, { withFileTypes: true })) {
+    if (entry.isDirectory()) openUp(`${path}/${entry.name}`);
+  }
+}
+
+// ---- the rest ----
+
+/** Text at the end of a file of the owner's; a file that is gone is not made again. */
+export function appendText(owner: FilePlan["owner"], path: string, text: string): void {
+  actAs(owner);
+  const fd = openSync(path, O_WRONLY | O_APPEND | O_NOFOLLOW | O_NONBLOCK);
+  try {
+    if (fstatSync(fd).isFile()) writeAll(fd, Buffer.from(text));
+  } finally {
+    closeSync(fd);
+  }
+}
+
+/** A name in spool goes. */
+export function dropFile(path: string): void {
+  removeQuietly(null, path);
+}

@@ -1,0 +1,73 @@
+// One connection between processes of the mom: typed messages over frames, many joined in one write.
+//
+// F1. A peer that does not speak the protocol is disconnected; what it sent is not acted upon.
+
+import type { Duplex, Readable, Writable } from "node:stream";
+import { encodeFrame, frameDecoder } from "#protocol/frame.ts";
+import { LIMITS } from "#protocol/limits.ts";
+
+type Messages = { readonly [type: string]: unknown };
+
+export type Link<Out extends Messages> = {
+  send<T extends keyof Out & string>(type: T, data: Out[T]): void;
+  /** no more is sent; the link closes when the peer has ended */
+  finish(): void;
+  close(): void;
+};
+
+export type LinkHandlers<In extends Messages> = { readonly [T in keyof In]: (data: In[T]) => void };
+
+/** handlers: one per message type taken. onClose is called once, whatever ended the link. */
+export function frameLink<In extends Messages, Out extends Messages>(
+  streams: Duplex | { readonly input: Readable; readonly output: Writable },
+  handlers: LinkHandlers<In>,
+  onClose: (error: Error | null) => void,
+): Link<Out> {
+  const { input, output } = "input" in streams ? streams : { input: streams, output: streams };
+  const decoder = frameDecoder(LIMITS.daemon_frame_chars_max, new Set(Object.keys(handlers)));
+  let waiting: string[] = [];
+  let open = true;
+  const end = (error: Error | null): void => {
+    if (!open) return;
+    open = false;
+    input.destroy();
+    output.destroy();
+    onClose(error);
+  };
+  const flush = (): void => {
+    const text = waiting.join("");
+    waiting = [];
+    if (open) output.write(text);
+  };
+  input.setEncoding("utf8");
+  input.on("data", (chunk: string) => {
+    try {
+      decoder.push(chunk, (frame) => {
+        if (open) handlers[frame.type]?.(frame.data as In[string]);
+      });
+    } catch (error) {
+      if ((error as Error).name !== "FrameError") throw error;
+      end(error as Error);
+    }
+  });
+  input.on("error", end);
+  output.on("error", end);
+  input.on("close", () => end(null));
+  input.on("end", () => end(null));
+  return {
+    send(type, data) {
+      if (!open) return;
+      if (waiting.length === 0) queueMicrotask(flush);
+      waiting.push(encodeFrame(type, data));
+    },
+    finish: () => {
+      if (waiting.length > 0) flush();
+      output.end();
+    },
+    close: () => {
+      if (waiting.length > 0) flush();
+      output.end();
+      end(null);
+    },
+  };
+}

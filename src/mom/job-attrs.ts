@@ -1,0 +1,92 @@
+// A job's attributes as the mom reads them: typed values by PBS name (src/model), taken with their defaults. Pure.
+
+import type { MomJob } from "#protocol/mom-link.ts";
+
+export type Attrs = MomJob["attrs"];
+
+export const textOf = (attrs: Attrs, name: string): string | null => {
+  const value = attrs[name];
+  return typeof value === "string" && value !== "" ? value : null;
+};
+
+export const listOf = (attrs: Attrs, name: string): readonly string[] => {
+  const value = attrs[name];
+  return Array.isArray(value) ? (value as string[]) : [];
+};
+
+export const resourcesOf = (attrs: Attrs): { readonly [resource: string]: string | number | boolean } => {
+  const value = attrs["Resource_List"];
+  return typeof value === "object" && value !== null ? (value as { [resource: string]: string | number | boolean }) : {};
+};
+
+/** The octal digits of -W umask (kept as a decimal number with the same digits); default 077. Digits that are not octal end the number. */
+export function umaskOf(attrs: Attrs): number {
+  const value = attrs["umask"];
+  if (value === undefined || value === null) return 0o077;
+  const octal = Number.parseInt(String(value), 8);
+  return Number.isNaN(octal) ? 0 : octal & 0o777;
+}
+
+/** `12.svr` -> 12, null; `12[3].svr` -> 12, 3. */
+export function jobNumbers(id: string): { readonly sequence: string; readonly index: string | null } {
+  const match = /^(\d+)(?:\[(\d+)\])?/.exec(id);
+  return { sequence: match?.[1] ?? id, index: match?.[2] ?? null };
+}
+
+/** Path of the shell: of -S for this host, else without a host, else the login shell. */
+export function shellOf(attrs: Attrs, host: string, login_shell: string): string {
+  let anywhere: string | null = null;
+  for (const element of listOf(attrs, "Shell_Path_List")) {
+    const at = element.lastIndexOf("@");
+    if (at < 0) anywhere ??= element;
+    else if (isSameHost(element.slice(at + 1), host)) return element.slice(0, at);
+  }
+  return anywhere ?? (login_shell === "" ? "/bin/sh" : login_shell);
+}
+
+/** Short names decide: `svr` is `svr.example.org`. */
+export function isSameHost(name: string, host: string): boolean {
+  const short = (full: string): string => (/^[\d.]+$/.test(full) ? full : (full.split(".")[0] ?? full)).toLowerCase();
+  return name.toLowerCase() === host.toLowerCase() || short(name) === short(host);
+}
+
+/** Program and arguments of `qsub -- program args` (stored as XML elements, pbs/commands.md); null: the job is a script. */
+export function commandOfJob(attrs: Attrs): readonly string[] | null {
+  const executable = textOf(attrs, "executable");
+  if (executable === null) return null;
+  const [program = ""] = elements(executable, "Executable");
+  return [program, ...elements(textOf(attrs, "argument_list") ?? "", "Argument")];
+}
+
+/** Contents of <jsdl-hpcpa:NAME> elements; a text without any is one itself. */
+function elements(text: string, name: string): string[] {
+  if (text === "") return [];
+  const found = [...text.matchAll(new RegExp(`<jsdl-hpcpa:${name}>([^<]*)</jsdl-hpcpa:${name}>`, "g"))].map((match) =>
+    unescapeXml(match[1] ?? ""),
+  );
+  return found.length === 0 && !text.startsWith("<jsdl-hpcpa:") ? [text] : found;
+}
+
+const ENTITIES: { readonly [name: string]: string } = { lt: "<", gt: ">", amp: "&", quot: '"', apos: "'" };
+const unescapeXml = (text: string): string =>
+  text.replaceAll(/&(lt|gt|amp|quot|apos|#\d+|#x[0-9a-fA-F]+);/g, (whole, name: string) => {
+    if (!name.startsWith("#")) return ENTITIES[name] ?? whole;
+    const code = name.startsWith("#x") ? Number.parseInt(name.slice(2), 16) : Number(name.slice(1));
+    return code > 0 && code <= 0x10ffff ? String.fromCodePoint(code) : whole;
+  });
+
+/** One chunk after another with its resources: `2:ncpus=2:mpiprocs=2+1:ncpus=1` has three. */
+export function chunksOf(attrs: Attrs): readonly { readonly [resource: string]: string }[] {
+  const select = textOf(attrs, "schedselect") ?? String(resourcesOf(attrs)["select"] ?? "1:ncpus=1");
+  const chunks: { [resource: string]: string }[] = [];
+  for (const part of select.split("+")) {
+    const items = part.split(":");
+    const count = /^\d+$/.test(items[0] ?? "") ? Number(items.shift()) : 1;
+    const chunk = Object.fromEntries(items.map((item) => [item.slice(0, item.indexOf("=")), item.slice(item.indexOf("=") + 1)]));
+    for (let n = 0; n < count; n++) chunks.push(chunk);
+  }
+  return chunks;
+}
+
+/** Host of each chunk: `n1/0*2+n2/1` -> n1, n2. */
+export const chunkHosts = (exec_host: string): readonly string[] => exec_host.split("+").map((part) => part.split("/")[0] ?? part);

@@ -1,0 +1,26 @@
+// Exit_status below zero, and the one for what could not be executed: why there is no exit value of the job's own (pbs/mom.md 6). Those this mom gives.
+
+export const JOB_EXEC = {
+  /** failed before and after its files were set up */
+  FAIL1: -1,
+  FAIL2: -2,
+  RETRY: -3,
+  /** lost: nobody knows how it ended */
+  INITABT: -4,
+  FAILUID: -10,
+  RERUN: -11,
+  /** hooks of execution events: rejected, or accepted with rerun() or delete(); an exception, no answer, or the alarm */
+  FAILHOOK_RERUN: -16,
+  FAILHOOK_DELETE: -17,
+  HOOK_RERUN: -18,
+  HOOK_DELETE: -19,
+  FAIL_SECURITY: -21,
+  HOOKERROR: -22,
+  KILL_VMEM: -26,
+  KILL_MEM: -27,
+  KILL_CPUT: -28,
+  KILL_WALLTIME: -29,
+} as const;
+
+/** The program or shell could not be executed. */
+export const EXEC_FAILED = 254;

@@ -1,0 +1,213 @@
+// Starting a job's top process: opens its files with its owner's rights, takes on his identity and limits, executes. No shell is involved.
+//
+// L1. Files and directory are opened under the owner's identity, so a link planted in spool or home gives him nothing he could not open himself.
+// L2. As ourselves the program is executed directly; identity, limits and nice value are otherwise put on by setpriv, prlimit and nice (exec, no fork),
+//     in an order in which each still may: nice, setpriv, prlimit, program.
+// L3. A program that cannot be executed is told on the job's stderr and ends with 254 (pbs/mom.md 6).
+// L4. What runs as root on the way sees nothing of the user's that could steer it: such variables are set by env once the identity is the owner's.
+// L5. Nothing a user puts in our way is waited for: a FIFO where a file should be is refused, for the starter serves all jobs of the host.
+
+import { closeSync, constants, existsSync, fstatSync, openSync, readSync, statSync, writeSync } from "node:fs";
+import { EXEC_FAILED, JOB_EXEC } from "./job-exec.ts";
+import { actAs, asIdentity, errorText, executeError, makePipe, spawnSession } from "./posix.ts";
+import type { StartSpec } from "./starter-link.ts";
+
+export type LaunchFailure = { readonly exit_status: number; readonly text: string };
+
+const EACCES = 13;
+const ENOENT = 2;
+const ENOEXEC = 8;
+const TRY_AGAIN: ReadonlySet<number> = new Set([/* EAGAIN */ 11, /* ENOMEM */ 12, /* ENFILE */ 23, /* EMFILE */ 24]);
+
+/** Starts the run's top process and returns its pid, or why there is none. */
+export function launch(spec: StartSpec): { readonly pid: number } | LaunchFailure {
+  const opened: number[] = [];
+  try {
+    return asIdentity(spec.owner, () => start(spec, opened));
+  } catch (error) {
+    return { exit_status: JOB_EXEC.FAIL2, text: (error as Error).message };
+  } finally {
+    for (const fd of opened) closeSync(fd);
+  }
+}
+
+function start(spec: StartSpec, opened: number[]): { readonly pid: number } | LaunchFailure {
+  const keep = (fd: number): number => {
+    opened.push(fd);
+    return fd;
+  };
+  const stdout = openOutput(spec.stdout, keep);
+  const stderr = spec.stderr === spec.stdout ? stdout : openOutput(spec.stderr, keep);
+  const tell = (text: string): void => void writeSync(stderr, `${text}\n`);
+  const directory = openDirectory(spec.cwd);
+  if (typeof directory === "string") {
+    const text = `PBS: chdir to '${spec.cwd}' failed: ${directory}`;
+    tell(text);
+    return { exit_status: JOB_EXEC.FAIL2, text };
+  }
+  keep(directory);
+  const path = spec.path.includes("/") ? spec.path : searchPath(spec.path, spec.env);
+  const command = commandOf({ ...spec, path });
+  const errno = programError(path);
+  if (errno !== 0) return notExecuted(spec, errno, tell);
+  const stdin = keep(spec.stdin === null ? openSync("/dev/null", constants.O_RDONLY) : filledPipe(spec.stdin));
+  // Executed with our own identity: the kernel would take a differing one for a set-id program and the C library would drop TMPDIR and others.
+  actAs(null);
+  const mask = process.umask(spec.umask);
+  const files = { stdin, stdout, stderr };
+  let outcome = spawnSession({ ...command, ...files, directory });
+  if ("errno" in outcome && outcome.errno === EACCES && spec.owner !== null) {
+    // A home that a file server closes to root: the directory is entered after the owner's identity was taken.
+    outcome = spawnSession({ ...commandOf({ ...spec, path }, toolPath, spec.cwd), ...files, directory: keep(openSync("/", O_PATH)) });
+  }
+  process.umask(mask);
+  if ("pid" in outcome) return outcome;
+  if (TRY_AGAIN.has(outcome.errno)) return { exit_status: JOB_EXEC.RETRY, text: `cannot start a process: ${errorText(outcome.errno)}` };
+  return notExecuted(spec, outcome.errno, tell);
+}
+
+function notExecuted(spec: StartSpec, errno: number, tell: (text: string) => void): LaunchFailure {
+  const text = `pbs_mom, exec of ${spec.path} failed with error: ${errorText(errno)}`;
+  tell(text);
+  return { exit_status: EXEC_FAILED, text };
+}
+
+/** A bare name is looked for in the job's PATH; one not found stays as it is and fails to execute. */
+function searchPath(name: string, env: readonly string[]): string {
+  const path = env.find((entry) => entry.startsWith("PATH="))?.slice("PATH=".length) ?? "";
+  for (const directory of path.split(":")) {
+    if (directory.startsWith("/") && executeError(`${directory}/${name}`) === 0) return `${directory}/${name}`;
+  }
+  return name;
+}
+
+function openOutput(path: string, keep: (fd: number) => number): number {
+  if (path === "/dev/null") return keep(openSync(path, constants.O_WRONLY));
+  const fd = keep(openSync(path, constants.O_WRONLY | constants.O_APPEND | constants.O_NOFOLLOW | constants.O_NONBLOCK));
+  const stat = fstatSync(fd);
+  if (!stat.isFile() && !stat.isCharacterDevice()) throw new Error(`${path} is not a file`);
+  return fd;
+}
+
+const O_PATH = 0o10000000;
+
+/** A descriptor, or the words of the error. */
+function openDirectory(path: string): number | string {
+  const errno = executeError(path);
+  if (errno !== 0) return errorText(errno);
+  try {
+    return openSync(path, O_PATH | constants.O_DIRECTORY);
+  } catch (error) {
+    const { errno: negative = 0 } = error as NodeJS.ErrnoException;
+    return errorText(-negative);
+  }
+}
+
+/** A short text as something to read to its end. */
+function filledPipe(text: string): number {
+  const [read, write] = makePipe();
+  try {
+    writeSync(write, text);
+  } finally {
+    closeSync(write);
+  }
+  return read;
+}
+
+const TOOL_DIRECTORIES = ["/usr/bin", "/bin", "/usr/sbin", "/sbin"];
+const tools = new Map<string, string>();
+
+/** Where setpriv, prlimit and nice are. Throws when the system lacks one. */
+export function toolPath(name: string): string {
+  let path = tools.get(name);
+  if (path === undefined) {
+    path = TOOL_DIRECTORIES.map((directory) => `${directory}/${name}`).find((candidate) => existsSync(candidate));
+    if (path === undefined) throw new Error(`${name} is not installed`);
+    tools.set(name, path);
+  }
+  return path;
+}
+
+type Command = Pick<StartSpec, "path" | "argv" | "login" | "env" | "owner" | "limits" | "nice">;
+export type ExecChain = { readonly path: string; readonly argv: readonly string[]; readonly env: readonly string[] };
+
+/**
+ * Variables by which a user decides what a program loads or reads: what the C library itself ignores in set-id programs, and message catalogues.
+ * The programs that still run as root must not see them (L4).
+ */
+const STEERING_NAMES: ReadonlySet<string> = new Set(
+  "GCONV_PATH GETCONF_DIR HOSTALIASES LOCALDOMAIN LOCPATH NIS_PATH NLSPATH TZDIR LANGUAGE OUTPUT_CHARSET TEXTDOMAIN TEXTDOMAINDIR".split(
+    " ",
+  ),
+);
+const STEERING_FAMILIES = /^(LD|GLIBC|MALLOC|RES|RESOLV|MEMUSAGE|PCPROFILE|SEGFAULT)_/;
+const steers = (entry: string): boolean => STEERING_FAMILIES.test(entry) || STEERING_NAMES.has(entry.slice(0, entry.indexOf("=")));
+
+/** The first program executed, its arguments and environment (L2, L4). directory: entered on the way; null: it is entered already. */
+export function commandOf(spec: Command, find = toolPath, directory: string | null = null): ExecChain {
+  const limits = Object.entries(spec.limits);
+  const wrapped: string[] = [];
+  if (spec.nice !== null) wrapped.push(find("nice"), "-n", String(spec.nice));
+  if (spec.owner !== null) {
+    const groups = spec.owner.groups.length > 0 ? `--groups=${spec.owner.groups.join(",")}` : "--clear-groups";
+    wrapped.push(find("setpriv"), `--reuid=${spec.owner.uid}`, `--regid=${spec.owner.gid}`, groups, "--");
+  }
+  if (directory !== null) wrapped.push(find("env"), `--chdir=${directory}`, "--");
+  if (limits.length > 0) wrapped.push(find("prlimit"), ...limits.map(([name, amount]) => `--${name}=${amount}`), "--");
+  const steering = spec.owner === null ? [] : spec.env.filter(steers);
+  if (steering.length > 0) wrapped.push(find("env"), ...steering);
+  // env would take a program with = in its path for a variable.
+  if (steering.length > 0 && spec.path.includes("=")) wrapped.push(find("nice"), "-n", "0");
+  const [, ...rest] = spec.argv;
+  if (wrapped.length === 0) return { path: spec.path, argv: spec.login ? [`-${baseName(spec.path)}`, ...rest] : spec.argv, env: spec.env };
+  // A wrapper cannot give argv[0] a dash; these shells take -l for it.
+  const login = spec.login && LOGIN_OPTION.has(baseName(spec.path)) ? ["-l"] : [];
+  const env = steering.length > 0 ? spec.env.filter((entry) => !steers(entry)) : spec.env;
+  return { path: wrapped[0] as string, argv: [...wrapped, spec.path, ...login, ...rest], env };
+}
+
+const LOGIN_OPTION: ReadonlySet<string> = new Set([
+  "sh",
+  "bash",
+  "dash",
+  "ash",
+  "busybox",
+  "zsh",
+  "ksh",
+  "ksh93",
+  "mksh",
+  "fish",
+  "csh",
+  "tcsh",
+]);
+const baseName = (path: string): string => path.slice(path.lastIndexOf("/") + 1);
+
+/** Why the present identity could not execute the program: the error number execve would give; 0: nothing seen. A wrapper could not tell it our way. */
+function programError(path: string): number {
+  const errno = executeError(path);
+  if (errno !== 0) return errno;
+  const stat = statSync(path, { throwIfNoEntry: false });
+  if (stat === undefined) return ENOENT;
+  if (!stat.isFile()) return EACCES;
+  const start = firstBytes(path);
+  if (start === null || start.startsWith("\x7fELF")) return 0;
+  if (!start.startsWith("#!")) return ENOEXEC;
+  const interpreter = /^#![ \t]*([^ \t\n]+)/.exec(start)?.[1];
+  return interpreter === undefined ? ENOEXEC : executeError(interpreter);
+}
+
+/** null: not readable by this identity (it may be executable all the same). */
+function firstBytes(path: string): string | null {
+  let fd: number;
+  try {
+    fd = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
+  } catch {
+    return null;
+  }
+  try {
+    const buffer = Buffer.alloc(256);
+    return buffer.toString("latin1", 0, readSync(fd, buffer, 0, buffer.length, 0));
+  } finally {
+    closeSync(fd);
+  }
+}

@@ -1,0 +1,107 @@
+// pbs_mom: command line, pid file, daemon or foreground.
+//
+// Without -N the mom runs as a child that goes on alone; the command returns when it knows its jobs and dials the server.
+
+import { spawn } from "node:child_process";
+import { closeSync, mkdirSync, openSync, writeSync } from "node:fs";
+import { setPriority } from "node:os";
+import { type Conf, ConfError, readConf } from "#support/conf.ts";
+import { takeLock } from "#support/lock-file.ts";
+import { PBS_VERSION } from "#support/version.ts";
+import { type MomOptions, parseMomOptions, USAGE } from "./options.ts";
+import { siblingProgram } from "./sibling.ts";
+import { vnodeFileCommand } from "./vnode-files.ts";
+
+const READY = "ready\n";
+/** Names the descriptor on which a mom in the background says that it is up. */
+const READY_VARIABLE = "PARTITA_MOM_READY_FD";
+
+const ready_fd = Number(process.env[READY_VARIABLE] ?? -1);
+delete process.env[READY_VARIABLE];
+
+/** A mom in the background tells whoever waits for it as well. */
+function say(text: string): void {
+  writeSync(2, text);
+  if (ready_fd > 2) writeSync(ready_fd, text);
+}
+
+async function main(argv: readonly string[]): Promise<number> {
+  const options = parseMomOptions(argv);
+  if (typeof options === "string") {
+    say(`pbs_mom: ${options}\n${USAGE}`);
+    return 1;
+  }
+  if (options.version) {
+    writeSync(1, `pbs_version = ${PBS_VERSION}\n`);
+    return 0;
+  }
+  const conf = readConf();
+  if (conf.mode === "system" && process.getuid?.() !== 0) {
+    say("pbs_mom: Must be run by root\n");
+    return 1;
+  }
+  const home = options.home ?? conf.mom_home;
+  if (options.vnodes !== null) {
+    return vnodeFileCommand(`${home}/mom_priv/config.d`, options.vnodes, { out: (text) => void writeSync(1, text), err: say });
+  }
+  return options.foreground ? serve(conf, options, home) : background(argv, home);
+}
+
+async function serve(conf: Conf, options: MomOptions, home: string): Promise<number> {
+  if (options.nice !== null) setPriority(options.nice);
+  mkdirSync(`${home}/mom_priv`, { recursive: true, mode: 0o751 });
+  const lock = takeLock(`${home}/mom_priv/mom.lock`, 0o600);
+  if ("owner_pid" in lock) {
+    say(`pbs_mom: another mom is running${lock.owner_pid === null ? "" : `, pid ${lock.owner_pid}`}\n`);
+    return 1;
+  }
+  const [{ Mom }, { MomStartError }] = await Promise.all([import("./mom.ts"), import("./setup.ts")]);
+  try {
+    const mom = new Mom(conf, options);
+    await mom.ready;
+    if (ready_fd > 2) {
+      writeSync(ready_fd, READY);
+      closeSync(ready_fd);
+    }
+    return await mom.ended;
+  } catch (error) {
+    if (!(error instanceof MomStartError)) throw error;
+    say(`pbs_mom: ${error.message}\n`);
+    return 1;
+  } finally {
+    lock.held.release();
+  }
+}
+
+/** Starts the mom that stays and waits until it is up; what it writes before that goes to our stderr. */
+function background(argv: readonly string[], home: string): Promise<number> {
+  mkdirSync(`${home}/mom_priv`, { recursive: true, mode: 0o751 });
+  const log = openSync(`${home}/mom_priv/mom.out`, "a", 0o600);
+  const child = spawn(process.execPath, [siblingProgram("mom"), "-N", ...argv], {
+    argv0: "pbs_mom",
+    detached: true,
+    cwd: "/",
+    stdio: ["ignore", log, log, "pipe"],
+    env: { ...process.env, [READY_VARIABLE]: "3" },
+  });
+  closeSync(log);
+  return new Promise((resolve) => {
+    child.stdio[3]?.on("data", (text: Buffer) => (text.toString() === READY ? resolve(0) : say(text.toString())));
+    child.once("error", (error) => {
+      say(`pbs_mom: ${error.message}\n`);
+      resolve(1);
+    });
+    child.once("exit", (status, signal) => {
+      if (signal !== null) say(`pbs_mom: ended by ${signal}\n`);
+      resolve(status ?? 1);
+    });
+  });
+}
+
+main(process.argv.slice(2)).then(
+  (status) => process.exit(status),
+  (error: unknown) => {
+    say(`pbs_mom: ${error instanceof ConfError ? error.message : error instanceof Error ? error.stack : String(error)}\n`);
+    process.exit(1);
+  },
+);

@@ -1,0 +1,288 @@
+// The mom's shell: carries the core's actions out and brings it what happens. Owns the links to server, starter and file agent, the clock and the log.
+
+import type { DaemonLink } from "#protocol/ipc-transport.ts";
+import type { MomVnode } from "#protocol/mom-link.ts";
+import type { Conf } from "#support/conf.ts";
+import { LOG_EVENT, type Log, openLog } from "#support/log.ts";
+import { PBS_VERSION } from "#support/version.ts";
+import { type AgentClient, startAgent } from "./agent-client.ts";
+import type { MomSettings } from "./config.ts";
+import { helloJobs, makeMomState, reduce } from "./core.ts";
+import type { MomEvent } from "./event.ts";
+import { isStartingUp } from "./hook-answers.ts";
+import { type MomHookShell, momHookShell } from "./hook-shell.ts";
+import { bootId, hostFacts } from "./host-facts.ts";
+import type { MomOptions } from "./options.ts";
+import { ownersOf } from "./owners.ts";
+import { openRecords, type RecordLog } from "./record-log.ts";
+import { dueLeaders, look } from "./sampler.ts";
+import { runScript } from "./script-run.ts";
+import { dialServer } from "./server-link.ts";
+import { makeDirectories, momConfig, readSettings, vnodeReporter } from "./setup.ts";
+import { connectStarter, type StarterClient } from "./starter-client.ts";
+import type { MomAction, MomConfig, MomState } from "./state.ts";
+import type { HostFacts } from "./vnode-def.ts";
+
+const TICK_MS = 1000;
+/** A kill at the end of the mom waits so long for jobs to be gone. */
+const END_MS_MAX = 20_000;
+const CLOSE_MS_MAX = 5000;
+
+/** A mom in this process. The caller holds mom.lock. */
+export class Mom {
+  /** jobs are known and the server is being dialled */
+  readonly ready: Promise<void>;
+  /** the exit status, when it has ended */
+  readonly ended: Promise<number>;
+
+  readonly #conf: Conf;
+  readonly #options: MomOptions;
+  readonly #home: string;
+  readonly #config_file: string;
+  readonly #boot = bootId();
+  readonly #facts: HostFacts;
+  readonly #log: Log;
+  readonly #state: MomState;
+  readonly #records: RecordLog;
+  readonly #vnodes: ReturnType<typeof vnodeReporter>;
+  readonly #agent: AgentClient;
+  readonly #hooks: MomHookShell;
+  readonly #starter: StarterClient;
+  readonly #ticker: NodeJS.Timeout;
+  readonly #isReady = Promise.withResolvers<void>();
+  readonly #hasEnded = Promise.withResolvers<number>();
+  #settings: MomSettings;
+  #server: DaemonLink | null = null;
+  #settled = false;
+  #last_look_ms = 0;
+  #phase: "up" | "ending" | "closed" = "up";
+
+  /** Throws MomStartError. */
+  constructor(conf: Conf, options: MomOptions) {
+    this.#conf = conf;
+    this.#options = options;
+    this.#home = options.home ?? conf.mom_home;
+    this.ready = this.#isReady.promise;
+    this.ended = this.#hasEnded.promise;
+    const priv = `${this.#home}/mom_priv`;
+    makeDirectories(this.#home, conf.mode);
+    this.#config_file = options.config ?? `${priv}/config`;
+    const notes: string[] = [];
+    this.#settings = readSettings(this.#config_file, (text) => notes.push(text));
+    this.#log = this.#openLog();
+    for (const text of notes) this.#note(text);
+    this.#facts = hostFacts(conf.mom_node_name);
+    this.#state = makeMomState(this.#config());
+    this.#vnodes = vnodeReporter(`${priv}/config.d`, this.#facts, () => this.#settings.vnodedef_additive, this.#note);
+    const { log: records, found } = openRecords(`${priv}/jobs/records`, this.#fault);
+    this.#records = records;
+    this.#agent = this.#startAgent();
+    this.#hooks = momHookShell(`${priv}/hooks`, conf, this.#fault);
+    this.#startHooks();
+    this.#happen({ kind: "recovered", saved: found });
+    this.#starter = this.#connectStarter(priv);
+    this.#ticker = setInterval(() => this.#tick(), TICK_MS);
+    this.#takeSignals();
+    this.#note("Mom startup completed");
+  }
+
+  readonly #note = (text: string, event: number = LOG_EVENT.SYSTEM): void => this.#log.record(event, "Svr", "pbs_mom", text);
+  readonly #fault = (text: string): void => this.#note(text, LOG_EVENT.ERROR);
+
+  #openLog(): Log {
+    const { mom_node_name, log_highres } = this.#conf;
+    return openLog({
+      dir: `${this.#home}/mom_logs`,
+      daemon: "pbs_mom",
+      mask: this.#settings.logevent,
+      highres: log_highres,
+      header: [`hostname=${mom_node_name};pbs_leaf_name=N/A;pbs_mom_node_name=${mom_node_name}`],
+      ...(this.#options.log === null ? {} : { file: this.#options.log }),
+    });
+  }
+
+  #config(): MomConfig {
+    return momConfig(this.#conf, this.#home, this.#settings, this.#options, this.#boot);
+  }
+
+  readonly #happen = (event: MomEvent): void => {
+    if (this.#phase === "closed") return;
+    for (const action of reduce(this.#state, event, Date.now())) this.#perform(action);
+    this.#records.flush();
+  };
+
+  #perform(action: MomAction): void {
+    switch (action.kind) {
+      case "hello":
+        return this.#sayHello();
+      case "send":
+        this.#server?.send(action.type, action.data);
+        return;
+      case "prepare":
+        return this.#agent.prepare(action.request);
+      case "run-hooks":
+        void this.#hooks.run(action).then((end) => {
+          this.#happen({ kind: "hooked", step: action.step, end });
+          this.#dial();
+        });
+        return;
+      case "run-script":
+        return this.#runScript(action);
+      case "keep-hooks":
+        return this.#hooks.keep(action.hooks);
+      case "reboot":
+        return this.#hooks.reboot(action.hook, action.command);
+      case "start":
+        return this.#starter.start(action.spec);
+      case "signal":
+        return this.#starter.signal(action.run, action.signal);
+      case "finish":
+        return this.#agent.finish(action.request);
+      case "append":
+        return this.#agent.append({ owner: action.owner, path: action.path, text: action.text });
+      case "save":
+        return this.#records.save(action.record);
+      case "drop":
+        this.#records.drop(action.run.job, action.run.run_count);
+        // run-life.ts R2: the record goes first.
+        this.#records.flush();
+        return this.#starter.forget(action.run);
+      case "purge":
+        return this.#agent.drop(action.paths);
+      case "log":
+        return this.#log.record(action.event, action.class ?? "Job", action.object, action.text);
+      case "exit":
+        void this.#end();
+        return;
+      default: {
+        const unreachable: never = action;
+        throw new Error(`action ${JSON.stringify(unreachable)}`);
+      }
+    }
+  }
+
+  /** Hooks of the last time, and those of the start of a host. */
+  #startHooks(): void {
+    const kept = this.#hooks.kept();
+    if (kept !== null) this.#happen({ kind: "hooks", hooks: kept, from: "disk" });
+    this.#readVnodes();
+    this.#happen({ kind: "startup" });
+  }
+
+  #readVnodes(): MomVnode[] {
+    const vnodes = this.#vnodes.read();
+    this.#happen({ kind: "vnodes", vnodes });
+    return vnodes;
+  }
+
+  #runScript(action: Extract<MomAction, { kind: "run-script" }>): void {
+    const { script, step, args } = action;
+    const running = (): void => this.#log.record(LOG_EVENT.DEBUG, "Job", args[0] ?? "", `running ${script}`);
+    const path = `${this.#home}/mom_priv/${script}`;
+    void runScript(path, this.#conf.mode === "system", action, running).then((end) => this.#happen({ kind: "scripted", step, end }));
+  }
+
+  #sayHello(): void {
+    const { digest } = this.#state.hooks;
+    this.#server?.send("mom-hello", {
+      host: this.#facts.host,
+      port: this.#options.port ?? this.#conf.port.mom,
+      pid: process.pid,
+      version: PBS_VERSION,
+      vnodes: this.#readVnodes(),
+      jobs: helloJobs(this.#state),
+      ...(digest === "" ? {} : { hooks: digest }),
+    });
+  }
+
+  #startAgent(): AgentClient {
+    return startAgent({
+      "agent-prepared": ({ jobs }) => {
+        for (const outcome of jobs) this.#happen({ kind: "prepared", outcome });
+      },
+      "agent-finished": ({ jobs }) => {
+        for (const outcome of jobs) this.#happen({ kind: "finished", outcome });
+      },
+      "agent-complaint": ({ job, text }) => this.#log.record(LOG_EVENT.ERROR, "Fil", job, text),
+      complain: this.#fault,
+    });
+  }
+
+  #connectStarter(priv: string): StarterClient {
+    const each = <T>(runs: readonly T[], eventOf: (run: T) => MomEvent): void => {
+      for (const run of runs) this.#happen(eventOf(run));
+    };
+    return connectStarter(priv, {
+      "starter-state": (data) => {
+        this.#happen({ kind: "starter-state", data });
+        this.#settled = true;
+        this.#dial();
+      },
+      "starter-started": ({ runs }) => each(runs, (run) => ({ kind: "started", run })),
+      "starter-failed": ({ runs }) => each(runs, (run) => ({ kind: "start-failed", run })),
+      "starter-exited": ({ runs }) => each(runs, (run) => ({ kind: "exited", run })),
+      onLost: () => this.#fault("the starter is lost"),
+      complain: this.#fault,
+    });
+  }
+
+  /** Once it is known which jobs there are, and hooks have made the host ready. */
+  #dial(): void {
+    if (!this.#settled || this.#server !== null || isStartingUp(this.#state)) return;
+    this.#server = dialServer(this.#conf.home, { happen: this.#happen, ownerOf: ownersOf(this.#conf.mode), note: this.#note });
+    this.#isReady.resolve();
+  }
+
+  #tick(): void {
+    this.#happen({ kind: "tick" });
+    const now_ms = Date.now();
+    const leaders = dueLeaders(this.#state, this.#last_look_ms, now_ms, this.#settings.min_check_poll_s * 1000);
+    if (leaders.size === 0) return;
+    this.#last_look_ms = now_ms;
+    this.#happen({ kind: "sampled", seen: look(leaders) });
+  }
+
+  #takeSignals(): void {
+    process.on("SIGHUP", () => this.#reread());
+    process.on("SIGTERM", () => {
+      this.#note("caught signal SIGTERM: jobs are killed");
+      setTimeout(() => void this.#end(), END_MS_MAX);
+      this.#happen({ kind: "stop", manner: "kill" });
+    });
+    process.on("SIGINT", () => this.#happen({ kind: "stop", manner: "leave" }));
+    for (const signal of ["SIGUSR1", "SIGUSR2", "SIGPIPE"] as const) process.on(signal, () => undefined);
+  }
+
+  /** SIGHUP: configuration and vnode definitions. A wrong configuration leaves the old one in force. */
+  #reread(): void {
+    this.#log.reopen();
+    try {
+      this.#settings = readSettings(this.#config_file, this.#note);
+      this.#log.mask = this.#settings.logevent;
+      this.#happen({ kind: "configured", config: this.#config() });
+      this.#note("re-read configuration");
+    } catch (error) {
+      this.#fault(`configuration kept as it was: ${(error as Error).message}`);
+    }
+    this.#server?.send("mom-vnodes", { vnodes: this.#readVnodes() });
+    this.#happen({ kind: "startup" });
+  }
+
+  async #end(): Promise<void> {
+    if (this.#phase !== "up") return;
+    this.#phase = "ending";
+    clearInterval(this.#ticker);
+    // A file agent that hangs (a dead file server) does not keep us.
+    setTimeout(() => this.#hasEnded.resolve(0), CLOSE_MS_MAX).unref();
+    await this.#agent.close();
+    if (this.#state.stopping === "kill") this.#starter.quit();
+    this.#starter.close();
+    this.#phase = "closed";
+    this.#hooks.close();
+    this.#records.close();
+    this.#server?.close();
+    this.#note("Is down");
+    this.#log.close();
+    this.#hasEnded.resolve(0);
+  }
+}

@@ -1,0 +1,98 @@
+// /proc as data: which processes there are, whose session they are in, what they use. Parsing is pure; reading is one pass.
+
+import { readdirSync, readFileSync } from "node:fs";
+
+export type ProcessInfo = {
+  readonly pid: number;
+  readonly ppid: number;
+  readonly session: number;
+  /** R S D Z T ... */
+  readonly state: string;
+  /** cpu ticks of itself and of its children that were waited for */
+  readonly ticks: number;
+  /** start time in ticks since boot */
+  readonly start_ticks: number;
+  readonly vmem_kb: number;
+  readonly rss_pages: number;
+};
+
+/** The text of /proc/PID/stat; null: not such a text. The name may hold blanks and parentheses, so the last `)` counts. */
+export function parseStat(text: string): ProcessInfo | null {
+  const close = text.lastIndexOf(")");
+  if (close < 0) return null;
+  const field = text.slice(close + 2).split(" ");
+  const number = (at: number): number => Number(field[at]);
+  const pid = Number.parseInt(text, 10);
+  if (!(pid > 0) || field.length < 22) return null;
+  return {
+    pid,
+    state: field[0] ?? "?",
+    ppid: number(1),
+    session: number(3),
+    ticks: number(11) + number(12) + number(13) + number(14),
+    start_ticks: number(19),
+    vmem_kb: Math.floor(number(20) / 1024),
+    rss_pages: number(21),
+  };
+}
+
+/** One process; null: gone. */
+export function readProcess(pid: number): ProcessInfo | null {
+  try {
+    return parseStat(readFileSync(`/proc/${pid}/stat`, "latin1"));
+  } catch {
+    return null;
+  }
+}
+
+/** All processes now. */
+export function readProcesses(): ProcessInfo[] {
+  const found: ProcessInfo[] = [];
+  for (const name of readdirSync("/proc")) {
+    const first = name.charCodeAt(0);
+    if (first < 49 || first > 57) continue;
+    const info = readProcess(Number(name));
+    if (info !== null) found.push(info);
+  }
+  return found;
+}
+
+/** The processes of each session leader: members of its session and descendants of those. Returns leader pid -> processes. */
+export function processesOf(all: readonly ProcessInfo[], leaders: ReadonlySet<number>): Map<number, ProcessInfo[]> {
+  const byPid = new Map(all.map((info) => [info.pid, info]));
+  const owner = new Map<number, number>();
+  const find = (info: ProcessInfo, depth: number): number => {
+    const known = owner.get(info.pid);
+    if (known !== undefined) return known;
+    let leader = 0;
+    if (leaders.has(info.session)) leader = info.session;
+    else if (leaders.has(info.pid)) leader = info.pid;
+    else if (depth < 1000) {
+      const parent = byPid.get(info.ppid);
+      if (parent !== undefined) leader = find(parent, depth + 1);
+    }
+    owner.set(info.pid, leader);
+    return leader;
+  };
+  const result = new Map<number, ProcessInfo[]>();
+  for (const info of all) {
+    const leader = find(info, 0);
+    if (leader === 0) continue;
+    const list = result.get(leader);
+    if (list === undefined) result.set(leader, [info]);
+    else list.push(info);
+  }
+  return result;
+}
+
+/** A variable of a process' first environment; null: not readable or not there. */
+export function processVariable(pid: number, name: string): string | null {
+  try {
+    for (const entry of readFileSync(`/proc/${pid}/environ`, "utf8").split("\0")) {
+      if (entry.startsWith(`${name}=`)) return entry.slice(name.length + 1);
+    }
+  } catch {
+    // Gone, or not ours to look at.
+  }
+  return null;
+}

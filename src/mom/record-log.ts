@@ -1,0 +1,124 @@
+// The mom's own records of its runs, PBS_HOME/mom_priv/jobs/records: what a mom that was killed must know to go on. One JSON record a line, appended:
+// no file is made and removed for each job, which on some file systems is what a short job costs most.
+//
+// G1. save() and drop() are in the page cache when flush() returns; that survives the mom. What must survive the machine is in the starter's journal.
+// G2. A torn last line is left out; a line of another version is put aside with the whole file, as .BD, and named.
+
+import { closeSync, constants, fdatasyncSync, openSync, readFileSync, renameSync } from "node:fs";
+import { writeWhole } from "./journal.ts";
+import type { SavedRun } from "./state.ts";
+
+type Line = { readonly save: SavedRun } | { readonly drop: string };
+
+export type RecordLog = {
+  save(run: SavedRun): void;
+  /** the record of that run of the job; a later one stays */
+  drop(job: string, run_count: number): void;
+  flush(): void;
+  close(): void;
+};
+
+/** The file is written anew when it has grown to this and to several times what is in use. */
+const COMPACT_CHARS = 4 * 1024 * 1024;
+
+/** Pure: lines to the runs on record. Throws for a line of a version that is not ours. */
+export function readRecords(text: string): Map<string, SavedRun> {
+  const runs = new Map<string, SavedRun>();
+  for (const raw of text.split("\n")) {
+    if (!raw.startsWith("{")) continue;
+    let line: Line;
+    try {
+      line = JSON.parse(raw) as Line;
+    } catch {
+      continue;
+    }
+    if ("drop" in line) runs.delete(line.drop);
+    else if (line.save.version === 1) runs.set(line.save.job.id, line.save);
+    else throw new Error(`a record of version ${line.save.version}`);
+  }
+  return runs;
+}
+
+/** Opens (and makes) the file. problem: told about a file that had to be put aside. */
+export function openRecords(
+  path: string,
+  problem: (text: string) => void,
+): { readonly log: RecordLog; readonly found: readonly SavedRun[] } {
+  const lines = new Map<string, { readonly run_count: number; readonly text: string }>();
+  const found = readOld(path, problem);
+  for (const [id, run] of found) lines.set(id, { run_count: run.job.run_count, text: lineOf({ save: run }) });
+  let fd = -1;
+  let chars = 0;
+  let live = [...lines.values()].reduce((sum, line) => sum + line.text.length, 0);
+  let waiting = "";
+  const rewrite = (): void => {
+    const temporary = `${path}.new`;
+    const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_TRUNC | constants.O_APPEND | constants.O_NOFOLLOW;
+    const out = openSync(temporary, flags, 0o600);
+    const text = [...lines.values()].map((line) => line.text).join("");
+    try {
+      writeWhole(out, text);
+      fdatasyncSync(out);
+      renameSync(temporary, path);
+    } catch (error) {
+      closeSync(out);
+      throw error;
+    }
+    if (fd >= 0) closeSync(fd);
+    fd = out;
+    chars = text.length;
+    live = text.length;
+  };
+  rewrite();
+  const log: RecordLog = {
+    save(run) {
+      const text = lineOf({ save: run });
+      live += text.length - (lines.get(run.job.id)?.text.length ?? 0);
+      lines.set(run.job.id, { run_count: run.job.run_count, text });
+      waiting += text;
+    },
+    drop(job, run_count) {
+      const line = lines.get(job);
+      if (line?.run_count !== run_count) return;
+      lines.delete(job);
+      live -= line.text.length;
+      waiting += lineOf({ drop: job });
+    },
+    flush() {
+      if (waiting === "") return;
+      try {
+        writeWhole(fd, waiting);
+        chars += waiting.length;
+        waiting = "";
+        if (chars > COMPACT_CHARS && chars > 4 * live) rewrite();
+      } catch (error) {
+        // A full disk: kept and tried again with the next record. A torn line before it is skipped, so all of it is written again.
+        if (!waiting.startsWith("\n")) waiting = `\n${waiting}`;
+        problem(`${path}: ${(error as Error).message}`);
+      }
+    },
+    close() {
+      log.flush();
+      closeSync(fd);
+    },
+  };
+  return { log, found: [...found.values()] };
+}
+
+const lineOf = (line: Line): string => `${JSON.stringify(line)}\n`;
+
+function readOld(path: string, problem: (text: string) => void): Map<string, SavedRun> {
+  let text: string;
+  try {
+    text = readFileSync(path, "utf8");
+  } catch {
+    return new Map();
+  }
+  try {
+    return readRecords(text);
+  } catch (error) {
+    renameSync(path, `${path}.BD`);
+    problem(`${path}: ${(error as Error).message}; put aside as .BD`);
+    return new Map();
+  }
+}

@@ -1,0 +1,65 @@
+// What is kept of a run on the disk, what every part of its life shares, and attributes that qalter changes meanwhile. Pure.
+
+import type { MomJob } from "#protocol/mom-link.ts";
+import type { FilePlan, OutputPlan } from "./agent-link.ts";
+import { filePlan } from "./job-plan.ts";
+import type { RunKey } from "./starter-link.ts";
+import type { MomAction, MomState, OutputFiles, Run, SavedRun } from "./state.ts";
+
+export type Context = { readonly state: MomState; readonly now_ms: number; readonly actions: MomAction[] };
+
+export const keyOf = (run: Run): RunKey => ({ job: run.job.id, run_count: run.job.run_count });
+
+export const log = (cx: Context, event: number, run: string, text: string): void =>
+  void cx.actions.push({ kind: "log", event, object: run, text });
+
+/** run_count null: whichever run is here. */
+export function withRun(cx: Context, job: string, run_count: number | null, work: (run: Run) => void): void {
+  const run = cx.state.runs.get(job);
+  if (run !== undefined && (run_count === null || run.job.run_count === run_count)) work(run);
+}
+
+function recordOf(run: Run): SavedRun {
+  return {
+    version: 1,
+    boot: run.boot,
+    job: run.job,
+    owner: run.owner,
+    plan: run.plan,
+    cpus: run.cpus,
+    suspended_ms: run.phase.name === "running" ? run.phase.suspended_ms : null,
+    suspended_total_ms: run.suspended_total_ms,
+    ending: run.ending,
+    used_by_hooks: run.used_by_hooks,
+    breach: run.breach,
+  };
+}
+
+export function save(cx: Context, run: Run): void {
+  cx.actions.push({ kind: "save", record: recordOf(run) });
+}
+
+/** Attributes changed by qalter. Output goes to its new place; where the job writes meanwhile stays as it is. */
+export function modify(cx: Context, run: Run, attrs: MomJob["attrs"]): void {
+  run.job = { ...run.job, attrs: { ...run.job.attrs, ...attrs } };
+  const fresh = filePlan(run.job, run.owner, cx.state.config.facts);
+  const stdout = retarget(run.plan.stdout, fresh.stdout);
+  const stderr = retarget(run.plan.stderr, fresh.stderr);
+  run.plan = { ...run.plan, stdout, stderr };
+  save(cx, run);
+}
+
+function retarget(now: OutputPlan, wanted: OutputPlan): OutputPlan {
+  if (now.how !== "spool") return { ...now, remove: wanted.remove };
+  if (wanted.how === "joined") return now;
+  return { ...now, remove: wanted.remove, target: wanted.how === "spool" ? wanted.target : { host: null, path: wanted.path } };
+}
+
+/** Where a run writes, as far as the plan tells (a directory as direct target is known to the file agent only). */
+export function filesOf(plan: FilePlan): OutputFiles {
+  const either = plan.stdout.how === "joined" ? plan.stderr.path : plan.stdout.path;
+  return {
+    stdout: plan.stdout.how === "joined" ? either : plan.stdout.path,
+    stderr: plan.stderr.how === "joined" ? either : plan.stderr.path,
+  };
+}

@@ -1,0 +1,98 @@
+// A run while it runs: suspended and resumed, held to its limits, brought to its end. Pure.
+
+import { LOG_EVENT } from "#support/log-event.ts";
+import { askHooks } from "./hook-steps.ts";
+import { JOB_EXEC } from "./job-exec.ts";
+import { type Breach, breachOf, memoryLimit_kb } from "./limits.ts";
+import { type Context, keyOf, log, save } from "./run-record.ts";
+import { SIG } from "./signals.ts";
+import type { OutputFiles, Run } from "./state.ts";
+
+/** Wall-clock seconds without the time suspended. */
+export function walltimeOf(run: Run, until_ms: number): number {
+  if (run.phase.name !== "running") return 0;
+  const { started_ms, suspended_ms } = run.phase;
+  const standing_ms = suspended_ms === null ? 0 : until_ms - suspended_ms;
+  return Math.max(0, until_ms - started_ms - run.suspended_total_ms - standing_ms) / 1000;
+}
+
+export function suspend(cx: Context, run: Run): void {
+  if (run.phase.name !== "running") return;
+  run.phase = { ...run.phase, suspended_ms: cx.now_ms };
+  cx.actions.push({ kind: "signal", run: keyOf(run), signal: cx.state.config.suspend_signal });
+  log(cx, LOG_EVENT.JOB, run.job.id, "suspended");
+  save(cx, run);
+  askHooks(cx, "execjob_postsuspend", run, { kind: "after", run: keyOf(run) }, { session_id: run.phase.pid });
+}
+
+export function resume(cx: Context, run: Run): void {
+  if (run.phase.name !== "running" || run.phase.suspended_ms === null) return;
+  run.suspended_total_ms += cx.now_ms - run.phase.suspended_ms;
+  run.phase = { ...run.phase, suspended_ms: null };
+  cx.actions.push({ kind: "signal", run: keyOf(run), signal: cx.state.config.resume_signal });
+  log(cx, LOG_EVENT.JOB, run.job.id, "resumed");
+  save(cx, run);
+}
+
+/** Limits against what is known now; SIGKILL where SIGTERM was not enough. */
+export function watch(cx: Context, run: Run): void {
+  if (run.phase.name !== "running") return;
+  if (run.ending !== null) {
+    if (run.ending.kill_at_ms !== null && cx.now_ms >= run.ending.kill_at_ms) kill(cx, run);
+    return;
+  }
+  const used = {
+    walltime_s: walltimeOf(run, cx.now_ms),
+    cput_s: run.sample.cput_s,
+    mem_kb: run.sample.mem_now_kb,
+    vmem_kb: run.sample.vmem_now_kb,
+  };
+  const breach = breachOf(run.job.attrs, used, cx.state.config.enforce);
+  if (breach !== null) punish(cx, run, breach, run.phase.files);
+}
+
+function punish(cx: Context, run: Run, breach: Breach, files: OutputFiles): void {
+  run.breach = breach;
+  log(cx, LOG_EVENT.JOB, run.job.id, breach.text);
+  cx.actions.push({ kind: "append", owner: run.plan.owner, path: files.stderr, text: `=>> PBS: job killed: ${breach.text}\n` });
+  beginEnding(cx, run, "limit", run.job.kill_delay_s);
+}
+
+/** The run is to end: SIGTERM, and SIGKILL after the delay; a rerun or a run nobody wants is killed at once. */
+export function beginEnding(cx: Context, run: Run, why: NonNullable<Run["ending"]>["why"], delay_s: number): void {
+  const at_once = why === "rerun" || why === "discard" || delay_s <= 0;
+  if (run.ending !== null && !at_once) return;
+  const known = run.ending?.why === "discard" ? "discard" : why;
+  run.ending = { why: known, kill_at_ms: at_once ? cx.now_ms : cx.now_ms + delay_s * 1000 };
+  save(cx, run);
+  pursueEnding(cx, run);
+}
+
+export function pursueEnding(cx: Context, run: Run): void {
+  if (run.ending === null || run.phase.name !== "running") return;
+  const { kill_at_ms } = run.ending;
+  if (kill_at_ms === null || cx.now_ms >= kill_at_ms) {
+    kill(cx, run);
+    return;
+  }
+  cx.actions.push({ kind: "signal", run: keyOf(run), signal: SIG.TERM });
+  // A stopped process takes SIGTERM only once it goes on.
+  if (run.phase.suspended_ms !== null) cx.actions.push({ kind: "signal", run: keyOf(run), signal: SIG.CONT });
+}
+
+function kill(cx: Context, run: Run): void {
+  if (run.ending !== null) run.ending.kill_at_ms = null;
+  log(cx, LOG_EVENT.JOB, run.job.id, "kill_job");
+  cx.actions.push({ kind: "signal", run: keyOf(run), signal: SIG.KILL });
+}
+
+/** The kernel killed it at its limit: told as if we had. */
+export function killedForMemory(cx: Context, run: Run, peak_kb: number | null, files: OutputFiles): void {
+  const limit_kb = memoryLimit_kb(run.job.attrs);
+  if (limit_kb === null) return;
+  const mem_kb = Math.max(run.sample.mem_kb, peak_kb ?? 0, limit_kb);
+  run.sample = { ...run.sample, mem_kb };
+  run.breach = { exit_status: JOB_EXEC.KILL_MEM, text: `mem ${mem_kb}kb exceeded limit ${limit_kb}kb` };
+  log(cx, LOG_EVENT.JOB, run.job.id, run.breach.text);
+  cx.actions.push({ kind: "append", owner: run.plan.owner, path: files.stderr, text: `=>> PBS: job killed: ${run.breach.text}\n` });
+}

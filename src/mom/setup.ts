@@ -1,0 +1,118 @@
+// What a mom makes of its surroundings: directories, mom_priv/config, vnode definitions.
+
+import { chmodSync, mkdirSync, readFileSync } from "node:fs";
+import type { MomVnode } from "#protocol/mom-link.ts";
+import type { Conf } from "#support/conf.ts";
+import { LOG_EVENT } from "#support/log-event.ts";
+import { type CgroupSettings, parseCpuList } from "./cgroup-limits.ts";
+import { DEFAULT_SETTINGS, type MomSettings, parseMomConfig } from "./config.ts";
+import { siteEnvironment } from "./environment.ts";
+import type { MomOptions } from "./options.ts";
+import type { MomConfig } from "./state.ts";
+import { type HostFacts, reportedVnodes } from "./vnode-def.ts";
+import { readDefinitions } from "./vnode-files.ts";
+
+/** The configuration cannot be used: the message goes to whoever started the mom. */
+export class MomStartError extends Error {
+  override readonly name = "MomStartError";
+}
+
+export type Note = (text: string, event?: number) => void;
+
+export function momConfig(conf: Conf, home: string, settings: MomSettings, options: MomOptions, boot: string): MomConfig {
+  const host = conf.mom_node_name;
+  return {
+    host,
+    boot,
+    facts: {
+      home,
+      hosts: [host, "localhost", ...(conf.server === host ? [conf.server_host] : [])],
+      tmpdir: settings.tmpdir ?? conf.tmpdir,
+      jobdir_root: settings.jobdir_root,
+      usecp: settings.usecp,
+      scp: copyProgram(conf),
+      port: options.manager_port ?? conf.port.manager,
+      site: siteEnvironment(readText(conf.environment_file), process.env),
+    },
+    cgroups: cgroupsOf(settings),
+    cpus: parseCpuList(/^Cpus_allowed_list:\s*(.*)$/m.exec(readText("/proc/self/status"))?.[1] ?? ""),
+    enforce: { mem: settings.enforce_mem, cputmult: settings.cputmult, wallmult: settings.wallmult },
+    weights: { up: settings.weight_up, down: settings.weight_down },
+    suspend_signal: settings.suspend_signal,
+    resume_signal: settings.resume_signal,
+    prologalarm_s: settings.prologalarm_s,
+    reject_root_scripts: settings.reject_root_scripts,
+    server: conf.server,
+    kill_found: options.kill_found,
+  };
+}
+
+/** $enforce mem means the kernel where it can. */
+function cgroupsOf({ cgroups, enforce_mem }: MomSettings): CgroupSettings {
+  return enforce_mem && cgroups.track ? { ...cgroups, enforce: new Set([...cgroups.enforce, "memory"]) } : cgroups;
+}
+
+/** Whatever the site names; else the usual place, never asking anybody for a password. */
+function copyProgram({ values }: Conf): readonly string[] {
+  const program = values["PBS_SCP"] ?? "/usr/bin/scp";
+  const args = (values["PBS_SCP_ARGS"] ?? "-Brp").split(/\s+/).filter((word) => word !== "");
+  return program.startsWith("/") ? [program, ...args] : [];
+}
+
+function readText(path: string): string {
+  try {
+    return readFileSync(path, "utf8");
+  } catch {
+    return "";
+  }
+}
+
+/** No file is an empty one. Throws MomStartError for a wrong value. */
+export function readSettings(path: string, note: (text: string) => void): MomSettings {
+  const text = readText(path);
+  if (text === "") return DEFAULT_SETTINGS;
+  const { settings, notes, errors } = parseMomConfig(text);
+  if (errors.length > 0) throw new MomStartError(`${path}: ${errors.join("; ")}`);
+  for (const each of notes) note(each);
+  return settings;
+}
+
+/** Vnodes as the definition files have them; with $vnodedef_additive those that vanished stay until the mom restarts. */
+export function vnodeReporter(directory: string, facts: HostFacts, additive: () => boolean, note: Note): { read(): MomVnode[] } {
+  const kept = new Map<string, MomVnode>();
+  return {
+    read() {
+      const { defs, problems } = readDefinitions(directory);
+      for (const problem of problems) note(problem, LOG_EVENT.ERROR);
+      const now = reportedVnodes(facts, defs);
+      if (!additive()) return now;
+      for (const vnode of now) kept.set(vnode.name, vnode);
+      return [...kept.values()];
+    },
+  };
+}
+
+/** Modes of pbs/files.md 1. */
+export function makeDirectories(home: string, mode: "user" | "system"): void {
+  const shared = mode === "system" ? 0o1777 : 0o700;
+  const modes: readonly (readonly [name: string, mode: number])[] = [
+    ["mom_priv", 0o751],
+    ["mom_priv/jobs", 0o751],
+    ["mom_priv/config.d", 0o751],
+    ["mom_priv/hooks", 0o750],
+    ["mom_priv/hooks/tmp", 0o750],
+    ["aux", 0o755],
+    ["mom_logs", 0o755],
+    ["spool", shared],
+    ["undelivered", shared],
+    ["checkpoint", 0o700],
+  ];
+  for (const [name, bits] of modes) {
+    try {
+      mkdirSync(`${home}/${name}`);
+      chmodSync(`${home}/${name}`, bits);
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw new MomStartError(`${home}/${name}: ${(error as Error).message}`);
+    }
+  }
+}

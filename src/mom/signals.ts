@@ -1,0 +1,47 @@
+// Signals by name (with or without SIG) or number. Pure: the numbers of Linux on the machines we run on.
+
+const NUMBERS: { readonly [name: string]: number } = {
+  HUP: 1,
+  INT: 2,
+  QUIT: 3,
+  ILL: 4,
+  TRAP: 5,
+  ABRT: 6,
+  IOT: 6,
+  BUS: 7,
+  FPE: 8,
+  KILL: 9,
+  USR1: 10,
+  SEGV: 11,
+  USR2: 12,
+  PIPE: 13,
+  ALRM: 14,
+  TERM: 15,
+  STKFLT: 16,
+  CHLD: 17,
+  CLD: 17,
+  CONT: 18,
+  STOP: 19,
+  TSTP: 20,
+  TTIN: 21,
+  TTOU: 22,
+  URG: 23,
+  XCPU: 24,
+  XFSZ: 25,
+  VTALRM: 26,
+  PROF: 27,
+  WINCH: 28,
+  IO: 29,
+  POLL: 29,
+  PWR: 30,
+  SYS: 31,
+};
+const NUMBER_MAX = 64;
+
+export const SIG = { KILL: 9, TERM: 15, CONT: 18, STOP: 19 } as const;
+
+/** null: there is no such signal. 0 asks whether the job lives. */
+export function signalNumber(text: string): number | null {
+  if (/^\d{1,3}$/.test(text)) return Number(text) <= NUMBER_MAX ? Number(text) : null;
+  return NUMBERS[text.toUpperCase().replace(/^SIG/, "")] ?? null;
+}

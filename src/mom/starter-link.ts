@@ -1,0 +1,77 @@
+// What mom and starter say to one another over PBS_HOME/mom_priv/starter.sock (frames of src/protocol/frame.ts).
+//
+// S1. The starter tells of an exit only after its journal holds it on the disk.
+// S2. It repeats everything it knows at every connect and forgets a run only when told so.
+// S3. `exited` means that nothing of the job's session is left.
+
+import type { GroupUsage } from "./cgroup.ts";
+import type { JobLimits } from "./cgroup-limits.ts";
+import type { FileIdentity, WaitStatus } from "./posix.ts";
+
+export const STARTER_SOCKET = "starter.sock";
+
+/** All it takes to start a job's top process. */
+export type StartSpec = {
+  readonly job: string;
+  readonly run_count: number;
+  /** program to execute, absolute, and its arguments with argv[0] */
+  readonly path: string;
+  readonly argv: readonly string[];
+  /** wanted as a login shell: argv[0] gets a dash, or -l where a wrapper stands before it */
+  readonly login: boolean;
+  readonly env: readonly string[];
+  readonly cwd: string;
+  /** text the program finds on its stdin; null: /dev/null */
+  readonly stdin: string | null;
+  /** existing files, appended to; the same path twice is one descriptor */
+  readonly stdout: string;
+  readonly stderr: string;
+  readonly umask: number;
+  /** null: as ourselves (user mode) */
+  readonly owner: FileIdentity | null;
+  /** prlimit's name of a limit -> amount (bytes, seconds) */
+  readonly limits: { readonly [name: string]: number };
+  readonly nice: number | null;
+  /** limits of its control group; null: it is in none */
+  readonly cgroup: JobLimits | null;
+};
+
+export type RunKey = { readonly job: string; readonly run_count: number };
+export type StartedRun = RunKey & { readonly pid: number; readonly at_ms: number };
+/** How the top process ended. cput_s: of it and the children it waited for. group: what its control group knew of all its processes. */
+export type ExitedRun = RunKey & {
+  readonly status: WaitStatus;
+  readonly cput_s: number;
+  readonly at_ms: number;
+  readonly group?: GroupUsage;
+};
+
+export type StarterRun = StartedRun &
+  (
+    | { readonly state: "running" }
+    | { readonly state: "ended"; readonly exit: ExitedRun }
+    | { /** a starter died with it: nothing of it runs, its status is unknown */ readonly state: "lost" }
+  );
+
+export type MomToStarter = {
+  "starter-hello": Record<string, never>;
+  "starter-start": { readonly runs: readonly StartSpec[] };
+  /** to every process of the job's session; kill (9) until none is left. */
+  "starter-signal": { readonly runs: readonly (RunKey & { readonly signal: number })[] };
+  "starter-forget": { readonly runs: readonly RunKey[] };
+  /** ends the starter when it has no job running */
+  "starter-quit": Record<string, never>;
+};
+export type StarterToMom = {
+  "starter-state": {
+    readonly pid: number;
+    readonly runs: readonly StarterRun[] /** last run counts of jobs forgotten, oldest first */;
+    readonly last: readonly RunKey[];
+  };
+  "starter-started": { readonly runs: readonly StartedRun[] };
+  /** the program could not be executed (254, told on the job's stderr) or the job could not be set up (code of pbs/mom.md 6) */
+  "starter-failed": {
+    readonly runs: readonly (RunKey & { readonly exit_status: number; readonly text: string; readonly at_ms: number })[];
+  };
+  "starter-exited": { readonly runs: readonly ExitedRun[] };
+};

@@ -1,0 +1,325 @@
+// The starter: parent of all jobs of a mom. Small and long-lived: it starts, waits, writes down how runs ended and tells whoever is its mom now.
+// It decides nothing about jobs. starter-link.ts has its invariants S1-S3; sockets and start-up are in starter-main.ts.
+//
+// T0. It outlives full disks and errors: its end would be the end of every job (a journal that takes nothing means that no run is started).
+// T1. The process group of an ended top process is killed before the process is reaped, while its number cannot mean anything else.
+
+import type { JobGroups } from "./cgroup.ts";
+import type { Link } from "./frame-link.ts";
+import { JOB_EXEC } from "./job-exec.ts";
+import type { Journal, JournalState } from "./journal.ts";
+import { rememberLast } from "./journal.ts";
+import { launch } from "./launch.ts";
+import { endedChild, reap } from "./posix.ts";
+import { type ProcessInfo, processesOf, processVariable, readProcess, readProcesses } from "./proc-table.ts";
+import { type EndingRun, killLeftovers, signalQuietly } from "./session-end.ts";
+import type { ExitedRun, MomToStarter, RunKey, StarterRun, StarterToMom, StartSpec } from "./starter-link.ts";
+
+type Data<T extends keyof MomToStarter> = MomToStarter[T];
+type Run = StarterRun & { readonly ticks: number };
+type Ending = EndingRun & { readonly exit: ExitedRun; readonly since_ms: number };
+
+export type Starter = {
+  start(data: Data<"starter-start">): void;
+  signal(data: Data<"starter-signal">): void;
+  forget(data: Data<"starter-forget">): void;
+  /** children may have ended (SIGCHLD) */
+  reapAll(): void;
+  /** the mom to tell from now on; null: there is none */
+  attach(link: Link<StarterToMom> | null): void;
+  /** runs whose processes live */
+  readonly active: number;
+  /** no mom can ever ask for them again: all jobs are killed */
+  killAll(): void;
+};
+
+export type StarterOptions = {
+  readonly journal: Journal;
+  readonly state: JournalState;
+  readonly now_ms: () => number;
+  /** null: this host has no control groups for us */
+  readonly groups: JobGroups | null;
+  /** something went wrong that no mom may be there to hear */
+  readonly complain: (text: string) => void;
+};
+
+const COMPACT_BYTES = 8 * 1024 * 1024;
+const SWEEP_AGAIN_MS = 20;
+/** After so long a leftover that cannot be killed (state D) does not hold the job back any more. */
+const SWEEP_PATIENCE_MS = 10_000;
+const SYNC_AGAIN_MS = 1000;
+const KILL_ROUNDS = 20;
+const SIGKILL = 9;
+
+export function makeStarter(options: StarterOptions): Starter {
+  const { journal, state, now_ms, groups, complain } = options;
+  const runs: Map<string, Run> = state.runs;
+  const byPid = new Map<number, RunKey & { readonly cookie: string; readonly uid: number }>();
+  let link: Link<StarterToMom> | null = null;
+  let ending: Ending[] = [];
+  let sweeping = false;
+  let waiting: ExitedRun[] = [];
+
+  /** Exits wait here for the journal; one sync serves all that came meanwhile. */
+  const tellExits = (exits: readonly ExitedRun[]): void => {
+    if (exits.length === 0) return;
+    for (const exit of exits) {
+      const run = runs.get(exit.job);
+      if (run !== undefined)
+        runs.set(exit.job, {
+          job: run.job,
+          run_count: run.run_count,
+          pid: run.pid,
+          at_ms: run.at_ms,
+          ticks: run.ticks,
+          state: "ended",
+          exit,
+        });
+    }
+    const first = waiting.length === 0;
+    waiting.push(...exits);
+    if (first) queueMicrotask(writeExits);
+  };
+  const writeExits = (): void => {
+    const batch = waiting;
+    waiting = [];
+    const write = (from: number): void => {
+      let at = from;
+      try {
+        for (; at < batch.length; at++) journal.append({ t: "exit", ...(batch[at] as ExitedRun) });
+      } catch (error) {
+        complain(`journal: ${(error as Error).message}`);
+        setTimeout(write, SYNC_AGAIN_MS, at);
+        return;
+      }
+      journal.sync().then(
+        () => link?.send("starter-exited", { runs: batch }),
+        (error: Error) => {
+          complain(`journal: ${error.message}`);
+          setTimeout(write, SYNC_AGAIN_MS, batch.length);
+        },
+      );
+    };
+    write(0);
+  };
+
+  /** Looks for what is left of ended jobs; those with nothing left are told. */
+  const sweepEnding = (): void => {
+    if (ending.length === 0) return;
+    const left = killLeftovers(ending, byPid, groups);
+    const now = now_ms();
+    const gone: ExitedRun[] = [];
+    ending = ending.filter((run) => {
+      const stays = left.has(run) && now - run.since_ms < SWEEP_PATIENCE_MS;
+      if (!stays) gone.push(withGroup(run.exit));
+      if (!stays && left.has(run)) complain(`${run.job}: processes are left that do not die`);
+      return stays;
+    });
+    if (ending.length > 0 && !sweeping) {
+      sweeping = true;
+      setTimeout(sweepAgain, SWEEP_AGAIN_MS);
+    }
+    tellExits(gone);
+  };
+  /** A job that has left its group tells what the group knew. */
+  const withGroup = (exit: ExitedRun): ExitedRun => {
+    const group = groups?.close(exit.job) ?? null;
+    return group === null ? exit : { ...exit, group };
+  };
+  const sweepAgain = (): void => {
+    sweeping = false;
+    reapAll();
+    sweepEnding();
+  };
+
+  const reapAll = (): void => {
+    let ended = false;
+    for (let pid = endedChild(); pid > 0; pid = endedChild()) {
+      const run = byPid.get(pid);
+      if (run !== undefined) signalQuietly(-pid, SIGKILL);
+      const reaped = reap(pid);
+      if (reaped === null) break;
+      ended = true;
+      if (run === undefined) continue;
+      byPid.delete(pid);
+      const at_ms = now_ms();
+      const exit: ExitedRun = { job: run.job, run_count: run.run_count, status: reaped.status, cput_s: reaped.cput_s, at_ms };
+      ending.push({ job: run.job, pid, cookie: run.cookie, uid: run.uid, exit, since_ms: at_ms });
+    }
+    if (ended) sweepEnding();
+  };
+
+  /** Those that made sessions of their own, too. */
+  const signalGroup = (job: string, signal: number): void => {
+    if (groups === null || job === "") return;
+    if (signal === SIGKILL) {
+      groups.kill(job);
+      return;
+    }
+    const leader = runs.get(job)?.pid ?? 0;
+    for (const pid of groups.pids(job)) {
+      const info = readProcess(pid);
+      if (info !== null && info.session !== leader) signalQuietly(pid, signal);
+    }
+  };
+
+  /** A record that need not be on the disk before we go on. */
+  const note = (record: Parameters<Journal["append"]>[0]): void => {
+    try {
+      journal.append(record);
+    } catch (error) {
+      complain(`journal: ${(error as Error).message}`);
+    }
+  };
+
+  const startOne = (spec: StartSpec, started: StarterRun[], failed: StarterToMom["starter-failed"]["runs"][number][]): void => {
+    const known = runs.get(spec.job);
+    if (known !== undefined && known.run_count >= spec.run_count) return;
+    const key = { job: spec.job, run_count: spec.run_count };
+    // Written before as well: should we die between launch and the second record, the run is known to be lost. Without it the run would be
+    // started twice (recovery.ts V1).
+    try {
+      journal.append({ t: "start", ...key, pid: 0, at_ms: now_ms(), ticks: 0 });
+    } catch (error) {
+      const text = `journal: ${(error as Error).message}`;
+      complain(text);
+      failed.push({ ...key, exit_status: JOB_EXEC.RETRY, text, at_ms: now_ms() });
+      return;
+    }
+    const { cgroup } = spec;
+    const outcome = groups === null || cgroup === null ? launch(spec) : groups.within(spec.job, cgroup, () => launch(spec));
+    const at_ms = now_ms();
+    if (!("pid" in outcome)) {
+      groups?.close(spec.job);
+      note({ t: "failed", ...key });
+      failed.push({ ...key, ...outcome, at_ms });
+      return;
+    }
+    const run = { ...key, pid: outcome.pid, at_ms, ticks: readProcess(outcome.pid)?.start_ticks ?? 0, state: "running" as const };
+    byPid.set(run.pid, { ...key, cookie: cookieOf(spec.env), uid: spec.owner?.uid ?? OWN_UID });
+    runs.set(spec.job, run);
+    started.push(run);
+    note({ t: "start", ...key, pid: run.pid, at_ms, ticks: run.ticks });
+  };
+
+  return {
+    start(data) {
+      const started: StarterRun[] = [];
+      const failed: StarterToMom["starter-failed"]["runs"][number][] = [];
+      for (const spec of data.runs) startOne(spec, started, failed);
+      if (started.length > 0)
+        link?.send("starter-started", { runs: started.map(({ job, run_count, pid, at_ms }) => ({ job, run_count, pid, at_ms })) });
+      if (failed.length > 0) link?.send("starter-failed", { runs: failed });
+    },
+    signal(data) {
+      const wanted = new Map<number, number>();
+      for (const request of data.runs) {
+        const run = runs.get(request.job);
+        if (run?.run_count === request.run_count && run.state === "running" && byPid.has(run.pid)) wanted.set(run.pid, request.signal);
+      }
+      signalSessions(wanted);
+      for (const [pid, signal] of wanted) signalGroup(byPid.get(pid)?.job ?? "", signal);
+    },
+    forget(data) {
+      for (const key of data.runs) {
+        const run = runs.get(key.job);
+        if (run?.run_count === key.run_count && run.state === "running") continue;
+        if (run?.run_count === key.run_count) runs.delete(key.job);
+        rememberLast(state.last, key);
+        note({ t: "forget", job: key.job, run_count: key.run_count });
+      }
+      if (journal.bytes <= COMPACT_BYTES) return;
+      try {
+        journal.compact(state);
+      } catch (error) {
+        complain(`journal: ${(error as Error).message}`);
+      }
+    },
+    reapAll,
+    attach(next) {
+      link = next;
+      const told = new Set(waiting.map((exit) => exit.job));
+      const present = [...runs.values()].map(({ ticks: _, ...run }) =>
+        run.state === "ended" && told.has(run.job) ? ({ ...run, state: "running" } as StarterRun) : run,
+      );
+      next?.send("starter-state", {
+        pid: process.pid,
+        runs: present,
+        last: [...state.last].map(([job, run_count]) => ({ job, run_count })),
+      });
+    },
+    killAll() {
+      signalSessions(new Map([...byPid.keys()].map((pid) => [pid, SIGKILL])));
+      if (groups !== null) clearGroups(groups);
+    },
+    get active() {
+      return byPid.size + ending.length;
+    },
+  };
+}
+
+const OWN_UID = process.geteuid?.() ?? 0;
+
+const cookieOf = (env: readonly string[]): string =>
+  env.find((entry) => entry.startsWith("PBS_JOBCOOKIE="))?.slice("PBS_JOBCOOKIE=".length) ?? "";
+
+/** Sends each session leader's signal to all processes of its session; SIGKILL is repeated while new ones appear. */
+function signalSessions(wanted: ReadonlyMap<number, number>): void {
+  if (wanted.size === 0) return;
+  const kills = [...wanted].filter(([, signal]) => signal === SIGKILL).map(([pid]) => pid);
+  for (const [leader, members] of processesOf(readProcesses(), new Set(wanted.keys()))) {
+    for (const member of members) signalQuietly(member.pid, wanted.get(leader) as number);
+  }
+  for (let round = 0; round < KILL_ROUNDS && kills.length > 0; round++) {
+    const left = [...processesOf(readProcesses(), new Set(kills)).values()]
+      .flat()
+      .filter((info) => info.state !== "Z" && info.state !== "X");
+    if (left.length === 0) return;
+    for (const info of left) signalQuietly(info.pid, SIGKILL);
+  }
+}
+
+/**
+ * At the start of a new starter: runs that an earlier one left running are lost, for nobody can wait for them any more. What lives of them is killed.
+ * boot: the present boot's id.
+ */
+export function settleLostRuns(state: JournalState, boot: string, groups: JobGroups | null): void {
+  if (groups !== null) clearGroups(groups);
+  const all = state.boot === boot ? readProcesses() : [];
+  for (const run of state.runs.values()) {
+    if (run.state !== "running") continue;
+    if (all.length > 0) killSurvivors(run, all);
+    state.runs.set(run.job, { job: run.job, run_count: run.run_count, pid: run.pid, at_ms: run.at_ms, ticks: run.ticks, state: "lost" });
+  }
+}
+
+/** What an earlier starter's jobs left in their groups. */
+function clearGroups(groups: JobGroups): void {
+  for (let round = 0; round < CLEAR_ROUNDS; round++) {
+    let left = 0;
+    for (const job of groups.jobs()) left += groups.kill(job);
+    if (left === 0) break;
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 10);
+  }
+  for (const job of groups.jobs()) groups.close(job);
+}
+const CLEAR_ROUNDS = 100;
+
+/** Kills and waits (a second at most) until nothing of the run is left. */
+function killSurvivors(run: Run, all: readonly ProcessInfo[]): void {
+  let left = survivors(run, all);
+  for (let round = 0; left.length > 0 && round < 100; round++) {
+    for (const info of left) signalQuietly(info.pid, SIGKILL);
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 10);
+    left = survivors(run, readProcesses()).filter((info) => info.state !== "Z");
+  }
+}
+
+/** A session number may mean something else by now: its leader must be the one started, or a member must say whose it is. */
+function survivors(run: Run, all: readonly ProcessInfo[]): ProcessInfo[] {
+  if (run.pid === 0) return all.filter((info) => processVariable(info.pid, "PBS_JOBID") === run.job);
+  const leader = all.find((info) => info.pid === run.pid);
+  const same = leader !== undefined && leader.start_ticks === run.ticks;
+  const ours = processesOf(all, new Set([run.pid])).get(run.pid) ?? [];
+  return same ? ours : ours.filter((info) => processVariable(info.pid, "PBS_JOBID") === run.job);
+}

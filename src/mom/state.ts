@@ -1,0 +1,204 @@
+// What a mom knows about its jobs. Owned by core.ts: nothing else changes it. The drawing of the phases is in README.md.
+
+import type { HookInput } from "#hooks/hook-input.ts";
+import type { MomHook, MomHooks, MomJob, MomToServer, MomVnode, Usage } from "#protocol/mom-link.ts";
+import type { FilePlan, FinishRequest, PrepareRequest } from "./agent-link.ts";
+import type { CgroupSettings } from "./cgroup-limits.ts";
+import type { ResourceTypes } from "./hook-view.ts";
+import type { Owner, PlanFacts } from "./job-plan.ts";
+import type { Breach, Enforcement } from "./limits.ts";
+import type { ScriptName } from "./pelog.ts";
+import type { FileIdentity } from "./posix.ts";
+import type { RunKey, StartSpec } from "./starter-link.ts";
+import type { CpuWeights, Sample } from "./usage.ts";
+
+export type OutputFiles = { readonly stdout: string; readonly stderr: string };
+export type Obit = MomToServer["mom-obit"];
+
+export type Phase =
+  /** execjob_begin hooks run */
+  | { readonly name: "beginning" }
+  /** its files are made; prologue, execjob_prologue and execjob_launch hooks run */
+  | { readonly name: "admitting"; readonly files: OutputFiles }
+  /** the file agent makes its files */
+  | { readonly name: "preparing" }
+  /** the starter is asked to start it */
+  | { readonly name: "starting"; readonly files: OutputFiles }
+  | {
+      readonly name: "running";
+      readonly files: OutputFiles;
+      readonly pid: number;
+      readonly started_ms: number /** null: it runs */;
+      suspended_ms: number | null;
+    }
+  /** its session is gone; the epilogue or execjob_epilogue hooks run */
+  | {
+      readonly name: "epilogue";
+      readonly exit_status: number;
+      readonly walltime_s: number;
+      readonly session: number;
+      readonly message?: string;
+    }
+  /** nothing of it runs, the file agent delivers its output */
+  | {
+      readonly name: "finishing";
+      readonly exit_status: number;
+      readonly used: Obit["used"];
+      readonly ran: boolean;
+      readonly message?: string;
+    }
+  /** the server has not yet acknowledged the obit */
+  | { readonly name: "ended"; readonly obit: Obit }
+  /** it was acknowledged; execjob_end hooks run */
+  | { readonly name: "leaving" }
+  /** read back from its record after a restart: the starter will tell */
+  | { readonly name: "recovered"; readonly suspended_ms: number | null };
+
+export type Run = {
+  job: MomJob;
+  readonly owner: Owner;
+  plan: FilePlan;
+  phase: Phase;
+  /** the boot in which the record was written */
+  readonly boot: string;
+  sample: Sample;
+  /** cpus that are the job's alone ($cgroups cpuset); null: any */
+  cpus: readonly number[] | null;
+  /** time suspended that is over, in ms */
+  suspended_total_ms: number;
+  /** the run is to end: since a request, or since a limit was passed. kill_at_ms null: SIGKILL was sent */
+  ending: { readonly why: "delete" | "rerun" | "limit" | "discard"; kill_at_ms: number | null } | null;
+  breach: Breach | null;
+  /** what execjob_launch hooks want started instead */
+  launch: LaunchChange | null;
+  /** resources_used as hooks have set it */
+  used_by_hooks: Usage;
+  /** a later run of the same job that may start when this one is gone */
+  next: { readonly job: MomJob; readonly owner: Owner | null } | null;
+};
+
+export type LaunchChange = {
+  readonly progname?: string;
+  readonly argv?: readonly string[];
+  readonly env?: { readonly [name: string]: string };
+};
+
+/** What an answer of hooks or of a script is for: names of the run as in RunKey, by the number of the question (hook-steps.ts). */
+export type Step =
+  | { readonly kind: "begin" | "prologue" | "launch" | "epilogue" | "end"; readonly run: RunKey }
+  | { readonly kind: "preterm"; readonly run: RunKey; readonly kill_delay_s: number }
+  | { readonly kind: "preresume"; readonly run: RunKey; readonly token: number }
+  /** nobody waits: execjob_abort, execjob_postsuspend */
+  | { readonly kind: "after"; readonly run: RunKey }
+  | { readonly kind: "host"; readonly hook: string };
+
+export type MomConfig = {
+  readonly host: string;
+  readonly boot: string;
+  readonly facts: PlanFacts;
+  readonly enforce: Enforcement;
+  readonly cgroups: CgroupSettings;
+  /** cpus of this host that we may use */
+  readonly cpus: readonly number[];
+  readonly weights: CpuWeights;
+  /** $suspendsig: signal numbers for suspend and resume */
+  readonly suspend_signal: number;
+  readonly resume_signal: number;
+  /** $prologalarm */
+  readonly prologalarm_s: number;
+  /** $reject_root_scripts: no hooks of the server's */
+  readonly reject_root_scripts: boolean;
+  /** name of the server */
+  readonly server: string;
+  /** pbs_mom -r: jobs found at the start are killed */
+  readonly kill_found: boolean;
+};
+
+export type MomState = {
+  config: MomConfig;
+  readonly runs: Map<string, Run>;
+  /** last run count of jobs that are gone (mom-link.ts I1) */
+  readonly last: Map<string, number>;
+  /** the server has welcomed us: it hears of everything that happens */
+  welcomed: boolean;
+  /** runs of the starter without a record of ours: killed, then forgotten */
+  readonly strays: Map<string, number>;
+  /** hooks of the server */
+  hooks: MomHooks;
+  /** questions to hooks and scripts without an answer yet */
+  readonly steps: Map<number, { readonly event: string; readonly step: Step }>;
+  next_step: number;
+  /** what the server must hear of hooks when there is one */
+  readonly reports: MomToServer["mom-hook"][];
+  /** vnodes as reported last: what hooks see */
+  vnodes: readonly MomVnode[];
+  /** hooks with event exechost_periodic: when each ran last */
+  readonly periodic: Map<string, number>;
+  /** the mom is going down: kill ends all jobs first */
+  stopping: "kill" | "leave" | null;
+};
+
+/** What is kept of a run on the disk (record-log.ts). */
+export type SavedRun = {
+  readonly version: 1;
+  readonly boot: string;
+  readonly job: MomJob;
+  readonly owner: Owner;
+  readonly plan: FilePlan;
+  readonly cpus: readonly number[] | null;
+  readonly suspended_ms: number | null;
+  readonly suspended_total_ms: number;
+  readonly ending: Run["ending"];
+  readonly breach: Breach | null;
+  readonly used_by_hooks?: Usage;
+};
+
+export type MomAction =
+  | { readonly kind: "hello" }
+  | { [T in keyof MomToServer]: { readonly kind: "send"; readonly type: T; readonly data: MomToServer[T] } }[Exclude<
+      keyof MomToServer,
+      "mom-hello" | "mom-vnodes"
+    >]
+  | { readonly kind: "prepare"; readonly request: PrepareRequest }
+  /** one after the other; answered by the event hooked. owner: for hooks whose user is pbsuser */
+  | {
+      readonly kind: "run-hooks";
+      readonly step: number;
+      readonly hooks: readonly MomHook[];
+      readonly input: HookInput;
+      readonly resources: ResourceTypes;
+      readonly owner: FileIdentity | null;
+    }
+  /** answered by the event scripted. files: opened with the owner's rights */
+  | {
+      readonly kind: "run-script";
+      readonly step: number;
+      readonly script: ScriptName;
+      readonly args: readonly string[];
+      readonly env: { readonly [name: string]: string };
+      readonly files: OutputFiles;
+      readonly owner: FileIdentity | null;
+      readonly alarm_s: number;
+    }
+  /** hooks to be kept for the next start */
+  | { readonly kind: "keep-hooks"; readonly hooks: MomHooks }
+  /** pbs.reboot(): command "" is the system's own */
+  | { readonly kind: "reboot"; readonly hook: string; readonly command: string }
+  | { readonly kind: "start"; readonly spec: StartSpec }
+  | { readonly kind: "signal"; readonly run: RunKey; readonly signal: number }
+  | { readonly kind: "finish"; readonly request: FinishRequest }
+  | { readonly kind: "append"; readonly owner: FileIdentity | null; readonly path: string; readonly text: string }
+  | { readonly kind: "save"; readonly record: SavedRun }
+  /** its record goes, then the starter may forget the run */
+  | { readonly kind: "drop"; readonly run: RunKey }
+  /** output in spool that nobody waits for any more */
+  | { readonly kind: "purge"; readonly paths: readonly string[] }
+  | {
+      readonly kind: "log";
+      readonly event: number;
+      readonly object: string;
+      readonly text: string;
+      readonly class?: "Job" | "Svr" | "Hook";
+    }
+  /** no job is left and the mom was told to end */
+  | { readonly kind: "exit" };

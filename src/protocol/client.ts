@@ -1,0 +1,180 @@
+// The thin client of the commands: one connection to the server, many requests in flight. Loads node:net and nothing else, so that a command starts
+// quickly (design.md 10).
+//
+// C1. Every request is answered exactly once: by the server's reply, or by ServerUnreachable when the connection ends first.
+// C2. Parts of a reply arrive in order and before it.
+
+import type { Socket } from "node:net";
+import { createConnection } from "node:net";
+import type { Frame } from "./frame.ts";
+import { FRAME_END, frameDecoder } from "./frame.ts";
+import { LIMITS } from "./limits.ts";
+import type { PartFrame, Reply, Request } from "./messages.ts";
+import { serverSocketPath, socketAddress } from "./socket-path.ts";
+
+/** Why there is no server to talk to. errno of `cannot connect to server X (errno=N)`, and the line the PBS library prints before it. */
+export class ServerUnreachable extends Error {
+  override readonly name = "ServerUnreachable";
+  readonly pbse: number;
+  /** `Connection refused`, `No Permission.`, `Communication failure.` */
+  readonly line: string;
+  constructor(line: string, pbse: number, cause?: unknown) {
+    super(line, { cause });
+    this.line = line;
+    this.pbse = pbse;
+  }
+}
+
+export type RequestOptions = {
+  /** items of a status reply as they arrive */
+  readonly onPart?: (items: readonly unknown[]) => void;
+};
+
+export type ServerConnection = {
+  /** Resolves with the server's reply, refusals included; rejects only with ServerUnreachable. */
+  request(request: Request, options?: RequestOptions): Promise<Reply>;
+  /** Requests without a reply yet. */
+  readonly open_requests: number;
+  /** Ends the connection; requests still open are rejected. */
+  close(): void;
+};
+
+export type ConnectOptions = {
+  /** a server too busy to take the connection is asked again for so long (default 10 s) */
+  readonly busy_ms_max?: number;
+};
+
+const PBSE_SYSTEM = 15010;
+const PBSE_PERM = 15007;
+const PBSE_PROTOCOL = 15031;
+const PBSE_NOCONNECTS = 15033;
+
+/** Connects to the server of a complex. conf: support/conf.ts (its home). Rejects with ServerUnreachable. */
+export async function connectServer(conf: { readonly home: string }, options: ConnectOptions = {}): Promise<ServerConnection> {
+  return connectSocket(serverSocketPath(conf.home), options);
+}
+
+/** The same by socket path. */
+export async function connectSocket(path: string, options: ConnectOptions = {}): Promise<ServerConnection> {
+  const busy_ms_max = options.busy_ms_max ?? 10_000;
+  const begin_ms = performance.now();
+  for (let wait_ms = 5; ; wait_ms = Math.min(wait_ms * 2, 200)) {
+    try {
+      return converse(await openSocket(path));
+    } catch (error) {
+      // EAGAIN: the listen queue of a unix socket is full just now.
+      const busy = (error as NodeJS.ErrnoException).code === "EAGAIN" && performance.now() - begin_ms < busy_ms_max;
+      if (!busy) throw unreachable(error as NodeJS.ErrnoException);
+    }
+    await new Promise((resolve) => setTimeout(resolve, wait_ms));
+  }
+}
+
+function openSocket(path: string): Promise<Socket> {
+  return new Promise((resolve, reject) => {
+    const { address, release } = socketAddress(path);
+    const socket = createConnection(address);
+    socket.once("connect", () => {
+      release();
+      socket.removeAllListeners("error");
+      resolve(socket);
+    });
+    socket.once("error", (error) => {
+      release();
+      reject(error);
+    });
+  });
+}
+
+function unreachable(error: NodeJS.ErrnoException): ServerUnreachable {
+  switch (error.code) {
+    case "EACCES":
+    case "EPERM":
+      return new ServerUnreachable("No Permission.", PBSE_PERM, error);
+    case "EAGAIN":
+      return new ServerUnreachable("No free connections", PBSE_NOCONNECTS, error);
+    default:
+      return new ServerUnreachable("Connection refused", PBSE_SYSTEM, error);
+  }
+}
+
+type Waiting = {
+  readonly resolve: (reply: Reply) => void;
+  readonly reject: (error: Error) => void;
+  readonly onPart: RequestOptions["onPart"];
+};
+
+/** Requests and replies over a connected socket. */
+function converse(socket: Socket): ServerConnection {
+  const waiting = new Map<number, Waiting>();
+  const decoder = frameDecoder(LIMITS.daemon_frame_chars_max);
+  let next_id = 1;
+  let unsent = "";
+  let broken: ServerUnreachable | null = null;
+
+  const fail = (error: ServerUnreachable): void => {
+    if (broken !== null) return;
+    broken = error;
+    socket.destroy();
+    for (const { reject } of waiting.values()) reject(error);
+    waiting.clear();
+  };
+  const receive = (frame: Frame): void => {
+    const data = frame.data as { readonly id: number };
+    if (frame.type === "refused") return fail(refusal(frame.data));
+    const asked = waiting.get(data?.id);
+    if (asked === undefined) return;
+    if (frame.type === "part") asked.onPart?.((data as PartFrame).items);
+    if (frame.type !== "reply") return;
+    waiting.delete(data.id);
+    if (waiting.size === 0) socket.unref();
+    asked.resolve(data as Reply);
+  };
+  socket.setEncoding("utf8");
+  socket.on("data", (chunk) => {
+    try {
+      decoder.push(chunk as unknown as string, receive);
+    } catch (error) {
+      fail(new ServerUnreachable("Batch protocol error", PBSE_PROTOCOL, error));
+    }
+  });
+  socket.on("error", (error) => fail(new ServerUnreachable("Communication failure.", PBSE_SYSTEM, error)));
+  socket.on("close", () => fail(new ServerUnreachable("Communication failure.", PBSE_SYSTEM)));
+  socket.unref();
+
+  /** Requests of one turn of the event loop travel in one write. */
+  const send = (text: string): void => {
+    if (unsent === "") {
+      queueMicrotask(() => {
+        const all = unsent;
+        unsent = "";
+        if (broken === null) socket.write(all);
+      });
+    }
+    unsent += text;
+  };
+
+  return {
+    request(request, options = {}) {
+      if (broken !== null) return Promise.reject(broken);
+      return new Promise<Reply>((resolve, reject) => {
+        const id = next_id++;
+        waiting.set(id, { resolve, reject, onPart: options.onPart });
+        socket.ref();
+        send(`{"type":"request","data":{"id":${id},${JSON.stringify(request).slice(1)}}${FRAME_END}`);
+      });
+    },
+    get open_requests() {
+      return waiting.size;
+    },
+    close() {
+      fail(new ServerUnreachable("Communication failure.", PBSE_SYSTEM));
+    },
+  };
+}
+
+/** The server turned the connection away: too many, or a peer it cannot identify. */
+function refusal(data: unknown): ServerUnreachable {
+  const { code, text } = (data ?? {}) as { readonly code?: number; readonly text?: string };
+  return new ServerUnreachable(typeof text === "string" ? text : "Communication failure.", typeof code === "number" ? code : PBSE_SYSTEM);
+}

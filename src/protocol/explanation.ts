@@ -1,0 +1,82 @@
+// Why a job waits, as data: what a scheduler answers when it is asked to explain one (`partita explain`). Sentences stand beside the data they were made from.
+
+import type { Why } from "./sched-link.ts";
+
+/** stage: of the chain's checks, or `placement`. */
+export type ExplainedWhy = { readonly stage: string; readonly why: Why; readonly text: string };
+
+/** Something that has what the job would need: until when. id null: a job that the asker may not see. */
+export type Obstacle = {
+  readonly kind: "job" | "top job" | "reservation";
+  readonly id: string | null;
+  readonly from_s: number;
+  readonly to_s: number;
+  /** vnodes it has of those that the job may use */
+  readonly vnodes: number;
+};
+
+/** Hosts that are alike: equal vnodes in equal states, with the same booked on them, or the same answer to this job. */
+export type NodeClass = {
+  readonly hosts: number;
+  /** names of the first of them */
+  readonly examples: readonly string[];
+  /** what each has, and what of it is free, of the resources that the job asks for: `ncpus=16:mem=64gb` */
+  readonly has: string;
+  readonly free: string;
+  /** the word that keeps jobs away: offline, down, ...; null: none */
+  readonly state: string | null;
+  /** how many of each chunk fit on each of them now, and if nothing ran there, chunks in the order asked */
+  readonly copies_now: readonly number[];
+  readonly copies_empty: readonly number[];
+  /** why not one chunk fits; null: some do */
+  readonly why: ExplainedWhy | null;
+};
+
+export type Estimate = { readonly at_s: number; readonly start_s: number | null };
+
+export type Explanation = {
+  readonly job: string;
+  readonly sched: string;
+  readonly at_s: number;
+  readonly state: string;
+  readonly queue: string;
+  readonly select: string;
+  readonly place: string;
+  /** seconds it is expected to run; null: nobody said */
+  readonly walltime_s: number | null;
+  /**
+   * starts: nothing stands in its way, a cycle starts it. waits: it can start later. never: not with what there is. held: it is not offered to the
+   * scheduler (hold, waiting for its time, dependency). runs: it has vnodes.
+   */
+  readonly verdict: "starts" | "waits" | "never" | "held" | "runs";
+  /** what a cycle says of it now, and what it was told last */
+  readonly why: ExplainedWhy | null;
+  readonly comment: string | null;
+  /** everything that stands in its way now, in the order of checks; the first is `why`, unless other jobs hold it back */
+  readonly reasons: readonly ExplainedWhy[];
+  /** what has the vnodes and resources it would need now */
+  readonly obstacles: readonly Obstacle[];
+  /** how many waiting jobs stand before it; null: too many to count */
+  readonly jobs_before: number | null;
+  readonly top_job: boolean;
+  readonly chunks: readonly string[];
+  readonly nodes: readonly NodeClass[];
+  /** classes that are not listed */
+  readonly nodes_left_out: number;
+  /** the earliest start as seen now, if jobs end when they are expected to and none that stands before it takes the place; null: not waiting */
+  readonly earliest: {
+    /** null: none is known */
+    readonly start_s: number | null;
+    readonly exec_vnode: string | null;
+    /** what ends until then where it would run */
+    readonly after: readonly Obstacle[];
+    /** why there is none */
+    readonly why: ExplainedWhy | null;
+    /** not all of the future was looked at */
+    readonly late: boolean;
+  } | null;
+  /** how the estimate moved, oldest first */
+  readonly estimates: readonly Estimate[];
+  /** of a job that runs: since when, until when it is expected to, where */
+  readonly running: { readonly since_s: number | null; readonly end_s: number | null; readonly exec_vnode: string } | null;
+};

@@ -1,0 +1,92 @@
+// Frames on a stream: `{"type": T, "data": D}` as JSON, then a form feed (node-ipc's frame). JSON escapes form feeds inside strings, so the delimiter
+// cannot occur in a frame. Pure: text in, messages out.
+//
+// F1. Work is linear in the text received, however it is cut into chunks.
+// F2. A decoder never holds more than its limit; what comes after an error is not looked at.
+
+export const FRAME_END = "\f";
+
+export type Frame = { readonly type: string; readonly data: unknown };
+
+export type FrameErrorReason = "too-long" | "not-json" | "not-a-frame" | "type-refused";
+/** The peer does not speak the protocol: the connection cannot be continued. */
+export class FrameError extends Error {
+  override readonly name = "FrameError";
+  readonly reason: FrameErrorReason;
+  constructor(reason: FrameErrorReason, message: string) {
+    super(message);
+    this.reason = reason;
+  }
+}
+
+/** One frame's text. */
+export function encodeFrame(type: string, data: unknown): string {
+  return `{"type":${JSON.stringify(type)},"data":${data === undefined ? "{}" : JSON.stringify(data)}}\f`;
+}
+
+/** A part frame of items that are JSON texts already: what a status reply is made of without a second pass over its items. */
+export function encodePartFrame(id: number, items: readonly string[]): string {
+  return `{"type":"part","data":{"id":${id},"items":[${items.join(",")}]}}\f`;
+}
+
+/** Incremental decoder of one connection. */
+export type FrameDecoder = {
+  /** Takes a chunk and calls receive for every frame it completes. Throws FrameError. */
+  push(chunk: string, receive: (frame: Frame) => void): void;
+  /** characters of the frame begun */
+  readonly pending: number;
+  /** another limit from the next chunk on (a daemon was welcomed) */
+  limit: number;
+};
+
+/** allowed: the frame types this side takes; absent: any. */
+export function frameDecoder(limit: number, allowed?: ReadonlySet<string>): FrameDecoder {
+  let parts: string[] = [];
+  let pending = 0;
+  const decoder: FrameDecoder = {
+    limit,
+    push(chunk, receive) {
+      let from = 0;
+      for (let end = chunk.indexOf(FRAME_END); end >= 0; end = chunk.indexOf(FRAME_END, from)) {
+        if (pending + end - from > decoder.limit) throw tooLong(decoder.limit);
+        let text = chunk.slice(from, end);
+        if (parts.length > 0) {
+          parts.push(text);
+          text = parts.join("");
+          parts = [];
+          pending = 0;
+        }
+        from = end + 1;
+        receive(decodeFrame(text, allowed));
+      }
+      if (from === chunk.length) return;
+      pending += chunk.length - from;
+      if (pending > decoder.limit) throw tooLong(decoder.limit);
+      parts.push(from === 0 ? chunk : chunk.slice(from));
+    },
+    get pending() {
+      return pending;
+    },
+  };
+  return decoder;
+}
+
+/** One frame's text without its end. Throws FrameError. */
+export function decodeFrame(text: string, allowed?: ReadonlySet<string>): Frame {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    throw new FrameError("not-json", "a frame is not JSON");
+  }
+  if (typeof value !== "object" || value === null || Array.isArray(value) || typeof (value as Frame).type !== "string") {
+    throw new FrameError("not-a-frame", "a frame is not an object with a type");
+  }
+  const frame = value as Frame;
+  if (allowed !== undefined && !allowed.has(frame.type)) {
+    throw new FrameError("type-refused", `a frame of type ${JSON.stringify(frame.type.slice(0, 64))} is not taken here`);
+  }
+  return frame;
+}
+
+const tooLong = (limit: number): FrameError => new FrameError("too-long", `a frame is longer than ${limit} characters`);

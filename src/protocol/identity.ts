@@ -1,0 +1,23 @@
+// From the kernel's word about a peer to the user PBS knows. What a client says about itself plays no part.
+
+import type { SystemUser, UserDatabase } from "#support/passwd.ts";
+import type { PeerCredentials } from "./peer-credentials.ts";
+
+export type PeerIdentity = {
+  readonly user: string;
+  readonly uid: number;
+  /** names of the primary group, then of the supplementary ones, from the system's database */
+  readonly groups: readonly string[];
+  readonly gid: number;
+  readonly home: string;
+  /** the host the peer is on */
+  readonly host: string;
+  readonly pid: number;
+};
+
+/** null: the uid has no name here, so the peer is nobody to PBS (15019, `Invalid credential`). host: the local host's name. */
+export function identifyPeer(peer: PeerCredentials, users: UserDatabase, host: string): PeerIdentity | null {
+  const user: SystemUser | null = users.userByUid(peer.uid);
+  if (user === null) return null;
+  return { user: user.name, uid: user.uid, gid: user.gid, groups: users.groupsOf(user), home: user.home, host, pid: peer.pid };
+}

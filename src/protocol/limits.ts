@@ -1,0 +1,69 @@
+// Every limit of the protocol by name. Characters are UTF-16 units; a frame's bytes are at most three times as many.
+
+export type Limits = {
+  /** one frame from a client, or from a daemon that has not been welcomed */
+  readonly request_frame_chars_max: number;
+  /** one frame between daemons, or from the server to a client */
+  readonly daemon_frame_chars_max: number;
+  /** incomplete frames of all connections of one user together */
+  readonly user_pending_chars_max: number;
+  /** a frame begun must be complete within */
+  readonly frame_ms_max: number;
+  /** connections altogether; `reserved_connections` of them only for root, the complex's own user and welcomed daemons */
+  readonly connections_max: number;
+  readonly reserved_connections: number;
+  /** connections of one user */
+  readonly user_connections_max: number;
+  /** requests of one connection that wait for their reply: beyond it nothing more is read from that connection */
+  readonly open_requests_max: number;
+  /** frames a second of one connection, averaged over a second: beyond it reading pauses */
+  readonly frames_per_s_max: number;
+  /** replies a client has not taken: beyond it nothing more is read from it */
+  readonly unread_reply_chars_max: number;
+  /** text waiting for a slow reader: of a client, of a daemon. Beyond it the connection is ended */
+  readonly client_queue_chars_max: number;
+  readonly daemon_queue_chars_max: number;
+  /** a reader that takes nothing for so long while text waits for it is gone */
+  readonly stalled_reader_ms: number;
+  /** the same for a daemon, which may be in a long cycle */
+  readonly stalled_daemon_ms: number;
+  /** socket buffer filled before the rest waits in the queue */
+  readonly write_ahead_bytes: number;
+  /** jobs in one queue-jobs request */
+  readonly jobs_per_frame_max: number;
+  readonly script_chars_max: number;
+  /** contents of a hook in base64, line breaks included */
+  readonly hook_chars_max: number;
+  readonly attr_value_chars_max: number;
+  readonly attrs_max: number;
+  readonly ids_max: number;
+  /** object names and job ids in requests (the server checks the real limits of each object) */
+  readonly name_chars_max: number;
+};
+
+const MI = 1024 * 1024;
+
+export const LIMITS: Limits = Object.freeze({
+  request_frame_chars_max: 16 * MI,
+  daemon_frame_chars_max: 400 * MI,
+  user_pending_chars_max: 64 * MI,
+  frame_ms_max: 30_000,
+  connections_max: 4096,
+  reserved_connections: 128,
+  user_connections_max: 1024,
+  open_requests_max: 4096,
+  frames_per_s_max: 20_000,
+  unread_reply_chars_max: 16 * MI,
+  client_queue_chars_max: 512 * MI,
+  daemon_queue_chars_max: 1024 * MI,
+  stalled_reader_ms: 60_000,
+  stalled_daemon_ms: 600_000,
+  write_ahead_bytes: 1 * MI,
+  jobs_per_frame_max: 1000,
+  script_chars_max: 4 * MI,
+  hook_chars_max: 12 * MI,
+  attr_value_chars_max: 4 * MI,
+  attrs_max: 5000,
+  ids_max: 100_000,
+  name_chars_max: 1024,
+});

@@ -1,0 +1,139 @@
+// The sending half of a connection between daemons or from server to client: frames leave in order, a slow reader is waited for, a dead one is given up.
+//
+// K1. Texts leave in the order of send() and sendFrames(), whichever was called first.
+// K2. At most write_ahead_bytes wait in the socket and queue_chars_max in the queue; frames of sendFrames are taken from their source only when there is room.
+
+import type { Socket } from "node:net";
+
+export type OutboxLimits = { readonly write_ahead_bytes: number; readonly queue_chars_max: number; readonly stalled_reader_ms: number };
+
+export type Outbox = {
+  /** A whole frame's text. */
+  send(text: string): void;
+  /** Frames made on demand. Resolves when the last was handed to the socket; rejects when the connection ended before or the source threw. */
+  sendFrames(frames: Iterable<string>): Promise<void>;
+  /** characters waiting beyond the socket's own buffer */
+  readonly queued_chars: number;
+  /** ends the connection once everything has left */
+  end(): void;
+};
+
+type Piece =
+  | { readonly kind: "text"; readonly text: string }
+  | { readonly kind: "source"; readonly frames: Iterator<string>; readonly done: () => void; readonly failed: (error: unknown) => void };
+
+export type OutboxHooks = {
+  readonly write: (text: string) => void;
+  readonly limits: () => OutboxLimits;
+  readonly giveUp: (why: string) => void;
+  readonly onRoom: () => void;
+};
+
+/** write: hands text to the socket. giveUp: the connection must end, with the reason. onRoom: nothing waits any more. limits are asked
+ * at each use, so that they may change. */
+export function outbox(socket: Socket, hooks: OutboxHooks): Outbox {
+  const { write, limits, giveUp, onRoom } = hooks;
+  const queue: Piece[] = [];
+  let head = 0;
+  let queued_chars = 0;
+  let ending = false;
+  let stall: NodeJS.Timeout | null = null;
+  let draining = false;
+
+  const isFull = (): boolean => socket.writableLength >= limits().write_ahead_bytes;
+
+  /** A reader that has taken nothing since the last look, while text waits for it, is gone. */
+  const watch = (): void => {
+    if (stall !== null || socket.writableLength === 0 || socket.destroyed) return;
+    const before = progress(socket);
+    stall = setTimeout(() => {
+      stall = null;
+      if (socket.writableLength > 0 && progress(socket) === before) giveUp("the reader takes nothing");
+      else watch();
+    }, limits().stalled_reader_ms).unref();
+  };
+
+  const dropAll = (): void => {
+    if (stall !== null) clearTimeout(stall);
+    for (; head < queue.length; head++) {
+      const piece = queue[head] as Piece;
+      if (piece.kind === "source") piece.failed(new Error("the connection has ended"));
+    }
+    queue.length = head = queued_chars = 0;
+  };
+
+  /** One piece or one frame of a source; true when the piece is done. */
+  const step = (piece: Piece): boolean => {
+    if (piece.kind === "text") {
+      queued_chars -= piece.text.length;
+      write(piece.text);
+      return true;
+    }
+    try {
+      const next = piece.frames.next();
+      if (next.done === true) {
+        piece.done();
+        return true;
+      }
+      write(next.value);
+      return false;
+    } catch (error) {
+      piece.failed(error);
+      return true;
+    }
+  };
+
+  const pump = (): void => {
+    if (draining) return;
+    draining = true;
+    while (head < queue.length && !isFull() && !socket.destroyed) {
+      if (step(queue[head] as Piece)) head++;
+    }
+    draining = false;
+    if (head === queue.length) queue.length = head = 0;
+    if (ending && queue.length === 0) socket.end();
+    if (queue.length === 0) onRoom();
+    watch();
+  };
+
+  socket.on("drain", pump);
+  socket.once("close", dropAll);
+
+  return {
+    send(text) {
+      if (socket.destroyed || ending) return;
+      if (queue.length === 0 && !draining && !isFull()) {
+        write(text);
+        if (isFull()) watch();
+        return;
+      }
+      queue.push({ kind: "text", text });
+      queued_chars += text.length;
+      if (queued_chars > limits().queue_chars_max) giveUp("the reader is too slow");
+    },
+    sendFrames(frames) {
+      if (socket.destroyed || ending) return Promise.reject(new Error("the connection has ended"));
+      return new Promise((done, failed) => {
+        queue.push({ kind: "source", frames: frames[Symbol.iterator](), done, failed });
+        pump();
+      });
+    },
+    get queued_chars() {
+      return queued_chars;
+    },
+    end() {
+      if (ending) return;
+      ending = true;
+      if (queue.length === 0) socket.end();
+    },
+  };
+}
+
+/**
+ * What changes whenever the peer's kernel takes something: bytes handed over so far, bytes in Node's queue, bytes libuv holds of the write under way. While
+ * the first two stand still no write was finished and none was added, so that then the third tells exactly.
+ */
+function progress(socket: Socket): string {
+  const handle = (socket as unknown as { readonly _handle?: { readonly writeQueueSize?: number } | null })._handle;
+  return `${socket.bytesWritten} ${socket.writableLength} ${handle?.writeQueueSize ?? 0}`;
+}

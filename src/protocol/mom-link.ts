@@ -1,0 +1,124 @@
+// What server and mom say to one another on one host (frames as in messages.ts): the mom connects to the server's socket and says mom-hello.
+// Remote moms speak the same messages over TCP+TLS in a later release.
+//
+// I1. A start request carries run_count; a mom refuses one not larger than the last it saw for that job (design.md 7).
+// I2. An obit is repeated at every reconnect until it is acknowledged; acknowledging an unknown one is harmless.
+// I3. mom-hello lists every job the mom holds; the server answers with what to keep and what to kill.
+
+export type MomVnode = {
+  readonly name: string;
+  /** attributes reported: resources_available.*, sharing, pcpus ..., values as src/model represents them */
+  readonly attrs: { readonly [name: string]: unknown };
+};
+export type MomHello = {
+  readonly host: string;
+  readonly port: number;
+  readonly pid: number;
+  readonly version: string;
+  readonly vnodes: readonly MomVnode[];
+  readonly jobs: readonly {
+    readonly job: string;
+    readonly run_count: number;
+    readonly state: "starting" | "running" | "suspended" | "ended";
+    readonly session_id?: number;
+  }[];
+  /** digest of the hooks it has; absent: it has none */
+  readonly hooks?: string;
+};
+/** All a mom needs to run a job; attrs are the job's attributes by PBS name with typed values (src/model). */
+export type MomJob = {
+  readonly id: string;
+  readonly run_count: number;
+  readonly user: string;
+  readonly group: string;
+  readonly queue: string;
+  readonly exec_host: string;
+  readonly exec_vnode: string;
+  readonly attrs: { readonly [name: string]: unknown };
+  /** null: executable and argument_list in attrs */
+  readonly script: string | null;
+  readonly kill_delay_s: number;
+  /** secret of this run: PBS_JOBCOOKIE */
+  readonly cookie: string;
+};
+/** A hook of execution hosts. content: base64. */
+export type MomHook = {
+  readonly name: string;
+  readonly type: string;
+  readonly event: readonly string[];
+  readonly user: string;
+  readonly alarm: number;
+  readonly freq: number;
+  readonly order: number;
+  readonly debug: boolean;
+  readonly fail_action: readonly string[];
+  readonly script: { readonly language: "python" | "javascript"; readonly content: string };
+  readonly config: { readonly suffix: string; readonly content: string } | null;
+};
+/** All hooks a mom runs, in their order. digest: names this very set. resources: types of all resources by name. */
+export type MomHooks = {
+  readonly digest: string;
+  readonly hooks: readonly MomHook[];
+  readonly resources: { readonly [name: string]: string };
+};
+
+export type Usage = { readonly [resource: string]: string | number };
+
+/** What a hook on a host did that the server must know. actions: of fail_action, to be taken now. */
+export type MomHookReport = {
+  readonly hook: string;
+  readonly event: string;
+  readonly actions: readonly string[];
+  readonly restart_cycle: boolean;
+  /** attributes set by vnode: texts */
+  readonly vnodes: { readonly [vnode: string]: unknown };
+  readonly job?: { readonly job: string; readonly run_count: number; readonly changes: { readonly [name: string]: unknown } };
+};
+
+export type MomToServer = {
+  "mom-hello": MomHello;
+  /** after SIGHUP or a change of definition files */
+  "mom-vnodes": { readonly vnodes: readonly MomVnode[] };
+  "mom-started": { readonly job: string; readonly run_count: number; readonly session_id: number; readonly jobdir: string };
+  "mom-usage": { readonly jobs: readonly { readonly job: string; readonly run_count: number; readonly used: Usage }[] };
+  "mom-obit": {
+    readonly job: string;
+    readonly run_count: number;
+    /** Exit_status of pbs/mom.md 6 */
+    readonly exit_status: number;
+    readonly used: Usage;
+    /** 1 ok, 0 failed, absent: there was nothing to deliver */
+    readonly stageout_status?: 0 | 1;
+    /** it did not run: files could not be copied to the host. message: which, and why */
+    readonly stagein_failed?: true;
+    readonly message?: string;
+  };
+  "mom-hook": MomHookReport;
+  /** an execjob_preterm hook did not let the job be ended: it goes on */
+  "mom-kept": { readonly job: string; readonly run_count: number; readonly text: string };
+  /** answer to mom-start refused at once, or to a signal */
+  "mom-result": { readonly token: number; readonly ok: boolean; readonly code?: number; readonly text?: string };
+};
+export type ServerToMom = {
+  "mom-welcome": {
+    readonly keep: readonly string[];
+    readonly kill: readonly string[];
+    readonly acknowledged: readonly { readonly job: string; readonly run_count: number }[];
+  };
+  "mom-refused": { readonly code: number; readonly text: string };
+  /** several starts in one frame; the mom answers each with mom-started or mom-obit */
+  "mom-start": { readonly jobs: readonly MomJob[] };
+  /** signal: name without SIG, number as text, suspend, resume */
+  "mom-signal": { readonly token: number; readonly job: string; readonly signal: string };
+  /** end a job: TERM, after kill_delay_s KILL. why: delete keeps the exit status, rerun makes the obit -11 */
+  "mom-terminate": { readonly job: string; readonly run_count: number; readonly why: "delete" | "rerun"; readonly kill_delay_s: number };
+  /** changed while running: walltime, cput, Output_Path, Error_Path, Job_Name, ... */
+  "mom-modify": { readonly job: string; readonly attrs: { readonly [name: string]: unknown } };
+  "mom-message": { readonly token: number; readonly job: string; readonly files: string; readonly message: string };
+  "mom-obit-ack": { readonly jobs: readonly { readonly job: string; readonly run_count: number }[] };
+  /** purge what is left of a job the server no longer knows */
+  "mom-discard": { readonly job: string };
+  /** after the welcome, and when one changes: if the mom has others */
+  "mom-hooks": MomHooks;
+  "mom-quit": Record<string, never>;
+};

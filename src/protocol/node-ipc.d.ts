@@ -1,0 +1,13 @@
+// node-ipc 14 ships no types; this is what ipc.ts, its only importer, relies on.
+declare module "node-ipc" {
+  class IPC {
+    config: Record<string, unknown>;
+    of: Record<string, unknown>;
+    server: unknown;
+    serve(path: string, callback?: () => void): void;
+    connectTo(id: string, path: string, callback?: () => void): void;
+    disconnect(id: string): void;
+  }
+  const nodeIpc: { readonly IPC: typeof IPC };
+  export default nodeIpc;
+}

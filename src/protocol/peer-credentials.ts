@@ -1,0 +1,32 @@
+// Who is at the other end of a unix socket: SO_PEERCRED, set by the kernel when the peer connected; nothing a peer says can change it.
+
+import type { Socket } from "node:net";
+import { libc } from "#support/libc.ts";
+
+export type PeerCredentials = { readonly pid: number; readonly uid: number; readonly gid: number };
+
+const SOL_SOCKET = 1;
+const SO_PEERCRED = 17;
+
+type Getsockopt = (fd: number, level: number, name: number, value: Int32Array, size: number[]) => number;
+let getsockopt: Getsockopt | null = null;
+
+/** Credentials of a connected unix socket; null when the peer has already gone or the kernel does not tell. */
+export function peerCredentials(socket: Socket): PeerCredentials | null {
+  const fd = descriptorOf(socket);
+  if (fd === null) return null;
+  getsockopt ??= libc().libc.func(
+    "int getsockopt(int fd, int level, int name, _Out_ int32_t *value, _Inout_ uint32_t *size)",
+  ) as Getsockopt;
+  const value = new Int32Array(3);
+  if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, value, [12]) !== 0) return null;
+  const [pid = 0, uid = 0, gid = 0] = value;
+  return { pid, uid: uid >>> 0, gid: gid >>> 0 };
+}
+
+/** The descriptor under a Node socket (node-ipc's sockets are plain ones). Node has no public call for it; libuv's handle knows it. */
+function descriptorOf(socket: Socket): number | null {
+  const handle = (socket as unknown as { readonly _handle?: { readonly fd?: number } | null })._handle;
+  const fd = handle?.fd;
+  return typeof fd === "number" && fd >= 0 ? fd : null;
+}

@@ -1,0 +1,256 @@
+// What the daemons' frames must look like: one zod schema a frame type of sched-link.ts and mom-link.ts. The server checks every frame of a scheduler
+// or mom strictly; schedulers and moms check what the server says too, with the attribute records inside left to the readers of src/model.
+//
+// S1. parseFrame never throws.  S2. Each schema accepts exactly the type it is named for (checked by the compiler below).
+
+import { z } from "zod";
+import { LIMITS } from "./limits.ts";
+import type { MomToServer, ServerToMom } from "./mom-link.ts";
+import type { Change, Decision, SchedCommand, SchedToServer, ServerToSched, Verdict, Why } from "./sched-link.ts";
+import { SCHED_COMMAND } from "./sched-link.ts";
+import { firstIssue } from "./schema.ts";
+
+const name = z.string().max(LIMITS.name_chars_max);
+const text = z.string().max(LIMITS.attr_value_chars_max);
+const whole = z.number().int();
+const count = whole.nonnegative();
+const seconds = z.number().finite();
+const pid = whole.positive();
+const items = <T extends z.ZodType>(item: T) => z.array(item).max(1_000_000);
+const nothing = z.strictObject({}) as z.ZodType<Record<string, never>>;
+
+/** A record of attributes: an object that is not an array; its values belong to the tables of src/model. */
+const isRecord = (value: unknown): value is { [name: string]: unknown } =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+const record = z.custom<{ readonly [name: string]: unknown }>(isRecord, "must be an object");
+const scalarRecord = <T>(isValue: (value: unknown) => boolean) =>
+  z.custom<{ readonly [name: string]: T }>(
+    (value) => isRecord(value) && Object.values(value).every(isValue),
+    "must be an object of plain values",
+  );
+const usage = scalarRecord<string | number>((value) => typeof value === "string" || typeof value === "number");
+const amounts = scalarRecord<number>((value) => typeof value === "number");
+
+// --- scheduler -> server
+
+const why = z.strictObject({
+  code: name,
+  module: name.exactOptional(),
+  resource: name.exactOptional(),
+  want: text.exactOptional(),
+  have: text.exactOptional(),
+  total: text.exactOptional(),
+  where: text.exactOptional(),
+  entity: text.exactOptional(),
+  never: z.boolean().exactOptional(),
+}) satisfies z.ZodType<Why>;
+
+const occurrence = z.strictObject({ start_s: whole, end_s: whole, place: count });
+
+const decision = z.discriminatedUnion("kind", [
+  z.strictObject({ kind: z.literal("run"), job: name, exec_vnode: text, walltime_s: seconds.exactOptional() }),
+  z.strictObject({ kind: z.literal("comment"), job: name, comment: text, why }),
+  z.strictObject({ kind: z.literal("estimate"), job: name, start_s: seconds.nullable(), exec_vnode: text.nullable(), topjob: z.boolean() }),
+  z.strictObject({ kind: z.literal("preempt"), job: name, methods: name, for: name }),
+  z.strictObject({ kind: z.literal("confirm-resv"), resv: name, partition: name, occurrences: items(occurrence), places: items(text) }),
+  z.strictObject({ kind: z.literal("deny-resv"), resv: name, why }),
+  z.strictObject({ kind: z.literal("qrun-refused"), job: name, text }),
+]) satisfies z.ZodType<Decision>;
+
+const SCHED_TO_SERVER = {
+  "sched-hello": z.strictObject({ name, pid, version: name }),
+  "sched-decisions": z.strictObject({ cycle: count, decisions: items(decision) }),
+  "sched-cycle-end": z.strictObject({ cycle: count, jobs_considered: count, cycle_ms: z.number().nonnegative() }),
+  "sched-fault": z.strictObject({ fault: text.nullable() }),
+  "sched-leaving": z.strictObject({}),
+  "sched-problem": z.strictObject({ problem: text.nullable() }),
+  "sched-wake": z.strictObject({}),
+  "sched-answer": z.strictObject({
+    token: count,
+    value: z.custom<unknown>((value) => value === null || isRecord(value), "must be an object or null"),
+  }),
+} satisfies { readonly [K in keyof SchedToServer]: z.ZodType<SchedToServer[K]> };
+
+// --- server -> scheduler
+
+const commands = new Set<number>(Object.values(SCHED_COMMAND));
+const command = z.custom<SchedCommand>((value) => typeof value === "number" && commands.has(value), "must be a scheduler command");
+const verdict = z.union([
+  z.strictObject({ ok: z.literal(true), method: z.enum(["S", "C", "R", "D"]).exactOptional() }),
+  z.strictObject({ ok: z.literal(false), code: whole, text }),
+]) satisfies z.ZodType<Verdict>;
+
+/** Objects of a snapshot: by their names; the rest is what the server wrote from its own typed state. */
+const named = <T>() => z.custom<T>((value) => isRecord(value) && typeof value["name"] === "string", "must be an object with a name");
+const withId = <T>() => z.custom<T>((value) => isRecord(value) && typeof value["id"] === "string", "must be an object with an id");
+const server = z.strictObject({ name, attrs: record, assigned: amounts });
+const sched = z.strictObject({ name, attrs: record });
+
+const putOrDrop = z.custom<Change>((value) => {
+  if (!isRecord(value)) return false;
+  if (typeof value["drop"] === "string") return typeof value["id"] === "string";
+  return typeof value["put"] === "string" && isRecord(value["value"]);
+}, "must be a put or a drop");
+
+const SERVER_TO_SCHED = {
+  "sched-refused": z.strictObject({ code: whole, text }),
+  "sched-snapshot": z.strictObject({
+    revision: count,
+    server,
+    sched,
+    resources: items(named()),
+    queues: items(named()),
+    nodes: items(named()),
+    jobs: items(withId()),
+    resvs: items(withId()),
+    clocks: items(withId()).exactOptional(),
+  }),
+  "sched-delta": z.strictObject({ revision: count, changes: items(putOrDrop) }),
+  "sched-cycle": z.strictObject({ cycle: count, command, job: name.exactOptional() }),
+  "sched-configure": nothing,
+  "sched-verdicts": z.strictObject({ cycle: count, verdicts: items(verdict) }),
+  "sched-quit": nothing,
+  "sched-ask": z.strictObject({
+    token: count,
+    question: z.discriminatedUnion("kind", [
+      z.strictObject({ kind: z.literal("explain"), job: name, sees_others: z.boolean() }),
+      z.strictObject({ kind: z.literal("view"), sees_others: z.boolean() }),
+    ]),
+  }),
+} as unknown as { readonly [K in keyof ServerToSched]: z.ZodType<ServerToSched[K]> };
+
+// --- mom -> server
+
+const vnodes = items(z.strictObject({ name, attrs: record }));
+const run = { job: name, run_count: count };
+
+const MOM_TO_SERVER = {
+  "mom-hello": z.strictObject({
+    host: name,
+    port: count,
+    pid,
+    version: name,
+    vnodes,
+    jobs: items(
+      z.strictObject({ ...run, state: z.enum(["starting", "running", "suspended", "ended"]), session_id: whole.exactOptional() }),
+    ),
+    hooks: name.exactOptional(),
+  }),
+  "mom-hook": z.strictObject({
+    hook: name,
+    event: name,
+    actions: items(name),
+    restart_cycle: z.boolean(),
+    vnodes: record,
+    job: z.strictObject({ ...run, changes: record }).exactOptional(),
+  }),
+  "mom-kept": z.strictObject({ ...run, text }),
+  "mom-vnodes": z.strictObject({ vnodes }),
+  "mom-started": z.strictObject({ ...run, session_id: whole, jobdir: text }),
+  "mom-usage": z.strictObject({ jobs: items(z.strictObject({ ...run, used: usage })) }),
+  "mom-obit": z.strictObject({
+    ...run,
+    exit_status: whole,
+    used: usage,
+    stageout_status: z.union([z.literal(0), z.literal(1)]).exactOptional(),
+    stagein_failed: z.literal(true).exactOptional(),
+    message: text.exactOptional(),
+  }),
+  "mom-result": z.strictObject({ token: whole, ok: z.boolean(), code: whole.exactOptional(), text: text.exactOptional() }),
+} satisfies { readonly [K in keyof MomToServer]: z.ZodType<MomToServer[K]> };
+
+// --- server -> mom
+
+const momJob = z.strictObject({
+  id: name,
+  run_count: count,
+  user: name,
+  group: name,
+  queue: name,
+  exec_host: text,
+  exec_vnode: text,
+  attrs: record,
+  script: z.string().max(LIMITS.script_chars_max).nullable(),
+  kill_delay_s: seconds,
+  cookie: name,
+});
+const token = { token: whole, job: name };
+const hookContent = z.string().max(LIMITS.hook_chars_max);
+
+const SERVER_TO_MOM = {
+  "mom-welcome": z.strictObject({ keep: items(name), kill: items(name), acknowledged: items(z.strictObject(run)) }),
+  "mom-refused": z.strictObject({ code: whole, text }),
+  "mom-start": z.strictObject({ jobs: items(momJob) }),
+  "mom-signal": z.strictObject({ ...token, signal: name }),
+  "mom-terminate": z.strictObject({ ...run, why: z.enum(["delete", "rerun"]), kill_delay_s: seconds }),
+  "mom-modify": z.strictObject({ job: name, attrs: record }),
+  "mom-message": z.strictObject({ ...token, files: name, message: text }),
+  "mom-obit-ack": z.strictObject({ jobs: items(z.strictObject(run)) }),
+  "mom-discard": z.strictObject({ job: name }),
+  "mom-hooks": z.strictObject({
+    digest: name,
+    resources: scalarRecord<string>((value) => typeof value === "string"),
+    hooks: items(
+      z.strictObject({
+        name,
+        type: name,
+        event: items(name),
+        user: name,
+        alarm: count,
+        freq: count,
+        order: whole,
+        debug: z.boolean(),
+        fail_action: items(name),
+        script: z.strictObject({ language: z.enum(["python", "javascript"]), content: hookContent }),
+        config: z.strictObject({ suffix: name, content: hookContent }).nullable(),
+      }),
+    ),
+  }),
+  "mom-quit": nothing,
+} satisfies { readonly [K in keyof ServerToMom]: z.ZodType<ServerToMom[K]> };
+
+type Tables = {
+  "sched-to-server": SchedToServer;
+  "server-to-sched": ServerToSched;
+  "mom-to-server": MomToServer;
+  "server-to-mom": ServerToMom;
+};
+const TABLES: { readonly [D in keyof Tables]: { readonly [type: string]: z.ZodType } } = {
+  "sched-to-server": SCHED_TO_SERVER,
+  "server-to-sched": SERVER_TO_SCHED,
+  "mom-to-server": MOM_TO_SERVER,
+  "server-to-mom": SERVER_TO_MOM,
+};
+
+/** A frame of one direction, type and data together, as a union to switch on. */
+export type FrameOf<D extends keyof Tables> = {
+  [K in keyof Tables[D]]: { readonly type: K; readonly data: Tables[D][K] };
+}[keyof Tables[D]];
+export type ParsedFrame<D extends keyof Tables> =
+  | { readonly ok: true; readonly frame: FrameOf<D> }
+  | { readonly ok: false; readonly text: string };
+
+/** Frame types of a direction: what listenLinks and connectLink are told to take. */
+export const frameTypes = (direction: keyof Tables): readonly string[] => Object.keys(TABLES[direction]);
+
+/** A frame as it came from the link, checked. A refused one means the peer is broken: its link should end. */
+export function parseFrame<D extends keyof Tables>(direction: D, type: string, data: unknown): ParsedFrame<D> {
+  const table = TABLES[direction];
+  const schema = Object.hasOwn(table, type) ? table[type] : undefined;
+  if (schema === undefined) return { ok: false, text: `unknown frame type ${type.slice(0, 64)}` };
+  const outcome = schema.safeParse(data);
+  if (!outcome.success) return { ok: false, text: `${type}: ${firstIssue(outcome.error)}` };
+  return { ok: true, frame: { type, data: outcome.data } as FrameOf<D> };
+}
+
+/** A reason that a site's module gave; a text: what is wrong with it. */
+export function parseWhy(value: unknown): Why | string {
+  const outcome = why.safeParse(value);
+  return outcome.success ? (outcome.data as Why) : firstIssue(outcome.error);
+}
+
+/** A decision that a site's module made; a text: what is wrong with it. */
+export function parseDecision(value: unknown): Decision | string {
+  const outcome = decision.safeParse(value);
+  return outcome.success ? (outcome.data as Decision) : firstIssue(outcome.error);
+}

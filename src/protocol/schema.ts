@@ -1,0 +1,124 @@
+// What a request must look like before anything acts on it: one strict zod schema a kind, with the lengths of limits.ts. Shapes only; what values mean
+// is for the server to check.
+//
+// S1. parseRequest never throws: whatever came, the answer is a request or a refusal with a PBS error.
+// S2. Each schema accepts exactly the type of messages.ts (checked by the compiler below).
+
+import { z } from "zod";
+import { LIMITS } from "./limits.ts";
+import type { Request, RequestKind } from "./messages.ts";
+
+const name = z.string().max(LIMITS.name_chars_max);
+const value = z.string().max(LIMITS.attr_value_chars_max);
+const text = z.string().max(LIMITS.attr_value_chars_max);
+const jobId = name.min(1);
+const script = z.string().max(LIMITS.script_chars_max).nullable();
+const history = z.enum(["with", "only"]).exactOptional();
+const flag = z.boolean().exactOptional();
+const object = z.enum(["server", "queue", "node", "resource", "sched", "hook", "pbshook"]);
+
+const hookObject = z.enum(["hook", "pbshook"]);
+
+const attrOp = z.strictObject({ name, resource: name.exactOptional(), op: z.enum(["=", "+=", "-=", "unset"]), value });
+const attrOps = z.array(attrOp).max(LIMITS.attrs_max);
+const attrValues = z.array(z.strictObject({ name, resource: name.exactOptional(), value })).max(LIMITS.attrs_max);
+const submission = { destination: name, attrs: attrValues, script };
+const criterion = z.strictObject({ name, resource: name.exactOptional(), op: z.enum(["eq", "ne", "ge", "gt", "le", "lt"]), value });
+
+/** One schema for every kind of messages.ts. */
+const SCHEMAS = {
+  manager: z.strictObject({ kind: z.literal("manager"), verb: z.enum(["create", "delete", "set", "unset"]), object, name, attrs: attrOps }),
+  "import-hook": z.strictObject({
+    kind: z.literal("import-hook"),
+    object: hookObject,
+    hook: name,
+    content_type: name,
+    encoding: name,
+    content: z.string().max(LIMITS.hook_chars_max),
+    suffix: name,
+  }),
+  "export-hook": z.strictObject({ kind: z.literal("export-hook"), object: hookObject, hook: name, content_type: name }),
+  status: z.strictObject({
+    kind: z.literal("status"),
+    object: z.enum([...object.options, "job", "resv"]),
+    ids: z.array(name).max(LIMITS.ids_max),
+    attrs: z.array(name).max(LIMITS.attrs_max).exactOptional(),
+    queue: name.exactOptional(),
+    history,
+    subjobs: flag,
+  }),
+  "select-jobs": z.strictObject({
+    kind: z.literal("select-jobs"),
+    criteria: z.array(criterion).max(LIMITS.attrs_max),
+    states: name.exactOptional(),
+    destination: name.exactOptional(),
+    history,
+    subjobs: flag,
+    arraysOnly: flag,
+  }),
+  "queue-job": z.strictObject({ kind: z.literal("queue-job"), ...submission }),
+  "queue-jobs": z.strictObject({ kind: z.literal("queue-jobs"), jobs: z.array(z.strictObject(submission)).max(LIMITS.jobs_per_frame_max) }),
+  "delete-job": z.strictObject({ kind: z.literal("delete-job"), job: jobId, force: flag, history: flag, suppressMail: flag }),
+  "modify-job": z.strictObject({ kind: z.literal("modify-job"), job: jobId, attrs: attrOps }),
+  "hold-job": z.strictObject({ kind: z.literal("hold-job"), job: jobId, holds: name }),
+  "release-job": z.strictObject({ kind: z.literal("release-job"), job: jobId, holds: name }),
+  "move-job": z.strictObject({ kind: z.literal("move-job"), job: jobId, destination: name }),
+  "order-job": z.strictObject({ kind: z.literal("order-job"), job: jobId, other: jobId }),
+  "message-job": z.strictObject({ kind: z.literal("message-job"), job: jobId, files: name, message: text }),
+  "signal-job": z.strictObject({ kind: z.literal("signal-job"), job: jobId, signal: name }),
+  "rerun-job": z.strictObject({ kind: z.literal("rerun-job"), job: jobId, force: flag }),
+  "run-job": z.strictObject({ kind: z.literal("run-job"), job: jobId, exec_vnode: value.exactOptional(), async: flag }),
+  "locate-job": z.strictObject({ kind: z.literal("locate-job"), job: jobId }),
+  "wait-job": z.strictObject({ kind: z.literal("wait-job"), job: jobId }),
+  "explain-job": z.strictObject({ kind: z.literal("explain-job"), job: jobId }),
+  "view-sched": z.strictObject({ kind: z.literal("view-sched"), sched: name.min(1) }),
+  shutdown: z.strictObject({
+    kind: z.literal("shutdown"),
+    manner: z.enum(["immediate", "delay", "quick"]),
+    scheds: z.boolean(),
+    moms: z.boolean(),
+  }),
+  backup: z.strictObject({ kind: z.literal("backup"), file: z.string().min(1).max(4096) }),
+  "submit-resv": z.strictObject({
+    kind: z.literal("submit-resv"),
+    attrs: attrValues,
+    hosts: z.array(name).max(LIMITS.ids_max).exactOptional(),
+  }),
+  "delete-resv": z.strictObject({ kind: z.literal("delete-resv"), resv: jobId }),
+  "modify-resv": z.strictObject({ kind: z.literal("modify-resv"), resv: jobId, attrs: attrValues, force: flag }),
+} as const satisfies { readonly [K in RequestKind]: z.ZodType<Extract<Request, { kind: K }>> };
+
+export type ParsedRequest =
+  | { readonly ok: true; readonly id: number; readonly request: Request }
+  /** id null: not even an id to answer to, the connection should end */
+  | { readonly ok: false; readonly id: number | null; readonly code: number; readonly text: string };
+
+const PBSE_UNKREQ = 15005;
+const PBSE_PROTOCOL = 15031;
+
+/** The data of a `request` frame. */
+export function parseRequest(data: unknown): ParsedRequest {
+  if (typeof data !== "object" || data === null || Array.isArray(data)) return refused(null, PBSE_PROTOCOL, "Batch protocol error");
+  const { id, ...rest } = data as { readonly id?: unknown; readonly kind?: unknown };
+  if (!Number.isSafeInteger(id) || (id as number) < 0) return refused(null, PBSE_PROTOCOL, "Batch protocol error");
+  const { kind } = rest;
+  if (typeof kind !== "string" || !Object.hasOwn(SCHEMAS, kind)) return refused(id as number, PBSE_UNKREQ, "Unknown request");
+  const outcome = SCHEMAS[kind as RequestKind].safeParse(rest);
+  if (!outcome.success) return refused(id as number, PBSE_PROTOCOL, `Batch protocol error: ${firstIssue(outcome.error)}`);
+  return { ok: true, id: id as number, request: outcome.data as Request };
+}
+
+const refused = (id: number | null, code: number, reason: string): ParsedRequest => ({ ok: false, id, code, text: reason });
+
+/** `jobs[3].attrs[0].value: Too big ...`: the first thing wrong, in few words. */
+export function firstIssue(error: z.ZodError): string {
+  const [issue] = error.issues;
+  if (issue === undefined) return "malformed";
+  const path = issue.path
+    .map((step) => (typeof step === "number" ? `[${step}]` : `.${String(step)}`))
+    .join("")
+    .replace(/^\./, "");
+  return `${path === "" ? "request" : path}: ${issue.message}`.slice(0, 200);
+}
+
+export type { Request, RequestKind } from "./messages.ts";

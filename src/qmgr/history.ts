@@ -1,0 +1,56 @@
+// History across sessions (pbs/qmgr.md 1): $HOME/.pbs_qmgr_history, else PBS_HOME/spool/.pbs_qmgr_history_USER; 500 lines, adjacent duplicates once.
+
+import { appendFileSync, closeSync, constants, openSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+
+export const HISTORY_LINES_MAX = 500;
+
+export type History = {
+  readonly lines: readonly string[];
+  add(line: string): void;
+  /** the message when no file can be used */
+  readonly fault: string | undefined;
+};
+
+export function openHistory(home: string | undefined, pbs_home: string, user: string): History {
+  const files = [
+    ...(home === undefined || home === "" ? [] : [join(home, ".pbs_qmgr_history")]),
+    join(pbs_home, "spool", `.pbs_qmgr_history_${user}`),
+  ];
+  const file = files.find(canWrite);
+  const lines = file === undefined ? [] : readLines(file);
+  if (file !== undefined && lines.length > HISTORY_LINES_MAX) {
+    lines.splice(0, lines.length - HISTORY_LINES_MAX);
+    writeFileSync(file, lines.map((line) => `${line}\n`).join(""), { mode: 0o600 });
+  }
+  return {
+    lines,
+    fault: file === undefined ? `Cannot read/write history file ${files[0]}, history across sessions disabled` : undefined,
+    add(line) {
+      if (lines.at(-1) === line) return;
+      lines.push(line);
+      if (lines.length > HISTORY_LINES_MAX) lines.shift();
+      try {
+        if (file !== undefined) appendFileSync(file, `${line}\n`);
+      } catch {
+        // The disk is full or the file went away: the history of this session goes on in memory.
+      }
+    },
+  };
+}
+
+/** The spool directory is open to all: a file there must be a regular one of our own, not somebody's link. */
+function canWrite(file: string): boolean {
+  try {
+    closeSync(openSync(file, constants.O_RDWR | constants.O_CREAT | constants.O_NOFOLLOW, 0o600));
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function readLines(file: string): string[] {
+  return readFileSync(file, "utf8")
+    .split("\n")
+    .filter((line) => line !== "");
+}

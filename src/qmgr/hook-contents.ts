@@ -1,0 +1,80 @@
+// qmgr import and export of hooks (pbs/qmgr.md 9): what is asked for, and which texts the user gets. Files and streams are the world's.
+
+import type { ExportHookRequest, ImportHookRequest } from "#protocol/messages.ts";
+
+export type HookRefusal = { readonly ok: false; readonly code: number; readonly text: string | null };
+export type HookServer = {
+  importHook(request: ImportHookRequest): Promise<{ readonly ok: true; readonly text?: string } | HookRefusal>;
+  exportHook(request: ExportHookRequest): Promise<{ readonly ok: true; readonly content: string } | HookRefusal>;
+};
+/** Contents travel as base64, whatever the file holds. A fault is the line to show. */
+export type HookFiles = {
+  /** file `-` is the standard input: to its end, or with base64 to an empty line */
+  read(file: string, encoding: string): Promise<{ readonly content: string } | { readonly fault: string }>;
+  /** file undefined: standard output */
+  write(file: string | undefined, encoding: string, content: string): Promise<{ readonly fault?: string }>;
+};
+
+export type ContentsWords = { readonly content_type: string; readonly encoding: string; readonly file: string | undefined };
+
+/** Words after the hook's name. A fault is the line to show. */
+export function contentsWords(verb: "import" | "export", words: readonly string[]): ContentsWords | { readonly fault: string } {
+  const [content_type, encoding, file, ...more] = words.map(unquoted);
+  const missing = (what: string) => ({ fault: `hook ${verb} command has no <${what}> argument` });
+  if (content_type === undefined) return missing("content-type");
+  if (encoding === undefined) return missing("content-encoding");
+  if (file === undefined && verb === "import") return missing("input-file");
+  if (more.length > 0) return { fault: `hook ${verb} command has too many arguments` };
+  return { content_type, encoding, file };
+}
+
+const unquoted = (word: string): string => /^(["'])(.*)\1$/s.exec(word)?.[2] ?? word;
+
+/** `.json` of `/etc/site.json`; what stands before the last point decides that there is a name. */
+export const suffixOf = (file: string): string => /[^/](\.[^./]+)$/.exec(file)?.[1] ?? "";
+
+export type Moved =
+  | { readonly ok: true; readonly text?: string }
+  | { readonly ok: false; readonly fault: string /** nothing was asked of the server, or its answer could not be written */ }
+  | HookRefusal;
+
+export async function importContents(
+  server: HookServer,
+  files: HookFiles,
+  object: "hook" | "pbshook",
+  hook: string,
+  { content_type, encoding, file = "-" }: ContentsWords,
+): Promise<Moved> {
+  const found = await files.read(file, encoding);
+  if ("fault" in found) return { ok: false, fault: found.fault };
+  const suffix = file === "-" || content_type !== "application/x-config" ? "" : suffixOf(file);
+  return await server.importHook({ kind: "import-hook", object, hook, content_type, encoding, content: found.content, suffix });
+}
+
+export async function exportContents(
+  server: HookServer,
+  files: HookFiles,
+  object: "hook" | "pbshook",
+  hook: string,
+  { content_type, encoding, file }: ContentsWords,
+): Promise<Moved> {
+  const reply = await server.exportHook({ kind: "export-hook", object, hook, content_type });
+  if (!reply.ok) return reply;
+  const { fault } = await files.write(file, encoding, reply.content);
+  return fault === undefined ? { ok: true } : { ok: false, fault };
+}
+
+/** Lines that `print hook` ends with: what the hook holds, as import commands to be fed back. */
+export async function printContents(server: HookServer, object: "hook" | "pbshook", hook: string): Promise<string> {
+  let text = "";
+  for (const content_type of ["application/x-python", "application/x-javascript", "application/x-config"]) {
+    const reply = await server.exportHook({ kind: "export-hook", object, hook, content_type });
+    if (reply.ok) text += `import ${object} ${hook} ${content_type} base64 -\n${base64Lines(reply.content)}\n`;
+  }
+  return text;
+}
+
+const LINE_CHARS = 76;
+
+/** base64 in lines, each ended. */
+export const base64Lines = (content: string): string => content.replace(new RegExp(`.{1,${LINE_CHARS}}`, "g"), "$&\n");

@@ -1,0 +1,94 @@
+// Files and streams of import and export (pbs/qmgr.md 9): what is read becomes base64, what is written comes from it.
+
+import { readFileSync, statSync, writeFileSync } from "node:fs";
+import { resolve } from "node:path";
+import { createInterface } from "node:readline";
+import { LIMITS } from "#protocol/limits.ts";
+import { base64Lines, type HookFiles } from "./hook-contents.ts";
+
+/** The standard input, from where a session has read to. */
+export type Input = {
+  /** undefined: it has ended */
+  line(): Promise<string | undefined>;
+  rest(): Promise<Buffer>;
+};
+
+/** input: asked only when a file is `-`. */
+export function hookFiles(cwd: string, out: (text: string) => void, input: () => Input): HookFiles {
+  return {
+    async read(file, encoding) {
+      if (file === "-") return checked(encoded(await (encoding === "base64" ? paragraph(input()) : input().rest()), encoding));
+      const path = resolve(cwd, file);
+      try {
+        if (!statSync(path).isFile()) return { fault: `${file} - Permission denied` };
+        return checked(encoded(readFileSync(path), encoding));
+      } catch (error) {
+        return { fault: `${file} - ${reason(error)}` };
+      }
+    },
+    async write(file, encoding, content) {
+      const base64 = encoding === "base64";
+      if (file === undefined || file === "-") {
+        out(base64 ? base64Lines(content) : Buffer.from(content, "base64").toString("utf8"));
+        return {};
+      }
+      try {
+        writeFileSync(resolve(cwd, file), base64 ? base64Lines(content) : Buffer.from(content, "base64"));
+        return {};
+      } catch (error) {
+        return { fault: `${file} - ${reason(error)}` };
+      }
+    },
+  };
+}
+
+const encoded = (bytes: Buffer, encoding: string): string => (encoding === "base64" ? bytes.toString("latin1") : bytes.toString("base64"));
+
+function checked(content: string): { readonly content: string } | { readonly fault: string } {
+  return content.length <= LIMITS.hook_chars_max ? { content } : { fault: "the contents are too long for a hook" };
+}
+
+/** Lines to the next empty one. */
+async function paragraph(input: Input): Promise<Buffer> {
+  const lines: string[] = [];
+  for (let line = await input.line(); line !== undefined && line.trim() !== ""; line = await input.line()) lines.push(line);
+  return Buffer.from(lines.join("\n"));
+}
+
+/** Lines that somebody reads one by one. */
+export function inputOfLines(lines: AsyncIterator<string>): Input {
+  const line = async (): Promise<string | undefined> => {
+    const { value, done } = await lines.next();
+    return done === true ? undefined : value;
+  };
+  return {
+    line,
+    async rest() {
+      const left: string[] = [];
+      for (let next = await line(); next !== undefined; next = await line()) left.push(`${next}\n`);
+      return Buffer.from(left.join(""));
+    },
+  };
+}
+
+/** A stream that nobody reads from. */
+export function inputOfStream(stream: NodeJS.ReadableStream): Input {
+  let lines: Input | undefined;
+  return {
+    line() {
+      lines ??= inputOfLines(createInterface({ input: stream, terminal: false })[Symbol.asyncIterator]());
+      return lines.line();
+    },
+    async rest() {
+      const chunks: Buffer[] = [];
+      for await (const chunk of stream) chunks.push(Buffer.from(chunk));
+      return Buffer.concat(chunks);
+    },
+  };
+}
+
+function reason(error: unknown): string {
+  const { code } = error as NodeJS.ErrnoException;
+  if (code === "ENOENT" || code === "ENOTDIR") return "No such file or directory";
+  return code === "EACCES" || code === "EPERM" ? "Permission denied" : (error as Error).message;
+}

@@ -1,0 +1,168 @@
+// The texts of `list` and `print` (pbs/qmgr.md 6 and 7), to the blank. `print` can be fed back to qmgr. Pure.
+
+import type { AttributeDef, AttributeTable } from "#model/attribute.ts";
+import { ATTRIBUTE_TABLES } from "#model/tables.ts";
+import { resourceLimitLines } from "#model/values/entity-limit.ts";
+import type { ManagedObject, WireAttrs } from "#protocol/messages.ts";
+
+/** Text of a time for people: the shell supplies the local clock's. */
+export type Ctime = (epoch_s: number) => string;
+
+const HEADER: Record<ManagedObject, string> = {
+  server: "Server",
+  queue: "Queue",
+  node: "Node",
+  resource: "Resource",
+  sched: "Sched",
+  hook: "Hook",
+  pbshook: "Hook",
+};
+
+/** The attribute table of an object type; resources have two fixed attributes and no table. */
+export function tableOf(object: ManagedObject): AttributeTable | undefined {
+  if (object === "resource") return undefined;
+  return ATTRIBUTE_TABLES[object === "pbshook" ? "hook" : object];
+}
+
+/** One line of output before it is laid out: `attr[.resource] = value`. */
+type Line = { readonly def: AttributeDef | undefined; readonly name: string; readonly resource?: string; readonly value: string };
+
+/** One object as `list` shows it, with the empty line after it. wanted: only these attributes, in this order; undefined: all. */
+export function listObject(
+  object: ManagedObject,
+  id: string,
+  attrs: WireAttrs,
+  wanted: readonly string[] | undefined,
+  ctime: Ctime,
+): string {
+  let text = `${HEADER[object]} ${id}\n`;
+  for (const line of linesOf(object, attrs, wanted)) text += listLine(line, ctime);
+  return `${text}\n`;
+}
+
+function listLine({ def, name, resource, value }: Line, ctime: Ctime): string {
+  const label = resource === undefined ? name : `${name}.${resource}`;
+  const shown = def?.type === "time" && /^\d+$/.test(value) ? ctime(Number(value)) : value;
+  return `    ${label} = ${wrapValue(shown, name.length + 8 + (resource === undefined ? 0 : resource.length + 1) + 3)}\n`;
+}
+
+/** Break at commas: when the line so far reaches 80, a newline and one tab go before the next piece. The first piece is never moved. */
+function wrapValue(value: string, used: number): string {
+  let text = "";
+  let length = used;
+  for (const [index, piece] of value.split(",").entries()) {
+    const clean = visible(piece);
+    if (index === 0) {
+      text = clean;
+      length += clean.length;
+    } else if (length + clean.length + 1 >= 80) {
+      text += `,\n\t${clean.trimStart()}`;
+      length = clean.trimStart().length + 8;
+    } else {
+      text += `,${clean}`;
+      length += clean.length + 1;
+    }
+  }
+  return text;
+}
+
+/** Control characters other than newline and tab as ^X. */
+function visible(text: string): string {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what this is about
+  return text.replace(/[\u0000-\u0008\u000b-\u001f\u007f]/g, (char) => `^${String.fromCharCode(char.charCodeAt(0) ^ 0x40)}`);
+}
+
+/** The framed comment before the objects of a type. There is none for schedulers. */
+export function banner(object: ManagedObject): string {
+  const text: Partial<Record<ManagedObject, string>> = {
+    server: "Set server attributes.",
+    queue: "Create queues and set their attributes.",
+    node: "Create nodes and set their properties.",
+    resource: "Create resources and set their properties.",
+    hook: "Create hooks and set their properties.",
+    pbshook: "Set PBS hooks properties.",
+  };
+  return text[object] === undefined ? "" : frame(text[object]);
+}
+function frame(text: string): string {
+  return `#\n# ${text}\n#\n`;
+}
+
+/** One object as `print` shows it: what creates it and sets it again. */
+export function printObject(object: ManagedObject, id: string, attrs: WireAttrs, wanted: readonly string[] | undefined): string {
+  let text = object === "server" ? "" : createLines(object, id, attrs);
+  const target = object === "server" ? "server" : object === "sched" && id === "default" ? "sched" : `${object} ${id}`;
+  const begun = new Set<string>();
+  for (const line of linesOf(object, attrs, wanted)) {
+    if (!isPrinted(object, line)) continue;
+    const label = line.resource === undefined ? line.name : `${line.name}.${line.resource}`;
+    for (const [op, value] of printedValues(line, begun.has(label))) text += `set ${target} ${label} ${op} ${value}\n`;
+    begun.add(label);
+  }
+  return text;
+}
+
+function createLines(object: ManagedObject, id: string, attrs: WireAttrs): string {
+  if (object === "pbshook") return frame(`Set pbshook ${id}`);
+  const kind = object === "sched" ? "scheduler" : object;
+  let create = `create ${object} ${id}`;
+  if (object === "node") {
+    const mom = typeof attrs["Mom"] === "string" ? attrs["Mom"] : id;
+    const differs = mom.split(".")[0]?.toLowerCase() !== id.toLowerCase() && mom.toLowerCase() !== id.toLowerCase();
+    if (differs) create += ` Mom=${mom.includes(",") ? `"${mom}"` : mom}`;
+    if (typeof attrs["Port"] === "string" && attrs["Port"] !== "15002") create += `${differs ? "," : " "}Port=${attrs["Port"]}`;
+  }
+  return `${frame(`Create and define ${kind} ${id}`)}${create}\n`;
+}
+
+/** What can be set is printed; state of nodes and schedulers by the rules of pbs/qmgr.md 7. */
+function isPrinted(object: ManagedObject, { def, name, value }: Line): boolean {
+  if (object === "resource") return true;
+  if (object === "node" && (name === "Mom" || name === "Port")) return false;
+  if (object === "node" && name === "state") return !value.includes("down") && !value.startsWith("state-unknown");
+  if (object === "sched" && name === "state") return value !== "down";
+  return def !== undefined && def.set !== "pbs";
+}
+
+function printedValues({ def, value }: Line, again: boolean): readonly (readonly [op: string, value: string])[] {
+  if (def?.type === "entity_limit" || def?.type === "entity_limit_res") return [[again ? "+=" : "=", value]];
+  // PBS has event and fail_action of a hook as plain texts.
+  const list =
+    (def?.type === "string_array" && def.object !== "hook") || def?.type.startsWith("acl_") === true || def?.type === "node_state";
+  const elements = list ? value.split(",").map((element) => element.trim()) : [value];
+  return elements.map((element, index) => [index === 0 && !again ? "=" : "+=", quoteValue(element)]);
+}
+
+/** Quoted when it holds a quote, a comma or a blank: with ' when it holds ", else with ". */
+export function quoteValue(value: string): string {
+  if (!/["', ]/.test(value)) return value;
+  return value.includes('"') ? `'${value}'` : `"${value}"`;
+}
+
+function linesOf(object: ManagedObject, attrs: WireAttrs, wanted: readonly string[] | undefined): readonly Line[] {
+  const table = tableOf(object);
+  const lines: Line[] = [];
+  const names =
+    wanted === undefined || object === "resource" ? Object.keys(attrs) : wanted.map((name) => table?.byName(name)?.name ?? name);
+  for (const name of names) {
+    const value = attrs[name];
+    if (value === undefined) continue;
+    const def = table?.byName(name);
+    if (typeof value === "string") lines.push({ def, name, value });
+    else if (isList(value)) for (const entry of value) lines.push({ def, name, value: entry });
+    else for (const [resource, text] of flattened(value)) lines.push({ def, name, resource, value: text });
+  }
+  return lines;
+}
+
+/** Resources of a list; per-resource limits entity by entity, as PBS keeps them. */
+function flattened(value: { readonly [resource: string]: string | readonly string[] }): readonly (readonly [string, string])[] {
+  const entries = Object.entries(value);
+  if (!entries.some(([, text]) => Array.isArray(text))) return entries as [string, string][];
+  const lists = Object.fromEntries(entries.map(([resource, text]) => [resource, typeof text === "string" ? [text] : text]));
+  return resourceLimitLines(lists).map(({ resource, text }) => [resource, text]);
+}
+
+function isList(value: WireAttrs[string]): value is readonly string[] {
+  return Array.isArray(value);
+}

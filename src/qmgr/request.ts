@@ -1,0 +1,71 @@
+// The form of a parsed qmgr request, and what can be wrong with one. Types only.
+
+import type { ManagedObject } from "#protocol/messages.ts";
+
+export const VERBS = [
+  "create",
+  "delete",
+  "set",
+  "unset",
+  "list",
+  "print",
+  "active",
+  "import",
+  "export",
+  "help",
+  "?",
+  "quit",
+  "exit",
+  "history",
+] as const;
+export type Verb = (typeof VERBS)[number];
+
+/** Object type words in the order in which prefixes are resolved (pbs/qmgr.md 3), with the object each stands for. */
+export const OBJECT_WORDS: readonly (readonly [word: string, object: ManagedObject])[] = [
+  ["server", "server"],
+  ["queue", "queue"],
+  ["queues", "queue"],
+  ["node", "node"],
+  ["nodes", "node"],
+  ["resource", "resource"],
+  ["sched", "sched"],
+  ["hook", "hook"],
+  ["pbshook", "pbshook"],
+];
+
+/** One element of a name list. name "": all objects (or the active ones when server is "" too); server "": the active servers. */
+export type ObjectName = { readonly name: string; readonly server: string };
+
+export type AttributeTerm = {
+  readonly name: string;
+  readonly resource?: string;
+  /** absent in list, print and unset */
+  readonly op?: "=" | "+=" | "-=";
+  readonly value?: string;
+};
+
+export type QmgrRequest =
+  | {
+      readonly verb: "create" | "delete" | "set" | "unset" | "list" | "print" | "active";
+      readonly object: ManagedObject;
+      readonly names: readonly ObjectName[];
+      readonly attrs: readonly AttributeTerm[];
+    }
+  | {
+      readonly verb: "import" | "export";
+      readonly object: ManagedObject;
+      readonly names: readonly ObjectName[];
+      readonly words: readonly string[];
+    }
+  | { readonly verb: "help" | "history"; readonly argument: string }
+  | { readonly verb: "quit" }
+  | { readonly verb: "nothing" };
+
+/** What the parser refuses. exit_code as documented in pbs/qmgr.md 4. */
+export type ParseFault =
+  | { readonly kind: "operation"; readonly exit_code: 1; readonly word: string }
+  | { readonly kind: "no-object"; readonly exit_code: 2 }
+  | { readonly kind: "object"; readonly exit_code: 2; readonly word: string }
+  | { readonly kind: "syntax"; readonly exit_code: 3 | 4; readonly column: number; readonly word_too_long?: boolean };
+
+export type ParseResult = { readonly ok: true; readonly request: QmgrRequest } | { readonly ok: false; readonly fault: ParseFault };

@@ -1,0 +1,261 @@
+// The admin shell: what `qmgr` shows on a terminal. A prompt with completion, help and early marking of errors, and a status line with the schedulers.
+// The prompt text stays `Qmgr: `. Everything that is decided is decided in editor.ts, completion.ts and session.ts; this file draws.
+
+import { Box, render, Static, Text, useApp, useInput } from "ink";
+import { useEffect, useRef, useState } from "react";
+import { complete, type KnownNames } from "../completion.ts";
+import { type EditorKey, type EditorState, EMPTY_EDITOR, pressKey } from "../editor.ts";
+import { parseRequest } from "../grammar.ts";
+import { NO_PENDING, type PendingLine, takeLine } from "../line-reader.ts";
+import type { ParseFault } from "../request.ts";
+import { attributeLookup, type Outcome } from "../session.ts";
+
+export type SchedStatus = {
+  readonly name: string;
+  readonly state: string;
+  readonly partition: string;
+  readonly scheduling: boolean;
+  readonly comment: string;
+};
+export type ShellStatus = { readonly server: string; readonly server_state: string; readonly scheds: readonly SchedStatus[] };
+
+/** What the shell needs of the world. run writes its output through the two callbacks. */
+export type ShellWorld = {
+  run(line: string, out: (text: string) => void, err: (text: string) => void): Promise<Outcome>;
+  status(): Promise<ShellStatus | undefined>;
+  names(): Promise<KnownNames>;
+  /** oldest first */
+  history(): readonly string[];
+  remember(line: string): void;
+  /** how often the status line is refreshed */
+  readonly refresh_ms: number;
+};
+
+type Entry = { readonly key: number; readonly text: string; readonly kind: "typed" | "out" | "err" };
+
+/** Runs the shell until ^D or quit. @returns the exit status of qmgr */
+export async function runShell(world: ShellWorld): Promise<number> {
+  let status = 0;
+  const app = render(
+    <Shell
+      world={world}
+      onStatus={(value) => {
+        status = value;
+      }}
+    />,
+    { exitOnCtrlC: false },
+  );
+  await app.waitUntilExit();
+  return status;
+}
+
+export function Shell({ world, onStatus }: { readonly world: ShellWorld; readonly onStatus: (status: number) => void }) {
+  const { exit } = useApp();
+  const [editor, setEditor] = useState<EditorState>(EMPTY_EDITOR);
+  const [entries, setEntries] = useState<readonly Entry[]>([]);
+  const [pending, setPending] = useState<PendingLine>(NO_PENDING);
+  const [known, setKnown] = useState<KnownNames>({});
+  const [status, setStatus] = useState<ShellStatus | undefined>(undefined);
+  const [busy, setBusy] = useState(false);
+  const next_key = useRef(0);
+
+  const refresh = async (): Promise<void> => {
+    setStatus(await world.status());
+    setKnown(await world.names());
+  };
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the world does not change while the shell runs
+  useEffect(() => {
+    void refresh();
+    const timer = setInterval(() => void refresh(), world.refresh_ms);
+    return () => clearInterval(timer);
+  }, []);
+
+  const print = (kind: Entry["kind"], text: string): void => {
+    const key = next_key.current++;
+    setEntries((all) => [...all, { key, kind, text: text.replace(/\n$/, "") }]);
+  };
+
+  const submit = async (): Promise<void> => {
+    const line = editor.text;
+    print("typed", `${pending.continued ? "Qmgr< " : "Qmgr: "}${line}`);
+    setEditor(EMPTY_EDITOR);
+    const recalled = /^!(\d+)\s*$/.exec(line);
+    const typed = recalled === null ? line : world.history()[Number(recalled[1]) - 1];
+    if (typed === undefined) return print("err", `No item ${recalled?.[1]} in history`);
+    if (typed.trim() !== "") world.remember(typed);
+    const taken = takeLine(pending, typed);
+    setPending(taken.pending);
+    setBusy(true);
+    for (const request of taken.requests) {
+      const outcome = await world.run(
+        request,
+        (text) => print("out", text),
+        (text) => print("err", text),
+      );
+      onStatus(outcome.status);
+      if (outcome.kind === "quit") return exit();
+    }
+    await refresh();
+    setBusy(false);
+  };
+
+  useInput((input, key) => {
+    if (busy) return;
+    if (key.ctrl && input === "d" && editor.text === "") return exit();
+    if (key.ctrl && input === "c") {
+      setPending(NO_PENDING);
+      return setEditor(EMPTY_EDITOR);
+    }
+    if (key.return) return void submit();
+    const pressed = toEditorKey(input, key);
+    if (pressed !== undefined) setEditor((state) => pressKey(state, pressed, world.history(), known));
+  });
+
+  const fault = faultOf(editor.text, pending);
+  return (
+    <>
+      <Static items={[...entries]}>
+        {(entry) => (
+          <Text key={entry.key} {...(entry.kind === "err" ? { color: "red" } : entry.kind === "typed" ? { bold: true } : {})}>
+            {entry.text}
+          </Text>
+        )}
+      </Static>
+      <Box flexDirection="column">
+        <Prompt editor={editor} continued={pending.continued} column={fault?.kind === "syntax" ? fault.column : undefined} />
+        {editor.shown.length > 0 && (
+          <Text dimColor wrap="wrap">
+            {editor.shown.slice(0, CANDIDATES_MAX).join("  ")}
+            {editor.shown.length > CANDIDATES_MAX ? `  (${editor.shown.length - CANDIDATES_MAX} more)` : ""}
+          </Text>
+        )}
+        <Hint text={editor.text} cursor={editor.cursor} known={known} fault={fault} />
+        <StatusLine status={status} />
+      </Box>
+    </>
+  );
+}
+
+const CANDIDATES_MAX = 40;
+
+/** The line with a cursor; the character at which an error stands is marked. */
+function Prompt({
+  editor,
+  continued,
+  column,
+}: {
+  readonly editor: EditorState;
+  readonly continued: boolean;
+  readonly column: number | undefined;
+}) {
+  const text = `${editor.text} `;
+  const edges = [0, editor.cursor, editor.cursor + 1, ...(column === undefined ? [] : [column, column + 1]), text.length];
+  const starts = [...new Set(edges)].filter((edge) => edge <= text.length).sort((a, b) => a - b);
+  return (
+    <Text>
+      {continued ? "Qmgr< " : "Qmgr: "}
+      {starts.map((start, index) => (
+        <Text
+          key={start}
+          inverse={start === editor.cursor}
+          {...(start === column && column < editor.text.length ? { color: "red", underline: true } : {})}
+        >
+          {text.slice(start, starts[index + 1])}
+        </Text>
+      ))}
+    </Text>
+  );
+}
+
+function Hint({
+  text,
+  cursor,
+  known,
+  fault,
+}: {
+  readonly text: string;
+  readonly cursor: number;
+  readonly known: KnownNames;
+  readonly fault: ParseFault | undefined;
+}) {
+  if (text.trim() === "") return <Text dimColor>Tab completes, help tells more, ^D ends</Text>;
+  const { help } = complete(text, cursor, known);
+  const said = fault === undefined ? "" : faultText(fault, text);
+  return (
+    <Text>
+      <Text dimColor>{help}</Text>
+      {said === "" ? (
+        ""
+      ) : (
+        <Text color="yellow">
+          {help === "" ? "" : "  "}
+          {said}
+        </Text>
+      )}
+    </Text>
+  );
+}
+
+function StatusLine({ status }: { readonly status: ShellStatus | undefined }) {
+  if (status === undefined) return <Text color="red">no server</Text>;
+  return (
+    <Text>
+      <Text inverse>
+        {" "}
+        {status.server} {status.server_state}{" "}
+      </Text>
+      {status.scheds.map((sched) => (
+        <Text key={sched.name}>
+          {"  "}
+          {sched.name}
+          {sched.partition === "" ? "" : `[${sched.partition}]`}{" "}
+          <Text color={sched.state === "down" ? (sched.scheduling ? "red" : "gray") : sched.state === "scheduling" ? "cyan" : "green"}>
+            {sched.state}
+          </Text>
+          {sched.comment === "" ? "" : <Text color="yellow"> {sched.comment}</Text>}
+        </Text>
+      ))}
+    </Text>
+  );
+}
+
+/** Errors are shown while typing, but not that the end is still missing. */
+function faultOf(text: string, pending: PendingLine): ParseFault | undefined {
+  if (text.trim() === "" || pending.continued || text.endsWith("\\")) return undefined;
+  const parsed = parseRequest(text, attributeLookup);
+  return parsed.ok ? undefined : parsed.fault;
+}
+
+function faultText(fault: ParseFault, text: string): string {
+  switch (fault.kind) {
+    case "operation":
+      return `no such verb: ${fault.word}`;
+    case "object":
+      return `no such object type: ${fault.word}`;
+    case "no-object":
+      return "";
+    case "syntax":
+      return fault.column >= text.length ? "incomplete" : "syntax error at the mark";
+    default: {
+      const unreachable: never = fault;
+      return unreachable;
+    }
+  }
+}
+
+type InkKey = Parameters<Parameters<typeof useInput>[0]>[1];
+
+function toEditorKey(input: string, key: InkKey): EditorKey | undefined {
+  if (key.leftArrow || (key.ctrl && input === "b")) return { kind: "left" };
+  if (key.rightArrow || (key.ctrl && input === "f")) return { kind: "right" };
+  if (key.upArrow || (key.ctrl && input === "p")) return { kind: "up" };
+  if (key.downArrow || (key.ctrl && input === "n")) return { kind: "down" };
+  if (key.tab) return { kind: "tab" };
+  if (key.backspace || key.delete) return { kind: "backspace" };
+  if (key.ctrl) {
+    const kind = ({ a: "home", e: "end", d: "delete", w: "kill-word", u: "kill-line", k: "kill-rest" } as const)[input];
+    return kind === undefined ? undefined : { kind };
+  }
+  if (key.meta || key.escape || input === "") return undefined;
+  return { kind: "text", text: input.replace(/[\r\n\t]+/g, " ") };
+}

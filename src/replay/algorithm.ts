@@ -1,0 +1,15 @@
+// The algorithms of a replay by name: fcfs, easy, sjbf, depthN, depthinf, cons.
+
+export type Algorithm =
+  | { readonly kind: "fcfs" }
+  /** up to `depth` blocked jobs are planned for; shortest: the others are tried by estimate once one is */
+  | { readonly kind: "depth"; readonly depth: number; readonly shortest: boolean }
+  | { readonly kind: "cons" };
+
+/** null: no algorithm has this name. easy is depth1. */
+export function algorithmNamed(name: string): Algorithm | null {
+  if (name === "fcfs" || name === "cons") return { kind: name };
+  if (name === "easy" || name === "sjbf") return { kind: "depth", depth: 1, shortest: name === "sjbf" };
+  const depth = /^depth([1-9][0-9]{0,8}|inf)$/.exec(name)?.[1];
+  return depth === undefined ? null : { kind: "depth", depth: depth === "inf" ? Number.POSITIVE_INFINITY : Number(depth), shortest: false };
+}

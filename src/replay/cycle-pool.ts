@@ -1,0 +1,157 @@
+// The same pool of equal slots, scheduled by the scheduler itself: one vnode with as many cpus, a mirror kept by deltas as a server would send them, and a
+// real cycle for every pass (src/sched/cycle.ts). Slower than pool.ts by what a whole scheduler does; for traces whose answer must come from it.
+//
+// X1. Only what strict_ordering and backfill_depth can say: fcfs, depthN, depthinf. X2. The mirror is told of ends before the pass, of starts after it.
+
+import { parseResourceGroup } from "#model/resource-group.ts";
+import type { Change, SchedJob, SchedNode } from "#protocol/sched-link.ts";
+import { SCHED_COMMAND } from "#protocol/sched-link.ts";
+import type { Memory } from "#sched/cycle.ts";
+import { cycle, NO_MEMORY } from "#sched/cycle.ts";
+import { ALWAYS_PRIME } from "#sched/holidays.ts";
+import { UTC } from "#sched/local-time.ts";
+import { applyDelta, createUniverse } from "#sched/mirror.ts";
+import { MODULES_DEFAULT, mirrorOptions } from "#sched/modules/index.ts";
+import type { PolicyBook } from "#sched/policy.ts";
+import { POLICY_DEFAULT } from "#sched/policy.ts";
+import type { Algorithm } from "./algorithm.ts";
+import type { Pool, PoolJob } from "./pool.ts";
+import type { TraceJob } from "./trace.ts";
+
+const VNODE = "pool";
+/** As deep as any queue. */
+const DEPTH_MAX = 1_000_000_000;
+
+/** A pool of so many slots. null: the scheduler has no such policy (X1). */
+export function createCyclePool(procs: number, algorithm: Algorithm): Pool | null {
+  if (algorithm.kind === "cons" || (algorithm.kind === "depth" && algorithm.shortest)) return null;
+  const depth = algorithm.kind === "fcfs" ? 0 : Math.min(DEPTH_MAX, algorithm.depth);
+  const policy = { ...POLICY_DEFAULT, strict_ordering: true, backfill: depth > 0, update_comments: false };
+  const book: PolicyBook = {
+    prime: policy,
+    non_prime: policy,
+    holidays: ALWAYS_PRIME,
+    dedicated: [],
+    fairshare: parseResourceGroup("", 0).tree,
+    modules: MODULES_DEFAULT,
+    local: UTC,
+  };
+  const running = new Map<string, PoolJob>();
+  const waiting = new Map<string, { readonly entry: PoolJob; readonly job: SchedJob }>();
+  let used = 0;
+  let changes: Change[] = [];
+  let memory: Memory = NO_MEMORY;
+
+  const node = (): SchedNode => ({
+    name: VNODE,
+    order: 0,
+    attrs: {
+      resources_available: { arch: "linux", host: VNODE, vnode: VNODE, ncpus: procs },
+      state: used >= procs ? ["job-busy"] : [],
+      sharing: "default_shared",
+    },
+    assigned: { ncpus: used },
+    jobs: [...running.keys()],
+  });
+
+  const universe = createUniverse(
+    {
+      revision: 0,
+      server: { name: "svr", attrs: { backfill_depth: depth }, assigned: {} },
+      sched: { name: "default", attrs: { log_events: 0, opt_backfill_fuzzy: "off" } },
+      resources: [],
+      queues: [{ name: "workq", attrs: { queue_type: "Execution", started: true } }],
+      nodes: [node()],
+      jobs: [],
+      resvs: [],
+      clocks: [],
+    },
+    mirrorOptions(book),
+  );
+
+  function tell(): void {
+    if (changes.length === 0) return;
+    applyDelta(universe, { revision: universe.revision + 1, changes: [...changes, { put: "node", value: node() }] });
+    changes = [];
+  }
+
+  function start(id: string, now_s: number): PoolJob {
+    const { entry, job } = waiting.get(id) as { readonly entry: PoolJob; readonly job: SchedJob };
+    waiting.delete(id);
+    running.set(id, entry);
+    entry.start_s = now_s;
+    used += entry.job.procs;
+    const exec_vnode = `(${VNODE}:ncpus=${entry.job.procs})`;
+    changes.push({ put: "job", value: { ...job, state: "R", substate: 42, stime_s: now_s, exec_vnode, run_count: 1 } });
+    return entry;
+  }
+
+  return {
+    submit(at, job) {
+      const id = `${at}.svr`;
+      const queued = schedJob(id, at, job);
+      waiting.set(id, { entry: { at, job, amounts: [], start_s: Number.POSITIVE_INFINITY }, job: queued });
+      changes.push({ put: "job", value: queued });
+    },
+    end({ at, job }) {
+      running.delete(`${at}.svr`);
+      used -= job.procs;
+      changes.push({ drop: "job", id: `${at}.svr` });
+    },
+    pass(now_s) {
+      tell();
+      const result = cycle(universe, book, { now_s, command: SCHED_COMMAND.TIME, memory });
+      ({ memory } = result);
+      const started: PoolJob[] = [];
+      for (const decision of result.decisions) {
+        if (decision.kind === "run") started.push(start(decision.job, now_s));
+        else if (decision.kind === "estimate") publish(decision);
+      }
+      tell();
+      return started;
+    },
+    nextPlan_s: () => Number.POSITIVE_INFINITY,
+  };
+
+  /** What is published about a job comes back as a server would say it. */
+  function publish({
+    job: id,
+    start_s,
+    exec_vnode,
+    topjob,
+  }: {
+    job: string;
+    start_s: number | null;
+    exec_vnode: string | null;
+    topjob: boolean;
+  }): void {
+    const known = waiting.get(id);
+    if (known === undefined) return;
+    const estimated = { ...(start_s === null ? {} : { start_time: start_s }), ...(exec_vnode === null ? {} : { exec_vnode }) };
+    const job: SchedJob = { ...known.job, topjob, estimated };
+    waiting.set(id, { ...known, job });
+    changes.push({ put: "job", value: job });
+  }
+}
+
+function schedJob(id: string, rank: number, { procs, est_s, submit_s }: TraceJob): SchedJob {
+  return {
+    id,
+    state: "Q",
+    substate: 10,
+    queue: "workq",
+    rank,
+    user: "u",
+    group: "g",
+    project: "p",
+    name: "j",
+    priority: 0,
+    schedselect: `1:ncpus=${procs}`,
+    place: "free",
+    resources: { ncpus: procs, nodect: 1, walltime: est_s },
+    ctime_s: submit_s,
+    qtime_s: submit_s,
+    run_count: 0,
+    rerunable: true,
+  };
+}

@@ -1,0 +1,115 @@
+// A schedule as bars in lanes: every row (a pool of slots, a vnode) has one lane a slot; a job lies in as many of them as it has slots there. Which of a
+// pool's equal slots a job had nobody knows: the lowest free ones are as good as any, and keep it together where they can.
+//
+// G1. Bars of a row that overlap in time lie in different lanes, unless the row has fewer lanes than were used (told by `crowded`).
+// G2. What runs inside a reservation lies in the reservation's lanes as long as there is room.
+
+export type GanttRow = {
+  readonly name: string;
+  /** partition: rows of one stand together */
+  readonly group: string;
+  readonly slots: number;
+};
+
+export type GanttBar = {
+  readonly id: string;
+  /** planned: not started within what was looked at */
+  readonly kind: "job" | "reservation" | "planned";
+  readonly row: number;
+  readonly slots: number;
+  readonly from_s: number;
+  readonly to_s: number;
+  /** bars with equal words have one colour */
+  readonly colour: string;
+  /** id of the reservation it runs in */
+  readonly inside?: string;
+  /** when it was queued */
+  readonly submit_s?: number;
+};
+
+export type Gantt = { readonly title: string; readonly rows: readonly GanttRow[]; readonly bars: readonly GanttBar[] };
+
+/** A bar and the lanes it lies in: runs of neighbouring ones, [first, count]. */
+export type LaidBar = { readonly bar: GanttBar; readonly lanes: readonly (readonly [first: number, count: number])[] };
+export type Laid = { readonly bars: readonly LaidBar[] /** bars that found no lane of their own */; readonly crowded: number };
+
+/** Gives every bar its lanes. */
+export function layLanes({ rows, bars }: Gantt): Laid {
+  const order = [...bars].sort((a, b) => a.from_s - b.from_s || rank(a) - rank(b));
+  const byRow = rows.map(({ slots }) => new Float64Array(slots).fill(Number.NEGATIVE_INFINITY));
+  const reserved = new Map<string, number[]>();
+  const until = new Map<string, Float64Array>();
+  const laid: LaidBar[] = [];
+  let crowded = 0;
+  for (const bar of order) {
+    const free_s = byRow[bar.row];
+    if (free_s === undefined || bar.slots <= 0) continue;
+    const key = `${bar.inside}\n${bar.row}`;
+    const own = bar.inside === undefined ? undefined : reserved.get(key);
+    const lanes =
+      (own === undefined ? null : pick(own, until.get(key) as Float64Array, bar)) ??
+      pick(null, free_s, bar) ??
+      Array.from({ length: Math.min(bar.slots, free_s.length) }, (_, at) => at);
+    if (lanes.some((lane) => (free_s[lane] as number) > bar.from_s) && own === undefined) crowded++;
+    for (const lane of lanes) free_s[lane] = Math.max(free_s[lane] as number, bar.to_s);
+    if (bar.kind === "reservation") {
+      reserved.set(`${bar.id}\n${bar.row}`, lanes);
+      until.set(`${bar.id}\n${bar.row}`, new Float64Array(lanes.length).fill(Number.NEGATIVE_INFINITY));
+    }
+    laid.push({ bar, lanes: runsOf(lanes) });
+  }
+  return { bars: laid, crowded };
+}
+
+const rank = ({ kind }: GanttBar): number => (kind === "reservation" ? 0 : 1);
+
+/** As many lanes as a bar needs that are free when it begins: neighbours if there are any, else the lowest. null: there are too few. */
+function pick(among: readonly number[] | null, free_s: Float64Array, { slots, from_s, to_s }: GanttBar): number[] | null {
+  const free: number[] = [];
+  for (let at = 0; at < free_s.length; at++) if ((free_s[at] as number) <= from_s) free.push(at);
+  if (free.length < slots) return null;
+  const first = free.findIndex((lane, at) => free[at + slots - 1] === lane + slots - 1);
+  const chosen = free.slice(Math.max(0, first), Math.max(0, first) + slots);
+  if (among === null) return chosen;
+  for (const at of chosen) free_s[at] = to_s;
+  return chosen.map((at) => among[at] as number);
+}
+
+function runsOf(lanes: readonly number[]): [number, number][] {
+  const runs: [number, number][] = [];
+  for (const lane of [...lanes].sort((a, b) => a - b)) {
+    const last = runs.at(-1);
+    if (last !== undefined && last[0] + last[1] === lane) last[1]++;
+    else runs.push([lane, 1]);
+  }
+  return runs;
+}
+
+/** Used slots and waiting jobs, as means over `columns` equal parts of [from, to]. */
+export function loadOver(
+  { bars }: Gantt,
+  from_s: number,
+  to_s: number,
+  columns: number,
+): { readonly used: number[]; readonly waiting: number[] } {
+  const width_s = (to_s - from_s) / columns;
+  const used = new Array<number>(columns).fill(0);
+  const waiting = new Array<number>(columns).fill(0);
+  const seen = new Set<string>();
+  for (const { id, kind, from_s: begin_s, to_s: end_s, slots, submit_s } of bars) {
+    if (kind === "job") add(used, (begin_s - from_s) / width_s, (end_s - from_s) / width_s, slots);
+    if (submit_s === undefined || seen.has(id)) continue;
+    seen.add(id);
+    add(waiting, (submit_s - from_s) / width_s, (begin_s - from_s) / width_s, 1);
+  }
+  return { used, waiting };
+}
+
+/** Adds a height over [from, to) of columns, parts of columns in part. */
+function add(columns: number[], from: number, to: number, height: number): void {
+  const [begin, end] = [Math.max(0, from), Math.min(columns.length, to)];
+  for (let at = Math.floor(begin); at < end; at++) {
+    const part = Math.min(at + 1, end) - Math.max(at, begin);
+    if (part > 0) columns[at] = (columns[at] as number) + height * part;
+  }
+}

@@ -1,0 +1,132 @@
+// A scheduler of one pool of equal slots: the queue in the order of arrival, and the profile in which running jobs, reservations and plans lie. The profile
+// is the scheduler's own (src/sched/profile.ts), kept from pass to pass by what starts and ends.
+//
+// L1. A running job holds its slots until start + estimate; what it leaves early is given back when it ends.
+// L2. Plans of a depth pass are taken back at its end; kept plans (cons) only ever move to earlier times.
+
+import { beginAt, createProfile, earliest, freeAt, give, isFree, type Profile, take } from "#sched/profile.ts";
+import type { Amount } from "#sched/request.ts";
+import type { Algorithm } from "./algorithm.ts";
+import type { TraceJob, TraceReservation } from "./trace.ts";
+
+/** A job in the pool. at: its place in the trace. */
+export type PoolJob = {
+  readonly at: number;
+  readonly job: TraceJob;
+  readonly amounts: readonly Amount[] /** planned or real */;
+  start_s: number;
+};
+
+export type Pool = {
+  submit(at: number, job: TraceJob): void;
+  end(job: PoolJob, now_s: number): void;
+  /** one scheduling pass; returns what it starts */
+  pass(now_s: number): readonly PoolJob[];
+  /** the next time at which a kept plan begins; Infinity: none */
+  nextPlan_s(): number;
+};
+
+/** A pool of so many slots, from a time on. Throws a RangeError when reservations ask for more than there is. */
+export function createPool(procs: number, algorithm: Algorithm, from_s: number, reservations: readonly TraceReservation[]): Pool {
+  const profile = createProfile(from_s, [procs]);
+  for (const { start_s, duration_s, procs: wanted } of reservations) {
+    const amounts = [{ index: 0, amount: wanted }];
+    const begin_s = Math.max(from_s, start_s);
+    const end_s = start_s + duration_s;
+    if (begin_s < end_s && !isFree(profile, begin_s, end_s, amounts))
+      throw new RangeError(`the reservation at ${start_s} asks for more than ${procs} slots`);
+    take(profile, begin_s, end_s, amounts);
+  }
+  return algorithm.kind === "cons" ? keptPlans(profile) : freshPlans(profile, algorithm);
+}
+
+function poolJob(at: number, job: TraceJob): PoolJob {
+  return { at, job, amounts: [{ index: 0, amount: job.procs }], start_s: Number.POSITIVE_INFINITY };
+}
+
+function endEarly(profile: Profile, { job, amounts, start_s }: PoolJob, now_s: number): void {
+  give(profile, now_s, start_s + job.est_s, amounts);
+}
+
+/** fcfs, depthN, depthinf, sjbf: what cannot start now is planned anew in every pass, the first `depth` of them. */
+function freshPlans(profile: Profile, algorithm: Exclude<Algorithm, { kind: "cons" }>): Pool {
+  let queue: PoolJob[] = [];
+  const depth = algorithm.kind === "fcfs" ? 0 : algorithm.depth;
+
+  function pass(now_s: number): PoolJob[] {
+    beginAt(profile, now_s);
+    const started: PoolJob[] = [];
+    const planned: PoolJob[] = [];
+    let order = queue;
+    for (let at = 0; at < order.length; at++) {
+      const entry = order[at] as PoolJob;
+      const { job, amounts } = entry;
+      if (isFree(profile, now_s, now_s + job.est_s, amounts)) {
+        entry.start_s = now_s;
+        take(profile, now_s, now_s + job.est_s, amounts);
+        started.push(entry);
+      } else if (planned.length < depth) {
+        entry.start_s = earliest(profile, now_s, job.est_s, amounts) as number;
+        take(profile, entry.start_s, entry.start_s + job.est_s, amounts);
+        planned.push(entry);
+        if (algorithm.kind === "depth" && algorithm.shortest) [order, at] = [shortestFirst(order.slice(at + 1)), -1];
+      } else if (algorithm.kind === "fcfs") break;
+      if (planned.length >= depth && freeAt(profile, now_s) <= 0) break;
+    }
+    for (const { job, amounts, start_s } of planned) give(profile, start_s, start_s + job.est_s, amounts);
+    if (started.length > 0) queue = queue.filter(({ start_s }) => start_s !== now_s);
+    return started;
+  }
+
+  return {
+    submit: (at, job) => void queue.push(poolJob(at, job)),
+    end: (entry, now_s) => endEarly(profile, entry, now_s),
+    pass,
+    nextPlan_s: () => Number.POSITIVE_INFINITY,
+  };
+}
+
+/** By estimate, then by arrival. */
+function shortestFirst(jobs: PoolJob[]): PoolJob[] {
+  return jobs.sort((a, b) => a.job.est_s - b.job.est_s || a.at - b.at);
+}
+
+/** cons: a job is given the earliest window when it comes and keeps it; when jobs end early the plans move up, in the order of arrival. */
+function keptPlans(profile: Profile): Pool {
+  let queue: PoolJob[] = [];
+  let known = 0;
+  let endedEarly = false;
+
+  function plan(entry: PoolJob, now_s: number): void {
+    const { job, amounts } = entry;
+    entry.start_s = earliest(profile, now_s, job.est_s, amounts) as number;
+    take(profile, entry.start_s, entry.start_s + job.est_s, amounts);
+  }
+
+  function pass(now_s: number): PoolJob[] {
+    beginAt(profile, now_s);
+    if (endedEarly) {
+      for (const entry of queue.slice(0, known)) {
+        const { job, amounts, start_s } = entry;
+        give(profile, start_s, start_s + job.est_s, amounts);
+        plan(entry, now_s);
+      }
+    }
+    for (const entry of queue.slice(known)) plan(entry, now_s);
+    const started = queue.filter(({ start_s }) => start_s <= now_s);
+    if (started.length > 0) queue = queue.filter(({ start_s }) => start_s > now_s);
+    known = queue.length;
+    endedEarly = false;
+    return started;
+  }
+
+  return {
+    submit: (at, job) => void queue.push(poolJob(at, job)),
+    end(entry, now_s) {
+      if (now_s < entry.start_s + entry.job.est_s) endedEarly = true;
+      endEarly(profile, entry, now_s);
+    },
+    pass,
+    nextPlan_s: () => queue.reduce((first, { start_s }) => Math.min(first, start_s), Number.POSITIVE_INFINITY),
+  };
+}

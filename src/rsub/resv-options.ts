@@ -1,0 +1,63 @@
+// Options that set attributes of reservations, the same for pbs_rsub and pbs_ralter (pbs/commands.md 5). Pure.
+
+import { parseTimeArgument } from "#cli/dates.ts";
+import { isJobName } from "#cli/job-options.ts";
+import { isAtList, parseResources } from "#cli/value-lists.ts";
+import type { AttrValueText } from "#protocol/messages.ts";
+
+export type OptionResult = { readonly ok: true; readonly attrs: readonly AttrValueText[] } | { readonly ok: false; readonly text: string };
+
+const NAME_LIST: { readonly [letter: string]: string } = {
+  u: "User_List",
+  g: "group_list",
+  U: "Authorized_Users",
+  G: "Authorized_Groups",
+  H: "Authorized_Hosts",
+};
+
+/** The attributes an option sets, or the line that tells what is wrong with it. duration: the attribute of -D. */
+export function readResvOption(command: string, letter: string, value: string, world: { readonly now_ms: number }): OptionResult {
+  const illegal = (what = "value"): OptionResult => ({ ok: false, text: `${command}: illegal -${letter} ${what}\n` });
+  const set = (name: string, text = value): OptionResult => ({ ok: true, attrs: [{ name, value: text }] });
+  switch (letter) {
+    case "R":
+    case "E": {
+      const epoch_s = parseTimeArgument(value, world.now_ms);
+      return epoch_s === null ? illegal("time value") : set(letter === "R" ? "reserve_start" : "reserve_end", String(epoch_s));
+    }
+    case "I":
+      return /^[+-]?[1-9]\d{0,8}$/.test(value) ? set("interactive", value.replace("+", "")) : illegal("time value");
+    case "m":
+      return value === "n" || /^[abce]+$/.test(value) ? set("Mail_Points") : illegal();
+    case "M":
+      return isAtList(value) ? set("Mail_Users") : illegal();
+    case "N":
+      return isJobName(value) && !value.startsWith("-") ? set("Reserve_Name") : illegal();
+    case "l":
+      return readResources(value, illegal());
+    case "u":
+    case "g":
+    case "U":
+    case "G":
+    case "H":
+      return value.split(",").every((item) => /^\s*[^\s,]+\s*$/.test(item)) ? set(NAME_LIST[letter] as string) : illegal();
+    default:
+      return illegal();
+  }
+}
+
+function readResources(text: string, illegal: OptionResult): OptionResult {
+  const resources = parseResources(text);
+  if (!Array.isArray(resources)) return illegal;
+  return { ok: true, attrs: resources.map(({ name, value }) => ({ name: "Resource_List", resource: name, value })) };
+}
+
+/**
+ * The id under which the server knows a reservation: its name is added where none is given. A bare number is taken for an id, too, and found unknown by the
+ * server (strict: it is not). null: illegally formed.
+ */
+export function completeResvId(text: string, server: string, strict = false): string | null {
+  const match = /^([RSM]?\d{1,12})(?:\.([A-Za-z0-9_][A-Za-z0-9._-]*))?(?:@\S+)?$/.exec(text);
+  if (match === null || (strict && !/^[RSM]/.test(text))) return null;
+  return `${match[1]}.${match[2] ?? server}`;
+}

@@ -1,0 +1,28 @@
+// Times as the table of pbs_rstat shows them: as short as they can be told apart from others (pbs/commands.md 5). Pure but for the machine's time zone.
+
+import { dayName, monthName, two } from "#cli/dates.ts";
+
+const DAY_MS = 86_400_000;
+
+/** `Today 15:00`, `Fri 15:00` within this week (Sunday first), `Fri Nov 27 15:00` within this year, `Sun Feb 10 2027 15:00`. */
+export function shortTime(epoch_s: number, now_ms: number): string {
+  const date = new Date(epoch_s * 1000);
+  const now = new Date(now_ms);
+  const clock = `${two(date.getHours())}:${two(date.getMinutes())}`;
+  const today = midnight(now);
+  const day = midnight(date);
+  if (day === today) return `Today ${clock}`;
+  const sunday = Math.round(today - now.getDay() * DAY_MS);
+  const days = Math.round((day - sunday) / DAY_MS);
+  if (days >= 0 && days < 7) return `${dayName(date)} ${clock}`;
+  const long = `${dayName(date)} ${monthName(date)} ${String(date.getDate()).padStart(2)}`;
+  return date.getFullYear() === now.getFullYear() ? `${long} ${clock}` : `${long} ${date.getFullYear()} ${clock}`;
+}
+
+const midnight = (date: Date): number => new Date(date.getFullYear(), date.getMonth(), date.getDate()).getTime();
+
+/** `01:30:00` as 5400; text that is no duration stays. */
+export function durationSeconds(text: string): string {
+  if (!/^\d+(:\d\d){2}$/.test(text)) return text;
+  return String(text.split(":").reduce((sum, part) => sum * 60 + Number(part), 0));
+}

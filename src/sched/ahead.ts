@@ -1,0 +1,171 @@
+// A cycle as it will be: what the chain's checks say of a job at a time to come. Run limits and what queue and server have are counted without the jobs
+// that are over by then and with the plans that run then.
+//
+// A1. close() gives the universe its counts back.
+// A2. A moment is the start of a plan: what runs then, counted when the plan was made and for every start that reaches into it since. A job may start
+//     only if at each moment it reaches into the limits hold with it: else its limit would push the plan back.
+
+import type { SchedJob, Why } from "#protocol/sched-link.ts";
+import type { Forecast } from "./forecast.ts";
+import { primeStatus } from "./holidays.ts";
+import { countJob } from "./limits.ts";
+import { count } from "./mirror.ts";
+import type { Candidate, Cycle, Stage } from "./module.ts";
+import type { Window } from "./outlook.ts";
+import { amountOf } from "./resource-space.ts";
+import type { Universe } from "./universe.ts";
+
+/** A job that is planned: from and to as in the calendar. */
+export type Planned = { readonly job: SchedJob; readonly from_s: number; readonly to_s: number };
+export type Moment = Planned & {
+  /** null: nothing limits amounts or numbers of jobs */
+  readonly view: View | null;
+};
+type View = Cycle & { readonly server_taken: Map<string, number> };
+
+export type Ahead = {
+  /** why a job may not start at the forecast's time, vnodes aside. Times must ascend. */
+  admits(candidate: Candidate, forecast: Forecast): Why | null;
+  /** what limits look at, at the forecast's time, with a plan that begins there */
+  moment(planned: Planned, forecast: Forecast): Moment;
+  close(): void;
+};
+
+/** Whether anything but vnodes, time and order limits jobs. */
+export function hasLimits(universe: Universe): boolean {
+  const { limits, server_available, queues } = universe;
+  if (limits.run.size > 0 || limits.resources.size > 0 || server_available.size > 0) return true;
+  for (const queue of queues.values())
+    if (queue.limits.run.size > 0 || queue.limits.resources.size > 0 || queue.available.size > 0) return true;
+  return false;
+}
+
+/** plans: those made so far. */
+export function createAhead(cycle: Cycle, plans: readonly Planned[]): Ahead {
+  const { universe, book } = cycle;
+  const limited = hasLimits(universe);
+  const server_taken = new Map(cycle.server_taken);
+  let prime = cycle.prime;
+  let over = 0;
+  const ended: SchedJob[] = [];
+  const running = new Set<Planned>();
+
+  const take = (job: SchedJob, sign: 1 | -1): void => {
+    count(universe, job, sign);
+    takeFromServer(universe, server_taken, job, sign);
+  };
+
+  /** What is counted follows the forecast. */
+  function follow(forecast: Forecast): void {
+    if (!limited) return;
+    for (; over < forecast.over; over++) {
+      const job = universe.jobs.get(forecast.ends[over]?.id ?? "");
+      if (job === undefined) continue;
+      take(job, -1);
+      ended.push(job);
+    }
+    for (const plan of plans) {
+      const runs = plan.from_s <= forecast.at_s && forecast.at_s < plan.to_s;
+      if (runs === running.has(plan)) continue;
+      take(plan.job, runs ? 1 : -1);
+      if (runs) running.add(plan);
+      else running.delete(plan);
+    }
+  }
+
+  function at(now_s: number): View {
+    if (prime.until_s !== null && now_s >= prime.until_s) prime = primeStatus(book.holidays, book.local, now_s);
+    const policy = prime === cycle.prime ? cycle.policy : prime.prime ? book.prime : book.non_prime;
+    return { ...viewOf(cycle), universe, policy, prime, now_s, server_taken };
+  }
+
+  return {
+    admits(candidate, forecast) {
+      follow(forecast);
+      return cycle.check(at(forecast.at_s), candidate);
+    },
+    moment(planned, forecast) {
+      if (!limited) return { ...planned, view: null };
+      follow(forecast);
+      const usage = new Map([...universe.usage].map(([scope, table]) => [scope, cloneTable(table)]));
+      const view: View = { ...at(forecast.at_s), universe: { ...universe, usage }, server_taken: new Map(server_taken) };
+      const moment = { ...planned, view };
+      countInto(moment, planned.job);
+      return moment;
+    },
+    close() {
+      for (const job of ended) count(universe, job, 1);
+      for (const { job } of running) count(universe, job, -1);
+    },
+  };
+}
+
+const cloneTable = (table: ReadonlyMap<string, { readonly jobs: number; readonly amounts: readonly number[] }>) =>
+  new Map([...table].map(([entity, { jobs, amounts }]) => [entity, { jobs, amounts: [...amounts] }]));
+
+/** What of a cycle is the same at any time. */
+function viewOf(cycle: Cycle): Omit<Cycle, "universe" | "policy" | "prime" | "now_s" | "server_taken"> {
+  return {
+    book: cycle.book,
+    qrun: cycle.qrun,
+    fairshare: cycle.fairshare,
+    ranks: cycle.ranks,
+    complete: cycle.complete,
+    log: (record) => cycle.log(record),
+    decide: (decision) => cycle.decide(decision),
+    check: (view, candidate, stages) => cycle.check(view, candidate, stages),
+    planned: (candidate, start_s) => cycle.planned(candidate, start_s),
+    candidate: (entry) => cycle.candidate(entry),
+    enterStarted: () => cycle.enterStarted(),
+    later: (work) => cycle.later(work),
+    logHere: () => cycle.logHere(),
+    settle: () => cycle.settle(),
+    keepsOn: () => cycle.keepsOn(),
+    room: cycle.room,
+    failed_victims: cycle.failed_victims,
+    tell: (entry, why) => cycle.tell(entry, why),
+  };
+}
+
+const LIMITING: readonly Stage[] = ["limits", "queue-resources", "server-resources"];
+
+/** Why a job may not run during a window, for the sake of plans that begin in it. */
+export function checkMoments(cycle: Cycle, moments: readonly Moment[], candidate: Candidate, window: Window): Why | null {
+  for (const { view, from_s } of moments) {
+    if (view === null || from_s <= window.from_s || from_s >= window.to_s) continue;
+    const why = cycle.check(view, candidate, LIMITING);
+    if (why !== null) return why;
+  }
+  return null;
+}
+
+/** A job starts, or is planned, or (sign -1) is no longer: the moments it reaches into count it. */
+export function noteMoments(moments: readonly Moment[], job: SchedJob, window: Pick<Window, "from_s" | "to_s">, sign: 1 | -1 = 1): void {
+  for (const moment of moments) if (window.from_s <= moment.from_s && moment.from_s < window.to_s) countInto(moment, job, sign);
+}
+
+function countInto({ view }: Moment, job: SchedJob, sign: 1 | -1 = 1): void {
+  if (view === null) return;
+  const { universe, server_taken } = view;
+  for (const scope of ["", job.queue]) {
+    let table = universe.usage.get(scope);
+    if (table === undefined) universe.usage.set(scope, (table = new Map()));
+    countJob(universe.space, universe.profile, table, job, sign);
+  }
+  takeFromServer(universe, server_taken, job, sign);
+}
+
+/** What a job takes of the server's resources. */
+export function takeFromServer(
+  { server_available, dynamic, space }: Universe,
+  taken: Map<string, number>,
+  job: SchedJob,
+  sign: 1 | -1,
+): void {
+  for (const name of server_available.keys()) {
+    const resource = space.all.get(name);
+    // What a program counts it counts again in the next cycle; within this one we do.
+    const amount = resource?.flags.includes("q") === true || dynamic.has(name) ? amountOf(resource, job.resources[name]) : null;
+    if (amount !== null) taken.set(name, (taken.get(name) ?? 0) + sign * amount);
+  }
+}

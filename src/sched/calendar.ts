@@ -1,0 +1,230 @@
+// The calendar: who holds what of which vnode, and until when. Running (running.ts) is what the vnodes' assigned amounts count now: jobs, and reservations
+// whose period has begun. Booked is what begins later: plans of top jobs, occurrences of reservations, maintenance. Kept by deltas: a job that starts or
+// ends is one insertion or removal; nothing is rebuilt while the resources and the policy stay the same. Dedicated and prime time are not of any vnode:
+// time-bounds.ts.
+//
+// K3. What is booked is in `bookings`, on each of its vnodes in `on`, and in the outlook of their hosts (outlook.ts), and nowhere else. Whoever books
+//     takes back: a cycle its plans when it ends, the mirror its reservations when they go.
+//
+//   running jobs          putRunningJob, dropRunning (mirror)    jobs a cycle starts      putBeside, dropBeside (cycle)
+//   running reservations  putBeside, dropBeside                  plans, occurrences       book, unbook
+//   what is there then    Forecast (forecast.ts)                 first possible start     findStart (start-search.ts)
+
+import type { SchedJob } from "#protocol/sched-link.ts";
+import { durationsOf } from "./durations.ts";
+import { moveHost } from "./node-sets.ts";
+import type { OutlookBook, Part, Span } from "./outlook.ts";
+import { outlookOf } from "./outlook.ts";
+import type { Held, Holding, Running, RunningBook } from "./running.ts";
+import { addBeside, addRunning, holdingOf, LIFTED, removeBeside, removeRunning, sortEnds } from "./running.ts";
+import type { Host, Universe } from "./universe.ts";
+
+/** What begins later. */
+export type Booking = {
+  readonly id: string;
+  /** plan: a top job's, of one cycle. resv: an occurrence of a reservation, maintenance */
+  readonly kind: "plan" | "resv";
+  /** from the first time to the last */
+  readonly from_s: number;
+  readonly to_s: number;
+  /** occurrences in one place, in order and apart; absent: all the time */
+  readonly times?: readonly Span[];
+  readonly holding: Holding;
+};
+
+export type Calendar = OutlookBook &
+  RunningBook & {
+    /** something has become free otherwise since a cycle last asked: a vnode, a reservation, a planned job that is gone, other limits */
+    loosened: boolean;
+    readonly bookings: Map<string, Booking & { readonly times: readonly Span[]; readonly parts: ReadonlyMap<string, Part> }>;
+    /** ends of reservations, in order; null: to be sorted again */
+    resv_ends: readonly number[] | null;
+    /** numbers given to parts, by contents */
+    readonly part_ids: Map<string, number>;
+    next_part: number;
+  };
+
+export function createCalendar(): Calendar {
+  return {
+    running: new Map(),
+    ends: [],
+    in_order: true,
+    gone_count: 0,
+    besides: new Map(),
+    freed_s: Number.NEGATIVE_INFINITY,
+    loosened: true,
+    away: new Map(),
+    bookings: new Map(),
+    resv_ends: null,
+    on: new Map(),
+    outlooks: new Map(),
+    next_outlook: 0,
+    part_ids: new Map(),
+    next_part: 0,
+  };
+}
+
+// --- what runs
+
+/** States in which a job has its vnodes. */
+const HOLDS = new Set(["R", "E"]);
+
+/** Takes over a new state of a job. */
+export function putRunningJob(universe: Universe, job: SchedJob): void {
+  const { calendar, space } = universe;
+  if (!HOLDS.has(job.state) || job.exec_vnode === undefined || job.array !== undefined) return dropRunning(universe, job.id);
+  const from_s = job.stime_s ?? job.qtime_s;
+  const { expected_s, most_s } = durationsOf(space, job);
+  const old = calendar.running.get(job.id);
+  const [to_s, last_s] = [from_s + expected_s, from_s + most_s];
+  if (old !== undefined && old.exec_vnode === job.exec_vnode && old.from_s === from_s && old.last_s === last_s) return;
+  putRunning(universe, { id: job.id, from_s, to_s, last_s, exec_vnode: job.exec_vnode, holding: null, counted: true, gone: false });
+}
+
+/** Adds something that runs, in place of what had its id. */
+export function putRunning(universe: Universe, running: Running): void {
+  dropRunning(universe, running.id);
+  addRunning(universe.calendar, running);
+  renewFor(universe, running);
+}
+
+export function dropRunning(universe: Universe, id: string): void {
+  const running = universe.calendar.running.get(id);
+  if (running === undefined) return;
+  removeRunning(universe.calendar, id);
+  renewFor(universe, running);
+}
+
+/** A running reservation, or a job that this cycle starts: the vnodes' `jobs` do not name it. */
+export function putBeside(universe: Universe, running: Running): void {
+  dropBeside(universe, running.id);
+  addBeside(universe.calendar, running);
+  renewFor(universe, running);
+}
+
+export function dropBeside(universe: Universe, id: string): void {
+  const running = universe.calendar.running.get(id);
+  if (running === undefined) return;
+  removeBeside(universe.calendar, id);
+  renewFor(universe, running);
+}
+
+/** A job is taken off its vnodes. holding: what it gives up. Returns what brings it back. */
+export function putAway(universe: Universe, id: string, holding: Holding): () => void {
+  const { calendar } = universe;
+  const running = calendar.running.get(id);
+  if (running === undefined) return () => undefined;
+  calendar.away.set(id, { ...running, to_s: LIFTED, last_s: LIFTED, holding });
+  dropRunning(universe, id);
+  return () => {
+    calendar.away.delete(id);
+    putRunning(universe, { ...running, gone: false });
+  };
+}
+
+/** What runs by its end. now_s: what should be over is moved on (K2). */
+export function endsInOrder(universe: Universe, now_s: number): readonly Running[] {
+  return sortEnds(universe.calendar, now_s, (running) => renewFor(universe, running));
+}
+
+/** What is booked where something runs: how much is left then has changed. */
+export function renewFor(universe: Universe, running: Running): void {
+  if (universe.calendar.on.size > 0) renewOutlooks(universe, holdingOf(universe.space, running).keys());
+}
+
+// --- what begins later
+
+/** Enters a plan or an occurrence, in place of what had its id. */
+export function book(universe: Universe, booking: Booking): void {
+  const { calendar } = universe;
+  unbook(universe, booking.id);
+  const parts = new Map<string, Part>();
+  const { from_s, to_s, times = [{ from_s, to_s }] } = booking;
+  calendar.bookings.set(booking.id, { ...booking, times, parts });
+  if (booking.kind === "resv") calendar.resv_ends = null;
+  const made = new Map<Held, Part>();
+  for (const [name, held] of booking.holding) {
+    let part = made.get(held);
+    if (part === undefined) made.set(held, (part = partOf(calendar, booking.kind, times, held)));
+    parts.set(name, part);
+    const others = calendar.on.get(name);
+    if (others === undefined) calendar.on.set(name, [part]);
+    else insertById(others, part);
+  }
+  renewOutlooks(universe, parts.keys());
+}
+
+/** Takes back plans or occurrences. */
+export function unbook(universe: Universe, ...ids: readonly string[]): void {
+  const { calendar } = universe;
+  const names = new Set<string>();
+  for (const id of ids) {
+    const booking = calendar.bookings.get(id);
+    if (booking === undefined) continue;
+    calendar.bookings.delete(id);
+    if (booking.kind === "resv") {
+      calendar.resv_ends = null;
+      calendar.loosened = true;
+    }
+    for (const [name, part] of booking.parts) {
+      names.add(name);
+      const parts = calendar.on.get(name) ?? [];
+      parts.splice(parts.indexOf(part), 1);
+      if (parts.length === 0) calendar.on.delete(name);
+    }
+  }
+  renewOutlooks(universe, names);
+}
+
+/** Numbers that are kept although nothing booked has them any more. */
+const PARTS_KEPT = 10_000;
+
+/** Equal hosts shall have equal outlooks, in whatever order they came about. */
+function insertById(parts: Part[], part: Part): void {
+  let at = parts.length;
+  while (at > 0 && (parts[at - 1] as Part).id > part.id) at--;
+  parts.splice(at, 0, part);
+}
+
+/** So many times are told from others by what they are; more are taken to be like no others. */
+const TIMES_COMPARED = 4;
+
+function partOf(calendar: Calendar, kind: Booking["kind"], times: readonly Span[], { amounts, closes, own }: Held): Part {
+  const firm = kind === "resv";
+  if (times.length > TIMES_COMPARED) return { id: calendar.next_part++, times, firm, amounts, closes, own };
+  const when = times.map(({ from_s, to_s }) => `${from_s}-${to_s}`).join("&");
+  const key = `${when}${firm ? "!" : ""}${own ? "+" : ""}${closes ?? ""}:${amounts.map(({ index, amount }) => `${index}=${amount}`).join()}`;
+  let id = calendar.part_ids.get(key);
+  if (id === undefined) {
+    // What is booked keeps its number; an equal part made later is only another one.
+    if (calendar.part_ids.size > PARTS_KEPT) calendar.part_ids.clear();
+    calendar.part_ids.set(key, (id = calendar.next_part++));
+  }
+  return { id, times, firm, amounts, closes, own };
+}
+
+/** When reservations end, in order. */
+export function resvEnds(calendar: Calendar): readonly number[] {
+  if (calendar.resv_ends === null) {
+    const ends = [...calendar.bookings.values()].flatMap(({ kind, times }) => (kind === "resv" ? times.map(({ to_s }) => to_s) : []));
+    calendar.resv_ends = ends.sort((a, b) => a - b);
+  }
+  return calendar.resv_ends;
+}
+
+function renewOutlooks(universe: Universe, names: Iterable<string>): void {
+  let last: Host | null = null;
+  for (const name of names) {
+    const vnode = universe.vnodes.get(name);
+    if (vnode === undefined || vnode.host === last) continue;
+    last = vnode.host;
+    renewOutlook(universe, last);
+  }
+}
+
+function renewOutlook(universe: Universe, host: Host): void {
+  const outlook = outlookOf(universe, host.vnodes);
+  if (host.outlook === outlook) return;
+  host.outlook = outlook;
+  if (host.bucket !== null) moveHost(universe, universe.policy, host, host.bucket.states);
+}

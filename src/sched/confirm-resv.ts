@@ -1,0 +1,157 @@
+// Answers what the scheduler is asked about a reservation: where it can be, at every occurrence, in the universe as it will be (pbs/sched.md 9). Running
+// jobs are there until their walltime ends; other reservations and top jobs have what they were promised.
+//
+// R1. All occurrences or none: a standing reservation is confirmed with a place for each.
+// R2. It stays where it is if it can (resv-place.ts). While it is looked for another place, its own promise does not stand in its way.
+// R3. The universe is left as it was found.
+
+import type { Occurrence, ResvAsk, SchedJob, Why } from "#protocol/sched-link.ts";
+import { unbook } from "./calendar.ts";
+import type { DedicatedTime } from "./dedicated-time.ts";
+import { JOB_INFINITY_S } from "./durations.ts";
+import type { Forecast } from "./forecast.ts";
+import { createForecast } from "./forecast.ts";
+import { isPlaceFree } from "./kept-place.ts";
+import { nodeSetKey, partitionOf } from "./node-sets.ts";
+import { execVnodeText } from "./placement.ts";
+import type { PlacedOccurrence } from "./resv-calendar.ts";
+import { bookAnswer, withoutOwn } from "./resv-calendar.ts";
+import type { ResvInfo } from "./resv-info.ts";
+import { placeAgain } from "./resv-place.ts";
+import type { Holding } from "./running.ts";
+import { readHolding } from "./running.ts";
+import { serverShortage } from "./server-share.ts";
+import { checkTotals } from "./set-totals.ts";
+import { findStart } from "./start-search.ts";
+import type { NodeSet, Universe } from "./universe.ts";
+
+export type Answer =
+  | { readonly kind: "confirm"; readonly partition: string; readonly occurrences: readonly PlacedOccurrence[] }
+  | { readonly kind: "deny"; readonly why: Why };
+
+export type Asking = {
+  readonly universe: Universe;
+  readonly now_s: number;
+  /** times in which no reservation may lie; none where resv_confirm_ignore says so */
+  readonly dedicated: readonly DedicatedTime[];
+};
+
+/** Answers one question. */
+export function answerAsk(asking: Asking, resv: ResvInfo, ask: ResvAsk): Answer {
+  const { universe } = asking;
+  if (resv.request.fault !== undefined) return { kind: "deny", why: { code: "NOT_SUPPORTED", where: resv.request.fault } };
+  const partitions = resv.partition === undefined ? partitionsOf(universe) : [resv.partition];
+  return withoutOwn(universe, resv, ask, () => {
+    let why: Why | null = null;
+    for (const partition of partitions) {
+      const set = universe.sets.get(nodeSetKey(partition, ""));
+      const found =
+        set === undefined ? NO_NODES : ask.occurrences.length === 0 ? soonest(asking, resv, ask, set) : everyTime(asking, resv, ask, set);
+      if (!("code" in found)) return { kind: "confirm", partition: partition === "" ? "pbs-default" : partition, occurrences: found };
+      why ??= found;
+    }
+    return { kind: "deny", why: plainWhy(ask, why ?? NO_NODES) };
+  });
+}
+
+/** A reservation has no owner that limits of vnodes could count. */
+const NOBODY = { id: "", user: "", group: "", project: "" } as SchedJob;
+
+const NO_NODES: Why = { code: "NO_FREE_NODES", module: "reservations" };
+
+/** A denial names what is lacking, not how much of it; an alteration that does not fit is in somebody's way. */
+function plainWhy({ kind }: ResvAsk, { want: _want, have: _have, total: _total, never: _never, ...why }: Why): Why {
+  return kind === "alter" ? { code: "RESERVATION_CONFLICT", module: "reservations" } : { ...why, module: "reservations" };
+}
+
+/** The partitions this scheduler serves; "": those without a name, the default scheduler's. */
+export function partitionsOf({ sched }: Universe): readonly string[] {
+  const { partition } = sched.attrs;
+  if (sched.name === "default") return [""];
+  return (Array.isArray(partition) ? partition : [partition]).filter((name) => typeof name === "string" && name !== "").map(partitionOf);
+}
+
+// --- at given times
+
+function everyTime(asking: Asking, resv: ResvInfo, ask: ResvAsk, set: NodeSet): readonly PlacedOccurrence[] | Why {
+  const { universe, now_s } = asking;
+  const found: Found = { occurrences: [], places: new Map(), booked: [] };
+  let forecast = createForecast(universe, set, now_s);
+  try {
+    for (const occurrence of ask.occurrences) {
+      // Occurrences that meet must not be given the same: while one is looked for, the earlier ones are booked.
+      if (occurrence.start_s < (found.occurrences.at(-1)?.end_s ?? 0)) {
+        forecast.close();
+        found.booked.splice(0).forEach((id) => unbook(universe, id));
+        found.booked.push(...bookAnswer(universe, resv, found.occurrences));
+        forecast = createForecast(universe, set, now_s);
+      }
+      const why = placeOccurrence(asking, { resv, ask, set, forecast, found }, occurrence);
+      if (why !== null) return why;
+    }
+  } finally {
+    forecast.close();
+    for (const id of found.booked) unbook(universe, id);
+  }
+  return found.occurrences;
+}
+
+type Found = {
+  readonly occurrences: PlacedOccurrence[];
+  /** what its places hold, by their texts: another occurrence may be in the same */
+  readonly places: Map<string, Holding>;
+  readonly booked: string[];
+};
+type Search = { readonly resv: ResvInfo; readonly ask: ResvAsk; readonly set: NodeSet; readonly forecast: Forecast; readonly found: Found };
+
+/** Finds a place for an occurrence and adds it to those found; else says why there is none. */
+function placeOccurrence(asking: Asking, { resv, ask, set, forecast, found }: Search, occurrence: Occurrence): Why | null {
+  const { universe, now_s } = asking;
+  const from_s = Math.max(occurrence.start_s, now_s);
+  const window = { from_s, to_s: occurrence.end_s, firm_to_s: occurrence.end_s };
+  forecast.goTo(from_s);
+  const refused = dedicatedConflict(asking, from_s, occurrence.end_s) ?? serverShortage(universe, resv, window, now_s);
+  if (refused !== null) return refused;
+  const old = heldThen(resv, ask, occurrence, found.occurrences.length);
+  const wanted = { set, request: resv.request, job: NOBODY, expected_s: 0, most_s: 0 };
+  const same = old === null ? [...found.places].find(([, holding]) => isPlaceFree(universe, wanted, { holding }, window)) : undefined;
+  const place = same?.[0] ?? placeAgain({ universe, set, window, forecast }, resv, old);
+  if (typeof place !== "string") return place;
+  if (!found.places.has(place)) found.places.set(place, readHolding(universe.space, place));
+  found.occurrences.push({ ...occurrence, exec_vnode: place });
+  return null;
+}
+
+/** Where the occurrence is now, if it has a place: the altered one is the present one, a degraded one is found by its time. */
+function heldThen(resv: ResvInfo, { kind }: ResvAsk, { start_s, end_s }: Occurrence, at: number): string | null {
+  const held = kind === "alter" ? resv.held[at] : resv.held.find((other) => other.start_s === start_s && other.end_s === end_s);
+  return held?.exec_vnode ?? null;
+}
+
+/** No reservation lies in dedicated time. */
+function dedicatedConflict({ dedicated }: Asking, from_s: number, to_s: number): Why | null {
+  const conflict = dedicated.find((time) => time.from_s < to_s && time.to_s > from_s);
+  if (conflict === undefined) return null;
+  return { code: conflict.from_s <= from_s ? "DED_TIME" : "CROSS_DED_TIME_BOUNDARY", module: "reservations" };
+}
+
+// --- as soon as possible
+
+function soonest(asking: Asking, resv: ResvInfo, { duration_s = 0 }: ResvAsk, set: NodeSet): readonly PlacedOccurrence[] | Why {
+  const { universe, now_s, dedicated } = asking;
+  const short = checkTotals(universe.checks, set, resv.request);
+  if (short?.never === true) return short;
+  const wanted = { set, request: resv.request, job: NOBODY, expected_s: duration_s, most_s: duration_s, resv: true };
+  const found = findStart(universe, wanted, {
+    now_s,
+    from_s: now_s,
+    until_s: now_s + JOB_INFINITY_S,
+    bounds: dedicated.map(({ to_s }) => to_s),
+    admits: ({ at_s }) => {
+      const window = { from_s: at_s, to_s: at_s + duration_s, firm_to_s: at_s + duration_s };
+      return dedicatedConflict(asking, at_s, at_s + duration_s) ?? serverShortage(universe, resv, window, now_s);
+    },
+  });
+  if (found.start_s === null) return found.why ?? short ?? NO_NODES;
+  return [{ start_s: found.start_s, end_s: found.start_s + duration_s, exec_vnode: execVnodeText(universe, found.chunks) }];
+}

@@ -1,0 +1,44 @@
+// What a cycle says and looks at before the jobs: the time it is, whether it can schedule anything at all, and shapes.
+
+import { LOG_EVENT } from "#support/log-event.ts";
+import { dateText } from "./local-time.ts";
+import type { Cycle } from "./module.ts";
+import { bucketNames } from "./node-bucket-names.ts";
+
+export function logTime(cycle: Cycle): void {
+  const { book, now_s } = cycle;
+  const { prime, until_s } = cycle.prime;
+  const end =
+    until_s === null ? "It will never end" : `It will end in ${until_s - now_s} seconds at ${dateText(book.local.civil(until_s))}`;
+  cycle.log({ event: LOG_EVENT.DEBUG2, class: "Svr", object: "", text: `It is ${prime ? "primetime" : "non-primetime"}.  ${end}` });
+  const { year } = book.holidays;
+  if (year !== 0 && year < book.local.civil(now_s).year) {
+    cycle.log({ event: LOG_EVENT.ADMIN, class: "Fil", object: "holidays", text: "The holiday file is out of date; please update it." });
+  }
+}
+
+/** A scheduler without partition, vnodes or queues schedules nothing (pbs/sched.md 2). */
+export function canSchedule(cycle: Cycle): boolean {
+  const { universe } = cycle;
+  const partition = universe.sched.attrs["partition"];
+  const partitioned =
+    universe.sched.name === "default" ||
+    (Array.isArray(partition) ? partition.length > 0 : typeof partition === "string" && partition !== "");
+  if (partitioned && universe.vnodes.size > 0 && universe.queues.size > 0) return true;
+  const svr = { event: LOG_EVENT.SCHED, class: "Svr" } as const;
+  if (!partitioned) cycle.log({ ...svr, object: "query_server", text: "Scheduler does not contain a partition" });
+  else if (universe.vnodes.size === 0)
+    cycle.log({ ...svr, object: "query_nodes", text: "No nodes found in partitions serviced by scheduler" });
+  cycle.log({ event: LOG_EVENT.SYSTEM, class: "Svr", object: "", text: "Problem with creating server data structure" });
+  return false;
+}
+
+/** Written only where log_events asks for them: naming buckets looks at all of them. */
+export function logShapes(cycle: Cycle): void {
+  const { universe } = cycle;
+  const text = `Number of job equivalence classes: ${universe.classes.size}`;
+  cycle.log({ event: LOG_EVENT.DEBUG3, class: "Sched", object: "create_resresv_sets", text });
+  for (const name of bucketNames(universe)) {
+    cycle.log({ event: LOG_EVENT.DEBUG3, class: "Node", object: "create_node_buckets", text: `Created node bucket ${name}` });
+  }
+}

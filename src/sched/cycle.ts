@@ -1,0 +1,553 @@
+// One scheduling cycle (pbs/sched.md 3): a function of universe, policy and clock that yields decisions and log records. It places jobs in the universe
+// as it goes and takes everything back at the end: afterwards the universe is as it was (Y1), and what becomes true comes back as deltas.
+//
+// Y1. The universe is left as it was found.
+// Y2. A class of equal jobs is tried until one of its jobs is blocked, then not again in this cycle; its other jobs get the same reason (U4).
+// Y3. A comment is decided only where the job's comment differs. Jobs whose comment stays the same cost nothing; in a long line those behind the
+//     first are told at most once a minute that only an amount has changed.
+
+import { createFairshare, type Fairshare, forgetTemporary } from "#model/fairshare.ts";
+import { subjobIndex } from "#model/job-id.ts";
+import { renderDuration } from "#model/values/duration.ts";
+import type { Decision, SchedCommand, SchedJob, Why } from "#protocol/sched-link.ts";
+import { SCHED_COMMAND } from "#protocol/sched-link.ts";
+import { LOG_EVENT } from "#support/log-event.ts";
+import { takeFromServer } from "./ahead.ts";
+import { type ArrayTurn, arrayEntryOf, newTurn, nextIndex, subjobOf, takeNext } from "./array-turn.ts";
+import { endsInOrder } from "./calendar.ts";
+import { canSchedule, logShapes, logTime } from "./cycle-opening.ts";
+import { durationsOf } from "./durations.ts";
+import { primeStatus } from "./holidays.ts";
+import { agreeComment, nodeSetOf } from "./job-lines.ts";
+import { jobsInOrder } from "./job-order.ts";
+import type { CycleLog, LogRecord } from "./log-record.ts";
+import { isToldByVerdict } from "./log-record.ts";
+import { count, setPolicy } from "./mirror.ts";
+import type { Candidate, Cycle, PolicyModule, Stage } from "./module.ts";
+import { STAGES } from "./module.ts";
+import { chainOf, mirrorOptions } from "./modules/index.ts";
+import { undoMoves } from "./node-sets.ts";
+import { reachesBooked } from "./outlook.ts";
+import type { PlaceContext, Placed, PlaceResult } from "./placement.ts";
+import { execVnodeText, findPlace, placeJob } from "./placement.ts";
+import type { Policy, PolicyBook } from "./policy.ts";
+import { createLevels, type LevelOf } from "./preempt-level.ts";
+import type { Probe } from "./probe.ts";
+import { knowEntities, type RankContext } from "./ranking.ts";
+
+import { commentText, logText, NEVER_TEXT } from "./reasons.ts";
+import { takeBeside } from "./resv-sets.ts";
+import { asItWas, createRoom, type Room, setOfSuspended } from "./room.ts";
+import { shrink } from "./shrink-to-fit.ts";
+import { windowAt } from "./start-search.ts";
+import { type StartedJobs, startedJobs } from "./started-jobs.ts";
+import { nextBound } from "./time-bounds.ts";
+import type { Host, HostBucket, JobClass, JobEntry, JobLine, NodeSet, Universe } from "./universe.ts";
+
+/** What a cycle leaves for the next one. */
+export type Memory = {
+  /** smp_cluster_dist round_robin: order of the host used last, by node set */
+  readonly last_host: ReadonlyMap<string, number>;
+  /** when jobs were last told why they wait (attr_update_period) */
+  readonly told_s: number;
+  /** jobs whose preemption failed, and until when they are left alone */
+  readonly failed_victims: ReadonlyMap<string, number>;
+};
+export const NO_MEMORY: Memory = { last_host: new Map(), told_s: 0, failed_victims: new Map() };
+
+export type CycleInput = {
+  readonly now_s: number;
+  readonly command: SchedCommand;
+  /** qrun: the job */
+  readonly job?: string;
+  readonly memory?: Memory;
+  /** seconds since the cycle began, by a clock of the caller; absent: no time passes */
+  readonly elapsed_s?: () => number;
+  /** usage of shares; absent: nobody has used anything */
+  readonly fairshare?: Fairshare;
+  /** somebody wants to know about one job: what the cycle decides is for nobody */
+  readonly probe?: Probe;
+};
+export type CycleStats = {
+  readonly jobs_considered: number;
+  readonly jobs_started: number;
+  readonly classes: number;
+  readonly node_buckets: number;
+};
+export type CycleResult = {
+  readonly decisions: readonly Decision[];
+  readonly log: CycleLog;
+  readonly stats: CycleStats;
+  readonly memory: Memory;
+  /** when dedicated or prime time changes next: a cycle then may start what waits; null: never, or nothing waits */
+  readonly bound_s: number | null;
+};
+
+/** Runs a cycle. The universe may have been indexed for another policy: then it is indexed anew first (prime time began, sched_config changed). */
+export function cycle(universe: Universe, book: PolicyBook, input: CycleInput): CycleResult {
+  const prime = primeStatus(book.holidays, book.local, input.now_s);
+  const policy = prime.prime ? book.prime : book.non_prime;
+  setPolicy(universe, mirrorOptions(book, policy));
+  const run = new Run(universe, book, policy, prime, input);
+  run.go(input);
+  return run.result();
+}
+
+/** What is checked of a job in a reservation (pbs/sched.md 9): its vnodes, its time and its share of the server were granted with the reservation. */
+const INSIDE: ReadonlySet<Stage> = new Set<Stage>(["queue", "fairshare", "limits", "queue-resources"]);
+
+/** sched_cycle_length where the scheduler has none */
+const CYCLE_LENGTH_S = 1200;
+
+/** A cycle under way. A class, because what it has changed in the universe must be taken back (Y1). */
+class Run implements Cycle {
+  readonly universe: Universe;
+  readonly book: PolicyBook;
+  readonly policy: Policy;
+  readonly now_s: number;
+  readonly prime: Cycle["prime"];
+  readonly qrun: boolean;
+  readonly fairshare: Fairshare;
+  readonly ranks: RankContext;
+  readonly server_taken = new Map<string, number>();
+  complete = false;
+  readonly room: Room;
+  readonly failed_victims: ReadonlyMap<string, number>;
+
+  readonly #decisions: Decision[] = [];
+  /** an array: what is written at that place later */
+  readonly #log: (CycleLog[number] | LogRecord[])[] = [];
+  #later: (() => void)[] = [];
+  readonly #modules: readonly PolicyModule[];
+  readonly #stays: readonly NonNullable<PolicyModule["stays"]>[];
+  readonly #checks: readonly NonNullable<PolicyModule["checks"]>[number][];
+  readonly #blocked = new Map<JobClass, Why>();
+  readonly #moved = new Map<Host, HostBucket>();
+  /** arrays that were looked at */
+  readonly #turns = new Map<JobEntry, ArrayTurn>();
+  readonly #started: StartedJobs;
+  readonly #last_host: Map<string, number>;
+  readonly #told_s: number;
+  /** comments are sent in this cycle */
+  readonly #tells: boolean;
+  /** DEBUG3 is read: what placement tells of its way goes into the log */
+  readonly #traces: boolean;
+  readonly #elapsed_s: () => number;
+  /** sched_cycle_length */
+  readonly #length_s: number;
+  /** null: none, or it has been told */
+  #probe: Probe | null;
+  #held_back: Why | null = null;
+  #considered = 0;
+
+  constructor(universe: Universe, book: PolicyBook, policy: Policy, prime: Cycle["prime"], input: CycleInput) {
+    this.universe = universe;
+    this.book = book;
+    this.policy = policy;
+    this.now_s = input.now_s;
+    this.prime = prime;
+    this.qrun = input.command === SCHED_COMMAND.AJOB;
+    this.fairshare = input.fairshare ?? createFairshare(book.fairshare, null, input.now_s);
+    this.ranks = { universe, fairshare: this.fairshare, now_s: input.now_s, errors: new Map() };
+    this.#modules = chainOf(book);
+    this.#stays = this.#modules.flatMap((module) => module.stays?.bind(module) ?? []);
+    const checks = this.#modules.flatMap((module) => module.checks ?? []);
+    this.#checks = STAGES.flatMap((stage) => checks.filter((check) => check.stage === stage));
+    const { last_host, told_s, failed_victims } = input.memory ?? NO_MEMORY;
+    this.failed_victims = new Map([...failed_victims].filter(([, until_s]) => until_s > input.now_s));
+    this.#started = startedJobs(universe, input.now_s);
+    this.room = createRoom({
+      universe,
+      server_taken: this.server_taken,
+      startedOn: (vnode) => this.#started.on(vnode),
+      couldStart: (candidate) => this.#whyNot(candidate),
+      check: (candidate, stages) => this.check(this, candidate, stages),
+      noteMoved: (moves) => this.#noteMoved(moves),
+      place: (candidate) => {
+        const result = candidate.entry.job.state === "S" ? this.#placeBack(candidate) : this.#place(candidate);
+        return "why" in result ? null : result.placed;
+      },
+    });
+    this.#last_host = new Map(last_host);
+    this.#told_s = told_s;
+    this.#probe = input.probe ?? null;
+    this.#elapsed_s = input.elapsed_s ?? (() => 0);
+    this.#length_s = Number(universe.sched.attrs["sched_cycle_length"] ?? CYCLE_LENGTH_S);
+    const period_s = Number(universe.sched.attrs["attr_update_period"] ?? 0);
+    this.#tells = policy.update_comments && (this.qrun || input.now_s - told_s >= period_s);
+    this.#traces = (Number(universe.sched.attrs["log_events"] ?? 0) & LOG_EVENT.DEBUG3) !== 0;
+  }
+
+  log(record: LogRecord): void {
+    this.#log.push(record);
+  }
+  decide(decision: Decision): void {
+    if (isToldByVerdict(decision)) this.#log.push({ decision: this.#decisions.length });
+    this.#decisions.push(decision);
+  }
+  check(then: Cycle, candidate: Candidate, stages?: readonly Stage[]): Why | null {
+    const inside = candidate.entry.job.resv !== undefined;
+    for (const { stage, check } of this.#checks) {
+      if ((stages !== undefined && !stages.includes(stage)) || (inside && !INSIDE.has(stage))) continue;
+      const why = check(then, candidate);
+      if (why !== null) return why;
+    }
+    return null;
+  }
+  enterStarted(): void {
+    this.#started.enter();
+  }
+  later(work: () => void): void {
+    this.#later.push(work);
+  }
+  logHere(): (record: LogRecord) => void {
+    const here: LogRecord[] = [];
+    this.#log.push(here);
+    return (record) => void here.push(record);
+  }
+  planned(candidate: Candidate, start_s: number): void {
+    for (const module of this.#modules) module.planned?.(this, candidate, start_s);
+  }
+  keepsOn(): boolean {
+    return this.#length_s <= 0 || this.#elapsed_s() <= this.#length_s;
+  }
+
+  go({ job }: CycleInput): void {
+    this.log({ event: LOG_EVENT.DEBUG, class: "Req", object: "", text: "Starting Scheduling Cycle" });
+    logTime(this);
+    if (canSchedule(this)) {
+      if (this.#traces) logShapes(this);
+      knowEntities(this.ranks);
+      // What should be over by now is expected to go on: what is booked sees it.
+      if (this.universe.calendar.on.size > 0) endsInOrder(this.universe, this.now_s);
+      const leaves = this.#modules.map((module) => module.begin?.(this)).includes("leave");
+      if (this.qrun) this.#runOne(job ?? "");
+      else if (!leaves || this.#probe !== null) this.complete = this.#runAll();
+      this.settle();
+      if (!this.qrun) this.#tellVictims();
+      // Its turn has not come: its queue is stopped, or the cycle has ended before.
+      if (this.#probe !== null) this.#tellProbe(this.universe.entries.get(this.#probe.job), null);
+      for (const module of this.#modules) module.end?.(this);
+    } else if (this.qrun) this.decide({ kind: "qrun-refused", job: job ?? "", text: "Problem with creating server data structure" });
+    this.log({ event: LOG_EVENT.DEBUG, class: "Req", object: "", text: "Leaving Scheduling Cycle" });
+    this.#undo();
+  }
+
+  result(): CycleResult {
+    const { universe } = this;
+    const node_buckets = [...universe.sets.values()].reduce((sum, set) => sum + set.filled, 0);
+    return {
+      decisions: this.#decisions,
+      log: this.#log.flat(),
+      stats: { jobs_considered: this.#considered, jobs_started: this.#started.jobs.length, classes: universe.classes.size, node_buckets },
+      memory: { last_host: this.#last_host, told_s: this.#tells ? this.now_s : this.#told_s, failed_victims: this.failed_victims },
+      bound_s: universe.lines.size === 0 ? null : nextBound(this.book, this.now_s),
+    };
+  }
+
+  // --- the jobs
+
+  /** qrun: this job and no other, whatever limits say. */
+  #runOne(id: string): void {
+    this.log({ event: LOG_EVENT.JOB, class: "Job", object: id, text: "Received qrun request" });
+    const entry = this.universe.entries.get(id) ?? arrayEntryOf(this.universe, id);
+    if (entry === undefined) {
+      this.decide({ kind: "qrun-refused", job: id, text: "Unknown Job Id" });
+      return;
+    }
+    if (entry.job.array !== undefined) this.#turns.set(entry, newTurn({ ...entry.job.array, indices_remaining: String(subjobIndex(id)) }));
+    const why = this.#consider(entry);
+    if (why === null) return;
+    this.tell(entry, why);
+    this.decide({ kind: "qrun-refused", job: id, text: logText(why) });
+  }
+
+  /** True: it has seen all that it should. */
+  #runAll(): boolean {
+    this.#tellStopped();
+    const most = this.policy.max_job_check;
+    const each = this.#modules.some((module) => module.triesEach?.(this) === true);
+    for (const jobs = jobsInOrder(this.ranks, this.policy, this.#levels()); ; ) {
+      const next = jobs.next();
+      if (next === null) return true;
+      if (most !== null && this.#considered >= most) {
+        const text = `Bailed out of main job loop after checking to see if ${most} jobs could run.`;
+        this.log({ event: LOG_EVENT.SCHED, class: "Sched", object: "", text });
+        return true;
+      }
+      if (!this.keepsOn()) {
+        const text = `Cycle duration of ${Math.floor(this.#elapsed_s())} seconds has exceeded sched_cycle_length of ${this.#length_s} seconds`;
+        this.log({ event: LOG_EVENT.SCHED, class: "Svr", object: "toolong", text: `Leaving the scheduling cycle: ${text}` });
+        return false;
+      }
+      const { entry, line } = next;
+      if (this.#stays.length > 0 && this.#isLeftAlone(entry)) {
+        jobs.advance();
+        continue;
+      }
+      const known = (each ? undefined : this.#blocked.get(line.class)) ?? this.#held_back;
+      if (this.#tellProbe(entry, known)) return false;
+      const why = known ?? this.#consider(entry);
+      if (why === null) {
+        if (this.#hasMore(entry)) jobs.stay();
+        else jobs.advance();
+        continue;
+      }
+      this.#block(entry, line.class, why, known !== null);
+      if (this.#probe === null) agreeComment(line, commentText(why), kindOf(why), this.now_s);
+      else if (this.#isProbedIn(line) && !this.#wants(entry) && this.#tellProbe(this.universe.entries.get(this.#probe.job), why))
+        return false;
+      if (known === null) this.tell(entry, why);
+      else if (line.differ.has(entry)) {
+        this.#logConsidering(entry);
+        this.tell(entry, why);
+      }
+      // Jobs behind the first of a class are looked at where a module wants them (as top jobs), or where they are to be told.
+      if (this.#held_back === null && this.#wants(entry)) jobs.advance();
+      else jobs.skipToDiffering();
+    }
+  }
+
+  #isLeftAlone(entry: JobEntry): boolean {
+    const candidate = this.candidate(entry);
+    return this.#stays.some((stays) => stays(this, candidate));
+  }
+
+  #wants(entry: JobEntry): boolean {
+    const candidate = this.candidate(entry);
+    return this.#modules.some((module) => module.wants?.(this, candidate) === true);
+  }
+
+  // --- the job that is asked about (probe.ts)
+
+  #isProbedIn(line: JobLine): boolean {
+    return this.#probe !== null && this.universe.entries.get(this.#probe.job)?.line === line;
+  }
+
+  /** true: it was this job's turn. */
+  #tellProbe(entry: JobEntry | undefined, known: Why | null): boolean {
+    const probe = this.#probe;
+    if (probe === null || entry === undefined || entry.job.id !== probe.job) return false;
+    this.#probe = null;
+    this.settle();
+    const candidate = this.candidate(entry);
+    probe.look(this, { known, candidate, entry, context: this.#context(candidate) });
+    return true;
+  }
+
+  /** Jobs of queues that are not started are told so, and nothing else happens to them. */
+  #tellStopped(): void {
+    if (this.#probe !== null) return;
+    const why: Why = { code: "QUEUE_NOT_STARTED", module: "queue" };
+    for (const queue of this.universe.queues.values()) {
+      if (queue.started || !queue.execution) continue;
+      for (const line of this.universe.lines.get(queue.name) ?? []) {
+        agreeComment(line, commentText(why));
+        for (const entry of line.differ) this.tell(entry, why);
+      }
+    }
+  }
+
+  /** A job cannot run. again: the first of its class could not, either; only who wants to hears of it. */
+  #block(entry: JobEntry, jobClass: JobClass, why: Why, again: boolean): void {
+    if (this.#held_back !== null) return;
+    this.#blocked.set(jobClass, why);
+    // What waits inside a reservation waits for its own vnodes: it holds nobody back, and nobody makes room for it.
+    if (entry.job.resv !== undefined) return;
+    const candidate = this.candidate(entry);
+    for (const module of this.#modules) {
+      if (again && module.wants?.(this, candidate) !== true) continue;
+      const after = module.blocked?.(this, candidate, why) ?? "go on";
+      if (after !== "go on") this.#held_back ??= after;
+    }
+  }
+
+  /** Tries to start a job, a shrink-to-fit one for less time if need be. null: it is started; else why not. */
+  #consider(entry: JobEntry): Why | null {
+    this.#considered++;
+    this.#logConsidering(entry);
+    const { fault } = entry.request;
+    if (fault !== undefined) return { code: "NOT_SUPPORTED", where: fault, never: true };
+    const candidate = this.candidate(entry);
+    let why = this.#later.length > 0 ? this.#whyNot(candidate) : null;
+    if (why === null) {
+      this.settle();
+      why = this.#try(candidate);
+    }
+    if (why !== null && entry.job.resources["min_walltime"] !== undefined)
+      why = shrink(this, candidate, why, { start: (shorter) => this.#try(shorter), could: (shorter) => this.#whyNot(shorter) === null });
+    if (why !== null && this.#makeRoom(candidate, why)) why = null;
+    const turn = this.#turns.get(entry);
+    if (why === null && turn !== undefined) takeNext(turn);
+    return why;
+  }
+
+  /** True: running jobs make room, and the job is started. */
+  #makeRoom(candidate: Candidate, why: Why): boolean {
+    for (const module of this.#modules) {
+      const placed = module.makeRoom?.(this, candidate, why) ?? null;
+      if (placed === null) continue;
+      this.room.keep(candidate);
+      this.#start(candidate, placed);
+      return true;
+    }
+    return false;
+  }
+
+  /** Jobs that are to be suspended are told what they wait for, as far as that can be said now. */
+  #tellVictims(): void {
+    for (const away of this.room.away.values()) {
+      if (!away.methods.startsWith("S")) continue;
+      const candidate = asItWas(this.universe, away);
+      this.#logConsidering(candidate.entry);
+      const why = this.#whyNot(candidate);
+      if (why !== null) this.tell(candidate.entry, why);
+    }
+  }
+
+  /** What orders jobs before anything else, unless nobody makes room for anybody. */
+  #levels(): LevelOf | null {
+    const preempts = this.policy.preemptive_sched && this.#modules.some((module) => module.makeRoom !== undefined);
+    return preempts ? createLevels(this.ranks) : null;
+  }
+
+  /** Why a job cannot start for its candidate's time, without starting it. */
+  #whyNot(candidate: Candidate): Why | null {
+    const why = this.check(this, candidate);
+    if (why !== null) return why;
+    const { entry, set } = candidate;
+    const found = findPlace(this.#context(candidate), set, entry.request, entry.job);
+    return "why" in found ? this.#whyBooked(candidate, found.why) : null;
+  }
+
+  /** Where only what is booked is in the way, that is the reason. */
+  #whyBooked(candidate: Candidate, why: Why): Why {
+    const context = this.#context(candidate);
+    const { entry, set } = candidate;
+    if (context.window === null || set === undefined || !reachesBooked(set.booked, context.window)) return why;
+    const otherwise = findPlace({ ...context, window: null }, set, entry.request, entry.job);
+    return "why" in otherwise ? otherwise.why : { code: "RESERVATION_CONFLICT", module: "calendar" };
+  }
+
+  settle(): void {
+    const works = this.#later;
+    this.#later = [];
+    for (const work of works) work();
+  }
+
+  /** Tries to start a job for its candidate's time. null: it is started. */
+  #try(candidate: Candidate): Why | null {
+    const why = this.check(this, candidate);
+    if (why !== null) return why;
+    const result = this.#place(candidate);
+    if ("why" in result) return this.#whyBooked(candidate, result.why);
+    this.#start(candidate, result.placed);
+    return null;
+  }
+
+  #place(candidate: Candidate): PlaceResult {
+    const { entry, set } = candidate;
+    const { request } = entry;
+    const after = this.policy.smp_cluster_dist === "round_robin" ? (of: NodeSet): number => this.#last_host.get(of.key) ?? -1 : null;
+    const context = this.#context(candidate);
+    const place = (from: PlaceContext["after"]) => placeJob({ ...context, after: from }, set, request, entry.job);
+    let result = place(after);
+    // Where the round begins is a wish: a job that fits from the first host on does not wait for its turn.
+    if ("why" in result && after !== null) {
+      const again = place(null);
+      if (!("why" in again)) result = again;
+    }
+    return result;
+  }
+
+  /** Where it was, whatever is booked there: it would not have gone but for somebody else. */
+  #placeBack(candidate: Candidate): PlaceResult {
+    const { entry, set } = candidate;
+    return placeJob({ ...this.#context(candidate), window: null }, set, entry.request, entry.job);
+  }
+
+  #context(candidate: Candidate): PlaceContext {
+    const { job } = candidate.entry;
+    const window = this.universe.calendar.on.size === 0 ? null : windowAt(candidate, this.now_s);
+    const startedOn = (vnode: string): readonly SchedJob[] => this.#started.on(vnode);
+    const context: PlaceContext = { universe: this.universe, policy: this.policy, startedOn, after: null, window };
+    if (!this.#traces) return context;
+    return { ...context, log: (text) => this.log({ event: LOG_EVENT.DEBUG3, class: "Node", object: job.id, text }) };
+  }
+
+  /** An array is stood for by its next subjob. */
+  candidate(entry: JobEntry): Candidate {
+    const queue = this.universe.queues.get(entry.job.queue);
+    const { universe } = this;
+    const set = entry.job.state === "S" ? setOfSuspended(universe, entry.job) : universe.sets.get(nodeSetOf(universe, queue));
+    const durations = durationsOf(this.universe.space, entry.job);
+    if (entry.job.array === undefined) return { entry, queue, set, ...durations };
+    let turn = this.#turns.get(entry);
+    if (turn === undefined) this.#turns.set(entry, (turn = newTurn(entry.job.array)));
+    const index = nextIndex(turn);
+    const subjob = index === null ? entry : { ...entry, job: subjobOf(entry.job, index) };
+    return { entry: subjob, queue, set, ...durations, array: { job: entry.job, started: turn.started } };
+  }
+
+  /** Whether further subjobs of an array wait. */
+  #hasMore(entry: JobEntry): boolean {
+    const turn = this.#turns.get(entry);
+    return turn !== undefined && nextIndex(turn) !== null;
+  }
+
+  #start(candidate: Candidate, placed: Placed): void {
+    const { job } = candidate.entry;
+    const exec_vnode = job.state === "S" ? (job.exec_vnode ?? "") : execVnodeText(this.universe, placed.chunks);
+    if (job.resources["min_walltime"] === undefined) this.decide({ kind: "run", job: job.id, exec_vnode });
+    else {
+      this.decide({ kind: "run", job: job.id, exec_vnode, walltime_s: candidate.most_s });
+      this.log({
+        event: LOG_EVENT.SCHED,
+        class: "Job",
+        object: job.id,
+        text: `Job will run for duration=${renderDuration(candidate.most_s)}`,
+      });
+    }
+    count(this.universe, job, 1);
+    if (job.resv === undefined) takeFromServer(this.universe, this.server_taken, job, 1);
+    else this.#noteMoved(takeBeside(this.universe, job.resv, placed.chunks));
+    this.#noteMoved(placed.moved);
+    if (this.policy.smp_cluster_dist === "round_robin") this.#last_host.set(placed.set.key, placed.last?.order ?? -1);
+    this.#started.add(candidate, placed);
+    for (const module of this.#modules) module.started?.(this, candidate, placed);
+  }
+
+  /** Where hosts were before this cycle moved them. */
+  #noteMoved(hosts: Placed["moved"]): void {
+    for (const [host, bucket] of hosts) if (!this.#moved.has(host)) this.#moved.set(host, bucket);
+  }
+
+  #logConsidering(entry: JobEntry): void {
+    this.log({ event: LOG_EVENT.DEBUG, class: "Job", object: entry.job.id, text: "Considering job to run" });
+  }
+
+  /** The reason in the log, and as the job's comment where that is another (Y3). */
+  tell(entry: JobEntry, why: Why): void {
+    const { id, comment } = entry.job;
+    this.log({ event: LOG_EVENT.SCHED, class: "Job", object: id, text: logText(why) });
+    if (why.never === true) this.log({ event: LOG_EVENT.SCHED, class: "Job", object: id, text: NEVER_TEXT });
+    const text = commentText(why);
+    const begun = entry.job.state === "B" || (this.#turns.get(entry)?.started ?? 0) > 0;
+    if (text !== comment && this.#tells && !begun) this.decide({ kind: "comment", job: id, comment: text, why });
+  }
+
+  // --- after the jobs
+
+  #undo(): void {
+    this.#started.takeBack();
+    this.room.close();
+    undoMoves(this.universe, this.#moved);
+    for (const job of this.#started.jobs) count(this.universe, job, -1);
+    forgetTemporary(this.fairshare);
+  }
+}
+
+/** A reason without its amounts. */
+function kindOf({ code, resource, where, entity, never }: Why): string {
+  return [code, resource, where, entity, never].join("|");
+}

@@ -1,0 +1,42 @@
+// server_dyn_res (pbs/sched.md 12): `RESOURCE !PROGRAM [ARGUMENT...]`. The program's first line is what the server has of the resource in that cycle.
+// The shell runs it (shell/dyn-programs.ts); this reads the line of sched_config and the program's answer.
+
+import { isNumeric } from "#model/resource-table.ts";
+import { parseBoolean } from "#model/values/boolean.ts";
+import { parseSize } from "#model/values/size.ts";
+import { amountOf, matchedOf, type Resource } from "./resource-space.ts";
+
+export type DynProgram = { readonly resource: string; readonly program: string; readonly args: readonly string[] };
+
+/** What only a shell understands: nothing stands between us and the program, so such a line would not mean what it says. */
+const FOR_A_SHELL = /[|&;<>()$`\\"'*?[\]{}~#\n]/;
+
+/** A text is what is wrong with the line. */
+export function parseDynRes(value: string): DynProgram | string {
+  const match = /^\s*([A-Za-z][A-Za-z0-9_-]*)\s*!\s*(.*?)\s*$/.exec(value);
+  const [, resource = "", command = ""] = match ?? [];
+  if (match === null || command === "") return `Invalid server_dyn_res ${value}: RESOURCE !PROGRAM [ARGUMENT...]`;
+  if (FOR_A_SHELL.test(command)) return `Invalid server_dyn_res ${value}: it is not given to a shell; put what needs one into a script`;
+  const [program = "", ...args] = command.split(/\s+/);
+  return program.startsWith("/")
+    ? { resource, program, args }
+    : `Invalid server_dyn_res ${value}: the program must be named by its whole path`;
+}
+
+/** What a program's output says of its resource; null: nothing that fits the resource's type. */
+export function dynValue(resource: Resource | undefined, output: string): number | string | boolean | null {
+  const [line = ""] = output.split("\n", 1);
+  const text = line.trim();
+  if (text === "" || resource === undefined) return null;
+  if (resource.type === "boolean") return parseBoolean(text);
+  if (!isNumeric(resource.type)) return matchedOf(resource, text);
+  if (resource.type === "size" && parseSize(text) === null) return null;
+  const amount = amountOf(resource, text);
+  return amount !== null && Number.isFinite(amount) && amount >= 0 ? amount : null;
+}
+
+/** What a resource has of which nothing is known. */
+export function nothingOf(resource: Resource | undefined): number | string | boolean {
+  if (resource?.type === "boolean") return false;
+  return resource === undefined || isNumeric(resource.type) ? 0 : "";
+}

@@ -1,0 +1,19 @@
+// Eligible time as a scheduler sees it (pbs/sched.md 4). The server keeps it; it tells for each job a base and the clock that runs for the job while it is
+// queued, and for each clock what it shows and whether it goes. So the time of all jobs that stand behind the same limits passes without a word.
+
+import type { SchedClock, SchedJob } from "#protocol/sched-link.ts";
+
+/** Accrue types of pbs/sched.md 4. */
+export const ACCRUE = { INITIAL: 0, INELIGIBLE: 1, ELIGIBLE: 2, RUNNING: 3, EXITING: 4 } as const;
+
+export type Eligible = { readonly eligible_s: number; readonly accrue_type: number };
+
+/** A job's eligible time and accrue type at a time. */
+export function eligibleAt(clocks: ReadonlyMap<string, SchedClock>, job: SchedJob, now_s: number): Eligible {
+  const base_s = job.eligible_time_s ?? 0;
+  const clock = job.clock === undefined ? undefined : clocks.get(job.clock);
+  if (clock === undefined) return { eligible_s: base_s, accrue_type: job.accrue_type ?? ACCRUE.INITIAL };
+  return { eligible_s: base_s + shown(clock, now_s), accrue_type: clock.goes ? ACCRUE.ELIGIBLE : ACCRUE.INELIGIBLE };
+}
+
+const shown = ({ value_s, at_s, goes }: SchedClock, now_s: number): number => value_s + (goes ? Math.max(0, now_s - at_s) : 0);

@@ -1,0 +1,48 @@
+// How the estimated starts of waiting jobs have moved: what was published about each, and when. Kept in the scheduler's memory only.
+//
+// H1. So many entries a job and so many jobs at most; the job that was heard of longest ago goes first.
+
+import type { Estimate } from "#protocol/explanation.ts";
+import type { Decision, Verdict } from "#protocol/sched-link.ts";
+
+export type EstimateHistory = Map<string, Estimate[]>;
+
+const ENTRIES_MAX = 20;
+const JOBS_MAX = 10_000;
+
+/** Notes what the server has taken over of a cycle's estimates, and forgets jobs that were started. */
+export function noteEstimates(
+  history: EstimateHistory,
+  {
+    decisions,
+    verdicts,
+    now_s,
+  }: { readonly decisions: readonly Decision[]; readonly verdicts: readonly Verdict[]; readonly now_s: number },
+): void {
+  decisions.forEach((decision, at) => {
+    if (verdicts[at]?.ok !== true) return;
+    if (decision.kind === "run") history.delete(decision.job);
+    if (decision.kind === "estimate") note(history, decision.job, { at_s: now_s, start_s: decision.start_s });
+  });
+}
+
+function note(history: EstimateHistory, job: string, estimate: Estimate): void {
+  const known = history.get(job) ?? [];
+  if (known.at(-1)?.start_s === estimate.start_s) return;
+  history.delete(job);
+  // The first entry stays: it is what the user was told first.
+  history.set(job, known.length < ENTRIES_MAX ? [...known, estimate] : [known[0] as Estimate, ...known.slice(2), estimate]);
+  if (history.size <= JOBS_MAX) return;
+  const [oldest] = history.keys();
+  if (oldest !== undefined) history.delete(oldest);
+}
+
+/** Forgets jobs that are gone. */
+export function forgetEstimates(history: EstimateHistory, isKnown: (job: string) => boolean): void {
+  for (const job of history.keys()) if (!isKnown(job)) history.delete(job);
+}
+
+/** Oldest first. */
+export function estimatesOf(history: EstimateHistory, job: string): readonly Estimate[] {
+  return history.get(job) ?? [];
+}

@@ -1,0 +1,261 @@
+// Why a job waits, and when it could start (`partita explain`): a cycle is run up to the job's turn for nobody but who asks (probe.ts); there everything that
+// stands in its way is collected, where a real cycle stops at the first reason. Pure; the universe is left as it was found.
+//
+// E1. `why` is what a cycle would say now: its sentence is the comment's.
+// E2. A job without anything in its way is one that a cycle would start.
+// E3. Who may not see other users' jobs is not told their ids.
+
+import type { Fairshare } from "#model/fairshare.ts";
+import type { ExplainedWhy, Explanation, Obstacle } from "#protocol/explanation.ts";
+import type { SchedJob, Why } from "#protocol/sched-link.ts";
+import { SCHED_COMMAND } from "#protocol/sched-link.ts";
+import { arrayEntryOf, isOffered } from "./array-turn.ts";
+import type { Booking } from "./calendar.ts";
+import { endsInOrder } from "./calendar.ts";
+import type { Memory } from "./cycle.ts";
+import { cycle } from "./cycle.ts";
+import { durationsOf, JOB_INFINITY_S, shortestOf } from "./durations.ts";
+import type { EstimateHistory } from "./estimate-history.ts";
+import { estimatesOf } from "./estimate-history.ts";
+import { jobsInOrder } from "./job-order.ts";
+import type { Candidate, Cycle, Stage } from "./module.ts";
+import { STAGES } from "./module.ts";
+import { plannerOf } from "./modules/backfill.ts";
+import { chunkText, nodeClasses } from "./node-classes.ts";
+import type { Span } from "./outlook.ts";
+import { findPlace } from "./placement.ts";
+import type { Plan } from "./planner.ts";
+import { createPlanner } from "./planner.ts";
+import type { PolicyBook } from "./policy.ts";
+import type { Turn } from "./probe.ts";
+import { commentText } from "./reasons.ts";
+import type { Holding, Running } from "./running.ts";
+import { endOf, holdingOf, jobsOn, readHolding } from "./running.ts";
+import type { NoStart } from "./start-search.ts";
+import { windowAt } from "./start-search.ts";
+import type { JobEntry, Universe, Vnode } from "./universe.ts";
+
+export type ExplainInput = {
+  readonly now_s: number;
+  readonly job: string;
+  readonly memory: Memory;
+  /** absent: nobody has used anything */
+  readonly fairshare?: Fairshare;
+  readonly history: EstimateHistory;
+  /** false: ids of other jobs are hidden (E3) */
+  readonly sees_others: boolean;
+  readonly elapsed_s?: () => number;
+};
+
+const CLASSES_MAX = 40;
+const OBSTACLES_MAX = 10;
+/** Jobs that are counted before a job: more cost more than they tell. */
+const BEFORE_MAX = 20_000;
+
+/** null: the mirror does not know the job. */
+export function explainJob(universe: Universe, book: PolicyBook, input: ExplainInput): Explanation | null {
+  const entry = universe.entries.get(input.job) ?? arrayEntryOf(universe, input.job);
+  const job = universe.jobs.get(input.job) ?? entry?.job;
+  if (job === undefined) return null;
+  if (job.exec_vnode !== undefined && job.state !== "Q")
+    return { ...plain(universe, job, input), verdict: "runs", running: runningOf(universe, job, input.now_s) };
+  if (entry === undefined || !isOffered(job)) return { ...plain(universe, job, input), verdict: "held" };
+  let found: Explanation | null = null;
+  cycle(universe, book, {
+    now_s: input.now_s,
+    command: SCHED_COMMAND.TIME,
+    memory: input.memory,
+    ...(input.fairshare === undefined ? {} : { fairshare: input.fairshare }),
+    ...(input.elapsed_s === undefined ? {} : { elapsed_s: input.elapsed_s }),
+    probe: {
+      job: entry.job.id,
+      look(run, turn) {
+        found = explainTurn(run, turn, input);
+      },
+    },
+  });
+  return found ?? { ...plain(universe, job, input), verdict: "waits" };
+}
+
+/** What needs no cycle. */
+function plain(universe: Universe, job: SchedJob, { job: id, now_s, history }: ExplainInput): Omit<Explanation, "verdict"> {
+  const { most_s } = durationsOf(universe.space, job);
+  const request = universe.entries.get(job.id)?.request;
+  return {
+    job: id,
+    sched: universe.sched.name,
+    at_s: now_s,
+    state: job.state,
+    queue: job.queue,
+    select: job.schedselect,
+    place: job.place,
+    walltime_s: most_s === JOB_INFINITY_S ? null : most_s,
+    why: null,
+    comment: job.comment ?? null,
+    reasons: [],
+    obstacles: [],
+    jobs_before: null,
+    top_job: job.topjob === true,
+    chunks: request?.chunks.map((chunk) => chunkText(universe, chunk)) ?? [],
+    nodes: [],
+    nodes_left_out: 0,
+    earliest: null,
+    estimates: estimatesOf(history, job.id),
+    running: null,
+  };
+}
+
+function runningOf(universe: Universe, job: SchedJob, now_s: number): NonNullable<Explanation["running"]> {
+  const running = universe.calendar.running.get(job.id);
+  return {
+    since_s: job.stime_s ?? null,
+    end_s: running === undefined || running.to_s - running.from_s >= JOB_INFINITY_S ? null : endOf(running, now_s),
+    exec_vnode: job.exec_vnode ?? "",
+  };
+}
+
+// --- at the job's turn
+
+function explainTurn(run: Cycle, turn: Turn, input: ExplainInput): Explanation {
+  const { universe } = run;
+  const { known, candidate, entry, context } = shortest(run, turn);
+  const { job, request } = candidate.entry;
+  const stopped = candidate.queue?.started === false;
+  const reasons = stopped ? [explained("queue", { code: "QUEUE_NOT_STARTED", module: "queue" })] : reasonsOf(run, candidate);
+  const here = findPlace(context, candidate.set, request, job);
+  const fits = "chunks" in here;
+  const aside = fits || context.window === null ? here : findPlace({ ...context, window: null }, candidate.set, request, job);
+  if (request.fault !== undefined) reasons.unshift(explained("queue", { code: "NOT_SUPPORTED", where: request.fault, never: true }));
+  if (!fits) reasons.push(explained("placement", "why" in aside ? aside.why : { code: "RESERVATION_CONFLICT", module: "calendar" }));
+  // What a cycle says: the reason that holds its like back, else the first of its own.
+  const why = known === null || stopped ? (reasons[0] ?? null) : explained("order", known);
+  const hide = input.sees_others ? null : entry.job.id;
+  // Before the job's own plan is among what is booked.
+  const obstacles = fits ? [] : obstaclesOf(universe, candidate, input.now_s, hide);
+  const start = why === null || why.why.never === true ? null : earliestStart(run, turn);
+  const classes = candidate.set === undefined ? [] : nodeClasses(universe, { set: candidate.set, entry: candidate.entry, context });
+  return {
+    ...plain(universe, entry.job, input),
+    verdict: why === null ? "starts" : why.why.never === true ? "never" : "waits",
+    why,
+    reasons,
+    obstacles,
+    jobs_before: jobsBefore(run, entry),
+    nodes: classes.slice(0, CLASSES_MAX).map((row) => ({ ...row, why: row.why === null ? null : explained("placement", row.why) })),
+    nodes_left_out: Math.max(0, classes.length - CLASSES_MAX),
+    earliest: start === null ? null : earliestOf(run, candidate, start, hide),
+  };
+}
+
+/** A shrink-to-fit job is looked at for its shortest time: for that it starts, if it does at all. */
+function shortest({ universe, now_s }: Cycle, turn: Turn): Turn {
+  const { candidate, context } = turn;
+  const min_s = shortestOf(universe.space, candidate.entry.job);
+  if (min_s === null) return turn;
+  const shorter = { ...candidate, expected_s: min_s, most_s: min_s };
+  return { ...turn, candidate: shorter, context: { ...context, window: context.window === null ? null : windowAt(shorter, now_s) } };
+}
+
+/** One reason of each stage that has one. */
+function reasonsOf(run: Cycle, candidate: Candidate): ExplainedWhy[] {
+  const reasons: ExplainedWhy[] = [];
+  for (const stage of STAGES) {
+    const why = run.check(run, candidate, [stage]);
+    if (why !== null) reasons.push(explained(stage, why));
+  }
+  return reasons;
+}
+
+function explained(stage: Stage | "placement" | "order", why: Why): ExplainedWhy {
+  return { stage, why, text: commentText(why) };
+}
+
+/** In the order in which the cycle looks at jobs. */
+function jobsBefore({ ranks, policy }: Cycle, entry: JobEntry): number | null {
+  const jobs = jobsInOrder(ranks, policy);
+  for (let count = 0; count < BEFORE_MAX; count++) {
+    const next = jobs.next();
+    if (next === null) return null;
+    if (next.entry === entry) return count;
+    jobs.advance();
+  }
+  return null;
+}
+
+// --- what is in the way
+
+/** What is booked or runs on the vnodes that the job may use, while it would run: reservations and plans first, then running jobs by their ends. */
+function obstaclesOf(universe: Universe, { set, expected_s, entry: { job } }: Candidate, now_s: number, hide: string | null): Obstacle[] {
+  if (set === undefined) return [];
+  const vnodesOf = (holding: Holding): number => [...holding.keys()].filter((name) => set.vnodes.has(name)).length;
+  const booked = [...universe.calendar.bookings.values()].flatMap((booking): Obstacle[] => {
+    const during = booking.times.filter(({ from_s, to_s }) => to_s > now_s && from_s < now_s + expected_s);
+    const vnodes = during.length === 0 ? 0 : vnodesOf(booking.holding);
+    return vnodes === 0 ? [] : during.map((span) => obstacle(universe, bookedId(booking), span, { vnodes, hide, booked: true }));
+  });
+  const running: Obstacle[] = [];
+  for (const one of endsInOrder(universe, now_s)) {
+    if (running.length + booked.length >= OBSTACLES_MAX) break;
+    const vnodes = one.id === job.id ? 0 : vnodesOf(holdingOf(universe.space, one));
+    if (vnodes > 0) running.push(runningObstacle(universe, one, { vnodes, hide, now_s }));
+  }
+  return [...booked.sort((a, b) => a.from_s - b.from_s), ...running].slice(0, OBSTACLES_MAX);
+}
+
+type Facts = { readonly vnodes: number /** the job that is asked about, when others' ids are hidden */; readonly hide: string | null };
+
+function obstacle(
+  universe: Universe,
+  id: string,
+  { from_s, to_s }: Span,
+  { vnodes, hide, booked }: Facts & { readonly booked: boolean },
+): Obstacle {
+  const kind = universe.resvs.has(id) ? "reservation" : booked ? "top job" : "job";
+  return { kind, id: kind === "reservation" || hide === null || id === hide ? id : null, from_s, to_s, vnodes };
+}
+
+function runningObstacle(universe: Universe, one: Running, { now_s, ...facts }: Facts & { readonly now_s: number }): Obstacle {
+  return obstacle(universe, one.id, { from_s: one.from_s, to_s: endOf(one, now_s) }, { ...facts, booked: false });
+}
+
+/** `plan of 12.svr` is job 12.svr's, `R5.svr 0 (n1:ncpus=4)` a place of R5.svr. */
+function bookedId({ id, kind }: Booking): string {
+  return kind === "plan" ? id.replace(/^(plan of|published) /, "") : (id.split(" ")[0] as string);
+}
+
+/** Jobs whose end is known, and reservations. */
+function runningOn({ calendar }: Universe, vnode: Vnode): Running[] {
+  return [...[...jobsOn(vnode)].flatMap((id) => calendar.running.get(id) ?? []), ...(calendar.besides.get(vnode.name) ?? [])];
+}
+
+/** As it would be planned now: with the cycle's own plans where it makes any. It ends with this, so that what is booked here is in nobody's way. */
+function earliestStart(run: Cycle, { candidate }: Turn): Plan | NoStart | null {
+  if (candidate.set === undefined) return null;
+  const theirs = plannerOf(run);
+  const planner = theirs ?? createPlanner(run);
+  const found = planner.plan(candidate);
+  planner.close();
+  if (theirs === null) planner.takeBack();
+  return found;
+}
+
+function earliestOf(run: Cycle, candidate: Candidate, found: Plan | NoStart, hide: string | null): NonNullable<Explanation["earliest"]> {
+  const { universe, now_s } = run;
+  if (found.start_s === null) {
+    const why = found.why === null ? null : explained("placement", found.why);
+    return { start_s: null, exec_vnode: null, after: [], why, late: found.late };
+  }
+  const ended = new Map<Running, number>();
+  for (const name of readHolding(universe.space, found.exec_vnode).keys()) {
+    const vnode = universe.vnodes.get(name);
+    if (vnode === undefined) continue;
+    for (const one of runningOn(universe, vnode)) {
+      if (endOf(one, now_s) <= found.start_s && one.id !== candidate.entry.job.id) ended.set(one, (ended.get(one) ?? 0) + 1);
+    }
+  }
+  const after = [...ended]
+    .sort(([a], [b]) => endOf(b, now_s) - endOf(a, now_s))
+    .slice(0, OBSTACLES_MAX)
+    .map(([one, vnodes]) => runningObstacle(universe, one, { vnodes, hide, now_s }));
+  return { start_s: found.start_s, exec_vnode: found.exec_vnode, after, why: null, late: false };
+}

@@ -1,0 +1,196 @@
+// The vnodes of a set as they will be: a cursor in time. What has ended by then is taken off, hosts are moved to the buckets of their states at that
+// time, and placement works there as ever; what begins later is in their outlook. Going from one time to another moves only the hosts of what ends between.
+//
+// F1. While a forecast stands at another time than now, nobody else moves hosts of its set. close() brings the set back as it was found, with what is booked
+//     by then.
+// F2. A vnode whose jobs have an end that nobody knows (another scheduler's, suspended ones) keeps them.
+
+import { endsInOrder } from "./calendar.ts";
+import { moveHost, undoMoves } from "./node-sets.ts";
+import type { Amount } from "./request.ts";
+import type { Running } from "./running.ts";
+import { endOf, holdingOf, jobsOn } from "./running.ts";
+import type { Host, HostBucket, NodeSet, Universe, Vnode, VnodeState } from "./universe.ts";
+import { isChecked } from "./vnode-fit.ts";
+
+export type Forecast = {
+  /** the time it shows */
+  readonly at_s: number;
+  /** what runs by its end; those up to `over` have ended at at_s */
+  readonly ends: readonly Running[];
+  readonly over: number;
+  /** shows the set at a time, not before now */
+  goTo(at_s: number): void;
+  /** whether a job that runs now is over at at_s */
+  isOver(id: string): boolean;
+  /** before this time the whole set has too little of some resource; Infinity: it never has enough */
+  enoughFrom(totals: readonly Amount[]): number;
+  /** somebody has asked for that, which makes further answers cheap */
+  readonly knowsEnough: boolean;
+  /** who hears of moves from now on */
+  listen(onMove: MoveListener): void;
+  close(): void;
+};
+
+/** What wants to know of moves: a host went from one bucket to another. */
+export type MoveListener = (from: HostBucket, to: HostBucket) => void;
+
+/** A forecast that shows now. */
+export function createForecast(universe: Universe, set: NodeSet, now_s: number): Forecast {
+  const { calendar, space } = universe;
+  const ends = endsInOrder(universe, now_s);
+  /** where hosts were found */
+  const found = new Map<Host, HostBucket>();
+  let [at_s, over] = [now_s, 0];
+  let onMove: MoveListener = () => undefined;
+  const sums = new Map<number, Float64Array>();
+
+  function show(host: Host): void {
+    const from = host.bucket;
+    const now = found.get(host) ?? from;
+    if (from === null || now === null) return;
+    const states = statesAt(universe, host, now.states, { now_s, at_s });
+    for (const [moved, bucket] of moveHost(universe, universe.policy, host, states)) if (!found.has(moved)) found.set(moved, bucket);
+    if (host.bucket !== null && host.bucket !== from) onMove(from, host.bucket);
+  }
+
+  /** Hosts on which something ends between two places in ends. */
+  function showBetween(from: number, to: number): void {
+    const shown = new Set<Host>();
+    for (let at = from; at < to; at++) {
+      for (const name of holdingOf(space, ends[at] as Running).keys()) {
+        const vnode = universe.vnodes.get(name);
+        if (vnode === undefined || vnode.set !== set || shown.has(vnode.host)) continue;
+        shown.add(vnode.host);
+        show(vnode.host);
+      }
+    }
+  }
+
+  return {
+    ends,
+    get at_s() {
+      return at_s;
+    },
+    get over() {
+      return over;
+    },
+    goTo(wanted_s) {
+      const before = over;
+      at_s = Math.max(now_s, wanted_s);
+      while (over < ends.length && endOf(ends[over] as Running, now_s) <= at_s) over++;
+      while (over > 0 && endOf(ends[over - 1] as Running, now_s) > at_s) over--;
+      if (over !== before) showBetween(Math.min(before, over), Math.max(before, over));
+    },
+    isOver(id) {
+      const running = calendar.running.get(id);
+      return running !== undefined && endOf(running, now_s) <= at_s;
+    },
+    enoughFrom(totals) {
+      let enough = 0;
+      for (const { index, amount } of totals) {
+        if (!isBound(universe, index)) continue;
+        let left = sums.get(index);
+        if (left === undefined) sums.set(index, (left = sumsOf(universe, set, { ends, over }, index)));
+        while (enough < left.length && (left[enough] as number) + ROUNDING < amount) enough++;
+      }
+      if (enough === 0) return now_s;
+      return enough > ends.length ? Number.POSITIVE_INFINITY : endOf(ends[enough - 1] as Running, now_s);
+    },
+    get knowsEnough() {
+      return sums.size > 0;
+    },
+    listen(listener) {
+      onMove = listener;
+    },
+    close() {
+      undoMoves(universe, found);
+      found.clear();
+      [at_s, over] = [now_s, 0];
+    },
+  };
+}
+
+/** What a set has left of a resource when the first so many have ended, whatever closes its vnodes. */
+function sumsOf(universe: Universe, set: NodeSet, forecast: Pick<Forecast, "ends" | "over">, index: number): Float64Array {
+  const { ends, over } = forecast;
+  const left = new Float64Array(ends.length + 1);
+  for (let at = 0; at < ends.length; at++) {
+    let sum = left[at] as number;
+    for (const [name, { amounts }] of holdingOf(universe.space, ends[at] as Running)) {
+      if (universe.vnodes.get(name)?.set !== set) continue;
+      for (const one of amounts) if (one.index === index) sum += one.amount;
+    }
+    left[at + 1] = sum;
+  }
+  const now = leftIn(set, index) - (left[over] as number);
+  for (let at = 0; at < left.length; at++) left[at] = (left[at] as number) + now;
+  return left;
+}
+
+function leftIn(set: NodeSet, index: number): number {
+  let left = 0;
+  for (const { count, states } of set.buckets.values()) {
+    if (count === 0) continue;
+    for (const { spec, used } of states) left += count * ((spec.avail[index] as number) - (used[index] as number));
+  }
+  return left;
+}
+
+/** Whether a resource is looked at and not infinite where it is unset. */
+function isBound({ checks, policy, space }: Universe, index: number): boolean {
+  return isChecked(checks, index) && !policy.resource_unset_infinite.has(space.consumed[index]?.name ?? "");
+}
+
+/** Amounts of fractions are added up in another order than they were taken. */
+const ROUNDING = 1e-6;
+
+type Times = { readonly now_s: number; readonly at_s: number };
+
+/** The states of a host's vnodes at a time, from those of now. */
+function statesAt(universe: Universe, host: Host, states: readonly VnodeState[], times: Times): readonly VnodeState[] {
+  const then = host.vnodes.map((vnode) => thenOn(universe, vnode, times));
+  if (then.every(({ ended }, at) => ended.length === 0 && states[at]?.closed === undefined)) return states;
+  const inUse = then.some(({ left }) => left > 0);
+  return host.vnodes.map((vnode, at) => {
+    const state = states[at] as VnodeState;
+    const { ended, left } = then[at] as Then;
+    if (ended.length === 0 && state.closed === undefined) return state;
+    const used = [...state.used];
+    for (const running of ended)
+      for (const { index, amount } of holdingOf(universe.space, running).get(vnode.name)?.amounts ?? [])
+        used[index] = (used[index] as number) - amount;
+    const jobs = state.spec.max_running === undefined ? Math.min(1, left) : left;
+    return { spec: state.spec, used, jobs, closed: closedAt(universe, vnode, { state, used, left, inUse }) };
+  });
+}
+
+/** What on a vnode is over by then, and how many jobs and reservations are not. */
+type Then = { readonly ended: readonly Running[]; readonly left: number };
+
+function thenOn({ calendar }: Universe, vnode: Vnode, { now_s, at_s }: Times): Then {
+  const ended: Running[] = [];
+  let left = 0;
+  const look = (running: Running | undefined): void => {
+    if (running !== undefined && endOf(running, now_s) <= at_s) ended.push(running);
+    else left++;
+  };
+  for (const id of jobsOn(vnode)) look(calendar.running.get(id));
+  const besides = calendar.besides.get(vnode.name);
+  if (besides !== undefined) for (const running of besides) look(running);
+  return { ended, left };
+}
+
+type Closing = { readonly state: VnodeState; readonly used: readonly number[]; readonly left: number; readonly inUse: boolean };
+
+/** The word that keeps jobs away then: one that comes from what runs there goes with it. */
+function closedAt({ space, calendar }: Universe, vnode: Vnode, { state, used, left, inUse }: Closing): string | undefined {
+  const { closed, spec } = state;
+  const avail = spec.avail[space.ncpus] as number;
+  const busy = avail > 0 && (used[space.ncpus] as number) >= avail ? "job-busy" : undefined;
+  if (closed === undefined || closed === "job-busy") return busy;
+  if (closed !== "job-exclusive" && closed !== "resv-exclusive") return closed;
+  // Its own exclusive job, or one elsewhere on the host that takes the whole host.
+  const own = vnode.node.jobs.length > 0 || calendar.besides.has(vnode.name);
+  return (own ? left > 0 : inUse) ? closed : busy;
+}

@@ -1,0 +1,109 @@
+// A place that was found before, read back from its text: is it still one for the job, and is it free at a time. So that what was published about a top
+// job stays true while nothing stands in its way, also when the search would now find another place first.
+
+import { parseExecVnode } from "#model/exec-vnode.ts";
+import type { Window } from "./outlook.ts";
+import { statesDuring } from "./outlook.ts";
+import type { Piece, PlacedChunks } from "./placement-search.ts";
+import type { Amount, Chunk } from "./request.ts";
+import { amountOf } from "./resource-space.ts";
+import type { Holding } from "./running.ts";
+import type { Wanted } from "./start-search.ts";
+import type { Universe, VnodeSpec } from "./universe.ts";
+import { ineligible, isChecked, matchesAll } from "./vnode-fit.ts";
+
+/** The chunks of an exec_vnode text as placed on a set; null: some vnode is not there, or the text is none. */
+export function readPlace(universe: Universe, { set }: Wanted, exec_vnode: string): PlacedChunks | null {
+  const chunks: Piece[][] = [];
+  /** equal texts share their amounts */
+  const known = new Map<string, readonly Amount[]>();
+  try {
+    for (const parts of parseExecVnode(exec_vnode)) {
+      const pieces: Piece[] = [];
+      for (const { vnode: name, pairs } of parts) {
+        const vnode = set.vnodes.get(name);
+        if (vnode === undefined) return null;
+        const text = pairs.map(({ raw }) => raw).join(":");
+        let amounts = known.get(text);
+        if (amounts === undefined) known.set(text, (amounts = amountsOf(universe, pairs)));
+        pieces.push({ vnode, amounts });
+      }
+      chunks.push(pieces);
+    }
+  } catch {
+    return null;
+  }
+  return chunks;
+}
+
+function amountsOf({ space }: Universe, pairs: readonly { readonly name: string; readonly text: string }[]): Amount[] {
+  return pairs.flatMap(({ name, text }): Amount[] => {
+    const resource = space.all.get(name);
+    const amount = resource === undefined || resource.index < 0 ? null : amountOf(resource, text);
+    return amount === null || resource === undefined ? [] : [{ index: resource.index, amount }];
+  });
+}
+
+/** Whether placed chunks are what the request asks for. */
+export function isPlaceFor(universe: Universe, { request }: Wanted, placed: PlacedChunks): boolean {
+  const asked = request.chunks.flatMap((chunk) => Array.from({ length: chunk.count }, () => chunk));
+  if (asked.length !== placed.length) return false;
+  if (!asked.every((chunk, at) => holdsChunk(universe, chunk, placed[at] as readonly Piece[]))) return false;
+  switch (request.place.arrangement) {
+    case "scatter":
+      return new Set(placed.map((pieces) => pieces[0]?.vnode.host)).size === placed.length;
+    case "vscatter":
+      return new Set(placed.flat().map(({ vnode }) => vnode)).size === placed.length;
+    case "pack":
+      return request.chunk_count === 1 || new Set(placed.flat().map(({ vnode }) => vnode.host)).size === 1;
+    case "free":
+      return true;
+    default: {
+      const unreachable: never = request.place.arrangement;
+      return unreachable;
+    }
+  }
+}
+
+function holdsChunk({ checks }: Universe, chunk: Chunk, pieces: readonly Piece[]): boolean {
+  if (new Set(pieces.map(({ vnode }) => vnode.host)).size !== 1) return false;
+  for (const { index, amount } of chunk.amounts) {
+    const held = pieces.reduce((sum, { amounts }) => sum + (amounts.find((one) => one.index === index)?.amount ?? 0), 0);
+    if (held !== amount) return false;
+  }
+  return pieces.every(
+    ({ vnode }) =>
+      matchesAll(checks, vnode.state.spec, chunk) &&
+      (chunk.vnode === undefined || chunk.vnode === vnode.name) &&
+      (chunk.host === undefined || chunk.host === vnode.host.name),
+  );
+}
+
+const NOBODY = { user: 0, group: 0 };
+/** Who runs there then is not counted here: such a place is looked for anew. */
+const countsOwners = ({ max_user_run, max_group_run }: VnodeSpec): boolean => max_user_run !== undefined || max_group_run !== undefined;
+
+/** Whether what placed chunks hold can be theirs for a window. The set shows the time at which the window begins. */
+export function isPlaceFree(
+  { checks }: Universe,
+  { request, set }: Wanted,
+  { holding }: { readonly holding: Holding },
+  window: Window,
+): boolean {
+  for (const [name, { amounts, own }] of holding) {
+    if (!own) continue; // closed for the sake of another vnode, which is looked at
+    const vnode = set.vnodes.get(name);
+    if (vnode === undefined) return false;
+    const { bucket } = vnode.host;
+    if (bucket === null || countsOwners(vnode.state.spec)) return false;
+    const states = statesDuring(bucket, window);
+    const state = states[states.length === 1 ? 0 : vnode.host.vnodes.indexOf(vnode)];
+    if (state === undefined || ineligible(request, state, states, () => NOBODY) !== null) return false;
+    const used = [...state.used];
+    for (const { index, amount } of amounts) {
+      used[index] = (used[index] as number) + amount;
+      if (isChecked(checks, index) && amount > 0 && (used[index] as number) > (state.spec.avail[index] as number)) return false;
+    }
+  }
+  return true;
+}

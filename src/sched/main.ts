@@ -1,0 +1,159 @@
+// pbs_sched: options, checks, lock, log, signals (pbs/files.md 10, pbs/sched.md 1 and 2). By hand it becomes a daemon and returns 0 when it is up; with -N,
+// as the server starts it, it stays in the foreground.
+
+import { spawn } from "node:child_process";
+import { closeSync, existsSync, openSync, writeSync } from "node:fs";
+import { availableParallelism, hostname } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { schedDirectories } from "#model/sched-attributes.ts";
+import type { Conf } from "#support/conf.ts";
+import { ConfError, readConf } from "#support/conf.ts";
+import type { HeldLock } from "#support/lock-file.ts";
+import { takeLock } from "#support/lock-file.ts";
+import type { Log } from "#support/log.ts";
+import { openLog } from "#support/log.ts";
+import { LOG_EVENT, LOG_MASK } from "#support/log-event.ts";
+import { PBS_VERSION } from "#support/version.ts";
+import type { SchedOptions } from "./options.ts";
+import { parseOptions, USAGE } from "./options.ts";
+import { runScheduler } from "./shell/scheduler.ts";
+import { checkLogDirectory, checkPrivate } from "./shell/settings.ts";
+
+/** The daemon tells the command that started it how it went: `up`, or a text for stderr. */
+const READY_FD = 3;
+const READY_ENV = "PARTITA_SCHED_READY";
+
+async function main(argv: readonly string[]): Promise<number> {
+  const parsed = parseOptions(argv, availableParallelism());
+  switch (parsed.kind) {
+    case "version":
+      process.stdout.write(`pbs_version = ${PBS_VERSION}\n`);
+      return 0;
+    case "help":
+      process.stdout.write(USAGE);
+      return 0;
+    case "wrong":
+      process.stderr.write(parsed.text);
+      return 1;
+    case "run":
+      break;
+  }
+  for (const note of parsed.notes) process.stderr.write(note);
+  const conf = readConf();
+  const { options } = parsed;
+  const isDaemon = process.env[READY_ENV] !== undefined;
+  delete process.env[READY_ENV];
+  if (options.foreground || isDaemon) return serve(conf, options, isDaemon);
+  return intoBackground(conf, options, argv);
+}
+
+/** The scheduler itself; returns when it ends. */
+async function serve(conf: Conf, options: SchedOptions, isDaemon: boolean): Promise<number> {
+  process.title = options.name === "default" ? "pbs_sched" : `pbs_sched -I ${options.name}`;
+  const home = options.home ?? conf.home;
+  const { sched_priv, sched_log } = schedDirectories(options.name, home);
+  // Without its own directory only the server can say where it works; by hand there is nobody to ask (design.md 9).
+  const lock = existsSync(sched_priv) || isDaemon ? lockOf(sched_priv) : null;
+  if (typeof lock === "string") return failed(lock, isDaemon);
+  const wrong = isDaemon && options.log_file === undefined ? checkLogDirectory(sched_log) : null;
+  if (wrong !== null) return failed(`pbs_sched: ${wrong}\n`, isDaemon);
+  if (lock !== null) process.chdir(sched_priv);
+  const log = openLog({
+    dir: sched_log,
+    daemon: "pbs_sched",
+    mask: LOG_MASK.sched,
+    highres: conf.log_highres,
+    header: [`hostname=${hostname()};pbs_leaf_name=N/A;pbs_mom_node_name=N/A`],
+    ...(options.log_file === undefined ? {} : { file: options.log_file }),
+  });
+  log.record(LOG_EVENT.SYSTEM, "Svr", "pbs_sched", `pbs_sched startup pid ${process.pid}`);
+  const scheduler = runScheduler({
+    name: options.name,
+    home,
+    version: PBS_VERSION,
+    log,
+    fixed_log: options.log_file !== undefined,
+    sched_priv,
+    sched_log,
+    lock,
+  });
+  process.on("SIGHUP", () => scheduler.reread(1));
+  if (isDaemon) tell("up");
+  const signal = await Promise.race([scheduler.quit, ended()]);
+  if (signal !== undefined) log.record(LOG_EVENT.SYSTEM, "Svr", "die", `caught signal ${signal}`);
+  else log.record(LOG_EVENT.SYSTEM, "Svr", "pbs_sched", `pbs_sched normal finish pid ${process.pid}`);
+  await scheduler.leave();
+  closeLog(log);
+  return 0;
+}
+
+/** The lock of a sched_priv that is in order; a text: what to say. */
+function lockOf(sched_priv: string): HeldLock | string {
+  const wrong = checkPrivate(sched_priv);
+  if (wrong !== null) return existsSync(sched_priv) ? `pbs_sched: ${wrong}\n` : "";
+  const taken = takeLock(join(sched_priv, "sched.lock"), 0o644);
+  return "held" in taken ? taken.held : "pbs_sched: another scheduler running\n";
+}
+
+function failed(text: string, isDaemon: boolean): number {
+  if (isDaemon) tell(text);
+  else process.stderr.write(text);
+  return 1;
+}
+
+/** Resolves with the signal that ends the process. */
+function ended(): Promise<number> {
+  return new Promise((resolve) => {
+    process.once("SIGTERM", () => resolve(15));
+    process.once("SIGINT", () => resolve(2));
+  });
+}
+
+function closeLog(log: Log): void {
+  log.flush();
+  log.close();
+}
+
+function tell(text: string): void {
+  writeSync(READY_FD, text === "" ? "\n" : text);
+  closeSync(READY_FD);
+}
+
+/** Starts this program again as a daemon and waits until it is up or has failed. */
+async function intoBackground(conf: Conf, options: SchedOptions, argv: readonly string[]): Promise<number> {
+  const { sched_priv } = schedDirectories(options.name, options.home ?? conf.home);
+  if (!existsSync(sched_priv)) return 1;
+  const out = openSync(options.out_file ?? join(sched_priv, "sched_out"), "a", 0o644);
+  const child = spawn(process.execPath, [fileURLToPath(import.meta.url), ...argv], {
+    detached: true,
+    stdio: ["ignore", out, out, "pipe"],
+    env: { ...process.env, [READY_ENV]: "1" },
+  });
+  closeSync(out);
+  const text = await new Promise<string>((resolve, reject) => {
+    let said = "";
+    child.once("error", reject);
+    child.stdio[READY_FD]?.on("data", (chunk: Buffer) => {
+      said += chunk.toString("utf8");
+    });
+    child.stdio[READY_FD]?.once("close", () => resolve(said));
+  });
+  child.unref();
+  if (text === "up") return 0;
+  process.stderr.write(text.trimStart());
+  return 1;
+}
+
+process.on("uncaughtException", (error) => {
+  process.stderr.write(`pbs_sched: abnormal termination: ${error.stack ?? error.message}\n`);
+  process.exit(1);
+});
+
+try {
+  process.exitCode = await main(process.argv.slice(2));
+} catch (error) {
+  process.stderr.write(`pbs_sched: ${error instanceof ConfError ? error.message : ((error as Error).stack ?? String(error))}\n`);
+  process.exitCode = 1;
+}
+process.exit();

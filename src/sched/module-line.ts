@@ -1,0 +1,56 @@
+// `modules:` and `NAME.key: value` of sched_config as data (docs/modules.md). Pure: whether a file is there and in order is the shell's business.
+//
+// L1. A module has one name in a chain: a site's own is called like its file without the ending, and may take the name of a built-in one that is not listed.
+
+import type { ModuleOptions, Options } from "./module.ts";
+import { MODULES_LATER, moduleNamed, SERVICES } from "./modules/index.ts";
+
+/** A site's own module. path: as written; a relative one begins in sched_priv. */
+export type SiteModule = { readonly name: string; readonly path: string };
+export type ModuleLine = { readonly names: readonly string[]; readonly site: readonly SiteModule[]; readonly texts: readonly string[] };
+
+/** Reads the value of `modules:`. texts: what is wrong with it. */
+export function readModules(value: string): ModuleLine {
+  const names: string[] = [];
+  const site: SiteModule[] = [];
+  const texts: string[] = [];
+  for (const word of value.split(/[\s,]+/).filter((each) => each !== "")) {
+    const own = siteModule(word);
+    const name = own?.name ?? word;
+    const wrong = wrongWith(own, name, names);
+    if (wrong !== null) {
+      texts.push(wrong);
+      continue;
+    }
+    names.push(name);
+    if (own !== null) site.push(own);
+  }
+  return { names, site, texts };
+}
+
+/** What contains a slash or ends like a program is a path. */
+function siteModule(word: string): SiteModule | null {
+  if (!/\/|\.m?[jt]s$/.test(word)) return null;
+  const file = word.slice(word.lastIndexOf("/") + 1);
+  return { name: file.replace(/\.m?[jt]s$/, ""), path: word };
+}
+
+function wrongWith(own: SiteModule | null, name: string, names: readonly string[]): string | null {
+  if (own !== null && !/^[A-Za-z_][\w-]*$/.test(name)) return `module ${own.path} is left out: its file name is no name for a module`;
+  if (names.includes(name)) return `module ${name} is listed twice`;
+  if (own !== null || moduleNamed(name) !== undefined || SERVICES.includes(name)) return null;
+  return MODULES_LATER.includes(name) ? `module ${name} is not supported yet and left out` : `Unknown module ${name}`;
+}
+
+/** The name and key of an option `NAME.key`; null: it is none. */
+export function optionName(name: string): { readonly module: string; readonly key: string } | null {
+  const at = name.lastIndexOf(".");
+  return at <= 0 || at === name.length - 1 ? null : { module: name.slice(0, at), key: name.slice(at + 1) };
+}
+
+const NONE: Options = new Map();
+
+/** A module's options. */
+export function optionsOf(all: ModuleOptions | undefined, module: string): Options {
+  return all?.get(module) ?? NONE;
+}

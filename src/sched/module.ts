@@ -1,0 +1,200 @@
+// The interface of modules (design.md 6; administrators' page: docs/modules.md). A chain of them is named by `modules:` of sched_config; each hears of the
+// scheduler's start, of every cycle and of its end. Policy modules are pure and write only into the cycle they are given; service modules may touch the
+// world and hear of a cycle when it is over.
+//
+// A cycle asks, for the head of each class of jobs in turn: every check in the order of STAGES; the first reason wins. A job without one is placed and
+// started; `started` and `blocked` tell the modules. Where a stage has no module yet, its row says which part of pbs/sched.md belongs there.
+//
+// M1. What a policy module's check looks at is in the class' key (universe.ts U4): a site's module names it with classKey.
+// M2. A site's module that throws or answers nonsense is out of the chain until the files are read again; built-in modules assert and crash.
+
+import type { Fairshare } from "#model/fairshare.ts";
+import type { Decision, SchedCommand, SchedJob, Verdict, Why } from "#protocol/sched-link.ts";
+import type { Durations } from "./durations.ts";
+import type { PrimeStatus } from "./holidays.ts";
+import type { LogRecord } from "./log-record.ts";
+import type { Placed } from "./placement.ts";
+import type { Policy, PolicyBook } from "./policy.ts";
+import type { RankContext } from "./ranking.ts";
+import type { Room } from "./room.ts";
+import type { JobEntry, NodeSet, Queue, Universe } from "./universe.ts";
+
+/** The order of checks (pbs/sched.md 5). */
+export const STAGES = [
+  /** is the queue one from which jobs run */
+  "queue",
+  /** fairshare: an entity without shares never runs (sched.md 10) */
+  "fairshare",
+  /** could all vnodes together hold it, now or ever */
+  "totals",
+  /** run limits of queue and server; of an array: max_run_subjobs */
+  "limits",
+  /** prime and dedicated time */
+  "time",
+  /** resources_available of the queue */
+  "queue-resources",
+  /** resources_available of the server */
+  "server-resources",
+  /** reservations and top jobs of the calendar that a start now would disturb (sched.md 7, 9) */
+  "calendar",
+] as const;
+export type Stage = (typeof STAGES)[number];
+
+/** `NAME.key: value` of sched_config: values by key, as written. */
+export type Options = ReadonlyMap<string, string>;
+/** Options by the name of the module. */
+export type ModuleOptions = ReadonlyMap<string, Options>;
+/** An option that a module knows. What a module with such a list is given besides is told in the log. */
+export type OptionRow = {
+  readonly name: string;
+  readonly default: string;
+  readonly help: string;
+  /** what it may be; absent: anything */
+  readonly values?: readonly string[];
+};
+
+/**
+ * What a job asks, where it may run, and for how long it is tried (shrink-to-fit: perhaps less than it asks).
+ * array: the job is the next subjob of this array, of which `started` subjobs were started in this cycle (array-turn.ts T1).
+ */
+export type Candidate = Durations & {
+  readonly entry: JobEntry;
+  readonly queue: Queue | undefined;
+  readonly set: NodeSet | undefined;
+  readonly array?: { readonly job: SchedJob; readonly started: number };
+};
+
+/** A cycle under way. Modules read all of it and write through its functions only. */
+export type Cycle = {
+  readonly universe: Universe;
+  readonly book: PolicyBook;
+  readonly policy: Policy;
+  readonly now_s: number;
+  readonly prime: PrimeStatus;
+  /** a qrun: run limits do not count */
+  readonly qrun: boolean;
+  /** usage of shares; what this cycle adds is temporary */
+  readonly fairshare: Fairshare;
+  /** what values of jobs depend on beside the jobs */
+  readonly ranks: RankContext;
+  /** all jobs that it should look at were looked at; it did not end before */
+  readonly complete: boolean;
+  /** amounts that jobs started in this cycle took at the server, by resource */
+  readonly server_taken: ReadonlyMap<string, number>;
+  log(record: LogRecord): void;
+  decide(decision: Decision): void;
+  /** what the chain's checks say of a job, asked from this cycle or from one as it will be (ahead.ts). stages: of these only */
+  check(then: Cycle, candidate: Candidate, stages?: readonly Stage[]): Why | null;
+  /** what a job asks and where it may run; of an array, its next subjob */
+  candidate(entry: JobEntry): Candidate;
+  /** tells the chain that a job was planned */
+  planned(candidate: Candidate, start_s: number): void;
+  /** puts the jobs started so far into the calendar: what they hold ends some time */
+  enterStarted(): void;
+  /** does something before the next job is started, at the latest after the last one */
+  later(work: () => void): void;
+  /** writes into the log at this place, also when it is called later */
+  logHere(): (record: LogRecord) => void;
+  /** does now what was put off with later() */
+  settle(): void;
+  /** false: the cycle has taken longer than sched_cycle_length */
+  keepsOn(): boolean;
+  /** running jobs that make room in this cycle */
+  readonly room: Room;
+  /** jobs whose preemption failed, and until when they are left alone */
+  readonly failed_victims: ReadonlyMap<string, number>;
+  /** the reason in the log, and as the job's comment where that is another */
+  tell(entry: JobEntry, why: Why): void;
+};
+
+export type PolicyModule = {
+  readonly kind?: "policy";
+  /** its name in `modules:` of sched_config */
+  readonly name: string;
+  readonly options?: readonly OptionRow[];
+  /** the chain was made: the scheduler has started, or read its files again */
+  start?(): void;
+  /** what its checks look at in a job beside what is in the key of a class already: jobs with equal texts get equal answers (M1) */
+  classKey?(job: SchedJob): string;
+  /** once a cycle, before jobs are looked at. "leave": what was decided comes first, the cycle ends without looking at jobs */
+  begin?(cycle: Cycle): void | "leave";
+  readonly checks?: readonly { readonly stage: Stage; check(cycle: Cycle, candidate: Candidate): Why | null }[];
+  /** a job was given vnodes */
+  started?(cycle: Cycle, candidate: Candidate, placed: Placed): void;
+  /**
+   * The head of a class cannot start for this reason. A module may make running jobs make room for it (cycle.room): with what it returns, where the job was
+   * put, the job is started. null: it cannot help.
+   */
+  makeRoom?(cycle: Cycle, candidate: Candidate, why: Why): Placed | null;
+  /**
+   * The head of a class cannot run. Returns what becomes of the jobs after it: `go on`, or the reason that holds all of them back. Backfill belongs here: a
+   * blocked job may become a top job.
+   */
+  blocked?(cycle: Cycle, candidate: Candidate, why: Why): Why | "go on";
+  /** equal jobs may get different answers: each is tried, not only the first of its class until it is blocked */
+  triesEach?(cycle: Cycle): boolean;
+  /** a job is left alone in this cycle: it was planned, and nothing has changed */
+  stays?(cycle: Cycle, candidate: Candidate): boolean;
+  /** whether `blocked` is to hear of further jobs of a class that is blocked already, which are not tried again */
+  wants?(cycle: Cycle, candidate: Candidate): boolean;
+  /** a job became a top job: its start is kept free */
+  planned?(cycle: Cycle, candidate: Candidate, start_s: number): void;
+  /** once a cycle, after the last job */
+  end?(cycle: Cycle): void;
+  /** it leaves the chain: the scheduler ends, or its files were read again */
+  shutdown?(): void;
+};
+
+/** A cycle that is over: what was decided and what the server said. */
+export type CycleReport = {
+  readonly universe: Universe;
+  readonly now_s: number;
+  readonly command: SchedCommand;
+  readonly decisions: readonly Decision[];
+  /** one a decision, in their order */
+  readonly verdicts: readonly Verdict[];
+  readonly jobs_considered: number;
+  readonly jobs_started: number;
+  /** trigger to last verdict */
+  readonly cycle_ms: number;
+};
+
+export type ServiceModule = {
+  readonly kind: "service";
+  readonly name: string;
+  readonly options?: readonly OptionRow[];
+  /** the chain was made */
+  start?(): void | Promise<void>;
+  /** a cycle is over and the server knows; not called again before a promise given here is settled */
+  cycle?(report: CycleReport): void | Promise<void>;
+  /** it leaves the chain; the scheduler waits a moment for the promise */
+  shutdown?(): void | Promise<void>;
+};
+
+export type Module = PolicyModule | ServiceModule;
+
+/** What a service module, or a site's module of either kind, is made with. */
+export type ModuleWorld = {
+  /** the module's name */
+  readonly name: string;
+  readonly options: Options;
+  /** the scheduler's name */
+  readonly sched: string;
+  sched_priv(): string;
+  sched_log(): string;
+  /** one line of the scheduler's log; event: default SCHED (0x40) */
+  log(text: string, event?: number): void;
+  /** what the administrator should see in the scheduler's comment and log, until null takes it back */
+  problem(text: string | null): void;
+  /** asks the server for a cycle */
+  wake(): void;
+  now_ms(): number;
+  readonly log_file: {
+    /** the file that is written now */
+    path(): string;
+    /** -L: one file for good */
+    readonly fixed: boolean;
+    /** closes it and opens one of that name */
+    reopen(): void;
+  };
+};

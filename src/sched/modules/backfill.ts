@@ -1,0 +1,204 @@
+// Module `backfill`: strict_ordering, and top jobs with it (pbs/sched.md 7). The first blocked jobs in the order are given the earliest start that is
+// possible, and later jobs start only where they are not in the way (planner.ts).
+//
+// B3. An estimate is decided only where what was published differs.
+// B5. Plans are made when a job could start, when as many wait as the depth allows, or after the last job: until then it makes no difference, and many
+//     plans together cost little more than one.
+// B6. With sched_preempt_enforce_resumption preempted jobs are top jobs whatever the order is, and use up no depth.
+// B7. `backfill.policy: cons`: every blocked job is planned and keeps its plan (kept-plans.ts); backfill_depth, where it is set, bounds how many.
+
+import type { SchedJob, Why } from "#protocol/sched-link.ts";
+import { LOG_EVENT } from "#support/log-event.ts";
+import { checkMoments } from "../ahead.ts";
+import { isOffered } from "../array-turn.ts";
+import type { KeptPlans } from "../kept-plans.ts";
+import { keepPlans } from "../kept-plans.ts";
+import { ctimeText } from "../local-time.ts";
+import type { Candidate, Cycle, PolicyModule } from "../module.ts";
+import type { Planner } from "../planner.ts";
+import { createPlanner } from "../planner.ts";
+import { logText } from "../reasons.ts";
+import { windowAt } from "../start-search.ts";
+import type { Queue } from "../universe.ts";
+
+/** The depth where neither queue nor server says one. */
+const DEPTH_DEFAULT = 1;
+
+type State = {
+  readonly planner: Planner;
+  /** cons; null: plans are made anew */
+  readonly kept: KeptPlans | null;
+  /** top jobs so far, those that wait for a plan with them: of the server's depth (""), of queues with their own */
+  readonly counts: Map<string, number>;
+  waiting: { readonly candidate: Candidate; readonly log: Cycle["log"]; readonly counts: boolean }[];
+  readonly planned: Set<string>;
+  /** classes for which no start was found: their other jobs are not tried */
+  readonly hopeless: Set<unknown>;
+};
+
+const STATES = new WeakMap<Cycle, State>();
+/** jobs with an estimate that a cycle has started: there is nothing to withdraw from them */
+const STARTED = new WeakMap<Cycle, Set<string>>();
+
+export const backfill: PolicyModule = {
+  name: "backfill",
+  options: [
+    {
+      name: "policy",
+      default: "depth",
+      values: ["depth", "cons"],
+      help: "depth: plans for backfill_depth jobs, made anew in every cycle; cons: a plan for every job, kept, moved up when something becomes free",
+    },
+  ],
+  begin(cycle) {
+    if (cycle.qrun || !(cycle.policy.strict_ordering || enforcesResumption(cycle))) return;
+    const planner = createPlanner(cycle);
+    const kept = isConservative(cycle) ? keepPlans(cycle, planner) : null;
+    STATES.set(cycle, { planner, kept, counts: new Map(), waiting: [], planned: new Set(), hopeless: new Set() });
+  },
+  /** A plan that has moved up leaves room that the next job of a class may have, while the one before it did not. */
+  triesEach: (cycle) => (STATES.get(cycle)?.kept ?? null) !== null,
+  stays(cycle, candidate) {
+    const state = STATES.get(cycle);
+    if (state?.kept?.stays(candidate) !== true) return false;
+    const { of } = depthOf(cycle, candidate.queue);
+    state.counts.set(of, (state.counts.get(of) ?? 0) + 1);
+    state.planned.add(candidate.array?.job.id ?? candidate.entry.job.id);
+    return true;
+  },
+  checks: [{ stage: "calendar", check: checkPlans }],
+  started(cycle, candidate) {
+    STATES.get(cycle)?.planner.started(candidate);
+    const { id } = candidate.entry.job;
+    if (!cycle.universe.estimated.has(id)) return;
+    const started = STARTED.get(cycle) ?? new Set();
+    STARTED.set(cycle, started.add(id));
+  },
+  wants: isTopJob,
+  blocked(cycle, candidate, why) {
+    const state = STATES.get(cycle);
+    if (state === undefined || why.never === true) return "go on";
+    const { of, most } = depthOf(cycle, candidate.queue);
+    const counts = !mustResume(cycle, candidate);
+    if (counts && cycle.policy.strict_ordering && (!cycle.policy.backfill || most === 0))
+      return { code: "STRICT_ORDERING", module: "backfill" };
+    if (!isTopJob(cycle, candidate)) return "go on";
+    if (state.waiting.length === 0) cycle.later(() => planAll(cycle, state));
+    state.waiting.push({ candidate, log: cycle.logHere(), counts });
+    if (!counts) return "go on";
+    const count = (state.counts.get(of) ?? 0) + 1;
+    state.counts.set(of, count);
+    // Under fairshare a plan counts as usage and changes the order of those who come next; a kept plan must be back before the next one is taken off.
+    if (count >= most || cycle.policy.fair_share || state.kept !== null) planAll(cycle, state);
+    return "go on";
+  },
+  end(cycle) {
+    const state = STATES.get(cycle);
+    if (cycle.complete && cycle.keepsOn()) withdraw(cycle, state?.planned ?? new Set());
+    state?.planner.takeBack();
+  },
+};
+
+/** Who makes the plans of a cycle; null: nobody does, since jobs need not start in strict order. */
+export function plannerOf(cycle: Cycle): Planner | null {
+  return STATES.get(cycle)?.planner ?? null;
+}
+
+const isConservative = ({ book, policy }: Cycle): boolean =>
+  policy.strict_ordering && book.module_options?.get("backfill")?.get("policy") === "cons";
+
+const enforcesResumption = ({ universe }: Cycle): boolean => universe.sched.attrs["sched_preempt_enforce_resumption"] === true;
+
+/** It was preempted and must be able to go on. */
+function mustResume(cycle: Cycle, { entry: { job } }: Candidate): boolean {
+  return job.sched_preempted_s !== undefined && enforcesResumption(cycle);
+}
+
+/** A start now that a plan's limits would suffer from. */
+function checkPlans(cycle: Cycle, candidate: Candidate): Why | null {
+  const moments = STATES.get(cycle)?.planner.moments ?? [];
+  return moments.length === 0 ? null : checkMoments(cycle, moments, candidate, windowAt(candidate, cycle.now_s));
+}
+
+/** Whose depth counts for a queue, and how deep it is. */
+function depthOf(cycle: Cycle, queue: Queue | undefined): { readonly of: string; readonly most: number } {
+  const { universe } = cycle;
+  const own = queue?.attrs["backfill_depth"];
+  if (typeof own === "number" && queue !== undefined) return { of: queue.name, most: own };
+  const all = universe.server.attrs["backfill_depth"];
+  return { of: "", most: typeof all === "number" ? all : isConservative(cycle) ? Number.POSITIVE_INFINITY : DEPTH_DEFAULT };
+}
+
+/** Whether a blocked job becomes a top job. */
+function isTopJob(cycle: Cycle, candidate: Candidate): boolean {
+  const { entry, queue, set } = candidate;
+  const { job, request, line } = entry;
+  const state = STATES.get(cycle);
+  if (state === undefined || !cycle.policy.backfill || set === undefined) return false;
+  if (!mustResume(cycle, candidate)) {
+    const { of, most } = depthOf(cycle, queue);
+    if (!cycle.policy.strict_ordering || (state.counts.get(of) ?? 0) >= most) return false;
+  }
+  if (!cycle.keepsOn()) return false;
+  if (job.topjob_ineligible === true || job.resv !== undefined || request.fault !== undefined) return false;
+  if (state.hopeless.has(line?.class)) return false;
+  return cycle.policy.allow_aoe_calendar || !asksForAoe(job);
+}
+
+const asksForAoe = (job: SchedJob): boolean => /:aoe=/.test(job.schedselect);
+
+// --- planning
+
+function planAll(cycle: Cycle, state: State): void {
+  const { waiting } = state;
+  state.waiting = [];
+  for (const { candidate, log, counts } of waiting) {
+    if (!plan(cycle, state, candidate, log) && counts) {
+      const { of } = depthOf(cycle, candidate.queue);
+      state.counts.set(of, (state.counts.get(of) ?? 0) - 1);
+    }
+  }
+  state.planner.close();
+}
+
+/** False: no start was found. */
+function plan(cycle: Cycle, state: State, candidate: Candidate, log: Cycle["log"]): boolean {
+  const { job, line } = candidate.entry;
+  const tell = (event: number, text: string): void => log({ event, class: "Job", object: job.id, text });
+  tell(LOG_EVENT.DEBUG2, "Estimating the start time for a top job.");
+  const found = state.planner.plan(candidate);
+  if (found.start_s === null) {
+    const reason = found.late ? "the cycle has taken too long" : found.why === null ? "it never fits" : logText(found.why);
+    state.hopeless.add(line?.class);
+    tell(LOG_EVENT.DEBUG, `Can't find start time estimate ${reason}`);
+    return false;
+  }
+  // Of an array its next subjob is planned; what is published is the array's.
+  const published = candidate.array?.job ?? job;
+  state.planned.add(published.id);
+  publish(cycle, published, found.start_s, found.exec_vnode);
+  cycle.planned(candidate, found.start_s);
+  tell(LOG_EVENT.DEBUG, `Job is a top job and will run at ${ctimeText(cycle.book.local.civil(found.start_s))}`);
+  return true;
+}
+
+// --- what is told
+
+function publish(cycle: Cycle, job: SchedJob, start_s: number, exec_vnode: string): void {
+  const { estimated, topjob } = job;
+  if (topjob === true && estimated?.start_time === start_s && estimated.exec_vnode === exec_vnode) return;
+  cycle.decide({ kind: "estimate", job: job.id, start_s, exec_vnode, topjob: true });
+}
+
+/** Jobs that are no longer top jobs lose the mark, and their estimate where clear_topjob_estimates_enable says so. */
+function withdraw(cycle: Cycle, planned: ReadonlySet<string>): void {
+  const { universe } = cycle;
+  const clears = universe.server.attrs["clear_topjob_estimates_enable"] === true;
+  for (const id of universe.estimated) {
+    const job = universe.jobs.get(id);
+    if (job === undefined || !isOffered(job) || planned.has(id) || STARTED.get(cycle)?.has(id) === true) continue;
+    const { start_time, exec_vnode } = clears ? {} : (job.estimated ?? {});
+    if (clears || job.topjob === true)
+      cycle.decide({ kind: "estimate", job: id, start_s: start_time ?? null, exec_vnode: exec_vnode ?? null, topjob: false });
+  }
+}

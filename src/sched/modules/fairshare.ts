@@ -1,0 +1,32 @@
+// Module `fairshare` (pbs/sched.md 10): entities without shares never run; a job that starts counts for the rest of the cycle as if it had used what it
+// asks for. The order by shares lies in share-source.ts, the tree in fairshare.ts.
+
+import { addTemporary, entityOf } from "#model/fairshare.ts";
+import { LOG_EVENT } from "#support/log-event.ts";
+import type { PolicyModule } from "../module.ts";
+import { percentageOf, usageOf } from "../ranking.ts";
+
+export const fairshare: PolicyModule = {
+  name: "fairshare",
+  checks: [
+    {
+      stage: "fairshare",
+      check({ universe, policy, qrun }, { entry }) {
+        if (qrun || !policy.fair_share || !policy.fairshare_enforce_no_shares || percentageOf(universe, entry.job) > 0) return null;
+        return { code: "NO_FAIRSHARES", module: "fairshare", never: true };
+      },
+    },
+  ],
+  /** A top job counts as if it ran: else all top jobs would be those of whoever has used least. */
+  planned(cycle, { entry }) {
+    const { universe, policy, fairshare: tree } = cycle;
+    if (!policy.fair_share) return;
+    const entity = entityOf(entry.job, policy.fairshare_entity);
+    addTemporary(tree, entity, usageOf(universe, entry.job.resources));
+    const text = `Fairshare usage of entity ${entity} increased due to job becoming a top job.`;
+    cycle.log({ event: LOG_EVENT.DEBUG2, class: "Job", object: entry.job.id, text });
+  },
+  started({ universe, policy, fairshare: tree }, { entry }) {
+    if (policy.fair_share) addTemporary(tree, entityOf(entry.job, policy.fairshare_entity), usageOf(universe, entry.job.resources));
+  },
+};

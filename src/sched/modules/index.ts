@@ -1,0 +1,74 @@
+// The built-in modules and the chain that sched_config's `modules:` makes of them. A new one is a row of BUILT_IN and a name in MODULES_DEFAULT.
+
+import type { MirrorOptions } from "../mirror.ts";
+import type { PolicyModule } from "../module.ts";
+import type { Policy, PolicyBook } from "../policy.ts";
+import { backfill } from "./backfill.ts";
+import { fairshare } from "./fairshare.ts";
+import { limits } from "./limits.ts";
+import { preemption } from "./preemption.ts";
+import { prioritizer } from "./prioritizer.ts";
+import { reservations } from "./reservations.ts";
+import { resources } from "./resources.ts";
+import { time } from "./time.ts";
+
+/** Service modules: they live in ../shell/services, since they touch the world. */
+export const SERVICES: readonly string[] = ["logger", "job_checker", "profiler"];
+
+/** The chain without a `modules:` line. */
+// biome-ignore format: one module a line
+export const MODULES_DEFAULT: readonly string[] = [
+  "prioritizer",
+  "fairshare",
+  "reservations",
+  "limits",
+  "time",
+  "resources",
+  "preemption",
+  "backfill",
+  ...SERVICES,
+];
+
+// biome-ignore format: one module a line
+const BUILT_IN: ReadonlyMap<string, PolicyModule> = new Map([
+  prioritizer,
+  fairshare,
+  reservations,
+  limits,
+  time,
+  resources,
+  preemption,
+  backfill,
+].map((module) => [module.name, module]));
+
+/** Modules that pbs/sched.md and design.md 6 name and that do not exist yet: asking for one is refused. */
+export const MODULES_LATER: readonly string[] = [];
+
+export function moduleNamed(name: string): PolicyModule | undefined {
+  return BUILT_IN.get(name);
+}
+
+/** The policy modules of a chain, in its order. A site's own take the place of their names; names without a module (services) are passed over. */
+export function chainOf({ modules, site_modules }: Pick<PolicyBook, "modules" | "site_modules">): PolicyModule[] {
+  return modules.flatMap((name) => site_modules?.get(name) ?? BUILT_IN.get(name) ?? []);
+}
+
+/** By book, which is frozen: the universe is indexed anew when another array is given. */
+const DISTINGUISHING = new WeakMap<PolicyBook, readonly PolicyModule[]>();
+const NONE: readonly PolicyModule[] = [];
+
+/** How the universe is indexed under a policy of this book. */
+export function mirrorOptions(book: PolicyBook, policy: Policy = book.prime): MirrorOptions {
+  let distinguishing = DISTINGUISHING.get(book);
+  if (distinguishing === undefined) {
+    const found = chainOf(book).filter(({ classKey }) => classKey !== undefined);
+    DISTINGUISHING.set(book, (distinguishing = found.length === 0 ? NONE : found));
+  }
+  return {
+    policy,
+    times_matter: book.dedicated.length > 0 || policy.backfill_prime || (policy.strict_ordering && policy.backfill),
+    distinguishing,
+    modules: book.modules,
+    shares: book.fairshare,
+  };
+}

@@ -1,0 +1,64 @@
+// Module `prioritizer`: job_sort_formula with its threshold, and job_sort_key (pbs/sched.md 3, 4). How jobs are ordered lies in ranking.ts and
+// job-order.ts; this tells it: values in the log, jobs that are not worth enough, errors of the formula.
+
+import { formulaText } from "#model/formula.ts";
+import { LOG_EVENT } from "#support/log-event.ts";
+import { noteComment, UNDER_WHY } from "../job-lines.ts";
+import type { Cycle, PolicyModule } from "../module.ts";
+import { rankBefore, worth } from "../ranking.ts";
+import { settleTrack } from "../track-cursor.ts";
+import type { JobEntry, JobLine } from "../universe.ts";
+
+export const prioritizer: PolicyModule = {
+  name: "prioritizer",
+  begin(cycle) {
+    const { formula, threshold } = cycle.universe.ranking;
+    if (formula === null || cycle.qrun) return;
+    const lines = [...cycle.universe.lines.values()].flatMap((set) => [...set]);
+    if (threshold !== null)
+      for (const line of lines) for (const track of line.tracks.values()) settleTrack(track, threshold, cycle.ranks, noteComment);
+    if ((Number(cycle.universe.sched.attrs["log_events"] ?? 0) & LOG_EVENT.DEBUG2) !== 0) logValues(cycle);
+    else for (const line of lines) tellUnder(cycle, line);
+  },
+  end: logErrors,
+};
+
+/** Every job's value, asked for by log_events: this alone evaluates the formula for all jobs. */
+function logValues(cycle: Cycle): void {
+  const { universe, ranks } = cycle;
+  const { threshold } = universe.ranking;
+  const entries = [...universe.entries.values()].filter((entry) => entry.line !== null);
+  entries.sort((a, b) => (rankBefore(a, b) ? -1 : 1));
+  for (const entry of entries) {
+    const { id } = entry.job;
+    const { value, error } = worth(ranks, entry.job);
+    const log = (text: string): void => cycle.log({ event: LOG_EVENT.DEBUG2, class: "Job", object: id, text });
+    if (error !== undefined) log(errorText(error));
+    log(`Formula Evaluation = ${formulaText(value)}`);
+    if (!entry.under || threshold === null) continue;
+    log(`Job's formula value ${formulaText(value)} is under threshold ${formulaText(threshold)}`);
+    if (isToldNow(cycle, entry)) cycle.tell(entry, UNDER_WHY);
+  }
+}
+
+function tellUnder(cycle: Cycle, line: JobLine): void {
+  for (const entry of line.differ_under) if (isToldNow(cycle, entry)) cycle.tell(entry, UNDER_WHY);
+}
+
+/** Jobs of queues that are not started are told that instead. */
+function isToldNow({ universe }: Cycle, entry: JobEntry): boolean {
+  const queue = universe.queues.get(entry.job.queue);
+  return entry.line?.differ_under.has(entry) === true && queue?.started === true && queue.execution;
+}
+
+/** Each error once as long as the formula is the same; with the values in the log every time. */
+function logErrors(cycle: Cycle): void {
+  const { told } = cycle.universe.ranking;
+  for (const [error, job] of cycle.ranks.errors) {
+    if (told.has(error)) continue;
+    told.add(error);
+    cycle.log({ event: LOG_EVENT.SCHED, class: "Job", object: job, text: errorText(error) });
+  }
+}
+
+const errorText = (error: string): string => `Formula evaluation for job had an error.  Zero value will be used: ${error}`;

@@ -1,0 +1,98 @@
+// Module `reservations`: before any job is looked at, what the scheduler is asked about reservations is answered; when one was confirmed, the cycle ends
+// and another one follows (pbs/sched.md 3 and 9). What vnodes were promised is in the calendar; what the server's resources were promised is checked here.
+//
+// R6. Alterations are answered first, then the older request. What one is given no other is, in the same cycle neither.
+// R7. Top jobs keep what was published about them: no reservation is put in their place.
+
+import type { ResvAsk } from "#protocol/sched-link.ts";
+import { LOG_EVENT } from "#support/log-event.ts";
+import { book, unbook } from "../calendar.ts";
+import type { Answer, Asking } from "../confirm-resv.ts";
+import { answerAsk } from "../confirm-resv.ts";
+import { durationsOf } from "../durations.ts";
+import { ctimeText } from "../local-time.ts";
+import type { Cycle, PolicyModule } from "../module.ts";
+import { logText } from "../reasons.ts";
+import { bookAnswer } from "../resv-calendar.ts";
+import type { ResvInfo } from "../resv-info.ts";
+import { readHolding } from "../running.ts";
+import { leavesServerShare } from "../server-share.ts";
+
+export const reservations: PolicyModule = {
+  name: "reservations",
+  begin(cycle) {
+    const asked = cycle.qrun ? [] : questions(cycle);
+    if (asked.length === 0) return undefined;
+    const booked = bookTopJobs(cycle, asked);
+    const dedicated = cycle.policy.resv_confirm_ignore === "dedicated_time" ? [] : cycle.book.dedicated;
+    const asking: Asking = { universe: cycle.universe, now_s: cycle.now_s, dedicated };
+    let confirmed = false;
+    for (const { resv, ask } of asked) {
+      const answer = answerAsk(asking, resv, ask);
+      tell(cycle, resv, ask, answer);
+      if (answer.kind === "deny") continue;
+      confirmed = true;
+      booked.push(...bookAnswer(cycle.universe, resv, answer.occurrences));
+    }
+    for (const id of booked) unbook(cycle.universe, id);
+    return confirmed ? "leave" : undefined;
+  },
+  checks: [
+    {
+      stage: "calendar",
+      check({ universe, now_s, server_taken }, { entry, expected_s, most_s }) {
+        if (universe.server_available.size === 0 || universe.resvs.size === 0) return null;
+        const window = { from_s: now_s, to_s: now_s + expected_s, firm_to_s: now_s + most_s };
+        const left = leavesServerShare(universe, { resources: entry.job.resources, window, taken: server_taken });
+        return left ? null : { code: "RESERVATION_CONFLICT", module: "reservations" };
+      },
+    },
+  ],
+};
+
+type Question = { readonly resv: ResvInfo; readonly ask: ResvAsk };
+
+/** In the order in which they are answered (R6). */
+function questions({ universe }: Cycle): Question[] {
+  const asked: Question[] = [];
+  for (const resv of universe.resvs.values()) if (resv.ask !== undefined) asked.push({ resv, ask: resv.ask });
+  const turn = ({ ask }: Question): number => (ask.kind === "alter" ? 0 : 1);
+  return asked.sort((a, b) => turn(a) - turn(b) || a.ask.asked_s - b.ask.asked_s || sequence(a.resv) - sequence(b.resv));
+}
+
+/** `R12.svr` is 12. */
+const sequence = ({ id }: ResvInfo): number => Number.parseInt(id.slice(1), 10);
+
+/** What was published about top jobs is kept free (R7), but for a job that is itself to become a reservation. Returns what was booked. */
+function bookTopJobs({ universe, now_s }: Cycle, asked: readonly Question[]): string[] {
+  const own = new Set(asked.map(({ resv }) => resv.source.attrs["qmove"]));
+  const booked: string[] = [];
+  for (const job of universe.jobs.values()) {
+    const { start_time, exec_vnode } = job.estimated ?? {};
+    if (job.state !== "Q" || start_time === undefined || exec_vnode === undefined || own.has(job.id)) continue;
+    const from_s = Math.max(start_time, now_s);
+    const id = `published ${job.id}`;
+    const to_s = from_s + durationsOf(universe.space, job).expected_s;
+    book(universe, { id, kind: "plan", from_s, to_s, holding: readHolding(universe.space, exec_vnode) });
+    booked.push(id);
+  }
+  return booked;
+}
+
+function tell(cycle: Cycle, { id }: ResvInfo, { kind }: ResvAsk, answer: Answer): void {
+  const log = (text: string, event: number = LOG_EVENT.RESV): void => cycle.log({ event, class: "Resv", object: id, text });
+  if (kind === "reconfirm") log("Reservation is in degraded mode");
+  if (answer.kind === "deny") {
+    log(`${kind === "reconfirm" ? "Reservation Failed to Reconfirm" : "PBS Failed to confirm resv"}: ${logText(answer.why)}`);
+    cycle.decide({ kind: "deny-resv", resv: id, why: answer.why });
+    return;
+  }
+  const { partition, occurrences } = answer;
+  log(`Confirming ${occurrences.length} Occurrences`);
+  occurrences.forEach(({ start_s }, at) => {
+    log(`Occurrence ${at + 1}/${occurrences.length},${ctimeText(cycle.book.local.civil(start_s))}`, LOG_EVENT.DEBUG2);
+  });
+  const places = [...new Set(occurrences.map(({ exec_vnode }) => exec_vnode))];
+  const placed = occurrences.map(({ start_s, end_s, exec_vnode }) => ({ start_s, end_s, place: places.indexOf(exec_vnode) }));
+  cycle.decide({ kind: "confirm-resv", resv: id, partition, occurrences: placed, places });
+}

@@ -1,0 +1,66 @@
+// Module `time`: prime-time, non-prime-time and dedicated queues, and jobs that would run into dedicated time or, with backfill_prime, into the other one of
+// prime and non-prime time (pbs/sched.md 5, 7, 11).
+
+import type { Why } from "#protocol/sched-link.ts";
+import { dedicatedNow } from "../dedicated-time.ts";
+import type { Candidate, Cycle, PolicyModule } from "../module.ts";
+
+export const time: PolicyModule = {
+  name: "time",
+  checks: [
+    { stage: "time", check: checkPrimeBoundary },
+    { stage: "time", check: checkDedicatedQueue },
+    { stage: "time", check: checkPrime },
+    { stage: "time", check: checkDedicatedBoundary },
+  ],
+};
+
+/** How long the candidate may run from now on before it crosses a bound of time. Infinity: there is none for it. */
+export function timeLeft(cycle: Cycle, candidate: Candidate): number {
+  return Math.min(primeBound(cycle, candidate), dedicatedBound(cycle)) - cycle.now_s;
+}
+
+/** Inside dedicated time only dedicated queues run, outside it they do not. */
+function checkDedicatedQueue({ book, policy, now_s, qrun }: Cycle, { queue }: Candidate): Why | null {
+  const inside = dedicatedNow(book.dedicated, now_s) !== null;
+  if (inside === isDedicated(policy.dedicated_prefix, queue?.name) || (qrun && !inside)) return null;
+  return { code: "DED_TIME", module: "time" };
+}
+
+function checkPrime({ policy, prime, qrun }: Cycle, { queue }: Candidate): Why | null {
+  if (qrun || queue === undefined) return null;
+  if (!prime.prime && hasPrefix(policy.primetime_prefix, queue.name)) return { code: "PRIME_ONLY", module: "time" };
+  if (prime.prime && hasPrefix(policy.nonprimetime_prefix, queue.name)) return { code: "NONPRIME_ONLY", module: "time" };
+  return null;
+}
+
+/** backfill_prime: a job must end with the prime or non-prime time in which it starts, give or take prime_spill. */
+function checkPrimeBoundary(cycle: Cycle, candidate: Candidate): Why | null {
+  if (cycle.now_s + candidate.expected_s <= primeBound(cycle, candidate)) return null;
+  return { code: "CROSS_PRIME_BOUNDARY", module: "time", where: cycle.prime.prime ? "non-primetime" : "primetime" };
+}
+
+function primeBound({ policy, prime, qrun }: Cycle, { queue }: Candidate): number {
+  if (qrun || !policy.backfill_prime || prime.until_s === null) return Number.POSITIVE_INFINITY;
+  const name = queue?.name ?? "";
+  const anytime = !hasPrefix(policy.primetime_prefix, name) && !hasPrefix(policy.nonprimetime_prefix, name);
+  return policy.prime_exempt_anytime_queues && anytime ? Number.POSITIVE_INFINITY : prime.until_s + policy.prime_spill_s;
+}
+
+/** A job must end before the next dedicated time begins, one of a dedicated queue before its own ends. */
+function checkDedicatedBoundary(cycle: Cycle, { most_s }: Candidate): Why | null {
+  return cycle.now_s + most_s > dedicatedBound(cycle) ? { code: "CROSS_DED_TIME_BOUNDARY", module: "time" } : null;
+}
+
+function dedicatedBound({ book, now_s }: Cycle): number {
+  const current = dedicatedNow(book.dedicated, now_s);
+  return (current === null ? book.dedicated.find(({ from_s }) => from_s > now_s)?.from_s : current.to_s) ?? Number.POSITIVE_INFINITY;
+}
+
+function isDedicated(prefix: string, queue: string | undefined): boolean {
+  return queue !== undefined && hasPrefix(prefix, queue);
+}
+
+function hasPrefix(prefix: string, queue: string): boolean {
+  return prefix !== "" && queue.startsWith(prefix);
+}

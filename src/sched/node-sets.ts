@@ -1,0 +1,542 @@
+// Vnodes in sets, hosts in buckets (universe.ts U1, U2): what a vnode is and has left, and the moves of hosts between buckets as that changes.
+// The mirror moves hosts for good; a cycle moves them for its own placements and back. What stands for a host in placement sets moves with it (U6);
+// which those are is said in placement-sets.ts.
+
+import { isNodeUsable } from "#model/values/node-state.ts";
+import type { SchedNode } from "#protocol/sched-link.ts";
+import { heapPop, heapPush } from "./heap.ts";
+import type { Outlook } from "./outlook.ts";
+import { outlookOf } from "./outlook.ts";
+import type { Policy } from "./policy.ts";
+import { amountOf, matchedOf } from "./resource-space.ts";
+import type { Host, HostBucket, NodeSet, Universe, Vnode, VnodeSpec, VnodeState } from "./universe.ts";
+
+const byOrder = (a: Host, b: Host): boolean => a.order < b.order;
+
+/** The set that a vnode belongs to. */
+export function setKeyOfNode(node: SchedNode): string {
+  return nodeSetKey(partitionOf(node.attrs["partition"]), textOf(node.attrs["queue"]));
+}
+
+export function nodeSetKey(partition: string, queue: string): string {
+  return `${partition}\n${queue}`;
+}
+
+/** The key of a running reservation's set: no partition has such a name. */
+export function resvSetKey(id: string): string {
+  return `resv\n${id}\n`;
+}
+
+/** "" is the default scheduler's: none or pbs-default. */
+export function partitionOf(value: unknown): string {
+  const name = textOf(value);
+  return name === "pbs-default" ? "" : name;
+}
+
+function textOf(value: unknown): string {
+  return typeof value === "string" ? value : "";
+}
+
+/** The host a vnode is on: its resource `host`, else the first host of its moms, else its own name. */
+export function hostOf(node: SchedNode): string {
+  const host = recordOf(node.attrs["resources_available"])["host"];
+  if (typeof host === "string") return host;
+  const moms = node.attrs["Mom"];
+  const mom = Array.isArray(moms) ? moms[0] : moms;
+  return typeof mom === "string" ? mom : node.name;
+}
+
+/** Adds a vnode, or takes over a new state of one. */
+export function putVnode(universe: Universe, node: SchedNode): void {
+  const old = universe.vnodes.get(node.name);
+  const key = setKeyOfNode(node);
+  const host = hostOf(node);
+  if (old !== undefined && (old.set.key !== key || old.host.name !== host || old.order !== node.order)) dropVnode(universe, node.name);
+  const spec = specOf(universe, node);
+  const state = vnodeState(universe, node, spec);
+  const vnode = universe.vnodes.get(node.name);
+  if (vnode === undefined) addVnode(universe, node, state);
+  else {
+    const { set, host: of } = vnode;
+    if (regroups(set, vnode.node, node)) {
+      dropTwins(of);
+      universe.ungrouped.add(of);
+    }
+    vnode.node = node;
+    if (vnode.state.spec !== spec) {
+      for (const each of setsOf(vnode)) {
+        countSpec(each, vnode.state.spec, -1);
+        countSpec(each, spec, 1);
+      }
+    }
+    vnode.state = state;
+    settle(universe, of);
+  }
+}
+
+export function dropVnode(universe: Universe, name: string): void {
+  const vnode = universe.vnodes.get(name);
+  if (vnode === undefined) return;
+  const { set, host } = vnode;
+  dropTwins(host);
+  detach(set, host);
+  universe.vnodes.delete(name);
+  set.vnodes.delete(name);
+  countSpec(set, vnode.state.spec, -1);
+  remakeHost(
+    universe,
+    set,
+    host,
+    host.vnodes.filter((other) => other !== vnode),
+  );
+  if (set.vnodes.size === 0) {
+    universe.sets.delete(set.key);
+    universe.regroup = true;
+  }
+}
+
+function addVnode(universe: Universe, node: SchedNode, state: VnodeState): void {
+  const set = setOf(universe, setKeyOfNode(node));
+  const name = hostOf(node);
+  const old = set.hosts.get(name) ?? newHost(set, name, [], null);
+  dropTwins(old);
+  const vnode: Vnode = { name: node.name, order: node.order, set, host: old, node, state };
+  universe.vnodes.set(node.name, vnode);
+  set.vnodes.set(node.name, vnode);
+  countSpec(set, state.spec, 1);
+  detach(set, old);
+  remakeHost(
+    universe,
+    set,
+    old,
+    [...old.vnodes, vnode].sort((a, b) => a.order - b.order),
+  );
+}
+
+/** A host with other vnodes is another object: heaps order hosts by their first vnode and may still hold the old one. */
+function remakeHost(universe: Universe, set: NodeSet, old: Host, vnodes: Vnode[]): void {
+  if (old.vnodes.length > 1) set.multi_vnode_hosts--;
+  if (vnodes.length > 1) set.multi_vnode_hosts++;
+  set.in_order = null;
+  universe.ungrouped.delete(old);
+  if (vnodes.length === 0) {
+    set.hosts.delete(old.name);
+    return;
+  }
+  const host = newHost(set, old.name, vnodes, outlookOf(universe, vnodes));
+  for (const vnode of vnodes) vnode.host = host;
+  set.hosts.set(host.name, host);
+  universe.ungrouped.add(host);
+  settle(universe, host);
+}
+
+/** A host of a node set, in no bucket yet. */
+export function newHost(set: NodeSet, name: string, vnodes: readonly Vnode[], outlook: Outlook | null): Host {
+  return { name, set, vnodes, members: null, origin: null, twins: [], bucket: null, outlook, order: vnodes[0]?.order ?? 0 };
+}
+
+/** The node set and the placement sets that a vnode is in. */
+function setsOf({ set, host, name }: Vnode): NodeSet[] {
+  return [set, ...host.twins.map((twin) => twin.set).filter((each) => each.vnodes.has(name))];
+}
+
+/** Whether a vnode's new values change its placement sets. */
+function regroups(set: NodeSet, old: SchedNode, node: SchedNode): boolean {
+  if (set.groupings.size === 0) return false;
+  const [before, after] = [recordOf(old.attrs["resources_available"]), recordOf(node.attrs["resources_available"])];
+  for (const { resources } of set.groupings.values())
+    if (resources.some((name) => String(before[name] ?? "") !== String(after[name] ?? ""))) return true;
+  return false;
+}
+
+/** Nothing stands for the host in placement sets any more. */
+export function dropTwins(host: Host): void {
+  for (const twin of host.twins.splice(0)) {
+    const { set } = twin;
+    detach(set, twin);
+    set.hosts.delete(twin.name);
+    set.in_order = set.first_order = null;
+    if (twin.vnodes.length > 1) set.multi_vnode_hosts--;
+    twin.vnodes.forEach((vnode, at) => {
+      if (twin.members?.[at] === false) return;
+      set.vnodes.delete(vnode.name);
+      countSpec(set, vnode.state.spec, -1);
+    });
+    if (set.vnodes.size === 0 && set.group !== null) dropPlacementSet(set, set.group);
+  }
+}
+
+function dropPlacementSet(set: NodeSet, { name, grouping }: NonNullable<NodeSet["group"]>): void {
+  grouping.sets.delete(name);
+  grouping.changed.delete(set);
+  grouping.sorted = grouping.sorted.filter((other) => other !== set);
+}
+
+/** The host stands in a placement set with some of its vnodes. */
+export function addTwin(universe: Universe, set: NodeSet, origin: Host, members: readonly boolean[]): void {
+  const { name, vnodes, outlook } = origin;
+  const order = vnodes[members.indexOf(true)]?.order ?? origin.order;
+  const twin: Host = { ...newHost(set, name, vnodes, outlook), members: members.includes(false) ? members : null, origin, order };
+  origin.twins.push(twin);
+  set.hosts.set(name, twin);
+  set.in_order = set.first_order = null;
+  if (vnodes.length > 1) set.multi_vnode_hosts++;
+  vnodes.forEach((vnode, at) => {
+    if (members[at] !== true) return;
+    set.vnodes.set(vnode.name, vnode);
+    countSpec(set, vnode.state.spec, 1);
+  });
+  const states = origin.bucket?.states ?? vnodes.map((vnode) => vnode.state);
+  attach(set, twin, bucketOf(set, universe.policy, universe, states, outlook, twin.members));
+}
+
+function setOf(universe: Universe, key: string): NodeSet {
+  let set = universe.sets.get(key);
+  if (set === undefined) {
+    universe.sets.set(key, (set = makeNodeSet(universe, key)));
+    universe.regroup = true;
+  }
+  return set;
+}
+
+/** A set without vnodes. group: it is a placement set. */
+export function makeNodeSet(universe: Universe, key: string, group: NodeSet["group"] = null): NodeSet {
+  const zeros = (): number[] => universe.space.consumed.map(() => 0);
+  return {
+    key,
+    group,
+    groupings: new Map(),
+    hosts: new Map(),
+    vnodes: new Map(),
+    buckets: new Map(),
+    open: new Set(),
+    booked: new Set(),
+    total: zeros(),
+    free: zeros(),
+    free_count: 0,
+    filled: 0,
+    specs: new Map(),
+    multi_vnode_hosts: 0,
+    in_order: null,
+    first_order: null,
+  };
+}
+
+function countSpec(set: NodeSet, spec: VnodeSpec, sign: 1 | -1): void {
+  const count = (set.specs.get(spec) ?? 0) + sign;
+  if (count === 0) set.specs.delete(spec);
+  else set.specs.set(spec, count);
+}
+
+/** Puts a host, and what stands for it in placement sets, into the bucket of its vnodes' states. */
+export function settle(universe: Universe, host: Host): void {
+  // The vnodes that a running reservation gives its jobs are others: nothing is booked on them.
+  if (universe.vnodes.get(host.vnodes[0]?.name ?? "")?.host === host) host.outlook = outlookOf(universe, host.vnodes);
+  const states = host.vnodes.map((vnode) => vnode.state);
+  for (const each of [host, ...host.twins]) {
+    detach(each.set, each);
+    attach(each.set, each, bucketOf(each.set, universe.policy, universe, states, host.outlook, each.members));
+  }
+}
+
+/** A host and the bucket it was in. */
+export type Move = readonly [Host, HostBucket];
+
+/**
+ * Puts a host that is in a bucket or, as `of` says, was taken out of one, into the bucket of new states, and all others that stand for the same host.
+ * Returns each with the bucket it was in, the host given first, so that undoMoves takes it back.
+ */
+export function moveHost(universe: Universe, policy: Policy, host: Host, states: readonly VnodeState[], of?: HostBucket): Move[] {
+  const origin = host.origin ?? host;
+  const bucketFor = (each: Host): HostBucket => bucketOf(each.set, policy, universe, states, origin.outlook, each.members);
+  const to = bucketFor(host);
+  if (of === undefined && host.bucket === to) return [];
+  const moved: Move[] = [];
+  const move = (each: Host, was: HostBucket | null, into: HostBucket): void => {
+    attach(each.set, each, into);
+    if (was !== null) moved.push([each, was]);
+  };
+  move(host, of ?? detach(host.set, host), to);
+  if (origin !== host) move(origin, detach(origin.set, origin), bucketFor(origin));
+  for (const twin of origin.twins) if (twin !== host) move(twin, detach(twin.set, twin), bucketFor(twin));
+  return moved;
+}
+
+/** Gives hosts back the states they had. What is booked on them may have changed meanwhile. */
+export function undoMoves(universe: Universe, moved: Iterable<Move>): void {
+  for (const [host, bucket] of moved) {
+    detach(host.set, host);
+    const { outlook } = host.origin ?? host;
+    const back = bucket.outlook === outlook ? bucket : bucketOf(host.set, universe.policy, universe, bucket.states, outlook, host.members);
+    attach(host.set, host, back);
+  }
+}
+
+/** Hosts in the order of definition. */
+export function hostsInOrder(set: NodeSet): readonly Host[] {
+  set.in_order ??= [...set.hosts.values()].sort((a, b) => a.order - b.order);
+  return set.in_order;
+}
+
+/** Buckets without hosts that are kept, because a host often comes back to them soon. */
+const EMPTY_BUCKETS_KEPT = 256;
+
+/** The bucket of hosts whose vnodes are in these states, with this outlook; made when there is none. */
+export function bucketOf(
+  set: NodeSet,
+  policy: Policy,
+  universe: Universe,
+  states: readonly VnodeState[],
+  outlook: Outlook | null,
+  members: HostBucket["members"] = null,
+): HostBucket {
+  let key = states.length === 1 ? stateKey(states[0] as VnodeState) : states.map(stateKey).join("|");
+  if (members !== null) key += `/${members.map(Number).join("")}`;
+  if (outlook !== null) key += `@${outlook.id}`;
+  let bucket = set.buckets.get(key);
+  if (bucket === undefined) {
+    if (set.buckets.size > 2 * set.filled + EMPTY_BUCKETS_KEPT)
+      for (const [old, { count }] of set.buckets) if (count === 0) set.buckets.delete(old);
+    set.buckets.set(key, (bucket = makeBucket({ key, policy, universe, states, outlook, members })));
+  }
+  return bucket;
+}
+
+export function stateKey(state: VnodeState): string {
+  return `${state.spec.id}:${state.used.join()}:${state.closed ?? ""}:${state.jobs}`;
+}
+
+type BucketParts = Pick<HostBucket, "key" | "states" | "outlook" | "members"> & { readonly policy: Policy; readonly universe: Universe };
+
+function makeBucket({ key, policy, universe, states, outlook, members }: BucketParts): HostBucket {
+  const width = universe.space.consumed.length;
+  const total = Array.from({ length: width }, () => 0);
+  const free = Array.from({ length: width }, () => 0);
+  let free_count = 0;
+  const walk = states.map((_, at) => at).filter((at) => members?.[at] !== false);
+  for (const index of walk) {
+    const state = states[index] as VnodeState;
+    if (state.closed === undefined) free_count++;
+    for (let at = 0; at < width; at++) {
+      const avail = state.spec.avail[at] as number;
+      if (avail === Number.POSITIVE_INFINITY) continue;
+      total[at] = (total[at] as number) + avail;
+      if (state.closed === undefined) free[at] = (free[at] as number) + avail - (state.used[at] as number);
+    }
+  }
+  const ranks = states.map((state) => rankOf(universe, policy, state));
+  if (states.length > 1) walk.sort((a, b) => compareRanks(ranks[a] as number[], ranks[b] as number[]) || a - b);
+  const first = walk.find((at) => states[at]?.closed === undefined) ?? (walk[0] as number);
+  return {
+    key,
+    states,
+    outlook,
+    members,
+    during: new Map(),
+    walk,
+    rank: ranks[first] as number[],
+    total,
+    free,
+    free_count,
+    plain: isPlain(states),
+    count: 0,
+    heap: [],
+  };
+}
+
+function isPlain(states: readonly VnodeState[]): boolean {
+  const state = states[0];
+  if (state === undefined || states.length > 1 || state.closed !== undefined) return false;
+  const { spec } = state;
+  const limited =
+    spec.max_running !== undefined ||
+    spec.max_user_run !== undefined ||
+    spec.max_group_run !== undefined ||
+    spec.no_multinode_jobs ||
+    !spec.resv_enable;
+  return !limited && (spec.sharing === "default_shared" || spec.sharing === "ignore_excl");
+}
+
+/** node_sort_key values, smaller first. */
+function rankOf(universe: Universe, policy: Policy, state: VnodeState): number[] {
+  return policy.node_sort_key.map(({ key, high, amount }) => {
+    const value = key === "sort_priority" ? state.spec.priority : resourceRank(universe, state, key, amount);
+    return high ? -value : value;
+  });
+}
+
+function resourceRank(universe: Universe, state: VnodeState, key: string, amount: "total" | "assigned" | "unused"): number {
+  const at = universe.space.all.get(key)?.index ?? -1;
+  if (at < 0) return state.spec.levels.get(key) ?? 0;
+  const [avail, used] = [state.spec.avail[at] as number, state.used[at] as number];
+  return amount === "total" ? avail : amount === "assigned" ? used : avail - used;
+}
+
+export function compareRanks(a: readonly number[], b: readonly number[]): number {
+  for (let at = 0; at < a.length; at++) {
+    const [left, right] = [a[at] as number, b[at] as number];
+    if (left !== right) return left < right ? -1 : 1;
+  }
+  return 0;
+}
+
+/** Moves a host that is in no bucket into one, and returns it. */
+export function attach(set: NodeSet, host: Host, wanted: HostBucket): HostBucket {
+  const bucket = set.buckets.get(wanted.key) ?? wanted;
+  if (bucket === wanted) set.buckets.set(bucket.key, bucket);
+  host.bucket = bucket;
+  if (bucket.heap.length > 2 * bucket.count + 64) compact(bucket);
+  heapPush(bucket.heap, host, byOrder);
+  bucket.count++;
+  if (bucket.count === 1) {
+    set.filled++;
+    if (bucket.free_count > 0) {
+      set.open.add(bucket);
+      if (bucket.outlook !== null) set.booked.add(bucket);
+    }
+  }
+  addSums(set, bucket, 1);
+  return bucket;
+}
+
+/** Takes a host out of its bucket, and returns that. */
+export function detach(set: NodeSet, host: Host): HostBucket | null {
+  const { bucket } = host;
+  if (bucket === null) return null;
+  host.bucket = null;
+  bucket.count--;
+  addSums(set, bucket, -1);
+  if (bucket.count === 0) {
+    set.filled--;
+    set.open.delete(bucket);
+    set.booked.delete(bucket);
+    bucket.heap.length = 0;
+  }
+  return bucket;
+}
+
+function addSums(set: NodeSet, bucket: HostBucket, sign: 1 | -1): void {
+  set.group?.grouping.changed.add(set);
+  set.free_count += sign * bucket.free_count;
+  for (let at = 0; at < set.total.length; at++) {
+    set.total[at] = (set.total[at] as number) + sign * (bucket.total[at] as number);
+    set.free[at] = (set.free[at] as number) + sign * (bucket.free[at] as number);
+  }
+}
+
+/** The first host of a bucket in the order of walking; undefined: it has none. */
+export function firstHost(bucket: HostBucket): Host | undefined {
+  for (;;) {
+    const host = bucket.heap[0];
+    if (host === undefined || host.bucket === bucket) return host;
+    heapPop(bucket.heap, byOrder);
+  }
+}
+
+/** Drops entries of hosts that left. */
+function compact(bucket: HostBucket): void {
+  const hosts = new Set(bucket.heap.filter((host) => host.bucket === bucket));
+  bucket.heap.length = 0;
+  // sorted arrays are heaps
+  for (const host of [...hosts].sort((a, b) => a.order - b.order)) bucket.heap.push(host);
+}
+
+/** What a vnode is: the interned spec of its attributes under this policy. */
+function specOf(universe: Universe, node: SchedNode): VnodeSpec {
+  const counted = node.attrs["max_user_run"] !== undefined || node.attrs["max_group_run"] !== undefined;
+  const { attrs } = node;
+  const key = JSON.stringify([
+    ownResources(attrs["resources_available"]),
+    attrs["sharing"],
+    attrs["no_multinode_jobs"],
+    attrs["max_running"],
+    attrs["max_user_run"],
+    attrs["max_group_run"],
+    attrs["Priority"],
+    attrs["resv_enable"] === false,
+    counted ? node.name : "",
+  ]);
+  return internSpec(universe, key, (id) => makeSpec(universe, node, id));
+}
+
+/** The one spec of a key; made, with a number of its own, when there is none. */
+export function internSpec(universe: Universe, key: string, make: (id: number) => VnodeSpec): VnodeSpec {
+  let spec = universe.specs.get(key);
+  if (spec === undefined) {
+    if (universe.specs.size > SPECS_KEPT + 2 * universe.vnodes.size) forgetSpecs(universe);
+    universe.specs.set(key, (spec = make(universe.next_id++)));
+  }
+  return spec;
+}
+
+const SPECS_KEPT = 1000;
+
+/** Attributes of vnodes may change all the time: what no vnode is any more goes. */
+function forgetSpecs(universe: Universe): void {
+  const used = new Set([...universe.sets.values()].flatMap((set) => [...set.specs.keys()]));
+  for (const [key, spec] of universe.specs) if (!used.has(spec)) universe.specs.delete(key);
+}
+
+/** resources_available without what only names the vnode. */
+function ownResources(value: unknown): [string, unknown][] {
+  return Object.entries(recordOf(value)).filter(([name]) => name !== "host" && name !== "vnode");
+}
+
+function makeSpec(universe: Universe, node: SchedNode, id: number): VnodeSpec {
+  const { space, policy } = universe;
+  const avail = space.consumed.map(({ name }) => (policy.resource_unset_infinite.has(name) ? Number.POSITIVE_INFINITY : 0));
+  const matches = new Map<string, string | boolean>();
+  const levels = new Map<string, number>();
+  for (const [name, value] of ownResources(node.attrs["resources_available"])) {
+    const resource = space.all.get(name);
+    const amount = amountOf(resource, value);
+    if (amount === null) matches.set(name, matchedOf(resource, value));
+    else if (resource !== undefined && resource.index >= 0) avail[resource.index] = amount;
+    else levels.set(name, amount);
+  }
+  const number = (name: string): number | undefined => (typeof node.attrs[name] === "number" ? (node.attrs[name] as number) : undefined);
+  return {
+    id,
+    avail,
+    matches,
+    levels,
+    sharing: textOf(node.attrs["sharing"]) || "default_shared",
+    no_multinode_jobs: node.attrs["no_multinode_jobs"] === true,
+    max_running: number("max_running"),
+    max_user_run: number("max_user_run"),
+    max_group_run: number("max_group_run"),
+    priority: number("Priority") ?? 0,
+    resv_enable: node.attrs["resv_enable"] !== false,
+  };
+}
+
+/** States that keep jobs away beside those in which a vnode is not usable at all. */
+const TAKEN = ["job-busy", "job-exclusive", "resv-exclusive"];
+/** Whether a state word says only that jobs or reservations have the vnode. */
+export const isTaken = (word: string | undefined): boolean => word !== undefined && TAKEN.includes(word);
+
+function vnodeState(universe: Universe, node: SchedNode, spec: VnodeSpec): VnodeState {
+  const used = universe.space.consumed.map(({ name }) => node.assigned[name] ?? 0);
+  const closed = stateWords(node).find((word) => TAKEN.includes(word) || !isNodeUsable([word]));
+  let jobs = spec.max_running === undefined ? Math.min(1, node.jobs.length) : new Set(node.jobs).size;
+  for (const { present } of universe.resvs_on.get(node.name) ?? []) if (present?.holding.get(node.name)?.own === true) jobs++;
+  return { spec, used, closed, jobs: spec.max_running === undefined ? Math.min(1, jobs) : jobs };
+}
+
+/** Reservations begin or end on a vnode: who asks to be alone there is told. */
+export function recountVnode(universe: Universe, name: string): void {
+  const vnode = universe.vnodes.get(name);
+  if (vnode === undefined) return;
+  vnode.state = vnodeState(universe, vnode.node, vnode.state.spec);
+  settle(universe, vnode.host);
+}
+
+/** The words of a vnode's state; `free` has none. */
+export function stateWords(node: SchedNode): readonly string[] {
+  const { state } = node.attrs;
+  return Array.isArray(state) ? (state as string[]) : typeof state === "string" ? [state] : [];
+}
+
+export function recordOf(value: unknown): Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : {};
+}

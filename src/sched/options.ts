@@ -1,0 +1,80 @@
+// The command line of pbs_sched (pbs/files.md 10). Pure: arguments in, options or what to say out.
+
+export const USAGE = `usage: pbs_sched [-d home][-L logfile][-p file][-I schedname][-n][-N][-c clientsfile][-t num threads]
+       pbs_sched --version
+`;
+
+export type SchedOptions = {
+  /** -d: instead of PBS_HOME */
+  readonly home: string | undefined;
+  /** -L: this file instead of daily logs */
+  readonly log_file: string | undefined;
+  /** -p: instead of sched_priv/sched_out */
+  readonly out_file: string | undefined;
+  /** -I */
+  readonly name: string;
+  /** -N: stays in the foreground */
+  readonly foreground: boolean;
+  /** -t: accepted; a cycle is one thread's work here */
+  readonly threads: number | undefined;
+};
+
+export type ParsedOptions =
+  | { readonly kind: "run"; readonly options: SchedOptions /** what is told before it goes on */; readonly notes: readonly string[] }
+  | { readonly kind: "version" }
+  | { readonly kind: "help" }
+  | { readonly kind: "wrong"; readonly text: string };
+
+const WITH_VALUE = "cdILpt";
+const WITHOUT_VALUE = "lnN";
+const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,14}$/;
+
+/** POSIX options: `-Isched1`, `-nN`. -c (clients file), -l (lock in memory) and -n (no restart of its own) are accepted: the server restarts schedulers. */
+export function parseOptions(argv: readonly string[], cores: number): ParsedOptions {
+  if (argv[0] === "--version") return argv.length === 1 ? { kind: "version" } : wrong();
+  if (argv[0] === "--help") return { kind: "help" };
+  const values = new Map<string, string>();
+  for (let at = 0; at < argv.length; at++) {
+    const word = argv[at] as string;
+    if (word.length < 2 || !word.startsWith("-")) return wrong();
+    for (let letter = 1; letter < word.length; letter++) {
+      const option = word[letter] as string;
+      if (WITHOUT_VALUE.includes(option)) values.set(option, "");
+      else if (WITH_VALUE.includes(option)) {
+        const value = word.length > letter + 1 ? word.slice(letter + 1) : argv[++at];
+        if (value === undefined) return wrong();
+        values.set(option, value);
+        break;
+      } else return wrong();
+    }
+  }
+  return optionsOf(values, cores);
+}
+
+function optionsOf(values: ReadonlyMap<string, string>, cores: number): ParsedOptions {
+  const name = values.get("I") ?? "default";
+  if (!NAME.test(name)) return { kind: "wrong", text: `pbs_sched: bad scheduler name ${name}\n` };
+  const notes: string[] = [];
+  const text = values.get("t");
+  let threads: number | undefined;
+  if (text !== undefined) {
+    if (!/^[0-9]+$/.test(text)) return { kind: "wrong", text: `${text}: bad num threads value\n` };
+    if (Number(text) < 1 || Number(text) > 99_999)
+      return { kind: "wrong", text: `${text}: bad num threads value (should be in range 1-99999)\n` };
+    if (Number(text) > cores) notes.push(`${text}: cannot be larger than number of cores ${cores}, using number of cores instead\n`);
+    threads = Math.min(Number(text), cores);
+  }
+  const options = {
+    home: values.get("d"),
+    log_file: values.get("L"),
+    out_file: values.get("p"),
+    name,
+    foreground: values.has("N"),
+    threads,
+  };
+  return { kind: "run", options, notes };
+}
+
+function wrong(): ParsedOptions {
+  return { kind: "wrong", text: USAGE };
+}

@@ -1,0 +1,251 @@
+// What is booked on a host in time to come, as part of its bucket's identity: hosts with equal vnodes in equal states and an equal outlook are one bucket,
+// so that whether a job would run into a plan or a reservation is asked once per bucket, not once per host.
+//
+// K4. A window is half-open: [from, to). What is shown of a vnode for a window is what is taken at the worst moment of it, for every resource.
+//     That is at its begin, or when something booked begins: between, things only end.
+// K5. Equal outlooks of one calendar are the same object.
+// K6. Beside what is booked, what runs now counts until its end: an outlook says what is left of it when something booked begins.
+
+import type { Amount } from "./request.ts";
+import type { Running } from "./running.ts";
+import { holdingOf, jobsOn } from "./running.ts";
+import type { HostBucket, Universe, Vnode, VnodeState } from "./universe.ts";
+
+/** [from, to) */
+export type Span = { readonly from_s: number; readonly to_s: number };
+
+/** What is booked of one vnode, at one time or at several. */
+export type Part = {
+  /** equal for equal contents */
+  readonly id: number;
+  /** in order, apart from one another: one of a plan, the occurrences of a standing reservation */
+  readonly times: readonly Span[];
+  /** a reservation: what may run into it, though it is expected to end before, must not start */
+  readonly firm: boolean;
+  readonly amounts: readonly Amount[];
+  /** nobody else may use the vnode meanwhile: the state word it has then */
+  readonly closes: string | undefined;
+  /** something runs there (or the vnode is only closed for the sake of another one of its host) */
+  readonly own: boolean;
+};
+
+/** What is taken of a vnode from a time on by what runs now, and how many jobs and reservations that are. */
+type Left = { readonly from_s: number; readonly used: readonly number[]; readonly jobs: number };
+
+/** What is booked of a vnode of a host. */
+export type VnodeOutlook = {
+  /** place of the vnode in the order of definition */
+  readonly at: number;
+  readonly parts: readonly Part[];
+  /** what is left of what runs, as it changes between begins of parts: from the first begin on, in order, the last one for ever */
+  readonly lefts: readonly Left[];
+};
+
+/** What is booked on a host: of its vnodes of which something is. */
+export type Outlook = {
+  readonly id: number;
+  readonly vnodes: readonly VnodeOutlook[];
+  /** when the first of it begins */
+  readonly first_s: number;
+  /** the window last asked for, and what of the outlook lies in it */
+  seen: Window | null;
+  seen_key: string;
+};
+
+/** When a job would run: expected end, and the end it may reach (walltime where soft_walltime is given). */
+export type Window = { readonly from_s: number; readonly to_s: number; readonly firm_to_s: number };
+
+export type OutlookBook = {
+  /** parts booked to come, by vnode */
+  readonly on: Map<string, Part[]>;
+  readonly outlooks: Map<string, Outlook>;
+  next_outlook: number;
+};
+
+/** Outlooks that are kept although no host has them any more. */
+const OUTLOOKS_KEPT = 4096;
+
+/** The outlook of these vnodes of one host; null: nothing is booked there. */
+export function outlookOf(universe: Universe, vnodes: readonly Vnode[]): Outlook | null {
+  const { calendar } = universe;
+  if (calendar.on.size === 0) return null;
+  let key = "";
+  const booked: VnodeOutlook[] = [];
+  for (let at = 0; at < vnodes.length; at++) {
+    const vnode = vnodes[at] as Vnode;
+    const parts = calendar.on.get(vnode.name);
+    if (parts === undefined) continue;
+    const lefts = leftsOf(universe, vnode, parts);
+    booked.push({ at, parts, lefts });
+    key += keyOf(at, parts, lefts);
+  }
+  if (booked.length === 0) return null;
+  let outlook = calendar.outlooks.get(key);
+  if (outlook === undefined) {
+    // Hosts keep the objects they have; equal ones made later are only another bucket.
+    if (calendar.outlooks.size > OUTLOOKS_KEPT) calendar.outlooks.clear();
+    const first_s = Math.min(...booked.map(({ lefts }) => lefts[0]?.from_s ?? Number.POSITIVE_INFINITY));
+    const own = booked.map((one) => ({ ...one, parts: [...one.parts] }));
+    calendar.outlooks.set(key, (outlook = { id: calendar.next_outlook++, vnodes: own, first_s, seen: null, seen_key: "" }));
+  }
+  return outlook;
+}
+
+function keyOf(at: number, parts: readonly Part[], lefts: readonly Left[]): string {
+  let key = `${at}:`;
+  for (const { id } of parts) key += `${id},`;
+  for (const { from_s, used, jobs } of lefts) {
+    key += `@${from_s}:${jobs}`;
+    for (let index = 0; index < used.length; index++) if (used[index] !== 0) key += `,${index}=${used[index]}`;
+  }
+  return key;
+}
+
+// --- what is left of what runs
+
+function leftsOf(universe: Universe, vnode: Vnode, parts: readonly Part[]): Left[] {
+  const first_s = nextBegin(parts, Number.NEGATIVE_INFINITY);
+  const times = new Set([first_s]);
+  for (const { to_s } of runningOn(universe, vnode)) if (to_s > first_s) times.add(nextBegin(parts, to_s));
+  times.delete(Number.POSITIVE_INFINITY);
+  return [...times].sort((a, b) => a - b).map((from_s) => leftAt(universe, vnode, from_s));
+}
+
+/** When something booked begins, not before a time; Infinity: never. */
+function nextBegin(parts: readonly Part[], from_s: number): number {
+  let next_s = Number.POSITIVE_INFINITY;
+  for (const { times } of parts) {
+    const span = times.length === 1 ? times[0] : times[countSpans(times, (one) => one.from_s < from_s)];
+    if (span !== undefined && span.from_s >= from_s && span.from_s < next_s) next_s = span.from_s;
+  }
+  return next_s;
+}
+
+function runningOn({ calendar }: Universe, vnode: Vnode): Running[] {
+  const all: Running[] = [];
+  for (const id of jobsOn(vnode)) {
+    const running = calendar.running.get(id) ?? calendar.away.get(id);
+    if (running !== undefined) all.push(running);
+  }
+  for (const running of calendar.besides.get(vnode.name) ?? []) all.push(running);
+  return all;
+}
+
+function leftAt(universe: Universe, vnode: Vnode, from_s: number): Left {
+  const used = [...vnode.state.used];
+  const running = runningOn(universe, vnode);
+  // Jobs whose end nobody knows stay.
+  let jobs = new Set(jobsOn(vnode)).size + (universe.calendar.besides.get(vnode.name)?.length ?? 0);
+  for (const one of running) {
+    const over = one.to_s <= from_s;
+    if (over) jobs--;
+    if (over !== one.counted) continue;
+    for (const { index, amount } of holdingOf(universe.space, one).get(vnode.name)?.amounts ?? [])
+      used[index] = (used[index] as number) + (over ? -amount : amount);
+  }
+  return { from_s, used, jobs };
+}
+
+// --- windows
+
+/** States that are kept of one bucket: windows move on with the clock. */
+const SHOWN_KEPT = 64;
+
+/** The states of a bucket's vnodes for a window that begins at the time whose states the bucket shows. null: no window, as they are. */
+export function statesDuring(bucket: HostBucket, window: Window | null): readonly VnodeState[] {
+  const { outlook, states, during } = bucket;
+  if (outlook === null || window === null) return states;
+  if (outlook.first_s >= window.to_s && outlook.first_s >= window.firm_to_s) return states;
+  const key = keyDuring(outlook, window);
+  if (key === "") return states;
+  let shown = during.get(key);
+  if (shown === undefined) {
+    if (during.size >= SHOWN_KEPT) during.clear();
+    const worst = [...states];
+    for (const booked of outlook.vnodes) worst[booked.at] = worstOf(states[booked.at] as VnodeState, booked, window);
+    during.set(key, (shown = worst));
+  }
+  return shown;
+}
+
+/** Whether something that is booked on the hosts of these buckets lies in a window. */
+export function reachesBooked(buckets: Iterable<HostBucket>, window: Window): boolean {
+  for (const { outlook } of buckets) {
+    if (outlook === null || (outlook.first_s >= window.to_s && outlook.first_s >= window.firm_to_s)) continue;
+    if (keyDuring(outlook, window) !== "") return true;
+  }
+  return false;
+}
+
+/** Which times lie in a window, and whether the first of them has begun with it; empty: none. */
+function keyDuring(outlook: Outlook, window: Window): string {
+  if (outlook.seen === window) return outlook.seen_key;
+  let key = "";
+  let any = false;
+  for (const { parts } of outlook.vnodes) {
+    for (const part of parts) {
+      const [low, high] = spansDuring(part, window);
+      if (low < high) {
+        any = true;
+        key += `${low}-${high}${(part.times[low] as Span).from_s <= window.from_s ? "<" : ""}`;
+      }
+      key += ",";
+    }
+  }
+  outlook.seen = window;
+  outlook.seen_key = any ? key : "";
+  return outlook.seen_key;
+}
+
+/** Which of a part's times lie in a window: from one up to before another. */
+function spansDuring({ times, firm }: Part, { from_s, to_s, firm_to_s }: Window): readonly [low: number, high: number] {
+  const bound_s = firm ? firm_to_s : to_s;
+  return [countSpans(times, (span) => span.to_s <= from_s), countSpans(times, (span) => span.from_s < bound_s)];
+}
+
+/** How many of the first spans fulfil a condition, which no later one does. */
+function countSpans(times: readonly Span[], condition: (span: Span) => boolean): number {
+  let [low, high] = [0, times.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (condition(times[middle] as Span)) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+type Change = { readonly at_s: number; readonly sign: 1 | -1; readonly part: Part };
+
+/** The worst of a vnode in a window: what is booked is added up from change to change, on top of what is left of what runs. */
+function worstOf(state: VnodeState, { parts, lefts }: VnodeOutlook, window: Window): VnodeState {
+  const changes = changesDuring(parts, window);
+  if (changes.length === 0) return state;
+  const worst = { used: [...state.used], jobs: state.jobs };
+  const now = state.used.map(() => 0);
+  let jobs = 0;
+  let closes: string | undefined;
+  changes.forEach(({ at_s, sign, part }, at) => {
+    for (const { index, amount } of part.amounts) now[index] = (now[index] as number) + sign * amount;
+    if (part.own) jobs += sign;
+    if (sign === 1) closes ??= part.closes;
+    if (sign === -1 || changes[at + 1]?.at_s === at_s) return;
+    const left = at_s <= window.from_s ? state : (lefts.findLast(({ from_s }) => from_s <= at_s) ?? state);
+    for (let index = 0; index < now.length; index++)
+      worst.used[index] = Math.max(worst.used[index] as number, (left.used[index] as number) + (now[index] as number));
+    worst.jobs = Math.max(worst.jobs, state.spec.max_running === undefined ? Math.min(1, left.jobs + jobs) : left.jobs + jobs);
+  });
+  return { spec: state.spec, closed: state.closed ?? closes, ...worst };
+}
+
+/** Begins and ends of what lies in a window, in order. Ends come before begins: what follows one another does not meet. */
+function changesDuring(parts: readonly Part[], window: Window): Change[] {
+  const changes: Change[] = [];
+  for (const part of parts) {
+    const [low, high] = spansDuring(part, window);
+    for (let at = low; at < high; at++) {
+      const { from_s, to_s } = part.times[at] as Span;
+      changes.push({ at_s: Math.max(window.from_s, from_s), sign: 1, part }, { at_s: to_s, sign: -1, part });
+    }
+  }
+  return changes.sort((a, b) => a.at_s - b.at_s || a.sign - b.sign);
+}

@@ -1,0 +1,450 @@
+// The search for a job's place: which host comes next, taking it, giving it back (placement.ts P1-P5).
+
+import type { SchedJob, Why } from "#protocol/sched-link.ts";
+import { heapPop, heapPush, heapReplace } from "./heap.ts";
+import type { HostView } from "./host-fit.ts";
+import { canSplit, fitsHost, mayTake, splitChunk } from "./host-fit.ts";
+import type { Move } from "./node-sets.ts";
+import { attach, detach, firstHost, hostsInOrder, moveHost } from "./node-sets.ts";
+import type { Window } from "./outlook.ts";
+import { statesDuring } from "./outlook.ts";
+import type { SearchView } from "./placement-why.ts";
+import { whyNot, whyNotPacked } from "./placement-why.ts";
+import type { Policy } from "./policy.ts";
+import type { Amount, Chunk, Request } from "./request.ts";
+import type { Host, HostBucket, NodeSet, Universe, Vnode, VnodeState } from "./universe.ts";
+import type { Checks, OwnerCounts } from "./vnode-fit.ts";
+import { copiesThatFit, ineligible, ineligibleForResv, isChecked, ownerCounts, sharingOn } from "./vnode-fit.ts";
+import { precedes } from "./walk.ts";
+
+/** A part of a chunk on one vnode. */
+export type Piece = { readonly vnode: Vnode; readonly amounts: readonly Amount[] };
+/** Chunks in the order asked, each with its pieces. */
+export type PlacedChunks = readonly (readonly Piece[])[];
+export type Placed = {
+  readonly chunks: PlacedChunks;
+  /** hosts touched, those that stand for them in other sets, and the buckets they were in */
+  readonly moved: readonly Move[];
+  /** the set it was placed on, the host of it that was taken last: where round_robin goes on */
+  readonly set: NodeSet;
+  readonly last: Host | undefined;
+};
+
+export type PlaceContext = {
+  readonly universe: Universe;
+  readonly policy: Policy;
+  /** jobs started in this cycle on a vnode (those that run there are in its `jobs`) */
+  startedOn(vnode: string): readonly SchedJob[];
+  /** smp_cluster_dist round_robin: order of the host used last in a set; null: pack */
+  readonly after: ((set: NodeSet) => number) | null;
+  /** when the job would run: what is booked meanwhile is not free; null: nothing is looked at but the present */
+  readonly window: Window | null;
+  /** what placement tells of its way, where somebody wants to read it (DEBUG3) */
+  readonly log?: (text: string) => void;
+  /** it is a reservation that is placed: what vnodes say of jobs (limits) does not concern it, what they say of reservations does */
+  readonly resv?: boolean;
+  /** jobs that are over by then (forecasts); absent: none */
+  isOver?(job: string): boolean;
+};
+
+/** A host that the job being placed has touched, as it would be: at the worst moment of the window. */
+type Work = HostView & { readonly host: Host; readonly used: number[][]; readonly taken: boolean[] };
+
+const ONE_VNODE: readonly boolean[] = [true];
+
+/** Buckets that can take a chunk, as a heap by their first hosts. */
+type Line = { readonly bucket: HostBucket; readonly host: Host }[];
+const standsBefore = (a: Line[number], b: Line[number]): boolean => precedes(a.bucket.rank, a.host, b.bucket.rank, b.host);
+/** Hosts that are looked for one by one before it is worth to line up all buckets. */
+const ROUNDS_BEFORE_LINE = 4;
+
+/** One job's placement under way. A class, because it owns hosts between taking them out and giving them back (P1). */
+export class Search implements SearchView {
+  readonly #context: PlaceContext;
+  readonly set: NodeSet;
+  readonly request: Request;
+  readonly #job: SchedJob;
+  readonly checks: Checks;
+  readonly touched = new Map<Host, Work>();
+  readonly #placed: Piece[][][];
+  /** the job does not ask for exclusive use */
+  readonly #shares: boolean;
+  /** which vnodes of a bucket's hosts the job may use; null: none */
+  #usable: Map<HostBucket, readonly boolean[] | null> | null = null;
+
+  constructor(context: PlaceContext, set: NodeSet, request: Request, job: SchedJob) {
+    this.#context = context;
+    this.checks = context.universe.checks;
+    this.set = set;
+    this.request = request;
+    this.#job = job;
+    this.#placed = request.chunks.map(() => []);
+    this.#shares = request.place.sharing === undefined || request.place.sharing === "shared";
+  }
+
+  /** free, scatter, vscatter: each chunk on the first host that can take it. null: all are placed. order: in which chunks choose. */
+  spread(order: readonly number[] = this.request.chunks.map((_, at) => at)): Why | null {
+    for (const at of order) {
+      const chunk = this.request.chunks[at] as Chunk;
+      const again = this.#touchedThatFit(chunk);
+      let line: Line | null = null;
+      for (let need = chunk.count, rounds = 0; need > 0; rounds++) {
+        if (rounds === ROUNDS_BEFORE_LINE && this.#context.after === null && this.namedHost(chunk) === undefined)
+          line = this.#lineUp(chunk);
+        const work = line === null ? this.#next(chunk, again) : this.#nextInLine(line, again);
+        if (work === null) return whyNot(this, chunk);
+        need -= this.#putCopies(work, chunk, at, this.#isApart ? 1 : need);
+        if (this.#isVscatter && this.#fitsWork(work, chunk)) again.add(work);
+        else again.delete(work);
+      }
+    }
+    return null;
+  }
+
+  /**
+   * A second try where chunks differ: in the order asked an easy chunk may have taken the only place of a hard one, so those that fewest hosts can take
+   * choose first. False: that fails too, or there is nothing to try.
+   */
+  spreadHardestFirst(): boolean {
+    const { chunks } = this.request;
+    if (chunks.length < 2) return false;
+    this.#startAgain();
+    const choices = chunks.map((chunk) => this.#countHosts(chunk));
+    if (choices.includes(0)) return false;
+    const order = chunks.map((_, at) => at).sort((a, b) => (choices[a] as number) - (choices[b] as number) || a - b);
+    return order.some((at, place) => at !== place) && this.spread(order) === null;
+  }
+
+  #startAgain(): void {
+    for (const placed of this.#placed) placed.length = 0;
+    this.giveBack();
+  }
+
+  /** Hosts that could take one copy of a chunk. */
+  #countHosts(chunk: Chunk): number {
+    const named = this.namedHost(chunk);
+    if (named !== undefined) return named === null || named.bucket === null || !this.#fitsBucket(named.bucket, chunk, named) ? 0 : 1;
+    let count = 0;
+    for (const bucket of this.set.open) if (this.#fitsBucket(bucket, chunk)) count += bucket.count;
+    return count;
+  }
+
+  /** scatter and vscatter: no two chunks on one host or vnode. */
+  get #isApart(): boolean {
+    return this.request.place.arrangement === "scatter" || this.request.place.arrangement === "vscatter";
+  }
+
+  get #isVscatter(): boolean {
+    return this.request.place.arrangement === "vscatter";
+  }
+
+  /** pack: all chunks on the first host that can take them. null: all are placed. */
+  packAll(): Why | null {
+    const { chunks } = this.request;
+    const naming = chunks.find((chunk) => this.namedHost(chunk) !== undefined);
+    const named = naming === undefined ? undefined : this.namedHost(naming);
+    if (named === null) return whyNot(this, naming as Chunk);
+    let failed: Why | null = null;
+    for (const host of named === undefined ? this.#hostsInOrder() : [named]) {
+      const bucket = host.bucket as HostBucket;
+      const work = this.#couldPack(bucket) ? this.#touch(host) : null;
+      if (
+        work !== null &&
+        chunks.every((chunk, at) => this.#isFor(host, chunk) && this.#putCopies(work, chunk, at, chunk.count) === chunk.count)
+      )
+        return null;
+      this.#startAgain();
+      failed ??= whyNotPacked(this, host, bucket);
+    }
+    return failed ?? whyNot(this, naming ?? (chunks[0] as Chunk));
+  }
+
+  /** A first look at what a host has left in all. */
+  #couldPack(bucket: HostBucket): boolean {
+    return this.request.totals.every(
+      ({ index, amount }) => !isChecked(this.checks, index) || this.#isInfinite(index) || amount <= (bucket.free[index] as number),
+    );
+  }
+
+  #isInfinite(index: number): boolean {
+    return this.#context.policy.resource_unset_infinite.has(this.#context.universe.space.consumed[index]?.name ?? "");
+  }
+
+  #isFor(host: Host, chunk: Chunk): boolean {
+    const named = this.namedHost(chunk);
+    return named === undefined || named === host;
+  }
+
+  /** Moves the touched hosts to the buckets of their new states. */
+  commit(): Placed {
+    const moved: Move[] = [];
+    const { universe, policy } = this.#context;
+    let last: Host | undefined;
+    for (const work of this.touched.values()) {
+      last = work.host;
+      for (const move of moveHost(universe, policy, work.host, this.#newStates(work), work.bucket)) moved.push(move);
+    }
+    return { chunks: this.#placed.flat(), moved, set: this.set, last };
+  }
+
+  /** The chunks that were placed; nothing is moved. */
+  leave(): PlacedChunks {
+    this.giveBack();
+    return this.#placed.flat();
+  }
+
+  /** The states of a bucket's vnodes at the worst moment of the window. */
+  statesOf(bucket: HostBucket): readonly VnodeState[] {
+    return bucket.outlook === null ? bucket.states : statesDuring(bucket, this.#context.window);
+  }
+
+  giveBack(): void {
+    for (const { host, bucket } of this.touched.values()) attach(this.set, host, bucket);
+    this.touched.clear();
+  }
+
+  #newStates(work: Work): VnodeState[] {
+    const { bucket, taken } = work;
+    const used = this.#usedNow(work);
+    const { place } = this.request;
+    const wholeHost = bucket.states.some((state, at) => taken[at] === true && sharingOn(place, state.spec) === "exclhost");
+    return bucket.states.map((state, at) => {
+      const isTaken = taken[at] === true;
+      if (!isTaken && !(wholeHost && state.spec.sharing !== "ignore_excl")) return state;
+      const { spec } = state;
+      const jobs = !isTaken ? state.jobs : spec.max_running === undefined ? 1 : state.jobs + 1;
+      return { spec, used: used[at] as number[], jobs, closed: this.#closedAfter(state, used[at] as number[], wholeHost) };
+    });
+  }
+
+  /** What is taken once the job runs: what the search took on top of the worst moment of the window is added to the present. */
+  #usedNow({ bucket, used }: Work): number[][] {
+    const shown = this.statesOf(bucket);
+    if (shown === bucket.states) return used;
+    return bucket.states.map((state, at) =>
+      state.used.map((amount, index) => amount + ((used[at]?.[index] as number) - (shown[at]?.used[index] as number))),
+    );
+  }
+
+  /** The state word of a vnode that the job uses: job-exclusive, or job-busy when no cpu is left. */
+  #closedAfter(state: VnodeState, used: readonly number[], wholeHost: boolean): string | undefined {
+    const sharing = sharingOn(this.request.place, state.spec);
+    if (sharing !== "shared" || (wholeHost && state.spec.sharing !== "ignore_excl")) return "job-exclusive";
+    const { ncpus } = this.#context.universe.space;
+    const avail = state.spec.avail[ncpus] as number;
+    return avail > 0 && (used[ncpus] as number) >= avail ? "job-busy" : state.closed;
+  }
+
+  // --- which host comes next
+
+  /** Touched hosts that may take a further copy of a chunk. */
+  #touchedThatFit(chunk: Chunk): Set<Work> {
+    const again = new Set<Work>();
+    if (this.touched.size === 0) return again;
+    if (this.request.place.arrangement === "scatter") return again;
+    for (const work of this.touched.values()) if (this.#fitsWork(work, chunk)) again.add(work);
+    return again;
+  }
+
+  /** The first host in the order of walking that can take a chunk, touched; null: there is none. */
+  #next(chunk: Chunk, again: ReadonlySet<Work>): Work | null {
+    const named = this.namedHost(chunk);
+    if (named !== undefined) return named === null ? null : this.#nextNamed(named, chunk, again);
+    if (this.#context.after !== null) return this.#nextAround(chunk, again, this.#context.after(this.set));
+    let best: Host | null = null;
+    let rank: readonly number[] = [];
+    for (const { host, bucket } of again) {
+      if (best === null || precedes(bucket.rank, host, rank, best)) [best, rank] = [host, bucket.rank];
+    }
+    for (const bucket of this.set.open) {
+      const host = firstHost(bucket);
+      if (host === undefined || (best !== null && !precedes(bucket.rank, host, rank, best))) continue;
+      if (this.#fitsBucket(bucket, chunk)) [best, rank] = [host, bucket.rank];
+    }
+    return best === null ? null : (this.touched.get(best) ?? this.#touch(best));
+  }
+
+  /** The buckets that can take a chunk, by their first hosts: who needs many hosts does not look at all buckets for each. */
+  #lineUp(chunk: Chunk): Line {
+    const line: Line = [];
+    for (const bucket of this.set.open) {
+      const host = firstHost(bucket);
+      if (host !== undefined && this.#fitsBucket(bucket, chunk)) heapPush(line, { bucket, host }, standsBefore);
+    }
+    return line;
+  }
+
+  /** As #next, from a line. Hosts only leave buckets meanwhile. */
+  #nextInLine(line: Line, again: ReadonlySet<Work>): Work | null {
+    let best: Host | null = null;
+    let rank: readonly number[] = [];
+    for (const { host, bucket } of again) {
+      if (best === null || precedes(bucket.rank, host, rank, best)) [best, rank] = [host, bucket.rank];
+    }
+    for (let top = line[0]; top !== undefined; top = line[0]) {
+      const host = firstHost(top.bucket);
+      if (host === undefined) heapPop(line, standsBefore);
+      else if (host !== top.host) heapReplace(line, { bucket: top.bucket, host }, standsBefore);
+      else {
+        if (best === null || precedes(top.bucket.rank, host, rank, best)) best = host;
+        break;
+      }
+    }
+    return best === null ? null : (this.touched.get(best) ?? this.#touch(best));
+  }
+
+  #nextNamed(host: Host, chunk: Chunk, again: ReadonlySet<Work>): Work | null {
+    const work = this.touched.get(host);
+    if (work !== undefined) return again.has(work) ? work : null;
+    return host.bucket !== null && this.#fitsBucket(host.bucket, chunk, host) ? this.#touch(host) : null;
+  }
+
+  /** round_robin: the first host after the one used last that can take a chunk, then around. Each bucket is asked once. */
+  #nextAround(chunk: Chunk, again: ReadonlySet<Work>, after: number): Work | null {
+    const hosts = hostsInOrder(this.set);
+    const fits = new Map<HostBucket, boolean>();
+    const canTake = (host: Host): boolean => {
+      const { bucket } = host;
+      if (bucket === null) {
+        const work = this.touched.get(host);
+        return work !== undefined && again.has(work);
+      }
+      if (bucket.free_count === 0) return false;
+      let fit = fits.get(bucket);
+      if (fit === undefined) fits.set(bucket, (fit = this.#fitsBucket(bucket, chunk)));
+      return fit;
+    };
+    const begin = firstAfter(hosts, after);
+    for (let step = 0; step < hosts.length; step++) {
+      const host = hosts[(begin + step) % hosts.length] as Host;
+      if (canTake(host)) return this.touched.get(host) ?? this.#touch(host);
+    }
+    return null;
+  }
+
+  /** The host a chunk names; undefined: it names none; null: it is not in the set. */
+  namedHost(chunk: Chunk): Host | null | undefined {
+    if (chunk.vnode !== undefined) {
+      const vnode = this.set.vnodes.get(chunk.vnode);
+      if (vnode === undefined || (chunk.host !== undefined && vnode.host.name !== chunk.host)) return null;
+      return this.set.hosts.get(vnode.host.name) ?? null;
+    }
+    return chunk.host === undefined ? undefined : (this.set.hosts.get(chunk.host) ?? null);
+  }
+
+  /** One host of each open bucket that the job may use, in the order of walking: if the first of a bucket cannot take it all, none can. */
+  #hostsInOrder(): Host[] {
+    const firsts: [Host, HostBucket][] = [];
+    for (const bucket of this.set.open) {
+      const host = firstHost(bucket);
+      if (host !== undefined && this.usableIn(bucket) !== null) firsts.push([host, bucket]);
+    }
+    return firsts.sort(([a, left], [b, right]) => (precedes(left.rank, a, right.rank, b) ? -1 : 1)).map(([host]) => host);
+  }
+
+  /** Takes a host out of its bucket for this job; null: the job may not use it. */
+  #touch(host: Host): Work | null {
+    const { bucket } = host;
+    if (bucket === null) return null;
+    const usable = this.usableIn(bucket, host);
+    if (usable === null) return null;
+    detach(this.set, host);
+    const work: Work = {
+      host,
+      vnodes: host.vnodes,
+      bucket,
+      used: this.statesOf(bucket).map((state) => [...state.used]),
+      usable,
+      taken: bucket.states.map(() => false),
+    };
+    this.touched.set(host, work);
+    return work;
+  }
+
+  usableIn(bucket: HostBucket, host: Host | undefined = firstHost(bucket)): readonly boolean[] | null {
+    if (this.#shares && bucket.plain) return bucket.outlook === null || this.statesOf(bucket)[0]?.closed === undefined ? ONE_VNODE : null;
+    this.#usable ??= new Map();
+    let usable = this.#usable.get(bucket);
+    if (usable === undefined) {
+      const states = this.statesOf(bucket);
+      const flags = states.map(
+        (state, at) => bucket.members?.[at] !== false && this.ineligibleOn(state, states, host?.vnodes[at]) === null,
+      );
+      usable = flags.includes(true) ? flags : null;
+      this.#usable.set(bucket, usable);
+    }
+    return usable;
+  }
+
+  /** Why the job, or the reservation, cannot use a vnode whatever it asks there; null: it can. host: the states of its vnodes. */
+  ineligibleOn(state: VnodeState, host: readonly VnodeState[], vnode: Vnode | undefined): Why | null {
+    return this.#context.resv === true
+      ? ineligibleForResv(this.request, state, host)
+      : ineligible(this.request, state, host, () => this.owners(vnode));
+  }
+
+  /** Vnodes with limits for owners share their bucket with no other (their spec names them), so its first host speaks for it. */
+  owners(vnode: Vnode | undefined): OwnerCounts {
+    if (vnode === undefined) return { user: 0, group: 0 };
+    const { universe, isOver } = this.#context;
+    const there = [...new Set(vnode.node.jobs)].flatMap((id) => (isOver?.(id) === true ? [] : (universe.jobs.get(id) ?? [])));
+    return ownerCounts([...there, ...this.#context.startedOn(vnode.name)], this.#job);
+  }
+
+  // --- whether it fits
+
+  #fitsBucket(bucket: HostBucket, chunk: Chunk, host?: Host): boolean {
+    const usable = this.usableIn(bucket, host);
+    if (usable === null) return false;
+    const states = this.statesOf(bucket);
+    if (states.length === 1) return copiesThatFit(this.checks, states[0] as VnodeState, chunk, 1) > 0;
+    const vnodes = (host ?? firstHost(bucket))?.vnodes ?? [];
+    return fitsHost(this.checks, { vnodes, bucket, used: states.map((state) => state.used), usable, taken: null }, chunk, this.#isVscatter);
+  }
+
+  #fitsWork(work: Work, chunk: Chunk): boolean {
+    return fitsHost(this.checks, work, chunk, this.#isVscatter);
+  }
+
+  // --- taking
+
+  /** Puts up to `most` copies of a chunk on a host; returns how many. */
+  #putCopies(work: Work, chunk: Chunk, at: number, most: number): number {
+    let copies = 0;
+    for (const index of work.bucket.walk) {
+      if (copies === most) return copies;
+      if (!mayTake(work, index, chunk, this.#isVscatter)) continue;
+      const level = { spec: (work.bucket.states[index] as VnodeState).spec, used: work.used[index] as number[] };
+      const here = copiesThatFit(this.checks, level, chunk, this.#isVscatter ? 1 : most - copies);
+      for (let copy = 0; copy < here; copy++) this.#put(work, at, [{ at: index, amounts: chunk.amounts }]);
+      copies += here;
+    }
+    while (!this.#isVscatter && copies < most && canSplit(this.checks, work, chunk)) {
+      this.#put(work, at, splitChunk(this.checks, work, chunk));
+      copies++;
+    }
+    return copies;
+  }
+
+  /** One copy of the chunk number `at`, in parts. */
+  #put(work: Work, at: number, parts: readonly { readonly at: number; readonly amounts: readonly Amount[] }[]): void {
+    const pieces = parts.map(({ at: index, amounts }): Piece => {
+      const used = work.used[index] as number[];
+      for (const { index: resource, amount } of amounts) used[resource] = (used[resource] as number) + amount;
+      work.taken[index] = true;
+      return { vnode: work.vnodes[index] as Vnode, amounts };
+    });
+    (this.#placed[at] as Piece[][]).push(pieces);
+  }
+}
+
+/** The place of the first host after an order; the number of hosts when there is none. */
+function firstAfter(hosts: readonly Host[], order: number): number {
+  let [low, high] = [0, hosts.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if ((hosts[middle] as Host).order > order) high = middle;
+    else low = middle + 1;
+  }
+  return low;
+}

@@ -1,0 +1,140 @@
+// Placement sets (pbs/sched.md 5): the vnodes of a node set grouped by the values of a resource, so that a job keeps to one rack, switch or cabinet. Which
+// groupings exist is said by node_group_key of server and queues and by jobs with place=group=; the mirror keeps them, a cycle only asks.
+//
+// G1. A vnode is in the set of each of its values (a string array has several); without a value it is in the set `rack=""`, unless only_explicit_psets.
+// G2. A grouping is made once, with one walk over the vnodes of a node set; from then on it costs what changes (universe.ts U6).
+// G3. Sets are tried smallest first: by cpus, then memory, then what is free of both, then in the order in which they were defined.
+
+import type { SchedNode } from "#protocol/sched-link.ts";
+import { groupResources } from "./group-resources.ts";
+import { nodeSetOf } from "./job-lines.ts";
+import { addTwin, dropTwins, makeNodeSet, recordOf } from "./node-sets.ts";
+import type { Request } from "./request.ts";
+import type { Grouping, Host, NodeSet, Queue, Universe } from "./universe.ts";
+
+/** Makes the groupings that are wanted and drops the others; then gives hosts that came or changed their places in them. */
+export function keepGroupings(universe: Universe): void {
+  if (universe.groups_stale) updateGroupings(universe);
+  for (const host of universe.ungrouped) group(universe, host);
+  universe.ungrouped.clear();
+}
+
+function updateGroupings(universe: Universe): void {
+  universe.groups_stale = false;
+  const wanted = wantedGroupings(universe);
+  const rest = universe.sched.attrs["only_explicit_psets"] !== true;
+  for (const set of universe.sets.values()) {
+    const lists = wanted.get(set.key) ?? new Map<string, readonly string[]>();
+    const isSame = set.groupings.size === lists.size && [...set.groupings.values()].every((one) => lists.has(one.key) && one.rest === rest);
+    if (isSame) continue;
+    set.groupings.clear();
+    for (const [key, resources] of lists) set.groupings.set(key, { key, resources, rest, sets: new Map(), sorted: [], changed: new Set() });
+    for (const host of set.hosts.values()) {
+      dropTwins(host);
+      group(universe, host);
+    }
+  }
+}
+
+/** By node set: the lists of resources by which its vnodes are grouped. */
+function wantedGroupings(universe: Universe): Map<string, Map<string, readonly string[]>> {
+  const wanted = new Map<string, Map<string, readonly string[]>>();
+  for (const queue of universe.queues.values()) {
+    if (!queue.execution) continue;
+    const set = nodeSetOf(universe, queue);
+    let lists = wanted.get(set);
+    if (lists === undefined) wanted.set(set, (lists = new Map()));
+    for (const resources of [groupResources(universe, queue), ...[...universe.asked_groups].map((name) => [name])])
+      if (resources.length > 0) lists.set(keyOf(resources), resources);
+  }
+  return wanted;
+}
+
+const keyOf = (resources: readonly string[]): string => resources.join();
+
+/** Gives a host its places in the placement sets of its node set. */
+function group(universe: Universe, host: Host): void {
+  const { set } = host;
+  if (set.hosts.get(host.name) !== host || host.twins.length > 0) return;
+  for (const grouping of set.groupings.values()) {
+    for (const resource of grouping.resources) {
+      const values = host.vnodes.map((vnode) => valuesOf(vnode.node, resource));
+      for (const value of new Set(values.flatMap((own) => (own.length > 0 ? own : grouping.rest ? [""] : [])))) {
+        const members = values.map((own) => (value === "" ? own.length === 0 : own.includes(value)));
+        addTwin(universe, placementSet(universe, set, grouping, `${resource}="${value}"`), host, members);
+      }
+    }
+  }
+}
+
+function valuesOf(node: SchedNode, resource: string): readonly string[] {
+  const value = recordOf(node.attrs["resources_available"])[resource];
+  if (value === undefined) return [];
+  const text = typeof value === "boolean" ? (value ? "True" : "False") : String(value);
+  return [...new Set(text.split(",").map((part) => part.trim()))].filter((part) => part !== "");
+}
+
+function placementSet(universe: Universe, of: NodeSet, grouping: Grouping, name: string): NodeSet {
+  let set = grouping.sets.get(name);
+  if (set === undefined) grouping.sets.set(name, (set = makeNodeSet(universe, `${of.key}\n${grouping.key}\n${name}`, { name, grouping })));
+  return set;
+}
+
+/** The grouping that a job of a queue is placed by; null: it may use all vnodes of the set. */
+export function groupingFor(universe: Universe, set: NodeSet, queue: Queue | undefined, { place }: Request): Grouping | null {
+  const resources = place.group === undefined ? groupResources(universe, queue) : [place.group];
+  return resources.length === 0 ? null : (set.groupings.get(keyOf(resources)) ?? null);
+}
+
+/** The placement sets of a grouping, smallest first (G3). Only those move whose vnodes have changed since somebody last asked. */
+export function setsInOrder(universe: Universe, grouping: Grouping): readonly NodeSet[] {
+  const { changed, sorted, sets } = grouping;
+  if (changed.size === 0) return sorted;
+  const before = orderOf(universe, grouping);
+  if (changed.size * 4 > sets.size) grouping.sorted = [...sets.values()].sort((a, b) => (before(a, b) ? -1 : 1));
+  else {
+    grouping.sorted = sorted.filter((set) => !changed.has(set));
+    for (const set of changed) insert(grouping.sorted, set, before);
+  }
+  changed.clear();
+  return grouping.sorted;
+}
+
+type Before = (a: NodeSet, b: NodeSet) => boolean;
+
+function orderOf({ space }: Universe, { resources }: Grouping): Before {
+  const mem = space.all.get("mem")?.index ?? -1;
+  const counted = [space.ncpus, mem].filter((at) => at >= 0);
+  return (a, b) => {
+    for (const amounts of ["total", "free"] as const)
+      for (const at of counted) {
+        const [left, right] = [a[amounts][at] as number, b[amounts][at] as number];
+        if (left !== right) return left < right;
+      }
+    const [left, right] = [resourceOf(resources, a), resourceOf(resources, b)];
+    if (left !== right) return left < right;
+    const [first, second] = [firstOrder(a), firstOrder(b)];
+    return first < second || (first === second && (a.group?.name ?? "") < (b.group?.name ?? ""));
+  };
+}
+
+const resourceOf = (resources: readonly string[], { group: own }: NodeSet): number =>
+  resources.findIndex((name) => own?.name.startsWith(`${name}="`) === true);
+
+function firstOrder(set: NodeSet): number {
+  if (set.first_order === null) {
+    set.first_order = Number.POSITIVE_INFINITY;
+    for (const { order } of set.vnodes.values()) if (order < set.first_order) set.first_order = order;
+  }
+  return set.first_order;
+}
+
+function insert(sets: NodeSet[], set: NodeSet, before: Before): void {
+  let [low, high] = [0, sets.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (before(set, sets[middle] as NodeSet)) high = middle;
+    else low = middle + 1;
+  }
+  sets.splice(low, 0, set);
+}

@@ -1,0 +1,104 @@
+// Where a job runs: its chunks put on vnodes (pbs/sched.md 5). First fit: vnodes are walked in the order of node_sort_key, then of definition, and each
+// chunk goes to the first host that can take it. The walk is over buckets of equal hosts, never over all hosts.
+//
+// P1. A host is taken out of its bucket while a job is being placed; on success it returns in its new state, on failure in its old one.
+// P2. The order of walking does not change within one job: hosts touched by it keep the rank they had.
+// P3. A chunk stays on one host; it is split over the host's vnodes only when no single vnode can take it whole.
+// P4. Where chunks differ and first fit in the order asked fails, the chunks with the fewest choices choose first. exec_vnode keeps the order asked.
+// P5. Only what sched_config's `resources` names is checked (and booleans, host and vnode), but all that is consumed is assigned.
+// P6. A job that is grouped keeps to the smallest placement set that has room for it. Only one that no set could ever hold uses all vnodes, unless
+//     do_not_span_psets; one that a set could hold waits for it.
+
+import type { SchedJob, Why } from "#protocol/sched-link.ts";
+import type { Piece, PlaceContext, Placed, PlacedChunks } from "./placement-search.ts";
+import { Search } from "./placement-search.ts";
+import { groupingFor, setsInOrder } from "./placement-sets.ts";
+import type { Request } from "./request.ts";
+import { execAmountText } from "./resource-space.ts";
+import { checkTotals } from "./set-totals.ts";
+import type { Grouping, NodeSet, Universe } from "./universe.ts";
+
+export type { PlaceContext, Placed } from "./placement-search.ts";
+
+export type PlaceResult = { readonly placed: Placed } | { readonly why: Why };
+
+/** Places a job on a node set, or says why not. The set is changed only on success. */
+export function placeJob(context: PlaceContext, set: NodeSet | undefined, request: Request, job: SchedJob): PlaceResult {
+  const found = search(context, set, request, job);
+  return "why" in found ? found : { placed: found.search.commit() };
+}
+
+/** Where a job could be placed, or why nowhere. Nothing is moved. */
+export function findPlace(
+  context: PlaceContext,
+  set: NodeSet | undefined,
+  request: Request,
+  job: SchedJob,
+): { readonly chunks: PlacedChunks } | { readonly why: Why } {
+  const found = search(context, set, request, job);
+  return "why" in found ? found : { chunks: found.search.leave() };
+}
+
+type Found = { readonly search: Search } | { readonly why: Why };
+
+function search(context: PlaceContext, set: NodeSet | undefined, request: Request, job: SchedJob): Found {
+  if (set === undefined) return { why: { code: "NO_FREE_NODES", module: "placement" } };
+  const { universe } = context;
+  const grouping = groupingFor(universe, set, universe.queues.get(job.queue), request);
+  return grouping === null ? searchOn(context, set, request, job) : searchInSets(context, set, grouping, { request, job });
+}
+
+type Asking = { readonly request: Request; readonly job: SchedJob };
+
+function searchInSets(context: PlaceContext, all: NodeSet, grouping: Grouping, { request, job }: Asking): Found {
+  const { universe } = context;
+  const { checks } = universe;
+  let first: Why | null = null;
+  let could = false;
+  for (const set of setsInOrder(universe, grouping)) {
+    const name = set.group?.name ?? "";
+    context.log?.(`Evaluating placement set: ${name}`);
+    const short = checkTotals(checks, set, request);
+    const found = short === null ? searchOn(context, set, request, job) : null;
+    if (found !== null && "search" in found) return found;
+    could ||= short?.never !== true;
+    first ??= found?.why ?? { code: "SET_TOO_SMALL", module: "placement", resource: "Placement", where: name };
+  }
+  if (could && first !== null) return { why: first };
+  if (universe.sched.attrs["do_not_span_psets"] === true) return { why: { code: "CANT_SPAN_PSET", module: "placement", never: true } };
+  context.log?.("Request won't fit into any placement sets, will use all nodes");
+  return searchOn(context, all, request, job);
+}
+
+function searchOn(context: PlaceContext, set: NodeSet, request: Request, job: SchedJob): Found {
+  const search = new Search(context, set, request, job);
+  const why = request.place.arrangement === "pack" && request.chunk_count > 1 ? search.packAll() : search.spread();
+  if (why === null || (request.place.arrangement !== "pack" && search.spreadHardestFirst())) return { search };
+  search.giveBack();
+  // Exclusive jobs without further wishes are placed by whole buckets of nodes, which know no single node to blame (pbs/sched.md 5).
+  return { why: usesNodeBuckets(set, request) ? { code: "NO_NODE_RESOURCES", module: "placement" } : why };
+}
+
+function usesNodeBuckets(set: NodeSet, { place, chunks }: Request): boolean {
+  const exclusive = place.sharing === "excl" || place.sharing === "exclhost";
+  return (
+    exclusive &&
+    place.arrangement !== "pack" &&
+    set.multi_vnode_hosts === 0 &&
+    chunks.every(({ host, vnode }) => host === undefined && vnode === undefined)
+  );
+}
+
+/** `(a:ncpus=4+b:ncpus=2)+(c:ncpus=1:mem=1024kb)` */
+export function execVnodeText(universe: Universe, chunks: PlacedChunks): string {
+  const { consumed } = universe.space;
+  const pieceText = ({ vnode, amounts }: Piece): string => {
+    let text = vnode.name;
+    for (const { index, amount } of amounts) {
+      const resource = consumed[index];
+      if (resource !== undefined) text += `:${resource.name}=${execAmountText(resource, amount)}`;
+    }
+    return text;
+  };
+  return chunks.map((pieces) => `(${pieces.map(pieceText).join("+")})`).join("+");
+}

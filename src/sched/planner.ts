@@ -1,0 +1,220 @@
+// The plans of one cycle: each blocked job that is handed in gets the earliest start that what runs, what is booked and what limits it allow, and what it
+// needs then is booked.
+//
+// B1. A plan is made anew in every cycle, in the order of jobs; what was published about a job holds as long as its place is free at that time and nothing
+//     earlier is found. So a plan moves back only when something overran, a vnode went away, or what stands before it in the order took its place.
+// B2. Nothing that starts in this cycle reaches into a plan: vnodes by the calendar (placement's window), limits by moments (ahead.ts).
+// B4. Between open() and close() the sets show times to come: nothing is started meanwhile. takeBack() undoes all.
+
+import type { SchedJob } from "#protocol/sched-link.ts";
+import type { Moment } from "./ahead.ts";
+import { checkMoments, createAhead, noteMoments } from "./ahead.ts";
+import { book, unbook } from "./calendar.ts";
+import { JOB_INFINITY_S, shortestOf } from "./durations.ts";
+import type { Forecast } from "./forecast.ts";
+import { createForecast } from "./forecast.ts";
+import { isPlaceFor, isPlaceFree, readPlace } from "./kept-place.ts";
+import type { Candidate, Cycle } from "./module.ts";
+import { execVnodeText } from "./placement.ts";
+import type { PlacedChunks } from "./placement-search.ts";
+import type { Holding } from "./running.ts";
+import { holdingOfChunks } from "./running.ts";
+import type { NoStart, Start, Walk, Wanted } from "./start-search.ts";
+import { searchStart, windowAt } from "./start-search.ts";
+import { timeBounds } from "./time-bounds.ts";
+import type { JobEntry, NodeSet, Queue, Universe } from "./universe.ts";
+
+/** A start that is not before this, from now, is no estimate. */
+const ESTIMATE_S_END = JOB_INFINITY_S + 1;
+
+export type Plan = { readonly start_s: number; readonly exec_vnode: string };
+
+export type Planner = {
+  readonly moments: readonly Moment[];
+  /** the cycle has started a job */
+  started(candidate: Candidate): void;
+  /** plans a job; the sets show other times until close() */
+  plan(candidate: Candidate): Plan | NoStart;
+  /** books what was published about a job; false: its place is not free then. As plan() */
+  keep(candidate: Candidate): boolean;
+  /** takes a plan off */
+  forget(job: string): void;
+  /** the sets show now again */
+  close(): void;
+  /** after close(): the plans go */
+  takeBack(): void;
+};
+
+export function createPlanner(cycle: Cycle): Planner {
+  const { universe, now_s } = cycle;
+  const moments: Moment[] = [];
+  const forecasts = new Map<NodeSet, Forecast>();
+  const booked = new Set<string>();
+
+  function forecastOf(set: NodeSet): Forecast {
+    let forecast = forecasts.get(set);
+    if (forecast === undefined) forecasts.set(set, (forecast = createForecast(universe, set, now_s)));
+    return forecast;
+  }
+
+  const idOf = (job: string): string => `plan of ${job}`;
+
+  function enter({ job }: JobEntry, { from_s, to_s, holding, moment }: Entered): void {
+    book(universe, { id: idOf(job.id), kind: "plan", from_s, to_s, holding });
+    booked.add(idOf(job.id));
+    noteMoments(moments, job, { from_s, to_s });
+    moments.push(moment);
+  }
+
+  return {
+    moments,
+    started: (candidate) => noteMoments(moments, candidate.entry.job, windowAt(candidate, now_s)),
+    plan(whole) {
+      cycle.enterStarted();
+      const candidate = shortened(universe, whole);
+      const { job, request } = candidate.entry;
+      const { expected_s, most_s } = candidate;
+      const wanted: Wanted = { set: candidate.set as NodeSet, request, job, expected_s, most_s };
+      const found = search(cycle, moments, { candidate, wanted, forecast: forecastOf(wanted.set) });
+      if (found.start_s === null) return found;
+      const { start_s, chunks, moment } = found;
+      const { holding, exec_vnode } = found.published ?? {
+        holding: holdingOfChunks(request.place, chunks),
+        exec_vnode: execVnodeText(universe, chunks),
+      };
+      enter(candidate.entry, { from_s: start_s, to_s: start_s + expected_s, holding, moment });
+      return { start_s, exec_vnode };
+    },
+    keep(whole) {
+      const candidate = shortened(universe, whole);
+      if (candidate.set === undefined) return false;
+      const { job, request } = candidate.entry;
+      const { expected_s, most_s } = candidate;
+      const wanted: Wanted = { set: candidate.set, request, job, expected_s, most_s };
+      const published = publishedPlace(cycle, candidate, wanted, true);
+      const moment = published && stillHolds(cycle, moments, { candidate, wanted, forecast: forecastOf(wanted.set) }, published);
+      if (published === null || moment === null) return false;
+      const { holding } = published;
+      // What is due keeps its place until its turn in this cycle.
+      const start_s = Math.max(now_s, published.start_s);
+      enter(candidate.entry, { from_s: start_s, to_s: start_s + expected_s, holding, moment });
+      return true;
+    },
+    forget(job) {
+      const at = moments.findIndex((moment) => moment.job.id === job);
+      const moment = moments[at];
+      if (moment === undefined) return;
+      moments.splice(at, 1);
+      noteMoments(moments, moment.job, moment, -1);
+      unbook(universe, idOf(job));
+      booked.delete(idOf(job));
+    },
+    close() {
+      for (const forecast of forecasts.values()) forecast.close();
+      forecasts.clear();
+    },
+    takeBack() {
+      unbook(universe, ...booked);
+      booked.clear();
+    },
+  };
+}
+
+/** A shrink-to-fit job is planned for its shortest time: then it can run, longer if there is room. */
+function shortened(universe: Universe, candidate: Candidate): Candidate {
+  const min_s = shortestOf(universe.space, candidate.entry.job);
+  return min_s === null ? candidate : { ...candidate, expected_s: min_s, most_s: min_s };
+}
+
+type Entered = { readonly from_s: number; readonly to_s: number; readonly holding: Holding; readonly moment: Moment };
+type Task = { readonly candidate: Candidate; readonly wanted: Wanted; readonly forecast: Forecast };
+type Found = Start & { readonly moment: Moment; readonly published: Published | null };
+
+function search(cycle: Cycle, moments: readonly Moment[], { candidate, wanted, forecast }: Task): Found | NoStart {
+  const { universe, now_s, book: policies } = cycle;
+  const { job } = candidate.entry;
+  const published = publishedPlace(cycle, candidate, wanted);
+  const ahead = createAhead(cycle, moments);
+  const admits = (then: Forecast) => ahead.admits(candidate, then) ?? checkMoments(cycle, moments, candidate, windowAt(wanted, then.at_s));
+  const kept =
+    published === null
+      ? null
+      : {
+          start_s: published.start_s,
+          chunks: published.chunks,
+          holds: (then: Forecast) => admits(then) === null && isPlaceFree(universe, wanted, published, windowAt(wanted, then.at_s)),
+        };
+  const walk: Walk = {
+    now_s,
+    until_s: now_s + ESTIMATE_S_END,
+    bounds: timeBounds(policies, now_s, dependsOnPrime(cycle, candidate.queue)),
+    fuzzy_s: fuzzyOf(cycle),
+    admits,
+    keepsOn: () => cycle.keepsOn(),
+    ...(kept === null ? {} : { kept }),
+  };
+  try {
+    const found = searchStart(universe, wanted, walk, forecast);
+    if (found.start_s === null) return found;
+    const moment = ahead.moment({ job, from_s: found.start_s, to_s: found.start_s + wanted.expected_s }, forecast);
+    return { ...found, moment, published: found === kept ? published : null };
+  } finally {
+    ahead.close();
+  }
+}
+
+/** The moment of what was published, where its place is free then; null: it is not. */
+function stillHolds(cycle: Cycle, moments: readonly Moment[], { candidate, wanted, forecast }: Task, published: Published): Moment | null {
+  const start_s = Math.max(cycle.now_s, published.start_s);
+  const window = windowAt(wanted, start_s);
+  const ahead = createAhead(cycle, moments);
+  try {
+    forecast.goTo(start_s);
+    const why = ahead.admits(candidate, forecast) ?? checkMoments(cycle, moments, candidate, window);
+    if (why !== null || !isPlaceFree(cycle.universe, wanted, published, window)) return null;
+    return ahead.moment({ job: candidate.entry.job, from_s: start_s, to_s: start_s + wanted.expected_s }, forecast);
+  } finally {
+    ahead.close();
+  }
+}
+
+/** Whether jobs of a queue depend on prime time. */
+function dependsOnPrime({ book: { prime, non_prime }, policy }: Cycle, queue: Queue | undefined): boolean {
+  if (prime.backfill_prime || non_prime.backfill_prime) return true;
+  return [policy.primetime_prefix, policy.nonprimetime_prefix].some((prefix) => prefix !== "" && queue?.name.startsWith(prefix) === true);
+}
+
+const FUZZY_S: Readonly<Record<string, number>> = { off: 0, low: 60, medium: 3600, high: 43_200 };
+
+/** opt_backfill_fuzzy: a word or seconds. */
+function fuzzyOf({ universe }: Cycle): number {
+  const text = String(universe.sched.attrs["opt_backfill_fuzzy"] ?? "low");
+  return FUZZY_S[text] ?? (/^[0-9]+$/.test(text) ? Number(text) : (FUZZY_S["low"] as number));
+}
+
+// --- what was published
+
+type Published = { readonly start_s: number; readonly exec_vnode: string; readonly chunks: PlacedChunks; readonly holding: Holding };
+
+/** Places read from what was published: as long as it stays the same, it is read once. */
+const READ = new WeakMap<object, Published>();
+
+/** The published start and place, where it is to come and is a place for the job. due: also one whose time is there. */
+function publishedPlace({ universe, now_s }: Cycle, candidate: Candidate, wanted: Wanted, due = false): Published | null {
+  const { estimated }: SchedJob = candidate.array?.job ?? candidate.entry.job;
+  const { start_time: start_s = 0, exec_vnode } = estimated ?? {};
+  if (estimated === undefined || exec_vnode === undefined || start_s <= (due ? 0 : now_s)) return null;
+  let published = READ.get(estimated);
+  if (published === undefined || !isThere(wanted.set, published.chunks)) {
+    const chunks = readPlace(universe, wanted, exec_vnode);
+    if (chunks === null) return null;
+    published = { start_s, exec_vnode, chunks, holding: holdingOfChunks(wanted.request.place, chunks) };
+    READ.set(estimated, published);
+  }
+  return isPlaceFor(universe, wanted, published.chunks) ? published : null;
+}
+
+/** Vnodes that went and came back are others. */
+function isThere(set: NodeSet, chunks: PlacedChunks): boolean {
+  return chunks.every((pieces) => pieces.every(({ vnode }) => set.vnodes.get(vnode.name) === vnode));
+}

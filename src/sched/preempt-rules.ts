@@ -1,0 +1,89 @@
+// The scheduler's preempt_* attributes compiled (pbs/sched.md 8, objects.md 3): which jobs may make room for which, and how victims are preempted.
+//
+// R1. A job has every property that holds for it; the first level in the order of `levels` all of whose properties it has is its own: levels of more
+//     properties (joined by +) first, then the higher ones. A job with none of these levels is a normal one.
+// R2. A level's priority is a number, larger for higher levels; express jobs stand within theirs by the Priority of their queue.
+
+import type { AttrRecord } from "#protocol/sched-link.ts";
+
+export type Property = "express_queue" | "fairshare" | "queue_softlimits" | "server_softlimits" | "normal_jobs";
+type Level = { readonly properties: ReadonlySet<string>; readonly priority: number };
+
+export type PreemptRules = {
+  /** in the order in which they are looked for */
+  readonly levels: readonly Level[];
+  readonly normal: number;
+  /** the lowest priority that any job may have */
+  readonly lowest: number;
+  /** Priority from which on a queue is an express queue */
+  readonly queue_prio: number;
+  /** methods by the percentage of its time that a job has left at least, descending */
+  readonly orders: readonly { readonly left: number; readonly methods: string }[];
+  /** preempt_targets of jobs are honoured */
+  readonly targets: boolean;
+  /** the resource released by a job that is suspended; null: all */
+  readonly released: ReadonlySet<string> | null;
+};
+
+/** Attributes of schedulers and of the server that rules are made of. */
+export const PREEMPT_ATTRS = [
+  "preempt_prio",
+  "preempt_queue_prio",
+  "preempt_order",
+  "preempt_targets_enable",
+  "sched_preempt_enforce_resumption",
+] as const;
+export const PREEMPT_SERVER_ATTRS = ["restrict_res_to_release_on_suspend"] as const;
+
+/** Levels lie so far apart that the Priority of queues (-1024 to 1023) does not reach from one to the next. */
+const STEP = 10_000;
+const PRIO_DEFAULT = "express_queue, normal_jobs";
+const QUEUE_PRIO_DEFAULT = 150;
+const ORDER_DEFAULT = "SCR";
+
+export function preemptRules(sched: AttrRecord, server: AttrRecord): PreemptRules {
+  const text = typeof sched["preempt_prio"] === "string" ? sched["preempt_prio"] : PRIO_DEFAULT;
+  const words = text.split(",").map((level) => level.split("+").map((word) => word.trim()));
+  // Whoever does not name normal jobs has them below all others.
+  if (!words.some((level) => level.length === 1 && level[0] === "normal_jobs")) words.push(["normal_jobs"]);
+  const levels = words.map((level, at) => ({ properties: new Set(level), priority: (words.length - at) * STEP }));
+  const normal = levels.find(({ properties }) => properties.size === 1 && properties.has("normal_jobs"))?.priority ?? STEP;
+  const restricted = server["restrict_res_to_release_on_suspend"];
+  return {
+    levels: [...levels].sort((a, b) => b.properties.size - a.properties.size || b.priority - a.priority),
+    normal,
+    lowest: Math.min(...levels.map(({ properties, priority }) => priority - (properties.has("express_queue") ? STEP / 2 : 0))),
+    queue_prio: typeof sched["preempt_queue_prio"] === "number" ? sched["preempt_queue_prio"] : QUEUE_PRIO_DEFAULT,
+    orders: ordersOf(typeof sched["preempt_order"] === "string" ? sched["preempt_order"] : ORDER_DEFAULT),
+    targets: sched["preempt_targets_enable"] !== false,
+    released: Array.isArray(restricted) && restricted.length > 0 ? new Set(restricted.map(String)) : null,
+  };
+}
+
+/** `SCR 80 SC 50 S`: SCR while at least 80 percent are left, SC down to 50, then S. */
+function ordersOf(text: string): PreemptRules["orders"] {
+  const words = text.trim().split(/\s+/);
+  const orders: { left: number; methods: string }[] = [];
+  for (let at = 0; at < words.length; at += 2) orders.push({ left: Number(words[at + 1] ?? 0), methods: words[at] ?? "" });
+  return orders;
+}
+
+/** The priority of a job with these properties. queue_priority: of its queue. */
+export function priorityOf({ levels, normal }: PreemptRules, properties: ReadonlySet<string>, queue_priority: number): number {
+  for (const level of levels) {
+    if (![...level.properties].every((property) => properties.has(property))) continue;
+    return level.priority + (level.properties.has("express_queue") ? queue_priority : 0);
+  }
+  return normal;
+}
+
+/** The methods for a job with this percentage of its time left; null: that is not known. */
+export function methodsFor({ orders }: PreemptRules, left: number | null): string {
+  const found = left === null ? orders[0] : orders.find((order) => left >= order.left);
+  return (found ?? orders.at(-1))?.methods ?? "";
+}
+
+/** Whether any level looks at a property. */
+export function looksAt({ levels }: PreemptRules, property: Property): boolean {
+  return levels.some(({ properties }) => properties.has(property));
+}

@@ -1,0 +1,162 @@
+// Where an occurrence of a reservation can be: where it is, if that is free at the time asked; else with every chunk that can stay where it is; else anywhere.
+//
+// R4. exec_vnode names the chunks in the order asked, so that chunk for chunk the old place is the new one's pattern.
+// R5. A chunk on which a job of the reservation runs stays, whatever its vnodes are; a reservation with running jobs is not moved elsewhere as a whole.
+
+import type { ExecChunk } from "#model/exec-vnode.ts";
+import { execVnodeText as chunksText, parseExecVnode } from "#model/exec-vnode.ts";
+import { isNodeUsable } from "#model/values/node-state.ts";
+import type { SchedJob, Why } from "#protocol/sched-link.ts";
+import type { Forecast } from "./forecast.ts";
+import { stateWords } from "./node-sets.ts";
+import type { Window } from "./outlook.ts";
+import { execVnodeText, findPlace } from "./placement.ts";
+import type { PlacedChunks } from "./placement-search.ts";
+import type { Amount, Chunk, Request } from "./request.ts";
+import type { ResvInfo } from "./resv-info.ts";
+import { readHolding } from "./running.ts";
+import { checkTotals } from "./set-totals.ts";
+import type { NodeSet, Universe } from "./universe.ts";
+
+export type ResvView = { readonly universe: Universe; readonly set: NodeSet; readonly window: Window; readonly forecast: Forecast };
+
+const NOBODY = { id: "", user: "", group: "", project: "" } as SchedJob;
+
+/** The exec_vnode of a reservation in a window, or why there is none. old: where it is now. */
+export function placeAgain(view: ResvView, resv: ResvInfo, old: string | null): string | Why {
+  const pattern = old === null ? null : patternOf(view, resv, old);
+  if (pattern === null) return placeNew(view, resv);
+  const kept = placeKept(view, resv, pattern);
+  if (kept !== null) return kept;
+  return pattern.some((one) => one.busy) ? { code: "RESERVATION_CONFLICT", module: "reservations" } : placeNew(view, resv);
+}
+
+function placeNew(view: ResvView, { request }: ResvInfo): string | Why {
+  const { universe, set } = view;
+  const short = checkTotals(universe.checks, set, request);
+  if (short !== null) return short;
+  const found = find(view, request);
+  return "why" in found ? found.why : execVnodeText(universe, found.chunks);
+}
+
+function find({ universe, set, window, forecast }: ResvView, request: Request): ReturnType<typeof findPlace> {
+  const context = { universe, policy: universe.policy, startedOn: () => [], after: null, window, isOver: forecast.isOver, resv: true };
+  return findPlace(context, set, request, NOBODY);
+}
+
+// --- staying
+
+/** A chunk asked for (one copy) and where it is: old null: nowhere, it must be placed. busy: a job of the reservation runs there. up: its vnodes are. */
+type Patterned = { readonly chunk: Chunk; readonly old: ExecChunk | null; readonly busy: boolean; readonly up: boolean };
+
+/** null: the old place is no pattern for what is asked. */
+function patternOf(view: ResvView, resv: ResvInfo, old: string): readonly Patterned[] | null {
+  const { universe, set } = view;
+  const chunks = readChunks(old);
+  const copies = resv.request.chunks.flatMap((chunk) => Array.from({ length: chunk.count }, () => ({ ...chunk, count: 1 })));
+  if (chunks === null || copies.length > chunks.length) return null;
+  const inUse = vnodesInUse(universe, resv.id);
+  const found = chunks.map((exec) => ({
+    exec,
+    busy: exec.some(({ vnode }) => inUse.has(vnode)),
+    up: exec.every(({ vnode }) => {
+      const there = set.vnodes.get(vnode);
+      return there !== undefined && isNodeUsable(stateWords(there.node));
+    }),
+  }));
+  if (copies.length === chunks.length) return copies.map((chunk, at) => patterned(chunk, found[at] as (typeof found)[number]));
+  // Chunks were dropped: those in use are kept, then those that are up.
+  const left = [...found].sort((a, b) => Number(b.busy) - Number(a.busy) || Number(b.up) - Number(a.up));
+  const pattern = copies.map((chunk): Patterned => {
+    const at = left.findIndex(({ exec }) => hasAmounts(universe, exec, chunk));
+    const [one] = at < 0 ? [] : left.splice(at, 1);
+    return one === undefined ? { chunk, old: null, busy: false, up: false } : patterned(chunk, one);
+  });
+  return left.some(({ busy }) => busy) ? null : pattern;
+}
+
+function patterned(
+  chunk: Chunk,
+  { exec, busy, up }: { readonly exec: ExecChunk; readonly busy: boolean; readonly up: boolean },
+): Patterned {
+  return { chunk, old: exec, busy, up };
+}
+
+function readChunks(text: string): readonly ExecChunk[] | null {
+  try {
+    return parseExecVnode(text);
+  } catch {
+    return null;
+  }
+}
+
+function vnodesInUse({ insiders }: Universe, id: string): Set<string> {
+  const names = new Set<string>();
+  for (const { job, holding } of insiders.values()) if (job.resv === id) for (const name of holding.keys()) names.add(name);
+  return names;
+}
+
+function amountsOf(universe: Universe, exec: ExecChunk): Map<number, number> {
+  const sums = new Map<number, number>();
+  for (const { amounts } of readHolding(universe.space, chunksText([exec])).values())
+    for (const { index, amount } of amounts) sums.set(index, (sums.get(index) ?? 0) + amount);
+  return sums;
+}
+
+function hasAmounts(universe: Universe, exec: ExecChunk, { amounts }: Chunk): boolean {
+  const sums = amountsOf(universe, exec);
+  return amounts.length === sums.size && amounts.every(({ index, amount }) => sums.get(index) === amount);
+}
+
+/** All chunks where they are, as far as their vnodes are up, and the others elsewhere; null: not so. */
+function placeKept(view: ResvView, resv: ResvInfo, pattern: readonly Patterned[]): string | null {
+  const { universe } = view;
+  const stays = pattern.map(({ old, busy, up }) => old !== null && (up || busy));
+  const pinned: Chunk[] = [];
+  const free: Chunk[] = [];
+  pattern.forEach(({ chunk, old, up }, at) => {
+    if (stays[at] !== true) free.push(chunk);
+    else if (up && old !== null) pinned.push(...pinnedChunks(universe, chunk, old));
+  });
+  pinned.push(...besideChunks(view, resv));
+  const split = pattern.some(({ old }) => (old?.length ?? 0) > 1);
+  const { place } = resv.request;
+  // What is spread apart by hosts is told so by its pins; where a chunk lies on several vnodes, pins are not chunks.
+  if (free.length > 0 && split && place.arrangement !== "free") return null;
+  const arrangement = free.length === 0 ? "free" : place.arrangement;
+  const chunks = [...pinned, ...free];
+  const found = chunks.length === 0 ? { chunks: [] } : find(view, { ...resv.request, ...sumsOf(chunks), place: { ...place, arrangement } });
+  if ("why" in found) return null;
+  const moved = found.chunks.slice(pinned.length)[Symbol.iterator]();
+  return pattern.map(({ old }, at) => (stays[at] === true ? chunksText([old as ExecChunk]) : pieceText(universe, moved))).join("+");
+}
+
+function pieceText(universe: Universe, moved: Iterator<PlacedChunks[number]>): string {
+  const next = moved.next();
+  return next.done === true ? "" : execVnodeText(universe, [next.value]);
+}
+
+/** What the jobs inside have of vnodes beside the reservation: a reservation that lasts longer keeps them there longer. */
+function besideChunks({ universe, set }: ResvView, resv: ResvInfo): Chunk[] {
+  if (resv.present === null) return [];
+  const chunks: Chunk[] = [];
+  for (const { job } of universe.insiders.values()) {
+    if (job.resv !== resv.id) continue;
+    for (const [vnode, { amounts }] of universe.calendar.running.get(job.id)?.holding ?? []) {
+      const there = set.vnodes.get(vnode);
+      if (amounts.length > 0 && there !== undefined && isNodeUsable(stateWords(there.node)))
+        chunks.push({ count: 1, amounts, matches: [], levels: [], host: undefined, vnode });
+    }
+  }
+  return chunks;
+}
+
+function pinnedChunks({ space }: Universe, chunk: Chunk, old: ExecChunk): Chunk[] {
+  return [...readHolding(space, chunksText([old]))].map(([vnode, { amounts }]) => ({ ...chunk, amounts, host: undefined, vnode }));
+}
+
+function sumsOf(chunks: readonly Chunk[]): Pick<Request, "chunks" | "chunk_count" | "totals"> {
+  const sums = new Map<number, number>();
+  for (const { amounts } of chunks) for (const { index, amount } of amounts) sums.set(index, (sums.get(index) ?? 0) + amount);
+  return { chunks, chunk_count: chunks.length, totals: [...sums].map(([index, amount]): Amount => ({ index, amount })) };
+}

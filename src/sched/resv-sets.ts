@@ -1,0 +1,315 @@
+// Running reservations as their jobs see them: a node set of each, whose vnodes have what the reservation holds of them, less what its jobs use
+// (pbs/sched.md 9). The mirror keeps them as reservations, their jobs and the vnodes below change; a cycle places jobs there as anywhere.
+//
+// W1. Of what the reservation holds on a vnode its jobs have that much, whatever jobs outside do.
+// W2. Of what it did not ask for (mem, in a reservation of ncpus) they have what the vnode has left, less what other reservations were promised
+//     before its end: their jobs take no promise from anybody.
+// W3. A vnode that is down or offline is closed inside, too; one that is full or exclusive only if its own jobs make it so.
+
+import { isNodeUsable } from "#model/values/node-state.ts";
+import type { SchedJob, SchedResv } from "#protocol/sched-link.ts";
+import { dropRunning, putRunning } from "./calendar.ts";
+import { durationsOf } from "./durations.ts";
+import { askGroup, requestOf } from "./job-lines.ts";
+import { isRunning } from "./limits.ts";
+import type { Move } from "./node-sets.ts";
+import { internSpec, makeNodeSet, moveHost, newHost, recountVnode, resvSetKey, settle, stateWords } from "./node-sets.ts";
+import type { PlacedChunks } from "./placement-search.ts";
+import type { Amount } from "./request.ts";
+import { bookResv, unbookResv } from "./resv-calendar.ts";
+import type { ResvInfo } from "./resv-info.ts";
+import { readResv } from "./resv-info.ts";
+import type { Holding } from "./running.ts";
+import { readHolding } from "./running.ts";
+import type { NodeSet, Universe, Vnode, VnodeSpec, VnodeState } from "./universe.ts";
+import { sharingOn } from "./vnode-fit.ts";
+
+/** A job that runs in a reservation, and what it has where. */
+export type Insider = { readonly job: SchedJob; readonly holding: Holding };
+
+export type ResvSet = { readonly resv: ResvInfo; readonly set: NodeSet; readonly vnodes: ReadonlyMap<string, ResvVnode> };
+type ResvVnode = {
+  readonly vnode: Vnode;
+  /** what the reservation holds here, by resource index; undefined: nothing is said */
+  readonly granted: readonly (number | undefined)[];
+  /** what its jobs use, how many they are, and how many of them let nobody else in */
+  readonly inside: number[];
+  jobs: number;
+  exclusive: number;
+};
+
+/** Takes over a reservation, or a new state of one. */
+export function putResv(universe: Universe, source: SchedResv): void {
+  const old = universe.resvs.get(source.id);
+  enter(universe, readResv(universe, source, old), old);
+}
+
+function enter(universe: Universe, resv: ResvInfo, old: ResvInfo | undefined): void {
+  const before = forget(universe, resv.id);
+  // From the first reservation on it matters how long a job runs (job-lines.ts).
+  if (universe.resvs.size === 0) universe.regroup = true;
+  universe.resvs.set(resv.id, resv);
+  askGroup(universe, resv.request);
+  bookResv(universe, resv, old);
+  if (resv.queue !== "") universe.resv_queues.set(resv.queue, resv);
+  const names = vnodesOf(resv);
+  for (const name of names) addTo(universe.resvs_on, name, resv);
+  if (resv.present !== null) addSet(universe, resv);
+  settleInsiders(universe, resv.id);
+  recountPresent(universe, old, resv);
+  for (const name of before) names.add(name);
+  for (const name of names) refreshInside(universe, name);
+}
+
+/** Vnodes on which its period has begun or is over. */
+function recountPresent(universe: Universe, before: ResvInfo | undefined, now: ResvInfo | undefined): void {
+  const [old, present] = [before?.present?.holding, now?.present?.holding];
+  if (old === present) return;
+  for (const name of new Set([...(old?.keys() ?? []), ...(present?.keys() ?? [])])) recountVnode(universe, name);
+}
+
+export function dropResv(universe: Universe, id: string): void {
+  const old = universe.resvs.get(id);
+  if (old === undefined) return;
+  const before = forget(universe, id);
+  universe.resvs.delete(id);
+  if (universe.resvs.size === 0) universe.regroup = true;
+  unbookResv(universe, old);
+  settleInsiders(universe, id);
+  recountPresent(universe, old, undefined);
+  for (const name of before) refreshInside(universe, name);
+}
+
+/** Takes a reservation out of the indexes; returns the vnodes it held. */
+function forget(universe: Universe, id: string): Set<string> {
+  const old = universe.resvs.get(id);
+  if (old === undefined) return new Set();
+  if (universe.resv_queues.get(old.queue) === old) universe.resv_queues.delete(old.queue);
+  const names = vnodesOf(old);
+  for (const name of names) dropFrom(universe.resvs_on, name, old);
+  const own = universe.resv_sets.get(id);
+  if (own === undefined) return names;
+  universe.resv_sets.delete(id);
+  universe.sets.delete(own.set.key);
+  for (const name of own.vnodes.keys()) dropFrom(universe.resv_sets_on, name, own);
+  return names;
+}
+
+/** Reads all reservations and their jobs again: resources, the policy or all vnodes are others, and the calendar is new. */
+export function indexResvs(universe: Universe, all: readonly SchedResv[]): void {
+  const { resvs, resv_queues, resvs_on, resv_sets, resv_sets_on, insiders } = universe;
+  for (const index of [resvs, resv_queues, resvs_on, resv_sets, resv_sets_on, insiders]) index.clear();
+  for (const source of all) putResv(universe, source);
+  for (const job of universe.jobs.values()) if (job.resv !== undefined) putInsider(universe, job);
+}
+
+/** A vnode is another, or has come or gone: who holds it reads it again. */
+export function rereadResvsOn(universe: Universe, names: Iterable<string>): void {
+  const resvs = new Set<ResvInfo>();
+  for (const name of names) for (const resv of universe.resvs_on.get(name) ?? []) resvs.add(resv);
+  for (const old of resvs) enter(universe, readResv(universe, old.source), old);
+}
+
+/** A vnode has another state, or others were promised other things there (W2). */
+export function refreshInside(universe: Universe, name: string): void {
+  // Of several reservations on a vnode that has gone, one is read again after the other.
+  if (!universe.vnodes.has(name)) return;
+  for (const resvSet of universe.resv_sets_on.get(name) ?? []) refresh(universe, resvSet, name);
+}
+
+function vnodesOf(resv: ResvInfo): Set<string> {
+  const names = new Set<string>();
+  for (const holding of new Set(resv.held.map(({ holding }) => holding))) for (const name of holding.keys()) names.add(name);
+  return names;
+}
+
+function addTo<T>(index: Map<string, Set<T>>, name: string, item: T): void {
+  const items = index.get(name);
+  if (items === undefined) index.set(name, new Set([item]));
+  else items.add(item);
+}
+
+function dropFrom<T>(index: Map<string, Set<T>>, name: string, item: T): void {
+  const items = index.get(name);
+  items?.delete(item);
+  if (items?.size === 0) index.delete(name);
+}
+
+// --- jobs inside
+
+/** Takes over a new state of a job. */
+export function putInsider(universe: Universe, job: SchedJob): void {
+  const old = universe.insiders.get(job.id)?.job;
+  if (old !== undefined && isRunning(job) && old.resv === job.resv && old.exec_vnode === job.exec_vnode) return;
+  dropInsider(universe, job.id);
+  if (job.resv === undefined || !isRunning(job) || job.exec_vnode === undefined) return;
+  const insider: Insider = { job, holding: readHolding(universe.space, job.exec_vnode) };
+  universe.insiders.set(job.id, insider);
+  settleInsider(universe, insider);
+  countInsider(universe, insider, 1);
+}
+
+export function dropInsider(universe: Universe, id: string): void {
+  const insider = universe.insiders.get(id);
+  if (insider === undefined) return;
+  universe.insiders.delete(id);
+  dropRunning(universe, id);
+  countInsider(universe, insider, -1);
+}
+
+function countInsider(universe: Universe, insider: Insider, sign: 1 | -1): void {
+  const resvSet = universe.resv_sets.get(insider.job.resv ?? "");
+  if (resvSet === undefined) return;
+  for (const name of insider.holding.keys()) {
+    const inner = resvSet.vnodes.get(name);
+    if (inner === undefined) continue;
+    addInsider(universe, inner, insider, sign);
+    refresh(universe, resvSet, name);
+  }
+}
+
+/** The calendar's entries of the jobs inside: of what the reservation holds nothing, and no longer than it. */
+function settleInsiders(universe: Universe, id: string): void {
+  for (const insider of universe.insiders.values()) if (insider.job.resv === id) settleInsider(universe, insider);
+}
+
+function settleInsider(universe: Universe, { job, holding }: Insider): void {
+  const { space, calendar } = universe;
+  const resvSet = universe.resv_sets.get(job.resv ?? "");
+  const beside = new Map(
+    [...holding].map(([name, held]) => {
+      const granted = resvSet?.vnodes.get(name)?.granted;
+      const amounts = granted === undefined ? held.amounts : held.amounts.filter(({ index }) => granted[index] === undefined);
+      return [name, { ...held, amounts }];
+    }),
+  );
+  const from_s = job.stime_s ?? job.qtime_s;
+  const end_s = resvSet?.resv.present?.end_s ?? Number.POSITIVE_INFINITY;
+  const { expected_s, most_s } = durationsOf(space, job);
+  const [to_s, last_s] = [Math.min(end_s, from_s + expected_s), Math.min(end_s, from_s + most_s)];
+  putRunning(universe, { id: job.id, from_s, to_s, last_s, exec_vnode: job.exec_vnode ?? "", holding: beside, counted: true, gone: false });
+}
+
+function addInsider(universe: Universe, inner: ResvVnode, { job, holding }: Insider, sign: 1 | -1): void {
+  const { place } = requestOf(universe, job.schedselect, job.place);
+  for (const { index, amount } of holding.get(inner.vnode.name)?.amounts ?? [])
+    inner.inside[index] = (inner.inside[index] as number) + sign * amount;
+  inner.jobs += sign;
+  if (sharingOn(place, inner.vnode.state.spec) !== "shared") inner.exclusive += sign;
+}
+
+/** A job that a cycle starts inside takes what the reservation does not hold from the vnodes themselves. Returns the hosts it moved. */
+export function takeBeside(universe: Universe, id: string, chunks: PlacedChunks): Move[] {
+  const moved: Move[] = [];
+  for (const { vnode, amounts } of chunks.flat()) {
+    const granted = universe.resv_sets.get(id)?.vnodes.get(vnode.name)?.granted;
+    const beside = amounts.filter(({ index, amount }) => amount > 0 && granted?.[index] === undefined);
+    const outer = universe.vnodes.get(vnode.name);
+    const bucket = outer?.host.bucket ?? null;
+    if (beside.length === 0 || outer === undefined || bucket === null) continue;
+    const at = outer.host.vnodes.indexOf(outer);
+    const states = bucket.states.map((state, index) => (index === at ? { ...state, used: added(state.used, beside) } : state));
+    moved.push(...moveHost(universe, universe.policy, outer.host, states));
+  }
+  return moved;
+}
+
+function added(used: readonly number[], amounts: readonly Amount[]): number[] {
+  const sums = [...used];
+  for (const { index, amount } of amounts) sums[index] = (sums[index] as number) + amount;
+  return sums;
+}
+
+// --- sets
+
+function addSet(universe: Universe, resv: ResvInfo): void {
+  const set = makeNodeSet(universe, resvSetKey(resv.id));
+  const vnodes = new Map<string, ResvVnode>();
+  for (const [name, held] of resv.present?.holding ?? []) {
+    const outer = universe.vnodes.get(name);
+    if (outer === undefined || !held.own) continue;
+    const granted: (number | undefined)[] = universe.space.consumed.map(() => undefined);
+    for (const { index } of resv.request.totals) granted[index] = 0;
+    for (const { index, amount } of held.amounts) granted[index] = amount;
+    const spec = grantedSpec(universe, outer.state.spec, granted);
+    const state: VnodeState = { spec, used: universe.space.consumed.map(() => 0), closed: undefined, jobs: 0 };
+    const host = newHost(set, outer.host.name, [], null);
+    const vnode: Vnode = { name, order: outer.order, set, host, node: outer.node, state };
+    vnodes.set(name, { vnode, granted, inside: universe.space.consumed.map(() => 0), jobs: 0, exclusive: 0 });
+  }
+  const resvSet: ResvSet = { resv, set, vnodes };
+  for (const insider of universe.insiders.values()) {
+    if (insider.job.resv !== resv.id) continue;
+    for (const name of insider.holding.keys()) {
+      const inner = vnodes.get(name);
+      if (inner !== undefined) addInsider(universe, inner, insider, 1);
+    }
+  }
+  addHosts(universe, resvSet);
+  universe.sets.set(set.key, set);
+  universe.resv_sets.set(resv.id, resvSet);
+}
+
+function addHosts(universe: Universe, resvSet: ResvSet): void {
+  const { set, vnodes } = resvSet;
+  const hosts = new Map<string, Vnode[]>();
+  for (const { vnode } of [...vnodes.values()].sort((a, b) => a.vnode.order - b.vnode.order)) {
+    addTo(universe.resv_sets_on, vnode.name, resvSet);
+    set.vnodes.set(vnode.name, vnode);
+    set.specs.set(vnode.state.spec, (set.specs.get(vnode.state.spec) ?? 0) + 1);
+    const there = hosts.get(vnode.host.name);
+    if (there === undefined) hosts.set(vnode.host.name, [vnode]);
+    else there.push(vnode);
+  }
+  for (const [name, own] of hosts) {
+    const host = newHost(set, name, own, null);
+    for (const vnode of own) {
+      vnode.host = host;
+      vnode.state = stateInside(universe, resvSet, vnode.name);
+    }
+    if (own.length > 1) set.multi_vnode_hosts++;
+    set.hosts.set(name, host);
+    settle(universe, host);
+  }
+  universe.groups_stale = true;
+}
+
+function refresh(universe: Universe, resvSet: ResvSet, name: string): void {
+  const { vnode } = resvSet.vnodes.get(name) as ResvVnode;
+  vnode.state = stateInside(universe, resvSet, name);
+  settle(universe, vnode.host);
+}
+
+function grantedSpec(universe: Universe, spec: VnodeSpec, granted: readonly (number | undefined)[]): VnodeSpec {
+  const key = `${spec.id} granted ${granted.map((amount) => amount ?? "").join()}`;
+  return internSpec(universe, key, (id) => ({ ...spec, id, avail: spec.avail.map((amount, index) => granted[index] ?? amount) }));
+}
+
+function stateInside(universe: Universe, { resv, vnodes }: ResvSet, name: string): VnodeState {
+  const { vnode, granted, inside, jobs, exclusive } = vnodes.get(name) as ResvVnode;
+  const outer = universe.vnodes.get(name) as Vnode;
+  vnode.node = outer.node;
+  const { spec } = vnode.state;
+  const used = granted.map((amount, index) =>
+    amount === undefined ? (outer.state.used[index] as number) + promisedBy(universe, name, index, resv) : (inside[index] as number),
+  );
+  const { ncpus } = universe.space;
+  const isFull = (spec.avail[ncpus] as number) > 0 && (used[ncpus] as number) >= (spec.avail[ncpus] as number);
+  const closed =
+    stateWords(outer.node).find((word) => !isNodeUsable([word])) ?? (exclusive > 0 ? "job-exclusive" : isFull ? "job-busy" : undefined);
+  return { spec, used, closed, jobs: spec.max_running === undefined ? Math.min(1, jobs) : new Set(outer.node.jobs).size };
+}
+
+/** What reservations that begin before this one ends will hold of a vnode, in all (W2); those that run are in what the vnode has assigned. */
+function promisedBy(universe: Universe, name: string, index: number, resv: ResvInfo): number {
+  const end_s = resv.present?.end_s ?? 0;
+  let sum = 0;
+  for (const other of universe.resvs_on.get(name) ?? []) {
+    if (other.id === resv.id) continue;
+    for (const { start_s, holding } of other.present === null ? other.held : other.held.slice(1)) {
+      if (start_s >= end_s) break;
+      sum += holding.get(name)?.amounts.find((amount) => amount.index === index)?.amount ?? 0;
+    }
+  }
+  return sum;
+}

@@ -1,0 +1,185 @@
+// Making room in a cycle's universe: running jobs are taken off their vnodes, a job is put in, and those that need not go get their vnodes back. Everything
+// can be rolled back to a mark; what is kept ends with the cycle.
+//
+// W1. While a job is away it counts for no limit and has no place in the calendar.
+// W2. A job that gets its vnodes back has them exactly as before, within all limits, with what was put in.
+
+import type { SchedJob, Why } from "#protocol/sched-link.ts";
+import { takeFromServer } from "./ahead.ts";
+import { putAway } from "./calendar.ts";
+import { durationsOf } from "./durations.ts";
+import { resumeRequest } from "./job-lines.ts";
+import { count } from "./mirror.ts";
+import type { Candidate, Stage } from "./module.ts";
+import { type Move, undoMoves } from "./node-sets.ts";
+import type { Placed } from "./placement.ts";
+import { readHolding } from "./running.ts";
+import type { Universe } from "./universe.ts";
+import { vacate } from "./vacancy.ts";
+
+/** What a cycle lets it do. */
+export type RoomHost = {
+  readonly universe: Universe;
+  readonly server_taken: Map<string, number>;
+  startedOn(vnode: string): readonly SchedJob[];
+  /** puts a job on its vnodes, now or where it was */
+  place(candidate: Candidate): Placed | null;
+  couldStart(candidate: Candidate): Why | null;
+  check(candidate: Candidate, stages: readonly Stage[]): Why | null;
+  noteMoved(moves: readonly Move[]): void;
+};
+
+/** A job that is away. methods: how it is to be preempted */
+export type Away = { readonly job: SchedJob; readonly methods: string };
+
+export type Room = {
+  /** jobs that are away, in the order in which they went */
+  readonly away: ReadonlyMap<string, Away>;
+  mark(): number;
+  rollBack(mark: number): void;
+  vacate(job: SchedJob, methods: string): void;
+  /** why a job could not start as things are; null: it could */
+  couldStart(candidate: Candidate): Why | null;
+  /** puts the job in for which room is made; null: it has none */
+  occupy(candidate: Candidate): Placed | null;
+  /** where it was put in */
+  readonly occupied: Placed | null;
+  /** false: somebody else needs what it had */
+  putBack(id: string): boolean;
+  /** what was done since the last mark stays; the job that was put in is now started by the cycle */
+  keep(candidate: Candidate): void;
+  /** all jobs are back where they were, hosts excepted: the cycle moves those */
+  close(): void;
+};
+
+const LIMITING: readonly Stage[] = ["limits", "queue-resources", "server-resources"];
+
+export function createRoom(host: RoomHost): Room {
+  const { universe, server_taken } = host;
+  const away = new Map<string, Away>();
+  const intoCalendar = new Map<string, () => void>();
+  const undo: (() => void)[] = [];
+  let occupied: Placed | null = null;
+
+  const move = (moves: readonly Move[]): void => {
+    host.noteMoved(moves);
+    undo.push(() => undoMoves(universe, moves));
+  };
+
+  /** Whether it runs: it counts, or it does not. */
+  const run = ({ job, methods }: Away, runs: boolean): void => {
+    count(universe, job, runs ? 1 : -1);
+    takeFromServer(universe, server_taken, releasedOf(universe, job, methods), runs ? 1 : -1);
+    if (runs) {
+      away.delete(job.id);
+      intoCalendar.get(job.id)?.();
+    } else {
+      away.set(job.id, { job, methods });
+      intoCalendar.set(job.id, putAway(universe, job.id, readHolding(universe.space, givenUp(universe, job, methods))));
+    }
+  };
+  const change = (who: Away, runs: boolean): void => {
+    run(who, runs);
+    undo.push(() => run(who, !runs));
+  };
+  const countIn = ({ entry: { job } }: Candidate, sign: 1 | -1): void => {
+    count(universe, job, sign);
+    takeFromServer(universe, server_taken, job, sign);
+  };
+
+  return {
+    away,
+    mark: () => undo.length,
+    rollBack(mark) {
+      while (undo.length > mark) undo.pop()?.();
+    },
+    vacate(job, methods) {
+      const jobs = { isGone: (id: string) => away.has(id), startedOn: host.startedOn };
+      move(vacate(universe, job, releasedBy(universe, methods), jobs));
+      change({ job, methods }, false);
+    },
+    couldStart: (candidate) => host.couldStart(candidate),
+    occupy(candidate) {
+      const placed = host.place(candidate);
+      if (placed === null) return null;
+      move(placed.moved);
+      countIn(candidate, 1);
+      occupied = placed;
+      undo.push(() => {
+        countIn(candidate, -1);
+        occupied = null;
+      });
+      return placed;
+    },
+    get occupied() {
+      return occupied;
+    },
+    putBack(id) {
+      const who = away.get(id);
+      if (who === undefined) return true;
+      const candidate = asItWas(universe, who);
+      if (host.check(candidate, LIMITING) !== null) return false;
+      const placed = host.place(candidate);
+      if (placed === null) return false;
+      move(placed.moved);
+      change(who, true);
+      return true;
+    },
+    keep(candidate) {
+      undo.length = 0;
+      occupied = null;
+      countIn(candidate, -1);
+    },
+    close() {
+      for (const who of [...away.values()].reverse()) run(who, true);
+      undo.length = 0;
+    },
+  };
+}
+
+/** What a job gives up that is preempted by the first of these methods; null: everything. */
+function releasedBy({ preempt }: Universe, methods: string): ReadonlySet<string> | null {
+  return methods.startsWith("S") ? preempt.released : null;
+}
+
+function releasedOf(universe: Universe, job: SchedJob, methods: string): SchedJob {
+  const released = releasedBy(universe, methods);
+  if (released === null) return job;
+  return { ...job, resources: Object.fromEntries(Object.entries(job.resources).filter(([name]) => released.has(name))) };
+}
+
+/** What it gives up, vnode by vnode. */
+function givenUp(universe: Universe, { exec_vnode = "" }: SchedJob, methods: string): string {
+  const released = releasedBy(universe, methods);
+  return released === null ? exec_vnode : onlyThese(exec_vnode, released);
+}
+
+/** The job as it would be if it had been suspended: what it asks to go on. */
+export function asItWas(universe: Universe, { job, methods }: Away): Candidate {
+  const restricted = releasedBy(universe, methods) !== null;
+  const suspended: SchedJob = { ...job, state: "S", ...(restricted ? { released: givenUp(universe, job, methods) } : {}) };
+  const queue = universe.queues.get(job.queue);
+  const entry = {
+    job: suspended,
+    request: resumeRequest(universe, suspended),
+    order: [],
+    line: null,
+    strand: null,
+    under: false,
+    gone: false,
+  };
+  return { entry, queue, set: setOfSuspended(universe, suspended), ...durationsOf(universe.space, suspended) };
+}
+
+/** The vnodes of a suspended job lie in this set, whatever its queue uses by now. */
+export function setOfSuspended(universe: Universe, { exec_vnode = "" }: SchedJob): Candidate["set"] {
+  return universe.vnodes.get(/^\(?([^:()+]+)/.exec(exec_vnode)?.[1] ?? "")?.set;
+}
+
+/** An exec_vnode with these resources only. */
+function onlyThese(exec_vnode: string, names: ReadonlySet<string>): string {
+  return exec_vnode.replaceAll(/[^()+]+/g, (piece) => {
+    const [vnode, ...pairs] = piece.split(":");
+    return [vnode, ...pairs.filter((pair) => names.has(pair.split("=", 1)[0] ?? ""))].join(":");
+  });
+}

@@ -1,0 +1,198 @@
+// What runs, with its end: jobs, and reservations whose period has begun; and what they hold of which vnode.
+//
+// K1. Every running job that has vnodes is in `running`, and so is every running reservation. What a running reservation holds is not counted for its jobs.
+// K2. What runs ends in the future: past its soft_walltime a job is extended by as much again, up to its walltime; past that, it ends a second from now,
+//     always.
+
+import { parseExecVnode } from "#model/exec-vnode.ts";
+import type { PlacedChunks } from "./placement-search.ts";
+import type { Amount, Place } from "./request.ts";
+import type { ResourceSpace } from "./resource-space.ts";
+import { amountOf } from "./resource-space.ts";
+import type { Vnode } from "./universe.ts";
+import { sharingOn } from "./vnode-fit.ts";
+
+/** What is taken of a vnode. closes, own: as in Part (outlook.ts). */
+export type Held = { readonly amounts: readonly Amount[]; readonly closes: string | undefined; readonly own: boolean };
+/** What is taken of vnodes, by name. */
+export type Holding = ReadonlyMap<string, Held>;
+
+/** What runs: a job, or a reservation in its period. */
+export type Running = {
+  /** id of the job or reservation */
+  readonly id: string;
+  readonly from_s: number;
+  /** when it is expected to end; use endOf */
+  to_s: number;
+  /** when it must end */
+  readonly last_s: number;
+  /** text that holding is read from when it is first asked for */
+  readonly exec_vnode: string;
+  holding: Holding | null;
+  /** it is in the amounts that the mirror has of vnodes; not so: a job that a cycle starts */
+  readonly counted: boolean;
+  gone: boolean;
+};
+
+export type RunningBook = {
+  readonly running: Map<string, Running>;
+  /** running ones, not in order and with those that are gone; use endsInOrder */
+  ends: Running[];
+  in_order: boolean;
+  gone_count: number;
+  /** by vnode: running ones that are not among the vnode's `jobs`: reservations, and jobs started in this cycle */
+  readonly besides: Map<string, Running[]>;
+  /** jobs that a cycle has taken off their vnodes, and what they give up; `jobs` of vnodes and their amounts still have them */
+  readonly away: Map<string, Running>;
+  /** the latest expected end of what has gone since a cycle last asked: later than now, it went early */
+  freed_s: number;
+};
+
+/** Adds something that runs, in place of what had its id. */
+export function addRunning(book: RunningBook, running: Running): void {
+  removeRunning(book, running.id);
+  book.running.set(running.id, running);
+  addEnd(book, running);
+}
+
+export function removeRunning(book: RunningBook, id: string): void {
+  const running = book.running.get(id);
+  if (running === undefined) return;
+  book.running.delete(id);
+  if (running.counted) book.freed_s = Math.max(book.freed_s, running.to_s);
+  dropEnd(book, running);
+}
+
+function addEnd(book: RunningBook, running: Running): void {
+  const last = book.ends.at(-1);
+  if (last !== undefined && last.to_s > running.to_s) book.in_order = false;
+  book.ends.push(running);
+}
+
+function dropEnd(book: RunningBook, running: Running): void {
+  running.gone = true;
+  book.gone_count++;
+  if (book.gone_count > 64 && book.gone_count * 2 > book.ends.length) compact(book);
+}
+
+function compact(book: RunningBook): void {
+  book.ends = book.ends.filter((running) => !running.gone);
+  book.gone_count = 0;
+}
+
+/** What runs beside the `jobs` of vnodes. */
+export function addBeside(book: RunningBook, running: Running): void {
+  addRunning(book, running);
+  for (const name of running.holding?.keys() ?? []) {
+    const others = book.besides.get(name);
+    if (others === undefined) book.besides.set(name, [running]);
+    else others.push(running);
+  }
+}
+
+export function removeBeside(book: RunningBook, id: string): void {
+  const running = book.running.get(id);
+  if (running === undefined) return;
+  removeRunning(book, id);
+  for (const name of running.holding?.keys() ?? []) {
+    const others = (book.besides.get(name) ?? []).filter((other) => other !== running);
+    if (others.length === 0) book.besides.delete(name);
+    else book.besides.set(name, others);
+  }
+}
+
+/** What runs by its end. now_s: what should be over is moved on (K2), and told. */
+export function sortEnds(book: RunningBook, now_s: number, extended: (running: Running) => void): readonly Running[] {
+  const sort = (): void => {
+    if (book.gone_count > 0) compact(book);
+    if (!book.in_order) book.ends.sort((a, b) => a.to_s - b.to_s || (a.id < b.id ? -1 : 1));
+    book.in_order = true;
+  };
+  sort();
+  for (const running of book.ends) {
+    if (running.to_s > now_s) break;
+    if (running.to_s < running.last_s) {
+      running.to_s = extension(running, now_s);
+      book.in_order = false;
+      extended(running);
+    }
+  }
+  sort();
+  return book.ends;
+}
+
+/** soft_walltime steps: as long again until it is in the future. */
+function extension({ from_s, to_s, last_s }: Running, now_s: number): number {
+  const step_s = to_s - from_s;
+  if (step_s <= 0) return last_s;
+  return Math.min(last_s, from_s + step_s * (Math.floor((now_s - from_s) / step_s) + 1));
+}
+
+/** to_s of what is looked away from: it is over now (resv-book.ts). */
+export const LIFTED = Number.NEGATIVE_INFINITY;
+
+/** When it ends, as seen from now. */
+export function endOf(running: Running, now_s: number): number {
+  return running.to_s === LIFTED ? now_s : Math.max(running.to_s, now_s + 1);
+}
+
+/** Ids of the jobs on a vnode; what else runs there is in `besides`. */
+export function jobsOn({ node: { jobs } }: Vnode): Iterable<string> {
+  return jobs.length > 1 ? new Set(jobs) : jobs;
+}
+
+/** What something that runs holds. */
+export function holdingOf(space: ResourceSpace, running: Running): Holding {
+  running.holding ??= readHolding(space, running.exec_vnode);
+  return running.holding;
+}
+
+// --- what is held
+
+/** What chunks that were placed take. Equal pieces share one object: book() then makes one part of them. */
+export function holdingOfChunks(place: Place, chunks: PlacedChunks): Holding {
+  const holding = new Map<string, Held>();
+  let last: Held = { amounts: [], closes: undefined, own: true };
+  for (const { vnode, amounts } of chunks.flat()) {
+    const sharing = sharingOn(place, vnode.state.spec);
+    const closes = sharing === "shared" ? undefined : "job-exclusive";
+    const old = holding.get(vnode.name);
+    if (old !== undefined) holding.set(vnode.name, { amounts: [...old.amounts, ...amounts], closes: old.closes ?? closes, own: true });
+    else {
+      if (last.amounts !== amounts || last.closes !== closes) last = { amounts, closes, own: true };
+      holding.set(vnode.name, last);
+    }
+    if (sharing === "exclhost") closeHost(holding, vnode);
+  }
+  return holding;
+}
+
+function closeHost(holding: Map<string, Held>, vnode: Vnode): void {
+  for (const other of vnode.host.vnodes) {
+    if (other === vnode || other.state.spec.sharing === "ignore_excl") continue;
+    const old = holding.get(other.name);
+    holding.set(other.name, { amounts: old?.amounts ?? [], closes: "job-exclusive", own: old?.own ?? false });
+  }
+}
+
+/** What an exec_vnode text takes. What cannot be read holds nothing. Who closes a vnode that is in use is told by the vnode's state. */
+export function readHolding(space: ResourceSpace, exec_vnode: string, closes?: string): Holding {
+  const holding = new Map<string, Held>();
+  for (const { vnode, pairs } of readExec(exec_vnode).flat()) {
+    const amounts = pairs.flatMap(({ name, text }): Amount[] => {
+      const resource = space.all.get(name);
+      const amount = resource === undefined || resource.index < 0 ? null : amountOf(resource, text);
+      return amount === null || resource === undefined ? [] : [{ index: resource.index, amount }];
+    });
+    holding.set(vnode, { amounts: [...(holding.get(vnode)?.amounts ?? []), ...amounts], closes, own: true });
+  }
+  return holding;
+}
+
+function readExec(text: string): ReturnType<typeof parseExecVnode> {
+  try {
+    return parseExecVnode(text);
+  } catch {
+    return [];
+  }
+}

@@ -1,0 +1,83 @@
+// The quick answer over a whole node set (pbs/sched.md 5): is there a free vnode, are there enough vnodes to scatter, is there enough of everything
+// in all of them together, does any vnode match. What does not fit the totals either never will.
+
+import type { Why } from "#protocol/sched-link.ts";
+import type { Chunk, Request } from "./request.ts";
+import { matchedText } from "./resource-space.ts";
+import type { NodeSet } from "./universe.ts";
+import type { Checks } from "./vnode-fit.ts";
+import { isChecked, isMatchChecked, matchesValue, mismatch, shortage } from "./vnode-fit.ts";
+
+/** values of a matched resource shown at most */
+const VALUES_SHOWN_MAX = 10;
+
+/** Why a request cannot be placed on a node set now, or never; null: the totals do not say so. */
+export function checkTotals(checks: Checks, set: NodeSet | undefined, request: Request): Why | null {
+  const now = compare(checks, set, request, false);
+  if (now === null) return null;
+  const ever = compare(checks, set, request, true);
+  return ever === null ? now : { ...ever, never: true };
+}
+
+function compare(checks: Checks, set: NodeSet | undefined, request: Request, total: boolean): Why | null {
+  const free_count = set?.free_count ?? 0;
+  if (!total && free_count === 0) return { code: "NO_FREE_NODES", module: "placement" };
+  const { arrangement } = request.place;
+  if (arrangement === "scatter" || arrangement === "vscatter") {
+    const nodes = total ? (set?.vnodes.size ?? 0) : free_count;
+    if (nodes < request.chunk_count) return { code: total ? "NO_TOTAL_NODES" : "NO_FREE_NODES", module: "placement" };
+  }
+  for (const { index, amount } of request.totals) {
+    const { name } = checks.space.consumed[index] as { readonly name: string };
+    if (!isChecked(checks, index) || checks.policy.resource_unset_infinite.has(name)) continue;
+    const all = set?.total[index] ?? 0;
+    const have = total ? all : (set?.free[index] ?? 0);
+    if (amount > have) return shortage(checks.space, name, { want: amount, have, total: all });
+  }
+  for (const chunk of request.chunks) {
+    const why = unmatched(checks, set, chunk);
+    if (why !== null) return why;
+  }
+  return null;
+}
+
+/** What no vnode of the set has, free or not. */
+function unmatched(checks: Checks, set: NodeSet | undefined, chunk: Chunk): Why | null {
+  if (chunk.host !== undefined && set?.hosts.has(chunk.host) !== true) return mismatch("host", chunk.host, shown(set?.hosts.keys() ?? []));
+  if (chunk.vnode !== undefined && set?.vnodes.has(chunk.vnode) !== true)
+    return mismatch("vnode", chunk.vnode, shown(set?.vnodes.keys() ?? []));
+  const specs = set === undefined ? [] : [...set.specs.keys()];
+  for (const match of chunk.matches) {
+    if (!isMatchChecked(checks, match) || specs.some((spec) => matchesValue(checks.space, spec, match))) continue;
+    return mismatch(
+      match.resource,
+      matchedText(match.value),
+      typeof match.value === "boolean" ? matchedText(!match.value) : valuesOf(set, match.resource),
+    );
+  }
+  for (const { resource, amount } of chunk.levels) {
+    const have = specs.reduce((most, spec) => Math.max(most, spec.levels.get(resource) ?? 0), 0);
+    if (checks.policy.resources.has(resource) && amount > have)
+      return shortage(checks.space, resource, { want: amount, have, total: have });
+  }
+  return null;
+}
+
+/** The distinct values that vnodes of the set have. */
+function valuesOf(set: NodeSet | undefined, resource: string): string {
+  const values = new Set<string>();
+  for (const spec of [...(set?.specs.keys() ?? [])].sort((a, b) => a.id - b.id)) {
+    const value = spec.matches.get(resource);
+    if (value !== undefined) for (const element of String(value).split(",")) values.add(element);
+  }
+  return shown(values);
+}
+
+function shown(values: Iterable<string>): string {
+  const first: string[] = [];
+  for (const value of values) {
+    if (first.length === VALUES_SHOWN_MAX) return `${first.join()},...`;
+    first.push(value);
+  }
+  return first.join();
+}

@@ -1,0 +1,98 @@
+// Jobs by fairshare (pbs/sched.md 4 and 10): of all entities with jobs the one with the best claim is served next, and the claims change with every job that
+// is started. A tree of heaps over the resource groups: when a job of one entity has started, only the heaps on its way to the root are put right.
+
+import type { ShareNode } from "#model/fairshare.ts";
+import { entity, ratio } from "#model/fairshare.ts";
+import { heapPop, heapPush, heapReplace } from "./heap.ts";
+import type { Cursor, Source } from "./job-order.ts";
+import { inStrandBefore, type RankContext } from "./ranking.ts";
+
+/** A resource group or entity with jobs: below it others (a heap, the best first), or its own jobs. */
+type Pick = { readonly node: ShareNode; readonly parent: Pick | null; readonly below: Pick[]; readonly cursors: Cursor[] };
+
+export function shareSource(ranks: RankContext, cursors: readonly Cursor[]): Source {
+  const { fairshare } = ranks;
+  let root = plant(ranks, cursors);
+  let { version } = fairshare;
+  return {
+    best() {
+      // Other queues' jobs have used shares meanwhile, or more than one job has.
+      if (version !== fairshare.version) {
+        version = fairshare.version;
+        root = plant(ranks, cursorsIn(root));
+      }
+      return leaf(root)?.cursors[0];
+    },
+    moved(alive) {
+      const at = leaf(root);
+      if (at === undefined) return;
+      if (alive) heapReplace(at.cursors, at.cursors[0] as Cursor, headBefore);
+      else heapPop(at.cursors, headBefore);
+      for (let pick = at; pick.parent !== null; pick = pick.parent) {
+        if (pick.below.length + pick.cursors.length === 0) heapPop(pick.parent.below, pickBefore);
+        else heapReplace(pick.parent.below, pick, pickBefore);
+      }
+      // The job that has just started is the one change since: the way up has been put right.
+      if (fairshare.version === version + 1) version = fairshare.version;
+    },
+  };
+}
+
+function plant(ranks: RankContext, cursors: readonly Cursor[]): Pick {
+  const root: Pick = { node: ranks.fairshare.root, parent: null, below: [], cursors: [] };
+  const picks = new Map<ShareNode, Pick>([[root.node, root]]);
+  const pickOf = (node: ShareNode): Pick => {
+    let pick = picks.get(node);
+    if (pick === undefined) {
+      const parent = node.parent === null ? root : pickOf(node.parent);
+      picks.set(node, (pick = { node, parent, below: [], cursors: [] }));
+    }
+    return pick;
+  };
+  for (const cursor of cursors) heapPush(pickOf(entity(ranks.fairshare, cursor.track.entity)).cursors, cursor, headBefore);
+  grow(root, picks);
+  return root;
+}
+
+/** Heaps from below: a group is compared by the best it has. */
+function grow(root: Pick, picks: ReadonlyMap<ShareNode, Pick>): void {
+  const children = new Map<Pick, Pick[]>();
+  for (const pick of picks.values()) if (pick.parent !== null) children.set(pick.parent, [...(children.get(pick.parent) ?? []), pick]);
+  const fill = (pick: Pick): void => {
+    for (const child of children.get(pick) ?? []) {
+      fill(child);
+      heapPush(pick.below, child, pickBefore);
+    }
+  };
+  fill(root);
+}
+
+const headBefore = (a: Cursor, b: Cursor): boolean => inStrandBefore(a.entry, b.entry);
+
+/** Where the best job of a group is. A name that is group and entity at once serves itself when nobody below has a better claim. */
+function leaf(pick: Pick): Pick | undefined {
+  let at = pick;
+  while (at.below.length > 0 && (at.cursors.length === 0 || !headBefore(at.cursors[0] as Cursor, headOf(at.below[0] as Pick)))) {
+    at = at.below[0] as Pick;
+  }
+  return at.cursors.length > 0 ? at : undefined;
+}
+
+const headOf = (pick: Pick): Cursor => (leaf(pick) as Pick).cursors[0] as Cursor;
+
+/** By claim; among equals by the claims of the best below, then by the jobs themselves. */
+function pickBefore(a: Pick, b: Pick): boolean {
+  let [left, right]: [Pick, Pick] = [a, b];
+  for (;;) {
+    const [one, other] = [ratio(left.node), ratio(right.node)];
+    if (one !== other) return one < other;
+    const [under, beside] = [left.below[0], right.below[0]];
+    if (under === undefined || beside === undefined || left.cursors.length + right.cursors.length > 0) break;
+    [left, right] = [under, beside];
+  }
+  return headBefore(headOf(left), headOf(right));
+}
+
+function cursorsIn(pick: Pick): Cursor[] {
+  return [...pick.cursors, ...pick.below.flatMap(cursorsIn)];
+}

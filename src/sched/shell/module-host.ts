@@ -1,0 +1,208 @@
+// The chain at work in a scheduler: modules are made when the files of sched_priv are read, hear of start, cycles and shutdown, and leave it when they are
+// faulty. What is wrong with them is told in the log and, as a problem, in the scheduler's comment.
+//
+//   named --file in order, loaded, start--> in the chain --throws--> out (told)      files read again: what changed is shut down and made anew,
+//     `------------ anything wrong --------------------------------> out (told)      what was out is tried again
+//
+// H1. No cycle begins while a chain is being made: a module that forbids something is not left out of the first cycle.
+// H2. A service module is called for a cycle only when it is done with the last one.
+
+import { LOG_EVENT } from "#support/log-event.ts";
+import type { CycleReport, Module, ModuleOptions, ModuleWorld, OptionRow, PolicyModule, ServiceModule } from "../module.ts";
+import { optionsOf, type SiteModule } from "../module-line.ts";
+import { SERVICES } from "../modules/index.ts";
+import { builtInService } from "./services/index.ts";
+import { guardPolicy, guardService, loadModule, type ModuleFile, moduleFile } from "./site-module.ts";
+
+/** What sched_config says about the chain. */
+export type ChainConfig = {
+  readonly modules: readonly string[];
+  readonly site_modules: readonly SiteModule[];
+  readonly module_options: ModuleOptions;
+};
+
+export type HostOptions = {
+  readonly world: Omit<ModuleWorld, "name" | "options" | "problem" | "log">;
+  record(event: number, object: string, text: string): void;
+  /** all problems in one text; null: there are none any more */
+  onProblem(text: string | null): void;
+  /** the policy modules have changed outside of load(): one is out */
+  onChange(): void;
+};
+
+export type ModuleHost = {
+  /** Makes the chain of a configuration; what is unchanged stays. */
+  load(config: ChainConfig): Promise<void>;
+  /** the site's policy modules that are in the chain */
+  policies(): ReadonlyMap<string, PolicyModule>;
+  /** tells the service modules of a cycle that is over */
+  cycleOver(report: CycleReport): void;
+  problem(): string | null;
+  shutdown(): Promise<void>;
+};
+
+/** A module in the chain. from: file, version and options, to see what has changed. */
+type Entry = {
+  readonly name: string;
+  readonly from: string;
+  readonly policy: PolicyModule | null;
+  readonly service: ServiceModule | null;
+  /** since when it is at work on a cycle; null: it is not */
+  busy_ms: number | null;
+  out: boolean;
+  shutdown(): Promise<void>;
+};
+
+const SHUTDOWN_MS_MAX = 3000;
+const SERVICE_S_MAX = 600;
+const PROBLEM_CHARS_MAX = 500;
+
+export function moduleHost({ world, record, onProblem, onChange }: HostOptions): ModuleHost {
+  let entries: Entry[] = [];
+  const problems = new Map<string, string>();
+  let told: string | null = null;
+
+  const problemText = (): string | null => {
+    const text = [...problems].map(([name, what]) => `module ${name}: ${what}`).join("; ");
+    return text === "" ? null : text.slice(0, PROBLEM_CHARS_MAX);
+  };
+
+  function setProblem(name: string, text: string | null): void {
+    if (text === (problems.get(name) ?? null)) return;
+    if (text === null) problems.delete(name);
+    else problems.set(name, text);
+    record(LOG_EVENT.ERROR, name, text === null ? "the problem is over" : text);
+    tell();
+  }
+
+  function tell(): void {
+    const text = problemText();
+    if (text === told) return;
+    told = text;
+    onProblem(text);
+  }
+
+  function worldOf(name: string, { module_options }: ChainConfig): ModuleWorld {
+    return {
+      ...world,
+      name,
+      options: optionsOf(module_options, name),
+      log: (text, event = LOG_EVENT.SCHED) => record(event, name, String(text)),
+      problem: (text) => setProblem(name, text === null ? null : String(text)),
+    };
+  }
+
+  /** It is out of the chain until the files are read again. */
+  function faulty(name: string, doing: string, error: unknown): void {
+    const text = error instanceof Error ? error.message : String(error);
+    for (const entry of entries) if (entry.name === name) entry.out = true;
+    setProblem(name, `left out: ${doing === "" ? "" : `${doing}: `}${text.split("\n", 1)[0]}`);
+    if (error instanceof Error && error.stack !== undefined) record(LOG_EVENT.DEBUG, name, error.stack);
+    onChange();
+  }
+
+  function enter(name: string, from: string, module: Module): Entry {
+    const onFault = (doing: string, error: unknown): void => faulty(name, doing, error);
+    if (module.kind === "service") {
+      const service = guardService(name, module, onFault);
+      return { name, from, policy: null, service, busy_ms: null, out: false, shutdown: async () => service.shutdown?.() };
+    }
+    return {
+      name,
+      from,
+      policy: guardPolicy(name, module, onFault),
+      service: null,
+      busy_ms: null,
+      out: false,
+      shutdown: async () => module.shutdown?.(),
+    };
+  }
+
+  /** null: it cannot be had, which was told. */
+  async function make(name: string, file: ModuleFile | null, from: string, config: ChainConfig): Promise<Entry | null> {
+    let doing = "";
+    try {
+      const own = worldOf(name, config);
+      const module = file === null ? builtInService(own) : await loadModule(file, own);
+      tellUnknownOptions(name, module.options, config);
+      doing = "start";
+      await module.start?.();
+      return enter(name, from, module);
+    } catch (error) {
+      faulty(name, doing, error);
+      return null;
+    }
+  }
+
+  function tellUnknownOptions(name: string, rows: readonly OptionRow[] | undefined, { module_options }: ChainConfig): void {
+    if (!Array.isArray(rows)) return;
+    for (const key of optionsOf(module_options, name).keys()) {
+      if (rows.some((row: OptionRow) => row.name === key)) continue;
+      record(LOG_EVENT.SCHED, name, `unknown option ${name}.${key}; there are ${rows.map((row: OptionRow) => row.name).join(", ")}`);
+    }
+  }
+
+  async function load(config: ChainConfig): Promise<void> {
+    const before = entries;
+    for (const name of [...problems.keys()]) if (!before.some((entry) => entry.name === name && !entry.out)) problems.delete(name);
+    const next: Entry[] = [];
+    const sites = new Map(config.site_modules.map((site) => [site.name, site]));
+    for (const name of config.modules) {
+      const site = sites.get(name);
+      if (site === undefined && !SERVICES.includes(name)) continue;
+      const file = site === undefined ? null : fileOf(name, site);
+      if (site !== undefined && file === null) continue;
+      const from = JSON.stringify([file, [...optionsOf(config.module_options, name)]]);
+      const same = before.find((entry) => entry.name === name && entry.from === from && !entry.out);
+      if (same === undefined) problems.delete(name);
+      const entry = same ?? (await make(name, file, from, config));
+      if (entry !== null) next.push(entry);
+    }
+    entries = next;
+    for (const entry of before) if (!next.includes(entry)) await end(entry);
+    for (const name of [...problems.keys()]) if (!config.modules.includes(name)) problems.delete(name);
+    tell();
+  }
+
+  function fileOf(name: string, site: SiteModule): ModuleFile | null {
+    try {
+      return moduleFile(site, world.sched_priv());
+    } catch (error) {
+      faulty(name, "", error);
+      return null;
+    }
+  }
+
+  async function end(entry: Entry): Promise<void> {
+    try {
+      await entry.shutdown();
+    } catch (error) {
+      record(LOG_EVENT.ERROR, entry.name, `shutdown: ${(error as Error).message}`);
+    }
+  }
+
+  async function serve(entry: Entry, report: CycleReport): Promise<void> {
+    if (entry.busy_ms !== null) {
+      const waits_s = Math.floor((world.now_ms() - entry.busy_ms) / 1000);
+      if (waits_s > SERVICE_S_MAX) setProblem(entry.name, `at work on one cycle for more than ${SERVICE_S_MAX} s`);
+      return;
+    }
+    entry.busy_ms = world.now_ms();
+    await entry.service?.cycle?.(report);
+    entry.busy_ms = null;
+  }
+
+  return {
+    load,
+    policies: () => new Map(entries.flatMap(({ name, policy, out }) => (policy === null || out ? [] : [[name, policy] as const]))),
+    cycleOver(report) {
+      for (const entry of entries) if (entry.service !== null && !entry.out) void serve(entry, report);
+    },
+    problem: problemText,
+    async shutdown() {
+      const late = new Promise<void>((resolve) => setTimeout(resolve, SHUTDOWN_MS_MAX).unref());
+      await Promise.race([late, Promise.all(entries.map(end)).then(() => undefined)]);
+      entries = [];
+    },
+  };
+}

@@ -1,0 +1,522 @@
+// A scheduler at work: the link to the server, the mirror, cycles and their log, directories and files. Everything it decides is decided in the core.
+//
+//            connected, snapshot            sched-cycle                   last verdict
+//   waiting ---------------------> idle ------------------> deciding ------------------> idle      (deltas wait while it is deciding)
+//
+// S1. Frames that change the mirror are applied in order, none of them during a cycle.
+// S2. A gap in revisions, or a frame that cannot be understood, ends the connection; the next one begins with a snapshot.
+// S3. The log of a cycle is written when all verdicts are there: it says what the server did, not what was wished.
+// S4. No cycle begins while modules are being loaded (module-host.ts H1).
+
+import { chdir, hrtime, pid } from "node:process";
+import type { Fairshare } from "#model/fairshare.ts";
+import type { DaemonLink } from "#protocol/ipc-transport.ts";
+import { connectLink } from "#protocol/ipc-transport.ts";
+import type { Decision, SchedCycle, SchedToServer, Snapshot, Verdict } from "#protocol/sched-link.ts";
+import { SCHED_COMMAND } from "#protocol/sched-link.ts";
+import type { FrameOf } from "#protocol/schema-link.ts";
+import { frameTypes, parseFrame } from "#protocol/schema-link.ts";
+import { serverSocketPath } from "#protocol/socket-path.ts";
+import { AssertionFailed } from "#support/assert.ts";
+import type { HeldLock } from "#support/lock-file.ts";
+import { takeLock } from "#support/lock-file.ts";
+import type { Log } from "#support/log.ts";
+import { LOG_EVENT } from "#support/log-event.ts";
+import type { CycleResult, Memory } from "../cycle.ts";
+import { cycle, NO_MEMORY } from "../cycle.ts";
+import { failedVictims, leftWithoutRoom } from "../failed-victims.ts";
+import { verdictRecord } from "../log-record.ts";
+import { applyDelta, createUniverse, setDynamic, takeComment } from "../mirror.ts";
+import { mirrorOptions } from "../modules/index.ts";
+import { notObeyed } from "../not-obeyed.ts";
+import type { PolicyBook } from "../policy.ts";
+import { refusedComment } from "../reasons.ts";
+import type { Universe } from "../universe.ts";
+import { type DynValues, dynPrograms } from "./dyn-programs.ts";
+import { moduleHost } from "./module-host.ts";
+import { questions } from "./questions.ts";
+import { checkLogDirectory, checkPrivate, readSettings, versionOfFiles } from "./settings.ts";
+import { usageKeeper } from "./usage-keeper.ts";
+
+export type SchedulerOptions = {
+  readonly name: string;
+  readonly home: string;
+  readonly version: string;
+  readonly log: Log;
+  /** -L: sched_log is not followed */
+  readonly fixed_log: boolean;
+  readonly sched_priv: string;
+  readonly sched_log: string;
+  /** of sched_priv; null: sched_priv is not there, the server says which one is used */
+  readonly lock: HeldLock | null;
+};
+
+export type Scheduler = {
+  /** SIGHUP: files and log anew */
+  reread(signal: number): void;
+  /** SIGTERM, SIGINT: resolves when a cycle under way is over */
+  leave(): Promise<void>;
+  /** the server said quit */
+  readonly quit: Promise<void>;
+};
+
+type Work = {
+  readonly number: number;
+  readonly asked: SchedCycle;
+  readonly now_s: number;
+  readonly started_ns: bigint;
+  readonly result: CycleResult;
+  decisions: readonly Decision[];
+  verdicts: Verdict[];
+  /** on what the cycle itself decided, once comments on refused starts follow it */
+  first: readonly Verdict[] | null;
+  followUp: boolean;
+};
+type Frame = FrameOf<"server-to-sched">;
+
+const DECISIONS_PER_FRAME = 20_000;
+const REFUSED_RETRY_MS = 2000;
+const WAKE_MS = 1000;
+const PROBLEM_MS = 3000;
+const LEAVE_MS_MAX = 5000;
+/** server_dyn_res_alarm where the scheduler has none */
+const DYN_RES_ALARM_S = 30;
+const NOTHING_DYNAMIC: DynValues = new Map();
+/** timers cannot wait longer; the cycle in between sets the next one */
+const TIMER_MS_MAX = 2 ** 31 - 1;
+const PRIV_FAULT = "PBS failed validation checks for sched_priv directory";
+const LOG_FAULT = "Unable to change the sched_log directory";
+
+export function runScheduler(options: SchedulerOptions): Scheduler {
+  const { log, name } = options;
+  let { sched_priv, sched_log, lock } = options;
+  let book: PolicyBook = readSettings(sched_priv).book;
+  /** which the settings were read from */
+  let files_version = "";
+  let universe: Universe | null = null;
+  let memory: Memory = NO_MEMORY;
+  let work: Work | null = null;
+  /** chains being made */
+  let loading = 0;
+  let chain: Promise<void> = Promise.resolve();
+  let wake: NodeJS.Timeout | null = null;
+  /** dedicated or prime time changes: what waits for it is not left to the next scheduler_iteration */
+  let bound: NodeJS.Timeout | undefined;
+  let telling: NodeJS.Timeout | null = null;
+  let told_problem: string | null = null;
+  /** usage at the last cycle */
+  let shares: Fairshare | null = null;
+  let waiting: Frame[] = [];
+  /** a cycle whose programs have answered */
+  let asked_cycle: (() => void) | null = null;
+  /** grows when one is lost: answers for a cycle of an older one are nobody's */
+  let connections = 0;
+  let told_fault: string | null = null;
+  let told_texts: readonly string[] = [];
+  let unreachable_told = false;
+  let onIdle: (() => void) | null = null;
+  let onQuit = (): void => undefined;
+  const quit = new Promise<void>((resolve) => {
+    onQuit = resolve;
+  });
+
+  const record = (event: number, object: string, text: string, logClass = "Svr"): void => log.record(event, logClass, object, text);
+  const send = <T extends keyof SchedToServer>(type: T, data: SchedToServer[T]): void => link.send(type, data);
+
+  const usage = usageKeeper((event, object, text, logClass) => record(event, object, text, logClass));
+
+  const programs = dynPrograms((event, object, text) => record(event, object, text));
+
+  // --- modules
+
+  const host = moduleHost({
+    world: {
+      sched: name,
+      sched_priv: () => sched_priv,
+      sched_log: () => sched_log,
+      wake: () => void (wake ??= setTimeout(sendWake, WAKE_MS)),
+      now_ms: () => Date.now(),
+      log_file: { path: () => log.path, fixed: options.fixed_log, reopen: () => log.reopen() },
+    },
+    record: (event, object, text) => record(event, object, text, "Sched"),
+    onProblem(problem) {
+      answers.event(problem ?? "no problems any more");
+      tellProblem();
+    },
+    onChange: () => {
+      book = { ...book, site_modules: host.policies() };
+    },
+  });
+
+  const answers = questions({
+    know: () => (universe === null || isBusy() ? null : { universe, book, memory, shares, problem: host.problem() }),
+    answer: (answer) => send("sched-answer", answer),
+  });
+
+  /** Wishes for a cycle are gathered. */
+  function sendWake(): void {
+    wake = null;
+    send("sched-wake", {});
+  }
+
+  /**
+   * The comment says what the host says. The same is told again after a while only: a server that cannot write it (its disk is full) sends a snapshot
+   * without it, which is a reason to tell it again.
+   */
+  function tellProblem(): void {
+    const problem = host.problem();
+    const wait_ms = problem === told_problem ? PROBLEM_MS : 0;
+    told_problem = problem;
+    telling ??= setTimeout(() => {
+      telling = null;
+      send("sched-problem", { problem: host.problem() });
+    }, wait_ms).unref();
+  }
+
+  // --- the link
+
+  const link: DaemonLink = connectLink({
+    path: serverSocketPath(options.home),
+    types: frameTypes("server-to-sched"),
+    onOpen(opened) {
+      unreachable_told = false;
+      opened.send("sched-hello", { name, pid, version: options.version });
+    },
+    onFrame: receive,
+    onClose(why) {
+      record(
+        LOG_EVENT.ERROR,
+        "",
+        work === null ? `lost the server: ${why}` : "We lost connection with the server, leaving scheduling cycle",
+      );
+      forget();
+    },
+    onRefused(error) {
+      if (!unreachable_told) record(LOG_EVENT.ERROR, "", `cannot reach the server, trying again: ${error.message}`);
+      unreachable_told = true;
+    },
+  });
+
+  function forget(): void {
+    universe = null;
+    clearTimeout(bound);
+    work = null;
+    waiting = [];
+    asked_cycle = null;
+    connections++;
+    onIdle?.();
+  }
+
+  function receive(type: string, data: unknown): void {
+    const parsed = parseFrame("server-to-sched", type, data);
+    if (!parsed.ok) {
+      record(LOG_EVENT.ERROR, "", `the server's frame is refused: ${parsed.text}`);
+      link.reconnect();
+      return;
+    }
+    const { frame } = parsed;
+    if (frame.type === "sched-verdicts") takeVerdicts(frame.data.cycle, frame.data.verdicts);
+    else if (isBusy()) waiting.push(frame);
+    else handle(frame);
+  }
+
+  const isBusy = (): boolean => work !== null || loading > 0;
+
+  /** What came while it was busy. */
+  function handleWaiting(): void {
+    const begin = asked_cycle;
+    asked_cycle = null;
+    begin?.();
+    const frames = waiting;
+    waiting = [];
+    for (const frame of frames) {
+      if (isBusy()) waiting.push(frame);
+      else handle(frame);
+    }
+  }
+
+  function handle(frame: Frame): void {
+    switch (frame.type) {
+      case "sched-delta":
+        if (universe !== null) takeDelta(universe, frame.data);
+        return;
+      case "sched-cycle":
+        // Who switches a scheduler on means the files as they are now.
+        if (frame.data.command === SCHED_COMMAND.CMD && versionOfFiles(sched_priv) !== files_version) {
+          record(LOG_EVENT.SCHED, "reconfigure", "Scheduler is reconfiguring", "Sched");
+          readFiles();
+          waiting.push(frame);
+        } else startCycle(frame.data);
+        return;
+      case "sched-configure":
+        record(LOG_EVENT.DEBUG, "", "Updating scheduler attributes", "Req");
+        configure(true);
+        return;
+      case "sched-ask":
+        answers.take(frame.data);
+        return;
+      case "sched-quit":
+        onQuit();
+        return;
+      case "sched-refused":
+        refused(frame.data.code, frame.data.text);
+        return;
+      case "sched-snapshot":
+        takeSnapshot(frame.data);
+        return;
+      case "sched-verdicts":
+        return;
+      default: {
+        const unreachable: never = frame;
+        return unreachable;
+      }
+    }
+  }
+
+  function refused(code: number, text: string): void {
+    const what = `${text} (${code}) in open_server_conns, Couldn't register the scheduler ${name} with connected server`;
+    record(LOG_EVENT.ERROR, "", what);
+    setTimeout(() => link.reconnect(), REFUSED_RETRY_MS);
+  }
+
+  /** Also in the midst of a connection, when the scheduler's partitions changed: after the cycle under way (S1), for whose end the server waits. */
+  function takeSnapshot(snapshot: Snapshot): void {
+    universe = createUniverse(snapshot, mirrorOptions(book));
+    record(LOG_EVENT.SYSTEM, "", "Connected to the server");
+    tellProblem();
+    configure(false);
+  }
+
+  function takeDelta(mirror: Universe, delta: Extract<Frame, { type: "sched-delta" }>["data"]): void {
+    try {
+      applyDelta(mirror, delta);
+    } catch (error) {
+      if (!(error instanceof AssertionFailed)) throw error;
+      record(LOG_EVENT.ERROR, "", `the mirror is broken, asking for a new snapshot: ${error.message}`);
+      link.reconnect();
+    }
+  }
+
+  // --- cycles
+
+  /** What programs say the server has is asked first; what comes meanwhile is taken over, so that the cycle sees it. */
+  function startCycle(asked: SchedCycle): void {
+    const mirror = universe;
+    if (mirror === null) return;
+    const { dyn_res = [] } = book;
+    if (dyn_res.length === 0) return decideCycle(asked, NOTHING_DYNAMIC);
+    const alarm_s = Number(mirror.sched.attrs["server_dyn_res_alarm"] ?? DYN_RES_ALARM_S);
+    const connection = connections;
+    void programs.ask(dyn_res, mirror.space, alarm_s).then((values) => {
+      if (connection !== connections) return;
+      asked_cycle = () => decideCycle(asked, values);
+      if (!isBusy()) handleWaiting();
+    });
+  }
+
+  function decideCycle(asked: SchedCycle, dynamic: DynValues): void {
+    if (universe === null) return;
+    setDynamic(universe, dynamic);
+    const { cycle: number, command, job } = asked;
+    const started_ns = hrtime.bigint();
+    const now_s = Math.floor(Date.now() / 1000);
+    const elapsed_s = (): number => Number(hrtime.bigint() - started_ns) / 1e9;
+    shares = usage.before(universe, book.prime, now_s, shareMatters(universe, book));
+    const result = cycle(universe, book, { now_s, command, memory, elapsed_s, fairshare: shares, ...(job === undefined ? {} : { job }) });
+    ({ memory } = result);
+    awaitBound(result.bound_s);
+    work = { number, asked, now_s, started_ns, result, decisions: result.decisions, verdicts: [], first: null, followUp: false };
+    if (result.decisions.length === 0) finishCycle(work);
+    else sendDecisions(work);
+  }
+
+  function awaitBound(bound_s: number | null): void {
+    clearTimeout(bound);
+    if (bound_s !== null) bound = setTimeout(sendWake, Math.min(TIMER_MS_MAX, Math.max(0, bound_s * 1000 - Date.now()))).unref();
+  }
+
+  function sendDecisions({ number, decisions }: Work): void {
+    for (let at = 0; at < decisions.length; at += DECISIONS_PER_FRAME) {
+      send("sched-decisions", { cycle: number, decisions: decisions.slice(at, at + DECISIONS_PER_FRAME) });
+    }
+  }
+
+  function takeVerdicts(number: number, verdicts: readonly Verdict[]): void {
+    if (work === null || work.number !== number) return;
+    for (const verdict of verdicts) work.verdicts.push(verdict);
+    if (work.verdicts.length < work.decisions.length) return;
+    takeOwnComments(work);
+    if (work.followUp) {
+      finishCycle(work);
+      return;
+    }
+    writeLog(work);
+    const { decisions, verdicts: all, now_s } = work;
+    memory = { ...memory, failed_victims: failedVictims(memory.failed_victims, decisions, all, now_s) };
+    const comments = refusalComments(work);
+    if (comments.length === 0) {
+      finishCycle(work);
+      return;
+    }
+    Object.assign(work, { decisions: comments, first: work.verdicts, verdicts: [], followUp: true });
+    sendDecisions(work);
+  }
+
+  /** The server does not tell us comments that we set. */
+  function takeOwnComments({ decisions, verdicts }: Work): void {
+    if (universe === null) return;
+    for (let at = 0; at < decisions.length; at++) {
+      const decision = decisions[at] as Decision;
+      if (decision.kind === "comment" && verdicts[at]?.ok === true) takeComment(universe, decision.job, decision.comment);
+    }
+  }
+
+  function writeLog({ result, verdicts }: Work): void {
+    for (const entry of result.log) {
+      const line =
+        "decision" in entry ? verdictRecord(result.decisions[entry.decision] as Decision, verdicts[entry.decision] as Verdict) : entry;
+      if (line !== null) log.record(line.event, line.class, line.object, line.text);
+    }
+  }
+
+  /** Jobs whose start the server refused are told so. */
+  function refusalComments({ decisions, verdicts }: Work): Decision[] {
+    const roomless = leftWithoutRoom(decisions, verdicts);
+    return decisions.flatMap((decision, at) => {
+      const verdict = verdicts[at];
+      if (decision.kind !== "run" || verdict === undefined || verdict.ok || roomless.has(decision.job)) return [];
+      const comment = refusedComment(verdict.text);
+      const why = { code: "PBS_ERROR", want: verdict.text };
+      return universe?.jobs.get(decision.job)?.comment === comment ? [] : [{ kind: "comment", job: decision.job, comment, why }];
+    });
+  }
+
+  function finishCycle(done: Work): void {
+    if (done.decisions.length === 0 && !done.followUp) writeLog(done);
+    const cycle_ms = Number(hrtime.bigint() - done.started_ns) / 1e6;
+    work = null;
+    send("sched-cycle-end", { cycle: done.number, jobs_considered: done.result.stats.jobs_considered, cycle_ms });
+    report(done, cycle_ms);
+    handleWaiting();
+    onIdle?.();
+  }
+
+  /** Service modules hear of a cycle that is over. */
+  function report({ asked, now_s, result, verdicts, first }: Work, cycle_ms: number): void {
+    if (universe === null) return;
+    const { decisions, stats } = result;
+    const { jobs_considered, jobs_started } = stats;
+    const { command } = asked;
+    const over = { universe, now_s, command, decisions, verdicts: first ?? verdicts, jobs_considered, jobs_started, cycle_ms };
+    host.cycleOver(over);
+    answers.cycleOver(over);
+  }
+
+  // --- directories and files
+
+  /** Takes over the attributes of the scheduler's object; read: sched_config and its companions anew. */
+  function configure(read: boolean): void {
+    if (universe === null) return;
+    const { attrs } = universe.sched;
+    if (typeof attrs["log_events"] === "number") log.mask = attrs["log_events"];
+    const fault = changeLog(textOf(attrs["sched_log"]) ?? sched_log) ?? changePrivate(textOf(attrs["sched_priv"]) ?? sched_priv, read);
+    if (fault !== null || told_fault !== null) send("sched-fault", { fault });
+    // A fault that is over took the comment with it.
+    if (fault === null && told_fault !== null) tellProblem();
+    told_fault = fault;
+    tellNotObeyed(universe);
+  }
+
+  /** Each text once, until it no longer holds. */
+  function tellNotObeyed(mirror: Universe): void {
+    const texts = notObeyed(mirror);
+    for (const text of texts) if (!told_texts.includes(text)) record(LOG_EVENT.SCHED, "", text, "Sched");
+    told_texts = texts;
+  }
+
+  function changeLog(dir: string): string | null {
+    if (options.fixed_log) return null;
+    const wrong = checkLogDirectory(dir);
+    if (wrong !== null) {
+      record(LOG_EVENT.ERROR, "reconfigure", `${LOG_FAULT}: ${wrong}`, "Sched");
+      return LOG_FAULT;
+    }
+    if (dir === sched_log) return null;
+    log.redirect(dir);
+    sched_log = dir;
+    record(LOG_EVENT.DEBUG3, "reconfigure", `scheduler log directory is changed to ${dir}`, "Sched");
+    return null;
+  }
+
+  function changePrivate(dir: string, read: boolean): string | null {
+    const wrong = checkPrivate(dir) ?? (dir === sched_priv && lock !== null ? null : takeOver(dir));
+    if (wrong !== null) {
+      record(LOG_EVENT.ERROR, "reconfigure", `${PRIV_FAULT}: ${wrong}`, "Sched");
+      return PRIV_FAULT;
+    }
+    if (dir !== sched_priv) {
+      sched_priv = dir;
+      record(LOG_EVENT.DEBUG3, "reconfigure", `scheduler priv directory has changed to ${dir}`, "Sched");
+      readFiles();
+    } else if (read) readFiles();
+    return null;
+  }
+
+  /** The lock moves with the directory. */
+  function takeOver(dir: string): string | null {
+    const taken = takeLock(`${dir}/sched.lock`, 0o644);
+    if ("owner_pid" in taken) return `another scheduler is running there, pid ${taken.owner_pid ?? "unknown"}`;
+    lock?.release();
+    lock = taken.held;
+    chdir(dir);
+    return null;
+  }
+
+  function readFiles(): void {
+    files_version = versionOfFiles(sched_priv);
+    const settings = readSettings(sched_priv);
+    usage.plant(sched_priv, settings.book.fairshare, Math.floor(Date.now() / 1000));
+    for (const { object, text } of settings.messages) record(LOG_EVENT.SCHED, object, text, "Fil");
+    loading++;
+    chain = chain.then(async () => {
+      await host.load(settings.chain);
+      book = { ...settings.book, site_modules: host.policies() };
+      loading--;
+      if (!isBusy()) handleWaiting();
+    });
+  }
+
+  readFiles();
+  return {
+    quit,
+    reread(signal) {
+      log.reopen();
+      record(LOG_EVENT.SYSTEM, "restart", `restart on signal ${signal}`);
+      record(LOG_EVENT.SCHED, "reconfigure", "Scheduler is reconfiguring", "Sched");
+      readFiles();
+      configure(false);
+    },
+    async leave() {
+      send("sched-leaving", {});
+      if (work !== null) {
+        await Promise.race([
+          new Promise<void>((resolve) => (onIdle = resolve)),
+          new Promise((resolve) => setTimeout(resolve, LEAVE_MS_MAX)),
+        ]);
+      }
+      programs.stop();
+      await host.shutdown();
+      usage.flush();
+      link.close();
+      lock?.release();
+    },
+  };
+}
+
+/** Whether usage is counted: shares order jobs now, or will at another time of day. */
+const shareMatters = ({ ranking }: Universe, { prime, non_prime }: PolicyBook): boolean =>
+  prime.fair_share || non_prime.fair_share || ranking.entity !== null;
+
+function textOf(value: unknown): string | null {
+  return typeof value === "string" && value !== "" ? value : null;
+}

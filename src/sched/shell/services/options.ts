@@ -1,0 +1,34 @@
+// Options of service modules as values. A wrong one keeps the module out of the chain, with the reason told.
+
+import { parseSize, sizeBytes } from "#model/values/size.ts";
+import type { OptionRow, Options } from "../../module.ts";
+
+export type Reader = {
+  /** bytes, of a size such as 100mb */
+  size(name: string): number;
+  /** a whole number */
+  whole(name: string): number;
+  boolean(name: string): boolean;
+};
+
+/** Reads options with the defaults of their rows. */
+export function optionReader(rows: readonly OptionRow[], options: Options): Reader {
+  const text = (name: string): string => options.get(name) ?? rows.find((row) => row.name === name)?.default ?? "";
+  const wrong = (name: string, what: string): Error => new Error(`option ${name}: ${text(name)} is no ${what}`);
+  return {
+    size(name) {
+      const size = parseSize(text(name));
+      if (size === null) throw wrong(name, "size");
+      return sizeBytes(size);
+    },
+    whole(name) {
+      if (!/^\d{1,9}$/.test(text(name))) throw wrong(name, "whole number");
+      return Number(text(name));
+    },
+    boolean(name) {
+      if (/^(true|t|yes|y|1)$/i.test(text(name))) return true;
+      if (/^(false|f|no|n|0)$/i.test(text(name))) return false;
+      throw wrong(name, "boolean");
+    },
+  };
+}

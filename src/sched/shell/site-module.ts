@@ -1,0 +1,220 @@
+// A site's own module (docs/modules.md): its file is checked like those of a sched_priv, loaded, looked at, and put behind a guard that keeps what goes
+// wrong in it from the scheduler.
+//
+// G1. A module that throws, answers nonsense or decides nonsense is told about once and does nothing from then on.
+// G2. A module's file and all directories above it belong to root or the scheduler's user, and nobody else can write them.
+
+import { lstatSync } from "node:fs";
+import { isAbsolute, join } from "node:path";
+import { pathToFileURL } from "node:url";
+import type { Decision, Why } from "#protocol/sched-link.ts";
+import { parseDecision, parseWhy } from "#protocol/schema-link.ts";
+import { trustedFile } from "#support/trusted-file.ts";
+import type { LogRecord } from "../log-record.ts";
+import type { Candidate, Cycle, Module, ModuleWorld, PolicyModule, ServiceModule, Stage } from "../module.ts";
+import { STAGES } from "../module.ts";
+import type { SiteModule } from "../module-line.ts";
+import type { JobEntry } from "../universe.ts";
+
+const LOAD_MS_MAX = 10_000;
+
+/** A module's file: where it really is and which version of it. */
+export type ModuleFile = { readonly path: string; readonly version: string };
+
+/** The file of a module, checked (G2). Throws with a text for the log. */
+export function moduleFile({ path }: SiteModule, sched_priv: string): ModuleFile {
+  const real = trustedFile(isAbsolute(path) ? path : join(sched_priv, path), [0, process.getuid?.() ?? 0]);
+  const stat = lstatSync(real);
+  return { path: real, version: `${stat.ino}-${stat.size}-${stat.mtimeMs}` };
+}
+
+/** Loads a module: its default export, or what that function returns. Throws with a text for the log. */
+export async function loadModule(file: ModuleFile, world: ModuleWorld): Promise<Module> {
+  const timeout = AbortSignal.timeout(LOAD_MS_MAX);
+  const late = new Promise<never>((_, reject) => {
+    timeout.addEventListener("abort", () => reject(new Error(`it has not loaded within ${LOAD_MS_MAX / 1000} s`)));
+  });
+  return Promise.race([late, load(file, world)]);
+}
+
+async function load({ path, version }: ModuleFile, world: ModuleWorld): Promise<Module> {
+  const url = pathToFileURL(path);
+  // Another version of a file is another module to the runtime.
+  url.searchParams.set("version", version);
+  const loaded = (await import(url.href)) as { readonly default?: unknown };
+  const made: unknown = typeof loaded.default === "function" ? await loaded.default(world) : loaded.default;
+  const wrong = wrongShape(made);
+  if (wrong !== null) throw new Error(wrong);
+  return made as Module;
+}
+
+const FUNCTIONS = {
+  policy: ["start", "classKey", "begin", "started", "makeRoom", "blocked", "triesEach", "stays", "wants", "planned", "end", "shutdown"],
+  service: ["start", "cycle", "shutdown"],
+} as const;
+
+/** What keeps a value from being a module. null: nothing. */
+function wrongShape(value: unknown): string | null {
+  if (typeof value !== "object" || value === null) return "its default export is neither a module nor a function that makes one";
+  const { kind = "policy", checks } = value as { kind?: unknown; checks?: unknown };
+  if (kind !== "policy" && kind !== "service") return `its kind is ${String(kind)}, not policy or service`;
+  const members = value as Record<string, unknown>;
+  for (const name of FUNCTIONS[kind]) {
+    if (members[name] !== undefined && typeof members[name] !== "function") return `${name} is not a function`;
+  }
+  if (checks === undefined || kind === "service") return null;
+  if (!Array.isArray(checks)) return "checks is not an array";
+  for (const check of checks as { stage?: unknown; check?: unknown }[]) {
+    if (!STAGES.some((stage) => stage === check?.stage)) return `a check of an unknown stage ${String(check?.stage)}`;
+    if (typeof check.check !== "function") return `the check of stage ${String(check.stage)} is not a function`;
+  }
+  return null;
+}
+
+/** fault: called once, with what the module was doing. */
+export type OnFault = (doing: string, error: unknown) => void;
+
+/** A policy module that cannot harm a cycle (G1). name: what it is called in the chain. */
+export function guardPolicy(name: string, module: PolicyModule, onFault: OnFault): PolicyModule {
+  const call = guarded(onFault);
+  const facade = facades();
+  const { classKey, makeRoom } = module;
+  return {
+    name,
+    ...(classKey === undefined ? {} : { classKey: (job) => call("classKey", "", () => String(classKey.call(module, job))) }),
+    begin: (cycle) => call("begin", undefined, () => module.begin?.(facade(cycle))),
+    checks: (module.checks ?? []).map(({ stage, check }) => ({
+      stage,
+      check: (cycle, candidate) =>
+        call(`the check of stage ${stage}`, null, () => whyOf(check.call(module, facade(cycle), candidate), name)),
+    })),
+    started: (cycle, candidate, placed) => call("started", undefined, () => module.started?.(facade(cycle), candidate, placed)),
+    ...(makeRoom === undefined
+      ? {}
+      : { makeRoom: roomMaker(call, (cycle, candidate, why) => makeRoom.call(module, facade(cycle), candidate, why)) }),
+    blocked: (cycle, candidate, why) =>
+      call("blocked", "go on" as const, () => {
+        const after: unknown = module.blocked?.(facade(cycle), candidate, why) ?? "go on";
+        return after === "go on" ? after : (whyOf(after, name) ?? "go on");
+      }),
+    triesEach: (cycle) => call("triesEach", false, () => module.triesEach?.(facade(cycle)) === true),
+    stays: (cycle, candidate) => call("stays", false, () => module.stays?.(facade(cycle), candidate) === true),
+    wants: (cycle, candidate) => call("wants", false, () => module.wants?.(facade(cycle), candidate) === true),
+    planned: (cycle, candidate, start_s) => call("planned", undefined, () => module.planned?.(facade(cycle), candidate, start_s)),
+    end: (cycle) => call("end", undefined, () => module.end?.(facade(cycle))),
+  };
+}
+
+/** Calls until the first fault; after it, and for it, the value that changes nothing. */
+function guarded(onFault: OnFault): <T>(doing: string, neutral: T, act: () => T) => T {
+  let off = false;
+  return (doing, neutral, act) => {
+    if (off) return neutral;
+    try {
+      return act();
+    } catch (error) {
+      off = true;
+      onFault(doing, error);
+      return neutral;
+    }
+  };
+}
+
+type Call = ReturnType<typeof guarded>;
+type MakeRoom = NonNullable<PolicyModule["makeRoom"]>;
+
+/** What a module did without putting the job in, or before it threw, is taken back. */
+function roomMaker(call: Call, makeRoom: MakeRoom): MakeRoom {
+  return (cycle, candidate, why) => {
+    const { room } = cycle;
+    const mark = room.mark();
+    const placed = call("makeRoom", null, () => {
+      const answer = makeRoom(cycle, candidate, why);
+      if (answer !== null && answer !== room.occupied) throw new Error("what it returns is not what room.occupy gave");
+      return answer;
+    });
+    if (placed === null) room.rollBack(mark);
+    return placed;
+  };
+}
+
+function whyOf(value: unknown, module: string): Why | null {
+  if (value === null || value === undefined) return null;
+  const why = parseWhy(value);
+  if (typeof why === "string") throw new Error(`its answer is no reason: ${why}`);
+  return { ...why, module };
+}
+
+/** The cycle as a site's module sees it: what it writes is looked at first. One a cycle. */
+function facades(): (cycle: Cycle) => Cycle {
+  let of: Cycle | null = null;
+  let facade: Cycle | null = null;
+  return (cycle) => {
+    if (of !== cycle || facade === null) [of, facade] = [cycle, facadeOf(cycle)];
+    return facade;
+  };
+}
+
+function facadeOf(cycle: Cycle): Cycle {
+  const { universe, book, policy, now_s, prime, qrun, fairshare, ranks, server_taken } = cycle;
+  return Object.freeze({
+    universe,
+    book,
+    policy,
+    now_s,
+    prime,
+    qrun,
+    fairshare,
+    ranks,
+    get complete() {
+      return cycle.complete;
+    },
+    server_taken,
+    log(record: LogRecord) {
+      const { event, class: logClass, object, text } = record;
+      if (!Number.isInteger(event)) throw new Error(`event ${String(event)} of a log record is not a whole number`);
+      cycle.log({ event, class: String(logClass) as LogRecord["class"], object: String(object), text: String(text) });
+    },
+    decide(decision: Decision) {
+      const checked = parseDecision(decision);
+      if (typeof checked === "string") throw new Error(`its decision is none: ${checked}`);
+      cycle.decide(checked);
+    },
+    check: (then: Cycle, candidate: Candidate, stages?: readonly Stage[]) => cycle.check(then, candidate, stages),
+    planned: (candidate: Candidate, start_s: number) => cycle.planned(candidate, start_s),
+    candidate: (entry: JobEntry) => cycle.candidate(entry),
+    enterStarted: () => cycle.enterStarted(),
+    later: (work: () => void) => cycle.later(work),
+    logHere: () => cycle.logHere(),
+    settle: () => cycle.settle(),
+    room: cycle.room,
+    failed_victims: cycle.failed_victims,
+    keepsOn: () => cycle.keepsOn(),
+    tell(entry: JobEntry, why: Why) {
+      const checked = parseWhy(why);
+      if (typeof checked === "string") throw new Error(`its answer is no reason: ${checked}`);
+      cycle.tell(entry, checked);
+    },
+  });
+}
+
+/** A service module whose faults are told and end it; a promise it gives is waited for before it is called again (G1). */
+export function guardService(name: string, module: ServiceModule, onFault: OnFault): ServiceModule {
+  let off = false;
+  const call = async (doing: string, act: () => void | Promise<void>): Promise<void> => {
+    if (off) return;
+    try {
+      await act();
+    } catch (error) {
+      off = true;
+      onFault(doing, error);
+    }
+  };
+  return {
+    kind: "service",
+    name,
+    start: () => call("start", () => module.start?.()),
+    cycle: (report) => call("cycle", () => module.cycle?.(report)),
+    shutdown: () => call("shutdown", () => module.shutdown?.()),
+  };
+}

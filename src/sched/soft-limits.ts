@@ -1,0 +1,44 @@
+// Soft limits (max_run_soft and its relatives): who uses more than them is not kept from running, but may be preempted (pbs/sched.md 8).
+
+import type { SchedJob } from "#protocol/sched-link.ts";
+import type { LimitTable, UsageTable } from "./limits.ts";
+import { limitFor } from "./limits.ts";
+import type { Universe } from "./universe.ts";
+
+/** Whether somebody that a job counts for uses more than a soft limit of its queue, or of the server, allows. */
+export function overSoftLimit(universe: Universe, job: SchedJob): { readonly queue: boolean; readonly server: boolean } {
+  const queue = universe.queues.get(job.queue)?.soft_limits;
+  return {
+    queue: queue !== undefined && isOver(universe, queue, universe.usage.get(job.queue), job),
+    server: isOver(universe, universe.soft_limits, universe.usage.get(""), job),
+  };
+}
+
+/** Whether anything is limited softly at all. */
+export function hasSoftLimits({ soft_limits, queues }: Universe): boolean {
+  if (isSet(soft_limits)) return true;
+  for (const queue of queues.values()) if (isSet(queue.soft_limits)) return true;
+  return false;
+}
+
+const isSet = ({ run, resources }: LimitTable): boolean => run.size > 0 || resources.size > 0;
+
+function isOver({ profile }: Universe, limits: LimitTable, usage: UsageTable | undefined, job: SchedJob): boolean {
+  if (!isSet(limits)) return false;
+  for (const [kind, name] of [
+    ["u", job.user],
+    ["g", job.group],
+    ["p", job.project],
+    ["o", ""],
+  ] as const) {
+    const used = usage?.get(`${kind}:${name}`);
+    if (used === undefined) continue;
+    const most = limitFor(limits.run, kind, name);
+    if (most !== null && used.jobs > most) return true;
+    for (const [resource, table] of limits.resources) {
+      const amount = limitFor(table, kind, name);
+      if (amount !== null && (used.amounts[profile.resources.indexOf(resource)] ?? 0) > amount) return true;
+    }
+  }
+  return false;
+}

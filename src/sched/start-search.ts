@@ -1,0 +1,149 @@
+// The first time at which a request fits, and where: the future is walked from change to change (ends of what runs and of what is booked, bounds of
+// dedicated and prime time), and at each of them placement is tried as it would be then.
+//
+// T1. Nothing becomes possible but at a change, so the first one at which the request fits is its earliest start.
+// T2. Placement is tried only where there are enough copies of each chunk (copy-counts.ts) and nothing else forbids a start (`admits`).
+//     Where the whole set has too little of something is passed over.
+// T3. The walk ends at the last change, at `until_s`, or when `keepsOn` says so (sched_cycle_length).
+
+import type { SchedJob, Why } from "#protocol/sched-link.ts";
+import { resvEnds } from "./calendar.ts";
+import { createCopyCounts } from "./copy-counts.ts";
+import type { Forecast } from "./forecast.ts";
+import { createForecast } from "./forecast.ts";
+import type { Window } from "./outlook.ts";
+import { findPlace } from "./placement.ts";
+import type { PlacedChunks } from "./placement-search.ts";
+import type { Request } from "./request.ts";
+import { endOf, type Running } from "./running.ts";
+import type { NodeSet, Universe } from "./universe.ts";
+
+export type Wanted = {
+  readonly set: NodeSet;
+  readonly request: Request;
+  /** for limits of vnodes that look at owners */
+  readonly job: SchedJob;
+  /** how long it is expected to run */
+  readonly expected_s: number;
+  /** how long it may run: so long it keeps away from what is firmly booked */
+  readonly most_s: number;
+  /** it is a reservation */
+  readonly resv?: boolean;
+};
+
+export type Walk = {
+  readonly now_s: number;
+  /** the first time that is tried, if not before now; undefined: the first change after now */
+  readonly from_s?: number;
+  /** nothing is looked for from here on */
+  readonly until_s: number;
+  /** further times at which something may become possible, ascending: bounds of dedicated and prime time */
+  readonly bounds?: Iterable<number>;
+  /** opt_backfill_fuzzy: changes within so many seconds are taken as one, at the last of them */
+  readonly fuzzy_s?: number;
+  /** why a start at the forecast's time is not possible for other reasons than vnodes; null: it is */
+  admits?(forecast: Forecast): Why | null;
+  /** a place that was found before: it is taken again where nothing earlier is found and it holds, the forecast standing at its start */
+  readonly kept?: Start & { holds(forecast: Forecast): boolean };
+  /** false: no more time for this */
+  keepsOn?(): boolean;
+};
+
+export type Start = { readonly start_s: number; readonly chunks: PlacedChunks };
+/** why: the last thing in the way, where one is known. late: given up, not all was looked at */
+export type NoStart = { readonly start_s: null; readonly why: Why | null; readonly late: boolean };
+
+/** Finds the earliest start. The universe is left as it was. */
+export function findStart(universe: Universe, wanted: Wanted, walk: Walk): Start | NoStart {
+  const forecast = createForecast(universe, wanted.set, walk.now_s);
+  try {
+    return searchStart(universe, wanted, walk, forecast);
+  } finally {
+    forecast.close();
+  }
+}
+
+/** Where a request fits during a window that begins at the forecast's time. */
+export function findPlaceAt(universe: Universe, wanted: Wanted, forecast: Forecast): ReturnType<typeof findPlace> {
+  const window = windowAt(wanted, forecast.at_s);
+  const { resv = false } = wanted;
+  const context = { universe, policy: universe.policy, startedOn: () => [], after: null, window, isOver: forecast.isOver, resv };
+  return findPlace(context, wanted.set, wanted.request, wanted.job);
+}
+
+/** Changes that are looked at one by one before it is worth to ask from when on the whole set has enough. */
+const STEPS_BEFORE_JUMP = 64;
+
+/** Finds the earliest start with a forecast that stands anywhere, and leaves it where it found one. */
+export function searchStart(universe: Universe, wanted: Wanted, walk: Walk, forecast: Forecast): Start | NoStart {
+  const { until_s, kept } = walk;
+  const counts = createCopyCounts(universe, wanted.set, wanted.request);
+  const next = changesAfter(universe, walk, forecast.ends);
+  const passOver = (from_s: number | null): number | null => {
+    const enough_s = forecast.enoughFrom(wanted.request.totals);
+    return from_s === null || enough_s <= from_s ? from_s : next(enough_s - 1);
+  };
+  let why: Why | null = null;
+  let keeps = kept !== undefined;
+  let steps = 0;
+  let at_s = walk.from_s ?? next(walk.now_s);
+  if (forecast.knowsEnough) at_s = passOver(at_s);
+  forecast.goTo(at_s ?? walk.now_s);
+  counts.reset();
+  forecast.listen(counts.move);
+  for (; at_s !== null && at_s < until_s; at_s = next(at_s)) {
+    if (++steps === STEPS_BEFORE_JUMP) {
+      at_s = passOver(at_s);
+      if (at_s === null || at_s >= until_s) break;
+    }
+    if (walk.keepsOn?.() === false) return { start_s: null, why, late: true };
+    if (keeps && kept !== undefined && at_s >= kept.start_s) {
+      keeps = false;
+      forecast.goTo(kept.start_s);
+      if (kept.holds(forecast)) return kept;
+    }
+    forecast.goTo(at_s);
+    if (!counts.allow(windowAt(wanted, at_s))) continue;
+    const refused = walk.admits?.(forecast) ?? null;
+    const found = refused === null ? findPlaceAt(universe, wanted, forecast) : { why: refused };
+    if ("chunks" in found) return { start_s: at_s, chunks: found.chunks };
+    ({ why } = found);
+  }
+  return { start_s: null, why, late: false };
+}
+
+/** When a job would run that starts at a time. */
+export function windowAt({ expected_s, most_s }: Pick<Wanted, "expected_s" | "most_s">, at_s: number): Window {
+  return { from_s: at_s, to_s: at_s + expected_s, firm_to_s: at_s + most_s };
+}
+
+/** The next change after a time; null: there is none. Times asked for must ascend. */
+function changesAfter(
+  { calendar }: Universe,
+  { now_s, bounds = [], fuzzy_s = 0 }: Walk,
+  ends: readonly Running[],
+): (after_s: number) => number | null {
+  const planned = [...calendar.bookings.values()].flatMap(({ kind, to_s }) => (kind === "plan" ? [to_s] : [])).sort((a, b) => a - b);
+  const reserved = resvEnds(calendar);
+  const further = bounds[Symbol.iterator]();
+  let [end, plan, resv, bound] = [0, 0, 0, further.next()];
+  const nextOne = (after_s: number): number => {
+    while (end < ends.length && endOf(ends[end] as Running, now_s) <= after_s) end++;
+    while (plan < planned.length && (planned[plan] as number) <= after_s) plan++;
+    while (resv < reserved.length && (reserved[resv] as number) <= after_s) resv++;
+    while (bound.done !== true && bound.value <= after_s) bound = further.next();
+    return Math.min(
+      end < ends.length ? endOf(ends[end] as Running, now_s) : Number.POSITIVE_INFINITY,
+      planned[plan] ?? Number.POSITIVE_INFINITY,
+      reserved[resv] ?? Number.POSITIVE_INFINITY,
+      bound.done === true ? Number.POSITIVE_INFINITY : bound.value,
+    );
+  };
+  return (after_s) => {
+    const first_s = nextOne(after_s);
+    let at_s = first_s;
+    for (let later_s = at_s; fuzzy_s > 0 && later_s <= first_s + fuzzy_s && later_s !== Number.POSITIVE_INFINITY; later_s = nextOne(at_s))
+      at_s = later_s;
+    return at_s === Number.POSITIVE_INFINITY ? null : at_s;
+  };
+}

@@ -1,0 +1,71 @@
+// The jobs that a cycle has started: where they are, for limits of vnodes and for who looks what is left of a vnode; and until when, for what is booked.
+//
+// A1. Jobs on hosts on which something is booked are in the calendar at once, others when somebody asks: a start costs the less.
+
+import type { SchedJob } from "#protocol/sched-link.ts";
+import { dropBeside, putBeside } from "./calendar.ts";
+import type { Candidate } from "./module.ts";
+import type { Placed } from "./placement.ts";
+import { holdingOfChunks } from "./running.ts";
+import type { Universe } from "./universe.ts";
+
+export type StartedJobs = {
+  add(candidate: Candidate, placed: Placed): void;
+  /** the jobs on a vnode */
+  on(vnode: string): readonly SchedJob[];
+  /** puts all of them into the calendar: what they hold ends some time */
+  enter(): void;
+  /** takes them out of the calendar */
+  takeBack(): void;
+  /** all of them */
+  readonly jobs: readonly SchedJob[];
+};
+
+export function startedJobs(universe: Universe, now_s: number): StartedJobs {
+  const jobs: SchedJob[] = [];
+  const on = new Map<string, SchedJob[]>();
+  type Start = { readonly candidate: Candidate; readonly placed: Placed };
+  /** not in `on` yet, not in the calendar yet */
+  let [unnoted, unentered]: [Start[], Start[]] = [[], []];
+  const entered: string[] = [];
+
+  function note({ candidate, placed: { chunks } }: Start): void {
+    for (const name of new Set(chunks.flat().map((piece) => piece.vnode.name))) {
+      const there = on.get(name);
+      if (there === undefined) on.set(name, [candidate.entry.job]);
+      else there.push(candidate.entry.job);
+    }
+  }
+
+  function enter({ candidate: { entry, expected_s, most_s }, placed: { chunks } }: Start): void {
+    const [to_s, last_s] = [now_s + expected_s, now_s + most_s];
+    const holding = holdingOfChunks(entry.request.place, chunks);
+    putBeside(universe, { id: entry.job.id, from_s: now_s, to_s, last_s, exec_vnode: "", holding, counted: false, gone: false });
+    entered.push(entry.job.id);
+  }
+
+  return {
+    jobs,
+    add(candidate, placed) {
+      const { job } = candidate.entry;
+      jobs.push(job);
+      unnoted.push({ candidate, placed });
+      // What starts in a reservation takes of what that holds until its end.
+      if (job.resv !== undefined) return;
+      if (placed.moved.some(([host]) => host.outlook !== null)) enter({ candidate, placed });
+      else unentered.push({ candidate, placed });
+    },
+    on(vnode) {
+      for (const start of unnoted) note(start);
+      unnoted = [];
+      return on.get(vnode) ?? [];
+    },
+    enter() {
+      for (const start of unentered) enter(start);
+      unentered = [];
+    },
+    takeBack() {
+      for (const id of entered.splice(0)) dropBeside(universe, id);
+    },
+  };
+}

@@ -1,0 +1,310 @@
+// The part of the universe that one scheduler sees, indexed so that a cycle's cost follows distinct shapes, not jobs and nodes. Types only:
+// mirror.ts keeps it up to date from snapshot and deltas, a cycle reads it and leaves it as it was.
+//
+// U1. A vnode belongs to one node set: the vnodes that the jobs of a queue may use (its partition's vnodes with that `queue`, or those without).
+// U2. A host of a node set is in exactly one bucket: hosts in one bucket have equal vnodes in equal states, and the same is booked on them, so that what is
+//     true of one is true of all.
+// U3. A queued job is in exactly one line (the jobs of one class in one queue) and there in one strand, sorted as a cycle looks at them (ranking.ts K1).
+// U4. Jobs of one class get equal answers in a cycle: everything a module's check may look at is part of the class' key.
+// U5. Every sum (totals, free amounts, running jobs and their resources) equals what a fresh computation gives (checkMirror in tests).
+// U6. A vnode is in the placement sets that its values of their resources name, and in no other; its host stands for it there, in the same states.
+
+import type { FairshareTree } from "#model/resource-group.ts";
+import type { SchedClock, SchedJob, SchedNode, SchedQueue, Snapshot } from "#protocol/sched-link.ts";
+import type { Calendar } from "./calendar.ts";
+import type { LimitProfile, LimitTable, UsageTable } from "./limits.ts";
+import type { PolicyModule } from "./module.ts";
+import type { Outlook } from "./outlook.ts";
+import type { Policy } from "./policy.ts";
+import type { PreemptRules } from "./preempt-rules.ts";
+import type { Ranking } from "./ranking.ts";
+import type { Request } from "./request.ts";
+import type { ResourceSpace } from "./resource-space.ts";
+import type { ResvInfo } from "./resv-info.ts";
+import type { Insider, ResvSet } from "./resv-sets.ts";
+import type { Checks } from "./vnode-fit.ts";
+
+/** What a vnode is, whatever runs there; equal vnodes share one. */
+export type VnodeSpec = {
+  readonly id: number;
+  /** by resource index; Infinity: unset and infinite there */
+  readonly avail: readonly number[];
+  readonly matches: ReadonlyMap<string, string | boolean>;
+  readonly levels: ReadonlyMap<string, number>;
+  readonly sharing: string;
+  readonly no_multinode_jobs: boolean;
+  readonly max_running: number | undefined;
+  readonly max_user_run: number | undefined;
+  readonly max_group_run: number | undefined;
+  readonly priority: number;
+  /** reservations may use it */
+  readonly resv_enable: boolean;
+};
+
+/** What a vnode is and what is taken of it. */
+export type VnodeState = {
+  readonly spec: VnodeSpec;
+  readonly used: readonly number[];
+  /** the state word for which no job can be started there; undefined: it is free */
+  readonly closed: string | undefined;
+  /** jobs there, and running reservations; where no limit counts them, only whether there are any (0 or 1) */
+  readonly jobs: number;
+};
+
+export type Vnode = {
+  readonly name: string;
+  readonly order: number;
+  readonly set: NodeSet;
+  host: Host;
+  node: SchedNode;
+  state: VnodeState;
+};
+
+export type Host = {
+  readonly name: string;
+  readonly set: NodeSet;
+  /** in the order of definition */
+  readonly vnodes: readonly Vnode[];
+  /** in a placement set: which of the vnodes belong to it; null: all */
+  readonly members: readonly boolean[] | null;
+  /** in a placement set: the host that this one stands for */
+  readonly origin: Host | null;
+  /** in a node set: what stands for it in placement sets */
+  readonly twins: Host[];
+  bucket: HostBucket | null;
+  /** what is booked there in time to come (calendar.ts); null: nothing */
+  outlook: Outlook | null;
+  /** order of its first vnode: hosts of equal rank are walked in this order */
+  readonly order: number;
+};
+
+export type HostBucket = {
+  readonly key: string;
+  readonly states: readonly VnodeState[];
+  /** what is booked on its hosts; null: nothing */
+  readonly outlook: Outlook | null;
+  /** states for windows in which something booked lies, by what of it does */
+  readonly during: Map<string, readonly VnodeState[]>;
+  /** Host.members of the hosts here */
+  readonly members: readonly boolean[] | null;
+  /** indices of the vnodes that belong to the set, in the order of node_sort_key */
+  readonly walk: readonly number[];
+  /** node_sort_key values of the first free one, smaller first */
+  readonly rank: readonly number[];
+  /** amounts over all vnodes that belong to the set, over the free ones what is left, and their number */
+  readonly total: readonly number[];
+  readonly free: readonly number[];
+  readonly free_count: number;
+  /** hosts of one free vnode, which every job that shares may use unless what is booked closes it */
+  readonly plain: boolean;
+  /** hosts here */
+  count: number;
+  /** heap of hosts by order; may hold hosts that have left */
+  readonly heap: Host[];
+};
+
+/** The vnodes that jobs of a queue may use (U1), or a placement set: those of them with one value of a resource. */
+export type NodeSet = {
+  readonly key: string;
+  /** of a placement set; else null */
+  readonly group: { readonly name: string; readonly grouping: Grouping } | null;
+  /** placement sets of these vnodes, by the key of the resources that form them */
+  readonly groupings: Map<string, Grouping>;
+  readonly hosts: Map<string, Host>;
+  readonly vnodes: Map<string, Vnode>;
+  /** by their key; some without hosts */
+  readonly buckets: Map<string, HostBucket>;
+  /** buckets with hosts */
+  filled: number;
+  /** buckets with hosts and a free vnode */
+  readonly open: Set<HostBucket>;
+  /** those of them on whose hosts something is booked */
+  readonly booked: Set<HostBucket>;
+  readonly total: number[];
+  readonly free: number[];
+  free_count: number;
+  /** specs in use and how many vnodes have them */
+  readonly specs: Map<VnodeSpec, number>;
+  /** hosts with more than one vnode */
+  multi_vnode_hosts: number;
+  /** hosts in the order of definition; null: to be sorted again */
+  in_order: readonly Host[] | null;
+  /** the lowest order of its vnodes; null: to be found again */
+  first_order: number | null;
+};
+
+/** The placement sets that one list of resources makes of a node set (node_group_key, place=group=). */
+export type Grouping = {
+  readonly key: string;
+  readonly resources: readonly string[];
+  /** vnodes without a value form a set, too (only_explicit_psets False) */
+  readonly rest: boolean;
+  /** by name, `rack="A"` */
+  readonly sets: Map<string, NodeSet>;
+  /** smallest first, when somebody last asked */
+  sorted: NodeSet[];
+  /** sets whose amounts or members have changed since */
+  readonly changed: Set<NodeSet>;
+};
+
+export type JobEntry = {
+  job: SchedJob;
+  readonly request: Request;
+  /** place in its strand, smaller first: job_sort_key values, or what of a formula's worth is the job's own */
+  readonly order: readonly number[];
+  readonly line: JobLine | null;
+  readonly strand: Strand | null;
+  /** its formula's worth is not above the threshold */
+  under: boolean;
+  /** no longer in its line */
+  gone: boolean;
+};
+
+/** Jobs of one class in one queue. */
+export type JobLine = {
+  readonly queue: string;
+  readonly class: JobClass;
+  /** by the entity whose shares count; "" where shares make no difference */
+  readonly tracks: Map<string, Track>;
+  /** jobs in it */
+  size: number;
+  /** when its jobs were preempted, if they were: all at once */
+  readonly preempted_s: number | undefined;
+  /** the comment that the jobs of this line were last told (those above the threshold) */
+  said: string | undefined;
+  /** what kind of reason that was, amounts aside, and when it was said */
+  said_kind: string;
+  said_s: number;
+  /** jobs whose comment is another */
+  readonly differ: Set<JobEntry>;
+  /** jobs under the threshold that were not told so */
+  readonly differ_under: Set<JobEntry>;
+};
+
+/** The jobs of one entity in a line. */
+export type Track = {
+  readonly line: JobLine;
+  readonly entity: string;
+  readonly strands: Map<string, Strand>;
+  /** heap: what strands can be worth at most (track-cursor.ts); may hold bounds that are no longer true */
+  bounds: StrandBound[];
+  /** strands whose bound is to be computed */
+  readonly fresh: Set<Strand>;
+  bounds_until_s: number;
+  /** of shares and priorities for which bounds and sides of the threshold were computed */
+  version: number;
+};
+export type StrandBound = { readonly strand: Strand; readonly high: number };
+
+/** Jobs of a track whose order never changes by itself (ranking.ts). */
+export type Strand = {
+  readonly track: Track;
+  readonly key: string;
+  /** sorted; holds entries that are gone until it is compacted */
+  members: JobEntry[];
+  gone_count: number;
+  /** its bound, if it is true; null: none */
+  bound: StrandBound | null;
+  /** no job crosses the threshold before */
+  settled_until_s: number;
+};
+
+/** An equivalence class of queued jobs. */
+export type JobClass = {
+  readonly key: string;
+  readonly lines: Map<string, JobLine>;
+};
+
+export type Queue = {
+  readonly name: string;
+  readonly attrs: SchedQueue["attrs"];
+  /** order of creation */
+  readonly order: number;
+  readonly priority: number;
+  readonly started: boolean;
+  readonly execution: boolean;
+  readonly partition: string;
+  readonly limits: LimitTable;
+  readonly soft_limits: LimitTable;
+  /** resources_available as amounts or matched values */
+  readonly available: ReadonlyMap<string, number | string | boolean>;
+};
+
+export type Universe = {
+  revision: number;
+  server: Snapshot["server"];
+  sched: Snapshot["sched"];
+  readonly resources: Map<string, Snapshot["resources"][number]>;
+  space: ResourceSpace;
+  policy: Policy;
+  /** what is checked under this policy */
+  checks: Checks;
+  /** dedicated time, top jobs or what is booked: how long a job runs matters */
+  times_matter: boolean;
+  /** modules that distinguish jobs by more than their requests (classKey) */
+  distinguishing: readonly PolicyModule[];
+  readonly nodes: Map<string, SchedNode>;
+  readonly jobs: Map<string, SchedJob>;
+  readonly queues: Map<string, Queue>;
+  readonly resvs: Map<string, ResvInfo>;
+  /** reservations by the names of their queues, and by the vnodes they hold */
+  readonly resv_queues: Map<string, ResvInfo>;
+  readonly resvs_on: Map<string, Set<ResvInfo>>;
+  /** running reservations by id, and by vnode (resv-sets.ts) */
+  readonly resv_sets: Map<string, ResvSet>;
+  readonly resv_sets_on: Map<string, Set<ResvSet>>;
+  /** jobs that run in reservations */
+  readonly insiders: Map<string, Insider>;
+  /** queues by Priority, then creation; null: to be sorted again */
+  sorted_queues: readonly Queue[] | null;
+
+  /** a node set came or went: jobs may have to change class */
+  regroup: boolean;
+  readonly sets: Map<string, NodeSet>;
+  readonly vnodes: Map<string, Vnode>;
+  /** resources that jobs name with place=group= */
+  readonly asked_groups: Set<string>;
+  /** what forms placement sets may have changed */
+  groups_stale: boolean;
+  /** hosts for which nothing stands in placement sets yet */
+  readonly ungrouped: Set<Host>;
+  /** numbers given to specs and requests so far */
+  next_id: number;
+  /** interned by their keys */
+  readonly specs: Map<string, VnodeSpec>;
+  readonly requests: Map<string, Request>;
+
+  readonly entries: Map<string, JobEntry>;
+  readonly classes: Map<string, JobClass>;
+  /** lines by queue */
+  readonly lines: Map<string, Set<JobLine>>;
+  /** by what jobs are ordered; what else makes their values differ from those that bounds were made for has a version */
+  ranking: Ranking;
+  ranking_version: number;
+  /** names of the chain, and resource_group: what a ranking is made of beside attributes */
+  readonly ranking_modules: readonly string[];
+  readonly shares: FairshareTree | null;
+  /** of eligible time, by id */
+  readonly clocks: Map<string, SchedClock>;
+  /** runs of which more usage was told, and those that are over, until it is counted (usage-count.ts). all: every run */
+  readonly used: { readonly ids: Set<string>; all: boolean };
+  readonly ended: { readonly job: SchedJob; readonly resources_used: NonNullable<SchedJob["resources_used"]> }[];
+  /** share of the tree by entity that resource_group names */
+  percentages: ReadonlyMap<string, number>;
+
+  limits: LimitTable;
+  soft_limits: LimitTable;
+  /** which jobs may make room for which */
+  preempt: PreemptRules;
+  profile: LimitProfile;
+  /** running jobs of server ("") and of each queue */
+  readonly usage: Map<string, UsageTable>;
+  /** jobs about which a start was published (estimated, topjob) */
+  readonly estimated: Set<string>;
+  /** what runs and what is booked, by time */
+  calendar: Calendar;
+  /** what programs said the server has, in this cycle */
+  dynamic: ReadonlyMap<string, number | string | boolean>;
+  /** resources_available of the server, and that */
+  server_available: ReadonlyMap<string, number | string | boolean>;
+};

@@ -1,0 +1,38 @@
+// What runs have used, added to their entities' usage (pbs/sched.md 10): told by deltas, counted before a cycle. Only runs of which something new was told
+// are looked at.
+
+import { countRun, entityOf, type Fairshare, forgetRun } from "#model/fairshare.ts";
+import type { SchedJob } from "#protocol/sched-link.ts";
+import { usageOf } from "./ranking.ts";
+import type { Universe } from "./universe.ts";
+
+/** Counts what was told since the last time. counts: false: shares make no difference, what was told is forgotten. */
+export function countUsage(universe: Universe, fairshare: Fairshare, counts: boolean): void {
+  const { used, ended } = universe;
+  if (counts) {
+    if (used.all) forgetMissing(universe, fairshare);
+    const ids = used.all ? universe.jobs.keys() : used.ids;
+    for (const id of ids) {
+      const job = universe.jobs.get(id);
+      if (job?.resources_used !== undefined) countJob(universe, fairshare, job, job.resources_used);
+    }
+    for (const { job, resources_used } of ended) {
+      countJob(universe, fairshare, job, resources_used);
+      forgetRun(fairshare, job.id);
+    }
+  }
+  used.ids.clear();
+  used.all = false;
+  ended.length = 0;
+}
+
+function countJob(universe: Universe, fairshare: Fairshare, job: SchedJob, resources_used: NonNullable<SchedJob["resources_used"]>): void {
+  // Jobs of other schedulers' queues may run on vnodes of ours; their usage is counted there.
+  if (!universe.queues.has(job.queue)) return;
+  countRun(fairshare, entityOf(job, universe.policy.fairshare_entity), job, usageOf(universe, resources_used));
+}
+
+/** Runs that ended while nobody looked: what they used last is not known. */
+function forgetMissing(universe: Universe, fairshare: Fairshare): void {
+  for (const id of [...fairshare.counted.keys()]) if (!universe.jobs.has(id)) forgetRun(fairshare, id);
+}

@@ -1,0 +1,63 @@
+// Amounts of resources as plain numbers, the unit in which the server adds and compares them: sizes in kilobytes, durations in seconds, the rest as it is.
+// Strings and booleans are no amounts.
+
+import type { ResourceDef } from "#model/resource-table.ts";
+import { kbText, sizeKb } from "#model/values/size.ts";
+
+export type Amounts = Map<string, number>;
+
+/** null: the resource is not counted. Values are typed, or text as in exec_vnode. */
+export function amountOf(def: ResourceDef | undefined, value: unknown): number | null {
+  if (def === undefined || value === undefined) return null;
+  switch (def.type) {
+    case "size":
+      return typeof value === "string" ? sizeKb(value) : null;
+    case "long":
+    case "float":
+    case "duration": {
+      const number = typeof value === "number" ? value : Number(value);
+      return Number.isFinite(number) ? number : null;
+    }
+    case "string":
+    case "string_array":
+    case "boolean":
+      return null;
+    default: {
+      const unreachable: never = def.type;
+      return unreachable;
+    }
+  }
+}
+
+/** The value as attributes hold it: sizes as `20kb`. */
+export function amountValue(def: ResourceDef | undefined, amount: number): number | string {
+  return def?.type === "size" ? kbText(amount) : amount;
+}
+
+/** Adds sign times every amount; entries that come to 0 go away. */
+export function addAmounts(target: Amounts, amounts: ReadonlyMap<string, number>, sign: 1 | -1): void {
+  for (const [resource, amount] of amounts) {
+    const sum = (target.get(resource) ?? 0) + sign * amount;
+    // Fractions of float resources leave dust behind.
+    if (Math.abs(sum) < 1e-9) target.delete(resource);
+    else target.set(resource, sum);
+  }
+}
+
+export function sameAmounts(a: ReadonlyMap<string, number>, b: ReadonlyMap<string, number>): boolean {
+  if (a.size !== b.size) return false;
+  for (const [resource, amount] of a) if (Math.abs((b.get(resource) ?? Number.NaN) - amount) > 1e-6) return false;
+  return true;
+}
+
+/** Resources with flag q of a job-wide record: what server and queue count as assigned. */
+export function jobWideAmounts(resources: ReadonlyMap<string, ResourceDef>, record: { readonly [resource: string]: unknown }): Amounts {
+  const amounts: Amounts = new Map();
+  for (const resource in record) {
+    const def = resources.get(resource);
+    if (def === undefined || !def.flags.includes("q")) continue;
+    const amount = amountOf(def, record[resource]);
+    if (amount !== null && amount !== 0) amounts.set(resource, amount);
+  }
+  return amounts;
+}

@@ -1,0 +1,16 @@
+// Answers of manager requests that are carried out and refused at once: warnings that count as errors (15026), requests over all objects of which some failed.
+
+import { pbseText } from "#model/pbse.ts";
+import type { Answer, Transaction } from "../transaction.ts";
+
+/** An error reply after changes were applied, when a refusal may not be thrown any more. */
+export function answerError(tx: Transaction, code: number, text: string | null): Answer {
+  tx.act({ kind: "reply", token: tx.token, ok: false, code, text });
+  return "deferred";
+}
+
+/** `Cannot delete busy object q1,  q2` (pbs/qmgr.md 5); without failures a plain success. */
+export function answerFailures(tx: Transaction, code: number, names: readonly string[]): Answer {
+  if (names.length === 0) return {};
+  return answerError(tx, code, `${(pbseText(code) ?? "").trimEnd()} ${names.join(",  ")}`);
+}

@@ -1,0 +1,71 @@
+// A list of attribute operations carried out on a record of attributes: rows and rights are looked up, values parsed and combined, one after the other
+// (pbs/qmgr.md 3 and 5). Nothing is changed in place: either all operations succeed and a new record is there, or the request is refused.
+//
+// I1. Refusals come in the order of the operations: unknown attribute 15002, no right 15003, bad value 15014 and its relatives.
+
+import { type AttributeDef, type AttributeTable, type AttributeValue, attributeOf, checkSettable, valueName } from "#model/attribute.ts";
+import { PBSE, reject } from "#model/pbse.ts";
+import type { ResourceDef } from "#model/resource-table.ts";
+import { alterValue } from "#model/values/index.ts";
+import type { AttrOp } from "#protocol/messages.ts";
+import type { Attrs } from "../state.ts";
+import type { Identity } from "../transaction.ts";
+
+export type ChangeContext = {
+  readonly table: AttributeTable;
+  readonly resources: ReadonlyMap<string, ResourceDef>;
+  readonly who: Identity;
+  /** attributes that may only be given at creation are taken */
+  readonly creating?: boolean;
+};
+
+/** What came of a list of operations. touched: names of attributes in the order of the operations, each once. */
+export type Changed = {
+  readonly before: Attrs;
+  readonly after: Attrs;
+  readonly touched: ReadonlySet<string>;
+  readonly terms: readonly { readonly def: AttributeDef; readonly op: AttrOp }[];
+};
+
+export function changeAttrs(before: Attrs, ops: readonly AttrOp[], context: ChangeContext): Changed {
+  const after: Attrs = { ...before };
+  const touched = new Set<string>();
+  const terms = ops.map((op) => {
+    const def = attributeOf(context.table, op.name);
+    checkRight(def, op, context);
+    const value = alterValue(def, after[def.name] as AttributeValue | undefined, op, context.resources);
+    if (value === undefined) delete after[def.name];
+    else after[def.name] = value;
+    touched.add(def.name);
+    return { def, op };
+  });
+  return { before, after, touched, terms };
+}
+
+function checkRight(def: AttributeDef, op: AttrOp, { who, resources, creating }: ChangeContext): void {
+  const resource = op.resource === undefined ? undefined : resources.get(op.resource);
+  checkSettable(def, who, resource);
+  if (def.createOnly === true && creating !== true) throw reject(PBSE.ATTRRO, valueName(def, op.resource));
+}
+
+/** The events' form of a change: values set and names taken out. Values that were set to what they were count as set. */
+export function delta({ before, after, touched }: Pick<Changed, "before" | "after" | "touched">): {
+  readonly set: Attrs;
+  readonly unset: string[];
+} {
+  const set: Attrs = {};
+  const unset: string[] = [];
+  for (const name of touched) {
+    if (after[name] !== undefined) set[name] = after[name];
+    else if (before[name] !== undefined) unset.push(name);
+  }
+  return { set, unset };
+}
+
+/** The same change with one more attribute set (undefined: taken out). */
+export function withValue(changed: Changed, name: string, value: unknown): Changed {
+  const after = { ...changed.after };
+  if (value === undefined) delete after[name];
+  else after[name] = value;
+  return { ...changed, after, touched: new Set([...changed.touched, name]) };
+}

@@ -1,0 +1,53 @@
+// Rules of job_sort_formula on server and schedulers (pbs/qmgr.md 5, sched.md 4).
+//
+// I1. A formula that is stored can be evaluated: its grammar, names and types were checked, and a resource it names is not deleted while it does.
+// I2. Server and schedulers agree: where both have a formula it is the same text (15226).
+
+import { type Formula, JOB_FORMULA_NAMES, readFormula } from "#model/formula.ts";
+import { PBSE, reject } from "#model/pbse.ts";
+import { isNumeric, type Resources } from "#model/resource-table.ts";
+import type { ServerState } from "../state.ts";
+import type { Changed } from "./change.ts";
+
+const FAULTS = { syntax: PBSE.BAD_FORMULA, keyword: PBSE.BAD_FORMULA_KW, type: PBSE.BAD_FORMULA_TYPE } as const;
+
+/** Refuses a formula that cannot be (15123, 15124, 15125) or that another object's contradicts (15226). others: objects that may have one, too. */
+export function checkFormula(
+  { after, touched }: Changed,
+  resources: Resources,
+  others: Iterable<{ readonly [name: string]: unknown }>,
+): void {
+  const text = after["job_sort_formula"];
+  if (!touched.has("job_sort_formula") || typeof text !== "string" || text === "") return;
+  const read = parsed(text, resources);
+  if ("fault" in read) throw reject(FAULTS[read.fault]);
+  for (const other of others) {
+    const theirs = other["job_sort_formula"];
+    if (theirs !== undefined && theirs !== "" && theirs !== text) throw reject(PBSE.SVR_SCHED_JSF_INCOMPAT);
+  }
+}
+
+/** Whose formula names a resource. */
+export function formulaWith(state: ServerState, resource: string): "server" | "sched" | null {
+  if (names(state, state.server).includes(resource)) return "server";
+  for (const sched of state.scheds.values()) if (names(state, sched.attrs).includes(resource)) return "sched";
+  return null;
+}
+
+function names(state: ServerState, attrs: { readonly [name: string]: unknown }): readonly string[] {
+  const text = attrs["job_sort_formula"];
+  if (typeof text !== "string") return [];
+  const read = parsed(text, state.resources);
+  return "fault" in read ? [] : read.names;
+}
+
+function parsed(text: string, resources: Resources): Formula | ReturnType<typeof readFormula> {
+  return readFormula(
+    text,
+    (name) => {
+      const def = resources.get(name);
+      return def === undefined ? undefined : isNumeric(def.type) ? "number" : "other";
+    },
+    JOB_FORMULA_NAMES,
+  );
+}

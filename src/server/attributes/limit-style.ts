@@ -1,0 +1,36 @@
+// Old limits (max_running, max_user_run, ...) and new ones (max_run = [u:PBS_GENERIC=2], ...) must not be mixed anywhere on server and queues (15141).
+
+import type { AttributeTable } from "#model/attribute.ts";
+import { mixesLimitStyles } from "#model/limits.ts";
+import { PBSE, reject } from "#model/pbse.ts";
+import { QUEUE_ATTRIBUTES } from "#model/queue-attributes.ts";
+import { SERVER_ATTRIBUTES } from "#model/server-attributes.ts";
+import type { Attrs, ServerState } from "../state.ts";
+import type { Changed } from "./change.ts";
+
+type Style = "old" | "new";
+
+const styles = (table: AttributeTable): ReadonlyMap<string, Style> =>
+  new Map(table.rows.flatMap(({ name, limitStyle }) => (limitStyle === undefined ? [] : [[name, limitStyle] as const])));
+
+const SERVER_STYLES = styles(SERVER_ATTRIBUTES);
+const QUEUE_STYLES = styles(QUEUE_ATTRIBUTES);
+
+/** changed: an object of the state as it will be. queue: its name, null for the server. */
+export function checkLimitStyles(state: ServerState, changed: Changed, queue: string | null): void {
+  const own = queue === null ? SERVER_STYLES : QUEUE_STYLES;
+  const touched = new Set([...changed.touched].filter((name) => changed.after[name] !== undefined).map((name) => own.get(name)));
+  if (!touched.has("old") && !touched.has("new")) return;
+  const found = new Set<Style>();
+  collect(found, queue === null ? changed.after : state.server, SERVER_STYLES);
+  for (const other of state.queues.values()) if (other.name !== queue) collect(found, other.attrs, QUEUE_STYLES);
+  if (queue !== null) collect(found, changed.after, QUEUE_STYLES);
+  if (mixesLimitStyles(found)) throw reject(PBSE.MIXENTLIMS);
+}
+
+function collect(found: Set<Style>, attrs: Attrs, table: ReadonlyMap<string, Style>): void {
+  for (const name in attrs) {
+    const style = table.get(name);
+    if (style !== undefined && attrs[name] !== undefined) found.add(style);
+  }
+}

@@ -1,0 +1,59 @@
+// Server log of manager requests (pbs/qmgr.md 11, files.md 3.1): `created at request of u@h`, `attributes set:  at request of u@h`, then one line an attribute.
+
+import { parseBoolean } from "#model/values/boolean.ts";
+import { LOG_EVENT } from "#support/log-event.ts";
+import type { Transaction } from "../transaction.ts";
+import type { Changed } from "./change.ts";
+
+/** What a line is about: class and object of the log. */
+export type LogTarget = { readonly class: "Svr" | "Que" | "Node" | "Sched" | "Resc" | "Hook"; readonly object: string };
+/** An attribute as asked for, with the name the table gives it. */
+export type LoggedTerm = {
+  readonly name: string;
+  readonly resource?: string;
+  readonly op: string;
+  readonly value: string;
+  readonly boolean: boolean;
+};
+
+/** The server's own name in its log: objects of class Svr and Sched are logged under it. */
+export const daemonName = (tx: Transaction): string => `Server@${tx.config.host}`;
+
+export function logCreated(tx: Transaction, target: LogTarget, terms: readonly LoggedTerm[]): void {
+  line(tx, target, `created at request of ${requestor(tx)}`);
+  for (const term of terms) line(tx, target, `attributes set: ${termText(term)}`);
+}
+
+export function logDeleted(tx: Transaction, target: LogTarget): void {
+  line(tx, target, `deleted at request of ${requestor(tx)}`);
+}
+
+/** hook: that did it, if one did. */
+export function logChanged(tx: Transaction, target: LogTarget, verb: "set" | "unset", terms: readonly LoggedTerm[], hook?: string): void {
+  const by = hook === undefined ? "" : ` by ${hook}`;
+  line(tx, target, `attributes ${verb}:  at request of ${requestor(tx)}`);
+  for (const term of terms) line(tx, target, `attributes ${verb}: ${termText(term)}${by}`);
+}
+
+export function loggedTerms(changed: Pick<Changed, "terms">): LoggedTerm[] {
+  return changed.terms.map(({ def, op }) => ({
+    name: def.name,
+    op: op.op,
+    value: op.value,
+    boolean: def.type === "boolean",
+    ...(op.resource === undefined ? {} : { resource: op.resource }),
+  }));
+}
+
+/** Values as typed, but booleans as TRUE and FALSE. */
+function termText({ name, resource, op, value, boolean }: LoggedTerm): string {
+  const sign = op === "+=" ? "+" : op === "-=" ? "-" : "=";
+  const flag = boolean ? parseBoolean(value) : null;
+  return `${name}${resource === undefined ? "" : `.${resource}`} ${sign} ${flag === null ? value : flag ? "TRUE" : "FALSE"}`;
+}
+
+const requestor = ({ who }: Transaction): string => `${who.user}@${who.host}`;
+
+function line(tx: Transaction, target: LogTarget, text: string): void {
+  tx.log({ event: LOG_EVENT.ADMIN, class: target.class, object: target.object, text });
+}

@@ -1,0 +1,61 @@
+// Which scheduler a queue and a vnode belong to must stay unambiguous (pbs/errors.md 2, sched.md 2, rulings of design.md 9):
+//
+// I1. `pbs-default` is nobody's to give: queues and vnodes without a partition are the default scheduler's (15228, 15223).
+// I2. A partition belongs to one scheduler at most (15224).
+// I3. Routing queues have no partition (15217, 15218).
+// I4. A vnode with a queue and a partition is in that queue's partition, if it has one (15219, 15220, 15221).
+// I5. A busy vnode keeps its partition (15227).
+
+import { PBSE, Reject, reject } from "#model/pbse.ts";
+import { DEFAULT_PARTITION } from "#model/sched-attributes.ts";
+import type { Attrs, Queue, ServerState, Vnode } from "../state.ts";
+import type { Changed } from "./change.ts";
+
+const partitionOf = (attrs: Attrs): string | undefined => attrs["partition"] as string | undefined;
+
+/** A queue as it will be. queue: as it is; null: it is being made. */
+export function checkQueuePartition(state: ServerState, changed: Changed, queue: Queue | null): void {
+  const { after, touched } = changed;
+  const partition = partitionOf(after);
+  if (partition === undefined) return;
+  if (touched.has("partition") && partition === DEFAULT_PARTITION) throw reject(PBSE.DEFAULT_PARTITION);
+  if (after["queue_type"] === "Route") {
+    if (queue === null) throw reject(PBSE.CANNOT_SET_ROUTE_QUE, "partition");
+    throw touched.has("queue_type") ? reject(PBSE.CANNOT_SET_ROUTE_QUE, "queue_type") : reject(PBSE.ROUTE_QUE_NO_PARTITION);
+  }
+  if (queue === null || queue.nodes === 0 || !touched.has("partition")) return;
+  for (const vnode of state.vnodes.values()) {
+    if (vnode.attrs["queue"] !== queue.name) continue;
+    if ((partitionOf(vnode.attrs) ?? partition) !== partition) throw reject(PBSE.INVALID_PARTITION_QUE);
+  }
+}
+
+/** A vnode as it will be. vnode: as it is; null: it is being made. */
+export function checkNodePartition(state: ServerState, changed: Changed, vnode: Vnode | null): void {
+  const { before, after, touched } = changed;
+  if (!touched.has("partition") && !touched.has("queue")) return;
+  const partition = partitionOf(after);
+  if (touched.has("partition")) {
+    if (partition === DEFAULT_PARTITION) throw reject(PBSE.DEFAULT_PARTITION);
+    if (vnode !== null && vnode.jobs.size + vnode.resvs.size > 0 && partition !== partitionOf(before)) throw reject(PBSE.NODE_BUSY);
+  }
+  const name = after["queue"] as string | undefined;
+  const theirs = name === undefined ? undefined : partitionOf(state.queues.get(name)?.attrs ?? {});
+  if (partition === undefined || theirs === undefined || partition === theirs) return;
+  // PBS looks at the queue first, against the partition the vnode had.
+  if (touched.has("queue"))
+    throw new Reject(PBSE.PARTITION_NOT_IN_QUE, `Partition ${partitionOf(before) ?? partition} is not part of queue for node`);
+  throw new Reject(PBSE.QUE_NOT_IN_PARTITION, `Queue ${name} is not part of partition for node`);
+}
+
+/** Partitions a scheduler other than the default one will have. */
+export function checkSchedPartitions(state: ServerState, sched: string, partitions: readonly string[]): void {
+  for (const partition of partitions) {
+    if (partition === DEFAULT_PARTITION) throw reject(PBSE.DEFAULT_PARTITION);
+    for (const other of state.scheds.values()) {
+      if (other.name === sched) continue;
+      const theirs = other.attrs["partition"];
+      if (Array.isArray(theirs) && theirs.includes(partition)) throw reject(PBSE.SCHED_PARTITION_ALREADY_EXISTS);
+    }
+  }
+}

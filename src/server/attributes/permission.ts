@@ -1,0 +1,65 @@
+// Who may ask for what: levels for manager requests, and the access lists of server and queues (pbs/qmgr.md 5, objects.md 1).
+//
+// I1. A list counts only while its *_enable attribute is True; without an entry that matches, an enabled list refuses.
+// I2. The server's own host and managers and operators cannot lock themselves out of the server.
+
+import { PBSE, reject } from "#model/pbse.ts";
+import { aclAdmitsGroups, aclAdmitsHost, aclAdmitsUser } from "#model/values/acl.ts";
+import type { Attrs, ServerState } from "../state.ts";
+import type { Identity, Transaction } from "../transaction.ts";
+
+/** Refuses with 15007 whoever is no manager. */
+export function checkManager(who: Identity): void {
+  if (who.level !== "manager") throw reject(PBSE.PERM);
+}
+
+/** Refuses with 15007 whoever is neither operator nor manager. */
+export function checkOperator(who: Identity): void {
+  if (who.level === "user") throw reject(PBSE.PERM);
+}
+
+/**
+ * The server's own lists, for every request: hosts (15008) and users (15007). The server's host is always let in, and so are managers and operators
+ * by name, who could otherwise not correct the list.
+ */
+export function checkAccess(state: ServerState, server_host: string, who: Identity): void {
+  const { server } = state;
+  if (server["acl_host_enable"] === true && who.host !== server_host && !admitsHost(server, who.host, state)) throw reject(PBSE.BADHOST);
+  if (server["acl_user_enable"] !== true || who.level !== "user") return;
+  if (!aclAdmitsUser(list(server, "acl_users"), { name: who.user, host: who.host })) throw reject(PBSE.PERM);
+}
+
+function admitsHost(server: Attrs, host: string, state: ServerState): boolean {
+  if (aclAdmitsHost(list(server, "acl_hosts"), host)) return true;
+  return server["acl_host_moms_enable"] === true && state.hosts.has(host);
+}
+
+/** Whom a queue lets in: the job's owner, his groups and the host he submits from. */
+export type Submitter = { readonly user: string; readonly host: string; readonly groups: readonly string[] };
+
+/** The lists of a queue: hosts, users, groups; each refuses with 15007 (pbs/commands.md 1.2). */
+export function checkQueueLists(queue: Attrs, who: Submitter): void {
+  if (queue["acl_host_enable"] === true && !aclAdmitsHost(list(queue, "acl_hosts"), who.host)) throw reject(PBSE.PERM);
+  if (queue["acl_user_enable"] === true && !aclAdmitsUser(list(queue, "acl_users"), { name: who.user, host: who.host }))
+    throw reject(PBSE.PERM);
+  if (queue["acl_group_enable"] === true && !aclAdmitsGroups(list(queue, "acl_groups"), who.groups, who.host)) throw reject(PBSE.PERM);
+}
+
+/** Whether root of that host may own jobs (acl_roots). */
+export function mayRootOwnJobs(state: ServerState, host: string): boolean {
+  return aclAdmitsUser(list(state.server, "acl_roots"), { name: "root", host });
+}
+
+/**
+ * Whether the asker owns a job: same user from the same host, or from any host when the server's flatuid says a user is the same person everywhere.
+ */
+export function isOwner(tx: Transaction, owner: string): boolean {
+  const at = owner.lastIndexOf("@");
+  if (owner.slice(0, at) !== tx.who.user) return false;
+  return tx.state.server["flatuid"] === true || owner.slice(at + 1).toLowerCase() === tx.who.host.toLowerCase();
+}
+
+function list(attrs: Attrs, name: string): readonly string[] | undefined {
+  const value = attrs[name];
+  return Array.isArray(value) ? (value as readonly string[]) : undefined;
+}

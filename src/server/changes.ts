@@ -1,0 +1,65 @@
+// What a batch of events changed: the rows to write, and what only schedulers must hear because it is derived and has no row.
+
+import type { Job, ResourceRecord } from "./state.ts";
+
+export type Changes = {
+  /** time of the last event */
+  now_s: number;
+  /** attributes of the server, or its counters */
+  server: boolean;
+  /** names of objects created, changed or deleted: the state says which */
+  readonly queues: Set<string>;
+  readonly vnodes: Set<string>;
+  readonly scheds: Set<string>;
+  readonly resvs: Set<string>;
+  readonly resources: Set<string>;
+  readonly hooks: Set<string>;
+  readonly run_times: Set<string>;
+  readonly jobs: Set<string>;
+  readonly clocks: Set<string>;
+  /** scripts of new jobs */
+  readonly scripts: Map<string, string>;
+  /** jobs that go into the history */
+  readonly ended: Map<string, Job>;
+  /** ids taken out of the history, and numbers of arrays whose subjobs are */
+  readonly purged: Set<string>;
+  /** live jobs that others waited for which are gone */
+  readonly left_behind: Set<string>;
+  /** what jobs that are over had used */
+  readonly last_used: Map<string, ResourceRecord>;
+  readonly purged_arrays: Set<number>;
+  /** derived values changed: not stored, but told to schedulers */
+  readonly told: { server: boolean; readonly queues: Set<string>; readonly vnodes: Set<string>; readonly resvs: Set<string> };
+};
+
+export function noChanges(): Changes {
+  return {
+    now_s: 0,
+    server: false,
+    queues: new Set(),
+    vnodes: new Set(),
+    scheds: new Set(),
+    resvs: new Set(),
+    resources: new Set(),
+    hooks: new Set(),
+    run_times: new Set(),
+    jobs: new Set(),
+    clocks: new Set(),
+    scripts: new Map(),
+    ended: new Map(),
+    left_behind: new Set(),
+    last_used: new Map(),
+    purged: new Set(),
+    purged_arrays: new Set(),
+    told: { server: false, queues: new Set(), vnodes: new Set(), resvs: new Set() },
+  };
+}
+
+/** Whether there is anything to write. */
+export function hasRows(changes: Changes): boolean {
+  const { queues, vnodes, scheds, resvs, resources, hooks, run_times, jobs, clocks, ended, purged, purged_arrays } = changes;
+  return (
+    changes.server ||
+    [queues, vnodes, scheds, resvs, resources, hooks, run_times, jobs, clocks, ended, purged, purged_arrays].some((set) => set.size > 0)
+  );
+}

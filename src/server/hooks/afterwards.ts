@@ -1,0 +1,172 @@
+// Events of what has happened: postqueuejob, jobobit, management, modifyvnode, resv_confirm, resv_begin, resv_end, and the periodic ones. Nobody waits for
+// these hooks, with one exception (A1); what they refuse has happened all the same, and the log says so.
+//
+// A1. No scheduler starts a job while its postqueuejob hooks run: what they change must be there when it does. (An operator may, with qrun -H.)
+// A2. A periodic hook runs once at a time, and again freq seconds after its last start.
+
+import type { HookInput } from "#hooks/hook-input.ts";
+import { isPeriodic } from "#model/hook.ts";
+import { RESV_STATE } from "#model/resv-state.ts";
+import type { ImportHookRequest, ManagerRequest } from "#protocol/messages.ts";
+import { serverIdentity } from "../identity.ts";
+import { isWaiting } from "../job-life.ts";
+import { type Kernel, ownTransaction } from "../kernel.ts";
+import { alterByHook } from "../requests/modify-job.ts";
+import type { Attrs, Job, Resv } from "../state.ts";
+import type { Identity, Transaction } from "../transaction.ts";
+import { eventBase } from "./alteration.ts";
+import { hasHooks, runHooks } from "./chain.ts";
+import { JOB_WRITABLE, jobObject, resvObject, VNODE_WRITABLE, vnodeObjects } from "./objects.ts";
+import { changeVnodes } from "./vnode-change.ts";
+
+const ignore = (): void => undefined;
+
+// --- jobs
+
+/** A job is in a (new) queue. A subjob that starts is in none. */
+export function jobPosted(kernel: Kernel, tx: Transaction, job: Job): void {
+  if (job.attrs["array_id"] !== undefined || !hasHooks(kernel, "postqueuejob")) return;
+  const posting = kernel.posting.get(job.id) ?? { chains: 0, waiting: [] };
+  posting.chains++;
+  kernel.posting.set(job.id, posting);
+  const input: HookInput = { ...eventBase(tx, "postqueuejob"), job: jobObject(tx, job.id, job.attrs), writable: { job: JOB_WRITABLE } };
+  runHooks(kernel, "postqueuejob", input, (verdict) => {
+    const live = kernel.state.jobs.get(job.id);
+    if (live !== undefined && isWaiting(live) && verdict.kind === "accept")
+      alterByHook(ownTransaction(kernel), live, verdict.changes.job ?? {}, verdict.by);
+    posting.chains--;
+    if (posting.chains > 0) return;
+    kernel.posting.delete(job.id);
+    for (const go of posting.waiting) go();
+  });
+}
+
+/** A run of a job is over, for good or to be repeated. attrs: as they were at its end. */
+export function jobOver(kernel: Kernel, id: string, attrs: Attrs): void {
+  if (!hasHooks(kernel, "jobobit")) return;
+  const tx = ownTransaction(kernel);
+  runHooks(kernel, "jobobit", { ...eventBase(tx, "jobobit"), job: jobObject(tx, id, attrs), writable: {} }, ignore);
+}
+
+// --- managers
+
+const COMMANDS = ["create", "delete", "set", "unset", "list", "print", "active", "import", "export"] as const;
+const OBJECTS: { readonly [object: string]: number } = { server: 0, queue: 1, node: 3, resource: 5, sched: 6, hook: 8, pbshook: 9 };
+const TEXT_CHOICE = 7;
+const NULL_CHOICE = 1;
+
+/** A request of qmgr was answered. */
+export function managed(
+  kernel: Kernel,
+  who: Identity,
+  request: ManagerRequest | ImportHookRequest,
+  code: number,
+  text: string | null,
+): void {
+  if (!hasHooks(kernel, "management")) return;
+  const tx = { ...ownTransaction(kernel), who };
+  const verb = request.kind === "manager" ? request.verb : "import";
+  const management = {
+    cmd: COMMANDS.indexOf(verb),
+    objtype: OBJECTS[request.object] ?? -1,
+    objname: request.kind === "manager" ? request.name : request.hook,
+    request_time: tx.now_s,
+    reply_code: code,
+    reply_auxcode: 0,
+    reply_choice: text === null ? NULL_CHOICE : TEXT_CHOICE,
+    reply_text: text,
+    attribs: request.kind === "manager" ? request.attrs : [],
+  };
+  runHooks(kernel, "management", { ...eventBase(tx, "management"), management, writable: {} }, ignore);
+}
+
+// --- vnodes
+
+/** Vnodes whose state has changed since the last batch. While no hook wants to know, nothing is remembered. */
+export function watchVnodes(kernel: Kernel): void {
+  const { state, vnode_states, changes } = kernel;
+  if (!hasHooks(kernel, "modifyvnode")) return vnode_states.clear();
+  if (vnode_states.size === 0) {
+    for (const vnode of state.vnodes.values()) vnode_states.set(vnode.name, seen(vnode.attrs));
+    return;
+  }
+  for (const name of new Set([...changes.vnodes, ...changes.told.vnodes])) {
+    const vnode = state.vnodes.get(name);
+    const before = vnode_states.get(name);
+    if (vnode === undefined) {
+      vnode_states.delete(name);
+      continue;
+    }
+    const now = seen(vnode.attrs);
+    vnode_states.set(name, now);
+    if (before !== undefined && before.state !== now.state) vnodeChanged(kernel, name, before);
+  }
+}
+
+type SeenVnode = { readonly state: string; readonly since: string };
+const seen = (attrs: Attrs): SeenVnode => ({
+  state: ((attrs["state"] as readonly string[] | undefined) ?? []).join(",") || "free",
+  since: String(attrs["last_state_change_time"] ?? 0),
+});
+
+function vnodeChanged(kernel: Kernel, name: string, before: SeenVnode): void {
+  const [vnode] = vnodeObjects(kernel, [name]);
+  if (vnode === undefined) return;
+  const vnode_o = { id: vnode.id, attrs: { ...vnode.attrs, state: before.state, last_state_change_time: before.since } };
+  runHooks(kernel, "modifyvnode", { ...eventBase(ownTransaction(kernel), "modifyvnode"), vnode, vnode_o, writable: {} }, ignore);
+}
+
+// --- reservations
+
+/** before: its state, undefined when it is new; resv undefined: it is gone, `last` is what it was. */
+export function resvHappened(kernel: Kernel, before: number | undefined, resv: Resv | undefined, last: Pick<Resv, "id" | "attrs">): void {
+  const event = resvEvent(before, resv?.attrs.reserve_state);
+  if (event === null || !hasHooks(kernel, event)) return;
+  const tx = ownTransaction(kernel);
+  const { id, attrs } = resv ?? last;
+  runHooks(kernel, event, { ...eventBase(tx, event), resv: resvObject(tx, id, attrs), writable: {} }, ignore);
+}
+
+const ENDING: ReadonlySet<number> = new Set([RESV_STATE.BEING_DELETED, RESV_STATE.DELETED, RESV_STATE.FINISHED]);
+
+function resvEvent(before: number | undefined, after: number | undefined): "resv_confirm" | "resv_begin" | "resv_end" | null {
+  if (before === undefined || before === after) return null;
+  if (after === undefined || ENDING.has(after)) return ENDING.has(before) || before === RESV_STATE.UNCONFIRMED ? null : "resv_end";
+  if (after === RESV_STATE.RUNNING) return before === RESV_STATE.BEING_ALTERED ? null : "resv_begin";
+  // An occurrence of a standing reservation is over, the next one waits.
+  if (before === RESV_STATE.RUNNING && after === RESV_STATE.CONFIRMED) return "resv_end";
+  return after === RESV_STATE.CONFIRMED ? "resv_confirm" : null;
+}
+
+// --- time
+
+/** A hook was made, changed or deleted, or the server has started: its timer follows. */
+export function armPeriodic(kernel: Kernel, name: string): void {
+  const hook = kernel.state.hooks.get(name);
+  const wanted = hook?.attrs.enabled === true && hook.script !== null && hook.attrs.event.includes("periodic");
+  if (wanted) kernel.timers.set(`hook:${name}`, kernel.now_ms + hook.attrs.freq * 1000);
+  else kernel.timers.clear(`hook:${name}`);
+}
+
+/** The timer hook: runs it unless it still runs. */
+export function periodicDue(kernel: Kernel, name: string): void {
+  armPeriodic(kernel, name);
+  if (kernel.timers.at(`hook:${name}`) === undefined) return;
+  for (const chain of kernel.hook_runs.values()) if (isPeriodic(chain.event) && chain.hooks[chain.at]?.name === name) return;
+  const tx = { ...ownTransaction(kernel), who: serverIdentity(kernel.config.host) };
+  const input: HookInput = {
+    ...eventBase(tx, "periodic"),
+    vnode_list: vnodeObjects(kernel, []),
+    resv_list: [...kernel.state.resvs.values()].map((resv) => resvObject(tx, resv.id, resv.attrs)),
+    writable: { vnode: VNODE_WRITABLE },
+  };
+  runHooks(
+    kernel,
+    "periodic",
+    input,
+    (verdict) => {
+      if (verdict.kind === "accept") changeVnodes(ownTransaction(kernel), verdict.changes.vnode_list ?? {}, verdict.by);
+    },
+    name,
+  );
+}

@@ -1,0 +1,120 @@
+// The hooks of one event, run one after the other: each sees what those before it have changed (pbs/qmgr.md 9, objects.md 9).
+//
+// I1. The first hook that rejects, fails or takes too long ends the chain; the event is then rejected.
+// I2. A chain belongs to the server's memory: a restart forgets it, and with it the request or the happening that it was for.
+
+import type { HookChanges, HookInput, HookOutcome, HookRequests, HookRun } from "#hooks/hook-input.ts";
+import { withChanges } from "#hooks/merge.ts";
+import { type Hook, type HookEvent, type HookScript, hooksOf } from "#model/hook.ts";
+import { PBSE, Reject } from "#model/pbse.ts";
+import { SCHED_COMMAND } from "#protocol/sched-link.ts";
+import { LOG_EVENT } from "#support/log-event.ts";
+import type { Kernel } from "../kernel.ts";
+import { resourceTypes } from "./objects.ts";
+
+/** What the hooks of an event come to. changes: of all of them together. by: the last hook that changed something, or the one that rejected. */
+export type HookVerdict = { readonly changes: HookChanges; readonly by: string } & (
+  | { readonly kind: "accept" }
+  | { readonly kind: "reject"; readonly reject: Reject }
+);
+
+export type Chain = {
+  readonly event: HookEvent;
+  readonly hooks: readonly Hook[];
+  at: number;
+  input: HookInput;
+  changes: HookChanges;
+  by: string;
+  readonly then: (verdict: HookVerdict) => void;
+};
+
+export const NOTHING_CHANGED: HookVerdict = { kind: "accept", changes: {}, by: "" };
+
+/** Whether the event has a hook that would run. */
+export const hasHooks = (kernel: Pick<Kernel, "state">, event: HookEvent): boolean =>
+  kernel.state.hooks.size > 0 && hooksOf(kernel.state.hooks.values(), event).length > 0;
+
+/** Runs the event's hooks; then: called once, at once when there are none. only: this hook alone. */
+export function runHooks(kernel: Kernel, event: HookEvent, input: HookInput, then: (verdict: HookVerdict) => void, only?: string): void {
+  const hooks = hooksOf(kernel.state.hooks.values(), event).filter((hook) => only === undefined || hook.name === only);
+  if (hooks.length === 0) return then(NOTHING_CHANGED);
+  runNext(kernel, { event, hooks, at: 0, input, changes: {}, by: "", then });
+}
+
+function runNext(kernel: Kernel, chain: Chain): void {
+  const hook = chain.hooks[chain.at];
+  if (hook === undefined) return chain.then({ kind: "accept", changes: chain.changes, by: chain.by });
+  const run = kernel.next_hook_run++;
+  kernel.hook_runs.set(run, chain);
+  log(kernel, hook.name, LOG_EVENT.DEBUG3, "started");
+  kernel.out.actions.push({ kind: "run-hook", run, hook: hookRun(kernel, hook, chain.input) });
+}
+
+function hookRun(kernel: Kernel, { name, attrs, script, config }: Hook, input: HookInput): HookRun {
+  const { type, alarm, freq, order, user, debug, fail_action } = attrs;
+  const resources = resourceTypes(kernel.state);
+  return { name, type, alarm, freq, order, user, debug, fail_action, script: script as HookScript, config, input, resources };
+}
+
+/** A run has ended. */
+export function hookEnded(kernel: Kernel, run: number, outcome: HookOutcome): void {
+  const chain = kernel.hook_runs.get(run);
+  if (chain === undefined) return;
+  kernel.hook_runs.delete(run);
+  const hook = chain.hooks[chain.at] as Hook;
+  for (const { level, job, text } of outcome.logs) {
+    if (job === null) log(kernel, hook.name, level, text);
+    else kernel.out.logs.push({ event: level, class: "Job", object: job, text });
+  }
+  log(kernel, hook.name, LOG_EVENT.DEBUG3, "finished");
+  const failure = failureOf(kernel, chain.event, hook.name, outcome);
+  if (outcome.kind === "accept" || outcome.kind === "reject") honour(kernel, outcome.requests);
+  if (failure !== null) {
+    const changes = outcome.kind === "reject" ? outcome.changes : {};
+    return chain.then({ kind: "reject", reject: failure, changes, by: hook.name });
+  }
+  if (outcome.kind === "accept" && Object.keys(outcome.changes).length > 0) {
+    ({ input: chain.input, changes: chain.changes } = withChanges(chain.input, chain.changes, outcome.changes));
+    chain.by = hook.name;
+  }
+  chain.at++;
+  runNext(kernel, chain);
+}
+
+/** null: the hook accepts. Its own words, or PBS's, go to whoever asked; why it failed goes to the log. */
+function failureOf(kernel: Kernel, event: HookEvent, hook: string, outcome: HookOutcome): Reject | null {
+  switch (outcome.kind) {
+    case "accept":
+      return null;
+    case "reject": {
+      const text = outcome.message ?? `${event} request rejected by '${hook}'`;
+      log(kernel, hook, LOG_EVENT.DEBUG2, `${event} hook rejected request: ${text}`);
+      return new Reject(PBSE.HOOKERROR, text);
+    }
+    case "error":
+      log(kernel, hook, LOG_EVENT.ERROR, `${event} hook '${hook}' encountered an exception, request rejected`);
+      for (const line of outcome.text.split("\n").filter((text) => text.trim() !== "")) log(kernel, hook, LOG_EVENT.ERROR, line);
+      return encountered(hook);
+    case "alarm":
+      log(kernel, hook, LOG_EVENT.ERROR, `alarm call while running ${event} hook '${hook}', request rejected`);
+      return encountered(hook);
+    default: {
+      const unreachable: never = outcome;
+      return unreachable;
+    }
+  }
+}
+
+/** What users are told of a hook that failed (pbs/commands.md 1.2). */
+export const encountered = (hook: string): Reject =>
+  new Reject(PBSE.HOOKERROR, `request rejected as filter hook '${hook}' encountered an exception. Please inform Admin`);
+
+function honour(kernel: Kernel, requests: HookRequests): void {
+  if (!requests.restart_cycle) return;
+  for (const name of kernel.scheds.keys())
+    kernel.follow.carryOut(kernel, { kind: "trigger-sched", sched: name, command: SCHED_COMMAND.CMD });
+}
+
+function log(kernel: Kernel, hook: string, event: number, text: string): void {
+  kernel.out.logs.push({ event, class: "Hook", object: hook, text });
+}

@@ -1,0 +1,118 @@
+// Hooks of execution hosts: what their moms are given, and what hooks there want of the server.
+//
+// M1. A mom has the present set of hooks before it hears of a job: the frame with them goes out before any start that follows the change.
+// M2. A hook of a host changes vnodes of that host, and jobs that are there, and nothing else.
+
+import { type AttrChanges, isAttrChanges, isObjectChanges } from "#hooks/hook-input.ts";
+import { type Hook, type HookScript, isMomEvent } from "#model/hook.ts";
+import type { MomHook, MomHookReport, MomHooks, MomToServer } from "#protocol/mom-link.ts";
+import { SCHED_COMMAND } from "#protocol/sched-link.ts";
+import { digestOf } from "#support/digest.ts";
+import { LOG_EVENT } from "#support/log-event.ts";
+import { logJob } from "../job-life.ts";
+import { type Kernel, type MomRuntime, ownTransaction } from "../kernel.ts";
+import { alterByHook } from "../requests/modify-job.ts";
+import type { Job, Vnode } from "../state.ts";
+import { resourceTypes } from "./objects.ts";
+import { changeVnodes } from "./vnode-change.ts";
+
+/** Contents are long and seldom change. */
+const digests = new WeakMap<object, string>();
+function contentDigest(part: { readonly content: string }): string {
+  let digest = digests.get(part);
+  if (digest === undefined) {
+    digest = digestOf(part.content);
+    digests.set(part, digest);
+  }
+  return digest;
+}
+
+/** Enabled hooks that moms run, in their order. Without any, the digest is "". */
+function momHooks(kernel: Kernel): MomHooks {
+  const hooks = [...kernel.state.hooks.values()]
+    .filter(({ attrs, script }) => attrs.enabled && script !== null && attrs.event.some(isMomEvent))
+    .sort((a, b) => a.attrs.order - b.attrs.order || (a.name < b.name ? -1 : 1));
+  if (hooks.length === 0) return { digest: "", hooks: [], resources: {} };
+  const resources = resourceTypes(kernel.state);
+  const parts = hooks.map(({ name, attrs, script, config }) => [
+    name,
+    attrs,
+    script?.language,
+    contentDigest(script as HookScript),
+    config?.suffix,
+    config === null ? null : contentDigest(config),
+  ]);
+  return { digest: digestOf(JSON.stringify([parts, resources])), hooks: hooks.map(momHook), resources };
+}
+
+function momHook({ name, attrs, script, config }: Hook): MomHook {
+  const { type, event, user, alarm, freq, order, debug, fail_action } = attrs;
+  return { name, type, event, user, alarm, freq, order, debug, fail_action, script: script as HookScript, config };
+}
+
+/** Sends the hooks to a mom that has others. */
+export function tellHooks(kernel: Kernel, mom: MomRuntime, hooks: MomHooks = momHooks(kernel)): void {
+  if (mom.hooks === hooks.digest) return;
+  mom.hooks = hooks.digest;
+  kernel.out.moms.push({ link: mom.link, type: "mom-hooks", data: hooks });
+}
+
+/** A hook or a resource has changed. */
+export function momHooksChanged(kernel: Kernel): void {
+  if (kernel.moms.size === 0) return;
+  const hooks = momHooks(kernel);
+  for (const mom of kernel.moms.values()) tellHooks(kernel, mom, hooks);
+}
+
+// --- what moms say of them
+
+const offlinedBy = (hook: string): string => `offlined by hook '${hook}' due to hook error`;
+
+/** vnodes: of the mom's host. job: the one of the report, if it is this very run of it. */
+export function hookReported(kernel: Kernel, told: MomHookReport, vnodes: readonly Vnode[], job: Job | undefined): void {
+  const tx = ownTransaction(kernel);
+  const { hook } = told;
+  const names = vnodes.map(({ name }) => name);
+  if (isObjectChanges(told.vnodes)) changeVnodes(tx, told.vnodes, hook, new Set(names));
+  for (const action of told.actions) {
+    switch (action) {
+      case "offline_vnodes":
+        for (const name of names) addState(kernel, name, hook);
+        break;
+      case "clear_vnodes_upon_recovery":
+        for (const vnode of vnodes) if (vnode.attrs["comment"] === offlinedBy(hook)) takeState(kernel, vnode, hook);
+        break;
+      case "scheduler_restart_cycle":
+        restartCycles(kernel);
+        break;
+    }
+  }
+  if (told.restart_cycle) restartCycles(kernel);
+  if (job !== undefined && told.job !== undefined && isAttrChanges(told.job.changes)) alterByHook(tx, job, told.job.changes, hook);
+}
+
+function addState(kernel: Kernel, name: string, hook: string): void {
+  const states = kernel.state.vnodes.get(name)?.attrs["state"] as readonly string[] | undefined;
+  const state = [...new Set([...(states ?? []), "offline"])].join(",");
+  change(kernel, name, { state, comment: offlinedBy(hook) }, hook);
+}
+
+function takeState(kernel: Kernel, vnode: Vnode, hook: string): void {
+  const states = (vnode.attrs["state"] as readonly string[] | undefined) ?? [];
+  change(kernel, vnode.name, { state: states.filter((word) => word !== "offline").join(",") || "free", comment: null }, hook);
+}
+
+const change = (kernel: Kernel, name: string, changes: AttrChanges, hook: string): void =>
+  changeVnodes(ownTransaction(kernel), { [name]: changes }, hook);
+
+function restartCycles(kernel: Kernel): void {
+  for (const name of kernel.scheds.keys())
+    kernel.follow.carryOut(kernel, { kind: "trigger-sched", sched: name, command: SCHED_COMMAND.CMD });
+}
+
+/** An execjob_preterm hook wants the job to go on: nobody has deleted it. */
+export function jobKept(kernel: Kernel, job: Job, { text }: MomToServer["mom-kept"]): void {
+  const tx = ownTransaction(kernel);
+  tx.apply({ kind: "job-changed", id: job.id, set: {}, unset: ["termination"] });
+  logJob(tx, LOG_EVENT.JOB, job.id, `execjob_preterm hook rejected request: ${text}`);
+}

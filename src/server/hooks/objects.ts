@@ -1,0 +1,97 @@
+// Objects of the server as hooks see them: attributes as texts, those a manager may read. What of them an event's hooks may set is here too.
+//
+// I1. What a hook may set is what a manager could set, never what only PBS sets (pbs/objects.md 1).
+
+import type { HookObject } from "#hooks/hook-input.ts";
+import type { AttributeTable } from "#model/attribute.ts";
+import { JOB_ATTRIBUTES } from "#model/job-attributes.ts";
+import { NODE_ATTRIBUTES } from "#model/node-attributes.ts";
+import { RESV_ATTRIBUTES } from "#model/resv-attributes.ts";
+import type { StatusItem } from "#protocol/messages.ts";
+import { shownEligible } from "../accrual/eligible-time.ts";
+import { columnsOf, encode } from "../attributes/encode.ts";
+import { serverIdentity } from "../identity.ts";
+import type { Kernel } from "../kernel.ts";
+import { ownTransaction } from "../kernel.ts";
+import { nodeStatus } from "../requests/status-node.ts";
+import { queueStatus, serverStatus } from "../requests/status-object.ts";
+import type { Attrs, ServerState } from "../state.ts";
+import type { Transaction } from "../transaction.ts";
+
+type Seen = Pick<Transaction, "state" | "config">;
+
+export function jobObject({ state, config, now_s }: Seen & Pick<Transaction, "now_s">, id: string | null, attrs: Attrs): HookObject {
+  const columns = columnsOf(state, serverIdentity(config.host), JOB_ATTRIBUTES, undefined);
+  return { id, attrs: encode(columns, attrs, shownEligible(state, attrs, now_s) ?? undefined) };
+}
+
+export function resvObject({ state, config }: Seen, id: string | null, attrs: Attrs): HookObject {
+  return { id, attrs: encode(columnsOf(state, serverIdentity(config.host), RESV_ATTRIBUTES, undefined), attrs) };
+}
+
+/** The vnodes of these names, or all of them. */
+export function vnodeObjects(kernel: Kernel, names: readonly string[]): HookObject[] {
+  if (kernel.state.vnodes.size === 0) return [];
+  return objects(nodeStatus(ownTransaction(kernel), { kind: "status", object: "node", ids: names }));
+}
+
+const objects = (items: readonly StatusItem[]): HookObject[] => items.flatMap((item) => ("attrs" in item ? [item] : []));
+
+/** pbs.server() in a hook: one object of a kind, or all of them (name ""). */
+export function answerQuery(
+  kernel: Kernel,
+  query: { readonly what: string; readonly name: string },
+): { readonly items: readonly HookObject[] } | { readonly error: string } {
+  const tx = ownTransaction(kernel);
+  const { state } = kernel;
+  const ids = query.name === "" ? [] : [query.name];
+  switch (query.what) {
+    case "server":
+      return { items: objects(serverStatus(tx, { kind: "status", object: "server", ids: [] })) };
+    case "queue":
+      return { items: objects(queueStatus(tx, { kind: "status", object: "queue", ids })) };
+    case "vnode":
+      return { items: ids.length === 1 && !state.vnodes.has(query.name) ? [] : vnodeObjects(kernel, ids) };
+    case "job": {
+      const jobs =
+        ids.length === 0 ? [...state.jobs.values()] : [state.jobs.get(query.name) ?? state.jobs.get(`${query.name}.${state.name}`)];
+      return { items: jobs.flatMap((job) => (job === undefined ? [] : [jobObject(tx, job.id, job.attrs)])) };
+    }
+    case "resv": {
+      const resvs =
+        ids.length === 0 ? [...state.resvs.values()] : [state.resvs.get(query.name) ?? state.resvs.get(`${query.name}.${state.name}`)];
+      return { items: resvs.flatMap((resv) => (resv === undefined ? [] : [resvObject(tx, resv.id, resv.attrs)])) };
+    }
+    default:
+      return { error: `hooks cannot ask for ${query.what}` };
+  }
+}
+
+/** Types of all resources, for the values of resource lists. */
+export function resourceTypes(state: ServerState): { readonly [name: string]: string } {
+  return Object.fromEntries([...state.resources.values()].map(({ name, type }) => [name, type]));
+}
+
+const settable = (table: AttributeTable): readonly string[] =>
+  table.rows.filter((row) => row.set === "user" || row.set === "op" || row.set === "mgr").map((row) => row.name);
+
+/** Attributes of jobs that hooks may set by event; `queue` stands for the destination. */
+export const JOB_WRITABLE = settable(JOB_ATTRIBUTES);
+export const QUEUEJOB_WRITABLE = [...JOB_WRITABLE, "queue"];
+export const MOVEJOB_WRITABLE = ["queue"];
+/** Of a job that is about to run, what does not concern where and when it runs; of one that is not let run, also what keeps it. */
+export const RUNJOB_WRITABLE = [
+  "Account_Name",
+  "Error_Path",
+  "Output_Path",
+  "Variable_List",
+  "project",
+  "depend",
+  "Hold_Types",
+  "Execution_Time",
+  "comment",
+];
+/** Attributes that only a rejection may set. */
+export const ON_REJECTION: ReadonlySet<string> = new Set(["Hold_Types", "Execution_Time", "depend", "project", "comment"]);
+export const RESV_WRITABLE = settable(RESV_ATTRIBUTES);
+export const VNODE_WRITABLE = settable(NODE_ATTRIBUTES);

@@ -1,0 +1,70 @@
+// resvsub and modifyresv: hooks see a reservation as it is asked for, or as it would be, and their changes become part of the request.
+
+import type { AttrChanges, HookInput, HookObject } from "#hooks/hook-input.ts";
+import { changedObject } from "#hooks/merge.ts";
+import { RESV_ATTRIBUTES } from "#model/resv-attributes.ts";
+import type { AttrValueText, WireAttrs } from "#protocol/messages.ts";
+import type { Resv } from "../state.ts";
+import type { Transaction } from "../transaction.ts";
+import { eventBase } from "./alteration.ts";
+import { RESV_WRITABLE, resvObject } from "./objects.ts";
+
+/**
+ * The attributes of a pbs_rsub as the hooks have left them, and the transaction to read them in: what hooks set is read under a manager's rights. The user's
+ * own were checked by the caller. Refuses when the hooks do.
+ */
+export function afterResvsubHooks(
+  tx: Transaction,
+  given: readonly AttrValueText[],
+): { readonly tx: Transaction; readonly attrs: readonly AttrValueText[] } {
+  const input = (): HookInput => ({
+    ...eventBase(tx, "resvsub"),
+    resv: { id: null, attrs: textsOf(given) },
+    writable: { resv: [...RESV_WRITABLE, "partition"] },
+  });
+  const [verdict] = tx.hooks([{ key: "resvsub", event: "resvsub", input }]);
+  if (verdict?.kind === "reject") throw verdict.reject;
+  const changes = verdict?.changes.resv;
+  if (changes === undefined) return { tx, attrs: given };
+  return { tx: raised(tx), attrs: valuesOf(changedObject({ id: null, attrs: textsOf(given) }, changes)) };
+}
+
+/** The same for the attributes of a pbs_ralter. */
+export function afterModifyresvHooks(
+  tx: Transaction,
+  resv: Resv,
+  given: readonly AttrValueText[],
+): { readonly tx: Transaction; readonly attrs: readonly AttrValueText[] } {
+  const before = resvObject(tx, resv.id, resv.attrs);
+  const input = (): HookInput => ({
+    ...eventBase(tx, "modifyresv"),
+    resv: changedObject(before, textsOf(given) as AttrChanges),
+    resv_o: before,
+    writable: { resv: RESV_WRITABLE },
+  });
+  const [verdict] = tx.hooks([{ key: "modifyresv", event: "modifyresv", input }]);
+  if (verdict?.kind === "reject") throw verdict.reject;
+  const changes = verdict?.changes.resv;
+  if (changes === undefined) return { tx, attrs: given };
+  return { tx: raised(tx), attrs: valuesOf(changedObject({ id: null, attrs: textsOf(given) }, changes)) };
+}
+
+const raised = (tx: Transaction): Transaction => ({ ...tx, who: { ...tx.who, level: "manager" } });
+const spelled = (name: string): string => RESV_ATTRIBUTES.byName(name)?.name ?? name;
+
+function textsOf(given: readonly AttrValueText[]): WireAttrs {
+  const attrs: { [name: string]: WireAttrs[string] } = {};
+  for (const { name, resource, value } of given) {
+    if (value === "") continue;
+    if (resource === undefined) attrs[spelled(name)] = value;
+    else attrs[spelled(name)] = { ...(attrs[spelled(name)] as { [resource: string]: string } | undefined), [resource]: value };
+  }
+  return attrs;
+}
+
+function valuesOf({ attrs }: HookObject): AttrValueText[] {
+  return Object.entries(attrs).flatMap(([name, value]): AttrValueText[] => {
+    if (typeof value === "string") return [{ name, value }];
+    return Object.entries(value).map(([resource, text]) => ({ name, resource, value: String(text) }));
+  });
+}

@@ -1,0 +1,42 @@
+// Vnodes that a hook changed: as a manager would with qmgr, one vnode after the other; what cannot be is logged and left out.
+
+import type { AttrChanges, ObjectChanges } from "#hooks/hook-input.ts";
+import { NODE_ATTRIBUTES } from "#model/node-attributes.ts";
+import { Reject } from "#model/pbse.ts";
+import type { AttrOp } from "#protocol/messages.ts";
+import { LOG_EVENT } from "#support/log-event.ts";
+import { serverIdentity } from "../identity.ts";
+import { setNodeByHook } from "../requests/manager-node.ts";
+import type { Transaction } from "../transaction.ts";
+import { opsOf } from "./alteration.ts";
+
+/** States that a hook may give or take; others are the server's own (pbs/objects.md 5). */
+const SETTABLE: ReadonlySet<string> = new Set(["offline", "down", "sleep"]);
+
+/** names: only these vnodes are the hook's to change; null: all. */
+export function changeVnodes(tx: Transaction, changes: ObjectChanges, hook: string, names: ReadonlySet<string> | null = null): void {
+  const own = { ...tx, who: serverIdentity(tx.config.host) };
+  for (const [name, wanted] of Object.entries(changes)) {
+    const vnode = tx.state.vnodes.get(name);
+    try {
+      if (vnode === undefined || (names !== null && !names.has(name))) throw new Reject(0, "it is not there for this hook");
+      setNodeByHook(own, vnode, nodeOps(wanted, (vnode.attrs["state"] as readonly string[] | undefined) ?? []), hook);
+    } catch (error) {
+      if (!(error instanceof Reject)) throw error;
+      const text = `vnode ${name} is not changed: ${(error.text ?? "").trim()}`;
+      tx.log({ event: LOG_EVENT.ERROR, class: "Hook", object: hook, text });
+    }
+  }
+}
+
+/** state is the whole state to a hook: words it leaves out go, words that are not its own stay as they are. */
+function nodeOps(changes: AttrChanges, states: readonly string[]): AttrOp[] {
+  return opsOf(changes).flatMap((op): AttrOp[] => {
+    if (NODE_ATTRIBUTES.byName(op.name)?.name !== "state") return [op];
+    const wanted = op.op === "unset" ? [] : op.value.split(",").filter((word) => SETTABLE.has(word));
+    const gone = states.filter((word) => SETTABLE.has(word) && !wanted.includes(word));
+    const ops: AttrOp[] = gone.length === 0 ? [] : [{ name: op.name, op: "-=", value: gone.join(",") }];
+    if (wanted.length > 0) ops.push({ name: op.name, op: "+=", value: wanted.join(",") });
+    return ops;
+  });
+}

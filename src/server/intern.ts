@@ -1,0 +1,78 @@
+// One copy of what many jobs have in common: texts like the owner, resource records, environment lists. Ten thousand jobs of one user differ in a name,
+// two paths and a few numbers; the rest is shared, which is where the memory of a queued job goes otherwise (design.md 12: at most 3 kB each).
+//
+// I1. What is interned is never changed in place (state.ts I3).
+
+/** Characters of keys kept; when they are too many the tables are emptied: what is shared stays so, only new jobs find it no more. */
+const KEYS_LENGTH_MAX = 16_000_000;
+/** Values longer than this are assumed to be a job's own. */
+const KEY_LENGTH_MAX = 20_000;
+
+let keys_length = 0;
+
+const strings = new Map<string, string>();
+const objects = new Map<string, object>();
+/** by attribute: the value given out last */
+const latest = new Map<string, object>();
+
+/** Attributes whose values repeat from job to job. Ids, paths and times do not. */
+// biome-ignore format: a list
+const SHARED: ReadonlySet<string> = new Set([
+  "Job_Name", "Job_Owner", "job_state", "queue", "server", "Account_Name", "Checkpoint", "Hold_Types", "Join_Path", "Keep_Files", "Mail_Points", "Mail_Users",
+  "Remove_Files", "Resource_List", "schedselect", "Shell_Path_List", "sandbox", "User_List", "group_list", "Variable_List", "euser", "egroup", "queue_type",
+  "project", "Submit_arguments", "Submit_Host", "executable", "argument_list", "comment", "exec_vnode", "exec_host", "jobdir", "resources_used", "estimated",
+]);
+
+/** The value to keep for an attribute of a job. */
+export function shared(name: string, value: unknown): unknown {
+  if (!SHARED.has(name)) return value;
+  if (typeof value === "string") return sharedString(value);
+  if (typeof value !== "object" || value === null) return value;
+  // Jobs that come one after the other are mostly alike: comparing with the last value costs less than making its key.
+  const last = latest.get(name);
+  if (last !== undefined && isAlike(last, value)) return last;
+  const kept = sharedObject(value);
+  latest.set(name, kept);
+  return kept;
+}
+
+function sharedObject(value: object): object {
+  const key = JSON.stringify(value);
+  if (key.length > KEY_LENGTH_MAX) return value;
+  const found = objects.get(key);
+  if (found !== undefined) return found;
+  makeRoom(key.length);
+  const kept = Array.isArray(value) ? value.map((item) => (typeof item === "string" ? sharedString(item) : item)) : value;
+  objects.set(key, kept);
+  return kept;
+}
+
+function sharedString(value: string): string {
+  if (value.length > KEY_LENGTH_MAX) return value;
+  const found = strings.get(value);
+  if (found !== undefined) return found;
+  makeRoom(value.length);
+  strings.set(value, value);
+  return value;
+}
+
+function makeRoom(length: number): void {
+  keys_length += length;
+  if (keys_length <= KEYS_LENGTH_MAX) return;
+  strings.clear();
+  objects.clear();
+  keys_length = length;
+}
+
+/** Same elements, or same names with the same plain values in the same order. */
+function isAlike(a: object, b: object): boolean {
+  if (Array.isArray(a)) {
+    return Array.isArray(b) && a.length === b.length && a.every((item, at) => item === b[at]);
+  }
+  const names = Object.keys(a);
+  if (names.length !== Object.keys(b).length) return false;
+  const [left, right] = [a as { [name: string]: unknown }, b as { [name: string]: unknown }];
+  let at = 0;
+  for (const name in b) if (name !== names[at++] || left[name] !== right[name]) return false;
+  return true;
+}

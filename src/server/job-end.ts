@@ -1,0 +1,334 @@
+// How a run ends: the obit and what its exit code means (pbs/mom.md 6), requeueing, and the way into the history.
+//
+// I1. The obit of a run is accounted for once: it counts only for a job that is with its mom under that run_count.
+// I2. A job that does not run any more holds no vnode: exec_vnode stays in the history only.
+
+import { SUBSTATE } from "#model/job-state.ts";
+import { PBSE, pbseText } from "#model/pbse.ts";
+import { addHolds } from "#model/values/hold.ts";
+import { LOG_EVENT } from "#support/log-event.ts";
+import { accountAborted, accountEnded, usageItems } from "./accounting-record.ts";
+import { arrayOf } from "./apply.ts";
+import { isExecution, isWaiting, logJob, settleJob, waitingState } from "./job-life.ts";
+import { jobStarted } from "./job-run.ts";
+import { FILE_TROUBLE } from "./mail.ts";
+import { learnRunTime } from "./pressure.ts";
+import type { Attrs, Job, ResourceRecord } from "./state.ts";
+import { leaveMaintenance, preemptingSince } from "./suspension.ts";
+import type { Transaction } from "./transaction.ts";
+
+/** Exit_status below zero: why a mom could not run a job to its end (pbs/mom.md 6). */
+export const JOB_EXEC = {
+  FAIL1: -1,
+  FAIL2: -2,
+  RETRY: -3,
+  INITABT: -4,
+  INITRST: -5,
+  INITRMG: -6,
+  BADRESRT: -7,
+  FAILUID: -10,
+  RERUN: -11,
+  CHKP: -12,
+  FAIL_PASSWORD: -13,
+  RERUN_SIS_FAIL: -14,
+  QUERST: -15,
+  FAILHOOK_RERUN: -16,
+  FAILHOOK_DELETE: -17,
+  HOOK_RERUN: -18,
+  HOOK_DELETE: -19,
+  RERUN_MS_FAIL: -20,
+  FAIL_SECURITY: -21,
+  HOOKERROR: -22,
+  FAIL_KRB5: -23,
+  KILL_NCPUS_BURST: -24,
+  KILL_NCPUS_SUM: -25,
+  KILL_VMEM: -26,
+  KILL_MEM: -27,
+  KILL_CPUT: -28,
+  KILL_WALLTIME: -29,
+  JOINJOB: -30,
+} as const;
+
+/** More starts than this and the job is held. */
+export const RUN_COUNT_MAX = 20;
+
+/** Somebody ended the job: kept with it until the mom's obit. history false: it leaves none (qdel -x). preempted: a scheduler, to make room. */
+export type Termination = { readonly by: string; readonly history: boolean; readonly mail?: boolean; readonly preempted?: true };
+export const terminationOf = (job: Job): Termination | undefined => job.attrs["termination"] as Termination | undefined;
+
+export type Obit = {
+  readonly exit_status: number;
+  readonly used: { readonly [resource: string]: string | number };
+  readonly stageout_status?: 0 | 1;
+  readonly stagein_failed?: true;
+  readonly message?: string;
+};
+
+/** What becomes of a job. rerun: back to the queue if it may run again; retry: back to the queue, the run did not count. */
+type Reaction =
+  | { readonly kind: "end"; readonly substate: number; readonly suffix: string; readonly mail?: string }
+  | { readonly kind: "rerun" }
+  | { readonly kind: "retry"; readonly hold?: "s" | "p"; readonly comment?: string; readonly mail?: string }
+  | { readonly kind: "abort"; readonly mail: string };
+
+const LIMITS: { readonly [code: number]: string } = {
+  [JOB_EXEC.KILL_NCPUS_BURST]: "ncpus (burst)",
+  [JOB_EXEC.KILL_NCPUS_SUM]: "ncpus (sum)",
+  [JOB_EXEC.KILL_VMEM]: "vmem",
+  [JOB_EXEC.KILL_MEM]: "mem",
+  [JOB_EXEC.KILL_CPUT]: "cput",
+  [JOB_EXEC.KILL_WALLTIME]: "walltime",
+};
+
+/** The reaction to an Exit_status, of a job nobody deleted (pbs/mom.md 6). */
+export function reactionTo(exit_status: number, message = ""): Reaction {
+  if (exit_status === 0) return { kind: "end", substate: SUBSTATE.FINISHED, suffix: " and finished" };
+  if (exit_status > 0) return { kind: "end", substate: SUBSTATE.FAILED, suffix: " and failed" };
+  const limit = LIMITS[exit_status];
+  if (limit !== undefined) {
+    const mail = `Job exceeded resource ${limit}\nSee job standard error file`;
+    return { kind: "end", substate: SUBSTATE.FAILED, suffix: ` and exceeded resource ${limit}`, mail };
+  }
+  switch (exit_status) {
+    case JOB_EXEC.FAIL2:
+      return { kind: "abort", mail: "Job cannot be executed\nSee job standard error file" };
+    case JOB_EXEC.FAILHOOK_DELETE:
+    case JOB_EXEC.HOOK_DELETE:
+      return { kind: "end", substate: SUBSTATE.FAILED, suffix: " and failed", mail: "a hook requested for job to be deleted" };
+    case JOB_EXEC.RERUN:
+    case JOB_EXEC.RERUN_SIS_FAIL:
+    case JOB_EXEC.RERUN_MS_FAIL:
+    case JOB_EXEC.INITABT:
+    case JOB_EXEC.INITRST:
+    case JOB_EXEC.INITRMG:
+    case JOB_EXEC.BADRESRT:
+    case JOB_EXEC.CHKP:
+    case JOB_EXEC.QUERST:
+      return { kind: "rerun" };
+    case JOB_EXEC.FAILUID:
+      return { kind: "retry", mail: "Bad UID for job execution" };
+    case JOB_EXEC.FAIL_PASSWORD:
+      return { kind: "retry", hold: "p", comment: `${message}:job has bad password` };
+    case JOB_EXEC.FAIL_SECURITY:
+      return { kind: "retry", hold: "s", comment: "job held due to possible security breach of job tmpdir, failed to start" };
+    case JOB_EXEC.RETRY:
+    case JOB_EXEC.FAILHOOK_RERUN:
+    case JOB_EXEC.HOOK_RERUN:
+    case JOB_EXEC.HOOKERROR:
+    case JOB_EXEC.JOINJOB:
+      return { kind: "retry" };
+    default:
+      return { kind: "abort", mail: "Job cannot be executed\nSee Administrator for help" };
+  }
+}
+
+/** The mom says the run is over; the job is with its mom under this run. */
+export function jobObit(tx: Transaction, job: Job, obit: Obit): void {
+  const { attrs } = job;
+  const runs = attrs.run_count ?? 0;
+  logJob(tx, LOG_EVENT.DEBUG, job.id, `Obit received momhop:${runs} serverhop:${runs} state:${attrs.job_state} substate:${attrs.substate}`);
+  const reaction = reactionTo(obit.exit_status, obit.message);
+  const ran = obit.exit_status >= 0 || reaction.kind === "end" || reaction.kind === "rerun";
+  // A short job may be over (or lost) before its start was reported: the S record comes first all the same.
+  if (attrs.substate === SUBSTATE.PRE_RUN && ran) jobStarted(tx, job, undefined, undefined);
+  tx.apply({ kind: "job-changed", id: job.id, set: endAttrs(obit), unset: [] });
+  if (obit.stageout_status === 0) {
+    const text = `Post job file processing error; job ${job.id} on host ${hostOfJob(job)}\n${obit.message ?? ""}`;
+    tx.act({ kind: "mail", job: job.id, point: FILE_TROUBLE, text });
+  }
+  const termination = terminationOf(job);
+  // What a preempted job ended with is told like that of any other; it is never run again.
+  if (termination !== undefined && !(termination.preempted === true && reaction.kind === "end")) {
+    finish(tx, job, SUBSTATE.TERMINATED, ` and terminated by ${termination.by}`, termination.history);
+    return;
+  }
+  if (obit.stagein_failed === true) {
+    waitForFiles(tx, job, obit.message ?? "");
+    return;
+  }
+  switch (reaction.kind) {
+    case "end":
+      if (reaction.mail !== undefined) tx.act({ kind: "mail", job: job.id, point: "a", text: reaction.mail });
+      finish(tx, job, reaction.substate, reaction.suffix);
+      break;
+    case "abort":
+      abort(tx, job, reaction.mail);
+      break;
+    case "rerun":
+      requeueOrAbort(tx, job);
+      break;
+    case "retry":
+      if (reaction.mail !== undefined) tx.act({ kind: "mail", job: job.id, point: "a", text: reaction.mail });
+      logRetry(tx, job, obit.exit_status);
+      requeue(tx, job, {
+        ...(reaction.hold === undefined ? {} : { hold: reaction.hold }),
+        ...(reaction.comment === undefined ? {} : { comment: reaction.comment }),
+      });
+      break;
+    default: {
+      const unreachable: never = reaction;
+      return unreachable;
+    }
+  }
+}
+
+/** The first host of exec_host. */
+const hostOfJob = (job: Job): string => /^[^/+]+/.exec(job.attrs.exec_host ?? "")?.[0] ?? "";
+
+/** Files could not be copied to the host: the job waits and is tried again (pbs/mom.md 1). */
+const STAGE_AGAIN_S = 1800;
+function waitForFiles(tx: Transaction, job: Job, message: string): void {
+  logJob(tx, LOG_EVENT.JOB, job.id, `${pbseText(PBSE.STAGEIN)}: ${message}`);
+  tx.act({
+    kind: "mail",
+    job: job.id,
+    point: FILE_TROUBLE,
+    text: `Stage in of files failed; the job is tried again in 30 minutes\n${message}`,
+  });
+  const Execution_Time = tx.now_s + STAGE_AGAIN_S;
+  requeue(tx, job, { Execution_Time, comment: `${pbseText(PBSE.STAGEIN)}; tried again at ${tx.config.ctime(Execution_Time)}` });
+}
+
+function endAttrs(obit: Obit): Attrs {
+  const set: Attrs = { Exit_status: obit.exit_status };
+  if (Object.keys(obit.used).length > 0) set["resources_used"] = obit.used as ResourceRecord;
+  if (obit.stageout_status !== undefined) set["Stageout_status"] = obit.stageout_status;
+  return set;
+}
+
+function logRetry(tx: Transaction, job: Job, exit_status: number): void {
+  if (exit_status === JOB_EXEC.FAILHOOK_RERUN || exit_status === JOB_EXEC.HOOKERROR) {
+    logJob(tx, LOG_EVENT.JOB, job.id, "hook rejected request, requiring job to be rerun");
+  }
+  if (exit_status === JOB_EXEC.JOINJOB) logJob(tx, LOG_EVENT.JOB, job.id, "Mom rejected job due to join job error");
+}
+
+/** The end of a job that ran: log, record E, history. */
+export function finish(tx: Transaction, job: Job, substate: number, suffix: string, keep = true): void {
+  const { attrs } = job;
+  touchVnodes(tx, job);
+  logJob(tx, LOG_EVENT.JOB_USAGE, job.id, [`Exit_status=${attrs.Exit_status ?? 0}`, ...usageItems(tx.state.resources, attrs)].join(" "));
+  accountEnded(tx, "E", job, tx.now_s);
+  tx.act({ kind: "mail", job: job.id, point: "e", text: `Execution terminated\nExit_status=${attrs.Exit_status ?? 0}` });
+  if (substate === SUBSTATE.FINISHED) learnRunTime(tx, job);
+  leave(tx, job, substate, { obittime: tx.now_s, ...(attrs.comment === undefined ? {} : { comment: `${attrs.comment}${suffix}` }) }, keep);
+}
+
+/** The server gives a job up that was with a mom. */
+export function abort(tx: Transaction, job: Job, mail: string): void {
+  touchVnodes(tx, job);
+  accountAborted(tx, job.id, (mail.split("\n")[0] ?? "").trim());
+  tx.act({ kind: "mail", job: job.id, point: "a", text: mail });
+  if (job.attrs.substate !== SUBSTATE.PRE_RUN) accountEnded(tx, "E", job, tx.now_s);
+  const { comment } = job.attrs;
+  leave(tx, job, SUBSTATE.FAILED, { obittime: tx.now_s, ...(comment === undefined ? {} : { comment: `${comment} and failed` }) }, true);
+}
+
+/** A job that waits is deleted: no Exit_status, no record E (pbs/commands.md 3, qdel). */
+export function endWaiting(tx: Transaction, job: Job, keep: boolean, set: Attrs = {}): void {
+  leave(tx, job, SUBSTATE.TERMINATED, set, keep);
+}
+
+/** Out of the live jobs: into the history when there is one. */
+export function leave(tx: Transaction, job: Job, substate: number, set: Attrs, keep: boolean): void {
+  const history = keep && tx.state.server["job_history_enable"] === true;
+  if (!history)
+    logJob(tx, LOG_EVENT.DEBUG2, job.id, `dequeuing from ${job.attrs.queue}, state ${isWaiting(job) ? job.attrs.job_state : "E"}`);
+  const unset = PRIVATE.filter((name) => job.attrs[name] !== undefined);
+  tx.apply({ kind: "job-changed", id: job.id, set: { ...set, job_state: "F", substate, history_timestamp: tx.now_s }, unset });
+  tx.apply({ kind: "job-ended", id: job.id, history });
+}
+
+/** Attributes of our own that mean nothing once the job is over. */
+const PRIVATE = ["termination", "placed_by_hand", "suspended_by_admin", "preempting", "resuming"] as const;
+
+/** The run is to be repeated: substate 60 until its obit. A run that the mom has not confirmed yet counts as begun, so that its R record has an S before it. */
+export function beginRerun(tx: Transaction, job: Job): void {
+  if (job.attrs.substate === SUBSTATE.PRE_RUN) jobStarted(tx, job, undefined, undefined);
+  tx.apply({ kind: "job-changed", id: job.id, set: { substate: SUBSTATE.RERUN }, unset: [] });
+}
+
+export function requeueOrAbort(tx: Transaction, job: Job): void {
+  if (job.attrs.Rerunable) requeue(tx, job);
+  else abort(tx, job, "Non-rerunable job deleted on requeue");
+}
+
+/** hold: added, with its comment. Execution_Time: before which it is not tried again, since its files could not be staged in. */
+export type Requeue = { readonly hold?: "s" | "p"; readonly comment?: string; readonly Execution_Time?: number };
+
+/** Back to the queue after a run. */
+export function requeue(tx: Transaction, job: Job, more: Requeue = {}): void {
+  touchVnodes(tx, job);
+  if (job.attrs.substate !== SUBSTATE.PRE_RUN) accountEnded(tx, "R", job, tx.now_s);
+  let { hold, comment } = more;
+  const preempted_s = preemptingSince(job);
+  // A run that had to make room did not fail.
+  if ((job.attrs.run_count ?? 0) > RUN_COUNT_MAX && preempted_s === undefined) {
+    hold = "s";
+    comment = TOO_OFTEN;
+    logJob(tx, LOG_EVENT.JOB, job.id, comment);
+  }
+  if (hold !== undefined && holdArray(tx, job, hold, comment)) [hold, comment] = [undefined, undefined];
+  const Hold_Types = hold === undefined ? job.attrs.Hold_Types : addHolds(job.attrs.Hold_Types, hold);
+  const later = more.Execution_Time === undefined ? {} : { Execution_Time: more.Execution_Time };
+  const waiting = waitingState({ ...job.attrs, ...later, Hold_Types }, tx.now_s);
+  const queue = tx.state.queues.get(job.attrs.queue);
+  const eligible = waiting.job_state === "Q" && queue !== undefined && isExecution(queue);
+  const substate = waiting.job_state === "W" && more.Execution_Time !== undefined ? SUBSTATE.STAGE_FAIL : waiting.substate;
+  const set: Attrs = {
+    ...waiting,
+    substate,
+    ...later,
+    Hold_Types,
+    ...(preempted_s === undefined ? {} : { ptime: preempted_s }),
+    ...(eligible && job.attrs.etime === undefined ? { etime: tx.now_s } : {}),
+  };
+  if (comment !== undefined) set["comment"] = comment;
+  const unset = [
+    ...OF_A_RUN.filter((name) => job.attrs[name] !== undefined && set[name] === undefined),
+    ...(eligible || job.attrs.etime === undefined ? [] : ["etime"]),
+  ];
+  tx.apply({ kind: "job-changed", id: job.id, set, unset });
+}
+
+/** A subjob is not held, its array is. Whether it was one. */
+function holdArray(tx: Transaction, subjob: Job, hold: "s" | "p", why: string | undefined): boolean {
+  const array = arrayOf(tx.state, subjob);
+  if (array === undefined) return false;
+  const comment = why === TOO_OFTEN ? `Job Array Held, too many failed attempts to run subjob ${subjob.id}` : why;
+  logJob(tx, LOG_EVENT.JOB, array.id, comment ?? `held with subjob ${subjob.id}`);
+  settleJob(tx, array, { Hold_Types: addHolds(array.attrs.Hold_Types, hold), ...(comment === undefined ? {} : { comment }) });
+  return true;
+}
+
+const TOO_OFTEN = "job held, too many failed attempts to run";
+
+/** What belongs to one run and goes with it. */
+const OF_A_RUN = [
+  "exec_vnode",
+  "exec_host",
+  "session_id",
+  "jobdir",
+  "stime",
+  "obittime",
+  "Exit_status",
+  "Stageout_status",
+  "resources_used",
+  "comment",
+  "termination",
+  "placed_by_hand",
+  "suspended_by_admin",
+  "preempting",
+  "resuming",
+  "resources_released",
+  "resource_released_list",
+  "alt_id",
+] as const;
+
+/** Vnodes remember when a job last ended there. */
+function touchVnodes(tx: Transaction, job: Job): void {
+  leaveMaintenance(tx, job);
+  for (const name of tx.state.placements.get(job.id)?.vnodes.keys() ?? []) {
+    if (tx.state.vnodes.has(name)) tx.apply({ kind: "changed", object: "node", name, set: { last_used_time: tx.now_s }, unset: [] });
+  }
+}

@@ -1,0 +1,393 @@
+// The server's side of its moms: which host is up, what its vnodes are, and which jobs it holds. A mom that comes (back) and the server compare notes.
+//
+// I1. A run is accounted for once: an obit counts if the job is with this mom under that run_count, and is acknowledged in any case (mom-link.ts I2).
+// I2. A job the server believes to run that its mom does not hold is started again if its start was never confirmed (same run_count), else its run is lost
+//     and it is requeued. A job the mom holds that the server does not is killed (mom-link.ts I3).
+// I3. Values an administrator set on a vnode win over reported ones (pbs/mom.md 1).
+
+import { defaultAttributes } from "#model/attribute.ts";
+import { SUBSTATE } from "#model/job-state.ts";
+import { NODE_ATTRIBUTES } from "#model/node-attributes.ts";
+import { PBSE, Reject, reject } from "#model/pbse.ts";
+import { inOrder } from "#model/values/node-state.ts";
+import type { MomHello, MomToServer, MomVnode, Usage } from "#protocol/mom-link.ts";
+import { LOG_EVENT } from "#support/log-event.ts";
+import { hookReported, jobKept, tellHooks } from "./hooks/mom-hooks.ts";
+import { abort, JOB_EXEC, jobObit, requeueOrAbort, terminationOf } from "./job-end.ts";
+import { isWithMom, logJob } from "./job-life.ts";
+import { jobStarted } from "./job-run.ts";
+import { type Kernel, type MomQuestion, type MomRuntime, ownTransaction, refuse } from "./kernel.ts";
+import { hostOfJob, startJob, terminateJob } from "./mom-orders.ts";
+import { hostOf } from "./placement.ts";
+import { preemptionRefused } from "./preemption.ts";
+import { checkVnode } from "./reported-vnode.ts";
+import { createFromJob } from "./resv/creation.ts";
+import { resvOfQueue } from "./resv/holding.ts";
+import type { Attrs, Job, ResourceRecord, Vnode } from "./state.ts";
+import { jobResumed, jobSuspended, preemptingSince, resumeRefused } from "./suspension.ts";
+import type { Transaction } from "./transaction.ts";
+
+const NODE_FAIL_REQUEUE_S_DEFAULT = 310;
+
+// --- who is where
+
+function momOfLink(kernel: Kernel, link: number): MomRuntime | undefined {
+  for (const mom of kernel.moms.values()) if (mom.link === link) return mom;
+  return undefined;
+}
+
+/** Names under which the vnodes of a mom may have its host: as it says itself. */
+function vnodesOf(kernel: Kernel, host: string): Vnode[] {
+  const names = kernel.state.hosts.get(host) ?? [...kernel.state.hosts].find(([name]) => name.toLowerCase() === host.toLowerCase())?.[1];
+  return [...(names ?? [])].map((name) => kernel.state.vnodes.get(name) as Vnode);
+}
+
+// --- frames
+
+export function frame<T extends keyof MomToServer>(kernel: Kernel, link: number, type: T, data: MomToServer[T]): void {
+  if (type === "mom-hello") return hello(kernel, link, data as MomHello);
+  const mom = momOfLink(kernel, link);
+  if (mom === undefined) return;
+  const tx = ownTransaction(kernel);
+  switch (type) {
+    case "mom-vnodes":
+      mom.vnodes = (data as MomToServer["mom-vnodes"]).vnodes;
+      report(kernel, tx, mom);
+      break;
+    case "mom-started":
+      started(kernel, tx, data as MomToServer["mom-started"]);
+      break;
+    case "mom-usage":
+      for (const { job, run_count, used } of (data as MomToServer["mom-usage"]).jobs) usage(kernel, tx, job, run_count, used);
+      break;
+    case "mom-obit":
+      obit(kernel, tx, link, data as MomToServer["mom-obit"]);
+      break;
+    case "mom-hook": {
+      const told = data as MomToServer["mom-hook"];
+      const job = told.job === undefined ? undefined : runOf(kernel, told.job);
+      hookReported(kernel, told, vnodesOf(kernel, mom.host), job);
+      break;
+    }
+    case "mom-kept": {
+      const job = runOf(kernel, data as MomToServer["mom-kept"]);
+      if (job !== undefined) jobKept(kernel, job, data as MomToServer["mom-kept"]);
+      break;
+    }
+    case "mom-result":
+      answered(kernel, tx, data as MomToServer["mom-result"]);
+      break;
+  }
+}
+
+function hello(kernel: Kernel, link: number, data: MomHello): void {
+  const key = data.host.toLowerCase();
+  const old = kernel.moms.get(key);
+  // The same mom again, after a broken connection that was not noticed yet.
+  if (old !== undefined) kernel.out.actions.push({ kind: "drop-link", link: old.link });
+  const mom: MomRuntime = { host: data.host, link, hello: data, vnodes: data.vnodes, hooks: data.hooks ?? "" };
+  kernel.moms.set(key, mom);
+  kernel.timers.clear(`silent:${key}`);
+  const tx = ownTransaction(kernel);
+  report(kernel, tx, mom);
+  reconcile(kernel, tx, mom);
+}
+
+export function lost(kernel: Kernel, link: number, why: string): void {
+  const mom = momOfLink(kernel, link);
+  if (mom === undefined) return;
+  kernel.moms.delete(mom.host.toLowerCase());
+  const tx = ownTransaction(kernel);
+  for (const vnode of vnodesOf(kernel, mom.host)) markDown(tx, vnode, why);
+  for (const [number, question] of kernel.questions) {
+    if (hostOfJob(kernel, question.job).toLowerCase() === mom.host.toLowerCase()) questionUnanswered(kernel, number, true);
+  }
+  armSilence(kernel, mom.host);
+}
+
+/** At the start of the server nobody has said hello: vnodes are unknown, their jobs wait for their mom as after a loss. */
+export function allSilent(kernel: Kernel): void {
+  const tx = ownTransaction(kernel);
+  for (const vnode of kernel.state.vnodes.values()) setStates(tx, vnode, ["state-unknown", "down"], ["stale"]);
+  for (const host of kernel.state.hosts.keys()) armSilence(kernel, host);
+}
+
+/** node_fail_requeue: 0 never, below 0 as 1, unset 310 seconds. */
+function armSilence(kernel: Kernel, host: string): void {
+  const set = kernel.state.server["node_fail_requeue"];
+  const wait_s = typeof set === "number" ? set : NODE_FAIL_REQUEUE_S_DEFAULT;
+  if (wait_s !== 0) kernel.timers.set(`silent:${host.toLowerCase()}`, kernel.now_ms + Math.max(1, wait_s) * 1000);
+}
+
+/** The timer silent: jobs of a host that was down too long are requeued, or deleted if they cannot be rerun. */
+export function hostSilentTooLong(kernel: Kernel, key: string): void {
+  if (kernel.moms.has(key)) return;
+  const tx = ownTransaction(kernel);
+  for (const job of jobsOfHost(kernel, key)) {
+    tx.apply({ kind: "job-changed", id: job.id, set: { Exit_status: JOB_EXEC.RERUN_MS_FAIL }, unset: [] });
+    if (terminationOf(job) !== undefined || !job.attrs.Rerunable) {
+      abort(tx, job, `Job deleted, execution node ${hostOfJob(kernel, job.id)} down`);
+    } else {
+      logJob(tx, LOG_EVENT.JOB, job.id, `Job requeued, execution node ${hostOfJob(kernel, job.id)} down`);
+      requeueOrAbort(tx, job);
+    }
+  }
+}
+
+/** Jobs whose first chunk is on the host. */
+function jobsOfHost(kernel: Kernel, key: string): Job[] {
+  const ids = new Set<string>();
+  for (const vnode of vnodesOf(kernel, key)) for (const id of vnode.jobs.keys()) ids.add(id);
+  return [...ids]
+    .filter((id) => hostOfJob(kernel, id).toLowerCase() === key)
+    .map((id) => kernel.state.jobs.get(id) as Job)
+    .filter(isWithMom);
+}
+
+// --- vnodes
+
+function report(kernel: Kernel, tx: Transaction, mom: MomRuntime): void {
+  kernel.reporting = true;
+  reportVnodes(kernel, tx, mom);
+  kernel.reporting = false;
+}
+
+/** Creates, updates and revives the vnodes a mom reports. A host of which no vnode was created by an administrator is not part of the complex. */
+function reportVnodes(kernel: Kernel, tx: Transaction, mom: MomRuntime): void {
+  const known = vnodesOf(kernel, mom.host);
+  if (known.length === 0) return;
+  const was_down = known.some((vnode) => statesOf(vnode).includes("down"));
+  const vnodes = checkedVnodes(kernel, tx, mom);
+  const several = vnodes.length > 1;
+  for (const reported of vnodes) {
+    const vnode = kernel.state.vnodes.get(reported.name);
+    // The natural vnode is an administrator's to create, further ones of a definition file come by themselves.
+    if (vnode === undefined && reported.name.toLowerCase() !== mom.host.toLowerCase()) createVnode(tx, mom, reported, several);
+    else if (vnode !== undefined && hostOf(vnode).toLowerCase() === mom.host.toLowerCase()) updateVnode(tx, mom, vnode, reported, several);
+  }
+  const names = new Set(vnodes.map((vnode) => vnode.name));
+  for (const vnode of known) {
+    if (names.has(vnode.name)) continue;
+    const natural = vnodes[0];
+    if (vnode.attrs["from_mom"] === true) setStates(tx, vnode, ["stale"], ["state-unknown", "down"]);
+    // A vnode that an administrator named otherwise than its host: the mom's natural vnode stands for it.
+    else if (known.length === 1 && natural !== undefined) updateVnode(tx, mom, vnode, natural, several);
+    else setStates(tx, vnode, [], [...REVIVED]);
+  }
+  if (was_down) tx.log({ event: LOG_EVENT.SYSTEM, class: "Node", object: mom.host, text: "node up" });
+}
+
+/** What a mom says that stands; the rest is logged. */
+function checkedVnodes(kernel: Kernel, tx: Transaction, mom: MomRuntime): MomVnode[] {
+  return mom.vnodes.flatMap((reported) => {
+    const { vnode, refused } = checkVnode(kernel.state, reported);
+    if (refused.length > 0) {
+      const text = `vnode ${reported.name}: the values that the mom reports for ${refused.join(", ")} are not used`;
+      tx.log({ event: LOG_EVENT.ERROR, class: "Node", object: mom.host, text });
+    }
+    return vnode ?? [];
+  });
+}
+
+function createVnode(tx: Transaction, mom: MomRuntime, reported: MomVnode, several: boolean): void {
+  const resources = {
+    host: mom.host,
+    vnode: reported.name,
+    ...((reported.attrs["resources_available"] as ResourceRecord | undefined) ?? {}),
+  };
+  const attrs: Attrs = {
+    ...defaultAttributes(NODE_ATTRIBUTES),
+    ...reported.attrs,
+    Mom: [mom.host],
+    Port: mom.hello.port,
+    resources_available: resources,
+    state: [],
+    pbs_version: mom.hello.version,
+    from_mom: true,
+    last_state_change_time: tx.now_s,
+    ...(several ? { in_multivnode_host: 1 } : {}),
+  };
+  tx.apply({ kind: "created", object: "node", name: reported.name, attrs });
+}
+
+function updateVnode(tx: Transaction, mom: MomRuntime, vnode: Vnode, reported: MomVnode, several: boolean): void {
+  const by_admin = new Set(vnode.set_by_admin);
+  const set: Attrs = {};
+  const put = (name: string, value: unknown): void => {
+    if (!by_admin.has(name) && JSON.stringify(vnode.attrs[name]) !== JSON.stringify(value)) set[name] = value;
+  };
+  for (const name in reported.attrs) if (name !== "resources_available") put(name, reported.attrs[name]);
+  put("pbs_version", mom.hello.version);
+  if (several) put("in_multivnode_host", 1);
+  const now = (vnode.attrs["resources_available"] as ResourceRecord | undefined) ?? {};
+  const resources: ResourceRecord = { ...now };
+  const given = { host: mom.host, vnode: vnode.name, ...((reported.attrs["resources_available"] as ResourceRecord | undefined) ?? {}) };
+  for (const [name, value] of Object.entries(given)) if (!by_admin.has(`resources_available.${name}`)) resources[name] = value;
+  put("resources_available", resources);
+  const unset = [
+    ...(!several && vnode.attrs["in_multivnode_host"] !== undefined && !by_admin.has("in_multivnode_host") ? ["in_multivnode_host"] : []),
+    ...(isDownComment(vnode) ? ["comment"] : []),
+  ];
+  const states = statesOf(vnode).filter((word) => !REVIVED.has(word));
+  if (states.length !== statesOf(vnode).length) set["state"] = states;
+  if (Object.keys(set).length + unset.length > 0) tx.apply({ kind: "changed", object: "node", name: vnode.name, set, unset });
+}
+
+/** Words a hello takes away. down goes too: an administrator's own down lasts until then (pbs/objects.md 5: offline is the lasting one). */
+const REVIVED: ReadonlySet<string> = new Set(["state-unknown", "down", "stale", "unresolvable"]);
+
+function markDown(tx: Transaction, vnode: Vnode, why: string): void {
+  const text = `node down: ${why}`;
+  setStates(tx, vnode, ["down"], [], vnode.attrs["comment"] === undefined || isDownComment(vnode) ? { comment: text } : {});
+  tx.log({ event: LOG_EVENT.SYSTEM, class: "Node", object: vnode.name, text });
+}
+
+const isDownComment = (vnode: Vnode): boolean =>
+  typeof vnode.attrs["comment"] === "string" && vnode.attrs["comment"].startsWith("node down: ") && !vnode.set_by_admin.includes("comment");
+
+function setStates(tx: Transaction, vnode: Vnode, add: readonly string[], remove: readonly string[], more: Attrs = {}): void {
+  const old = statesOf(vnode);
+  const states = inOrder([...old.filter((word) => !remove.includes(word)), ...add]);
+  const set: Attrs = { ...more, ...(states.join() === old.join() ? {} : { state: states }) };
+  if (Object.keys(set).length > 0) tx.apply({ kind: "changed", object: "node", name: vnode.name, set, unset: [] });
+}
+
+const statesOf = (vnode: Vnode): readonly string[] => (vnode.attrs["state"] as string[] | undefined) ?? [];
+
+/** An administrator created a node: if its mom is connected the node is up at once. */
+export function nodeCreated(kernel: Kernel, tx: Transaction, name: string): void {
+  const vnode = kernel.state.vnodes.get(name);
+  const mom = vnode === undefined ? undefined : kernel.moms.get(hostOf(vnode).toLowerCase());
+  if (mom !== undefined && !kernel.reporting) report(kernel, tx, mom);
+}
+
+// --- jobs
+
+/** Compares the mom's jobs with the server's (I2) and tells the mom what to keep and what to kill. */
+function reconcile(kernel: Kernel, tx: Transaction, mom: MomRuntime): void {
+  const keep: HeldJob[] = [];
+  const kill: string[] = [];
+  const acknowledged: { readonly job: string; readonly run_count: number }[] = [];
+  const held = new Map(mom.hello.jobs.map((entry) => [entry.job, entry]));
+  for (const entry of mom.hello.jobs) {
+    const job = kernel.state.jobs.get(entry.job);
+    if (job !== undefined && isRunOf(job, entry.run_count) && isOnHost(kernel, job, mom.host)) keep.push(entry);
+    // Its obit was accounted for, or nobody wants it any more: only the acknowledgement was lost.
+    else if (entry.state === "ended") acknowledged.push({ job: entry.job, run_count: entry.run_count });
+    else kill.push(entry.job);
+  }
+  kernel.out.moms.push({ link: mom.link, type: "mom-welcome", data: { keep: keep.map((entry) => entry.job), kill, acknowledged } });
+  tellHooks(kernel, mom);
+  for (const entry of keep) if (entry.state !== "ended") catchUp(kernel, tx, kernel.state.jobs.get(entry.job) as Job, entry);
+  for (const job of jobsOfHost(kernel, mom.host.toLowerCase())) {
+    const entry = held.get(job.id);
+    if (entry === undefined || !isRunOf(job, entry.run_count)) missing(kernel, tx, job);
+  }
+}
+
+/** The mom holds the job: what was to be done when the connection broke is done now. */
+function catchUp(kernel: Kernel, tx: Transaction, job: Job, entry: HeldJob): void {
+  if (job.attrs.substate === SUBSTATE.PRE_RUN && entry.state !== "starting") jobStarted(tx, job, entry.session_id, undefined);
+  if (entry.state === "suspended") jobSuspended(tx, job, false);
+  else if (entry.state === "running") jobResumed(tx, job);
+  // It was asked to stop and has not heard, or has gone on since.
+  if (preemptingSince(job) !== undefined && job.attrs.substate !== SUBSTATE.RERUN)
+    tx.apply({ kind: "job-changed", id: job.id, set: {}, unset: ["preempting"] });
+  if (terminationOf(job) !== undefined) terminateJob(kernel, job.id, "delete", false);
+  else if (job.attrs.substate === SUBSTATE.RERUN) terminateJob(kernel, job.id, "rerun", false);
+}
+
+/** The server believes the job to be with a mom that does not know it. */
+function missing(kernel: Kernel, tx: Transaction, job: Job): void {
+  if (job.attrs.substate === SUBSTATE.PRE_RUN && terminationOf(job) === undefined) {
+    startJob(kernel, job.id);
+    return;
+  }
+  jobObit(tx, job, {
+    exit_status: job.attrs.substate === SUBSTATE.RERUN ? JOB_EXEC.RERUN : JOB_EXEC.INITABT,
+    used: (job.attrs.resources_used as Usage) ?? {},
+  });
+}
+
+type HeldJob = MomHello["jobs"][number];
+const isOnHost = (kernel: Kernel, job: Job, host: string): boolean => hostOfJob(kernel, job.id).toLowerCase() === host.toLowerCase();
+const isRunOf = (job: Job, run_count: number): boolean => isWithMom(job) && (job.attrs.run_count ?? 0) === run_count;
+
+/** qsub -W create_resv_from_job: what the job holds becomes a reservation. A job that asks it without walltime runs without one. */
+function reserveForJob(tx: Transaction, job: Job): void {
+  try {
+    if (resvOfQueue(tx.state, job.attrs.queue) === undefined) createFromJob(tx, job, {});
+  } catch (error) {
+    if (!(error instanceof Reject)) throw error;
+    logJob(tx, LOG_EVENT.JOB, job.id, `no reservation made from the job: ${error.text}`);
+  }
+}
+
+/** The job, if this run of it is with a mom. */
+function runOf(kernel: Kernel, { job: id, run_count }: { readonly job: string; readonly run_count: number }): Job | undefined {
+  const job = kernel.state.jobs.get(id);
+  return job !== undefined && isRunOf(job, run_count) ? job : undefined;
+}
+
+function started(kernel: Kernel, tx: Transaction, data: MomToServer["mom-started"]): void {
+  const job = kernel.state.jobs.get(data.job);
+  if (job !== undefined && isRunOf(job, data.run_count) && job.attrs.substate === SUBSTATE.PRE_RUN) {
+    jobStarted(tx, job, data.session_id, data.jobdir);
+    if (job.attrs["create_resv_from_job"] === true) reserveForJob(tx, job);
+  }
+}
+
+function usage(kernel: Kernel, tx: Transaction, id: string, run_count: number, used: Usage): void {
+  const job = kernel.state.jobs.get(id);
+  if (job !== undefined && isRunOf(job, run_count)) tx.apply({ kind: "job-changed", id, set: { resources_used: used }, unset: [] });
+}
+
+function obit(kernel: Kernel, tx: Transaction, link: number, data: MomToServer["mom-obit"]): void {
+  const job = kernel.state.jobs.get(data.job);
+  if (job !== undefined && isRunOf(job, data.run_count)) {
+    const tokens = kernel.reruns.get(job.id);
+    kernel.reruns.delete(job.id);
+    jobObit(tx, job, data);
+    for (const token of tokens ?? []) kernel.out.clients.push({ kind: "ok", token });
+  }
+  kernel.out.moms.push({ link, type: "mom-obit-ack", data: { jobs: [{ job: data.job, run_count: data.run_count }] } });
+}
+
+// --- questions to moms
+
+function answered(kernel: Kernel, tx: Transaction, data: MomToServer["mom-result"]): void {
+  const question = kernel.questions.get(data.token);
+  if (question === undefined) return;
+  kernel.questions.delete(data.token);
+  kernel.timers.clear(`question:${data.token}`);
+  if (!data.ok) {
+    if (question.token !== 0)
+      refuse(kernel, question.token, data.code === undefined ? reject(PBSE.MOMREJECT) : new Reject(data.code, data.text ?? null));
+    momRefused(kernel, tx, question);
+    return;
+  }
+  const job = kernel.state.jobs.get(question.job);
+  if (job !== undefined && question.signal?.endsWith("suspend")) jobSuspended(tx, job, question.signal === "admin-suspend");
+  if (job !== undefined && question.signal?.endsWith("resume")) jobResumed(tx, job);
+  if (question.token !== 0) kernel.out.clients.push({ kind: "ok", token: question.token });
+}
+
+/** The mom has not done what it was asked. */
+function momRefused(kernel: Kernel, tx: Transaction, { job: id, signal }: MomQuestion): void {
+  const job = kernel.state.jobs.get(id);
+  if (job === undefined || signal === null) return;
+  if (signal === "resume") resumeRefused(tx, job);
+  if (signal === "suspend" && preemptingSince(job) !== undefined) tx.apply({ kind: "job-changed", id, set: {}, unset: ["preempting"] });
+  preemptionRefused(kernel, id, signal);
+}
+
+/** The mom is gone (its next hello tells what it has done), or has not answered in time: an answer that comes later still counts. */
+export function questionUnanswered(kernel: Kernel, number: number, gone = false): void {
+  const question = kernel.questions.get(number);
+  if (question === undefined) return;
+  kernel.timers.clear(`question:${number}`);
+  if (gone || question.signal === null) kernel.questions.delete(number);
+  else kernel.questions.set(number, { ...question, token: 0 });
+  if (question.token !== 0) refuse(kernel, question.token, reject(PBSE.NORELYMOM, hostOfJob(kernel, question.job)));
+  if (question.signal !== null) preemptionRefused(kernel, question.job, question.signal);
+}

@@ -1,0 +1,136 @@
+// Where a job is: exec_vnode read against the resources and vnodes of the state. Used by apply.ts (derived values) and by the check of a run decision.
+//
+// I1. A job is exclusive on a vnode when its place says excl or exclhost or the vnode's sharing demands it; shared and the vnode's ignore_excl take that back
+//     (pbs/objects.md 5, sharing).
+// I2. An exclhost job is on every vnode of each host it uses, with no amounts where it has none.
+// I3. A suspended job has of its vnodes what it did not release: without resources_released nothing.
+
+import { type ExecVnode, execHosts, execHostText, parseExecHost, parseExecVnode, type VnodePart } from "#model/exec-vnode.ts";
+import type { ResourceDef } from "#model/resource-table.ts";
+import { type Amounts, addAmounts, amountOf, jobWideAmounts } from "./amounts.ts";
+import type { JobAttrs, Placement, ResourceRecord, ServerState, Vnode } from "./state.ts";
+
+type Spot = { readonly amounts: Amounts; ncpus: number; exclusive: boolean };
+type World = Pick<ServerState, "resources" | "vnodes" | "hosts">;
+
+/** null: the job has no vnodes. */
+export function placementOf(world: World, attrs: JobAttrs): Placement | null {
+  if (attrs.exec_vnode === undefined || !HAS_VNODES.has(attrs.job_state)) return null;
+  const exec = parseExecVnode(attrs.exec_vnode);
+  const place = placeWords(attrs.Resource_List["place"]);
+  const vnodes = spots(world, exec, place);
+  const job_wide = jobWideAmounts(world.resources, attrs.Resource_List);
+  const counted = attrs.job_state !== "S";
+  if (!counted) takeReleased(world, attrs, vnodes, job_wide);
+  return { vnodes, chunk_slots: chunkSlots(attrs.exec_host), job_wide, counted };
+}
+
+/** What each vnode gets back when a job is suspended, and takes again when it goes on. */
+export function releasedSpots(world: World, attrs: JobAttrs): Map<string, Spot> {
+  const { resources_released, exec_vnode = "" } = attrs;
+  const place = placeWords(attrs.Resource_List["place"]);
+  const text = typeof resources_released === "string" ? resources_released : exec_vnode;
+  const released = spots(world, parseExecVnode(text), place);
+  // Vnodes from which nothing was released still are the job's, maybe alone.
+  for (const [name, spot] of spots(world, parseExecVnode(exec_vnode), place))
+    if (!released.has(name)) released.set(name, { ...spot, amounts: new Map(), ncpus: 0 });
+  return released;
+}
+
+/** Leaves what a suspended job keeps. */
+function takeReleased(world: World, attrs: JobAttrs, vnodes: Map<string, Spot>, job_wide: Amounts): void {
+  const { resources_released, resource_released_list } = attrs;
+  const released = releasedSpots(world, attrs);
+  for (const [name, spot] of vnodes) {
+    addAmounts(spot.amounts, released.get(name)?.amounts ?? NOTHING, -1);
+    spot.ncpus = spot.amounts.get("ncpus") ?? 0;
+  }
+  if (resources_released === undefined) job_wide.clear();
+  else for (const name of Object.keys((resource_released_list as ResourceRecord | undefined) ?? {})) job_wide.delete(name);
+}
+const NOTHING: ReadonlyMap<string, number> = new Map();
+
+/** Chunk indexes that an exec_host names. */
+function chunkSlots(exec_host: string | undefined): Placement["chunk_slots"] {
+  return exec_host === undefined ? [] : parseExecHost(exec_host).map(({ host, slot }) => ({ host, slot }));
+}
+
+/** exec_host of a job about to run: its chunks get the lowest indexes that no chunk on the host has (pbs/mom.md 3). */
+export function execHost(state: Pick<ServerState, "vnodes" | "chunk_slots">, exec: ExecVnode): string {
+  const host = (name: string): string => {
+    const vnode = state.vnodes.get(name);
+    return vnode === undefined ? name : hostOf(vnode);
+  };
+  const taken = (name: string): ReadonlySet<number> =>
+    new Set((state.chunk_slots.get(name) ?? []).flatMap((id, slot) => (id === "" ? [] : [slot])));
+  return execHostText(execHosts(exec, host, taken));
+}
+
+/** Running, exiting and suspended jobs are on their vnodes; a begun array is not, its subjobs are. */
+const HAS_VNODES: ReadonlySet<string> = new Set(["R", "E", "S", "U"]);
+
+/** What each vnode gives, by name, of an exec_vnode. */
+export function spots(world: World, exec: ExecVnode, place: ReadonlySet<string>): Map<string, Spot> {
+  const found = new Map<string, Spot>();
+  const spotOf = (name: string): Spot => {
+    let spot = found.get(name);
+    if (spot === undefined) {
+      spot = { amounts: new Map(), ncpus: 0, exclusive: isExclusive(world.vnodes.get(name), place) };
+      found.set(name, spot);
+    }
+    return spot;
+  };
+  /** resources with flag f that a vnode has given */
+  const once = new Set<string>();
+  for (const part of exec.flat()) {
+    const spot = spotOf(part.vnode);
+    addAmounts(spot.amounts, partAmounts(world.resources, part, once), 1);
+    spot.ncpus = spot.amounts.get("ncpus") ?? 0;
+  }
+  for (const name of [...found.keys()]) {
+    const vnode = world.vnodes.get(name);
+    if (vnode === undefined || !takesWholeHost(vnode, place)) continue;
+    for (const other of world.hosts.get(hostOf(vnode)) ?? []) spotOf(other).exclusive = true;
+  }
+  return found;
+}
+
+/** Resources consumed at the vnode: flag n always, flag f at the job's first vnode that gives it only. */
+function partAmounts(resources: ReadonlyMap<string, ResourceDef>, part: VnodePart, once: Set<string>): Amounts {
+  const amounts: Amounts = new Map();
+  for (const { name, text } of part.pairs) {
+    const def = resources.get(name);
+    if (def === undefined || !(def.flags.includes("n") || (def.flags.includes("f") && !once.has(name)))) continue;
+    if (def.flags.includes("f")) once.add(name);
+    const amount = amountOf(def, text);
+    if (amount !== null && amount !== 0) amounts.set(name, amount);
+  }
+  return amounts;
+}
+
+/** Words of a place: free pack scatter vscatter excl shared exclhost. */
+export function placeWords(place: unknown): ReadonlySet<string> {
+  return new Set(typeof place === "string" ? place.split(":") : []);
+}
+
+export function isExclusive(vnode: Vnode | undefined, place: ReadonlySet<string>): boolean {
+  const sharing = vnode?.attrs["sharing"];
+  if (sharing === "ignore_excl") return false;
+  if (sharing === "force_excl" || sharing === "force_exclhost") return true;
+  if (place.has("excl") || place.has("exclhost")) return true;
+  return !place.has("shared") && (sharing === "default_excl" || sharing === "default_exclhost");
+}
+
+function takesWholeHost(vnode: Vnode, place: ReadonlySet<string>): boolean {
+  const sharing = vnode.attrs["sharing"];
+  if (sharing === "ignore_excl") return false;
+  if (sharing === "force_exclhost" || place.has("exclhost")) return true;
+  return sharing === "default_exclhost" && !place.has("shared") && !place.has("excl");
+}
+
+/** The host whose mom serves the vnode: the first name of its attribute Mom. */
+export function hostOf(vnode: { readonly name: string; readonly attrs: { readonly [name: string]: unknown } }): string {
+  const mom = vnode.attrs["Mom"];
+  const host = Array.isArray(mom) ? mom[0] : mom;
+  return typeof host === "string" && host !== "" ? host : vnode.name;
+}

@@ -1,0 +1,30 @@
+// Why a job waits, as its scheduler sees it (`partita explain`). Whoever may see the job may ask; while query_other_jobs is False users are not told the ids
+// of others' jobs.
+
+import { PBSE, Reject, reject } from "#model/pbse.ts";
+import type { ExplainJobRequest } from "#protocol/messages.ts";
+import { isExecution } from "../job-life.ts";
+import { schedOfQueue } from "../sched-runtime.ts";
+import type { Answer, Transaction } from "../transaction.ts";
+import { ownedJob, targetOf } from "./job-access.ts";
+import { mayQuery } from "./status-job.ts";
+
+export function explainJob(tx: Transaction, request: ExplainJobRequest): Answer {
+  const target = targetOf(tx, request.job);
+  const owned = ownedJob(target);
+  if (target.kind === "over" || target.kind === "range") throw reject(PBSE.IVALREQ);
+  if (!mayQuery(tx, owned)) throw reject(PBSE.PERM);
+  const queue = tx.state.queues.get(owned.attrs.queue);
+  if (queue === undefined || !isExecution(queue)) throw new Reject(PBSE.NOSCHEDULER, `Job is in routing queue ${owned.attrs.queue}`);
+  const sched = schedOfQueue(tx.state, queue);
+  if (sched === undefined) throw reject(PBSE.NOSCHEDULER);
+  const job = target.kind === "waiting" ? target.id : target.job.id;
+  const question = { kind: "explain", job, sees_others: seesOthers(tx) } as const;
+  tx.act({ kind: "ask-sched", sched: sched.name, question, token: tx.token });
+  return "deferred";
+}
+
+/** Whether ids of all jobs may be told. */
+export function seesOthers(tx: Transaction): boolean {
+  return tx.who.level !== "user" || tx.state.server["query_other_jobs"] !== false;
+}

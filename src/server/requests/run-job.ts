@@ -1,0 +1,71 @@
+// qrun (pbs/commands.md 3): without vnodes the job's scheduler runs a cycle for that job alone and its word is the reply; with vnodes (-H) the server starts
+// it there; `-H -` is for a suspended job: where it was. Of arrays single subjobs and ranges of them are run, not the whole (15004).
+
+import { subjobId } from "#model/job-id.ts";
+import { PBSE, reject } from "#model/pbse.ts";
+import type { RunJobRequest } from "#protocol/messages.ts";
+import { answerError } from "../attributes/answers.ts";
+import { checkOperator } from "../attributes/permission.ts";
+import { afterRunjobHooks, askRunjobHooks } from "../hooks/running.ts";
+import { isExecution } from "../job-life.ts";
+import { checkRun, resumeNow, runJob } from "../job-run.ts";
+import { schedOfQueue } from "../sched-runtime.ts";
+import type { Job, Queue } from "../state.ts";
+import { queuedSubjob } from "../subjob-start.ts";
+import type { Answer, Transaction } from "../transaction.ts";
+import { checkState, forEach, type Target, targetOf } from "./job-access.ts";
+
+export function runJobRequest(tx: Transaction, request: RunJobRequest): Answer {
+  const target = targetOf(tx, request.job);
+  checkOperator(tx.who);
+  if (target.kind === "array") throw reject(PBSE.IVALREQ);
+  const jobs = jobsToRun(tx, target);
+  if (request.exec_vnode !== undefined) askRunjobHooks(tx, jobs, request.exec_vnode);
+  return forEach(tx, jobs, (part, job) => runOne(part, request, job));
+}
+
+/** Those of a range that can be run; subjobs that have never started as the jobs they will be. */
+function jobsToRun(tx: Transaction, target: Exclude<Target, { kind: "array" }>): Job[] {
+  switch (target.kind) {
+    case "job":
+      return [target.job];
+    case "waiting":
+      return [queuedSubjob(tx.state, target.id) as Job];
+    case "over":
+      return [];
+    case "range":
+      return target.indices.flatMap((index) => {
+        const id = subjobId(target.array.id, index);
+        const job = tx.state.jobs.get(id) ?? queuedSubjob(tx.state, id);
+        return job !== undefined && "QS".includes(job.attrs.job_state) ? [job] : [];
+      });
+    default: {
+      const unreachable: never = target;
+      return unreachable;
+    }
+  }
+}
+
+function runOne(tx: Transaction, request: RunJobRequest, job: Job): Answer {
+  checkState(job, "QHS");
+  const queue = tx.state.queues.get(job.attrs.queue) as Queue;
+  if (!isExecution(queue)) throw reject(PBSE.IVALREQ);
+  if (request.exec_vnode === "-" || (request.exec_vnode !== undefined && job.attrs.job_state === "S")) {
+    checkState(job, "S");
+    resumeNow(tx, job);
+    return {};
+  }
+  if (request.exec_vnode !== undefined) {
+    const options = { by_hand: true, specified: true };
+    checkRun(tx, job.id, request.exec_vnode, options);
+    const refused = afterRunjobHooks(tx, job, request.exec_vnode);
+    if (refused !== null) return answerError(tx, refused.code, refused.text);
+    runJob(tx, job.id, request.exec_vnode, options);
+    return {};
+  }
+  const sched = schedOfQueue(tx.state, queue);
+  if (sched === undefined) throw reject(PBSE.NOSCHEDULER);
+  const waits = request.async !== true;
+  tx.act({ kind: "run-by-sched", sched: sched.name, job: job.id, token: waits ? tx.token : null });
+  return waits ? "deferred" : {};
+}

@@ -1,0 +1,20 @@
+// qterm (pbs/commands.md 3). quick: running jobs run on. delay: jobs that can be rerun are requeued, the server ends when the others have ended. immediate:
+// those that cannot be rerun are killed. What follows is in ../shutdown.ts.
+
+import type { ShutdownRequest } from "#protocol/messages.ts";
+import { LOG_EVENT } from "#support/log-event.ts";
+import { checkOperator } from "../attributes/permission.ts";
+import { requestor } from "../job-life.ts";
+import type { Answer, Transaction } from "../transaction.ts";
+
+export function shutdownRequest(tx: Transaction, request: ShutdownRequest): Answer {
+  checkOperator(tx.who);
+  tx.log({
+    event: LOG_EVENT.SYSTEM | LOG_EVENT.FORCE,
+    class: "Svr",
+    object: `Server@${tx.config.host}`,
+    text: `Shutdown request received from ${requestor(tx)}: ${request.manner}`,
+  });
+  tx.act({ kind: "shutdown", manner: request.manner, scheds: request.scheds, moms: request.moms });
+  return {};
+}

@@ -1,0 +1,41 @@
+// Who may make reservations (acl_resv_* of the server), change and delete them.
+
+import { parseResvId } from "#model/job-id.ts";
+import { PBSE, Reject, reject } from "#model/pbse.ts";
+import { aclAdmitsGroups, aclAdmitsHost, aclAdmitsUser } from "#model/values/acl.ts";
+import { checkOperator, isOwner, mayRootOwnJobs } from "../attributes/permission.ts";
+import type { Resv } from "../state.ts";
+import type { Transaction } from "../transaction.ts";
+
+/** Refuses with 15094 (and a text of its own) while reservations are switched off, with 15092, 15093, 15094 whom the lists refuse, with 15095 root. */
+export function checkMayReserve(tx: Transaction): void {
+  const { state, who, config } = tx;
+  const { server } = state;
+  const list = (name: string): readonly string[] | undefined => server[name] as readonly string[] | undefined;
+  if (server["resv_enable"] === false) throw new Reject(PBSE.RESVAUTH_U, `reservations disallowed on ${state.name}`);
+  if (config.own_user === null && who.uid === 0 && !mayRootOwnJobs(state, who.host)) throw reject(PBSE.R_UID);
+  if (server["acl_resv_host_enable"] === true && !aclAdmitsHost(list("acl_resv_hosts"), who.host)) throw reject(PBSE.RESVAUTH_H);
+  if (server["acl_resv_group_enable"] === true && !aclAdmitsGroups(list("acl_resv_groups"), who.groups, who.host))
+    throw reject(PBSE.RESVAUTH_G);
+  const user = { name: who.user, host: who.host };
+  if (server["acl_resv_user_enable"] === true && !aclAdmitsUser(list("acl_resv_users"), user)) throw reject(PBSE.RESVAUTH_U);
+}
+
+/** The reservation of an id as typed. Refuses an unknown one with 15084. */
+export function resvNamed(tx: Transaction, text: string): Resv {
+  const resv = tx.state.resvs.get(fullResvId(tx.state.name, text));
+  if (resv === undefined) throw reject(PBSE.UNKRESVID);
+  return resv;
+}
+
+/** The id under which a reservation is kept: the server's name is added. */
+export function fullResvId(server: string, text: string): string {
+  const id = parseResvId(text);
+  if (id !== null) return `${id.letter}${id.seq}.${id.server === "" ? server : id.server}`;
+  return text.includes(".") ? text : `${text}.${server}`;
+}
+
+/** Refuses with 15007 whoever neither made it nor is operator or manager. */
+export function checkResvOwner(tx: Transaction, resv: Resv): void {
+  if (!isOwner(tx, resv.attrs.Reserve_Owner)) checkOperator(tx.who);
+}

@@ -1,0 +1,50 @@
+// What may be altered on a reservation: its times and its chunks (pbs/commands.md 5, pbs_ralter).
+
+import { PBSE, reject } from "#model/pbse.ts";
+import { parseSelect, type SelectChunk } from "#model/select.ts";
+import type { Resv } from "../state.ts";
+import { isBegun } from "./holding.ts";
+import type { Times } from "./submission.ts";
+
+/** As given; undefined: not. */
+export type Asked = { readonly start: unknown; readonly end: unknown; readonly duration: unknown };
+
+/**
+ * The times of the present occurrence after an alteration; null: they stay. A new start alone keeps the end, a new duration alone the start. Refuses with
+ * 15086 the past and what contradicts itself, with 15178 another start while jobs are in a running reservation, with 15179 what touches the next occurrence.
+ */
+export function alteredTimes(resv: Resv, asked: Asked, now_s: number, jobs: number): Times | null {
+  const { reserve_start, reserve_end, reserve_index, standing } = resv.attrs;
+  if (reserve_start === undefined || reserve_end === undefined) return null;
+  const [start, end, duration] = [asked.start, asked.end, asked.duration] as (number | undefined)[];
+  const start_s = start ?? (end !== undefined && duration !== undefined ? end - duration : reserve_start);
+  const end_s = end ?? (duration === undefined ? reserve_end : start_s + duration);
+  if (start_s === reserve_start && end_s === reserve_end) return null;
+  if (end_s <= start_s || end_s <= now_s || (duration !== undefined && end_s - start_s !== duration)) throw reject(PBSE.BADTSPEC);
+  if (start_s !== reserve_start) {
+    if (isBegun(resv) && jobs > 0) throw reject(PBSE.RESV_NOT_EMPTY);
+    if (start_s < now_s) throw reject(PBSE.BADTSPEC);
+  }
+  const next_s = standing === undefined ? undefined : resv.starts[reserve_index ?? 1];
+  if (next_s !== undefined && end_s > next_s) throw reject(PBSE.STDG_RESV_OCCR_CONFLICT);
+  return { start_s, end_s, duration_s: end_s - start_s };
+}
+
+/** Refuses with 15183 a select that is not made of chunks of the old one: some of them may go, none may change. */
+export function checkSubset(old_text: string, new_text: string): void {
+  const left = countsOf(parseSelect(old_text).chunks);
+  for (const [chunk, count] of countsOf(parseSelect(new_text).chunks))
+    if (count > (left.get(chunk) ?? 0)) throw reject(PBSE.SELECT_NOT_SUBSET);
+}
+
+function countsOf(chunks: readonly SelectChunk[]): Map<string, number> {
+  const counts = new Map<string, number>();
+  for (const { count, pairs } of chunks) {
+    const key = pairs
+      .map(({ name, text }) => `${name}=${text}`)
+      .sort()
+      .join(":");
+    counts.set(key, (counts.get(key) ?? 0) + (count ?? 1));
+  }
+  return counts;
+}

@@ -1,0 +1,76 @@
+// Answers of schedulers about reservations: checked against the state as it is now, then carried out (design.md 5).
+//
+// I1. Nothing is confirmed twice: a scheduler that comes second is refused.
+// I2. At no time are more than its resources promised of a vnode.
+
+import { parseExecVnode } from "#model/exec-vnode.ts";
+import { PBSE, Reject, reject } from "#model/pbse.ts";
+import type { Decision } from "#protocol/sched-link.ts";
+import type { Kernel } from "../kernel.ts";
+import { partitionOf, partitionsOf } from "../sched-runtime.ts";
+import type { Promised, Resv, ServerState } from "../state.ts";
+import type { Transaction } from "../transaction.ts";
+import { askOf, refusedBy } from "./asking.ts";
+import { settleHealth } from "./health.ts";
+import { confirm, deny } from "./life.ts";
+import { checkPromises, notNow } from "./promises.ts";
+
+type Confirm = Extract<Decision, { readonly kind: "confirm-resv" }>;
+type Deny = Extract<Decision, { readonly kind: "deny-resv" }>;
+
+/** Refuses with 15084 an unknown reservation, with 15016 one that the scheduler is not asked about, with 15044 what cannot be promised any more. */
+export function confirmResv(kernel: Kernel, tx: Transaction, sched_name: string, decision: Confirm): void {
+  const resv = asked(kernel, sched_name, decision.resv);
+  const sched = kernel.state.scheds.get(sched_name);
+  if (sched === undefined || !partitionsOf(sched).includes(decision.partition)) throw notNow("the partition is another scheduler's");
+  if (resv.attrs.partition !== undefined && resv.attrs.partition !== decision.partition) throw notNow("it is for another partition");
+  const promised = { occurrences: decision.occurrences, places: decision.places };
+  checkTimes(kernel, resv, sched_name, promised);
+  checkPlaces(tx.state, resv, decision.partition, promised);
+  confirm(tx, resv, promised, decision.partition);
+  // What was found may be lost since, and another occurrence may have been lost all along.
+  settleHealth(kernel, tx, resv);
+}
+
+/** A refusal; when it was the last one that could be waited for, the reservation is denied. */
+export function denyResv(kernel: Kernel, tx: Transaction, sched: string, decision: Deny): void {
+  const resv = asked(kernel, sched, decision.resv);
+  if (refusedBy(kernel, resv, sched)) deny(tx, resv);
+}
+
+function asked(kernel: Kernel, sched_name: string, id: string): Resv {
+  const resv = kernel.state.resvs.get(id);
+  if (resv === undefined) throw reject(PBSE.UNKRESVID);
+  const sched = kernel.state.scheds.get(sched_name);
+  if (sched === undefined || askOf(kernel, resv, sched) === undefined) throw reject(PBSE.BADSTATE);
+  return resv;
+}
+
+function checkTimes(kernel: Kernel, resv: Resv, sched: string, promised: Promised): void {
+  const object = kernel.state.scheds.get(sched);
+  const ask = object === undefined ? undefined : askOf(kernel, resv, object);
+  if (ask === undefined) throw reject(PBSE.BADSTATE);
+  const { occurrences, places } = promised;
+  if (occurrences.some(({ place }) => places[place] === undefined)) throw notNow("an occurrence has no place");
+  if (ask.duration_s !== undefined) {
+    const [only, ...others] = occurrences;
+    if (only === undefined || others.length > 0 || only.end_s - only.start_s !== ask.duration_s) throw notNow("its times are others");
+    return;
+  }
+  const same = ask.occurrences.every(({ start_s, end_s }, at) => occurrences[at]?.start_s === start_s && occurrences[at]?.end_s === end_s);
+  if (!same || occurrences.length !== ask.occurrences.length) throw notNow("its times are others");
+}
+
+/** Vnodes that exist, are the partition's, may be reserved and have not been promised to others for that time (I2). */
+function checkPlaces(state: ServerState, resv: Resv, partition: string, promised: Promised): void {
+  const place_text = resv.attrs.Resource_List["place"];
+  for (const text of promised.places) {
+    for (const { vnode: name } of parseExecVnode(text).flat()) {
+      const vnode = state.vnodes.get(name);
+      if (vnode === undefined) throw new Reject(PBSE.UNKNODE, `Unknown node  ${name}`);
+      if (partitionOf(vnode) !== partition) throw notNow(`vnode ${name} is in another partition`);
+      if (vnode.attrs["resv_enable"] === false) throw notNow(`vnode ${name} takes no reservations`);
+    }
+  }
+  checkPromises(state, { id: resv.id, place: place_text }, promised);
+}

@@ -1,0 +1,85 @@
+// Which schedulers are asked about a reservation, and what their answers come to (pbs/sched.md 9, rulings of design.md 9).
+//
+// I1. A reservation with a partition (asked for with -p, or by the scheduler that confirmed it) is asked of that partition's scheduler only; one without
+//     of every scheduler. Whoever confirms first has it.
+// I2. A new one is denied when every scheduler that could answer has refused, and at least one has. One that is down is not waited for, unless the
+//     reservation is for its partition.
+// I3. A scheduler is asked once: after its answer the question is gone from its mirror.
+
+import { RESV_STATE } from "#model/resv-state.ts";
+import { type ResvAsk, SCHED_COMMAND, type SchedCommand } from "#protocol/sched-link.ts";
+import type { Kernel } from "../kernel.ts";
+import { runtimeOf, schedOfPartition } from "../sched-runtime.ts";
+import type { Resv, ResvAttrs, Sched, ServerState } from "../state.ts";
+import { placesLost } from "./health.ts";
+import { occurrencesLeft, type Times } from "./occurrences.ts";
+
+export type Question = ResvAsk["kind"];
+
+/** What schedulers must decide about a reservation. */
+export function questionOf(attrs: ResvAttrs): Question | null {
+  if (attrs.reserve_state === RESV_STATE.UNCONFIRMED) return "confirm";
+  if (attrs.reserve_state === RESV_STATE.BEING_ALTERED) return "alter";
+  return attrs["reconfirm"] === true && attrs.reserve_substate !== RESV_STATE.CONFIRMED ? "reconfirm" : null;
+}
+
+/** What the questions to schedulers follow from. */
+export type AskSource = Pick<Kernel, "state" | "refusals" | "timers">;
+
+/** What the scheduler's mirror shows as its question; undefined: none. */
+export function askOf(kernel: AskSource, resv: Resv, sched: Sched): ResvAsk | undefined {
+  const kind = questionOf(resv.attrs);
+  if (kind === null || !isAsked(kernel.state, resv, sched) || kernel.refusals.get(resv.id)?.has(sched.name) === true) return undefined;
+  const { attrs } = resv;
+  const occurrences = placesWanted(kernel, resv, kind);
+  return {
+    kind,
+    asked_s: attrs.alteration?.asked_s ?? attrs.ctime,
+    occurrences,
+    ...(attrs.reserve_start === undefined ? { duration_s: attrs.reserve_duration } : {}),
+  };
+}
+
+/** Of a new reservation all occurrences, of an altered one the present one, of a degraded one those without a sound place. */
+function placesWanted(kernel: AskSource, resv: Resv, kind: Question): readonly Times[] {
+  const left = occurrencesLeft(resv);
+  const { promised } = resv.attrs;
+  if (kind === "alter") return left.slice(0, 1);
+  if (kind === "confirm" || promised === undefined) return left;
+  const lost = placesLost(kernel, promised);
+  return left.filter((_, at) => lost[at] === true);
+}
+
+function isAsked(state: ServerState, { attrs }: Resv, sched: Sched): boolean {
+  if (sched.attrs["scheduling"] !== true) return false;
+  return attrs.partition === undefined || schedOfPartition(state, attrs.partition)?.name === sched.name;
+}
+
+/** A question is new: every scheduler concerned gets a cycle. */
+export function askAll(kernel: Kernel, resv: Resv): void {
+  kernel.refusals.delete(resv.id);
+  kernel.changes.told.resvs.add(resv.id);
+  const command: SchedCommand = questionOf(resv.attrs) === "reconfirm" ? SCHED_COMMAND.RESV_RECONFIRM : SCHED_COMMAND.NEW;
+  for (const sched of kernel.state.scheds.values())
+    if (isAsked(kernel.state, resv, sched)) kernel.follow.carryOut(kernel, { kind: "trigger-sched", sched: sched.name, command });
+}
+
+/** A scheduler has refused. Returns whether that settles it. */
+export function refusedBy(kernel: Kernel, resv: Resv, sched: string): boolean {
+  const refusals = kernel.refusals.get(resv.id) ?? new Set<string>();
+  kernel.refusals.set(resv.id, refusals.add(sched));
+  kernel.changes.told.resvs.add(resv.id);
+  return isRefused(kernel, resv);
+}
+
+/** Whether all who could answer have refused (I2). */
+export function isRefused(kernel: Kernel, resv: Resv): boolean {
+  const refusals = kernel.refusals.get(resv.id);
+  if (refusals === undefined || refusals.size === 0 || questionOf(resv.attrs) === null) return false;
+  for (const sched of kernel.state.scheds.values()) {
+    if (!isAsked(kernel.state, resv, sched) || refusals.has(sched.name)) continue;
+    const runtime = runtimeOf(kernel, sched.name);
+    if (resv.attrs.partition !== undefined || runtime.link !== null || (runtime.started && !runtime.leaving)) return false;
+  }
+  return true;
+}

@@ -1,0 +1,85 @@
+// Jobs and reservations: jobs in a reservation's queue, jobs that become a reservation (pbs_rsub --job, -W qmove, qsub -W create_resv_from_job).
+
+import { PBSE, Reject, reject } from "#model/pbse.ts";
+import { LOG_EVENT } from "#support/log-event.ts";
+import { accountDeleted, accountQueued } from "../accounting-record.ts";
+import { deleteWaitingSubjobs } from "../array-end.ts";
+import { isOwner } from "../attributes/permission.ts";
+import { endWaiting, terminationOf } from "../job-end.ts";
+import { isWaiting, logJob, moveJob, requestor } from "../job-life.ts";
+import type { Job, Resv } from "../state.ts";
+import { admitJob } from "../submit/admission.ts";
+import type { Transaction } from "../transaction.ts";
+import { resvOfQueue } from "./holding.ts";
+
+/** Deletes the jobs in the reservation's queue: those that run when their mom says so. */
+export function deleteJobs(tx: Transaction, resv: Resv, which: "all" | "running"): void {
+  for (const id of [...(tx.state.queues.get(resv.attrs.queue)?.jobs ?? [])]) {
+    const job = tx.state.jobs.get(id);
+    if (job === undefined) continue;
+    if (job.subjobs !== undefined) deleteArray(tx, job, which);
+    else if (!isWaiting(job)) deleteRunning(tx, job);
+    else if (which === "all") deleteWaiting(tx, job);
+  }
+}
+
+/** Subjobs that wait go with their array, which ends with the last one that runs: those are jobs of their own here. */
+function deleteArray(tx: Transaction, array: Job, which: "all" | "running"): void {
+  if (which === "running") return;
+  if (terminationOf(array) === undefined) {
+    logJob(tx, LOG_EVENT.JOB, array.id, `Job to be deleted at request of ${requestor(tx)}`);
+    accountDeleted(tx, array.id);
+    tx.apply({ kind: "job-changed", id: array.id, set: { termination: { by: requestor(tx), history: true } }, unset: [] });
+  }
+  deleteWaitingSubjobs(tx, array);
+}
+
+function deleteWaiting(tx: Transaction, job: Job): void {
+  logJob(tx, LOG_EVENT.JOB, job.id, `Job to be deleted at request of ${requestor(tx)}`);
+  accountDeleted(tx, job.id);
+  const { comment } = job.attrs;
+  if (comment !== undefined) tx.apply({ kind: "job-changed", id: job.id, set: { comment: `${comment} and terminated` }, unset: [] });
+  endWaiting(tx, job, true);
+}
+
+function deleteRunning(tx: Transaction, job: Job): void {
+  if (terminationOf(job) === undefined) {
+    logJob(tx, LOG_EVENT.JOB, job.id, "Job sent signal TermJob on delete");
+    logJob(tx, LOG_EVENT.JOB, job.id, `Job to be deleted at request of ${requestor(tx)}`);
+    accountDeleted(tx, job.id);
+    tx.apply({ kind: "job-changed", id: job.id, set: { termination: { by: requestor(tx), history: true } }, unset: [] });
+  }
+  tx.act({ kind: "terminate-job", job: job.id, why: "delete" });
+}
+
+/**
+ * The job a reservation is to be made from. running: it runs (--job), else it waits (qmove). Refuses with 15001 an unknown one, 15007 another's, 15182 an
+ * array, 15181 one that is in a reservation already, 15016 one in another state.
+ */
+export function sourceJob(tx: Transaction, id: string, running: boolean): Job {
+  const job = tx.state.jobs.get(id);
+  if (job === undefined) throw reject(PBSE.UNKJOBID);
+  if (!isOwner(tx, job.attrs.Job_Owner) && tx.who.level === "user") throw reject(PBSE.PERM);
+  if (job.attrs["array"] === true || id.includes("[")) throw reject(PBSE.RESV_FROM_ARRJOB);
+  if (resvOfQueue(tx.state, job.attrs.queue) !== undefined) throw reject(PBSE.RESV_FROM_RESVJOB);
+  if (running ? job.attrs.job_state !== "R" : !isWaiting(job)) throw reject(PBSE.BADSTATE);
+  return job;
+}
+
+/** The job a reservation was made for as soon as possible (qmove) goes into its queue. false: it cannot. */
+export function moveSourceJob(tx: Transaction, resv: Resv): boolean {
+  const { qmove, queue: name } = resv.attrs;
+  if (typeof qmove !== "string") return true;
+  const job = tx.state.jobs.get(qmove);
+  const queue = tx.state.queues.get(name);
+  if (job === undefined || queue === undefined || !isWaiting(job)) return false;
+  try {
+    moveJob(tx, job, queue, admitJob(tx, job, queue, { from_route: false }));
+  } catch (error) {
+    if (error instanceof Reject) return false;
+    throw error;
+  }
+  logJob(tx, LOG_EVENT.JOB, job.id, `Job moved to ${queue.name} at request of ${requestor(tx)}`);
+  accountQueued(tx, job);
+  return true;
+}

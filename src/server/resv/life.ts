@@ -1,0 +1,237 @@
+// A reservation's life after its submission: confirmed or denied, begun, ended, deleted (states: src/model/resv-state.ts; pbs/commands.md 5, sched.md 9).
+//
+// I1. A reservation and its queue go together, and only when the queue holds no job any more.
+// I2. What was promised is kept until the end, an agreed alteration, or a maintenance reservation over it.
+
+import { RESV_STATE } from "#model/resv-state.ts";
+import { SCHED_COMMAND, type SchedCommand } from "#protocol/sched-link.ts";
+import { LOG_EVENT } from "#support/log-event.ts";
+import { partitionOf, schedOfPartition } from "../sched-runtime.ts";
+import type { Attrs, Promised, Resv } from "../state.ts";
+import type { Transaction } from "../transaction.ts";
+import { isBegun } from "./holding.ts";
+import { deleteJobs, moveSourceJob } from "./jobs.ts";
+import { execVnodesText, NO_PLACE, occurrencesLeft, withPlaces } from "./occurrences.ts";
+import { accessOf, amountsOf } from "./queue.ts";
+import { accountBegun, accountConfirmed, accountRemoved, logResv, resvRequestor } from "./records.ts";
+
+const { CONFIRMED, RUNNING, BEING_DELETED, DELETING_JOBS, DEGRADED, BEING_ALTERED, UNCONFIRMED, IN_CONFLICT } = RESV_STATE;
+
+/**
+ * A place was found for what was asked: by a scheduler, for its partition, or by the server itself (partition null). Which of the states follows is told
+ * by what the reservation was: a new one, one being altered, one that had lost its place.
+ */
+export function confirm(tx: Transaction, resv: Resv, found: Promised, partition: string | null): void {
+  switch (resv.attrs.reserve_state) {
+    case UNCONFIRMED:
+      return confirmNew(tx, resv, found, partition);
+    case BEING_ALTERED:
+      return confirmAlteration(tx, resv, found);
+    default:
+      settle(tx, resv, withPlaces(resv.attrs.promised, found, occurrencesLeft(resv)));
+      logResv(tx, LOG_EVENT.RESV, resv.id, "Reservation confirmed");
+      accountConfirmed(tx, resv, resvRequestor(tx));
+  }
+}
+
+function confirmNew(tx: Transaction, resv: Resv, found: Promised, partition: string | null): void {
+  const set: Attrs = partition === null ? {} : { partition };
+  const [first] = found.occurrences;
+  if (resv.attrs.reserve_start === undefined && first !== undefined)
+    Object.assign(set, { reserve_start: first.start_s, reserve_end: first.end_s });
+  settle(tx, resv, found, set);
+  tx.apply({ kind: "changed", object: "queue", name: resv.attrs.queue, set: { enabled: true, ...set_partition(partition) }, unset: [] });
+  logResv(tx, LOG_EVENT.RESV, resv.id, "Reservation confirmed");
+  accountConfirmed(tx, resv, resvRequestor(tx));
+  mail(tx, resv, "c", "Reservation transitioned from state UNCONFIRMED to CONFIRMED");
+  if (moveSourceJob(tx, resv)) tx.act({ kind: "answer-resv", resv: resv.id, word: "CONFIRMED" });
+  else giveUp(tx, resv);
+}
+
+const set_partition = (partition: string | null): Attrs => (partition === null ? {} : { partition });
+
+/** The new times and amounts hold; a period that began and now lies ahead has not begun. */
+function confirmAlteration(tx: Transaction, resv: Resv, found: Promised): void {
+  const { reserve_start = 0 } = resv.attrs;
+  const ahead = isBegun(resv) && reserve_start > tx.now_s;
+  const promised = withPlaces(resv.attrs.promised, found, occurrencesLeft(resv));
+  settle(tx, resv, promised, {}, ahead ? ["begun"] : []);
+  if (ahead && tx.state.queues.has(resv.attrs.queue))
+    tx.apply({ kind: "changed", object: "queue", name: resv.attrs.queue, set: { started: false }, unset: [] });
+  followQueue(tx, resv);
+  logResv(tx, LOG_EVENT.RESV, resv.id, "Reservation alter confirmed");
+  accountConfirmed(tx, resv, resvRequestor(tx));
+  mail(tx, resv, "c", `Reservation alter successful for ${resv.id}`);
+  tx.act({ kind: "answer-resv", resv: resv.id, word: "CONFIRMED" });
+}
+
+/** Everything has its place: the state that goes with it. */
+export function settle(tx: Transaction, resv: Resv, promised: Promised, more: Attrs = {}, gone: readonly string[] = []): void {
+  const state = isBegun(resv) && !gone.includes("begun") ? RUNNING : CONFIRMED;
+  const [first] = promised.occurrences;
+  const set: Attrs = {
+    promised,
+    reserve_state: state,
+    reserve_substate: state,
+    reserve_execvnodes: execVnodesText(promised),
+    ...more,
+  };
+  const nodes = first === undefined ? undefined : promised.places[first.place];
+  if (nodes !== undefined) set["resv_nodes"] = nodes;
+  const unset = ["alteration", "reconfirm", ...gone].filter((name) => resv.attrs[name] !== undefined);
+  tx.apply({ kind: "changed", object: "resv", name: resv.id, set, unset });
+}
+
+/** The queue lets in whom the reservation lets in, and as much as it holds. */
+export function followQueue(tx: Transaction, { attrs }: Resv): void {
+  const queue = tx.state.queues.get(attrs.queue);
+  if (queue === undefined) return;
+  const set: Attrs = { ...accessOf(attrs), ...amountsOf(tx.state, attrs) };
+  const same = Object.entries(set).every(([name, value]) => JSON.stringify(queue.attrs[name]) === JSON.stringify(value));
+  if (!same) tx.apply({ kind: "changed", object: "queue", name: queue.name, set, unset: [] });
+}
+
+/** Nobody can hold it. A new one goes away, an altered one stays as it was, a degraded one is tried again later. */
+export function deny(tx: Transaction, resv: Resv): void {
+  switch (resv.attrs.reserve_state) {
+    case UNCONFIRMED:
+      logResv(tx, LOG_EVENT.JOB, resv.id, "Reservation denied");
+      giveUp(tx, resv);
+      break;
+    case BEING_ALTERED:
+      takeBack(tx, resv);
+      break;
+    default:
+      retryLater(tx, resv, { unset: ["reconfirm"] });
+  }
+}
+
+function giveUp(tx: Transaction, resv: Resv): void {
+  mail(tx, resv, "a", "Reservation denied");
+  tx.act({ kind: "answer-resv", resv: resv.id, word: "DENIED" });
+  end(tx, resv);
+  logResv(tx, LOG_EVENT.DEBUG, resv.id, "reservation deleted");
+}
+
+/** An alteration nobody agrees to: everything as it was. */
+function takeBack(tx: Transaction, resv: Resv): void {
+  const { alteration, reserve_substate } = resv.attrs;
+  const before = alteration?.before ?? {};
+  const set: Attrs = {
+    reserve_state: isBegun(resv) ? RUNNING : reserve_substate === DEGRADED || reserve_substate === IN_CONFLICT ? DEGRADED : CONFIRMED,
+  };
+  const unset = ["alteration"];
+  for (const [name, value] of Object.entries(before)) {
+    if (value === null) unset.push(name);
+    else set[name] = value;
+  }
+  tx.apply({ kind: "changed", object: "resv", name: resv.id, set, unset });
+  followQueue(tx, resv);
+  logResv(tx, LOG_EVENT.RESV, resv.id, "Reservation alter denied");
+  mail(tx, resv, "a", `Unable to alter reservation ${resv.id}`);
+  tx.act({ kind: "answer-resv", resv: resv.id, word: "DENIED" });
+}
+
+const RETRY_S_DEFAULT = 600;
+
+/** Another try to find a place: after reserve_retry_time, at the begin of the period at the latest. */
+export function retryLater(tx: Transaction, resv: Resv, change: { readonly set?: Attrs; readonly unset?: readonly string[] } = {}): void {
+  const { server } = tx.state;
+  const wait_s = Number(server["reserve_retry_time"] ?? server["reserve_retry_init"] ?? RETRY_S_DEFAULT);
+  const { reserve_start = 0 } = resv.attrs;
+  const reserve_retry = reserve_start > tx.now_s ? Math.min(tx.now_s + wait_s, reserve_start) : tx.now_s + wait_s;
+  const unset = (change.unset ?? []).filter((name) => resv.attrs[name] !== undefined);
+  tx.apply({ kind: "changed", object: "resv", name: resv.id, set: { ...change.set, reserve_retry }, unset });
+  logResv(tx, LOG_EVENT.DEBUG2, resv.id, `An attempt to reconfirm reservation will be made on ${tx.config.ctime(reserve_retry)}`);
+}
+
+/** Nobody has confirmed it within the time its owner gave it. */
+export function expire(tx: Transaction, resv: Resv): void {
+  tx.act({ kind: "answer-resv", resv: resv.id, word: "delete, wait period expired" });
+  end(tx, resv);
+}
+
+/** The time of an occurrence has come. */
+export function begin(tx: Transaction, resv: Resv): void {
+  const { reserve_state, reserve_substate, queue } = resv.attrs;
+  const set: Attrs = { begun: tx.now_s };
+  if (reserve_state !== BEING_ALTERED) set["reserve_state"] = RUNNING;
+  if (reserve_substate === CONFIRMED) set["reserve_substate"] = RUNNING;
+  tx.apply({ kind: "changed", object: "resv", name: resv.id, set, unset: [] });
+  accountBegun(tx, resv);
+  mail(tx, resv, "b", "Reservation period starting");
+  if (tx.state.queues.has(queue)) tx.apply({ kind: "changed", object: "queue", name: queue, set: { started: true }, unset: [] });
+  triggerScheds(tx, resv, SCHED_COMMAND.JOBRESV);
+}
+
+/** Schedulers of the vnodes it has: of its partition, or of several when it is for maintenance. */
+function triggerScheds(tx: Transaction, resv: Resv, command: SchedCommand): void {
+  const { partition } = resv.attrs;
+  const vnodes = [...resv.vnodes].flatMap((name) => tx.state.vnodes.get(name) ?? []);
+  const partitions = partition !== undefined ? [partition] : vnodes.map(partitionOf);
+  const names = new Set(partitions.flatMap((name) => schedOfPartition(tx.state, name)?.name ?? []));
+  for (const sched of names) tx.act({ kind: "trigger-sched", sched, command });
+}
+
+/** The time of an occurrence is over: a standing reservation goes on to the next one, any other ends. */
+export function endPeriod(tx: Transaction, resv: Resv): void {
+  if (isBegun(resv)) mail(tx, resv, "e", "Reservation period ended");
+  const { standing, reserve_index = 1 } = resv.attrs;
+  const start_s = resv.starts[reserve_index];
+  if (standing === undefined || start_s === undefined) return end(tx, resv);
+  nextOccurrence(tx, resv, standing, start_s);
+}
+
+/** Only running jobs go; what was altered on the occurrence that is over is altered no more. */
+function nextOccurrence(tx: Transaction, resv: Resv, standing: NonNullable<Resv["attrs"]["standing"]>, start_s: number): void {
+  const { attrs } = resv;
+  const promised = { occurrences: attrs.promised?.occurrences.slice(1) ?? [], places: attrs.promised?.places ?? [] };
+  const nodes = promised.places[promised.occurrences[0]?.place ?? NO_PLACE];
+  const set: Attrs = {
+    reserve_index: (attrs.reserve_index ?? 1) + 1,
+    reserve_start: start_s,
+    reserve_end: start_s + standing.duration,
+    reserve_duration: standing.duration,
+    Resource_List: standing.list,
+    schedselect: standing.schedselect,
+    promised,
+    ...(nodes === undefined ? {} : { resv_nodes: nodes }),
+  };
+  const sound = attrs.reserve_substate === RUNNING || attrs.reserve_substate === CONFIRMED;
+  set["reserve_state"] = sound ? CONFIRMED : DEGRADED;
+  if (sound) set["reserve_substate"] = CONFIRMED;
+  const waited = attrs.reserve_state === BEING_ALTERED;
+  const unset = ["begun", "alteration", ...(nodes === undefined ? ["resv_nodes"] : [])].filter((name) => attrs[name] !== undefined);
+  tx.apply({ kind: "changed", object: "resv", name: resv.id, set, unset });
+  tx.apply({ kind: "changed", object: "queue", name: attrs.queue, set: { started: false }, unset: [] });
+  followQueue(tx, resv);
+  deleteJobs(tx, resv, "running");
+  triggerScheds(tx, resv, SCHED_COMMAND.TERM);
+  if (waited) tx.act({ kind: "answer-resv", resv: resv.id, word: "DENIED" });
+}
+
+/** The reservation ends for good, by time or by hand: its jobs are deleted; it goes with the last of them. */
+export function end(tx: Transaction, resv: Resv): void {
+  if (resv.attrs.reserve_state !== BEING_DELETED) {
+    accountRemoved(tx, resv);
+    triggerScheds(tx, resv, SCHED_COMMAND.TERM);
+    const set = { reserve_state: BEING_DELETED, reserve_substate: DELETING_JOBS };
+    tx.apply({ kind: "changed", object: "resv", name: resv.id, set, unset: [] });
+    if (tx.state.queues.has(resv.attrs.queue))
+      tx.apply({ kind: "changed", object: "queue", name: resv.attrs.queue, set: { enabled: false, started: false }, unset: [] });
+  }
+  deleteJobs(tx, resv, "all");
+  removeWhenEmpty(tx, resv);
+}
+
+/** A reservation that is over goes with its queue once no job is left there. */
+export function removeWhenEmpty(tx: Transaction, resv: Resv): void {
+  const { queue, reserve_state } = resv.attrs;
+  if (reserve_state !== BEING_DELETED || !tx.state.resvs.has(resv.id) || (tx.state.queues.get(queue)?.jobs.size ?? 0) > 0) return;
+  tx.apply({ kind: "deleted", object: "resv", name: resv.id });
+  if (tx.state.queues.has(queue)) tx.apply({ kind: "deleted", object: "queue", name: queue });
+}
+
+function mail(tx: Transaction, resv: Resv, point: string, text: string): void {
+  tx.act({ kind: "mail-resv", resv: resv.id, point, text });
+}

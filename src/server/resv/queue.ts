@@ -1,0 +1,36 @@
+// The queue of a reservation: its jobs' way in (pbs/commands.md 5). Named like the reservation without the server.
+
+import type { ResourceValues } from "#model/attribute.ts";
+import { isConsumable } from "#model/resource-table.ts";
+import type { Attrs, ResvAttrs, ServerState } from "../state.ts";
+import type { Transaction } from "../transaction.ts";
+
+/** Makes the queue: closed until the reservation is confirmed, not started until its period begins. */
+export function makeQueue(tx: Transaction, attrs: ResvAttrs): void {
+  tx.apply({
+    kind: "created",
+    object: "queue",
+    name: attrs.queue,
+    attrs: { queue_type: "Execution", enabled: false, started: false, ...accessOf(attrs), ...amountsOf(tx.state, attrs) },
+  });
+}
+
+/** Who may submit: the lists of the reservation are those of its queue. */
+export function accessOf(attrs: ResvAttrs): Attrs {
+  const access: Attrs = { acl_user_enable: true, acl_users: attrs.Authorized_Users };
+  const groups = attrs["Authorized_Groups"];
+  const hosts = attrs["Authorized_Hosts"];
+  if (Array.isArray(groups)) Object.assign(access, { acl_group_enable: true, acl_groups: groups });
+  if (Array.isArray(hosts)) Object.assign(access, { acl_host_enable: true, acl_hosts: hosts });
+  return access;
+}
+
+/** Amounts reserved, as maximum of a job and as what all jobs share. */
+export function amountsOf(state: Pick<ServerState, "resources">, attrs: ResvAttrs): Attrs {
+  const amounts: { [resource: string]: string | number | boolean } = {};
+  for (const [name, value] of Object.entries(attrs.Resource_List as ResourceValues)) {
+    const def = state.resources.get(name);
+    if (def !== undefined && name !== "nodect" && isConsumable(def)) amounts[name] = value;
+  }
+  return Object.keys(amounts).length === 0 ? {} : { resources_max: amounts, resources_available: amounts };
+}

@@ -1,0 +1,100 @@
+// A reservation as asked for, read: its attributes looked up, checked and typed, its times worked out, its request resolved (pbs/commands.md 5).
+//
+// Order of checks: 1. attributes one by one  2. times  3. resources together.
+
+import { type AttributeDef, attributeOf, checkSettable, type ResourceValues } from "#model/attribute.ts";
+import { resolveRequest } from "#model/job-request.ts";
+import { PBSE, reject } from "#model/pbse.ts";
+import { RESV_ATTRIBUTES } from "#model/resv-attributes.ts";
+import { parseValue } from "#model/values/index.ts";
+import { listedResource, parseListedValue } from "#model/values/resource-list.ts";
+import type { AttrValueText } from "#protocol/messages.ts";
+import type { Attrs, ResourceRecord } from "../state.ts";
+import type { Transaction } from "../transaction.ts";
+import { startsOfRule } from "./occurrences.ts";
+
+export type Given = { readonly attrs: Attrs; readonly resources: ResourceValues };
+
+/** Attributes as typed values. Refuses what users may not set; `partition` is theirs here (pbs_rsub -p). */
+export function readAttributes(tx: Transaction, given: readonly AttrValueText[]): Given {
+  const attrs: Attrs = {};
+  const resources: { [resource: string]: string | number | boolean } = {};
+  for (const attr of given) {
+    const def = attributeOf(RESV_ATTRIBUTES, attr.name);
+    if (def.name === "Resource_List") readResource(tx, def, attr, resources);
+    else {
+      if (def.name !== "partition") checkSettable(def, tx.who);
+      if (attr.value !== "") attrs[def.name] = parseValue(def, attr.value, tx.state.resources, attr.resource);
+    }
+  }
+  return { attrs, resources };
+}
+
+function readResource(
+  tx: Transaction,
+  def: AttributeDef,
+  attr: AttrValueText,
+  into: { [resource: string]: string | number | boolean },
+): void {
+  const resource = listedResource(def, attr.resource, tx.state.resources);
+  if (resource.name === "min_walltime" || resource.name === "max_walltime") throw reject(PBSE.NOSTF_RESV);
+  checkSettable(def, tx.who, resource);
+  if (attr.value !== "") into[resource.name] = parseListedValue(def, resource, attr.value);
+}
+
+export type Times = { readonly start_s: number; readonly end_s: number; readonly duration_s: number };
+
+/** Two of start, end and duration give the third. Refuses with 15086 too few of them, the past, and an end that is not after the start. */
+export function timesOf(start: number | undefined, end: number | undefined, duration: number | undefined, now_s: number): Times {
+  const start_s = start ?? (end !== undefined && duration !== undefined ? end - duration : undefined);
+  const end_s = end ?? (start !== undefined && duration !== undefined ? start + duration : undefined);
+  if (start_s === undefined || end_s === undefined || start_s < now_s || end_s <= start_s || end_s > LAST_S) throw reject(PBSE.BADTSPEC);
+  if (duration !== undefined && end_s - start_s !== duration) throw reject(PBSE.BADTSPEC);
+  return { start_s, end_s, duration_s: end_s - start_s };
+}
+
+/** No reservation reaches beyond the year 9999: dates have four digits of a year. */
+const LAST_S = 253_402_300_799;
+
+/** Resource_List with defaults, sums and walltime, and schedselect. place is free unless it is asked otherwise. */
+export function resolve(
+  tx: Transaction,
+  asked: ResourceValues,
+  duration_s: number,
+): { readonly Resource_List: ResourceRecord; readonly schedselect: string } {
+  const { walltime: _walltime, place, ...wanted } = asked;
+  const request = place === undefined ? wanted : { ...wanted, place };
+  const resolved = resolveRequest(request, { queue: {}, server: withoutTime(tx.state.server) }, tx.state.resources);
+  const Resource_List = {
+    ...resolved.Resource_List,
+    walltime: duration_s,
+    ...(place === undefined && !hasNodes(asked) ? { place: "free" } : {}),
+  };
+  return {
+    Resource_List: Object.fromEntries(Object.entries(Resource_List).sort(([a], [b]) => (a < b ? -1 : 1))),
+    schedselect: resolved.schedselect,
+  };
+}
+
+const hasNodes = (asked: ResourceValues): boolean => asked["nodes"] !== undefined;
+
+/** A reservation lasts as long as it says: default walltimes are the jobs'. */
+function withoutTime(server: Attrs): Attrs {
+  const next: Attrs = { ...server };
+  for (const name of ["resources_default", "resources_max"]) {
+    const record = next[name] as ResourceValues | undefined;
+    if (record === undefined) continue;
+    next[name] = Object.fromEntries(Object.entries(record).filter(([resource]) => !TIMES.has(resource)));
+  }
+  return next;
+}
+const TIMES: ReadonlySet<string> = new Set(["walltime", "min_walltime", "max_walltime", "soft_walltime"]);
+
+/** null: no standing reservation. Refuses with 15135 an unknown time zone, else as startsOfRule; starts must be ahead. */
+export function standingOf(tx: Transaction, attrs: Attrs, times: Times): { readonly starts: readonly number[] } | null {
+  const { reserve_rrule, reserve_timezone } = attrs;
+  if (reserve_rrule === undefined) return null;
+  const zone = typeof reserve_timezone === "string" ? tx.config.timeZone(reserve_timezone) : null;
+  if (zone === null) throw reject(PBSE.BAD_ICAL_TZ);
+  return { starts: startsOfRule(String(reserve_rrule), zone, times.start_s, times.duration_s) };
+}

@@ -1,0 +1,116 @@
+// What follows from a change of a reservation, and what is due for it at a time. Timers: resv:ID the next thing by the clock, resv-wait:ID who waits for the
+// answer waits no longer.
+//
+// I1. Timers follow from the attributes alone: a restart arms them again, and does late what was due meanwhile.
+
+import { parseResvId } from "#model/job-id.ts";
+import { RESV_STATE } from "#model/resv-state.ts";
+import type { Kernel } from "../kernel.ts";
+import { ownTransaction } from "../kernel.ts";
+import type { Resv, ResvAttrs } from "../state.ts";
+import { askAll, isRefused, questionOf } from "./asking.ts";
+import { reconfirmConflicting, settleHealth } from "./health.ts";
+import { isBegun } from "./holding.ts";
+import { begin, deny, end, endPeriod, expire, removeWhenEmpty } from "./life.ts";
+
+/** before: attributes before the change; null: it is new. */
+export function resvChanged(kernel: Kernel, id: string, before: ResvAttrs | null): void {
+  const resv = kernel.state.resvs.get(id);
+  if (resv === undefined) return;
+  armResv(kernel, resv);
+  const question = questionOf(resv.attrs);
+  if (question === (before === null ? null : questionOf(before))) return;
+  kernel.refusals.delete(id);
+  if (question !== null) askAll(kernel, resv);
+}
+
+export function resvGone(kernel: Kernel, id: string): void {
+  for (const timer of ["resv", "resv-wait", "resv-idle"]) kernel.timers.clear(`${timer}:${id}`);
+  kernel.refusals.delete(id);
+  kernel.vain_confirms.delete(id);
+  const tx = ownTransaction(kernel);
+  tx.act({ kind: "answer-resv", resv: id, word: "DENIED" });
+  if (parseResvId(id)?.letter === "M") reconfirmConflicting(tx);
+}
+
+/** A scheduler has come, gone, or been switched on or off: who is asked may be others. */
+export function askersChanged(kernel: Kernel): void {
+  for (const resv of [...kernel.state.resvs.values()]) {
+    if (questionOf(resv.attrs) === null) continue;
+    kernel.changes.told.resvs.add(resv.id);
+    if (isRefused(kernel, resv)) deny(ownTransaction(kernel), resv);
+  }
+}
+
+export function armResv(kernel: Kernel, resv: Resv): void {
+  const at_s = nextTime(resv);
+  if (at_s === null) kernel.timers.clear(`resv:${resv.id}`);
+  else kernel.timers.set(`resv:${resv.id}`, at_s * 1000);
+  armIdle(kernel, resv);
+  const { interactive, ctime, reserve_state } = resv.attrs;
+  if (reserve_state === RESV_STATE.UNCONFIRMED && (interactive ?? 0) < 0)
+    kernel.timers.set(`resv-wait:${resv.id}`, (ctime - interactive) * 1000);
+}
+
+/** When something is due (epoch seconds): its begin, its end, another try to find a place. */
+function nextTime({ attrs }: Resv): number | null {
+  const { reserve_state, reserve_substate, reserve_end, reserve_retry, promised, begun } = attrs;
+  if (reserve_state === RESV_STATE.UNCONFIRMED) return reserve_end ?? null;
+  if (reserve_state === RESV_STATE.BEING_DELETED) return null;
+  const present = promised?.occurrences[0];
+  const period_s = present === undefined ? (reserve_end ?? 0) : begun === undefined ? present.start_s : present.end_s;
+  const retries = isDegraded(reserve_substate) && attrs["reconfirm"] !== true && reserve_retry !== undefined;
+  return retries ? Math.min(period_s, reserve_retry) : period_s;
+}
+
+const isDegraded = (substate: number): boolean => substate === RESV_STATE.DEGRADED || substate === RESV_STATE.IN_CONFLICT;
+
+/** The timer resv:ID. */
+export function resvDue(kernel: Kernel, id: string): void {
+  const resv = kernel.state.resvs.get(id);
+  if (resv === undefined) return;
+  const tx = ownTransaction(kernel);
+  const { reserve_state, reserve_substate, reserve_retry = 0, promised, reserve_end } = resv.attrs;
+  const present = promised?.occurrences[0];
+  if (reserve_state === RESV_STATE.UNCONFIRMED) deny(tx, resv);
+  else if (tx.now_s >= (present?.end_s ?? reserve_end ?? 0)) {
+    endPeriod(tx, resv);
+    if (kernel.state.resvs.has(id)) settleHealth(kernel, tx, resv);
+  } else if (!isBegun(resv) && present !== undefined && tx.now_s >= present.start_s) begin(tx, resv);
+  else if (isDegraded(reserve_substate) && tx.now_s >= reserve_retry)
+    tx.apply({ kind: "changed", object: "resv", name: id, set: { reconfirm: true }, unset: [] });
+  // What was due late may be due for more than one thing.
+  const still = kernel.state.resvs.get(id);
+  if (still !== undefined) armResv(kernel, still);
+}
+
+/** A job has come into the reservation's queue, or left it. */
+export function resvJobsChanged(kernel: Kernel, id: string): void {
+  const resv = kernel.state.resvs.get(id);
+  if (resv === undefined) return;
+  armIdle(kernel, resv);
+  removeWhenEmpty(ownTransaction(kernel), resv);
+}
+
+/** delete_idle_time counts while the period runs and no job is in the queue; a restart of the server begins anew. */
+function armIdle(kernel: Kernel, resv: Resv): void {
+  const idle_s = resv.attrs["delete_idle_time"];
+  const timer = `resv-idle:${resv.id}`;
+  const idle = isBegun(resv) && (kernel.state.queues.get(resv.attrs.queue)?.jobs.size ?? 0) === 0;
+  if (typeof idle_s !== "number" || !idle) kernel.timers.clear(timer);
+  else if (kernel.timers.at(timer) === undefined) kernel.timers.set(timer, kernel.now_ms + idle_s * 1000);
+}
+
+/** The timer resv-idle:ID: nobody has used it for too long. */
+export function idleTooLong(kernel: Kernel, id: string): void {
+  const resv = kernel.state.resvs.get(id);
+  if (resv !== undefined) end(ownTransaction(kernel), resv);
+}
+
+/** The timer resv-wait:ID: nobody has answered in time. */
+export function waitOver(kernel: Kernel, id: string): void {
+  const resv = kernel.state.resvs.get(id);
+  const tx = ownTransaction(kernel);
+  if (resv !== undefined && resv.attrs.reserve_state === RESV_STATE.UNCONFIRMED && (resv.attrs.interactive ?? 0) < 0) expire(tx, resv);
+  else tx.act({ kind: "answer-resv", resv: id, word: "UNCONFIRMED" });
+}

@@ -1,0 +1,290 @@
+// What each scheduler sees of the state, and how it hears of changes: a snapshot first, then deltas in order (src/protocol/sched-link.ts, design.md 5).
+//
+// I1. A scheduler sees the execution queues and vnodes of its partitions, the jobs in those queues and those on those vnodes, and all global objects.
+//     An array stands for its subjobs that wait; those that run are jobs.
+// I2. What a mirror was told to put it is told to drop when it may see it no more.
+
+import type { Change, SchedClock, SchedJob, SchedNode, SchedQueue, SchedResource, SchedResv, Snapshot } from "#protocol/sched-link.ts";
+import type { Clock } from "./accrual/clocks.ts";
+import type { SchedFrame } from "./batch.ts";
+import { isWithMom } from "./job-life.ts";
+import type { Kernel } from "./kernel.ts";
+import { headsOfChains, pressuresNow, wantsPressure } from "./pressure.ts";
+import { type AskSource, askOf } from "./resv/asking.ts";
+import { isBegun } from "./resv/holding.ts";
+import { NO_PLACE } from "./resv/occurrences.ts";
+import { partitionOf, partitionsOf, type SchedRuntime } from "./sched-runtime.ts";
+import type { Job, Queue, Resv, Sched, ServerState, Vnode } from "./state.ts";
+import { remainingText, type Subjobs } from "./subjobs.ts";
+
+/** The frames that bring every connected scheduler up to date with the pending changes. */
+export function deltas(kernel: Kernel): SchedFrame[] {
+  const frames: SchedFrame[] = [];
+  for (const runtime of kernel.scheds.values()) {
+    const sched = kernel.state.scheds.get(runtime.name);
+    if (runtime.link === null || sched === undefined) continue;
+    if (runtime.needs_snapshot) {
+      runtime.needs_snapshot = false;
+      runtime.revision++;
+      frames.push({ link: runtime.link, type: "sched-snapshot", data: snapshot(kernel, sched, runtime) });
+    } else {
+      const changes = changesFor(kernel, sched, runtime);
+      if (changes.length > 0) frames.push({ link: runtime.link, type: "sched-delta", data: { revision: ++runtime.revision, changes } });
+    }
+    runtime.own_comments.clear();
+  }
+  return frames;
+}
+
+/** What a mirror is made from: the state, and what was answered about reservations. */
+export type MirrorSource = AskSource;
+
+/** Everything the scheduler sees; its runtime notes what it knows from now on. */
+export function snapshot(kernel: MirrorSource, sched: Sched, runtime: SchedRuntime): Snapshot {
+  const { state } = kernel;
+  const { known } = runtime;
+  for (const names of Object.values(known)) names.clear();
+  const view = viewOf(state, sched);
+  const queues = [...state.queues.values()].filter(view.queue);
+  const nodes = [...state.vnodes.values()].filter(view.node).sort((a, b) => a.order - b.order);
+  const jobs: SchedJob[] = [];
+  const seen = jobView(state, sched);
+  for (const job of state.jobs.values()) {
+    if (!view.job(job)) continue;
+    known.jobs.add(job.id);
+    jobs.push(seen(job));
+  }
+  for (const queue of queues) known.queues.add(queue.name);
+  for (const node of nodes) known.nodes.add(node.name);
+  return {
+    revision: runtime.revision,
+    server: schedServer(state),
+    sched: { name: sched.name, attrs: sched.attrs },
+    resources: [...state.resources.values()].map(schedResource),
+    queues: queues.map(schedQueue),
+    nodes: nodes.map(schedNode),
+    jobs,
+    clocks: clocksOf(state, view),
+    resvs: [...state.resvs.values()].map((resv) => schedResv(kernel, sched, resv)),
+  };
+}
+
+function changesFor(kernel: Kernel, sched: Sched, runtime: SchedRuntime): Change[] {
+  const { state, changes } = kernel;
+  const { known } = runtime;
+  const view = viewOf(state, sched);
+  const list: Change[] = [];
+  if (changes.server || changes.told.server) list.push({ put: "server", value: schedServer(state) });
+  if (changes.scheds.has(sched.name)) list.push({ put: "sched", value: { name: sched.name, attrs: sched.attrs } });
+  for (const name of changes.resources) {
+    const def = state.resources.get(name);
+    list.push(def === undefined ? { drop: "resource", id: name } : { put: "resource", value: schedResource(def) });
+  }
+  /** jobs that come into sight or out of it with their queue or vnode */
+  const moved = new Set<string>();
+  for (const name of union(changes.queues, changes.told.queues)) {
+    const queue = state.queues.get(name);
+    const sees = queue !== undefined && view.queue(queue);
+    if (queue !== undefined && sees !== known.queues.has(name)) {
+      for (const id of queue.jobs) moved.add(id);
+      for (const clock of state.clocks.values())
+        if (sees && clock.key?.queue === name) list.push({ put: "clock", value: schedClock(clock) });
+    }
+    tell(list, "queue", name, known.queues, sees ? schedQueue(queue) : null);
+  }
+  for (const name of union(changes.vnodes, changes.told.vnodes)) {
+    const vnode = state.vnodes.get(name);
+    const sees = vnode !== undefined && view.node(vnode);
+    if (vnode !== undefined && sees !== known.nodes.has(name)) for (const id of vnode.jobs.keys()) moved.add(id);
+    tell(list, "node", name, known.nodes, sees ? schedNode(vnode) : null);
+  }
+  const seen = jobView(state, sched);
+  if (changes.jobs.size > 0 && wantsPressure(state, sched))
+    for (const id of headsOfChains(state, union(changes.jobs, changes.left_behind))) moved.add(id);
+  for (const id of union(changes.jobs, moved)) {
+    const job = state.jobs.get(id);
+    const sees = job !== undefined && view.job(job);
+    if (sees && runtime.own_comments.has(id) && known.jobs.has(id)) continue;
+    const last = changes.last_used.get(id);
+    if (!sees && last !== undefined && known.jobs.delete(id)) list.push({ drop: "job", id, resources_used: last as SchedUsage });
+    else tell(list, "job", id, known.jobs, sees ? seen(job) : null);
+  }
+  for (const id of changes.clocks) {
+    const clock = state.clocks.get(id);
+    if (clock === undefined) list.push({ drop: "clock", id });
+    else if (seesClock(state, view, clock)) list.push({ put: "clock", value: schedClock(clock) });
+  }
+  for (const id of union(changes.resvs, changes.told.resvs)) {
+    const resv = state.resvs.get(id);
+    list.push(resv === undefined ? { drop: "resv", id } : { put: "resv", value: schedResv(kernel, sched, resv) });
+  }
+  return list;
+}
+
+type SchedUsage = NonNullable<SchedJob["resources_used"]>;
+
+function tell(
+  list: Change[],
+  kind: "queue" | "node" | "job",
+  id: string,
+  known: Set<string>,
+  value: SchedQueue | SchedNode | SchedJob | null,
+): void {
+  if (value !== null) {
+    known.add(id);
+    list.push({ put: kind, value } as Change);
+  } else if (known.delete(id)) {
+    list.push({ drop: kind, id });
+  }
+}
+
+function* union(a: ReadonlySet<string>, b: ReadonlySet<string>): Iterable<string> {
+  yield* a;
+  for (const name of b) if (!a.has(name)) yield name;
+}
+
+function viewOf(state: ServerState, sched: Sched) {
+  const partitions = new Set(partitionsOf(sched));
+  const queue = (object: Queue): boolean => object.attrs["queue_type"] === "Execution" && partitions.has(partitionOf(object));
+  const node = (object: Vnode): boolean => partitions.has(partitionOf(object));
+  const job = (object: Job): boolean => {
+    // A subjob that waits to run again is one of those its array offers.
+    if (object.attrs["array_id"] !== undefined && !isWithMom(object)) return false;
+    const own = state.queues.get(object.attrs.queue);
+    if (own !== undefined && queue(own)) return true;
+    const placement = state.placements.get(object.id);
+    if (placement === undefined) return false;
+    for (const name of placement.vnodes.keys()) {
+      const vnode = state.vnodes.get(name);
+      if (vnode !== undefined && node(vnode)) return true;
+    }
+    return false;
+  };
+  return { queue, node, job };
+}
+
+// --- objects as schedulers see them
+
+const schedServer = (state: ServerState): Snapshot["server"] => ({
+  name: state.name,
+  attrs: state.server,
+  assigned: Object.fromEntries(state.assigned),
+});
+const schedClock = ({ id, value_s, at_s, goes }: Clock): SchedClock => ({ id, value_s, at_s, goes });
+
+/** Clocks of the jobs in its queues. */
+function seesClock(state: ServerState, view: ReturnType<typeof viewOf>, { key }: Clock): boolean {
+  const queue = key === null ? undefined : state.queues.get(key.queue);
+  return key === null || (queue !== undefined && view.queue(queue));
+}
+const clocksOf = (state: ServerState, view: ReturnType<typeof viewOf>): SchedClock[] =>
+  [...state.clocks.values()].filter((clock) => seesClock(state, view, clock)).map(schedClock);
+
+const schedResource = (def: { readonly name: string; readonly type: string; readonly flags: string }): SchedResource => ({
+  name: def.name,
+  type: def.type,
+  flags: def.flags,
+});
+const schedQueue = (queue: Queue): SchedQueue => ({
+  name: queue.name,
+  order: queue.order,
+  attrs: { ...queue.attrs, hasnodes: queue.nodes > 0 },
+});
+
+function schedResv(kernel: MirrorSource, sched: Sched, resv: Resv): SchedResv {
+  const ask = askOf(kernel, resv, sched);
+  const { promised, alteration: _alteration, standing: _standing, ...attrs } = resv.attrs;
+  return {
+    id: resv.id,
+    attrs,
+    running: isBegun(resv),
+    held: (promised?.occurrences ?? []).filter(({ place }) => place !== NO_PLACE),
+    places: promised?.places ?? [],
+    ...(ask === undefined ? {} : { ask }),
+  };
+}
+
+function schedNode(vnode: Vnode): SchedNode {
+  return {
+    name: vnode.name,
+    order: vnode.order,
+    attrs: vnode.attrs,
+    assigned: Object.fromEntries(vnode.assigned),
+    jobs: jobsInSlotOrder(vnode).filter((id) => vnode.jobs.get(id)?.suspended !== true),
+  };
+}
+
+/** Ids of the jobs on a vnode: by their first cpu slot, then those without one. */
+export function jobsInSlotOrder(vnode: Vnode): string[] {
+  const ids = new Set(vnode.slots);
+  ids.delete("");
+  for (const id of vnode.jobs.keys()) ids.add(id);
+  return [...ids];
+}
+
+/** Optional attributes and what a scheduler calls them. */
+const OPTIONAL = {
+  account: "Account_Name",
+  etime_s: "etime",
+  stime_s: "stime",
+  exec_vnode: "exec_vnode",
+  resources_used: "resources_used",
+  eligible_time_s: "eligible_time",
+  accrue_type: "accrue_type",
+  clock: "accrual_clock",
+  comment: "comment",
+  topjob: "topjob",
+  topjob_ineligible: "topjob_ineligible",
+  sched_preempted_s: "ptime",
+  released: "resources_released",
+  estimated: "estimated",
+  array_id: "array_id",
+} as const;
+
+function schedArray(subjobs: Subjobs, max_run_subjobs: unknown): SchedJob["array"] {
+  return {
+    indices_remaining: remainingText(subjobs),
+    running: (subjobs.live.get("R") ?? 0) + (subjobs.live.get("E") ?? 0),
+    ...(typeof max_run_subjobs === "number" ? { max_run_subjobs } : {}),
+  };
+}
+
+/** Jobs as a scheduler sees them at one moment. */
+function jobView(state: ServerState, sched: Sched): (job: Job) => SchedJob {
+  if (!wantsPressure(state, sched)) return (job) => schedJob(state, job);
+  const pressure = pressuresNow(state);
+  return (job) => ({ ...schedJob(state, job), pressure_s: pressure(job) });
+}
+
+function schedJob(state: ServerState, job: Job): SchedJob {
+  const { attrs } = job;
+  const { select: _select, place, ...resources } = attrs.Resource_List;
+  const value: { [name: string]: unknown } = {
+    id: job.id,
+    state: attrs.job_state,
+    substate: attrs.substate,
+    queue: attrs.queue,
+    rank: attrs.queue_rank,
+    user: attrs.euser,
+    group: attrs.egroup,
+    project: attrs.project,
+    name: attrs.Job_Name,
+    priority: attrs.Priority,
+    schedselect: attrs.schedselect,
+    place: typeof place === "string" ? place : "free",
+    resources,
+    ctime_s: attrs.ctime,
+    qtime_s: attrs.qtime,
+    run_count: attrs.run_count ?? 0,
+    rerunable: attrs.Rerunable,
+  };
+  if (attrs["Checkpoint"] === "n") value["no_checkpoint"] = true;
+  const resv = state.resv_queues.get(attrs.queue);
+  if (resv !== undefined) value["resv"] = resv;
+  if (job.subjobs !== undefined) value["array"] = schedArray(job.subjobs, attrs["max_run_subjobs"]);
+  for (const name in OPTIONAL) {
+    const set = attrs[OPTIONAL[name as keyof typeof OPTIONAL]];
+    if (set !== undefined) value[name] = set;
+  }
+  return value as SchedJob;
+}

@@ -1,0 +1,122 @@
+// What is known of one scheduler while the server runs: its connection, its mirror, its cycle, its crashes. Gone with the server; the scheduler says hello again.
+
+import type { Reject } from "#model/pbse.ts";
+import { DEFAULT_PARTITION, DEFAULT_SCHED } from "#model/sched-attributes.ts";
+import type { Decision, SchedCommand, Verdict } from "#protocol/sched-link.ts";
+import type { Queue, Sched, ServerState, Vnode } from "./state.ts";
+
+/** A frame of decisions being looked at. preempting: those just before `at` whose verdicts the ones from `at` on wait for. */
+export type Deciding = {
+  readonly cycle: number;
+  readonly decisions: readonly Decision[];
+  at: number;
+  /** by decision; with holes where hooks or preemptions are under way */
+  readonly verdicts: Verdict[];
+  /** how many verdicts are missing */
+  left: number;
+  readonly preempting: (readonly [at: number, preemption: { readonly verdict: Verdict | null }])[];
+};
+
+export type SchedRuntime = {
+  readonly name: string;
+  /** null: not connected */
+  link: number | null;
+  pid: number;
+  /** the process was started and is not known to have ended */
+  started: boolean;
+  /** the next frame must be a snapshot */
+  needs_snapshot: boolean;
+  revision: number;
+  /** names the mirror holds: what it need not be told to drop it never had */
+  readonly known: { readonly queues: Set<string>; readonly nodes: Set<string>; readonly jobs: Set<string> };
+  /** jobs whose only news is a comment this scheduler sent itself */
+  readonly own_comments: Set<string>;
+  /** number of the last cycle */
+  cycle: number;
+  /** a cycle runs */
+  busy: boolean;
+  /** decisions that are not answered yet: the first frame waits for preemptions, the others for it */
+  deciding: Deciding[];
+  /** a trigger that came meanwhile */
+  pending: SchedCommand | null;
+  /** jobs to be run by hand, in order; the first is in the present cycle when `running` names it */
+  readonly qruns: string[];
+  running: string | null;
+  /** why the server refused to start that job when its scheduler last tried */
+  refusal: Reject | null;
+  /** times of crashes within the window, epoch milliseconds */
+  crashes: number[];
+  /** cycles ended since it connected */
+  cycles: number;
+  /** what it complained of last */
+  fault: string | null;
+  /** it was told to end, or ended by itself in good order */
+  leaving: boolean;
+};
+
+/** Where runtimes are kept: the kernel. */
+type SchedTable = { readonly scheds: Map<string, SchedRuntime> };
+
+export function runtimeOf(kernel: SchedTable, name: string): SchedRuntime {
+  let runtime = kernel.scheds.get(name);
+  if (runtime === undefined) {
+    runtime = {
+      name,
+      link: null,
+      pid: 0,
+      started: false,
+      needs_snapshot: false,
+      revision: 0,
+      known: { queues: new Set(), nodes: new Set(), jobs: new Set() },
+      own_comments: new Set(),
+      cycle: 0,
+      busy: false,
+      deciding: [],
+      pending: null,
+      qruns: [],
+      running: null,
+      refusal: null,
+      crashes: [],
+      cycles: 0,
+      fault: null,
+      leaving: false,
+    };
+    kernel.scheds.set(name, runtime);
+  }
+  return runtime;
+}
+
+/** The runtime of a connection. */
+export function runtimeOfLink(kernel: SchedTable, link: number): SchedRuntime | undefined {
+  for (const runtime of kernel.scheds.values()) if (runtime.link === link) return runtime;
+  return undefined;
+}
+
+export function partitionsOf(sched: Sched): readonly string[] {
+  if (sched.name === DEFAULT_SCHED) return [DEFAULT_PARTITION];
+  const list = sched.attrs["partition"];
+  return Array.isArray(list) ? (list as string[]) : [];
+}
+
+/** The partition of a queue or vnode; unset: the default scheduler's. */
+export function partitionOf(object: Queue | Vnode): string {
+  const partition = object.attrs["partition"];
+  return typeof partition === "string" && partition !== "" ? partition : DEFAULT_PARTITION;
+}
+
+/** The scheduler of a partition. */
+export function schedOfPartition(state: ServerState, partition: string): Sched | undefined {
+  if (partition === DEFAULT_PARTITION) return state.scheds.get(DEFAULT_SCHED);
+  for (const sched of state.scheds.values()) if (partitionsOf(sched).includes(partition)) return sched;
+  return undefined;
+}
+
+export const schedOfQueue = (state: ServerState, queue: Queue): Sched | undefined => schedOfPartition(state, partitionOf(queue));
+
+/** Whether the server keeps a process for it (design.md 9): scheduling, and something to schedule. */
+export function shouldRun(sched: Sched): boolean {
+  return sched.attrs["scheduling"] === true && partitionsOf(sched).length > 0 && !isRemote(sched);
+}
+
+/** One with sched_port is dialled at sched_host by a later release. */
+export const isRemote = (sched: Sched): boolean => sched.attrs["sched_port"] !== undefined;

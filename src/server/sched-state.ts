@@ -1,0 +1,39 @@
+// States of schedulers and what follows for the server (pbs/objects.md 2 and 3, qmgr.md 6).
+//
+//   down --connects--> idle <--cycle begins, ends--> scheduling;   either --link lost--> down
+
+import type { SERVER_STATES } from "#model/server-attributes.ts";
+
+export type SchedState = "down" | "idle" | "scheduling";
+export type ServerStateWord = (typeof SERVER_STATES)[number];
+
+/** What happens to a scheduler as the server sees it. */
+export type SchedHappening = "connected" | "cycle-begun" | "cycle-ended" | "lost";
+
+/** The state after something happened. */
+export function nextSchedState(state: SchedState, happening: SchedHappening): SchedState {
+  switch (happening) {
+    case "connected":
+      return "idle";
+    case "cycle-begun":
+      return state === "down" ? "down" : "scheduling";
+    case "cycle-ended":
+      return state === "down" ? "down" : "idle";
+    case "lost":
+      return "down";
+    default: {
+      const unreachable: never = happening;
+      return unreachable;
+    }
+  }
+}
+
+/** The value of server_state: what the default scheduler does, unless the server is going down. A server whose scheduling is off is Active all the same, as recorded of PBS. */
+export function serverState(server: {
+  readonly defaultSched: SchedState;
+  readonly ending?: "immediate" | "delay" | "quick";
+}): ServerStateWord {
+  if (server.ending === "delay") return "Terminating_Delayed";
+  if (server.ending !== undefined) return "Terminating";
+  return server.defaultSched === "scheduling" ? "Scheduling" : "Active";
+}

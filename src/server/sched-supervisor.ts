@@ -1,0 +1,61 @@
+// When a scheduler that ended is started again (design.md 5). Pure: times of crashes in, a decision out.
+//
+// I1. The first crashes are answered at once; from crashes_max within the window on the comment is NEEDS_ATTENTION and each start waits longer.
+// I2. Only comments the server wrote itself are overwritten.
+
+export type SupervisionPolicy = {
+  /** crashes within the window that need attention */
+  readonly crashes_max: number;
+  readonly window_ms: number;
+  /** the delay after crashes_max crashes grows by this with each further one */
+  readonly delay_step_ms: number;
+  readonly delay_max_ms: number;
+};
+
+/** Keys of pbs.conf that change them: PARTITA_SCHED_CRASHES_MAX, _CRASH_WINDOW, _RESTART_DELAY, _RESTART_DELAY_MAX (seconds). */
+export const SUPERVISION: SupervisionPolicy = { crashes_max: 3, window_ms: 3_600_000, delay_step_ms: 10_000, delay_max_ms: 300_000 };
+
+export const NEEDS_ATTENTION = "NEEDS_ATTENTION";
+export const READY_TO_USE = "READY_TO_USE";
+/** What the comment about a problem of a scheduler's modules begins with. */
+export const PROBLEM = `${NEEDS_ATTENTION}: `;
+export const isProblem = (comment: unknown): boolean => typeof comment === "string" && comment.startsWith(PROBLEM);
+
+export type AfterCrash = {
+  /** crashes that still count, this one last */
+  readonly crashes: number[];
+  readonly attention: boolean;
+  /** how long to wait before the next start */
+  readonly delay_ms: number;
+};
+
+/** crashes: times of earlier ones. */
+export function afterCrash(crashes: readonly number[], now_ms: number, policy: SupervisionPolicy = SUPERVISION): AfterCrash {
+  const counted = [...crashes.filter((time) => now_ms - time < policy.window_ms), now_ms];
+  const over = counted.length - policy.crashes_max;
+  if (over < 0) return { crashes: counted, attention: false, delay_ms: 0 };
+  return { crashes: counted, attention: true, delay_ms: Math.min((over + 1) * policy.delay_step_ms, policy.delay_max_ms) };
+}
+
+/** Faults a scheduler reports (pbs/sched.md 2): the server writes them into the comment and takes them away again. */
+const FAULTS: ReadonlySet<string> = new Set([
+  "PBS failed validation checks for sched_priv directory",
+  "Unable to change the sched_log directory",
+  "Unable to change the sched_priv directory",
+  "Unable to change the sched_logs directory",
+  "scheduler can not access it's priv directory",
+  "scheduler can not access it's log directory",
+  "Unable to retrieve the scheduler attributes from server",
+]);
+
+/** Whether the server may replace or remove this comment. given: what the scheduler reported last. */
+export function isServersComment(comment: unknown, given: string | null = null): boolean {
+  return (
+    comment === undefined ||
+    comment === NEEDS_ATTENTION ||
+    comment === READY_TO_USE ||
+    comment === given ||
+    isProblem(comment) ||
+    FAULTS.has(String(comment))
+  );
+}

@@ -1,0 +1,96 @@
+// Connections of the server: which link is a client, a scheduler or a mom, who stands behind it, and which requests it waits for.
+//
+// I1. Who a peer is comes from the kernel (SO_PEERCRED): root and the server's own user may be daemons, a scheduler also its sched_user.
+
+import { identifyPeer, type PeerIdentity } from "#protocol/identity.ts";
+import type { ServerLink } from "#protocol/ipc-transport.ts";
+import type { UserDatabase } from "#support/passwd.ts";
+import type { Peer } from "../identity.ts";
+
+export type Connection = {
+  readonly link: ServerLink;
+  /** null: its uid has no name */
+  readonly peer: Peer | null;
+  readonly pid: number;
+  role: "client" | "sched" | "mom";
+  /** its requests that are not answered */
+  readonly tokens: Set<number>;
+};
+
+export type Pending = { readonly connection: Connection; readonly id: number };
+
+export type Connections = {
+  add(link: ServerLink): Connection;
+  of(link: ServerLink): Connection | undefined;
+  byNumber(link: number): Connection | undefined;
+  /** the connection's open requests are forgotten and returned */
+  remove(link: ServerLink): Connection | undefined;
+  /** a token for a request */
+  open(connection: Connection, id: number): number;
+  /** the request of a token; it stays open */
+  peek(token: number): Pending | undefined;
+  /** the same, and it is answered now */
+  take(token: number): Pending | undefined;
+  all(): Iterable<Connection>;
+  tokens(): number[];
+};
+
+export function connections(options: {
+  readonly users: UserDatabase;
+  readonly host: string;
+  readonly own_uid: number;
+  readonly system: boolean;
+}): Connections {
+  const by_number = new Map<number, Connection>();
+  const pending = new Map<number, Pending>();
+  let next_token = 1;
+
+  const peerOf = (identity: PeerIdentity | null): Peer | null =>
+    identity === null
+      ? null
+      : {
+          user: identity.user,
+          uid: identity.uid,
+          groups: identity.groups,
+          host: identity.host,
+          // User mode: the complex's own user is its manager, and root is nobody special but as root he may do anything anyway.
+          root: identity.uid === 0 || (!options.system && identity.uid === options.own_uid),
+        };
+
+  return {
+    add(link) {
+      const connection: Connection = {
+        link,
+        peer: peerOf(identifyPeer(link.peer, options.users, options.host)),
+        pid: link.peer.pid,
+        role: "client",
+        tokens: new Set(),
+      };
+      by_number.set(link.id, connection);
+      return connection;
+    },
+    of: (link) => by_number.get(link.id),
+    byNumber: (link) => by_number.get(link),
+    remove(link) {
+      const connection = by_number.get(link.id);
+      by_number.delete(link.id);
+      for (const token of connection?.tokens ?? []) pending.delete(token);
+      return connection;
+    },
+    open(connection, id) {
+      const token = next_token++;
+      pending.set(token, { connection, id });
+      connection.tokens.add(token);
+      return token;
+    },
+    peek: (token) => pending.get(token),
+    take(token) {
+      const found = pending.get(token);
+      pending.delete(token);
+      found?.connection.tokens.delete(token);
+      return found;
+    },
+    all: () => by_number.values(),
+    tokens: () => [...pending.keys()],
+  };
+}

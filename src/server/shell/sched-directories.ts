@@ -1,0 +1,96 @@
+// The directories of a scheduler before the server starts it (design.md 9): default-named ones that are missing are made, with the shipped defaults in them;
+// directories set explicitly must exist, the scheduler itself checks them.
+//
+// I1. sched_priv may belong to sched_user while we are root: what we make in it is made anew or not at all, and no link in it is followed.
+
+import {
+  chmodSync,
+  chownSync,
+  closeSync,
+  constants,
+  existsSync,
+  fchmodSync,
+  fchownSync,
+  fstatSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  writeFileSync,
+} from "node:fs";
+import { join } from "node:path";
+import { schedDirectories } from "#model/sched-attributes.ts";
+
+/** File of sched_priv and the shipped default it is copied from (pbs/files.md 9). */
+const FILES = [
+  ["sched_config", "pbs_sched_config"],
+  ["holidays", "pbs_holidays"],
+  ["resource_group", "pbs_resource_group"],
+  ["dedicated_time", "pbs_dedicated"],
+] as const;
+
+export type SchedDirectories = {
+  readonly name: string;
+  readonly home: string;
+  readonly sched_priv: string;
+  readonly sched_log: string;
+  /** directory of the shipped defaults */
+  readonly defaults: string;
+  /** the scheduler's user when it is not the server's own */
+  readonly owner: { readonly uid: number; readonly gid: number } | null;
+};
+
+/** Throws the file system's error. */
+export function makeSchedDirectories(dirs: SchedDirectories): void {
+  const named = schedDirectories(dirs.name, dirs.home);
+  if (dirs.sched_priv === named.sched_priv) {
+    makeDirectory(dirs.sched_priv, 0o750, dirs.owner);
+    for (const [file, source] of FILES) {
+      const path = join(dirs.sched_priv, file);
+      const from = join(dirs.defaults, source);
+      if (existsSync(path) || !existsSync(from)) continue;
+      makeFile(path, readFileSync(from), dirs.owner);
+    }
+  }
+  if (dirs.sched_log === named.sched_log) makeDirectory(dirs.sched_log, 0o755, dirs.owner);
+}
+
+/** Whatever stands there already, a link that leads nowhere too, is left to the scheduler's own check. */
+function makeFile(path: string, bytes: Uint8Array, owner: SchedDirectories["owner"]): void {
+  let fd: number;
+  try {
+    fd = openSync(path, "wx", 0o644);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "EEXIST") return;
+    throw error;
+  }
+  try {
+    writeFileSync(fd, bytes);
+    fchmodSync(fd, 0o644);
+    if (owner !== null) fchownSync(fd, owner.uid, owner.gid);
+  } finally {
+    closeSync(fd);
+  }
+}
+
+/** sched_out, to append to: stdout and stderr of the scheduler. null: it cannot be one of its own files. */
+export function openSchedOut(sched_priv: string): number | null {
+  const { O_APPEND, O_CREAT, O_NOFOLLOW, O_NONBLOCK, O_WRONLY } = constants;
+  let fd: number;
+  try {
+    fd = openSync(join(sched_priv, "sched_out"), O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK, 0o644);
+  } catch {
+    return null;
+  }
+  const stat = fstatSync(fd);
+  if (stat.isFile() && stat.nlink === 1) return fd;
+  closeSync(fd);
+  return null;
+}
+
+/** One that exists is left as it is. */
+function makeDirectory(path: string, mode: number, owner: SchedDirectories["owner"]): void {
+  if (existsSync(path)) return;
+  mkdirSync(path, { mode });
+  chmodSync(path, mode);
+  if (owner !== null) chownSync(path, owner.uid, owner.gid);
+}

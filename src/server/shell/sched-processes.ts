@@ -1,0 +1,169 @@
+// Processes of local schedulers: started as children that outlive the server, watched, stopped. Which one should run is decided in the core (sched-session.ts).
+//
+// I1. No second process is started for a name while one holds the lock of its sched_priv: one of an earlier server says hello by itself.
+
+import { type ChildProcess, spawn } from "node:child_process";
+import { closeSync, existsSync, readFileSync } from "node:fs";
+import { basename, dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { isLocked } from "#support/lock-file.ts";
+import type { UserDatabase } from "#support/passwd.ts";
+import type { SchedEnd } from "../sched-session.ts";
+import { makeSchedDirectories, openSchedOut } from "./sched-directories.ts";
+
+export type SchedProcessesOptions = {
+  readonly home: string;
+  readonly exec: string;
+  /** system mode: sched_user is obeyed */
+  readonly system: boolean;
+  readonly users: UserDatabase;
+  /** attributes of a scheduler; undefined: it is gone */
+  attrsOf(name: string): { readonly [name: string]: unknown } | undefined;
+  exited(name: string, how: SchedEnd): void;
+  log(name: string, text: string): void;
+};
+
+export type SchedProcesses = {
+  start(name: string): void;
+  /** SIGTERM, and SIGKILL when that does not help. pid: of a scheduler that was not started here */
+  stop(name: string, pid: number): void;
+  /** it was started here, whether it lives or not */
+  isChild(pid: number): boolean;
+  /** waits until none that was told to stop is left */
+  stopped(): Promise<void>;
+};
+
+const LOCK_POLL_MS = 500;
+const KILL_AFTER_MS = 10_000;
+
+export function schedProcesses(options: SchedProcessesOptions): SchedProcesses {
+  const children = new Map<string, { readonly process: ChildProcess; stopped: boolean }>();
+  /** all that were started here: of their ends we hear, before or after their connection's */
+  const started = new Set<number>();
+  const waiting = new Set<string>();
+  const stopping = new Set<Promise<void>>();
+
+  /** A lock that another process holds: its owner says hello, or goes and makes room. */
+  const awaitLock = (name: string): void => {
+    if (waiting.has(name)) return;
+    waiting.add(name);
+    setTimeout(() => {
+      waiting.delete(name);
+      start(name);
+    }, LOCK_POLL_MS).unref();
+  };
+
+  const start = (name: string): void => {
+    const attrs = options.attrsOf(name);
+    if (attrs === undefined || children.has(name) || attrs["state"] !== "down") return;
+    const sched_priv = String(attrs["sched_priv"]);
+    if (isLocked(join(sched_priv, "sched.lock"))) return awaitLock(name);
+    let child: ChildProcess;
+    try {
+      child = launch(options, name, attrs);
+    } catch (error) {
+      options.log(name, `scheduler cannot be started: ${(error as Error).message}`);
+      return options.exited(name, { code: 1, signal: null, stopped: false });
+    }
+    const entry = { process: child, stopped: false };
+    children.set(name, entry);
+    if (child.pid !== undefined) started.add(child.pid);
+    options.log(name, `starting, pid ${child.pid ?? "unknown"}`);
+    const ended = (code: number | null, signal: string | null): void => {
+      if (children.get(name) !== entry) return;
+      children.delete(name);
+      // Somebody else took the lock between our look and the start: that one is the scheduler.
+      if (code !== 0 && signal === null && isLocked(join(sched_priv, "sched.lock"))) return awaitLock(name);
+      options.exited(name, { code, signal, stopped: entry.stopped, ...(child.pid === undefined ? {} : { pid: child.pid }) });
+    };
+    child.once("exit", ended);
+    child.once("error", (error) => {
+      options.log(name, `scheduler cannot be started: ${error.message}`);
+      ended(1, null);
+    });
+  };
+
+  return {
+    start,
+    stop(name, pid) {
+      const entry = children.get(name);
+      if (entry !== undefined) entry.stopped = true;
+      const target = entry?.process.pid ?? pid;
+      if (target <= 0) return;
+      const gone = terminate(target, () => (entry === undefined ? isAlive(target) : children.get(name) === entry));
+      stopping.add(gone);
+      void gone.then(() => stopping.delete(gone));
+    },
+    isChild: (pid) => started.has(pid),
+    async stopped() {
+      await Promise.all(stopping);
+    },
+  };
+}
+
+/** A zombie is dead: whoever should reap it (the first process of a container, say) may never do so. */
+export function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "EPERM") return false;
+  }
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
+    return !/^[ZX]/.test(stat.slice(stat.lastIndexOf(")") + 2));
+  } catch {
+    return false;
+  }
+}
+
+async function terminate(pid: number, lives: () => boolean): Promise<void> {
+  const send = (signal: NodeJS.Signals): void => {
+    try {
+      process.kill(pid, signal);
+    } catch {
+      // It has ended meanwhile.
+    }
+  };
+  send("SIGTERM");
+  const end = Date.now() + KILL_AFTER_MS;
+  while (lives()) {
+    if (Date.now() > end) send("SIGKILL");
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+}
+
+function launch(options: SchedProcessesOptions, name: string, attrs: { readonly [name: string]: unknown }): ChildProcess {
+  const sched_priv = String(attrs["sched_priv"]);
+  const user_name = attrs["sched_user"];
+  const user = options.system && typeof user_name === "string" ? options.users.userByName(user_name) : null;
+  if (options.system && typeof user_name === "string" && user === null) throw new Error(`no user ${user_name}`);
+  makeSchedDirectories({
+    name,
+    home: options.home,
+    sched_priv,
+    sched_log: String(attrs["sched_log"]),
+    defaults: defaultsDirectory(options.exec),
+    owner: user === null || user.uid === 0 ? null : { uid: user.uid, gid: user.gid },
+  });
+  const command = [process.execPath, schedProgram(), ...(name === "default" ? [] : ["-I", name]), "-N"];
+  // libuv alone would drop the user's supplementary groups.
+  if (user !== null && user.uid !== process.getuid?.())
+    command.unshift("setpriv", `--reuid=${user.uid}`, `--regid=${user.gid}`, "--init-groups", "--");
+  const out = openSchedOut(sched_priv) ?? "ignore";
+  const child = spawn(command[0] as string, command.slice(1), { stdio: ["ignore", out, out], detached: true, cwd: "/", env: process.env });
+  if (typeof out === "number") closeSync(out);
+  return child;
+}
+
+/** The scheduler beside this program: its bundle in dist/, or its source when the server runs from source. */
+function schedProgram(): string {
+  const self = fileURLToPath(import.meta.url);
+  return basename(dirname(self)) === "shell" ? join(dirname(self), "../../sched/main.ts") : join(dirname(self), "pbs_sched.mjs");
+}
+
+/** The pristine defaults: PBS_EXEC/etc, or etc/ beside the program. */
+function defaultsDirectory(exec: string): string {
+  const self = dirname(fileURLToPath(import.meta.url));
+  const candidates = [join(exec, "etc"), join(self, "../etc"), join(self, "../../etc"), join(self, "../../../etc")];
+  return candidates.find((path) => existsSync(join(path, "pbs_sched_config"))) ?? candidates[0] ?? "";
+}

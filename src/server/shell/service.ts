@@ -1,0 +1,591 @@
+// The server's shell: sockets, store, clock and child processes round the core (design.md 4). Everything that happens is told to the core; what gathers there
+// is committed in batches; only then replies, frames and actions leave.
+//
+// I1. One commit is under way at a time; meanwhile the next batch gathers.
+// I2. Nothing of a batch leaves before its commit. A commit that fails refuses every request of the batch (15010) and starts again from the store.
+// I3. While the store takes nothing (a full disk) questions are answered from what is stored, changes are refused, schedulers and moms wait outside.
+// I4. Frames of one mom keep their order.
+
+import { randomBytes } from "node:crypto";
+import { lookup } from "node:dns";
+import { join } from "node:path";
+import { arrayIdOf } from "#model/job-id.ts";
+import { PBSE, pbseText } from "#model/pbse.ts";
+import { encodePartFrame } from "#protocol/frame.ts";
+import { type LinkServer, listenLinks, type ServerLink } from "#protocol/ipc-transport.ts";
+import type { Request } from "#protocol/messages.ts";
+import type { MomJob, MomToServer } from "#protocol/mom-link.ts";
+import type { SchedToServer } from "#protocol/sched-link.ts";
+import { parseRequest } from "#protocol/schema.ts";
+import { frameTypes, parseFrame } from "#protocol/schema-link.ts";
+import { serverSocketPath } from "#protocol/socket-path.ts";
+import type { Loaded, Store, Batch as StoreBatch } from "#store/store.ts";
+import { StoreError } from "#store/store.ts";
+import type { AccountingLog } from "#support/accounting-log.ts";
+import type { Conf } from "#support/conf.ts";
+import { keepFormulaFile } from "#support/formula-file.ts";
+import type { Log } from "#support/log.ts";
+import { LOG_EVENT } from "#support/log-event.ts";
+import type { UserDatabase } from "#support/passwd.ts";
+import type { Batch, ClientFrame, ShellAction } from "../batch.ts";
+import { type Core, createCore } from "../core.ts";
+import { rowsOf, stateOfRows } from "../rows.ts";
+import type { ServerState } from "../state.ts";
+import type { ServerConfig } from "../transaction.ts";
+import { historyWork } from "./history.ts";
+import { hookFiles } from "./hook-files.ts";
+import { hookRuns } from "./hook-runs.ts";
+import { type Connection, connections, type Pending } from "./links.ts";
+import { sendMail } from "./mailer.ts";
+import { isAlive, schedProcesses } from "./sched-processes.ts";
+import { bySize } from "./start-frames.ts";
+
+export type ServiceOptions = {
+  readonly conf: Conf;
+  readonly config: ServerConfig;
+  readonly store: Store;
+  readonly log: Log;
+  readonly accounting: AccountingLog;
+  readonly users: UserDatabase;
+  readonly state: ServerState;
+  /** called once with the new core, before anything else happens: first-start.ts */
+  readonly prepare: (core: Core) => void;
+  /** everything is closed: the process may end */
+  readonly ended: () => void;
+};
+
+/** A batch on its way. at_s: its time in the accounting file. */
+type Taken = { readonly batch: Batch; readonly at_s: number; readonly rows: StoreBatch | null };
+
+export type Service = {
+  /** qterm -t quick by signal */
+  stop(): void;
+  /** SIGHUP */
+  reopenLogs(): void;
+};
+
+/** After a commit that failed, how long the next one waits: a full disk is not hammered. */
+const FAULT_PAUSE_MS = 200;
+/** How often a store that took nothing is tried again. */
+const PROBE_MS = 1000;
+/** What can be answered without writing; a shutdown must be possible, too. */
+const WITHOUT_STORE: ReadonlySet<Request["kind"]> = new Set(["status", "select-jobs", "locate-job", "wait-job", "backup", "shutdown"]);
+/** Jobs whose scripts are read at once. */
+const START_JOBS_MAX = 250;
+/** A process whose connection broke is looked for after this. */
+const LOOK_AFTER_MS = 200;
+
+/** Resolves when the server answers. */
+export async function startService(options: ServiceOptions): Promise<Service> {
+  const { conf, config, store, log, accounting, users } = options;
+  const own_uid = process.getuid?.() ?? 0;
+  const system = conf.mode === "system";
+  const conns = connections({ users, host: config.host, own_uid, system });
+  const logName = `Server@${config.host}`;
+  let core = createCore(options.state, config, Date.now());
+  let underway: Promise<void> | null = null;
+  let scheduled = false;
+  let ending = false;
+  let reloading = false;
+  /** why the store takes nothing; null: it does (I3) */
+  let fault: string | null = null;
+  /** requests that came while the state was being read again */
+  const held: (() => void)[] = [];
+  let closing = false;
+  let lost_records = 0;
+  let timer: NodeJS.Timeout | null = null;
+  /** parts of a token still on their way to a slow reader */
+  const sending = new Map<number, Promise<void>>();
+
+  const note = (event: number, text: string): void => log.record(event, "Svr", logName, text);
+  const processes = schedProcesses({
+    home: config.home,
+    exec: conf.exec,
+    system,
+    users,
+    attrsOf: (name) => core.state.scheds.get(name)?.attrs,
+    exited(name, how) {
+      guarded(() => core.schedExited(name, how, Date.now()));
+    },
+    log: (name, text) => log.record(LOG_EVENT.SYSTEM, "Sched", name, text),
+  });
+
+  const hook_files = hookFiles(`${config.home}/server_priv/hooks`, (text) => note(LOG_EVENT.ERROR, text));
+
+  // --- batches
+
+  /** Whatever came in this turn of the event loop goes into one batch. */
+  const soon = (): void => {
+    if (scheduled) return;
+    scheduled = true;
+    setImmediate(() => {
+      scheduled = false;
+      pump();
+    });
+  };
+
+  const pump = (): void => {
+    while (underway === null && !ending && !reloading) {
+      const next = nextBatch();
+      if (next === null) break;
+      const { batch, rows, at_s } = next;
+      if (rows === null) {
+        deliver(batch, at_s);
+        continue;
+      }
+      underway = store.commit(rows).then(
+        () => {
+          underway = null;
+          deliver(batch, at_s);
+          pump();
+        },
+        (error: unknown) => {
+          underway = null;
+          void commitFailed(next, error);
+        },
+      );
+    }
+    arm();
+  };
+
+  const nextBatch = (): Taken | null => {
+    let taken: Taken | null = null;
+    guarded(() => {
+      const batch = core.take();
+      const at_s = Math.floor(Date.now() / 1000);
+      if (batch !== null)
+        taken = {
+          batch,
+          at_s,
+          rows: rowsOf(
+            core.state,
+            batch.changes,
+            batch.accounting.map((record) => ({ at_s, ...record })),
+          ),
+        };
+    }, false);
+    return taken;
+  };
+
+  const arm = (): void => {
+    if (timer !== null) clearTimeout(timer);
+    timer = null;
+    const next = core.nextTick();
+    if (next === null || ending || fault !== null) return;
+    timer = setTimeout(() => guarded(() => core.tick(Date.now())), Math.min(Math.max(0, next - Date.now()), 2 ** 31 - 1));
+  };
+
+  const commitFailed = async ({ batch, at_s }: Taken, error: unknown): Promise<void> => {
+    if (!(error instanceof StoreError)) throw error;
+    // A server that can write nothing can still be ended.
+    if (fault !== null && batch.actions.some(({ kind }) => kind === "shutdown")) return deliver(batch, at_s);
+    note(LOG_EVENT.ERROR, `commit failed: ${error.message}`);
+    const text = `${pbseText(PBSE.SYSTEM) ?? ""}${error.message}`;
+    for (const frame of batch.clients) if (frame.kind !== "part") refuse(frame.token, PBSE.SYSTEM, text);
+    fault = text;
+    await startOver(PBSE.SYSTEM, text);
+  };
+
+  /** Runs something of the core. A programmer's error there must not end the server for everybody: what was not committed is given up instead. */
+  const guarded = (work: () => void, then_commit = true): void => {
+    if (reloading || ending) return;
+    try {
+      work();
+      if (then_commit) soon();
+    } catch (error) {
+      note(LOG_EVENT.ERROR, `internal error: ${error instanceof Error ? error.stack : String(error)}`);
+      void startOver(PBSE.INTERNAL, pbseText(PBSE.INTERNAL) ?? "");
+    }
+  };
+
+  /** Memory holds what was not written: it is thrown away, the store is the truth. Open requests are refused, daemons say hello again. */
+  const startOver = async (code: number, text: string): Promise<void> => {
+    if (reloading) return;
+    reloading = true;
+    const open = [...conns.tokens()];
+    // What is being written now may succeed: its answers go out as they are.
+    await underway;
+    for (const token of open) refuse(token, code, text);
+    for (const connection of conns.all()) if (connection.role !== "client") connection.link.destroy();
+    await new Promise((resolve) => setTimeout(resolve, FAULT_PAUSE_MS));
+    const state = await loadFromStore(store, config.host);
+    if (ending) return;
+    core = createCore(state, config, Date.now());
+    note(LOG_EVENT.SYSTEM, "state loaded again from the store");
+    reloading = false;
+    if (fault === null) guarded(() => core.start(Date.now()));
+    else probeSoon();
+    for (const ask of held.splice(0)) ask();
+    pump();
+  };
+
+  const probeSoon = (): void => {
+    setTimeout(() => void probe(), PROBE_MS).unref();
+  };
+  const probe = async (): Promise<void> => {
+    if (ending || reloading) return;
+    try {
+      await store.commit({ counters: { probed: Date.now() } });
+    } catch {
+      return probeSoon();
+    }
+    fault = null;
+    note(LOG_EVENT.SYSTEM, "the store can be written again");
+    guarded(() => core.start(Date.now()));
+  };
+
+  const hook_runs = hookRuns({ conf, system, users, core: () => core, guarded, complain: (text) => note(LOG_EVENT.ERROR, text) });
+
+  // --- what leaves after a commit
+
+  const deliver = (batch: Batch, at_s: number): void => {
+    for (const { event, class: kind, object, text } of batch.logs) log.record(event, kind, object, text);
+    for (const { type, id, text } of batch.accounting) accounting.record(type, id, text, at_s);
+    // With the next batch the store forgets these records: they must be in the file by then (accounting-recovery.ts).
+    if (batch.accounting.length > 0) {
+      accounting.flush();
+      if (accounting.lost > lost_records)
+        note(LOG_EVENT.ERROR, `${accounting.lost - lost_records} accounting records lost: cannot be written`);
+      lost_records = accounting.lost;
+    }
+    for (const name of batch.changes.hooks) hook_files.write(name, core.state.hooks.get(name));
+    answerClients(batch.clients);
+    for (const { link, type, data } of batch.scheds) {
+      const connection = conns.byNumber(link);
+      connection?.link.send(type, data);
+      if (type === "sched-refused") connection?.link.end();
+    }
+    for (const frame of batch.moms) sendToMom(frame);
+    for (const action of batch.actions) act(action);
+    if (batch.changes.purged_arrays.size > 0) inBackground(0, history.count());
+  };
+
+  const answerClients = (frames: readonly ClientFrame[]): void => {
+    const parts = new Map<number, unknown[][]>();
+    for (const frame of frames) {
+      if (frame.kind === "part") {
+        const list = parts.get(frame.token) ?? [];
+        parts.set(frame.token, list);
+        list.push(frame.items as unknown[]);
+        continue;
+      }
+      sendParts(frame.token, parts.get(frame.token) ?? []);
+      parts.delete(frame.token);
+      const pending = conns.take(frame.token);
+      if (pending === undefined) continue;
+      sending.delete(frame.token);
+      const { id } = pending;
+      if (frame.kind === "error") pending.connection.link.reply({ id, ok: false, code: frame.code, text: frame.text });
+      else {
+        const { value, text } = frame;
+        pending.connection.link.reply({ id, ok: true, ...(value === undefined ? {} : { value }), ...(text === undefined ? {} : { text }) });
+      }
+    }
+    for (const [token, lists] of parts) sendParts(token, lists);
+  };
+
+  /** Big replies are made into text bit by bit while the reader keeps up. */
+  const sendParts = (token: number, lists: readonly unknown[][]): void => {
+    const pending = conns.peek(token);
+    if (pending === undefined || lists.length === 0) return;
+    const { link } = pending.connection;
+    if (lists.length === 1)
+      return link.part(
+        pending.id,
+        (lists[0] as unknown[]).map((item) => JSON.stringify(item)),
+      );
+    const frames = function* (): Generator<string> {
+      for (const items of lists)
+        yield encodePartFrame(
+          pending.id,
+          items.map((item) => JSON.stringify(item)),
+        );
+    };
+    sending.set(
+      token,
+      link.sendFrames(frames()).catch(() => undefined),
+    );
+  };
+
+  const refuse = (token: number, code: number, text: string): void => {
+    const pending = conns.take(token);
+    pending?.connection.link.reply({ id: pending.id, ok: false, code, text });
+  };
+
+  const reply = (token: number, value?: unknown): void => {
+    const pending = conns.take(token);
+    pending?.connection.link.reply({ id: pending.id, ok: true, ...(value === undefined ? {} : { value }) });
+  };
+
+  /** moms for which a start waits for scripts, and what waits behind it */
+  const starting = new Map<number, Promise<void>>();
+  const sendToMom = (frame: Batch["moms"][number]): void => {
+    const before = starting.get(frame.link);
+    if (frame.type !== "mom-start" && before === undefined) return void conns.byNumber(frame.link)?.link.send(frame.type, frame.data);
+    const work =
+      frame.type === "mom-start"
+        ? startJobs(frame.link, frame.data.jobs)
+        : () => conns.byNumber(frame.link)?.link.send(frame.type, frame.data);
+    const sent = Promise.resolve(before).then(work);
+    const done = sent.then(() => {
+      if (starting.get(frame.link) === done) starting.delete(frame.link);
+    });
+    starting.set(frame.link, done);
+  };
+
+  /** Scripts are not kept in memory: they are read for the jobs of a start. The attributes are those of now, before anything waits. */
+  const startJobs = (number: number, jobs: readonly MomJob[]): (() => Promise<void>) => {
+    const ready = jobs.map((job) => ({ ...job, attrs: { ...job.attrs }, cookie: randomBytes(16).toString("hex").toUpperCase() }));
+    return async () => {
+      try {
+        for (let at = 0; at < ready.length; at += START_JOBS_MAX) {
+          const some = ready.slice(at, at + START_JOBS_MAX);
+          const scripts = await scriptsOf(some);
+          const jobs = some.map((job) => ({ ...job, script: scripts.get(scriptId(job)) ?? null }));
+          for (const frame of bySize(jobs)) conns.byNumber(number)?.link.send("mom-start", { jobs: frame });
+        }
+      } catch (error) {
+        note(LOG_EVENT.ERROR, `scripts cannot be read: ${(error as Error).message}`);
+        conns.byNumber(number)?.link.destroy();
+      }
+    };
+  };
+
+  const scriptsOf = async (jobs: readonly MomJob[]): Promise<ReadonlyMap<string, string>> => {
+    const wanted = jobs.filter((job) => job.attrs["executable"] === undefined).map(scriptId);
+    return wanted.length === 0 ? new Map<string, string>() : store.scripts([...new Set(wanted)]);
+  };
+
+  /** Subjobs run the script of their array. */
+  const scriptId = (job: MomJob): string => arrayIdOf(job.id) ?? job.id;
+
+  const act = (action: ShellAction): void => {
+    switch (action.kind) {
+      case "start-sched":
+        processes.start(action.sched);
+        break;
+      case "stop-sched":
+        processes.stop(action.sched, action.pid);
+        break;
+      case "drop-link":
+        conns.byNumber(action.link)?.link.end();
+        break;
+      case "log-events":
+        log.mask = action.mask;
+        break;
+      case "formula": {
+        const fault = keepFormulaFile(join(config.home, "server_priv"), action.text);
+        if (fault !== null) note(LOG_EVENT.ERROR, fault);
+        break;
+      }
+      case "send-mail":
+        sendMail(action.mail, (text) => note(LOG_EVENT.ERROR, text));
+        break;
+      case "read-history":
+        inBackground(action.token, history.read(action.token, action.ids));
+        break;
+      case "page-history":
+        inBackground(action.token, history.page(action.token, action.walk));
+        break;
+      case "purge-history":
+        inBackground(0, history.purge(action.before_s));
+        break;
+      case "run-hook":
+        hook_runs.run(action.run, action.hook);
+        break;
+      case "resolve-host":
+        lookup(action.host, (error) => {
+          guarded(() => core.hostResolved(action.token, action.host, error === null, Date.now()));
+        });
+        break;
+      case "backup":
+        store.backup(action.file).then(
+          () => reply(action.token),
+          (error: Error) => refuse(action.token, PBSE.SYSTEM, `${pbseText(PBSE.SYSTEM) ?? ""}${error.message}`),
+        );
+        break;
+      case "shutdown":
+        void end(action.scheds);
+        break;
+      default: {
+        const unreachable: never = action;
+        return unreachable;
+      }
+    }
+  };
+
+  const history = historyWork({
+    store,
+    core: (work) => guarded(() => work(core)),
+    async taken(token) {
+      pump();
+      await sending.get(token);
+    },
+    isOpen: (token) => conns.peek(token) !== undefined,
+  });
+
+  const inBackground = (token: number, work: Promise<void>): void => {
+    work.catch((error: unknown) => {
+      const why = (error as Error).message;
+      note(LOG_EVENT.ERROR, `history: ${why}`);
+      if (token !== 0) refuse(token, PBSE.SYSTEM, `${pbseText(PBSE.SYSTEM) ?? ""}${why}`);
+    });
+  };
+
+  // --- what comes in
+
+  const mayBeDaemon = (connection: Connection): boolean =>
+    connection.peer !== null && (connection.peer.uid === 0 || connection.peer.uid === own_uid);
+
+  /** A scheduler may also run as its sched_user. */
+  const mayBeSched = (connection: Connection, name: unknown): boolean => {
+    if (mayBeDaemon(connection)) return true;
+    const user = typeof name === "string" ? core.state.scheds.get(name)?.attrs["sched_user"] : undefined;
+    return system && typeof user === "string" && connection.peer?.user === user;
+  };
+
+  const onRequest = (connection: Connection, data: unknown): void => {
+    const parsed = parseRequest(data);
+    if (!parsed.ok) {
+      note(LOG_EVENT.SECURITY, `${parsed.text} from uid ${connection.link.peer.uid}`);
+      if (parsed.id === null) return connection.link.destroy();
+      return connection.link.reply({ id: parsed.id, ok: false, code: parsed.code, text: parsed.text });
+    }
+    if (connection.peer === null) {
+      return connection.link.reply({ id: parsed.id, ok: false, code: PBSE.BADCRED, text: pbseText(PBSE.BADCRED) });
+    }
+    const { peer } = connection;
+    const token = conns.open(connection, parsed.id);
+    const ask = (): void => {
+      if (fault !== null && !WITHOUT_STORE.has(parsed.request.kind)) return refuse(token, PBSE.SYSTEM, fault);
+      guarded(() => core.request(peer, parsed.request, token, Date.now(), connection.link.id));
+    };
+    if (reloading) held.push(ask);
+    else ask();
+  };
+
+  const onSched = (connection: Connection, type: string, data: unknown): void => {
+    if (reloading || fault !== null) return connection.link.destroy();
+    const parsed = parseFrame("sched-to-server", type, data);
+    const hello = parsed.ok && parsed.frame.type === "sched-hello";
+    const name = hello ? (parsed.frame.data as SchedToServer["sched-hello"]).name : undefined;
+    if (!parsed.ok || (hello ? !mayBeSched(connection, name) : connection.role !== "sched")) return intruder(connection, type);
+    if (hello) {
+      connection.role = "sched";
+      connection.link.welcome();
+    }
+    const { type: kind, data: said } = parsed.frame;
+    // The process we may have to end one day: by the kernel's word, not by its own.
+    const content = hello ? { ...said, pid: connection.pid } : said;
+    guarded(() => core.sched(connection.link.id, kind, content as never, Date.now()));
+  };
+
+  const onMom = (connection: Connection, type: string, data: unknown): void => {
+    if (reloading || fault !== null) return connection.link.destroy();
+    const parsed = parseFrame("mom-to-server", type, data);
+    const hello = parsed.ok && parsed.frame.type === "mom-hello";
+    if (!parsed.ok || (hello ? !mayBeDaemon(connection) : connection.role !== "mom")) return intruder(connection, type);
+    if (hello) {
+      connection.role = "mom";
+      connection.link.welcome();
+    }
+    const { type: kind, data: content } = parsed.frame;
+    guarded(() => core.mom(connection.link.id, kind as keyof MomToServer, content as never, Date.now()));
+  };
+
+  const intruder = (connection: Connection, type: string): void => {
+    note(LOG_EVENT.SECURITY, `${type.slice(0, 40)} refused from uid ${connection.link.peer.uid}, pid ${connection.pid}`);
+    connection.link.destroy();
+  };
+
+  const sched_types = new Set(frameTypes("sched-to-server"));
+  const onClose = (link: ServerLink): void => {
+    const connection = conns.remove(link);
+    if (connection === undefined || ending) return;
+    for (const token of connection.tokens) sending.delete(token);
+    guarded(() => {
+      core.clientLost([...connection.tokens]);
+      if (connection.role === "mom") core.momLost(link.id, Date.now());
+      if (connection.role === "sched") schedLost(connection);
+    });
+  };
+
+  /** A scheduler that is no child of ours may have died: nobody else tells. */
+  const schedLost = (connection: Connection): void => {
+    const name = [...core.kernel.scheds.values()].find((runtime) => runtime.link === connection.link.id)?.name;
+    core.schedLost(connection.link.id, Date.now());
+    if (name === undefined || processes.isChild(connection.pid)) return;
+    setTimeout(() => {
+      if (!isAlive(connection.pid))
+        guarded(() => core.schedExited(name, { code: null, signal: "unknown", stopped: false, pid: connection.pid }, Date.now()));
+    }, LOOK_AFTER_MS).unref();
+  };
+
+  // --- the end
+
+  let server: LinkServer | null = null;
+  const end = async (scheds: boolean): Promise<void> => {
+    if (closing) return;
+    closing = true;
+    if (scheds) {
+      // A scheduler ends when its cycle is over, for which it needs our verdicts: they are given until then.
+      for (const runtime of core.kernel.scheds.values()) processes.stop(runtime.name, runtime.link === null ? 0 : runtime.pid);
+      await processes.stopped();
+    }
+    // What was answered in this batch is on its way; what came in since is refused by the closed connection.
+    ending = true;
+    if (timer !== null) clearTimeout(timer);
+    await underway;
+    hook_runs.close();
+    note(LOG_EVENT.SYSTEM | LOG_EVENT.FORCE, "Server has been shut down");
+    for (const connection of conns.all()) connection.link.end();
+    await server?.close();
+    await store.close();
+    options.ended();
+  };
+
+  // --- the start
+
+  hook_files.prepare(core.state.hooks.values());
+  options.prepare(core);
+  log.mask = typeof core.state.server["log_events"] === "number" ? core.state.server["log_events"] : log.mask;
+  server = await listenLinks({
+    path: serverSocketPath(config.home),
+    types: ["request", ...frameTypes("sched-to-server"), ...frameTypes("mom-to-server")],
+    everyone: system,
+    onLink: (link) => void conns.add(link),
+    onFrame(link, type, data) {
+      const connection = conns.of(link);
+      if (connection === undefined || ending) return;
+      if (type === "request") onRequest(connection, data);
+      else if (sched_types.has(type)) onSched(connection, type, data);
+      else onMom(connection, type, data);
+    },
+    onClose,
+    onProblem: (text, peer) => note(LOG_EVENT.SECURITY, `connection ended: ${text}${peer === null ? "" : `, uid ${peer.uid}`}`),
+  });
+  core.start(Date.now());
+  pump();
+
+  return {
+    stop: () => void end(false),
+    reopenLogs() {
+      log.reopen();
+      accounting.reopen();
+    },
+  };
+}
+
+/** State of the store as it is now. onLoaded: sees the rows as well. */
+export async function loadFromStore(store: Store, name: string, onLoaded?: (loaded: Loaded) => void): Promise<ServerState> {
+  const counts = await store.history.counts();
+  const loaded = await store.load();
+  onLoaded?.(loaded);
+  return stateOfRows(
+    name,
+    loaded,
+    counts.reduce((sum, entry) => sum + entry.count, 0),
+  );
+}
+
+export type { Pending };

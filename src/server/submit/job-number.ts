@@ -1,0 +1,21 @@
+// Numbers of jobs: one after the other up to max_job_sequence_id, then again from 1, past those that are still in use.
+
+import type { ServerState } from "../state.ts";
+
+const MAX_DEFAULT = 9_999_999;
+
+export function nextJobNumber(state: ServerState): number {
+  const limit = state.server["max_job_sequence_id"];
+  const max = typeof limit === "number" ? limit : MAX_DEFAULT;
+  let seq = state.next_seq;
+  do seq = seq >= max ? 1 : seq + 1;
+  while (state.jobs.has(`${seq}.${state.name}`) || state.jobs.has(`${seq}[].${state.name}`) || isResv(state, seq));
+  return seq;
+}
+
+/** Reservations count with the jobs; a queue may have been given the name a reservation's would have. */
+function isResv(state: ServerState, seq: number): boolean {
+  if (state.resvs.size === 0 && !state.queues.has(`R${seq}`)) return false;
+  return LETTERS.some((letter) => state.queues.has(`${letter}${seq}`) || state.resvs.has(`${letter}${seq}.${state.name}`));
+}
+const LETTERS = ["R", "S", "M"] as const;

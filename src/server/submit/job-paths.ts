@@ -1,0 +1,16 @@
+// Output_Path and Error_Path as they are kept: host:/absolute/path (pbs/files.md 5). Default: <job name>.o<number> in the directory of the submission.
+
+const GIVEN = /^(?:([^/:\s]+):)?(.*)$/s;
+
+export type PathContext = { readonly host: string; readonly workdir: string };
+
+/** suffix: `o12` or `e12`. */
+export function defaultPath({ host, workdir }: PathContext, name: string, suffix: string): string {
+  return `${host}:${workdir === "/" ? "" : workdir}/${name}.${suffix}`;
+}
+
+/** A path as given, with host and directory where they are missing. A slash at the end stays: it says that the name follows. */
+export function completePath(text: string, { host, workdir }: PathContext): string {
+  const [, given_host, path = ""] = GIVEN.exec(text) ?? [];
+  return `${given_host ?? host}:${path.startsWith("/") ? path : `${workdir === "/" ? "" : workdir}/${path}`}`;
+}

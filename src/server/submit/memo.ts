@@ -1,0 +1,82 @@
+// What thousands of submissions have in common, worked out once: parsed lists, environments, resolved resource requests. An entry holds as long as what it
+// was computed from: resources, attributes of the server, attributes of the queue.
+//
+// I1. Nothing here is state: without it every answer would be the same, only slower.
+// I2. Values handed out are shared and never changed in place.
+
+import type { ResolvedRequest } from "#model/job-request.ts";
+import type { Reject } from "#model/pbse.ts";
+import type { ResourceDef } from "#model/resource-table.ts";
+import type { Attrs, Queue, ServerState } from "../state.ts";
+
+/** A request with its defaults. bounds: why the queue does not take it, null: it does. */
+export type KeptRequest = ResolvedRequest & { readonly bounds: Reject | null };
+
+export type SubmitMemo = {
+  /** the value of a key, made at the first call */
+  value<T>(key: string, make: () => T): T;
+  request(key: string, make: () => KeptRequest): KeptRequest;
+};
+
+/** Entries of one table; beyond it the table starts afresh. */
+const ENTRIES_MAX = 4096;
+/** Longer keys are a job's own and not kept. */
+const KEY_LENGTH_MAX = 20_000;
+
+type Memory = {
+  resources: readonly ResourceDef[];
+  server: Attrs;
+  values: Map<string, unknown>;
+  readonly queues: Map<string, { readonly attrs: Attrs; readonly requests: Map<string, KeptRequest>; readonly memo: SubmitMemo }>;
+};
+
+const MEMORIES = new WeakMap<ServerState, Memory>();
+
+export function memoOf(state: ServerState, queue: Queue): SubmitMemo {
+  const memory = memoryOf(state);
+  let kept = memory.queues.get(queue.name);
+  if (kept === undefined || kept.attrs !== queue.attrs) {
+    const requests = new Map<string, KeptRequest>();
+    kept = {
+      attrs: queue.attrs,
+      requests,
+      memo: {
+        value: (key, make) => remembered(memory.values, key, make) as never,
+        request: (key, make) => remembered(requests, key, make),
+      },
+    };
+    memory.queues.set(queue.name, kept);
+  }
+  return kept.memo;
+}
+
+function memoryOf(state: ServerState): Memory {
+  let memory = MEMORIES.get(state);
+  if (memory === undefined) {
+    memory = { resources: [], server: {}, values: new Map(), queues: new Map() };
+    MEMORIES.set(state, memory);
+  }
+  if (memory.server === state.server && sameResources(memory.resources, state.resources)) return memory;
+  memory.server = state.server;
+  memory.resources = [...state.resources.values()];
+  memory.values = new Map();
+  memory.queues.clear();
+  return memory;
+}
+
+function sameResources(known: readonly ResourceDef[], resources: ReadonlyMap<string, ResourceDef>): boolean {
+  if (known.length !== resources.size) return false;
+  let at = 0;
+  for (const def of resources.values()) if (def !== known[at++]) return false;
+  return true;
+}
+
+function remembered<T>(table: Map<string, T>, key: string, make: () => T): T {
+  const found = table.get(key);
+  if (found !== undefined) return found;
+  const value = make();
+  if (key.length > KEY_LENGTH_MAX) return value;
+  if (table.size >= ENTRIES_MAX) table.clear();
+  table.set(key, value);
+  return value;
+}

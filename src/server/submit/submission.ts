@@ -1,0 +1,166 @@
+// A submission read: its attributes looked up, checked and typed, and what the server adds to them (pbs/commands.md 1).
+//
+// I1. Refusals come in the order of the attributes: unknown 15002, no right 15003, bad value 15014 and its relatives; then those of the resources together.
+// I2. Of jobs that are submitted by the thousand, what they have in common is read once (memo.ts).
+
+import { parseArrayIndices } from "#model/array-indices.ts";
+import {
+  type AttributeDef,
+  type AttributeValue,
+  attributeOf,
+  checkSettable,
+  defaultAttributes,
+  type ResourceValues,
+} from "#model/attribute.ts";
+import { JOB_ATTRIBUTES } from "#model/job-attributes.ts";
+import { type ResolvedRequest, resolveRequest } from "#model/job-request.ts";
+import { PBSE, pbseText, Reject, reject } from "#model/pbse.ts";
+import { parseValue } from "#model/values/index.ts";
+import { listedResource, parseListedValue } from "#model/values/resource-list.ts";
+import { parseStageItem } from "#model/values/stage-item.ts";
+import type { AttrValueText } from "#protocol/messages.ts";
+import { checkHoldRight } from "../attributes/hold-right.ts";
+import type { Attrs, JobAttrs, Queue } from "../state.ts";
+import type { Transaction } from "../transaction.ts";
+import { executionUser } from "./execution-user.ts";
+import { completePath, defaultPath } from "./job-paths.ts";
+import { type KeptRequest, memoOf, type SubmitMemo } from "./memo.ts";
+import { checkBounds } from "./resource-bounds.ts";
+import { checkRunCount } from "./run-count.ts";
+import { environment } from "./variable-list.ts";
+
+/** bounds: why the queue's bounds of resources refuse it, null: they do not. */
+export type Submission = { readonly attrs: JobAttrs; readonly bounds: Reject | null };
+
+/** Attributes of the new job but for state, times and rank. seq: its number. */
+export function readSubmission(tx: Transaction, queue: Queue, given: readonly AttrValueText[], seq: number): Submission {
+  const memo = memoOf(tx.state, queue);
+  const { attrs, resources, variables } = readAttributes(tx, memo, given);
+  checkHoldRight(tx.who, "n", String(attrs["Hold_Types"]));
+  checkRunCount(0, attrs["run_count"]);
+  const resolved = resolvedRequest(tx, memo, queue, resources);
+  const { host, user } = tx.who;
+  const env = environment(memo, variables, queue.name, host);
+  const path = { host, workdir: env.workdir };
+  const suffix = arraySuffix(attrs, resolved);
+  const name = String(attrs["Job_Name"] ?? "STDIN");
+  attrs["Job_Name"] = name;
+  attrs["Job_Owner"] = `${user}@${host}`;
+  attrs["Submit_Host"] = host;
+  attrs["queue"] = queue.name;
+  const resv = tx.state.resv_queues.get(queue.name);
+  if (resv !== undefined) attrs["reserve_ID"] = resv;
+  attrs["Variable_List"] = env.list;
+  attrs["Resource_List"] = resolved.Resource_List;
+  attrs["schedselect"] = resolved.schedselect;
+  attrs["Output_Path"] =
+    typeof attrs["Output_Path"] === "string" ? completePath(attrs["Output_Path"], path) : defaultPath(path, name, `o${seq}${suffix}`);
+  attrs["Error_Path"] =
+    typeof attrs["Error_Path"] === "string" ? completePath(attrs["Error_Path"], path) : defaultPath(path, name, `e${seq}${suffix}`);
+  Object.assign(attrs, executionUser(tx, attrs as { User_List?: readonly string[]; group_list?: readonly string[] }));
+  return { attrs: attrs as JobAttrs, bounds: resolved.bounds };
+}
+
+type Read = { readonly attrs: Attrs; readonly resources: readonly AttrValueText[]; readonly variables: string };
+
+export const DEFAULTS: Attrs = defaultAttributes(JOB_ATTRIBUTES);
+
+/** Refuses attributes and resources that are unknown, not the asker's to set, or have no value there can be. */
+export function checkAttributes(tx: Transaction, queue: Queue, given: readonly AttrValueText[]): void {
+  const { resources, attrs } = readAttributes(tx, memoOf(tx.state, queue), given);
+  checkHoldRight(tx.who, "n", String(attrs["Hold_Types"]));
+  askedResources(tx, resources);
+}
+
+function readAttributes(tx: Transaction, memo: SubmitMemo, given: readonly AttrValueText[]): Read {
+  const attrs: Attrs = { ...DEFAULTS };
+  const resources: AttrValueText[] = [];
+  let variables = "";
+  for (const attr of given) {
+    const def = attributeOf(JOB_ATTRIBUTES, attr.name);
+    refuseLater(def, attr.value);
+    if (def.name === "Resource_List") {
+      resources.push(attr);
+      continue;
+    }
+    // What `qsub -J` sends; nobody sets it otherwise.
+    if (def.name !== "array_indices_submitted") checkSettable(def, tx.who);
+    if (attr.value === "") continue;
+    if (def.name === "Variable_List") variables = attr.value;
+    else attrs[def.name] = checkedItems(def, readValue(tx, memo, def, attr));
+  }
+  return { attrs, resources, variables };
+}
+
+/** A stage list is refused here already: no mom could tell its submitter. */
+export function checkedItems(def: AttributeDef, value: AttributeValue): AttributeValue {
+  if (def.name !== "stagein" && def.name !== "stageout") return value;
+  if ((value as readonly string[]).every((item) => parseStageItem(item) !== null)) return value;
+  throw reject(PBSE.BADATVAL, def.name);
+}
+
+/** What jobs have by the thousand is parsed once. */
+function readValue(tx: Transaction, memo: SubmitMemo, def: AttributeDef, { value, resource }: AttrValueText): AttributeValue {
+  if (def.type !== "string_array" || resource !== undefined) return parseValue(def, value, tx.state.resources, resource);
+  return memo.value(`${def.name}\0${value}`, () => parseValue(def, value, tx.state.resources));
+}
+
+/** Parts of PBS that a later release brings: refused, not ignored. */
+const LATER: { readonly [name: string]: string } = {
+  interactive: "interactive jobs",
+  forward_x11_cookie: "interactive jobs",
+  cred: "credentials of jobs",
+};
+
+/** Refuses with 15029 what is not there yet, and says what it is. */
+export function refuseLater(def: AttributeDef, value: string): void {
+  const what = LATER[def.name];
+  if (what !== undefined && value !== "") throw new Reject(PBSE.NOSUP, `${pbseText(PBSE.NOSUP)}: ${what}`);
+}
+
+/** Makes an array of a job with indices; what its default output files are called behind the job's number. */
+function arraySuffix(attrs: Attrs, { Resource_List }: ResolvedRequest): string {
+  const indices = attrs["array_indices_submitted"];
+  if (indices === undefined) {
+    if (attrs["max_run_subjobs"] !== undefined) throw reject(PBSE.NOTARRAY_ATTR);
+    return "";
+  }
+  if (parseArrayIndices(String(indices)) === null) throw reject(PBSE.BADATVAL, "array_indices_submitted");
+  if (Resource_List["min_walltime"] !== undefined || Resource_List["max_walltime"] !== undefined) throw reject(PBSE.NOSTF_JOBARRAY);
+  attrs["array"] = true;
+  return ".^array_index^";
+}
+
+/** Resource_List with defaults and sums, and schedselect; within the queue's bounds. */
+function resolvedRequest(tx: Transaction, memo: SubmitMemo, queue: Queue, given: readonly AttrValueText[]): KeptRequest {
+  let key: string = tx.who.level;
+  for (const { resource, value } of given) key += `\0${resource ?? ""}\0${value}`;
+  return memo.request(key, () => {
+    const { state } = tx;
+    const resolved = resolveRequest(askedResources(tx, given), { queue: queue.attrs, server: state.server }, state.resources);
+    return { ...resolved, bounds: boundsRefusal(resolved, queue, state.server, tx) };
+  });
+}
+
+/** The refusal of the queue's bounds is kept with the request: it comes after those of user and queue. */
+function boundsRefusal({ Resource_List }: ResolvedRequest, queue: Queue, server: Attrs, tx: Transaction): Reject | null {
+  try {
+    checkBounds(Resource_List, queue.attrs, server, tx.state.resources);
+    return null;
+  } catch (error) {
+    if (error instanceof Reject) return error;
+    throw error;
+  }
+}
+
+/** The resources as typed values; an empty value leaves the resource out. */
+function askedResources(tx: Transaction, given: readonly AttrValueText[]): ResourceValues {
+  const def = attributeOf(JOB_ATTRIBUTES, "Resource_List");
+  const asked: { [resource: string]: string | number | boolean } = {};
+  for (const { resource, value } of given) {
+    const resc = listedResource(def, resource, tx.state.resources);
+    checkSettable(def, tx.who, resc);
+    if (value !== "") asked[resc.name] = parseListedValue(def, resc, value);
+  }
+  return asked;
+}

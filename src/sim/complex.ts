@@ -1,0 +1,133 @@
+// One complex: a server, its schedulers and its moms, wired by the network, with the checks listening.
+
+import type { PolicyBook } from "#sched/policy.ts";
+import { attrsOfRun, type Checks } from "./checks.ts";
+import { type Disk, emptyDisk } from "./disk.ts";
+import { createMomProcess, type MomProcess } from "./mom-process.ts";
+import { createNetwork, type Network } from "./network.ts";
+import { momVnodes, policyBook, type Scenario } from "./scenario.ts";
+import { createSchedProcess, type SchedProcess } from "./sched-process.ts";
+import { createServerProcess, type ServerProcess } from "./server-process.ts";
+import { type Behaviour, createStarter, type StarterProcess } from "./starter-process.ts";
+import type { World } from "./world.ts";
+
+export type Complex = {
+  readonly world: World;
+  readonly scenario: Scenario;
+  readonly network: Network;
+  readonly disk: Disk;
+  readonly server: ServerProcess;
+  /** made when the server first starts one of that name */
+  readonly scheds: Map<string, SchedProcess>;
+  readonly moms: readonly MomProcess[];
+  readonly starters: readonly StarterProcess[];
+  readonly book: PolicyBook;
+  /** programs and files fail to be made while true */
+  failures: boolean;
+};
+
+/** How often a server looks whether a scheduler's lock is free. */
+const LOCK_POLL_MS = 500;
+
+export function createComplex(world: World, scenario: Scenario, checks: Checks): Complex {
+  const network = createNetwork(world, scenario);
+  const disk = emptyDisk();
+  const book = policyBook(scenario.policy);
+  const scheds = new Map<string, SchedProcess>();
+  const complex = { failures: false };
+  /** starts that wait for a lock */
+  const awaited = new Set<string>();
+
+  const schedOf = (name: string): SchedProcess => {
+    let sched = scheds.get(name);
+    if (sched === undefined) {
+      sched = createSchedProcess(world, name, {
+        book,
+        cycle_ms_max: scenario.cycle_ms_max,
+        dial: (who, pid, parent) => server.dialSched(who, pid, parent),
+        ended: (who, parent, how) => server.schedExited(who, parent, how),
+      });
+      scheds.set(name, sched);
+    }
+    return sched;
+  };
+  /** No second process of a name: one that is there says hello by itself, or goes and makes room. */
+  const startSched = (name: string, parent: number): void => {
+    if (server.life !== parent || server.core?.state.scheds.get(name)?.attrs["state"] !== "down") return;
+    const sched = schedOf(name);
+    if (!sched.alive) sched.start(parent);
+    else if (sched.parent !== parent && !awaited.has(`${parent} ${name}`)) {
+      awaited.add(`${parent} ${name}`);
+      world.after(LOCK_POLL_MS, () => {
+        awaited.delete(`${parent} ${name}`);
+        startSched(name, parent);
+      });
+    }
+  };
+  const server: ServerProcess = createServerProcess(
+    world,
+    network,
+    disk,
+    {
+      commit_ms_max: scenario.commit_ms_max,
+      startSched,
+      isAlive: (name, pid) => scheds.get(name)?.alive === true && scheds.get(name)?.pid === pid,
+      // SIGTERM at once: it may come before the word to quit that went over the link.
+      stopSched: (name, parent, pid) => {
+        const sched = scheds.get(name);
+        if (sched?.alive !== true || (sched.parent !== parent && sched.pid !== pid)) return;
+        const target = sched.pid;
+        world.after(world.random.int(0, 5), () => {
+          if (sched.pid === target) sched.stop();
+        });
+      },
+    },
+    checks,
+  );
+  const behaviour = behaviours(world, scenario, () => complex.failures);
+  const starters = scenario.hosts.map(({ name: host }) =>
+    createStarter(world, {
+      host,
+      behaviour,
+      born: (process) => checks.born(process, attrsOnMom(process.host, process.job)),
+      died: (process) => checks.died(process),
+    }),
+  );
+  const moms = scenario.hosts.map((host, at) =>
+    createMomProcess(world, {
+      host: host.name,
+      vnodes: momVnodes(host),
+      starter: starters[at] as StarterProcess,
+      prepareFailure: (job, run_count) => prepareFailure(world, scenario, complex.failures, job, run_count),
+      dial: (name) => server.dialMom(name),
+    }),
+  );
+  const attrsOnMom = (host: string, job: string) => attrsOfRun(moms.find((mom) => mom.host === host)?.state?.runs.get(job)?.job.attrs);
+  return Object.assign(complex, { world, scenario, network, disk, server, scheds, moms, starters, book });
+}
+
+/** How the program of a run behaves: given by the seed, whatever else happens. */
+function behaviours(world: World, scenario: Scenario, failing: () => boolean): (job: string, run_count: number) => Behaviour {
+  const known = new Map<string, Behaviour>();
+  return (job, run_count) => {
+    const key = `${job}/${run_count}`;
+    let found = known.get(key);
+    if (found === undefined) {
+      const random = world.random.split(`program ${key}`);
+      found = {
+        run_ms: random.chance(0.3) ? random.int(0, 50) : random.int(0, scenario.run_ms_max),
+        exit_code: random.chance(0.8) ? 0 : random.pick([1, 3, 255]),
+        term_ms: random.chance(scenario.term_ignored) ? null : random.int(0, 500),
+        load: random.pick([0, 0.5, 1]),
+        start_failure: failing() && random.chance(scenario.start_failures) ? random.pick([254, -1, -2, -3]) : null,
+      };
+      known.set(key, found);
+    }
+    return found;
+  };
+}
+
+function prepareFailure(world: World, scenario: Scenario, failing: boolean, job: string, run_count: number): number | null {
+  const random = world.random.split(`files ${job}/${run_count}`);
+  return failing && random.chance(scenario.start_failures) ? random.pick([-1, -3, -21]) : null;
+}

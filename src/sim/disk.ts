@@ -1,0 +1,27 @@
+// What outlives a killed server: its store, and the accounting file.
+//
+// D1. What commit() has taken is all that a restarted server finds.
+
+import { stateOfRows } from "#server/rows.ts";
+import type { ServerState } from "#server/state.ts";
+import type { AccountingRecord } from "#server/transaction.ts";
+import { type MemoryStore, memoryStore } from "#store/memory-store.ts";
+
+export type Disk = {
+  readonly store: MemoryStore;
+  /** records in the order of writing. They are kept with the commit that made them: a kill between commit and effects must not lose any. */
+  readonly accounting: AccountingRecord[];
+};
+
+export const emptyDisk = (): Disk => ({ store: memoryStore(), accounting: [] });
+
+/** The state a server starts with. */
+export async function loadDisk({ store }: Disk, name: string): Promise<ServerState> {
+  const counts = await store.history.counts();
+  const loaded = await store.load();
+  return stateOfRows(
+    name,
+    loaded,
+    counts.reduce((sum, entry) => sum + entry.count, 0),
+  );
+}

@@ -1,0 +1,78 @@
+// What goes wrong: processes killed at any event, links broken, a disk that refuses. Whatever is killed comes back after a while; when the faults stop,
+// everything is brought back at once (run.ts).
+
+import type { Prng } from "#support/prng.ts";
+import type { Complex } from "./complex.ts";
+import type { Fault } from "./scenario.ts";
+
+/** How long a killed daemon stays away. */
+const AWAY_MS = [10, 1500, 20_000, 400_000] as const;
+
+export function strike(complex: Complex, random: Prng): void {
+  const fault = random.pick(complex.scenario.faults);
+  const away_ms = random.int(1, random.chance(0.05) ? AWAY_MS[3] : random.pick(AWAY_MS.slice(0, 3)));
+  complex.world.trace.add("fault", fault, `back after ${away_ms} ms`);
+  carryOut(complex, fault, random, away_ms);
+}
+
+function carryOut({ world, server, scheds, moms, starters, network }: Complex, fault: Fault, random: Prng, away_ms: number): void {
+  const back = (act: () => void | Promise<void>): void => world.after(away_ms, act);
+  switch (fault) {
+    case "kill-server":
+      server.kill("fault");
+      back(server.start);
+      break;
+    case "kill-server-after-commit":
+      server.killAtNextCommit(away_ms);
+      break;
+    case "kill-sched": {
+      const alive = [...scheds.values()].filter((sched) => sched.alive);
+      if (alive.length > 0) random.pick(alive).kill();
+      break;
+    }
+    case "kill-mom": {
+      const mom = random.pick(moms);
+      mom.kill();
+      back(mom.start);
+      break;
+    }
+    case "kill-mom-in-event":
+      random.pick(moms).killAtNextEvent(away_ms);
+      break;
+    case "kill-starter":
+      random.pick(starters).kill();
+      break;
+    case "kill-agent":
+      random.pick(moms).killAgent();
+      break;
+    case "reboot-host": {
+      const mom = random.pick(moms);
+      mom.reboot();
+      back(mom.start);
+      break;
+    }
+    case "break-link": {
+      const cables = [...network.cables];
+      if (cables.length > 0) random.pick(cables).breakOff();
+      break;
+    }
+    case "fail-commit":
+      server.failCommits(random.pick(["disk-full", "io"]), random.int(1, 3));
+      break;
+    case "stop-sched-fault": {
+      const alive = [...scheds.values()].filter((sched) => sched.alive);
+      if (alive.length === 0) break;
+      const sched = random.pick(alive);
+      sched.report("PBS failed validation checks for sched_priv directory");
+      back(() => sched.report(null));
+      break;
+    }
+    case "start-failures":
+      // Which programs and files fail is the seed's (complex.ts).
+      break;
+    default: {
+      const unreachable: never = fault;
+      void unreachable;
+    }
+  }
+}

@@ -1,0 +1,408 @@
+// A mom as a process: the real core over a virtual starter and a virtual file agent. Records of jobs lie on the host's disk and outlive the mom.
+//
+// The file agent does its work in the order in which it is asked; when it dies, what it was asked is asked again (agent-link.ts). Records and words to the
+// starter leave at the end of an event (mom.ts): a mom that is killed in the midst of one has sent some frames and written nothing.
+
+import { runSequence } from "#hooks/hook-sequence.ts";
+import { checkMomInvariants, helloJobs, makeMomState, reduce } from "#mom/core.ts";
+import type { MomEvent } from "#mom/event.ts";
+import type { MomAction, MomConfig, MomState, SavedRun } from "#mom/state.ts";
+import type { MomHooks, MomVnode } from "#protocol/mom-link.ts";
+import type { FrameOf } from "#protocol/schema-link.ts";
+import { playHook, playScript } from "./hook-play.ts";
+import type { Link } from "./network.ts";
+import type { StarterProcess } from "./starter-process.ts";
+import { pipe, type World } from "./world.ts";
+
+const RECONNECT_MS = 1000;
+const TICK_MS = 1000;
+const SAMPLE_TICKS = 10;
+
+export type MomOptions = {
+  readonly host: string;
+  readonly vnodes: readonly MomVnode[];
+  readonly starter: StarterProcess;
+  /** a job's files cannot be made: a code of pbs/mom.md 6 */
+  prepareFailure(job: string, run_count: number): number | null;
+  dial(host: string): Link<"mom-to-server", "server-to-mom"> | null;
+};
+
+export type MomProcess = {
+  readonly host: string;
+  readonly alive: boolean;
+  readonly state: MomState | null;
+  start(): void;
+  kill(): void;
+  /** killed in the midst of what it does next; started again after so long */
+  killAtNextEvent(away_ms: number): void;
+  /** not killed after all */
+  behave(): void;
+  killAgent(): void;
+  /** starter and processes go too */
+  reboot(): void;
+};
+
+type Request = Extract<MomAction, { kind: "prepare" | "finish" }>;
+
+export function createMomProcess(world: World, options: MomOptions): MomProcess {
+  const { host, starter } = options;
+  const random = world.random.split(`mom/${host}`);
+  const who = `mom:${host}`;
+  /** the disk: job records by job */
+  const records = new Map<string, { readonly run_count: number; readonly text: string }>();
+  let kept_hooks: MomHooks | null = null;
+  let unwritten: SavedRun[] = [];
+  let unsaid: (() => void)[] = [];
+  let doomed: number | null = null;
+  let boot = 1;
+  let life = 0;
+  let state: MomState | null = null;
+  let link: ReturnType<MomOptions["dial"]> = null;
+  let starter_lost = false;
+  let asked: Request[] = [];
+  let agent_life = 0;
+  let agent_down = false;
+  let toAgent = pipe(world, random, 20);
+  let ticks = 0;
+  let ticking = false;
+
+  const later = (delay_ms: number, act: () => void | Promise<void>): void => {
+    const mine = life;
+    world.after(delay_ms, () => (mine === life ? act() : undefined));
+  };
+
+  const config = (): MomConfig => ({
+    host,
+    boot: String(boot),
+    facts: { home: "/home/pbs", hosts: [host], tmpdir: "/tmp", jobdir_root: null, usecp: [], scp: [], port: 15002, site: [] },
+    cgroups: { track: false, enforce: new Set(), pids_max: 1 },
+    cpus: [],
+    enforce: { mem: false, cputmult: 1, wallmult: 1 },
+    weights: { up: 0.4, down: 0.1 },
+    suspend_signal: 19,
+    resume_signal: 18,
+    prologalarm_s: 30,
+    reject_root_scripts: false,
+    server: "server",
+    kill_found: false,
+  });
+
+  const tell = (event: MomEvent): void => {
+    if (state === null) return;
+    const mine = life;
+    const actions = reduce(state, event, world.now_ms);
+    const done = doomed !== null ? random.int(0, actions.length) : actions.length;
+    for (const action of actions.slice(0, done)) {
+      carryOut(action);
+      if (mine !== life) return;
+    }
+    if (doomed !== null) {
+      const away_ms = doomed;
+      stop("killed in the midst of an event");
+      world.after(away_ms, start);
+      return;
+    }
+    flush();
+    for (const say of unsaid.splice(0)) say();
+    checkMomInvariants(state);
+    watch();
+  };
+
+  const flush = (): void => {
+    for (const record of unwritten.splice(0)) records.set(record.job.id, { run_count: record.job.run_count, text: JSON.stringify(record) });
+  };
+
+  const carryOut = (action: MomAction): void => {
+    switch (action.kind) {
+      case "hello":
+        link?.send("mom-hello", {
+          host,
+          port: 15002,
+          pid: 5000 + life,
+          version: "sim",
+          vnodes: options.vnodes,
+          jobs: helloJobs(state as MomState),
+          ...(state?.hooks.digest ? { hooks: state.hooks.digest } : {}),
+        });
+        break;
+      case "send":
+        link?.send(action.type, action.data as never);
+        break;
+      case "prepare":
+      case "finish":
+        ask(action);
+        break;
+      case "save":
+        unwritten.push(action.record);
+        break;
+      case "drop": {
+        const { run } = action;
+        unwritten = unwritten.filter((record) => record.job.id !== run.job || record.job.run_count !== run.run_count);
+        flush();
+        if (records.get(run.job)?.run_count === run.run_count) records.delete(run.job);
+        unsaid.push(() => toStarter("starter-forget", { runs: [run] }));
+        break;
+      }
+      case "run-hooks":
+        runHooks(action);
+        break;
+      case "run-script": {
+        const { end, delay_ms } = playScript(random, action.alarm_s);
+        later(delay_ms, () => tell({ kind: "scripted", step: action.step, end }));
+        break;
+      }
+      case "keep-hooks":
+        kept_hooks = action.hooks;
+        break;
+      case "reboot":
+        break;
+      case "start":
+        unsaid.push(() => toStarter("starter-start", { runs: [action.spec] }));
+        break;
+      case "signal":
+        unsaid.push(() => toStarter("starter-signal", { runs: [{ ...action.run, signal: action.signal }] }));
+        break;
+      case "append":
+      case "purge":
+        break;
+      case "log":
+        world.trace.add(who, "log", `${action.object} ${action.text}`);
+        break;
+      case "exit":
+        stop("exit");
+        break;
+      default: {
+        const unreachable: never = action;
+        void unreachable;
+      }
+    }
+  };
+
+  const runHooks = ({ step, hooks, input, resources }: Extract<MomAction, { kind: "run-hooks" }>): void =>
+    later(0, async () => {
+      let delay_ms = 0;
+      const end = await runSequence(hooks, input, resources, async (hook) => {
+        const played = playHook(random, hook);
+        delay_ms += played.delay_ms;
+        return played.outcome;
+      });
+      later(delay_ms, () => tell({ kind: "hooked", step, end }));
+    });
+
+  /** While there is no starter nothing is said: its state, told at every connect, makes the core ask again (starter-client.ts A1). */
+  const toStarter: StarterProcess["take"] = (type, data) => {
+    if (!starter_lost) starter.take(type, data);
+  };
+
+  // --- the file agent
+
+  const ask = (request: Request): void => {
+    asked.push(request);
+    if (!agent_down) submit(request);
+  };
+  const submit = (request: Request): void => {
+    const [mine, agent] = [life, agent_life];
+    toAgent(() => {
+      if (mine !== life || agent !== agent_life) return;
+      asked = asked.filter((other) => other !== request);
+      answer(request);
+    });
+  };
+  const answer = (request: Request): void => {
+    const { job, run_count } = request.request.plan;
+    if (request.kind === "finish") {
+      tell({ kind: "finished", outcome: { job, run_count, delivered: 2, total: 2, failures: [] } });
+      return;
+    }
+    const failure = options.prepareFailure(job, run_count);
+    const outcome =
+      failure === null
+        ? { ok: true as const, stdout: "/o", stderr: "/e" }
+        : { ok: false as const, exit_status: failure, text: "files cannot be made" };
+    tell({ kind: "prepared", outcome: { job, run_count, ...outcome } });
+  };
+
+  // --- starter and server
+
+  const connectStarter = (first: boolean): void => {
+    if (!starter.alive) starter.start();
+    starter_lost = false;
+    const mine = life;
+    starter.attach(
+      () => {
+        if (mine !== life) return;
+        // A starter that died is noticed by its connection and replaced at once.
+        starter_lost = true;
+        later(random.int(0, 20), () => connectStarter(false));
+      },
+      ({ type, data }) => {
+        if (mine !== life) return;
+        switch (type) {
+          case "starter-state":
+            tell({ kind: "starter-state", data });
+            if (first) connect();
+            first = false;
+            break;
+          case "starter-started":
+            for (const run of data.runs) tell({ kind: "started", run });
+            break;
+          case "starter-failed":
+            for (const run of data.runs) tell({ kind: "start-failed", run });
+            break;
+          case "starter-exited":
+            for (const run of data.runs) tell({ kind: "exited", run });
+            break;
+          default: {
+            const unreachable: never = type;
+            void unreachable;
+          }
+        }
+      },
+    );
+  };
+
+  const connect = (): void => {
+    link = options.dial(host);
+    if (link === null) {
+      later(RECONNECT_MS, connect);
+      return;
+    }
+    const mine = life;
+    const own = link;
+    own.listen({
+      receive: (frame) => {
+        if (mine === life) receive(frame);
+      },
+      lost: () => {
+        if (mine !== life || own !== link) return;
+        world.trace.add(who, "link-lost");
+        link = null;
+        tell({ kind: "disconnected" });
+        later(random.int(0, RECONNECT_MS), connect);
+      },
+    });
+    tell({ kind: "connected" });
+  };
+
+  const receive = ({ type, data }: FrameOf<"server-to-mom">): void => {
+    switch (type) {
+      case "mom-welcome":
+        tell({ kind: "welcome", data });
+        break;
+      case "mom-start":
+        for (const job of data.jobs)
+          tell({ kind: "start", job, owner: { user: job.user, home: `/home/${job.user}`, shell: "/bin/sh", identity: null } });
+        break;
+      case "mom-signal":
+        tell({ kind: "signal", data });
+        break;
+      case "mom-terminate":
+        tell({ kind: "terminate", data });
+        break;
+      case "mom-modify":
+        tell({ kind: "modify", data });
+        break;
+      case "mom-message":
+        tell({ kind: "message", data });
+        break;
+      case "mom-obit-ack":
+        tell({ kind: "acknowledged", data });
+        break;
+      case "mom-discard":
+        tell({ kind: "discard", job: data.job });
+        break;
+      case "mom-refused":
+        link?.close();
+        link = null;
+        later(RECONNECT_MS, connect);
+        break;
+      case "mom-hooks":
+        tell({ kind: "hooks", hooks: data, from: "server" });
+        break;
+      case "mom-quit":
+        tell({ kind: "stop", manner: "leave" });
+        break;
+      default: {
+        const unreachable: never = type;
+        void unreachable;
+      }
+    }
+  };
+
+  /** Looks at the jobs while there are any. */
+  const watch = (): void => {
+    if (ticking || (state?.runs.size ?? 0) === 0) return;
+    ticking = true;
+    later(TICK_MS, tick);
+  };
+  const tick = (): void => {
+    ticking = false;
+    tell({ kind: "tick" });
+    if (++ticks % SAMPLE_TICKS === 0 && (state?.runs.size ?? 0) > 0) {
+      tell({ kind: "sampled", seen: new Map(starter.samples().map(({ pid, cput_s }) => [pid, { cput_s, mem_kb: 1024, vmem_kb: 2048 }])) });
+    }
+    watch();
+  };
+
+  const stop = (why: string): void => {
+    if (state === null) return;
+    world.trace.add(who, "ended", why);
+    state = null;
+    ticking = false;
+    life++;
+    link?.close();
+    link = null;
+    starter.detach();
+    asked = [];
+    unwritten = [];
+    unsaid = [];
+    doomed = null;
+    agent_down = false;
+    toAgent = pipe(world, random, 20);
+  };
+
+  const start = (): void => {
+    if (state !== null) return;
+    life++;
+    state = makeMomState(config());
+    world.trace.add(who, "started", `${records.size} records`);
+    tell({ kind: "recovered", saved: [...records.values()].map(({ text }) => JSON.parse(text) as SavedRun) });
+    if (kept_hooks !== null) tell({ kind: "hooks", hooks: kept_hooks, from: "disk" });
+    tell({ kind: "vnodes", vnodes: options.vnodes });
+    tell({ kind: "startup" });
+    later(random.int(0, 50), () => connectStarter(true));
+  };
+
+  return {
+    host,
+    get alive() {
+      return state !== null;
+    },
+    get state() {
+      return state;
+    },
+    start,
+    kill: () => stop("killed"),
+    killAtNextEvent(away_ms) {
+      doomed = state === null ? null : away_ms;
+    },
+    behave() {
+      doomed = null;
+    },
+    killAgent() {
+      if (state === null) return;
+      world.trace.add(who, "agent-killed");
+      agent_life++;
+      agent_down = true;
+      later(random.int(1, 100), () => {
+        agent_down = false;
+        for (const request of asked) submit(request);
+      });
+    },
+    reboot() {
+      stop("reboot");
+      boot++;
+      starter.reboot();
+    },
+  };
+}

@@ -1,0 +1,159 @@
+// Links between processes of the virtual world, as unix sockets behave: frames of one direction arrive in order, after a delay; a frame is lost only when its
+// link breaks or its sender is killed; both ends then hear of the loss, each at its own time, after the last frame that still came through.
+//
+// N1. A frame travels as text: nothing is shared between processes but what JSON can say.
+// N2. Every frame is checked against the schema of its direction, as the real shells do; one that fails ends the simulation.
+
+import { type FrameOf, parseFrame } from "#protocol/schema-link.ts";
+import type { World } from "./world.ts";
+
+type Direction = "sched-to-server" | "server-to-sched" | "mom-to-server" | "server-to-mom";
+
+/** What a process does with a connection. */
+export type End<In extends Direction> = {
+  receive(frame: FrameOf<In>): void;
+  lost(): void;
+};
+
+export type Link<Out extends Direction, In extends Direction> = {
+  readonly peer: string;
+  /** who listens at this end; set once */
+  listen(end: End<In>): void;
+  send<T extends FrameOf<Out>["type"]>(type: T, data: Extract<FrameOf<Out>, { type: T }>["data"]): void;
+  /** this end closes: frames sent before still arrive, the other end then hears of it */
+  close(): void;
+  readonly open: boolean;
+};
+
+export type NetworkOptions = {
+  /** longest delay of a frame */ readonly delay_ms_max: number /** longest time until an end notices a loss */;
+  readonly notice_ms_max: number;
+};
+
+type Side = {
+  readonly direction: Direction;
+  end: End<Direction> | null;
+  closed: boolean;
+  arrives_ms: number;
+  in_flight: number /** frames that still come through after a break */;
+  allowed: number;
+};
+
+/** What fault.ts may do to a link. */
+export type Cable = {
+  readonly name: string;
+  readonly kind: "sched" | "mom";
+  breakOff(): void /** a process at end a (0) or b (1) was killed */;
+  killed(end: 0 | 1): void;
+  readonly up: boolean;
+};
+
+export type Network = {
+  readonly cables: ReadonlySet<Cable>;
+  /** end a is the one that dials, end b the server */
+  connect<Out extends Direction, In extends Direction>(
+    kind: "sched" | "mom",
+    name: string,
+    out: Out,
+    back: In,
+  ): { readonly a: Link<Out, In>; readonly b: Link<In, Out>; readonly cable: Cable };
+  /** frames under way on links that stand */
+  readonly in_flight: number;
+  /** one-way delay of this moment, for what is no link */
+  delay(): number;
+};
+
+export function createNetwork(world: World, options: NetworkOptions): Network {
+  const random = world.random.split("network");
+  const cables = new Set<Cable>();
+  const delay = (): number => (random.chance(0.8) ? random.int(0, Math.min(5, options.delay_ms_max)) : random.int(0, options.delay_ms_max));
+
+  let in_flight = 0;
+  return {
+    cables,
+    delay,
+    get in_flight() {
+      return in_flight;
+    },
+    connect(kind, name, out, back) {
+      // sides[0] carries frames from a to b and ends at b
+      const sides: [Side, Side] = [newSide(out), newSide(back)];
+      let up = true;
+      const tellLoss = (side: Side): void => {
+        const notice = Math.max(side.arrives_ms - world.now_ms, 0) + random.int(0, options.notice_ms_max);
+        world.after(notice, () => {
+          if (side.closed) return;
+          side.closed = true;
+          side.end?.lost();
+        });
+      };
+      /** The link is no more; of the frames under way in each direction some first ones may still arrive. */
+      const down = (cut: readonly [boolean, boolean]): void => {
+        if (!up) return;
+        up = false;
+        cables.delete(cable);
+        sides.forEach((side, index) => {
+          if (cut[index] === true) side.allowed = random.int(0, side.in_flight);
+          tellLoss(side);
+        });
+      };
+      const cable: Cable = {
+        name,
+        kind,
+        get up() {
+          return up;
+        },
+        breakOff: () => down([true, true]),
+        killed(end) {
+          // The end that was killed hears nothing any more.
+          const own = sides[end === 0 ? 1 : 0];
+          own.closed = true;
+          down(end === 0 ? [true, false] : [false, true]);
+        },
+      };
+      cables.add(cable);
+      const link = (sending: Side, hearing: Side): Link<Direction, Direction> => ({
+        peer: name,
+        listen: (end) => void (hearing.end = end as End<Direction>),
+        send(type, data) {
+          if (!up || hearing.closed) return;
+          const text = JSON.stringify(data);
+          sending.in_flight++;
+          in_flight++;
+          sending.arrives_ms = Math.max(world.now_ms + delay(), sending.arrives_ms);
+          world.after(sending.arrives_ms - world.now_ms, () => {
+            sending.in_flight--;
+            in_flight--;
+            if (!up && sending.allowed-- <= 0) return;
+            if (sending.closed) return;
+            const parsed = parseFrame(sending.direction, type as string, JSON.parse(text));
+            if (!parsed.ok) throw new Error(`frame ${name}: ${parsed.text}`);
+            world.trace.add(
+              sending.direction,
+              type as string,
+              `${name} ${text.length > 1500 ? `${text.slice(0, 1500)} ... (${text.length})` : text}`,
+            );
+            sending.end?.receive(parsed.frame as FrameOf<Direction>);
+          });
+        },
+        close() {
+          hearing.closed = true;
+          down([false, false]);
+        },
+        get open() {
+          return up && !hearing.closed;
+        },
+      });
+      return { a: link(sides[0], sides[1]), b: link(sides[1], sides[0]), cable } as never;
+    },
+  };
+}
+
+const newSide = (direction: Direction): Side => ({
+  direction,
+  end: null,
+  closed: false,
+  arrives_ms: 0,
+  in_flight: 0,
+  allowed: Number.POSITIVE_INFINITY,
+});

@@ -1,0 +1,298 @@
+// What one seed's complex looks like and how unkind its world is. Options are drawn anew for every seed, many of them off: a world in which everything happens
+// at once hides more faults than it shows.
+
+import { HOOK_EVENTS } from "#model/hook-attributes.ts";
+import { parseResourceGroup } from "#model/resource-group.ts";
+import type { ImportHookRequest, ManagerRequest, Request } from "#protocol/messages.ts";
+import type { MomVnode } from "#protocol/mom-link.ts";
+import { ALWAYS_PRIME } from "#sched/holidays.ts";
+import { UTC } from "#sched/local-time.ts";
+import { MODULES_DEFAULT } from "#sched/modules/index.ts";
+import { POLICY_DEFAULT, type Policy, type PolicyBook } from "#sched/policy.ts";
+import type { Prng } from "#support/prng.ts";
+
+/** Given on the command line: smaller worlds for a look at a failure. */
+export type Limits = { readonly jobs_max: number; readonly faults: boolean; readonly ops: boolean };
+
+export const FAULTS = [
+  "kill-server",
+  "kill-server-after-commit",
+  "kill-sched",
+  "kill-mom",
+  "kill-mom-in-event",
+  "kill-starter",
+  "kill-agent",
+  "reboot-host",
+  "break-link",
+  "fail-commit",
+  "start-failures",
+  "stop-sched-fault",
+] as const;
+export type Fault = (typeof FAULTS)[number];
+
+export type Host = {
+  readonly name: string;
+  readonly vnodes: readonly {
+    readonly name: string;
+    readonly ncpus: number;
+    readonly sharing: string;
+    readonly partition: string | null;
+  }[];
+};
+
+export type Scenario = {
+  readonly hosts: readonly Host[];
+  readonly scheds: readonly { readonly name: string; readonly partitions: readonly string[] }[];
+  readonly queues: readonly { readonly name: string; readonly partition: string | null; readonly destinations?: readonly string[] }[];
+  /** qmgr requests that make it, after the nodes are up */
+  readonly setup: readonly Request[];
+  readonly policy: Policy;
+  readonly jobs: number;
+  /** longest time of a job */
+  readonly run_ms_max: number;
+  /** clients and faults stop after this; then everything must come to its end */
+  readonly busy_ms: number;
+  /** mean time between two requests, two faults */
+  readonly op_every_ms: number;
+  readonly fault_every_ms: number;
+  readonly faults: readonly Fault[];
+  /** kinds of requests that occur */
+  readonly ops: readonly Op[];
+  readonly delay_ms_max: number;
+  readonly notice_ms_max: number;
+  readonly commit_ms_max: number;
+  readonly cycle_ms_max: number;
+  readonly term_ignored: number;
+  readonly start_failures: number;
+};
+
+export const OPS = [
+  "hold",
+  "release",
+  "delete",
+  "force-delete",
+  "modify",
+  "move",
+  "order",
+  "rerun",
+  "force-rerun",
+  "run",
+  "run-on",
+  "signal",
+  "suspend",
+  "resume",
+  "message",
+  "wait",
+  "status",
+  "explain",
+  "batch",
+  "select",
+  "sched-switch",
+  "queue-switch",
+  "node-offline",
+  "node-rack",
+  "node-group",
+  "node-partition",
+  "queue-partition",
+  "sched-partition",
+  "server-set",
+  "limits",
+  "history",
+  "node-delete",
+  "sched-delete",
+  "hook",
+  "reserve",
+  "resv-change",
+  "resv-job",
+] as const;
+export type Op = (typeof OPS)[number];
+
+const some = <T>(random: Prng, items: readonly T[], chance: number): T[] => items.filter(() => random.chance(chance));
+
+export function drawScenario(random: Prng, limits: Limits): Scenario {
+  const partitioned = random.chance(0.8);
+  const scheds = !partitioned
+    ? []
+    : random.chance(0.5)
+      ? [{ name: "s1", partitions: random.chance(0.3) ? ["p1", "p3"] : ["p1"] }]
+      : [
+          { name: "s1", partitions: ["p1"] },
+          { name: "s2", partitions: ["p2"] },
+        ];
+  const partitions = [null, ...scheds.flatMap((sched) => sched.partitions)];
+  const hosts = drawHosts(random, partitions);
+  const queues = drawQueues(random, partitions);
+  const jobs = Math.min(limits.jobs_max, random.int(3, random.chance(0.2) ? 40 : 15));
+  const busy_ms = random.pick([20_000, 120_000, 900_000]);
+  return {
+    hosts,
+    scheds,
+    queues,
+    setup: [...setupRequests(random, hosts, scheds, queues), ...hookRequests(random.split("hooks"))],
+    policy: drawPolicy(random),
+    jobs,
+    run_ms_max: random.pick([500, 20_000, 120_000]),
+    busy_ms,
+    op_every_ms: Math.ceil(busy_ms / random.pick([15, 60, 200])),
+    fault_every_ms: Math.ceil(busy_ms / random.pick([3, 10, 60])),
+    faults: limits.faults ? some(random, FAULTS, random.pick([0, 0.2, 0.5])) : [],
+    ops: limits.ops ? some(random, OPS, random.pick([0.1, 0.3, 0.7])) : [],
+    delay_ms_max: random.pick([2, 30, 800]),
+    notice_ms_max: random.pick([0, 50, 1500]),
+    commit_ms_max: random.pick([1, 10, 100]),
+    cycle_ms_max: random.pick([1, 50, 1000]),
+    term_ignored: random.pick([0, 0.3]),
+    start_failures: random.pick([0, 0, 0.15]),
+  };
+}
+
+function drawHosts(random: Prng, partitions: readonly (string | null)[]): Host[] {
+  const sharing = ["default_shared", "default_shared", "default_shared", "default_excl", "ignore_excl", "force_excl", "default_exclhost"];
+  return Array.from({ length: random.int(1, 3) }, (_, at) => {
+    const name = `n${at + 1}`;
+    const several = random.chance(0.4) ? random.int(1, 2) : 0;
+    const one = (vnode: string) => ({
+      name: vnode,
+      ncpus: random.int(1, 4),
+      sharing: random.chance(0.7) ? "default_shared" : random.pick(sharing),
+      partition: random.pick(partitions),
+    });
+    return { name, vnodes: [one(name), ...Array.from({ length: several }, (_none, index) => one(`${name}[${index}]`))] };
+  });
+}
+
+function drawQueues(random: Prng, partitions: readonly (string | null)[]): Scenario["queues"] {
+  const execution = [
+    { name: "workq", partition: null as string | null },
+    ...partitions.flatMap((partition) => (partition === null ? [] : [{ name: `q_${partition}`, partition }])),
+  ];
+  if (random.chance(0.3)) execution.push({ name: "second", partition: random.pick(partitions) });
+  if (!random.chance(0.4)) return execution;
+  return [...execution, { name: "route", partition: null, destinations: random.shuffle(execution.map((queue) => queue.name)).slice(0, 2) }];
+}
+
+export const set = (
+  object: ManagerRequest["object"],
+  name: string,
+  ...values: readonly (readonly [name: string, value: string, op?: "=" | "+=" | "-=", resource?: string])[]
+): ManagerRequest => ({
+  kind: "manager",
+  verb: "set",
+  object,
+  name,
+  attrs: values.map(([attribute, value, op = "=", resource]) => ({
+    name: attribute,
+    op,
+    value,
+    ...(resource === undefined ? {} : { resource }),
+  })),
+});
+
+export const create = (object: ManagerRequest["object"], name: string, ...values: Parameters<typeof set>[2][]): ManagerRequest => ({
+  ...set(object, name, ...values),
+  verb: "create",
+});
+
+function setupRequests(random: Prng, hosts: Scenario["hosts"], scheds: Scenario["scheds"], queues: Scenario["queues"]): ManagerRequest[] {
+  const requests: ManagerRequest[] = [];
+  for (const { name, partitions } of scheds) {
+    requests.push(
+      create("sched", name),
+      set("sched", name, ["partition", partitions.join(",")]),
+      set("sched", name, ["scheduling", "True"]),
+    );
+  }
+  for (const host of hosts) {
+    for (const vnode of host.vnodes) if (vnode.partition !== null) requests.push(set("node", vnode.name, ["partition", vnode.partition]));
+  }
+  for (const { name, partition, destinations } of queues) {
+    if (name !== "workq") requests.push(create("queue", name, ["queue_type", destinations === undefined ? "Execution" : "Route"]));
+    if (partition !== null) requests.push(set("queue", name, ["partition", partition]));
+    if (destinations !== undefined)
+      requests.push(set("queue", name, ["route_destinations", destinations.join(",")], ["route_retry_time", "5"]));
+    requests.push(set("queue", name, ["enabled", "True"], ["started", "True"], ["Priority", String(random.int(0, 5))]));
+  }
+  requests.push(set("server", "", ["default_queue", "workq"], ["job_history_enable", random.chance(0.7) ? "True" : "False"]));
+  if (random.chance(0.3)) requests.push(set("server", "", ["job_accumulation_time", String(random.int(1, 5))]));
+  if (random.chance(0.3)) requests.push(set("server", "", ["node_fail_requeue", String(random.pick([0, 5, 60]))]));
+  // So that root may make maintenance reservations; the retry time is one that a world sees pass.
+  if (random.chance(0.5)) requests.push(set("server", "", ["acl_roots", "root@*"], ["reserve_retry_time", String(random.pick([5, 30]))]));
+  if (random.chance(0.3)) requests.push(set("server", "", ["max_run", `[u:PBS_GENERIC=${random.int(1, 4)}]`]));
+  if (random.chance(0.3)) requests.push(...groupRequests(random, hosts, scheds));
+  for (const { name, destinations } of queues) {
+    if (destinations === undefined && random.chance(0.2)) requests.push(set("queue", name, ["max_run", `[o:PBS_ALL=${random.int(1, 4)}]`]));
+  }
+  return requests;
+}
+
+/** Placement sets: vnodes in racks, for all jobs or for those that ask. */
+function groupRequests(random: Prng, hosts: Scenario["hosts"], scheds: Scenario["scheds"]): ManagerRequest[] {
+  const requests = [create("resource", "rack", ["type", "string_array"], ["flag", "h"])];
+  for (const { name } of hosts.flatMap((host) => host.vnodes)) {
+    const rack = random.pick(["", "A", "B", "A,B"]);
+    if (rack !== "") requests.push(set("node", name, ["resources_available", rack, "=", "rack"]));
+  }
+  if (random.chance(0.7)) requests.push(set("server", "", ["node_group_key", "rack"], ["node_group_enable", "True"]));
+  for (const { name } of [{ name: "default" }, ...scheds]) {
+    if (random.chance(0.3)) requests.push(set("sched", name, ["do_not_span_psets", "True"]));
+    if (random.chance(0.3)) requests.push(set("sched", name, ["only_explicit_psets", "True"]));
+  }
+  return requests;
+}
+
+/** Some of the events, all of them now and then. */
+export function drawEvents(random: Prng): string {
+  const events = HOOK_EVENTS.filter((event) => event !== "provision");
+  return (random.chance(0.1) ? events : some(random, events, 0.2)).join(",");
+}
+
+export const importHook = (hook: string): ImportHookRequest => ({
+  kind: "import-hook",
+  object: "hook",
+  hook,
+  content_type: "application/x-python",
+  encoding: "default",
+  content: "cGFzcw==",
+  suffix: "",
+});
+
+/** Hooks play by chance (hook-play.ts): what is in them does not matter. */
+function hookRequests(random: Prng): Request[] {
+  if (!random.chance(0.3)) return [];
+  const freq = ["freq", String(random.int(1, 60))] as const;
+  return [create("hook", "h1", ["event", drawEvents(random)], freq), importHook("h1")];
+}
+
+function drawPolicy(random: Prng): Policy {
+  return {
+    ...POLICY_DEFAULT,
+    by_queue: random.chance(0.7),
+    round_robin: random.chance(0.2),
+    strict_ordering: random.chance(0.2),
+    smp_cluster_dist: random.chance(0.2) ? "round_robin" : "pack",
+    job_sort_key: random.chance(0.2) ? [{ key: "ncpus", high: random.chance(0.5) }] : [],
+    node_sort_key: random.chance(0.3)
+      ? [{ key: "ncpus", high: random.chance(0.5), amount: random.pick(["total", "assigned", "unused"]) }]
+      : POLICY_DEFAULT.node_sort_key,
+  };
+}
+
+/** Without prime time, dedicated time and fairshare. */
+export function policyBook(policy: Policy): PolicyBook {
+  return {
+    prime: policy,
+    non_prime: policy,
+    holidays: ALWAYS_PRIME,
+    dedicated: [],
+    fairshare: parseResourceGroup("", 0).tree,
+    modules: MODULES_DEFAULT,
+    local: UTC,
+  };
+}
+
+export function momVnodes(host: Host): MomVnode[] {
+  return host.vnodes.map(({ name, ncpus, sharing }) => ({
+    name,
+    attrs: { resources_available: { ncpus, mem: "8gb", arch: "linux" }, pcpus: ncpus, sharing },
+  }));
+}

@@ -1,0 +1,239 @@
+// A scheduler as a process: the real mirror and the real cycle, with a shell that does in virtual time what src/sched/shell/scheduler.ts does.
+
+import type { Decision, SchedAsk, SchedCycle, Verdict } from "#protocol/sched-link.ts";
+import type { FrameOf } from "#protocol/schema-link.ts";
+import { cycle, type Memory, NO_MEMORY } from "#sched/cycle.ts";
+import { explainJob } from "#sched/explain.ts";
+import { failedVictims, leftWithoutRoom } from "#sched/failed-victims.ts";
+import { applyDelta, createUniverse, takeComment } from "#sched/mirror.ts";
+import { mirrorOptions } from "#sched/modules/index.ts";
+import type { PolicyBook } from "#sched/policy.ts";
+import { refusedComment } from "#sched/reasons.ts";
+import type { Universe } from "#sched/universe.ts";
+import type { SchedEnd } from "#server/sched-session.ts";
+import type { Link } from "./network.ts";
+import type { World } from "./world.ts";
+
+const RECONNECT_MS = 1000;
+
+type Frame = FrameOf<"server-to-sched">;
+/** A cycle between its start and its last verdict. */
+type Work = { readonly number: number; readonly decisions: readonly Decision[]; readonly verdicts: Verdict[]; readonly followUp: boolean };
+
+export type SchedOptions = {
+  readonly book: PolicyBook;
+  readonly cycle_ms_max: number;
+  dial(name: string, pid: number, parent: number): Link<"sched-to-server", "server-to-sched"> | null;
+  /** the process ended by itself or was killed */
+  ended(name: string, parent: number, how: SchedEnd): void;
+};
+
+export type SchedProcess = {
+  readonly name: string;
+  readonly alive: boolean;
+  readonly pid: number;
+  /** the server's life that started it */
+  readonly parent: number;
+  readonly universe: Universe | null;
+  /** connected and not in a cycle */
+  readonly idle: boolean;
+  /** parent: the server's life that starts it */
+  start(parent: number): void;
+  kill(): void;
+  /** SIGTERM of its parent */
+  stop(): void;
+  /** a fault of its directories is found, or is over */
+  report(fault: string | null): void;
+};
+
+export function createSchedProcess(world: World, name: string, options: SchedOptions): SchedProcess {
+  const random = world.random.split(`sched/${name}`);
+  const who = `sched:${name}`;
+  let life = 0;
+  let alive = false;
+  let parent = 0;
+  let link: ReturnType<SchedOptions["dial"]> = null;
+  let universe: Universe | null = null;
+  let memory: Memory = NO_MEMORY;
+  let work: Work | null = null;
+  let waiting: Frame[] = [];
+
+  const pid = (): number => 1000 + life;
+
+  const later = (delay_ms: number, act: () => void): void => {
+    const mine = life;
+    world.after(delay_ms, () => {
+      if (mine === life) act();
+    });
+  };
+
+  const connect = (): void => {
+    universe = null;
+    work = null;
+    waiting = [];
+    const own = options.dial(name, pid(), parent);
+    link = own;
+    if (own === null) {
+      later(RECONNECT_MS, connect);
+      return;
+    }
+    own.listen({
+      receive: (frame) => {
+        if (own === link) receive(frame);
+      },
+      lost: () => {
+        if (own !== link) return;
+        world.trace.add(who, "link-lost");
+        link = null;
+        universe = null;
+        work = null;
+        waiting = [];
+        later(random.int(0, RECONNECT_MS), connect);
+      },
+    });
+    own.send("sched-hello", { name, pid: pid(), version: "sim" });
+  };
+
+  const receive = (frame: Frame): void => {
+    if (frame.type === "sched-verdicts") takeVerdicts(frame.data.cycle, frame.data.verdicts);
+    else if (work !== null) waiting.push(frame);
+    else handle(frame);
+  };
+
+  const handle = (frame: Frame): void => {
+    switch (frame.type) {
+      case "sched-refused":
+        // The server ends a link it refuses: the next one is dialled when it does.
+        break;
+      case "sched-delta":
+        if (universe !== null) applyDelta(universe, frame.data);
+        break;
+      case "sched-cycle":
+        startCycle(frame.data);
+        break;
+      case "sched-quit":
+        link?.send("sched-leaving", {});
+        end({ code: 0, signal: null });
+        break;
+      case "sched-snapshot":
+        universe = createUniverse(frame.data, mirrorOptions(options.book));
+        break;
+      case "sched-ask":
+        link?.send("sched-answer", { token: frame.data.token, value: answerTo(frame.data) });
+        break;
+      case "sched-configure":
+      case "sched-verdicts":
+        break;
+      default: {
+        const unreachable: never = frame;
+        throw new Error(`frame ${JSON.stringify(unreachable)}`);
+      }
+    }
+  };
+
+  const answerTo = ({ question }: SchedAsk): unknown => {
+    if (universe === null || question.kind === "view") return null;
+    const input = { now_s: Math.floor(world.now_ms / 1000), memory, history: new Map() };
+    return explainJob(universe, options.book, { ...input, job: question.job, sees_others: question.sees_others });
+  };
+
+  const startCycle = ({ cycle: number, command, job }: SchedCycle): void => {
+    if (universe === null) throw new Error(`${who}: a cycle before the snapshot`);
+    const now_s = Math.floor(world.now_ms / 1000);
+    const result = cycle(universe, options.book, { now_s, command, memory, ...(job === undefined ? {} : { job }) });
+    memory = result.memory;
+    const begun: Work = { number, decisions: result.decisions, verdicts: [], followUp: false };
+    work = begun;
+    // A cycle takes its time; what comes in meanwhile waits.
+    later(random.int(0, options.cycle_ms_max), () => {
+      if (work !== begun) return;
+      if (begun.decisions.length === 0) finishCycle(begun);
+      else link?.send("sched-decisions", { cycle: number, decisions: begun.decisions });
+    });
+  };
+
+  const takeVerdicts = (number: number, verdicts: readonly Verdict[]): void => {
+    if (work === null || work.number !== number) return;
+    const { decisions, followUp } = work;
+    if (verdicts.length !== decisions.length) throw new Error(`${who}: ${decisions.length} decisions, ${verdicts.length} verdicts`);
+    decisions.forEach((decision, at) => {
+      if (universe !== null && decision.kind === "comment" && verdicts[at]?.ok === true)
+        takeComment(universe, decision.job, decision.comment);
+    });
+    const roomless = leftWithoutRoom(decisions, verdicts);
+    const now_s = Math.floor(world.now_ms / 1000);
+    memory = { ...memory, failed_victims: failedVictims(memory.failed_victims, decisions, verdicts, now_s) };
+    const comments = followUp
+      ? []
+      : decisions.flatMap((decision, at) =>
+          "job" in decision && roomless.has(decision.job) ? [] : refusalComment(decision, verdicts[at]),
+        );
+    if (comments.length === 0) {
+      finishCycle(work);
+      return;
+    }
+    work = { number, decisions: comments, verdicts: [], followUp: true };
+    link?.send("sched-decisions", { cycle: number, decisions: comments });
+  };
+
+  /** A job whose start the server refused is told so. */
+  const refusalComment = (decision: Decision, verdict: Verdict | undefined): Decision[] => {
+    if (decision.kind !== "run" || verdict === undefined || verdict.ok) return [];
+    const comment = refusedComment(verdict.text);
+    return universe?.jobs.get(decision.job)?.comment === comment
+      ? []
+      : [{ kind: "comment", job: decision.job, comment, why: { code: "PBS_ERROR", want: verdict.text } }];
+  };
+
+  const finishCycle = ({ number }: Work): void => {
+    work = null;
+    const frames = waiting;
+    waiting = [];
+    link?.send("sched-cycle-end", { cycle: number, jobs_considered: 0, cycle_ms: 1 });
+    for (const frame of frames) receive(frame);
+  };
+
+  const end = (how: { readonly code: number | null; readonly signal: string | null }, stopped = false): void => {
+    if (!alive) return;
+    world.trace.add(who, "ended", how);
+    const own = pid();
+    alive = false;
+    life++;
+    link?.close();
+    link = null;
+    universe = null;
+    const from = parent;
+    world.after(random.int(0, 20), () => options.ended(name, from, { ...how, stopped, pid: own }));
+  };
+
+  return {
+    name,
+    get alive() {
+      return alive;
+    },
+    get pid() {
+      return pid();
+    },
+    get parent() {
+      return parent;
+    },
+    get universe() {
+      return universe;
+    },
+    get idle() {
+      return link !== null && universe !== null && work === null && waiting.length === 0;
+    },
+    start(by) {
+      if (alive) return;
+      alive = true;
+      life++;
+      parent = by;
+      memory = NO_MEMORY;
+      world.trace.add(who, "started", `by server ${by}`);
+      later(random.int(1, 200), connect);
+    },
+    kill: () => end({ code: null, signal: "SIGKILL" }),
+    stop: () => end({ code: 0, signal: null }, true),
+    report: (fault) => link?.send("sched-fault", { fault }),
+  };
+}

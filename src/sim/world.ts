@@ -1,0 +1,133 @@
+// Virtual time: a clock that jumps from event to event, and a trace of what happened. Everything in the simulator happens in an event of this queue.
+//
+// W1. Events run in the order of their times, those of one time in the order in which they were made: one seed, one history.
+// W2. Nothing here knows the machine's clock.
+
+import type { Prng } from "#support/prng.ts";
+
+/** Friday, 20 November 2026, 09:26:28 UTC */
+export const START_MS = 1_795_166_788_000;
+
+type Event = { readonly at_ms: number; readonly order: number; readonly act: () => void | Promise<void> };
+
+/** One line of the trace. detail: text, data, or a function that gives one of them; made text only when it is printed. */
+export type TraceLine = {
+  readonly step: number;
+  readonly now_ms: number;
+  readonly who: string;
+  readonly what: string;
+  readonly detail: unknown;
+};
+
+export type World = {
+  readonly random: Prng;
+  /** epoch milliseconds */
+  readonly now_ms: number;
+  /** events carried out so far */
+  readonly step: number;
+  readonly trace: Trace;
+  /** Does something later. */
+  after(delay_ms: number, act: () => void | Promise<void>): void;
+  /** Carries out the next event; false: there is none before the time. */
+  next(until_ms: number): Promise<boolean>;
+  /** Nothing happens until then. */
+  sleepUntil(time_ms: number): void;
+};
+
+export type Trace = {
+  add(who: string, what: string, detail?: unknown): void;
+  /** the last ones, oldest first */
+  readonly lines: readonly TraceLine[];
+};
+
+/** keep: lines of trace remembered. onLine: called with each line at once. */
+export function createWorld(random: Prng, keep: number, onLine: ((line: TraceLine) => void) | null): World {
+  const queue: Event[] = [];
+  let now_ms = START_MS;
+  let order = 0;
+  let step = 0;
+  const lines: TraceLine[] = [];
+  const trace: Trace = {
+    add(who, what, detail) {
+      const line = { step, now_ms, who, what, detail };
+      if (lines.length >= 2 * keep) lines.splice(0, lines.length - keep + 1);
+      lines.push(line);
+      onLine?.(line);
+    },
+    get lines() {
+      return lines.slice(-keep);
+    },
+  };
+  return {
+    random,
+    trace,
+    get now_ms() {
+      return now_ms;
+    },
+    get step() {
+      return step;
+    },
+    after(delay_ms, act) {
+      push(queue, { at_ms: now_ms + Math.max(0, delay_ms), order: order++, act });
+    },
+    async next(until_ms) {
+      const first = queue[0];
+      if (first === undefined || first.at_ms > until_ms) return false;
+      pop(queue);
+      now_ms = Math.max(now_ms, first.at_ms);
+      step++;
+      const done = first.act();
+      if (done !== undefined) await done;
+      return true;
+    },
+    sleepUntil(time_ms) {
+      now_ms = Math.max(now_ms, time_ms);
+    },
+  };
+}
+
+/** Does things later, one after the other in the order in which they are given: a pipe. */
+export function pipe(world: World, random: Prng, delay_ms_max: number): (act: () => void) => void {
+  let free_ms = 0;
+  return (act) => {
+    free_ms = Math.max(free_ms, world.now_ms + random.int(0, delay_ms_max));
+    world.after(free_ms - world.now_ms, act);
+  };
+}
+
+const before = (a: Event, b: Event): boolean => a.at_ms < b.at_ms || (a.at_ms === b.at_ms && a.order < b.order);
+
+function push(heap: Event[], event: Event): void {
+  let at = heap.length;
+  heap.push(event);
+  while (at > 0) {
+    const parent = (at - 1) >> 1;
+    if (before(heap[parent] as Event, event)) break;
+    heap[at] = heap[parent] as Event;
+    at = parent;
+  }
+  heap[at] = event;
+}
+
+function pop(heap: Event[]): void {
+  const last = heap.pop() as Event;
+  if (heap.length === 0) return;
+  let at = 0;
+  for (;;) {
+    let child = 2 * at + 1;
+    if (child >= heap.length) break;
+    if (child + 1 < heap.length && before(heap[child + 1] as Event, heap[child] as Event)) child++;
+    if (before(last, heap[child] as Event)) break;
+    heap[at] = heap[child] as Event;
+    at = child;
+  }
+  heap[at] = last;
+}
+
+/** `  412   13.037 svr          commit       {...}` (README.md explains the columns). */
+export function traceText(line: TraceLine): string {
+  const seconds = ((line.now_ms - START_MS) / 1000).toFixed(3);
+  const told = typeof line.detail === "function" ? (line.detail as () => unknown)() : line.detail;
+  const detail = told === undefined ? "" : typeof told === "string" ? told : JSON.stringify(told);
+  return `${String(line.step).padStart(6)} ${seconds.padStart(10)} ${line.who.padEnd(14)} ${line.what.padEnd(16)} ${detail}`.trimEnd();
+}

@@ -1,0 +1,133 @@
+// The store of tests and of the simulator: rows in maps, kept as JSON text so that nothing is shared with the server's objects, and faults on request.
+// Deterministic: no clock, no timers, every promise settles in the same turn it was asked in.
+
+import type { Batch, Data, History, HistoryFilter, HistoryRow, Loaded, ObjectRow, ObjectTable, Store, StoreFault } from "./store.ts";
+import { StoreError } from "./store.ts";
+
+export const OBJECT_TABLES: readonly ObjectTable[] = ["server", "resources", "queues", "vnodes", "scheds", "resvs", "hooks", "run_times"];
+
+export type MemoryStore = Store & {
+  /** the next `times` commits fail */
+  failCommits(fault: StoreFault, times?: number): void;
+  /** a copy of everything as it is on the "disk": what a restarted server would load */
+  clone(): MemoryStore;
+  readonly commits: number;
+};
+
+type Tables = {
+  readonly objects: Map<string, string>;
+  readonly jobs: Map<string, { readonly seq: number; readonly data: string }>;
+  readonly scripts: Map<string, string>;
+  readonly history: Map<string, Omit<HistoryRow, "data"> & { readonly data: string }>;
+  readonly counters: Map<string, number>;
+};
+
+export function memoryStore(): MemoryStore {
+  return storeOf({ objects: new Map(), jobs: new Map(), scripts: new Map(), history: new Map(), counters: new Map() });
+}
+
+function storeOf(tables: Tables): MemoryStore {
+  let failing: { readonly fault: StoreFault; times: number } | null = null;
+  let commits = 0;
+  return {
+    load: async () => load(tables),
+    async commit(batch) {
+      if (failing !== null && failing.times > 0) {
+        failing.times--;
+        throw new StoreError(failing.fault, `memory store: ${failing.fault}`);
+      }
+      apply(tables, batch);
+      commits++;
+    },
+    scripts: async (ids) => new Map(ids.flatMap((id) => (tables.scripts.has(id) ? [[id, tables.scripts.get(id) as string]] : []))),
+    history: history(tables),
+    backup: async () => undefined,
+    check: async () => null,
+    close: async () => undefined,
+    failCommits(fault, times = 1) {
+      failing = { fault, times };
+    },
+    clone: () =>
+      storeOf({
+        objects: new Map(tables.objects),
+        jobs: new Map(tables.jobs),
+        scripts: new Map(tables.scripts),
+        history: new Map(tables.history),
+        counters: new Map(tables.counters),
+      }),
+    get commits() {
+      return commits;
+    },
+  };
+}
+
+const parse = (text: string): Data => JSON.parse(text) as Data;
+
+function apply(tables: Tables, batch: Batch): void {
+  for (const { table, name } of batch.drop ?? []) tables.objects.delete(`${table}\n${name}`);
+  for (const { table, name, data } of batch.put ?? []) tables.objects.set(`${table}\n${name}`, JSON.stringify(data));
+  for (const id of batch.jobs_gone ?? []) {
+    tables.jobs.delete(id);
+    tables.scripts.delete(id);
+  }
+  for (const { id, seq, data } of batch.jobs ?? []) tables.jobs.set(id, { seq, data: JSON.stringify(data) });
+  for (const { id, text } of batch.scripts ?? []) tables.scripts.set(id, text);
+  for (const id of batch.history_gone ?? []) tables.history.delete(id);
+  for (const seq of batch.history_gone_arrays ?? [])
+    for (const row of [...tables.history.values()]) if (row.seq === seq && row.idx >= 0) tables.history.delete(row.id);
+  for (const row of batch.history ?? []) tables.history.set(row.id, { ...row, data: JSON.stringify(row.data) });
+  for (const [name, value] of Object.entries(batch.counters ?? {})) tables.counters.set(name, value);
+}
+
+function load(tables: Tables): Loaded {
+  const objects = Object.fromEntries(OBJECT_TABLES.map((table) => [table, [] as ObjectRow[]])) as { [T in ObjectTable]: ObjectRow[] };
+  for (const [key, data] of tables.objects) {
+    const [table, name] = key.split("\n") as [ObjectTable, string];
+    objects[table].push({ name, data: parse(data) });
+  }
+  const jobs = [...tables.jobs].map(([id, { seq, data }]) => ({ id, seq, data: parse(data) })).sort((a, b) => a.seq - b.seq);
+  const fresh = tables.objects.size === 0 && jobs.length === 0 && tables.counters.size === 0;
+  return { objects, jobs, counters: Object.fromEntries(tables.counters), fresh };
+}
+
+function history(tables: Tables): History {
+  const row = (stored: Omit<HistoryRow, "data"> & { readonly data: string }): HistoryRow => ({ ...stored, data: parse(stored.data) });
+  const find = (filter: HistoryFilter): HistoryRow[] =>
+    [...tables.history.values()]
+      .filter((item) => filter.ids === undefined || filter.ids.includes(item.id))
+      .filter((item) => filter.seqs === undefined || filter.seqs.includes(item.seq))
+      .filter((item) => filter.subjobs !== false || item.idx < 0)
+      .filter((item) => filter.owner === undefined || filter.owner === item.owner)
+      .filter((item) => filter.queue === undefined || filter.queue === item.queue)
+      .filter(
+        (item) =>
+          item.ended_s >= (filter.since_s ?? Number.NEGATIVE_INFINITY) && item.ended_s < (filter.before_s ?? Number.POSITIVE_INFINITY),
+      )
+      .sort((a, b) => a.seq - b.seq || a.idx - b.idx || (a.id < b.id ? -1 : 1))
+      .map(row);
+  return {
+    get: async (id) => find({ ids: [id] })[0] ?? null,
+    async *pages(filter, page_rows = 1000) {
+      const rows = find(filter);
+      for (let at = 0; at < rows.length; at += page_rows) yield rows.slice(at, at + page_rows);
+    },
+    async counts() {
+      const counts = new Map<string, { queue: string; state: string; count: number }>();
+      for (const { queue, state } of tables.history.values()) {
+        const key = `${queue}\n${state}`;
+        const entry = counts.get(key) ?? { queue, state, count: 0 };
+        entry.count++;
+        counts.set(key, entry);
+      }
+      return [...counts.values()];
+    },
+    usesResource: async (resource) => find({}).some(({ data }) => Object.hasOwn((data["Resource_List"] ?? {}) as Data, resource)),
+    async purge(before_s, rows = 10_000) {
+      const gone = find({ before_s })
+        .sort((a, b) => a.ended_s - b.ended_s)
+        .slice(0, rows);
+      for (const { id } of gone) tables.history.delete(id);
+      return gone.map(({ id, queue, state }) => ({ id, queue, state }));
+    },
+  };
+}

@@ -1,0 +1,231 @@
+// The default store: one SQLite file (WAL, synchronous=FULL), one writing connection, one for long reads.
+//
+// Q1. A commit is one transaction; all rows of one table are one statement over one JSON parameter (a statement a row costs ten times the CPU).
+// Q2. Writes are queued one behind the other: a purge never runs inside a commit's transaction.
+// Q3. One process has a store open for writing: PATH.lock is held as long as it is.
+
+import { chmodSync, closeSync, existsSync, fsyncSync, linkSync, openSync, rmSync, statSync } from "node:fs";
+import { dirname } from "node:path";
+import type { HeldLock } from "#support/lock-file.ts";
+import { takeLock } from "#support/lock-file.ts";
+import type { SchemaStep } from "./schema.ts";
+import { SCHEMA_STEPS } from "./schema.ts";
+import type { Connection } from "./sqlite.ts";
+import { openConnection, parseData, storeError } from "./sqlite.ts";
+import { sqliteHistory } from "./sqlite-history.ts";
+import { prepareSchema, quickCheck } from "./sqlite-open.ts";
+import type { Batch, JobRow, Loaded, ObjectRow, ObjectTable, Store } from "./store.ts";
+import { StoreError } from "./store.ts";
+
+export type SqliteStoreOptions = {
+  /** schema steps, for tests of migration */
+  readonly steps?: readonly SchemaStep[];
+  /** files up to this size are checked completely at open (default 64 MiB); bigger ones by reading all live rows, and by check() afterwards */
+  readonly check_bytes_max?: number;
+  /** told of what takes time or deserves a log line: a migration, its backup */
+  readonly onNotice?: (text: string) => void;
+};
+
+const OBJECT_TABLES: readonly ObjectTable[] = ["server", "resources", "queues", "vnodes", "scheds", "resvs", "hooks", "run_times"];
+const CHECK_BYTES_MAX = 64 * 1024 * 1024;
+const LOAD_PAGE_ROWS = 5000;
+
+/** Opens (or makes) the store at an absolute path. Rejects with StoreError: locked, newer, corrupt, permission, disk-full, io. */
+export async function openSqliteStore(file: string, options: SqliteStoreOptions = {}): Promise<Store> {
+  const lock = lockStore(file);
+  let writer: Connection | null = null;
+  try {
+    writer = await openConnection(file, "create");
+    chmodSync(file, 0o600);
+    await prepareSchema(writer, options.steps ?? SCHEMA_STEPS, options.onNotice ?? (() => undefined));
+    if (statSync(file).size <= (options.check_bytes_max ?? CHECK_BYTES_MAX)) {
+      const damage = await quickCheck(writer);
+      if (damage !== null) throw new StoreError("corrupt", `${file}: the store is damaged: put a backup in its place (${damage})`);
+    }
+    const reader = await openConnection(file, "read");
+    return storeOf(file, writer, reader, lock);
+  } catch (error) {
+    await writer?.close().catch(() => undefined);
+    lock.release();
+    throw error instanceof StoreError ? error : storeError(file, error as Error);
+  }
+}
+
+function lockStore(file: string): HeldLock {
+  let outcome: ReturnType<typeof takeLock>;
+  try {
+    outcome = takeLock(`${file}.lock`);
+  } catch (error) {
+    throw new StoreError("permission", `${file}: the store cannot be locked: ${(error as Error).message}`, error);
+  }
+  if ("held" in outcome) return outcome.held;
+  throw new StoreError("locked", `${file}: another server uses this store (pid ${outcome.owner_pid ?? "unknown"})`);
+}
+
+function storeOf(file: string, writer: Connection, reader: Connection, lock: HeldLock): Store {
+  let tail: Promise<unknown> = Promise.resolve();
+  /** One write after the other (Q2); a failed one does not hold up the next. */
+  const inTurn = <T>(work: () => Promise<T>): Promise<T> => {
+    const result = tail.then(work, work);
+    tail = result.catch(() => undefined);
+    return result;
+  };
+  return {
+    load: () => inTurn(() => load(writer)),
+    commit: (batch) => inTurn(() => commit(writer, batch)),
+    scripts: (ids) => readScripts(reader, ids),
+    history: sqliteHistory(reader, (work) => inTurn(() => transaction(writer, work))),
+    backup: (to) => backup(reader, to),
+    check: () => quickCheck(reader),
+    close: () =>
+      inTurn(async () => {
+        await reader.close();
+        await writer.run("PRAGMA wal_checkpoint(TRUNCATE)").catch(() => undefined);
+        await writer.close();
+        // Before the lock is given back: afterwards the file may be another server's.
+        rmSync(`${file}.lock`, { force: true });
+        lock.release();
+      }),
+  };
+}
+
+async function transaction<T>(writer: Connection, work: (writer: Connection) => Promise<T>): Promise<T> {
+  await writer.run("BEGIN IMMEDIATE");
+  try {
+    const result = await work(writer);
+    await writer.run("COMMIT");
+    return result;
+  } catch (error) {
+    // SQLite may have rolled back by itself (disk full): then there is nothing to roll back.
+    await writer.run("ROLLBACK").catch(() => undefined);
+    throw error;
+  }
+}
+
+const JOBS_PUT = `INSERT INTO jobs (id, seq, data) SELECT value ->> 0, value ->> 1, value -> 2 FROM json_each(?) WHERE true
+  ON CONFLICT (id) DO UPDATE SET seq = excluded.seq, data = excluded.data`;
+const JOBS_GONE = "DELETE FROM jobs WHERE id IN (SELECT value FROM json_each(?))";
+const SCRIPTS_PUT = `INSERT INTO scripts (id, text) SELECT value ->> 0, value ->> 1 FROM json_each(?) WHERE true
+  ON CONFLICT (id) DO UPDATE SET text = excluded.text`;
+const SCRIPTS_GONE = "DELETE FROM scripts WHERE id IN (SELECT value FROM json_each(?))";
+const HISTORY_PUT = `INSERT INTO history (id, seq, idx, owner, queue, state, ended_s, data)
+  SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5, value ->> 6, value -> 7 FROM json_each(?) WHERE true
+  ON CONFLICT (id) DO UPDATE SET seq = excluded.seq, idx = excluded.idx, owner = excluded.owner, queue = excluded.queue, state = excluded.state,
+  ended_s = excluded.ended_s, data = excluded.data`;
+const HISTORY_GONE = "DELETE FROM history WHERE id IN (SELECT value FROM json_each(?))";
+const SUBJOBS_GONE = "DELETE FROM history WHERE seq IN (SELECT value FROM json_each(?)) AND idx >= 0";
+const COUNTERS_PUT = `INSERT INTO counters (name, value) SELECT key, value FROM json_each(?) WHERE true
+  ON CONFLICT (name) DO UPDATE SET value = excluded.value`;
+const objectPut = (
+  table: ObjectTable,
+): string => `INSERT INTO ${table} (name, data) SELECT value ->> 0, value -> 1 FROM json_each(?) WHERE true
+  ON CONFLICT (name) DO UPDATE SET data = excluded.data`;
+const objectDrop = (table: ObjectTable): string => `DELETE FROM ${table} WHERE name IN (SELECT value FROM json_each(?))`;
+
+/** The statements of a batch, each with its one JSON parameter. */
+function statementsOf(batch: Batch): [sql: string, rows: string][] {
+  const statements: [string, string][] = [];
+  const add = (sql: string, rows: readonly unknown[]): void => {
+    if (rows.length > 0) statements.push([sql, JSON.stringify(rows)]);
+  };
+  for (const table of OBJECT_TABLES) {
+    add(
+      objectDrop(table),
+      (batch.drop ?? []).filter((row) => row.table === table).map((row) => row.name),
+    );
+    add(
+      objectPut(table),
+      (batch.put ?? []).filter((row) => row.table === table).map((row) => [row.name, row.data]),
+    );
+  }
+  add(JOBS_GONE, batch.jobs_gone ?? []);
+  add(SCRIPTS_GONE, batch.jobs_gone ?? []);
+  add(
+    JOBS_PUT,
+    (batch.jobs ?? []).map((row) => [row.id, row.seq, row.data]),
+  );
+  add(
+    SCRIPTS_PUT,
+    (batch.scripts ?? []).map((row) => [row.id, row.text]),
+  );
+  add(HISTORY_GONE, batch.history_gone ?? []);
+  add(SUBJOBS_GONE, batch.history_gone_arrays ?? []);
+  add(
+    HISTORY_PUT,
+    (batch.history ?? []).map((row) => [row.id, row.seq, row.idx, row.owner, row.queue, row.state, row.ended_s, row.data]),
+  );
+  if (batch.counters !== undefined && Object.keys(batch.counters).length > 0)
+    statements.push([COUNTERS_PUT, JSON.stringify(batch.counters)]);
+  return statements;
+}
+
+async function commit(writer: Connection, batch: Batch): Promise<void> {
+  const statements = statementsOf(batch);
+  if (statements.length === 0) return;
+  await transaction(writer, async () => {
+    for (const [sql, rows] of statements) await writer.run(sql, rows);
+  });
+}
+
+async function load(writer: Connection): Promise<Loaded> {
+  const objects = {} as { [T in ObjectTable]: readonly ObjectRow[] };
+  for (const table of OBJECT_TABLES) {
+    const rows = await writer.all<{ name: string; data: string }>(`SELECT name, data FROM ${table} ORDER BY rowid`);
+    objects[table] = rows.map(({ name, data }) => ({ name, data: parseData(writer.file, table, name, data) }));
+  }
+  const counters: { [name: string]: number } = {};
+  for (const { name, value } of await writer.all<{ name: string; value: number }>("SELECT name, value FROM counters"))
+    counters[name] = value;
+  const jobs = await loadJobs(writer);
+  const fresh = jobs.length === 0 && Object.keys(counters).length === 0 && OBJECT_TABLES.every((table) => objects[table].length === 0);
+  return { objects, jobs, counters, fresh };
+}
+
+type JobPage = { readonly rowid: number; readonly id: string; readonly seq: number; readonly data: string };
+
+/** While one page is being parsed here, SQLite's thread reads the next. */
+async function loadJobs(writer: Connection): Promise<JobRow[]> {
+  const page = (after: number): Promise<JobPage[]> =>
+    writer.all<JobPage>("SELECT rowid, id, seq, data FROM jobs WHERE rowid > ? ORDER BY rowid LIMIT ?", after, LOAD_PAGE_ROWS);
+  const jobs: JobRow[] = [];
+  for (let rows = await page(0); rows.length > 0; ) {
+    const next = rows.length < LOAD_PAGE_ROWS ? Promise.resolve([]) : page(rows.at(-1)?.rowid ?? 0);
+    for (const { id, seq, data } of rows) jobs.push({ id, seq, data: parseData(writer.file, "jobs", id, data) });
+    rows = await next;
+  }
+  return jobs.sort((a, b) => a.seq - b.seq);
+}
+
+async function readScripts(reader: Connection, ids: readonly string[]): Promise<Map<string, string>> {
+  const rows = await reader.all<{ id: string; text: string }>(
+    "SELECT id, text FROM scripts WHERE id IN (SELECT value FROM json_each(?))",
+    JSON.stringify(ids),
+  );
+  return new Map(rows.map(({ id, text }) => [id, text]));
+}
+
+/** VACUUM INTO reads one snapshot while commits go on; the copy appears under its name only when it is complete and on the disk. */
+async function backup(reader: Connection, to: string): Promise<void> {
+  if (existsSync(to)) throw new StoreError("exists", `${to}: a backup does not overwrite a file`);
+  const partial = `${to}.partial-${process.pid}`;
+  try {
+    const fd = openSync(partial, "wx", 0o600);
+    closeSync(fd);
+    await reader.run("VACUUM INTO ?", partial);
+    syncPath(partial);
+    linkSync(partial, to);
+    syncPath(dirname(to));
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "EEXIST")
+      throw new StoreError("exists", `${to}: a backup does not overwrite a file`, error);
+    throw error instanceof StoreError ? error : new StoreError("io", `${to}: ${(error as Error).message}`, error);
+  } finally {
+    rmSync(partial, { force: true });
+  }
+}
+
+function syncPath(path: string): void {
+  const fd = openSync(path, "r");
+  fsyncSync(fd);
+  closeSync(fd);
+}

@@ -1,0 +1,201 @@
+// pbs.conf (pbs/files.md 2): read once at the edge of every program into a frozen value. Every command does this at its start, so nothing but
+// node:fs and node:os is loaded and nothing is looked up on a network.
+//
+// C1. An environment variable of the same name overrides the file, for the names PBS knows. Unknown keys are kept (`values`).
+// C2. In a program that runs with more rights than its caller, the environment is not trusted (option trustEnv: false).
+
+import { readFileSync } from "node:fs";
+import { hostname } from "node:os";
+
+export type Env = Readonly<Record<string, string | undefined>>;
+
+export type Conf = {
+  /** the file read */
+  readonly file: string;
+  /** PBS_EXEC: installation prefix */
+  readonly exec: string;
+  /** PBS_HOME: run-time tree */
+  readonly home: string;
+  /** PBS_SERVER (or PBS_DEFAULT): the server's name */
+  readonly server: string;
+  /** host part used for connections */
+  readonly server_host: string;
+  /** user: the complex runs as one ordinary user (who is its manager); system: as root, jobs as their owners. Key PARTITA_MODE */
+  readonly mode: "user" | "system";
+  readonly start: { readonly server: boolean; readonly sched: boolean; readonly mom: boolean; readonly comm: boolean };
+  readonly port: { readonly server: number; readonly mom: number; readonly manager: number; readonly sched: number };
+  readonly mom_home: string;
+  /** PBS_MOM_NODE_NAME or the short host name */
+  readonly mom_node_name: string;
+  readonly environment_file: string;
+  readonly tmpdir: string;
+  readonly log_highres: boolean;
+  /** PBS_SYSLOG facility number, 0 = off */
+  readonly syslog: number;
+  readonly locallog: boolean;
+  /** PBS_DAEMON_SERVICE_USER */
+  readonly service_user: string | null;
+  /** every key of the file after the environment's overrides, as text */
+  readonly values: Readonly<Record<string, string>>;
+};
+
+/** The configuration cannot be used; the message is what a command prints. */
+export class ConfError extends Error {
+  override readonly name = "ConfError";
+}
+
+export const CONF_FILE_DEFAULT = "/etc/pbs.conf";
+const REQUIRED = ["PBS_HOME", "PBS_EXEC", "PBS_SERVER"] as const;
+/** a colon in one of these is refused */
+const HOST_KEYS = [
+  "PBS_SERVER_HOST_NAME",
+  "PBS_MAIL_HOST_NAME",
+  "PBS_SMTP_SERVER_NAME",
+  "PBS_OUTPUT_HOST_NAME",
+  "PBS_PUBLIC_HOST_NAME",
+  "PBS_MOM_NODE_NAME",
+] as const;
+const KNOWN = new Set<string>([
+  ...REQUIRED,
+  ...HOST_KEYS,
+  "PBS_DEFAULT",
+  "PBS_START_SERVER",
+  "PBS_START_SCHED",
+  "PBS_START_MOM",
+  "PBS_START_COMM",
+  "PBS_BATCH_SERVICE_PORT",
+  "PBS_BATCH_SERVICE_PORT_DIS",
+  "PBS_MOM_SERVICE_PORT",
+  "PBS_MANAGER_SERVICE_PORT",
+  "PBS_SCHEDULER_SERVICE_PORT",
+  "PBS_DATA_SERVICE_PORT",
+  "PBS_DATA_SERVICE_HOST",
+  "PBS_PRIMARY",
+  "PBS_SECONDARY",
+  "PBS_LEAF_NAME",
+  "PBS_LEAF_ROUTERS",
+  "PBS_COMM_ROUTERS",
+  "PBS_COMM_THREADS",
+  "PBS_COMM_LOG_EVENTS",
+  "PBS_AUTH_METHOD",
+  "PBS_SUPPORTED_AUTH_METHODS",
+  "PBS_INTERACTIVE_AUTH_METHOD",
+  "PBS_INTERACTIVE_ENCRYPT_METHOD",
+  "PBS_ENCRYPT_METHOD",
+  "PBS_AUTH_SERVICE_USERS",
+  "PBS_CORE_LIMIT",
+  "PBS_CP",
+  "PBS_SCP",
+  "PBS_SCP_ARGS",
+  "PBS_RCP",
+  "PBS_ENVIRONMENT",
+  "PBS_LOCALLOG",
+  "PBS_SYSLOG",
+  "PBS_SYSLOGSEVR",
+  "PBS_LOG_HIGHRES_TIMESTAMP",
+  "PBS_MOM_HOME",
+  "PBS_TMPDIR",
+  "PBS_SCHED_THREADS",
+  "PBS_DAEMON_SERVICE_USER",
+  "PBS_LR_SAVE_PATH",
+  "PBS_DAEMON_SERVICE_AUTH_USER",
+  "PBS_GSS_USER_CREDENTIALS_BIN",
+  "PARTITA_MODE",
+]);
+/** In a job or a login shell these mean something else than in pbs.conf: PBS_ENVIRONMENT is PBS_BATCH there. */
+const NOT_FROM_ENVIRONMENT = new Set(["PBS_ENVIRONMENT"]);
+
+/** Reads the configuration named by PBS_CONF_FILE, else /etc/pbs.conf. Throws ConfError. */
+export function readConf(env: Env = process.env, options: { readonly trustEnv?: boolean } = {}): Conf {
+  const trusted = options.trustEnv ?? true;
+  const file = (trusted && env["PBS_CONF_FILE"]) || CONF_FILE_DEFAULT;
+  let text = "";
+  try {
+    text = readFileSync(file, "utf8");
+  } catch {
+    // Everything may still come from the environment; what is missing is named below, as PBS does.
+  }
+  return makeConf(file, text, trusted ? env : {}, { hostname: hostname(), uid: process.getuid?.() ?? 0 });
+}
+
+/** The pure part of readConf: file text and environment to a Conf. */
+export function makeConf(file: string, text: string, env: Env, machine: { readonly hostname: string; readonly uid: number }): Conf {
+  const values = parseConfText(text);
+  for (const name of KNOWN) {
+    const value = env[name];
+    if (value !== undefined && value !== "" && !NOT_FROM_ENVIRONMENT.has(name)) values[name] = value;
+  }
+  if (values["PBS_SERVER"] === undefined && values["PBS_DEFAULT"] !== undefined) values["PBS_SERVER"] = values["PBS_DEFAULT"];
+  const missing = REQUIRED.filter((name) => !values[name]);
+  if (missing.length > 0) throw new ConfError(`pbsconf error: pbs conf variables not found: ${missing.join(" ")}`);
+  for (const name of HOST_KEYS) {
+    if (values[name]?.includes(":")) throw new ConfError(`pbsconf error: illegal value for: ${name}`);
+  }
+  return fromValues(file, values, machine);
+}
+
+/** Lines `NAME=value`; `#` comments, blank lines; blanks round name and value and quotes round a value are taken off. The last line of a name wins. */
+export function parseConfText(text: string): Record<string, string> {
+  const values: Record<string, string> = {};
+  for (const line of text.split("\n")) {
+    const trimmed = line.trim();
+    if (trimmed === "" || trimmed.startsWith("#")) continue;
+    const equals = trimmed.indexOf("=");
+    if (equals <= 0) continue;
+    const name = trimmed
+      .slice(0, equals)
+      .trim()
+      .replace(/^export\s+/, "");
+    const value = trimmed.slice(equals + 1).trim();
+    values[name] = /^(["']).*\1$/.test(value) && value.length >= 2 ? value.slice(1, -1) : value;
+  }
+  return values;
+}
+
+function fromValues(file: string, values: Record<string, string>, machine: { readonly hostname: string; readonly uid: number }): Conf {
+  const home = values["PBS_HOME"] as string;
+  const server = values["PBS_SERVER"] as string;
+  const flag = (name: string): boolean => Number.parseInt(values[name] ?? "0", 10) > 0;
+  const port = (name: string, fallback: number): number => {
+    const number = Number(values[name] ?? fallback);
+    return Number.isInteger(number) && number > 0 && number < 65536 ? number : fallback;
+  };
+  const stated = values["PARTITA_MODE"];
+  const mode = stated === "user" || stated === "system" ? stated : machine.uid === 0 ? "system" : "user";
+  return Object.freeze({
+    file,
+    exec: values["PBS_EXEC"] as string,
+    home,
+    server,
+    server_host: values["PBS_SERVER_HOST_NAME"] ?? server,
+    mode,
+    start: Object.freeze({
+      server: flag("PBS_START_SERVER"),
+      sched: flag("PBS_START_SCHED"),
+      mom: flag("PBS_START_MOM"),
+      comm: flag("PBS_START_COMM"),
+    }),
+    port: Object.freeze({
+      server: port("PBS_BATCH_SERVICE_PORT", 15001),
+      mom: port("PBS_MOM_SERVICE_PORT", 15002),
+      manager: port("PBS_MANAGER_SERVICE_PORT", 15003),
+      sched: port("PBS_SCHEDULER_SERVICE_PORT", 15004),
+    }),
+    mom_home: values["PBS_MOM_HOME"] ?? home,
+    mom_node_name: values["PBS_MOM_NODE_NAME"] ?? shortHostName(machine.hostname),
+    environment_file: values["PBS_ENVIRONMENT"] ?? `${home}/pbs_environment`,
+    // /var/tmp is shared: the first job of two users' complexes would be the same directory.
+    tmpdir: values["PBS_TMPDIR"] ?? (mode === "user" ? `${home}/tmp` : "/var/tmp"),
+    log_highres: flag("PBS_LOG_HIGHRES_TIMESTAMP"),
+    syslog: Number.parseInt(values["PBS_SYSLOG"] ?? "0", 10) || 0,
+    locallog: flag("PBS_LOCALLOG"),
+    service_user: values["PBS_DAEMON_SERVICE_USER"] || null,
+    values: Object.freeze(values),
+  });
+}
+
+/** `svr.example.org` -> `svr`. */
+export function shortHostName(name: string): string {
+  const dot = name.indexOf(".");
+  return dot > 0 ? name.slice(0, dot) : name;
+}

@@ -1,0 +1,27 @@
+// sched_formula (pbs/files.md): a copy of job_sort_formula in server_priv and in each sched_priv, for site tools that look for it. Nobody reads it here.
+
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { removeIfThere, writeWholeFile } from "./whole-file.ts";
+
+const HEAD = "### PBS INTERNAL FILE DO NOT MODIFY ###";
+
+/** Writes it, or removes it where there is no formula. Returns what went wrong; null: nothing. */
+export function keepFormulaFile(directory: string, formula: string | null): string | null {
+  const path = join(directory, "sched_formula");
+  try {
+    if (formula === null) removeIfThere(path);
+    else if (textOf(path) !== `${HEAD}\n${formula}\n`) writeWholeFile(path, `${HEAD}\n${formula}\n`);
+    return null;
+  } catch (error) {
+    return `sched_formula cannot be kept: ${(error as Error).message}`;
+  }
+}
+
+function textOf(path: string): string | null {
+  try {
+    return readFileSync(path, "utf8");
+  } catch {
+    return null;
+  }
+}

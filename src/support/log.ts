@@ -1,0 +1,144 @@
+// The daemons' logs (pbs/files.md 3): `MM/DD/YYYY HH:MM:SS;EEEE;DAEMON;CLASS;OBJECT;TEXT`, one file a local day, by winston.
+//
+// L1. A record whose event is not in the mask is not even formatted; errors and forced records always pass.
+// L2. One record is one line: line ends in a text are written as \n.
+// L3. Records are in the file when flush() or close() returns; the process' exit flushes.
+
+import type { Logform } from "winston";
+import { createLogger } from "winston";
+import Transport from "winston-transport";
+import type { Clock } from "./clock.ts";
+import { realClock } from "./clock.ts";
+import type { DayFile } from "./day-file.ts";
+import { dayFile } from "./day-file.ts";
+import { localStamper } from "./local-time.ts";
+import { isLogged, LOG_EVENT } from "./log-event.ts";
+import { PBS_BUILD, PBS_VERSION } from "./version.ts";
+
+export type { LogClass } from "./log-event.ts";
+export { isLogged, LOG_EVENT, LOG_MASK } from "./log-event.ts";
+
+export type LogOptions = {
+  /** PBS_HOME/server_logs and the like; must exist or be makeable */
+  readonly dir: string;
+  /** `Server@host`, `pbs_sched`, `pbs_mom`, `Comm@host` */
+  readonly daemon: string;
+  /** -L: this file instead of daily ones */
+  readonly file?: string;
+  /** events written; default 511 */
+  readonly mask?: number;
+  /** PBS_LOG_HIGHRES_TIMESTAMP */
+  readonly highres?: boolean;
+  readonly clock?: Clock;
+  /** further header texts after version and build: `hostname=...;pbs_leaf_name=...` (event 0100) */
+  readonly header?: readonly string[];
+  /** how long a line may wait for company (default 20 ms); 0: each record is written at once */
+  readonly delay_ms?: number;
+};
+
+export type Log = {
+  /** event: a LOG_EVENT value (with FORCE or-ed in when no mask may hold it back) */
+  record(event: number, logClass: string, object: string, text: string): void;
+  mask: number;
+  /** SIGHUP: closes and opens the file again */
+  reopen(): void;
+  /** another directory from now on */
+  redirect(dir: string): void;
+  flush(): void;
+  close(): void;
+  /** the file being written */
+  readonly path: string;
+};
+
+/** Opens a daemon's log. The file is opened with the first record. */
+export function openLog(options: LogOptions): Log {
+  const clock = options.clock ?? realClock;
+  const stamper = localStamper(options.highres ?? false);
+  const { daemon } = options;
+  const line = (now_ms: number, event: number, logClass: string, object: string, text: string): string =>
+    `${stamper.stamp(now_ms)};${hex4(event)};${daemon};${logClass};${object};${oneLine(text)}\n`;
+  const file = dayFile({
+    dir: options.dir,
+    ...(options.file === undefined ? {} : { file: options.file }),
+    delay_ms: options.delay_ms ?? 20,
+    onOpen: (now_ms) => headerLines(now_ms, line, daemon, options.header ?? []),
+    onClose: (now_ms) => line(now_ms, LOG_EVENT.SYSTEM, "Svr", "Log", "Log closed"),
+    onLost: (now_ms, count, why) => line(now_ms, LOG_EVENT.ERROR, "Svr", "Log", `${count} log records lost: ${why}`),
+  });
+  const transport = new PbsTransport(file, stamper.day);
+  const logger = createLogger({ levels: { pbs: 0 }, level: "pbs", format: asIs, transports: [transport], exitOnError: false });
+  const onExit = (): void => file.close(clock.now_ms());
+  process.once("exit", onExit);
+  let mask = options.mask ?? 511;
+
+  return {
+    record(event, logClass, object, text) {
+      if (!isLogged(event, mask)) return;
+      const now_ms = clock.now_ms();
+      logger.write({ level: "pbs", message: line(now_ms, event, logClass, object, text), now_ms });
+    },
+    get mask() {
+      return mask;
+    },
+    set mask(value) {
+      mask = value;
+    },
+    reopen: () => file.reopen(clock.now_ms()),
+    redirect: (dir) => file.redirect(dir, clock.now_ms()),
+    flush: () => file.flush(),
+    close() {
+      process.removeListener("exit", onExit);
+      file.close(clock.now_ms());
+      logger.close();
+    },
+    get path() {
+      return file.path;
+    },
+  };
+}
+
+/** The line is complete when it reaches winston: no format of its own. */
+const asIs = { transform: (info: Logform.TransformableInfo) => info };
+
+type Info = { readonly message: string; readonly now_ms: number };
+
+/** winston's transport into a day file; the line is ready, the file gathers. */
+class PbsTransport extends Transport {
+  readonly #file: DayFile;
+  readonly #day: (now_ms: number) => string;
+
+  constructor(file: DayFile, day: (now_ms: number) => string) {
+    super({ level: "pbs" });
+    this.#file = file;
+    this.#day = day;
+  }
+
+  override log(info: Info, next: () => void): void {
+    this.#file.write(info.message, this.#day(info.now_ms), info.now_ms);
+    next();
+  }
+}
+
+type Line = (now_ms: number, event: number, logClass: string, object: string, text: string) => string;
+
+/** What a new file begins with (pbs/files.md 3). */
+function headerLines(now_ms: number, line: Line, daemon: string, header: readonly string[]): string {
+  return [
+    line(now_ms, LOG_EVENT.SYSTEM, "Svr", "Log", "Log opened"),
+    line(now_ms, LOG_EVENT.SYSTEM, "Svr", daemon, `pbs_version=${PBS_VERSION}`),
+    line(now_ms, LOG_EVENT.SYSTEM, "Svr", daemon, `pbs_build=${PBS_BUILD}`),
+    ...header.map((text) => line(now_ms, LOG_EVENT.DEBUG2, "Svr", daemon, text)),
+  ].join("");
+}
+
+const HEX: string[] = [];
+/** Four lower-case hex digits; the force bit is masked. */
+function hex4(event: number): string {
+  const masked = event & 0x7fff;
+  return (HEX[masked] ??= masked.toString(16).padStart(4, "0"));
+}
+
+/** A text may come from a user: it must not be able to forge a record. */
+function oneLine(text: string): string {
+  return /[\r\n]/.test(text) ? text.replaceAll("\r", "\\r").replaceAll("\n", "\\n") : text;
+}

@@ -1,0 +1,53 @@
+// A file that is always whole: after a crash at any moment it holds the old text or the new one. The new text is written beside it, flushed to the disk and
+// renamed into its place; what stood there, a link too, is replaced and never written through.
+
+import { randomUUID } from "node:crypto";
+import { closeSync, fchmodSync, fsyncSync, openSync, renameSync, unlinkSync, writeSync } from "node:fs";
+import { dirname } from "node:path";
+
+/** Throws the file system's error; then the old file is still there and nothing is left beside it. */
+export function writeWholeFile(path: string, text: string, mode = 0o644): void {
+  const beside = `${path}.${randomUUID()}`;
+  const fd = openSync(beside, "wx", mode);
+  try {
+    try {
+      writeAll(fd, Buffer.from(text));
+      fchmodSync(fd, mode);
+      fsyncSync(fd);
+    } finally {
+      closeSync(fd);
+    }
+    renameSync(beside, path);
+  } catch (error) {
+    removeIfThere(beside);
+    throw error;
+  }
+  syncDirectory(dirname(path));
+}
+
+/** Removes a file; one that is not there is no error. Returns whether it was. */
+export function removeIfThere(path: string): boolean {
+  try {
+    unlinkSync(path);
+    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return false;
+    throw error;
+  }
+}
+
+function writeAll(fd: number, bytes: Buffer): void {
+  for (let at = 0; at < bytes.length; ) at += writeSync(fd, bytes, at);
+}
+
+/** The new name is on the disk, too. A file system that cannot say so (EINVAL) is believed. */
+function syncDirectory(path: string): void {
+  const fd = openSync(path, "r");
+  try {
+    fsyncSync(fd);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "EINVAL") throw error;
+  } finally {
+    closeSync(fd);
+  }
+}

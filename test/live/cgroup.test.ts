@@ -1,0 +1,167 @@
+// Jobs that try to outlive themselves, and limits the kernel keeps: with control groups and without. As root: jobs run as pbsuser1.
+
+import assert from "node:assert/strict";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { after, before, describe, test } from "node:test";
+import { openGroups } from "#mom/cgroup.ts";
+import { readProcesses } from "#mom/proc-table.ts";
+import type { MomJob } from "#protocol/mom-link.ts";
+import { systemUsers } from "#support/passwd.ts";
+import { type Bed, makeBed } from "./mom-bed.ts";
+
+const USER = "pbsuser1";
+const isRoot = process.getuid?.() === 0;
+const skipUser = isRoot && systemUsers().userByName(USER) === null ? `needs the user ${USER} (scripts/test-host.sh adds it)` : undefined;
+const probe = `/partita-test-${process.pid}`;
+const groups = isRoot ? openGroups(probe, () => undefined) : null;
+groups?.dissolve();
+const skipGroups = skipUser ?? (groups === null ? "needs root and writable control groups" : undefined);
+
+const PYTHON = "/usr/bin/python3";
+const skipPython = existsSync(PYTHON) ? undefined : "needs python3";
+
+/** Leaves session, environment and parent behind. Writes its pid to `mark` so that the test knows it lived. */
+const DAEMON = `
+import os, sys, time
+mark = sys.argv[1]
+if os.fork() == 0:
+    os.setsid()
+    if os.fork() == 0:
+        if len(sys.argv) == 2: os.execve(sys.executable, [sys.executable, __file__, mark, "clean"], {})
+        open(mark, "w").write(str(os.getpid()))
+        time.sleep(1000)
+    os._exit(0)
+for _ in range(200):
+    if os.path.exists(mark): break
+    time.sleep(0.05)
+`;
+const BOMB = `
+import os, time
+for _ in range(300):
+    try:
+        if os.fork() == 0:
+            os.setsid()
+            for _ in range(3):
+                try:
+                    if os.fork() == 0: time.sleep(1000)
+                except OSError: pass
+            time.sleep(1000)
+    except OSError: pass
+`;
+
+const out = (bed: Bed, job: MomJob): string => readFileSync(join(bed.work, `${job.id}.out`), "utf8");
+const err = (bed: Bed, job: MomJob): string => readFileSync(join(bed.work, `${job.id}.err`), "utf8");
+
+/** Processes whose parents lead to the starter, its own jobs' top processes included. */
+function below(starter: number): number {
+  const all = readProcesses();
+  const found = new Set([starter]);
+  for (let size = 0; size !== found.size; ) {
+    size = found.size;
+    for (const info of all) if (found.has(info.ppid) && info.state !== "Z") found.add(info.pid);
+  }
+  return found.size - 1;
+}
+
+for (const [name, config, skip] of [
+  ["with control groups", "$cgroups all\n$cgroups_pids_max 400\n", skipGroups],
+  ["without control groups", "$cgroups off\n", skipUser],
+] as const) {
+  describe(name, { skip: skip ?? skipPython ?? false }, () => {
+    let bed: Bed;
+    before(async () => {
+      bed = await makeBed({ mode: isRoot ? "system" : "user", ...(isRoot ? { user: USER } : {}), config });
+      await bed.launch();
+    });
+    after(() => bed?.close());
+
+    test("a daemon that forgets session, parent and environment ends with its job", async () => {
+      writeFileSync(join(bed.work, "daemon.py"), DAEMON, { mode: 0o644 });
+      const mark = join(bed.work, "mark");
+      const job = bed.job({ argv: [PYTHON, join(bed.work, "daemon.py"), mark] });
+      bed.start(job);
+      const obit = await bed.obit(job);
+      assert.equal(obit.exit_status, 0);
+      const pid = Number(readFileSync(mark, "utf8"));
+      assert.ok(pid > 1);
+      assert.equal(existsSync(`/proc/${pid}`), false);
+      assert.equal(below(bed.starter_pid), 0);
+    });
+
+    test("a job that has forked thousands in sessions of their own is deleted whole", async () => {
+      writeFileSync(join(bed.work, "bomb.py"), `${BOMB}time.sleep(1000)\n`, { mode: 0o644 });
+      const job = bed.job({ argv: [PYTHON, join(bed.work, "bomb.py")] }, { kill_delay_s: 0 });
+      bed.start(job);
+      await bed.started(job);
+      await bed.until("a crowd", () => below(bed.starter_pid) > 200);
+      bed.send("mom-terminate", { job: job.id, run_count: job.run_count, why: "delete", kill_delay_s: 0 });
+      assert.equal((await bed.obit(job)).exit_status, 265);
+      await bed.until("nothing left", () => below(bed.starter_pid) === 0);
+    });
+  });
+}
+
+describe("limits the kernel keeps", { skip: skipGroups ?? skipPython ?? false }, () => {
+  let bed: Bed;
+  before(async () => {
+    bed = await makeBed({ mode: "system", user: USER, config: "$cgroups all\n$cgroups_pids_max 20\n" });
+    await bed.launch();
+  });
+  after(() => bed?.close());
+  const python = (code: string): { readonly argv: readonly string[] } => ({ argv: [PYTHON, "-c", code] });
+
+  test("mem: the job ends with the code and words of PBS", {
+    skip: groups?.missing.includes("memory") ? "no memory controller" : false,
+  }, async () => {
+    const job = bed.job(python("x = bytearray(300 << 20)"), { attrs: { Resource_List: { ncpus: 1, mem: "64mb" } } });
+    bed.start(job);
+    const obit = await bed.obit(job);
+    assert.equal(obit.exit_status, -27);
+    assert.match(err(bed, job), /^=>> PBS: job killed: mem \d+kb exceeded limit 65536kb$/m);
+    assert.ok(Number.parseInt(String(obit.used["mem"]), 10) >= 65_536);
+    const fits = bed.job(python("x = bytearray(20 << 20)"), { attrs: { Resource_List: { ncpus: 1, mem: "200mb" } } });
+    bed.start(fits);
+    assert.equal((await bed.obit(fits)).exit_status, 0);
+  });
+
+  test("ncpus: cpus of its own, given back at its end", {
+    skip: groups?.missing.includes("cpuset") ? "no cpuset controller" : false,
+  }, async () => {
+    for (let round = 0; round < 3; round++) {
+      const job = bed.job(python("import os; print(len(os.sched_getaffinity(0)))"), { attrs: { Resource_List: { ncpus: 1 } } });
+      bed.start(job);
+      assert.equal((await bed.obit(job)).exit_status, 0);
+      assert.equal(out(bed, job), "1\n");
+    }
+  });
+
+  test("processes: no more than the limit", { skip: groups?.missing.includes("pids") ? "no pids controller" : false }, async () => {
+    const code =
+      "import os, time\nn = 0\nfor _ in range(100):\n  try:\n    if os.fork() == 0: time.sleep(1000)\n    n += 1\n  except OSError: break\nprint(n)";
+    const job = bed.job(python(code));
+    bed.start(job);
+    assert.equal((await bed.obit(job)).exit_status, 0);
+    const made = Number(out(bed, job));
+    assert.ok(made > 5 && made < 20, `${made} were made`);
+  });
+
+  test("cput counts those nobody waited for", async () => {
+    const code =
+      "import os, time\nif os.fork() == 0:\n  os.setsid()\n  end = time.process_time() + 1.5\n  while time.process_time() < end: pass\n  open('done', 'w').close()\n  os._exit(0)\nwhile not os.path.exists('done'): time.sleep(0.05)";
+    const job = bed.job({ argv: ["/bin/sh", "-c", `cd ${bed.work} && rm -f done && trap '' CHLD && exec ${PYTHON} -c "$0"`, code] });
+    bed.start(job);
+    const obit = await bed.obit(job);
+    assert.equal(obit.exit_status, 0);
+    assert.ok(Number(obit.used["cput"]) >= 1, JSON.stringify(obit.used));
+  });
+
+  test("a starter that is killed leaves nothing of its jobs", async () => {
+    const job = bed.job({ argv: ["/bin/sleep", "1000"] });
+    bed.start(job);
+    const { session_id } = await bed.started(job);
+    process.kill(bed.starter_pid, "SIGKILL");
+    await bed.obit(job);
+    await bed.until("the job's process gone", () => !existsSync(`/proc/${session_id}`));
+  });
+});

@@ -1,0 +1,125 @@
+// What the starter does when its disk takes nothing, and what users may plant where it opens files for them.
+
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test } from "node:test";
+import type { FilePlan, OutputPlan } from "#mom/agent-link.ts";
+import { prepareJobs } from "#mom/file-work.ts";
+import { JOB_EXEC } from "#mom/job-exec.ts";
+import { type Journal, readJournal } from "#mom/journal.ts";
+import { launch } from "#mom/launch.ts";
+import { makeStarter } from "#mom/starter.ts";
+import type { StarterToMom, StartSpec } from "#mom/starter-link.ts";
+
+function inDirectory(work: (dir: string) => void): void {
+  const dir = mkdtempSync(join(tmpdir(), "starter-faults-"));
+  try {
+    work(dir);
+  } finally {
+    rmSync(dir, { recursive: true, force: true });
+  }
+}
+
+const spec = (dir: string, over: Partial<StartSpec> = {}): StartSpec => ({
+  job: "1.n1",
+  run_count: 1,
+  path: "/bin/true",
+  argv: ["/bin/true"],
+  login: false,
+  env: [],
+  cwd: dir,
+  stdin: null,
+  stdout: "/dev/null",
+  stderr: "/dev/null",
+  umask: 0o77,
+  owner: null,
+  limits: {},
+  nice: null,
+  cgroup: null,
+  ...over,
+});
+
+test("a FIFO where a job's output or program should be does not stop the starter", () =>
+  inDirectory((dir) => {
+    const fifo = join(dir, "fifo");
+    execFileSync("mkfifo", [fifo]);
+    const outcome = launch(spec(dir, { stdout: fifo }));
+    assert.equal("exit_status" in outcome && outcome.exit_status, JOB_EXEC.FAIL2);
+  }));
+
+test("a journal that takes nothing: no run is started, and the starter goes on", () =>
+  inDirectory((dir) => {
+    const complaints: string[] = [];
+    const sent: (readonly [string, unknown])[] = [];
+    const full = (): never => {
+      throw new Error("no space left");
+    };
+    const journal: Journal = { append: full, sync: () => Promise.resolve(), compact: full, bytes: 1e9 };
+    const starter = makeStarter({
+      journal,
+      state: { boot: "b", runs: new Map(), last: new Map() },
+      groups: null,
+      now_ms: () => 1,
+      complain: (text) => complaints.push(text),
+    });
+    starter.attach({ send: (type: keyof StarterToMom, data: unknown) => void sent.push([type, data]), finish() {}, close() {} } as never);
+    starter.start({ runs: [spec(dir)] });
+    starter.forget({ runs: [{ job: "2.n1", run_count: 1 }] });
+    assert.equal(starter.active, 0);
+    assert.deepEqual(sent.at(-1), [
+      "starter-failed",
+      { runs: [{ job: "1.n1", run_count: 1, exit_status: JOB_EXEC.RETRY, text: "journal: no space left", at_ms: 1 }] },
+    ]);
+    assert.equal(complaints.length, 3);
+  }));
+
+test("a journal whose last line was torn by a full disk loses no later record", () => {
+  const exit = JSON.stringify({ t: "exit", job: "1", run_count: 1, status: { code: 0 }, cput_s: 0, at_ms: 2 });
+  assert.equal(readJournal(`${exit.slice(0, 20)}\n${exit}\n`).runs.get("1")?.state, "ended");
+});
+
+const output = (letter: "o" | "e", dir: string): OutputPlan => ({
+  letter,
+  how: "spool",
+  path: join(dir, "spool", `1.n1.${letter}`),
+  target: null,
+  name: `1.n1.${letter}`,
+  remove: false,
+});
+
+test("what somebody planted in spool is moved away whole, never walked through; a sandbox must be the owner's", () =>
+  inDirectory((dir) => {
+    for (const name of ["spool", "spool/1.n1.o", "tmp", "aux"]) mkdirSync(join(dir, name));
+    writeFileSync(join(dir, "spool/1.n1.o/planted"), "kept");
+    const plan: FilePlan = {
+      job: "1.n1",
+      run_count: 1,
+      owner: null,
+      umask: 0o77,
+      script: null,
+      nodefile: join(dir, "aux/1.n1"),
+      tmpdir: join(dir, "tmp/pbs.1.n1"),
+      sandbox: null,
+      stdout: output("o", dir),
+      stderr: output("e", dir),
+      undelivered: dir,
+      stagein: [],
+      stageout: [],
+      staged: join(dir, "1.n1.SI"),
+      user: "",
+      home: dir,
+      scp: [],
+    };
+    const [made] = prepareJobs([{ plan, script_text: null, nodefile_text: "n1\n" }]);
+    assert.equal(made?.ok, true);
+    const aside = readdirSync(join(dir, "spool")).find((name) => name.startsWith("1.n1.o."));
+    assert.equal(readFileSync(join(dir, "spool", aside ?? "", "planted"), "utf8"), "kept");
+    writeFileSync(join(dir, "sandbox"), "");
+    const [refused] = prepareJobs([
+      { plan: { ...plan, run_count: 2, sandbox: join(dir, "sandbox") }, script_text: null, nodefile_text: "n1\n" },
+    ]);
+    assert.equal(refused?.ok === false && refused.exit_status, JOB_EXEC.FAIL_SECURITY);
+  }));

@@ -1,0 +1,192 @@
+// Explanations of jobs: what they say is what a cycle does, the universe stays as it was, and everything in the way is named.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { Explanation } from "#protocol/explanation.ts";
+import type { SchedQueue } from "#protocol/sched-link.ts";
+import { SCHED_COMMAND } from "#protocol/sched-link.ts";
+import { cycle, NO_MEMORY } from "#sched/cycle.ts";
+import { type EstimateHistory, estimatesOf, forgetEstimates, noteEstimates } from "#sched/estimate-history.ts";
+import { explainJob } from "#sched/explain.ts";
+import { createUniverse } from "#sched/mirror.ts";
+import type { Policy } from "#sched/policy.ts";
+import { prng } from "#support/prng.ts";
+import { describeUniverse } from "./describe.ts";
+import { randomPolicy, randomSnapshot } from "./random-world.ts";
+import { book, queue, universeOf, type World } from "./world.ts";
+
+const NOW_S = 1_000_000;
+const SEEDS = Number(process.env["PARTITA_SEEDS"] ?? 300);
+
+function explain(
+  world: World,
+  job: string,
+  policy: Partial<Policy> = {},
+  more: { sees_others?: boolean; history?: EstimateHistory } = {},
+): Explanation {
+  const policies = book(policy);
+  const input = { now_s: NOW_S, job, memory: NO_MEMORY, history: new Map(), sees_others: true, ...more };
+  const explanation = explainJob(universeOf(world, policies), policies, input);
+  assert.ok(explanation !== null, `${job} is known`);
+  return explanation;
+}
+
+test("explanations say what a cycle does: who starts, and the comment of who does not; the universe is as it was", () => {
+  let [starting, waiting] = [0, 0];
+  for (let seed = 1; seed <= SEEDS; seed++) {
+    const random = prng(`explain ${seed}`);
+    const snapshot = randomSnapshot(random);
+    const policies = book({ ...randomPolicy(random), backfill: random.chance(0.5) });
+    const make = () => createUniverse(snapshot, { policy: policies.prime, times_matter: false });
+    const outcome = new Map<string, string>();
+    for (const decision of cycle(make(), policies, { now_s: NOW_S, command: SCHED_COMMAND.TIME }).decisions) {
+      if (decision.kind === "run") outcome.set(decision.job, "starts");
+      if (decision.kind === "comment") outcome.set(decision.job, decision.comment);
+    }
+    const universe = make();
+    const before = describeUniverse(universe);
+    for (const job of snapshot.jobs) {
+      if (job.state !== "Q") continue;
+      const input = { now_s: NOW_S, job: job.id, memory: NO_MEMORY, history: new Map(), sees_others: true };
+      const explanation = explainJob(universe, policies, input);
+      const expected = outcome.get(job.id);
+      if (expected === undefined) continue; // its comment is right already
+      const said = explanation?.verdict === "starts" ? "starts" : explanation?.why?.text;
+      assert.equal(said, expected, `seed=explain ${seed}: job ${job.id}`);
+      if (said === "starts") starting++;
+      else waiting++;
+    }
+    assert.deepEqual(describeUniverse(universe), before, `seed=explain ${seed}`);
+  }
+  assert.ok(starting > SEEDS / 2 && waiting > SEEDS / 2, `${starting} start, ${waiting} wait: too few of one kind`);
+});
+
+test("a job that waits for cpus: its reason, node classes, what has them, and its earliest start", () => {
+  const world = {
+    nodes: "a ncpus=4; b ncpus=4; c ncpus=8 :offline; d ncpus=2",
+    jobs: "1 R (a:ncpus=3) walltime=100; 2 R (b:ncpus=4) walltime=50; 3 2:ncpus=2 walltime=60; 4 ncpus=1",
+  };
+  const told = explain(world, "3");
+  assert.equal(told.verdict, "waits");
+  assert.deepEqual(
+    told.reasons.map(({ stage, text }) => [stage, text]),
+    [
+      ["totals", "Not Running: Insufficient amount of resource: ncpus (R: 4 A: 3 T: 18)"],
+      ["placement", "Not Running: Insufficient amount of resource: ncpus (R: 2 A: 1 T: 4)"],
+    ],
+  );
+  assert.deepEqual(told.why, told.reasons[0]);
+  assert.deepEqual(
+    told.nodes.map(({ hosts, examples, has, free, state, copies_now, copies_empty, why }) => [
+      hosts,
+      examples.join(),
+      has,
+      free,
+      state,
+      copies_now,
+      copies_empty,
+      why?.text ?? "",
+    ]),
+    [
+      [1, "a", "ncpus=4", "ncpus=1", null, [0], [2], "Not Running: Insufficient amount of resource: ncpus (R: 2 A: 1 T: 4)"],
+      [1, "b", "ncpus=4", "ncpus=0", "job-busy", [0], [2], "Not Running: Node is in an ineligible state: job-busy"],
+      [1, "c", "ncpus=8", "ncpus=0", "offline", [0], [0], "Not Running: Node is in an ineligible state: offline"],
+      [1, "d", "ncpus=2", "ncpus=2", null, [1], [1], ""],
+    ],
+  );
+  assert.deepEqual(
+    told.obstacles.map(({ kind, id, to_s, vnodes }) => [kind, id, to_s, vnodes]),
+    [
+      ["job", "2", 50, 1],
+      ["job", "1", 100, 1],
+    ].map(([kind, id, to_s, vnodes]) => [kind, id, Math.max(Number(to_s), NOW_S + 1), vnodes]),
+  );
+  assert.equal(told.earliest?.start_s, NOW_S + 1, "what is past its walltime is over a second from now");
+  assert.equal(told.jobs_before, 0);
+  assert.deepEqual(told.chunks, ["2:ncpus=2"]);
+  assert.equal(told.walltime_s, 60);
+});
+
+test("the earliest start: after the jobs that end, kept by published plans, none for what never runs", () => {
+  const running = (id: string, cpus: number, wall: number): string => `${id} R (a:ncpus=${cpus}) walltime=${wall} stime=${NOW_S}`;
+  const world: World = {
+    nodes: "a ncpus=4",
+    jobs: `${running("1", 2, 100)}; ${running("2", 2, 300)}; 3 ncpus=3 walltime=50; 4 ncpus=2 walltime=1000; 5 ncpus=9`,
+  };
+  const strict = { strict_ordering: true };
+  const third = explain(world, "3", strict);
+  assert.equal(third.earliest?.start_s, NOW_S + 300);
+  assert.deepEqual(
+    third.earliest?.after.map(({ id }) => id),
+    ["2", "1"],
+  );
+  const fourth = explain(world, "4", strict);
+  assert.equal(fourth.earliest?.start_s, NOW_S + 350, "behind the top job's plan");
+  assert.deepEqual(
+    fourth.obstacles.map(({ kind, id }) => [kind, id]),
+    [
+      ["top job", "3"],
+      ["job", "1"],
+      ["job", "2"],
+    ],
+  );
+  assert.equal(explain(world, "4").earliest?.start_s, NOW_S + 100, "without strict order nothing is kept for the third");
+  const never = explain(world, "5", strict);
+  assert.deepEqual([never.verdict, never.earliest, never.nodes[0]?.copies_empty], ["never", null, [0]]);
+  assert.match(never.why?.text ?? "", /^Can Never Run: Insufficient amount of resource: ncpus \(R: 9 A: 4 T: 4\)/);
+});
+
+test("a limit, a stopped queue and a lack of cpus are all named; the first is the comment", () => {
+  const queues: SchedQueue[] = [queue("workq", { max_run: { "u:PBS_GENERIC": 1 } }), queue("late", { started: false })];
+  const world: World = { nodes: "a ncpus=2", jobs: "1 R (a:ncpus=2) walltime=10; 2 ncpus=1; 3 ncpus=1 @late", queues };
+  const limited = explain(world, "2");
+  assert.deepEqual(
+    limited.reasons.map(({ stage }) => stage),
+    ["totals", "limits", "placement"],
+  );
+  assert.equal(limited.why?.text, limited.reasons[0]?.text);
+  assert.deepEqual([limited.reasons[1]?.why.have, limited.reasons[1]?.why.total], ["1", "1"]);
+  const stopped = explain(world, "3");
+  assert.equal(stopped.why?.text, "Not Running: Queue not started.");
+});
+
+test("who may not see other users' jobs is not told their ids", () => {
+  const world: World = { nodes: "a ncpus=4", jobs: `1 R (a:ncpus=4) u=bob walltime=100 stime=${NOW_S}; 2 ncpus=4 walltime=50` };
+  const told = explain(world, "2", {}, { sees_others: false });
+  assert.deepEqual([told.obstacles[0]?.id, told.earliest?.after[0]?.id], [null, null]);
+  assert.ok(!JSON.stringify({ ...told, job: "" }).includes('"1"'));
+  assert.equal(explain(world, "2").obstacles[0]?.id, "1");
+});
+
+test("jobs that run, are held or unknown", () => {
+  const world: World = { nodes: "a ncpus=4", jobs: `1 R (a:ncpus=1) walltime=100 stime=${NOW_S - 10}; 2 H ncpus=1` };
+  const running = explain(world, "1");
+  assert.deepEqual([running.verdict, running.running], ["runs", { since_s: NOW_S - 10, end_s: NOW_S + 90, exec_vnode: "(a:ncpus=1)" }]);
+  assert.deepEqual([explain(world, "2").verdict, explain(world, "2").earliest], ["held", null]);
+  const policies = book();
+  const input = { now_s: NOW_S, job: "9", memory: NO_MEMORY, history: new Map(), sees_others: true };
+  assert.equal(explainJob(universeOf(world, policies), policies, input), null);
+});
+
+test("how estimates moved is kept, within bounds", () => {
+  const history: EstimateHistory = new Map();
+  const estimate = (job: string, start_s: number | null) => ({ kind: "estimate", job, start_s, exec_vnode: null, topjob: true }) as const;
+  const note = (now_s: number, job: string, start_s: number | null, ok = true): void =>
+    noteEstimates(history, { decisions: [estimate(job, start_s)], verdicts: [ok ? { ok } : { ok, code: 1, text: "" }], now_s });
+  note(1, "1", 100);
+  note(2, "1", 100);
+  note(3, "1", 90, false);
+  note(4, "1", null);
+  assert.deepEqual(estimatesOf(history, "1"), [
+    { at_s: 1, start_s: 100 },
+    { at_s: 4, start_s: null },
+  ]);
+  for (let at = 0; at < 100; at++) note(10 + at, "1", 1000 + at);
+  assert.equal(estimatesOf(history, "1").length, 20);
+  assert.deepEqual([estimatesOf(history, "1")[0]?.start_s, estimatesOf(history, "1").at(-1)?.start_s], [100, 1099]);
+  for (let job = 0; job < 10_001; job++) note(200, `j${job}`, 5);
+  assert.deepEqual([history.size, estimatesOf(history, "1").length], [10_000, 0]);
+  noteEstimates(history, { decisions: [{ kind: "run", job: "j5", exec_vnode: "" }], verdicts: [{ ok: true }], now_s: 300 });
+  forgetEstimates(history, (job) => job === "j5" || job === "j6");
+  assert.deepEqual([...history.keys()], ["j6"]);
+});

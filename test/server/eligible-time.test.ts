@@ -1,0 +1,251 @@
+// Eligible time: what a job's time counts as, clocks of jobs behind the same limits, over restarts and in the eyes of schedulers.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { Delta, SchedClock, Snapshot } from "#protocol/sched-link.ts";
+import { eligibleAt } from "#sched/eligible-time.ts";
+import { prng } from "#support/prng.ts";
+import type { Harness } from "./harness.ts";
+import {
+  ALICE,
+  addHost,
+  addJob,
+  addQueue,
+  addSched,
+  advance,
+  apply,
+  ask,
+  askOk,
+  BOB,
+  harness,
+  jobAttrs,
+  logsOf,
+  obit,
+  outcome,
+  ROOT,
+  restart,
+  runOn,
+  schedHello,
+  statusOf,
+} from "./harness.ts";
+
+function world(server: Record<string, unknown> = {}): { h: Harness; link: number } {
+  const h = harness({ server: { eligible_time_enable: true, log_events: 2047, ...server } });
+  return { h, link: addHost(h, "n1") };
+}
+/** `2 00:00:10` as a manager sees it */
+function shown(h: Harness, id: string): string {
+  const [item] = statusOf(h, ROOT, { kind: "status", object: "job", ids: [id], attrs: ["accrue_type", "eligible_time"], history: "with" });
+  const { attrs } = item as { attrs: { accrue_type?: string; eligible_time?: string } };
+  return `${attrs.accrue_type ?? "-"} ${attrs.eligible_time ?? "-"}`;
+}
+const accrueLines = (h: Harness, id: string): string[] => logsOf(h, id).filter((text) => text.startsWith("Accrue"));
+const setServer = (h: Harness, set: Record<string, unknown>, ...unset: string[]): void => apply(h, { kind: "server-changed", set, unset });
+const ONE_EACH = { max_run: { "u:PBS_GENERIC": 1 } };
+
+test("a job accrues from queue to end; each change is logged with what was before", () => {
+  const { h, link } = world();
+  const job = addJob(h);
+  advance(h, 10);
+  assert.equal(shown(h, job), "2 00:00:10");
+  runOn(h, job, "n1", link);
+  advance(h, 5);
+  assert.equal(shown(h, job), "3 00:00:10");
+  obit(h, link, job);
+  assert.deepEqual(accrueLines(h, job), [
+    "Accrue type has changed to run_time, previous accrue type was eligible_time for 10 secs, total eligible_time=00:00:10",
+    "Accrue type has changed to exiting, previous accrue type was run_time for 5 secs, total eligible_time=00:00:10",
+  ]);
+  assert.match(h.accounting.find(({ type }) => type === "E")?.text ?? "", / eligible_time=00:00:10 run_count=1/);
+  assert.equal(shown(h, job), "4 00:00:10");
+});
+
+test("own holds, waiting times and dependencies do not count, holds of others do", () => {
+  const { h } = world();
+  // biome-ignore format: a table
+  const table: readonly (readonly [attrs: Record<string, unknown>, shown: string])[] = [
+    [{ Hold_Types: "u" },                                        "1 00:00:00"],
+    [{ Hold_Types: "o" },                                        "2 00:00:30"],
+    [{ Hold_Types: "s" },                                        "2 00:00:30"],
+    [{ Hold_Types: "us" },                                       "1 00:00:00"],
+    [{ Execution_Time: Math.floor(h.now_ms / 1000) + 1000 },     "1 00:00:00"],
+    [{},                                                         "2 00:00:30"],
+  ];
+  const jobs = table.map(([attrs]) => addJob(h, attrs));
+  advance(h, 30);
+  table.forEach(([attrs, expected], at) => assert.equal(shown(h, jobs[at] as string), expected, JSON.stringify(attrs)));
+  const held = jobs[0] as string;
+  assert.deepEqual(accrueLines(h, held), [
+    "Accrue type has changed to ineligible_time, previous accrue type was eligible_time for 0 secs, total eligible_time=00:00:00",
+  ]);
+  askOk(h, ROOT, { kind: "release-job", job: held, holds: "u" });
+  advance(h, 7);
+  assert.equal(shown(h, held), "2 00:00:07");
+});
+
+test("a limit of the owner stops his jobs' clock and no other; what ends lets it go on", () => {
+  const { h, link } = world();
+  const running = addJob(h);
+  runOn(h, running, "n1", link);
+  const [mine, other] = [addJob(h), addJob(h, {}, BOB)];
+  advance(h, 10);
+  setServer(h, ONE_EACH);
+  assert.deepEqual([shown(h, mine), shown(h, other)], ["1 00:00:10", "2 00:00:10"], "at once, before any cycle");
+  advance(h, 10);
+  assert.deepEqual([shown(h, mine), shown(h, other)], ["1 00:00:10", "2 00:00:20"]);
+  obit(h, link, running);
+  advance(h, 10);
+  assert.deepEqual([shown(h, mine), shown(h, other)], ["2 00:00:20", "2 00:00:30"]);
+  assert.deepEqual(accrueLines(h, mine), [
+    "Accrue type has changed to ineligible_time, previous accrue type was eligible_time for 10 secs, total eligible_time=00:00:10",
+    "Accrue type has changed to eligible_time, previous accrue type was ineligible_time for 10 secs, total eligible_time=00:00:10",
+  ]);
+  setServer(h, {}, "max_run");
+  advance(h, 5);
+  assert.deepEqual([shown(h, mine), shown(h, other)], ["2 00:00:25", "2 00:00:35"], "the time goes with the job to another clock");
+});
+
+test("limits on amounts, of queues, groups and projects; limits for all stop nobody", () => {
+  // biome-ignore format: a table
+  const table: readonly (readonly [server: object, queue: object, shown: string])[] = [
+    [{ max_run_res: { ncpus: { "u:PBS_GENERIC": 3 } } },   {},                                    "1"],
+    [{ max_run_res: { ncpus: { "u:PBS_GENERIC": 4 } } },   {},                                    "2"],
+    [{ max_run_res: { ncpus: { "o:PBS_ALL": 1 } } },       {},                                    "2"],
+    [{ max_run: { "o:PBS_ALL": 1 } },                      {},                                    "2"],
+    [{ max_user_run: 1 },                                  {},                                    "1"],
+    [{ max_user_res: { ncpus: 3 } },                       {},                                    "1"],
+    [{ max_run: { "u:PBS_GENERIC": 1, "u:alice": 5 } },    {},                                    "2"],
+    [{ max_run: { "g:users": 1 } },                        {},                                    "1"],
+    [{ max_run: { "p:_pbs_project_default": 1 } },         {},                                    "1"],
+    [{ max_run: { "p:other": 1 } },                        {},                                    "2"],
+    [{},                                                   { max_run: { "u:PBS_GENERIC": 1 } },   "1"],
+    [{},                                                   { max_group_run: 1 },                  "1"],
+    [{ max_run_soft: { "u:PBS_GENERIC": 1 } },             {},                                    "2"],
+  ];
+  const TWO = { ncpus: 2, nodect: 1, place: "free", select: "1:ncpus=2" };
+  for (const [server, queue, expected] of table) {
+    const { h, link } = world(server as Record<string, unknown>);
+    apply(h, { kind: "changed", object: "queue", name: "workq", set: { ...queue }, unset: [] });
+    runOn(h, addJob(h, { Resource_List: TWO, schedselect: "1:ncpus=2" }), "n1", link, 2);
+    const job = addJob(h, { Resource_List: TWO, schedselect: "1:ncpus=2" });
+    assert.equal(shown(h, job).slice(0, 1), expected, JSON.stringify([server, queue]));
+  }
+});
+
+test("the server's limits count what one scheduler sees", () => {
+  const { h, link } = world(ONE_EACH);
+  addSched(h, "s1", { partition: ["p1"] });
+  addQueue(h, "far", { partition: "p1" });
+  runOn(h, addJob(h), "n1", link);
+  const [here, there] = [addJob(h), addJob(h, { queue: "far" })];
+  assert.deepEqual([shown(h, here), shown(h, there)], ["1 00:00:00", "2 00:00:00"]);
+  apply(h, { kind: "changed", object: "queue", name: "far", set: {}, unset: ["partition"] });
+  assert.equal(shown(h, there), "1 00:00:00");
+});
+
+test("qalter sets the time, for operators, while it is kept at all", () => {
+  const { h } = world();
+  const job = addJob(h);
+  advance(h, 10);
+  const alter = (who = ROOT) =>
+    outcome(h, who, { kind: "modify-job", job, attrs: [{ name: "eligible_time", op: "=", value: "01:00:00" }] } as Parameters<
+      typeof outcome
+    >[2]);
+  assert.equal(alter(), "ok");
+  advance(h, 10);
+  assert.equal(shown(h, job), "2 01:00:10");
+  assert.equal(alter(ALICE), "15003 Cannot set attribute, read only or insufficient permission  eligible_time");
+  setServer(h, { eligible_time_enable: false });
+  assert.equal(alter(), "15138 Cannot set attribute when eligible_time_enable is OFF");
+  assert.equal(shown(h, job), "- -");
+  setServer(h, { eligible_time_enable: true });
+  advance(h, 3);
+  assert.equal(shown(h, job), "2 00:00:03");
+  assert.deepEqual(accrueLines(h, job), [], "the switch is nothing that a job did");
+});
+
+test("time goes on over a restart; a clock that nobody needs is gone", () => {
+  const { h, link } = world(ONE_EACH);
+  runOn(h, addJob(h), "n1", link);
+  const [mine, other] = [addJob(h), addJob(h, {}, BOB)];
+  advance(h, 10);
+  restart(h);
+  advance(h, 10);
+  assert.deepEqual([shown(h, mine), shown(h, other)], ["1 00:00:00", "2 00:00:20"]);
+  ask(h, ROOT, { kind: "delete-job", job: other });
+  assert.deepEqual(
+    [...h.core.state.clocks.values()].map(({ key }) => key?.user),
+    ["alice"],
+  );
+});
+
+test("a job in a routing queue accrues nothing until it is routed", () => {
+  const { h } = world();
+  addQueue(h, "route", { queue_type: "Route", route_destinations: ["far"], started: false });
+  addQueue(h, "far");
+  const job = addJob(h, { queue: "route" });
+  advance(h, 10);
+  assert.equal(shown(h, job), "- -");
+  apply(h, { kind: "changed", object: "queue", name: "route", set: { started: true }, unset: [] });
+  advance(h, 10);
+  assert.equal(jobAttrs(h, job).queue, "far");
+  assert.equal(shown(h, job), "2 00:00:10");
+});
+
+test("a scheduler's mirror shows what the server shows, however limits and jobs change", () => {
+  for (let seed = 1; seed <= 40; seed++) {
+    const random = prng(`accrual ${seed}`);
+    const { h, link } = world();
+    schedHello(h, 1);
+    const running: string[] = [];
+    const jobs: string[] = [];
+    for (let step = 0; step < 25; step++) {
+      const who = random.pick([ALICE, BOB]);
+      const kind = random.int(0, 6);
+      if (kind <= 1) jobs.push(addJob(h, random.chance(0.2) ? { Hold_Types: "u" } : {}, who));
+      else if (kind === 2 && jobs.length > 0 && running.length < 4) {
+        const job = jobs.splice(random.int(0, jobs.length - 1), 1)[0] as string;
+        runOn(h, job, "n1", link);
+        running.push(job);
+      } else if (kind === 3 && running.length > 0) obit(h, link, running.shift() as string);
+      else if (kind === 4) setServer(h, { max_run: random.pick([{ "u:PBS_GENERIC": 1 }, { "u:alice": 2 }, { "g:users": 3 }]) });
+      else if (kind === 5) setServer(h, {}, "max_run");
+      else if (random.chance(0.3)) setServer(h, { eligible_time_enable: random.chance(0.8) });
+      advance(h, random.int(0, 20));
+      const { clocks, mirrored } = mirrorOf(h);
+      for (const id of [...jobs, ...running]) {
+        const attrs = mirrored.get(id);
+        assert.ok(attrs !== undefined, `seed ${seed}: ${id} is not in the mirror`);
+        const { eligible_s, accrue_type } = eligibleAt(clocks, attrs, h.now_ms / 1000);
+        const time = shown(h, id).split(" ")[1];
+        const expected = time === "-" ? 0 : (time as string).split(":").reduce((sum, part) => sum * 60 + Number(part), 0);
+        assert.equal(eligible_s, expected, `seed ${seed} step ${step}: ${id}`);
+        assert.equal(`${accrue_type}`, shown(h, id).replace("-", "0").slice(0, 1), `seed ${seed} step ${step}: type of ${id}`);
+      }
+    }
+  }
+});
+
+/** What the frames to the scheduler add up to. */
+function mirrorOf(h: Harness) {
+  const clocks = new Map<string, SchedClock>();
+  const mirrored = new Map<string, Snapshot["jobs"][number]>();
+  for (const { link, type, data } of h.to_scheds) {
+    if (link !== 1) continue;
+    if (type === "sched-snapshot") {
+      const { jobs, clocks: told = [] } = data as Snapshot;
+      mirrored.clear();
+      clocks.clear();
+      for (const job of jobs) mirrored.set(job.id, job);
+      for (const clock of told) clocks.set(clock.id, clock);
+    } else if (type === "sched-delta") {
+      for (const change of (data as Delta).changes) {
+        if ("put" in change && change.put === "job") mirrored.set(change.value.id, change.value);
+        if ("put" in change && change.put === "clock") clocks.set(change.value.id, change.value);
+        if ("drop" in change && change.drop === "job") mirrored.delete(change.id);
+        if ("drop" in change && change.drop === "clock") clocks.delete(change.id);
+      }
+    }
+  }
+  return { clocks, mirrored };
+}

@@ -1,0 +1,436 @@
+// A server core on a fake clock for table tests: builders for queues, vnodes, schedulers and jobs, requests as any user, a store that keeps rows in memory
+// and can be restarted from. Every step checks the invariants.
+
+import assert from "node:assert/strict";
+import { Reject } from "#model/pbse.ts";
+import type { Request } from "#protocol/messages.ts";
+import type { MomToServer, ServerToMom } from "#protocol/mom-link.ts";
+import type { Decision, SchedToServer, ServerToSched, Verdict } from "#protocol/sched-link.ts";
+import type { Batch, ShellAction } from "#server/batch.ts";
+import { type Core, createCore } from "#server/core.ts";
+import type { Peer } from "#server/identity.ts";
+import { identify } from "#server/identity.ts";
+import { checkInvariants } from "#server/invariants.ts";
+import { enqueueJob } from "#server/job-life.ts";
+import { ownTransaction, transaction } from "#server/kernel.ts";
+import { freshState, loadState, type StoredState } from "#server/load.ts";
+import { jobData } from "#server/rows.ts";
+import { timeZone } from "#server/shell/time-zone.ts";
+import type { Attrs, Job, JobAttrs, ServerState } from "#server/state.ts";
+import type { AccountingRecord, LogRecord, ServerConfig } from "#server/transaction.ts";
+
+export const HOST = "svr";
+/** Friday, 20 November 2026, 09:26:28 UTC */
+export const START_S = 1795166788;
+
+export const CONFIG: ServerConfig = {
+  host: HOST,
+  home: "/home/pbs",
+  pbs_version: "23.06.06",
+  own_user: null,
+  ctime: utcTime,
+  timeZone,
+  userExists: (name) => ["root", "alice", "bob", "carol"].includes(name),
+};
+
+/** `Fri Nov 20 09:26:28 2026` */
+export function utcTime(epoch_s: number): string {
+  const date = new Date(epoch_s * 1000);
+  const [day, dom, month, year, time] = date.toUTCString().replace(",", "").split(" ");
+  return `${day} ${month} ${String(Number(dom)).padStart(2, " ")} ${time} ${year}`;
+}
+
+export const ROOT: Peer = { user: "root", uid: 0, groups: ["root"], host: HOST, root: true };
+export const user = (name: string): Peer => ({ user: name, uid: 1000 + name.length, groups: ["users"], host: HOST, root: false });
+export const ALICE = user("alice");
+export const BOB = user("bob");
+
+export type Answer =
+  | { readonly ok: true; readonly value?: unknown; readonly text?: string }
+  | { readonly ok: false; readonly code: number; readonly text: string | null };
+
+/** What a Harness has seen leave the core, all committed. */
+export type Harness = {
+  core: Core;
+  now_ms: number;
+  /** rows as a store would hold them */
+  readonly store: FakeStore;
+  readonly logs: LogRecord[];
+  readonly accounting: AccountingRecord[];
+  readonly actions: ShellAction[];
+  readonly answers: Map<number, Answer>;
+  readonly parts: Map<number, unknown[]>;
+  readonly to_scheds: { link: number; type: keyof ServerToSched; data: unknown }[];
+  readonly to_moms: { link: number; type: keyof ServerToMom; data: unknown }[];
+  next_token: number;
+};
+
+export type FakeStore = { stored: StoredRows; history: Map<string, Job>; commits: number };
+type StoredRows = { server: Attrs; counters: StoredState["counters"]; history_count: number } & {
+  [K in "resources" | "queues" | "vnodes" | "scheds" | "resvs" | "hooks" | "run_times" | "clocks" | "jobs"]: Map<string, unknown>;
+};
+
+/** A fresh complex: server svr, queue workq (default, started), default scheduler; job history on. No vnode: see addHost. */
+export function harness(options: { readonly server?: Attrs } = {}): Harness {
+  const state = freshState(HOST, CONFIG);
+  Object.assign(state.server, { job_history_enable: true, default_queue: "workq", ...options.server });
+  const h: Harness = {
+    core: createCore(state, CONFIG, START_S * 1000),
+    now_ms: START_S * 1000,
+    store: { stored: emptyRows(), history: new Map(), commits: 0 },
+    logs: [],
+    accounting: [],
+    actions: [],
+    answers: new Map(),
+    parts: new Map(),
+    to_scheds: [],
+    to_moms: [],
+    next_token: 1,
+  };
+  h.core.kernel.changes.server = true;
+  for (const name of state.scheds.keys()) h.core.kernel.changes.scheds.add(name);
+  h.core.start(h.now_ms);
+  addQueue(h, "workq");
+  return h;
+}
+
+function emptyRows(): StoredRows {
+  return {
+    server: {},
+    counters: { next_seq: 0, next_order: 1, next_rank: 0 },
+    history_count: 0,
+    resources: new Map(),
+    queues: new Map(),
+    vnodes: new Map(),
+    scheds: new Map(),
+    resvs: new Map(),
+    hooks: new Map(),
+    clocks: new Map(),
+    run_times: new Map(),
+    jobs: new Map(),
+  };
+}
+
+// --- builders: by events, past all checks
+
+export function addQueue(h: Harness, name: string, attrs: Attrs = {}): void {
+  apply(h, { kind: "created", object: "queue", name, attrs: { queue_type: "Execution", enabled: true, started: true, ...attrs } });
+}
+
+/** A vnode as a mom reports it, without a mom: it stays as its state says. */
+export function addVnode(h: Harness, name: string, attrs: Attrs = {}): void {
+  const resources_available = { host: name, vnode: name, ncpus: 4, mem: "8gb", ...(attrs["resources_available"] as object | undefined) };
+  apply(h, {
+    kind: "created",
+    object: "node",
+    name,
+    attrs: { Mom: [name], state: [], sharing: "default_shared", ...attrs, resources_available },
+  });
+}
+
+/** A vnode with a connected mom (link 100 and up); the link is returned. */
+export function addHost(h: Harness, name: string, resources: Attrs = {}): number {
+  const link = 100 + h.core.state.vnodes.size;
+  apply(h, {
+    kind: "created",
+    object: "node",
+    name,
+    attrs: { Mom: [name], Port: 15002, state: ["state-unknown", "down"], sharing: "default_shared", resources_available: {} },
+  });
+  momHello(h, link, name, [], resources);
+  return link;
+}
+
+export function addSched(h: Harness, name: string, attrs: Attrs = {}): void {
+  apply(h, { kind: "created", object: "sched", name, attrs: { scheduling: true, scheduler_iteration: 600, state: "down", ...attrs } });
+}
+
+/** A job in a queue by the shortest way: attributes of a plain qsub, whatever is given goes over them. Returns the id. */
+export function addJob(h: Harness, attrs: Attrs = {}, who: Peer = ALICE): string {
+  const seq = h.core.state.next_seq + 1;
+  const id = `${seq}.${HOST}`;
+  h.core.kernel.now_ms = h.now_ms;
+  const tx = transaction(h.core.kernel, identify(h.core.state, who), 0);
+  enqueueJob(tx, id, seq, { ...plainJob(who), ...attrs } as JobAttrs, null);
+  settle(h);
+  return id;
+}
+
+function plainJob(who: Peer): Attrs {
+  return {
+    Job_Name: "STDIN",
+    Job_Owner: `${who.user}@${HOST}`,
+    queue: "workq",
+    Hold_Types: "n",
+    Resource_List: { ncpus: 1, nodect: 1, place: "free", select: "1:ncpus=1" },
+    schedselect: "1:ncpus=1",
+    Rerunable: true,
+    Priority: 0,
+    project: "_pbs_project_default",
+    euser: who.user,
+    egroup: "users",
+    executable: "/bin/true",
+    Output_Path: `${HOST}:/tmp/o`,
+    Error_Path: `${HOST}:/tmp/e`,
+    Variable_List: ["PBS_O_HOME=/home/x"],
+  };
+}
+
+export function apply(h: Harness, event: Parameters<ReturnType<typeof ownTransaction>["apply"]>[0]): void {
+  h.core.kernel.now_ms = h.now_ms;
+  ownTransaction(h.core.kernel).apply(event);
+  settle(h);
+}
+
+// --- requests
+
+/** One request to its answer; undefined: deferred. Reads of the history are served from the fake store. */
+export function ask(h: Harness, who: Peer, request: Request): Answer | undefined {
+  const token = h.next_token++;
+  h.core.request(who, request, token, h.now_ms);
+  settle(h);
+  return h.answers.get(token);
+}
+
+/** The answer that must be there and ok; its value. */
+export function askOk(h: Harness, who: Peer, request: Request): unknown {
+  const answer = ask(h, who, request);
+  assert.ok(answer !== undefined, `no answer to ${request.kind}`);
+  assert.ok(answer.ok, `${request.kind} refused: ${JSON.stringify(answer)}`);
+  return answer.value;
+}
+
+/** The items of a status reply. */
+export function statusOf(h: Harness, who: Peer, request: Request): unknown[] {
+  const token = h.next_token;
+  askOk(h, who, request);
+  return h.parts.get(token) ?? [];
+}
+
+/** `15001 Unknown Job Id` of a refused request, "ok" of one that is not, "deferred" while no answer is there. */
+export function outcome(h: Harness, who: Peer, request: Request): string {
+  const answer = ask(h, who, request);
+  if (answer === undefined) return "deferred";
+  return answer.ok ? "ok" : `${answer.code} ${answer.text}`;
+}
+
+// --- time
+
+/** Lets seconds pass, doing what falls due on the way. */
+export function advance(h: Harness, seconds: number): void {
+  const end_ms = h.now_ms + seconds * 1000;
+  for (let next = h.core.nextTick(); next !== null && next <= end_ms; next = h.core.nextTick()) {
+    h.now_ms = Math.max(h.now_ms, next);
+    h.core.tick(h.now_ms);
+    settle(h);
+  }
+  h.now_ms = end_ms;
+}
+
+// --- moms and schedulers, played by the test
+
+export function momHello(h: Harness, link: number, host: string, jobs: MomToServer["mom-hello"]["jobs"] = [], resources: Attrs = {}): void {
+  const resources_available = { ncpus: 4, mem: "8gb", arch: "linux", ...resources };
+  mom(h, link, "mom-hello", {
+    host,
+    port: 15002,
+    pid: 1,
+    version: "23.06.06",
+    vnodes: [{ name: host, attrs: { resources_available, pcpus: 4, sharing: "default_shared" } }],
+    jobs,
+  });
+}
+
+export function mom<T extends keyof MomToServer>(h: Harness, link: number, type: T, data: MomToServer[T]): void {
+  h.core.mom(link, type, data, h.now_ms);
+  settle(h);
+}
+
+export function sched<T extends keyof SchedToServer>(h: Harness, link: number, type: T, data: SchedToServer[T]): void {
+  h.core.sched(link, type, data, h.now_ms);
+  settle(h);
+}
+
+/** A scheduler says hello. */
+export function schedHello(h: Harness, link: number, name = "default"): void {
+  sched(h, link, "sched-hello", { name, pid: 4711, version: "x" });
+}
+
+export function schedLost(h: Harness, link: number): void {
+  h.core.schedLost(link, h.now_ms);
+  settle(h);
+}
+
+/** Ends the present cycle of a scheduler with decisions; their verdicts are returned. */
+export function cycle(h: Harness, link: number, decisions: readonly Decision[] = []): readonly Verdict[] {
+  const given = h.to_scheds.filter((frame) => frame.link === link && frame.type === "sched-cycle").at(-1);
+  assert.ok(given !== undefined, "no cycle was started");
+  const number = (given.data as ServerToSched["sched-cycle"]).cycle;
+  sched(h, link, "sched-decisions", { cycle: number, decisions });
+  const answer = h.to_scheds.filter((frame) => frame.link === link && frame.type === "sched-verdicts").at(-1);
+  assert.ok(answer !== undefined, "no verdicts came");
+  const { verdicts } = answer.data as ServerToSched["sched-verdicts"];
+  sched(h, link, "sched-cycle-end", { cycle: number, jobs_considered: decisions.length, cycle_ms: 1 });
+  return verdicts;
+}
+
+/** A job is running on a host (one chunk), as after run decision and mom-started. */
+export function runOn(h: Harness, job: string, host: string, link: number, ncpus = 1): void {
+  const answer = ask(h, ROOT, { kind: "run-job", job, exec_vnode: `(${host}:ncpus=${ncpus})` });
+  assert.equal(answer?.ok, true, JSON.stringify(answer));
+  mom(h, link, "mom-started", { job, run_count: jobAttrs(h, job).run_count ?? 0, session_id: 4711, jobdir: "/home/x" });
+}
+
+export function obit(h: Harness, link: number, job: string, exit_status = 0, run_count = jobAttrs(h, job).run_count ?? 0): void {
+  mom(h, link, "mom-obit", { job, run_count, exit_status, used: { cput: 0, mem: "0kb", ncpus: 1, walltime: 10 }, stageout_status: 1 });
+}
+
+// --- looking
+
+/** Attributes of a live or finished job. */
+export function jobAttrs(h: Harness, id: string): JobAttrs {
+  const job = h.core.state.jobs.get(id) ?? h.store.history.get(id);
+  assert.ok(job !== undefined, `no job ${id}`);
+  return job.attrs;
+}
+
+/** `R 42` */
+export const stateOf = (h: Harness, id: string): string => `${jobAttrs(h, id).job_state} ${jobAttrs(h, id).substate}`;
+/** Log texts of an object. */
+export const logsOf = (h: Harness, object: string): string[] =>
+  h.logs.filter((record) => record.object === object).map((record) => record.text);
+/** Letters of the accounting records of a job, in order. */
+export const lettersOf = (h: Harness, id: string): string =>
+  h.accounting
+    .filter((record) => record.id === id)
+    .map((record) => record.type)
+    .join("");
+/** Cycle commands sent to a scheduler. */
+export const commandsTo = (h: Harness, link: number): number[] =>
+  h.to_scheds
+    .filter((frame) => frame.link === link && frame.type === "sched-cycle")
+    .map((frame) => (frame.data as ServerToSched["sched-cycle"]).command);
+
+// --- the shell's part: commit, then effects
+
+/** Commits what has gathered, delivers it, answers reads of the history, until nothing is left. */
+export function settle(h: Harness): void {
+  for (let batch = h.core.take(); batch !== null; batch = h.core.take()) {
+    checkInvariants(h.core.state);
+    commit(h.store, h.core.state, batch);
+    deliver(h, batch);
+  }
+}
+
+/** Writes a batch into the fake store. Rows are copied as JSON, as a real store does. */
+export function commit(store: FakeStore, state: ServerState, { changes }: Batch): void {
+  const copy = <T>(value: T): T => JSON.parse(JSON.stringify(value)) as T;
+  const { stored } = store;
+  store.commits++;
+  if (changes.server) {
+    stored.server = copy(state.server);
+    stored.counters = { next_seq: state.next_seq, next_order: state.next_order, next_rank: state.next_rank };
+  }
+  const write = <T>(
+    rows: Map<string, unknown>,
+    names: Iterable<string>,
+    objects: ReadonlyMap<string, T>,
+    row: (object: T) => unknown,
+  ): void => {
+    for (const name of names) {
+      const object = objects.get(name);
+      if (object === undefined) rows.delete(name);
+      else rows.set(name, copy(row(object)));
+    }
+  };
+  write(stored.queues, changes.queues, state.queues, ({ name, order, attrs }) => ({ name, order, attrs }));
+  write(stored.vnodes, changes.vnodes, state.vnodes, ({ name, order, attrs, set_by_admin }) => ({ name, order, attrs, set_by_admin }));
+  write(stored.scheds, changes.scheds, state.scheds, (row) => row);
+  write(stored.resvs, changes.resvs, state.resvs, ({ id, attrs }) => ({ id, attrs }));
+  write(stored.resources, changes.resources, state.resources, (row) => row);
+  write(stored.hooks, changes.hooks, state.hooks, (row) => row);
+  write(stored.clocks, changes.clocks, state.clocks, (row) => row);
+  write(stored.run_times, changes.run_times, state.run_times, (row) => row);
+  write(stored.jobs, changes.jobs, state.jobs, (job) => ({ id: job.id, seq: job.seq, attrs: jobData(job) }));
+  for (const [id, job] of changes.ended) store.history.set(id, copy(job));
+  for (const id of changes.purged) store.history.delete(id);
+  for (const [id, job] of store.history)
+    if (job.attrs["array_id"] !== undefined && changes.purged_arrays.has(job.seq)) store.history.delete(id);
+  stored.history_count = store.history.size;
+}
+
+function deliver(h: Harness, batch: Batch): void {
+  h.logs.push(...batch.logs);
+  h.accounting.push(...batch.accounting);
+  h.to_scheds.push(...batch.scheds.map((frame) => structuredClone(frame)));
+  h.to_moms.push(...batch.moms.map((frame) => structuredClone(frame)));
+  for (const frame of batch.clients) {
+    if (frame.kind === "part") h.parts.set(frame.token, [...(h.parts.get(frame.token) ?? []), ...frame.items]);
+    else {
+      assert.ok(!h.answers.has(frame.token), `request ${frame.token} was answered twice`);
+      const { token, kind, ...rest } = frame;
+      h.answers.set(token, { ...rest, ok: kind === "ok" } as Answer);
+    }
+  }
+  for (const action of batch.actions) {
+    if (action.kind === "read-history")
+      h.core.historyRead(action.token, new Map(action.ids.map((id) => [id, h.store.history.get(id) ?? null])), h.now_ms);
+    else if (action.kind === "resolve-host")
+      h.core.hostResolved(action.token, action.host, ["localhost", HOST].includes(action.host), h.now_ms);
+    else if (action.kind === "page-history") pageHistory(h, action);
+    else if (action.kind === "purge-history") purge(h, action.before_s);
+    else h.actions.push(action);
+  }
+}
+
+function pageHistory(h: Harness, action: Extract<ShellAction, { kind: "page-history" }>): void {
+  const { queue, seqs, subjobs } = action.walk;
+  const index = (job: Job): number => Number(job.attrs["array_index"] ?? -1);
+  const jobs = [...h.store.history.values()].filter(
+    (job) =>
+      (queue === undefined || job.attrs.queue === queue) && (seqs === undefined || seqs.includes(job.seq)) && (subjobs || index(job) < 0),
+  );
+  jobs.sort((a, b) => a.seq - b.seq || index(a) - index(b));
+  // Two pages, so that handlers cannot rely on one.
+  const half = Math.ceil(jobs.length / 2);
+  h.core.historyPage(action.token, jobs.slice(0, half), false, h.now_ms);
+  h.core.historyPage(action.token, jobs.slice(half), true, h.now_ms);
+}
+
+function purge(h: Harness, before_s: number): void {
+  const old = [...h.store.history.values()].filter((job) => (job.attrs.history_timestamp ?? 0) < before_s);
+  for (const job of old) h.store.history.delete(job.id);
+  h.core.historyPurged(old.length);
+}
+
+/** kill -9: what was not committed is gone; a new core starts from the rows. Connections are gone too. */
+export function restart(h: Harness): void {
+  const { stored } = h.store;
+  const list = <T>(rows: Map<string, unknown>): T[] => structuredClone([...rows.values()]) as T[];
+  const state = loadState(HOST, {
+    server: structuredClone(stored.server),
+    counters: stored.counters,
+    history_count: h.store.history.size,
+    resources: list(stored.resources),
+    queues: list(stored.queues),
+    vnodes: list(stored.vnodes),
+    scheds: list(stored.scheds),
+    resvs: list(stored.resvs),
+    hooks: list(stored.hooks),
+    clocks: list(stored.clocks),
+    run_times: [...stored.run_times].map(([key, seconds]) => ({ key, seconds: seconds as number })),
+    jobs: list(stored.jobs),
+  });
+  checkInvariants(state);
+  h.core = createCore(state, CONFIG, h.now_ms);
+  h.core.start(h.now_ms);
+  settle(h);
+}
+
+/** Lets the core act without committing: what a server that is killed at once would have done. */
+export function withoutCommit(h: Harness, act: (core: Core) => void): Batch | null {
+  act(h.core);
+  return h.core.take();
+}
+
+export { Reject };

@@ -1,0 +1,141 @@
+// Vnodes lost and found, maintenance: degraded reservations and how they become sound again.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import {
+  ALICE,
+  addHost,
+  addVnode,
+  advance,
+  ask,
+  type Harness,
+  harness,
+  logsOf,
+  momHello,
+  outcome,
+  ROOT,
+  restart,
+  schedHello,
+  settle,
+} from "../harness.ts";
+import { qmgr } from "../requests/qmgr.ts";
+import { answerResv, mirrored, resvAttrs, resvState, rsub, rsubRequest, wordOf } from "./rsub.ts";
+
+type World = { readonly h: Harness; readonly id: string; readonly link: number };
+
+/** Two hosts, a reservation of four of n1's cpus. */
+function complex(words = "start=7200 walltime=3600 select=1:ncpus=4"): World {
+  const h = harness();
+  const link = addHost(h, "n1", { ncpus: 8 });
+  addHost(h, "n2", { ncpus: 8 });
+  schedHello(h, 1);
+  const id = rsub(h, words);
+  assert.deepEqual(answerResv(h, 1, id, "(n1:ncpus=4)"), { ok: true });
+  return { h, id, link };
+}
+
+const offline = (h: Harness, name: string, op: "=" | "-=" = "="): string =>
+  outcome(h, ROOT, { kind: "manager", verb: "set", object: "node", name, attrs: [{ name: "state", op, value: "offline" }] });
+
+test("a vnode goes and comes back: degraded, and sound again at once", () => {
+  const { h, id } = complex();
+  offline(h, "n1");
+  assert.equal(resvState(h, id), "DG 10");
+  assert.equal(resvAttrs(h, id).resv_nodes, "(n1:ncpus=4)");
+  const retry_s = resvAttrs(h, id).reserve_retry;
+  assert.equal(retry_s, h.now_ms / 1000 + 600);
+  assert.match(logsOf(h, id).at(-1) ?? "", /^An attempt to reconfirm reservation will be made on Fri Nov 20 09:36:28 2026$/);
+  offline(h, "n1", "-=");
+  assert.deepEqual([resvState(h, id), resvAttrs(h, id).reserve_retry], ["CO 2", retry_s]);
+});
+
+test("after reserve_retry_time its scheduler looks for another place; refused, again after that time; found, it is sound", async () => {
+  const { h, id } = complex();
+  await qmgr(h, "set server reserve_retry_time=100");
+  offline(h, "n1");
+  advance(h, 99);
+  assert.equal(mirrored(h, 1, id)?.ask, undefined);
+  advance(h, 1);
+  assert.equal(mirrored(h, 1, id)?.ask?.kind, "reconfirm");
+  answerResv(h, 1, id, null);
+  assert.deepEqual([resvState(h, id), mirrored(h, 1, id)?.ask], ["DG 10", undefined]);
+  advance(h, 100);
+  answerResv(h, 1, id, "(n2:ncpus=4)");
+  assert.deepEqual([resvState(h, id), resvAttrs(h, id).resv_nodes], ["CO 2", "(n2:ncpus=4)"]);
+  assert.deepEqual([...(h.core.state.vnodes.get("n1")?.resvs.keys() ?? [])], []);
+});
+
+test("another try at the begin of the period at the latest; it begins degraded", async () => {
+  const { h, id } = complex("start=300 walltime=3600 select=1:ncpus=4");
+  offline(h, "n1");
+  assert.equal(resvAttrs(h, id).reserve_retry, resvAttrs(h, id).reserve_start);
+  advance(h, 300);
+  assert.equal(resvState(h, id), "RN 10");
+  assert.equal(mirrored(h, 1, id)?.ask?.kind, "reconfirm");
+});
+
+test("a deleted vnode is lost; made again it is back", async () => {
+  const { h, id } = complex();
+  await qmgr(h, "delete node n1");
+  assert.equal(resvState(h, id), "DG 10");
+  addVnode(h, "n1", { resources_available: { ncpus: 8 } });
+  assert.equal(resvState(h, id), "CO 2");
+  assert.deepEqual([...(h.core.state.vnodes.get("n1")?.resvs.keys() ?? [])], [id]);
+});
+
+test("a lost mom degrades; a restart of the server gives its hosts time to say hello", () => {
+  const { h, id, link } = complex();
+  h.core.momLost(link, h.now_ms);
+  settle(h);
+  assert.equal(resvState(h, id), "DG 10");
+  momHello(h, link, "n1", [], { ncpus: 8 });
+  assert.equal(resvState(h, id), "CO 2");
+  restart(h);
+  assert.equal(resvState(h, id), "CO 2");
+  advance(h, 59);
+  assert.equal(resvState(h, id), "CO 2");
+  advance(h, 1);
+  assert.equal(resvState(h, id), "DG 10");
+});
+
+test("a vnode with a reservation keeps its partition", async () => {
+  const { h } = complex();
+  assert.match(await qmgr(h, "set node n1 partition=p9"), /Node is busy/);
+});
+
+const maintenance = (h: Harness, words: string, hosts: readonly string[], who = ROOT): string =>
+  wordOf(ask(h, who, { ...rsubRequest(words), hosts }));
+
+test("maintenance takes whole hosts at once; who was promised something there gives way, and is asked for again when it is over", async () => {
+  const { h, id } = complex();
+  const later = rsub(h, "start=20000 walltime=600 select=1:ncpus=4");
+  answerResv(h, 1, later, "(n1:ncpus=4)");
+  assert.equal(maintenance(h, "start=3600 walltime=7200", ["n1"]), "15095 Bad effective UID for reservation");
+  await qmgr(h, "set server acl_roots=root@*");
+  assert.equal(maintenance(h, "start=3600 walltime=7200", ["n1"], ALICE), "15007 Unauthorized Request ");
+  assert.equal(maintenance(h, "start=3600 walltime=7200", ["n1", "n1"]), "15055 Duplicate host: n1");
+  assert.equal(maintenance(h, "start=3600 walltime=7200", ["n9"]), "15062 Host with resources not found: n9");
+  assert.equal(maintenance(h, "start=3600 walltime=7200", ["n1"]), "M3.svr CONFIRMED");
+  const { resv_nodes, Resource_List } = resvAttrs(h, "M3.svr");
+  assert.deepEqual([resv_nodes, Resource_List["select"], Resource_List["place"]], ["(n1:ncpus=8)", "1:host=n1:ncpus=8", "exclhost"]);
+  assert.deepEqual([resvState(h, id), resvAttrs(h, id).resv_nodes], ["DG 12", undefined]);
+  assert.ok(resvAttrs(h, id).reserve_retry !== undefined);
+  assert.equal(resvState(h, later), "CO 2");
+  advance(h, 3600);
+  assert.equal(resvState(h, "M3.svr"), "RN 5");
+  assert.deepEqual(h.core.state.vnodes.get("n1")?.attrs["state"], ["resv-exclusive"]);
+  assert.equal(outcome(h, ROOT, { kind: "delete-resv", resv: "M3" }), "ok");
+  assert.equal(resvState(h, "M3.svr"), "gone");
+  assert.equal(mirrored(h, 1, id)?.ask?.kind, "reconfirm");
+  answerResv(h, 1, id, "(n1:ncpus=4)");
+  assert.deepEqual([resvState(h, id), resvAttrs(h, id).resv_nodes], ["CO 2", "(n1:ncpus=4)"]);
+});
+
+test("nothing is promised where maintenance is", async () => {
+  const { h } = complex();
+  await qmgr(h, "set server acl_roots=root@*");
+  maintenance(h, "start=20000 walltime=600", ["n1"]);
+  const late = rsub(h, "start=20100 walltime=60 select=1:ncpus=1");
+  const verdict = answerResv(h, 1, late, "(n1:ncpus=1)");
+  assert.match(verdict.ok ? "" : verdict.text, /vnode n1 is promised to M2\.svr$/);
+});

@@ -1,0 +1,548 @@
+// Schedulers as the server sees them: hello, mirror, triggers and their folding, decisions and verdicts, qrun, faults, crashes and restarts.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { type Change, type Delta, SCHED_COMMAND, type Snapshot } from "#protocol/sched-link.ts";
+import { afterCrash, isServersComment, SUPERVISION } from "#server/sched-supervisor.ts";
+import {
+  ALICE,
+  addHost,
+  addJob,
+  addQueue,
+  addSched,
+  addVnode,
+  advance,
+  apply,
+  ask,
+  commandsTo,
+  cycle,
+  type Harness,
+  harness,
+  jobAttrs,
+  logsOf,
+  obit,
+  outcome,
+  ROOT,
+  restart,
+  runOn,
+  sched,
+  schedHello,
+  settle,
+  stateOf,
+} from "./harness.ts";
+
+const LINK = 1;
+const { NEW, TERM, TIME, CMD, FIRST, AJOB, ETE_ON, STARTQ } = SCHED_COMMAND;
+
+/** Host n1, the default scheduler connected and idle. */
+function world(): { h: Harness; host: number } {
+  const h = harness();
+  const host = addHost(h, "n1");
+  schedHello(h, LINK);
+  cycle(h, LINK);
+  return { h, host };
+}
+
+const attrsOf = (h: Harness, name: string) => h.core.state.scheds.get(name)?.attrs ?? {};
+const set = (h: Harness, name: string, attrs: { [name: string]: unknown }, unset: string[] = []): void =>
+  apply(h, { kind: "changed", object: "sched", name, set: attrs, unset });
+/** Changes told to a scheduler since `from` frames. */
+const changesTo = (h: Harness, link: number, from = 0): Change[] =>
+  h.to_scheds
+    .slice(from)
+    .filter((frame) => frame.link === link && frame.type === "sched-delta")
+    .flatMap((frame) => (frame.data as Delta).changes);
+const starts = (h: Harness): string[] => h.actions.flatMap((action) => (action.kind === "start-sched" ? [action.sched] : []));
+
+test("hello: snapshot first, then FIRST; unknown names and second ones are refused", () => {
+  const h = harness();
+  addHost(h, "n1");
+  const job = addJob(h);
+  schedHello(h, LINK);
+  const [first, second] = h.to_scheds;
+  assert.equal(first?.type, "sched-snapshot");
+  const snapshot = first?.data as Snapshot;
+  assert.deepEqual(
+    [
+      snapshot.queues.map((queue) => queue.name),
+      snapshot.nodes.map((node) => node.name),
+      snapshot.jobs.map((item) => item.id),
+      snapshot.revision,
+    ],
+    [["workq"], ["n1"], [job], 1],
+  );
+  assert.deepEqual(second, { link: LINK, type: "sched-cycle", data: { cycle: 1, command: FIRST } });
+  schedHello(h, 2);
+  assert.deepEqual(h.to_scheds.at(-1), { link: 2, type: "sched-refused", data: { code: 15230, text: "Scheduler already connected" } });
+  schedHello(h, 3, "nosuch");
+  assert.deepEqual(h.to_scheds.at(-1), { link: 3, type: "sched-refused", data: { code: 15213, text: "Unknown Scheduler" } });
+  assert.ok(logsOf(h, "default").includes("connected"));
+});
+
+test("states: down before the hello, scheduling in a cycle, idle after it, down when lost; server_state follows", () => {
+  const h = harness();
+  const seen = (): unknown[] => [attrsOf(h, "default")["state"], h.core.state.server["server_state"]];
+  assert.deepEqual(seen(), ["down", "Active"]);
+  schedHello(h, LINK);
+  assert.deepEqual(seen(), ["scheduling", "Scheduling"]);
+  cycle(h, LINK);
+  assert.deepEqual(seen(), ["idle", "Active"]);
+  set(h, "default", { scheduling: false });
+  assert.deepEqual(seen(), ["idle", "Active"]);
+  h.core.schedLost(LINK, h.now_ms);
+  assert.deepEqual(seen(), ["down", "Active"]);
+});
+
+// biome-ignore format: a table
+const TRIGGERS: readonly [name: string, act: (h: Harness, running: string, host: number) => void, commands: number[]][] = [
+  ["a job is submitted",                   (h) => void addJob(h),                                                              [NEW]],
+  ["a held job is submitted",              (h) => void addJob(h, { Hold_Types: "u" }),                                         []],
+  ["a job is submitted to a stopped queue",(h) => { addQueue(h, "off", { started: false }); addJob(h, { queue: "off" }); },    [NEW]],
+  ["a job of another partition",           (h) => { addQueue(h, "pq", { partition: "p1" }); addJob(h, { queue: "pq" }); },     []],
+  ["a job ends",                           (h, running, host) => obit(h, host, running),                                       [TERM]],
+  ["a job is requeued",                    (h, running, host) => obit(h, host, running, -11),                                  [NEW]],
+  ["a waiting job is deleted",             (h) => void ask(h, ALICE, { kind: "delete-job", job: addJob(h, { Hold_Types: "u" }) }), [TERM]],
+  ["a job is moved here",                  (h) => { addQueue(h, "pq", { partition: "p1" }); const job = addJob(h, { queue: "pq" }); ask(h, ALICE, { kind: "move-job", job, destination: "workq" }); }, [NEW]],
+  ["a hold is released",                   (h) => { const job = addJob(h, { Hold_Types: "u" }); ask(h, ALICE, { kind: "release-job", job, holds: "u" }); }, [NEW]],
+  ["scheduling is set True again",         (h) => set(h, "default", { scheduling: true }),                                     [CMD]],
+  ["server scheduling is set True",        (h) => apply(h, { kind: "server-changed", set: { scheduling: true }, unset: [] }),  [CMD]],
+  ["another attribute of the scheduler",   (h) => set(h, "default", { log_events: 1023 }),                                     []],
+  ["a limit is set",                       (h) => apply(h, { kind: "server-changed", set: { max_run: { "u:PBS_GENERIC": 1 } }, unset: [] }), []],
+  ["a queue is started",                   (h) => apply(h, { kind: "changed", object: "queue", name: "workq", set: { started: true }, unset: [] }), []],
+  ["a node changes",                       (h) => apply(h, { kind: "changed", object: "node", name: "n1", set: { state: ["offline"] }, unset: [] }), []],
+  ["an attribute of a job changes",        (h, running) => apply(h, { kind: "job-changed", id: running, set: { Priority: 5 }, unset: [] }), []],
+  ["eligible_time_enable is switched on",  (h) => apply(h, { kind: "server-changed", set: { eligible_time_enable: true }, unset: [] }), [ETE_ON]],
+];
+
+for (const [name, act, commands] of TRIGGERS) {
+  test(`trigger: ${name}: ${commands.length === 0 ? "no cycle" : `command ${commands.join()}`}`, () => {
+    const { h, host } = world();
+    const running = addJob(h);
+    cycle(h, LINK);
+    runOn(h, running, "n1", host);
+    const before = commandsTo(h, LINK).length;
+    act(h, running, host);
+    assert.deepEqual(commandsTo(h, LINK).slice(before), commands);
+  });
+}
+
+test("a queue that is started triggers only while eligible_time_enable is True", () => {
+  const { h } = world();
+  apply(h, { kind: "server-changed", set: { eligible_time_enable: true }, unset: [] });
+  cycle(h, LINK);
+  apply(h, { kind: "changed", object: "queue", name: "workq", set: { started: true }, unset: [] });
+  assert.equal(commandsTo(h, LINK).at(-1), STARTQ);
+});
+
+test("triggers during a cycle are folded into one more", () => {
+  const { h } = world();
+  const before = commandsTo(h, LINK).length;
+  for (let n = 0; n < 5; n++) addJob(h);
+  assert.deepEqual(commandsTo(h, LINK).slice(before), [NEW]);
+  cycle(h, LINK);
+  assert.deepEqual(commandsTo(h, LINK).slice(before), [NEW, NEW]);
+  cycle(h, LINK);
+  assert.deepEqual(commandsTo(h, LINK).slice(before), [NEW, NEW]);
+});
+
+test("scheduler_iteration: a cycle that long after the last one began; 0: none", () => {
+  const { h } = world();
+  const before = commandsTo(h, LINK).length;
+  advance(h, 599);
+  assert.equal(commandsTo(h, LINK).length, before);
+  advance(h, 1);
+  assert.deepEqual(commandsTo(h, LINK).slice(before), [TIME]);
+  cycle(h, LINK);
+  set(h, "default", { scheduler_iteration: 0 });
+  advance(h, 10_000);
+  assert.equal(commandsTo(h, LINK).length, before + 1);
+  set(h, "default", { scheduler_iteration: 60 });
+  advance(h, 60);
+  assert.equal(commandsTo(h, LINK).length, before + 2);
+});
+
+test("job_accumulation_time: submissions wait, other triggers do not", () => {
+  const { h } = world();
+  apply(h, { kind: "server-changed", set: { job_accumulation_time: 30 }, unset: [] });
+  const before = commandsTo(h, LINK).length;
+  addJob(h);
+  advance(h, 20);
+  addJob(h);
+  advance(h, 9);
+  assert.equal(commandsTo(h, LINK).length, before);
+  advance(h, 1);
+  assert.deepEqual(commandsTo(h, LINK).slice(before), [NEW]);
+  cycle(h, LINK);
+  addJob(h);
+  set(h, "default", { scheduling: true });
+  assert.deepEqual(commandsTo(h, LINK).slice(before), [NEW, CMD]);
+  cycle(h, LINK);
+  advance(h, 60);
+  assert.deepEqual(commandsTo(h, LINK).slice(before), [NEW, CMD], "the waiting submission was served by the other cycle");
+});
+
+test("scheduling False: no cycles, but qrun", () => {
+  const { h, host } = world();
+  apply(h, { kind: "server-changed", set: { scheduling: false }, unset: [] });
+  assert.equal(attrsOf(h, "default")["scheduling"], false);
+  const before = commandsTo(h, LINK).length;
+  const job = addJob(h);
+  assert.equal(commandsTo(h, LINK).length, before);
+  const token = h.next_token;
+  assert.equal(ask(h, ROOT, { kind: "run-job", job }), undefined);
+  assert.deepEqual(commandsTo(h, LINK).slice(before), [AJOB]);
+  cycle(h, LINK, [{ kind: "run", job, exec_vnode: "(n1:ncpus=1)" }]);
+  assert.equal(h.answers.get(token)?.ok, true);
+  assert.equal(stateOf(h, job), "R 41");
+  obit(h, host, job);
+  assert.equal(commandsTo(h, LINK).length, before + 1);
+});
+
+test("qrun: the scheduler's refusal is the answer with 15044; an unreachable one gives 15099", () => {
+  const { h } = world();
+  const job = addJob(h, { Hold_Types: "u" });
+  let token = h.next_token;
+  ask(h, ROOT, { kind: "run-job", job });
+  const text = "Insufficient amount of resource: ncpus (R: 40 A: 16 T: 16)";
+  cycle(h, LINK, [{ kind: "qrun-refused", job, text }]);
+  assert.deepEqual(h.answers.get(token), { ok: false, code: 15044, text });
+  token = h.next_token;
+  ask(h, ROOT, { kind: "run-job", job });
+  h.core.schedLost(LINK, h.now_ms);
+  settle(h);
+  assert.equal(outcome(h, ROOT, { kind: "run-job", job }), "15099 Could not contact Scheduler");
+  assert.deepEqual(h.answers.get(token), { ok: false, code: 15099, text: "Could not contact Scheduler" });
+});
+
+test("qruns come one by one, before the pending trigger; a held job is run", () => {
+  const { h } = world();
+  const before = commandsTo(h, LINK).length;
+  const one = addJob(h);
+  const two = addJob(h, { Hold_Types: "u" });
+  for (const job of [one, two]) assert.equal(outcome(h, ROOT, { kind: "run-job", job, async: true }), "ok");
+  cycle(h, LINK);
+  cycle(h, LINK);
+  assert.deepEqual(cycle(h, LINK, [{ kind: "run", job: two, exec_vnode: "(n1:ncpus=1)" }]), [{ ok: true }]);
+  assert.deepEqual(commandsTo(h, LINK).slice(before), [NEW, AJOB, AJOB]);
+  assert.equal(stateOf(h, two), "R 41");
+});
+
+test("decisions are checked against the present state, each gets its verdict in order", () => {
+  const { h } = world();
+  const [a, b, c, d] = [addJob(h), addJob(h), addJob(h, { Resource_List: { place: "excl", select: "1:ncpus=1", ncpus: 1 } }), addJob(h)];
+  addVnode(h, "far", { partition: "p9" });
+  addVnode(h, "off", { state: ["offline"] });
+  ask(h, ALICE, { kind: "delete-job", job: d });
+  const run = (job: string, exec_vnode: string) => ({ kind: "run", job, exec_vnode }) as const;
+  const verdicts = cycle(h, LINK, [
+    run(a, "(n1:ncpus=3)"),
+    run(b, "(n1:ncpus=2)"),
+    run(c, "(n1:ncpus=1)"),
+    run(d, "(n1:ncpus=1)"),
+    run(b, "(far:ncpus=1)"),
+    run(b, "(off:ncpus=1)"),
+    run(b, "(nosuch:ncpus=1)"),
+    run(b, "(n1:ncpus"),
+    run(a, "(n1:ncpus=1)"),
+    run(b, "(n1:ncpus=1)"),
+    { kind: "comment", job: b, comment: "too late", why: { code: "X" } },
+    { kind: "preempt", job: d, methods: "SCR", for: b },
+  ]);
+  const code = (number: number) => ({ ok: false, code: number });
+  assert.deepEqual(
+    verdicts.map((verdict) => (verdict.ok ? { ok: true } : { ok: false, code: verdict.code })),
+    [
+      { ok: true },
+      code(15044),
+      code(15044),
+      code(15001),
+      code(15044),
+      code(15044),
+      code(15062),
+      code(15014),
+      code(15016),
+      { ok: true },
+      code(15016),
+      code(15001),
+    ],
+  );
+  assert.equal(h.core.state.vnodes.get("n1")?.assigned.get("ncpus"), 4);
+});
+
+test("a comment of the scheduler is stored and not told back to it, other schedulers' news are", () => {
+  const { h } = world();
+  const job = addJob(h);
+  cycle(h, LINK);
+  sched(h, LINK, "sched-decisions", { cycle: 2, decisions: [] });
+  const from = h.to_scheds.length;
+  sched(h, LINK, "sched-decisions", { cycle: 2, decisions: [{ kind: "comment", job, comment: "Not Running: x", why: { code: "X" } }] });
+  assert.equal(jobAttrs(h, job).comment, "Not Running: x");
+  assert.deepEqual(changesTo(h, LINK, from), []);
+  ask(h, ALICE, { kind: "hold-job", job, holds: "u" });
+  assert.deepEqual(
+    changesTo(h, LINK, from).map((change) => ("put" in change ? change.put : change.drop)),
+    ["job"],
+  );
+});
+
+test("mirrors: each scheduler sees its own partitions; a queue that changes partition takes its jobs along", () => {
+  const { h } = world();
+  addSched(h, "s1", { partition: ["p1"] });
+  addQueue(h, "q1", { partition: "p1" });
+  addVnode(h, "v1", { partition: "p1" });
+  schedHello(h, 2, "s1");
+  const snapshot = h.to_scheds.find((frame) => frame.link === 2 && frame.type === "sched-snapshot")?.data as Snapshot;
+  assert.deepEqual(
+    [snapshot.queues.map((queue) => queue.name), snapshot.nodes.map((node) => node.name), snapshot.jobs],
+    [["q1"], ["v1"], []],
+  );
+  const from = h.to_scheds.length;
+  const job = addJob(h, { queue: "q1" });
+  const told = (link: number): string[] =>
+    changesTo(h, link, from).map((change) => ("put" in change ? `put ${change.put}` : `drop ${change.drop} ${change.id}`));
+  assert.deepEqual(told(LINK), ["put server"]);
+  assert.deepEqual(told(2), ["put server", "put job"]);
+  const later = h.to_scheds.length;
+  apply(h, { kind: "changed", object: "queue", name: "q1", set: {}, unset: ["partition"] });
+  const names = (link: number): string[] =>
+    changesTo(h, link, later).map((change) => ("put" in change ? `put ${change.put}` : `drop ${change.drop} ${change.id}`));
+  assert.deepEqual(names(LINK), ["put queue", "put job"]);
+  assert.deepEqual(names(2), ["drop queue q1", `drop job ${job}`]);
+});
+
+test("mirrors equal the state after every kind of change: deltas give what a fresh snapshot gives", () => {
+  const { h, host } = world();
+  const jobs = [addJob(h), addJob(h, { Hold_Types: "u" }), addJob(h)];
+  runOn(h, jobs[0] as string, "n1", host);
+  ask(h, ALICE, { kind: "release-job", job: jobs[1] as string, holds: "u" });
+  ask(h, ALICE, { kind: "delete-job", job: jobs[2] as string });
+  addQueue(h, "q2");
+  ask(h, ALICE, { kind: "move-job", job: jobs[1] as string, destination: "q2" });
+  obit(h, host, jobs[0] as string);
+  const mirror = mirrorOf(h, LINK);
+  h.core.schedLost(LINK, h.now_ms);
+  schedHello(h, 9);
+  assert.deepEqual(mirror, mirrorOf(h, 9));
+});
+
+/** A mirror kept as a scheduler keeps it. */
+function mirrorOf(h: Harness, link: number): unknown {
+  const objects = new Map<string, unknown>();
+  let revision = 0;
+  for (const frame of h.to_scheds) {
+    if (frame.link !== link) continue;
+    if (frame.type === "sched-snapshot") {
+      const snapshot = frame.data as Snapshot;
+      revision = snapshot.revision;
+      objects.clear();
+      objects.set("server", snapshot.server);
+      for (const item of snapshot.resources) objects.set(`resource ${item.name}`, item);
+      for (const item of snapshot.queues) objects.set(`queue ${item.name}`, item);
+      for (const item of snapshot.nodes) objects.set(`node ${item.name}`, item);
+      for (const item of snapshot.jobs) objects.set(`job ${item.id}`, item);
+    }
+    if (frame.type !== "sched-delta") continue;
+    const delta = frame.data as Delta;
+    assert.equal(delta.revision, ++revision, "revisions grow by one");
+    for (const change of delta.changes) {
+      if ("drop" in change) objects.delete(`${change.drop} ${change.id}`);
+      else if (change.put === "server") objects.set("server", change.value);
+      else if (change.put !== "sched")
+        objects.set(`${change.put} ${"id" in change.value ? change.value.id : change.value.name}`, change.value);
+    }
+  }
+  // States of the server itself are not mirrored in step (they change with every cycle).
+  const server = objects.get("server") as { attrs: { [name: string]: unknown } };
+  return [...objects]
+    .map(([key, value]) => (key === "server" ? [key, { ...server, attrs: { ...server.attrs, server_state: "" } }] : [key, value]))
+    .sort();
+}
+
+test("scheduling and scheduler_iteration of server and default scheduler are one value", () => {
+  const { h } = world();
+  apply(h, { kind: "server-changed", set: { scheduler_iteration: 120 }, unset: [] });
+  assert.equal(attrsOf(h, "default")["scheduler_iteration"], 120);
+  set(h, "default", { scheduler_iteration: 300, scheduling: false });
+  assert.deepEqual([h.core.state.server["scheduler_iteration"], h.core.state.server["scheduling"]], [300, false]);
+  addSched(h, "s1", { partition: ["p1"] });
+  set(h, "s1", { scheduler_iteration: 7 });
+  assert.equal(h.core.state.server["scheduler_iteration"], 300);
+});
+
+test("any attribute but scheduling, comment and state makes the scheduler configure; so do resources", () => {
+  const { h } = world();
+  const configures = (): number => h.to_scheds.filter((frame) => frame.type === "sched-configure").length;
+  set(h, "default", { scheduling: true });
+  assert.equal(configures(), 0);
+  set(h, "default", { log_events: 2047 });
+  assert.equal(configures(), 1);
+  apply(h, { kind: "resource-put", resource: { name: "color", type: "string", flags: "h", read: "all", set: "user" } });
+  assert.equal(configures(), 2);
+});
+
+test("a fault switches scheduling off and comments; when it is over the comment goes, scheduling stays off", () => {
+  const { h } = world();
+  const text = "PBS failed validation checks for sched_priv directory";
+  sched(h, LINK, "sched-fault", { fault: text });
+  assert.deepEqual([attrsOf(h, "default")["scheduling"], attrsOf(h, "default")["comment"]], [false, text]);
+  sched(h, LINK, "sched-fault", { fault: null });
+  assert.deepEqual([attrsOf(h, "default")["scheduling"], attrsOf(h, "default")["comment"]], [false, undefined]);
+  set(h, "default", { comment: "mine" });
+  sched(h, LINK, "sched-fault", { fault: text });
+  assert.equal(attrsOf(h, "default")["comment"], "mine");
+});
+
+test("a problem of a module is in the comment unless an administrator's is there; scheduling goes on", () => {
+  const { h } = world();
+  const problem = (text: string | null): unknown => {
+    sched(h, LINK, "sched-problem", { problem: text });
+    return attrsOf(h, "default")["comment"];
+  };
+  assert.equal(problem("module a: left out"), "NEEDS_ATTENTION: module a: left out");
+  assert.equal(problem("module b: left out"), "NEEDS_ATTENTION: module b: left out");
+  assert.equal(attrsOf(h, "default")["scheduling"], true);
+  assert.equal(problem(null), undefined);
+  set(h, "default", { comment: "mine" });
+  assert.equal(problem("module a: left out"), "mine");
+  assert.equal(problem(null), "mine");
+  const fault = "PBS failed validation checks for sched_priv directory";
+  sched(h, LINK, "sched-fault", { fault });
+  set(h, "default", { comment: fault });
+  assert.equal(problem("module a: left out"), fault);
+});
+
+test("a scheduler that wants a cycle gets one", () => {
+  const { h } = world();
+  const before = h.to_scheds.length;
+  sched(h, LINK, "sched-wake", {});
+  assert.deepEqual(
+    h.to_scheds.slice(before).map(({ type, data }) => [type, (data as { command: number }).command]),
+    [["sched-cycle", SCHED_COMMAND.TIME]],
+  );
+});
+
+// --- processes
+
+test("who is started: with scheduling True at the start, or when it becomes True, and never without a partition", () => {
+  const h = harness();
+  assert.deepEqual(starts(h), ["default"]);
+  addSched(h, "none", { scheduling: true });
+  addSched(h, "s1", { scheduling: false, partition: ["p1"] });
+  assert.deepEqual(starts(h), ["default"]);
+  set(h, "s1", { scheduling: true });
+  assert.deepEqual(starts(h), ["default", "s1"]);
+  set(h, "none", { partition: ["p2"] });
+  assert.deepEqual(starts(h), ["default", "s1", "none"]);
+  h.actions.length = 0;
+  restart(h);
+  assert.deepEqual(starts(h), ["default", "none", "s1"]);
+});
+
+test("the last partition is taken away: the scheduler is told to end; deleted: likewise", () => {
+  const h = harness();
+  addSched(h, "s1", { partition: ["p1"] });
+  schedHello(h, 5, "s1");
+  set(h, "s1", {}, ["partition"]);
+  assert.equal(
+    h.to_scheds.at(-1)?.type === "sched-quit" || h.to_scheds.some((frame) => frame.link === 5 && frame.type === "sched-quit"),
+    true,
+  );
+  assert.ok(h.actions.some((action) => action.kind === "stop-sched" && action.sched === "s1" && action.pid === 4711));
+  h.core.schedLost(5, h.now_ms);
+  h.core.schedExited("s1", { code: 0, signal: null, stopped: true }, h.now_ms);
+  advance(h, 100);
+  assert.deepEqual(starts(h), ["default", "s1"], "not started again");
+  assert.equal(attrsOf(h, "s1")["state"], "down");
+});
+
+test("a crash is answered at once, the third within an hour with NEEDS_ATTENTION and 10 s, the next 20 s; READY_TO_USE after a cycle", () => {
+  const { h } = world();
+  const crash = (): void => {
+    h.core.schedExited("default", { code: null, signal: "SIGKILL", stopped: false }, h.now_ms);
+    settle(h);
+  };
+  h.actions.length = 0;
+  crash();
+  assert.deepEqual([starts(h).length, attrsOf(h, "default")["comment"]], [1, undefined]);
+  crash();
+  assert.deepEqual([starts(h).length, attrsOf(h, "default")["comment"]], [2, undefined]);
+  crash();
+  assert.deepEqual([starts(h).length, attrsOf(h, "default")["comment"]], [2, "NEEDS_ATTENTION"]);
+  advance(h, 9);
+  assert.equal(starts(h).length, 2);
+  advance(h, 1);
+  assert.equal(starts(h).length, 3);
+  crash();
+  advance(h, 19);
+  assert.equal(starts(h).length, 3);
+  advance(h, 1);
+  assert.equal(starts(h).length, 4);
+  schedHello(h, 8);
+  assert.equal(attrsOf(h, "default")["comment"], "NEEDS_ATTENTION");
+  cycle(h, 8);
+  assert.equal(attrsOf(h, "default")["comment"], "READY_TO_USE");
+});
+
+test("setting scheduling True starts a delayed scheduler at once", () => {
+  const { h } = world();
+  h.core.schedLost(LINK, h.now_ms);
+  for (let n = 0; n < 3; n++) h.core.schedExited("default", { code: 1, signal: null, stopped: false }, h.now_ms);
+  settle(h);
+  h.actions.length = 0;
+  set(h, "default", { scheduling: true });
+  assert.deepEqual(starts(h), ["default"]);
+});
+
+test("one that ended in good order, or was told to, is not started again", () => {
+  const { h } = world();
+  h.actions.length = 0;
+  sched(h, LINK, "sched-leaving", {});
+  h.core.schedLost(LINK, h.now_ms);
+  h.core.schedExited("default", { code: 0, signal: null, stopped: false }, h.now_ms);
+  advance(h, 1000);
+  assert.deepEqual(starts(h), []);
+  assert.equal(attrsOf(h, "default")["state"], "down");
+});
+
+test("a lost connection is waited for; a scheduler that does not come back is started", () => {
+  const { h } = world();
+  h.actions.length = 0;
+  h.core.schedLost(LINK, h.now_ms);
+  advance(h, 2);
+  assert.deepEqual(starts(h), []);
+  schedHello(h, 2);
+  advance(h, 10);
+  assert.deepEqual(starts(h), []);
+  h.core.schedLost(2, h.now_ms);
+  advance(h, 3);
+  assert.deepEqual(starts(h), ["default"]);
+});
+
+// biome-ignore format: a table
+const CRASHES: readonly [earlier_s: number[], counted: number, attention: boolean, delay_s: number][] = [
+  [[],                             1, false, 0],
+  [[10],                           2, false, 0],
+  [[10, 20],                       3, true,  10],
+  [[10, 20, 30],                   4, true,  20],
+  [[3700, 3650],                   1, false, 0],
+  [[3700, 20, 10],                 3, true,  10],
+  [Array.from({ length: 40 }, (_, n) => n), 41, true, 300],
+];
+for (const [earlier_s, counted, attention, delay_s] of CRASHES) {
+  test(`supervision: a crash after ${earlier_s.length} others ${earlier_s.slice(0, 3).join()} s ago: ${counted} count, wait ${delay_s} s`, () => {
+    const now = 10_000_000;
+    const after = afterCrash(
+      earlier_s.map((ago) => now - ago * 1000),
+      now,
+      SUPERVISION,
+    );
+    assert.deepEqual([after.crashes.length, after.attention, after.delay_ms], [counted, attention, delay_s * 1000]);
+  });
+}
+
+test("an administrator's comment is not the server's", () => {
+  assert.deepEqual(
+    ["NEEDS_ATTENTION", "READY_TO_USE", undefined, "hands off"].map((comment) => isServersComment(comment)),
+    [true, true, true, false],
+  );
+});

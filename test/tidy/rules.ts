@@ -1,0 +1,98 @@
+// What the tidy tests hold the tree to. A new folder, program or shell file is one line here.
+
+/** Layers of src/, lowest first (ARCHITECTURE.md): imports point to lower layers; folders of one layer do not import one another. */
+export const LAYERS: readonly (readonly string[])[] = [
+  ["support"],
+  ["model"],
+  ["protocol"],
+  ["store", "hooks"],
+  ["server", "sched", "mom", "backends", "comm"],
+  ["cli", "qmgr", "rsub", "admin", "grid", "runner", "sim", "replay"],
+];
+
+/** These may import anything: the administrator's program starts and inspects all parts, the simulator runs them. */
+export const MAY_IMPORT_ANYTHING: readonly string[] = ["admin", "sim"];
+
+/** qmgr is a command too: it shares the shape, options and texts of commands. */
+export const ALSO_IMPORTS: Readonly<Record<string, readonly string[]>> = { qmgr: ["cli"], rsub: ["cli"] };
+
+/** Commands speak to a server and know nothing of its inside. */
+export const NEVER_IMPORTS: Readonly<Record<string, readonly string[]>> = {
+  cli: ["store", "server", "sched", "mom", "comm", "backends"],
+  qmgr: ["store", "server", "sched", "mom", "comm", "backends"],
+  rsub: ["store", "server", "sched", "mom", "comm", "backends"],
+};
+
+/**
+ * Pure: could be replayed from a log on another machine. No node:*, no clock, no randomness, no timers, no process, and no value imported from a
+ * file that has them. Globs as in biome.json, which must hold the same list: `**` any files below, `*` within a name, `!` takes out.
+ */
+export const PURE: readonly string[] = [
+  "src/model/**",
+  "src/qmgr/*.ts",
+  "!src/qmgr/main.ts",
+  "!src/qmgr/history.ts",
+  "!src/qmgr/hook-files.ts",
+  "src/sched/**",
+  "!src/sched/main.ts",
+  "!src/sched/shell/**",
+  "src/replay/**",
+  "src/server/**",
+  "!src/server/main.ts",
+  "!src/server/shell/**",
+  "src/mom/core.ts",
+  "src/mom/event.ts",
+  "src/mom/state.ts",
+  "src/mom/job-plan.ts",
+  "src/mom/job-attrs.ts",
+  "src/mom/limits.ts",
+  "src/mom/usage.ts",
+  "src/mom/environment.ts",
+  "src/mom/recovery.ts",
+  "src/mom/run-life.ts",
+  "src/mom/hook-answers.ts",
+  "src/mom/hook-steps.ts",
+  "src/mom/hook-view.ts",
+  "src/mom/pelog.ts",
+  "src/mom/requests.ts",
+  "src/mom/run-record.ts",
+  "src/mom/run-watch.ts",
+  "src/hooks/hook-input.ts",
+  "src/hooks/hook-sequence.ts",
+  "src/hooks/merge.ts",
+  "src/hooks/attribute-types.ts",
+  "src/mom/vnode-def.ts",
+  "src/mom/config.ts",
+];
+
+/** Entries that no other file imports, besides the programs of scripts/lib/programs.mjs. */
+export const ENTRIES: readonly string[] = ["src/sim/main.ts", "bench/main.ts"];
+
+/** Longest line of a source file; the formatter breaks code at 140, so what is longer is a comment, a text or a table row. */
+export const LINE_LENGTH = 180;
+
+/** Longest README of a folder: a screen. */
+export const README_LINES = 60;
+
+/** A file this long holds two nouns. Tables that one reads row by row are excepted. */
+export const FILE_LINES = 600;
+export const LONG_TABLES: readonly string[] = [];
+
+/** Whether a path is among the globs, the last match deciding. */
+export function matches(globs: readonly string[], path: string): boolean {
+  let inside = false;
+  for (const glob of globs) {
+    const out = glob.startsWith("!");
+    if (globExpression(out ? glob.slice(1) : glob).test(path)) inside = !out;
+  }
+  return inside;
+}
+
+function globExpression(glob: string): RegExp {
+  const parts = glob.split(/(\*\*|\*)/).map((part) => {
+    if (part === "**") return ".*";
+    if (part === "*") return "[^/]*";
+    return part.replace(/[.+?^${}()|[\]\\]/g, "\\$&");
+  });
+  return new RegExp(`^${parts.join("")}$`);
+}
