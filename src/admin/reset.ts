@@ -1,7 +1,9 @@
 // `partita reset`: the complex as after init, quickly: daemons are killed, PBS_HOME is made anew, the daemons start at once.
 
-import { existsSync, readdirSync, rmSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
+import { finishJob } from "#mom/file-work.ts";
+import { readRecords } from "#mom/record-log.ts";
 import { connectServer } from "#protocol/client.ts";
 import type { Conf } from "#support/conf.ts";
 import { AdminError, makeHome, programTree } from "./complex-home.ts";
@@ -11,6 +13,7 @@ const NODE_CPUS = "16";
 
 export async function resetComplex(conf: Conf): Promise<void> {
   await killDaemons(conf);
+  clearAwayRuns(conf);
   if (existsSync(conf.home)) for (const name of readdirSync(conf.home)) rmSync(join(conf.home, name), { recursive: true, force: true });
   makeHome(conf.home, conf.mode, join(programTree(), "etc"));
   await startDaemons(conf);
@@ -27,4 +30,14 @@ export async function resetComplex(conf: Conf): Promise<void> {
   await set("server", "", { name: "job_history_enable", value: "True" });
   await set("node", conf.mom_node_name, { name: "resources_available", resource: "ncpus", value: NODE_CPUS });
   link.close();
+}
+
+/**
+ * What the killed jobs have outside of PBS_HOME goes with them: job numbers begin anew, and a TMPDIR that another user's job left would hold the next job of
+ * that number. In user mode everything lies in PBS_HOME.
+ */
+function clearAwayRuns(conf: Conf): void {
+  const records = join(conf.mom_home, "mom_priv/jobs/records");
+  if (conf.mode !== "system" || !existsSync(records)) return;
+  for (const { plan } of readRecords(readFileSync(records, "utf8")).values()) finishJob({ plan, output: "drop", success: false });
 }
