@@ -111,19 +111,15 @@ test("partita: two complexes of one user live side by side", async () => {
   });
 });
 
-test("partita: reset takes everything, kills running jobs, and is quick", async () => {
+test("partita: reset takes everything and kills running jobs", async () => {
   await inComplex("user", async (complex) => {
     complex.must("qmgr", ["-c", "create queue q2 queue_type=execution,enabled=True,started=True"]);
     const mark = `4${process.pid}`;
     const id = complex.must("qsub", ["--", "/bin/sleep", mark]).trim();
     await until("the job runs", () => /job_state = R/.test(complex.run("qstat", ["-f", id]).stdout));
     writeFileSync(join(complex.pbsHome, "sched_priv/sched_config"), "by_queue: False ALL\n");
-    const begin_ms = performance.now();
     const reset = run(partita, ["reset", "--yes", "--home", complex.home]);
-    const spent_ms = performance.now() - begin_ms;
     assert.equal(reset.status, 0, reset.err);
-    // A second on a quiet machine; ten times that on a slow one.
-    assert.ok(spent_ms < 10_000, `${spent_ms} ms`);
     assert.equal(run("pgrep", ["-f", `/bin/sleep ${mark}`]).out, "");
     assert.equal(complex.must("qstat", []), "");
     assert.match(complex.must("qstat", ["-Q"]), /^workq .*\n$/m);
