@@ -2,7 +2,8 @@
 //
 // B1. A bundle is replaced whole, by rename, and only when its contents changed: running programs are not disturbed.
 // B2. A source that does not build leaves the bundles of the other programs fresh and its own as they were.
-// B3. A .ts file imports a .tsx file only dynamically; each such file becomes a bundle of its own, so that nothing loads ink that does not show it.
+// B3. A .ts file imports a .tsx file, and a program its daemon.ts, only dynamically; each such file becomes a bundle of its own, so that nothing loads ink
+//     that does not show it, and no command a daemon that it only starts.
 
 import { existsSync, lchownSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -106,7 +107,7 @@ async function buildOneByOne(esbuild, programs, screens) {
   return results;
 }
 
-/** Bundles of the .tsx files that programs import dynamically; such a file may import another one. */
+/** Bundles of the files of B3; such a file may import another one. */
 async function buildScreens(esbuild, screens) {
   const results = [];
   const done = new Set();
@@ -176,12 +177,12 @@ function entryPlugin() {
   };
 }
 
-/** B3: `await import("./shell.tsx")` becomes `await import("./SCREEN.mjs")`, next to the bundle. */
+/** B3: `await import("./app.tsx")` becomes `await import("./SCREEN.mjs")`, next to the bundle. */
 function screenPlugin(screens) {
   return {
     name: "screen",
     setup(build) {
-      build.onResolve({ filter: /\.tsx$/ }, async (args) => {
+      build.onResolve({ filter: /(\.tsx|\/daemon\.ts)$/ }, async (args) => {
         if (args.kind !== "dynamic-import") return undefined;
         const path = args.path.startsWith("#") ? join(ROOT, "src", args.path.slice(1)) : resolve(args.resolveDir, args.path);
         screens.add(path);
@@ -194,7 +195,7 @@ function screenPlugin(screens) {
 /** src/qmgr/shell/app.tsx -> qmgr-shell-app.mjs */
 function screenName(path) {
   return `${relative(join(ROOT, "src"), path)
-    .replace(/\.tsx$/, "")
+    .replace(/\.tsx?$/, "")
     .replaceAll("/", "-")}.mjs`;
 }
 

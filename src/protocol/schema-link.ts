@@ -3,7 +3,7 @@
 //
 // S1. parseFrame never throws.  S2. Each schema accepts exactly the type it is named for (checked by the compiler below).
 
-import { z } from "zod";
+import * as z from "zod";
 import { LIMITS } from "./limits.ts";
 import type { MomToServer, ServerToMom } from "./mom-link.ts";
 import type { Change, Decision, SchedCommand, SchedToServer, ServerToSched, Verdict, Why } from "./sched-link.ts";

@@ -4,7 +4,7 @@
 // S1. parseRequest never throws: whatever came, the answer is a request or a refusal with a PBS error.
 // S2. Each schema accepts exactly the type of messages.ts (checked by the compiler below).
 
-import { z } from "zod";
+import * as z from "zod";
 import { LIMITS } from "./limits.ts";
 import type { Request, RequestKind } from "./messages.ts";
 
