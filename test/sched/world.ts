@@ -1,6 +1,7 @@
 // Small universes for tests, written as text.
 //   nodes    `a ncpus=4 mem=8gb; b ncpus=4 host=h1 :offline :queue=q1 :sharing=force_excl`      (host: several vnodes on one host)
 //   jobs     `1 ncpus=2; 2 2:ncpus=1 scatter @q2 u=bob g=staff p=proj prio=5 walltime=60 lic=1; 9 R (a:ncpus=2); 10 in=R1 ncpus=1`
+//            `ptime=5` preempted then; `norerun`, `nocheckpoint`; `used=walltime:60`
 //            an array: `5[] sub=1-5,7%2/1 ncpus=1` (indices that wait, max_run_subjobs, subjobs that run)
 //   resvs    `R1 RN ncpus=6 100-200=(a:ncpus=6)` runs; `S2 2:ncpus=1 scatter 100-200=(a:ncpus=1)+(b:ncpus=1) 300-400=(...)`; asked for: `R3 ncpus=4 ?100-200`,
 //            `R4 ncpus=4 100-200=(a:ncpus=4) alter ?100-300`, `R5 reconfirm ...`, `R6 asap=60 ncpus=2`, `part=p1`
@@ -73,12 +74,17 @@ export function universeOf(world: World, policies: PolicyBook = book()): Univers
   return createUniverse(snapshotOf(world), { policy: policies.prime, times_matter: policies.dedicated.length > 0 });
 }
 
-export function run(world: World, policy: Partial<Policy> = {}, input: Partial<CycleInput> = {}): CycleResult {
-  const policies = book(policy);
+export function run(
+  world: World,
+  policy: Partial<Policy> = {},
+  input: Partial<CycleInput> = {},
+  more: Partial<PolicyBook> = {},
+): CycleResult {
+  const policies = book(policy, more);
   return cycle(universeOf(world, policies), policies, { now_s: 1_000_000, command: SCHED_COMMAND.TIME, ...input });
 }
 
-/** `1=(a:ncpus=2)` for a start, `2: Not Running: ...` for a comment, in the order of decisions. */
+/** `1=(a:ncpus=2)` for a start, `2: Not Running: ...` for a comment, `1 SCR for 2` for a preemption, in the order of decisions. */
 export function decisionTexts(result: CycleResult): string[] {
   return result.decisions.map((decision) => {
     switch (decision.kind) {
@@ -88,6 +94,8 @@ export function decisionTexts(result: CycleResult): string[] {
         return `${decision.job}: ${decision.comment}`;
       case "qrun-refused":
         return `${decision.job} refused: ${decision.text}`;
+      case "preempt":
+        return `${decision.job} ${decision.methods} for ${decision.for}`;
       case "confirm-resv": {
         const { occurrences, places, partition } = decision;
         const times = occurrences.map(({ start_s, end_s, place }) => `${start_s}-${end_s}=${places[place]}`);
@@ -145,12 +153,13 @@ export function jobOf(text: string, rank: number): SchedJob {
   return job as SchedJob;
 }
 
+const SUBSTATES: Record<string, number> = { R: 42, S: 45 };
 const SHORT: Record<string, string> = { u: "user", g: "group", p: "project" };
 const PLACE_WORDS = /^(free|pack|scatter|vscatter|shared|excl|exclhost|group=\w+)(:|$)/;
 
 function jobWord(job: Record<string, unknown>, resources: Record<string, string | number | boolean>, word: string): void {
   const [key = "", value = ""] = word.split("=");
-  if (/^[A-Z]$/.test(word)) job["state"] = word;
+  if (/^[A-Z]$/.test(word)) Object.assign(job, { state: word }, SUBSTATES[word] === undefined ? {} : { substate: SUBSTATES[word] });
   else if (word.startsWith("@")) job["queue"] = word.slice(1);
   else if (word.startsWith("(")) {
     job["exec_vnode"] = word;
@@ -170,8 +179,12 @@ function jobWord(job: Record<string, unknown>, resources: Record<string, string 
   else if (key === "prio") job["priority"] = Number(value);
   else if (key === "rank") job["rank"] = Number(value);
   else if (key === "stime") job["stime_s"] = Number(value);
+  else if (key === "ptime") job["sched_preempted_s"] = Number(value);
+  else if (word === "norerun") job["rerunable"] = false;
+  else if (word === "nocheckpoint") job["no_checkpoint"] = true;
+  else if (key === "used") job["resources_used"] = { [value.split(":")[0] ?? ""]: Number(value.split(":")[1]) };
   else if (key === "walltime" || key === "lic") resources[key] = Number(value);
-  else if (key.startsWith("%")) resources[key.slice(1)] = /^-?\d+$/.test(value) ? Number(value) : value;
+  else if (key.startsWith("%")) resources[key.slice(1)] = /^-?\d+$/.test(value) ? Number(value) : word.slice(key.length + 1);
   else job["schedselect"] = /^\d+(:|$)/.test(word) ? word : `1:${word}`.replaceAll(/\+(?!\d+:)/g, "+1:");
 }
 
