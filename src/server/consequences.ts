@@ -20,7 +20,7 @@ import { type Kernel, ownTransaction } from "./kernel.ts";
 import { nodeCreated } from "./mom-host.ts";
 import { preemptionMet } from "./preemption.ts";
 import { wantsPressure } from "./pressure.ts";
-import { resvVnodeGone, vnodeChanged } from "./resv/health.ts";
+import { resvVnodeGone, vnodeChanged, vnodeCreated } from "./resv/health.ts";
 import { resvOfQueue } from "./resv/holding.ts";
 import { armResv, askersChanged, resvChanged, resvGone, resvJobsChanged } from "./resv/timing.ts";
 import { routeSoon } from "./routing.ts";
@@ -118,7 +118,7 @@ function follow(kernel: Kernel, tx: Transaction, event: Event, apply: () => void
       if (event.object === "node") nodeCreated(kernel, tx, event.name);
       if (event.object === "sched") schedCreated(kernel, event.name);
       if (event.object === "resv") resvChanged(kernel, event.name, null);
-      if (event.object === "node") vnodeChanged(kernel, tx, event.name);
+      if (event.object === "node") vnodeCreated(kernel, tx, event.name);
       break;
     case "changed": {
       const before = event.object === "sched" ? state.scheds.get(event.name)?.attrs : undefined;

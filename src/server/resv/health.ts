@@ -13,7 +13,8 @@ import type { Attrs, Promised, Resv, ServerState } from "../state.ts";
 import type { Transaction } from "../transaction.ts";
 import { isBegun } from "./holding.ts";
 import { retryLater } from "./life.ts";
-import { NO_PLACE } from "./occurrences.ts";
+import { NO_PLACE, type Times } from "./occurrences.ts";
+import { claimsOn } from "./promises.ts";
 
 const HELLO_MS = 60_000;
 const HELLO_TIMER = "resv-health:";
@@ -86,21 +87,37 @@ function isVnodeLost(state: ServerState, name: string, waits: boolean): boolean 
 }
 const LOST: ReadonlySet<string> = new Set(["offline", "down", "stale", "state-unknown", "unresolvable", "sleep"]);
 
+/** A vnode came into being. Who was promised the whole of its host has it too; who was promised it when it was there before loses it for that time. */
+export function vnodeCreated(kernel: Kernel, tx: Transaction, name: string): void {
+  const { state } = kernel;
+  const claims = claimsOn(state, new Set([name])).get(name) ?? [];
+  for (const claim of claims) if (claim.exclusive && !isNamed(state.resvs.get(claim.id), name)) yieldTo(tx, state, claim, new Set([name]));
+  vnodeChanged(kernel, tx, name);
+}
+
+const isNamed = (resv: Resv | undefined, name: string): boolean =>
+  resv?.attrs.promised?.places.some((text) => isOn(text, new Set([name]))) === true;
+
+const isOn = (exec_vnode: string, names: ReadonlySet<string>): boolean =>
+  parseExecVnode(exec_vnode)
+    .flat()
+    .some(({ vnode }) => names.has(vnode));
+
 /** A maintenance reservation takes vnodes: others lose what they were promised there for that time. */
 export function giveWay(tx: Transaction, state: ServerState, maintenance: Resv): void {
   const [first] = maintenance.attrs.promised?.occurrences ?? [];
-  if (first === undefined) return;
-  for (const id of [...maintenance.vnodes].flatMap((name) => [...(state.vnodes.get(name)?.resvs.keys() ?? [])])) {
-    const resv = id === maintenance.id ? undefined : state.resvs.get(id);
+  if (first !== undefined) yieldTo(tx, state, { ...first, id: maintenance.id }, maintenance.vnodes);
+}
+
+/** All that were promised some of these vnodes for that time lose that place; those for maintenance, and the one that takes them, do not. */
+function yieldTo(tx: Transaction, state: ServerState, taker: Times & { readonly id: string }, names: ReadonlySet<string>): void {
+  for (const id of [...names].flatMap((name) => [...(state.vnodes.get(name)?.resvs.keys() ?? [])])) {
+    const resv = id === taker.id ? undefined : state.resvs.get(id);
     const promised = resv?.attrs.promised;
     if (resv === undefined || promised === undefined || parseResvId(id)?.letter === "M") continue;
-    const taken = promised.places.map((text) =>
-      parseExecVnode(text)
-        .flat()
-        .some(({ vnode }) => maintenance.vnodes.has(vnode)),
-    );
+    const taken = promised.places.map((text) => isOn(text, names));
     const occurrences = promised.occurrences.map((each) =>
-      taken[each.place] === true && each.start_s < first.end_s && first.start_s < each.end_s ? { ...each, place: NO_PLACE } : each,
+      taken[each.place] === true && each.start_s < taker.end_s && taker.start_s < each.end_s ? { ...each, place: NO_PLACE } : each,
     );
     if (occurrences.every(({ place }, at) => place === promised.occurrences[at]?.place)) continue;
     const set: Attrs = { promised: { ...promised, occurrences }, reserve_substate: IN_CONFLICT };

@@ -131,6 +131,25 @@ test("maintenance takes whole hosts at once; who was promised something there gi
   assert.deepEqual([resvState(h, id), resvAttrs(h, id).resv_nodes], ["CO 2", "(n1:ncpus=4)"]);
 });
 
+test("maintenance of a host has what comes into being there: who was promised that before gives way", async () => {
+  const h = harness();
+  addHost(h, "n1", { ncpus: 8 });
+  addVnode(h, "n1[0]", { Mom: ["n1"], resources_available: { ncpus: 8, host: "n1" } });
+  schedHello(h, 1);
+  await qmgr(h, "set server acl_roots=root@*");
+  const id = rsub(h, "start=7200 walltime=3600 select=1:ncpus=4");
+  answerResv(h, 1, id, "(n1:ncpus=4)");
+  await qmgr(h, "delete node n1");
+  assert.equal(resvState(h, id), "DG 10");
+  assert.equal(maintenance(h, "start=3600 walltime=7200", ["n1"]), "M2.svr CONFIRMED");
+  assert.equal(resvAttrs(h, "M2.svr").resv_nodes, "(n1[0]:ncpus=8)");
+  assert.deepEqual([resvState(h, id), resvAttrs(h, id).resv_nodes], ["DG 10", "(n1:ncpus=4)"]);
+  addVnode(h, "n1", { Mom: ["n1"], resources_available: { ncpus: 8, host: "n1" } });
+  assert.deepEqual([resvState(h, id), resvAttrs(h, id).resv_nodes], ["DG 12", undefined]);
+  assert.equal(outcome(h, ROOT, { kind: "delete-resv", resv: "M2" }), "ok");
+  assert.equal(mirrored(h, 1, id)?.ask?.kind, "reconfirm");
+});
+
 test("nothing is promised where maintenance is", async () => {
   const { h } = complex();
   await qmgr(h, "set server acl_roots=root@*");
