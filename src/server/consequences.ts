@@ -15,7 +15,7 @@ import { dependentsAtChange, dependentsAtEnd } from "./dependencies.ts";
 import type { Event } from "./event.ts";
 import { armPeriodic, jobOver, jobPosted, resvHappened, watchVnodes } from "./hooks/afterwards.ts";
 import { momHooksChanged } from "./hooks/mom-hooks.ts";
-import { isExecution, isRoute, isWaiting, isWithMom } from "./job-life.ts";
+import { isExecution, isPlanned, isRoute, isWaiting, isWithMom, loseTopjob } from "./job-life.ts";
 import { type Kernel, ownTransaction } from "./kernel.ts";
 import { nodeCreated } from "./mom-host.ts";
 import { preemptionMet } from "./preemption.ts";
@@ -90,6 +90,7 @@ function follow(kernel: Kernel, tx: Transaction, event: Event, apply: () => void
           if (resv !== undefined) resvJobsChanged(kernel, resv);
         }
       }
+      if (job.attrs["topjob"] === true && (!isPlanned(job) || job.attrs.queue !== queue)) loseTopjob(tx, job);
       if (job.attrs["depend"] !== undefined) dependentsAtChange(tx, job, { job_state, substate, stime });
       if (event.set["comment"] === undefined || Object.keys(event.set).length > 1)
         for (const runtime of kernel.scheds.values()) runtime.own_comments.delete(event.id);

@@ -6,6 +6,7 @@
 // I4. An exclusive job shares its vnode with none (by hand excepted).
 // I5. A partition has one scheduler.
 // I6. A running job has vnodes, a start time and a run count; a waiting one has none of a run's attributes. States fit substates and holds.
+//     Only a job whose start a scheduler may plan is a top job.
 // I7. Ids and ranks given lie below the counters; queue ranks differ (subjobs have that of their array).
 // I8. Reservations: see resv/invariants.ts.
 // I10. Clocks of eligible time: see accrual/clocks.ts.
@@ -20,7 +21,7 @@ import { checkAccrual } from "./accrual/clocks.ts";
 import { type Amounts, addAmounts, sameAmounts } from "./amounts.ts";
 import { availableAmount } from "./apply.ts";
 import { dependenciesOf } from "./dependencies.ts";
-import { isWaiting, isWithMom } from "./job-life.ts";
+import { isPlanned, isWaiting, isWithMom } from "./job-life.ts";
 import { placementOf } from "./placement.ts";
 import { countedOn, countedWide, resvOfQueue } from "./resv/holding.ts";
 import { checkResvs } from "./resv/invariants.ts";
@@ -174,6 +175,7 @@ function checkJob(state: ServerState, job: Job, check: Check): void {
     (attrs.job_state === "H") === (isHeld(attrs.Hold_Types) && isWaiting(job)),
     () => `${job.id}: state ${attrs.job_state} with holds ${attrs.Hold_Types}`,
   );
+  check(attrs["topjob"] !== true || isPlanned(job), () => `${job.id} is a top job in state ${attrs.job_state} ${attrs.substate}`);
   check(attrs.job_state !== "W" || attrs.Execution_Time !== undefined, () => `${job.id} waits for no time`);
   if (isWithMom(job)) {
     check(state.placements.has(job.id), () => `${job.id} runs nowhere`);

@@ -5,9 +5,10 @@
 //
 // I1. Of the waiting states a job is in the first that applies: H while a hold is set, W while Execution_Time lies ahead, else Q. An array that has begun is B or H.
 // I2. etime is set while the job is eligible (Q or B in an execution queue) and only then.
+// I3. topjob is a mark of jobs whose start a scheduler may plan: who is held, starts, goes on or changes its queue loses it.
 
 import { isDependent } from "#model/depend.ts";
-import { restingState } from "#model/job-state.ts";
+import { restingState, SUBSTATE } from "#model/job-state.ts";
 import { isHeld } from "#model/values/hold.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
 import { accountQueued } from "./accounting-record.ts";
@@ -59,6 +60,23 @@ export function enqueueJob(tx: Transaction, id: string, seq: number, attrs: JobA
   accountQueued(tx, { id, seq, attrs: full });
   // A routing queue sends it on at once, and may even give it up: it is not certain that the job is still there afterwards.
   tx.apply({ kind: "job-created", id, seq, attrs: full, script });
+}
+
+/** Whether the job waits for its scheduler to start it, or to let it go on. */
+export function isForSched({ attrs: { job_state, substate } }: Pick<Job, "attrs">): boolean {
+  return job_state === "Q" || (job_state === "S" && substate === SUBSTATE.SCHED_SUSPENDED);
+}
+
+/** Whether a scheduler may plan its start: of an array that has begun, the start of its next subjob. */
+export function isPlanned(job: Pick<Job, "attrs">): boolean {
+  return job.attrs.job_state === "B" || isForSched(job);
+}
+
+/** A job that is no top job any more (I3): the mark goes, and what was estimated where clear_topjob_estimates_enable says so or the job no longer waits. */
+export function loseTopjob(tx: Transaction, job: Job): void {
+  const clears = tx.state.server["clear_topjob_estimates_enable"] === true || isWithMom(job);
+  const unset = clears && job.attrs["estimated"] !== undefined ? ["topjob", "estimated"] : ["topjob"];
+  tx.apply({ kind: "job-changed", id: job.id, set: {}, unset });
 }
 
 /** After a change of holds, of Execution_Time, or because time has passed: the waiting state that fits now. Jobs that run are left alone. */

@@ -11,7 +11,7 @@ import { PBSE, Reject, reject } from "#model/pbse.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
 import { accountStarted } from "./accounting-record.ts";
 import { arrayOf, availableAmount } from "./apply.ts";
-import { commentDate, isExecution, logJob, requestor } from "./job-life.ts";
+import { commentDate, isExecution, isForSched, isPlanned, logJob, requestor } from "./job-life.ts";
 import { execHost, placeWords, releasedSpots, spots } from "./placement.ts";
 import { resvOfQueue } from "./resv/holding.ts";
 import { checkInside, checkOutside } from "./resv/job-fit.ts";
@@ -192,7 +192,7 @@ export type Estimate = {
 export function estimateJob(tx: Transaction, id: string, { start_s, exec_vnode, topjob }: Estimate): void {
   const job = tx.state.jobs.get(id);
   if (job === undefined) throw reject(PBSE.UNKJOBID);
-  if (job.attrs.job_state !== "B" && !isForSched(job)) throw reject(PBSE.BADSTATE);
+  if (!isPlanned(job)) throw reject(PBSE.BADSTATE);
   const { start_time: _start, exec_vnode: _where, ...others } = (job.attrs["estimated"] ?? {}) as { readonly [name: string]: unknown };
   const estimated = { ...others, ...(start_s === null ? {} : { start_time: start_s }), ...(exec_vnode === null ? {} : { exec_vnode }) };
   const set: Attrs = {};
@@ -202,11 +202,6 @@ export function estimateJob(tx: Transaction, id: string, { start_s, exec_vnode, 
   if (topjob) set["topjob"] = true;
   else if (job.attrs["topjob"] !== undefined) unset.push("topjob");
   tx.apply({ kind: "job-changed", id, set, unset });
-}
-
-/** Whether the job waits for its scheduler to start it, or to let it go on. */
-function isForSched({ attrs: { job_state, substate } }: Job): boolean {
-  return job_state === "Q" || (job_state === "S" && substate === SUBSTATE.SCHED_SUSPENDED);
 }
 
 /** A scheduler's comment on a job that waits. Refused for a job that no longer does. */

@@ -83,7 +83,8 @@ export function markForResume(tx: Transaction, job: Job): void {
 
 /** It is to go on: it has its resources from now on, and the mom is told. */
 export function beginResume(tx: Transaction, job: Job): void {
-  tx.apply({ kind: "job-changed", id: job.id, set: { job_state: "R", substate: SUBSTATE.RUNNING, resuming: true }, unset: [] });
+  const unset = ["estimated", "topjob"].filter((name) => job.attrs[name] !== undefined);
+  tx.apply({ kind: "job-changed", id: job.id, set: { job_state: "R", substate: SUBSTATE.RUNNING, resuming: true }, unset });
   tx.act({ kind: "signal-job", job: job.id, signal: "resume", token: 0 });
 }
 

@@ -13,6 +13,7 @@ import {
   addQueue,
   addSched,
   advance,
+  apply,
   ask,
   commandsTo,
   cycle,
@@ -115,6 +116,32 @@ test("the suspended job goes on when there is room: its cpus are its own before 
   assert.match(jobAttrs(h, victim).comment ?? "", /^Job run at .* on \(n1:ncpus=3\)$/);
   assert.equal(lettersOf(h, victim), "QSzr");
 });
+
+test("a suspended job that was a top job is none when it goes on, and keeps no estimate", () => {
+  const { h, victim, link } = world();
+  decide(h, preempt(victim, "S"));
+  answer(h, link);
+  sched(h, SCHED, "sched-cycle-end", { cycle: 1, jobs_considered: 2, cycle_ms: 1 });
+  const estimate = { kind: "estimate", job: victim, start_s: START_S + 60, exec_vnode: "(n1:ncpus=3)", topjob: true } as const;
+  assert.deepEqual(cycle(h, SCHED, [estimate]), [{ ok: true }]);
+  assert.equal(jobAttrs(h, victim)["topjob"], true);
+  assert.deepEqual(cycle(h, SCHED, [run(victim)]), [{ ok: true }]);
+  answer(h, link);
+  const { job_state, topjob, estimated } = jobAttrs(h, victim);
+  assert.deepEqual([job_state, topjob, estimated], ["R", undefined, undefined]);
+});
+
+for (const clears of [false, true])
+  test(`a top job that is held is none any more${clears ? ", and clear_topjob_estimates_enable takes its estimate, too" : ""}`, () => {
+    const { h, urgent } = world();
+    apply(h, { kind: "server-changed", set: { clear_topjob_estimates_enable: clears }, unset: [] });
+    const estimate = { kind: "estimate", job: urgent, start_s: START_S + 60, exec_vnode: "(n1:ncpus=3)", topjob: true } as const;
+    assert.deepEqual(cycle(h, SCHED, [estimate]), [{ ok: true }]);
+    assert.equal(outcome(h, ROOT, { kind: "hold-job", job: urgent, holds: "u" }), "ok");
+    const { job_state, topjob, estimated } = jobAttrs(h, urgent);
+    const kept = { start_time: START_S + 60, exec_vnode: "(n1:ncpus=3)" };
+    assert.deepEqual([job_state, topjob, estimated], ["H", undefined, clears ? undefined : kept]);
+  });
 
 test("a mom that refuses to let it go on puts it back, and it keeps its place in the order", () => {
   const { h, victim, link } = world();
