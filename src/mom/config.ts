@@ -1,17 +1,24 @@
 // mom_priv/config (pbs/mom.md 7): text to settings. Pure.
 //
-// K1. A wrong value stops the start (errors); a directive that is unknown, or known but without effect yet, is named in the log and ignored (notes).
+// K1. A wrong value stops the start (errors); a directive that is unknown, or known but without effect, is named in the log and ignored (notes).
+// K2. Every message names the line. The whole is docs/node-configuration.md.
 
 import { parseDuration } from "#model/values/duration.ts";
 import { LOG_MASK } from "#support/log-event.ts";
+import { type Actions, parseAction } from "./action-script.ts";
 import { CGROUP_LIMITS, type CgroupLimit, type CgroupSettings } from "./cgroup-limits.ts";
+import { type CpuEnforcement, NO_CPU_ENFORCEMENT } from "./limits.ts";
+import type { KeyboardLimits, LoadLimits } from "./node-load.ts";
 import { SIG, signalNumber } from "./signals.ts";
+import { RESTRICT_NOBODY, type RestrictUser } from "./strangers.ts";
 
 export type MomSettings = {
   readonly cputmult: number;
   readonly wallmult: number;
   /** $enforce mem */
   readonly enforce_mem: boolean;
+  /** $enforce cpuaverage, cpuburst and their figures */
+  readonly enforce_cpu: CpuEnforcement;
   /** $enforce delta_weightup, delta_weightdown */
   readonly weight_up: number;
   readonly weight_down: number;
@@ -27,6 +34,19 @@ export type MomSettings = {
   readonly vnodedef_additive: boolean;
   readonly prologalarm_s: number;
   readonly reject_root_scripts: boolean;
+  /** $action: scripts in place of what the mom does */
+  readonly actions: Actions;
+  /** $action multinodebusy 0 requeue */
+  readonly multinode_requeue: boolean;
+  /** null: HOME/checkpoint */
+  readonly checkpoint_path: string | null;
+  /** $ideal_load, $max_load */
+  readonly load: LoadLimits;
+  /** $max_load N suspend: jobs are stopped while the load is too high */
+  readonly suspend_on_load: boolean;
+  /** null: what is typed here does not matter */
+  readonly kbd_idle: KeyboardLimits | null;
+  readonly restrict_user: RestrictUser;
   /** $cgroups, $cgroups_pids_max */
   readonly cgroups: CgroupSettings;
   /** `name value` and `name !command` lines: resources shown to those who ask the mom */
@@ -39,6 +59,7 @@ export const DEFAULT_SETTINGS: MomSettings = Object.freeze({
   cputmult: 1,
   wallmult: 1,
   enforce_mem: false,
+  enforce_cpu: NO_CPU_ENFORCEMENT,
   weight_up: 0.4,
   weight_down: 0.1,
   logevent: LOG_MASK.mom,
@@ -52,12 +73,19 @@ export const DEFAULT_SETTINGS: MomSettings = Object.freeze({
   vnodedef_additive: true,
   prologalarm_s: 30,
   reject_root_scripts: false,
+  actions: {},
+  multinode_requeue: false,
+  checkpoint_path: null,
+  load: { ideal: null, max: null },
+  suspend_on_load: false,
+  kbd_idle: null,
+  restrict_user: RESTRICT_NOBODY,
   cgroups: { track: true, enforce: new Set<CgroupLimit>(), pids_max: 16_384 },
   site: {},
 });
 
 type Draft = { -readonly [K in keyof MomSettings]: MomSettings[K] };
-/** Returns what is wrong with the arguments; "" when nothing is; `note:...` for what is understood and has no effect. */
+/** Returns what is wrong with the arguments; "" when nothing is; `note:...` why what is understood has no effect. */
 type Directive = (draft: Draft, args: readonly string[]) => string;
 
 const number = (text: string | undefined, least: number): number | null => {
@@ -84,19 +112,38 @@ const seconds =
   };
 
 const directory =
-  (key: "tmpdir" | "jobdir_root"): Directive =>
+  (key: "tmpdir" | "jobdir_root" | "checkpoint_path"): Directive =>
   (draft, [text]) => {
     if (text === undefined || !text.startsWith("/")) return "must be an absolute path";
     draft[key] = text.replace(/(.)\/+$/, "$1");
     return "";
   };
 
-function enforce(draft: Draft, [what = "", value]: readonly string[]): string {
+/** Words of $enforce that take a figure: where it goes and what it may be. */
+const ENFORCE_FIGURES: { readonly [word: string]: readonly [key: keyof CpuEnforcement, least: number] } = {
+  average_trialperiod: ["trialperiod_s", 0],
+  average_percent_over: ["average_percent_over", 0],
+  average_cpufactor: ["average_cpufactor", 0],
+  delta_percent_over: ["delta_percent_over", 0],
+  delta_cpufactor: ["delta_cpufactor", 0],
+};
+
+/** `!` before a word switches it off, as in PBS. */
+function enforce(draft: Draft, [word = "", value]: readonly string[]): string {
+  const on = !word.startsWith("!");
+  const what = on ? word : word.slice(1);
   switch (what) {
     case "mem":
-    case "!mem":
-      draft.enforce_mem = what === "mem";
+      draft.enforce_mem = on;
       return "";
+    case "cpuaverage":
+      draft.enforce_cpu = { ...draft.enforce_cpu, average: on };
+      return "";
+    case "cpuburst":
+      draft.enforce_cpu = { ...draft.enforce_cpu, burst: on };
+      return "";
+    case "complexmem":
+      return "note:complexmem has no effect: memory is counted by process and control group on this system";
     case "delta_weightup":
     case "delta_weightdown": {
       const weight = number(value, 0);
@@ -105,10 +152,67 @@ function enforce(draft: Draft, [what = "", value]: readonly string[]): string {
       else draft.weight_down = weight;
       return "";
     }
-    default:
-      return /^!?(cpuaverage|cpuburst|average_|delta_)/.test(what) ? `note:${what}` : `${what} cannot be enforced`;
   }
+  const figure = Object.hasOwn(ENFORCE_FIGURES, what) ? ENFORCE_FIGURES[what] : undefined;
+  if (figure === undefined || !on) return `${word} cannot be enforced`;
+  const [key, least] = figure;
+  const amount = number(value, least);
+  if (amount === null) return `${what} must be a number`;
+  draft.enforce_cpu = { ...draft.enforce_cpu, [key]: amount };
+  return "";
 }
+
+function action(draft: Draft, args: readonly string[]): string {
+  const line = parseAction(args);
+  if (line.kind === "wrong") return line.text;
+  if (line.kind === "multinodebusy") draft.multinode_requeue = true;
+  else draft.actions = { ...draft.actions, [line.action]: line.script };
+  return "";
+}
+
+function ideal_load(draft: Draft, [text]: readonly string[]): string {
+  const ideal = number(text, 0);
+  if (ideal === null) return "must be a number";
+  draft.load = { ...draft.load, ideal };
+  return "";
+}
+
+function max_load(draft: Draft, [text, more]: readonly string[]): string {
+  const max = number(text, 0);
+  if (max === null || (more !== undefined && more !== "suspend")) return "must be a number, perhaps with suspend after it";
+  draft.load = { ...draft.load, max };
+  draft.suspend_on_load = more === "suspend";
+  return "";
+}
+
+function kbd_idle(draft: Draft, [wait, use = "10", poll = "1"]: readonly string[]): string {
+  const [idle_wait_s, min_use_s, poll_s] = [number(wait, 1), number(use, 0), number(poll, 1)];
+  if (idle_wait_s === null || min_use_s === null || poll_s === null) return "must be IDLE_WAIT [MIN_USE POLL], in seconds";
+  draft.kbd_idle = { idle_wait_s, min_use_s, poll_s };
+  return "";
+}
+
+const NAMES_MAX = 1000;
+
+const restrict: { readonly [name: string]: Directive } = {
+  restrict_user: (draft, [text = ""]) => {
+    if (!TRUTH.test(text)) return "must be True or False";
+    draft.restrict_user = { ...draft.restrict_user, on: TRUE.test(text) };
+    return "";
+  },
+  restrict_user_exceptions: (draft, args) => {
+    const exceptions = args.flatMap((arg) => arg.split(",")).filter((user) => user !== "");
+    if (exceptions.length === 0 || exceptions.length > NAMES_MAX) return `must be 1 to ${NAMES_MAX} names of users`;
+    draft.restrict_user = { ...draft.restrict_user, exceptions };
+    return "";
+  },
+  restrict_user_maxsysid: (draft, [text]) => {
+    const maxsysid = number(text, 0);
+    if (maxsysid === null || !Number.isInteger(maxsysid)) return "must be a user's number";
+    draft.restrict_user = { ...draft.restrict_user, maxsysid };
+    return "";
+  },
+};
 
 function suspendsig(draft: Draft, [suspend, resume]: readonly string[]): string {
   const stop = signalNumber(suspend ?? "");
@@ -133,11 +237,14 @@ function logevent(draft: Draft, [text = ""]: readonly string[]): string {
   return "";
 }
 
+const TRUTH = /^(true|false|yes|no|on|off|1|0)$/i;
+const TRUE = /^(true|yes|on|1)$/i;
+
 const truth =
   (key: "vnodedef_additive" | "reject_root_scripts"): Directive =>
   (draft, [text = ""]) => {
-    if (!/^(true|false|yes|no|on|off|1|0)$/i.test(text)) return "must be True or False";
-    draft[key] = /^(true|yes|on|1)$/i.test(text);
+    if (!TRUTH.test(text)) return "must be True or False";
+    draft[key] = TRUE.test(text);
     return "";
   };
 
@@ -163,7 +270,14 @@ function cgroups_pids_max(draft: Draft, [text]: readonly string[]): string {
   return "";
 }
 
-const later: Directive = () => "note:";
+/** Of jobs on several hosts: the value is checked. */
+const later: Directive = (_, [text]) => (parseDuration(text ?? "") === null ? "must be a number of seconds" : "note:has no effect yet");
+
+/** A restart script takes the place of the job's top process: that is what the directive asks when it is True, and nothing waits for it. */
+const restarting: Directive = (_, [text = ""]) => {
+  if (!TRUTH.test(text)) return "must be True or False";
+  return TRUE.test(text) ? "" : "note:has no effect: a restart script always runs in the background, as the job's top process";
+};
 
 const DIRECTIVES: { readonly [name: string]: Directive } = {
   cputmult: factor("cputmult"),
@@ -184,18 +298,16 @@ const DIRECTIVES: { readonly [name: string]: Directive } = {
   // Who may contact a mom that listens to nobody but its own server's socket is settled.
   clienthost: () => "",
   restricted: () => "",
-  action: later,
-  checkpoint_path: later,
-  ideal_load: later,
-  max_load: later,
+  action,
+  checkpoint_path: directory("checkpoint_path"),
+  ideal_load,
+  max_load,
+  kbd_idle,
+  restart_background: restarting,
+  restart_transmogrify: restarting,
+  ...restrict,
   job_launch_delay: later,
-  kbd_idle: later,
   max_poll_downtime: later,
-  restart_background: later,
-  restart_transmogrify: later,
-  restrict_user: later,
-  restrict_user_exceptions: later,
-  restrict_user_maxsysid: later,
   sister_join_job_alarm: later,
 };
 
@@ -218,8 +330,12 @@ export function parseMomConfig(text: string): ConfigOutcome {
       continue;
     }
     const problem = directive(draft, args);
-    if (problem.startsWith("note:")) notes.push(`${where} ${problem.slice("note:".length)}`.trimEnd().concat(" has no effect yet"));
+    if (problem.startsWith("note:")) notes.push(`${where} ${problem.slice("note:".length)}`);
     else if (problem !== "") errors.push(`${where} ${problem}`);
   }
+  if (draft.load.ideal !== null && draft.load.max === null) notes.push("config: $ideal_load has no effect without $max_load");
+  if (draft.load.ideal !== null && draft.load.max !== null && draft.load.ideal > draft.load.max)
+    errors.push("config: $ideal_load must not be larger than $max_load");
+  if (draft.min_check_poll_s > draft.max_check_poll_s) errors.push("config: $min_check_poll must not be larger than $max_check_poll");
   return { settings: draft, notes, errors };
 }

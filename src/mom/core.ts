@@ -7,10 +7,12 @@
 
 import type { MomHello, MomJob, ServerToMom } from "#protocol/mom-link.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
+import { measured, tellIdled } from "./busy.ts";
 import type { MomEvent } from "./event.ts";
 import { answered, NO_HOOKS, periodicHooks, takeHooks, withStep } from "./hook-answers.ts";
 import { askHostHooks } from "./hook-steps.ts";
 import type { Owner } from "./job-plan.ts";
+import { isBusy, NOT_BUSY } from "./node-load.ts";
 import { recovered, starterState } from "./recovery.ts";
 import { message, OVER, signal, terminate } from "./requests.ts";
 import {
@@ -43,6 +45,7 @@ export function makeMomState(config: MomConfig): MomState {
     steps: new Map(),
     next_step: 1,
     reports: [],
+    busy: NOT_BUSY,
     vnodes: [],
     periodic: new Map(),
     stopping: null,
@@ -122,6 +125,8 @@ function handle(cx: Context, event: MomEvent): void {
       return starterState(cx, event.data);
     case "sampled":
       return sampled(cx, event.seen);
+    case "measured":
+      return measured(cx, event.measure);
     case "configured":
       state.config = event.config;
       return;
@@ -144,8 +149,10 @@ function welcome(cx: Context, data: ServerToMom["mom-welcome"]): void {
   for (const key of data.acknowledged) withRun(cx, key.job, key.run_count, (run) => acknowledged(cx, run));
   for (const run of [...state.runs.values()]) {
     reportStarted(cx, run);
+    if (run.idled) tellIdled(cx, run);
     sendObit(cx, run);
   }
+  if (isBusy(state.busy)) cx.actions.push({ kind: "send", type: "mom-busy", data: { busy: true } });
   for (const report of state.reports.splice(0)) cx.actions.push({ kind: "send", type: "mom-hook", data: report });
 }
 
@@ -225,7 +232,8 @@ export function helloJobs(state: MomState): MomHello["jobs"] {
       case "running":
         return {
           ...key,
-          state: run.phase.suspended_ms === null ? ("running" as const) : ("suspended" as const),
+          // One that stands still for its host's sake runs, as the server sees it.
+          state: run.phase.suspended_ms === null || run.idled ? ("running" as const) : ("suspended" as const),
           session_id: run.phase.pid,
         };
       case "epilogue":

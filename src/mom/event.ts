@@ -4,6 +4,7 @@ import type { SequenceEnd } from "#hooks/hook-sequence.ts";
 import type { MomHooks, MomJob, MomVnode, ServerToMom } from "#protocol/mom-link.ts";
 import type { Finished, Prepared } from "./agent-link.ts";
 import type { Owner } from "./job-plan.ts";
+import type { Measure } from "./node-load.ts";
 import type { ScriptEnd } from "./pelog.ts";
 import type { ExitedRun, StartedRun, StarterToMom } from "./starter-link.ts";
 import type { MomConfig, SavedRun } from "./state.ts";
@@ -41,6 +42,8 @@ export type MomEvent =
   | { readonly kind: "starter-state"; readonly data: StarterToMom["starter-state"] }
   /** sums by pid of the top process */
   | { readonly kind: "sampled"; readonly seen: ReadonlyMap<number, Seen> }
+  /** the host's load, and how long nobody has typed */
+  | { readonly kind: "measured"; readonly measure: Measure }
   | { readonly kind: "configured"; readonly config: MomConfig }
   | { readonly kind: "tick" }
   | { readonly kind: "stop"; readonly manner: "kill" | "leave" };

@@ -7,8 +7,14 @@ export const JOB_EXEC = {
   RETRY: -3,
   /** lost: nobody knows how it ended */
   INITABT: -4,
+  /** lost, but a checkpoint is there */
+  INITRST: -5,
+  /** could not be restarted from its checkpoint */
+  BADRESRT: -7,
   FAILUID: -10,
   RERUN: -11,
+  /** checkpointed, and ended so */
+  CHKP: -12,
   /** hooks of execution events: rejected, or accepted with rerun() or delete(); an exception, no answer, or the alarm */
   FAILHOOK_RERUN: -16,
   FAILHOOK_DELETE: -17,
@@ -16,6 +22,8 @@ export const JOB_EXEC = {
   HOOK_DELETE: -19,
   FAIL_SECURITY: -21,
   HOOKERROR: -22,
+  KILL_NCPUS_BURST: -24,
+  KILL_NCPUS_SUM: -25,
   KILL_VMEM: -26,
   KILL_MEM: -27,
   KILL_CPUT: -28,

@@ -30,8 +30,36 @@ export function niceOf(attrs: Attrs): number | null {
   return typeof value === "number" && Number.isInteger(value) ? Math.max(-20, Math.min(19, value)) : null;
 }
 
-export type Used = { readonly walltime_s: number; readonly cput_s: number; readonly mem_kb: number; readonly vmem_kb: number };
-export type Enforcement = { readonly mem: boolean; readonly cputmult: number; readonly wallmult: number };
+export type Used = {
+  readonly walltime_s: number;
+  readonly cput_s: number;
+  readonly mem_kb: number;
+  readonly vmem_kb: number;
+  /** moving, of one cpu */
+  readonly cpupercent: number;
+};
+
+/** `$enforce cpuaverage`: cput against walltime · `$enforce cpuburst`: the moving cpupercent. More than ncpus x factor + percent/100 cpus is too much. */
+export type CpuEnforcement = {
+  readonly average: boolean;
+  readonly burst: boolean;
+  /** the average counts from this walltime on */
+  readonly trialperiod_s: number;
+  readonly average_percent_over: number;
+  readonly average_cpufactor: number;
+  readonly delta_percent_over: number;
+  readonly delta_cpufactor: number;
+};
+export const NO_CPU_ENFORCEMENT: CpuEnforcement = {
+  average: false,
+  burst: false,
+  trialperiod_s: 120,
+  average_percent_over: 50,
+  average_cpufactor: 1.025,
+  delta_percent_over: 50,
+  delta_cpufactor: 1.5,
+};
+export type Enforcement = { readonly mem: boolean; readonly cputmult: number; readonly wallmult: number; readonly cpu: CpuEnforcement };
 
 /** A limit that was passed: the code for Exit_status and PBS's words. */
 export type Breach = { readonly exit_status: number; readonly text: string };
@@ -45,6 +73,7 @@ export function breachOf(attrs: Attrs, used: Used, enforce: Enforcement): Breach
     limit === null || amount <= limit ? null : { exit_status: KILL[what], text: `${what} ${amount}${unit} exceeded limit ${limit}${unit}` };
   const kb = (value: unknown): number | null => (typeof value === "string" ? sizeKb(value) : null);
   return (
+    cpuBreach(resources["ncpus"], used, enforce.cpu) ??
     over("vmem", used.vmem_kb, kb(resources["vmem"]), "kb") ??
     (enforce.mem ? over("mem", used.mem_kb, kb(resources["mem"]), "kb") : null) ??
     over("cput", Math.floor(used.cput_s * enforce.cputmult), secondsOf(resources["cput"]), "") ??
@@ -52,9 +81,22 @@ export function breachOf(attrs: Attrs, used: Used, enforce: Enforcement): Breach
   );
 }
 
+function cpuBreach(asked: unknown, used: Used, cpu: CpuEnforcement): Breach | null {
+  const ncpus = typeof asked === "number" ? asked : 1;
+  if (cpu.burst && used.cpupercent > ncpus * cpu.delta_cpufactor * 100 + cpu.delta_percent_over) {
+    const text = `ncpus ${(used.cpupercent / 100).toFixed(1)} exceeded limit ${ncpus} (burst)`;
+    return { exit_status: JOB_EXEC.KILL_NCPUS_BURST, text };
+  }
+  if (!cpu.average || used.walltime_s <= cpu.trialperiod_s || used.walltime_s <= 0) return null;
+  const average = used.cput_s / used.walltime_s;
+  if (average * 100 <= ncpus * cpu.average_cpufactor * 100 + cpu.average_percent_over) return null;
+  return { exit_status: JOB_EXEC.KILL_NCPUS_SUM, text: `ncpus ${average.toFixed(2)} exceeded limit ${ncpus} (sum)` };
+}
+
 /** Whether the job has a limit that only looking at its processes can enforce. */
 export function needsWatching(attrs: Attrs, enforce: Enforcement): boolean {
   const resources = resourcesOf(attrs);
+  if (enforce.cpu.average || enforce.cpu.burst) return true;
   return resources["cput"] !== undefined || resources["vmem"] !== undefined || (enforce.mem && resources["mem"] !== undefined);
 }
 

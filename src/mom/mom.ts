@@ -4,6 +4,7 @@ import type { DaemonLink } from "#protocol/ipc-transport.ts";
 import type { MomVnode } from "#protocol/mom-link.ts";
 import type { Conf } from "#support/conf.ts";
 import { LOG_EVENT, type Log, openLog } from "#support/log.ts";
+import { systemUsers } from "#support/passwd.ts";
 import { PBS_VERSION } from "#support/version.ts";
 import { type AgentClient, startAgent } from "./agent-client.ts";
 import type { MomSettings } from "./config.ts";
@@ -12,21 +13,28 @@ import type { MomEvent } from "./event.ts";
 import { isStartingUp } from "./hook-answers.ts";
 import { type MomHookShell, momHookShell } from "./hook-shell.ts";
 import { bootId, hostFacts } from "./host-facts.ts";
+import { measureHost, processOwners } from "./host-measure.ts";
+import { isBusy } from "./node-load.ts";
 import type { MomOptions } from "./options.ts";
 import { ownersOf } from "./owners.ts";
 import { openRecords, type RecordLog } from "./record-log.ts";
 import { dueLeaders, look } from "./sampler.ts";
 import { runScript } from "./script-run.ts";
 import { dialServer } from "./server-link.ts";
+import { signalQuietly } from "./session-end.ts";
 import { makeDirectories, momConfig, readSettings, vnodeReporter } from "./setup.ts";
 import { connectStarter, type StarterClient } from "./starter-client.ts";
 import type { MomAction, MomConfig, MomState } from "./state.ts";
+import { strangersOf } from "./strangers.ts";
 import type { HostFacts } from "./vnode-def.ts";
 
 const TICK_MS = 1000;
 /** A kill at the end of the mom waits so long for jobs to be gone. */
 const END_MS_MAX = 20_000;
 const CLOSE_MS_MAX = 5000;
+/** The load average changes slowly. */
+const LOAD_PERIOD_MS = 5000;
+const STRANGERS_PERIOD_MS = 10_000;
 
 /** A mom in this process. The caller holds mom.lock. */
 export class Mom {
@@ -55,6 +63,8 @@ export class Mom {
   #server: DaemonLink | null = null;
   #settled = false;
   #last_look_ms = 0;
+  #last_measure_ms = 0;
+  #last_strangers_ms = 0;
   #phase: "up" | "ending" | "closed" = "up";
 
   /** Throws MomStartError. */
@@ -236,10 +246,36 @@ export class Mom {
   #tick(): void {
     this.#happen({ kind: "tick" });
     const now_ms = Date.now();
+    this.#measure(now_ms);
+    this.#killStrangers(now_ms);
     const leaders = dueLeaders(this.#state, this.#last_look_ms, now_ms, this.#settings.min_check_poll_s * 1000);
     if (leaders.size === 0) return;
     this.#last_look_ms = now_ms;
     this.#happen({ kind: "sampled", seen: look(leaders) });
+  }
+
+  /** How busy others keep the host, where the site wants to know; once more after it wanted that no longer. */
+  #measure(now_ms: number): void {
+    const { load, kbd_idle } = this.#settings;
+    const wanted = load.max !== null || kbd_idle !== null;
+    const period_ms = Math.min(LOAD_PERIOD_MS, kbd_idle === null ? LOAD_PERIOD_MS : kbd_idle.poll_s * 1000);
+    if ((!wanted && !isBusy(this.#state.busy)) || now_ms - this.#last_measure_ms < period_ms) return;
+    this.#last_measure_ms = now_ms;
+    this.#happen({ kind: "measured", measure: measureHost(kbd_idle !== null, now_ms) });
+  }
+
+  /** $restrict_user. In user mode there is nobody else whose processes we could end. */
+  #killStrangers(now_ms: number): void {
+    const { restrict_user } = this.#settings;
+    if (!restrict_user.on || this.#conf.mode !== "system" || now_ms - this.#last_strangers_ms < STRANGERS_PERIOD_MS) return;
+    this.#last_strangers_ms = now_ms;
+    const users = systemUsers();
+    const uidOf = (user: string): number | null => users.userByName(user)?.uid ?? null;
+    // Hooks that need no rights run as nobody.
+    const owners = new Set([...this.#state.runs.values()].flatMap(({ owner }) => owner.identity?.uid ?? []).concat(uidOf("nobody") ?? []));
+    for (const pid of strangersOf(processOwners(), owners, restrict_user, uidOf)) {
+      if (signalQuietly(pid, "SIGKILL")) this.#note(`process ${pid} killed: its owner has no job here ($restrict_user)`);
+    }
   }
 
   #takeSignals(): void {

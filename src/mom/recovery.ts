@@ -26,6 +26,7 @@ export function recovered(cx: Context, saved: readonly SavedRun[]): void {
       suspended_total_ms: record.suspended_total_ms,
       ending: record.ending,
       breach: record.breach,
+      idled: record.idled === true,
       launch: null,
       used_by_hooks: record.used_by_hooks ?? {},
       next: null,

@@ -38,7 +38,7 @@ function signalProblem(cx: Context, data: ServerToMom["mom-signal"]): Refusal | 
     case "suspend":
     case "admin-suspend":
       // Asked again, because the answer was lost.
-      if (!suspended) suspend(cx, run);
+      if (!suspended || run.idled) suspend(cx, run);
       return null;
     case "resume":
     case "admin-resume":

@@ -43,6 +43,7 @@ export function beginRun(cx: Context, job: MomJob, owner: Owner | null): void {
     suspended_total_ms: 0,
     ending: null,
     breach: null,
+    idled: false,
     launch: null,
     used_by_hooks: {},
     next: null,

@@ -32,6 +32,7 @@ function recordOf(run: Run): SavedRun {
     ending: run.ending,
     used_by_hooks: run.used_by_hooks,
     breach: run.breach,
+    ...(run.idled ? { idled: true as const } : {}),
   };
 }
 

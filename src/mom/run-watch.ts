@@ -18,7 +18,9 @@ export function walltimeOf(run: Run, until_ms: number): number {
 
 export function suspend(cx: Context, run: Run): void {
   if (run.phase.name !== "running") return;
-  run.phase = { ...run.phase, suspended_ms: cx.now_ms };
+  // One that stands still already stays so, by the server's word now.
+  run.phase = { ...run.phase, suspended_ms: run.phase.suspended_ms ?? cx.now_ms };
+  run.idled = false;
   cx.actions.push({ kind: "signal", run: keyOf(run), signal: cx.state.config.suspend_signal });
   log(cx, LOG_EVENT.JOB, run.job.id, "suspended");
   save(cx, run);
@@ -28,6 +30,7 @@ export function suspend(cx: Context, run: Run): void {
 export function resume(cx: Context, run: Run): void {
   if (run.phase.name !== "running" || run.phase.suspended_ms === null) return;
   run.suspended_total_ms += cx.now_ms - run.phase.suspended_ms;
+  run.idled = false;
   run.phase = { ...run.phase, suspended_ms: null };
   cx.actions.push({ kind: "signal", run: keyOf(run), signal: cx.state.config.resume_signal });
   log(cx, LOG_EVENT.JOB, run.job.id, "resumed");
@@ -46,6 +49,7 @@ export function watch(cx: Context, run: Run): void {
     cput_s: run.sample.cput_s,
     mem_kb: run.sample.mem_now_kb,
     vmem_kb: run.sample.vmem_now_kb,
+    cpupercent: run.sample.cpupercent,
   };
   const breach = breachOf(run.job.attrs, used, cx.state.config.enforce);
   if (breach !== null) punish(cx, run, breach, run.phase.files);

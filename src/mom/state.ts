@@ -2,11 +2,13 @@
 
 import type { HookInput } from "#hooks/hook-input.ts";
 import type { MomHook, MomHooks, MomJob, MomToServer, MomVnode, Usage } from "#protocol/mom-link.ts";
+import type { Actions } from "./action-script.ts";
 import type { FilePlan, FinishRequest, PrepareRequest } from "./agent-link.ts";
 import type { CgroupSettings } from "./cgroup-limits.ts";
 import type { ResourceTypes } from "./hook-view.ts";
 import type { Owner, PlanFacts } from "./job-plan.ts";
 import type { Breach, Enforcement } from "./limits.ts";
+import type { Busyness, KeyboardLimits, LoadLimits } from "./node-load.ts";
 import type { ScriptName } from "./pelog.ts";
 import type { FileIdentity } from "./posix.ts";
 import type { RunKey, StartSpec } from "./starter-link.ts";
@@ -69,6 +71,8 @@ export type Run = {
   /** the run is to end: since a request, or since a limit was passed. kill_at_ms null: SIGKILL was sent */
   ending: { readonly why: "delete" | "rerun" | "limit" | "discard"; kill_at_ms: number | null } | null;
   breach: Breach | null;
+  /** it stands still because its host is in use (busy.ts) */
+  idled: boolean;
   /** what execjob_launch hooks want started instead */
   launch: LaunchChange | null;
   /** resources_used as hooks have set it */
@@ -104,6 +108,17 @@ export type MomConfig = {
   /** $suspendsig: signal numbers for suspend and resume */
   readonly suspend_signal: number;
   readonly resume_signal: number;
+  /** $ideal_load, $max_load, $kbd_idle, $action multinodebusy */
+  readonly node: {
+    readonly load: LoadLimits;
+    readonly suspend_on_load: boolean;
+    readonly kbd_idle: KeyboardLimits | null;
+    readonly multinode_requeue: boolean;
+  };
+  /** $action */
+  readonly actions: Actions;
+  /** directory of checkpoints */
+  readonly checkpoint_path: string;
   /** $prologalarm */
   readonly prologalarm_s: number;
   /** $reject_root_scripts: no hooks of the server's */
@@ -130,6 +145,8 @@ export type MomState = {
   next_step: number;
   /** what the server must hear of hooks when there is one */
   readonly reports: MomToServer["mom-hook"][];
+  /** whether others use this host */
+  busy: Busyness;
   /** vnodes as reported last: what hooks see */
   vnodes: readonly MomVnode[];
   /** hooks with event exechost_periodic: when each ran last */
@@ -151,6 +168,7 @@ export type SavedRun = {
   readonly ending: Run["ending"];
   readonly breach: Breach | null;
   readonly used_by_hooks?: Usage;
+  readonly idled?: true;
 };
 
 export type MomAction =

@@ -80,6 +80,10 @@ export type MomToServer = {
   /** after SIGHUP or a change of definition files */
   "mom-vnodes": { readonly vnodes: readonly MomVnode[] };
   "mom-started": { readonly job: string; readonly run_count: number; readonly session_id: number; readonly jobdir: string };
+  /** others use the host ($max_load, $kbd_idle): state busy, or no longer; free is not said at a hello */
+  "mom-busy": { readonly busy: boolean };
+  /** the job stands still meanwhile (state U), or goes on */
+  "mom-idled": { readonly job: string; readonly run_count: number; readonly idled: boolean };
   "mom-usage": { readonly jobs: readonly { readonly job: string; readonly run_count: number; readonly used: Usage }[] };
   "mom-obit": {
     readonly job: string;

@@ -147,6 +147,8 @@ const MOM_TO_SERVER = {
   "mom-kept": z.strictObject({ ...run, text }),
   "mom-vnodes": z.strictObject({ vnodes }),
   "mom-started": z.strictObject({ ...run, session_id: whole, jobdir: text }),
+  "mom-busy": z.strictObject({ busy: z.boolean() }),
+  "mom-idled": z.strictObject({ ...run, idled: z.boolean() }),
   "mom-usage": z.strictObject({ jobs: items(z.strictObject({ ...run, used: usage })) }),
   "mom-obit": z.strictObject({
     ...run,

@@ -26,6 +26,8 @@ export type MomRuntime = {
   vnodes: readonly MomVnode[];
   /** digest of the hooks it has */
   hooks: string;
+  /** others use its host */
+  busy: boolean;
 };
 
 /** Answers of the world outside to a request's questions. */

@@ -24,7 +24,7 @@ import { checkVnode } from "./reported-vnode.ts";
 import { createFromJob } from "./resv/creation.ts";
 import { resvOfQueue } from "./resv/holding.ts";
 import type { Attrs, Job, ResourceRecord, Vnode } from "./state.ts";
-import { jobResumed, jobSuspended, preemptingSince, resumeRefused } from "./suspension.ts";
+import { isIdled, jobResumed, jobSuspended, preemptingSince, resumeRefused } from "./suspension.ts";
 import type { Transaction } from "./transaction.ts";
 
 const NODE_FAIL_REQUEUE_S_DEFAULT = 310;
@@ -57,6 +57,17 @@ export function frame<T extends keyof MomToServer>(kernel: Kernel, link: number,
     case "mom-started":
       started(kernel, tx, data as MomToServer["mom-started"]);
       break;
+    case "mom-busy":
+      mom.busy = (data as MomToServer["mom-busy"]).busy;
+      tellBusy(kernel, tx, mom);
+      break;
+    case "mom-idled": {
+      const { idled, ...key } = data as MomToServer["mom-idled"];
+      const job = runOf(kernel, key);
+      if (job !== undefined && isIdled(job) !== idled)
+        tx.apply({ kind: "job-changed", id: job.id, set: idled ? { idled } : {}, unset: idled ? [] : ["idled"] });
+      break;
+    }
     case "mom-usage":
       for (const { job, run_count, used } of (data as MomToServer["mom-usage"]).jobs) usage(kernel, tx, job, run_count, used);
       break;
@@ -85,7 +96,7 @@ function hello(kernel: Kernel, link: number, data: MomHello): void {
   const old = kernel.moms.get(key);
   // The same mom again, after a broken connection that was not noticed yet.
   if (old !== undefined) kernel.out.actions.push({ kind: "drop-link", link: old.link });
-  const mom: MomRuntime = { host: data.host, link, hello: data, vnodes: data.vnodes, hooks: data.hooks ?? "" };
+  const mom: MomRuntime = { host: data.host, link, hello: data, vnodes: data.vnodes, hooks: data.hooks ?? "", busy: false };
   kernel.moms.set(key, mom);
   kernel.timers.clear(`silent:${key}`);
   const tx = ownTransaction(kernel);
@@ -149,6 +160,7 @@ function jobsOfHost(kernel: Kernel, key: string): Job[] {
 function report(kernel: Kernel, tx: Transaction, mom: MomRuntime): void {
   kernel.reporting = true;
   reportVnodes(kernel, tx, mom);
+  tellBusy(kernel, tx, mom);
   kernel.reporting = false;
 }
 
@@ -242,6 +254,11 @@ function markDown(tx: Transaction, vnode: Vnode, why: string): void {
   tx.log({ event: LOG_EVENT.SYSTEM, class: "Node", object: vnode.name, text });
 }
 
+/** All vnodes of a host that others use are busy. */
+function tellBusy(kernel: Kernel, tx: Transaction, { host, busy }: MomRuntime): void {
+  for (const vnode of vnodesOf(kernel, host)) setStates(tx, vnode, busy ? ["busy"] : [], busy ? [] : ["busy"]);
+}
+
 const isDownComment = (vnode: Vnode): boolean =>
   typeof vnode.attrs["comment"] === "string" && vnode.attrs["comment"].startsWith("node down: ") && !vnode.set_by_admin.includes("comment");
 
@@ -288,6 +305,8 @@ function reconcile(kernel: Kernel, tx: Transaction, mom: MomRuntime): void {
 /** The mom holds the job: what was to be done when the connection broke is done now. */
 function catchUp(kernel: Kernel, tx: Transaction, job: Job, entry: HeldJob): void {
   if (job.attrs.substate === SUBSTATE.PRE_RUN && entry.state !== "starting") jobStarted(tx, job, entry.session_id, undefined);
+  // It says so again if it still stands still.
+  if (isIdled(job)) tx.apply({ kind: "job-changed", id: job.id, set: {}, unset: ["idled"] });
   if (entry.state === "suspended") jobSuspended(tx, job, false);
   else if (entry.state === "running") jobResumed(tx, job);
   // It was asked to stop and has not heard, or has gone on since.

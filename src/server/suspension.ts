@@ -28,6 +28,9 @@ export const preemptingSince = (job: Job): number | undefined => job.attrs["pree
 export const isResuming = (job: Job): boolean => job.attrs["resuming"] === true;
 export const isSuspendedByAdmin = (job: Job): boolean => job.attrs["suspended_by_admin"] === true;
 
+/** It stands still because others use its host: shown as state U, in all else a job that runs. */
+export const isIdled = (job: { readonly attrs: Attrs }): boolean => job.attrs["idled"] === true;
+
 /** The mom has stopped the job. Record z. */
 export function jobSuspended(tx: Transaction, job: Job, by_admin: boolean): void {
   if (job.attrs.job_state !== "R" || job.attrs.substate === SUBSTATE.RERUN) return;
@@ -40,7 +43,7 @@ export function jobSuspended(tx: Transaction, job: Job, by_admin: boolean): void
   tx.apply({
     kind: "job-changed",
     id: job.id,
-    unset: since === undefined ? [] : ["preempting"],
+    unset: [...(since === undefined ? [] : ["preempting"]), ...(isIdled(job) ? ["idled"] : [])],
     set: {
       job_state: "S",
       substate: since === undefined ? SUBSTATE.SUSPENDED : SUBSTATE.SCHED_SUSPENDED,

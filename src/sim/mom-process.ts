@@ -6,6 +6,7 @@
 import { runSequence } from "#hooks/hook-sequence.ts";
 import { checkMomInvariants, helloJobs, makeMomState, reduce } from "#mom/core.ts";
 import type { MomEvent } from "#mom/event.ts";
+import { NO_CPU_ENFORCEMENT } from "#mom/limits.ts";
 import type { MomAction, MomConfig, MomState, SavedRun } from "#mom/state.ts";
 import type { MomHooks, MomVnode } from "#protocol/mom-link.ts";
 import type { FrameOf } from "#protocol/schema-link.ts";
@@ -77,10 +78,13 @@ export function createMomProcess(world: World, options: MomOptions): MomProcess 
     facts: { home: "/home/pbs", hosts: [host], tmpdir: "/tmp", jobdir_root: null, usecp: [], scp: [], port: 15002, site: [] },
     cgroups: { track: false, enforce: new Set(), pids_max: 1 },
     cpus: [],
-    enforce: { mem: false, cputmult: 1, wallmult: 1 },
+    enforce: { mem: false, cputmult: 1, wallmult: 1, cpu: NO_CPU_ENFORCEMENT },
     weights: { up: 0.4, down: 0.1 },
     suspend_signal: 19,
     resume_signal: 18,
+    node: { load: { ideal: null, max: null }, suspend_on_load: false, kbd_idle: null, multinode_requeue: false },
+    actions: {},
+    checkpoint_path: "/pbs/checkpoint",
     prologalarm_s: 30,
     reject_root_scripts: false,
     server: "server",

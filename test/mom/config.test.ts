@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { actionCommand, parseAction } from "#mom/action-script.ts";
 import { DEFAULT_SETTINGS, parseMomConfig } from "#mom/config.ts";
+import { NO_CPU_ENFORCEMENT } from "#mom/limits.ts";
 import { parseMomOptions } from "#mom/options.ts";
 import { signalNumber } from "#mom/signals.ts";
 import { mergeVnodeDefs, parseVnodeDefs, reportedVnodes } from "#mom/vnode-def.ts";
@@ -11,6 +13,22 @@ test("directives of mom_priv/config that are obeyed", () => {
     ["$wallmult 0.5", { wallmult: 0.5 }],
     ["$enforce mem", { enforce_mem: true }],
     ["$enforce delta_weightup 0.7", { weight_up: 0.7 }],
+    ["$enforce cpuburst", { enforce_cpu: { ...NO_CPU_ENFORCEMENT, burst: true } }],
+    ["$enforce cpuaverage\n$enforce average_trialperiod 60", { enforce_cpu: { ...NO_CPU_ENFORCEMENT, average: true, trialperiod_s: 60 } }],
+    ["$enforce cpuaverage\n$enforce !cpuaverage", {}],
+    ["$enforce delta_cpufactor 2", { enforce_cpu: { ...NO_CPU_ENFORCEMENT, delta_cpufactor: 2 } }],
+    ["$ideal_load 2.5\n$max_load 3.5 suspend", { load: { ideal: 2.5, max: 3.5 }, suspend_on_load: true }],
+    ["$kbd_idle 600", { kbd_idle: { idle_wait_s: 600, min_use_s: 10, poll_s: 1 } }],
+    ["$kbd_idle 600 20 5", { kbd_idle: { idle_wait_s: 600, min_use_s: 20, poll_s: 5 } }],
+    ["$restrict_user on", { restrict_user: { on: true, exceptions: [], maxsysid: 999 } }],
+    ["$restrict_user_exceptions alice, bob", { restrict_user: { on: false, exceptions: ["alice", "bob"], maxsysid: 999 } }],
+    ["$restrict_user_maxsysid 1999", { restrict_user: { on: false, exceptions: [], maxsysid: 1999 } }],
+    ["$checkpoint_path /ckpt/", { checkpoint_path: "/ckpt" }],
+    ["$action checkpoint 60 !/s/c %jobid x", { actions: { checkpoint: { timeout_s: 60, words: ["/s/c", "%jobid", "x"] } } }],
+    ["$action terminate 0 ! /s/t", { actions: { terminate: { timeout_s: 0, words: ["/s/t"] } } }],
+    ["$action multinodebusy 0 requeue", { multinode_requeue: true }],
+    ["$restart_transmogrify True", {}],
+    ["$clienthost far.example.org", {}],
     ["$logevent 0x1ff", { logevent: 511 }],
     ["$min_check_poll 5", { min_check_poll_s: 5 }],
     ["$suspendsig 20", { suspend_signal: 20, resume_signal: 18 }],
@@ -28,15 +46,57 @@ test("directives of mom_priv/config that are obeyed", () => {
     assert.deepEqual(parseMomConfig(`${line}\n`), { settings: { ...DEFAULT_SETTINGS, ...set }, notes: [], errors: [] }, line);
 });
 
-test("a wrong value is an error; what is unknown or without effect yet is noted", () => {
-  const outcome = parseMomConfig("$cputmult fast\n$nonsense 1\n$action terminate 10 !x\n$enforce cpuburst\n$tmpdir rel\n$constructor 1\n");
-  assert.deepEqual(outcome.errors, ["config line 1: $cputmult must be a number", "config line 5: $tmpdir must be an absolute path"]);
-  assert.deepEqual(outcome.notes, [
-    "config line 2: $nonsense is not known and ignored",
-    "config line 3: $action has no effect yet",
-    "config line 4: $enforce cpuburst has no effect yet",
-    "config line 6: $constructor is not known and ignored",
+test("a wrong value is an error that names its line", () => {
+  const rows: readonly (readonly [line: string, error: string])[] = [
+    ["$cputmult fast", "$cputmult must be a number"],
+    ["$tmpdir rel", "$tmpdir must be an absolute path"],
+    ["$checkpoint_path rel", "$checkpoint_path must be an absolute path"],
+    ["$enforce everything", "$enforce everything cannot be enforced"],
+    ["$enforce !delta_cpufactor", "$enforce !delta_cpufactor cannot be enforced"],
+    ["$enforce average_cpufactor much", "$enforce average_cpufactor must be a number"],
+    ["$max_load 3 stop", "$max_load must be a number, perhaps with suspend after it"],
+    ["$ideal_load -1", "$ideal_load must be a number"],
+    ["$kbd_idle soon", "$kbd_idle must be IDLE_WAIT [MIN_USE POLL], in seconds"],
+    ["$restrict_user perhaps", "$restrict_user must be True or False"],
+    ["$restrict_user_exceptions ,", "$restrict_user_exceptions must be 1 to 1000 names of users"],
+    ["$restrict_user_maxsysid x", "$restrict_user_maxsysid must be a user's number"],
+    ["$restart_background x", "$restart_background must be True or False"],
+    ["$max_poll_downtime soon", "$max_poll_downtime must be a number of seconds"],
+    ["$action checkpoint soon !/x", "$action must be ACTION TIMEOUT !SCRIPT ARGUMENTS, with a timeout in seconds"],
+    ["$action freeze 10 !/x", "$action action must be one of terminate, checkpoint, checkpoint_abort, restart, multinodebusy"],
+    ["$action terminate 10 !x", "$action terminate needs the absolute path of a script after !"],
+    ["$action terminate 10 /x", "$action terminate needs the absolute path of a script after !"],
+    ["$action terminate 10 !/x %job", "$action %job is none of %jobid %sid %uid %gid %login %owner %auxid %path"],
+    ["$action multinodebusy 10 !/x", "$action multinodebusy knows only requeue"],
+  ];
+  for (const [line, error] of rows) assert.deepEqual(parseMomConfig(`# c\n${line}\n`).errors, [`config line 2: ${error}`], line);
+  assert.deepEqual(parseMomConfig("$ideal_load 3\n$max_load 2\n").errors, ["config: $ideal_load must not be larger than $max_load"]);
+  assert.deepEqual(parseMomConfig("$min_check_poll 9\n$max_check_poll 3\n").errors, [
+    "config: $min_check_poll must not be larger than $max_check_poll",
   ]);
+});
+
+test("what is unknown or has no effect is noted and stops nothing", () => {
+  const outcome = parseMomConfig(
+    "$nonsense 1\n$enforce complexmem\n$constructor 1\n$restart_background False\n$sister_join_job_alarm 5\n$ideal_load 2\n",
+  );
+  assert.deepEqual(outcome.errors, []);
+  assert.deepEqual(outcome.notes, [
+    "config line 1: $nonsense is not known and ignored",
+    "config line 2: $enforce complexmem has no effect: memory is counted by process and control group on this system",
+    "config line 3: $constructor is not known and ignored",
+    "config line 4: $restart_background has no effect: a restart script always runs in the background, as the job's top process",
+    "config line 5: $sister_join_job_alarm has no effect yet",
+    "config: $ideal_load has no effect without $max_load",
+  ]);
+});
+
+test("words of an $action line become arguments one by one, whatever they hold", () => {
+  const line = parseAction("checkpoint 5 !/s/c %jobid %sid %uid %gid %login %owner %auxid %path ;rm".split(" "));
+  assert.equal(line.kind, "script");
+  if (line.kind !== "script") return;
+  const facts = { jobid: "1[2].svr", sid: 7, uid: 8, gid: 9, login: "a b", owner: "a@h", auxid: "", path: "/p" };
+  assert.deepEqual(actionCommand(line.script, facts), ["/s/c", "1[2].svr", "7", "8", "9", "a b", "a@h", "", "/p", ";rm"]);
 });
 
 const HOST = { host: "n1", arch: "linux", ncpus: 2, mem_kb: 1000 };

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { helloJobs } from "#mom/core.ts";
 import type { MomEvent } from "#mom/event.ts";
+import { NO_CPU_ENFORCEMENT } from "#mom/limits.ts";
 import { acknowledged, exited, finished, job, OWNER, prepared, run, started, world } from "./world.ts";
 
 const S = 1000;
@@ -229,7 +230,7 @@ test("limits on what samples show: cput, vmem, and mem only where it is enforced
     [{ mem: "4mb" }, true, "mem 5000kb exceeded limit 4096kb"],
   ];
   for (const [limits, mem, text] of rows) {
-    const w = world({ config: { enforce: { mem, cputmult: 1, wallmult: 1 } } });
+    const w = world({ config: { enforce: { mem, cputmult: 1, wallmult: 1, cpu: NO_CPU_ENFORCEMENT } } });
     run(w, job({ attrs: { Resource_List: { ncpus: 1, ...limits } } }));
     w.now_ms += 10 * S;
     const words = w.on({ kind: "sampled", seen: new Map([[4711, seen]]) });
@@ -329,4 +330,35 @@ test("the mom told to end kills its jobs, and goes when each has its obit", () =
   const leaving = world();
   run(leaving, job());
   assert.deepEqual(leaving.on({ kind: "stop", manner: "leave" }), ["exit"]);
+});
+
+test("$enforce cpuburst and cpuaverage: texts and codes", () => {
+  const rows: readonly (readonly [
+    cpu: object,
+    ncpus: number,
+    walltime_s: number,
+    cput_s: number,
+    end: readonly [string, number] | null,
+  ])[] = [
+    [{ burst: true }, 1, 10, 100, ["ncpus 4.0 exceeded limit 1 (burst)", -24]],
+    [{ burst: true }, 2, 10, 80, null],
+    [{ burst: true, delta_percent_over: 0, delta_cpufactor: 1 }, 2, 10, 80, ["ncpus 3.2 exceeded limit 2 (burst)", -24]],
+    [{ average: true }, 1, 200, 400, ["ncpus 2.00 exceeded limit 1 (sum)", -25]],
+    [{ average: true }, 1, 119, 400, null],
+    [{ average: true, trialperiod_s: 60 }, 1, 119, 400, ["ncpus 3.36 exceeded limit 1 (sum)", -25]],
+    [{ average: true }, 1, 200, 300, null],
+    [{}, 1, 200, 4000, null],
+  ];
+  for (const [cpu, ncpus, walltime_s, cput_s, end] of rows) {
+    const w = world({ config: { enforce: { mem: false, cputmult: 1, wallmult: 1, cpu: { ...NO_CPU_ENFORCEMENT, ...cpu } } } });
+    const j = job({ attrs: { Resource_List: { ncpus } } });
+    run(w, j);
+    w.now_ms += walltime_s * S;
+    const words = w.on({ kind: "sampled", seen: new Map([[4711, { cput_s, mem_kb: 0, vmem_kb: 0 }]]) });
+    const killed = end === null ? [] : [`append /pbs/spool/1.n1.ER =>> PBS: job killed: ${end[0]}`, "signal 1.n1 15"];
+    assert.deepEqual(words, [...killed, "mom-usage 1.n1"], JSON.stringify([cpu, ncpus, walltime_s, cput_s]));
+    if (end === null) continue;
+    w.on(exited(j, w.now_ms, { signal: 15 }));
+    assert.deepEqual(w.on(finished(j)), [`mom-obit 1.n1 ${end[1]}`]);
+  }
 });

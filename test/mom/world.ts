@@ -3,6 +3,7 @@
 import { checkMomInvariants, makeMomState, reduce } from "#mom/core.ts";
 import type { MomEvent } from "#mom/event.ts";
 import type { Owner } from "#mom/job-plan.ts";
+import { NO_CPU_ENFORCEMENT } from "#mom/limits.ts";
 import type { MomAction, MomConfig, MomState, SavedRun } from "#mom/state.ts";
 import type { MomJob } from "#protocol/mom-link.ts";
 
@@ -21,10 +22,13 @@ export const CONFIG: MomConfig = {
   },
   cgroups: { track: false, enforce: new Set(), pids_max: 1000 },
   cpus: [0, 1, 2, 3],
-  enforce: { mem: false, cputmult: 1, wallmult: 1 },
+  enforce: { mem: false, cputmult: 1, wallmult: 1, cpu: NO_CPU_ENFORCEMENT },
   weights: { up: 0.4, down: 0.1 },
   suspend_signal: 19,
   resume_signal: 18,
+  node: { load: { ideal: null, max: null }, suspend_on_load: false, kbd_idle: null, multinode_requeue: false },
+  actions: {},
+  checkpoint_path: "/pbs/checkpoint",
   prologalarm_s: 30,
   reject_root_scripts: false,
   server: "server",
@@ -129,6 +133,10 @@ function wordOf(action: MomAction): string {
           return `mom-usage ${action.data.jobs.map((each) => each.job).join()}`;
         case "mom-hook":
           return `mom-hook ${JSON.stringify(action.data)}`;
+        case "mom-busy":
+          return `mom-busy ${action.data.busy}`;
+        case "mom-idled":
+          return `mom-idled ${action.data.job} ${action.data.idled}`;
         case "mom-kept":
           return `mom-kept ${action.data.job} ${action.data.text}`;
       }

@@ -27,6 +27,7 @@ import {
   runOn,
   settle,
   stateOf,
+  statusOf,
 } from "./harness.ts";
 
 const LINK = 100;
@@ -372,4 +373,41 @@ test("a signal for a job whose mom is away is refused with 15070", () => {
   runOn(h, job, "n1", LINK);
   lose(h);
   assert.equal(outcome(h, ALICE, { kind: "signal-job", job, signal: "USR1" }), "15070 Server could not connect to MOM n1");
+});
+
+// --- hosts that others use
+
+test("busy: said by the mom, on all vnodes of its host, until it says otherwise or comes back", () => {
+  const h = world();
+  mom(h, LINK, "mom-busy", { busy: true });
+  assert.equal(statesOf(h, "n1"), "busy");
+  addVnode(h, "n1[1]", { Mom: ["n1"], resources_available: { host: "n1", ncpus: 1 }, from_mom: true });
+  mom(h, LINK, "mom-vnodes", {
+    vnodes: [
+      { name: "n1", attrs: {} },
+      { name: "n1[1]", attrs: {} },
+    ],
+  });
+  assert.deepEqual([statesOf(h, "n1"), statesOf(h, "n1[1]")], ["busy", "busy"]);
+  momHello(h, LINK + 1, "n1");
+  assert.equal(statesOf(h, "n1"), "");
+  mom(h, LINK + 1, "mom-busy", { busy: true });
+  mom(h, LINK + 1, "mom-busy", { busy: false });
+  assert.equal(statesOf(h, "n1"), "");
+});
+
+test("a job that stands still because its host is in use shows state U and runs in all else", () => {
+  const h = world();
+  const id = addJob(h);
+  runOn(h, id, "n1", LINK);
+  const shown = (): unknown => (statusOf(h, ROOT, { kind: "status", object: "job", ids: [id] })[0] as { attrs: Attrs }).attrs["job_state"];
+  mom(h, LINK, "mom-idled", { job: id, run_count: 1, idled: true });
+  assert.deepEqual([shown(), stateOf(h, id)], ["U", "R 42"]);
+  mom(h, LINK, "mom-idled", { job: id, run_count: 1, idled: false });
+  assert.deepEqual([shown(), jobAttrs(h, id)["idled"]], ["R", undefined]);
+  mom(h, LINK, "mom-idled", { job: id, run_count: 9, idled: true });
+  assert.equal(shown(), "R");
+  mom(h, LINK, "mom-idled", { job: id, run_count: 1, idled: true });
+  obit(h, LINK, id);
+  assert.equal(jobAttrs(h, id)["idled"], undefined);
 });

@@ -15,6 +15,7 @@ import {
   subjobCountText,
   subjobState,
 } from "../subjobs.ts";
+import { isIdled } from "../suspension.ts";
 
 /** An array, live or of the history, with its subjobs. */
 export type ShownArray = { readonly job: Job; readonly live: boolean; readonly subjobs: Subjobs };
@@ -30,9 +31,10 @@ export function shownArray(job: Job, live: boolean): ShownArray | null {
   return { job, live, subjobs: loadSubjobs(array_indices_submitted, subjobs) };
 }
 
-/** A job's attributes with what is computed for an array. */
-export function shownAttrs({ attrs, subjobs }: Job): Attrs {
-  if (subjobs === undefined) return attrs;
+/** A job's attributes with what is computed for an array; state U of one that stands still because others use its host. */
+export function shownAttrs(job: Job): Attrs {
+  const { attrs, subjobs } = job;
+  if (subjobs === undefined) return isIdled(job) && attrs.job_state === "R" ? { ...attrs, job_state: "U" } : attrs;
   return { ...attrs, array_state_count: subjobCountText(subjobs), array_indices_remaining: remainingText(subjobs) };
 }
 
