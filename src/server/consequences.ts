@@ -27,6 +27,7 @@ import { routeSoon } from "./routing.ts";
 import { forgetQuestion } from "./sched-questions.ts";
 import { partitionsOf, runtimeOf, type SchedRuntime, shouldRun } from "./sched-runtime.ts";
 import * as scheds from "./sched-session.ts";
+import { startMet } from "./start-wait.ts";
 import type { Job } from "./state.ts";
 import type { Transaction } from "./transaction.ts";
 
@@ -95,6 +96,7 @@ function follow(kernel: Kernel, tx: Transaction, event: Event, apply: () => void
       if (event.set["comment"] === undefined || Object.keys(event.set).length > 1)
         for (const runtime of kernel.scheds.values()) runtime.own_comments.delete(event.id);
       if (job.attrs.job_state !== job_state) preemptionMet(kernel, job.id);
+      startMet(kernel, job.id);
       if (job.attrs.queue !== queue || job.attrs.job_state !== job_state) jobArrived(kernel, tx, job);
       else if (job.attrs.Execution_Time !== Execution_Time) armJob(kernel, job);
       break;
@@ -203,6 +205,7 @@ function jobEnded(kernel: Kernel, tx: Transaction, id: string, apply: () => void
   apply();
   if (job.attrs.stime !== undefined) jobOver(kernel, id, job.attrs);
   preemptionMet(kernel, id);
+  startMet(kernel, id);
   for (const timer of ["wait", "route", "rerun"]) kernel.timers.clear(`${timer}:${id}`);
   for (const runtime of kernel.scheds.values()) {
     const at = runtime.qruns.indexOf(id);

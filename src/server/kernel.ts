@@ -14,6 +14,7 @@ import type { Chain, HookVerdict } from "./hooks/chain.ts";
 import { serverIdentity } from "./identity.ts";
 import { type JointAnswers, noJointAnswers, splitToken } from "./joint-answers.ts";
 import type { SchedRuntime } from "./sched-runtime.ts";
+import type { StartWait } from "./start-wait.ts";
 import type { Job, ServerState } from "./state.ts";
 import { createTimers, type Timers } from "./timers.ts";
 import type { Action, Answer, HistoryStream, HookAsk, Identity, ServerConfig, Transaction } from "./transaction.ts";
@@ -95,6 +96,8 @@ export type Kernel = {
   readonly preemptions: Map<string, Preemption>;
   /** schedulers whose preemptions have settled: the rest of their decisions is looked at before the batch leaves */
   readonly settled: Set<string>;
+  /** starts that a scheduler waits for, by job */
+  readonly starting: Map<string, StartWait>;
   next_question: number;
   /** hooks that run, by number */
   readonly hook_runs: Map<number, Chain>;
@@ -136,6 +139,7 @@ export function createKernel(state: ServerState, config: ServerConfig, now_ms: n
     questions: new Map(),
     preemptions: new Map(),
     settled: new Set(),
+    starting: new Map(),
     next_question: 1,
     hook_runs: new Map(),
     next_hook_run: 1,

@@ -23,6 +23,7 @@ import { preemptionRefused } from "./preemption.ts";
 import { checkVnode } from "./reported-vnode.ts";
 import { createFromJob } from "./resv/creation.ts";
 import { resvOfQueue } from "./resv/holding.ts";
+import { startUnknown } from "./start-wait.ts";
 import type { Attrs, Job, ResourceRecord, Vnode } from "./state.ts";
 import { isIdled, jobResumed, jobSuspended, preemptingSince, resumeRefused } from "./suspension.ts";
 import type { Transaction } from "./transaction.ts";
@@ -113,6 +114,7 @@ export function lost(kernel: Kernel, link: number, why: string): void {
   for (const [number, question] of kernel.questions) {
     if (hostOfJob(kernel, question.job).toLowerCase() === mom.host.toLowerCase()) questionUnanswered(kernel, number, true);
   }
+  for (const id of kernel.starting.keys()) if (hostOfJob(kernel, id).toLowerCase() === mom.host.toLowerCase()) startUnknown(kernel, id);
   armSilence(kernel, mom.host);
 }
 

@@ -37,6 +37,8 @@ export type SchedRuntime = {
   busy: boolean;
   /** decisions that are not answered yet: the first frame waits for preemptions, the others for it */
   deciding: Deciding[];
+  /** jobs it started without waiting for their runjob hooks, which are under way */
+  readonly asking: Set<string>;
   /** a trigger that came meanwhile */
   pending: SchedCommand | null;
   /** jobs to be run by hand, in order; the first is in the present cycle when `running` names it */
@@ -72,6 +74,7 @@ export function runtimeOf(kernel: SchedTable, name: string): SchedRuntime {
       cycle: 0,
       busy: false,
       deciding: [],
+      asking: new Set(),
       pending: null,
       qruns: [],
       running: null,

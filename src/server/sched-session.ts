@@ -30,6 +30,7 @@ import { type Deciding, partitionOf, runtimeOf, runtimeOfLink, type SchedRuntime
 
 import { nextSchedState, type SchedHappening, type SchedState, serverState } from "./sched-state.ts";
 import { afterCrash, isProblem, isServersComment, NEEDS_ATTENTION, PROBLEM, READY_TO_USE } from "./sched-supervisor.ts";
+import { awaitStart, forgetStarts, runWaitOf } from "./start-wait.ts";
 import type { Queue, Sched } from "./state.ts";
 
 /** How long a lost connection may take to come back before the process is taken for dead. */
@@ -110,6 +111,7 @@ export function lost(kernel: Kernel, link: number): void {
   for (const job of tokens) answerQrun(kernel, job, reject(PBSE.NOSCHEDULER));
   askedInVain(kernel, runtime.name);
   forgetPreemptions(kernel, runtime.name);
+  forgetStarts(kernel, runtime.name);
   Object.assign(runtime, { busy: false, deciding: [], pending: null, running: null, refusal: null });
   for (const timer of ["accumulate", "iteration"]) kernel.timers.clear(`${timer}:${runtime.name}`);
   const sched = kernel.state.scheds.get(runtime.name);
@@ -197,7 +199,7 @@ export function trigger(kernel: Kernel, name: string, command: SchedCommand): vo
   if (sched === undefined || runtime === undefined || runtime.link === null || sched.attrs["scheduling"] !== true) return;
   if (kernel.stopping !== "no") return;
   kernel.timers.clear(`accumulate:${name}`);
-  if (runtime.busy) runtime.pending = command;
+  if (isOccupied(runtime)) runtime.pending = command;
   else startCycle(kernel, sched, runtime, command);
 }
 
@@ -244,8 +246,11 @@ export function requestRun(kernel: Kernel, name: string, job: string, token: num
   if (sched === undefined || runtime === undefined || runtime.link === null) throw reject(PBSE.NOSCHEDULER);
   if (token !== null) kernel.qruns.set(job, token);
   runtime.qruns.push(job);
-  if (!runtime.busy) nextCycle(kernel, sched, runtime);
+  if (!isOccupied(runtime)) nextCycle(kernel, sched, runtime);
 }
+
+/** No cycle can begin: one runs, or hooks are under way that it should see the answers of (start-wait.ts W1). */
+const isOccupied = (runtime: SchedRuntime): boolean => runtime.busy || runtime.asking.size > 0;
 
 function startCycle(kernel: Kernel, sched: Sched, runtime: SchedRuntime, command: SchedCommand, job?: string): void {
   if (runtime.link === null) return;
@@ -278,7 +283,7 @@ function cycleEnd(kernel: Kernel, runtime: SchedRuntime): void {
   if (sched.attrs["comment"] === NEEDS_ATTENTION) {
     ownTransaction(kernel).apply({ kind: "changed", object: "sched", name: sched.name, set: { comment: READY_TO_USE }, unset: [] });
   }
-  nextCycle(kernel, sched, runtime);
+  if (!isOccupied(runtime)) nextCycle(kernel, sched, runtime);
 }
 
 /** Jobs to be run by hand come first, then the trigger that came meanwhile. */
@@ -348,13 +353,21 @@ function give(frame: Deciding, at: number, verdict: Verdict): void {
   frame.left--;
 }
 
-/** A start waits for its hooks; others need not wait for it. Should the link break meanwhile, what was to be decided is void. */
+/** A start waits for its hooks, or its mom; others need not wait for it. Should the link break meanwhile, what was to be decided is void. */
 function decideOne(kernel: Kernel, runtime: SchedRuntime, frame: Deciding, decision: Exclude<Decision, { kind: "preempt" }>): void {
   const { at } = frame;
-  if (decision.kind !== "run" || !mustAsk(kernel, decision.job)) {
-    give(frame, at, decide(kernel, runtime, decision));
-    return;
-  }
+  if (decision.kind !== "run") return give(frame, at, decide(kernel, runtime, decision));
+  const wait = runtime.running === decision.job ? "runjob_hook" : runWaitOf(kernel.state.scheds.get(runtime.name));
+  const begin = (): void => {
+    const verdict = decide(kernel, runtime, decision);
+    const later = (met: Verdict): void => {
+      if (!runtime.deciding.includes(frame)) return;
+      give(frame, at, met);
+      kernel.settled.add(runtime.name);
+    };
+    if (wait !== "execjob_hook" || !verdict.ok || !awaitStart(kernel, runtime.name, decision.job, later)) give(frame, at, verdict);
+  };
+  if (!mustAsk(kernel, decision.job)) return begin();
   const { job, exec_vnode } = decision;
   const tx = transaction(kernel, schedulerIdentity(kernel.config.host), 0);
   const refusal = refusalOf(() => checkRun(tx, job, exec_vnode, runOptions(runtime, decision)));
@@ -362,10 +375,33 @@ function decideOne(kernel: Kernel, runtime: SchedRuntime, frame: Deciding, decis
     give(frame, at, refusedRun(runtime, job, refusal));
     return;
   }
+  if (wait === "none") {
+    give(frame, at, { ok: true });
+    askLater(kernel, runtime, decision);
+    return;
+  }
   askBeforeRun(kernel, tx, job, exec_vnode, (refused) => {
     if (!runtime.deciding.includes(frame)) return;
-    give(frame, at, refused === null ? decide(kernel, runtime, decision) : refusedRun(runtime, job, refused));
+    if (refused === null) begin();
+    else give(frame, at, refusedRun(runtime, job, refused));
     kernel.settled.add(runtime.name);
+  });
+}
+
+/** The scheduler goes on as if the job ran; if it must not, the job is told, and the next cycle sees it waiting (start-wait.ts W1). */
+function askLater(kernel: Kernel, runtime: SchedRuntime, decision: Extract<Decision, { kind: "run" }>): void {
+  const { job, exec_vnode } = decision;
+  runtime.asking.add(job);
+  const tx = transaction(kernel, schedulerIdentity(kernel.config.host), 0);
+  askBeforeRun(kernel, tx, job, exec_vnode, (refused) => {
+    runtime.asking.delete(job);
+    const verdict = refused === null ? decide(kernel, runtime, decision) : refusedRun(runtime, job, refused);
+    if (!verdict.ok) {
+      const comment = `Not Running: PBS Error: ${verdict.text}`;
+      refusalOf(() => commentJob(transaction(kernel, schedulerIdentity(kernel.config.host), 0), job, comment));
+    }
+    const sched = kernel.state.scheds.get(runtime.name);
+    if (sched !== undefined && !isOccupied(runtime)) nextCycle(kernel, sched, runtime);
   });
 }
 

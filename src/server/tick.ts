@@ -1,6 +1,7 @@
 // What is due at a time. Names of timers: wait:JOB Execution_Time is there · route:JOB routing is tried again · rerun:JOB qrerun has waited long enough ·
 // accumulate:SCHED job_accumulation_time is over · iteration:SCHED scheduler_iteration is over · sched-start:SCHED a scheduler is started again ·
 // silent:HOST node_fail_requeue is over · question:N a mom did not answer · preempt:JOB a preempted run does not end ·
+// starting:JOB a scheduler waits no longer for a job it started ·
 // asked:TOKEN a scheduler did not answer ·
 // resv:ID begin or end of a reservation · resv-wait:ID nobody waits longer for an answer about it · resv-idle:ID unused too long ·
 // hook:NAME a periodic hook runs · resv-health vnodes have had time to say hello · purge-history finished jobs have become old.
@@ -17,6 +18,7 @@ import { idleTooLong, resvDue, waitOver } from "./resv/timing.ts";
 import { routeSoon } from "./routing.ts";
 import { questionOver } from "./sched-questions.ts";
 import { startDue, trigger } from "./sched-session.ts";
+import { startUnknown } from "./start-wait.ts";
 
 const PURGE_INTERVAL_MS = 3_600_000;
 const HISTORY_DURATION_S_DEFAULT = 336 * 3600;
@@ -62,6 +64,9 @@ function due(kernel: Kernel, kind: string, name: string): void {
       break;
     case "preempt":
       preemptionLate(kernel, name);
+      break;
+    case "starting":
+      startUnknown(kernel, name);
       break;
     case "asked":
       questionOver(kernel, Number(name));
