@@ -82,6 +82,11 @@ function handle(cx: Context, event: MomEvent): void {
       return withRun(cx, event.data.job, null, (run) => modify(cx, run, event.data.attrs));
     case "message":
       return message(cx, event.data);
+    case "sisters":
+      return withRun(cx, event.data.job, event.data.run_count, (run) => {
+        run.sisters = event.data;
+        watch(cx, run);
+      });
     case "acknowledged":
       for (const key of event.data.jobs) withRun(cx, key.job, key.run_count, (run) => acknowledged(cx, run));
       return;

@@ -21,6 +21,7 @@ export type MomEvent =
   | { readonly kind: "terminate"; readonly data: ServerToMom["mom-terminate"] }
   | { readonly kind: "modify"; readonly data: ServerToMom["mom-modify"] }
   | { readonly kind: "message"; readonly data: ServerToMom["mom-message"] }
+  | { readonly kind: "sisters"; readonly data: ServerToMom["mom-sisters"] }
   | { readonly kind: "acknowledged"; readonly data: ServerToMom["mom-obit-ack"] }
   | { readonly kind: "discard"; readonly job: string }
   /** hooks: of the server, or kept from before */

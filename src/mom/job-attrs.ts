@@ -90,3 +90,6 @@ export function chunksOf(attrs: Attrs): readonly { readonly [resource: string]: 
 
 /** Host of each chunk: `n1/0*2+n2/1` -> n1, n2. */
 export const chunkHosts = (exec_host: string): readonly string[] => exec_host.split("+").map((part) => part.split("/")[0] ?? part);
+
+/** Its hosts, each once, in their order: PBS_NODENUM counts them. The first is the mother superior's. */
+export const hostsOf = (exec_host: string): readonly string[] => [...new Set(chunkHosts(exec_host))];

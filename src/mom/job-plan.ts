@@ -4,7 +4,7 @@ import type { MomJob } from "#protocol/mom-link.ts";
 import type { FilePlan, OutputPlan, Prepared } from "./agent-link.ts";
 import type { JobLimits } from "./cgroup-limits.ts";
 import { jobEnvironment } from "./environment.ts";
-import { type Attrs, commandOfJob, jobNumbers, shellOf, textOf, umaskOf } from "./job-attrs.ts";
+import { type Attrs, commandOfJob, hostsOf, jobNumbers, shellOf, textOf, umaskOf } from "./job-attrs.ts";
 import { kernelLimits, niceOf } from "./limits.ts";
 import type { FileIdentity } from "./posix.ts";
 import { type Place, placeOn, stageItems } from "./stage-list.ts";
@@ -129,7 +129,7 @@ export function startSpec(
     stderr: files.stderr,
     umask: plan.umask,
     owner: owner.identity,
-    limits: kernelLimits(job.attrs),
+    limits: kernelLimits(job.attrs, hostsOf(job.exec_host).length > 1),
     nice: niceOf(job.attrs),
     cgroup,
   };

@@ -5,7 +5,7 @@ import { type Attrs, resourcesOf } from "./job-attrs.ts";
 import { JOB_EXEC } from "./job-exec.ts";
 
 /** Set by prlimit before the program runs: name of the limit -> bytes or seconds. */
-export function kernelLimits(attrs: Attrs): { [name: string]: number } {
+export function kernelLimits(attrs: Attrs, several_hosts = false): { [name: string]: number } {
   const resources = resourcesOf(attrs);
   const limits: { [name: string]: number } = {};
   const lower = (name: string, amount: number | null): void => {
@@ -18,7 +18,8 @@ export function kernelLimits(attrs: Attrs): { [name: string]: number } {
   lower("fsize", bytes("file"));
   lower("rss", bytes("pmem"));
   lower("as", bytes("pvmem"));
-  lower("as", bytes("vmem"));
+  // Of several hosts none knows what the others use: there it is watched only (pbs/mom.md 4).
+  if (!several_hosts) lower("as", bytes("vmem"));
   lower("core", bytes("core"));
   lower("cpu", secondsOf(resources["pcput"]));
   return limits;

@@ -9,6 +9,7 @@ import { becomeRunning, begin, conclude, exited, remember, remove, reportStarted
 import { type Context, filesOf, log } from "./run-record.ts";
 import { beginEnding } from "./run-watch.ts";
 import { SIG } from "./signals.ts";
+import { NO_SISTERS } from "./sister.ts";
 import type { StarterRun, StarterToMom } from "./starter-link.ts";
 import type { Run, SavedRun } from "./state.ts";
 import { noSample } from "./usage.ts";
@@ -29,6 +30,7 @@ export function recovered(cx: Context, saved: readonly SavedRun[]): void {
       idled: record.idled === true,
       launch: null,
       used_by_hooks: record.used_by_hooks ?? {},
+      sisters: NO_SISTERS,
       next: null,
     };
     cx.state.runs.set(run.job.id, run);

@@ -8,7 +8,7 @@ import type { SequenceEnd } from "#hooks/hook-sequence.ts";
 import { renderDuration } from "#model/values/duration.ts";
 import type { MomJob, Usage } from "#protocol/mom-link.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
-import type { Finished, FinishRequest, Prepared } from "./agent-link.ts";
+import type { FilePlan, Finished, FinishRequest, Prepared } from "./agent-link.ts";
 import { jobLimits, pickCpus } from "./cgroup-limits.ts";
 import { nodefileText } from "./environment.ts";
 import { askHooks, askScript, exitStatusOf, honour, logHooks, logScript } from "./hook-steps.ts";
@@ -19,8 +19,9 @@ import { afterPrologue, epilogueArguments, failureText, prologueArguments, type 
 import { type Context, keyOf, log, save } from "./run-record.ts";
 import { beginEnding, killedForMemory, pursueEnding, walltimeOf } from "./run-watch.ts";
 import { SIG } from "./signals.ts";
+import { attrsHere, isSister, NO_SISTERS, placeholderSpec, sisterPlan } from "./sister.ts";
 import type { ExitedRun, StartedRun, StartSpec } from "./starter-link.ts";
-import type { Obit, OutputFiles, Run, Step } from "./state.ts";
+import type { MomConfig, Obit, OutputFiles, Run, Step } from "./state.ts";
 import { noSample, usageOf } from "./usage.ts";
 
 const SIGNALLED = 256;
@@ -35,7 +36,7 @@ export function beginRun(cx: Context, job: MomJob, owner: Owner | null): void {
   const run: Run = {
     job,
     owner: whose,
-    plan: filePlan(job, whose, config.facts),
+    plan: planOf(job, whose, config),
     phase: { name: "beginning" },
     boot: config.boot,
     sample: noSample(cx.now_ms),
@@ -46,6 +47,7 @@ export function beginRun(cx: Context, job: MomJob, owner: Owner | null): void {
     idled: false,
     launch: null,
     used_by_hooks: {},
+    sisters: NO_SISTERS,
     next: null,
   };
   if (!SAFE_ID.test(job.id)) {
@@ -80,7 +82,8 @@ const hookWords = (event: string, end: SequenceEnd): string => end.message ?? `$
 function prepare(cx: Context, run: Run): void {
   run.phase = { name: "preparing" };
   save(cx, run);
-  cx.actions.push({ kind: "prepare", request: { plan: run.plan, script_text: run.job.script, nodefile_text: nodefileText(run.job) } });
+  const script_text = run.plan.script === null ? null : run.job.script;
+  cx.actions.push({ kind: "prepare", request: { plan: run.plan, script_text, nodefile_text: nodefileText(run.job) } });
 }
 
 /** It never ran and has no files: only the obit is left. */
@@ -110,6 +113,8 @@ function admit(cx: Context, run: Run, files: OutputFiles): void {
   run.phase = { name: "admitting", files };
   const step = { kind: "prologue", run: keyOf(run) } as const;
   if (askHooks(cx, "execjob_prologue", run, step)) return;
+  // The scripts are run on the mother superior alone.
+  if (isSisters(cx, run)) return admitted(cx, run, files, null, "");
   askScript(cx, "prologue", run, step, prologueArguments(run.job), files);
 }
 
@@ -117,6 +122,7 @@ function admit(cx: Context, run: Run, files: OutputFiles): void {
 function admitted(cx: Context, run: Run, files: OutputFiles, exit_status: number | null, why: string): void {
   if (run.ending !== null) return abandon(cx, run, SIGNALLED + SIG.TERM);
   if (exit_status !== null) return abandon(cx, run, exit_status, why);
+  if (isSisters(cx, run)) return launch(cx, run, files);
   const spec = specOf(cx, run, files);
   const launched = { progname: spec.path, argv: spec.argv, env: environmentRecord(spec.env) };
   if (!askHooks(cx, "execjob_launch", run, { kind: "launch", run: keyOf(run) }, {}, launched)) launch(cx, run, files);
@@ -170,15 +176,24 @@ function specOf(cx: Context, run: Run, files: OutputFiles): StartSpec {
   const made = { ...keyOf(run), ok: true as const, ...files };
   const { facts, cgroups } = cx.state.config;
   if (run.cpus === null) takeCpus(cx, run);
-  const cgroup = jobLimits(run.job.attrs, cgroups, run.cpus);
-  return startSpec(run.job, run.owner, facts, run.plan, made, cgroup);
+  const cgroup = jobLimits(shareOf(cx, run), cgroups, run.cpus);
+  const spec = startSpec(run.job, run.owner, facts, run.plan, made, cgroup);
+  return isSisters(cx, run) ? placeholderSpec(spec) : spec;
 }
+
+const isSisters = (cx: Context, run: Run): boolean => isSister(run.job, cx.state.config.host);
+
+/** Files of a run here: a sister makes those that tasks need. */
+const planOf = (job: MomJob, owner: Owner, { facts, host }: MomConfig): FilePlan =>
+  isSister(job, host) ? sisterPlan(filePlan(job, owner, facts), facts) : filePlan(job, owner, facts);
+
+const shareOf = (cx: Context, run: Run): MomJob["attrs"] => attrsHere(run.job, cx.state.config.host, cx.state.vnodes);
 
 /** Cpus that no other run here has; kept on record, so that a mom that comes back does not give them away. */
 function takeCpus(cx: Context, run: Run): void {
   const { cgroups, cpus } = cx.state.config;
   if (!cgroups.track || !cgroups.enforce.has("cpuset")) return;
-  const ncpus = resourcesOf(run.job.attrs)["ncpus"];
+  const ncpus = resourcesOf(shareOf(cx, run))["ncpus"];
   const taken = new Set([...cx.state.runs.values()].flatMap((other) => (other.phase.name === "ended" ? [] : (other.cpus ?? []))));
   run.cpus = pickCpus(cpus, taken, typeof ncpus === "number" ? ncpus : 0);
   if (run.cpus !== null) save(cx, run);
@@ -239,6 +254,7 @@ export function conclude(cx: Context, run: Run, status: number, walltime_s: numb
   run.phase = { name: "epilogue", exit_status, walltime_s, session, ...(message === undefined ? {} : { message }) };
   const step = { kind: "epilogue", run: keyOf(run) } as const;
   if (askHooks(cx, "execjob_epilogue", run, step, { resources_used: used, session_id: session, Exit_status: exit_status })) return;
+  if (isSisters(cx, run)) return concluded(cx, run, null);
   askScript(cx, "epilogue", run, step, epilogueArguments(run.job, session, used, exit_status), files);
 }
 
@@ -264,7 +280,8 @@ export function finish(cx: Context, run: Run, status: number, walltime_s: number
 export function finishAgain(cx: Context, run: Run): void {
   if (run.phase.name !== "finishing") return;
   const { exit_status, ran } = run.phase;
-  cx.actions.push({ kind: "finish", request: { plan: run.plan, success: exit_status === 0, output: outputFate(run, exit_status, ran) } });
+  const output = isSisters(cx, run) ? "drop" : outputFate(run, exit_status, ran);
+  cx.actions.push({ kind: "finish", request: { plan: run.plan, success: exit_status === 0, output } });
 }
 
 /** It goes back to its queue: a run that never came about leaves nothing. */

@@ -3,6 +3,7 @@
 import type { MomJob } from "#protocol/mom-link.ts";
 import type { FilePlan, OutputPlan } from "./agent-link.ts";
 import { filePlan } from "./job-plan.ts";
+import { isSister } from "./sister.ts";
 import type { RunKey } from "./starter-link.ts";
 import type { MomAction, MomState, OutputFiles, Run, SavedRun } from "./state.ts";
 
@@ -43,6 +44,7 @@ export function save(cx: Context, run: Run): void {
 /** Attributes changed by qalter. Output goes to its new place; where the job writes meanwhile stays as it is. */
 export function modify(cx: Context, run: Run, attrs: MomJob["attrs"]): void {
   run.job = { ...run.job, attrs: { ...run.job.attrs, ...attrs } };
+  if (isSister(run.job, cx.state.config.host)) return save(cx, run);
   const fresh = filePlan(run.job, run.owner, cx.state.config.facts);
   const stdout = retarget(run.plan.stdout, fresh.stdout);
   const stderr = retarget(run.plan.stderr, fresh.stderr);

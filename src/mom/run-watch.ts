@@ -6,6 +6,7 @@ import { JOB_EXEC } from "./job-exec.ts";
 import { type Breach, breachOf, memoryLimit_kb } from "./limits.ts";
 import { type Context, keyOf, log, save } from "./run-record.ts";
 import { SIG } from "./signals.ts";
+import { isSister } from "./sister.ts";
 import type { OutputFiles, Run } from "./state.ts";
 
 /** Wall-clock seconds without the time suspended. */
@@ -44,12 +45,14 @@ export function watch(cx: Context, run: Run): void {
     if (run.ending.kill_at_ms !== null && cx.now_ms >= run.ending.kill_at_ms) kill(cx, run);
     return;
   }
+  // The mother superior keeps the job's limits, which are of all its hosts together.
+  if (isSister(run.job, cx.state.config.host)) return;
   const used = {
     walltime_s: walltimeOf(run, cx.now_ms),
-    cput_s: run.sample.cput_s,
-    mem_kb: run.sample.mem_now_kb,
-    vmem_kb: run.sample.vmem_now_kb,
     cpupercent: run.sample.cpupercent,
+    cput_s: run.sample.cput_s + run.sisters.cput_s,
+    mem_kb: run.sample.mem_now_kb + run.sisters.mem_kb,
+    vmem_kb: run.sample.vmem_now_kb + run.sisters.vmem_kb,
   };
   const breach = breachOf(run.job.attrs, used, cx.state.config.enforce);
   if (breach !== null) punish(cx, run, breach, run.phase.files);

@@ -39,6 +39,8 @@ export function dialServer(home: string, { happen, ownerOf, note }: ServerTools)
         return happen({ kind: "terminate", data: frame.data });
       case "mom-modify":
         return happen({ kind: "modify", data: frame.data });
+      case "mom-sisters":
+        return happen({ kind: "sisters", data: frame.data });
       case "mom-message":
         return happen({ kind: "message", data: frame.data });
       case "mom-obit-ack":

@@ -77,6 +77,8 @@ export type Run = {
   launch: LaunchChange | null;
   /** resources_used as hooks have set it */
   used_by_hooks: Usage;
+  /** what its sisters have used together, if this is the mother superior's */
+  sisters: { readonly cput_s: number; readonly mem_kb: number; readonly vmem_kb: number };
   /** a later run of the same job that may start when this one is gone */
   next: { readonly job: MomJob; readonly owner: Owner | null } | null;
 };

@@ -25,7 +25,9 @@ export type MomHello = {
   /** digest of the hooks it has; absent: it has none */
   readonly hooks?: string;
 };
-/** All a mom needs to run a job; attrs are the job's attributes by PBS name with typed values (src/model). */
+/**
+ * All a mom needs to run a job. The first host of exec_host runs it; the others get the same and hold a place for its tasks, which they tell by mom-started;
+ * their end is a mom-terminate and an obit (src/server/sisters.ts). attrs are the job's attributes by PBS name with typed values (src/model). */
 export type MomJob = {
   readonly id: string;
   readonly run_count: number;
@@ -118,6 +120,14 @@ export type ServerToMom = {
   "mom-terminate": { readonly job: string; readonly run_count: number; readonly why: "delete" | "rerun"; readonly kill_delay_s: number };
   /** changed while running: walltime, cput, Output_Path, Error_Path, Job_Name, ... */
   "mom-modify": { readonly job: string; readonly attrs: { readonly [name: string]: unknown } };
+  /** what the sisters of a run have used together: for the mother superior, who keeps its limits */
+  "mom-sisters": {
+    readonly job: string;
+    readonly run_count: number;
+    readonly cput_s: number;
+    readonly mem_kb: number;
+    readonly vmem_kb: number;
+  };
   "mom-message": { readonly token: number; readonly job: string; readonly files: string; readonly message: string };
   "mom-obit-ack": { readonly jobs: readonly { readonly job: string; readonly run_count: number }[] };
   /** purge what is left of a job the server no longer knows */

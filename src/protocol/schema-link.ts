@@ -186,6 +186,7 @@ const SERVER_TO_MOM = {
   "mom-signal": z.strictObject({ ...token, signal: name }),
   "mom-terminate": z.strictObject({ ...run, why: z.enum(["delete", "rerun"]), kill_delay_s: seconds }),
   "mom-modify": z.strictObject({ job: name, attrs: record }),
+  "mom-sisters": z.strictObject({ ...run, cput_s: seconds, mem_kb: seconds, vmem_kb: seconds }),
   "mom-message": z.strictObject({ ...token, files: name, message: text }),
   "mom-obit-ack": z.strictObject({ jobs: items(z.strictObject(run)) }),
   "mom-discard": z.strictObject({ job: name }),

@@ -51,7 +51,7 @@ export function carryOut(kernel: Kernel, action: Action): void {
       startJob(kernel, action.job);
       break;
     case "terminate-job":
-      terminateJob(kernel, action.job, action.why, action.force === true);
+      terminateJob(kernel, action.job, action.why, action.force === true, action.over === true);
       break;
     case "signal-job":
       signalJob(kernel, action.job, action.token, action.signal);

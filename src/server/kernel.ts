@@ -14,6 +14,7 @@ import type { Chain, HookVerdict } from "./hooks/chain.ts";
 import { serverIdentity } from "./identity.ts";
 import { type JointAnswers, noJointAnswers, splitToken } from "./joint-answers.ts";
 import type { SchedRuntime } from "./sched-runtime.ts";
+import type { Crew } from "./sisters.ts";
 import type { StartWait } from "./start-wait.ts";
 import type { Job, ServerState } from "./state.ts";
 import { createTimers, type Timers } from "./timers.ts";
@@ -92,6 +93,8 @@ export type Kernel = {
   readonly vain_confirms: Map<string, number>;
   readonly joint: JointAnswers;
   readonly questions: Map<number, MomQuestion>;
+  /** runs over several hosts, by job */
+  readonly crews: Map<string, Crew>;
   /** preemptions under way, by job */
   readonly preemptions: Map<string, Preemption>;
   /** schedulers whose preemptions have settled: the rest of their decisions is looked at before the batch leaves */
@@ -137,6 +140,7 @@ export function createKernel(state: ServerState, config: ServerConfig, now_ms: n
     vain_confirms: new Map(),
     joint: noJointAnswers(),
     questions: new Map(),
+    crews: new Map(),
     preemptions: new Map(),
     settled: new Set(),
     starting: new Map(),

@@ -23,6 +23,18 @@ import { preemptionRefused } from "./preemption.ts";
 import { checkVnode } from "./reported-vnode.ts";
 import { createFromJob } from "./resv/creation.ts";
 import { resvOfQueue } from "./resv/holding.ts";
+import {
+  crewOf,
+  endRun,
+  isSister,
+  sisterHello,
+  sisterJoined,
+  sisterObit,
+  sisterSilent,
+  statusOfRun,
+  sumOf,
+  usageOfRun,
+} from "./sisters.ts";
 import { startUnknown } from "./start-wait.ts";
 import type { Attrs, Job, ResourceRecord, Vnode } from "./state.ts";
 import { isIdled, jobResumed, jobSuspended, preemptingSince, resumeRefused } from "./suspension.ts";
@@ -56,7 +68,7 @@ export function frame<T extends keyof MomToServer>(kernel: Kernel, link: number,
       report(kernel, tx, mom);
       break;
     case "mom-started":
-      started(kernel, tx, data as MomToServer["mom-started"]);
+      started(kernel, tx, mom.host, data as MomToServer["mom-started"]);
       break;
     case "mom-busy":
       mom.busy = (data as MomToServer["mom-busy"]).busy;
@@ -65,15 +77,15 @@ export function frame<T extends keyof MomToServer>(kernel: Kernel, link: number,
     case "mom-idled": {
       const { idled, ...key } = data as MomToServer["mom-idled"];
       const job = runOf(kernel, key);
-      if (job !== undefined && isIdled(job) !== idled)
+      if (job !== undefined && !isSister(job, mom.host) && isIdled(job) !== idled)
         tx.apply({ kind: "job-changed", id: job.id, set: idled ? { idled } : {}, unset: idled ? [] : ["idled"] });
       break;
     }
     case "mom-usage":
-      for (const { job, run_count, used } of (data as MomToServer["mom-usage"]).jobs) usage(kernel, tx, job, run_count, used);
+      for (const told of (data as MomToServer["mom-usage"]).jobs) usage(kernel, tx, mom.host, told);
       break;
     case "mom-obit":
-      obit(kernel, tx, link, data as MomToServer["mom-obit"]);
+      obit(kernel, tx, mom, data as MomToServer["mom-obit"]);
       break;
     case "mom-hook": {
       const told = data as MomToServer["mom-hook"];
@@ -136,25 +148,31 @@ function armSilence(kernel: Kernel, host: string): void {
 export function hostSilentTooLong(kernel: Kernel, key: string): void {
   if (kernel.moms.has(key)) return;
   const tx = ownTransaction(kernel);
-  for (const job of jobsOfHost(kernel, key)) {
-    tx.apply({ kind: "job-changed", id: job.id, set: { Exit_status: JOB_EXEC.RERUN_MS_FAIL }, unset: [] });
-    if (terminationOf(job) !== undefined || !job.attrs.Rerunable) {
-      abort(tx, job, `Job deleted, execution node ${hostOfJob(kernel, job.id)} down`);
-    } else {
-      logJob(tx, LOG_EVENT.JOB, job.id, `Job requeued, execution node ${hostOfJob(kernel, job.id)} down`);
-      requeueOrAbort(tx, job);
-    }
+  for (const job of jobsOfHost(kernel, key)) endRun(kernel, job, () => motherSilent(kernel, job));
+  for (const job of jobsWithSister(kernel, key)) sisterSilent(kernel, tx, job, key);
+}
+
+function motherSilent(kernel: Kernel, job: Job): void {
+  const tx = ownTransaction(kernel);
+  tx.apply({ kind: "job-changed", id: job.id, set: { Exit_status: JOB_EXEC.RERUN_MS_FAIL }, unset: [] });
+  if (terminationOf(job) !== undefined || !job.attrs.Rerunable) {
+    abort(tx, job, `Job deleted, execution node ${hostOfJob(kernel, job.id)} down`);
+  } else {
+    logJob(tx, LOG_EVENT.JOB, job.id, `Job requeued, execution node ${hostOfJob(kernel, job.id)} down`);
+    requeueOrAbort(tx, job);
   }
 }
 
 /** Jobs whose first chunk is on the host. */
-function jobsOfHost(kernel: Kernel, key: string): Job[] {
+const jobsOfHost = (kernel: Kernel, key: string): Job[] =>
+  jobsOn(kernel, key).filter((job) => hostOfJob(kernel, job.id).toLowerCase() === key);
+/** Jobs with a chunk on the host that is not their first there is. */
+const jobsWithSister = (kernel: Kernel, key: string): Job[] => jobsOn(kernel, key).filter((job) => isSister(job, key));
+
+function jobsOn(kernel: Kernel, key: string): Job[] {
   const ids = new Set<string>();
   for (const vnode of vnodesOf(kernel, key)) for (const id of vnode.jobs.keys()) ids.add(id);
-  return [...ids]
-    .filter((id) => hostOfJob(kernel, id).toLowerCase() === key)
-    .map((id) => kernel.state.jobs.get(id) as Job)
-    .filter(isWithMom);
+  return [...ids].map((id) => kernel.state.jobs.get(id) as Job).filter(isWithMom);
 }
 
 // --- vnodes
@@ -290,18 +308,34 @@ function reconcile(kernel: Kernel, tx: Transaction, mom: MomRuntime): void {
   const held = new Map(mom.hello.jobs.map((entry) => [entry.job, entry]));
   for (const entry of mom.hello.jobs) {
     const job = kernel.state.jobs.get(entry.job);
-    if (job !== undefined && isRunOf(job, entry.run_count) && isOnHost(kernel, job, mom.host)) keep.push(entry);
+    if (job !== undefined && isRunOf(job, entry.run_count) && isWanted(kernel, job, mom.host)) keep.push(entry);
     // Its obit was accounted for, or nobody wants it any more: only the acknowledgement was lost.
     else if (entry.state === "ended") acknowledged.push({ job: entry.job, run_count: entry.run_count });
     else kill.push(entry.job);
   }
   kernel.out.moms.push({ link: mom.link, type: "mom-welcome", data: { keep: keep.map((entry) => entry.job), kill, acknowledged } });
   tellHooks(kernel, mom);
-  for (const entry of keep) if (entry.state !== "ended") catchUp(kernel, tx, kernel.state.jobs.get(entry.job) as Job, entry);
+  for (const entry of keep) {
+    const job = kernel.state.jobs.get(entry.job) as Job;
+    const crew = crewOf(kernel, job);
+    if (isSister(job, mom.host)) continue;
+    if (crew !== null) crew.begun = true;
+    if (entry.state !== "ended") catchUp(kernel, tx, job, entry);
+  }
   for (const job of jobsOfHost(kernel, mom.host.toLowerCase())) {
     const entry = held.get(job.id);
-    if (entry === undefined || !isRunOf(job, entry.run_count)) missing(kernel, tx, job);
+    if (entry === undefined || !isRunOf(job, entry.run_count)) missing(kernel, job);
   }
+  for (const job of jobsWithSister(kernel, mom.host.toLowerCase())) {
+    const entry = held.get(job.id);
+    sisterHello(kernel, tx, job, mom, entry !== undefined && isRunOf(job, entry.run_count) ? entry : undefined);
+  }
+}
+
+/** On one of its hosts; on its first not when its run is over and only sisters are waited for. */
+function isWanted(kernel: Kernel, job: Job, host: string): boolean {
+  if (isSister(job, host)) return true;
+  return isOnHost(kernel, job, host) && kernel.crews.get(job.id)?.over == null;
 }
 
 /** The mom holds the job: what was to be done when the connection broke is done now. */
@@ -319,15 +353,16 @@ function catchUp(kernel: Kernel, tx: Transaction, job: Job, entry: HeldJob): voi
 }
 
 /** The server believes the job to be with a mom that does not know it. */
-function missing(kernel: Kernel, tx: Transaction, job: Job): void {
+function missing(kernel: Kernel, job: Job): void {
   if (job.attrs.substate === SUBSTATE.PRE_RUN && terminationOf(job) === undefined) {
     startJob(kernel, job.id);
     return;
   }
-  jobObit(tx, job, {
-    exit_status: job.attrs.substate === SUBSTATE.RERUN ? JOB_EXEC.RERUN : JOB_EXEC.INITABT,
-    used: (job.attrs.resources_used as Usage) ?? {},
-  });
+  const crew = crewOf(kernel, job);
+  if (crew !== null) crew.begun = true;
+  const exit_status = statusOfRun(crew, job.attrs.substate === SUBSTATE.RERUN ? JOB_EXEC.RERUN : JOB_EXEC.INITABT);
+  const used = (job.attrs.resources_used as Usage) ?? {};
+  endRun(kernel, job, () => jobObit(ownTransaction(kernel), job, { exit_status, used }));
 }
 
 type HeldJob = MomHello["jobs"][number];
@@ -350,28 +385,42 @@ function runOf(kernel: Kernel, { job: id, run_count }: { readonly job: string; r
   return job !== undefined && isRunOf(job, run_count) ? job : undefined;
 }
 
-function started(kernel: Kernel, tx: Transaction, data: MomToServer["mom-started"]): void {
+function started(kernel: Kernel, tx: Transaction, host: string, data: MomToServer["mom-started"]): void {
   const job = kernel.state.jobs.get(data.job);
+  if (job !== undefined && isSister(job, host)) {
+    if (isRunOf(job, data.run_count)) sisterJoined(kernel, job, host);
+    return;
+  }
   if (job !== undefined && isRunOf(job, data.run_count) && job.attrs.substate === SUBSTATE.PRE_RUN) {
     jobStarted(tx, job, data.session_id, data.jobdir);
     if (job.attrs["create_resv_from_job"] === true) reserveForJob(tx, job);
   }
 }
 
-function usage(kernel: Kernel, tx: Transaction, id: string, run_count: number, used: Usage): void {
+function usage(kernel: Kernel, tx: Transaction, host: string, told: MomToServer["mom-usage"]["jobs"][number]): void {
+  const { job: id, run_count, used } = told;
   const job = kernel.state.jobs.get(id);
-  if (job !== undefined && isRunOf(job, run_count)) tx.apply({ kind: "job-changed", id, set: { resources_used: used }, unset: [] });
+  if (job === undefined || !isRunOf(job, run_count)) return;
+  tx.apply({ kind: "job-changed", id, set: { resources_used: usageOfRun(kernel, job, host, used) }, unset: [] });
 }
 
-function obit(kernel: Kernel, tx: Transaction, link: number, data: MomToServer["mom-obit"]): void {
+function obit(kernel: Kernel, tx: Transaction, { link, host }: MomRuntime, data: MomToServer["mom-obit"]): void {
   const job = kernel.state.jobs.get(data.job);
-  if (job !== undefined && isRunOf(job, data.run_count)) {
+  if (job === undefined || !isRunOf(job, data.run_count)) {
+    kernel.out.moms.push({ link, type: "mom-obit-ack", data: { jobs: [{ job: data.job, run_count: data.run_count }] } });
+    return;
+  }
+  const crew = crewOf(kernel, job);
+  if (isSister(job, host)) return sisterObit(kernel, tx, job, host, data);
+  if (crew === null) kernel.out.moms.push({ link, type: "mom-obit-ack", data: { jobs: [{ job: data.job, run_count: data.run_count }] } });
+  endRun(kernel, job, () => {
+    const own = ownTransaction(kernel);
     const tokens = kernel.reruns.get(job.id);
     kernel.reruns.delete(job.id);
-    jobObit(tx, job, data);
+    const used = crew === null ? data.used : sumOf(crew, data.used);
+    jobObit(own, job, { ...data, used, exit_status: statusOfRun(crew, data.exit_status) });
     for (const token of tokens ?? []) kernel.out.clients.push({ kind: "ok", token });
-  }
-  kernel.out.moms.push({ link, type: "mom-obit-ack", data: { jobs: [{ job: data.job, run_count: data.run_count }] } });
+  });
 }
 
 // --- questions to moms

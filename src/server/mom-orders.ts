@@ -3,11 +3,15 @@
 
 import { PBSE, reject } from "#model/pbse.ts";
 import type { MomJob } from "#protocol/mom-link.ts";
+import { JOB_EXEC } from "./job-end.ts";
 import type { Kernel, MomRuntime } from "./kernel.ts";
 import { refuse } from "./kernel.ts";
+import { crewOf, dismissCrew, endJoining, isJoining, startCrew } from "./sisters.ts";
 import type { Job } from "./state.ts";
 
 const KILL_DELAY_S_DEFAULT = 10;
+/** Exit_status of a run that was deleted before it began. */
+const TERMINATED = 271;
 /** How long a mom may take to answer a signal or message. */
 const QUESTION_MS = 30_000;
 
@@ -19,11 +23,18 @@ export function hostOfJob(kernel: Kernel, id: string): string {
 /** The connected mom of a job. */
 export const momOfJob = (kernel: Kernel, id: string): MomRuntime | undefined => kernel.moms.get(hostOfJob(kernel, id).toLowerCase());
 
-/** All jobs started in a batch go to a mom in one frame. */
+/** The run begins: on its one host, or with its sisters. */
 export function startJob(kernel: Kernel, id: string): void {
-  const mom = momOfJob(kernel, id);
   const job = kernel.state.jobs.get(id);
-  if (mom === undefined || job === undefined) return;
+  if (job === undefined) return;
+  const crew = crewOf(kernel, job);
+  if (crew !== null) return startCrew(kernel, job, crew);
+  const mom = momOfJob(kernel, id);
+  if (mom !== undefined) orderStart(kernel, job, mom);
+}
+
+/** All jobs started in a batch go to a mom in one frame. */
+export function orderStart(kernel: Kernel, job: Job, mom: MomRuntime): void {
   const frame = kernel.out.moms.find((sent) => sent.link === mom.link && sent.type === "mom-start");
   if (frame?.type === "mom-start") (frame.data.jobs as MomJob[]).push(momJob(kernel, job));
   else kernel.out.moms.push({ link: mom.link, type: "mom-start", data: { jobs: [momJob(kernel, job)] } });
@@ -47,10 +58,14 @@ function momJob(kernel: Kernel, job: Job): MomJob {
   };
 }
 
-export function terminateJob(kernel: Kernel, id: string, why: "delete" | "rerun", force: boolean): void {
+/** over: the run is over at once for the server, which waits for nobody. */
+export function terminateJob(kernel: Kernel, id: string, why: "delete" | "rerun", force: boolean, over = false): void {
   const mom = momOfJob(kernel, id);
   const job = kernel.state.jobs.get(id);
-  if (mom === undefined || job === undefined) return;
+  if (job === undefined) return;
+  if (over) dismissCrew(kernel, job);
+  else if (mom !== undefined && isJoining(kernel, job)) return endJoining(kernel, job, why === "rerun" ? JOB_EXEC.RERUN : TERMINATED);
+  if (mom === undefined) return;
   const kill_delay_s = force || why === "rerun" ? 0 : killDelay(kernel, job);
   kernel.out.moms.push({
     link: mom.link,
@@ -70,6 +85,18 @@ export function signalJob(kernel: Kernel, job: string, token: number, signal: st
   const link = momOfJob(kernel, job)?.link;
   if (number !== null && link !== undefined)
     kernel.out.moms.push({ link, type: "mom-signal", data: { token: number, job, signal: signal.replace(/^admin-/, "") } });
+  signalSisters(kernel, job, signal);
+}
+
+/** Her answer (token 0) is nobody's: the mother superior's counts. */
+function signalSisters(kernel: Kernel, id: string, signal: string): void {
+  const job = kernel.state.jobs.get(id);
+  const crew = job === undefined ? null : crewOf(kernel, job);
+  for (const key of crew?.sisters.keys() ?? []) {
+    const link = kernel.moms.get(key)?.link;
+    if (link !== undefined)
+      kernel.out.moms.push({ link, type: "mom-signal", data: { token: 0, job: id, signal: signal.replace(/^admin-/, "") } });
+  }
 }
 
 export function messageJob(kernel: Kernel, job: string, token: number, files: string, message: string): void {

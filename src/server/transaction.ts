@@ -51,7 +51,14 @@ export type Action =
   | { readonly kind: "start-sched"; readonly sched: string }
   | { readonly kind: "stop-sched"; readonly sched: string }
   | { readonly kind: "start-job"; readonly job: string }
-  | { readonly kind: "terminate-job"; readonly job: string; readonly why: "delete" | "rerun"; readonly force?: boolean }
+  /** force: without delay. over: nobody waits for its end */
+  | {
+      readonly kind: "terminate-job";
+      readonly job: string;
+      readonly why: "delete" | "rerun";
+      readonly force?: boolean;
+      readonly over?: boolean;
+    }
   | { readonly kind: "signal-job"; readonly job: string; readonly signal: string; readonly token: number }
   | { readonly kind: "message-job"; readonly job: string; readonly files: string; readonly message: string; readonly token: number }
   | { readonly kind: "modify-job-on-mom"; readonly job: string; readonly attrs: { readonly [name: string]: unknown } }

@@ -7,6 +7,7 @@
 // K5. A run decided by a scheduler is on vnodes of its partitions, and so is the job's queue.
 // K6. Accounting: one Q for a job (and one for each move), each S followed by one R or E before the next, one end. A subjob has no Q.
 // K8. A job that waits for others is not run, but by hand or when a manager let it go.
+// K9. A job over several hosts starts on its first one when it is on all others.
 // K7. A quiet scheduler's mirror equals the server's state, and what it derived from deltas equals what a snapshot gives.
 // K8. A reservation whose submission was answered is there after every restart, until it has ended; its records: U first, B only after a Y, one K or k at
 //     the end and nothing after it.
@@ -21,7 +22,7 @@ import type { Batch, SchedFrame } from "#server/batch.ts";
 import type { Core } from "#server/core.ts";
 import { violations } from "#server/invariants.ts";
 import { isWithMom } from "#server/job-life.ts";
-import { isExclusive, placeWords } from "#server/placement.ts";
+import { hostOf, isExclusive, placeWords } from "#server/placement.ts";
 import { partitionOf, partitionsOf, runtimeOfLink } from "#server/sched-runtime.ts";
 import type { JobAttrs, ServerState } from "#server/state.ts";
 import type { AccountingRecord } from "#server/transaction.ts";
@@ -49,6 +50,8 @@ export function createChecks() {
   const forced = new Set<string>();
   const let_go = new Set<string>();
   const seats = new Set<Seat>();
+  /** `job/run/host`: it had a process there */
+  const been = new Set<string>();
   let state: ServerState | null = null;
   /** decisions without verdicts, by link, and frames of verdicts that were looked at */
   const undecided = new Map<number, (readonly Decision[])[]>();
@@ -130,7 +133,7 @@ export function createChecks() {
       pending = [...batch.changes.jobs].map((id) => [id, core.state.jobs.has(id)] as const);
       for (const { text, object } of batch.logs) {
         if (text.startsWith("enqueuing into ")) entries.set(object, (entries.get(object) ?? 0) + 1);
-        if (/^Job (requeued|deleted), execution node /.test(text)) giveUp(core, object);
+        if (/^Job (requeued, |deleted, |given up on )execution node /.test(text)) giveUp(core, object);
       }
       for (const { id, text } of batch.accounting) if (/execution node .* down/.test(text)) giveUp(core, id);
     },
@@ -177,6 +180,8 @@ export function createChecks() {
       if (isDependent(attrs["depend"]) && !let_go.has(process.job)) fail(`K8 ${process.job} runs and waits for ${attrs["depend"]}`);
       for (const other of seats) {
         if (other.process.job !== process.job) continue;
+        if (other.process.run_count === process.run_count && other.process.host !== process.host && hostsOf(attrs).includes(process.host))
+          continue;
         if (other.process.run_count >= process.run_count)
           fail(
             `K3 ${process.job}: run ${process.run_count} starts on ${process.host} while run ${other.process.run_count} is on ${other.process.host}`,
@@ -187,6 +192,11 @@ export function createChecks() {
           );
       }
       seats.add(seat);
+      been.add(`${process.job}/${process.run_count}/${process.host}`);
+      const [mother, ...sisters] = hostsOf(attrs);
+      for (const sister of process.host === mother ? sisters : [])
+        if (!been.has(`${process.job}/${process.run_count}/${sister}`))
+          fail(`K9 ${process.job}: run ${process.run_count} starts on ${mother} before ${sister} has joined`);
       checkSeats(process);
     },
 
@@ -219,6 +229,11 @@ export function createChecks() {
     return [...forced].some((id) => isNamedBy(process.job, id));
   }
 
+  /** Of a run's exec_host: the mother superior's first. */
+  function hostsOf(attrs: JobAttrs): readonly string[] {
+    return [...new Set((attrs.exec_host ?? "").split("+").map((entry) => entry.split("/", 1)[0] as string))];
+  }
+
   /** The processes on the vnodes of a new one, against what the vnodes have. Those of runs that the server no longer counts do not count here. */
   function checkSeats(process: VirtualProcess): void {
     if (state === null) return;
@@ -234,6 +249,8 @@ export function createChecks() {
       )
         continue;
       for (const { vnode, pairs } of parseExecVnode(seat.attrs.exec_vnode ?? "").flat()) {
+        const on = state.vnodes.get(vnode);
+        if (on !== undefined && hostOf(on) !== seat.process.host) continue;
         const sum = sums.get(vnode) ?? { ncpus: 0, jobs: [], by_hand: false };
         sum.ncpus += Number(pairs.find((pair) => pair.name === "ncpus")?.text ?? 0);
         if (!sum.jobs.some((other) => other.process === seat.process)) sum.jobs.push(seat);

@@ -306,6 +306,9 @@ export function createMomProcess(world: World, options: MomOptions): MomProcess 
       case "mom-modify":
         tell({ kind: "modify", data });
         break;
+      case "mom-sisters":
+        tell({ kind: "sisters", data });
+        break;
       case "mom-message":
         tell({ kind: "message", data });
         break;

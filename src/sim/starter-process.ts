@@ -2,7 +2,8 @@
 // seed gives. Its journal outlives it; its processes do too, until the next starter kills them.
 
 import type { WaitStatus } from "#mom/posix.ts";
-import type { ExitedRun, MomToStarter, RunKey, StarterRun, StarterToMom } from "#mom/starter-link.ts";
+import { PLACEHOLDER } from "#mom/sister.ts";
+import type { ExitedRun, MomToStarter, RunKey, StarterRun, StarterToMom, StartSpec } from "#mom/starter-link.ts";
 import { pipe, type World } from "./world.ts";
 
 /** A job's processes as they really are. */
@@ -56,6 +57,7 @@ export type StarterProcess = {
 };
 
 const KILLED: WaitStatus = { signal: 9 };
+const PLACE_MS = 1e12;
 
 export function createStarter(world: World, options: StarterOptions): StarterProcess {
   const random = world.random.split(`starter/${options.host}`);
@@ -161,11 +163,13 @@ export function createStarter(world: World, options: StarterOptions): StarterPro
     }
   };
 
-  const startRuns = (runs: readonly RunKey[]): void => {
-    for (const { job, run_count } of runs) {
+  const startRuns = (runs: readonly StartSpec[]): void => {
+    for (const { job, run_count, path } of runs) {
       const known = journal.runs.get(job);
       if (known !== undefined && known.run_count >= run_count) continue;
-      const behaviour = options.behaviour(job, run_count);
+      // A sister's place stays until it is taken away.
+      const drawn = options.behaviour(job, run_count);
+      const behaviour = path === PLACEHOLDER ? { ...drawn, run_ms: PLACE_MS } : drawn;
       if (behaviour.start_failure !== null) {
         send({
           type: "starter-failed",

@@ -140,7 +140,7 @@ export function preemptByDeletion(tx: Transaction, job: Job): void {
 }
 
 function deleteByForce(tx: Transaction, job: Job, keep: boolean): void {
-  tx.act({ kind: "terminate-job", job: job.id, why: "delete", force: true });
+  tx.act({ kind: "terminate-job", job: job.id, why: "delete", force: true, over: true });
   tx.apply({ kind: "job-changed", id: job.id, set: { Exit_status: KILLED }, unset: [] });
   finish(tx, job, SUBSTATE.TERMINATED, ` and terminated by ${requestor(tx)}`, keep);
 }

@@ -29,7 +29,7 @@ function rerunOne(tx: Transaction, request: RerunJobRequest, job: Job): Answer {
   if (!job.attrs.Rerunable) throw reject(PBSE.NORERUN);
   logJob(tx, LOG_EVENT.JOB, job.id, `Job Rerun at request of ${requestor(tx)}`);
   if (request.force === true) {
-    tx.act({ kind: "terminate-job", job: job.id, why: "rerun", force: true });
+    tx.act({ kind: "terminate-job", job: job.id, why: "rerun", force: true, over: true });
     tx.apply({ kind: "job-changed", id: job.id, set: { Exit_status: JOB_EXEC.RERUN }, unset: [] });
     requeue(tx, job);
     return {};

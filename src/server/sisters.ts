@@ -1,0 +1,298 @@
+// Jobs over several hosts (pbs/mom.md 3). The mother superior is the mom of the first host of exec_host; she runs the job's script. Every other host's mom is a
+// sister: she gets the same run, makes its files, and holds a place in which tasks of the job run. The server, which alone knows all of them, brings them together.
+//
+//   start: every sister is asked; the mother superior is asked only when all have joined · end: her obit waits until every sister has let the run go
+//
+// S1. No process of a run is left on a host when the run is over for the server, but for hosts it has given up (silent too long) and runs ended by force.
+// S2. What is known here of a run is built up again from hellos after a restart; a host that has not said hello may hold it.
+// S3. Obits of mother superior and sisters are acknowledged when the run is over: a server that is killed meanwhile hears them again.
+
+import { SUBSTATE } from "#model/job-state.ts";
+import { sizeKb } from "#model/values/size.ts";
+import type { MomHello, MomToServer, Usage } from "#protocol/mom-link.ts";
+import { LOG_EVENT } from "#support/log-event.ts";
+import { beginRerun, JOB_EXEC, jobObit, terminationOf } from "./job-end.ts";
+import { isWithMom, logJob } from "./job-life.ts";
+import { type Kernel, type MomRuntime, ownTransaction } from "./kernel.ts";
+import { orderStart } from "./mom-orders.ts";
+import type { Job } from "./state.ts";
+import type { Transaction } from "./transaction.ts";
+
+/** unknown: she has not said hello since we can know. asked: the run was sent. */
+type Sister = { readonly host: string; state: "unknown" | "asked" | "joined" | "gone"; used: Usage };
+
+/** What is known of a run's sisters. */
+export type Crew = {
+  readonly run_count: number;
+  /** by host, in lower case */
+  readonly sisters: ReadonlyMap<string, Sister>;
+  /** the mother superior has been asked to start, or has it already */
+  begun: boolean;
+  /** usage of the mother superior alone */
+  own: Usage;
+  /** the run failed because of a sister */
+  failed: boolean;
+  /** the run is over, this is to be done once every sister has let it go; null: it is not over */
+  over: (() => void) | null;
+};
+
+/** How long sisters may take to join. */
+const JOIN_MS = 30_000;
+
+/** The hosts of exec_host, each once: the mother superior's first. */
+export function hostsOf(job: Job): readonly string[] {
+  const text = job.attrs.exec_host ?? "";
+  if (!text.includes("+")) return text === "" ? [] : [text.split("/", 1)[0] as string];
+  return [...new Set(text.split("+").map((entry) => entry.split("/", 1)[0] as string))];
+}
+
+/** Whether the host is one of a job's that is not its first. */
+export const isSister = (job: Job, host: string): boolean =>
+  hostsOf(job)
+    .slice(1)
+    .some((name) => name.toLowerCase() === host.toLowerCase());
+
+/** null: the job is on one host. */
+export function crewOf(kernel: Kernel, job: Job): Crew | null {
+  const [mother, ...others] = hostsOf(job);
+  if (mother === undefined || others.length === 0) return null;
+  const run_count = job.attrs.run_count ?? 0;
+  const known = kernel.crews.get(job.id);
+  if (known?.run_count === run_count) return known;
+  const sisters = others.map((host): [string, Sister] => {
+    const mom = kernel.moms.get(host.toLowerCase());
+    const state = mom === undefined ? "unknown" : stateIn(mom.hello, job.id, run_count);
+    return [host.toLowerCase(), { host, state, used: {} }];
+  });
+  const mom = kernel.moms.get(mother.toLowerCase());
+  const crew: Crew = {
+    run_count,
+    sisters: new Map(sisters),
+    begun: mom !== undefined && stateIn(mom.hello, job.id, run_count) !== "gone",
+    own: {},
+    failed: false,
+    over: null,
+  };
+  kernel.crews.set(job.id, crew);
+  return crew;
+}
+
+function stateIn(hello: MomHello, job: string, run_count: number): Sister["state"] {
+  const entry = hello.jobs.find((held) => held.job === job && held.run_count === run_count);
+  return entry === undefined ? "gone" : entry.state === "starting" ? "asked" : "joined";
+}
+
+const all = (crew: Crew, state: Sister["state"]): boolean => [...crew.sisters.values()].every((sister) => sister.state === state);
+
+// --- start
+
+/** Asks the sisters that have not joined, and the mother superior when all have. */
+export function startCrew(kernel: Kernel, job: Job, crew: Crew): void {
+  if (crew.over !== null) return;
+  for (const [key, sister] of crew.sisters) {
+    const mom = kernel.moms.get(key);
+    if (sister.state === "joined" || mom === undefined) continue;
+    sister.state = "asked";
+    orderStart(kernel, job, mom);
+  }
+  if (!all(crew, "joined")) {
+    if (kernel.timers.at(`join:${job.id}`) === undefined) kernel.timers.set(`join:${job.id}`, kernel.now_ms + JOIN_MS);
+    return;
+  }
+  kernel.timers.clear(`join:${job.id}`);
+  const mom = kernel.moms.get((hostsOf(job)[0] as string).toLowerCase());
+  if (mom === undefined) return;
+  crew.begun = true;
+  orderStart(kernel, job, mom);
+}
+
+/** The sister has made ready. */
+export function sisterJoined(kernel: Kernel, job: Job, host: string): void {
+  const crew = crewOf(kernel, job);
+  const sister = crew?.sisters.get(host.toLowerCase());
+  if (crew == null || sister === undefined || sister.state === "gone") return;
+  sister.state = "joined";
+  if (crew.over === null && !crew.begun && job.attrs.substate === SUBSTATE.PRE_RUN) startCrew(kernel, job, crew);
+}
+
+/** The timer join: a start does not wait for ever for a sister. */
+export function joinLate(kernel: Kernel, tx: Transaction, job: Job): void {
+  const crew = kernel.crews.get(job.id);
+  if (crew === undefined || crew.begun || crew.over !== null || crew.run_count !== job.attrs.run_count) return;
+  const missing = [...crew.sisters.values()].filter(({ state }) => state !== "joined").map(({ host }) => host);
+  joinFailed(kernel, tx, job, `no answer of ${missing.join(", ")} in time`, JOB_EXEC.JOINJOB);
+}
+
+function joinFailed(kernel: Kernel, tx: Transaction, job: Job, why: string, exit_status: number): void {
+  logJob(tx, LOG_EVENT.ERROR, job.id, `Job could not be started on all its hosts: ${why}`);
+  endRun(kernel, job, () => jobObit(ownTransaction(kernel), job, { exit_status, used: {}, message: why }));
+}
+
+/** Whether the run is still waiting for its sisters, so that its mother superior, who is connected, knows nothing of it. */
+export function isJoining(kernel: Kernel, job: Job): boolean {
+  const crew = crewOf(kernel, job);
+  return crew !== null && !crew.begun;
+}
+
+/** A run that its mother superior has not heard of is to end. */
+export function endJoining(kernel: Kernel, job: Job, exit_status: number): void {
+  endRun(kernel, job, () => jobObit(ownTransaction(kernel), job, { exit_status, used: {} }));
+}
+
+// --- end
+
+/** The run is over where it was begun. over: what follows once no sister holds it; at once for a job of one host. */
+export function endRun(kernel: Kernel, job: Job, over: () => void): void {
+  const crew = crewOf(kernel, job);
+  if (crew === null) return over();
+  kernel.timers.clear(`join:${job.id}`);
+  crew.over ??= over;
+  for (const key of crew.sisters.keys()) letGo(kernel, job, key);
+  settle(kernel, job, crew);
+}
+
+/** Tells a sister that holds the run, or may, that it is over. */
+function letGo(kernel: Kernel, job: Job, key: string): void {
+  const mom = kernel.moms.get(key);
+  if (mom === undefined || kernel.crews.get(job.id)?.sisters.get(key)?.state === "gone") return;
+  kernel.out.moms.push({
+    link: mom.link,
+    type: "mom-terminate",
+    data: { job: job.id, run_count: job.attrs.run_count ?? 1, why: "delete", kill_delay_s: 0 },
+  });
+}
+
+function settle(kernel: Kernel, job: Job, crew: Crew): void {
+  if (crew.over === null || !all(crew, "gone") || kernel.crews.get(job.id) !== crew) return;
+  kernel.crews.delete(job.id);
+  acknowledge(kernel, job, crew);
+  const isStill = kernel.state.jobs.get(job.id) === job && isWithMom(job) && job.attrs.run_count === crew.run_count;
+  if (isStill) crew.over();
+}
+
+/** Obits that were kept waiting (S3). To a mom that has not ended the run it means nothing. */
+function acknowledge(kernel: Kernel, job: Job, { run_count }: Crew): void {
+  for (const host of hostsOf(job)) {
+    const link = kernel.moms.get(host.toLowerCase())?.link;
+    if (link !== undefined) kernel.out.moms.push({ link, type: "mom-obit-ack", data: { jobs: [{ job: job.id, run_count }] } });
+  }
+}
+
+/** The server ends the run by force: nobody is waited for. */
+export function dismissCrew(kernel: Kernel, job: Job): void {
+  const crew = crewOf(kernel, job);
+  if (crew === null) return;
+  kernel.timers.clear(`join:${job.id}`);
+  for (const key of crew.sisters.keys()) letGo(kernel, job, key);
+  acknowledge(kernel, job, crew);
+  kernel.crews.delete(job.id);
+}
+
+/** Nothing of the run is left with the sister. */
+export function sisterObit(kernel: Kernel, tx: Transaction, job: Job, host: string, obit: MomToServer["mom-obit"]): void {
+  const crew = crewOf(kernel, job);
+  const sister = crew?.sisters.get(host.toLowerCase());
+  if (crew == null || sister === undefined) return;
+  sister.used = obit.used;
+  sisterGone(kernel, tx, job, host, obit.exit_status, obit.message);
+}
+
+/** Of these codes of a sister the job hears as they are: a hook wants it deleted. */
+const OWN_WORD: ReadonlySet<number> = new Set([JOB_EXEC.FAILHOOK_DELETE, JOB_EXEC.HOOK_DELETE]);
+
+/** The sister does not hold the run (any more). why: when that was not wanted. */
+function sisterGone(
+  kernel: Kernel,
+  tx: Transaction,
+  job: Job,
+  host: string,
+  exit_status: number,
+  why = "the job's place there is gone",
+): void {
+  const crew = crewOf(kernel, job);
+  const sister = crew?.sisters.get(host.toLowerCase());
+  if (crew == null || sister === undefined) return;
+  const before = sister.state;
+  sister.state = "gone";
+  if (crew.over !== null) return settle(kernel, job, crew);
+  if (before === "gone") return;
+  if (!crew.begun && job.attrs.substate === SUBSTATE.PRE_RUN)
+    return joinFailed(kernel, tx, job, `${host}: ${why}`, OWN_WORD.has(exit_status) ? exit_status : JOB_EXEC.JOINJOB);
+  crew.failed = true;
+  if (terminationOf(job) !== undefined || job.attrs.substate === SUBSTATE.RERUN) return;
+  logJob(tx, LOG_EVENT.JOB, job.id, `Job is ended, its sister ${host} was lost: ${why}`);
+  beginRerun(tx, job);
+  tx.act({ kind: "terminate-job", job: job.id, why: "rerun" });
+}
+
+/** The exit status of a run that was ended because of a sister. */
+export const statusOfRun = (crew: Crew | null, exit_status: number): number =>
+  crew?.failed === true && exit_status === JOB_EXEC.RERUN ? JOB_EXEC.RERUN_SIS_FAIL : exit_status;
+
+// --- hosts that come and go
+
+/** A mom says hello of whom the job is, or should be, a sister's. entry: what she says of this run; undefined: nothing. */
+export function sisterHello(kernel: Kernel, tx: Transaction, job: Job, mom: MomRuntime, entry: MomHello["jobs"][number] | undefined): void {
+  const crew = crewOf(kernel, job);
+  const sister = crew?.sisters.get(mom.host.toLowerCase());
+  if (crew == null || sister === undefined) return;
+  if (entry !== undefined) {
+    // A sister of whom the obit was heard says it again: it changes nothing.
+    if (sister.state !== "gone") sister.state = entry.state === "starting" ? "asked" : "joined";
+    if (crew.over !== null) letGo(kernel, job, mom.host.toLowerCase());
+    else if (entry.state !== "ended" && entry.state !== "starting") sisterJoined(kernel, job, mom.host);
+    return;
+  }
+  if (crew.over === null && !crew.begun && job.attrs.substate === SUBSTATE.PRE_RUN && terminationOf(job) === undefined)
+    return startCrew(kernel, job, crew);
+  sisterGone(kernel, tx, job, mom.host, JOB_EXEC.RERUN_SIS_FAIL, "she does not know the job");
+}
+
+/** The host has been silent too long: nobody waits for it. */
+export function sisterSilent(kernel: Kernel, tx: Transaction, job: Job, host: string): void {
+  const crew = crewOf(kernel, job);
+  if (crew?.sisters.get(host.toLowerCase())?.state === "gone") return;
+  logJob(tx, LOG_EVENT.JOB, job.id, `Job given up on execution node ${host} down`);
+  sisterGone(kernel, tx, job, host, JOB_EXEC.RERUN_SIS_FAIL, "node down");
+}
+
+// --- usage
+
+/** Keeps what a mom of the run says it has used there; returns the job's: sums, but for the wall clock and what was requested. */
+export function usageOfRun(kernel: Kernel, job: Job, host: string, used: Usage): Usage {
+  const crew = crewOf(kernel, job);
+  if (crew === null) return used;
+  const sister = crew.sisters.get(host.toLowerCase());
+  if (sister === undefined) crew.own = used;
+  else sister.used = used;
+  if (sister !== undefined) tellMother(kernel, job, crew);
+  return sumOf(crew, sister === undefined ? used : ownOf(job, crew));
+}
+
+/** After a restart of the server nothing but the job's sum is known, until the mother superior speaks. */
+const ownOf = (job: Job, crew: Crew): Usage =>
+  Object.keys(crew.own).length > 0 ? crew.own : ((job.attrs.resources_used as Usage | undefined) ?? {});
+
+const ADDED = ["cput", "cpupercent"] as const;
+const ADDED_SIZES = ["mem", "vmem"] as const;
+
+/** own: of the mother superior. */
+export function sumOf(crew: Crew, own: Usage): Usage {
+  const sum: { [resource: string]: string | number } = { ...own };
+  for (const { used } of crew.sisters.values()) {
+    for (const name of ADDED) if (used[name] !== undefined) sum[name] = Number(sum[name] ?? 0) + Number(used[name]);
+    for (const name of ADDED_SIZES) if (used[name] !== undefined) sum[name] = `${kbOf(sum[name]) + kbOf(used[name])}kb`;
+  }
+  return sum;
+}
+
+const kbOf = (size: string | number | undefined): number => (typeof size === "string" ? (sizeKb(size) ?? 0) : 0);
+
+/** Limits are of the whole job, and the mother superior keeps them. */
+function tellMother(kernel: Kernel, job: Job, crew: Crew): void {
+  const mom = kernel.moms.get((hostsOf(job)[0] as string).toLowerCase());
+  if (mom === undefined) return;
+  const { cput = 0, mem, vmem } = sumOf(crew, {});
+  const data = { job: job.id, run_count: crew.run_count, cput_s: Number(cput), mem_kb: kbOf(mem), vmem_kb: kbOf(vmem) };
+  kernel.out.moms.push({ link: mom.link, type: "mom-sisters", data });
+}

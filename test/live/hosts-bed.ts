@@ -1,0 +1,78 @@
+// Further hosts of a complex on this machine: moms with homes, names and TMPDIRs of their own, at the same server.
+
+import { type ChildProcess, spawn } from "node:child_process";
+import { chmodSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { type Complex, until } from "./complex.ts";
+import { ROOT } from "./shared.ts";
+
+export type Host = {
+  readonly name: string;
+  /** its PBS_MOM_HOME */
+  readonly home: string;
+  readonly pid: number;
+  /** ends the mom by a signal and waits for its end */
+  end(signal: NodeJS.Signals): Promise<void>;
+  start(): Promise<void>;
+  log(): string;
+  /** ends mom and starter */
+  close(): Promise<void>;
+};
+
+/** A host of that name with ncpus processors; its node is made and free. The caller closes it before the complex is stopped. */
+export async function addHost(complex: Complex, name: string, ncpus = 4): Promise<Host> {
+  const top = join(complex.home, "..", `host-${name}`);
+  const home = join(top, "pbs");
+  mkdirSync(join(home, "mom_priv"), { recursive: true });
+  chmodSync(join(home, "mom_priv"), 0o751);
+  mkdirSync(join(top, "tmp"));
+  chmodSync(join(top, "tmp"), 0o1777);
+  const own = { PBS_MOM_HOME: home, PBS_MOM_NODE_NAME: name, PBS_TMPDIR: join(top, "tmp") };
+  const lines = readFileSync(join(complex.home, "pbs.conf"), "utf8")
+    .split("\n")
+    .filter((line) => !Object.keys(own).some((key) => line.startsWith(`${key}=`)));
+  const conf = join(top, "pbs.conf");
+  writeFileSync(conf, [...lines, ...Object.entries(own).map(([key, value]) => `${key}=${value}`), ""].join("\n"));
+  let child: ChildProcess | null = null;
+  const states = (): string =>
+    (JSON.parse(complex.must("pbsnodes", ["-F", "json", name])) as { nodes: Record<string, { state: string }> }).nodes[name]?.state ?? "";
+  const host: Host = {
+    name,
+    home,
+    get pid() {
+      return child?.pid ?? 0;
+    },
+    async start() {
+      child = spawn(process.execPath, [join(ROOT, "src/mom/main.ts"), "-N"], {
+        stdio: ["ignore", "inherit", "inherit"],
+        cwd: "/",
+        env: { ...process.env, PBS_CONF_FILE: conf },
+      });
+      await until(`node ${name} up`, () => !/down|state-unknown/.test(states()));
+    },
+    async end(signal) {
+      const ending = child;
+      child = null;
+      if (ending === null || ending.exitCode !== null || ending.signalCode !== null) return;
+      const gone = new Promise((resolve) => ending.once("exit", resolve));
+      ending.kill(signal);
+      await gone;
+    },
+    log() {
+      const now = new Date();
+      const two = (value: number): string => String(value).padStart(2, "0");
+      return readFileSync(join(home, "mom_logs", `${now.getFullYear()}${two(now.getMonth() + 1)}${two(now.getDate())}`), "utf8");
+    },
+    async close() {
+      await host.end("SIGTERM");
+      try {
+        process.kill(Number(readFileSync(join(home, "mom_priv", "starter.lock"), "utf8")), "SIGKILL");
+      } catch {
+        // It ended with its mom.
+      }
+    },
+  };
+  complex.qmgr(`create node ${name}`, `set node ${name} resources_available.ncpus = ${ncpus}`);
+  await host.start();
+  return host;
+}

@@ -1,0 +1,104 @@
+// Jobs over several hosts (pbs/mom.md 3): moms with homes and names of their own on this machine.
+
+import assert from "node:assert/strict";
+import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import { type Complex, startComplex, until } from "./complex.ts";
+import { addHost, type Host } from "./hosts-bed.ts";
+import { HOST } from "./mom-bed.ts";
+
+// Names of hosts must resolve, and these do everywhere.
+const BETA = "127.0.0.2";
+const GAMMA = "127.0.0.3";
+
+let complex: Complex;
+let beta: Host;
+let gamma: Host;
+
+before(async () => {
+  complex = await startComplex();
+  complex.qmgr(`set node ${HOST} resources_available.ncpus = 4`, "set server job_history_enable = true");
+  beta = await addHost(complex, BETA);
+  gamma = await addHost(complex, GAMMA);
+});
+after(async () => {
+  await gamma?.close();
+  await beta?.close();
+  await complex?.stop();
+});
+
+const place = (host: string): string => (host === HOST ? complex.pbsHome : host === BETA ? beta.home : gamma.home);
+
+/** Files that a host has of the job: script, node file, spool. */
+function filesOf(id: string, host: string): string[] {
+  return ["aux", "spool", "mom_priv/jobs"].flatMap((name) => readdirSync(join(place(host), name)).filter((file) => file.startsWith(id)));
+}
+
+test("a job over three hosts: its script runs on the first, the others have joined before; node file, exec_host; nothing is left", async () => {
+  const script = join(complex.work(), "three.sh");
+  writeFileSync(script, 'cat "$PBS_NODEFILE"; echo "node $PBS_NODENUM task $PBS_TASKNUM"; sleep 1000\n');
+  const select = `1:ncpus=2:mpiprocs=2:host=${HOST}+1:ncpus=1:host=${BETA}+1:ncpus=3:mpiprocs=3:host=${GAMMA}`;
+  const id = complex.submit(["-l", `select=${select}`, "-l", "place=scatter", "-o", "three.out", "-j", "oe", script]);
+  const job = await until("it runs", () => {
+    const seen = complex.job(id);
+    return seen.job_state === "R" && seen["substate"] === 42 && seen;
+  });
+  assert.equal(job["exec_host"], `${HOST}/0*2+${BETA}/0+${GAMMA}/0*3`);
+  assert.equal(job.exec_vnode, `(${HOST}:ncpus=2)+(${BETA}:ncpus=1)+(${GAMMA}:ncpus=3)`);
+  for (const host of [HOST, BETA, GAMMA]) assert.ok(filesOf(id, host).includes(id), `${host} has its node file`);
+  assert.match(beta.log(), new RegExp(`${id.replace(".", "\\.")};Started, pid = `));
+  assert.deepEqual(filesOf(id, BETA).includes(`${id}.SC`), false, "only the first host has the script");
+  const pids = [BETA, GAMMA].map((host) => Number(/Started, pid = (\d+)/.exec((host === BETA ? beta : gamma).log())?.[1]));
+  for (const pid of pids) assert.ok(existsSync(`/proc/${pid}`));
+  complex.must("qdel", [id]);
+  await complex.untilJob(id, "F");
+  const text = readFileSync(join(complex.work(), "three.out"), "utf8");
+  assert.equal(text, `${HOST}\n${HOST}\n${BETA}\n${GAMMA}\n${GAMMA}\n${GAMMA}\nnode 0 task 1\n`);
+  for (const pid of pids) assert.ok(!existsSync(`/proc/${pid}`), "its place is gone when the job is");
+  for (const host of [BETA, GAMMA]) await until(`nothing of it is left on ${host}`, () => filesOf(id, host).length === 0);
+});
+
+test("a sister's mom that is started again goes on with the job; one killed with its starter costs the job its run", async () => {
+  const id = complex.submit([
+    "-l",
+    `select=1:ncpus=1:host=${BETA}+1:ncpus=1:host=${GAMMA}`,
+    "-l",
+    "place=scatter",
+    "--",
+    "/bin/sleep",
+    "1000",
+  ]);
+  await until("it runs", () => complex.job(id)["substate"] === 42);
+  await gamma.end("SIGINT");
+  await gamma.start();
+  assert.equal(complex.job(id).run_count, 1);
+  const starter = Number(readFileSync(join(gamma.home, "mom_priv", "starter.lock"), "utf8"));
+  process.kill(starter, "SIGKILL");
+  await until("it runs again", () => complex.job(id).run_count === 2 && complex.job(id)["substate"] === 42);
+  assert.match(complex.log("server_logs"), /Job is ended, its sister 127\.0\.0\.3 was lost/);
+  complex.must("qdel", [id]);
+  await complex.untilJob(id, "F");
+});
+
+test("a sister that cannot make the job's files refuses it: the job goes back to its queue and nobody has started it", async () => {
+  const aux = join(gamma.home, "aux");
+  const { chmodSync, rmSync, mkdirSync } = await import("node:fs");
+  rmSync(aux, { recursive: true });
+  const id = complex.submit([
+    "-l",
+    `select=1:ncpus=1:host=${BETA}+1:ncpus=1:host=${GAMMA}`,
+    "-l",
+    "place=scatter",
+    "--",
+    "/bin/sleep",
+    "1000",
+  ]);
+  await until("refused", () => complex.log("server_logs").includes("Mom rejected job due to join job error"));
+  assert.ok(!beta.log().includes(`${id};Started`));
+  mkdirSync(aux);
+  chmodSync(aux, 0o755);
+  await until("it runs after all", () => complex.job(id)["substate"] === 42);
+  complex.must("qdel", [id]);
+  await complex.untilJob(id, "F");
+});
