@@ -4,6 +4,8 @@ import type { SchedJob, Why } from "#protocol/sched-link.ts";
 import { heapPop, heapPush, heapReplace } from "./heap.ts";
 import type { HostView } from "./host-fit.ts";
 import { canSplit, fitsHost, mayTake, splitChunk } from "./host-fit.ts";
+import type { Fit, Matcher } from "./matcher.ts";
+import { fitOf, MATCHERS } from "./matcher.ts";
 import type { Move } from "./node-sets.ts";
 import { attach, detach, firstHost, hostsInOrder, moveHost } from "./node-sets.ts";
 import type { Window } from "./outlook.ts";
@@ -15,7 +17,7 @@ import type { Amount, Chunk, Request } from "./request.ts";
 import type { Host, HostBucket, NodeSet, Universe, Vnode, VnodeState } from "./universe.ts";
 import type { Checks, OwnerCounts } from "./vnode-fit.ts";
 import { copiesThatFit, ineligible, ineligibleForResv, isChecked, ownerCounts, sharingOn } from "./vnode-fit.ts";
-import { precedes } from "./walk.ts";
+import { type Option, orderOf, precedes } from "./walk.ts";
 
 /** A part of a chunk on one vnode. */
 export type Piece = { readonly vnode: Vnode; readonly amounts: readonly Amount[] };
@@ -53,8 +55,7 @@ type Work = HostView & { readonly host: Host; readonly used: number[][]; readonl
 const ONE_VNODE: readonly boolean[] = [true];
 
 /** Buckets that can take a chunk, as a heap by their first hosts. */
-type Line = { readonly bucket: HostBucket; readonly host: Host }[];
-const standsBefore = (a: Line[number], b: Line[number]): boolean => precedes(a.bucket.rank, a.host, b.bucket.rank, b.host);
+type Line = Option[];
 /** Hosts that are looked for one by one before it is worth to line up all buckets. */
 const ROUNDS_BEFORE_LINE = 4;
 
@@ -69,6 +70,8 @@ export class Search implements SearchView {
   readonly #placed: Piece[][][];
   /** the job does not ask for exclusive use */
   readonly #shares: boolean;
+  readonly #matcher: Matcher;
+  readonly #isBefore: (a: Option, b: Option) => boolean;
   /** which vnodes of a bucket's hosts the job may use; null: none */
   #usable: Map<HostBucket, readonly boolean[] | null> | null = null;
 
@@ -79,6 +82,8 @@ export class Search implements SearchView {
     this.request = request;
     this.#job = job;
     this.#placed = request.chunks.map(() => []);
+    this.#matcher = MATCHERS[context.policy.matcher];
+    this.#isBefore = orderOf(this.#matcher);
     this.#shares = request.place.sharing === undefined || request.place.sharing === "shared";
   }
 
@@ -90,8 +95,8 @@ export class Search implements SearchView {
       let line: Line | null = null;
       for (let need = chunk.count, rounds = 0; need > 0; rounds++) {
         if (rounds === ROUNDS_BEFORE_LINE && this.#context.after === null && this.namedHost(chunk) === undefined)
-          line = this.#lineUp(chunk);
-        const work = line === null ? this.#next(chunk, again) : this.#nextInLine(line, again);
+          line = this.#lineUp(chunk, need);
+        const work = line === null ? this.#next(chunk, again, need) : this.#nextInLine(line, chunk, again, need);
         if (work === null) return whyNot(this, chunk);
         need -= this.#putCopies(work, chunk, at, this.#isApart ? 1 : need);
         if (this.#isVscatter && this.#fitsWork(work, chunk)) again.add(work);
@@ -246,11 +251,12 @@ export class Search implements SearchView {
     return again;
   }
 
-  /** The first host in the order of walking that can take a chunk, touched; null: there is none. */
-  #next(chunk: Chunk, again: ReadonlySet<Work>): Work | null {
+  /** The host that the matcher chooses of those that can take a chunk, touched; null: there is none. need: copies still to be placed. */
+  #next(chunk: Chunk, again: ReadonlySet<Work>, need: number): Work | null {
     const named = this.namedHost(chunk);
     if (named !== undefined) return named === null ? null : this.#nextNamed(named, chunk, again);
     if (this.#context.after !== null) return this.#nextAround(chunk, again, this.#context.after(this.set));
+    if (this.#matcher.isBetter !== null) return this.#nextBest(chunk, again, need);
     let best: Host | null = null;
     let rank: readonly number[] = [];
     for (const { host, bucket } of again) {
@@ -261,36 +267,80 @@ export class Search implements SearchView {
       if (host === undefined || (best !== null && !precedes(bucket.rank, host, rank, best))) continue;
       if (this.#fitsBucket(bucket, chunk)) [best, rank] = [host, bucket.rank];
     }
-    return best === null ? null : (this.touched.get(best) ?? this.#touch(best));
+    return best === null ? null : this.#take(best);
+  }
+
+  /** As #next, by the fits of all that can take it. */
+  #nextBest(chunk: Chunk, again: ReadonlySet<Work>, need: number): Work | null {
+    let best = this.#bestOf(again, chunk, need);
+    for (const bucket of this.set.open) {
+      const option = this.#optionIn(bucket, chunk, need);
+      if (option !== null && (best === null || this.#isBefore(option, best))) best = option;
+    }
+    return best === null ? null : this.#take(best.host);
+  }
+
+  /** The best of the hosts that have chunks of the job already. */
+  #bestOf(again: ReadonlySet<Work>, chunk: Chunk, need: number): Option | null {
+    let best: Option | null = null;
+    for (const work of again) {
+      const { host, bucket } = work;
+      const option = { host, bucket, fit: this.#fit(work, chunk, need) };
+      if (best === null || this.#isBefore(option, best)) best = option;
+    }
+    return best;
+  }
+
+  #optionIn(bucket: HostBucket, chunk: Chunk, need: number): Option | null {
+    const host = firstHost(bucket);
+    if (host === undefined || !this.#fitsBucket(bucket, chunk)) return null;
+    return { bucket, host, fit: this.#fitIn(bucket, host, chunk, need) };
+  }
+
+  /** null: the matcher looks at none. */
+  #fit(view: HostView, chunk: Chunk, need: number): Fit | null {
+    return this.#matcher.isBetter === null ? null : fitOf(this.checks, view, chunk, this.#isApart ? 1 : need, this.set.total);
+  }
+
+  #fitIn(bucket: HostBucket, host: Host, chunk: Chunk, need: number): Fit | null {
+    const usable = this.#matcher.isBetter === null ? null : this.usableIn(bucket, host);
+    if (usable === null) return null;
+    return this.#fit(
+      { vnodes: host.vnodes, bucket, used: this.statesOf(bucket).map(({ used }) => used), usable, taken: null },
+      chunk,
+      need,
+    );
+  }
+
+  /** A host as one of the job's. */
+  #take(host: Host): Work | null {
+    return this.touched.get(host) ?? this.#touch(host);
   }
 
   /** The buckets that can take a chunk, by their first hosts: who needs many hosts does not look at all buckets for each. */
-  #lineUp(chunk: Chunk): Line {
+  #lineUp(chunk: Chunk, need: number): Line {
     const line: Line = [];
     for (const bucket of this.set.open) {
-      const host = firstHost(bucket);
-      if (host !== undefined && this.#fitsBucket(bucket, chunk)) heapPush(line, { bucket, host }, standsBefore);
+      const option = this.#optionIn(bucket, chunk, need);
+      if (option !== null) heapPush(line, option, this.#isBefore);
     }
     return line;
   }
 
-  /** As #next, from a line. Hosts only leave buckets meanwhile. */
-  #nextInLine(line: Line, again: ReadonlySet<Work>): Work | null {
-    let best: Host | null = null;
-    let rank: readonly number[] = [];
-    for (const { host, bucket } of again) {
-      if (best === null || precedes(bucket.rank, host, rank, best)) [best, rank] = [host, bucket.rank];
-    }
+  /** As #next, from a line. Hosts only leave buckets meanwhile; fits were computed when more was needed, which makes a difference for those that have it all. */
+  #nextInLine(line: Line, chunk: Chunk, again: ReadonlySet<Work>, need: number): Work | null {
+    let best = this.#bestOf(again, chunk, need);
     for (let top = line[0]; top !== undefined; top = line[0]) {
       const host = firstHost(top.bucket);
-      if (host === undefined) heapPop(line, standsBefore);
-      else if (host !== top.host) heapReplace(line, { bucket: top.bucket, host }, standsBefore);
+      if (host === undefined) heapPop(line, this.#isBefore);
+      else if (host !== top.host) heapReplace(line, { ...top, host }, this.#isBefore);
       else {
-        if (best === null || precedes(top.bucket.rank, host, rank, best)) best = host;
+        if (top.fit !== null && !this.#isApart && top.fit.copies >= need) return this.#nextBest(chunk, again, need);
+        if (best === null || this.#isBefore(top, best)) best = top;
         break;
       }
     }
-    return best === null ? null : (this.touched.get(best) ?? this.#touch(best));
+    return best === null ? null : this.#take(best.host);
   }
 
   #nextNamed(host: Host, chunk: Chunk, again: ReadonlySet<Work>): Work | null {
@@ -334,12 +384,13 @@ export class Search implements SearchView {
 
   /** One host of each open bucket that the job may use, in the order of walking: if the first of a bucket cannot take it all, none can. */
   #hostsInOrder(): Host[] {
-    const firsts: [Host, HostBucket][] = [];
+    const firsts: Option[] = [];
+    const whole = { ...(this.request.chunks[0] as Chunk), amounts: this.request.totals, matches: [], levels: [] };
     for (const bucket of this.set.open) {
       const host = firstHost(bucket);
-      if (host !== undefined && this.usableIn(bucket) !== null) firsts.push([host, bucket]);
+      if (host !== undefined && this.usableIn(bucket) !== null) firsts.push({ host, bucket, fit: this.#fitIn(bucket, host, whole, 1) });
     }
-    return firsts.sort(([a, left], [b, right]) => (precedes(left.rank, a, right.rank, b) ? -1 : 1)).map(([host]) => host);
+    return firsts.sort((a, b) => (this.#isBefore(a, b) ? -1 : 1)).map(({ host }) => host);
   }
 
   /** Takes a host out of its bucket for this job; null: the job may not use it. */

@@ -7,6 +7,7 @@ import type { DedicatedTime } from "./dedicated-time.ts";
 import type { DynProgram } from "./dyn-res.ts";
 import type { Holidays } from "./holidays.ts";
 import type { LocalTime } from "./local-time.ts";
+import type { MatcherName } from "./matcher.ts";
 import type { ModuleOptions, PolicyModule } from "./module.ts";
 
 /** `"ncpus HIGH"`: HIGH puts large values first. */
@@ -37,6 +38,8 @@ export type Policy = {
   readonly fairshare_enforce_no_shares: boolean;
   readonly node_sort_key: readonly NodeSortKey[];
   readonly smp_cluster_dist: "pack" | "round_robin";
+  /** which of the hosts that node_sort_key does not tell apart gets a chunk (`backfill.matcher`) */
+  readonly matcher: MatcherName;
   /** names that are checked at vnodes, queues and server; host, vnode and booleans always are */
   readonly resources: ReadonlySet<string>;
   /** resources of vnodes that are infinite where they are unset */
@@ -90,6 +93,7 @@ export const POLICY_DEFAULT: Policy = Object.freeze({
   fairshare_enforce_no_shares: true,
   node_sort_key: [{ key: "sort_priority", high: true, amount: "total" }],
   smp_cluster_dist: "pack",
+  matcher: "first_fit",
   resources: new Set(["ncpus", "mem", "arch", "host", "vnode", "aoe", "eoe"]),
   resource_unset_infinite: new Set<string>(),
   primetime_prefix: "p_",

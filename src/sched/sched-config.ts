@@ -9,6 +9,7 @@ import { parseFormulaText } from "#model/formula-grammar.ts";
 import { parseDuration } from "#model/values/duration.ts";
 import type { DynProgram } from "./dyn-res.ts";
 import { parseDynRes } from "./dyn-res.ts";
+import { MATCHER_NAMES } from "./matcher.ts";
 import type { ModuleOptions } from "./module.ts";
 import type { SiteModule } from "./module-line.ts";
 import { optionName, readModules } from "./module-line.ts";
@@ -152,6 +153,7 @@ export function parseSchedConfig(text: string): { readonly config: SchedConfig; 
   finish(draft);
   const { prime, non_prime, modules, site_modules, unknown_shares, messages } = draft;
   const module_options = chainOptions(draft);
+  applyMatcher(draft, module_options);
   messages.sort((a, b) => a.line - b.line);
   const config = {
     prime: Object.freeze(prime),
@@ -187,6 +189,18 @@ function chainOptions(draft: Draft): ModuleOptions {
     } else for (const [key, { line }] of options) draft.messages.push({ line, text: `${module}.${key}: no module ${module} in the chain` });
   }
   return result;
+}
+
+/** `backfill.matcher`: where jobs are put is part of the policy. What is no matcher was told already. */
+function applyMatcher({ prime, non_prime, messages, options }: Draft, chain: ModuleOptions): void {
+  const matcher = MATCHER_NAMES.find((name) => name === chain.get("backfill")?.get("matcher"));
+  if (matcher === undefined) return;
+  for (const policy of [prime, non_prime]) policy.matcher = matcher;
+  if (matcher !== "first_fit" && [prime, non_prime].some(({ smp_cluster_dist }) => smp_cluster_dist === "round_robin"))
+    messages.push({
+      line: options.get("backfill")?.get("matcher")?.line ?? 0,
+      text: `backfill.matcher ${matcher} has no effect while smp_cluster_dist is round_robin`,
+    });
 }
 
 type Option = { readonly module: string; readonly key: string; readonly value: string; readonly line: number };

@@ -1,10 +1,24 @@
-// The order in which hosts are walked: by node_sort_key, then by definition.
+// The order in which hosts are walked: by node_sort_key, then as the matcher says, then by definition.
 
+import type { Fit, Matcher } from "./matcher.ts";
 import { compareRanks } from "./node-sets.ts";
-import type { Host } from "./universe.ts";
+import type { Host, HostBucket } from "./universe.ts";
+
+/** A host that could be next. fit: what the matcher looks at; null: it looks at nothing. */
+export type Option = { readonly bucket: HostBucket; readonly host: Host; readonly fit: Fit | null };
 
 /** Whether a host is walked before another. */
 export function precedes(rankA: readonly number[], a: Host, rankB: readonly number[], b: Host): boolean {
   const order = compareRanks(rankA, rankB);
   return order < 0 || (order === 0 && a.order < b.order);
+}
+
+/** The order of a matcher. */
+export function orderOf({ isBetter }: Matcher): (a: Option, b: Option) => boolean {
+  if (isBetter === null) return (a, b) => precedes(a.bucket.rank, a.host, b.bucket.rank, b.host);
+  return (a, b) => {
+    const order = compareRanks(a.bucket.rank, b.bucket.rank);
+    if (order !== 0 || a.fit === null || b.fit === null) return order < 0;
+    return isBetter(a.fit, b.fit) || (!isBetter(b.fit, a.fit) && a.host.order < b.host.order);
+  };
 }

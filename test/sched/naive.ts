@@ -130,15 +130,48 @@ function place(policy: Policy, all: Node[], job: SchedJob): string | null {
     return wholeHost ? !all.some((other) => other.host === node.host && other.inUse && other.sharing !== "ignore_excl") : !node.inUse;
   };
   const left = (node: Node): Amounts => ({ ncpus: node.avail.ncpus - node.used.ncpus, mem: node.avail.mem - node.used.mem });
+  const apart = arrangement === "scatter" || arrangement === "vscatter";
+  /** Hosts by rank, then by how many of the copies they take, then by what they have left: tried copy by copy on vnodes of their own. */
+  const bestFirst = (group: typeof hosts, chunk: Chunk, need: number): typeof hosts => {
+    const total = (name: "ncpus" | "mem"): number => all.reduce((sum, node) => sum + node.avail[name], 0);
+    const fits = new Map(
+      group.map((host) => {
+        const vnodes = host.walk
+          .filter((node) => usable(node) && (chunk.fast === undefined || node.fast === chunk.fast))
+          .map((node) => ({ ...node }));
+        let copies = 0;
+        for (; copies < need && vnodes.length > 0; copies++) {
+          const whole = vnodes.find((node) => left(node).ncpus >= chunk.amounts.ncpus && left(node).mem >= chunk.amounts.mem);
+          const parts = whole === undefined ? split(vnodes, chunk.amounts, left) : [{ node: whole, amounts: chunk.amounts }];
+          if (parts.length === 0) break;
+          for (const { node, amounts } of parts) node.used = { ncpus: node.used.ncpus + amounts.ncpus, mem: node.used.mem + amounts.mem };
+        }
+        const share = (name: "ncpus" | "mem"): number =>
+          chunk.amounts[name] > 0 ? vnodes.reduce((sum, node) => sum + Math.max(0, left(node)[name]), 0) / total(name) : 0;
+        return [host, { copies, left: share("ncpus") + share("mem") }] as const;
+      }),
+    );
+    return [...group].sort((a, b) => {
+      const order = compareNumbers(a.rank, b.rank);
+      const [x, y] = [fits.get(a) ?? { copies: 0, left: 0 }, fits.get(b) ?? { copies: 0, left: 0 }];
+      if (order !== 0) return order;
+      return y.copies - x.copies || (Math.abs(x.left - y.left) > 1e-9 ? x.left - y.left : a.order - b.order);
+    });
+  };
   const attempt = (group: typeof hosts, order: readonly Chunk[][]): string | null => {
     const taken: { node: Node; amounts: Amounts }[] = [];
     const usedHosts = new Set<string>();
     const usedNodes = new Set<Node>();
     const texts = new Map<Chunk[], string[]>(groups.map((copies) => [copies, []]));
-    for (const copies of order)
+    for (const copies of order) {
+      // Best fit: what was chosen takes all it can.
+      let last: (typeof hosts)[number] | null = null;
       for (const chunk of copies) {
         let text: string | null = null;
-        for (const host of group) {
+        const missing = copies.length - (texts.get(copies)?.length ?? 0);
+        const sorted = policy.matcher === "best_fit" ? bestFirst(group, chunk, apart ? 1 : missing) : group;
+        const candidates: typeof hosts = last === null || apart ? sorted : [last, ...sorted];
+        for (const host of candidates) {
           if (arrangement === "scatter" && usedHosts.has(host.vnodes[0]?.host ?? "")) continue;
           const can = host.walk.filter(
             (node) =>
@@ -157,6 +190,7 @@ function place(policy: Policy, all: Node[], job: SchedJob): string | null {
             usedNodes.add(part.node);
           }
           usedHosts.add(host.vnodes[0]?.host ?? "");
+          if (policy.matcher === "best_fit") last = host;
           text = `(${parts.map((part) => [part.node.name, ...chunk.text.filter((name) => whole !== undefined || amount(part.amounts, name) > 0).map((name) => amountText(part.amounts, name))].join(":")).join("+")})`;
           break;
         }
@@ -166,6 +200,7 @@ function place(policy: Policy, all: Node[], job: SchedJob): string | null {
         }
         texts.get(copies)?.push(text);
       }
+    }
     for (const { node } of taken) {
       node.inUse = true;
       if (node.avail.ncpus > 0 && node.used.ncpus >= node.avail.ncpus) node.free = false;
@@ -188,11 +223,19 @@ function place(policy: Policy, all: Node[], job: SchedJob): string | null {
       )
     );
   }
-  for (const host of hosts) {
+  const whole = groups.flat().reduce((sum, { amounts }) => ({ ncpus: sum.ncpus + amounts.ncpus, mem: sum.mem + amounts.mem }), NOTHING);
+  for (const host of policy.matcher === "best_fit" ? bestFirst(hosts, { amounts: whole, text: [], fast: undefined }, 1) : hosts) {
     const text = attempt([host], groups);
     if (text !== null) return text;
   }
   return null;
+}
+
+const NOTHING: Amounts = { ncpus: 0, mem: 0 };
+
+function compareNumbers(a: readonly number[], b: readonly number[]): number {
+  for (let at = 0; at < a.length; at++) if (a[at] !== b[at]) return (a[at] as number) - (b[at] as number);
+  return 0;
 }
 
 function fitsHost(vnodes: readonly Node[], chunk: Chunk, whole: boolean, left: (node: Node) => Amounts): boolean {

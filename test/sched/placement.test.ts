@@ -23,6 +23,7 @@ const CUSTOM = [
   { name: "scratch", type: "size", flags: "hn" },
   { name: "apps", type: "string_array", flags: "h" },
 ];
+const BEST = { matcher: "best_fit" } as const;
 const CHECK_CUSTOM: Partial<Policy> = {
   resources: new Set(["ncpus", "mem", "arch", "host", "vnode", "gpus", "color", "fast", "scratch", "apps"]),
 };
@@ -95,6 +96,20 @@ const ROWS: readonly Row[] = [
   ["default_excl without a word is exclusive",      "a ncpus=4 :sharing=default_excl; b ncpus=4", "1 ncpus=1; 2 ncpus=1",      ["1=(a:ncpus=1)", "2=(b:ncpus=1)"]],
   ["ignore_excl shares in spite of excl",           "a ncpus=4 :sharing=ignore_excl", "1 ncpus=1 excl; 2 ncpus=1 excl",        ["1=(a:ncpus=1)", "2=(a:ncpus=1)"]],
   ["a full vnode is not eligible",                  "a ncpus=1; b ncpus=1", "1 ncpus=1; 2 ncpus=1; 3 ncpus=1",       ["1=(a:ncpus=1)", "2=(b:ncpus=1)", "3: Not Running: Not enough free nodes available"]],
+
+  // --- backfill.matcher: best_fit
+  ["best fit: the host that has least left",        "a ncpus=8; b ncpus=4; c ncpus=6", "9 R (b:ncpus=1); 1 ncpus=3; 2 ncpus=3", ["1=(b:ncpus=3)", "2=(c:ncpus=3)"], BEST],
+  ["first fit: the first host",                     "a ncpus=8; b ncpus=4; c ncpus=6", "9 R (b:ncpus=1); 1 ncpus=3; 2 ncpus=3", ["1=(a:ncpus=3)", "2=(a:ncpus=3)"]],
+  ["best fit: equal hosts in the order of definition", "a ncpus=4; b ncpus=4",         "1 ncpus=2; 2 ncpus=2",               ["1=(a:ncpus=2)", "2=(a:ncpus=2)"], BEST],
+  ["best fit: the large hole stays for the large job", "a ncpus=4; b ncpus=8",         "9 R (b:ncpus=4); 8 R (a:ncpus=1); 1 ncpus=3; 2 ncpus=4", ["1=(a:ncpus=3)", "2=(b:ncpus=4)"], BEST],
+  ["best fit: all copies on one host where one can take them", "a ncpus=2; b ncpus=7; c ncpus=6", "1 3:ncpus=2", ["1=(c:ncpus=2)+(c:ncpus=2)+(c:ncpus=2)"], BEST],
+  ["best fit: on as few hosts as possible where none can", "a ncpus=2; b ncpus=4; c ncpus=2", "1 3:ncpus=2",  ["1=(b:ncpus=2)+(b:ncpus=2)+(a:ncpus=2)"], BEST],
+  ["best fit: scattered copies each where least is left", "a ncpus=8; b ncpus=2; c ncpus=4", "1 2:ncpus=2 scatter", ["1=(b:ncpus=2)+(c:ncpus=2)"], BEST],
+  ["best fit: packed where least is left of all",   "a ncpus=8; b ncpus=4; c ncpus=5", "1 1:ncpus=1+1:ncpus=3 pack",         ["1=(b:ncpus=1)+(b:ncpus=3)"], BEST],
+  ["best fit: what the site prefers comes first",   "a ncpus=8 :Priority=5; b ncpus=4", "1 ncpus=4",                         ["1=(a:ncpus=4)"], BEST],
+  ["best fit: memory counts where it is asked",     "a ncpus=4 mem=16gb; b ncpus=4 mem=4gb", "1 ncpus=1; 2 ncpus=1:mem=2gb", ["1=(a:ncpus=1)", "2=(b:ncpus=1:mem=2097152kb)"], BEST],
+  ["best fit: a chunk split over a host's vnodes",  "x0 ncpus=4 host=x; x1 ncpus=4 host=x; y0 ncpus=3 host=y; y1 ncpus=3 host=y", "1 ncpus=6", ["1=(y0:ncpus=3+y1:ncpus=3)"], BEST],
+  ["best fit has no say where hosts are gone around", "a ncpus=8; b ncpus=4",          "1 ncpus=1; 2 ncpus=1; 3 ncpus=1",    ["1=(a:ncpus=1)", "2=(b:ncpus=1)", "3=(a:ncpus=1)"], { ...BEST, smp_cluster_dist: "round_robin" }],
 
   // --- limits of vnodes
   ["max_running of a vnode",                        "a ncpus=4 :max_running=1; b ncpus=4", "1 ncpus=1; 2 ncpus=1",             ["1=(a:ncpus=1)", "2=(b:ncpus=1)"]],

@@ -85,6 +85,13 @@ test("sched_config: modules of a site by path, options of modules in the chain",
   assert.deepEqual(messages, ["Error reading line 4: limits.x.y: no module limits.x in the chain"]);
 });
 
+test("sched_config: the matcher is part of the policy, and first_fit by default", () => {
+  assert.equal(read("").prime.matcher, "first_fit");
+  const { prime, non_prime, messages } = read("backfill.matcher: best_fit\n");
+  assert.deepEqual([prime.matcher, non_prime.matcher, messages], ["best_fit", "best_fit", []]);
+  assert.equal(read("modules: limits\nbackfill.matcher: best_fit\n").prime.matcher, "first_fit", "no module, no option");
+});
+
 // biome-ignore format: a table
 const TOLD: readonly (readonly [line: string, text: string])[] = [
   ["nosuch: 1",                          "Error reading line 1: Unknown config parameter"],
@@ -100,6 +107,8 @@ const TOLD: readonly (readonly [line: string, text: string])[] = [
   ["server_dyn_res: lic /bin/lic",       "Error reading line 1: Invalid server_dyn_res lic /bin/lic: RESOURCE !PROGRAM [ARGUMENT...]"],
   ['server_dyn_res: "lic !bin/lic"',     "Error reading line 1: Invalid server_dyn_res lic !bin/lic: the program must be named by its whole path"],
   ['server_dyn_res: "lic !/bin/a | b"',  "Error reading line 1: Invalid server_dyn_res lic !/bin/a | b: it is not given to a shell; put what needs one into a script"],
+  ["backfill.matcher: worst_fit",       "Error reading line 1: Invalid backfill.matcher worst_fit: it is first_fit or best_fit"],
+  ["smp_cluster_dist: round_robin\nbackfill.matcher: best_fit", "Error reading line 2: backfill.matcher best_fit has no effect while smp_cluster_dist is round_robin"],
   ["backfill.policy: sjf",               "Error reading line 1: Invalid backfill.policy sjf: it is depth or cons"],
   ["backfill.plans: 3",                  "Error reading line 1: backfill.plans: module backfill has no such option"],
   ["prime_spill: soon",                   "Error reading line 1: Invalid prime_spill soon"],

@@ -5,6 +5,7 @@
 // B5. Plans are made when a job could start, when as many wait as the depth allows, or after the last job: until then it makes no difference, and many
 //     plans together cost little more than one.
 // B6. With sched_preempt_enforce_resumption preempted jobs are top jobs whatever the order is, and use up no depth.
+// B8. `backfill.matcher` is obeyed wherever something is placed, top jobs or not (matcher.ts): it is part of the policy.
 // B7. `backfill.policy: cons`: every blocked job is planned and keeps its plan (kept-plans.ts); backfill_depth, where it is set, bounds how many.
 
 import type { SchedJob, Why } from "#protocol/sched-link.ts";
@@ -14,6 +15,7 @@ import { isOffered } from "../array-turn.ts";
 import type { KeptPlans } from "../kept-plans.ts";
 import { keepPlans } from "../kept-plans.ts";
 import { ctimeText } from "../local-time.ts";
+import { MATCHER_NAMES } from "../matcher.ts";
 import type { Candidate, Cycle, PolicyModule } from "../module.ts";
 import type { Planner } from "../planner.ts";
 import { createPlanner } from "../planner.ts";
@@ -48,6 +50,12 @@ export const backfill: PolicyModule = {
       default: "depth",
       values: ["depth", "cons"],
       help: "depth: plans for backfill_depth jobs, made anew in every cycle; cons: a plan for every job, kept, moved up when something becomes free",
+    },
+    {
+      name: "matcher",
+      default: "first_fit",
+      values: MATCHER_NAMES,
+      help: "first_fit: a chunk goes to the first host that can take it; best_fit: to the one that takes most of what is asked and has least left",
     },
   ],
   begin(cycle) {
