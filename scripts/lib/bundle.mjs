@@ -145,7 +145,8 @@ function options(entryPoints, format, screens) {
     jsx: "automatic",
     legalComments: "none",
     external: NATIVE_PACKAGES,
-    define: { "process.env.NODE_ENV": '"production"' },
+    // CommonJS has no import.meta; createRequire takes a path as well.
+    define: { "process.env.NODE_ENV": '"production"', ...(format === "cjs" ? { "import.meta.url": "__filename" } : {}) },
     banner:
       format === "esm"
         ? {

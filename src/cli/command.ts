@@ -1,6 +1,8 @@
 // The shape of every command: a function of arguments, environment, directory and streams that returns an exit status, free of process globals
 // (design.md 10), so that tests and the admin shell run commands in-process and a launcher can hand them to a resident agent.
 
+import type { Terminal } from "./terminal.ts";
+
 /** The world a command sees. out and err are written with complete texts; stdin is read only by commands that need it. */
 export type CommandIo = {
   /** arguments after the command's name */
@@ -12,6 +14,8 @@ export type CommandIo = {
   readonly stdin: NodeJS.ReadStream;
   readonly stdoutIsTty: boolean;
   readonly stderrIsTty: boolean;
+  /** the terminal of standard input and output, for interactive work; absent: there is none to be had */
+  readonly terminal?: () => Promise<Terminal>;
 };
 
 /** Exit status 0..255. */

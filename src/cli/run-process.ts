@@ -31,6 +31,7 @@ function processIo(): CommandIo {
     get stderrIsTty() {
       return isTerminal(2);
     },
+    terminal: async () => (await import("./own-terminal.ts")).ownTerminal(),
   };
 }
 

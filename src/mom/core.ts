@@ -30,7 +30,7 @@ import {
   started,
 } from "./run-life.ts";
 import { type Context, keyOf, log, modify, withRun } from "./run-record.ts";
-import { beginEnding, walltimeOf, watch } from "./run-watch.ts";
+import { beginEnding, hungUp, walltimeOf, watch } from "./run-watch.ts";
 import type { MomAction, MomConfig, MomState, Run } from "./state.ts";
 import { nextSample, type Seen, usageOf } from "./usage.ts";
 
@@ -124,6 +124,8 @@ function handle(cx: Context, event: MomEvent): void {
         cx.actions.push({ kind: "drop", run: { job: event.run.job, run_count: event.run.run_count } });
       }
       return withRun(cx, event.run.job, event.run.run_count, (run) => exited(cx, run, event.run));
+    case "hung-up":
+      return withRun(cx, event.run.job, event.run.run_count, (run) => hungUp(cx, run));
     case "recovered":
       return recovered(cx, event.saved);
     case "starter-state":

@@ -1,7 +1,7 @@
 // The environment of a job (pbs/files.md 6): exactly these variables, nothing of the mom's own. Pure.
 
 import type { MomJob } from "#protocol/mom-link.ts";
-import { chunkHosts, chunksOf, jobNumbers, listOf, textOf } from "./job-attrs.ts";
+import { chunkHosts, chunksOf, isInteractive, jobNumbers, listOf, textOf } from "./job-attrs.ts";
 
 export type JobPlaces = { readonly home: string; readonly jobdir: string; readonly tmpdir: string; readonly nodefile: string };
 
@@ -39,7 +39,7 @@ export function jobEnvironment(job: MomJob, facts: EnvironmentFacts): string[] {
     OMP_NUM_THREADS: threads,
     PBS_JOBDIR: facts.jobdir,
     TMPDIR: facts.tmpdir,
-    PBS_ENVIRONMENT: "PBS_BATCH",
+    PBS_ENVIRONMENT: isInteractive(job.attrs) ? "PBS_INTERACTIVE" : "PBS_BATCH",
     ENVIRONMENT: "BATCH",
     PBS_ACCOUNT: textOf(job.attrs, "Account_Name"),
     PBS_ARRAY_INDEX: jobNumbers(job.id).index,

@@ -6,7 +6,7 @@ import type { Finished, Prepared } from "./agent-link.ts";
 import type { Owner } from "./job-plan.ts";
 import type { Measure } from "./node-load.ts";
 import type { ScriptEnd } from "./pelog.ts";
-import type { ExitedRun, StartedRun, StarterToMom } from "./starter-link.ts";
+import type { ExitedRun, RunKey, StartedRun, StarterToMom } from "./starter-link.ts";
 import type { MomConfig, SavedRun } from "./state.ts";
 import type { Seen } from "./usage.ts";
 
@@ -37,6 +37,8 @@ export type MomEvent =
   | { readonly kind: "started"; readonly run: StartedRun }
   | { readonly kind: "start-failed"; readonly run: StarterToMom["starter-failed"]["runs"][number] }
   | { readonly kind: "exited"; readonly run: ExitedRun }
+  /** the terminal of an interactive run has gone */
+  | { readonly kind: "hung-up"; readonly run: RunKey }
   /** records found at the start of the mom */
   | { readonly kind: "recovered"; readonly saved: readonly SavedRun[] }
   /** what the starter knows, at every connect */

@@ -25,16 +25,18 @@ import {
   rmSync,
   statSync,
   unlinkSync,
+  writeSync,
 } from "node:fs";
 import { dirname } from "node:path";
 import type { FilePlan, Finished, FinishRequest, OutputPlan, Prepared, PrepareRequest } from "./agent-link.ts";
 import { copyFile, copyRemote, exists, inDirectory, writeAll } from "./file-copy.ts";
 import { JOB_EXEC } from "./job-exec.ts";
 import { actAs, asIdentity } from "./posix.ts";
+import { isPseudoTerminal } from "./pseudo-terminal.ts";
 import type { Place } from "./stage-list.ts";
 import { removeStagedIn, stageIn, stageOut } from "./stage-work.ts";
 
-const { O_APPEND, O_CREAT, O_DIRECTORY, O_EXCL, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_WRONLY } = constants;
+const { O_APPEND, O_CREAT, O_DIRECTORY, O_EXCL, O_NOCTTY, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_WRONLY } = constants;
 
 class PrepareFailure extends Error {
   readonly exit_status: number;
@@ -409,9 +411,11 @@ function openUp(path: string): void {
 /** Text at the end of a file of the owner's; a file that is gone is not made again. */
 export function appendText(owner: FilePlan["owner"], path: string, text: string): void {
   actAs(owner);
-  const fd = openSync(path, O_WRONLY | O_APPEND | O_NOFOLLOW | O_NONBLOCK);
+  const fd = openSync(path, O_WRONLY | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
   try {
     if (fstatSync(fd).isFile()) writeAll(fd, Buffer.from(text));
+    // What a terminal does not take at once is lost: it is its owner's who stopped it.
+    else if (isPseudoTerminal(path)) writeSync(fd, text);
   } finally {
     closeSync(fd);
   }

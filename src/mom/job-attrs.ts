@@ -1,6 +1,7 @@
 // A job's attributes as the mom reads them: typed values by PBS name (src/model), taken with their defaults. Pure.
 
 import type { MomJob } from "#protocol/mom-link.ts";
+import { type TerminalTicket, TICKET_SECRET, TICKET_SOCKET } from "#protocol/terminal-link.ts";
 
 export type Attrs = MomJob["attrs"];
 
@@ -18,6 +19,17 @@ export const resourcesOf = (attrs: Attrs): { readonly [resource: string]: string
   const value = attrs["Resource_List"];
   return typeof value === "object" && value !== null ? (value as { [resource: string]: string | number | boolean }) : {};
 };
+
+/** Whether the job runs at its submitter's terminal (qsub -I). */
+export const isInteractive = (attrs: Attrs): boolean =>
+  attrs["interactive"] !== undefined && attrs["interactive"] !== 0 && attrs["interactive"] !== false;
+
+/** Where the qsub of an interactive job is; null: the job is none, or nobody waits for it. */
+export function ticketOf(attrs: Attrs): TerminalTicket | null {
+  const { socket, secret } = (attrs["terminal"] ?? {}) as { readonly [name: string]: unknown };
+  const known = typeof socket === "string" && TICKET_SOCKET.test(socket) && typeof secret === "string" && TICKET_SECRET.test(secret);
+  return isInteractive(attrs) && known ? { socket, secret } : null;
+}
 
 /** The octal digits of -W umask (kept as a decimal number with the same digits); default 077. Digits that are not octal end the number. */
 export function umaskOf(attrs: Attrs): number {

@@ -4,7 +4,7 @@ import type { MomJob } from "#protocol/mom-link.ts";
 import type { FilePlan, OutputPlan, Prepared } from "./agent-link.ts";
 import type { JobLimits } from "./cgroup-limits.ts";
 import { jobEnvironment } from "./environment.ts";
-import { type Attrs, commandOfJob, hostsOf, jobNumbers, shellOf, textOf, umaskOf } from "./job-attrs.ts";
+import { type Attrs, commandOfJob, hostsOf, isInteractive, jobNumbers, shellOf, textOf, ticketOf, umaskOf } from "./job-attrs.ts";
 import { kernelLimits, niceOf } from "./limits.ts";
 import type { FileIdentity } from "./posix.ts";
 import { type Place, placeOn, stageItems } from "./stage-list.ts";
@@ -33,7 +33,7 @@ export type PlanFacts = {
 
 export function filePlan(job: MomJob, owner: Owner, facts: PlanFacts): FilePlan {
   const { attrs, id } = job;
-  const join = textOf(attrs, "Join_Path") ?? "n";
+  const join = isInteractive(attrs) ? "n" : (textOf(attrs, "Join_Path") ?? "n");
   const sandboxed = textOf(attrs, "sandbox")?.toUpperCase() === "PRIVATE";
   const sandbox = sandboxed ? `${facts.jobdir_root ?? owner.home}/pbs.${id}.x8z` : null;
   const place = { home: owner.home, jobdir: sandbox ?? owner.home };
@@ -67,6 +67,7 @@ function joined(letter: "o" | "e", id: string): OutputPlan {
 function outputPlan(letter: "o" | "e", job: MomJob, owner: Owner, facts: PlanFacts): OutputPlan {
   const { attrs, id } = job;
   const name = `${id}.${EXTENSION[letter]}`;
+  if (isInteractive(attrs)) return { letter, how: "null", path: "/dev/null", target: null, name, remove: false };
   const keep = textOf(attrs, "Keep_Files") ?? "n";
   const remove = (textOf(attrs, "Remove_Files") ?? "").includes(letter);
   const common = { letter, name, remove, target: null };
@@ -132,6 +133,7 @@ export function startSpec(
     limits: kernelLimits(job.attrs, hostsOf(job.exec_host).length > 1),
     nice: niceOf(job.attrs),
     cgroup,
+    terminal: ticketOf(job.attrs),
   };
 }
 

@@ -8,6 +8,7 @@
 // L5. Nothing a user puts in our way is waited for: a FIFO where a file should be is refused, for the starter serves all jobs of the host.
 
 import { closeSync, constants, existsSync, fstatSync, openSync, readSync, statSync, writeSync } from "node:fs";
+import { isatty } from "node:tty";
 import { EXEC_FAILED, JOB_EXEC } from "./job-exec.ts";
 import { actAs, asIdentity, errorText, executeError, makePipe, spawnSession } from "./posix.ts";
 import type { StartSpec } from "./starter-link.ts";
@@ -19,11 +20,11 @@ const ENOENT = 2;
 const ENOEXEC = 8;
 const TRY_AGAIN: ReadonlySet<number> = new Set([/* EAGAIN */ 11, /* ENOMEM */ 12, /* ENFILE */ 23, /* EMFILE */ 24]);
 
-/** Starts the run's top process and returns its pid, or why there is none. */
-export function launch(spec: StartSpec): { readonly pid: number } | LaunchFailure {
+/** Starts the run's top process and returns its pid, or why there is none. terminal: what it runs on instead of its files. */
+export function launch(spec: StartSpec, terminal: string | null = null): { readonly pid: number } | LaunchFailure {
   const opened: number[] = [];
   try {
-    return asIdentity(spec.owner, () => start(spec, opened));
+    return asIdentity(spec.owner, () => start(spec, terminal, opened));
   } catch (error) {
     return { exit_status: JOB_EXEC.FAIL2, text: (error as Error).message };
   } finally {
@@ -31,14 +32,14 @@ export function launch(spec: StartSpec): { readonly pid: number } | LaunchFailur
   }
 }
 
-function start(spec: StartSpec, opened: number[]): { readonly pid: number } | LaunchFailure {
+function start(spec: StartSpec, terminal: string | null, opened: number[]): { readonly pid: number } | LaunchFailure {
   const keep = (fd: number): number => {
     opened.push(fd);
     return fd;
   };
-  const stdout = openOutput(spec.stdout, keep);
-  const stderr = spec.stderr === spec.stdout ? stdout : openOutput(spec.stderr, keep);
-  const tell = (text: string): void => void writeSync(stderr, `${text}\n`);
+  const stdout = terminal === null ? openOutput(spec.stdout, keep) : openTerminal(terminal, spec, keep);
+  const stderr = terminal !== null || spec.stderr === spec.stdout ? stdout : openOutput(spec.stderr, keep);
+  const tell = (text: string): void => tellOwner(stderr, terminal === null ? `${text}\n` : `${text}\r\n`);
   const directory = openDirectory(spec.cwd);
   if (typeof directory === "string") {
     const text = `PBS: chdir to '${spec.cwd}' failed: ${directory}`;
@@ -50,11 +51,11 @@ function start(spec: StartSpec, opened: number[]): { readonly pid: number } | La
   const command = commandOf({ ...spec, path });
   const errno = programError(path);
   if (errno !== 0) return notExecuted(spec, errno, tell);
-  const stdin = keep(spec.stdin === null ? openSync("/dev/null", constants.O_RDONLY) : filledPipe(spec.stdin));
+  const stdin = terminal !== null ? stdout : keep(spec.stdin === null ? openSync("/dev/null", constants.O_RDONLY) : filledPipe(spec.stdin));
   // Executed with our own identity: the kernel would take a differing one for a set-id program and the C library would drop TMPDIR and others.
   actAs(null);
   const mask = process.umask(spec.umask);
-  const files = { stdin, stdout, stderr };
+  const files = { stdin, stdout, stderr, ...(terminal === null ? {} : { terminal }) };
   let outcome = spawnSession({ ...command, ...files, directory });
   if ("errno" in outcome && outcome.errno === EACCES && spec.owner !== null) {
     // A home that a file server closes to root: the directory is entered after the owner's identity was taken.
@@ -64,6 +65,15 @@ function start(spec: StartSpec, opened: number[]): { readonly pid: number } | La
   if ("pid" in outcome) return outcome;
   if (TRY_AGAIN.has(outcome.errno)) return { exit_status: JOB_EXEC.RETRY, text: `cannot start a process: ${errorText(outcome.errno)}` };
   return notExecuted(spec, outcome.errno, tell);
+}
+
+/** A terminal that takes nothing just now is not waited for (L5). */
+function tellOwner(fd: number, text: string): void {
+  try {
+    writeSync(fd, text);
+  } catch (error) {
+    if (!["EAGAIN", "EIO"].includes((error as NodeJS.ErrnoException).code ?? "")) throw error;
+  }
 }
 
 function notExecuted(spec: StartSpec, errno: number, tell: (text: string) => void): LaunchFailure {
@@ -86,6 +96,14 @@ function openOutput(path: string, keep: (fd: number) => number): number {
   const fd = keep(openSync(path, constants.O_WRONLY | constants.O_APPEND | constants.O_NOFOLLOW | constants.O_NONBLOCK));
   const stat = fstatSync(fd);
   if (!stat.isFile() && !stat.isCharacterDevice()) throw new Error(`${path} is not a file`);
+  return fd;
+}
+
+/** A terminal that was named by a process of the owner's: it must be his, and does not become ours (terminals.ts T3). */
+function openTerminal(path: string, { owner }: StartSpec, keep: (fd: number) => number): number {
+  const fd = keep(openSync(path, constants.O_RDWR | constants.O_NOCTTY | constants.O_NOFOLLOW | constants.O_NONBLOCK));
+  const stat = fstatSync(fd);
+  if (!isatty(fd) || stat.uid !== (owner?.uid ?? process.geteuid?.())) throw new Error(`${path} is not a terminal of the job's owner`);
   return fd;
 }
 

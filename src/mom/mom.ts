@@ -230,6 +230,7 @@ export class Mom {
       },
       "starter-started": ({ runs }) => each(runs, (run) => ({ kind: "started", run })),
       "starter-failed": ({ runs }) => each(runs, (run) => ({ kind: "start-failed", run })),
+      "starter-hung-up": ({ runs }) => each(runs, (run) => ({ kind: "hung-up", run })),
       "starter-exited": ({ runs }) => each(runs, (run) => ({ kind: "exited", run })),
       onLost: () => this.#fault("the starter is lost"),
       complain: this.#fault,

@@ -2,7 +2,7 @@
 
 import { renderDuration } from "#model/values/duration.ts";
 import type { MomJob, Usage } from "#protocol/mom-link.ts";
-import { type Attrs, resourcesOf, textOf } from "./job-attrs.ts";
+import { type Attrs, isInteractive, resourcesOf, textOf } from "./job-attrs.ts";
 import { JOB_EXEC } from "./job-exec.ts";
 
 export type ScriptName = "prologue" | "epilogue";
@@ -71,6 +71,3 @@ export function afterPrologue(attrs: Attrs, code: number): number | null {
   if (code === 1) return JOB_EXEC.FAIL2;
   return isInteractive(attrs) ? JOB_EXEC.FAIL2 : JOB_EXEC.RETRY;
 }
-
-const isInteractive = (attrs: Attrs): boolean =>
-  attrs["interactive"] !== undefined && attrs["interactive"] !== 0 && attrs["interactive"] !== false;

@@ -35,6 +35,7 @@ function declare() {
     ),
     actionsInit: library.func("int posix_spawn_file_actions_init(void *)"),
     actionsDup: library.func("int posix_spawn_file_actions_adddup2(void *, int, int)"),
+    actionsOpen: library.func("int posix_spawn_file_actions_addopen(void *, int, const char *path, int flags, uint32_t mode)"),
     actionsChdir: library.func("int posix_spawn_file_actions_addfchdir_np(void *, int)"),
     actionsDestroy: library.func("int posix_spawn_file_actions_destroy(void *)"),
     wait4: library.func("int wait4(int pid, _Out_ int *status, int options, void *usage)"),
@@ -140,7 +141,11 @@ export type SpawnRequest = {
   readonly stdout: number;
   readonly stderr: number;
   readonly directory: number;
+  /** a terminal that becomes the session's own, and its descriptors 0, 1 and 2 */
+  readonly terminal?: string;
 };
+
+const O_RDWR = 2;
 
 /** Starts a program in a session of its own with default signals. Returns its pid, or the error number. */
 export function spawnSession(request: SpawnRequest): { readonly pid: number } | { readonly errno: number } {
@@ -148,9 +153,16 @@ export function spawnSession(request: SpawnRequest): { readonly pid: number } | 
   const actions = Buffer.alloc(256);
   native.actionsInit(actions);
   try {
-    native.actionsDup(actions, request.stdin, 0);
-    native.actionsDup(actions, request.stdout, 1);
-    native.actionsDup(actions, request.stderr, 2);
+    if (request.terminal === undefined) {
+      native.actionsDup(actions, request.stdin, 0);
+      native.actionsDup(actions, request.stdout, 1);
+      native.actionsDup(actions, request.stderr, 2);
+    } else {
+      // The first terminal that the leader of a new session opens is its controlling one.
+      native.actionsOpen(actions, 0, request.terminal, O_RDWR, 0);
+      native.actionsDup(actions, 0, 1);
+      native.actionsDup(actions, 0, 2);
+    }
     native.actionsChdir(actions, request.directory);
     const pid = [0];
     const errno = Number(native.spawn(pid, request.path, actions, native.attributes, [...request.argv, null], [...request.env, null]));

@@ -7,7 +7,7 @@ import { LOG_EVENT } from "#support/log-event.ts";
 import { JOB_EXEC } from "./job-exec.ts";
 import { becomeRunning, begin, conclude, exited, remember, remove, reportStarted, startAgain } from "./run-life.ts";
 import { type Context, filesOf, log } from "./run-record.ts";
-import { beginEnding } from "./run-watch.ts";
+import { beginEnding, hungUp } from "./run-watch.ts";
 import { SIG } from "./signals.ts";
 import { NO_SISTERS } from "./sister.ts";
 import type { StarterRun, StarterToMom } from "./starter-link.ts";
@@ -97,6 +97,7 @@ function settle(cx: Context, run: Run, entry: StarterRun | undefined): void {
   switch (entry.state) {
     case "running":
       goOn(cx, run, phase.name === "recovered");
+      if (entry.hung_up === true) hungUp(cx, run);
       break;
     case "ended":
       exited(cx, run, entry.exit);

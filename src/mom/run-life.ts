@@ -12,7 +12,7 @@ import type { FilePlan, Finished, FinishRequest, Prepared } from "./agent-link.t
 import { jobLimits, pickCpus } from "./cgroup-limits.ts";
 import { nodefileText } from "./environment.ts";
 import { askHooks, askScript, exitStatusOf, honour, logHooks, logScript } from "./hook-steps.ts";
-import { resourcesOf } from "./job-attrs.ts";
+import { isInteractive, resourcesOf, ticketOf } from "./job-attrs.ts";
 import { JOB_EXEC } from "./job-exec.ts";
 import { filePlan, type Owner, startSpec } from "./job-plan.ts";
 import { afterPrologue, epilogueArguments, failureText, prologueArguments, type ScriptEnd } from "./pelog.ts";
@@ -145,6 +145,8 @@ function afterLaunchHooks(cx: Context, run: Run, end: SequenceEnd): void {
 }
 
 function launch(cx: Context, run: Run, files: OutputFiles): void {
+  if (isInteractive(run.job.attrs) && ticketOf(run.job.attrs) === null)
+    return abandon(cx, run, JOB_EXEC.FAIL1, "an interactive job that no qsub waits for");
   run.phase = { name: "starting", files };
   startAgain(cx, run, files);
 }
@@ -210,7 +212,8 @@ export function started(cx: Context, run: Run, at: StartedRun): void {
 }
 
 export function becomeRunning(run: Run, files: OutputFiles, at: StartedRun, suspended_ms: number | null = null): void {
-  run.phase = { name: "running", files, pid: at.pid, started_ms: at.at_ms, suspended_ms };
+  const shown = at.terminal === undefined ? files : { stdout: at.terminal, stderr: at.terminal };
+  run.phase = { name: "running", files: shown, pid: at.pid, started_ms: at.at_ms, suspended_ms };
   run.sample = { ...run.sample, at_ms: at.at_ms };
 }
 

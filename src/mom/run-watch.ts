@@ -2,6 +2,7 @@
 
 import { LOG_EVENT } from "#support/log-event.ts";
 import { askHooks } from "./hook-steps.ts";
+import { isInteractive } from "./job-attrs.ts";
 import { JOB_EXEC } from "./job-exec.ts";
 import { type Breach, breachOf, memoryLimit_kb } from "./limits.ts";
 import { type Context, keyOf, log, save } from "./run-record.ts";
@@ -82,9 +83,18 @@ export function pursueEnding(cx: Context, run: Run): void {
     kill(cx, run);
     return;
   }
-  cx.actions.push({ kind: "signal", run: keyOf(run), signal: SIG.TERM });
+  if (run.ending.why !== "hang-up") cx.actions.push({ kind: "signal", run: keyOf(run), signal: SIG.TERM });
+  // Shells at a terminal take no notice of SIGTERM.
+  if (isInteractive(run.job.attrs)) cx.actions.push({ kind: "signal", run: keyOf(run), signal: SIG.HUP });
   // A stopped process takes SIGTERM only once it goes on.
   if (run.phase.suspended_ms !== null) cx.actions.push({ kind: "signal", run: keyOf(run), signal: SIG.CONT });
+}
+
+/** Its terminal has gone: whoever sat at it, or the way to him. An interactive job ends with it. */
+export function hungUp(cx: Context, run: Run): void {
+  if (run.phase.name !== "running" || run.ending !== null) return;
+  log(cx, LOG_EVENT.JOB, run.job.id, "the terminal of the interactive job has gone");
+  beginEnding(cx, run, "hang-up", run.job.kill_delay_s);
 }
 
 function kill(cx: Context, run: Run): void {

@@ -30,13 +30,21 @@ export type EndingRun = { readonly job: string; readonly pid: number; readonly c
 /** Top processes that live, and whose they are. */
 export type Leaders = ReadonlyMap<number, { readonly uid: number }>;
 
-/** Kills what is left of the given runs in their groups and among our children, and returns the runs of which something was (dead or alive). */
-export function killLeftovers(ending: readonly EndingRun[], leaders: Leaders, groups: JobGroups | null): Set<EndingRun> {
+/**
+ * Kills what is left of the given runs in their groups and among our children, and returns the runs of which something was (dead or alive).
+ * others: children that belong to no run.
+ */
+export function killLeftovers(
+  ending: readonly EndingRun[],
+  leaders: Leaders,
+  groups: JobGroups | null,
+  others: ReadonlySet<number> = new Set(),
+): Set<EndingRun> {
   const found = new Set(ending.filter((run) => groups !== null && groups.kill(run.job) > 0));
   const busy = new Set([...leaders.values()].map(({ uid }) => uid));
   const bySession = new Map(ending.map((run) => [run.pid, run]));
   for (const pid of childPids()) {
-    if (leaders.has(pid)) continue;
+    if (leaders.has(pid) || others.has(pid)) continue;
     const info = readProcess(pid);
     if (info === null) continue;
     const run = bySession.get(info.session) ?? ownerByEnvironment(info, ending) ?? ownerByUser(info, ending, busy);

@@ -38,7 +38,7 @@ const NUMBERS: { readonly [name: string]: number } = {
 };
 const NUMBER_MAX = 64;
 
-export const SIG = { KILL: 9, TERM: 15, CONT: 18, STOP: 19 } as const;
+export const SIG = { HUP: 1, KILL: 9, TERM: 15, CONT: 18, STOP: 19 } as const;
 
 /** null: there is no such signal. 0 asks whether the job lives. */
 export function signalNumber(text: string): number | null {

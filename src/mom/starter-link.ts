@@ -4,6 +4,7 @@
 // S2. It repeats everything it knows at every connect and forgets a run only when told so.
 // S3. `exited` means that nothing of the job's session is left.
 
+import type { TerminalTicket } from "#protocol/terminal-link.ts";
 import type { GroupUsage } from "./cgroup.ts";
 import type { JobLimits } from "./cgroup-limits.ts";
 import type { FileIdentity, WaitStatus } from "./posix.ts";
@@ -34,10 +35,13 @@ export type StartSpec = {
   readonly nice: number | null;
   /** limits of its control group; null: it is in none */
   readonly cgroup: JobLimits | null;
+  /** of an interactive job: where its qsub is; stdin, stdout and stderr are then a pseudo terminal */
+  readonly terminal: TerminalTicket | null;
 };
 
 export type RunKey = { readonly job: string; readonly run_count: number };
-export type StartedRun = RunKey & { readonly pid: number; readonly at_ms: number };
+/** terminal: path of the pseudo terminal it runs on. */
+export type StartedRun = RunKey & { readonly pid: number; readonly at_ms: number; readonly terminal?: string };
 /** How the top process ended. cput_s: of it and the children it waited for. group: what its control group knew of all its processes. */
 export type ExitedRun = RunKey & {
   readonly status: WaitStatus;
@@ -48,7 +52,7 @@ export type ExitedRun = RunKey & {
 
 export type StarterRun = StartedRun &
   (
-    | { readonly state: "running" }
+    | { readonly state: "running" /** its terminal has gone */; readonly hung_up?: true }
     | { readonly state: "ended"; readonly exit: ExitedRun }
     | { /** a starter died with it: nothing of it runs, its status is unknown */ readonly state: "lost" }
   );
@@ -73,5 +77,7 @@ export type StarterToMom = {
   "starter-failed": {
     readonly runs: readonly (RunKey & { readonly exit_status: number; readonly text: string; readonly at_ms: number })[];
   };
+  /** the terminals of these runs have gone: nobody can type or read any more */
+  "starter-hung-up": { readonly runs: readonly RunKey[] };
   "starter-exited": { readonly runs: readonly ExitedRun[] };
 };

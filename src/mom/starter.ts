@@ -3,6 +3,7 @@
 //
 // T0. It outlives full disks and errors: its end would be the end of every job (a journal that takes nothing means that no run is started).
 // T1. The process group of an ended top process is killed before the process is reaped, while its number cannot mean anything else.
+// T2. An interactive run is started once its terminal is there (terminals.ts); its end is told once its terminal has passed everything on.
 
 import type { JobGroups } from "./cgroup.ts";
 import type { Link } from "./frame-link.ts";
@@ -14,9 +15,11 @@ import { endedChild, reap } from "./posix.ts";
 import { type ProcessInfo, processesOf, processVariable, readProcess, readProcesses } from "./proc-table.ts";
 import { type EndingRun, killLeftovers, signalQuietly } from "./session-end.ts";
 import type { ExitedRun, MomToStarter, RunKey, StarterRun, StarterToMom, StartSpec } from "./starter-link.ts";
+import { makeTerminals, type OpenTerminal } from "./terminals.ts";
 
 type Data<T extends keyof MomToStarter> = MomToStarter[T];
 type Run = StarterRun & { readonly ticks: number };
+type Failed = StarterToMom["starter-failed"]["runs"][number];
 type Ending = EndingRun & { readonly exit: ExitedRun; readonly since_ms: number };
 
 export type Starter = {
@@ -59,6 +62,7 @@ export function makeStarter(options: StarterOptions): Starter {
   let ending: Ending[] = [];
   let sweeping = false;
   let waiting: ExitedRun[] = [];
+  const terminals = makeTerminals();
 
   /** Exits wait here for the journal; one sync serves all that came meanwhile. */
   const tellExits = (exits: readonly ExitedRun[]): void => {
@@ -106,11 +110,14 @@ export function makeStarter(options: StarterOptions): Starter {
   /** Looks for what is left of ended jobs; those with nothing left are told. */
   const sweepEnding = (): void => {
     if (ending.length === 0) return;
-    const left = killLeftovers(ending, byPid, groups);
+    const left = killLeftovers(ending, byPid, groups, terminals.pids);
     const now = now_ms();
     const gone: ExitedRun[] = [];
     ending = ending.filter((run) => {
-      const stays = left.has(run) && now - run.since_ms < SWEEP_PATIENCE_MS;
+      const patient = now - run.since_ms < SWEEP_PATIENCE_MS;
+      const passing_on = !left.has(run) && terminals.over(run.job);
+      if (!patient) terminals.kill(run.job);
+      const stays = (left.has(run) || passing_on) && patient;
       if (!stays) gone.push(withGroup(run.exit));
       if (!stays && left.has(run)) complain(`${run.job}: processes are left that do not die`);
       return stays;
@@ -140,6 +147,8 @@ export function makeStarter(options: StarterOptions): Starter {
       const reaped = reap(pid);
       if (reaped === null) break;
       ended = true;
+      const hung_up = terminals.ended(pid);
+      if (hung_up !== null) hangUp(hung_up);
       if (run === undefined) continue;
       byPid.delete(pid);
       const at_ms = now_ms();
@@ -147,6 +156,14 @@ export function makeStarter(options: StarterOptions): Starter {
       ending.push({ job: run.job, pid, cookie: run.cookie, uid: run.uid, exit, since_ms: at_ms });
     }
     if (ended) sweepEnding();
+  };
+
+  /** Nobody can reach the run any more; what that means for it is the mom's to say. */
+  const hangUp = (key: RunKey): void => {
+    const run = runs.get(key.job);
+    if (run?.run_count !== key.run_count || run.state !== "running" || !byPid.has(run.pid)) return;
+    runs.set(key.job, { ...run, hung_up: true });
+    link?.send("starter-hung-up", { runs: [key] });
   };
 
   /** Those that made sessions of their own, too. */
@@ -172,44 +189,76 @@ export function makeStarter(options: StarterOptions): Starter {
     }
   };
 
-  const startOne = (spec: StartSpec, started: StarterRun[], failed: StarterToMom["starter-failed"]["runs"][number][]): void => {
+  const startOne = (spec: StartSpec, started: StarterRun[], failed: Failed[]): void => {
     const known = runs.get(spec.job);
-    if (known !== undefined && known.run_count >= spec.run_count) return;
-    const key = { job: spec.job, run_count: spec.run_count };
+    if ((known !== undefined && known.run_count >= spec.run_count) || terminals.has(spec)) return;
     // Written before as well: should we die between launch and the second record, the run is known to be lost. Without it the run would be
     // started twice (recovery.ts V1).
     try {
-      journal.append({ t: "start", ...key, pid: 0, at_ms: now_ms(), ticks: 0 });
+      journal.append({ t: "start", job: spec.job, run_count: spec.run_count, pid: 0, at_ms: now_ms(), ticks: 0 });
     } catch (error) {
       const text = `journal: ${(error as Error).message}`;
       complain(text);
-      failed.push({ ...key, exit_status: JOB_EXEC.RETRY, text, at_ms: now_ms() });
+      failed.push({ job: spec.job, run_count: spec.run_count, exit_status: JOB_EXEC.RETRY, text, at_ms: now_ms() });
       return;
     }
+    if (spec.terminal === null) launchOne(spec, null, started, failed);
+    else openAndLaunch({ ...spec, terminal: spec.terminal });
+  };
+
+  const launchOne = (spec: StartSpec, terminal: OpenTerminal | null, started: StarterRun[], failed: Failed[]): void => {
+    const key = { job: spec.job, run_count: spec.run_count };
     const { cgroup } = spec;
-    const outcome = groups === null || cgroup === null ? launch(spec) : groups.within(spec.job, cgroup, () => launch(spec));
+    const start = (): ReturnType<typeof launch> => launch(spec, terminal?.pty);
+    const outcome = groups === null || cgroup === null ? start() : groups.within(spec.job, cgroup, start);
     const at_ms = now_ms();
     if (!("pid" in outcome)) {
       groups?.close(spec.job);
+      terminals.over(spec.job);
       note({ t: "failed", ...key });
       failed.push({ ...key, ...outcome, at_ms });
       return;
     }
-    const run = { ...key, pid: outcome.pid, at_ms, ticks: readProcess(outcome.pid)?.start_ticks ?? 0, state: "running" as const };
+    const ticks = readProcess(outcome.pid)?.start_ticks ?? 0;
+    const on = terminal === null ? {} : { terminal: terminal.pty };
+    const run = { ...key, pid: outcome.pid, at_ms, ticks, ...on, state: "running" as const };
     byPid.set(run.pid, { ...key, cookie: cookieOf(spec.env), uid: spec.owner?.uid ?? OWN_UID });
     runs.set(spec.job, run);
     started.push(run);
     note({ t: "start", ...key, pid: run.pid, at_ms, ticks: run.ticks });
   };
 
+  const openAndLaunch = (spec: StartSpec & { readonly terminal: NonNullable<StartSpec["terminal"]> }): void => {
+    const key = { job: spec.job, run_count: spec.run_count };
+    terminals.open(spec, {
+      opened: (terminal) => {
+        const [started, failed]: [StarterRun[], Failed[]] = [[], []];
+        const env = [...spec.env.filter((entry) => !entry.startsWith("TERM=")), `TERM=${terminal.term}`];
+        launchOne({ ...spec, env }, terminal, started, failed);
+        tellStarts(started, failed);
+      },
+      failed: (why) => {
+        note({ t: "failed", ...key });
+        const text = `cannot open interactive qsub socket: ${why}`;
+        tellStarts([], [{ ...key, exit_status: JOB_EXEC.FAIL1, text, at_ms: now_ms() }]);
+      },
+    });
+  };
+
+  const tellStarts = (started: readonly StarterRun[], failed: readonly Failed[]): void => {
+    const told = started.map(({ job, run_count, pid, at_ms, terminal }) =>
+      terminal === undefined ? { job, run_count, pid, at_ms } : { job, run_count, pid, at_ms, terminal },
+    );
+    if (told.length > 0) link?.send("starter-started", { runs: told });
+    if (failed.length > 0) link?.send("starter-failed", { runs: failed });
+  };
+
   return {
     start(data) {
       const started: StarterRun[] = [];
-      const failed: StarterToMom["starter-failed"]["runs"][number][] = [];
+      const failed: Failed[] = [];
       for (const spec of data.runs) startOne(spec, started, failed);
-      if (started.length > 0)
-        link?.send("starter-started", { runs: started.map(({ job, run_count, pid, at_ms }) => ({ job, run_count, pid, at_ms })) });
-      if (failed.length > 0) link?.send("starter-failed", { runs: failed });
+      tellStarts(started, failed);
     },
     signal(data) {
       const wanted = new Map<number, number>();
@@ -237,6 +286,7 @@ export function makeStarter(options: StarterOptions): Starter {
     },
     reapAll,
     attach(next) {
+      terminals.cancelOpening();
       link = next;
       const told = new Set(waiting.map((exit) => exit.job));
       const present = [...runs.values()].map(({ ticks: _, ...run }) =>
@@ -253,7 +303,7 @@ export function makeStarter(options: StarterOptions): Starter {
       if (groups !== null) clearGroups(groups);
     },
     get active() {
-      return byPid.size + ending.length;
+      return byPid.size + ending.length + terminals.pids.size;
     },
   };
 }

@@ -69,7 +69,7 @@ export type Run = {
   /** time suspended that is over, in ms */
   suspended_total_ms: number;
   /** the run is to end: since a request, or since a limit was passed. kill_at_ms null: SIGKILL was sent */
-  ending: { readonly why: "delete" | "rerun" | "limit" | "discard"; kill_at_ms: number | null } | null;
+  ending: { readonly why: "delete" | "rerun" | "limit" | "discard" | "hang-up"; kill_at_ms: number | null } | null;
   breach: Breach | null;
   /** it stands still because its host is in use (busy.ts) */
   idled: boolean;

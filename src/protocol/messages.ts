@@ -9,6 +9,8 @@
 // I1. Nobody says who he is: the server takes user and groups from the socket's peer credentials.
 // I2. Attribute values travel as the text the user typed; only the server parses them.
 
+import type { TerminalTicket } from "./terminal-link.ts";
+
 /** One attribute operation as typed by the user. */
 export type AttrOp = {
   readonly name: string;
@@ -103,6 +105,8 @@ export type QueueJobRequest = {
   readonly destination: string;
   readonly attrs: readonly AttrValueText[];
   readonly script: string | null;
+  /** of an interactive job: where qsub waits for it */
+  readonly terminal?: TerminalTicket;
 };
 /** Bulk submission: reply value {results: ({id} | {code, text})[]} in the order of jobs. At most limits.jobs_per_frame_max jobs. */
 export type QueueJobsRequest = { readonly kind: "queue-jobs"; readonly jobs: readonly Omit<QueueJobRequest, "kind">[] };

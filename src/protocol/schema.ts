@@ -7,6 +7,7 @@
 import * as z from "zod";
 import { LIMITS } from "./limits.ts";
 import type { Request, RequestKind } from "./messages.ts";
+import { TICKET_SECRET, TICKET_SOCKET } from "./terminal-link.ts";
 
 const name = z.string().max(LIMITS.name_chars_max);
 const value = z.string().max(LIMITS.attr_value_chars_max);
@@ -22,7 +23,8 @@ const hookObject = z.enum(["hook", "pbshook"]);
 const attrOp = z.strictObject({ name, resource: name.exactOptional(), op: z.enum(["=", "+=", "-=", "unset"]), value });
 const attrOps = z.array(attrOp).max(LIMITS.attrs_max);
 const attrValues = z.array(z.strictObject({ name, resource: name.exactOptional(), value })).max(LIMITS.attrs_max);
-const submission = { destination: name, attrs: attrValues, script };
+const terminal = z.strictObject({ socket: z.string().regex(TICKET_SOCKET), secret: z.string().regex(TICKET_SECRET) });
+const submission = { destination: name, attrs: attrValues, script, terminal: terminal.exactOptional() };
 const criterion = z.strictObject({ name, resource: name.exactOptional(), op: z.enum(["eq", "ne", "ge", "gt", "le", "lt"]), value });
 
 /** One schema for every kind of messages.ts. */

@@ -240,7 +240,7 @@ export function leave(tx: Transaction, job: Job, substate: number, set: Attrs, k
 }
 
 /** Attributes of our own that mean nothing once the job is over. */
-const PRIVATE = ["termination", "placed_by_hand", "suspended_by_admin", "preempting", "resuming", "idled"] as const;
+const PRIVATE = ["termination", "placed_by_hand", "suspended_by_admin", "preempting", "resuming", "idled", "terminal"] as const;
 
 /** The run is to be repeated: substate 60 until its obit. A run that the mom has not confirmed yet counts as begun, so that its R record has an S before it. */
 export function beginRerun(tx: Transaction, job: Job): void {

@@ -253,6 +253,9 @@ export function createMomProcess(world: World, options: MomOptions): MomProcess 
           case "starter-failed":
             for (const run of data.runs) tell({ kind: "start-failed", run });
             break;
+          case "starter-hung-up":
+            for (const run of data.runs) tell({ kind: "hung-up", run });
+            break;
           case "starter-exited":
             for (const run of data.runs) tell({ kind: "exited", run });
             break;

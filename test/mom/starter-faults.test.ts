@@ -39,6 +39,7 @@ const spec = (dir: string, over: Partial<StartSpec> = {}): StartSpec => ({
   limits: {},
   nice: null,
   cgroup: null,
+  terminal: null,
   ...over,
 });
 

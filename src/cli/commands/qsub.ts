@@ -5,7 +5,7 @@ import type { Command, CommandIo } from "../command.ts";
 import { asCommand, type Complex, cannotConnect, type Link, mustBeOurs } from "../complex.ts";
 import { PBSE_NOSUP, refusalStatus } from "../errors.ts";
 import { outputPathOf, workingDirectory } from "../output-paths.ts";
-import type { Draft } from "../qsub/draft.ts";
+import { type Draft, draftWarnings } from "../qsub/draft.ts";
 import { destinationOf, type Job, makeJob, QSUB_USAGE, requestOf, SubmitError, type SubmitWorld, withServerDefaults } from "../qsub/job.ts";
 import { defaultArguments, submitRefusal } from "../qsub/submit.ts";
 
@@ -24,9 +24,10 @@ export async function qsub(io: CommandIo, complex: Complex): Promise<number> {
     const world = submitWorld(io, complex);
     const job = await makeJob(io.argv, world);
     const { server } = destinationOf(job.draft);
-    if (job.draft.flags.has("I")) return noSupport(io);
+    const warnings = draftWarnings(job.draft);
+    if (warnings !== "") io.err(warnings);
     await mustBeOurs(complex, server);
-    return await submit(io, await complex.connect(), job, world);
+    return await submit(io, complex, await complex.connect(), job, world);
   } catch (error) {
     if (error instanceof SubmitError) {
       io.err(error.text);
@@ -37,10 +38,14 @@ export async function qsub(io: CommandIo, complex: Complex): Promise<number> {
   }
 }
 
-/** Interactive jobs come with a later release. */
-function noSupport(io: CommandIo): number {
-  io.err("qsub: No support for requested service\n");
-  return refusalStatus(PBSE_NOSUP);
+/** Loaded for interactive jobs alone: TLS and the C library take their time. */
+async function interactive(io: CommandIo, complex: Complex, link: Link, job: Job, draft: Draft): Promise<number> {
+  if (io.terminal === undefined || draft.flags.has("X")) {
+    io.err("qsub: No support for requested service\n");
+    return refusalStatus(PBSE_NOSUP);
+  }
+  const { interactiveJob } = await import("../qsub/interactive.ts");
+  return interactiveJob(io, complex, link, requestOf(job, draft), await io.terminal());
 }
 
 function submitWorld(io: CommandIo, complex: Complex): SubmitWorld {
@@ -69,10 +74,10 @@ async function readStdin(io: CommandIo): Promise<Buffer> {
   return Buffer.concat(pieces);
 }
 
-async function submit(io: CommandIo, link: Link, job: Job, world: SubmitWorld): Promise<number> {
+async function submit(io: CommandIo, complex: Complex, link: Link, job: Job, world: SubmitWorld): Promise<number> {
   try {
     const draft = withServerDefaults(job, await defaultArguments(link), world);
-    if (draft.flags.has("I")) return noSupport(io);
+    if (draft.flags.has("I")) return await interactive(io, complex, link, job, draft);
     const reply = await link.request(requestOf(job, draft));
     if (!reply.ok) {
       io.err(submitRefusal(reply));

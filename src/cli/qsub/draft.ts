@@ -144,3 +144,13 @@ export function draftConflicts(draft: Draft): string | null {
   if (!array && attribute("Mail_Points")?.includes("j")) text += "qsub: mail option 'j' can not be used without array job\n";
   return text === "" ? null : text;
 }
+
+/** What does not refuse the submission but will be otherwise than asked. */
+export function draftWarnings(draft: Draft): string {
+  if (!draft.flags.has("I")) return "";
+  let text = "";
+  if (draft.flags.get("block")?.value === "true")
+    text += 'qsub (Warning) : setting "block" attribute as "true" for an interactive job will not return job\'s exit status\n';
+  if (draft.attrs.get("Rerunable")?.attr.value === "True") text += "qsub (Warning): Interactive jobs will be treated as not rerunnable\n";
+  return text;
+}

@@ -72,6 +72,9 @@ export async function makeJob(words: readonly string[], world: SubmitWorld, give
   }
   if (operands.length > 1) throw new SubmitError(QSUB_USAGE, USAGE_STATUS);
   mustAgree(draft);
+  // Somebody will type what a script would hold.
+  if (operands.length === 0 && draft.flags.has("I") && given === undefined)
+    return { draft, script: null, default_name: "STDIN", program: [], words, variables: variableList(draft, world) };
   const [file = "-"] = operands;
   const script = given?.script ?? (await readScript(file, world));
   addDirectives(draft, script, world);
@@ -172,7 +175,10 @@ export function requestOf(job: Job, draft: Draft): QueueJobRequest {
   const [executable, ...rest] = job.program;
   if (executable !== undefined) attrs.push({ name: "executable", value: jsdl("Executable", executable) });
   if (rest.length > 0) attrs.push({ name: "argument_list", value: rest.map((word) => jsdl("Argument", word)).join("") });
-  return { kind: "queue-job", destination: destinationOf(draft).queue, attrs, script: job.script };
+  if (!draft.flags.has("I")) return { kind: "queue-job", destination: destinationOf(draft).queue, attrs, script: job.script };
+  // Of an interactive job's script only the directives count.
+  attrs.push({ name: "interactive", value: "True" });
+  return { kind: "queue-job", destination: destinationOf(draft).queue, attrs, script: null };
 }
 
 /** A file name as job name: what a name cannot hold becomes `_`. */

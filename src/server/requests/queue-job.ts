@@ -9,6 +9,7 @@ import { enqueueJob } from "../job-life.ts";
 import { localQueue } from "../routing.ts";
 import type { JobAttrs } from "../state.ts";
 import { checkEntry } from "../submit/admission.ts";
+import { enterTerminal } from "../submit/interactive.ts";
 import { nextJobNumber } from "../submit/job-number.ts";
 import { checkScriptSize } from "../submit/script-size.ts";
 import { readSubmission } from "../submit/submission.ts";
@@ -25,6 +26,7 @@ export function submitJob(given_tx: Transaction, request: Omit<QueueJobRequest, 
   const queue = localQueue(tx, draft.destination);
   const seq = nextJobNumber(state);
   const submission = readSubmission(tx, queue, draft.attrs, seq);
+  enterTerminal(submission.attrs, request.terminal);
   checkEntry(tx, submission.attrs, queue, { from_route: false, submitter: who, bounds: submission.bounds });
   checkScriptSize(state, draft.script);
   const id = submission.attrs["array"] === true ? `${seq}[].${state.name}` : `${seq}.${state.name}`;

@@ -72,6 +72,9 @@ export function checkAttributes(tx: Transaction, queue: Queue, given: readonly A
   askedResources(tx, resources);
 }
 
+/** What `qsub -J` and `qsub -I` send; nobody sets it otherwise. */
+const OF_QSUB: ReadonlySet<string> = new Set(["array_indices_submitted", "interactive"]);
+
 function readAttributes(tx: Transaction, memo: SubmitMemo, given: readonly AttrValueText[]): Read {
   const attrs: Attrs = { ...DEFAULTS };
   const resources: AttrValueText[] = [];
@@ -83,8 +86,7 @@ function readAttributes(tx: Transaction, memo: SubmitMemo, given: readonly AttrV
       resources.push(attr);
       continue;
     }
-    // What `qsub -J` sends; nobody sets it otherwise.
-    if (def.name !== "array_indices_submitted") checkSettable(def, tx.who);
+    if (!OF_QSUB.has(def.name)) checkSettable(def, tx.who);
     if (attr.value === "") continue;
     if (def.name === "Variable_List") variables = attr.value;
     else attrs[def.name] = checkedItems(def, readValue(tx, memo, def, attr));
@@ -107,8 +109,7 @@ function readValue(tx: Transaction, memo: SubmitMemo, def: AttributeDef, { value
 
 /** Parts of PBS that a later release brings: refused, not ignored. */
 const LATER: { readonly [name: string]: string } = {
-  interactive: "interactive jobs",
-  forward_x11_cookie: "interactive jobs",
+  forward_x11_cookie: "forwarding of X11",
   cred: "credentials of jobs",
 };
 

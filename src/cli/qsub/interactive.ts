@@ -1,0 +1,268 @@
+// qsub -I: submits the job, waits until it calls, and is its terminal until it ends (pbs/commands.md 1.3).
+//
+// I1. The terminal is as it was before on every way out that is not SIGKILL's.
+// I2. A job that nobody will sit at is deleted: whoever says so, or goes, while it waits takes it along. Once it runs its terminal's end is its end.
+// I3. While a question is asked the terminal belongs to it; a job that calls meanwhile waits for the answer.
+
+import { setTimeout as sleep } from "node:timers/promises";
+import { ServerUnreachable } from "#protocol/client.ts";
+import type { QueueJobRequest } from "#protocol/messages.ts";
+import { type ChannelHandlers, listenForTerminal, type TerminalChannel, type TerminalListener } from "#protocol/terminal-channel.ts";
+import { isTerm, type TerminalFrame } from "#protocol/terminal-link.ts";
+import type { CommandIo } from "../command.ts";
+import type { Complex, Link } from "../complex.ts";
+import { refusalStatus } from "../errors.ts";
+import type { Terminal } from "../terminal.ts";
+import { escapeReader } from "./escapes.ts";
+import { submitRefusal } from "./submit.ts";
+
+const DELETED = 2;
+const FAILED = 1;
+const SIGNALLED = 128;
+/** A minute to think about it. */
+const ANSWER_MS_MAX = 60_000;
+const RECONNECT_MS = 1000;
+
+type World = { readonly io: CommandIo; readonly complex: Complex; readonly terminal: Terminal };
+
+/** Submits, and returns the exit status when all is over. */
+export async function interactiveJob(
+  io: CommandIo,
+  complex: Complex,
+  link: Link,
+  request: QueueJobRequest,
+  terminal: Terminal,
+): Promise<number> {
+  const world = { io, complex, terminal };
+  const call = incomingCall();
+  const listener = await listenForTerminal(call.take);
+  try {
+    const reply = await link.request({ ...request, terminal: listener.ticket });
+    if (!reply.ok) {
+      io.err(submitRefusal(reply));
+      return refusalStatus(reply.code);
+    }
+    const { id } = reply.value as { readonly id: string };
+    const called = await waitForCall(world, link, listener, call, id);
+    if (typeof called === "number") return called;
+    return await session(world, call, called, id);
+  } finally {
+    listener.close();
+    terminal.restore();
+  }
+}
+
+/** The job's channel: frames wait until somebody takes them. */
+type Call = {
+  readonly take: (channel: TerminalChannel) => ChannelHandlers;
+  readonly came: Promise<TerminalChannel>;
+  /** from here on; what came before comes first. closed: error null, it ended in order */
+  attend(onFrame: (frame: TerminalFrame) => void, onClosed: (error: Error | null) => void, onDrain: () => void): void;
+};
+
+function incomingCall(): Call {
+  const { promise: came, resolve } = Promise.withResolvers<TerminalChannel>();
+  const waiting: TerminalFrame[] = [];
+  let closed: { readonly error: Error | null } | null = null;
+  let onFrame = (frame: TerminalFrame): void => void waiting.push(frame);
+  let onClosed = (error: Error | null): void => {
+    closed = { error };
+  };
+  let onDrain = (): void => undefined;
+  return {
+    came,
+    take(channel) {
+      resolve(channel);
+      return { onFrame: (frame) => onFrame(frame), onClose: (error) => onClosed(error), onDrain: () => onDrain() };
+    },
+    attend(frames, ended, drained) {
+      onFrame = frames;
+      onClosed = ended;
+      onDrain = drained;
+      for (const frame of waiting.splice(0)) frames(frame);
+      if (closed !== null) ended(closed.error);
+    },
+  };
+}
+
+// ---- before the job runs ----
+
+/** The channel, or the exit status when it never comes. */
+async function waitForCall(
+  { io, complex, terminal }: World,
+  link: Link,
+  listener: TerminalListener,
+  call: Call,
+  id: string,
+): Promise<TerminalChannel | number> {
+  const { promise: answered, resolve: answer } = Promise.withResolvers<number>();
+  let question: Promise<void> | null = null;
+  const ask = (): void => {
+    question ??= askWhetherToEnd(io, terminal).then((words) => {
+      question = null;
+      if (words === null) return;
+      io.out(words);
+      answer(DELETED);
+    });
+  };
+  const leave = (): void => answer(SIGNALLED + 1);
+  const quiet = [
+    terminal.onSignal("SIGINT", ask),
+    terminal.onSignal("SIGTERM", ask),
+    terminal.onSignal("SIGHUP", leave),
+    terminal.onSignal("SIGTSTP", () => io.out("Sorry, you cannot suspend qsub until the job is started\n")),
+  ];
+  const watch = watchJob(complex, link, id);
+  io.out(`qsub: waiting for job ${id} to start\n`);
+  try {
+    const first = await Promise.race([call.came, answered, watch.over]);
+    if (first === "over") {
+      io.err(`qsub: job ${id} apparently deleted\n`);
+      return FAILED;
+    }
+    if (typeof first !== "number") {
+      if (question === null) return first;
+      // I3.
+      const decided = await Promise.race([question, answered]);
+      if (typeof decided !== "number") return first;
+    }
+    listener.close();
+    io.out(`Job ${id} is being deleted\n`);
+    await deleteJob(complex, id);
+    return await answered;
+  } finally {
+    watch.stop();
+    for (const off of quiet) off();
+  }
+}
+
+/** Resolves with what to say when the job is to go, or null when it is to stay. */
+async function askWhetherToEnd(io: CommandIo, terminal: Terminal): Promise<string | null> {
+  io.out("Do you wish to terminate the job and exit (y|[n])? ");
+  const { promise, resolve } = Promise.withResolvers<string | null>();
+  const timer = setTimeout(() => resolve("Timeout -- deleting job\n"), ANSWER_MS_MAX);
+  let line = "";
+  terminal.listen(
+    (bytes) => {
+      line += Buffer.from(bytes).toString("latin1");
+      for (let end = line.indexOf("\n"); end >= 0; end = line.indexOf("\n")) {
+        const [letter] = line.slice(0, end).trim().toLowerCase();
+        line = line.slice(end + 1);
+        if (letter === "y") return resolve("");
+        if (letter === "n" || letter === undefined) return resolve(null);
+        io.out("yes or no please\n");
+      }
+    },
+    () => resolve(""),
+  );
+  const decision = await promise;
+  clearTimeout(timer);
+  terminal.listen(null);
+  return decision;
+}
+
+/** over: the job has ended, or nobody knows it any more. A server that comes back is asked again. */
+function watchJob(complex: Complex, first: Link, id: string): { readonly over: Promise<"over">; stop(): void } {
+  let stopped = false;
+  let link: Link | null = first;
+  const { promise: over, resolve } = Promise.withResolvers<"over">();
+  const watch = async (): Promise<void> => {
+    while (!stopped) {
+      try {
+        link ??= await complex.connect();
+        await link.request({ kind: "wait-job", job: id });
+        return resolve("over");
+      } catch (error) {
+        if (!(error instanceof ServerUnreachable)) throw error;
+        link = null;
+        if (!stopped) await sleep(RECONNECT_MS);
+      }
+    }
+  };
+  void watch();
+  return {
+    over,
+    stop() {
+      stopped = true;
+      link?.close();
+    },
+  };
+}
+
+async function deleteJob(complex: Complex, id: string): Promise<void> {
+  const link = await complex.connect();
+  try {
+    await link.request({ kind: "delete-job", job: id });
+  } finally {
+    link.close();
+  }
+}
+
+// ---- while it runs ----
+
+async function session({ io, terminal }: World, call: Call, channel: TerminalChannel, id: string): Promise<number> {
+  const { promise: ended, resolve: end } = Promise.withResolvers<{ readonly status: number; readonly words?: string }>();
+  const read = escapeReader(terminal.controls);
+  let ready = false;
+  const goOn = (): void => {
+    terminal.raw();
+    channel.send({ kind: "window", size: terminal.window() });
+  };
+  const suspend = (): void => {
+    terminal.restore();
+    terminal.suspend();
+    goOn();
+  };
+  const type = (bytes: Uint8Array): void => {
+    for (const typed of read(bytes)) {
+      if (typed.kind === "terminate") return end({ status: 0 });
+      if (typed.kind === "suspend") suspend();
+      else if (!channel.send({ kind: "data", bytes: typed.bytes })) terminal.listen(null);
+    }
+  };
+  const open = (): void => {
+    ready = true;
+    const term = io.env["TERM"] ?? "";
+    channel.send({
+      kind: "shape",
+      shape: { ...terminal.window(), term: isTerm(term) ? term : "unknown", controls: terminal.controls },
+    });
+    io.out(`qsub: job ${id} ready\n\n`);
+    terminal.raw();
+    terminal.listen(type, () => end({ status: SIGNALLED + 1 }));
+  };
+  const hear = (frame: TerminalFrame): void => {
+    switch (frame.kind) {
+      case "hello":
+        if (frame.job === id) return open();
+        return end({ status: FAILED, words: "qsub: invalid job name from execution server\n" });
+      case "data":
+        if (ready) terminal.write(frame.bytes);
+        return;
+      case "end":
+        return end({ status: 0 });
+      default:
+        return;
+    }
+  };
+  const quiet = [
+    terminal.onSignal("SIGWINCH", () => ready && channel.send({ kind: "window", size: terminal.window() })),
+    terminal.onSignal("SIGCONT", () => ready && goOn()),
+    terminal.onSignal("SIGTERM", () => end({ status: SIGNALLED + 15 })),
+    terminal.onSignal("SIGHUP", () => end({ status: SIGNALLED + 1 })),
+    terminal.onSignal("SIGINT", () => end({ status: SIGNALLED + 2 })),
+  ];
+  call.attend(
+    hear,
+    () => end({ status: FAILED, words: "qsub: the connection to the job was lost\n" }),
+    () => terminal.listen(type),
+  );
+  const { status, words } = await ended;
+  terminal.listen(null);
+  terminal.restore();
+  for (const off of quiet) off();
+  channel.destroy();
+  if (words !== undefined) io.err(ready ? `\n${words}` : words);
+  if (ready) io.out(`\nqsub: job ${id} completed\n`);
+  return status;
+}

@@ -1,0 +1,27 @@
+// A pseudo terminal, made by the terminal relay with its own identity: the kernel gives its slave to that user, so nothing need be handed over.
+
+import { libc } from "#support/libc.ts";
+
+const O_RDWR = 2;
+const O_NOCTTY = 0o400;
+const O_CLOEXEC = 0o2000000;
+const NAME_BYTES = 128;
+
+/** master: descriptor, closed on exec; path: of the slave. Throws what the C library says. */
+export function openPseudoTerminal(): { readonly master: number; readonly path: string } {
+  const { koffi, libc: library } = libc();
+  const strerror = library.func("const char *strerror(int error)");
+  const must = (what: string, failed: boolean): void => {
+    if (failed) throw new Error(`${what}: ${String(strerror(koffi.errno()))}`);
+  };
+  const master = Number(library.func("int posix_openpt(int flags)")(O_RDWR | O_NOCTTY | O_CLOEXEC));
+  must("posix_openpt", master < 0);
+  must("grantpt", Number(library.func("int grantpt(int fd)")(master)) !== 0);
+  must("unlockpt", Number(library.func("int unlockpt(int fd)")(master)) !== 0);
+  const name = Buffer.alloc(NAME_BYTES);
+  must("ptsname_r", Number(library.func("int ptsname_r(int fd, _Out_ uint8_t *name, size_t bytes)")(master, name, NAME_BYTES)) !== 0);
+  return { master, path: name.toString("latin1", 0, name.indexOf(0)) };
+}
+
+/** Paths of slaves: the only ones that are opened as a job's terminal. */
+export const isPseudoTerminal = (path: string): boolean => /^\/dev\/pts\/\d{1,9}$/.test(path);

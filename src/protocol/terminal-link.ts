@@ -1,0 +1,152 @@
+// What qsub and a job's terminal relay say to one another for an interactive job (`qsub -I`), over the channel of terminal-channel.ts. Pure.
+//
+//   qsub listens and gives the job a ticket · the relay on the execution host dials it and says hello · qsub answers with its terminal · then bytes both
+//   ways, window sizes from qsub, and an end from the relay once nothing more comes.
+//
+// L1. A frame is a kind (1 byte), a length (4 bytes, big-endian) and as many bytes; the kinds beside data hold JSON.
+// L2. A decoder never holds more than one frame of its limit; a peer that breaks the rules is disconnected.
+
+/** How the relay finds qsub and proves that it comes from the job; travels with the job and is shown to nobody. */
+export type TerminalTicket = {
+  /** name of qsub's abstract unix socket, without the leading zero byte */
+  readonly socket: string;
+  /** 32 random bytes in hexadecimal digits: key of the channel */
+  readonly secret: string;
+};
+
+export const TICKET_SOCKET = /^[\w.-]{1,90}$/;
+export const TICKET_SECRET = /^[0-9a-f]{64}$/;
+
+export type WindowSize = { readonly rows: number; readonly columns: number };
+
+/** qsub's terminal: what the job's is made like. */
+export type TerminalShape = WindowSize & {
+  /** TERM */
+  readonly term: string;
+  /** interrupt, quit, erase, kill, end of file, suspend: codes of the characters */
+  readonly controls: readonly number[];
+};
+
+export type TerminalFrame =
+  | { readonly kind: "data"; readonly bytes: Uint8Array }
+  /** relay: whose terminal this is */
+  | { readonly kind: "hello"; readonly job: string }
+  | { readonly kind: "shape"; readonly shape: TerminalShape }
+  | { readonly kind: "window"; readonly size: WindowSize }
+  /** relay: the job has closed its terminal and all it wrote was sent */
+  | { readonly kind: "end" };
+
+const KINDS = ["data", "hello", "shape", "window", "end"] as const;
+const HEADER_BYTES = 5;
+export const FRAME_BYTES_MAX = 64 * 1024;
+const TERM_CHARS_MAX = 128;
+const JOB_CHARS_MAX = 1024;
+export const CONTROLS = 6;
+
+export class TerminalFrameError extends Error {
+  override readonly name = "TerminalFrameError";
+}
+
+/** One frame's bytes; data of any length becomes as many frames as it takes. */
+export function encodeTerminalFrame(frame: TerminalFrame): Uint8Array {
+  const kind = KINDS.indexOf(frame.kind);
+  switch (frame.kind) {
+    case "data": {
+      const pieces: Uint8Array[] = [];
+      for (let at = 0; at < frame.bytes.length; at += FRAME_BYTES_MAX)
+        pieces.push(withHeader(kind, frame.bytes.subarray(at, at + FRAME_BYTES_MAX)));
+      return pieces.length === 1 ? (pieces[0] as Uint8Array) : Buffer.concat(pieces);
+    }
+    case "hello":
+      return withHeader(kind, Buffer.from(JSON.stringify({ job: frame.job })));
+    case "shape":
+      return withHeader(kind, Buffer.from(JSON.stringify(frame.shape)));
+    case "window":
+      return withHeader(kind, Buffer.from(JSON.stringify(frame.size)));
+    case "end":
+      return withHeader(kind, new Uint8Array(0));
+    default: {
+      const unreachable: never = frame;
+      throw new Error(`frame ${JSON.stringify(unreachable)}`);
+    }
+  }
+}
+
+function withHeader(kind: number, bytes: Uint8Array): Uint8Array {
+  const frame = Buffer.alloc(HEADER_BYTES + bytes.length);
+  frame.writeUInt8(kind, 0);
+  frame.writeUInt32BE(bytes.length, 1);
+  frame.set(bytes, HEADER_BYTES);
+  return frame;
+}
+
+/** Takes chunks as they come and gives whole frames. Throws TerminalFrameError. */
+export function terminalFrameDecoder(): { push(chunk: Uint8Array): TerminalFrame[] } {
+  let held: Buffer = Buffer.alloc(0);
+  return {
+    push(chunk) {
+      held = held.length === 0 ? Buffer.from(chunk) : Buffer.concat([held, chunk]);
+      const frames: TerminalFrame[] = [];
+      while (held.length >= HEADER_BYTES) {
+        const length = held.readUInt32BE(1);
+        if (length > FRAME_BYTES_MAX) throw new TerminalFrameError(`a frame of ${length} bytes`);
+        if (held.length < HEADER_BYTES + length) break;
+        frames.push(decode(held.readUInt8(0), held.subarray(HEADER_BYTES, HEADER_BYTES + length)));
+        held = held.subarray(HEADER_BYTES + length);
+      }
+      return frames;
+    },
+  };
+}
+
+function decode(number: number, bytes: Buffer): TerminalFrame {
+  const kind = KINDS[number];
+  switch (kind) {
+    case "data":
+      return { kind, bytes };
+    case "end":
+      return { kind };
+    case "hello": {
+      const { job } = record(bytes);
+      if (typeof job !== "string" || job.length > JOB_CHARS_MAX) throw new TerminalFrameError("a hello without a job");
+      return { kind, job };
+    }
+    case "shape":
+      return { kind, shape: shapeOf(record(bytes)) };
+    case "window":
+      return { kind, size: sizeOf(record(bytes)) };
+    default:
+      throw new TerminalFrameError(`a frame of kind ${number}`);
+  }
+}
+
+type Fields = { readonly [name: string]: unknown };
+
+function record(bytes: Buffer): Fields {
+  try {
+    const value: unknown = JSON.parse(bytes.toString("utf8"));
+    if (typeof value === "object" && value !== null) return value as Fields;
+  } catch {
+    // told below
+  }
+  throw new TerminalFrameError("a frame that is not JSON");
+}
+
+const isCell = (value: unknown): value is number => Number.isInteger(value) && (value as number) >= 0 && (value as number) <= 0xffff;
+const isByte = (value: unknown): value is number => Number.isInteger(value) && (value as number) >= 0 && (value as number) <= 0xff;
+
+function sizeOf({ rows, columns }: Fields): WindowSize {
+  if (!isCell(rows) || !isCell(columns)) throw new TerminalFrameError("a window without a size");
+  return { rows, columns };
+}
+
+function shapeOf(fields: Fields): TerminalShape {
+  const { term, controls } = fields;
+  if (typeof term !== "string" || !isTerm(term)) throw new TerminalFrameError("a terminal without a type");
+  if (!Array.isArray(controls) || controls.length !== CONTROLS || !controls.every(isByte))
+    throw new TerminalFrameError("a terminal without control characters");
+  return { ...sizeOf(fields), term, controls };
+}
+
+/** Whether it can stand in TERM: a name of the terminal database. */
+export const isTerm = (text: string): boolean => text.length <= TERM_CHARS_MAX && /^[\w.+-]+$/.test(text);

@@ -1,0 +1,19 @@
+// Interactive jobs (qsub -I): what the server makes of them. Where their qsub waits goes with the job to its mom and is shown to nobody.
+
+import { PBSE, reject } from "#model/pbse.ts";
+import type { TerminalTicket } from "#protocol/terminal-link.ts";
+import type { JobAttrs } from "../state.ts";
+
+/** Enters the ticket of an interactive job. Refuses one that nobody waits for, and one that is an array: each subjob would need a terminal of its own. */
+export function enterTerminal(attrs: JobAttrs, terminal: TerminalTicket | undefined): void {
+  const { interactive } = attrs as { interactive?: number };
+  if (interactive === undefined) return;
+  if (interactive === 0) {
+    delete (attrs as { interactive?: number }).interactive;
+    return;
+  }
+  if (terminal === undefined || attrs.array === true) throw reject(PBSE.BADATVAL, "interactive");
+  Object.assign(attrs, { terminal });
+  // Whoever sat at the terminal has gone when it would run again.
+  attrs.Rerunable = false;
+}

@@ -1,0 +1,85 @@
+// Modes and window size of terminals, through the C library: Node's own raw mode leaves output processing on, which full-screen programs cannot bear.
+//
+// M1. Settings are opaque: they are read, changed by the C library itself and written back. Only the control characters have a place known here.
+
+import { libc } from "./libc.ts";
+
+/** struct termios, larger than any */
+const TERMIOS_BYTES = 128;
+const TCSANOW = 0;
+/** what was written goes out with the old settings, input not yet read stays */
+const TCSADRAIN = 1;
+const TIOCGWINSZ = 0x5413;
+const TIOCSWINSZ = 0x5414;
+/** Where c_cc begins (four flag words and a line discipline before it), and in it: interrupt, quit, erase, kill, end of file, suspend. */
+const CONTROLS_AT = 17;
+const CONTROL_INDICES = [0, 1, 2, 3, 4, 10];
+
+export type TerminalSettings = Buffer;
+
+type Native = ReturnType<typeof declare>;
+let native: Native | null = null;
+const calls = (): Native => {
+  native ??= declare();
+  return native;
+};
+
+function declare() {
+  const { koffi, libc: library } = libc();
+  return {
+    errno: () => koffi.errno(),
+    strerror: library.func("const char *strerror(int error)"),
+    tcgetattr: library.func("int tcgetattr(int fd, void *settings)"),
+    tcsetattr: library.func("int tcsetattr(int fd, int when, void *settings)"),
+    cfmakeraw: library.func("void cfmakeraw(void *settings)"),
+    ioctl: library.func("int ioctl(int fd, unsigned long request, void *argument)"),
+  };
+}
+
+function must(what: string, result: unknown): void {
+  const { errno, strerror } = calls();
+  if (Number(result) !== 0) throw new Error(`${what}: ${String(strerror(errno()))}`);
+}
+
+/** The settings of a terminal. Throws where the descriptor is none. */
+export function terminalSettings(fd: number): TerminalSettings {
+  const settings = Buffer.alloc(TERMIOS_BYTES);
+  must("tcgetattr", calls().tcgetattr(fd, settings));
+  return settings;
+}
+
+/** drain: after what was written before has gone out. */
+export function applySettings(fd: number, settings: TerminalSettings, { drain = false } = {}): void {
+  must("tcsetattr", calls().tcsetattr(fd, drain ? TCSADRAIN : TCSANOW, settings));
+}
+
+/** The same terminal without any processing: every byte passes as it is. */
+export function rawSettings(settings: TerminalSettings): TerminalSettings {
+  const raw = Buffer.from(settings);
+  calls().cfmakeraw(raw);
+  return raw;
+}
+
+/** Codes of interrupt, quit, erase, kill, end of file, suspend. */
+export const controlsOf = (settings: TerminalSettings): number[] => CONTROL_INDICES.map((index) => settings[CONTROLS_AT + index] ?? 0);
+
+/** The settings with other control characters. */
+export function withControls(settings: TerminalSettings, controls: readonly number[]): TerminalSettings {
+  const changed = Buffer.from(settings);
+  CONTROL_INDICES.forEach((index, at) => {
+    changed[CONTROLS_AT + index] = controls[at] ?? 0;
+  });
+  return changed;
+}
+
+/** Throws where the descriptor is no terminal. */
+export function windowSize(fd: number): { readonly rows: number; readonly columns: number } {
+  const size = new Uint16Array(4);
+  must("TIOCGWINSZ", calls().ioctl(fd, TIOCGWINSZ, size));
+  return { rows: size[0] ?? 0, columns: size[1] ?? 0 };
+}
+
+/** Of a pseudo terminal, by either of its ends; the foreground programs hear of a change (SIGWINCH). */
+export function setWindowSize(fd: number, size: { readonly rows: number; readonly columns: number }): void {
+  must("TIOCSWINSZ", calls().ioctl(fd, TIOCSWINSZ, Uint16Array.of(size.rows, size.columns, 0, 0)));
+}

@@ -1,0 +1,199 @@
+// qsub -I: a terminal on the execution host for whoever sits at qsub, and its end in every way it can end.
+
+import assert from "node:assert/strict";
+import { readdirSync, readFileSync } from "node:fs";
+import { after, before, test } from "node:test";
+import { type Complex, isAlive, startComplex, until } from "./complex.ts";
+import { type Seat, takeSeat } from "./seat.ts";
+
+let complex: Complex;
+const seats: Seat[] = [];
+
+before(async () => {
+  complex = await startComplex();
+  complex.qmgr("set server job_history_enable=True");
+});
+after(async () => {
+  for (const seat of seats) seat.leave();
+  await complex?.stop();
+});
+
+function qsub(words: readonly string[], size: { readonly rows?: number; readonly columns?: number } = {}): Seat {
+  const env = { ...complex.env(), TERM: "xterm-256color", PS1: "" };
+  const seat = takeSeat([complex.command("qsub"), "-I", ...words], { env, cwd: complex.work(), ...size });
+  seats.push(seat);
+  return seat;
+}
+
+/** A plain shell: nobody's profile has a say in what the terminal shows. */
+const SHELL = ["-S", "/bin/sh"];
+
+async function idOf(seat: Seat): Promise<string> {
+  const line = await seat.see(/qsub: waiting for job (\S+) to start\r\n/);
+  return /job (\S+) to/.exec(line)?.[1] as string;
+}
+
+async function ready(seat: Seat): Promise<string> {
+  const id = await idOf(seat);
+  await seat.see(new RegExp(`qsub: job ${id.replace(".", "\\.")} ready\r\n\r\n`));
+  return id;
+}
+
+/** It says goodbye, gives the terminal back, and ends so. */
+async function over(seat: Seat, id: string, status: number): Promise<void> {
+  await seat.see(new RegExp(`\r\nqsub: job ${id.replace(".", "\\.")} completed\r\n`));
+  assert.equal(await seat.ended, status);
+  assert.equal(seat.restored, true, "the modes of the terminal");
+}
+
+test("a shell at a terminal: environment, size, interrupt, exit", async () => {
+  const seat = qsub([...SHELL, "-z", "-N", "talk"], { rows: 31, columns: 99 });
+  const id = await ready(seat);
+  seat.type("stty size; echo $PBS_ENVIRONMENT $TERM $PBS_JOBNAME $PBS_JOBID.; test -t 0 -a -t 1 -a -t 2 && echo all; tty\r");
+  await seat.see(/31 99\r\n/);
+  await seat.see(new RegExp(`PBS_INTERACTIVE xterm-256color talk ${id}\\.\r\nall\r\n/dev/pts/\\d+\r\n`));
+  const shown = complex.job(id);
+  assert.equal(shown["interactive"], "True");
+  assert.equal(shown["Rerunable"], "False");
+  assert.doesNotMatch(complex.must("qstat", ["-f", id]), /partita-qsub|terminal =/);
+  seat.resize(45, 132);
+  await until("the new size", async () => {
+    seat.type("stty size\r");
+    return /45 132/.test(await seat.see(/\d+ \d+\r\n/));
+  });
+  seat.type("sleep 1000\r");
+  await until("sleep runs", () => /sleep 1000/.test(processesOf(Number(complex.job(id)["session_id"]))));
+  seat.type("\x03");
+  seat.type("echo status $((100 + $?))\r");
+  await seat.see(/status 230\r\n/);
+  seat.type("exit 7\r");
+  await over(seat, id, 0);
+  assert.equal((await complex.untilJob(id, "F")).Exit_status, 7);
+});
+
+test("all that is written arrives, and what is typed passes byte by byte", async () => {
+  const seat = qsub(["--", "/bin/sh", "-c", "stty raw -echo; echo go; head -c 300 | od -An -v -tx1; yes | head -c 400000; echo; echo end"]);
+  const id = await ready(seat);
+  await seat.see(/go\n/);
+  const bytes = Array.from({ length: 300 }, (_, at) => (at === 0 ? 0 : at < 128 ? at : 128 + (at % 64)));
+  // What is typed to this terminal is UTF-8: only bytes of one character each.
+  seat.type(bytes.map((byte) => String.fromCharCode(byte & 0x7f)).join(""));
+  await seat.see(/end\n/);
+  await over(seat, id, 0);
+  const dump = [...seat.text.matchAll(/(?:^|\n)((?: [0-9a-f]{2})+)/g)].map((match) => match[1]).join("");
+  assert.equal(dump, bytes.map((byte) => ` ${(byte & 0x7f).toString(16).padStart(2, "0")}`).join(""));
+  assert.equal([...seat.text.matchAll(/y\n/g)].length, 200_000);
+});
+
+test("the interrupt key while it waits: stay, or take the job along", async () => {
+  const seat = qsub(["-h"]);
+  const id = await idOf(seat);
+  await complex.untilJob(id, "H");
+  seat.type("\x03");
+  await seat.see(/Do you wish to terminate the job and exit \(y\|\[n\]\)\? /);
+  seat.type("perhaps\n");
+  await seat.see(/yes or no please\r\n/);
+  seat.type("n\n");
+  seat.type("\x1a");
+  await seat.see(/Sorry, you cannot suspend qsub until the job is started\r\n/);
+  seat.type("\x03");
+  await seat.see(/Do you wish to terminate the job and exit \(y\|\[n\]\)\? /);
+  seat.type("y\n");
+  await seat.see(new RegExp(`Job ${id} is being deleted\r\n`));
+  assert.equal(await seat.ended, 2);
+  await complex.untilJob(id, "F");
+});
+
+test("a job that is deleted while it waits", async () => {
+  const seat = qsub(["-h"]);
+  const id = await idOf(seat);
+  complex.must("qdel", [id]);
+  await seat.see(new RegExp(`qsub: job ${id} apparently deleted\r\n`));
+  assert.equal(await seat.ended, 1);
+  assert.equal(seat.restored, true);
+});
+
+test("a job that is deleted while it runs, though its shell takes no notice of SIGTERM", async () => {
+  const seat = qsub(["-S", "/bin/bash"]);
+  const id = await ready(seat);
+  complex.must("qdel", [id]);
+  await over(seat, id, 0);
+  await complex.untilJob(id, "F");
+});
+
+test("a tilde and a dot at the beginning of a line end qsub and the job", async () => {
+  const seat = qsub(["--", "/bin/cat"]);
+  const id = await ready(seat);
+  seat.type("a~.b\r");
+  await seat.see(/a~\.b\r\na~\.b\r\n/);
+  seat.type("~.");
+  await over(seat, id, 0);
+  await complex.untilJob(id, "F");
+});
+
+for (const [how, end] of [
+  ["killed", (seat: Seat) => process.kill(seat.pid, "SIGKILL")],
+  ["told to end", (seat: Seat) => process.kill(seat.pid, "SIGTERM")],
+  ["left without its terminal", (seat: Seat) => seat.hangUp()],
+] as const) {
+  test(`qsub is ${how}: nothing of the job remains`, async () => {
+    const seat = qsub(SHELL);
+    const id = await ready(seat);
+    seat.type("trap '' HUP TERM; (trap '' HUP TERM; sleep 4000) & sleep 4001; sleep 4002\r");
+    const { session_id } = await until("its session", () => complex.job(id)["session_id"] !== undefined && complex.job(id));
+    const session = Number(session_id);
+    await until("the programs", () => [4000, 4001].every((n) => processesOf(session).includes(`sleep ${n}`)));
+    complex.qmgr("set queue workq kill_delay=1");
+    end(seat);
+    await complex.untilJob(id, "F");
+    assert.equal(processesOf(session), "");
+    if (how === "told to end") await over(seat, id, 143);
+  });
+}
+
+test("the mom is killed and comes back: the session goes on", async () => {
+  const seat = qsub(SHELL);
+  const id = await ready(seat);
+  seat.type("echo be''fore\r");
+  await seat.see(/before\r\n/);
+  const mom = complex.pid("mom") as number;
+  process.kill(mom, "SIGKILL");
+  await until("the mom's end", () => !isAlive(mom));
+  seat.type("echo mean''while\r");
+  await seat.see(/meanwhile\r\n/);
+  complex.start();
+  seat.type("echo after''wards; exit 3\r");
+  await seat.see(/afterwards\r\n/);
+  await over(seat, id, 0);
+  assert.equal((await complex.untilJob(id, "F")).Exit_status, 3);
+});
+
+test("the starter is killed: the job is lost and its terminal with it", async () => {
+  const seat = qsub(SHELL);
+  const id = await ready(seat);
+  process.kill(complex.pid("starter") as number, "SIGKILL");
+  await over(seat, id, 0);
+  await complex.untilJob(id, "F");
+});
+
+/** Command lines of the processes of a session that live. */
+function processesOf(session: number): string {
+  return allProcesses()
+    .filter((each) => each.session === session)
+    .map((each) => each.words)
+    .join("\n");
+}
+
+function allProcesses(): { readonly session: number; readonly words: string }[] {
+  return readdirSync("/proc").flatMap((name) => {
+    if (!/^\d+$/.test(name)) return [];
+    try {
+      const stat = readFileSync(`/proc/${name}/stat`, "latin1");
+      const [state, , , session] = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+      const words = readFileSync(`/proc/${name}/cmdline`, "latin1").replaceAll("\0", " ").trim();
+      return state === "Z" ? [] : [{ session: Number(session), words }];
+    } catch {
+      return [];
+    }
+  });
+}
