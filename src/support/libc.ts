@@ -1,4 +1,4 @@
-// The C library through koffi, loaded on first use: what Node has no call for. Only daemons and `partita` get here; commands never do.
+// The C library through koffi, loaded on first use: what Node has no call for. Daemons and `partita` get here; of the commands only `qsub -I`.
 
 import { createRequire } from "node:module";
 import type koffiModule from "koffi";
