@@ -4,14 +4,15 @@
 // K2. A job whose submission was answered is there after every restart, until it has ended; what was committed is what a restarted server finds.
 // K3. A job has one process at a time over all hosts, unless the server had given the earlier run up (host silent too long, or by force).
 // K4. No vnode is oversubscribed by the processes that really run on it, and an exclusive job is alone.
-// K5. A run decided by a scheduler is on vnodes of its partitions, and so is the job's queue.
+// K5. A run decided by a scheduler is on vnodes of its partitions, and so is the job's queue; a suspended job goes on where it was.
 // K6. Accounting: one Q for a job (and one for each move), each S followed by one R or E before the next, one end. A subjob has no Q.
-// K8. A job that waits for others is not run, but by hand or when a manager let it go.
+// K8. A job that waits for others is not run, but by hand or when a manager or a hook let it go.
 // K9. A job over several hosts starts on its first one when it is on all others.
 // K7. A quiet scheduler's mirror equals the server's state, and what it derived from deltas equals what a snapshot gives.
 // K8. A reservation whose submission was answered is there after every restart, until it has ended; its records: U first, B only after a Y, one K or k at
 //     the end and nothing after it.
 
+import type { HookOutcome, HookRun } from "#hooks/hook-input.ts";
 import { positionOf } from "#model/array-indices.ts";
 import { isDependent } from "#model/depend.ts";
 import { parseExecVnode } from "#model/exec-vnode.ts";
@@ -25,6 +26,7 @@ import { isWithMom } from "#server/job-life.ts";
 import { hostOf, isExclusive, placeWords } from "#server/placement.ts";
 import { partitionOf, partitionsOf, runtimeOfLink } from "#server/sched-runtime.ts";
 import type { JobAttrs, ServerState } from "#server/state.ts";
+import { isResuming } from "#server/suspension.ts";
 import type { AccountingRecord } from "#server/transaction.ts";
 import type { VirtualProcess } from "./starter-process.ts";
 
@@ -89,6 +91,8 @@ export function createChecks() {
     if (job === undefined || queue === undefined) return fail(`K5 ${decision.job} was run and is not there`);
     const where = partitionOf(queue);
     if (!partitions.includes(where)) fail(`K5 scheduler ${name} of ${partitions} ran ${job.id} of queue ${queue.name} in ${where}`);
+    // Who goes on after a suspension does so where he was, and his queue may have been given to another partition meanwhile.
+    if (isResuming(job)) return;
     for (const { vnode } of parseExecVnode(job.attrs.exec_vnode ?? "").flat()) {
       const own = core.state.vnodes.get(vnode);
       if (own === undefined || partitionOf(own) !== where)
@@ -173,6 +177,14 @@ export function createChecks() {
     /** who may run though it waits for others */
     letGo(id: string): void {
       let_go.add(id);
+    },
+
+    /** a hook may take a system hold off, as a manager may */
+    hooked({ input }: HookRun, outcome: HookOutcome): void {
+      if (outcome.kind !== "accept" && outcome.kind !== "reject") return;
+      const holds = outcome.changes.job?.["Hold_Types"];
+      const id = input.job?.id;
+      if (typeof id === "string" && typeof holds === "string" && !holds.includes("s")) let_go.add(id);
     },
 
     born(process: VirtualProcess, attrs: JobAttrs): void {

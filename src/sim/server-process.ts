@@ -1,6 +1,7 @@
 // The server as a process: the real core, with a shell that does in virtual time what main.ts does in real time. Rows are committed in groups, and only then do
 // answers, frames and actions leave (design.md 4). It can be killed at any event, also between commit and effects.
 
+import type { HookOutcome, HookRun } from "#hooks/hook-input.ts";
 import { PBSE } from "#model/pbse.ts";
 import type { Request } from "#protocol/messages.ts";
 import type { Decision } from "#protocol/sched-link.ts";
@@ -61,6 +62,8 @@ export type ServerObserver = {
   committed(core: Core, batch: Batch): void;
   /** the server came up from the disk */
   loaded(core: Core): void;
+  /** what a hook will have answered */
+  hooked(hook: HookRun, outcome: HookOutcome): void;
 };
 
 export type ServerOptions = {
@@ -240,6 +243,7 @@ export function createServerProcess(world: World, network: Network, disk: Disk, 
         break;
       case "run-hook": {
         const { outcome, delay_ms } = playHook(random, action.hook);
+        observer.hooked(action.hook, outcome);
         world.after(delay_ms, () => {
           if (mine === life) enter((running) => running.hookEnded(action.run, outcome, world.now_ms));
         });
