@@ -32,7 +32,7 @@ const LOCK_POLL_MS = 500;
 export function createComplex(world: World, scenario: Scenario, checks: Checks): Complex {
   const network = createNetwork(world, scenario);
   const disk = emptyDisk();
-  const book = policyBook(scenario.policy);
+  const book = policyBook(scenario.policy, scenario.keeps_plans);
   const scheds = new Map<string, SchedProcess>();
   const complex = { failures: false };
   /** starts that wait for a lock */

@@ -1,6 +1,7 @@
 // One seed from its first to its last event. Three phases: the complex is set up without faults; clients and faults do what they like; then the faults stop,
 // everything is brought back, and everything must come to its end: every job over, or waiting for a good reason.
 
+import { SUBSTATE } from "#model/job-state.ts";
 import { checkMomInvariants } from "#mom/core.ts";
 import type { Request } from "#protocol/messages.ts";
 import { partitionsOf, schedOfQueue } from "#server/sched-runtime.ts";
@@ -34,6 +35,9 @@ export type Counts = { jobs: number; runs: number; requests: number; refused: nu
 
 /** Longest time in which everything must come to rest after the faults: longer than every delay and interval of the complex. */
 const REST_MS = 3 * 3_600_000;
+
+/** Jobs that are suspended when the faults have stopped are ended so often. */
+const SUSPENDED_MS = 300_000;
 
 export async function runSeed(seed: number, options: RunOptions): Promise<RunResult> {
   const random = prng(seed);
@@ -174,6 +178,7 @@ function createScript(complex: Complex, checks: Checks, counts: Counts) {
       mom.start();
     }
     await restore();
+    endSuspended();
     await until("rest", () => restless() === null, REST_MS, restless);
     finalChecks();
   };
@@ -188,7 +193,13 @@ function createScript(complex: Complex, checks: Checks, counts: Counts) {
       await wish(set("queue", name, ["started", "True"], ["enabled", "True"]));
     for (const name of [...(state()?.scheds.keys() ?? [])]) await wish(set("sched", name, ["scheduling", "True"]));
     for (const name of [...(state()?.vnodes.keys() ?? [])]) await wish(set("node", name, ["state", "free"]));
-    for (const job of [...(state()?.jobs.values() ?? [])]) if (job.attrs.job_state === "S") await wish({ kind: "delete-job", job: job.id });
+  };
+
+  /** Suspended jobs would wait for ever; some are suspended late, by a word that was under way. */
+  const endSuspended = (): void => {
+    for (const { id, attrs } of server.core?.state.jobs.values() ?? [])
+      if (attrs.job_state === "S" && attrs.substate === SUBSTATE.SUSPENDED) send({ peer: ROOT, request: { kind: "delete-job", job: id } });
+    world.after(SUSPENDED_MS, endSuspended);
   };
 
   /** What is still under way; null: nothing, and nothing could be. */

@@ -10,6 +10,7 @@ import { UTC } from "#sched/local-time.ts";
 import { MODULES_DEFAULT } from "#sched/modules/index.ts";
 import { POLICY_DEFAULT, type Policy, type PolicyBook } from "#sched/policy.ts";
 import type { Prng } from "#support/prng.ts";
+import { planningPolicy, planningRequests } from "./plan-workload.ts";
 
 /** Given on the command line: smaller worlds for a look at a failure. */
 export type Limits = { readonly jobs_max: number; readonly faults: boolean; readonly ops: boolean };
@@ -44,9 +45,13 @@ export type Scenario = {
   readonly hosts: readonly Host[];
   readonly scheds: readonly { readonly name: string; readonly partitions: readonly string[] }[];
   readonly queues: readonly { readonly name: string; readonly partition: string | null; readonly destinations?: readonly string[] }[];
+  /** schedulers have much to plan (plan-workload.ts) */
+  readonly plans: boolean;
   /** qmgr requests that make it, after the nodes are up */
   readonly setup: readonly Request[];
   readonly policy: Policy;
+  /** `backfill.policy: cons` */
+  readonly keeps_plans: boolean;
   readonly jobs: number;
   /** longest time of a job */
   readonly run_ms_max: number;
@@ -104,6 +109,7 @@ export const OPS = [
   "reserve",
   "resv-change",
   "resv-job",
+  "plan",
 ] as const;
 export type Op = (typeof OPS)[number];
 
@@ -124,12 +130,20 @@ export function drawScenario(random: Prng, limits: Limits): Scenario {
   const queues = drawQueues(random, partitions);
   const jobs = Math.min(limits.jobs_max, random.int(3, random.chance(0.2) ? 40 : 15));
   const busy_ms = random.pick([20_000, 120_000, 900_000]);
+  const policy = drawPolicy(random);
+  const planning = random.split("planning");
+  const plans = planning.chance(0.7);
   return {
     hosts,
     scheds,
     queues,
-    setup: [...setupRequests(random, hosts, scheds, queues), ...hookRequests(random.split("hooks"))],
-    policy: drawPolicy(random),
+    plans,
+    setup: [
+      ...setupRequests(random, hosts, scheds, queues),
+      ...(plans ? planningRequests(planning, { scheds, queues }) : []),
+      ...hookRequests(random.split("hooks")),
+    ],
+    ...(plans ? planningPolicy(planning, policy) : { policy, keeps_plans: false }),
     jobs,
     run_ms_max: random.pick([500, 20_000, 120_000]),
     busy_ms,
@@ -278,7 +292,7 @@ function drawPolicy(random: Prng): Policy {
 }
 
 /** Without prime time, dedicated time and fairshare. */
-export function policyBook(policy: Policy): PolicyBook {
+export function policyBook(policy: Policy, keeps_plans = false): PolicyBook {
   return {
     prime: policy,
     non_prime: policy,
@@ -286,6 +300,7 @@ export function policyBook(policy: Policy): PolicyBook {
     dedicated: [],
     fairshare: parseResourceGroup("", 0).tree,
     modules: MODULES_DEFAULT,
+    module_options: new Map(keeps_plans ? [["backfill", new Map([["policy", "cons"]])]] : []),
     local: UTC,
   };
 }

@@ -4,6 +4,7 @@ import type { AttrValueText, QueueJobRequest, Request } from "#protocol/messages
 import type { Peer } from "#server/identity.ts";
 import type { ServerState } from "#server/state.ts";
 import type { Prng } from "#support/prng.ts";
+import { planningAttributes, planningChange } from "./plan-workload.ts";
 import { reservation, resvChange } from "./resv-workload.ts";
 import { create, drawEvents, importHook, type Op, type Scenario, set } from "./scenario.ts";
 import { HOST, USERS } from "./server-process.ts";
@@ -26,7 +27,7 @@ export function submission(random: Prng, scenario: Scenario, now_ms: number): As
   return { peer: peerOf(random.pick(USERS)), request: { kind: "queue-job", ...jobRequest(random, scenario, now_ms) } };
 }
 
-function jobRequest(random: Prng, { queues }: Scenario, now_ms: number): Omit<QueueJobRequest, "kind"> {
+function jobRequest(random: Prng, { queues, plans }: Scenario, now_ms: number): Omit<QueueJobRequest, "kind"> {
   const attrs: AttrValueText[] = [
     { name: "Job_Name", value: random.pick(["sim", "STDIN", "a.b-c_d"]) },
     { name: "Output_Path", value: `${HOST}:/tmp/o` },
@@ -48,6 +49,7 @@ function jobRequest(random: Prng, { queues }: Scenario, now_ms: number): Omit<Qu
   if (random.chance(0.1)) attrs.push({ name: "Execution_Time", value: String(Math.floor(now_ms / 1000) + random.int(0, 100)) });
   if (random.chance(0.2)) attrs.push({ name: "Rerunable", value: "n" });
   if (random.chance(0.2)) attrs.push({ name: "Priority", value: String(random.int(-1024, 1023)) });
+  if (plans) attrs.push(...planningAttributes(random));
   const destination = random.chance(0.3) ? "" : random.chance(0.03) ? "nowhere" : random.pick(queues).name;
   return { destination, attrs, script: random.chance(0.9) ? "#!/bin/sh\nsleep 1\n" : null };
 }
@@ -210,6 +212,7 @@ function modification(random: Prng, now_ms: number): { name: string; resource?: 
     { name: "Execution_Time", op: "=", value: String(Math.floor(now_ms / 1000) + random.int(-5, 60)) },
     { name: "Rerunable", op: "=", value: random.pick(["y", "n"]) },
     { name: "Job_Name", op: "=", value: "renamed" },
+    { name: "topjob_ineligible", op: "=", value: random.pick(["True", "False"]) },
     { name: "depend", op: "=", value: dependText(random) },
     { name: "max_run_subjobs", op: "=", value: String(random.int(1, 4)) },
     { name: "Output_Path", op: "=", value: `${HOST}:/tmp/elsewhere` },
@@ -226,6 +229,8 @@ function managerOp(random: Prng, op: Op, scenario: Scenario, state: ServerState)
   switch (op) {
     case "hook":
       return root(hookRequest(random, state));
+    case "plan":
+      return root(planningChange(random, scenario));
     case "sched-switch":
       return root(set("sched", sched, ["scheduling", flag]));
     case "queue-switch":

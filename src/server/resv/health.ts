@@ -11,9 +11,9 @@ import type { Kernel } from "../kernel.ts";
 import { ownTransaction } from "../kernel.ts";
 import type { Attrs, Promised, Resv, ServerState } from "../state.ts";
 import type { Transaction } from "../transaction.ts";
-import { isBegun } from "./holding.ts";
+import { isBegun, spotsOf } from "./holding.ts";
 import { retryLater } from "./life.ts";
-import { NO_PLACE, type Times } from "./occurrences.ts";
+import { NO_PLACE } from "./occurrences.ts";
 import { claimsOn } from "./promises.ts";
 
 const HELLO_MS = 60_000;
@@ -48,7 +48,7 @@ export function resvVnodeGone(kernel: Kernel, tx: Transaction, id: string): void
 /** The state that fits its vnodes. */
 export function settleHealth(kernel: Kernel, tx: Transaction, resv: Resv): void {
   const { reserve_state, reserve_substate, promised } = resv.attrs;
-  if (promised === undefined || parseResvId(resv.id)?.letter === "M") return;
+  if (promised === undefined || isMaintenance(resv.id)) return;
   if (reserve_state !== CONFIRMED && reserve_state !== RUNNING && reserve_state !== DEGRADED && reserve_state !== BEING_ALTERED) return;
   const lost = placesLost(kernel, promised).includes(true);
   if (lost && (reserve_substate === CONFIRMED || reserve_substate === RUNNING)) {
@@ -87,44 +87,61 @@ function isVnodeLost(state: ServerState, name: string, waits: boolean): boolean 
 }
 const LOST: ReadonlySet<string> = new Set(["offline", "down", "stale", "state-unknown", "unresolvable", "sleep"]);
 
-/** A vnode came into being. Who was promised the whole of its host has it too; who was promised it when it was there before loses it for that time. */
+/**
+ * A vnode came into being. Who was promised it when it was there before, or its host with it, loses what somebody else was promised of them meanwhile,
+ * unless it is maintenance: then the others do.
+ */
 export function vnodeCreated(kernel: Kernel, tx: Transaction, name: string): void {
   const { state } = kernel;
-  const claims = claimsOn(state, new Set([name])).get(name) ?? [];
-  for (const claim of claims) if (claim.exclusive && !isNamed(state.resvs.get(claim.id), name)) yieldTo(tx, state, claim, new Set([name]));
+  for (const id of [...(state.vnodes.get(name)?.resvs.keys() ?? [])]) {
+    const resv = state.resvs.get(id);
+    if (resv?.attrs.promised?.places.some((text) => isOn(text, new Set([name]))) !== true) continue;
+    if (isMaintenance(id)) giveWay(tx, state, resv);
+    else losePlaces(tx, resv, (occurrence) => isInTheWay(state, resv, occurrence));
+  }
   vnodeChanged(kernel, tx, name);
 }
 
-const isNamed = (resv: Resv | undefined, name: string): boolean =>
-  resv?.attrs.promised?.places.some((text) => isOn(text, new Set([name]))) === true;
+const isMaintenance = (id: string): boolean => parseResvId(id)?.letter === "M";
 
 const isOn = (exec_vnode: string, names: ReadonlySet<string>): boolean =>
   parseExecVnode(exec_vnode)
     .flat()
     .some(({ vnode }) => names.has(vnode));
 
+/** Whether an occurrence wants a vnode alone that somebody else was promised, or the other way round. */
+function isInTheWay(state: ServerState, { id, attrs }: Resv, { start_s, end_s, place }: Occurrence): boolean {
+  const spots = spotsOf(state, attrs.Resource_List["place"], attrs.promised?.places[place]);
+  const claims = claimsOn(state, new Set(spots.keys()), id);
+  return [...spots].some(([name, { exclusive }]) =>
+    claims.get(name)?.some((other) => other.start_s < end_s && start_s < other.end_s && (exclusive || other.exclusive)),
+  );
+}
+
 /** A maintenance reservation takes vnodes: others lose what they were promised there for that time. */
 export function giveWay(tx: Transaction, state: ServerState, maintenance: Resv): void {
   const [first] = maintenance.attrs.promised?.occurrences ?? [];
-  if (first !== undefined) yieldTo(tx, state, { ...first, id: maintenance.id }, maintenance.vnodes);
-}
-
-/** All that were promised some of these vnodes for that time lose that place; those for maintenance, and the one that takes them, do not. */
-function yieldTo(tx: Transaction, state: ServerState, taker: Times & { readonly id: string }, names: ReadonlySet<string>): void {
-  for (const id of [...names].flatMap((name) => [...(state.vnodes.get(name)?.resvs.keys() ?? [])])) {
-    const resv = id === taker.id ? undefined : state.resvs.get(id);
-    const promised = resv?.attrs.promised;
-    if (resv === undefined || promised === undefined || parseResvId(id)?.letter === "M") continue;
-    const taken = promised.places.map((text) => isOn(text, names));
-    const occurrences = promised.occurrences.map((each) =>
-      taken[each.place] === true && each.start_s < taker.end_s && taker.start_s < each.end_s ? { ...each, place: NO_PLACE } : each,
-    );
-    if (occurrences.every(({ place }, at) => place === promised.occurrences[at]?.place)) continue;
-    const set: Attrs = { promised: { ...promised, occurrences }, reserve_substate: IN_CONFLICT };
-    if (resv.attrs.reserve_state === CONFIRMED) set["reserve_state"] = DEGRADED;
-    retryLater(tx, resv, { set, unset: occurrences[0]?.place === NO_PLACE ? ["resv_nodes"] : [] });
+  if (first === undefined) return;
+  for (const id of [...maintenance.vnodes].flatMap((name) => [...(state.vnodes.get(name)?.resvs.keys() ?? [])])) {
+    const resv = id === maintenance.id || isMaintenance(id) ? undefined : state.resvs.get(id);
+    const taken = resv?.attrs.promised?.places.map((text) => isOn(text, maintenance.vnodes));
+    if (resv === undefined || taken === undefined) continue;
+    losePlaces(tx, resv, ({ start_s, end_s, place }) => taken[place] === true && start_s < first.end_s && first.start_s < end_s);
   }
 }
+
+/** Occurrences lose their places, and others are looked for. */
+function losePlaces(tx: Transaction, resv: Resv, loses: (occurrence: Occurrence) => boolean): void {
+  const { promised } = resv.attrs;
+  if (promised === undefined) return;
+  const occurrences = promised.occurrences.map((each) => (each.place !== NO_PLACE && loses(each) ? { ...each, place: NO_PLACE } : each));
+  if (occurrences.every(({ place }, at) => place === promised.occurrences[at]?.place)) return;
+  const set: Attrs = { promised: { ...promised, occurrences }, reserve_substate: IN_CONFLICT };
+  if (resv.attrs.reserve_state === CONFIRMED) set["reserve_state"] = DEGRADED;
+  retryLater(tx, resv, { set, unset: occurrences[0]?.place === NO_PLACE ? ["resv_nodes"] : [] });
+}
+
+type Occurrence = Promised["occurrences"][number];
 
 /** A maintenance reservation is gone: those that gave way are confirmed again as soon as a scheduler looks. */
 export function reconfirmConflicting(tx: Transaction): void {

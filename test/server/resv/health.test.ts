@@ -150,6 +150,20 @@ test("maintenance of a host has what comes into being there: who was promised th
   assert.equal(mirrored(h, 1, id)?.ask?.kind, "reconfirm");
 });
 
+test("a whole host that lost the vnode it was promised by: who was promised the rest meanwhile keeps it", async () => {
+  const h = harness();
+  addHost(h, "n1", { ncpus: 8 });
+  addVnode(h, "n1[0]", { Mom: ["n1"], resources_available: { ncpus: 8, host: "n1" } });
+  schedHello(h, 1);
+  const whole = rsub(h, "start=7200 walltime=3600 select=1:ncpus=4 place=exclhost");
+  assert.deepEqual(answerResv(h, 1, whole, "(n1:ncpus=4)"), { ok: true });
+  await qmgr(h, "delete node n1");
+  const later = rsub(h, "start=9000 walltime=3600 select=1:ncpus=4");
+  assert.deepEqual(answerResv(h, 1, later, "(n1[0]:ncpus=4)"), { ok: true });
+  addVnode(h, "n1", { Mom: ["n1"], resources_available: { ncpus: 8, host: "n1" } });
+  assert.deepEqual([resvState(h, whole), resvState(h, later), resvAttrs(h, later).resv_nodes], ["DG 12", "CO 2", "(n1[0]:ncpus=4)"]);
+});
+
 test("nothing is promised where maintenance is", async () => {
   const { h } = complex();
   await qmgr(h, "set server acl_roots=root@*");
