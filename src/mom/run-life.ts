@@ -25,12 +25,13 @@ import type { MomConfig, Obit, OutputFiles, Run, Step } from "./state.ts";
 import { noSample, usageOf } from "./usage.ts";
 
 const SIGNALLED = 256;
+const BEFORE_START = "deleted before it was started";
 const SAFE_ID = /^[\w.[\]-]+$/;
 
 // ---- before it runs ----
 
-/** The server wants a run. The caller has seen that no other run of the job is here. */
-export function beginRun(cx: Context, job: MomJob, owner: Owner | null): void {
+/** The server wants a run. The caller has seen that no other run of the job is here. doomed: it was ended while it waited for that. */
+export function beginRun(cx: Context, job: MomJob, owner: Owner | null, doomed = false): void {
   const { config, runs } = cx.state;
   const whose = owner ?? { user: job.user, home: "/", shell: "", identity: null };
   const run: Run = {
@@ -55,7 +56,8 @@ export function beginRun(cx: Context, job: MomJob, owner: Owner | null): void {
     return;
   }
   runs.set(job.id, run);
-  if (owner === null) giveUp(cx, run, JOB_EXEC.FAILUID, `No Password Entry for User ${job.user}`);
+  if (doomed) giveUp(cx, run, SIGNALLED + SIG.TERM, BEFORE_START);
+  else if (owner === null) giveUp(cx, run, JOB_EXEC.FAILUID, `No Password Entry for User ${job.user}`);
   else begin(cx, run);
 }
 
@@ -71,7 +73,7 @@ function begun(cx: Context, run: Run, end: SequenceEnd): void {
   honour(cx, "execjob_begin", end, run);
   const exit_status = exitStatusOf(end, run.job.id);
   if (run.ending?.why === "discard") remove(cx, run);
-  else if (run.ending !== null) giveUp(cx, run, SIGNALLED + SIG.TERM, "deleted before it was started");
+  else if (run.ending !== null) giveUp(cx, run, SIGNALLED + SIG.TERM, BEFORE_START);
   else if (exit_status !== null) giveUp(cx, run, exit_status, hookWords("execjob_begin", end));
   else prepare(cx, run);
 }
@@ -406,7 +408,9 @@ export function remove(cx: Context, run: Run): void {
   cx.actions.push({ kind: "drop", run: keyOf(run) });
   runs.delete(run.job.id);
   remember(last, run.job.id, run.job.run_count);
-  if (run.next !== null) beginRun(cx, run.next.job, run.next.owner);
+  if (run.next === null) return;
+  const { job, owner, doomed } = run.next;
+  beginRun(cx, job, owner, doomed);
 }
 
 const LAST_MAX = 10_000;

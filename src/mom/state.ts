@@ -56,6 +56,9 @@ export type Phase =
   /** read back from its record after a restart: the starter will tell */
   | { readonly name: "recovered"; readonly suspended_ms: number | null };
 
+/** A later run of a job whose earlier one is still here. doomed: the server has ended it before it could begin. */
+export type NextRun = { readonly job: MomJob; readonly owner: Owner | null; readonly doomed: boolean };
+
 export type Run = {
   job: MomJob;
   readonly owner: Owner;
@@ -80,7 +83,7 @@ export type Run = {
   /** what its sisters have used together, if this is the mother superior's */
   sisters: { readonly cput_s: number; readonly mem_kb: number; readonly vmem_kb: number };
   /** a later run of the same job that may start when this one is gone */
-  next: { readonly job: MomJob; readonly owner: Owner | null } | null;
+  next: NextRun | null;
 };
 
 export type LaunchChange = {

@@ -41,11 +41,12 @@ export function planningRequests(random: Prng, { scheds, queues }: Pick<Scenario
 export function planningAttributes(random: Prng): AttrValueText[] {
   const attrs: AttrValueText[] = [];
   const resource = (name: string, value: number): void => void attrs.push({ name: "Resource_List", resource: name, value: String(value) });
-  if (random.chance(0.1)) {
+  const length = random.int(1, 10);
+  if (length === 1) {
     const min_s = random.int(1, 60);
     resource("min_walltime", min_s);
     if (random.chance(0.6)) resource("max_walltime", min_s + random.int(0, 300));
-  } else if (random.chance(0.1)) {
+  } else if (length === 2) {
     const soft_s = random.int(1, 60);
     resource("soft_walltime", soft_s);
     resource("walltime", soft_s + random.int(0, 60));

@@ -311,6 +311,20 @@ test("output of a run that will be repeated waits in spool, of one that cannot b
   }
 });
 
+test("a run that is ended while an earlier one is still here never begins; the server has its obit", () => {
+  const w = world();
+  const first = job();
+  run(w, first);
+  const second = job({ run_count: 2 });
+  assert.deepEqual(w.on({ kind: "start", job: second, owner: OWNER }), ["signal 1.n1 9"]);
+  assert.deepEqual(w.on({ kind: "terminate", data: { job: "1.n1", run_count: 2, why: "delete", kill_delay_s: 0 } }), []);
+  assert.deepEqual(w.on({ kind: "start", job: second, owner: OWNER }), ["signal 1.n1 9"], "the start comes again");
+  w.on(exited(first, w.now_ms, { signal: 9 }));
+  assert.deepEqual(w.on(finished(first)), ["drop 1.n1 1", "mom-obit 1.n1 271"]);
+  assert.deepEqual(w.on(acknowledged(second)), ["drop 1.n1 2"]);
+  assert.equal(w.state.runs.size, 0);
+});
+
 test("discard: of a job that is gone, the output kept for its next run is removed", () => {
   const w = world();
   assert.deepEqual(w.on({ kind: "discard", job: "7.n1" }), ["purge /pbs/spool/7.n1.OU,/pbs/spool/7.n1.ER"]);
