@@ -1,4 +1,4 @@
-// npm run bench [-- --json FILE] [--only live|arrays|cycle|peers] [--quick]: the rows of design.md 12 that exist now, as a table and as JSON, with the machine's load.
+// npm run bench [-- --json FILE] [--only live|starts|arrays|cycle|replay|peers] [--quick]: the rows of design.md 12 that exist now, as a table and as JSON, with the machine's load.
 // --quick leaves out the rows with 100,000 jobs.
 
 import { writeFileSync } from "node:fs";
@@ -12,9 +12,9 @@ import { replayRows } from "./replay.ts";
 import { isWithin, type Row } from "./row.ts";
 import { rows as cycleRows } from "./sched-cycle.ts";
 import { rows as resvRows } from "./sched-resvs.ts";
+import { startRows } from "./starts.ts";
 
 const NOT_MEASURED = [
-  "one cycle that starts 50,000 jobs, trigger to commit of the last decision (the cycle alone is)",
   "the machine's other work: figures of a busy machine are worse",
 ];
 
@@ -43,6 +43,7 @@ if (wants("cycle")) {
 }
 if (wants("replay")) rows.push(...replayRows());
 if (wants("live")) rows.push(...(await liveRows({ jobs_large: !values.quick, say })));
+if (wants("starts")) rows.push(...(await startRows(say)));
 if (wants("arrays")) rows.push(...(await arrayRows(say)));
 const absent: string[] = [];
 if (wants("peers")) {

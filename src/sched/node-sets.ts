@@ -303,7 +303,8 @@ export function bucketOf(
 }
 
 export function stateKey(state: VnodeState): string {
-  return `${state.spec.id}:${state.used.join()}:${state.closed ?? ""}:${state.jobs}`;
+  state.key ??= `${state.spec.id}:${state.used.join()}:${state.closed ?? ""}:${state.jobs}`;
+  return state.key;
 }
 
 type BucketParts = Pick<HostBucket, "key" | "states" | "outlook" | "members"> & { readonly policy: Policy; readonly universe: Universe };
@@ -325,7 +326,7 @@ function makeBucket({ key, policy, universe, states, outlook, members }: BucketP
     }
   }
   const ranks = states.map((state) => rankOf(universe, policy, state));
-  if (states.length > 1) walk.sort((a, b) => compareRanks(ranks[a] as number[], ranks[b] as number[]) || a - b);
+  if (states.length > 1 && policy.node_sort_key.length > 0) walk.sort((a, b) => compareRanks(ranks[a] as readonly number[], ranks[b] as readonly number[]) || a - b);
   const first = walk.find((at) => states[at]?.closed === undefined) ?? (walk[0] as number);
   return {
     key,
@@ -334,7 +335,7 @@ function makeBucket({ key, policy, universe, states, outlook, members }: BucketP
     members,
     during: new Map(),
     walk,
-    rank: ranks[first] as number[],
+    rank: ranks[first] as readonly number[],
     total,
     free,
     free_count,
@@ -357,8 +358,11 @@ function isPlain(states: readonly VnodeState[]): boolean {
   return !limited && (spec.sharing === "default_shared" || spec.sharing === "ignore_excl");
 }
 
+const UNRANKED: readonly number[] = [];
+
 /** node_sort_key values, smaller first. */
-function rankOf(universe: Universe, policy: Policy, state: VnodeState): number[] {
+function rankOf(universe: Universe, policy: Policy, state: VnodeState): readonly number[] {
+  if (policy.node_sort_key.length === 0) return UNRANKED;
   return policy.node_sort_key.map(({ key, high, amount }) => {
     const value = key === "sort_priority" ? state.spec.priority : resourceRank(universe, state, key, amount);
     return high ? -value : value;

@@ -1,0 +1,84 @@
+// The row of the whole way of a cycle (design.md 12): a real server and a real scheduler, and in place of moms ourselves. We say that we have 50,000 vnodes,
+// take every start, and answer each as a mom does. What counts ends with the start that reached us last: a start leaves the server after its commit.
+
+import { connectServer } from "#protocol/client.ts";
+import { connectLink, type DaemonLink } from "#protocol/ipc-transport.ts";
+import type { ServerToMom } from "#protocol/mom-link.ts";
+import { frameTypes } from "#protocol/schema-link.ts";
+import { serverSocketPath } from "#protocol/socket-path.ts";
+import { readConf } from "#support/conf.ts";
+import { type Complex, startComplex, until } from "../test/live/complex.ts";
+import type { Row } from "./row.ts";
+
+const VNODES = 50_000;
+/** Connections; each stands for so many moms. */
+const LINKS = 10;
+
+export async function startRows(say: (text: string) => void): Promise<Row[]> {
+  say(`${VNODES.toLocaleString("en")} starts`);
+  const complex = await startComplex({ mode: "user", conf: { PBS_START_MOM: "0" } });
+  const hosts = Array.from({ length: VNODES }, (_, at) => hostName(at));
+  complex.qmgr("set server scheduling=False");
+  await createNodes(complex, hosts);
+  const seen: Seen = { starts: 0, last_ms: 0 };
+  const share = VNODES / LINKS;
+  const links = Array.from({ length: LINKS }, (_, at) => simulateMoms(complex.pbsHome, hosts.slice(at * share, (at + 1) * share), seen));
+  try {
+    await until("the vnodes are free", () => !/down|unknown/.test(complex.must("pbsnodes", ["-aSj"])));
+    complex.must("qsub", ["--batch", "-"], { input: "-l select=1:ncpus=1 -- /bin/true\n".repeat(VNODES) });
+    const begin = performance.now();
+    complex.qmgr("set server scheduling=True");
+    await until("every job has been started", () => seen.starts === VNODES);
+    return [
+      {
+        work: "50,000 one-cpu jobs started on 50,000 vnodes of simulated moms, trigger to commit of the last decision",
+        value: (seen.last_ms - begin) / 1000,
+        unit: "s",
+        limit: 2,
+      },
+    ];
+  } finally {
+    for (const link of links) link.close();
+    await complex.stop();
+  }
+}
+
+/** As qmgr does it, with many requests in flight. */
+async function createNodes(complex: Complex, hosts: readonly string[]): Promise<void> {
+  const link = await connectServer(readConf(complex.env()));
+  const replies = await Promise.all(hosts.map((name) => link.request({ kind: "manager", verb: "create", object: "node", name, attrs: [] })));
+  link.close();
+  const refused = replies.find((reply) => !reply.ok);
+  if (refused !== undefined) throw new Error(`create node: ${JSON.stringify(refused)}`);
+}
+
+/** What all simulated moms have been told: starts, and when the last one came. */
+type Seen = { starts: number; last_ms: number };
+
+/** Addresses of the loopback network: names that every machine resolves. */
+const hostName = (at: number): string => `127.1.${at >> 8}.${at & 255}`;
+
+function simulateMoms(home: string, hosts: readonly string[], seen: Seen): DaemonLink {
+  const vnodes = (host: string) => [
+    { name: host, attrs: { resources_available: { ncpus: 1, mem: 4_194_304, arch: "linux" }, pcpus: 1, sharing: "default_shared" } },
+  ];
+  const link = connectLink({
+    path: serverSocketPath(home),
+    types: frameTypes("server-to-mom"),
+    onOpen(open) {
+      for (const host of hosts)
+        open.send("mom-hello", { host, port: 15002, pid: process.pid, version: "bench", vnodes: vnodes(host), jobs: [] });
+    },
+    onFrame: (type, data) => {
+      if (type === "mom-refused" || type === "refused") throw new Error(`the server refuses a simulated mom: ${JSON.stringify(data)}`);
+      if (type !== "mom-start") return;
+      for (const { id, run_count } of (data as ServerToMom["mom-start"]).jobs) {
+        seen.starts += 1;
+        link.send("mom-started", { job: id, run_count, session_id: seen.starts + 1, jobdir: "/" });
+      }
+      seen.last_ms = performance.now();
+    },
+    onClose: () => undefined,
+  });
+  return link;
+}
