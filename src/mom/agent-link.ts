@@ -78,7 +78,15 @@ export type MomToAgent = {
   "agent-prepare": { readonly jobs: readonly PrepareRequest[] };
   "agent-finish": { readonly jobs: readonly FinishRequest[] };
   /** text at the end of a file that exists */
-  "agent-append": { readonly files: readonly { readonly owner: FileIdentity | null; readonly path: string; readonly text: string }[] };
+  "agent-append": {
+    readonly files: readonly {
+      readonly owner: FileIdentity | null;
+      readonly path: string;
+      readonly text: string;
+      /** text is bytes in base64 */
+      readonly base64?: true;
+    }[];
+  };
   /** files in spool that nobody waits for any more */
   "agent-drop": { readonly paths: readonly string[] };
 };

@@ -18,6 +18,8 @@ export type JobGroups = {
   /** runs `work` with this thread in the job's group, which is made first; without one where it cannot be made (told) */
   within<T>(job: string, limits: JobLimits, work: () => T): T;
   pids(job: string): number[];
+  /** a process that was made elsewhere comes in */
+  adopt(job: string, pid: number): void;
   /** SIGKILL to all that is in it; how many there were */
   kill(job: string): number;
   /** removes the group; null: there was none, or something is in it still */
@@ -156,6 +158,9 @@ function groupsOf(
       }
     },
     pids: members,
+    adopt(job, pid) {
+      for (const { top } of all) if (existsSync(`${top}/${job}`)) quietly(() => writeFileSync(`${top}/${job}/cgroup.procs`, String(pid)));
+    },
     kill(job) {
       const found = members(job);
       if (found.length === 0) return 0;

@@ -31,7 +31,9 @@ import {
 } from "./run-life.ts";
 import { type Context, keyOf, log, modify, withRun } from "./run-record.ts";
 import { beginEnding, hungUp, walltimeOf, watch } from "./run-watch.ts";
+import { taskOf } from "./starter-link.ts";
 import type { MomAction, MomConfig, MomState, Run } from "./state.ts";
+import { deserted, seenOfRun, signalTask, taskAsked, taskExited, taskFailed, taskStarted } from "./tasks.ts";
 import { nextSample, type Seen, usageOf } from "./usage.ts";
 
 export function makeMomState(config: MomConfig): MomState {
@@ -96,9 +98,17 @@ function handle(cx: Context, event: MomEvent): void {
       return withRun(cx, event.outcome.job, event.outcome.run_count, (run) => prepared(cx, run, event.outcome));
     case "finished":
       return withRun(cx, event.outcome.job, event.outcome.run_count, (run) => finished(cx, run, event.outcome));
+    case "task-asked":
+      return taskAsked(cx, event.asked, event.by, event.wanted);
+    case "task-signal":
+      return signalTask(cx, event.asked, event.signal);
+    case "task-deserted":
+      return deserted(cx, event.asked);
     case "started":
+      if (taskOf(event.run.job) !== null) return taskStarted(cx, event.run);
       return withRun(cx, event.run.job, event.run.run_count, (run) => started(cx, run, event.run));
     case "start-failed":
+      if (taskOf(event.run.job) !== null) return taskFailed(cx, event.run);
       return withRun(cx, event.run.job, event.run.run_count, (run) => {
         log(cx, LOG_EVENT.JOB, run.job.id, event.run.text);
         if (event.run.exit_status < 0) abandon(cx, run, event.run.exit_status, event.run.text);
@@ -122,7 +132,9 @@ function handle(cx: Context, event: MomEvent): void {
       if (state.strays.get(event.run.job) === event.run.run_count) {
         state.strays.delete(event.run.job);
         cx.actions.push({ kind: "drop", run: { job: event.run.job, run_count: event.run.run_count } });
+        return;
       }
+      if (taskOf(event.run.job) !== null) return taskExited(cx, event.run);
       return withRun(cx, event.run.job, event.run.run_count, (run) => exited(cx, run, event.run));
     case "hung-up":
       return withRun(cx, event.run.job, event.run.run_count, (run) => hungUp(cx, run));
@@ -201,7 +213,7 @@ function sampled(cx: Context, seen: ReadonlyMap<number, Seen>): void {
   const jobs: { job: string; run_count: number; used: ReturnType<typeof usageOf> }[] = [];
   for (const run of [...cx.state.runs.values()]) {
     if (run.phase.name !== "running") continue;
-    const sums = seen.get(run.phase.pid);
+    const sums = seenOfRun(run, run.phase.pid, seen);
     if (sums === undefined) continue;
     run.sample = nextSample(run.sample, sums, cx.now_ms, cx.state.config.weights);
     const used = { ...usageOf(run.job.attrs, run.sample, walltimeOf(run, cx.now_ms)), ...run.used_by_hooks };

@@ -14,10 +14,14 @@ export type EnvironmentFacts = JobPlaces & {
   readonly site: readonly (readonly [name: string, value: string])[];
 };
 
+/** Which of the job's hosts, and which task there: the mother superior's is 0, the script is her first. */
+export type TaskNumbers = { readonly node: number; readonly task: number };
+const FIRST_TASK: TaskNumbers = { node: 0, task: 1 };
+
 const PATH_DEFAULT = "/usr/local/bin:/usr/bin:/bin";
 
 /** `NAME=value` entries. What PBS sets wins over what the user sent, and that over the site's file. */
-export function jobEnvironment(job: MomJob, facts: EnvironmentFacts): string[] {
+export function jobEnvironment(job: MomJob, facts: EnvironmentFacts, task: TaskNumbers = FIRST_TASK): string[] {
   const env = new Map<string, string>([["PATH", PATH_DEFAULT]]);
   for (const [name, value] of facts.site) env.set(name, value);
   for (const [name, value] of variableList(listOf(job.attrs, "Variable_List"))) env.set(name, value);
@@ -31,8 +35,8 @@ export function jobEnvironment(job: MomJob, facts: EnvironmentFacts): string[] {
     PBS_JOBID: job.id,
     PBS_QUEUE: job.queue,
     PBS_JOBCOOKIE: job.cookie,
-    PBS_NODENUM: "0",
-    PBS_TASKNUM: "1",
+    PBS_NODENUM: String(task.node),
+    PBS_TASKNUM: String(task.task),
     PBS_MOMPORT: String(facts.port),
     PBS_NODEFILE: facts.nodefile,
     NCPUS: threads,

@@ -8,6 +8,7 @@ import type { Measure } from "./node-load.ts";
 import type { ScriptEnd } from "./pelog.ts";
 import type { ExitedRun, RunKey, StartedRun, StarterToMom } from "./starter-link.ts";
 import type { MomConfig, SavedRun } from "./state.ts";
+import type { TaskAsker, TaskWanted } from "./tasks.ts";
 import type { Seen } from "./usage.ts";
 
 export type MomEvent =
@@ -21,6 +22,11 @@ export type MomEvent =
   | { readonly kind: "terminate"; readonly data: ServerToMom["mom-terminate"] }
   | { readonly kind: "modify"; readonly data: ServerToMom["mom-modify"] }
   | { readonly kind: "message"; readonly data: ServerToMom["mom-message"] }
+  /** a task, or another mom of the job, asks. asked: the number of the question */
+  | { readonly kind: "task-asked"; readonly asked: number; readonly by: TaskAsker; readonly wanted: TaskWanted }
+  | { readonly kind: "task-signal"; readonly asked: number; readonly signal: number }
+  /** who asked has gone: its tasks go on */
+  | { readonly kind: "task-deserted"; readonly asked: number }
   | { readonly kind: "sisters"; readonly data: ServerToMom["mom-sisters"] }
   | { readonly kind: "acknowledged"; readonly data: ServerToMom["mom-obit-ack"] }
   | { readonly kind: "discard"; readonly job: string }

@@ -48,7 +48,7 @@ function main(lane: string | undefined): void {
       "agent-append": ({ files }) =>
         each(
           files,
-          (file) => appendText(file.owner, file.path, file.text),
+          (file) => appendText(file.owner, file.path, file.base64 === true ? Buffer.from(file.text, "base64") : Buffer.from(file.text)),
           (file) => file.path,
         ),
       "agent-drop": ({ paths }) => each(paths, dropFile, (path) => path),

@@ -409,13 +409,13 @@ function openUp(path: string): void {
 // ---- the rest ----
 
 /** Text at the end of a file of the owner's; a file that is gone is not made again. */
-export function appendText(owner: FilePlan["owner"], path: string, text: string): void {
+export function appendText(owner: FilePlan["owner"], path: string, bytes: Buffer): void {
   actAs(owner);
   const fd = openSync(path, O_WRONLY | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
   try {
-    if (fstatSync(fd).isFile()) writeAll(fd, Buffer.from(text));
+    if (fstatSync(fd).isFile()) writeAll(fd, bytes);
     // What a terminal does not take at once is lost: it is its owner's who stopped it.
-    else if (isPseudoTerminal(path)) writeSync(fd, text);
+    else if (isPseudoTerminal(path)) writeSync(fd, bytes);
   } finally {
     closeSync(fd);
   }

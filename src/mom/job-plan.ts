@@ -3,7 +3,7 @@
 import type { MomJob } from "#protocol/mom-link.ts";
 import type { FilePlan, OutputPlan, Prepared } from "./agent-link.ts";
 import type { JobLimits } from "./cgroup-limits.ts";
-import { jobEnvironment } from "./environment.ts";
+import { jobEnvironment, type TaskNumbers } from "./environment.ts";
 import { type Attrs, commandOfJob, hostsOf, isInteractive, jobNumbers, shellOf, textOf, ticketOf, umaskOf } from "./job-attrs.ts";
 import { kernelLimits, niceOf } from "./limits.ts";
 import type { FileIdentity } from "./posix.ts";
@@ -103,6 +103,7 @@ export function startSpec(
   plan: FilePlan,
   files: Extract<Prepared, { ok: true }>,
   cgroup: JobLimits | null = null,
+  task?: TaskNumbers,
 ): StartSpec {
   const command = commandOfJob(job.attrs);
   const shell = shellOf(job.attrs, facts.hosts[0] ?? "", owner.shell);
@@ -123,7 +124,7 @@ export function startSpec(
     path: command?.[0] ?? shell,
     argv: command ?? [shell],
     login: command === null,
-    env: jobEnvironment(job, environment),
+    env: jobEnvironment(job, environment, task),
     cwd: jobdir,
     stdin: command === null && plan.script !== null ? `${quoted(plan.script)}\n` : null,
     stdout: files.stdout,

@@ -6,7 +6,7 @@
 
 import { closeSync, constants, fdatasync, fsyncSync, openSync, readFileSync, renameSync, writeSync } from "node:fs";
 import { dirname } from "node:path";
-import type { ExitedRun, RunKey, StartedRun, StarterRun } from "./starter-link.ts";
+import { type ExitedRun, type RunKey, type StartedRun, type StarterRun, taskOf } from "./starter-link.ts";
 
 type Record =
   | { readonly t: "boot"; readonly boot: string }
@@ -80,7 +80,7 @@ export function readJournal(text: string): JournalState {
         break;
       case "forget":
         if (runs.get(record.job)?.run_count === record.run_count) runs.delete(record.job);
-        rememberLast(last, record);
+        if (taskOf(record.job) === null) rememberLast(last, record);
         break;
       default: {
         const unreachable: never = record;

@@ -26,6 +26,8 @@ import { makeDirectories, momConfig, readSettings, vnodeReporter } from "./setup
 import { connectStarter, type StarterClient } from "./starter-client.ts";
 import type { MomAction, MomConfig, MomState } from "./state.ts";
 import { strangersOf } from "./strangers.ts";
+import { carryOutput, removeOldOffsets, type TaskOutput } from "./task-output.ts";
+import { serveTasks, type TaskServer } from "./task-server.ts";
 import type { HostFacts } from "./vnode-def.ts";
 
 const TICK_MS = 1000;
@@ -56,6 +58,8 @@ export class Mom {
   readonly #agent: AgentClient;
   readonly #hooks: MomHookShell;
   readonly #starter: StarterClient;
+  readonly #tasks: TaskServer;
+  readonly #output: TaskOutput;
   readonly #ticker: NodeJS.Timeout;
   readonly #isReady = Promise.withResolvers<void>();
   readonly #hasEnded = Promise.withResolvers<number>();
@@ -90,6 +94,9 @@ export class Mom {
     this.#hooks = momHookShell(`${priv}/hooks`, conf, this.#fault);
     this.#startHooks();
     this.#happen({ kind: "recovered", saved: found });
+    this.#tasks = serveTasks({ home: this.#home, mode: conf.mode, happen: this.#happen, complain: this.#fault });
+    this.#output = carryOutput(this.#home, this.#state, this.#fault);
+    removeOldOffsets(this.#home, this.#state);
     this.#starter = this.#connectStarter(priv);
     this.#ticker = setInterval(() => this.#tick(), TICK_MS);
     this.#takeSignals();
@@ -144,12 +151,20 @@ export class Mom {
         return this.#hooks.reboot(action.hook, action.command);
       case "start":
         return this.#starter.start(action.spec);
+      case "task-say":
+        return this.#sayTask(action);
+      case "task-forward":
+        return this.#tasks.forward(action);
+      case "adopt":
+        return this.#starter.adopt(action.run, action.pid);
+      case "forget-task":
+        return this.#starter.forget(action.run);
       case "signal":
         return this.#starter.signal(action.run, action.signal);
       case "finish":
         return this.#agent.finish(action.request);
       case "append":
-        return this.#agent.append({ owner: action.owner, path: action.path, text: action.text });
+        return this.#agent.append(action);
       case "save":
         return this.#records.save(action.record);
       case "drop":
@@ -169,6 +184,11 @@ export class Mom {
         throw new Error(`action ${JSON.stringify(unreachable)}`);
       }
     }
+  }
+
+  #sayTask({ asked, answer, drained }: Extract<MomAction, { kind: "task-say" }>): void {
+    if (drained === undefined) return this.#tasks.say(asked, answer);
+    void this.#output.drain(drained.job).then(() => this.#tasks.say(asked, answer));
   }
 
   /** Hooks of the last time, and those of the start of a host. */
@@ -196,6 +216,7 @@ export class Mom {
     const { digest } = this.#state.hooks;
     this.#server?.send("mom-hello", {
       host: this.#facts.host,
+      tasks: this.#tasks.path,
       port: this.#options.port ?? this.#conf.port.mom,
       pid: process.pid,
       version: PBS_VERSION,
@@ -246,6 +267,7 @@ export class Mom {
 
   #tick(): void {
     this.#happen({ kind: "tick" });
+    this.#output.tick();
     const now_ms = Date.now();
     this.#measure(now_ms);
     this.#killStrangers(now_ms);
@@ -314,6 +336,7 @@ export class Mom {
     await this.#agent.close();
     if (this.#state.stopping === "kill") this.#starter.quit();
     this.#starter.close();
+    this.#tasks.close();
     this.#phase = "closed";
     this.#hooks.close();
     this.#records.close();

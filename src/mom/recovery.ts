@@ -12,6 +12,7 @@ import { SIG } from "./signals.ts";
 import { NO_SISTERS } from "./sister.ts";
 import type { StarterRun, StarterToMom } from "./starter-link.ts";
 import type { Run, SavedRun } from "./state.ts";
+import { missTasks, noTasks, takeTask } from "./tasks.ts";
 import { noSample } from "./usage.ts";
 
 export function recovered(cx: Context, saved: readonly SavedRun[]): void {
@@ -31,6 +32,7 @@ export function recovered(cx: Context, saved: readonly SavedRun[]): void {
       launch: null,
       used_by_hooks: record.used_by_hooks ?? {},
       sisters: NO_SISTERS,
+      ...noTasks(),
       next: null,
     };
     cx.state.runs.set(run.job.id, run);
@@ -42,6 +44,7 @@ export function starterState(cx: Context, data: StarterToMom["starter-state"]): 
   for (const key of data.last) remember(last, key.job, key.run_count);
   const known = new Map(data.runs.map((entry) => [entry.job, entry]));
   for (const entry of data.runs) {
+    if (takeTask(cx, entry)) continue;
     const run = runs.get(entry.job);
     if (run?.job.run_count !== entry.run_count) stray(cx, entry);
   }
@@ -49,6 +52,7 @@ export function starterState(cx: Context, data: StarterToMom["starter-state"]): 
   for (const run of [...runs.values()]) {
     const entry = known.get(run.job.id);
     settle(cx, run, entry?.run_count === run.job.run_count ? entry : undefined);
+    missTasks(cx, run, known);
   }
 }
 

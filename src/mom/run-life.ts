@@ -10,7 +10,7 @@ import type { MomJob, Usage } from "#protocol/mom-link.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
 import type { FilePlan, Finished, FinishRequest, Prepared } from "./agent-link.ts";
 import { jobLimits, pickCpus } from "./cgroup-limits.ts";
-import { nodefileText } from "./environment.ts";
+import { nodefileText, type TaskNumbers } from "./environment.ts";
 import { askHooks, askScript, exitStatusOf, honour, logHooks, logScript } from "./hook-steps.ts";
 import { isInteractive, resourcesOf, ticketOf } from "./job-attrs.ts";
 import { JOB_EXEC } from "./job-exec.ts";
@@ -22,6 +22,7 @@ import { SIG } from "./signals.ts";
 import { attrsHere, isSister, NO_SISTERS, placeholderSpec, sisterPlan } from "./sister.ts";
 import type { ExitedRun, StartedRun, StartSpec } from "./starter-link.ts";
 import type { MomConfig, Obit, OutputFiles, Run, Step } from "./state.ts";
+import { desertTasks, noTasks } from "./tasks.ts";
 import { noSample, usageOf } from "./usage.ts";
 
 const SIGNALLED = 256;
@@ -49,6 +50,7 @@ export function beginRun(cx: Context, job: MomJob, owner: Owner | null, doomed =
     launch: null,
     used_by_hooks: {},
     sisters: NO_SISTERS,
+    ...noTasks(),
     next: null,
   };
   if (!SAFE_ID.test(job.id)) {
@@ -177,15 +179,20 @@ export function startAgain(cx: Context, run: Run, files: OutputFiles): void {
 }
 
 function specOf(cx: Context, run: Run, files: OutputFiles): StartSpec {
+  const spec = fullSpec(cx, run, files);
+  return isSisters(cx, run) ? placeholderSpec(spec) : spec;
+}
+
+/** As the top process has it, and a task of these numbers. */
+export function fullSpec(cx: Context, run: Run, files: OutputFiles, task?: TaskNumbers): StartSpec {
   const made = { ...keyOf(run), ok: true as const, ...files };
   const { facts, cgroups } = cx.state.config;
   if (run.cpus === null) takeCpus(cx, run);
   const cgroup = jobLimits(shareOf(cx, run), cgroups, run.cpus);
-  const spec = startSpec(run.job, run.owner, facts, run.plan, made, cgroup);
-  return isSisters(cx, run) ? placeholderSpec(spec) : spec;
+  return startSpec(run.job, run.owner, facts, run.plan, made, cgroup, task);
 }
 
-const isSisters = (cx: Context, run: Run): boolean => isSister(run.job, cx.state.config.host);
+export const isSisters = (cx: Context, run: Run): boolean => isSister(run.job, cx.state.config.host);
 
 /** Files of a run here: a sister makes those that tasks need. */
 const planOf = (job: MomJob, owner: Owner, { facts, host }: MomConfig): FilePlan =>
@@ -233,7 +240,9 @@ export function reportStarted(cx: Context, run: Run): void {
 export function exited(cx: Context, run: Run, exit: ExitedRun): void {
   if (run.phase.name !== "running") return;
   const { id } = run.job;
-  run.sample = { ...run.sample, cput_s: Math.max(run.sample.cput_s, exit.cput_s, exit.group?.cput_s ?? 0) };
+  const cput_s = Math.max(run.sample.cput_s, exit.cput_s + run.tasks_cput_s, exit.group?.cput_s ?? 0);
+  run.sample = { ...run.sample, cput_s };
+  desertTasks(cx, run);
   if (exit.group?.oom === true && run.breach === null) killedForMemory(cx, run, exit.group.mem_peak_kb, run.phase.files);
   const walltime_s = walltimeOf(run, exit.at_ms);
   const cput = renderDuration(Math.floor(run.sample.cput_s));

@@ -20,7 +20,10 @@ export function dueLeaders(state: MomState, last_ms: number, now_ms: number, per
   for (const run of state.runs.values()) {
     if (run.phase.name !== "running") continue;
     const period = needsWatching(run.job.attrs, state.config.enforce) ? WATCH_PERIOD_MS : period_ms;
-    if (now_ms - run.phase.started_ms >= period && now_ms - Math.max(last_ms, run.sample.at_ms) >= period) due.add(run.phase.pid);
+    if (now_ms - run.phase.started_ms >= period && now_ms - Math.max(last_ms, run.sample.at_ms) >= period) {
+      due.add(run.phase.pid);
+      for (const { pid } of run.tasks.values()) if (pid > 0) due.add(pid);
+    }
   }
   return due;
 }

@@ -70,7 +70,8 @@ function ownerByUser(info: ProcessInfo, ending: readonly EndingRun[], busy: Read
   return uid === null || busy.has(uid) ? undefined : ending.find((run) => run.uid === uid);
 }
 
-function ownerOf(pid: number): number | null {
+/** The uid of a process; null: there is none. */
+export function ownerOf(pid: number): number | null {
   try {
     return statSync(`/proc/${pid}`).uid;
   } catch {

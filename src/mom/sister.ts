@@ -48,6 +48,7 @@ export const placeholderSpec = (spec: StartSpec): StartSpec => ({
   argv: ["sleep", FOR_EVER_S],
   login: false,
   stdin: null,
+  terminal: null,
   cwd: "/",
   stdout: "/dev/null",
   stderr: "/dev/null",

@@ -16,6 +16,7 @@ export type StarterHandlers = { readonly [T in keyof StarterToMom]: (data: Start
 export type StarterClient = {
   start(spec: StartSpec): void;
   signal(run: RunKey, signal: number): void;
+  adopt(run: RunKey, pid: number): void;
   forget(run: RunKey): void;
   /** the starter may end if it has no jobs */
   quit(): void;
@@ -92,6 +93,10 @@ export function connectStarter(
       if (signals.some((other) => other.job === run.job)) flush();
       signals.push({ ...run, signal });
       schedule();
+    },
+    adopt(run, pid) {
+      flush();
+      link?.send("starter-adopt", { runs: [{ ...run, pid }] });
     },
     forget(run) {
       forgets.push(run);

@@ -11,6 +11,19 @@ import type { FileIdentity, WaitStatus } from "./posix.ts";
 
 export const STARTER_SOCKET = "starter.sock";
 
+/**
+ * A task of a job beside its top process is a run of its own under the name `JOB#NUMBER`, in the job's control group. It is over when its own process is;
+ * what it leaves ends with the job's top process (S3), and it too.
+ */
+export const taskName = (job: string, task: number): string => `${job}#${task}`;
+/** null: the name of a job. */
+export function taskOf(name: string): { readonly job: string; readonly task: number } | null {
+  const hash = name.lastIndexOf("#");
+  return hash < 0 ? null : { job: name.slice(0, hash), task: Number(name.slice(hash + 1)) };
+}
+/** The job of a run, whether top process or task. */
+export const jobOfName = (name: string): string => taskOf(name)?.job ?? name;
+
 /** All it takes to start a job's top process. */
 export type StartSpec = {
   readonly job: string;
@@ -62,6 +75,8 @@ export type MomToStarter = {
   "starter-start": { readonly runs: readonly StartSpec[] };
   /** to every process of the job's session; kill (9) until none is left. */
   "starter-signal": { readonly runs: readonly (RunKey & { readonly signal: number })[] };
+  /** the processes of the session of pid become the job's, if they are of its owner */
+  "starter-adopt": { readonly runs: readonly (RunKey & { readonly pid: number })[] };
   "starter-forget": { readonly runs: readonly RunKey[] };
   /** ends the starter when it has no job running */
   "starter-quit": Record<string, never>;

@@ -99,6 +99,7 @@ function listen(directory: string, starter: ReturnType<typeof makeStarter>): voi
         },
         "starter-start": (data) => mom === link && starter.start(data),
         "starter-signal": (data) => mom === link && starter.signal(data),
+        "starter-adopt": (data) => mom === link && starter.adopt(data),
         "starter-forget": (data) => mom === link && starter.forget(data),
         "starter-quit": () => mom === link && starter.active === 0 && quit(),
       },

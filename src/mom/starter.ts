@@ -13,8 +13,17 @@ import { rememberLast } from "./journal.ts";
 import { launch } from "./launch.ts";
 import { endedChild, reap } from "./posix.ts";
 import { type ProcessInfo, processesOf, processVariable, readProcess, readProcesses } from "./proc-table.ts";
-import { type EndingRun, killLeftovers, signalQuietly } from "./session-end.ts";
-import type { ExitedRun, MomToStarter, RunKey, StarterRun, StarterToMom, StartSpec } from "./starter-link.ts";
+import { type EndingRun, killLeftovers, ownerOf, signalQuietly } from "./session-end.ts";
+import {
+  type ExitedRun,
+  jobOfName,
+  type MomToStarter,
+  type RunKey,
+  type StarterRun,
+  type StarterToMom,
+  type StartSpec,
+  taskOf,
+} from "./starter-link.ts";
 import { makeTerminals, type OpenTerminal } from "./terminals.ts";
 
 type Data<T extends keyof MomToStarter> = MomToStarter[T];
@@ -25,6 +34,7 @@ type Ending = EndingRun & { readonly exit: ExitedRun; readonly since_ms: number 
 export type Starter = {
   start(data: Data<"starter-start">): void;
   signal(data: Data<"starter-signal">): void;
+  adopt(data: Data<"starter-adopt">): void;
   forget(data: Data<"starter-forget">): void;
   /** children may have ended (SIGCHLD) */
   reapAll(): void;
@@ -111,6 +121,7 @@ export function makeStarter(options: StarterOptions): Starter {
   const sweepEnding = (): void => {
     if (ending.length === 0) return;
     const left = killLeftovers(ending, byPid, groups, terminals.pids);
+    for (const run of ending) if (tasksOf(run.job).length > 0) left.add(run);
     const now = now_ms();
     const gone: ExitedRun[] = [];
     ending = ending.filter((run) => {
@@ -139,11 +150,25 @@ export function makeStarter(options: StarterOptions): Starter {
     sweepEnding();
   };
 
+  /** Tasks of a job, by the pids of their processes. */
+  const tasksOf = (job: string): number[] =>
+    [...byPid].filter(([, run]) => run.job.length > job.length && taskOf(run.job)?.job === job).map(([pid]) => pid);
+  /** Sessions that became a job's (pbs_attach). Where there are control groups these know more. */
+  const adopted = new Map<string, Set<number>>();
+  const sessionsOf = (job: string): number[] => [...tasksOf(job), ...(adopted.get(job) ?? [])];
+  const killTasks = (job: string): void => {
+    signalSessions(new Map(sessionsOf(job).map((pid) => [pid, SIGKILL])));
+    adopted.delete(job);
+  };
+
   const reapAll = (): void => {
     let ended = false;
+    const tasks_over: ExitedRun[] = [];
     for (let pid = endedChild(); pid > 0; pid = endedChild()) {
       const run = byPid.get(pid);
-      if (run !== undefined) signalQuietly(-pid, SIGKILL);
+      const task = run === undefined ? null : taskOf(run.job);
+      // What a task leaves behind, a server that went into the background, lives as long as the job.
+      if (run !== undefined && task === null) signalQuietly(-pid, SIGKILL);
       const reaped = reap(pid);
       if (reaped === null) break;
       ended = true;
@@ -153,8 +178,14 @@ export function makeStarter(options: StarterOptions): Starter {
       byPid.delete(pid);
       const at_ms = now_ms();
       const exit: ExitedRun = { job: run.job, run_count: run.run_count, status: reaped.status, cput_s: reaped.cput_s, at_ms };
+      if (task !== null) {
+        tasks_over.push(exit);
+        continue;
+      }
       ending.push({ job: run.job, pid, cookie: run.cookie, uid: run.uid, exit, since_ms: at_ms });
+      killTasks(run.job);
     }
+    tellExits(tasks_over);
     if (ended) sweepEnding();
   };
 
@@ -209,11 +240,16 @@ export function makeStarter(options: StarterOptions): Starter {
   const launchOne = (spec: StartSpec, terminal: OpenTerminal | null, started: StarterRun[], failed: Failed[]): void => {
     const key = { job: spec.job, run_count: spec.run_count };
     const { cgroup } = spec;
+    const job = jobOfName(spec.job);
+    if (job !== spec.job && runs.get(job)?.state !== "running") {
+      failed.push({ ...key, exit_status: JOB_EXEC.RETRY, text: `job ${job} is over`, at_ms: now_ms() });
+      return;
+    }
     const start = (): ReturnType<typeof launch> => launch(spec, terminal?.pty);
-    const outcome = groups === null || cgroup === null ? start() : groups.within(spec.job, cgroup, start);
+    const outcome = groups === null || cgroup === null ? start() : groups.within(job, cgroup, start);
     const at_ms = now_ms();
     if (!("pid" in outcome)) {
-      groups?.close(spec.job);
+      if (job === spec.job) groups?.close(spec.job);
       terminals.over(spec.job);
       note({ t: "failed", ...key });
       failed.push({ ...key, ...outcome, at_ms });
@@ -264,17 +300,31 @@ export function makeStarter(options: StarterOptions): Starter {
       const wanted = new Map<number, number>();
       for (const request of data.runs) {
         const run = runs.get(request.job);
-        if (run?.run_count === request.run_count && run.state === "running" && byPid.has(run.pid)) wanted.set(run.pid, request.signal);
+        if (run?.run_count !== request.run_count || run.state !== "running" || !byPid.has(run.pid)) continue;
+        wanted.set(run.pid, request.signal);
+        if (groups === null && taskOf(run.job) === null) for (const pid of sessionsOf(run.job)) wanted.set(pid, request.signal);
       }
       signalSessions(wanted);
       for (const [pid, signal] of wanted) signalGroup(byPid.get(pid)?.job ?? "", signal);
+    },
+    adopt(data) {
+      for (const { job, run_count, pid } of data.runs) {
+        const run = runs.get(job);
+        const leader = run === undefined ? undefined : byPid.get(run.pid);
+        if (run?.run_count !== run_count || leader === undefined) continue;
+        const session = readProcess(pid)?.session ?? 0;
+        if (session <= 0 || ownerOf(pid) !== leader.uid) continue;
+        adopted.set(job, new Set([...(adopted.get(job) ?? []), session]));
+        const members = readProcesses().filter((info) => info.session === session && ownerOf(info.pid) === leader.uid);
+        if (groups !== null) for (const info of members) groups.adopt(job, info.pid);
+      }
     },
     forget(data) {
       for (const key of data.runs) {
         const run = runs.get(key.job);
         if (run?.run_count === key.run_count && run.state === "running") continue;
         if (run?.run_count === key.run_count) runs.delete(key.job);
-        rememberLast(state.last, key);
+        if (taskOf(key.job) === null) rememberLast(state.last, key);
         note({ t: "forget", job: key.job, run_count: key.run_count });
       }
       if (journal.bytes <= COMPACT_BYTES) return;
@@ -367,9 +417,10 @@ function killSurvivors(run: Run, all: readonly ProcessInfo[]): void {
 
 /** A session number may mean something else by now: its leader must be the one started, or a member must say whose it is. */
 function survivors(run: Run, all: readonly ProcessInfo[]): ProcessInfo[] {
-  if (run.pid === 0) return all.filter((info) => processVariable(info.pid, "PBS_JOBID") === run.job);
+  const job = jobOfName(run.job);
+  if (run.pid === 0) return all.filter((info) => processVariable(info.pid, "PBS_JOBID") === job);
   const leader = all.find((info) => info.pid === run.pid);
   const same = leader !== undefined && leader.start_ticks === run.ticks;
   const ours = processesOf(all, new Set([run.pid])).get(run.pid) ?? [];
-  return same ? ours : ours.filter((info) => processVariable(info.pid, "PBS_JOBID") === run.job);
+  return same ? ours : ours.filter((info) => processVariable(info.pid, "PBS_JOBID") === job);
 }

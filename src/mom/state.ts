@@ -12,6 +12,7 @@ import type { Busyness, KeyboardLimits, LoadLimits } from "./node-load.ts";
 import type { ScriptName } from "./pelog.ts";
 import type { FileIdentity } from "./posix.ts";
 import type { RunKey, StartSpec } from "./starter-link.ts";
+import type { TaskAnswer, TaskWanted } from "./tasks.ts";
 import type { CpuWeights, Sample } from "./usage.ts";
 
 export type OutputFiles = { readonly stdout: string; readonly stderr: string };
@@ -80,11 +81,19 @@ export type Run = {
   launch: LaunchChange | null;
   /** resources_used as hooks have set it */
   used_by_hooks: Usage;
+  /** tasks that run beside its top process, by number */
+  tasks: Map<number, Task>;
+  next_task: number;
+  /** cpu seconds of tasks that are over */
+  tasks_cput_s: number;
   /** what its sisters have used together, if this is the mother superior's */
   sisters: { readonly cput_s: number; readonly mem_kb: number; readonly vmem_kb: number };
   /** a later run of the same job that may start when this one is gone */
   next: NextRun | null;
 };
+
+/** asked: whose question it answers (tasks.ts); null: nobody's any more. pid 0: being started. */
+export type Task = { asked: number | null; pid: number };
 
 export type LaunchChange = {
   readonly progname?: string;
@@ -209,8 +218,16 @@ export type MomAction =
   | { readonly kind: "reboot"; readonly hook: string; readonly command: string }
   | { readonly kind: "start"; readonly spec: StartSpec }
   | { readonly kind: "signal"; readonly run: RunKey; readonly signal: number }
+  /** to whoever asked. drained: after what the job's tasks wrote here has reached its mother superior */
+  | { readonly kind: "task-say"; readonly asked: number; readonly answer: TaskAnswer; readonly drained?: RunKey }
+  /** the question is another mom's of this run */
+  | { readonly kind: "task-forward"; readonly asked: number; readonly socket: string; readonly run: RunKey; readonly wanted: TaskWanted }
+  /** the processes of a session become the job's */
+  | { readonly kind: "adopt"; readonly run: RunKey; readonly pid: number }
+  /** the starter may forget it */
+  | { readonly kind: "forget-task"; readonly run: RunKey }
   | { readonly kind: "finish"; readonly request: FinishRequest }
-  | { readonly kind: "append"; readonly owner: FileIdentity | null; readonly path: string; readonly text: string }
+  | { readonly kind: "append"; readonly owner: FileIdentity | null; readonly path: string; readonly text: string; readonly base64?: true }
   | { readonly kind: "save"; readonly record: SavedRun }
   /** its record goes, then the starter may forget the run */
   | { readonly kind: "drop"; readonly run: RunKey }

@@ -12,6 +12,8 @@ export type MomVnode = {
 };
 export type MomHello = {
   readonly host: string;
+  /** where she takes what tasks ask (task-link.ts) */
+  readonly tasks?: string;
   readonly port: number;
   readonly pid: number;
   readonly version: string;
@@ -42,6 +44,8 @@ export type MomJob = {
   readonly kill_delay_s: number;
   /** secret of this run: PBS_JOBCOOKIE */
   readonly cookie: string;
+  /** where the moms of its hosts take what tasks ask, by host; absent: it is on one host */
+  readonly tasks?: { readonly [host: string]: string };
 };
 /** A hook of execution hosts. content: base64. */
 export type MomHook = {

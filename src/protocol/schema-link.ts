@@ -9,6 +9,7 @@ import type { MomToServer, ServerToMom } from "./mom-link.ts";
 import type { Change, Decision, SchedCommand, SchedToServer, ServerToSched, Verdict, Why } from "./sched-link.ts";
 import { SCHED_COMMAND } from "./sched-link.ts";
 import { firstIssue } from "./schema.ts";
+import type { MomToTask, TaskToMom } from "./task-link.ts";
 
 const name = z.string().max(LIMITS.name_chars_max);
 const text = z.string().max(LIMITS.attr_value_chars_max);
@@ -127,6 +128,7 @@ const run = { job: name, run_count: count };
 const MOM_TO_SERVER = {
   "mom-hello": z.strictObject({
     host: name,
+    tasks: name.exactOptional(),
     port: count,
     pid,
     version: name,
@@ -175,6 +177,7 @@ const momJob = z.strictObject({
   script: z.string().max(LIMITS.script_chars_max).nullable(),
   kill_delay_s: seconds,
   cookie: name,
+  tasks: scalarRecord<string>((value) => typeof value === "string").exactOptional(),
 });
 const token = { token: whole, job: name };
 const hookContent = z.string().max(LIMITS.hook_chars_max);
@@ -212,7 +215,36 @@ const SERVER_TO_MOM = {
   "mom-quit": nothing,
 } satisfies { readonly [K in keyof ServerToMom]: z.ZodType<ServerToMom[K]> };
 
+// --- tasks of a job, and moms with one another, to a mom
+
+const task_run = { job: name, run_count: count.nullable(), cookie: name.nullable() };
+
+const TASK_TO_MOM = {
+  "task-nodes": z.strictObject(task_run),
+  "task-spawn": z.strictObject({
+    ...task_run,
+    token: count,
+    host: name,
+    argv: items(z.string().max(LIMITS.script_chars_max)).min(1),
+    env: items(z.string().max(LIMITS.script_chars_max)),
+    shell: z.boolean(),
+  }),
+  "task-signal": z.strictObject({ token: count, signal: count }),
+  "task-attach": z.strictObject({ ...task_run, token: count, pid }),
+  "task-output": z.strictObject({ ...task_run, token: count, letter: z.enum(["o", "e"]), content: z.string().max(LIMITS.hook_chars_max) }),
+} satisfies { readonly [K in keyof TaskToMom]: z.ZodType<TaskToMom[K]> };
+
+const MOM_TO_TASK = {
+  "task-hosts": z.strictObject({ lines: items(name), hosts: items(name) }),
+  "task-started": z.strictObject({ token: count, task: count }),
+  "task-exited": z.strictObject({ token: count, status: whole }),
+  "task-done": z.strictObject({ token: count }),
+  "task-refused": z.strictObject({ token: count.nullable(), text }),
+} satisfies { readonly [K in keyof MomToTask]: z.ZodType<MomToTask[K]> };
+
 type Tables = {
+  "task-to-mom": TaskToMom;
+  "mom-to-task": MomToTask;
   "sched-to-server": SchedToServer;
   "server-to-sched": ServerToSched;
   "mom-to-server": MomToServer;
@@ -222,6 +254,8 @@ const TABLES: { readonly [D in keyof Tables]: { readonly [type: string]: z.ZodTy
   "sched-to-server": SCHED_TO_SERVER,
   "server-to-sched": SERVER_TO_SCHED,
   "mom-to-server": MOM_TO_SERVER,
+  "task-to-mom": TASK_TO_MOM,
+  "mom-to-task": MOM_TO_TASK,
   "server-to-mom": SERVER_TO_MOM,
 };
 

@@ -6,7 +6,7 @@ import type { MomJob } from "#protocol/mom-link.ts";
 import { JOB_EXEC } from "./job-end.ts";
 import type { Kernel, MomRuntime } from "./kernel.ts";
 import { refuse } from "./kernel.ts";
-import { crewOf, dismissCrew, endJoining, isJoining, startCrew } from "./sisters.ts";
+import { crewOf, dismissCrew, endJoining, hostsOf, isJoining, startCrew } from "./sisters.ts";
 import type { Job } from "./state.ts";
 
 const KILL_DELAY_S_DEFAULT = 10;
@@ -40,6 +40,14 @@ export function orderStart(kernel: Kernel, job: Job, mom: MomRuntime): void {
   else kernel.out.moms.push({ link: mom.link, type: "mom-start", data: { jobs: [momJob(kernel, job)] } });
 }
 
+/** Of the hosts of a job over several. */
+function taskSockets(kernel: Kernel, job: Job): Pick<MomJob, "tasks"> {
+  const hosts = hostsOf(job);
+  if (hosts.length < 2) return {};
+  const known = hosts.map((host) => [host, kernel.moms.get(host.toLowerCase())?.hello.tasks ?? ""] as const);
+  return { tasks: Object.fromEntries(known.filter(([, path]) => path !== "")) };
+}
+
 /** Script and cookie are filled in by the shell when the frame leaves. */
 function momJob(kernel: Kernel, job: Job): MomJob {
   const { attrs } = job;
@@ -52,6 +60,7 @@ function momJob(kernel: Kernel, job: Job): MomJob {
     exec_host: attrs.exec_host ?? "",
     exec_vnode: attrs.exec_vnode ?? "",
     attrs,
+    ...taskSockets(kernel, job),
     script: null,
     kill_delay_s: killDelay(kernel, job),
     cookie: "",

@@ -166,6 +166,12 @@ export function createMomProcess(world: World, options: MomOptions): MomProcess 
       case "signal":
         unsaid.push(() => toStarter("starter-signal", { runs: [{ ...action.run, signal: action.signal }] }));
         break;
+      case "forget-task":
+        unsaid.push(() => toStarter("starter-forget", { runs: [action.run] }));
+        break;
+      case "task-say":
+      case "task-forward":
+      case "adopt":
       case "append":
       case "purge":
         break;

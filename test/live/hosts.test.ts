@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { after, before, test } from "node:test";
 import { type Complex, startComplex, until } from "./complex.ts";
 import { addHost, type Host } from "./hosts-bed.ts";
@@ -101,4 +101,81 @@ test("a sister that cannot make the job's files refuses it: the job goes back to
   await until("it runs after all", () => complex.job(id)["substate"] === 42);
   complex.must("qdel", [id]);
   await complex.untilJob(id, "F");
+});
+
+/** Runs a script as a job over all three hosts (two places on the first) and returns what it wrote. */
+async function runScript(
+  name: string,
+  text: string,
+  select = `1:ncpus=2:mpiprocs=2:host=${HOST}+1:ncpus=1:host=${BETA}+1:ncpus=1:host=${GAMMA}`,
+) {
+  const script = join(complex.work(), `${name}.sh`);
+  // A login shell may set PATH anew.
+  writeFileSync(script, `export PATH="${dirname(complex.command("qsub"))}:$PATH"\ncd "$PBS_O_WORKDIR"\n${text}\n`);
+  const id = complex.submit(["-l", `select=${select}`, "-l", "place=scatter", "-o", `${name}.out`, "-e", `${name}.err`, script]);
+  const job = await complex.untilJob(id, "F");
+  const read = (suffix: string): string => readFileSync(join(complex.work(), `${name}.${suffix}`), "utf8");
+  return { id, job, out: read("out"), err: read("err") };
+}
+
+test("pbsdsh: one task for each line of the node file, with its numbers, its output in the job's, the highest status", async () => {
+  const { out, err, id } = await runScript(
+    "dsh",
+    `pbsdsh -v -- sh -c 'echo "$PBS_NODENUM $PBS_JOBID $PWD"; echo e$PBS_NODENUM >&2; test -d "$TMPDIR" && test -s "$PBS_NODEFILE" && exit $PBS_NODENUM'
+echo "status $?"
+pbsdsh -s -c 5 -- echo round; pbsdsh -n 2 -- sh -c 'echo only $PBS_NODENUM'; pbsdsh -h ${GAMMA} -- sh -c 'echo on $PBS_NODENUM; kill -9 $$'
+echo "killed $?"; pbsdsh -n 9 -- true; echo "none $?"; pbsdsh -- /no/such/program; echo "unknown $?"`,
+  );
+  const home = process.env["HOME"];
+  const lines = out.split("\n");
+  assert.deepEqual(
+    lines.slice(0, 4).sort(),
+    [0, 0, 1, 2].map((node) => `${node} ${id} ${home}`),
+    out,
+  );
+  assert.equal(lines.slice(4).join("\n"), `status 2\n${"round\n".repeat(5)}only 1\non 2\nkilled 137\nnone 1\nunknown 1\n`, out);
+  for (const node of [0, 1, 2]) assert.ok(err.includes(`e${node}\n`), err);
+  assert.match(err, /pbsdsh: task 0x00000002 exit status [012]\n/);
+  assert.match(err, /pbsdsh: the job has no node number 9\n/);
+  assert.match(err, /exec of \/no\/such\/program failed/);
+});
+
+test("pbs_tmrsh runs a shell's command on a host of the job, and no other", async () => {
+  const { out, err, id } = await runScript(
+    "tmrsh",
+    `pbs_tmrsh ${BETA} -n 'echo one; echo' two '$PBS_NODENUM' "> $PBS_O_WORKDIR/tmrsh.file; exit 7"; echo "status $?"; pbs_tmrsh elsewhere true; echo "status $?"
+env -u PBS_JOBCOOKIE pbsdsh true; echo "status $?"; PBS_JOBCOOKIE=wrong pbsdsh true; echo "status $?"`,
+  );
+  assert.equal(out, "one\nstatus 7\nstatus 255\nstatus 1\nstatus 1\n");
+  assert.equal(readFileSync(join(complex.work(), "tmrsh.file"), "utf8"), "two 1\n");
+  assert.ok(err.includes(`pbs_tmrsh: host "elsewhere" is not a node in job <${id}>\n`), err);
+  assert.match(err, /pbsdsh: not executing under PBS\n/);
+  assert.match(err, /pbsdsh: job .* does not run on /);
+});
+
+test("nothing of a job survives it on any host: tasks, what they left in the background, what was attached", async () => {
+  const left = join(complex.work(), "left");
+  const { out } = await runScript(
+    "left",
+    `pbsdsh -- sh -c 'setsid sleep 987654 & echo $! >> ${left}; echo $$ >> ${left}.shells'; pbsdsh -o -- sh -c 'echo $$ >> ${left}; exec sleep 987654'
+setsid sh -c 'echo $$ >> ${left}; exec sleep 987654' & sleep 0.2; pbs_attach -p $(tail -1 ${left}); echo "attached $?"
+while [ "$(wc -l < ${left})" -lt 9 ]; do sleep 0.1; done
+for pid in $(cat ${left}); do kill -0 $pid || echo "gone $pid"; done`,
+  );
+  assert.equal(out, "attached 0\n");
+  for (const pid of readFileSync(left, "utf8").trim().split("\n")) await until(`${pid} is gone`, () => !isRunning(Number(pid)));
+});
+
+const isRunning = (pid: number): boolean => {
+  try {
+    return !/^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, "utf8"));
+  } catch {
+    return false;
+  }
+};
+
+test("cpu time and memory of all hosts count as the job's", async () => {
+  const { job } = await runScript("cput", `pbsdsh -h ${BETA} -- sh -c 'i=0; while [ $i -lt 4000000 ]; do i=$((i+1)); done'`);
+  const { cput } = job["resources_used"] as { cput: string };
+  assert.notEqual(cput, "00:00:00");
 });

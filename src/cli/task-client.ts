@@ -1,0 +1,162 @@
+// Commands that run inside a job and ask the mom of their host for tasks (src/protocol/task-link.ts). Loads node:net and what a frame needs.
+
+import { createConnection, type Socket } from "node:net";
+import { dirname } from "node:path";
+import { encodeFrame, type Frame, frameDecoder } from "#protocol/frame.ts";
+import { LIMITS } from "#protocol/limits.ts";
+import { socketAddress } from "#protocol/socket-path.ts";
+import { type MomToTask, type TaskRun, type TaskToMom, taskSocketPath } from "#protocol/task-link.ts";
+import type { CommandIo } from "./command.ts";
+import type { Complex } from "./complex.ts";
+
+/** What was asked for cannot be; the message is the mom's, or why there is none. */
+export class TaskRefused extends Error {
+  override readonly name = "TaskRefused";
+}
+
+export type SpawnWish = {
+  readonly host: string;
+  readonly argv: readonly string[];
+  readonly env?: readonly string[];
+  readonly shell?: boolean;
+};
+
+export type TaskClient = {
+  /** lines of the node file, and the hosts of the job */
+  nodes(): Promise<MomToTask["task-hosts"]>;
+  /** resolves when it runs; exited: its status when it has ended (256 and the number of a signal). Both reject with TaskRefused */
+  spawn(wish: SpawnWish): Promise<{ readonly task: number; readonly exited: Promise<number> }>;
+  attach(pid: number): Promise<void>;
+  close(): void;
+};
+
+/** The job that a command runs in, by its environment; null: in none. */
+export function runOf(env: CommandIo["env"], job = env["PBS_JOBID"]): TaskRun | null {
+  const cookie = env["PBS_JOBCOOKIE"];
+  return job === undefined || job === "" || cookie === undefined || cookie === "" ? null : { job, run_count: null, cookie };
+}
+
+/** Homes of moms in which the job may be: that of its node file, then that of the configuration. */
+function homes(io: CommandIo, complex: Complex): string[] {
+  const nodefile = io.env["PBS_NODEFILE"] ?? "";
+  const found = nodefile.startsWith("/") ? [dirname(dirname(nodefile))] : [];
+  try {
+    const { values, home } = complex.conf();
+    found.push(values["PBS_MOM_HOME"] ?? home);
+  } catch {
+    // In a job pbs.conf need not be at hand.
+  }
+  return found;
+}
+
+/** Connects to the mom of this host. Throws TaskRefused. */
+export async function connectMom(io: CommandIo, complex: Complex, run: TaskRun): Promise<TaskClient> {
+  let why = "no mom is known";
+  for (const home of homes(io, complex)) {
+    try {
+      return converse(await open(taskSocketPath(home)), run);
+    } catch (error) {
+      why = (error as Error).message;
+    }
+  }
+  throw new TaskRefused(`cannot connect to the mom of this host: ${why}`);
+}
+
+function open(path: string): Promise<Socket> {
+  const { address, release } = socketAddress(path);
+  return new Promise((resolve, reject) => {
+    const socket = createConnection(address);
+    socket.once("connect", () => {
+      release();
+      socket.removeAllListeners("error");
+      resolve(socket);
+    });
+    socket.once("error", (error) => {
+      release();
+      reject(error);
+    });
+  });
+}
+
+type Waiter = {
+  readonly answered: (answer: { readonly type: keyof MomToTask; readonly data: unknown }) => void;
+  readonly failed: (error: TaskRefused) => void;
+};
+
+function converse(socket: Socket, run: TaskRun): TaskClient {
+  const waiting = new Map<number | null, Waiter>();
+  const decoder = frameDecoder(LIMITS.daemon_frame_chars_max);
+  let next = 1;
+  let broken: TaskRefused | null = null;
+  const fail = (why: string): void => {
+    broken ??= new TaskRefused(why);
+    socket.destroy();
+    for (const { failed } of waiting.values()) failed(broken);
+    waiting.clear();
+  };
+  const receive = ({ type, data }: Frame): void => {
+    if (type === "refused") return fail((data as { readonly text?: string }).text ?? "refused");
+    const token = type === "task-hosts" ? null : ((data as { readonly token: number | null }).token ?? null);
+    const waiter = waiting.get(token);
+    if (waiter === undefined) return;
+    if (type !== "task-refused") return waiter.answered({ type: type as keyof MomToTask, data });
+    waiting.delete(token);
+    waiter.failed(new TaskRefused((data as MomToTask["task-refused"]).text));
+  };
+  socket.setEncoding("utf8");
+  socket.on("data", (chunk) => {
+    try {
+      decoder.push(chunk as unknown as string, receive);
+    } catch (error) {
+      fail((error as Error).message);
+    }
+  });
+  socket.on("error", (error) => fail(error.message));
+  socket.on("close", () => fail("the connection to the mom was lost"));
+  const send = <T extends keyof TaskToMom>(type: T, data: TaskToMom[T]): void => void socket.write(encodeFrame(type, data));
+  const once = <T>(token: number | null, say: () => void): Promise<T> =>
+    new Promise((resolve, reject) => {
+      if (broken !== null) return reject(broken);
+      waiting.set(token, {
+        answered: ({ data }) => {
+          waiting.delete(token);
+          resolve(data as T);
+        },
+        failed: reject,
+      });
+      say();
+    });
+
+  return {
+    nodes: () => once(null, () => send("task-nodes", run)),
+    attach: async (pid) => {
+      const token = next++;
+      await once(token, () => send("task-attach", { ...run, token, pid }));
+    },
+    spawn({ host, argv, env = [], shell = false }) {
+      const token = next++;
+      const ended = Promise.withResolvers<number>();
+      // Whoever does not wait for the end need not hear that it will not be told.
+      ended.promise.catch(() => undefined);
+      return new Promise((resolve, reject) => {
+        if (broken !== null) return reject(broken);
+        waiting.set(token, {
+          answered({ type, data }) {
+            if (type === "task-started") return resolve({ task: (data as MomToTask["task-started"]).task, exited: ended.promise });
+            waiting.delete(token);
+            ended.resolve((data as MomToTask["task-exited"]).status);
+          },
+          failed(error) {
+            reject(error);
+            ended.reject(error);
+          },
+        });
+        send("task-spawn", { ...run, token, host, argv, env, shell });
+      });
+    },
+    close: () => fail("closed"),
+  };
+}
+
+/** As a shell reports it: of a signal 128 and its number. */
+export const exitOf = (status: number): number => (status >= 256 ? 128 + (status - 256) : status);
