@@ -32,7 +32,7 @@ import {
 import { type Context, keyOf, log, modify, withRun } from "./run-record.ts";
 import { beginEnding, hungUp, walltimeOf, watch } from "./run-watch.ts";
 import { taskOf } from "./starter-link.ts";
-import type { MomAction, MomConfig, MomState, Run } from "./state.ts";
+import type { MomAction, MomConfig, MomState } from "./state.ts";
 import { deserted, seenOfRun, signalTask, taskAsked, taskExited, taskFailed, taskStarted } from "./tasks.ts";
 import { nextSample, type Seen, usageOf } from "./usage.ts";
 
