@@ -1,5 +1,5 @@
-// npm run bench [-- --json FILE] [--only live|starts|arrays|cycle|replay|peers] [--quick]: the rows of design.md 12 that exist now, as a table and as JSON, with the machine's load.
-// --quick leaves out the rows with 100,000 jobs.
+// npm run bench [-- --json FILE] [--only live|starts|arrays|cycle|replay|peers] [--quick]: the rows of design.md 12 that exist now, as a table and as
+// JSON, with the machine's load. --quick leaves out the rows with 100,000 jobs.
 
 import { writeFileSync } from "node:fs";
 import { cpus, loadavg } from "node:os";
@@ -14,9 +14,7 @@ import { rows as cycleRows } from "./sched-cycle.ts";
 import { rows as resvRows } from "./sched-resvs.ts";
 import { startRows } from "./starts.ts";
 
-const NOT_MEASURED = [
-  "the machine's other work: figures of a busy machine are worse",
-];
+const NOT_MEASURED = ["the machine's other work: figures of a busy machine are worse"];
 
 const { values } = parseArgs({
   options: {

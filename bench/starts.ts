@@ -46,7 +46,9 @@ export async function startRows(say: (text: string) => void): Promise<Row[]> {
 /** As qmgr does it, with many requests in flight. */
 async function createNodes(complex: Complex, hosts: readonly string[]): Promise<void> {
   const link = await connectServer(readConf(complex.env()));
-  const replies = await Promise.all(hosts.map((name) => link.request({ kind: "manager", verb: "create", object: "node", name, attrs: [] })));
+  const replies = await Promise.all(
+    hosts.map((name) => link.request({ kind: "manager", verb: "create", object: "node", name, attrs: [] })),
+  );
   link.close();
   const refused = replies.find((reply) => !reply.ok);
   if (refused !== undefined) throw new Error(`create node: ${JSON.stringify(refused)}`);

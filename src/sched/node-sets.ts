@@ -302,9 +302,13 @@ export function bucketOf(
   return bucket;
 }
 
+/** Made once for a state: a host of many vnodes asks for all of them when one changes. Not within the state, of which others are made by copying. */
+const STATE_KEYS = new WeakMap<VnodeState, string>();
+
 export function stateKey(state: VnodeState): string {
-  state.key ??= `${state.spec.id}:${state.used.join()}:${state.closed ?? ""}:${state.jobs}`;
-  return state.key;
+  let key = STATE_KEYS.get(state);
+  if (key === undefined) STATE_KEYS.set(state, (key = `${state.spec.id}:${state.used.join()}:${state.closed ?? ""}:${state.jobs}`));
+  return key;
 }
 
 type BucketParts = Pick<HostBucket, "key" | "states" | "outlook" | "members"> & { readonly policy: Policy; readonly universe: Universe };
@@ -326,7 +330,8 @@ function makeBucket({ key, policy, universe, states, outlook, members }: BucketP
     }
   }
   const ranks = states.map((state) => rankOf(universe, policy, state));
-  if (states.length > 1 && policy.node_sort_key.length > 0) walk.sort((a, b) => compareRanks(ranks[a] as readonly number[], ranks[b] as readonly number[]) || a - b);
+  if (states.length > 1 && policy.node_sort_key.length > 0)
+    walk.sort((a, b) => compareRanks(ranks[a] as readonly number[], ranks[b] as readonly number[]) || a - b);
   const first = walk.find((at) => states[at]?.closed === undefined) ?? (walk[0] as number);
   return {
     key,

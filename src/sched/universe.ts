@@ -49,8 +49,6 @@ export type VnodeState = {
   readonly closed: string | undefined;
   /** jobs there, and running reservations; where no limit counts them, only whether there are any (0 or 1) */
   readonly jobs: number;
-  /** stateKey() of it, once that was asked for: a host of many vnodes asks for all of them when one changes */
-  key?: string;
 };
 
 export type Vnode = {
