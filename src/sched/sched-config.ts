@@ -24,6 +24,9 @@ export type SchedConfig = {
   /** modules of the chain that are the site's own */
   readonly site_modules: readonly SiteModule[];
   readonly module_options: ModuleOptions;
+  /** how long a call of a site's module may take, and a service module's work on a cycle; 0: as long as it likes */
+  readonly module_alarm_s: number;
+  readonly module_work_alarm_s: number;
   /** shares of entities that resource_group does not name */
   readonly unknown_shares: number;
   readonly dyn_res: readonly DynProgram[];
@@ -80,6 +83,8 @@ export const SCHED_CONFIG_KEYS: readonly Row[] = [
   { name: "resv_confirm_ignore", kind: "text", default: "none", help: "dedicated_time: reservations may lie in it; none: they may not" },
   { name: "allow_aoe_calendar", kind: "boolean", default: "false", help: "jobs with an aoe may be top jobs" },
   { name: "modules", kind: "text", default: MODULES_DEFAULT.join(", "), help: "the chain of modules" },
+  { name: "module_alarm", kind: "duration", default: "30", help: "how long a call of a site's module may take; 0: as long as it likes" },
+  { name: "module_work_alarm", kind: "duration", default: "600", help: "how long a site's service module may work on a cycle; 0: as long as it likes" },
 ];
 
 /** Names of former releases: what to use instead, as PBS words it. */
@@ -125,6 +130,7 @@ type Draft = {
   /** by module, then key; the last line of a key counts */
   readonly options: Map<string, Map<string, { readonly value: string; readonly line: number }>>;
   unknown_shares: number;
+  alarm_s: { module_alarm: number; module_work_alarm: number };
   dyn_res: readonly DynProgram[];
   readonly messages: ConfigMessage[];
 };
@@ -138,6 +144,7 @@ export function parseSchedConfig(text: string): { readonly config: SchedConfig; 
     site_modules: [],
     options: new Map(),
     unknown_shares: 0,
+    alarm_s: { module_alarm: 30, module_work_alarm: 600 },
     dyn_res: [],
     messages: [],
   };
@@ -161,6 +168,8 @@ export function parseSchedConfig(text: string): { readonly config: SchedConfig; 
     modules,
     site_modules,
     module_options,
+    module_alarm_s: draft.alarm_s.module_alarm,
+    module_work_alarm_s: draft.alarm_s.module_work_alarm,
     unknown_shares,
     dyn_res: draft.dyn_res,
   };
@@ -323,6 +332,9 @@ function applyLine(draft: Draft, line: Line): void {
       return applyDecay(draft, line);
     case "modules":
       return applyModules(draft, line);
+    case "module_alarm":
+    case "module_work_alarm":
+      return applyAlarm(draft, line, line.name);
     default:
       tell(draft, line, "Unknown config parameter");
   }
@@ -387,6 +399,13 @@ function applyDecay(draft: Draft, line: Line): void {
   if (value === null || (!isTime && value > 1)) return tell(draft, line, `Invalid ${line.name} ${line.value}`);
   const rule = { ...draft.prime.fairshare_decay, ...(isTime ? { time_s: value } : { factor: value }) };
   set(draft, line, "fairshare_decay", rule);
+}
+
+function applyAlarm(draft: Draft, line: Line, name: keyof Draft["alarm_s"]): void {
+  const alarm_s = parseDuration(line.value);
+  if (line.times.length < 2) tell(draft, line, `${name} cannot differ between prime and non-prime time`);
+  else if (alarm_s === null) tell(draft, line, `Invalid ${name} ${line.value}`);
+  else draft.alarm_s[name] = alarm_s;
 }
 
 function applyModules(draft: Draft, line: Line): void {

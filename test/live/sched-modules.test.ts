@@ -77,6 +77,57 @@ describe("modules of a scheduler", () => {
     });
   }
 
+  const hangs = "const hang = () => { for (;;) {} };";
+  // biome-ignore format: a table
+  const ENDLESS: readonly (readonly [what: string, module: string, comment: RegExp])[] = [
+    ["in a check",           `${hangs} export default { checks: [{ stage: "limits", check: hang }] };`,  /left out: the check of stage limits: not done within 2 s \(the scheduler was ended for it\)$/],
+    ["while it is loaded",   `${hangs} hang();`,                                                         /left out: loading: not done within 2 s \(the scheduler was ended for it\)$/],
+    ["behind an await",      `${hangs} export default { kind: "service", cycle: () => new Promise((go) => setTimeout(() => go(hang()), 1)) };`, /left out: cycle: not done within 2 s \(the scheduler was ended for it\)$/],
+  ];
+  for (const [what, text, expected] of ENDLESS) {
+    test(`a module that never comes to its end ${what} is named and left out by the scheduler that takes over; jobs run`, async () => {
+      put("endless.mjs", text);
+      const before = complex.schedPid("default");
+      await configure("module_alarm: 2\nmodules: limits time resources ordering endless.mjs");
+      const id = complex.submit(["--", "/bin/true"]);
+      await until("the comment", () => expected.test(comment())).catch((error: Error) => assert.fail(`${error.message}: ${comment()}`));
+      await complex.untilJob(id, "F");
+      assert.notEqual(complex.schedPid("default"), before);
+      assert.match(log(), /;pbs_sched;Sched;endless;left out: /);
+      // It is not tried again for any attribute that is set, but once its file has changed.
+      const after = complex.schedPid("default");
+      complex.qmgr("set sched default attr_update_period=0");
+      await complex.untilJob(complex.submit(["--", "/bin/true"]), "F");
+      assert.match(comment(), expected);
+      put("endless.mjs", "export default {};");
+      complex.qmgr("set sched default attr_update_period=1");
+      await until("the comment is gone", () => !expected.test(comment()));
+      await complex.untilJob(complex.submit(["--", "/bin/true"]), "F");
+      assert.equal(complex.schedPid("default"), after);
+      await configure("");
+      complex.qmgr("unset sched default comment");
+    });
+  }
+
+  // biome-ignore format: a table
+  const UNSETTLED: readonly (readonly [what: string, module: string, comment: RegExp])[] = [
+    ["of its maker", "export default () => new Promise(() => {});",                                       /left out: loading: not done within 1 s$/],
+    ["of start",     'export default { kind: "service", start: () => new Promise(() => {}) };',           /left out: start: not done within 1 s$/],
+    ["of cycle",     'export default { kind: "service", cycle: () => new Promise(() => {}) };',           /left out: cycle: not done within 2 s$/],
+  ];
+  for (const [what, text, expected] of UNSETTLED) {
+    test(`a promise that never settles, ${what}: the module is left out, the scheduler goes on`, async () => {
+      put("unsettled.mjs", text);
+      const before = complex.schedPid("default");
+      await configure("module_alarm: 1\nmodule_work_alarm: 2\nmodules: limits time resources ordering unsettled.mjs");
+      await complex.untilJob(complex.submit(["--", "/bin/true"]), "F");
+      await until("the comment", () => expected.test(comment())).catch((error: Error) => assert.fail(`${error.message}: ${comment()}`));
+      assert.equal(complex.schedPid("default"), before);
+      await configure("");
+      await until("the comment is gone", () => comment() === "");
+    });
+  }
+
   test("a module's file that is missing, or that others can write, is refused; an administrator's comment is his own", async () => {
     complex.qmgr("set sched default comment = 'hands off'");
     await configure("modules: limits time resources ordering nosuch.mjs");

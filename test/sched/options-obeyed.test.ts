@@ -2,6 +2,7 @@
 // row here fails.
 
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import { createFairshare, decayDue } from "#model/fairshare.ts";
 import { parseResourceGroup } from "#model/resource-group.ts";
@@ -172,8 +173,23 @@ for (const name of OBSOLETE) {
   });
 }
 
+/** What the core has no part in: where it is shown. */
+const IN_THE_SHELL: readonly (readonly [name: string, file: string, title: string])[] = [
+  ["module_alarm", "test/live/sched-modules.test.ts", "a module that never comes to its end"],
+  ["module_work_alarm", "test/live/sched-modules.test.ts", "a promise that never settles"],
+];
+for (const [name, file, title] of IN_THE_SHELL) {
+  test(`sched_config: ${name} is read, and shown in ${file}`, () => {
+    const { config, messages } = parseSchedConfig(`${name}: 00:02:00\n`);
+    assert.deepEqual(messages, []);
+    assert.equal(config[`${name}_s` as keyof typeof config], 120);
+    assert.deepEqual(parseSchedConfig(`${name}: soon`).messages.map(messageText), [`Error reading line 1: Invalid ${name} soon`]);
+    assert.ok(readFileSync(new URL(`../../${file}`, import.meta.url), "utf8").includes(title), title);
+  });
+}
+
 test("sched_config: there is a row here for every option", () => {
-  const rows = new Set([...OBEYED, ...REFUSED].map(([name]) => name));
+  const rows = new Set<string>([...OBEYED, ...REFUSED, ...IN_THE_SHELL].map(([name]) => name));
   assert.deepEqual(
     SCHED_CONFIG_KEYS.map(({ name }) => name).filter((name) => !rows.has(name)),
     [],

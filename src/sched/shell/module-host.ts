@@ -6,11 +6,13 @@
 //
 // H1. No cycle begins while a chain is being made: a module that forbids something is not left out of the first cycle.
 // H2. A service module is called for a cycle only when it is done with the last one.
+// H3. A module for whose sake the process was ended (module-watch.ts) stays out until its file or options change, or the files are read again by SIGHUP.
 
 import { LOG_EVENT } from "#support/log-event.ts";
 import type { CycleReport, Module, ModuleOptions, ModuleWorld, OptionRow, PolicyModule, ServiceModule } from "../module.ts";
 import { optionsOf, type SiteModule } from "../module-line.ts";
 import { SERVICES } from "../modules/index.ts";
+import { type CallWatch, keepStuck, lateText, type ModuleWatch, readStuck, type Stuck, UNWATCHED } from "./module-watch.ts";
 import { builtInService } from "./services/index.ts";
 import { guardPolicy, guardService, loadModule, type ModuleFile, moduleFile } from "./site-module.ts";
 
@@ -19,10 +21,14 @@ export type ChainConfig = {
   readonly modules: readonly string[];
   readonly site_modules: readonly SiteModule[];
   readonly module_options: ModuleOptions;
+  /** how long a call of a site's module may take, and its work on a cycle (seconds; 0: as long as it likes) */
+  readonly module_alarm_s: number;
+  readonly module_work_alarm_s: number;
 };
 
 export type HostOptions = {
   readonly world: Omit<ModuleWorld, "name" | "options" | "problem" | "log">;
+  readonly watch: ModuleWatch;
   record(event: number, object: string, text: string): void;
   /** all problems in one text; null: there are none any more */
   onProblem(text: string | null): void;
@@ -33,6 +39,8 @@ export type HostOptions = {
 export type ModuleHost = {
   /** Makes the chain of a configuration; what is unchanged stays. */
   load(config: ChainConfig): Promise<void>;
+  /** modules that had stood still are tried again when the chain is made next (H3) */
+  forgive(): void;
   /** the site's policy modules that are in the chain */
   policies(): ReadonlyMap<string, PolicyModule>;
   /** tells the service modules of a cycle that is over */
@@ -54,13 +62,13 @@ type Entry = {
 };
 
 const SHUTDOWN_MS_MAX = 3000;
-const SERVICE_S_MAX = 600;
 const PROBLEM_CHARS_MAX = 500;
 
-export function moduleHost({ world, record, onProblem, onChange }: HostOptions): ModuleHost {
+export function moduleHost({ world, watch, record, onProblem, onChange }: HostOptions): ModuleHost {
   let entries: Entry[] = [];
   const problems = new Map<string, string>();
   let told: string | null = null;
+  let work_alarm_s = 0;
 
   const problemText = (): string | null => {
     const text = [...problems].map(([name, what]) => `module ${name}: ${what}`).join("; ");
@@ -101,35 +109,40 @@ export function moduleHost({ world, record, onProblem, onChange }: HostOptions):
     onChange();
   }
 
-  function enter(name: string, from: string, module: Module): Entry {
+  function enter(name: string, from: string, module: Module, how: { readonly calls: CallWatch; readonly config: ChainConfig }): Entry {
     const onFault = (doing: string, error: unknown): void => faulty(name, doing, error);
+    const { calls, config } = how;
     if (module.kind === "service") {
-      const service = guardService(name, module, onFault);
+      const limits = { alarm_s: config.module_alarm_s, work_alarm_s: config.module_work_alarm_s };
+      const service = guardService(name, module, { watch: calls, limits, onFault });
       return { name, from, policy: null, service, busy_ms: null, out: false, shutdown: async () => service.shutdown?.() };
     }
     return {
       name,
       from,
-      policy: guardPolicy(name, module, onFault),
+      policy: guardPolicy(name, module, calls, onFault),
       service: null,
       busy_ms: null,
       out: false,
-      shutdown: async () => module.shutdown?.(),
+      shutdown: async () => calls.call("shutdown", () => module.shutdown?.()),
     };
   }
 
   /** null: it cannot be had, which was told. */
   async function make(name: string, file: ModuleFile | null, from: string, config: ChainConfig): Promise<Entry | null> {
     let doing = "";
+    const calls = file === null ? UNWATCHED : watch.of(name, from);
+    const { module_alarm_s } = config;
     try {
       const own = worldOf(name, config);
-      const module = file === null ? builtInService(own) : await loadModule(file, own);
+      const module = file === null ? builtInService(own) : await calls.open("loading", module_alarm_s, () => loadModule(file, own));
       tellUnknownOptions(name, module.options, config);
       doing = "start";
-      await module.start?.();
-      return enter(name, from, module);
+      await calls.open("start", module_alarm_s, () => module.start?.());
+      return enter(name, from, module, { calls, config });
     } catch (error) {
-      faulty(name, doing, error);
+      const isLate = (error as Error | null)?.message === lateText(module_alarm_s);
+      faulty(name, doing === "" && isLate ? "loading" : doing, error);
       return null;
     }
   }
@@ -147,6 +160,10 @@ export function moduleHost({ world, record, onProblem, onChange }: HostOptions):
     for (const name of [...problems.keys()]) if (!before.some((entry) => entry.name === name && !entry.out)) problems.delete(name);
     const next: Entry[] = [];
     const sites = new Map(config.site_modules.map((site) => [site.name, site]));
+    work_alarm_s = config.module_work_alarm_s;
+    if (sites.size > 0) await watch.begin(world.sched_priv(), config.module_alarm_s);
+    const stuck = readStuck(world.sched_priv());
+    const still: Stuck[] = [];
     for (const name of config.modules) {
       const site = sites.get(name);
       if (site === undefined && !SERVICES.includes(name)) continue;
@@ -154,11 +171,18 @@ export function moduleHost({ world, record, onProblem, onChange }: HostOptions):
       if (site !== undefined && file === null) continue;
       const from = JSON.stringify([file, [...optionsOf(config.module_options, name)]]);
       const same = before.find((entry) => entry.name === name && entry.from === from && !entry.out);
+      const noted = stuck.find((one) => one.name === name && one.from === from);
+      if (noted !== undefined) {
+        still.push(noted);
+        setProblem(name, `left out: ${noted.doing}: ${lateText(noted.alarm_s)} (the scheduler was ended for it)`);
+        continue;
+      }
       if (same === undefined) problems.delete(name);
       const entry = same ?? (await make(name, file, from, config));
       if (entry !== null) next.push(entry);
     }
     entries = next;
+    if (still.length < stuck.length) keepStuck(world.sched_priv(), still);
     for (const entry of before) if (!next.includes(entry)) await end(entry);
     for (const name of [...problems.keys()]) if (!config.modules.includes(name)) problems.delete(name);
     tell();
@@ -184,7 +208,7 @@ export function moduleHost({ world, record, onProblem, onChange }: HostOptions):
   async function serve(entry: Entry, report: CycleReport): Promise<void> {
     if (entry.busy_ms !== null) {
       const waits_s = Math.floor((world.now_ms() - entry.busy_ms) / 1000);
-      if (waits_s > SERVICE_S_MAX) setProblem(entry.name, `at work on one cycle for more than ${SERVICE_S_MAX} s`);
+      if (work_alarm_s > 0 && waits_s > work_alarm_s) setProblem(entry.name, `at work on one cycle for more than ${work_alarm_s} s`);
       return;
     }
     entry.busy_ms = world.now_ms();
@@ -194,6 +218,7 @@ export function moduleHost({ world, record, onProblem, onChange }: HostOptions):
 
   return {
     load,
+    forgive: () => keepStuck(world.sched_priv(), []),
     policies: () => new Map(entries.flatMap(({ name, policy, out }) => (policy === null || out ? [] : [[name, policy] as const]))),
     cycleOver(report) {
       for (const entry of entries) if (entry.service !== null && !entry.out) void serve(entry, report);
@@ -203,6 +228,7 @@ export function moduleHost({ world, record, onProblem, onChange }: HostOptions):
       const late = new Promise<void>((resolve) => setTimeout(resolve, SHUTDOWN_MS_MAX).unref());
       await Promise.race([late, Promise.all(entries.map(end)).then(() => undefined)]);
       entries = [];
+      await watch.stop();
     },
   };
 }

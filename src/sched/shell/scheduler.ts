@@ -34,6 +34,7 @@ import { refusedComment } from "../reasons.ts";
 import type { Universe } from "../universe.ts";
 import { type DynValues, dynPrograms } from "./dyn-programs.ts";
 import { moduleHost } from "./module-host.ts";
+import { moduleWatch } from "./module-watch.ts";
 import { questions } from "./questions.ts";
 import { checkLogDirectory, checkPrivate, readSettings, versionOfFiles } from "./settings.ts";
 import { usageKeeper } from "./usage-keeper.ts";
@@ -129,7 +130,9 @@ export function runScheduler(options: SchedulerOptions): Scheduler {
 
   // --- modules
 
+  const watch = moduleWatch((text) => record(LOG_EVENT.ERROR, "modules", text, "Sched"));
   const host = moduleHost({
+    watch,
     world: {
       sched: name,
       sched_priv: () => sched_priv,
@@ -322,7 +325,9 @@ export function runScheduler(options: SchedulerOptions): Scheduler {
     const now_s = Math.floor(Date.now() / 1000);
     const elapsed_s = (): number => Number(hrtime.bigint() - started_ns) / 1e9;
     shares = usage.before(universe, book.prime, now_s, shareMatters(universe, book));
+    watch.busy(true);
     const result = cycle(universe, book, { now_s, command, memory, elapsed_s, fairshare: shares, ...(job === undefined ? {} : { job }) });
+    watch.busy(false);
     ({ memory } = result);
     awaitBound(result.bound_s);
     work = { number, asked, now_s, started_ns, result, decisions: result.decisions, verdicts: [], first: null, followUp: false };
@@ -477,6 +482,8 @@ export function runScheduler(options: SchedulerOptions): Scheduler {
     const settings = readSettings(sched_priv);
     usage.plant(sched_priv, settings.book.fairshare, Math.floor(Date.now() / 1000));
     for (const { object, text } of settings.messages) record(LOG_EVENT.SCHED, object, text, "Fil");
+    // What was said so far is not lost, whatever a module does while it is loaded.
+    log.flush();
     loading++;
     chain = chain.then(async () => {
       await host.load(settings.chain);
@@ -493,6 +500,7 @@ export function runScheduler(options: SchedulerOptions): Scheduler {
       log.reopen();
       record(LOG_EVENT.SYSTEM, "restart", `restart on signal ${signal}`);
       record(LOG_EVENT.SCHED, "reconfigure", "Scheduler is reconfiguring", "Sched");
+      host.forgive();
       readFiles();
       configure(false);
     },

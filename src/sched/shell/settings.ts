@@ -65,7 +65,7 @@ export function readSettings(dir: string): Settings {
   }
   if (groups.messages.length > 0)
     messages.push({ object: "resource_group", text: "Warning: resource group file error, fair share will not work" });
-  const { prime, non_prime, modules, site_modules, module_options, dyn_res } = config.config;
+  const { prime, non_prime, modules, site_modules, module_options, module_alarm_s, module_work_alarm_s, dyn_res } = config.config;
   const holidays = holidaysOf(dir, messages);
   return {
     book: {
@@ -79,7 +79,7 @@ export function readSettings(dir: string): Settings {
       dyn_res,
       local: MACHINE_TIME,
     },
-    chain: { modules, site_modules, module_options },
+    chain: { modules, site_modules, module_options, module_alarm_s, module_work_alarm_s },
     messages,
   };
 }

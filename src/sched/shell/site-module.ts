@@ -15,8 +15,7 @@ import type { Candidate, Cycle, Module, ModuleWorld, PolicyModule, ServiceModule
 import { STAGES } from "../module.ts";
 import type { SiteModule } from "../module-line.ts";
 import type { JobEntry } from "../universe.ts";
-
-const LOAD_MS_MAX = 10_000;
+import type { CallWatch } from "./module-watch.ts";
 
 /** A module's file: where it really is and which version of it. */
 export type ModuleFile = { readonly path: string; readonly version: string };
@@ -29,15 +28,7 @@ export function moduleFile({ path }: SiteModule, sched_priv: string): ModuleFile
 }
 
 /** Loads a module: its default export, or what that function returns. Throws with a text for the log. */
-export async function loadModule(file: ModuleFile, world: ModuleWorld): Promise<Module> {
-  const timeout = AbortSignal.timeout(LOAD_MS_MAX);
-  const late = new Promise<never>((_, reject) => {
-    timeout.addEventListener("abort", () => reject(new Error(`it has not loaded within ${LOAD_MS_MAX / 1000} s`)));
-  });
-  return Promise.race([late, load(file, world)]);
-}
-
-async function load({ path, version }: ModuleFile, world: ModuleWorld): Promise<Module> {
+export async function loadModule({ path, version }: ModuleFile, world: ModuleWorld): Promise<Module> {
   const url = pathToFileURL(path);
   // Another version of a file is another module to the runtime.
   url.searchParams.set("version", version);
@@ -75,8 +66,8 @@ function wrongShape(value: unknown): string | null {
 export type OnFault = (doing: string, error: unknown) => void;
 
 /** A policy module that cannot harm a cycle (G1). name: what it is called in the chain. */
-export function guardPolicy(name: string, module: PolicyModule, onFault: OnFault): PolicyModule {
-  const call = guarded(onFault);
+export function guardPolicy(name: string, module: PolicyModule, watch: CallWatch, onFault: OnFault): PolicyModule {
+  const call = guarded(watch, onFault);
   const facade = facades();
   const { classKey, makeRoom } = module;
   return {
@@ -106,12 +97,12 @@ export function guardPolicy(name: string, module: PolicyModule, onFault: OnFault
 }
 
 /** Calls until the first fault; after it, and for it, the value that changes nothing. */
-function guarded(onFault: OnFault): <T>(doing: string, neutral: T, act: () => T) => T {
+function guarded(watch: CallWatch, onFault: OnFault): <T>(doing: string, neutral: T, act: () => T) => T {
   let off = false;
   return (doing, neutral, act) => {
     if (off) return neutral;
     try {
-      return act();
+      return watch.call(doing, act);
     } catch (error) {
       off = true;
       onFault(doing, error);
@@ -198,13 +189,20 @@ function facadeOf(cycle: Cycle): Cycle {
   });
 }
 
+/** How long a service module may take. */
+export type ServiceLimits = { readonly alarm_s: number; readonly work_alarm_s: number };
+
 /** A service module whose faults are told and end it; a promise it gives is waited for before it is called again (G1). */
-export function guardService(name: string, module: ServiceModule, onFault: OnFault): ServiceModule {
+export function guardService(
+  name: string,
+  module: ServiceModule,
+  { watch, limits, onFault }: { readonly watch: CallWatch; readonly limits: ServiceLimits; readonly onFault: OnFault },
+): ServiceModule {
   let off = false;
-  const call = async (doing: string, act: () => void | Promise<void>): Promise<void> => {
+  const call = async (doing: string, limit_s: number, act: () => void | Promise<void>): Promise<void> => {
     if (off) return;
     try {
-      await act();
+      await watch.open(doing, limit_s, act);
     } catch (error) {
       off = true;
       onFault(doing, error);
@@ -213,8 +211,8 @@ export function guardService(name: string, module: ServiceModule, onFault: OnFau
   return {
     kind: "service",
     name,
-    start: () => call("start", () => module.start?.()),
-    cycle: (report) => call("cycle", () => module.cycle?.(report)),
-    shutdown: () => call("shutdown", () => module.shutdown?.()),
+    start: () => call("start", limits.alarm_s, () => module.start?.()),
+    cycle: (report) => call("cycle", limits.work_alarm_s, () => module.cycle?.(report)),
+    shutdown: () => call("shutdown", limits.alarm_s, () => module.shutdown?.()),
   };
 }

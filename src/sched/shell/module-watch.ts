@@ -1,0 +1,186 @@
+// The watch over a site's modules: a thread of its own sees when one of their calls does not come to its end, which nobody on the main thread could see. It
+// notes the module in sched_priv and ends the process; the server starts another one, which finds the note and leaves the module out (module-host.ts).
+//
+//   main thread:  call begins -> memory says which -> call ends      thread (module-watch-main.ts): the same call for module_alarm seconds -> note, SIGKILL
+//
+// W1. A call costs a few writes to shared memory: checks are called thousands of times a cycle.
+// W2. What modules do between their calls (after an await) belongs to those whose promises are open: the longest open one is blamed when the main thread
+//     stands still and is not at work on a cycle.
+// W3. Time in which the thread itself stood still does not count: a machine that slept, or a stopped process, is nobody's fault.
+
+import { readFileSync, rmSync } from "node:fs";
+import { basename, dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { Worker } from "node:worker_threads";
+import { writeWholeFile } from "#support/whole-file.ts";
+
+/** Places in the shared memory, 32 bits each. A call is the number of what was told of it, 0: none. */
+export const AT = { CALL: 0, CALLS: 1, OPEN: 2, BEAT: 3, CYCLE: 4 } as const;
+export const PLACES = 5;
+
+/** A module that did not come to its end. from: which file, version and options of it. */
+export type Stuck = { readonly name: string; readonly from: string; readonly doing: string; readonly alarm_s: number };
+/** What the thread is told. */
+export type WatchMessage =
+  | { readonly kind: "call"; readonly call: number; readonly name: string; readonly from: string; readonly doing: string }
+  | { readonly kind: "set"; readonly file: string; readonly alarm_s: number };
+
+export type ModuleWatch = {
+  /** sched_priv and module_alarm as they are from now on; 0: calls may take as long as they like. Resolves when the thread watches. */
+  begin(sched_priv: string, alarm_s: number): Promise<void>;
+  /** a module of the site, from this file and with these options */
+  of(name: string, from: string): CallWatch;
+  /** the scheduler itself is at work, for as long as it may */
+  busy(is: boolean): void;
+  stop(): Promise<void>;
+};
+export type CallWatch = {
+  call<T>(doing: string, act: () => T): T;
+  /** a promise; rejects when it is open for longer than limit_s (0: never) */
+  open<T>(doing: string, limit_s: number, act: () => Promise<T> | T): Promise<T>;
+};
+
+/** Built-in modules are trusted to come to their end. */
+export const UNWATCHED: CallWatch = { call: (_, act) => act(), open: async (_, _limit_s, act) => act() };
+
+const BEAT_MS = 500;
+const FILE = "modules_stuck";
+
+export function moduleWatch(onError: (text: string) => void): ModuleWatch {
+  const memory = new Int32Array(new SharedArrayBuffer(4 * PLACES));
+  const open: number[] = [];
+  /** which numbers mean what: a thread that is started later must know, too */
+  const told: WatchMessage[] = [];
+  let thread: Worker | null = null;
+  let beat: NodeJS.Timeout | null = null;
+  let next_call = 1;
+  let depth = 0;
+
+  const tell = (message: WatchMessage): void => thread?.postMessage(message);
+
+  function start(): Promise<void> {
+    const worker = new Worker(threadProgram(), { workerData: memory.buffer, resourceLimits: { maxOldGenerationSizeMb: 32 } });
+    thread = worker;
+    worker.unref();
+    for (const message of told) tell(message);
+    worker.on("error", (error) => {
+      thread = null;
+      onError(`nobody watches over modules any more: ${error.message}`);
+    });
+    beat ??= setInterval(() => Atomics.add(memory, AT.BEAT, 1), BEAT_MS).unref();
+    return new Promise((resolve) => {
+      worker.once("online", resolve);
+      worker.once("error", () => resolve());
+    });
+  }
+
+  const showOpen = (): void => void Atomics.store(memory, AT.OPEN, open[0] ?? 0);
+
+  return {
+    async begin(sched_priv, alarm_s) {
+      if (thread === null && alarm_s > 0) await start();
+      tell({ kind: "set", file: join(sched_priv, FILE), alarm_s });
+    },
+    of(name, from) {
+      const calls = new Map<string, number>();
+      const numberOf = (doing: string): number => {
+        let call = calls.get(doing);
+        if (call === undefined) {
+          calls.set(doing, (call = next_call++));
+          const message = { kind: "call", call, name, from, doing } as const;
+          told.push(message);
+          tell(message);
+        }
+        return call;
+      };
+      const call = <T>(doing: string, act: () => T): T => {
+        // A module may have the cycle ask another one: the one that was asked first has the time of both.
+        if (depth === 0) {
+          Atomics.store(memory, AT.CALL, numberOf(doing));
+          Atomics.add(memory, AT.CALLS, 1);
+        }
+        depth++;
+        try {
+          return act();
+        } finally {
+          depth--;
+          if (depth === 0) Atomics.store(memory, AT.CALL, 0);
+        }
+      };
+      return {
+        call,
+        async open(doing, limit_s, act) {
+          const number = numberOf(doing);
+          open.push(number);
+          showOpen();
+          try {
+            return await within(
+              limit_s,
+              call(doing, async () => act()),
+            );
+          } finally {
+            open.splice(open.indexOf(number), 1);
+            showOpen();
+          }
+        },
+      };
+    },
+    busy: (is) => void Atomics.store(memory, AT.CYCLE, is ? 1 : 0),
+    async stop() {
+      if (beat !== null) clearInterval(beat);
+      await thread?.terminate();
+      thread = null;
+    },
+  };
+}
+
+/** The result of a promise, or an error when it does not settle in time. */
+async function within<T>(limit_s: number, work: Promise<T>): Promise<T> {
+  if (limit_s <= 0) return work;
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error(lateText(limit_s))), limit_s * 1000);
+  });
+  try {
+    return await Promise.race([work, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+export const lateText = (limit_s: number): string => `not done within ${limit_s} s`;
+
+/** The thread's program: its bundle beside the scheduler's, or its source. */
+function threadProgram(): string {
+  const self = fileURLToPath(import.meta.url);
+  return join(dirname(self), basename(dirname(self)) === "shell" ? "module-watch-main.ts" : "pbs_sched_watch.mjs");
+}
+
+// --- notes
+
+/** Modules that were noted in a sched_priv. A note that cannot be read is none. */
+export function readStuck(sched_priv: string): Stuck[] {
+  try {
+    return stuckOf(readFileSync(join(sched_priv, FILE), "utf8"));
+  } catch {
+    return [];
+  }
+}
+
+/** Keeps these notes only. */
+export function keepStuck(sched_priv: string, stuck: readonly Stuck[]): void {
+  if (stuck.length === 0) rmSync(join(sched_priv, FILE), { force: true });
+  else writeWholeFile(join(sched_priv, FILE), stuckText(stuck));
+}
+
+export const stuckText = (stuck: readonly Stuck[]): string => `${JSON.stringify(stuck)}\n`;
+
+export function stuckOf(text: string): Stuck[] {
+  const value: unknown = JSON.parse(text);
+  return (Array.isArray(value) ? value : []).filter(isStuck);
+}
+
+function isStuck(value: unknown): value is Stuck {
+  const { name, from, doing, alarm_s } = (value ?? {}) as Partial<Record<keyof Stuck, unknown>>;
+  return typeof name === "string" && typeof from === "string" && typeof doing === "string" && typeof alarm_s === "number";
+}
