@@ -400,3 +400,35 @@ test("resources that a job asks for, or a finished one asked for, are not delete
   assert.equal(outcome(h, ALICE, { kind: "delete-job", job, history: true }), "ok");
   await session(h, [["delete resource lic"]]);
 });
+
+test("an interactive job: not rerunnable, its ticket goes to its mom and is shown to nobody; without one, or as an array, it is refused", async () => {
+  const h = harness();
+  const link = addHost(h, "n1");
+  const terminal = { socket: "partita-qsub-1-ab", secret: "ab".repeat(32) };
+  const plain = await submission(h, "-r y -- /bin/sh");
+  const asked = { ...plain, attrs: [...plain.attrs, { name: "interactive", value: "True" }] };
+  assert.equal(outcome(h, ALICE, asked), "15014 Illegal attribute or resource value interactive");
+  const array = { ...asked, attrs: [...asked.attrs, { name: "array_indices_submitted", value: "1-3" }], terminal };
+  assert.equal(outcome(h, ALICE, array), "15014 Illegal attribute or resource value interactive");
+  const answer = ask(h, ALICE, { ...asked, terminal });
+  const { id } = (answer as { readonly value: { readonly id: string } }).value;
+  const attrs = jobAttrs(h, id) as { readonly [name: string]: unknown };
+  assert.deepEqual([attrs["interactive"], attrs["Rerunable"], attrs["terminal"]], [1, false, terminal]);
+  for (const who of [ALICE, ROOT]) {
+    const text = JSON.stringify(ask(h, who, { kind: "status", object: "job", ids: [id] }));
+    assert.doesNotMatch(text, /partita-qsub|abab/);
+  }
+  runOn(h, id, "n1", link);
+  obit(h, link, id);
+  assert.equal(stateOf(h, id).slice(0, 1), "F");
+  assert.equal((jobAttrs(h, id) as { readonly [name: string]: unknown })["terminal"], undefined);
+});
+
+test("interactive=False makes a batch job", async () => {
+  const h = harness();
+  const plain = await submission(h, "-- /bin/sh");
+  const id = await qsub(h, "-- /bin/sh");
+  ask(h, ALICE, { ...plain, attrs: [...plain.attrs, { name: "interactive", value: "False" }] });
+  assert.equal(jobAttrs(h, id)["interactive" as never], undefined);
+  assert.equal(jobAttrs(h, `2.${HOST}`)["interactive" as never], undefined);
+});
