@@ -44,7 +44,7 @@ test("Join_Path has nothing to join", () => {
   assert.deepEqual([plan.stdout.how, plan.stderr.how], ["null", "null"]);
 });
 
-test("PBS_ENVIRONMENT", () => {
+test("PBS_ENVIRONMENT tells an interactive job from a batch job", () => {
   const facts = { home: "/", jobdir: "/", tmpdir: "/", nodefile: "/", user: "alice", shell: "/bin/sh", port: 1, site: [] };
   assert.ok(jobEnvironment(J, facts).includes("PBS_ENVIRONMENT=PBS_INTERACTIVE"));
   assert.ok(jobEnvironment(job({ attrs: { interactive: 0 } }), facts).includes("PBS_ENVIRONMENT=PBS_BATCH"));
