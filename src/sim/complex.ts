@@ -1,6 +1,7 @@
 // One complex: a server, its schedulers and its moms, wired by the network, with the checks listening.
 
 import type { PolicyBook } from "#sched/policy.ts";
+import type { Prng } from "#support/prng.ts";
 import { attrsOfRun, type Checks } from "./checks.ts";
 import { type Disk, emptyDisk } from "./disk.ts";
 import { createMomProcess, type MomProcess } from "./mom-process.ts";
@@ -85,10 +86,12 @@ export function createComplex(world: World, scenario: Scenario, checks: Checks):
     checks,
   );
   const behaviour = behaviours(world, scenario, () => complex.failures);
+  const called = new Set<string>();
   const starters = scenario.hosts.map(({ name: host }) =>
     createStarter(world, {
       host,
       behaviour,
+      called,
       born: (process) => checks.born(process, attrsOnMom(process.host, process.job)),
       died: (process) => checks.died(process),
     }),
@@ -119,12 +122,18 @@ function behaviours(world: World, scenario: Scenario, failing: () => boolean): (
         exit_code: random.chance(0.8) ? 0 : random.pick([1, 3, 255]),
         term_ms: random.chance(scenario.term_ignored) ? null : random.int(0, 500),
         load: random.pick([0, 0.5, 1]),
+        terminal: terminalOf(random.split("terminal"), scenario),
         start_failure: failing() && random.chance(scenario.start_failures) ? random.pick([254, -1, -2, -3]) : null,
       };
       known.set(key, found);
     }
     return found;
   };
+}
+
+/** qsub is mostly there, and mostly stays. */
+function terminalOf(random: Prng, { run_ms_max }: Scenario): Behaviour["terminal"] {
+  return { refused: random.chance(0.1), goes_ms: random.chance(0.3) ? random.int(0, run_ms_max) : null };
 }
 
 function prepareFailure(world: World, scenario: Scenario, failing: boolean, job: string, run_count: number): number | null {

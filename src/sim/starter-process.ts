@@ -25,6 +25,8 @@ export type Behaviour = {
   readonly term_ms: number | null;
   /** cpu seconds per second */
   readonly load: number;
+  /** of an interactive run: whether qsub is there, and after how long its terminal goes; null: it stays */
+  readonly terminal: { readonly refused: boolean; readonly goes_ms: number | null };
   /** the program cannot be started: a code of pbs/mom.md 6 or 254 */
   readonly start_failure: number | null;
 };
@@ -32,6 +34,8 @@ export type Behaviour = {
 export type StarterOptions = {
   readonly host: string;
   behaviour(job: string, run_count: number): Behaviour;
+  /** interactive jobs whose qsub has been reached: it listens no more */
+  readonly called: Set<string>;
   /** a process begins or has ended, for the checks */
   born(process: VirtualProcess): void;
   died(process: VirtualProcess): void;
@@ -56,6 +60,8 @@ export type StarterProcess = {
   samples(): { readonly pid: number; readonly cput_s: number }[];
 };
 
+/** Exit_status of a run that reaches no qsub */
+const NO_TERMINAL = -1;
 const KILLED: WaitStatus = { signal: 9 };
 const PLACE_MS = 1e12;
 
@@ -146,8 +152,9 @@ export function createStarter(world: World, options: StarterOptions): StarterPro
       case 9:
         world.after(random.int(0, 30), () => die(process, KILLED));
         break;
+      case 1:
       case 15:
-        if (term_ms !== null && !process.stopped) world.after(term_ms, () => die(process, { signal: 15 }));
+        if (term_ms !== null && !process.stopped) world.after(term_ms, () => die(process, { signal: number }));
         break;
       case 19:
         if (process.stopped) break;
@@ -164,24 +171,38 @@ export function createStarter(world: World, options: StarterOptions): StarterPro
   };
 
   const startRuns = (runs: readonly StartSpec[]): void => {
-    for (const { job, run_count, path } of runs) {
+    for (const { job, run_count, path, terminal } of runs) {
       const known = journal.runs.get(job);
       if (known !== undefined && known.run_count >= run_count) continue;
       // A sister's place stays until it is taken away.
       const drawn = options.behaviour(job, run_count);
       const behaviour = path === PLACEHOLDER ? { ...drawn, run_ms: PLACE_MS } : drawn;
-      if (behaviour.start_failure !== null) {
+      const start_failure =
+        behaviour.start_failure ?? (terminal !== null && (behaviour.terminal.refused || options.called.has(job)) ? NO_TERMINAL : null);
+      if (start_failure !== null) {
         send({
           type: "starter-failed",
-          data: { runs: [{ job, run_count, exit_status: behaviour.start_failure, text: "cannot be started", at_ms: world.now_ms }] },
+          data: { runs: [{ job, run_count, exit_status: start_failure, text: "cannot be started", at_ms: world.now_ms }] },
         });
         continue;
       }
-      const { pid } = launch({ job, run_count }, behaviour);
-      const run = { job, run_count, pid, at_ms: world.now_ms };
+      if (terminal !== null) options.called.add(job);
+      const process = launch({ job, run_count }, behaviour);
+      const on = terminal === null ? {} : { terminal: `/dev/pts/${process.pid}` };
+      const run = { job, run_count, pid: process.pid, at_ms: world.now_ms, ...on };
       journal.runs.set(job, { ...run, state: "running" });
       send({ type: "starter-started", data: { runs: [run] } });
+      if (terminal !== null && behaviour.terminal.goes_ms !== null) world.after(behaviour.terminal.goes_ms, () => hangUp(process));
     }
+  };
+
+  /** The terminal of a run goes. */
+  const hangUp = (process: VirtualProcess): void => {
+    const run = journal.runs.get(process.job);
+    if (!alive || process.ended || run?.pid !== process.pid || run.state !== "running") return;
+    world.trace.add(who, "hung-up", process.job);
+    journal.runs.set(process.job, { ...run, hung_up: true });
+    send({ type: "starter-hung-up", data: { runs: [{ job: process.job, run_count: process.run_count }] } });
   };
 
   return {

@@ -1,6 +1,7 @@
 // What the clients of one seed ask for: submissions of all kinds, and everything else that users, operators and managers do while the complex works.
 
 import type { AttrValueText, QueueJobRequest, Request } from "#protocol/messages.ts";
+import type { TerminalTicket } from "#protocol/terminal-link.ts";
 import type { Peer } from "#server/identity.ts";
 import type { ServerState } from "#server/state.ts";
 import type { Prng } from "#support/prng.ts";
@@ -51,8 +52,14 @@ function jobRequest(random: Prng, { queues, plans }: Scenario, now_ms: number): 
   if (random.chance(0.2)) attrs.push({ name: "Priority", value: String(random.int(-1024, 1023)) });
   if (plans) attrs.push(...planningAttributes(random));
   const destination = random.chance(0.3) ? "" : random.chance(0.03) ? "nowhere" : random.pick(queues).name;
-  return { destination, attrs, script: random.chance(0.9) ? "#!/bin/sh\nsleep 1\n" : null };
+  const script = random.chance(0.9) ? "#!/bin/sh\nsleep 1\n" : null;
+  if (!random.split(`interactive ${now_ms}`).chance(INTERACTIVE)) return { destination, attrs, script };
+  return { destination, attrs: [...attrs, { name: "interactive", value: "True" }], script: null, terminal: TICKET };
 }
+
+/** qsub -I */
+const INTERACTIVE = 0.08;
+const TICKET: TerminalTicket = { socket: "partita-qsub-sim", secret: "5".repeat(64) };
 
 /** qsub -J */
 function arrayOptions(random: Prng): AttrValueText[] {

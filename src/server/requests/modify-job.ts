@@ -166,6 +166,9 @@ function finishPlain(tx: Transaction, job: Job, after: Attrs, touched: Set<strin
     if (!tx.state.accrual.enabled) throw reject(PBSE.ETEERROR);
     after["eligible_time"] = keptEligible(tx.state, job.attrs, Number(after["eligible_time"] ?? 0), tx.now_s);
   }
+  // Whoever sat at its terminal has gone when it would run again.
+  if (touched.has("Rerunable") && after["Rerunable"] === true && after["interactive"] !== undefined)
+    throw reject(PBSE.BADATVAL, "Rerunable");
   if (touched.has("Job_Name")) after["Job_Name"] ??= job.attrs.Job_Name;
   if (touched.has("User_List") || touched.has("group_list")) {
     Object.assign(after, newUser(tx, job, after));
