@@ -11,6 +11,7 @@ import { closeSync, constants, existsSync, fstatSync, openSync, readSync, statSy
 import { isatty } from "node:tty";
 import { EXEC_FAILED, JOB_EXEC } from "./job-exec.ts";
 import { actAs, asIdentity, errorText, executeError, makePipe, spawnSession } from "./posix.ts";
+import { isPseudoTerminal } from "./pseudo-terminal.ts";
 import type { StartSpec } from "./starter-link.ts";
 
 export type LaunchFailure = { readonly exit_status: number; readonly text: string };
@@ -93,6 +94,8 @@ function searchPath(name: string, env: readonly string[]): string {
 
 function openOutput(path: string, keep: (fd: number) => number): number {
   if (path === "/dev/null") return keep(openSync(path, constants.O_WRONLY));
+  // The terminal of an interactive job, for a task of it: it must not become ours, and its programs expect it to wait.
+  if (isPseudoTerminal(path)) return keep(openSync(path, constants.O_WRONLY | constants.O_NOCTTY | constants.O_NOFOLLOW));
   const fd = keep(openSync(path, constants.O_WRONLY | constants.O_APPEND | constants.O_NOFOLLOW | constants.O_NONBLOCK));
   const stat = fstatSync(fd);
   if (!stat.isFile() && !stat.isCharacterDevice()) throw new Error(`${path} is not a file`);

@@ -52,7 +52,6 @@ export const placeholderSpec = (spec: StartSpec): StartSpec => ({
   cwd: "/",
   stdout: "/dev/null",
   stderr: "/dev/null",
-  terminal: null,
 });
 
 /** The job's attributes with the ncpus and mem that it has on this host, where it is on several. vnodes: of this host. */
