@@ -11,6 +11,29 @@ import { median, type Row } from "./row.ts";
 
 export type LiveOptions = { readonly jobs_large: boolean; readonly say: (text: string) => void };
 
+/**
+ * What this machine does without us. The budgets were set on one where an empty program of our Node took 21 ms and a shell that does nothing ran 750 to 870
+ * times a second: a row is to be read in that proportion.
+ */
+export function machineRows(): Row[] {
+  const repeat = (count: number, program: string, args: readonly string[]): readonly number[] =>
+    Array.from({ length: count }, () => {
+      const begin = performance.now();
+      spawnSync(program, args, { stdio: "ignore" });
+      return performance.now() - begin;
+    });
+  const shells = repeat(500, "/bin/sh", ["-c", "true"]).reduce((sum, ms) => sum + ms, 0);
+  return [
+    {
+      work: "this machine: an empty program of our Node (budgets: 21 ms)",
+      value: median(repeat(31, process.execPath, ["-e", "0"])),
+      unit: "ms",
+      limit: null,
+    },
+    { work: "this machine: sh -c true, one after another (budgets: 750 to 870/s)", value: 500_000 / shells, unit: "/s", limit: null },
+  ];
+}
+
 export async function liveRows({ jobs_large, say }: LiveOptions): Promise<Row[]> {
   const rows: Row[] = [];
   const complex = await startComplex({ mode: "user" });

@@ -6,7 +6,7 @@ import { cpus, loadavg } from "node:os";
 import { parseArgs } from "node:util";
 import { arrayRows } from "./arrays.ts";
 import { curves } from "./curves.ts";
-import { liveRows } from "./live.ts";
+import { liveRows, machineRows } from "./live.ts";
 import { peerFigures } from "./peers.ts";
 import { replayRows } from "./replay.ts";
 import { isWithin, type Row } from "./row.ts";
@@ -33,7 +33,7 @@ if (values.only === "curves") {
   process.exit(0);
 }
 const load_before = loadavg()[0] ?? Number.NaN;
-const rows: Row[] = [];
+const rows: Row[] = [...machineRows()];
 if (wants("cycle")) {
   say("scheduling cycles");
   for (const row of [...(await cycleRows()), ...resvRows()])
