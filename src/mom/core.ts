@@ -8,6 +8,7 @@
 import type { MomHello, MomJob, ServerToMom } from "#protocol/mom-link.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
 import { measured, tellIdled } from "./busy.ts";
+import { dropCheckpoint } from "./checkpoint.ts";
 import type { MomEvent } from "./event.ts";
 import { answered, NO_HOOKS, periodicHooks, takeHooks, withStep } from "./hook-answers.ts";
 import { askHostHooks } from "./hook-steps.ts";
@@ -18,6 +19,7 @@ import { message, OVER, signal, terminate } from "./requests.ts";
 import {
   abandon,
   acknowledged,
+  acted,
   beginRun,
   conclude,
   discard,
@@ -36,7 +38,8 @@ import type { MomAction, MomConfig, MomState } from "./state.ts";
 import { deserted, seenOfRun, signalTask, taskAsked, taskExited, taskFailed, taskStarted } from "./tasks.ts";
 import { nextSample, type Seen, usageOf } from "./usage.ts";
 
-export function makeMomState(config: MomConfig): MomState {
+/** checkpoints: jobs of which one is found. */
+export function makeMomState(config: MomConfig, checkpoints: readonly string[] = []): MomState {
   return {
     config,
     runs: new Map(),
@@ -47,6 +50,7 @@ export function makeMomState(config: MomConfig): MomState {
     steps: new Map(),
     next_step: 1,
     reports: [],
+    checkpoints: new Set(checkpoints),
     busy: NOT_BUSY,
     vnodes: [],
     periodic: new Map(),
@@ -121,6 +125,10 @@ function handle(cx: Context, event: MomEvent): void {
     case "scripted":
       return withStep(cx, event.step, (_, step, run) => {
         if (run !== undefined) scripted(cx, run, step.kind, event.end);
+      });
+    case "acted":
+      return withStep(cx, event.step, (_, step, run) => {
+        if (run !== undefined) acted(cx, run, step.kind, event.end);
       });
     case "startup":
       askHostHooks(cx, "exechost_startup");
@@ -205,6 +213,7 @@ function discardJob(cx: Context, job: string): void {
     return;
   }
   if (!/^[\w.[\]-]+$/.test(job)) return;
+  dropCheckpoint(cx, job);
   const { home } = cx.state.config.facts;
   cx.actions.push({ kind: "purge", paths: [`${home}/spool/${job}.OU`, `${home}/spool/${job}.ER`] });
 }

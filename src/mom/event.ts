@@ -35,6 +35,8 @@ export type MomEvent =
   /** answers to run-hooks and run-script */
   | { readonly kind: "hooked"; readonly step: number; readonly end: SequenceEnd }
   | { readonly kind: "scripted"; readonly step: number; readonly end: ScriptEnd }
+  /** answer to run-action */
+  | { readonly kind: "acted"; readonly step: number; readonly end: ScriptEnd }
   /** exechost_startup hooks are due */
   | { readonly kind: "startup" }
   | { readonly kind: "vnodes"; readonly vnodes: readonly MomVnode[] }

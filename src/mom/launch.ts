@@ -5,10 +5,12 @@
 //     in an order in which each still may: nice, setpriv, prlimit, program.
 // L3. A program that cannot be executed is told on the job's stderr and ends with 254 (pbs/mom.md 6).
 // L4. What runs as root on the way sees nothing of the user's that could steer it: such variables are set by env once the identity is the owner's.
+// L6. A restart script is the site's, not the job's: it runs as ourselves, and only one that nobody else could have written.
 // L5. Nothing a user puts in our way is waited for: a FIFO where a file should be is refused, for the starter serves all jobs of the host.
 
 import { closeSync, constants, existsSync, fstatSync, openSync, readSync, statSync, writeSync } from "node:fs";
 import { isatty } from "node:tty";
+import { trustedFile } from "#support/trusted-file.ts";
 import { EXEC_FAILED, JOB_EXEC } from "./job-exec.ts";
 import { actAs, asIdentity, errorText, executeError, makePipe, spawnSession } from "./posix.ts";
 import { isPseudoTerminal } from "./pseudo-terminal.ts";
@@ -48,6 +50,8 @@ function start(spec: StartSpec, terminal: string | null, opened: number[]): { re
     return { exit_status: JOB_EXEC.FAIL2, text };
   }
   keep(directory);
+  if (spec.by_mom === true)
+    return restart(spec, { stdin: keep(openSync("/dev/null", constants.O_RDONLY)), stdout, stderr, directory }, tell);
   const path = spec.path.includes("/") ? spec.path : searchPath(spec.path, spec.env);
   const command = commandOf({ ...spec, path });
   const errno = programError(path);
@@ -75,6 +79,28 @@ function tellOwner(fd: number, text: string): void {
   } catch (error) {
     if (!["EAGAIN", "EIO"].includes((error as NodeJS.ErrnoException).code ?? "")) throw error;
   }
+}
+
+type Descriptors = { readonly stdin: number; readonly stdout: number; readonly stderr: number; readonly directory: number };
+
+/** L6. A failure sends the job back to be run from its beginning. */
+function restart(spec: StartSpec, files: Descriptors, tell: (text: string) => void): { readonly pid: number } | LaunchFailure {
+  actAs(null);
+  const failed = (why: string): LaunchFailure => {
+    const text = `pbs_mom, restart by ${spec.path} failed: ${why}`;
+    tell(text);
+    return { exit_status: JOB_EXEC.BADRESRT, text };
+  };
+  let path: string;
+  try {
+    path = trustedFile(spec.path, [0, process.geteuid?.() ?? 0]);
+  } catch (error) {
+    return failed((error as Error).message);
+  }
+  const mask = process.umask(spec.umask);
+  const outcome = spawnSession({ ...commandOf({ ...spec, path, owner: null }), ...files });
+  process.umask(mask);
+  return "pid" in outcome ? outcome : failed(errorText(outcome.errno));
 }
 
 function notExecuted(spec: StartSpec, errno: number, tell: (text: string) => void): LaunchFailure {

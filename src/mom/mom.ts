@@ -6,6 +6,7 @@ import type { Conf } from "#support/conf.ts";
 import { LOG_EVENT, type Log, openLog } from "#support/log.ts";
 import { systemUsers } from "#support/passwd.ts";
 import { PBS_VERSION } from "#support/version.ts";
+import { foundCheckpoints, removeCheckpoint, runAction } from "./action-run.ts";
 import { type AgentClient, startAgent } from "./agent-client.ts";
 import type { MomSettings } from "./config.ts";
 import { helloJobs, makeMomState, reduce } from "./core.ts";
@@ -86,7 +87,8 @@ export class Mom {
     this.#log = this.#openLog();
     for (const text of notes) this.#note(text);
     this.#facts = hostFacts(conf.mom_node_name);
-    this.#state = makeMomState(this.#config());
+    const config = this.#config();
+    this.#state = makeMomState(config, foundCheckpoints(config.checkpoint_path));
     this.#vnodes = vnodeReporter(`${priv}/config.d`, this.#facts, () => this.#settings.vnodedef_additive, this.#note);
     const { log: records, found } = openRecords(`${priv}/jobs/records`, this.#fault);
     this.#records = records;
@@ -145,6 +147,12 @@ export class Mom {
         return;
       case "run-script":
         return this.#runScript(action);
+      case "run-action":
+        void runAction(action).then((end) => this.#happen({ kind: "acted", step: action.step, end }));
+        return;
+      case "drop-checkpoint":
+        void removeCheckpoint(action.path).catch((error: Error) => this.#fault(`checkpoint: ${error.message}`));
+        return;
       case "keep-hooks":
         return this.#hooks.keep(action.hooks);
       case "reboot":
@@ -213,7 +221,8 @@ export class Mom {
   }
 
   #sayHello(): void {
-    const { digest } = this.#state.hooks;
+    const { hooks, checkpoints } = this.#state;
+    const { digest } = hooks;
     this.#server?.send("mom-hello", {
       host: this.#facts.host,
       tasks: this.#tasks.path,
@@ -223,6 +232,7 @@ export class Mom {
       vnodes: this.#readVnodes(),
       jobs: helloJobs(this.#state),
       ...(digest === "" ? {} : { hooks: digest }),
+      ...(checkpoints.size === 0 ? {} : { checkpoints: [...checkpoints] }),
     });
   }
 

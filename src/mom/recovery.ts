@@ -4,6 +4,7 @@
 // V2. A run that only the starter knows has no record to be reported by: it is killed and forgotten.
 
 import { LOG_EVENT } from "#support/log-event.ts";
+import { NO_CHECKPOINT } from "./checkpoint.ts";
 import { JOB_EXEC } from "./job-exec.ts";
 import { becomeRunning, begin, conclude, exited, remember, remove, reportStarted, startAgain } from "./run-life.ts";
 import { type Context, filesOf, log } from "./run-record.ts";
@@ -29,6 +30,9 @@ export function recovered(cx: Context, saved: readonly SavedRun[]): void {
       ending: record.ending,
       breach: record.breach,
       idled: record.idled === true,
+      checkpointing: record.leaving === true ? { ...NO_CHECKPOINT, asked: "checkpoint_abort", unheard: true } : NO_CHECKPOINT,
+      withheld: null,
+      restart: record.restart === true,
       launch: null,
       used_by_hooks: record.used_by_hooks ?? {},
       sisters: NO_SISTERS,
@@ -118,6 +122,7 @@ function settle(cx: Context, run: Run, entry: StarterRun | undefined): void {
 
 function goOn(cx: Context, run: Run, found: boolean): void {
   reportStarted(cx, run);
+  if (run.checkpointing.unheard === true) run.checkpointing = NO_CHECKPOINT;
   if (run.ending !== null) beginEnding(cx, run, run.ending.why, 0);
   else if (found && cx.state.config.kill_found) beginEnding(cx, run, "rerun", 0);
 }
@@ -126,5 +131,7 @@ function goOn(cx: Context, run: Run, found: boolean): void {
 function lose(cx: Context, run: Run): void {
   const text = "the starter was lost with the job: its exit status is unknown";
   log(cx, LOG_EVENT.ERROR, run.job.id, text);
-  conclude(cx, run, JOB_EXEC.INITABT, 0, text);
+  const { actions } = cx.state.config;
+  const saved = cx.state.checkpoints.has(run.job.id) && actions.restart !== undefined;
+  conclude(cx, run, saved ? JOB_EXEC.INITRST : JOB_EXEC.INITABT, 0, text);
 }

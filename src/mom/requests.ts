@@ -2,6 +2,7 @@
 
 import { PBSE, pbseText } from "#model/pbse.ts";
 import type { ServerToMom } from "#protocol/mom-link.ts";
+import { leaveByCheckpoint } from "./checkpoint.ts";
 import { askHooks, isAsking } from "./hook-steps.ts";
 import { type Context, keyOf, withRun } from "./run-record.ts";
 import { beginEnding, resume, suspend } from "./run-watch.ts";
@@ -44,6 +45,10 @@ function signalProblem(cx: Context, data: ServerToMom["mom-signal"]): Refusal | 
     case "admin-resume":
       if (suspended) resume(cx, run);
       return null;
+  }
+  if (data.signal === "checkpoint") {
+    const problem = leaveByCheckpoint(cx, run);
+    return problem === null ? null : refusal(problem);
   }
   const number = signalNumber(data.signal);
   if (number === null) return refusal(PBSE.UNKSIG);

@@ -10,6 +10,16 @@ import type { MomJob, Usage } from "#protocol/mom-link.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
 import type { FilePlan, Finished, FinishRequest, Prepared } from "./agent-link.ts";
 import { jobLimits, pickCpus } from "./cgroup-limits.ts";
+import {
+  checkpointAtEnd,
+  dropCheckpoint,
+  isLeaving,
+  isRestart,
+  NO_CHECKPOINT,
+  restartCommand,
+  siteEnvironmentOf,
+  taken,
+} from "./checkpoint.ts";
 import { nodefileText, type TaskNumbers } from "./environment.ts";
 import { askHooks, askScript, exitStatusOf, honour, logHooks, logScript } from "./hook-steps.ts";
 import { isInteractive, resourcesOf, ticketOf } from "./job-attrs.ts";
@@ -17,7 +27,7 @@ import { JOB_EXEC } from "./job-exec.ts";
 import { filePlan, type Owner, startSpec } from "./job-plan.ts";
 import { afterPrologue, epilogueArguments, failureText, prologueArguments, type ScriptEnd } from "./pelog.ts";
 import { type Context, keyOf, log, save } from "./run-record.ts";
-import { beginEnding, killedForMemory, pursueEnding, walltimeOf } from "./run-watch.ts";
+import { beginEnding, killedForMemory, pursueEnding, terminateScripted, walltimeOf } from "./run-watch.ts";
 import { SIG } from "./signals.ts";
 import { attrsHere, isSister, NO_SISTERS, placeholderSpec, sisterPlan } from "./sister.ts";
 import type { ExitedRun, StartedRun, StartSpec } from "./starter-link.ts";
@@ -47,6 +57,9 @@ export function beginRun(cx: Context, job: MomJob, owner: Owner | null, doomed =
     ending: null,
     breach: null,
     idled: false,
+    checkpointing: NO_CHECKPOINT,
+    withheld: null,
+    restart: false,
     launch: null,
     used_by_hooks: {},
     sisters: NO_SISTERS,
@@ -58,6 +71,7 @@ export function beginRun(cx: Context, job: MomJob, owner: Owner | null, doomed =
     return;
   }
   runs.set(job.id, run);
+  run.restart = isRestart(cx, run, job.restart === true);
   if (doomed) giveUp(cx, run, SIGNALLED + SIG.TERM, BEFORE_START);
   else if (owner === null) giveUp(cx, run, JOB_EXEC.FAILUID, `No Password Entry for User ${job.user}`);
   else begin(cx, run);
@@ -126,7 +140,8 @@ function admit(cx: Context, run: Run, files: OutputFiles): void {
 function admitted(cx: Context, run: Run, files: OutputFiles, exit_status: number | null, why: string): void {
   if (run.ending !== null) return abandon(cx, run, SIGNALLED + SIG.TERM);
   if (exit_status !== null) return abandon(cx, run, exit_status, why);
-  if (isSisters(cx, run)) return launch(cx, run, files);
+  // What execjob_launch hooks would change is the restart script's own business.
+  if (isSisters(cx, run) || run.restart) return launch(cx, run, files);
   const spec = specOf(cx, run, files);
   const launched = { progname: spec.path, argv: spec.argv, env: environmentRecord(spec.env) };
   if (!askHooks(cx, "execjob_launch", run, { kind: "launch", run: keyOf(run) }, {}, launched)) launch(cx, run, files);
@@ -189,7 +204,13 @@ export function fullSpec(cx: Context, run: Run, files: OutputFiles, task?: TaskN
   const { facts, cgroups } = cx.state.config;
   if (run.cpus === null) takeCpus(cx, run);
   const cgroup = jobLimits(shareOf(cx, run), cgroups, run.cpus);
-  return startSpec(run.job, run.owner, facts, run.plan, made, cgroup, task);
+  const spec = startSpec(run.job, run.owner, facts, run.plan, made, cgroup, task);
+  if (!run.restart || task !== undefined) return spec;
+  const argv = restartCommand(cx, run);
+  // It runs as ourselves: nothing of the user's may steer it.
+  const env = { ...siteEnvironmentOf(cx, run), PBS_JOBCOOKIE: run.job.cookie };
+  const words = Object.entries(env).map(([name, value]) => `${name}=${value}`);
+  return { ...spec, path: argv[0] ?? "", argv, login: false, stdin: null, cwd: "/", env: words, by_mom: true };
 }
 
 export const isSisters = (cx: Context, run: Run): boolean => isSister(run.job, cx.state.config.host);
@@ -215,7 +236,7 @@ function takeCpus(cx: Context, run: Run): void {
 export function started(cx: Context, run: Run, at: StartedRun): void {
   if (run.phase.name !== "starting") return;
   becomeRunning(run, run.phase.files, at);
-  log(cx, LOG_EVENT.JOB, run.job.id, `Started, pid = ${at.pid}`);
+  log(cx, LOG_EVENT.JOB, run.job.id, run.restart ? "Restarting" : `Started, pid = ${at.pid}`);
   reportStarted(cx, run);
   pursueEnding(cx, run);
 }
@@ -231,7 +252,12 @@ export function reportStarted(cx: Context, run: Run): void {
   cx.actions.push({
     kind: "send",
     type: "mom-started",
-    data: { ...keyOf(run), session_id: run.phase.pid, jobdir: run.plan.sandbox ?? run.owner.home },
+    data: {
+      ...keyOf(run),
+      session_id: run.phase.pid,
+      jobdir: run.plan.sandbox ?? run.owner.home,
+      ...(run.restart ? { restarted: true as const } : {}),
+    },
   });
 }
 
@@ -239,6 +265,13 @@ export function reportStarted(cx: Context, run: Run): void {
 
 export function exited(cx: Context, run: Run, exit: ExitedRun): void {
   if (run.phase.name !== "running") return;
+  // checkpoint.ts I2.
+  if (isLeaving(run) && run.checkpointing.unheard !== true && run.ending === null) {
+    run.withheld = exit;
+    return;
+  }
+  // Nobody knows whether it was saved: it is run again.
+  if (run.checkpointing.unheard === true) run.ending ??= { why: "rerun", kill_at_ms: null };
   const { id } = run.job;
   const cput_s = Math.max(run.sample.cput_s, exit.cput_s + run.tasks_cput_s, exit.group?.cput_s ?? 0);
   run.sample = { ...run.sample, cput_s };
@@ -255,7 +288,9 @@ export function exited(cx: Context, run: Run, exit: ExitedRun): void {
 }
 
 /** What we did to a run comes before the status of its top process. */
-const statusOf = (run: Run, status: number): number => run.breach?.exit_status ?? (run.ending?.why === "rerun" ? JOB_EXEC.RERUN : status);
+const statusOf = (run: Run, status: number): number => run.breach?.exit_status ?? statusOfEnding(run) ?? status;
+const statusOfEnding = ({ ending }: Run): number | null =>
+  ending?.why === "rerun" ? JOB_EXEC.RERUN : ending?.why === "checkpoint" ? JOB_EXEC.CHKP : null;
 
 /** It has run: its epilogue. message: for the server. */
 export function conclude(cx: Context, run: Run, status: number, walltime_s: number, message?: string): void {
@@ -300,12 +335,14 @@ export function finishAgain(cx: Context, run: Run): void {
 
 /** It goes back to its queue: a run that never came about leaves nothing. */
 const SENT_BACK: ReadonlySet<number> = new Set([JOB_EXEC.RETRY, JOB_EXEC.FAILHOOK_RERUN, JOB_EXEC.HOOK_RERUN, JOB_EXEC.HOOKERROR]);
-const WILL_RUN_AGAIN: ReadonlySet<number> = new Set([JOB_EXEC.RERUN, JOB_EXEC.INITABT]);
+const WILL_RUN_AGAIN: ReadonlySet<number> = new Set([JOB_EXEC.RERUN, JOB_EXEC.INITABT, JOB_EXEC.BADRESRT]);
+/** Whether it may be rerun or not: it goes on from its checkpoint. */
+const WILL_GO_ON: ReadonlySet<number> = new Set([JOB_EXEC.CHKP, JOB_EXEC.INITRST]);
 
 /** Output of a run that will be repeated waits in spool for the next one (pbs/mom.md 5). */
 function outputFate(run: Run, exit_status: number, ran: boolean): FinishRequest["output"] {
   if (run.ending?.why === "discard" || (SENT_BACK.has(exit_status) && !ran)) return "drop";
-  if (SENT_BACK.has(exit_status)) return "keep";
+  if (SENT_BACK.has(exit_status) || WILL_GO_ON.has(exit_status)) return "keep";
   return WILL_RUN_AGAIN.has(exit_status) && run.job.attrs["Rerunable"] !== false ? "keep" : "deliver";
 }
 
@@ -331,6 +368,7 @@ export function finished(cx: Context, run: Run, outcome: Finished): void {
 }
 
 function endWithObit(cx: Context, run: Run, obit: Obit): void {
+  checkpointAtEnd(cx, run.job.id, obit.exit_status);
   run.phase = { name: "ended", obit };
   sendObit(cx, run);
   if (run.next !== null) leave(cx, run);
@@ -380,6 +418,8 @@ export function hooked(cx: Context, run: Run, kind: Step["kind"], event: string,
       if (run.phase.name === "leaving") remove(cx, run);
       return;
     case "after":
+    case "checkpoint":
+    case "terminate":
     case "preterm":
     case "preresume":
     case "host":
@@ -406,6 +446,22 @@ export function scripted(cx: Context, run: Run, kind: Step["kind"], end: ScriptE
   admitted(cx, run, files, exit_status, why);
 }
 
+/** A script of `$action` has ended. */
+export function acted(cx: Context, run: Run, kind: Step["kind"], end: ScriptEnd): void {
+  if (kind === "terminate") return terminateScripted(cx, run, end);
+  if (kind !== "checkpoint") return;
+  const { saved, leaving, text } = taken(cx, run, end);
+  const { withheld } = run;
+  run.withheld = null;
+  // Somebody ended it meanwhile: a checkpoint does not undo that.
+  if (leaving && saved && run.ending === null) beginEnding(cx, run, "checkpoint", 0);
+  else if (leaving && run.phase.name === "running") {
+    save(cx, run);
+    cx.actions.push({ kind: "send", type: "mom-kept", data: { ...keyOf(run), why: "checkpoint", text } });
+  }
+  if (withheld !== null) exited(cx, run, withheld);
+}
+
 /** The server wants nothing of this run any more. */
 export function discard(cx: Context, run: Run): void {
   if (run.phase.name === "ended") leave(cx, run);
@@ -414,6 +470,7 @@ export function discard(cx: Context, run: Run): void {
 
 export function remove(cx: Context, run: Run): void {
   const { runs, last } = cx.state;
+  if (run.ending?.why === "discard") dropCheckpoint(cx, run.job.id);
   cx.actions.push({ kind: "drop", run: keyOf(run) });
   runs.delete(run.job.id);
   remember(last, run.job.id, run.job.run_count);

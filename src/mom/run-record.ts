@@ -34,6 +34,8 @@ function recordOf(run: Run): SavedRun {
     used_by_hooks: run.used_by_hooks,
     breach: run.breach,
     ...(run.idled ? { idled: true as const } : {}),
+    ...(run.checkpointing.asked === "checkpoint_abort" ? { leaving: true as const } : {}),
+    ...(run.restart ? { restart: true as const } : {}),
   };
 }
 

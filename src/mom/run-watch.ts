@@ -1,10 +1,13 @@
 // A run while it runs: suspended and resumed, held to its limits, brought to its end. Pure.
 
 import { LOG_EVENT } from "#support/log-event.ts";
+import { actionLimit_s } from "./action-script.ts";
+import { askAction, checkpointInTime, isLeaving } from "./checkpoint.ts";
 import { askHooks } from "./hook-steps.ts";
 import { isInteractive } from "./job-attrs.ts";
 import { JOB_EXEC } from "./job-exec.ts";
 import { type Breach, breachOf, memoryLimit_kb } from "./limits.ts";
+import type { ScriptEnd } from "./pelog.ts";
 import { type Context, keyOf, log, save } from "./run-record.ts";
 import { SIG } from "./signals.ts";
 import { isSister } from "./sister.ts";
@@ -48,6 +51,9 @@ export function watch(cx: Context, run: Run): void {
   }
   // The mother superior keeps the job's limits, which are of all its hosts together.
   if (isSister(run.job, cx.state.config.host)) return;
+  // One that is being saved has used what it has used.
+  if (isLeaving(run)) return;
+  if (run.phase.suspended_ms === null) checkpointInTime(cx, run, walltimeOf(run, cx.now_ms));
   const used = {
     walltime_s: walltimeOf(run, cx.now_ms),
     cpupercent: run.sample.cpupercent,
@@ -68,7 +74,7 @@ function punish(cx: Context, run: Run, breach: Breach, files: OutputFiles): void
 
 /** The run is to end: SIGTERM, and SIGKILL after the delay; a rerun or a run nobody wants is killed at once. */
 export function beginEnding(cx: Context, run: Run, why: NonNullable<Run["ending"]>["why"], delay_s: number): void {
-  const at_once = why === "rerun" || why === "discard" || delay_s <= 0;
+  const at_once = why === "rerun" || why === "discard" || why === "checkpoint" || delay_s <= 0;
   if (run.ending !== null && !at_once) return;
   const known = run.ending?.why === "discard" ? "discard" : why;
   run.ending = { why: known, kill_at_ms: at_once ? cx.now_ms : cx.now_ms + delay_s * 1000 };
@@ -83,6 +89,29 @@ export function pursueEnding(cx: Context, run: Run): void {
     kill(cx, run);
     return;
   }
+  const { host, actions } = cx.state.config;
+  // Sisters end with their mother superior, and terminals have their own way.
+  const scripted = run.ending.why !== "hang-up" && !isSister(run.job, host);
+  const limit_s = !scripted || actions.terminate === undefined ? 0 : actionLimit_s(actions.terminate);
+  if (limit_s > 0 && askAction(cx, run, "terminate", { kind: "terminate", run: keyOf(run) })) {
+    // The script's time, and then the job's.
+    run.ending.kill_at_ms = Math.max(kill_at_ms, cx.now_ms + limit_s * 1000);
+    return;
+  }
+  askToEnd(cx, run);
+}
+
+/** The site's own way to end a job is done: what it has left gets its time; one that failed is made up for. */
+export function terminateScripted(cx: Context, run: Run, end: ScriptEnd): void {
+  const failed = end.kind === "none" || end.code !== 0;
+  if (end.kind === "ended" && failed) log(cx, LOG_EVENT.ERROR, run.job.id, `terminate script failed, exit=${end.code}, ${end.text}`);
+  if (run.phase.name !== "running" || run.ending === null || run.ending.kill_at_ms === null) return;
+  run.ending.kill_at_ms = cx.now_ms + run.job.kill_delay_s * 1000;
+  if (failed) askToEnd(cx, run);
+}
+
+function askToEnd(cx: Context, run: Run): void {
+  if (run.phase.name !== "running" || run.ending === null) return;
   if (run.ending.why !== "hang-up") cx.actions.push({ kind: "signal", run: keyOf(run), signal: SIG.TERM });
   // Shells at a terminal take no notice of SIGTERM.
   if (isInteractive(run.job.attrs)) cx.actions.push({ kind: "signal", run: keyOf(run), signal: SIG.HUP });

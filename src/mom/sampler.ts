@@ -1,6 +1,7 @@
 // When to look at the processes of jobs, and one look at all of them. Jobs shorter than the period are never looked at.
 
 import { libc } from "#support/libc.ts";
+import { hasInterval } from "./checkpoint.ts";
 import { needsWatching } from "./limits.ts";
 import { processesOf, readProcesses } from "./proc-table.ts";
 import type { MomState } from "./state.ts";
@@ -19,7 +20,7 @@ export function dueLeaders(state: MomState, last_ms: number, now_ms: number, per
   const due = new Set<number>();
   for (const run of state.runs.values()) {
     if (run.phase.name !== "running") continue;
-    const period = needsWatching(run.job.attrs, state.config.enforce) ? WATCH_PERIOD_MS : period_ms;
+    const period = needsWatching(run.job.attrs, state.config.enforce) || hasInterval(run.job.attrs) ? WATCH_PERIOD_MS : period_ms;
     if (now_ms - run.phase.started_ms >= period && now_ms - Math.max(last_ms, run.sample.at_ms) >= period) {
       due.add(run.phase.pid);
       for (const { pid } of run.tasks.values()) if (pid > 0) due.add(pid);

@@ -56,7 +56,8 @@ function openAppend(owner: FileIdentity | null, path: string): number {
 
 const ended = (code: number, text: string): ScriptEnd => ({ kind: "ended", code, text });
 
-function endOf(child: ChildProcess, alarm_s: number): Promise<ScriptEnd> {
+/** How it ended; after alarm_s seconds its whole process group is killed. */
+export function endOf(child: ChildProcess, alarm_s: number): Promise<ScriptEnd> {
   return new Promise((resolve) => {
     const alarm = setTimeout(() => killGroup(child), alarm_s * 1000);
     const end = (outcome: ScriptEnd): void => {

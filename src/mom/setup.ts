@@ -48,6 +48,7 @@ export function momConfig(conf: Conf, home: string, settings: MomSettings, optio
     },
     actions: settings.actions,
     checkpoint_path: options.checkpoint ?? settings.checkpoint_path ?? `${home}/checkpoint`,
+    own: { uid: process.getuid?.() ?? 0, gid: process.getgid?.() ?? 0 },
     prologalarm_s: settings.prologalarm_s,
     reject_root_scripts: settings.reject_root_scripts,
     server: conf.server,

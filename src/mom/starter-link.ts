@@ -43,6 +43,8 @@ export type StartSpec = {
   readonly umask: number;
   /** null: as ourselves (user mode) */
   readonly owner: FileIdentity | null;
+  /** the site's restart script: executed as ourselves, if it is ours and nobody else's to change; its files are the owner's all the same */
+  readonly by_mom?: true;
   /** prlimit's name of a limit -> amount (bytes, seconds) */
   readonly limits: { readonly [name: string]: number };
   readonly nice: number | null;

@@ -5,13 +5,14 @@ import type { MomHook, MomHooks, MomJob, MomToServer, MomVnode, Usage } from "#p
 import type { Actions } from "./action-script.ts";
 import type { FilePlan, FinishRequest, PrepareRequest } from "./agent-link.ts";
 import type { CgroupSettings } from "./cgroup-limits.ts";
+import type { Checkpointing } from "./checkpoint.ts";
 import type { ResourceTypes } from "./hook-view.ts";
 import type { Owner, PlanFacts } from "./job-plan.ts";
 import type { Breach, Enforcement } from "./limits.ts";
 import type { Busyness, KeyboardLimits, LoadLimits } from "./node-load.ts";
 import type { ScriptName } from "./pelog.ts";
 import type { FileIdentity } from "./posix.ts";
-import type { RunKey, StartSpec } from "./starter-link.ts";
+import type { ExitedRun, RunKey, StartSpec } from "./starter-link.ts";
 import type { TaskAnswer, TaskWanted } from "./tasks.ts";
 import type { CpuWeights, Sample } from "./usage.ts";
 
@@ -73,10 +74,15 @@ export type Run = {
   /** time suspended that is over, in ms */
   suspended_total_ms: number;
   /** the run is to end: since a request, or since a limit was passed. kill_at_ms null: SIGKILL was sent */
-  ending: { readonly why: "delete" | "rerun" | "limit" | "discard" | "hang-up"; kill_at_ms: number | null } | null;
+  ending: { readonly why: "delete" | "rerun" | "limit" | "discard" | "hang-up" | "checkpoint"; kill_at_ms: number | null } | null;
   breach: Breach | null;
   /** it stands still because its host is in use (busy.ts) */
   idled: boolean;
+  checkpointing: Checkpointing;
+  /** it ended while a script saved it: told when the script has answered */
+  withheld: ExitedRun | null;
+  /** this run goes on from a checkpoint */
+  restart: boolean;
   /** what execjob_launch hooks want started instead */
   launch: LaunchChange | null;
   /** resources_used as hooks have set it */
@@ -106,6 +112,8 @@ export type Step =
   | { readonly kind: "begin" | "prologue" | "launch" | "epilogue" | "end"; readonly run: RunKey }
   | { readonly kind: "preterm"; readonly run: RunKey; readonly kill_delay_s: number }
   | { readonly kind: "preresume"; readonly run: RunKey; readonly token: number }
+  /** $action: a script that saves the job, or ends it */
+  | { readonly kind: "checkpoint" | "terminate"; readonly run: RunKey }
   /** nobody waits: execjob_abort, execjob_postsuspend */
   | { readonly kind: "after"; readonly run: RunKey }
   | { readonly kind: "host"; readonly hook: string };
@@ -133,6 +141,8 @@ export type MomConfig = {
   readonly actions: Actions;
   /** directory of checkpoints */
   readonly checkpoint_path: string;
+  /** whom we run as */
+  readonly own: { readonly uid: number; readonly gid: number };
   /** $prologalarm */
   readonly prologalarm_s: number;
   /** $reject_root_scripts: no hooks of the server's */
@@ -159,6 +169,8 @@ export type MomState = {
   next_step: number;
   /** what the server must hear of hooks when there is one */
   readonly reports: MomToServer["mom-hook"][];
+  /** jobs of which a checkpoint is here */
+  readonly checkpoints: Set<string>;
   /** whether others use this host */
   busy: Busyness;
   /** vnodes as reported last: what hooks see */
@@ -183,6 +195,9 @@ export type SavedRun = {
   readonly breach: Breach | null;
   readonly used_by_hooks?: Usage;
   readonly idled?: true;
+  /** a script was saving it to end it */
+  readonly leaving?: true;
+  readonly restart?: true;
 };
 
 export type MomAction =
@@ -212,6 +227,18 @@ export type MomAction =
       readonly owner: FileIdentity | null;
       readonly alarm_s: number;
     }
+  /** $action: as ourselves; answered by the event acted. checkpoint: its directory, made anew as `<path>.new` and put there when the script ends with 0 */
+  | {
+      readonly kind: "run-action";
+      readonly step: number;
+      readonly job: string;
+      readonly argv: readonly string[];
+      readonly env: { readonly [name: string]: string };
+      readonly alarm_s: number;
+      readonly checkpoint: string | null;
+    }
+  /** a checkpoint that nobody needs */
+  | { readonly kind: "drop-checkpoint"; readonly path: string }
   /** hooks to be kept for the next start */
   | { readonly kind: "keep-hooks"; readonly hooks: MomHooks }
   /** pbs.reboot(): command "" is the system's own */

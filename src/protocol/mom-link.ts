@@ -26,6 +26,8 @@ export type MomHello = {
   }[];
   /** digest of the hooks it has; absent: it has none */
   readonly hooks?: string;
+  /** jobs of which it has a checkpoint; the server discards those that nobody waits for */
+  readonly checkpoints?: readonly string[];
 };
 /**
  * All a mom needs to run a job. The first host of exec_host runs it; the others get the same and hold a place for its tasks, which they tell by mom-started;
@@ -42,6 +44,8 @@ export type MomJob = {
   /** null: executable and argument_list in attrs */
   readonly script: string | null;
   readonly kill_delay_s: number;
+  /** it is to go on from the checkpoint on this host */
+  readonly restart?: true;
   /** secret of this run: PBS_JOBCOOKIE */
   readonly cookie: string;
   /** where the moms of its hosts take what tasks ask, by host; absent: it is on one host */
@@ -85,7 +89,14 @@ export type MomToServer = {
   "mom-hello": MomHello;
   /** after SIGHUP or a change of definition files */
   "mom-vnodes": { readonly vnodes: readonly MomVnode[] };
-  "mom-started": { readonly job: string; readonly run_count: number; readonly session_id: number; readonly jobdir: string };
+  "mom-started": {
+    readonly job: string;
+    readonly run_count: number;
+    readonly session_id: number;
+    readonly jobdir: string;
+    /** from a checkpoint */
+    readonly restarted?: true;
+  };
   /** others use the host ($max_load, $kbd_idle): state busy, or no longer; free is not said at a hello */
   "mom-busy": { readonly busy: boolean };
   /** the job stands still meanwhile (state U), or goes on */
@@ -104,8 +115,8 @@ export type MomToServer = {
     readonly message?: string;
   };
   "mom-hook": MomHookReport;
-  /** an execjob_preterm hook did not let the job be ended: it goes on */
-  "mom-kept": { readonly job: string; readonly run_count: number; readonly text: string };
+  /** it goes on: an execjob_preterm hook did not let it be ended, or (why) it could not be checkpointed */
+  "mom-kept": { readonly job: string; readonly run_count: number; readonly why?: "checkpoint"; readonly text: string };
   /** answer to mom-start refused at once, or to a signal */
   "mom-result": { readonly token: number; readonly ok: boolean; readonly code?: number; readonly text?: string };
 };
@@ -118,7 +129,7 @@ export type ServerToMom = {
   "mom-refused": { readonly code: number; readonly text: string };
   /** several starts in one frame; the mom answers each with mom-started or mom-obit */
   "mom-start": { readonly jobs: readonly MomJob[] };
-  /** signal: name without SIG, number as text, suspend, resume */
+  /** signal: name without SIG, number as text, suspend, resume; checkpoint: save it and end it, ok is said before that is done */
   "mom-signal": { readonly token: number; readonly job: string; readonly signal: string };
   /** end a job: TERM, after kill_delay_s KILL. why: delete keeps the exit status, rerun makes the obit -11 */
   "mom-terminate": { readonly job: string; readonly run_count: number; readonly why: "delete" | "rerun"; readonly kill_delay_s: number };

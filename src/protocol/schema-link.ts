@@ -137,6 +137,7 @@ const MOM_TO_SERVER = {
       z.strictObject({ ...run, state: z.enum(["starting", "running", "suspended", "ended"]), session_id: whole.exactOptional() }),
     ),
     hooks: name.exactOptional(),
+    checkpoints: items(name).exactOptional(),
   }),
   "mom-hook": z.strictObject({
     hook: name,
@@ -146,9 +147,9 @@ const MOM_TO_SERVER = {
     vnodes: record,
     job: z.strictObject({ ...run, changes: record }).exactOptional(),
   }),
-  "mom-kept": z.strictObject({ ...run, text }),
+  "mom-kept": z.strictObject({ ...run, why: z.literal("checkpoint").exactOptional(), text }),
   "mom-vnodes": z.strictObject({ vnodes }),
-  "mom-started": z.strictObject({ ...run, session_id: whole, jobdir: text }),
+  "mom-started": z.strictObject({ ...run, session_id: whole, jobdir: text, restarted: z.literal(true).exactOptional() }),
   "mom-busy": z.strictObject({ busy: z.boolean() }),
   "mom-idled": z.strictObject({ ...run, idled: z.boolean() }),
   "mom-usage": z.strictObject({ jobs: items(z.strictObject({ ...run, used: usage })) }),
@@ -178,6 +179,7 @@ const momJob = z.strictObject({
   kill_delay_s: seconds,
   cookie: name,
   tasks: scalarRecord<string>((value) => typeof value === "string").exactOptional(),
+  restart: z.literal(true).exactOptional(),
 });
 const token = { token: whole, job: name };
 const hookContent = z.string().max(LIMITS.hook_chars_max);

@@ -6,7 +6,7 @@ import { PBSE } from "#model/pbse.ts";
 import type { SchedCommand } from "#protocol/sched-link.ts";
 import type { Kernel } from "./kernel.ts";
 import { mailFor, mailForResv } from "./mail.ts";
-import { messageJob, modifyJobOnMom, signalJob, startJob, terminateJob } from "./mom-orders.ts";
+import { discardOnHost, messageJob, modifyJobOnMom, signalJob, startJob, terminateJob } from "./mom-orders.ts";
 import { askSched } from "./sched-questions.ts";
 import * as scheds from "./sched-session.ts";
 import { beginShutdown } from "./shutdown.ts";
@@ -55,6 +55,9 @@ export function carryOut(kernel: Kernel, action: Action): void {
       break;
     case "signal-job":
       signalJob(kernel, action.job, action.token, action.signal);
+      break;
+    case "discard-checkpoint":
+      discardOnHost(kernel, action.host, action.job);
       break;
     case "message-job":
       messageJob(kernel, action.job, action.token, action.files, action.message);

@@ -9,6 +9,7 @@ import { addHolds } from "#model/values/hold.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
 import { accountAborted, accountEnded, usageItems } from "./accounting-record.ts";
 import { arrayOf } from "./apply.ts";
+import { discardCheckpoint } from "./checkpointed.ts";
 import { isExecution, isWaiting, logJob, settleJob, waitingState } from "./job-life.ts";
 import { jobStarted } from "./job-run.ts";
 import { FILE_TROUBLE } from "./mail.ts";
@@ -68,6 +69,8 @@ export type Obit = {
 type Reaction =
   | { readonly kind: "end"; readonly substate: number; readonly suffix: string; readonly mail?: string }
   | { readonly kind: "rerun" }
+  /** back to the queue; its next run goes on from a checkpoint */
+  | { readonly kind: "checkpointed" }
   | { readonly kind: "retry"; readonly hold?: "s" | "p"; readonly comment?: string; readonly mail?: string }
   | { readonly kind: "abort"; readonly mail: string };
 
@@ -99,12 +102,13 @@ export function reactionTo(exit_status: number, message = ""): Reaction {
     case JOB_EXEC.RERUN_SIS_FAIL:
     case JOB_EXEC.RERUN_MS_FAIL:
     case JOB_EXEC.INITABT:
+    case JOB_EXEC.BADRESRT:
+      return { kind: "rerun" };
     case JOB_EXEC.INITRST:
     case JOB_EXEC.INITRMG:
-    case JOB_EXEC.BADRESRT:
     case JOB_EXEC.CHKP:
     case JOB_EXEC.QUERST:
-      return { kind: "rerun" };
+      return { kind: "checkpointed" };
     case JOB_EXEC.FAILUID:
       return { kind: "retry", mail: "Bad UID for job execution" };
     case JOB_EXEC.FAIL_PASSWORD:
@@ -128,7 +132,7 @@ export function jobObit(tx: Transaction, job: Job, obit: Obit): void {
   const runs = attrs.run_count ?? 0;
   logJob(tx, LOG_EVENT.DEBUG, job.id, `Obit received momhop:${runs} serverhop:${runs} state:${attrs.job_state} substate:${attrs.substate}`);
   const reaction = reactionTo(obit.exit_status, obit.message);
-  const ran = obit.exit_status >= 0 || reaction.kind === "end" || reaction.kind === "rerun";
+  const ran = obit.exit_status >= 0 || reaction.kind === "end" || reaction.kind === "rerun" || reaction.kind === "checkpointed";
   // A short job may be over (or lost) before its start was reported: the S record comes first all the same.
   if (attrs.substate === SUBSTATE.PRE_RUN && ran) jobStarted(tx, job, undefined, undefined);
   tx.apply({ kind: "job-changed", id: job.id, set: endAttrs(obit), unset: [] });
@@ -156,6 +160,9 @@ export function jobObit(tx: Transaction, job: Job, obit: Obit): void {
       break;
     case "rerun":
       requeueOrAbort(tx, job);
+      break;
+    case "checkpointed":
+      requeue(tx, job, { checkpointed: hostOfJob(job) });
       break;
     case "retry":
       if (reaction.mail !== undefined) tx.act({ kind: "mail", job: job.id, point: "a", text: reaction.mail });
@@ -234,13 +241,23 @@ export function leave(tx: Transaction, job: Job, substate: number, set: Attrs, k
   const history = keep && tx.state.server["job_history_enable"] === true;
   if (!history)
     logJob(tx, LOG_EVENT.DEBUG2, job.id, `dequeuing from ${job.attrs.queue}, state ${isWaiting(job) ? job.attrs.job_state : "E"}`);
+  discardCheckpoint(tx, job);
   const unset = PRIVATE.filter((name) => job.attrs[name] !== undefined);
   tx.apply({ kind: "job-changed", id: job.id, set: { ...set, job_state: "F", substate, history_timestamp: tx.now_s }, unset });
   tx.apply({ kind: "job-ended", id: job.id, history });
 }
 
 /** Attributes of our own that mean nothing once the job is over. */
-const PRIVATE = ["termination", "placed_by_hand", "suspended_by_admin", "preempting", "resuming", "idled", "terminal"] as const;
+const PRIVATE = [
+  "termination",
+  "placed_by_hand",
+  "suspended_by_admin",
+  "preempting",
+  "resuming",
+  "idled",
+  "checkpointed",
+  "terminal",
+] as const;
 
 /** The run is to be repeated: substate 60 until its obit. A run that the mom has not confirmed yet counts as begun, so that its R record has an S before it. */
 export function beginRerun(tx: Transaction, job: Job): void {
@@ -254,16 +271,23 @@ export function requeueOrAbort(tx: Transaction, job: Job): void {
 }
 
 /** hold: added, with its comment. Execution_Time: before which it is not tried again, since its files could not be staged in. */
-export type Requeue = { readonly hold?: "s" | "p"; readonly comment?: string; readonly Execution_Time?: number };
+export type Requeue = {
+  readonly hold?: "s" | "p";
+  readonly comment?: string;
+  readonly Execution_Time?: number;
+  /** host on which a checkpoint of it waits */
+  readonly checkpointed?: string;
+};
 
 /** Back to the queue after a run. */
 export function requeue(tx: Transaction, job: Job, more: Requeue = {}): void {
   touchVnodes(tx, job);
-  if (job.attrs.substate !== SUBSTATE.PRE_RUN) accountEnded(tx, "R", job, tx.now_s);
+  if (more.checkpointed !== undefined) tx.account({ type: "C", id: job.id, text: "" });
+  else if (job.attrs.substate !== SUBSTATE.PRE_RUN) accountEnded(tx, "R", job, tx.now_s);
   let { hold, comment } = more;
   const preempted_s = preemptingSince(job);
-  // A run that had to make room did not fail.
-  if ((job.attrs.run_count ?? 0) > RUN_COUNT_MAX && preempted_s === undefined) {
+  // A run that had to make room did not fail, nor did one that goes on later.
+  if ((job.attrs.run_count ?? 0) > RUN_COUNT_MAX && preempted_s === undefined && more.checkpointed === undefined) {
     hold = "s";
     comment = TOO_OFTEN;
     logJob(tx, LOG_EVENT.JOB, job.id, comment);
@@ -281,6 +305,7 @@ export function requeue(tx: Transaction, job: Job, more: Requeue = {}): void {
     ...later,
     Hold_Types,
     ...(preempted_s === undefined ? {} : { ptime: preempted_s }),
+    ...(more.checkpointed === undefined ? {} : { checkpointed: more.checkpointed }),
     ...(eligible && job.attrs.etime === undefined ? { etime: tx.now_s } : {}),
   };
   if (comment !== undefined) set["comment"] = comment;
@@ -324,6 +349,7 @@ const OF_A_RUN = [
   "resources_released",
   "resource_released_list",
   "alt_id",
+  "checkpointed",
 ] as const;
 
 /** Vnodes remember when a job last ended there. */

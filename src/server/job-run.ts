@@ -11,6 +11,7 @@ import { PBSE, Reject, reject } from "#model/pbse.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
 import { accountStarted } from "./accounting-record.ts";
 import { arrayOf, availableAmount } from "./apply.ts";
+import { checkpointHost, discardCheckpoint } from "./checkpointed.ts";
 import { commentDate, isExecution, isForSched, isPlanned, logJob, requestor } from "./job-life.ts";
 import { execHost, placeWords, releasedSpots, spots } from "./placement.ts";
 import { resvOfQueue } from "./resv/holding.ts";
@@ -160,8 +161,8 @@ export function resumeNow(tx: Transaction, job: Job, options: RunOptions = {}): 
   beginResume(tx, job);
 }
 
-/** The mom has it: session known, record S, comment. */
-export function jobStarted(tx: Transaction, job: Job, session_id: number | undefined, jobdir: string | undefined): void {
+/** The mom has it: session known, record S (T: it goes on from its checkpoint), comment. */
+export function jobStarted(tx: Transaction, job: Job, session_id: number | undefined, jobdir: string | undefined, restarted = false): void {
   // The vnodes as the comment of the start names them: with qrun -H as the operator typed them.
   const where = /^Job was sent for execution at .* on (.*)$/.exec(job.attrs.comment ?? "")?.[1] ?? job.attrs.exec_vnode;
   const set: Attrs = { substate: SUBSTATE.RUNNING, comment: `Job run at ${commentDate(tx)} on ${where}` };
@@ -176,8 +177,12 @@ export function jobStarted(tx: Transaction, job: Job, session_id: number | undef
     walltime: 0,
   };
   if (jobdir !== undefined) set["jobdir"] = jobdir;
-  tx.apply({ kind: "job-changed", id: job.id, set, unset: [] });
-  accountStarted(tx, job);
+  const saved = checkpointHost(job);
+  // Begun anew on another host: what waits there is out of date.
+  if (saved !== undefined && !restarted && saved !== job.attrs.exec_host?.split("/", 1)[0]) discardCheckpoint(tx, job);
+  tx.apply({ kind: "job-changed", id: job.id, set, unset: saved === undefined ? [] : ["checkpointed"] });
+  if (restarted) tx.account({ type: "T", id: job.id, text: "" });
+  else accountStarted(tx, job);
 }
 
 /** What a scheduler publishes about the start of a job that waits. */

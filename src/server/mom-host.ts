@@ -12,6 +12,7 @@ import { PBSE, Reject, reject } from "#model/pbse.ts";
 import { inOrder } from "#model/values/node-state.ts";
 import type { MomHello, MomToServer, MomVnode, Usage } from "#protocol/mom-link.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
+import { checkpointHost } from "./checkpointed.ts";
 import { hookReported, jobKept, tellHooks } from "./hooks/mom-hooks.ts";
 import { abort, JOB_EXEC, jobObit, requeueOrAbort, terminationOf } from "./job-end.ts";
 import { isWithMom, logJob } from "./job-life.ts";
@@ -95,7 +96,9 @@ export function frame<T extends keyof MomToServer>(kernel: Kernel, link: number,
     }
     case "mom-kept": {
       const job = runOf(kernel, data as MomToServer["mom-kept"]);
-      if (job !== undefined) jobKept(kernel, job, data as MomToServer["mom-kept"]);
+      const kept = data as MomToServer["mom-kept"];
+      if (job !== undefined && kept.why === "checkpoint") notCheckpointed(kernel, tx, job, kept.text);
+      else if (job !== undefined) jobKept(kernel, job, kept);
       break;
     }
     case "mom-result":
@@ -314,6 +317,11 @@ function reconcile(kernel: Kernel, tx: Transaction, mom: MomRuntime): void {
     else kill.push(entry.job);
   }
   kernel.out.moms.push({ link: mom.link, type: "mom-welcome", data: { keep: keep.map((entry) => entry.job), kill, acknowledged } });
+  for (const id of mom.hello.checkpoints ?? []) {
+    const job = kernel.state.jobs.get(id);
+    const wanted = job !== undefined && (held.has(id) || checkpointHost(job)?.toLowerCase() === mom.host.toLowerCase());
+    if (!wanted) kernel.out.moms.push({ link: mom.link, type: "mom-discard", data: { job: id } });
+  }
   tellHooks(kernel, mom);
   for (const entry of keep) {
     const job = kernel.state.jobs.get(entry.job) as Job;
@@ -392,7 +400,7 @@ function started(kernel: Kernel, tx: Transaction, host: string, data: MomToServe
     return;
   }
   if (job !== undefined && isRunOf(job, data.run_count) && job.attrs.substate === SUBSTATE.PRE_RUN) {
-    jobStarted(tx, job, data.session_id, data.jobdir);
+    jobStarted(tx, job, data.session_id, data.jobdir, data.restarted === true);
     if (job.attrs["create_resv_from_job"] === true) reserveForJob(tx, job);
   }
 }
@@ -449,6 +457,12 @@ function momRefused(kernel: Kernel, tx: Transaction, { job: id, signal }: MomQue
   if (signal === "resume") resumeRefused(tx, job);
   if (signal === "suspend" && preemptingSince(job) !== undefined) tx.apply({ kind: "job-changed", id, set: {}, unset: ["preempting"] });
   preemptionRefused(kernel, id, signal);
+}
+
+/** The mom could not save the job: it goes on. */
+function notCheckpointed(kernel: Kernel, tx: Transaction, job: Job, text: string): void {
+  logJob(tx, LOG_EVENT.JOB, job.id, `the job goes on: ${text}`);
+  preemptionRefused(kernel, job.id, "checkpoint");
 }
 
 /** The mom is gone (its next hello tells what it has done), or has not answered in time: an answer that comes later still counts. */

@@ -59,12 +59,30 @@ function momJob(kernel: Kernel, job: Job): MomJob {
     queue: attrs.queue,
     exec_host: attrs.exec_host ?? "",
     exec_vnode: attrs.exec_vnode ?? "",
-    attrs,
+    attrs: checkpointAttrs(kernel, job),
+    ...(isHere(job) ? { restart: true as const } : {}),
     ...taskSockets(kernel, job),
     script: null,
     kill_delay_s: killDelay(kernel, job),
     cookie: "",
   };
+}
+
+/** Its checkpoint is on the host where it is to run now. */
+const isHere = (job: Job): boolean => job.attrs["checkpointed"] === (job.attrs.exec_host?.split("/", 1)[0] ?? "");
+
+/** `-c c`, `-c w` and intervals below the queue's checkpoint_min become that. */
+function checkpointAttrs(kernel: Kernel, { attrs }: Job): Job["attrs"] {
+  const match = /^([cw])(?:=(\d+))?$/.exec(typeof attrs["Checkpoint"] === "string" ? attrs["Checkpoint"] : "");
+  const least = kernel.state.queues.get(attrs.queue)?.attrs["checkpoint_min"];
+  if (match === null || typeof least !== "number") return attrs;
+  return { ...attrs, Checkpoint: `${match[1]}=${Math.max(Number(match[2] ?? 0), least)}` };
+}
+
+/** What a mom keeps of a job that nobody waits for. A mom that is away is told at its next hello. */
+export function discardOnHost(kernel: Kernel, host: string, job: string): void {
+  const link = kernel.moms.get(host.toLowerCase())?.link;
+  if (link !== undefined) kernel.out.moms.push({ link, type: "mom-discard", data: { job } });
 }
 
 /** over: the run is over at once for the server, which waits for nobody. */

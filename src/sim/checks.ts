@@ -5,7 +5,7 @@
 // K3. A job has one process at a time over all hosts, unless the server had given the earlier run up (host silent too long, or by force).
 // K4. No vnode is oversubscribed by the processes that really run on it, and an exclusive job is alone.
 // K5. A run decided by a scheduler is on vnodes of its partitions, and so is the job's queue; a suspended job goes on where it was.
-// K6. Accounting: one Q for a job (and one for each move), each S followed by one R or E before the next, one end. A subjob has no Q.
+// K6. Accounting: one Q for a job (and one for each move), each S or T followed by one R, C or E before the next, one end. A subjob has no Q.
 // K8. A job that waits for others is not run, but by hand or when a manager or a hook let it go.
 // K9. A job over several hosts starts on its first one when it is on all others.
 // K7. A quiet scheduler's mirror equals the server's state, and what it derived from deltas equals what a snapshot gives.
@@ -304,10 +304,13 @@ export function createChecks() {
     const count = (letter: string): number => letters.split(letter).length - 1;
     if (count("Q") > (entries.get(id) ?? 0)) say(`${count("Q")} Q records, ${entries.get(id) ?? 0} times in a queue`);
     let running = false;
+    let saved = false;
     for (const letter of letters) {
-      if (letter === "S" && running) say("a second S");
-      if (letter === "R" && !running) say("an R without S");
-      if (letter === "S") running = true;
+      if (BEGINS.has(letter) && running) say(`a second ${letter}`);
+      if ((letter === "R" || letter === "C") && !running) say(`a ${letter} without S or T`);
+      if (letter === "T" && !saved) say("a T without C");
+      if (BEGINS.has(letter)) [running, saved] = [true, false];
+      else if (letter === "C") [running, saved] = [false, true];
       else if (letter === "R" || letter === "E") running = false;
     }
     const job = live.jobs.get(id);
@@ -322,6 +325,9 @@ export function createChecks() {
     if (running) say("gone after an S without E");
   }
 }
+
+/** Records of a run that begins: from the beginning, or from a checkpoint. */
+const BEGINS: ReadonlySet<string> = new Set(["S", "T"]);
 
 /** Whether an id of an array or a range names the subjob. */
 function isNamedBy(subjob: string, id: string): boolean {

@@ -32,6 +32,13 @@ export function playScript(random: Prng, alarm_s: number): { readonly end: Scrip
   return { end: { kind: "ended", code, text: code === 0 ? "" : PELOG_TEXTS.nonzero }, delay_ms: random.int(0, 500) };
 }
 
+/** A script of `$action` in a virtual host: most do what they should. */
+export function playAction(random: Prng, alarm_s: number): { readonly end: ScriptEnd; readonly delay_ms: number } {
+  const end = (code: number, text: string): ScriptEnd => ({ kind: "ended", code, text });
+  if (random.chance(0.05)) return { end: end(PELOG.WAIT_FAILED, PELOG_TEXTS.wait), delay_ms: alarm_s * 1000 };
+  return { end: random.chance(0.8) ? end(0, "") : end(1, PELOG_TEXTS.nonzero), delay_ms: random.int(0, 5000) };
+}
+
 function changesTo(random: Prng, { input }: HookRun): HookChanges {
   const job = random.pick([
     { Priority: String(random.int(-2000, 2000)) },

@@ -4,13 +4,14 @@
 // starter leave at the end of an event (mom.ts): a mom that is killed in the midst of one has sent some frames and written nothing.
 
 import { runSequence } from "#hooks/hook-sequence.ts";
+import type { Actions } from "#mom/action-script.ts";
 import { checkMomInvariants, helloJobs, makeMomState, reduce } from "#mom/core.ts";
 import type { MomEvent } from "#mom/event.ts";
 import { NO_CPU_ENFORCEMENT } from "#mom/limits.ts";
 import type { MomAction, MomConfig, MomState, SavedRun } from "#mom/state.ts";
 import type { MomHooks, MomVnode } from "#protocol/mom-link.ts";
 import type { FrameOf } from "#protocol/schema-link.ts";
-import { playHook, playScript } from "./hook-play.ts";
+import { playAction, playHook, playScript } from "./hook-play.ts";
 import type { Link } from "./network.ts";
 import type { StarterProcess } from "./starter-process.ts";
 import { pipe, type World } from "./world.ts";
@@ -18,6 +19,14 @@ import { pipe, type World } from "./world.ts";
 const RECONNECT_MS = 1000;
 const TICK_MS = 1000;
 const SAMPLE_TICKS = 10;
+
+/** Jobs of these hosts can be saved, and go on from there. */
+const ACTIONS: Actions = {
+  terminate: { timeout_s: 5, words: ["/site/terminate", "%sid"] },
+  checkpoint: { timeout_s: 10, words: ["/site/checkpoint", "%path"] },
+  checkpoint_abort: { timeout_s: 10, words: ["/site/checkpoint", "%path"] },
+  restart: { timeout_s: 0, words: ["/site/restart", "%path"] },
+};
 
 export type MomOptions = {
   readonly host: string;
@@ -60,6 +69,8 @@ export function createMomProcess(world: World, options: MomOptions): MomProcess 
   let state: MomState | null = null;
   let link: ReturnType<MomOptions["dial"]> = null;
   let starter_lost = false;
+  /** on the host's disk */
+  const checkpoints = new Set<string>();
   let asked: Request[] = [];
   let agent_life = 0;
   let agent_down = false;
@@ -83,8 +94,9 @@ export function createMomProcess(world: World, options: MomOptions): MomProcess 
     suspend_signal: 19,
     resume_signal: 18,
     node: { load: { ideal: null, max: null }, suspend_on_load: false, kbd_idle: null, multinode_requeue: false },
-    actions: {},
+    actions: ACTIONS,
     checkpoint_path: "/pbs/checkpoint",
+    own: { uid: 0, gid: 0 },
     prologalarm_s: 30,
     reject_root_scripts: false,
     server: "server",
@@ -127,6 +139,7 @@ export function createMomProcess(world: World, options: MomOptions): MomProcess 
           vnodes: options.vnodes,
           jobs: helloJobs(state as MomState),
           ...(state?.hooks.digest ? { hooks: state.hooks.digest } : {}),
+          ...(checkpoints.size === 0 ? {} : { checkpoints: [...checkpoints] }),
         });
         break;
       case "send":
@@ -155,6 +168,18 @@ export function createMomProcess(world: World, options: MomOptions): MomProcess 
         later(delay_ms, () => tell({ kind: "scripted", step: action.step, end }));
         break;
       }
+      case "run-action": {
+        const { end, delay_ms } = playAction(random, action.alarm_s);
+        const path = action.checkpoint;
+        later(delay_ms, () => {
+          if (path !== null && end.kind === "ended" && end.code === 0) checkpoints.add(action.job);
+          tell({ kind: "acted", step: action.step, end });
+        });
+        break;
+      }
+      case "drop-checkpoint":
+        checkpoints.delete(action.path.slice(action.path.lastIndexOf("/") + 1, -".CK".length));
+        break;
       case "keep-hooks":
         kept_hooks = action.hooks;
         break;
@@ -380,7 +405,7 @@ export function createMomProcess(world: World, options: MomOptions): MomProcess 
   const start = (): void => {
     if (state !== null) return;
     life++;
-    state = makeMomState(config());
+    state = makeMomState(config(), [...checkpoints]);
     world.trace.add(who, "started", `${records.size} records`);
     tell({ kind: "recovered", saved: [...records.values()].map(({ text }) => JSON.parse(text) as SavedRun) });
     if (kept_hooks !== null) tell({ kind: "hooks", hooks: kept_hooks, from: "disk" });

@@ -49,6 +49,7 @@ function jobRequest(random: Prng, { queues, plans }: Scenario, now_ms: number): 
   if (random.chance(0.1)) attrs.push({ name: "Hold_Types", value: "u" });
   if (random.chance(0.1)) attrs.push({ name: "Execution_Time", value: String(Math.floor(now_ms / 1000) + random.int(0, 100)) });
   if (random.chance(0.2)) attrs.push({ name: "Rerunable", value: "n" });
+  if (random.chance(0.2)) attrs.push({ name: "Checkpoint", value: random.pick(["n", "w=1", "c=1"]) });
   if (random.chance(0.2)) attrs.push({ name: "Priority", value: String(random.int(-1024, 1023)) });
   if (plans) attrs.push(...planningAttributes(random));
   const destination = random.chance(0.3) ? "" : random.chance(0.03) ? "nowhere" : random.pick(queues).name;
@@ -118,6 +119,12 @@ function placeText(random: Prng): string {
   return `${random.pick(["free", "pack", "scatter", "vscatter"])}${sharing}${random.chance(0.1) ? ":group=rack" : ""}`;
 }
 
+/** Of a job that runs a hold asks more: it may be saved and end. */
+function heldJob(random: Prng, state: ServerState, job: string): string {
+  const running = [...state.jobs.values()].filter(({ attrs }) => attrs.job_state === "R").map(({ id }) => id);
+  return running.length > 0 && random.chance(0.5) ? random.pick(running) : job;
+}
+
 /** Something a client does now. null: there is nothing to do it to. */
 export function anyRequest(random: Prng, scenario: Scenario, state: ServerState, now_ms: number): Ask | null {
   if (scenario.ops.length === 0) return null;
@@ -136,7 +143,7 @@ function jobOp(random: Prng, op: Op, scenario: Scenario, state: ServerState, now
   const by = (request: Request, who = peer): Ask => ({ peer: who, request });
   switch (op) {
     case "hold":
-      return by({ kind: "hold-job", job, holds: random.pick(["u", "o", "uos"]) });
+      return by({ kind: "hold-job", job: heldJob(random, state, job), holds: random.pick(["u", "o", "uos"]) });
     case "release":
       return by({ kind: "release-job", job, holds: random.pick(["u", "uos"]) });
     case "delete":

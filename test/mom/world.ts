@@ -29,6 +29,7 @@ export const CONFIG: MomConfig = {
   node: { load: { ideal: null, max: null }, suspend_on_load: false, kbd_idle: null, multinode_requeue: false },
   actions: {},
   checkpoint_path: "/pbs/checkpoint",
+  own: { uid: 0, gid: 0 },
   prologalarm_s: 30,
   reject_root_scripts: false,
   server: "server",
@@ -84,9 +85,14 @@ export type World = {
 
 /** connected and welcomed unless told otherwise; without prologue and epilogue unless scripts are to be answered by the test. */
 export function world(
-  options: { readonly config?: Partial<MomConfig>; readonly welcomed?: boolean; readonly scripts?: boolean } = {},
+  options: {
+    readonly config?: Partial<MomConfig>;
+    readonly welcomed?: boolean;
+    readonly scripts?: boolean;
+    readonly checkpoints?: readonly string[];
+  } = {},
 ): World {
-  const state = makeMomState({ ...CONFIG, ...options.config });
+  const state = makeMomState({ ...CONFIG, ...options.config }, options.checkpoints);
   const logs: string[] = [];
   /** There is no such script: what follows comes in its place. */
   const withoutScripts = (action: MomAction): MomAction[] =>
@@ -153,6 +159,10 @@ function wordOf(action: MomAction): string {
       return `signal ${action.run.job} ${action.signal}`;
     case "finish":
       return `finish ${action.request.plan.job} ${action.request.output}`;
+    case "run-action":
+      return `action ${action.argv.join(" ")}`;
+    case "drop-checkpoint":
+      return `drop-checkpoint ${action.path}`;
     case "append":
       return `append ${action.path} ${action.text.trimEnd()}`;
     case "drop":

@@ -1,0 +1,136 @@
+// Jobs that their mom saves: held or preempted, waiting with a checkpoint on a host, going on from it.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { ServerToMom } from "#protocol/mom-link.ts";
+import {
+  ALICE,
+  addHost,
+  addJob,
+  apply,
+  askOk,
+  type Harness,
+  harness,
+  jobAttrs,
+  lettersOf,
+  mom,
+  momHello,
+  obit,
+  ROOT,
+  restart,
+  runOn,
+  stateOf,
+} from "./harness.ts";
+
+const sent = <T extends keyof ServerToMom>(h: Harness, type: T): ServerToMom[T][] =>
+  h.to_moms.filter((frame) => frame.type === type).map((frame) => frame.data as ServerToMom[T]);
+const signals = (h: Harness): string[] => sent(h, "mom-signal").map(({ signal }) => signal);
+const lastStart = (h: Harness) => sent(h, "mom-start").at(-1)?.jobs[0];
+const hold = (h: Harness, job: string): unknown => askOk(h, ALICE, { kind: "hold-job", job, holds: "u" });
+const release = (h: Harness, job: string): unknown => askOk(h, ALICE, { kind: "release-job", job, holds: "u" });
+
+function held(): { h: Harness; link: number; id: string } {
+  const h = harness();
+  const link = addHost(h, "n1");
+  const id = addJob(h, { Rerunable: false });
+  runOn(h, id, "n1", link);
+  hold(h, id);
+  mom(h, link, "mom-result", { token: sent(h, "mom-signal")[0]?.token ?? 0, ok: true });
+  obit(h, link, id, -12);
+  return { h, link, id };
+}
+
+test("qhold of a running job asks its mom to save it; saved, it is held whether it may be rerun or not, with record C", () => {
+  const { h, id } = held();
+  assert.deepEqual(signals(h), ["checkpoint"]);
+  assert.equal(stateOf(h, id), "H 20");
+  assert.equal(lettersOf(h, id), "QSC");
+});
+
+test("a mom that cannot: the job runs on with its hold", () => {
+  const h = harness();
+  const link = addHost(h, "n1");
+  const id = addJob(h);
+  runOn(h, id, "n1", link);
+  hold(h, id);
+  mom(h, link, "mom-result", { token: sent(h, "mom-signal")[0]?.token ?? 0, ok: false, code: 15029 });
+  assert.deepEqual([stateOf(h, id), jobAttrs(h, id).Hold_Types], ["R 42", "u"]);
+  mom(h, link, "mom-kept", { job: id, run_count: 1, why: "checkpoint", text: "checkpoint_abort failed" });
+  assert.equal(stateOf(h, id), "R 42");
+});
+
+test("a job with -c n is not asked to be saved", () => {
+  const h = harness();
+  const link = addHost(h, "n1");
+  const id = addJob(h, { Checkpoint: "n" });
+  runOn(h, id, "n1", link);
+  hold(h, id);
+  assert.deepEqual(signals(h), []);
+});
+
+test("released, it goes on there from its checkpoint: record T, also after the server came back", () => {
+  for (const crash of [false, true]) {
+    const { h, link: first, id } = held();
+    let link = first;
+    if (crash) {
+      restart(h);
+      link = first + 7;
+      momHello(h, link, "n1");
+    }
+    release(h, id);
+    askOk(h, ROOT, { kind: "run-job", job: id, exec_vnode: "(n1:ncpus=1)" });
+    assert.equal(lastStart(h)?.restart, true);
+    mom(h, link, "mom-started", { job: id, run_count: 2, session_id: 5, jobdir: "/home/alice", restarted: true });
+    assert.equal(stateOf(h, id), "R 42");
+    assert.equal(jobAttrs(h, id)["checkpointed"], undefined);
+    obit(h, link, id);
+    assert.equal(lettersOf(h, id), "QSCTE");
+  }
+});
+
+test("on another host it begins anew, and what waits on the first is discarded", () => {
+  const { h, id } = held();
+  const other = addHost(h, "n2");
+  release(h, id);
+  askOk(h, ROOT, { kind: "run-job", job: id, exec_vnode: "(n2:ncpus=1)" });
+  assert.equal(lastStart(h)?.restart, undefined);
+  mom(h, other, "mom-started", { job: id, run_count: 2, session_id: 5, jobdir: "/home/alice" });
+  assert.equal(lettersOf(h, id), "QSCS");
+  assert.deepEqual(sent(h, "mom-discard"), [{ job: id }]);
+});
+
+test("deleted while it waits: its checkpoint goes; a mom that was away is told at its hello", () => {
+  const { h, link, id } = held();
+  askOk(h, ALICE, { kind: "delete-job", job: id });
+  assert.deepEqual(sent(h, "mom-discard"), [{ job: id }]);
+  h.to_moms.length = 0;
+  const hello = { host: "n1", port: 1, pid: 2, version: "x", vnodes: [], jobs: [], checkpoints: [id] };
+  mom(h, link + 1, "mom-hello", hello);
+  assert.deepEqual(sent(h, "mom-discard"), [{ job: id }]);
+});
+
+test("a restart that failed: from the beginning", () => {
+  const { h, link, id } = held();
+  release(h, id);
+  askOk(h, ROOT, { kind: "run-job", job: id, exec_vnode: "(n1:ncpus=1)" });
+  apply(h, { kind: "job-changed", id, set: { Rerunable: true }, unset: [] });
+  obit(h, link, id, -7);
+  assert.equal(stateOf(h, id), "Q 10");
+  assert.equal(jobAttrs(h, id)["checkpointed"], undefined);
+});
+
+test("-c c and short intervals become the queue's checkpoint_min", () => {
+  for (const [Checkpoint, least, told] of [
+    ["c", 5, "c=5"],
+    ["w=2", 5, "w=5"],
+    ["c=9", 5, "c=9"],
+    ["u", 5, "u"],
+    ["c=2", undefined, "c=2"],
+  ] as const) {
+    const h = harness();
+    const link = addHost(h, "n1");
+    if (least !== undefined) apply(h, { kind: "changed", object: "queue", name: "workq", set: { checkpoint_min: least }, unset: [] });
+    runOn(h, addJob(h, { Checkpoint }), "n1", link);
+    assert.equal(lastStart(h)?.attrs["Checkpoint"], told, `${Checkpoint} ${least}`);
+  }
+});
