@@ -214,9 +214,10 @@ function logRetry(tx: Transaction, job: Job, exit_status: number): void {
 export function finish(tx: Transaction, job: Job, substate: number, suffix: string, keep = true): void {
   const { attrs } = job;
   touchVnodes(tx, job);
-  logJob(tx, LOG_EVENT.JOB_USAGE, job.id, [`Exit_status=${attrs.Exit_status ?? 0}`, ...usageItems(tx.state.resources, attrs)].join(" "));
+  const items = [`Exit_status=${attrs.Exit_status ?? 0}`, ...usageItems(tx.state.resources, attrs)];
+  logJob(tx, LOG_EVENT.JOB_USAGE, job.id, items.join(" "));
   accountEnded(tx, "E", job, tx.now_s);
-  tx.act({ kind: "mail", job: job.id, point: "e", text: `Execution terminated\nExit_status=${attrs.Exit_status ?? 0}` });
+  tx.act({ kind: "mail", job: job.id, point: "e", text: ["Execution terminated", ...items].join("\n") });
   if (substate === SUBSTATE.FINISHED) learnRunTime(tx, job);
   leave(tx, job, substate, { obittime: tx.now_s, ...(attrs.comment === undefined ? {} : { comment: `${attrs.comment}${suffix}` }) }, keep);
 }

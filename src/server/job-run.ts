@@ -13,6 +13,7 @@ import { accountStarted } from "./accounting-record.ts";
 import { arrayOf, availableAmount } from "./apply.ts";
 import { checkpointHost, discardCheckpoint } from "./checkpointed.ts";
 import { commentDate, isExecution, isForSched, isPlanned, logJob, requestor } from "./job-life.ts";
+import { wantsMail } from "./mail.ts";
 import { execHost, placeWords, releasedSpots, spots } from "./placement.ts";
 import { resvOfQueue } from "./resv/holding.ts";
 import { checkInside, checkOutside } from "./resv/job-fit.ts";
@@ -181,6 +182,7 @@ export function jobStarted(tx: Transaction, job: Job, session_id: number | undef
   // Begun anew on another host: what waits there is out of date.
   if (saved !== undefined && !restarted && saved !== job.attrs.exec_host?.split("/", 1)[0]) discardCheckpoint(tx, job);
   tx.apply({ kind: "job-changed", id: job.id, set, unset: saved === undefined ? [] : ["checkpointed"] });
+  if (wantsMail(job, "b")) tx.act({ kind: "mail", job: job.id, point: "b", text: "" });
   if (restarted) tx.account({ type: "T", id: job.id, text: "" });
   else accountStarted(tx, job);
 }

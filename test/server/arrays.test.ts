@@ -497,7 +497,7 @@ test("a waiting subjob and an array are waited for to their end", async () => {
 test("mail about subjobs is sent only where j is asked for", async () => {
   for (const [points, expected] of [
     ["abe", 2],
-    ["abej", 4],
+    ["abej", 6],
   ] as const) {
     const { h, link } = world();
     await qsub(h, `-J 1-2 -m ${points} -- /bin/true`);

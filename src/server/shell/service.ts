@@ -36,7 +36,7 @@ import { historyWork } from "./history.ts";
 import { hookFiles } from "./hook-files.ts";
 import { hookRuns } from "./hook-runs.ts";
 import { type Connection, connections, type Pending } from "./links.ts";
-import { sendMail } from "./mailer.ts";
+import { mailer } from "./mailer.ts";
 import { isAlive, schedProcesses } from "./sched-processes.ts";
 import { bySize } from "./start-frames.ts";
 
@@ -234,6 +234,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     guarded(() => core.start(Date.now()));
   };
 
+  const mails = mailer(conf.values["PBS_MAIL_HOST_NAME"], (text) => note(LOG_EVENT.ERROR, text));
   const hook_runs = hookRuns({ conf, system, users, core: () => core, guarded, complain: (text) => note(LOG_EVENT.ERROR, text) });
 
   // --- what leaves after a commit
@@ -379,7 +380,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
         break;
       }
       case "send-mail":
-        sendMail(action.mail, (text) => note(LOG_EVENT.ERROR, text));
+        mails.send(action.mail);
         break;
       case "read-history":
         inBackground(action.token, history.read(action.token, action.ids));
