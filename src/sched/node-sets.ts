@@ -455,7 +455,7 @@ function specOf(universe: Universe, node: SchedNode): VnodeSpec {
   const counted = node.attrs["max_user_run"] !== undefined || node.attrs["max_group_run"] !== undefined;
   const { attrs } = node;
   const key = JSON.stringify([
-    ownResources(attrs["resources_available"]),
+    ownResources(attrs),
     attrs["sharing"],
     attrs["no_multinode_jobs"],
     attrs["max_running"],
@@ -486,9 +486,14 @@ function forgetSpecs(universe: Universe): void {
   for (const [key, spec] of universe.specs) if (!used.has(spec)) universe.specs.delete(key);
 }
 
-/** resources_available without what only names the vnode. */
-function ownResources(value: unknown): [string, unknown][] {
-  return Object.entries(recordOf(value)).filter(([name]) => name !== "host" && name !== "vnode");
+/** resources_available without what only names the vnode. Of the environments it could be provisioned with it has the current one: nobody provisions. */
+function ownResources(attrs: SchedNode["attrs"]): [string, unknown][] {
+  const current = attrs["current_aoe"];
+  return Object.entries(recordOf(attrs["resources_available"])).flatMap(([name, value]): [string, unknown][] => {
+    if (name === "host" || name === "vnode") return [];
+    if (name !== "aoe") return [[name, value]];
+    return current === undefined ? [] : [[name, current]];
+  });
 }
 
 function makeSpec(universe: Universe, node: SchedNode, id: number): VnodeSpec {
@@ -496,7 +501,7 @@ function makeSpec(universe: Universe, node: SchedNode, id: number): VnodeSpec {
   const avail = space.consumed.map(({ name }) => (policy.resource_unset_infinite.has(name) ? Number.POSITIVE_INFINITY : 0));
   const matches = new Map<string, string | boolean>();
   const levels = new Map<string, number>();
-  for (const [name, value] of ownResources(node.attrs["resources_available"])) {
+  for (const [name, value] of ownResources(node.attrs)) {
     const resource = space.all.get(name);
     const amount = amountOf(resource, value);
     if (amount === null) matches.set(name, matchedOf(resource, value));

@@ -86,7 +86,7 @@ type Row = readonly [name: string, line: string, without: string, obeyed: string
 const TWO = [queue("low", { Priority: 10 }), queue("high", { Priority: 90 })];
 const EXPRESS = [queue("workq"), queue("express", { Priority: 200 })];
 const SHARES = { given: "fair_share: true", usage: { alice: 900, bob: 100 } };
-const STRICT = { given: "strict_ordering: true", nodes: "a ncpus=2 aoe=x" };
+const STRICT = { given: "strict_ordering: true", nodes: "a ncpus=2 aoe=x :current_aoe=x" };
 const IN_DEDICATED = { dedicated: "01/12/1970 13:00 01/12/1970 15:00" };
 
 // biome-ignore format: a table

@@ -120,7 +120,19 @@ function checkNode(state: ServerState, changed: Changed, vnode: Vnode | null): v
     if (queue === undefined) throw reject(PBSE.UNKQUE);
     if (queue.attrs["queue_type"] !== "Execution") throw reject(PBSE.ATTRTYPE);
   }
+  checkProvisioning(changed);
   checkNodePartition(state, changed, vnode);
+}
+
+/** An environment is what a vnode has, not what it could be given: provisioning is not done here. */
+function checkProvisioning({ after, touched }: Changed): void {
+  if (touched.has("provision_enable") && after["provision_enable"] === true)
+    throw new Reject(PBSE.NOSUP, "Feature/function not supported: vnodes are not provisioned, provision_enable cannot be True");
+  const current = after["current_aoe"];
+  if (!touched.has("current_aoe") || typeof current !== "string") return;
+  const aoe = (after["resources_available"] as { readonly [name: string]: unknown } | undefined)?.["aoe"];
+  const known = Array.isArray(aoe) ? aoe : String(aoe ?? "").split(",");
+  if (!known.includes(current)) throw reject(PBSE.NODE_BAD_CURRENT_AOE);
 }
 
 function deleteNodes(tx: Transaction, name: string): Answer {
