@@ -25,6 +25,7 @@ import { askHooks, askScript, exitStatusOf, honour, logHooks, logScript } from "
 import { isInteractive, resourcesOf, ticketOf } from "./job-attrs.ts";
 import { JOB_EXEC } from "./job-exec.ts";
 import { filePlan, type Owner, startSpec } from "./job-plan.ts";
+import { memoryLimit_kb } from "./limits.ts";
 import { afterPrologue, epilogueArguments, failureText, prologueArguments, type ScriptEnd } from "./pelog.ts";
 import { type Context, keyOf, log, save } from "./run-record.ts";
 import { beginEnding, killedForMemory, pursueEnding, terminateScripted, walltimeOf } from "./run-watch.ts";
@@ -274,7 +275,7 @@ export function exited(cx: Context, run: Run, exit: ExitedRun): void {
   if (run.checkpointing.unheard === true) run.ending ??= { why: "rerun", kill_at_ms: null };
   const { id } = run.job;
   const cput_s = Math.max(run.sample.cput_s, exit.cput_s + run.tasks_cput_s, exit.group?.cput_s ?? 0);
-  run.sample = { ...run.sample, cput_s };
+  run.sample = { ...run.sample, cput_s, mem_kb: Math.max(run.sample.mem_kb, peakOf(cx, run, exit)) };
   desertTasks(cx, run);
   if (exit.group?.oom === true && run.breach === null) killedForMemory(cx, run, exit.group.mem_peak_kb, run.phase.files);
   const walltime_s = walltimeOf(run, exit.at_ms);
@@ -285,6 +286,16 @@ export function exited(cx: Context, run: Run, exit: ExitedRun): void {
   log(cx, LOG_EVENT.JOB, id, "kill_job");
   log(cx, LOG_EVENT.DEBUG2, id, `${cx.state.config.host} cput=${cput} mem=${run.sample.mem_kb}kb`);
   conclude(cx, run, "code" in exit.status ? exit.status.code : SIGNALLED + exit.status.signal, walltime_s);
+}
+
+/**
+ * Of a job whose mem the kernel keeps: the most it ever had, short of its limit. What the kernel counts includes files it has cached for the job, so
+ * it is not said of jobs that asked for no mem.
+ */
+function peakOf(cx: Context, run: Run, { group }: ExitedRun): number {
+  const limit_kb = memoryLimit_kb(run.job.attrs);
+  if (limit_kb === null || !cx.state.config.cgroups.enforce.has("memory")) return 0;
+  return Math.min(group?.mem_peak_kb ?? 0, limit_kb);
 }
 
 /** What we did to a run comes before the status of its top process. */

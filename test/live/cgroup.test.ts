@@ -5,7 +5,7 @@ import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { openGroups } from "#mom/cgroup.ts";
-import { readProcesses } from "#mom/proc-table.ts";
+import { processVariable, readProcesses } from "#mom/proc-table.ts";
 import type { MomJob } from "#protocol/mom-link.ts";
 import { systemUsers } from "#support/passwd.ts";
 import { type Bed, makeBed } from "./mom-bed.ts";
@@ -49,6 +49,32 @@ for _ in range(300):
             time.sleep(1000)
     except OSError: pass
 `;
+
+/** Daemons with sessions of their own, without an environment, that take no SIGTERM and go on multiplying. */
+const HYDRA = `
+import os, signal, sys, time
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+if len(sys.argv) == 1:
+    for _ in range(40):
+        if os.fork() == 0:
+            os.setsid()
+            os.execve(sys.executable, [sys.executable, __file__, "head"], {"PBS_JOBID": ""})
+    while True: time.sleep(1000)
+made = 0
+while True:
+    try:
+        if made < 25 and os.fork() == 0:
+            os.setsid()
+            made = 24
+        made += 1
+    except OSError: pass
+    time.sleep(0.02 if made < 25 else 0.5)
+`;
+
+/** Processes of the test's job anywhere on the host: of its user where it has one of its own. */
+function outsiders(job: MomJob): number {
+  return readProcesses().filter(({ pid, state }) => state !== "Z" && processVariable(pid, "PBS_JOBID") === job.id).length;
+}
 
 const out = (bed: Bed, job: MomJob): string => readFileSync(join(bed.work, `${job.id}.out`), "utf8");
 const err = (bed: Bed, job: MomJob): string => readFileSync(join(bed.work, `${job.id}.err`), "utf8");
@@ -99,6 +125,38 @@ for (const [name, config, skip] of [
       assert.equal((await bed.obit(job)).exit_status, 265);
       await bed.until("nothing left", () => below(bed.starter_pid) === 0);
     });
+
+    test("a thousand daemons that ignore SIGTERM and make new ones while they die end with their job, and the host stays usable", async () => {
+      writeFileSync(join(bed.work, "hydra.py"), HYDRA, { mode: 0o644 });
+      const job = bed.job({ argv: [PYTHON, join(bed.work, "hydra.py")] }, { kill_delay_s: 1 });
+      bed.start(job);
+      await bed.started(job);
+      await bed.until("a crowd", () => below(bed.starter_pid) > 100);
+      bed.send("mom-terminate", { job: job.id, run_count: job.run_count, why: "delete", kill_delay_s: 1 });
+      const { exit_status } = await bed.obit(job);
+      assert.ok([265, 271].includes(exit_status), String(exit_status));
+      await bed.until("nothing left", () => below(bed.starter_pid) === 0);
+      assert.equal(outsiders(job), 0);
+      const next = bed.job({ argv: ["/bin/true"] });
+      bed.start(next);
+      assert.equal((await bed.obit(next)).exit_status, 0);
+    });
+
+    test("a job that fills its disk ends by itself, its output is kept or told as undelivered, and the next one runs", async () => {
+      const full = bed.job(
+        { argv: ["/bin/sh", "-c", "head -c 64m /dev/zero; echo end >&2"] },
+        { attrs: { Resource_List: { ncpus: 1, file: "8mb" } } },
+      );
+      bed.start(full);
+      const { exit_status } = await bed.obit(full);
+      // SIGXFSZ ends head; the shell goes on and says so.
+      assert.equal(exit_status, 0);
+      assert.match(err(bed, full), /^end$/m);
+      assert.equal(readFileSync(join(bed.work, `${full.id}.out`)).length, 8 << 20);
+      const next = bed.job({ argv: ["/bin/true"] });
+      bed.start(next);
+      assert.equal((await bed.obit(next)).exit_status, 0);
+    });
   });
 }
 
@@ -122,7 +180,10 @@ describe("limits the kernel keeps", { skip: skipGroups ?? skipPython ?? false },
     assert.ok(Number.parseInt(String(obit.used["mem"]), 10) >= 65_536);
     const fits = bed.job(python("x = bytearray(20 << 20)"), { attrs: { Resource_List: { ncpus: 1, mem: "200mb" } } });
     bed.start(fits);
-    assert.equal((await bed.obit(fits)).exit_status, 0);
+    const fitted = await bed.obit(fits);
+    assert.equal(fitted.exit_status, 0);
+    const peak_kb = Number.parseInt(String(fitted.used["mem"]), 10);
+    assert.ok(peak_kb >= 20 * 1024 && peak_kb <= 200 * 1024, `its peak: ${peak_kb} kB`);
   });
 
   test("ncpus: cpus of its own, given back at its end", {

@@ -132,7 +132,7 @@ const TABLE: readonly (Case & { name: string; expected: readonly string[] })[] =
   },
   {
     name: "topjob_ineligible jobs, jobs that never run and jobs with an aoe are passed by",
-    nodes: "a ncpus=2 aoe=x",
+    nodes: "a ncpus=2 aoe=x :current_aoe=x",
     jobs: "1 R (a:ncpus=1) walltime=60; 2 ncpus=2 walltime=9; 3 ncpus=3; 4 ncpus=2:aoe=x; 5 ncpus=2 walltime=60",
     more: { "2": { topjob_ineligible: true } },
     expected: [
@@ -145,7 +145,7 @@ const TABLE: readonly (Case & { name: string; expected: readonly string[] })[] =
   },
   {
     name: "allow_aoe_calendar",
-    nodes: "a ncpus=2 aoe=x",
+    nodes: "a ncpus=2 aoe=x :current_aoe=x",
     jobs: "1 R (a:ncpus=1) walltime=60; 4 ncpus=2:aoe=x; 5 ncpus=2 walltime=60",
     policy: { allow_aoe_calendar: true },
     expected: [
