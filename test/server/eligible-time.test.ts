@@ -164,6 +164,26 @@ test("qalter sets the time, for operators, while it is kept at all", () => {
   assert.deepEqual(accrueLines(h, job), [], "the switch is nothing that a job did");
 });
 
+test("qsub sets the time, for operators, while it is kept at all", () => {
+  const { h } = world();
+  setServer(h, { operators: ["bob@*"] });
+  const submit = (who = BOB): number => {
+    const token = h.next_token;
+    ask(h, who, { kind: "queue-job", destination: "", attrs: [{ name: "eligible_time", value: "01:00:00" }], script: "true\n" });
+    return token;
+  };
+  const answer = (token: number): string => {
+    const given = h.answers.get(token);
+    return given === undefined ? "none" : given.ok ? String((given.value as { id: string }).id) : `${given.code} ${given.text}`;
+  };
+  const id = answer(submit());
+  advance(h, 10);
+  assert.equal(shown(h, id), "2 01:00:10");
+  assert.equal(answer(submit(ALICE)), "15003 Cannot set attribute, read only or insufficient permission  eligible_time");
+  setServer(h, { eligible_time_enable: false });
+  assert.equal(answer(submit()), "15138 Cannot set attribute when eligible_time_enable is OFF");
+});
+
 test("time goes on over a restart; a clock that nobody needs is gone", () => {
   const { h, link } = world(ONE_EACH);
   runOn(h, addJob(h), "n1", link);

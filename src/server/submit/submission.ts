@@ -88,6 +88,7 @@ function readAttributes(tx: Transaction, memo: SubmitMemo, given: readonly AttrV
     }
     if (!OF_QSUB.has(def.name)) checkSettable(def, tx.who);
     if (attr.value === "") continue;
+    if (def.name === "eligible_time" && !tx.state.accrual.enabled) throw reject(PBSE.ETEERROR);
     if (def.name === "Variable_List") variables = attr.value;
     else attrs[def.name] = checkedItems(def, readValue(tx, memo, def, attr));
   }
