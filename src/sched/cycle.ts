@@ -65,6 +65,8 @@ export type CycleInput = {
   readonly elapsed_s?: () => number;
   /** usage of shares; absent: nobody has used anything */
   readonly fairshare?: Fairshare;
+  /** a further pass of the same cycle: only these jobs are looked at, in this order (failed-victims.ts) */
+  readonly again?: readonly string[];
   /** somebody wants to know about one job: what the cycle decides is for nobody */
   readonly probe?: Probe;
 };
@@ -212,7 +214,8 @@ class Run implements Cycle {
     return this.#length_s <= 0 || this.#elapsed_s() <= this.#length_s;
   }
 
-  go({ job }: CycleInput): void {
+  go({ job, again }: CycleInput): void {
+    if (again !== undefined) return this.#goOn(again);
     this.log({ event: LOG_EVENT.DEBUG, class: "Req", object: "", text: "Starting Scheduling Cycle" });
     logTime(this);
     if (canSchedule(this)) {
@@ -247,15 +250,40 @@ class Run implements Cycle {
 
   // --- the jobs
 
+  /** A further pass: those for whom room was to be made and was not all made. What top jobs there are was published by the first one. */
+  #goOn(ids: readonly string[]): void {
+    knowEntities(this.ranks);
+    if (this.universe.calendar.on.size > 0) endsInOrder(this.universe, this.now_s);
+    const leaves = this.#modules.map((module) => module.begin?.(this)).includes("leave");
+    for (const id of leaves ? [] : ids) {
+      const entry = this.#entryOf(id);
+      if (entry === undefined || entry.line === null) continue;
+      const why = this.#consider(entry);
+      if (why === null) continue;
+      this.tell(entry, why);
+      if (this.qrun) this.decide({ kind: "qrun-refused", job: id, text: logText(why) });
+    }
+    this.settle();
+    if (!this.qrun) this.#tellVictims();
+    for (const module of this.#modules) module.end?.(this);
+    this.#undo();
+  }
+
+  /** A job by its id; of a subjob its array, whose turn it then is. */
+  #entryOf(id: string): JobEntry | undefined {
+    const entry = this.universe.entries.get(id) ?? arrayEntryOf(this.universe, id);
+    if (entry?.job.array !== undefined) this.#turns.set(entry, newTurn({ ...entry.job.array, indices_remaining: String(subjobIndex(id)) }));
+    return entry;
+  }
+
   /** qrun: this job and no other, whatever limits say. */
   #runOne(id: string): void {
     this.log({ event: LOG_EVENT.JOB, class: "Job", object: id, text: "Received qrun request" });
-    const entry = this.universe.entries.get(id) ?? arrayEntryOf(this.universe, id);
+    const entry = this.#entryOf(id);
     if (entry === undefined) {
       this.decide({ kind: "qrun-refused", job: id, text: "Unknown Job Id" });
       return;
     }
-    if (entry.job.array !== undefined) this.#turns.set(entry, newTurn({ ...entry.job.array, indices_remaining: String(subjobIndex(id)) }));
     const why = this.#consider(entry);
     if (why === null) return;
     this.tell(entry, why);

@@ -1,7 +1,13 @@
-// Jobs whose preemption failed. The next cycles leave them alone for a while and look for others (modules/preemption.ts V4).
+// Jobs whose preemption failed. The next cycles leave them alone for a while and look for others (modules/preemption.ts V4); the cycle itself tries
+// again at once, for those jobs only for which the room was meant.
+//
+// F1. A cycle has at most PREEMPT_TRIES_MAX passes.
+// F2. Who made room for a job that does not start after all is let go on in the same cycle, unless another pass will need the room.
 
 import { PBSE } from "#model/pbse.ts";
 import type { Decision, Verdict } from "#protocol/sched-link.ts";
+import { LOG_EVENT } from "#support/log-event.ts";
+import type { LogRecord } from "./log-record.ts";
 
 /** How long such a job is left alone. */
 export const FAILED_VICTIM_WAIT_S = 60;
@@ -30,4 +36,42 @@ export function leftWithoutRoom(decisions: readonly Decision[], verdicts: readon
   return new Set(
     decisions.flatMap((decision, at) => (decision.kind === "preempt" && hasFailed(decision, verdicts[at]) ? [decision.for] : [])),
   );
+}
+
+/** How often a cycle tries to make room for a job for which not everybody made it. */
+export const PREEMPT_TRIES_MAX = 5;
+
+export type Outcome = {
+  /** jobs that are looked at again, in their order */
+  readonly again: readonly string[];
+  /** starts of jobs that made room in vain */
+  readonly rerun: readonly Decision[];
+  readonly log: readonly LogRecord[];
+};
+
+/** What follows from the verdicts on a pass of a cycle; pass: the first one is 1. */
+export function outcomeOf(decisions: readonly Decision[], verdicts: readonly Verdict[], pass: number): Outcome {
+  const missed = leftWithoutRoom(decisions, verdicts);
+  if (pass < PREEMPT_TRIES_MAX) return { again: [...missed], ...letGo(decisions, verdicts, (job) => !missed.has(job)) };
+  const { rerun, log } = letGo(decisions, verdicts, () => true);
+  return { again: [], rerun, log: [...[...missed].map((job) => line(job, TOO_OFTEN)), ...log] };
+}
+
+const TOO_OFTEN = "Maximum number of preemption tries exceeded - cannot run job";
+const IN_VAIN = "Preempted work didn't run job - rerun it";
+const line = (object: string, text: string): LogRecord => ({ event: LOG_EVENT.DEBUG, class: "Job", object, text });
+
+/** Those who made room for a job that was not started; of them the suspended ones can go on at once. */
+function letGo(decisions: readonly Decision[], verdicts: readonly Verdict[], counts: (job: string) => boolean): Omit<Outcome, "again"> {
+  const refused = new Set(decisions.flatMap((one, at) => (one.kind === "run" && verdicts[at]?.ok === false ? [one.job] : [])));
+  const rerun: Decision[] = [];
+  const log: LogRecord[] = [];
+  for (const [at, decision] of decisions.entries()) {
+    const verdict = verdicts[at];
+    if (decision.kind !== "preempt" || !refused.has(decision.for) || !counts(decision.for)) continue;
+    if (verdict?.ok !== true || verdict.method === undefined) continue;
+    log.push(line(decision.job, IN_VAIN));
+    if (verdict.method === "S") rerun.push({ kind: "run", job: decision.job, exec_vnode: "" });
+  }
+  return { rerun, log };
 }

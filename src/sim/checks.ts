@@ -84,6 +84,8 @@ export function createChecks() {
   };
 
   const checkRun = (core: Core, name: string, decision: Extract<Decision, { kind: "run" }>): void => {
+    // job_run_wait none: its hooks are still being asked.
+    if (core.kernel.scheds.get(name)?.asking.has(decision.job) === true) return;
     const sched = core.state.scheds.get(name);
     const partitions = sched === undefined ? [] : partitionsOf(sched);
     const job = core.state.jobs.get(decision.job);

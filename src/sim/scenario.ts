@@ -127,7 +127,9 @@ export function drawScenario(random: Prng, limits: Limits): Scenario {
         ];
   const partitions = [null, ...scheds.flatMap((sched) => sched.partitions)];
   const hosts = drawHosts(random, partitions);
-  const queues = drawQueues(random, partitions);
+  const levels = random.split("preemption");
+  const preempts = levels.chance(0.4);
+  const queues = [...drawQueues(random, partitions), ...(preempts ? [{ name: "express", partition: levels.pick(partitions) }] : [])];
   const jobs = Math.min(limits.jobs_max, random.int(3, random.chance(0.2) ? 40 : 15));
   const busy_ms = random.pick([20_000, 120_000, 900_000]);
   const policy = drawPolicy(random);
@@ -142,6 +144,7 @@ export function drawScenario(random: Prng, limits: Limits): Scenario {
       ...setupRequests(random, hosts, scheds, queues),
       ...(plans ? planningRequests(planning, { scheds, queues }) : []),
       ...hookRequests(random.split("hooks")),
+      ...(preempts ? levelRequests(levels, scheds, queues) : []),
     ],
     ...(plans ? planningPolicy(planning, policy) : { policy, keeps_plans: false }),
     jobs,
@@ -238,6 +241,35 @@ function setupRequests(random: Prng, hosts: Scenario["hosts"], scheds: Scenario[
   }
   return requests;
 }
+
+/** Who makes whom make room: express queues, soft limits, levels and methods of all kinds; and how long schedulers wait for what they start. */
+function levelRequests(random: Prng, scheds: Scenario["scheds"], queues: Scenario["queues"]): ManagerRequest[] {
+  const requests = [set("queue", "express", ["Priority", String(random.int(150, 200))])];
+  const softly = (name: string): readonly [string, string] => [name, `[u:PBS_GENERIC=${random.int(0, 2)}]`];
+  if (random.chance(0.4)) requests.push(set("server", "", softly("max_run_soft")));
+  for (const { name, destinations } of queues)
+    if (destinations === undefined && random.chance(0.2)) requests.push(set("queue", name, softly("max_run_soft")));
+  if (random.chance(0.3)) requests.push(set("server", "", ["restrict_res_to_release_on_suspend", "ncpus"]));
+  for (const { name } of [{ name: "default" }, ...scheds]) {
+    requests.push(
+      set(
+        "sched",
+        name,
+        ["preempt_prio", random.pick(PREEMPT_PRIOS)],
+        ["preempt_order", random.pick(PREEMPT_ORDERS)],
+        ["sched_preempt_enforce_resumption", random.chance(0.3) ? "True" : "False"],
+        ["job_run_wait", random.pick(["none", "runjob_hook", "execjob_hook"])],
+      ),
+    );
+  }
+  return requests;
+}
+const PREEMPT_ORDERS = ["SCR", "S", "R", "CR", "SD", "D", "RS 50 S"];
+const PREEMPT_PRIOS = [
+  "express_queue, normal_jobs",
+  "express_queue, normal_jobs, server_softlimits, queue_softlimits",
+  "express_queue, queue_softlimits, normal_jobs, server_softlimits+queue_softlimits",
+];
 
 /** Placement sets: vnodes in racks, for all jobs or for those that ask. */
 function groupRequests(random: Prng, hosts: Scenario["hosts"], scheds: Scenario["scheds"]): ManagerRequest[] {

@@ -4,7 +4,7 @@ import type { Decision, SchedAsk, SchedCycle, Verdict } from "#protocol/sched-li
 import type { FrameOf } from "#protocol/schema-link.ts";
 import { cycle, type Memory, NO_MEMORY } from "#sched/cycle.ts";
 import { explainJob } from "#sched/explain.ts";
-import { failedVictims, leftWithoutRoom } from "#sched/failed-victims.ts";
+import { failedVictims, leftWithoutRoom, outcomeOf } from "#sched/failed-victims.ts";
 import { applyDelta, createUniverse, takeComment } from "#sched/mirror.ts";
 import { mirrorOptions } from "#sched/modules/index.ts";
 import type { PolicyBook } from "#sched/policy.ts";
@@ -18,7 +18,16 @@ const RECONNECT_MS = 1000;
 
 type Frame = FrameOf<"server-to-sched">;
 /** A cycle between its start and its last verdict. */
-type Work = { readonly number: number; readonly decisions: readonly Decision[]; readonly verdicts: Verdict[]; readonly followUp: boolean };
+type Work = {
+  readonly number: number;
+  readonly asked: SchedCycle;
+  /** failed-victims.ts */
+  readonly pass: number;
+  readonly decisions: readonly Decision[];
+  /** what follows the last pass */
+  readonly last: readonly Decision[];
+  readonly followUp: boolean;
+};
 
 export type SchedOptions = {
   readonly book: PolicyBook;
@@ -137,24 +146,35 @@ export function createSchedProcess(world: World, name: string, options: SchedOpt
     return explainJob(universe, options.book, { ...input, job: question.job, sees_others: question.sees_others });
   };
 
-  const startCycle = ({ cycle: number, command, job }: SchedCycle): void => {
+  const startCycle = (asked: SchedCycle): void => pass(asked, { pass: 1, last: [] });
+
+  const pass = (asked: SchedCycle, how: Pick<Work, "pass" | "last"> & { readonly again?: readonly string[] }): void => {
     if (universe === null) throw new Error(`${who}: a cycle before the snapshot`);
+    const { cycle: number, command, job } = asked;
     const now_s = Math.floor(world.now_ms / 1000);
-    const result = cycle(universe, options.book, { now_s, command, memory, ...(job === undefined ? {} : { job }) });
+    const { again } = how;
+    const input = { now_s, command, memory, ...(job === undefined ? {} : { job }), ...(again === undefined ? {} : { again }) };
+    const result = cycle(universe, options.book, input);
     memory = result.memory;
-    const begun: Work = { number, decisions: result.decisions, verdicts: [], followUp: false };
+    const begun: Work = { number, asked, pass: how.pass, decisions: result.decisions, last: how.last, followUp: false };
     work = begun;
     // A cycle takes its time; what comes in meanwhile waits.
     later(random.int(0, options.cycle_ms_max), () => {
       if (work !== begun) return;
-      if (begun.decisions.length === 0) finishCycle(begun);
+      if (begun.decisions.length === 0) followUp(begun);
       else link?.send("sched-decisions", { cycle: number, decisions: begun.decisions });
     });
   };
 
+  const followUp = (done: Work): void => {
+    if (done.last.length === 0) return finishCycle(done);
+    work = { ...done, decisions: done.last, last: [], followUp: true };
+    link?.send("sched-decisions", { cycle: done.number, decisions: done.last });
+  };
+
   const takeVerdicts = (number: number, verdicts: readonly Verdict[]): void => {
     if (work === null || work.number !== number) return;
-    const { decisions, followUp } = work;
+    const { decisions } = work;
     if (verdicts.length !== decisions.length) throw new Error(`${who}: ${decisions.length} decisions, ${verdicts.length} verdicts`);
     decisions.forEach((decision, at) => {
       if (universe !== null && decision.kind === "comment" && verdicts[at]?.ok === true)
@@ -163,17 +183,17 @@ export function createSchedProcess(world: World, name: string, options: SchedOpt
     const roomless = leftWithoutRoom(decisions, verdicts);
     const now_s = Math.floor(world.now_ms / 1000);
     memory = { ...memory, failed_victims: failedVictims(memory.failed_victims, decisions, verdicts, now_s) };
-    const comments = followUp
-      ? []
-      : decisions.flatMap((decision, at) =>
-          "job" in decision && roomless.has(decision.job) ? [] : refusalComment(decision, verdicts[at]),
-        );
-    if (comments.length === 0) {
-      finishCycle(work);
-      return;
-    }
-    work = { number, decisions: comments, verdicts: [], followUp: true };
-    link?.send("sched-decisions", { cycle: number, decisions: comments });
+    if (work.followUp) return finishCycle(work);
+    const comments = decisions.flatMap((decision, at) =>
+      "job" in decision && roomless.has(decision.job) ? [] : refusalComment(decision, verdicts[at]),
+    );
+    const { again, rerun, log } = outcomeOf(decisions, verdicts, work.pass);
+    for (const { object, text } of log) world.trace.add(who, "log", `${object} ${text}`);
+    const last = [...work.last, ...comments, ...rerun];
+    if (again.length === 0 || waiting.some(({ type }) => type === "sched-snapshot")) return followUp({ ...work, last });
+    for (const frame of waiting) if (frame.type === "sched-delta" && universe !== null) applyDelta(universe, frame.data);
+    waiting = waiting.filter(({ type }) => type !== "sched-delta");
+    pass(work.asked, { pass: work.pass + 1, last, again });
   };
 
   /** A job whose start the server refused is told so. */

@@ -5,6 +5,7 @@
 //
 // S1. Frames that change the mirror are applied in order, none of them during a cycle.
 // S2. A gap in revisions, or a frame that cannot be understood, ends the connection; the next one begins with a snapshot.
+//     But for a further pass of the same cycle, which sees what the pass before has done.
 // S3. The log of a cycle is written when all verdicts are there: it says what the server did, not what was wished.
 // S4. No cycle begins while modules are being loaded (module-host.ts H1).
 
@@ -24,7 +25,7 @@ import type { Log } from "#support/log.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
 import type { CycleResult, Memory } from "../cycle.ts";
 import { cycle, NO_MEMORY } from "../cycle.ts";
-import { failedVictims, leftWithoutRoom } from "../failed-victims.ts";
+import { failedVictims, leftWithoutRoom, outcomeOf } from "../failed-victims.ts";
 import { verdictRecord } from "../log-record.ts";
 import { applyDelta, createUniverse, setDynamic, takeComment } from "../mirror.ts";
 import { mirrorOptions } from "../modules/index.ts";
@@ -66,11 +67,15 @@ type Work = {
   readonly asked: SchedCycle;
   readonly now_s: number;
   readonly started_ns: bigint;
-  readonly result: CycleResult;
+  /** of the pass under way (failed-victims.ts) */
+  result: CycleResult;
+  pass: number;
   decisions: readonly Decision[];
   verdicts: Verdict[];
-  /** on what the cycle itself decided, once comments on refused starts follow it */
-  first: readonly Verdict[] | null;
+  /** what passes have decided, with the verdicts on it */
+  readonly over: { readonly decisions: Decision[]; readonly verdicts: Verdict[] };
+  /** what follows the last pass: comments on refused starts, and starts of jobs that made room in vain */
+  readonly last: Decision[];
   followUp: boolean;
 };
 type Frame = FrameOf<"server-to-sched">;
@@ -290,13 +295,16 @@ export function runScheduler(options: SchedulerOptions): Scheduler {
     configure(false);
   }
 
-  function takeDelta(mirror: Universe, delta: Extract<Frame, { type: "sched-delta" }>["data"]): void {
+  /** false: the mirror is broken. */
+  function takeDelta(mirror: Universe, delta: Extract<Frame, { type: "sched-delta" }>["data"]): boolean {
     try {
       applyDelta(mirror, delta);
+      return true;
     } catch (error) {
       if (!(error instanceof AssertionFailed)) throw error;
       record(LOG_EVENT.ERROR, "", `the mirror is broken, asking for a new snapshot: ${error.message}`);
       link.reconnect();
+      return false;
     }
   }
 
@@ -330,9 +338,42 @@ export function runScheduler(options: SchedulerOptions): Scheduler {
     watch.busy(false);
     ({ memory } = result);
     awaitBound(result.bound_s);
-    work = { number, asked, now_s, started_ns, result, decisions: result.decisions, verdicts: [], first: null, followUp: false };
-    if (result.decisions.length === 0) finishCycle(work);
-    else sendDecisions(work);
+    const { decisions } = result;
+    const over = { decisions: [], verdicts: [] };
+    work = { number, asked, now_s, started_ns, result, pass: 1, decisions, verdicts: [], over, last: [], followUp: false };
+    if (decisions.length > 0) return sendDecisions(work);
+    writeLog(work);
+    finishCycle(work);
+  }
+
+  /** Another pass for jobs for which not everybody made room. false: what has come meanwhile does not allow it. */
+  function passAgain(now: Work, again: readonly string[]): boolean {
+    if (universe === null || waiting.some(({ type }) => type === "sched-snapshot")) return false;
+    const frames = waiting;
+    waiting = frames.filter(({ type }) => type !== "sched-delta");
+    // The connection ends with a delta that does not fit, and the cycle with it.
+    for (const frame of frames) if (frame.type === "sched-delta" && !takeDelta(universe, frame.data)) return true;
+    const { command, job } = now.asked;
+    const elapsed_s = (): number => Number(hrtime.bigint() - now.started_ns) / 1e9;
+    const input = {
+      command,
+      memory,
+      elapsed_s,
+      again,
+      ...(shares === null ? {} : { fairshare: shares }),
+      ...(job === undefined ? {} : { job }),
+    };
+    watch.busy(true);
+    const result = cycle(universe, book, { now_s: Math.floor(Date.now() / 1000), ...input });
+    watch.busy(false);
+    ({ memory } = result);
+    Object.assign(now, { result, pass: now.pass + 1, decisions: result.decisions, verdicts: [] });
+    if (result.decisions.length > 0) sendDecisions(now);
+    else {
+      writeLog(now);
+      followUp(now);
+    }
+    return true;
   }
 
   function awaitBound(bound_s: number | null): void {
@@ -352,20 +393,31 @@ export function runScheduler(options: SchedulerOptions): Scheduler {
     if (work.verdicts.length < work.decisions.length) return;
     takeOwnComments(work);
     if (work.followUp) {
+      writeLog({ result: { log: runsOf(work.decisions), decisions: work.decisions }, verdicts: work.verdicts });
       finishCycle(work);
       return;
     }
     writeLog(work);
-    const { decisions, verdicts: all, now_s } = work;
+    const { decisions, verdicts: all, now_s, pass, over, last } = work;
+    over.decisions.push(...decisions);
+    over.verdicts.push(...all);
     memory = { ...memory, failed_victims: failedVictims(memory.failed_victims, decisions, all, now_s) };
-    const comments = refusalComments(work);
-    if (comments.length === 0) {
-      finishCycle(work);
-      return;
-    }
-    Object.assign(work, { decisions: comments, first: work.verdicts, verdicts: [], followUp: true });
-    sendDecisions(work);
+    const { again, rerun, log: lines } = outcomeOf(decisions, all, pass);
+    for (const { event, class: logClass, object, text } of lines) log.record(event, logClass, object, text);
+    last.push(...refusalComments(work), ...rerun);
+    if (again.length === 0 || !passAgain(work, again)) followUp(work);
   }
+
+  /** After the last pass. */
+  function followUp(done: Work): void {
+    if (done.last.length === 0) return finishCycle(done);
+    Object.assign(done, { decisions: done.last, verdicts: [], followUp: true });
+    sendDecisions(done);
+  }
+
+  /** Lines of the log for the starts among decisions. */
+  const runsOf = (decisions: readonly Decision[]): CycleResult["log"] =>
+    decisions.flatMap(({ kind }, at) => (kind === "run" ? [{ decision: at }] : []));
 
   /** The server does not tell us comments that we set. */
   function takeOwnComments({ decisions, verdicts }: Work): void {
@@ -376,7 +428,13 @@ export function runScheduler(options: SchedulerOptions): Scheduler {
     }
   }
 
-  function writeLog({ result, verdicts }: Work): void {
+  function writeLog({
+    result,
+    verdicts,
+  }: {
+    readonly result: Pick<CycleResult, "log" | "decisions">;
+    readonly verdicts: readonly Verdict[];
+  }): void {
     for (const entry of result.log) {
       const line =
         "decision" in entry ? verdictRecord(result.decisions[entry.decision] as Decision, verdicts[entry.decision] as Verdict) : entry;
@@ -397,7 +455,6 @@ export function runScheduler(options: SchedulerOptions): Scheduler {
   }
 
   function finishCycle(done: Work): void {
-    if (done.decisions.length === 0 && !done.followUp) writeLog(done);
     const cycle_ms = Number(hrtime.bigint() - done.started_ns) / 1e6;
     work = null;
     send("sched-cycle-end", { cycle: done.number, jobs_considered: done.result.stats.jobs_considered, cycle_ms });
@@ -407,12 +464,11 @@ export function runScheduler(options: SchedulerOptions): Scheduler {
   }
 
   /** Service modules hear of a cycle that is over. */
-  function report({ asked, now_s, result, verdicts, first }: Work, cycle_ms: number): void {
+  function report({ asked, now_s, result, over: { decisions, verdicts } }: Work, cycle_ms: number): void {
     if (universe === null) return;
-    const { decisions, stats } = result;
-    const { jobs_considered, jobs_started } = stats;
+    const { jobs_considered, jobs_started } = result.stats;
     const { command } = asked;
-    const over = { universe, now_s, command, decisions, verdicts: first ?? verdicts, jobs_considered, jobs_started, cycle_ms };
+    const over = { universe, now_s, command, decisions, verdicts, jobs_considered, jobs_started, cycle_ms };
     host.cycleOver(over);
     answers.cycleOver(over);
   }
