@@ -7,6 +7,7 @@ import type { Estimate, Explanation, NodeClass, Obstacle } from "#protocol/expla
 
 const VERDICTS: { readonly [V in Explanation["verdict"]]: string } = {
   starts: "nothing stands in its way: the next cycle starts it",
+  preempts: "other jobs make room: the next cycle starts it",
   waits: "it waits",
   never: "it can never run with what there is",
   held: "it is not offered to the scheduler",
@@ -23,6 +24,8 @@ export function explanationText(told: Explanation): string {
     ),
     ...(told.why === null ? [] : [row("now", told.why.text)]),
     ...(told.comment === null || told.comment === told.why?.text ? [] : [row("comment", told.comment)]),
+    ...(told.preempts.length === 0 ? [] : [row("preempts", told.preempts.map((id) => id ?? "a job of another user").join(", "))]),
+    ...(told.preempted_s === null ? [] : [row("preempted", `${ctime(told.preempted_s)}; it goes before other jobs of its level`)]),
     ...orderLines(told),
     ...runningLines(told),
     ...earliestLines(told),
@@ -46,7 +49,7 @@ const row = (name: string, text: string): string => `  ${name.padEnd(17)} ${text
 const section = (title: string, lines: readonly string[]): string[] => (lines.length === 0 ? [] : ["", title, ...lines]);
 
 function orderLines({ jobs_before, top_job, verdict }: Explanation): string[] {
-  if (verdict !== "waits" && verdict !== "starts") return [];
+  if (verdict !== "waits" && verdict !== "starts" && verdict !== "preempts") return [];
   const before = jobs_before === null ? "many" : String(jobs_before);
   return [
     row("before it", `${before} waiting job${jobs_before === 1 ? "" : "s"}${top_job ? "; it is a top job: its start is kept free" : ""}`),

@@ -45,10 +45,11 @@ export type Explanation = {
   /** seconds it is expected to run; null: nobody said */
   readonly walltime_s: number | null;
   /**
-   * starts: nothing stands in its way, a cycle starts it. waits: it can start later. never: not with what there is. held: it is not offered to the
+   * starts: nothing stands in its way, a cycle starts it. preempts: a cycle starts it where others make room.
+   * waits: it can start later. never: not with what there is. held: it is not offered to the
    * scheduler (hold, waiting for its time, dependency). runs: it has vnodes.
    */
-  readonly verdict: "starts" | "waits" | "never" | "held" | "runs";
+  readonly verdict: "starts" | "preempts" | "waits" | "never" | "held" | "runs";
   /** what a cycle says of it now, and what it was told last */
   readonly why: ExplainedWhy | null;
   readonly comment: string | null;
@@ -56,6 +57,10 @@ export type Explanation = {
   readonly reasons: readonly ExplainedWhy[];
   /** what has the vnodes and resources it would need now */
   readonly obstacles: readonly Obstacle[];
+  /** running jobs that a cycle would preempt for it; null: one that the asker may not see */
+  readonly preempts: readonly (string | null)[];
+  /** since when it has been preempted; null: it has not */
+  readonly preempted_s: number | null;
   /** how many waiting jobs stand before it; null: too many to count */
   readonly jobs_before: number | null;
   readonly top_job: boolean;

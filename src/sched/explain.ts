@@ -21,6 +21,7 @@ import { jobsInOrder } from "./job-order.ts";
 import type { Candidate, Cycle, Stage } from "./module.ts";
 import { STAGES } from "./module.ts";
 import { plannerOf } from "./modules/backfill.ts";
+import { chainOf } from "./modules/index.ts";
 import { chunkText, nodeClasses } from "./node-classes.ts";
 import type { Span } from "./outlook.ts";
 import { findPlace } from "./placement.ts";
@@ -57,7 +58,7 @@ export function explainJob(universe: Universe, book: PolicyBook, input: ExplainI
   const entry = universe.entries.get(input.job) ?? arrayEntryOf(universe, input.job);
   const job = universe.jobs.get(input.job) ?? entry?.job;
   if (job === undefined) return null;
-  if (job.exec_vnode !== undefined && job.state !== "Q")
+  if (job.exec_vnode !== undefined && job.state !== "Q" && job.state !== "S")
     return { ...plain(universe, job, input), verdict: "runs", running: runningOf(universe, job, input.now_s) };
   if (entry === undefined || !isOffered(job)) return { ...plain(universe, job, input), verdict: "held" };
   let found: Explanation | null = null;
@@ -94,6 +95,8 @@ function plain(universe: Universe, job: SchedJob, { job: id, now_s, history }: E
     comment: job.comment ?? null,
     reasons: [],
     obstacles: [],
+    preempts: [],
+    preempted_s: job.sched_preempted_s ?? null,
     jobs_before: null,
     top_job: job.topjob === true,
     chunks: request?.chunks.map((chunk) => chunkText(universe, chunk)) ?? [],
@@ -133,18 +136,31 @@ function explainTurn(run: Cycle, turn: Turn, input: ExplainInput): Explanation {
   // Before the job's own plan is among what is booked.
   const obstacles = fits ? [] : obstaclesOf(universe, candidate, input.now_s, hide);
   const start = why === null || why.why.never === true ? null : earliestStart(run, turn);
+  const preempts = why === null || known !== null || stopped ? null : victimsFor(run, candidate, why.why);
   const classes = candidate.set === undefined ? [] : nodeClasses(universe, { set: candidate.set, entry: candidate.entry, context });
   return {
     ...plain(universe, entry.job, input),
-    verdict: why === null ? "starts" : why.why.never === true ? "never" : "waits",
+    verdict: why === null ? "starts" : preempts !== null ? "preempts" : why.why.never === true ? "never" : "waits",
     why,
     reasons,
     obstacles,
+    preempts: (preempts ?? []).map((id) => (hide === null || id === hide ? id : null)),
     jobs_before: jobsBefore(run, entry),
     nodes: classes.slice(0, CLASSES_MAX).map((row) => ({ ...row, why: row.why === null ? null : explained("placement", row.why) })),
     nodes_left_out: Math.max(0, classes.length - CLASSES_MAX),
     earliest: start === null ? null : earliestOf(run, candidate, start, hide),
   };
+}
+
+/** Who would make room for the job in this cycle; null: nobody would, or not enough. Whoever does is put back. */
+function victimsFor(run: Cycle, candidate: Candidate, why: Why): string[] | null {
+  const { room } = run;
+  const mark = room.mark();
+  const before = new Set(room.away.keys());
+  const makes = chainOf(run.book).some((module) => (module.makeRoom?.(run, candidate, why) ?? null) !== null);
+  const victims = [...room.away.keys()].filter((id) => !before.has(id));
+  room.rollBack(mark);
+  return makes ? victims : null;
 }
 
 /** A shrink-to-fit job is looked at for its shortest time: for that it starts, if it does at all. */

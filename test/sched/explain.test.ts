@@ -2,15 +2,16 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { explanationText } from "#admin/explanation-text.ts";
 import type { Explanation } from "#protocol/explanation.ts";
-import type { SchedQueue } from "#protocol/sched-link.ts";
+import type { SchedQueue, Snapshot } from "#protocol/sched-link.ts";
 import { SCHED_COMMAND } from "#protocol/sched-link.ts";
 import { cycle, NO_MEMORY } from "#sched/cycle.ts";
 import { type EstimateHistory, estimatesOf, forgetEstimates, noteEstimates } from "#sched/estimate-history.ts";
 import { explainJob } from "#sched/explain.ts";
 import { createUniverse } from "#sched/mirror.ts";
 import type { Policy } from "#sched/policy.ts";
-import { prng } from "#support/prng.ts";
+import { type Prng, prng } from "#support/prng.ts";
 import { describeUniverse } from "./describe.ts";
 import { randomPolicy, randomSnapshot } from "./random-world.ts";
 import { book, queue, universeOf, type World } from "./world.ts";
@@ -32,10 +33,10 @@ function explain(
 }
 
 test("explanations say what a cycle does: who starts, and the comment of who does not; the universe is as it was", () => {
-  let [starting, waiting] = [0, 0];
+  let [starting, waiting, preempting] = [0, 0, 0];
   for (let seed = 1; seed <= SEEDS; seed++) {
     const random = prng(`explain ${seed}`);
-    const snapshot = randomSnapshot(random);
+    const snapshot = withExpress(random, randomSnapshot(random));
     const policies = book({ ...randomPolicy(random), backfill: random.chance(0.5) });
     const make = () => createUniverse(snapshot, { policy: policies.prime, times_matter: false });
     const outcome = new Map<string, string>();
@@ -51,14 +52,44 @@ test("explanations say what a cycle does: who starts, and the comment of who doe
       const explanation = explainJob(universe, policies, input);
       const expected = outcome.get(job.id);
       if (expected === undefined) continue; // its comment is right already
-      const said = explanation?.verdict === "starts" ? "starts" : explanation?.why?.text;
+      const { verdict } = explanation ?? {};
+      const said = verdict === "starts" || verdict === "preempts" ? "starts" : explanation?.why?.text;
+      if (verdict === "preempts") preempting++;
+      assert.equal(verdict === "preempts", explanation?.preempts.length !== 0);
       assert.equal(said, expected, `seed=explain ${seed}: job ${job.id}`);
       if (said === "starts") starting++;
       else waiting++;
     }
     assert.deepEqual(describeUniverse(universe), before, `seed=explain ${seed}`);
   }
-  assert.ok(starting > SEEDS / 2 && waiting > SEEDS / 2, `${starting} start, ${waiting} wait: too few of one kind`);
+  const counts = `${starting} start, ${waiting} wait, ${preempting} preempt: too few of one kind`;
+  assert.ok(starting > SEEDS / 2 && waiting > SEEDS / 2 && preempting > SEEDS / 20, counts);
+});
+
+/** In some worlds an express queue has some of the jobs that wait. */
+function withExpress(random: Prng, snapshot: Snapshot): Snapshot {
+  if (random.chance(0.5)) return snapshot;
+  const jobs = snapshot.jobs.map((job) => (job.state === "Q" && random.chance(0.3) ? { ...job, queue: "express" } : job));
+  return { ...snapshot, queues: [...snapshot.queues, queue("express", { Priority: 150 })], jobs };
+}
+
+const TWO_LEVELS = [queue("workq"), queue("express", { Priority: 150 })];
+
+test("a job for which others would make room: who they are, unless that is nobody's business", () => {
+  const world = { nodes: "a ncpus=4", jobs: "1 R (a:ncpus=2); 2 R (a:ncpus=2); 3 ncpus=4 @express; 4 ncpus=1", queues: TWO_LEVELS };
+  const told = explain(world, "3");
+  assert.deepEqual([told.verdict, told.preempts, told.why?.text], ["preempts", ["2", "1"], "Not Running: Not enough free nodes available"]);
+  assert.deepEqual(explain(world, "3", {}, { sees_others: false }).preempts, [null, null]);
+  assert.match(explanationText(told), /: other jobs make room: the next cycle starts it\n(.*\n)* {2}preempts {10}2, 1\n/);
+  const normal = explain({ ...world, jobs: world.jobs.replace("3 ncpus=4 @express; ", "") }, "4");
+  assert.deepEqual([normal.verdict, normal.preempts], ["waits", []]);
+});
+
+test("a job that was preempted waits to go on; one that is suspended by hand is not offered", () => {
+  const world = { nodes: "a ncpus=4", jobs: "1 S (a:ncpus=2) ptime=999990; 2 R (a:ncpus=4) walltime=60", queues: TWO_LEVELS };
+  const told = explain(world, "1");
+  assert.deepEqual([told.verdict, told.preempted_s, told.running], ["waits", 999_990, null]);
+  assert.match(explanationText(told), / {2}preempted {9}.*; it goes before other jobs of its level\n/);
 });
 
 test("a job that waits for cpus: its reason, node classes, what has them, and its earliest start", () => {

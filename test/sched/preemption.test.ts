@@ -85,6 +85,7 @@ const ROWS: readonly Row[] = [
   ["what is free is taken first",                             "1 R (a:ncpus=2); 2 R (a:ncpus=1); 3 ncpus=1 @express; 4 ncpus=2 @express", ["3=(a:ncpus=1)", "1 SCR for 4", "4=(a:ncpus=2)"]],
   ["who has nothing of what is lacking stays",                "1 R (a:ncpus=1) stime=9; 2 R (b:ncpus=4) stime=1; 3 ncpus=4:vnode=b @express", ["2 SCR for 3", "3=(b:ncpus=4)"], { nodes: "a ncpus=4; b ncpus=4" }],
   ["all of them would not do: nobody goes",                   "1 R (a:ncpus=2); 2 R (a:ncpus=2) @urgent; 3 ncpus=3 @express", [`3: ${FULL}`], { silent: /Simulation: preempting/ }],
+  ["a full vnode stays closed to who asks for no cpu",        "1 R (a:ncpus=4); 2 ncpus=0 @express",               [`2: ${FULL}`]],
   ["a vnode that is down makes no room",                      "1 R (a:ncpus=2); 2 ncpus=3 @express",               ["2: Not Running: Not enough free nodes available"], { nodes: "a ncpus=4 :down", silent: /Simulation/ }],
   ["a run limit is lifted by those that count for it",        "1 R (a:ncpus=1) u=alice stime=9; 2 R (a:ncpus=1) u=bob stime=1; 3 ncpus=1 u=bob @express", ["2 SCR for 3", "3=(a:ncpus=1)"], { server: { max_run: { "u:bob": 1 } } }],
   ["a server's resource",                                     "1 R (a:ncpus=1) lic=2 stime=1; 2 R (a:ncpus=1) stime=9; 3 ncpus=1 lic=1 @express", ["1 SCR for 3", "3=(a:ncpus=1)"],

@@ -180,6 +180,11 @@ class Attempt {
       return null;
     }
     this.#letStay();
+    // Where all may stay nobody had what was lacking: a vnode whose cpus are taken is closed to jobs that ask for none.
+    if (this.#gone.length === 0) {
+      room.rollBack(mark);
+      return null;
+    }
     const { id } = this.#candidate.entry.job;
     for (const { job, methods } of this.#gone) this.#cycle.decide({ kind: "preempt", job: job.id, methods, for: id });
     return placed;
