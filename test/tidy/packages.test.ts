@@ -55,7 +55,7 @@ test("direct dependencies are pinned to one exact version, the pinned runtime's 
 });
 
 test("docs/dependencies.md gives the reason for every direct dependency and for no other", () => {
-  const page = read("docs/dependencies.md");
+  const [page = ""] = read("docs/dependencies.md").split("\n## Not taken");
   const rows = [...page.matchAll(/^\| `([^`]+)`(?:, `([^`]+)`)* /gm)].flatMap((match) =>
     [...match[0].matchAll(/`([^`]+)`/g)].map((each) => each[1]),
   );
