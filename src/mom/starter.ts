@@ -24,7 +24,7 @@ import {
   type StartSpec,
   taskOf,
 } from "./starter-link.ts";
-import { makeTerminals, type OpenTerminal } from "./terminals.ts";
+import { makeTerminals, type OpenTerminal, terminalEnvironment } from "./terminals.ts";
 
 type Data<T extends keyof MomToStarter> = MomToStarter[T];
 type Run = StarterRun & { readonly ticks: number };
@@ -269,8 +269,7 @@ export function makeStarter(options: StarterOptions): Starter {
     terminals.open(spec, {
       opened: (terminal) => {
         const [started, failed]: [StarterRun[], Failed[]] = [[], []];
-        const env = [...spec.env.filter((entry) => !entry.startsWith("TERM=")), `TERM=${terminal.term}`];
-        launchOne({ ...spec, env }, terminal, started, failed);
+        launchOne({ ...spec, env: terminalEnvironment(spec.env, terminal) }, terminal, started, failed);
         tellStarts(started, failed);
       },
       failed: (why) => {

@@ -12,6 +12,7 @@ import type { TerminalFrame, TerminalShape } from "#protocol/terminal-link.ts";
 import { applySettings, setWindowSize, terminalSettings, withControls } from "#support/terminal-modes.ts";
 import { openPseudoTerminal } from "./pseudo-terminal.ts";
 import type { RelayOrder, RelayWord } from "./terminals.ts";
+import { type JobDisplay, openDisplay } from "./x11-display.ts";
 
 /** qsub must have told of its terminal within. */
 const SHAPE_MS_MAX = 30_000;
@@ -37,12 +38,16 @@ async function main(): Promise<void> {
   const order = await readOrder();
   const { promise: shaped, resolve: shape } = Promise.withResolvers<TerminalShape>();
   let session: ReturnType<typeof relay> | null = null;
+  /** what qsub sent before there was a terminal to take it */
+  const early: TerminalFrame[] = [];
   let channel: TerminalChannel;
   try {
-    channel = await dialTerminal(order.ticket, () => ({
+    channel = await dialTerminal(order.ticket, (own) => ({
       onFrame: (frame) => {
-        if (frame.kind === "shape") shape(frame.shape);
-        else session?.take(frame);
+        if (session !== null) return session.take(frame);
+        if (frame.kind !== "shape") return void early.push(frame);
+        own.pause();
+        shape(frame.shape);
       },
       onDrain: () => session?.drained(),
       onClose: () => (session === null ? give_up("qsub has gone") : process.exit(0)),
@@ -57,10 +62,23 @@ async function main(): Promise<void> {
   const { master, path } = openPseudoTerminal();
   setWindowSize(master, terminal);
   applySettings(master, withControls(terminalSettings(master), terminal.controls));
-  session = relay(master, channel);
+  const display = terminal.x11 === undefined ? null : await displayFor(channel, terminal.x11, order.directory);
+  session = relay(master, channel, display);
+  for (const frame of early) session.take(frame);
+  channel.resume();
   process.stdin.on("end", () => session?.jobIsOver());
   process.stdin.resume();
-  say({ pty: path, term: terminal.term });
+  say({ pty: path, term: terminal.term, ...(display === null ? {} : { display: display.name, authority: display.authority }) });
+}
+
+/** null: there is none to be had, as whoever asked for it is told. */
+async function displayFor(channel: TerminalChannel, x11: NonNullable<TerminalShape["x11"]>, directory: string): Promise<JobDisplay | null> {
+  try {
+    return await openDisplay(channel, x11, directory);
+  } catch (error) {
+    channel.send({ kind: "data", bytes: Buffer.from(`pbs_mom: no forwarding of X11: ${(error as Error).message}\r\n`) });
+    return null;
+  }
 }
 
 /** The first line of stdin; an end before it means that nobody wants us. */
@@ -81,7 +99,7 @@ function readOrder(): Promise<RelayOrder> {
   });
 }
 
-function relay(master: number, channel: TerminalChannel) {
+function relay(master: number, channel: TerminalChannel, display: JobDisplay | null) {
   const terminal = new ReadStream(master);
   let ended = false;
   /** Nothing more comes from the job. */
@@ -105,8 +123,12 @@ function relay(master: number, channel: TerminalChannel) {
       if (ended) return;
       if (frame.kind === "data" && !terminal.write(frame.bytes)) channel.pause();
       if (frame.kind === "window") setWindowSize(master, frame.size);
+      display?.streams.take(frame);
     },
-    drained: (): void => void (ended || terminal.resume()),
+    drained(): void {
+      if (!ended) terminal.resume();
+      display?.streams.drained();
+    },
     /** Whoever may still hold the slave is not of the job; a terminal that is empty says nothing. */
     jobIsOver(): void {
       setTimeout(end, LAST_MS_MAX);

@@ -14,11 +14,24 @@ import { siblingProgram } from "./sibling.ts";
 import type { RunKey, StartSpec } from "./starter-link.ts";
 
 /** What a relay is told on its stdin. */
-export type RelayOrder = { readonly job: string; readonly ticket: TerminalTicket };
+export type RelayOrder = {
+  readonly job: string;
+  readonly ticket: TerminalTicket;
+  /** of the job's own: for the cookie of its display */
+  readonly directory: string;
+};
 /** What it answers once. */
-export type RelayWord = { readonly pty: string; readonly term: string } | { readonly failed: string };
+export type RelayWord = OpenTerminal | { readonly failed: string };
 
-export type OpenTerminal = { readonly pty: string; readonly term: string };
+/** display, authority: of qsub -X */
+export type OpenTerminal = { readonly pty: string; readonly term: string; readonly display?: string; readonly authority?: string };
+
+/** The job's environment on its terminal. */
+export function terminalEnvironment(env: readonly string[], { term, display, authority }: OpenTerminal): string[] {
+  const own = { TERM: term, DISPLAY: display, XAUTHORITY: authority };
+  const set = Object.entries(own).flatMap(([name, value]) => (value === undefined ? [] : [`${name}=${value}`]));
+  return [...env.filter((entry) => !set.some((other) => other.startsWith(entry.slice(0, entry.indexOf("=") + 1)))), ...set];
+}
 
 type Relay = RunKey & {
   readonly pid: number;
@@ -143,7 +156,8 @@ function startRelay(spec: StartSpec & { readonly terminal: TerminalTicket }): St
       closeSync(words);
       return { text: `the relay of the terminal cannot be started: ${errorText(outcome.errno)}` };
     }
-    const told: RelayOrder = { job: spec.job, ticket: spec.terminal };
+    const tmpdir = spec.env.find((entry) => entry.startsWith("TMPDIR="))?.slice("TMPDIR=".length) ?? "";
+    const told: RelayOrder = { job: spec.job, ticket: spec.terminal, directory: tmpdir };
     writeSync(order, `${JSON.stringify(told)}\n`);
     return { pid: outcome.pid, order, words };
   } finally {
@@ -172,10 +186,16 @@ function readWord(fd: number, take: (word: RelayWord | null) => void): void {
   pipe.on("close", () => tell(null));
 }
 
+/** What can stand in an environment. */
+function displayOf(display: unknown, authority: unknown): Pick<OpenTerminal, "display" | "authority"> {
+  if (typeof display !== "string" || !/^localhost:\d+\.\d+$/.test(display)) return {};
+  return typeof authority === "string" && !authority.includes("\0") ? { display, authority } : { display };
+}
+
 function parseWord(line: string): RelayWord {
   try {
-    const { pty, term, failed } = JSON.parse(line) as { readonly [name: string]: unknown };
-    if (typeof pty === "string" && typeof term === "string") return { pty, term };
+    const { pty, term, display, authority, failed } = JSON.parse(line) as { readonly [name: string]: unknown };
+    if (typeof pty === "string" && typeof term === "string") return { pty, term, ...displayOf(display, authority) };
     if (typeof failed === "string") return { failed };
   } catch {
     // told below

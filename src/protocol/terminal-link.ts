@@ -25,6 +25,8 @@ export type TerminalShape = WindowSize & {
   readonly term: string;
   /** interrupt, quit, erase, kill, end of file, suspend: codes of the characters */
   readonly controls: readonly number[];
+  /** qsub -X: the cookie that X clients of the job must show, in hexadecimal digits, and the screen they are shown on */
+  readonly x11?: { readonly cookie: string; readonly screen: number };
 };
 
 export type TerminalFrame =
@@ -34,10 +36,16 @@ export type TerminalFrame =
   | { readonly kind: "shape"; readonly shape: TerminalShape }
   | { readonly kind: "window"; readonly size: WindowSize }
   /** relay: the job has closed its terminal and all it wrote was sent */
-  | { readonly kind: "end" };
+  | { readonly kind: "end" }
+  /** relay: an X client; then what it and the display say, and the end of either */
+  | { readonly kind: "x-open"; readonly id: number }
+  | { readonly kind: "x-data"; readonly id: number; readonly bytes: Uint8Array }
+  | { readonly kind: "x-close"; readonly id: number };
 
-const KINDS = ["data", "hello", "shape", "window", "end"] as const;
+const KINDS = ["data", "hello", "shape", "window", "end", "x-open", "x-data", "x-close"] as const;
 const HEADER_BYTES = 5;
+/** number of an X client, before its data */
+const ID_BYTES = 4;
 export const FRAME_BYTES_MAX = 64 * 1024;
 const TERM_CHARS_MAX = 128;
 const JOB_CHARS_MAX = 1024;
@@ -51,12 +59,13 @@ export class TerminalFrameError extends Error {
 export function encodeTerminalFrame(frame: TerminalFrame): Uint8Array {
   const kind = KINDS.indexOf(frame.kind);
   switch (frame.kind) {
-    case "data": {
-      const pieces: Uint8Array[] = [];
-      for (let at = 0; at < frame.bytes.length; at += FRAME_BYTES_MAX)
-        pieces.push(withHeader(kind, frame.bytes.subarray(at, at + FRAME_BYTES_MAX)));
-      return pieces.length === 1 ? (pieces[0] as Uint8Array) : Buffer.concat(pieces);
-    }
+    case "data":
+      return inPieces(kind, Buffer.alloc(0), frame.bytes);
+    case "x-data":
+      return inPieces(kind, numbered(frame.id), frame.bytes);
+    case "x-open":
+    case "x-close":
+      return withHeader(kind, numbered(frame.id));
     case "hello":
       return withHeader(kind, Buffer.from(JSON.stringify({ job: frame.job })));
     case "shape":
@@ -70,6 +79,19 @@ export function encodeTerminalFrame(frame: TerminalFrame): Uint8Array {
       throw new Error(`frame ${JSON.stringify(unreachable)}`);
     }
   }
+}
+
+function inPieces(kind: number, before: Uint8Array, bytes: Uint8Array): Uint8Array {
+  const room = FRAME_BYTES_MAX - before.length;
+  const pieces: Uint8Array[] = [];
+  for (let at = 0; at < bytes.length; at += room) pieces.push(withHeader(kind, Buffer.concat([before, bytes.subarray(at, at + room)])));
+  return pieces.length === 1 ? (pieces[0] as Uint8Array) : Buffer.concat(pieces);
+}
+
+function numbered(id: number): Buffer {
+  const bytes = Buffer.alloc(ID_BYTES);
+  bytes.writeUInt32BE(id, 0);
+  return bytes;
 }
 
 function withHeader(kind: number, bytes: Uint8Array): Uint8Array {
@@ -106,6 +128,13 @@ function decode(number: number, bytes: Buffer): TerminalFrame {
       return { kind, bytes };
     case "end":
       return { kind };
+    case "x-open":
+    case "x-close":
+    case "x-data": {
+      if (bytes.length < ID_BYTES) throw new TerminalFrameError("an X client without a number");
+      const id = bytes.readUInt32BE(0);
+      return kind === "x-data" ? { kind, id, bytes: bytes.subarray(ID_BYTES) } : { kind, id };
+    }
     case "hello": {
       const { job } = record(bytes);
       if (typeof job !== "string" || job.length > JOB_CHARS_MAX) throw new TerminalFrameError("a hello without a job");
@@ -141,11 +170,17 @@ function sizeOf({ rows, columns }: Fields): WindowSize {
 }
 
 function shapeOf(fields: Fields): TerminalShape {
-  const { term, controls } = fields;
+  const { term, controls, x11 } = fields;
   if (typeof term !== "string" || !isTerm(term)) throw new TerminalFrameError("a terminal without a type");
   if (!Array.isArray(controls) || controls.length !== CONTROLS || !controls.every(isByte))
     throw new TerminalFrameError("a terminal without control characters");
-  return { ...sizeOf(fields), term, controls };
+  return { ...sizeOf(fields), term, controls, ...(x11 === undefined ? {} : { x11: x11Of(x11) }) };
+}
+
+function x11Of(value: unknown): NonNullable<TerminalShape["x11"]> {
+  const { cookie, screen } = (value ?? {}) as Fields;
+  if (typeof cookie !== "string" || !/^[0-9a-f]{32}$/.test(cookie) || !isByte(screen)) throw new TerminalFrameError("X11 without a cookie");
+  return { cookie, screen };
 }
 
 /** Whether it can stand in TERM: a name of the terminal database. */

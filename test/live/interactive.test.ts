@@ -1,8 +1,11 @@
 // qsub -I: a terminal on the execution host for whoever sits at qsub, and its end in every way it can end.
 
 import assert from "node:assert/strict";
-import { readdirSync, readFileSync } from "node:fs";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
+import { join } from "node:path";
 import { after, before, test } from "node:test";
+import { authorityFile } from "#protocol/x11.ts";
 import { type Complex, isAlive, startComplex, until } from "./complex.ts";
 import { type Seat, takeSeat } from "./seat.ts";
 
@@ -155,6 +158,56 @@ for (const [how, end] of [
     if (how === "told to end") await over(seat, id, 143);
   });
 }
+
+test("-X: an X client of the job reaches the submitter's display with the real cookie; who shows another one does not", async (t) => {
+  const directory = complex.work();
+  const real = Buffer.alloc(16, 0x5e);
+  /** An X server that answers with what it was shown. */
+  const server = createServer((socket) => socket.on("data", (bytes) => socket.write(bytes)));
+  let number = 20;
+  for (let listens = false; !listens; number++)
+    listens = await new Promise<boolean>((resolve) =>
+      server.once("error", () => resolve(false)).listen(6000 + number, "127.0.0.1", () => resolve(true)),
+    );
+  number--;
+  t.after(() => server.close());
+  writeFileSync(join(directory, "authority"), authorityFile(number, real));
+  writeFileSync(join(directory, "client.mjs"), CLIENT);
+  const env = { ...complex.env(), TERM: "xterm", DISPLAY: `127.0.0.1:${number}.1`, XAUTHORITY: join(directory, "authority") };
+  const seat = takeSeat([complex.command("qsub"), "-I", "-X", ...SHELL], { env, cwd: directory });
+  seats.push(seat);
+  const id = await ready(seat);
+  seat.type("echo $DISPLAY; stat -c %a $XAUTHORITY\r");
+  await seat.see(/localhost:\d+\.1\r\n600\r\n/);
+  seat.type(`${process.execPath} ${directory}/client.mjs; ${process.execPath} ${directory}/client.mjs wrong\r`);
+  await seat.see(new RegExp(`shown ${real.toString("hex")} and 200000 bytes\r\nturned away\r\n`));
+  seat.type("exit\r");
+  await over(seat, id, 0);
+});
+
+/** An X client that tells what came back of its first message and of what it said then. */
+const CLIENT = `
+import { readFileSync } from "node:fs";
+import { connect } from "node:net";
+const number = Number(/:(\\d+)/.exec(process.env.DISPLAY)[1]);
+const file = readFileSync(process.env.XAUTHORITY);
+const cookie = process.argv[2] === "wrong" ? Buffer.alloc(16, 1) : file.subarray(-16);
+const name = "MIT-MAGIC-COOKIE-1";
+const head = Buffer.from([0x6c, 0, 11, 0, 0, 0, name.length, 0, 16, 0, 0, 0]);
+const hello = Buffer.concat([head, Buffer.from(name + "\\0\\0"), cookie]);
+const socket = connect(6000 + number, "127.0.0.1");
+let got = Buffer.alloc(0);
+socket.on("data", (bytes) => {
+  got = Buffer.concat([got, bytes]);
+  if (got.length < hello.length + 200000) return;
+  console.log("shown", got.subarray(32, 48).toString("hex"), "and " + (got.length - hello.length) + " bytes");
+  socket.end();
+  process.exit(0);
+});
+socket.on("close", () => { console.log("turned away"); process.exit(0); });
+socket.write(hello.subarray(0, 20));
+setTimeout(() => { socket.write(hello.subarray(20)); socket.write(Buffer.alloc(200000, 7)); }, 50);
+`;
 
 test("the mom is killed and comes back: the session goes on", async () => {
   const seat = qsub(SHELL);

@@ -14,8 +14,12 @@ const FRAMES: readonly TerminalFrame[] = [
   { kind: "data", bytes: Uint8Array.of(0, 1, 255) },
   { kind: "window", size: { rows: 0, columns: 65535 } },
   { kind: "end" },
+  { kind: "shape", shape: { ...SHAPE, x11: { cookie: "0123456789abcdef".repeat(2), screen: 1 } } },
+  { kind: "x-open", id: 1 },
+  { kind: "x-data", id: 4294967295, bytes: Uint8Array.of(7) },
+  { kind: "x-close", id: 0 },
 ];
-const plain = (frame: TerminalFrame) => (frame.kind === "data" ? { kind: "data", bytes: [...frame.bytes] } : frame);
+const plain = (frame: TerminalFrame) => ("bytes" in frame ? { ...frame, bytes: [...frame.bytes] } : frame);
 
 test("frames arrive as they were sent, however they are cut", () => {
   const all = Buffer.concat(FRAMES.map(encodeTerminalFrame));
@@ -58,6 +62,8 @@ const BROKEN: readonly (readonly [what: string, bytes: Buffer])[] = [
   ["TERM that is no name",         frame(2, JSON.stringify({ ...SHAPE, term: "x\ny" }))],
   ["TERM that is empty",           frame(2, JSON.stringify({ ...SHAPE, term: "" }))],
   ["too few control characters",   frame(2, JSON.stringify({ ...SHAPE, controls: [1, 2, 3] }))],
+  ["an X client without number",   frame(5, "123")],
+  ["a cookie that is none",        frame(2, JSON.stringify({ ...SHAPE, x11: { cookie: "x", screen: 0 } }))],
   ["a control that is no byte",    frame(2, JSON.stringify({ ...SHAPE, controls: [1, 2, 3, 4, 5, 256] }))],
 ];
 

@@ -40,12 +40,12 @@ export async function qsub(io: CommandIo, complex: Complex): Promise<number> {
 
 /** Loaded for interactive jobs alone: TLS and the C library take their time. */
 async function interactive(io: CommandIo, complex: Complex, link: Link, job: Job, draft: Draft): Promise<number> {
-  if (io.terminal === undefined || draft.flags.has("X")) {
+  if (io.terminal === undefined) {
     io.err("qsub: No support for requested service\n");
     return refusalStatus(PBSE_NOSUP);
   }
   const { interactiveJob } = await import("../qsub/interactive.ts");
-  return interactiveJob(io, complex, link, requestOf(job, draft), await io.terminal());
+  return interactiveJob({ io, complex, terminal: await io.terminal(), x11: draft.flags.has("X") }, link, requestOf(job, draft));
 }
 
 function submitWorld(io: CommandIo, complex: Complex): SubmitWorld {

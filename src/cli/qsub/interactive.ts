@@ -15,6 +15,7 @@ import { refusalStatus } from "../errors.ts";
 import type { Terminal } from "../terminal.ts";
 import { escapeReader } from "./escapes.ts";
 import { submitRefusal } from "./submit.ts";
+import { type X11Forwarding, x11Forwarding } from "./x11.ts";
 
 const DELETED = 2;
 const FAILED = 1;
@@ -23,17 +24,17 @@ const SIGNALLED = 128;
 const ANSWER_MS_MAX = 60_000;
 const RECONNECT_MS = 1000;
 
-type World = { readonly io: CommandIo; readonly complex: Complex; readonly terminal: Terminal };
+/** x11: qsub -X */
+export type InteractiveWorld = { readonly io: CommandIo; readonly complex: Complex; readonly terminal: Terminal; readonly x11: boolean };
 
 /** Submits, and returns the exit status when all is over. */
-export async function interactiveJob(
-  io: CommandIo,
-  complex: Complex,
-  link: Link,
-  request: QueueJobRequest,
-  terminal: Terminal,
-): Promise<number> {
-  const world = { io, complex, terminal };
+export async function interactiveJob(world: InteractiveWorld, link: Link, request: QueueJobRequest): Promise<number> {
+  const { io, terminal } = world;
+  const forwarding = world.x11 ? x11Forwarding(io.env) : null;
+  if (world.x11 && forwarding === null) {
+    io.err("qsub: DISPLAY names no display\n");
+    return FAILED;
+  }
   const call = incomingCall();
   const listener = await listenForTerminal(call.take);
   try {
@@ -45,7 +46,7 @@ export async function interactiveJob(
     const { id } = reply.value as { readonly id: string };
     const called = await waitForCall(world, link, listener, call, id);
     if (typeof called === "number") return called;
-    return await session(world, call, called, id);
+    return await session(world, call, called, id, forwarding);
   } finally {
     listener.close();
     terminal.restore();
@@ -89,7 +90,7 @@ function incomingCall(): Call {
 
 /** The channel, or the exit status when it never comes. */
 async function waitForCall(
-  { io, complex, terminal }: World,
+  { io, complex, terminal }: InteractiveWorld,
   link: Link,
   listener: TerminalListener,
   call: Call,
@@ -200,7 +201,14 @@ async function deleteJob(complex: Complex, id: string): Promise<void> {
 
 // ---- while it runs ----
 
-async function session({ io, terminal }: World, call: Call, channel: TerminalChannel, id: string): Promise<number> {
+async function session(
+  { io, terminal }: InteractiveWorld,
+  call: Call,
+  channel: TerminalChannel,
+  id: string,
+  forwarding: X11Forwarding | null,
+): Promise<number> {
+  const display = forwarding?.over(channel) ?? null;
   const { promise: ended, resolve: end } = Promise.withResolvers<{ readonly status: number; readonly words?: string }>();
   const read = escapeReader(terminal.controls);
   let ready = false;
@@ -225,7 +233,12 @@ async function session({ io, terminal }: World, call: Call, channel: TerminalCha
     const term = io.env["TERM"] ?? "";
     channel.send({
       kind: "shape",
-      shape: { ...terminal.window(), term: isTerm(term) ? term : "unknown", controls: terminal.controls },
+      shape: {
+        ...terminal.window(),
+        term: isTerm(term) ? term : "unknown",
+        controls: terminal.controls,
+        ...(forwarding === null ? {} : { x11: forwarding.offer }),
+      },
     });
     io.out(`qsub: job ${id} ready\n\n`);
     terminal.raw();
@@ -242,8 +255,12 @@ async function session({ io, terminal }: World, call: Call, channel: TerminalCha
       case "end":
         return end({ status: 0 });
       default:
-        return;
+        return display?.take(frame);
     }
+  };
+  const drained = (): void => {
+    if (ready) terminal.listen(type);
+    display?.drained();
   };
   const quiet = [
     terminal.onSignal("SIGWINCH", () => ready && channel.send({ kind: "window", size: terminal.window() })),
@@ -252,16 +269,13 @@ async function session({ io, terminal }: World, call: Call, channel: TerminalCha
     terminal.onSignal("SIGHUP", () => end({ status: SIGNALLED + 1 })),
     terminal.onSignal("SIGINT", () => end({ status: SIGNALLED + 2 })),
   ];
-  call.attend(
-    hear,
-    () => end({ status: FAILED, words: "qsub: the connection to the job was lost\n" }),
-    () => terminal.listen(type),
-  );
+  call.attend(hear, () => end({ status: FAILED, words: "qsub: the connection to the job was lost\n" }), drained);
   const { status, words } = await ended;
   terminal.listen(null);
   terminal.restore();
   for (const off of quiet) off();
   channel.destroy();
+  display?.close();
   if (words !== undefined) io.err(ready ? `\n${words}` : words);
   if (ready) io.out(`\nqsub: job ${id} completed\n`);
   return status;

@@ -1,0 +1,74 @@
+// qsub -X: the submitter's display for the X clients of his job. They show a cookie made for the job; the display gets the real one (protocol/x11.ts X1).
+
+import { randomBytes } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { connect, type Socket } from "node:net";
+import { hostname } from "node:os";
+import type { TerminalChannel } from "#protocol/terminal-channel.ts";
+import type { TerminalFrame } from "#protocol/terminal-link.ts";
+import { clientSetup, cookieFor, type Display, parseDisplay, X11_PORT } from "#protocol/x11.ts";
+import { X11_CLIENTS_MAX, x11Streams } from "#protocol/x11-streams.ts";
+import type { CommandIo } from "../command.ts";
+
+const COOKIE_BYTES = 16;
+
+export type X11Forwarding = {
+  /** for the job's shape */
+  readonly offer: { readonly cookie: string; readonly screen: number };
+  over(channel: TerminalChannel): { take(frame: TerminalFrame): void; drained(): void; close(): void };
+};
+
+/** null: DISPLAY names no display. */
+export function x11Forwarding(env: CommandIo["env"]): X11Forwarding | null {
+  const display = parseDisplay(env["DISPLAY"] ?? "");
+  if (display === null) return null;
+  const expected = randomBytes(COOKIE_BYTES);
+  const real = realCookie(env, display);
+  return {
+    offer: { cookie: expected.toString("hex"), screen: display.screen },
+    over(channel) {
+      const streams = x11Streams(channel);
+      /** clients that have not shown their cookie yet: what they said so far */
+      const fresh = new Map<number, Buffer>();
+      const turnAway = (id: number): void => {
+        fresh.delete(id);
+        channel.send({ kind: "x-close", id });
+      };
+      return {
+        take(frame) {
+          if (frame.kind === "x-open") {
+            if (fresh.size + streams.count >= X11_CLIENTS_MAX) return turnAway(frame.id);
+            fresh.set(frame.id, Buffer.alloc(0));
+            return;
+          }
+          const before = frame.kind === "x-data" ? fresh.get(frame.id) : undefined;
+          if (frame.kind !== "x-data" || before === undefined) {
+            if (frame.kind === "x-close") fresh.delete(frame.id);
+            return streams.take(frame);
+          }
+          const said = Buffer.concat([before, frame.bytes]);
+          const setup = clientSetup(said, expected, real);
+          if (setup === "refused") return turnAway(frame.id);
+          if (setup === null) return void fresh.set(frame.id, said);
+          fresh.delete(frame.id);
+          streams.add(frame.id, dial(display));
+          streams.take({ kind: "x-data", id: frame.id, bytes: setup });
+        },
+        drained: streams.drained,
+        close: streams.close,
+      };
+    },
+  };
+}
+
+const dial = ({ host, number }: Display): Socket =>
+  host === null ? connect(`/tmp/.X11-unix/X${number}`) : connect(X11_PORT + number, host);
+
+function realCookie(env: CommandIo["env"], display: Display): Buffer | null {
+  try {
+    return cookieFor(readFileSync(env["XAUTHORITY"] ?? `${env["HOME"] ?? ""}/.Xauthority`), display, hostname());
+  } catch {
+    // The display may let its user in without one.
+    return null;
+  }
+}

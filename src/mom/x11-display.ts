@@ -1,0 +1,58 @@
+// The display of an interactive job (qsub -X), kept by its relay: a port on the loopback that X clients of the job take for an X server, and the file with the
+// cookie that they must show. What they say goes to qsub, which checks the cookie and knows the real display.
+
+import { closeSync, constants, openSync, writeSync } from "node:fs";
+import { createServer, type Server } from "node:net";
+import type { TerminalChannel } from "#protocol/terminal-channel.ts";
+import { authorityFile, FIRST_DISPLAY, X11_PORT } from "#protocol/x11.ts";
+import { X11_CLIENTS_MAX, type X11Streams, x11Streams } from "#protocol/x11-streams.ts";
+
+const DISPLAYS_MAX = 1000;
+
+export type JobDisplay = {
+  /** DISPLAY */
+  readonly name: string;
+  /** XAUTHORITY */
+  readonly authority: string;
+  readonly streams: X11Streams;
+};
+
+/** directory: of the job's own. Throws when no port is free or the file cannot be made. */
+export async function openDisplay(
+  channel: TerminalChannel,
+  { cookie, screen }: { readonly cookie: string; readonly screen: number },
+  directory: string,
+): Promise<JobDisplay> {
+  const streams = x11Streams(channel);
+  let next = 1;
+  const server = createServer((socket) => {
+    if (streams.count >= X11_CLIENTS_MAX) return void socket.destroy();
+    const id = next++;
+    channel.send({ kind: "x-open", id });
+    streams.add(id, socket);
+  });
+  const number = await listenOnDisplay(server);
+  const authority = `${directory}/xauthority`;
+  const fd = openSync(authority, constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW, 0o600);
+  try {
+    writeSync(fd, authorityFile(number, Buffer.from(cookie, "hex")));
+  } finally {
+    closeSync(fd);
+  }
+  return { name: `localhost:${number}.${screen}`, authority, streams };
+}
+
+async function listenOnDisplay(server: Server): Promise<number> {
+  for (let number = FIRST_DISPLAY; number < FIRST_DISPLAY + DISPLAYS_MAX; number++) {
+    const taken = await new Promise<NodeJS.ErrnoException | null>((resolve) => {
+      server.once("error", resolve);
+      server.listen(X11_PORT + number, "127.0.0.1", () => {
+        server.off("error", resolve);
+        resolve(null);
+      });
+    });
+    if (taken === null) return number;
+    if (taken.code !== "EADDRINUSE") throw taken;
+  }
+  throw new Error(`no display below ${FIRST_DISPLAY + DISPLAYS_MAX} is free`);
+}

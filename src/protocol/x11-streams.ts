@@ -1,0 +1,65 @@
+// X clients' connections inside a terminal channel: what the relay takes from clients and qsub gives to the display, and back.
+//
+// S1. Whoever is slow makes the others wait: a display that takes nothing stops the channel, a channel that is full stops the clients. Nothing piles up.
+
+import type { Socket } from "node:net";
+import type { TerminalChannel } from "./terminal-channel.ts";
+import type { TerminalFrame } from "./terminal-link.ts";
+
+/** Clients at a time. */
+export const X11_CLIENTS_MAX = 256;
+
+export type X11Streams = {
+  add(id: number, socket: Socket): void;
+  /** x-data and x-close */
+  take(frame: TerminalFrame): void;
+  /** the channel takes more */
+  drained(): void;
+  readonly count: number;
+  close(): void;
+};
+
+export function x11Streams(channel: Pick<TerminalChannel, "send" | "pause" | "resume">): X11Streams {
+  const sockets = new Map<number, Socket>();
+  const waiting = new Set<Socket>();
+  const goOn = (socket: Socket): void => {
+    if (waiting.delete(socket) && waiting.size === 0) channel.resume();
+  };
+  return {
+    add(id, socket) {
+      sockets.set(id, socket);
+      socket.setNoDelay(true);
+      socket.on("data", (bytes) => {
+        if (!channel.send({ kind: "x-data", id, bytes })) for (const each of sockets.values()) each.pause();
+      });
+      socket.on("drain", () => goOn(socket));
+      socket.on("error", () => undefined);
+      socket.on("close", () => {
+        goOn(socket);
+        if (sockets.delete(id)) channel.send({ kind: "x-close", id });
+      });
+    },
+    take(frame) {
+      if (frame.kind !== "x-data" && frame.kind !== "x-close") return;
+      const socket = sockets.get(frame.id);
+      if (socket === undefined) return;
+      if (frame.kind === "x-close") {
+        sockets.delete(frame.id);
+        socket.end();
+      } else if (!socket.write(frame.bytes)) {
+        waiting.add(socket);
+        channel.pause();
+      }
+    },
+    drained() {
+      for (const socket of sockets.values()) socket.resume();
+    },
+    get count() {
+      return sockets.size;
+    },
+    close() {
+      for (const socket of sockets.values()) socket.destroy();
+      sockets.clear();
+    },
+  };
+}
