@@ -7,6 +7,7 @@
 
 import type { MomHello, MomJob, ServerToMom } from "#protocol/mom-link.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
+import { acted } from "./action-answers.ts";
 import { measured, tellIdled } from "./busy.ts";
 import { dropCheckpoint } from "./checkpoint.ts";
 import type { MomEvent } from "./event.ts";
@@ -19,7 +20,6 @@ import { message, OVER, signal, terminate } from "./requests.ts";
 import {
   abandon,
   acknowledged,
-  acted,
   beginRun,
   conclude,
   discard,
@@ -51,6 +51,7 @@ export function makeMomState(config: MomConfig, checkpoints: readonly string[] =
     next_step: 1,
     reports: [],
     checkpoints: new Set(checkpoints),
+    site: {},
     busy: NOT_BUSY,
     vnodes: [],
     periodic: new Map(),
@@ -154,6 +155,10 @@ function handle(cx: Context, event: MomEvent): void {
       return sampled(cx, event.seen);
     case "measured":
       return measured(cx, event.measure);
+    case "site":
+      if (JSON.stringify(state.site) === JSON.stringify(event.resources)) return;
+      state.site = event.resources;
+      return tellSite(cx);
     case "configured":
       state.config = event.config;
       return;
@@ -169,6 +174,10 @@ function handle(cx: Context, event: MomEvent): void {
   }
 }
 
+function tellSite({ state, actions }: Context): void {
+  if (state.welcomed) actions.push({ kind: "send", type: "mom-site", data: { resources: state.site } });
+}
+
 function welcome(cx: Context, data: ServerToMom["mom-welcome"]): void {
   const { state } = cx;
   state.welcomed = true;
@@ -179,6 +188,7 @@ function welcome(cx: Context, data: ServerToMom["mom-welcome"]): void {
     if (run.idled) tellIdled(cx, run);
     sendObit(cx, run);
   }
+  if (Object.keys(state.site).length > 0) tellSite(cx);
   if (isBusy(state.busy)) cx.actions.push({ kind: "send", type: "mom-busy", data: { busy: true } });
   for (const report of state.reports.splice(0)) cx.actions.push({ kind: "send", type: "mom-hook", data: report });
 }

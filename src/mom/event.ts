@@ -55,6 +55,8 @@ export type MomEvent =
   | { readonly kind: "sampled"; readonly seen: ReadonlyMap<number, Seen> }
   /** the host's load, and how long nobody has typed */
   | { readonly kind: "measured"; readonly measure: Measure }
+  /** resources of the site in its configuration, as they are now */
+  | { readonly kind: "site"; readonly resources: { readonly [name: string]: string } }
   | { readonly kind: "configured"; readonly config: MomConfig }
   | { readonly kind: "tick" }
   | { readonly kind: "stop"; readonly manner: "kill" | "leave" };

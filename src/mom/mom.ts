@@ -24,6 +24,7 @@ import { runScript } from "./script-run.ts";
 import { dialServer } from "./server-link.ts";
 import { signalQuietly } from "./session-end.ts";
 import { makeDirectories, momConfig, readSettings, vnodeReporter } from "./setup.ts";
+import { siteReader } from "./site-resources.ts";
 import { connectStarter, type StarterClient } from "./starter-client.ts";
 import type { MomAction, MomConfig, MomState } from "./state.ts";
 import { strangersOf } from "./strangers.ts";
@@ -37,6 +38,8 @@ const END_MS_MAX = 20_000;
 const CLOSE_MS_MAX = 5000;
 /** The load average changes slowly. */
 const LOAD_PERIOD_MS = 5000;
+/** How often the site's resources are looked at. */
+const SITE_PERIOD_MS = 10_000;
 const STRANGERS_PERIOD_MS = 10_000;
 
 /** A mom in this process. The caller holds mom.lock. */
@@ -70,6 +73,9 @@ export class Mom {
   #last_look_ms = 0;
   #last_measure_ms = 0;
   #last_strangers_ms = 0;
+  #last_site_ms = 0;
+  #site_asked = false;
+  readonly #site_reader = siteReader((text) => this.#fault(text));
   #phase: "up" | "ending" | "closed" = "up";
 
   /** Throws MomStartError. */
@@ -280,6 +286,7 @@ export class Mom {
     this.#output.tick();
     const now_ms = Date.now();
     this.#measure(now_ms);
+    this.#readSite(now_ms);
     this.#killStrangers(now_ms);
     const leaders = dueLeaders(this.#state, this.#last_look_ms, now_ms, this.#settings.min_check_poll_s * 1000);
     if (leaders.size === 0) return;
@@ -295,6 +302,19 @@ export class Mom {
     if ((!wanted && !isBusy(this.#state.busy)) || now_ms - this.#last_measure_ms < period_ms) return;
     this.#last_measure_ms = now_ms;
     this.#happen({ kind: "measured", measure: measureHost(kbd_idle !== null, now_ms) });
+  }
+
+  /** Resources of the site, again and again; once more after it has none any more. */
+  #readSite(now_ms: number): void {
+    const { site } = this.#settings;
+    const none = Object.keys(site).length === 0 && Object.keys(this.#state.site).length === 0;
+    if (none || this.#site_asked || now_ms - this.#last_site_ms < SITE_PERIOD_MS) return;
+    this.#last_site_ms = now_ms;
+    this.#site_asked = true;
+    void this.#site_reader.read(site, this.#options.alarm_s).then((resources) => {
+      this.#site_asked = false;
+      this.#happen({ kind: "site", resources });
+    });
   }
 
   /** $restrict_user. In user mode there is nobody else whose processes we could end. */

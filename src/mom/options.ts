@@ -12,6 +12,8 @@ export type MomOptions = {
   readonly port: number | null;
   readonly manager_port: number | null;
   readonly nice: number | null;
+  /** -a: how long a program of a site's resource may take */
+  readonly alarm_s: number;
   readonly checkpoint: string | null;
   /** -s and everything after it; null: absent */
   readonly vnodes: readonly string[] | null;
@@ -22,6 +24,8 @@ export const USAGE = `usage: pbs_mom [-a alarm][-C checkpoint_dir][-c config][-d
        pbs_mom -s insert NAME FILE | remove NAME | show NAME | list
        pbs_mom --version
 `;
+
+const ALARM_S_DEFAULT = 10;
 
 /** A string is what is wrong. */
 export function parseMomOptions(argv: readonly string[]): MomOptions | string {
@@ -34,6 +38,7 @@ export function parseMomOptions(argv: readonly string[]): MomOptions | string {
     port: null,
     manager_port: null,
     nice: null,
+    alarm_s: ALARM_S_DEFAULT,
     checkpoint: null,
     vnodes: null,
     version: false,
@@ -84,6 +89,8 @@ function setValue(options: { -readonly [K in keyof MomOptions]: MomOptions[K] },
       return "";
     default:
       if (whole === null || whole < 0 || whole > 65535) return `-${letter} must be a number, not ${value}`;
+      if (letter === "a" && whole === 0) return "-a must be more than 0";
+      if (letter === "a") options.alarm_s = whole;
       if (letter === "M") options.port = whole;
       if (letter === "R") options.manager_port = whole;
       return "";

@@ -10,16 +10,7 @@ import type { MomJob, Usage } from "#protocol/mom-link.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
 import type { FilePlan, Finished, FinishRequest, Prepared } from "./agent-link.ts";
 import { jobLimits, pickCpus } from "./cgroup-limits.ts";
-import {
-  checkpointAtEnd,
-  dropCheckpoint,
-  isLeaving,
-  isRestart,
-  NO_CHECKPOINT,
-  restartCommand,
-  siteEnvironmentOf,
-  taken,
-} from "./checkpoint.ts";
+import { checkpointAtEnd, dropCheckpoint, isLeaving, isRestart, NO_CHECKPOINT, restartCommand, siteEnvironmentOf } from "./checkpoint.ts";
 import { nodefileText, type TaskNumbers } from "./environment.ts";
 import { askHooks, askScript, exitStatusOf, honour, logHooks, logScript } from "./hook-steps.ts";
 import { isInteractive, resourcesOf, ticketOf } from "./job-attrs.ts";
@@ -28,7 +19,7 @@ import { filePlan, type Owner, startSpec } from "./job-plan.ts";
 import { memoryLimit_kb } from "./limits.ts";
 import { afterPrologue, epilogueArguments, failureText, prologueArguments, type ScriptEnd } from "./pelog.ts";
 import { type Context, keyOf, log, save } from "./run-record.ts";
-import { beginEnding, killedForMemory, pursueEnding, terminateScripted, walltimeOf } from "./run-watch.ts";
+import { beginEnding, killedForMemory, pursueEnding, walltimeOf } from "./run-watch.ts";
 import { SIG } from "./signals.ts";
 import { attrsHere, isSister, NO_SISTERS, placeholderSpec, sisterPlan } from "./sister.ts";
 import type { ExitedRun, StartedRun, StartSpec } from "./starter-link.ts";
@@ -455,22 +446,6 @@ export function scripted(cx: Context, run: Run, kind: Step["kind"], end: ScriptE
   if (exit_status === JOB_EXEC.FAIL2)
     cx.actions.push({ kind: "append", owner: run.plan.owner, path: files.stderr, text: `Could not run prolog: ${why}\n` });
   admitted(cx, run, files, exit_status, why);
-}
-
-/** A script of `$action` has ended. */
-export function acted(cx: Context, run: Run, kind: Step["kind"], end: ScriptEnd): void {
-  if (kind === "terminate") return terminateScripted(cx, run, end);
-  if (kind !== "checkpoint") return;
-  const { saved, leaving, text } = taken(cx, run, end);
-  const { withheld } = run;
-  run.withheld = null;
-  // Somebody ended it meanwhile: a checkpoint does not undo that.
-  if (leaving && saved && run.ending === null) beginEnding(cx, run, "checkpoint", 0);
-  else if (leaving && run.phase.name === "running") {
-    save(cx, run);
-    cx.actions.push({ kind: "send", type: "mom-kept", data: { ...keyOf(run), why: "checkpoint", text } });
-  }
-  if (withheld !== null) exited(cx, run, withheld);
 }
 
 /** The server wants nothing of this run any more. */

@@ -171,6 +171,8 @@ export type MomState = {
   readonly reports: MomToServer["mom-hook"][];
   /** jobs of which a checkpoint is here */
   readonly checkpoints: Set<string>;
+  /** resources of the site in the configuration */
+  site: { readonly [name: string]: string };
   /** whether others use this host */
   busy: Busyness;
   /** vnodes as reported last: what hooks see */

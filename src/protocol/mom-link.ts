@@ -97,6 +97,8 @@ export type MomToServer = {
     /** from a checkpoint */
     readonly restarted?: true;
   };
+  /** resources of the site in the mom's configuration, as texts: for schedulers that ask for them (sched_config mom_resources) */
+  "mom-site": { readonly resources: { readonly [name: string]: string } };
   /** others use the host ($max_load, $kbd_idle): state busy, or no longer; free is not said at a hello */
   "mom-busy": { readonly busy: boolean };
   /** the job stands still meanwhile (state U), or goes on */

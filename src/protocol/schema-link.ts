@@ -150,6 +150,7 @@ const MOM_TO_SERVER = {
   "mom-kept": z.strictObject({ ...run, why: z.literal("checkpoint").exactOptional(), text }),
   "mom-vnodes": z.strictObject({ vnodes }),
   "mom-started": z.strictObject({ ...run, session_id: whole, jobdir: text, restarted: z.literal(true).exactOptional() }),
+  "mom-site": z.strictObject({ resources: scalarRecord<string>((value) => typeof value === "string") }),
   "mom-busy": z.strictObject({ busy: z.boolean() }),
   "mom-idled": z.strictObject({ ...run, idled: z.boolean() }),
   "mom-usage": z.strictObject({ jobs: items(z.strictObject({ ...run, used: usage })) }),

@@ -455,7 +455,7 @@ function specOf(universe: Universe, node: SchedNode): VnodeSpec {
   const counted = node.attrs["max_user_run"] !== undefined || node.attrs["max_group_run"] !== undefined;
   const { attrs } = node;
   const key = JSON.stringify([
-    ownResources(attrs),
+    ownResources(universe, attrs),
     attrs["sharing"],
     attrs["no_multinode_jobs"],
     attrs["max_running"],
@@ -486,10 +486,16 @@ function forgetSpecs(universe: Universe): void {
   for (const [key, spec] of universe.specs) if (!used.has(spec)) universe.specs.delete(key);
 }
 
-/** resources_available without what only names the vnode. Of the environments it could be provisioned with it has the current one: nobody provisions. */
-function ownResources(attrs: SchedNode["attrs"]): [string, unknown][] {
+/**
+ * resources_available without what only names the vnode. Of the environments it could be provisioned with it has the current one: nobody provisions.
+ * What is counted by jobs (flag n) is the administrator's to say; of the rest the mom's word goes before where mom_resources names it.
+ */
+function ownResources({ policy, space }: Universe, attrs: SchedNode["attrs"]): [string, unknown][] {
+  const own = recordOf(attrs["resources_available"]);
+  const isAsked = (name: string): boolean => policy.mom_resources.has(name) && (space.all.get(name)?.index ?? -1) < 0;
+  const said = policy.mom_resources.size === 0 ? [] : Object.entries(recordOf(attrs["site_resources"])).filter(([name]) => isAsked(name));
   const current = attrs["current_aoe"];
-  return Object.entries(recordOf(attrs["resources_available"])).flatMap(([name, value]): [string, unknown][] => {
+  return Object.entries(said.length === 0 ? own : { ...own, ...Object.fromEntries(said) }).flatMap(([name, value]): [string, unknown][] => {
     if (name === "host" || name === "vnode") return [];
     if (name !== "aoe") return [[name, value]];
     return current === undefined ? [] : [[name, current]];
@@ -501,7 +507,7 @@ function makeSpec(universe: Universe, node: SchedNode, id: number): VnodeSpec {
   const avail = space.consumed.map(({ name }) => (policy.resource_unset_infinite.has(name) ? Number.POSITIVE_INFINITY : 0));
   const matches = new Map<string, string | boolean>();
   const levels = new Map<string, number>();
-  for (const [name, value] of ownResources(node.attrs)) {
+  for (const [name, value] of ownResources(universe, node.attrs)) {
     const resource = space.all.get(name);
     const amount = amountOf(resource, value);
     if (amount === null) matches.set(name, matchedOf(resource, value));

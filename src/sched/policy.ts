@@ -44,6 +44,8 @@ export type Policy = {
   readonly resources: ReadonlySet<string>;
   /** resources of vnodes that are infinite where they are unset */
   readonly resource_unset_infinite: ReadonlySet<string>;
+  /** resources of which hosts have what their moms say */
+  readonly mom_resources: ReadonlySet<string>;
   readonly primetime_prefix: string;
   readonly nonprimetime_prefix: string;
   readonly dedicated_prefix: string;
@@ -96,6 +98,7 @@ export const POLICY_DEFAULT: Policy = Object.freeze({
   matcher: "first_fit",
   resources: new Set(["ncpus", "mem", "arch", "host", "vnode", "aoe", "eoe"]),
   resource_unset_infinite: new Set<string>(),
+  mom_resources: new Set<string>(),
   primetime_prefix: "p_",
   nonprimetime_prefix: "np_",
   dedicated_prefix: "ded",

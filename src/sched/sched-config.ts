@@ -76,7 +76,7 @@ export const SCHED_CONFIG_KEYS: readonly Row[] = [
   { name: "preemptive_sched", kind: "boolean", prime: true, default: "true", help: "jobs may make room for jobs of higher levels" },
   { name: "preempt_attempts", kind: "number", default: "", help: "how often preemption is tried in a cycle" },
   { name: "peer_queue", kind: "list", default: "", later: "no jobs are pulled", help: "queues of other servers from which jobs are pulled" },
-  { name: "mom_resources", kind: "text", default: "", later: "it is not asked of moms", help: "resources asked of moms" },
+  { name: "mom_resources", kind: "text", default: "", help: "resources of hosts that are as their moms say (mom_priv/config), whatever qmgr says" },
   { name: "server_dyn_res", kind: "list", default: "", help: "scripts that say what the server has" },
   { name: "max_job_check", kind: "text", default: "ALL_JOBS", help: "jobs looked at in a cycle" },
   { name: "update_comments", kind: "boolean", default: "true", help: "jobs are told why they wait" },
@@ -304,6 +304,7 @@ function applyLine(draft: Draft, line: Line): void {
       return set(draft, line, line.name, line.value);
     case "resources":
     case "resource_unset_infinite":
+    case "mom_resources":
       return set(draft, line, line.name, new Set(words(line.value)));
     case "prime_spill":
       return applyPrimeSpill(draft, line);

@@ -71,6 +71,9 @@ export function frame<T extends keyof MomToServer>(kernel: Kernel, link: number,
     case "mom-started":
       started(kernel, tx, mom.host, data as MomToServer["mom-started"]);
       break;
+    case "mom-site":
+      siteResources(kernel, tx, mom, (data as MomToServer["mom-site"]).resources);
+      break;
     case "mom-busy":
       mom.busy = (data as MomToServer["mom-busy"]).busy;
       tellBusy(kernel, tx, mom);
@@ -275,6 +278,18 @@ function markDown(tx: Transaction, vnode: Vnode, why: string): void {
   const text = `node down: ${why}`;
   setStates(tx, vnode, ["down"], [], vnode.attrs["comment"] === undefined || isDownComment(vnode) ? { comment: text } : {});
   tx.log({ event: LOG_EVENT.SYSTEM, class: "Node", object: vnode.name, text });
+}
+
+/** What the site says of the host's resources: kept apart from what vnodes have, for schedulers that ask for it. Names that are no resources are left out. */
+function siteResources(kernel: Kernel, tx: Transaction, mom: MomRuntime, resources: { readonly [name: string]: string }): void {
+  const known = Object.fromEntries(Object.entries(resources).filter(([name]) => kernel.state.resources.get(name) !== undefined));
+  const { vnode } = checkVnode(kernel.state, { name: mom.host, attrs: { resources_available: known } });
+  const site_resources = (vnode?.attrs["resources_available"] as ResourceRecord | undefined) ?? {};
+  const none = Object.keys(site_resources).length === 0;
+  for (const { name, attrs } of vnodesOf(kernel, mom.host)) {
+    if (JSON.stringify(attrs["site_resources"] ?? {}) === JSON.stringify(site_resources)) continue;
+    tx.apply({ kind: "changed", object: "node", name, set: none ? {} : { site_resources }, unset: none ? ["site_resources"] : [] });
+  }
 }
 
 /** All vnodes of a host that others use are busy. */

@@ -139,6 +139,8 @@ function wordOf(action: MomAction): string {
           return `mom-usage ${action.data.jobs.map((each) => each.job).join()}`;
         case "mom-hook":
           return `mom-hook ${JSON.stringify(action.data)}`;
+        case "mom-site":
+          return `mom-site ${JSON.stringify(action.data.resources)}`;
         case "mom-busy":
           return `mom-busy ${action.data.busy}`;
         case "mom-idled":

@@ -122,6 +122,7 @@ const OBEYED: readonly Row[] = [
   ["fairshare_decay_factor",      "fairshare_decay_factor: 0.001",                "2@a 1@a", "1@a 2@a", { given: "fair_share: true\nfairshare_usage_res: ncpus", usage: { alice: 20, bob: 1 }, decayed_s: 86_400, jobs: "1 u=alice; 2 u=bob" }],
   ["preemptive_sched",            "preemptive_sched: false",                      "9!1 1@a 9?", "1?", { jobs: "9 R (a:ncpus=4); 1 @express", queues: EXPRESS }],
   ["preempt_attempts",            "preempt_attempts: 0",                          "9!1 1@a 9?", "1?", { jobs: "9 R (a:ncpus=4); 1 @express", queues: EXPRESS }],
+  ["mom_resources",               'mom_resources: "lic"',                         "1@a", "1@b", { given: 'resources: "ncpus, lic"', resources: [{ name: "lic", type: "long", flags: "h" }], nodes: "a ncpus=4 lic=9 :site.lic=1; b ncpus=4 :site.lic=5", jobs: "1 ncpus=1:lic=2" }],
   ["server_dyn_res",              "server_dyn_res: lic !/site/lic",               "1?", "1@a", { given: 'resources: "ncpus, lic"', resources: [{ name: "lic", type: "long", flags: "" }], server: { resources_available: { lic: 0 } }, jobs: "1 lic=1" }],
   ["max_job_check",               "max_job_check: 1",                             "1@a 2@a", "1@a", { jobs: "1; 2" }],
   ["update_comments",             "update_comments: false",                       "1?", "", { jobs: "1 ncpus=9" }],
@@ -141,7 +142,6 @@ for (const [name, line, without, obeyed, more] of OBEYED) {
 // biome-ignore format: a table
 const REFUSED: readonly (readonly [name: string, line: string, text: string])[] = [
   ["peer_queue",       'peer_queue: "workq workq@other"',        "peer_queue is not supported yet: no jobs are pulled"],
-  ["mom_resources",    'mom_resources: "scratch"',               "mom_resources is not supported yet: it is not asked of moms"],
   ["provision_policy", "provision_policy: avoid_provision",      "provision_policy is not supported yet: nothing is provisioned"],
   ["job_sort_key preempt_priority", 'job_sort_key: "preempt_priority HIGH"', "job_sort_key preempt_priority is not supported yet and left out"],
 ];

@@ -58,6 +58,7 @@ const ROWS: readonly Row[] = [
   ["memory in kilobytes in exec_vnode",             "H ncpus=16 mem=24gb", "1 mem=1gb:ncpus=2",    ["1=(H:mem=1048576kb:ncpus=2)"]],
   ["an environment a vnode has not got now",        "H ncpus=16 aoe=rhel,suse :current_aoe=suse", "1 ncpus=1:aoe=rhel",  ["1: Can Never Run: Insufficient amount of resource: aoe (rhel != suse)"]],
   ["the environment a vnode has",                   "G ncpus=16 aoe=rhel,suse; H ncpus=16 aoe=rhel,suse :current_aoe=suse", "1 ncpus=1:aoe=suse", ["1=(H:ncpus=1)"]],
+  ["what jobs count is not the mom's to say",       "H ncpus=16 :site.gpus=2", "1 ncpus=1:gpus=1",     ["1: Can Never Run: Insufficient amount of resource: gpus (R: 1 A: 0 T: 0)"], { ...CHECK_CUSTOM, mom_resources: new Set(["gpus"]) }, { resources: CUSTOM }],
   ["unset memory is none",                          "H ncpus=16", "1 ncpus=1:mem=1gb",             ["1: Can Never Run: Insufficient amount of resource: mem (R: 1gb A: 0kb T: 0kb)"]],
   ["unset memory is infinite where the site says so", "H ncpus=16", "1 ncpus=1:mem=1gb",           ["1=(H:ncpus=1:mem=1048576kb)"], { resource_unset_infinite: new Set(["mem"]) }],
   ["a resource that is not listed is not checked",  "H ncpus=16 mem=1gb", "1 ncpus=1:mem=2gb",     ["1=(H:ncpus=1:mem=2097152kb)"], { resources: new Set(["ncpus"]) }],

@@ -232,6 +232,8 @@ function nodeOf(text: string, order: number, jobs: readonly SchedJob[], resvs: r
     const [key = "", value = ""] = word.replace(/^:/, "").split("=");
     const typed = value === "True" ? true : value === "False" ? false : /^-?\d+$/.test(value) ? Number(value) : value;
     if (!word.startsWith(":")) available[key] = typed;
+    else if (key.startsWith("site."))
+      attrs["site_resources"] = { ...(attrs["site_resources"] as object), [key.slice("site.".length)]: typed };
     else if (value === "") (attrs["state"] as string[]).push(key);
     else attrs[key] = typed;
   }

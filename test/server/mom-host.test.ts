@@ -411,3 +411,15 @@ test("a job that stands still because its host is in use shows state U and runs 
   obit(h, LINK, id);
   assert.equal(jobAttrs(h, id)["idled"], undefined);
 });
+
+test("resources of the site are typed, kept apart from the vnode's own, and shown to nobody but schedulers", () => {
+  const h = world();
+  const own = vnodeAttrs(h, "n1")["resources_available"];
+  mom(h, LINK, "mom-site", { resources: { ncpus: "3", mem: "lots", nosuch: "1" } });
+  assert.deepEqual(vnodeAttrs(h, "n1")["site_resources"], { ncpus: 3 });
+  assert.deepEqual(vnodeAttrs(h, "n1")["resources_available"], own);
+  const [item] = statusOf(h, ROOT, { kind: "status", object: "node", ids: ["n1"] });
+  assert.ok(!JSON.stringify(item).includes("site_resources"));
+  mom(h, LINK, "mom-site", { resources: {} });
+  assert.equal(vnodeAttrs(h, "n1")["site_resources"], undefined);
+});

@@ -1,0 +1,24 @@
+// What the end of a script of `$action` means for its run. Pure.
+
+import { taken } from "./checkpoint.ts";
+import type { ScriptEnd } from "./pelog.ts";
+import { exited } from "./run-life.ts";
+import { type Context, keyOf, save } from "./run-record.ts";
+import { beginEnding, terminateScripted } from "./run-watch.ts";
+import type { Run, Step } from "./state.ts";
+
+/** A script of `$action` has ended. */
+export function acted(cx: Context, run: Run, kind: Step["kind"], end: ScriptEnd): void {
+  if (kind === "terminate") return terminateScripted(cx, run, end);
+  if (kind !== "checkpoint") return;
+  const { saved, leaving, text } = taken(cx, run, end);
+  const { withheld } = run;
+  run.withheld = null;
+  // Somebody ended it meanwhile: a checkpoint does not undo that.
+  if (leaving && saved && run.ending === null) beginEnding(cx, run, "checkpoint", 0);
+  else if (leaving && run.phase.name === "running") {
+    save(cx, run);
+    cx.actions.push({ kind: "send", type: "mom-kept", data: { ...keyOf(run), why: "checkpoint", text } });
+  }
+  if (withheld !== null) exited(cx, run, withheld);
+}
