@@ -19,7 +19,7 @@ import { isBusy } from "./node-load.ts";
 import type { MomOptions } from "./options.ts";
 import { ownersOf } from "./owners.ts";
 import { openRecords, type RecordLog } from "./record-log.ts";
-import { dueLeaders, look } from "./sampler.ts";
+import { dueLeaders, look, nextPoll_s } from "./sampler.ts";
 import { runScript } from "./script-run.ts";
 import { dialServer } from "./server-link.ts";
 import { signalQuietly } from "./session-end.ts";
@@ -71,6 +71,7 @@ export class Mom {
   #server: DaemonLink | null = null;
   #settled = false;
   #last_look_ms = 0;
+  #poll_s = 0;
   #last_measure_ms = 0;
   #last_strangers_ms = 0;
   #last_site_ms = 0;
@@ -92,6 +93,7 @@ export class Mom {
     this.#settings = readSettings(this.#config_file, (text) => notes.push(text));
     this.#log = this.#openLog();
     for (const text of notes) this.#note(text);
+    this.#noteMode();
     this.#facts = hostFacts(conf.mom_node_name);
     const config = this.#config();
     this.#state = makeMomState(config, foundCheckpoints(config.checkpoint_path));
@@ -124,6 +126,11 @@ export class Mom {
       header: [`hostname=${mom_node_name};pbs_leaf_name=N/A;pbs_mom_node_name=${mom_node_name}`],
       ...(this.#options.log === null ? {} : { file: this.#options.log }),
     });
+  }
+
+  #noteMode(): void {
+    if (this.#settings.restrict_user.on && this.#conf.mode !== "system")
+      this.#note("$restrict_user has no effect: in user mode there is nobody else whose processes we could end");
   }
 
   #config(): MomConfig {
@@ -288,9 +295,13 @@ export class Mom {
     this.#measure(now_ms);
     this.#readSite(now_ms);
     this.#killStrangers(now_ms);
-    const leaders = dueLeaders(this.#state, this.#last_look_ms, now_ms, this.#settings.min_check_poll_s * 1000);
+    const { min_check_poll_s: min_s, max_check_poll_s: max_s } = this.#settings;
+    const { leaders, all } = dueLeaders(this.#state, this.#last_look_ms, now_ms, Math.max(min_s, this.#poll_s) * 1000);
     if (leaders.size === 0) return;
-    this.#last_look_ms = now_ms;
+    if (all) {
+      this.#poll_s = nextPoll_s(this.#state, this.#last_look_ms, this.#poll_s, { min_s, max_s });
+      this.#last_look_ms = now_ms;
+    }
     this.#happen({ kind: "sampled", seen: look(leaders) });
   }
 
@@ -350,6 +361,7 @@ export class Mom {
       this.#log.mask = this.#settings.logevent;
       this.#happen({ kind: "configured", config: this.#config() });
       this.#note("re-read configuration");
+      this.#noteMode();
     } catch (error) {
       this.#fault(`configuration kept as it was: ${(error as Error).message}`);
     }

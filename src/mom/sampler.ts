@@ -15,18 +15,36 @@ const KB = 1024;
 
 let page_kb = 0;
 
-/** Pids of the top processes to look at now; empty: nothing is due. */
-export function dueLeaders(state: MomState, last_ms: number, now_ms: number, period_ms: number): Set<number> {
-  const due = new Set<number>();
+const POLL_STEPS = 19;
+
+/** Seconds until the look after this one: from the least to the most in so many steps, and from the least again when a run has begun since the last look. */
+export function nextPoll_s(
+  state: MomState,
+  last_ms: number,
+  poll_s: number,
+  { min_s, max_s }: { readonly min_s: number; readonly max_s: number },
+): number {
+  for (const { phase } of state.runs.values()) if (phase.name === "running" && phase.started_ms > last_ms) return min_s;
+  return Math.min(max_s, Math.max(min_s, poll_s) + Math.max(1, Math.floor((max_s - min_s) / POLL_STEPS)));
+}
+
+/** Pids of the top processes to look at now. all: those without limits are among them, which are looked at together (last_ms: the last time). */
+export type Due = { readonly leaders: ReadonlySet<number>; readonly all: boolean };
+
+export function dueLeaders(state: MomState, last_ms: number, now_ms: number, period_ms: number): Due {
+  const leaders = new Set<number>();
+  let all = false;
   for (const run of state.runs.values()) {
     if (run.phase.name !== "running") continue;
-    const period = needsWatching(run.job.attrs, state.config.enforce) || hasInterval(run.job.attrs) ? WATCH_PERIOD_MS : period_ms;
-    if (now_ms - run.phase.started_ms >= period && now_ms - Math.max(last_ms, run.sample.at_ms) >= period) {
-      due.add(run.phase.pid);
-      for (const { pid } of run.tasks.values()) if (pid > 0) due.add(pid);
-    }
+    const watched = needsWatching(run.job.attrs, state.config.enforce) || hasInterval(run.job.attrs);
+    const period = watched ? Math.min(WATCH_PERIOD_MS, period_ms) : period_ms;
+    const looked_ms = watched ? run.sample.at_ms : Math.max(last_ms, run.sample.at_ms);
+    if (now_ms - run.phase.started_ms < period || now_ms - looked_ms < period) continue;
+    all ||= !watched;
+    leaders.add(run.phase.pid);
+    for (const { pid } of run.tasks.values()) if (pid > 0) leaders.add(pid);
   }
-  return due;
+  return { leaders, all };
 }
 
 /** One pass over /proc. */
