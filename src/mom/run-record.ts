@@ -45,7 +45,8 @@ export function save(cx: Context, run: Run): void {
 
 /** Attributes changed by qalter. Output goes to its new place; where the job writes meanwhile stays as it is. */
 export function modify(cx: Context, run: Run, attrs: MomJob["attrs"]): void {
-  run.job = { ...run.job, attrs: { ...run.job.attrs, ...attrs } };
+  const { exec_host = run.job.exec_host, exec_vnode = run.job.exec_vnode } = attrs as { exec_host?: string; exec_vnode?: string };
+  run.job = { ...run.job, exec_host, exec_vnode, attrs: { ...run.job.attrs, ...attrs } };
   if (isSister(run.job, cx.state.config.host)) return save(cx, run);
   const fresh = filePlan(run.job, run.owner, cx.state.config.facts);
   const stdout = retarget(run.plan.stdout, fresh.stdout);

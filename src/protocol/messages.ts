@@ -131,6 +131,14 @@ export type OrderJobRequest = { readonly kind: "order-job"; readonly job: string
 export type MessageJobRequest = { readonly kind: "message-job"; readonly job: string; readonly files: string; readonly message: string };
 /** signal: a name with or without SIG, a number, suspend, resume, admin-suspend, admin-resume */
 export type SignalJobRequest = { readonly kind: "signal-job"; readonly job: string; readonly signal: string };
+/** pbs_release_nodes: hosts or vnodes; all: every one beyond the first host; keep: but so many hosts, or but chunks of `select=...`. */
+export type ReleaseNodesRequest = {
+  readonly kind: "release-nodes";
+  readonly job: string;
+  readonly nodes: readonly string[];
+  readonly all?: boolean;
+  readonly keep?: string;
+};
 export type RerunJobRequest = { readonly kind: "rerun-job"; readonly job: string; readonly force?: boolean };
 /** exec_vnode absent: the job's scheduler runs a one-job cycle; "-": the resources assigned before; else a vnode specification. async: -a, no answer awaited */
 export type RunJobRequest = { readonly kind: "run-job"; readonly job: string; readonly exec_vnode?: string; readonly async?: boolean };
@@ -187,6 +195,7 @@ export type Request =
   | MessageJobRequest
   | SignalJobRequest
   | RerunJobRequest
+  | ReleaseNodesRequest
   | RunJobRequest
   | LocateJobRequest
   | WaitJobRequest

@@ -68,6 +68,13 @@ const SCHEMAS = {
   "order-job": z.strictObject({ kind: z.literal("order-job"), job: jobId, other: jobId }),
   "message-job": z.strictObject({ kind: z.literal("message-job"), job: jobId, files: name, message: text }),
   "signal-job": z.strictObject({ kind: z.literal("signal-job"), job: jobId, signal: name }),
+  "release-nodes": z.strictObject({
+    kind: z.literal("release-nodes"),
+    job: jobId,
+    nodes: z.array(name).max(LIMITS.ids_max),
+    all: flag,
+    keep: value.exactOptional(),
+  }),
   "rerun-job": z.strictObject({ kind: z.literal("rerun-job"), job: jobId, force: flag }),
   "run-job": z.strictObject({ kind: z.literal("run-job"), job: jobId, exec_vnode: value.exactOptional(), async: flag }),
   "locate-job": z.strictObject({ kind: z.literal("locate-job"), job: jobId }),

@@ -4,6 +4,7 @@ import type { ResourceValues } from "#model/attribute.ts";
 import { renderDuration } from "#model/values/duration.ts";
 import { renderResourceList } from "#model/values/resource-list.ts";
 import { amountValue } from "./amounts.ts";
+import { attrsAtStart } from "./release-nodes.ts";
 import type { Job, JobAttrs, Placement } from "./state.ts";
 import type { Transaction } from "./transaction.ts";
 
@@ -18,9 +19,20 @@ export function accountStarted(tx: Transaction, job: Job): void {
   tx.account({ type: "S", id: job.id, text: `${jobRecord(tx, job.attrs, "S")} ${assigned.map((item) => `${item} `).join("")}` });
 }
 
-/** E (ended) and R (rerun). end_s: when the run ended. */
+/** E (ended) and R (rerun): of what the job had at its start; after phases, the last of them first. end_s: when the run ended. */
 export function accountEnded(tx: Transaction, type: "E" | "R", job: Job, end_s: number): void {
-  const { attrs } = job;
+  if (job.attrs["exec_vnode_orig"] !== undefined) endRecord(tx, "e", job, job.attrs, end_s);
+  endRecord(tx, type, job, attrsAtStart(job.attrs), end_s);
+}
+
+/** A job that gives nodes up: u is the end of what it had, c the beginning of what it has now; s: it is started without some. */
+export function accountPhase(tx: Transaction, type: "u" | "c" | "s", job: Job, at_s: number): void {
+  if (type === "u") return endRecord(tx, type, job, job.attrs, at_s);
+  const assigned = assignedItems(tx.state.resources, tx.state.placements.get(job.id));
+  tx.account({ type, id: job.id, text: `${jobRecord(tx, job.attrs, "S")} ${assigned.map((item) => `${item} `).join("")}` });
+}
+
+function endRecord(tx: Transaction, type: string, job: Job, attrs: JobAttrs, end_s: number): void {
   const items = [jobRecord(tx, attrs, "E"), `session=${attrs.session_id ?? 0}`];
   if (typeof attrs["alt_id"] === "string") items.push(`alt_id=${attrs["alt_id"]}`);
   items.push(`end=${end_s}`, `Exit_status=${attrs.Exit_status ?? 0}`, ...usageItems(tx.state.resources, attrs));

@@ -10,6 +10,7 @@ import { discardOnHost, messageJob, modifyJobOnMom, signalJob, startJob, termina
 import { askSched } from "./sched-questions.ts";
 import * as scheds from "./sched-session.ts";
 import { beginShutdown } from "./shutdown.ts";
+import { releaseSisters } from "./sisters.ts";
 import type { Action } from "./transaction.ts";
 
 const REQUEUE_TIMEOUT_S_DEFAULT = 45;
@@ -52,6 +53,9 @@ export function carryOut(kernel: Kernel, action: Action): void {
       break;
     case "terminate-job":
       terminateJob(kernel, action.job, action.why, action.force === true, action.over === true);
+      break;
+    case "release-sisters":
+      releaseSisters(kernel, action.job, action.hosts);
       break;
     case "signal-job":
       signalJob(kernel, action.job, action.token, action.signal);

@@ -14,6 +14,7 @@ import { isExecution, isWaiting, logJob, settleJob, waitingState } from "./job-l
 import { jobStarted } from "./job-run.ts";
 import { FILE_TROUBLE } from "./mail.ts";
 import { learnRunTime } from "./pressure.ts";
+import { askedAtStart } from "./release-nodes.ts";
 import type { Attrs, Job, ResourceRecord } from "./state.ts";
 import { leaveMaintenance, preemptingSince } from "./suspension.ts";
 import type { Transaction } from "./transaction.ts";
@@ -258,6 +259,7 @@ const PRIVATE = [
   "idled",
   "checkpointed",
   "terminal",
+  "releasing",
 ] as const;
 
 /** The run is to be repeated: substate 60 until its obit. A run that the mom has not confirmed yet counts as begun, so that its R record has an S before it. */
@@ -310,7 +312,10 @@ export function requeue(tx: Transaction, job: Job, more: Requeue = {}): void {
     ...(eligible && job.attrs.etime === undefined ? { etime: tx.now_s } : {}),
   };
   if (comment !== undefined) set["comment"] = comment;
+  const again = askedAtStart(job.attrs);
+  Object.assign(set, again.set);
   const unset = [
+    ...again.unset,
     ...OF_A_RUN.filter((name) => job.attrs[name] !== undefined && set[name] === undefined),
     ...(eligible || job.attrs.etime === undefined ? [] : ["etime"]),
   ];
@@ -349,6 +354,7 @@ const OF_A_RUN = [
   "idled",
   "resources_released",
   "resource_released_list",
+  "releasing",
   "alt_id",
   "checkpointed",
 ] as const;

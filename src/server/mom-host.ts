@@ -414,6 +414,8 @@ function started(kernel: Kernel, tx: Transaction, host: string, data: MomToServe
     if (isRunOf(job, data.run_count)) sisterJoined(kernel, job, host);
     return;
   }
+  // A host that the job has given up meanwhile.
+  if (job !== undefined && !isOnHost(kernel, job, host)) return;
   if (job !== undefined && isRunOf(job, data.run_count) && job.attrs.substate === SUBSTATE.PRE_RUN) {
     jobStarted(tx, job, data.session_id, data.jobdir, data.restarted === true);
     if (job.attrs["create_resv_from_job"] === true) reserveForJob(tx, job);
@@ -423,13 +425,13 @@ function started(kernel: Kernel, tx: Transaction, host: string, data: MomToServe
 function usage(kernel: Kernel, tx: Transaction, host: string, told: MomToServer["mom-usage"]["jobs"][number]): void {
   const { job: id, run_count, used } = told;
   const job = kernel.state.jobs.get(id);
-  if (job === undefined || !isRunOf(job, run_count)) return;
+  if (job === undefined || !isRunOf(job, run_count) || !(isSister(job, host) || isOnHost(kernel, job, host))) return;
   tx.apply({ kind: "job-changed", id, set: { resources_used: usageOfRun(kernel, job, host, used) }, unset: [] });
 }
 
 function obit(kernel: Kernel, tx: Transaction, { link, host }: MomRuntime, data: MomToServer["mom-obit"]): void {
   const job = kernel.state.jobs.get(data.job);
-  if (job === undefined || !isRunOf(job, data.run_count)) {
+  if (job === undefined || !isRunOf(job, data.run_count) || !(isSister(job, host) || isOnHost(kernel, job, host))) {
     kernel.out.moms.push({ link, type: "mom-obit-ack", data: { jobs: [{ job: data.job, run_count: data.run_count }] } });
     return;
   }

@@ -14,6 +14,7 @@ const NUMBERS: { readonly [K in RequestKind]: number } = {
   "move-job": 12,
   "release-job": 13,
   "rerun-job": 14,
+  "release-nodes": 90,
   "run-job": 15,
   "select-jobs": 16,
   shutdown: 17,

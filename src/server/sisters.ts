@@ -15,6 +15,7 @@ import { beginRerun, JOB_EXEC, jobObit, terminationOf } from "./job-end.ts";
 import { isWithMom, logJob } from "./job-life.ts";
 import { type Kernel, type MomRuntime, ownTransaction } from "./kernel.ts";
 import { orderStart } from "./mom-orders.ts";
+import { giveUp, releasingOf, vnodesByHost } from "./release-nodes.ts";
 import type { Job } from "./state.ts";
 import type { Transaction } from "./transaction.ts";
 
@@ -25,7 +26,7 @@ type Sister = { readonly host: string; state: "unknown" | "asked" | "joined" | "
 export type Crew = {
   readonly run_count: number;
   /** by host, in lower case */
-  readonly sisters: ReadonlyMap<string, Sister>;
+  readonly sisters: Map<string, Sister>;
   /** the mother superior has been asked to start, or has it already */
   begun: boolean;
   /** usage of the mother superior alone */
@@ -120,12 +121,32 @@ export function joinLate(kernel: Kernel, tx: Transaction, job: Job): void {
   const crew = kernel.crews.get(job.id);
   if (crew === undefined || crew.begun || crew.over !== null || crew.run_count !== job.attrs.run_count) return;
   const missing = [...crew.sisters.values()].filter(({ state }) => state !== "joined").map(({ host }) => host);
-  joinFailed(kernel, tx, job, `no answer of ${missing.join(", ")} in time`, JOB_EXEC.JOINJOB);
+  joinFailed(kernel, tx, job, `no answer of ${missing.join(", ")} in time`, JOB_EXEC.JOINJOB, missing);
 }
 
-function joinFailed(kernel: Kernel, tx: Transaction, job: Job, why: string, exit_status: number): void {
+/** hosts: whose fault it is. */
+function joinFailed(kernel: Kernel, tx: Transaction, job: Job, why: string, exit_status: number, hosts: readonly string[]): void {
+  const crew = crewOf(kernel, job);
+  if (crew !== null && toleration(job) !== "none" && exit_status === JOB_EXEC.JOINJOB)
+    return startWithout(kernel, tx, job, crew, hosts, why);
   logJob(tx, LOG_EVENT.ERROR, job.id, `Job could not be started on all its hosts: ${why}`);
   endRun(kernel, job, () => jobObit(ownTransaction(kernel), job, { exit_status, used: {}, message: why }));
+}
+
+/** Which failures of nodes the job survives. */
+const toleration = (job: Job): unknown => job.attrs["tolerate_node_failures"] ?? "none";
+
+/** The job is started on the hosts that are left. */
+function startWithout(kernel: Kernel, tx: Transaction, job: Job, crew: Crew, hosts: readonly string[], why: string): void {
+  logJob(tx, LOG_EVENT.JOB, job.id, `Job is started without ${hosts.join(", ")}: ${why}`);
+  const by_host = vnodesByHost(tx.state, job);
+  for (const host of hosts) {
+    letGo(kernel, job, host.toLowerCase());
+    crew.sisters.delete(host.toLowerCase());
+  }
+  const names = [...by_host].flatMap(([host, vnodes]) => (hosts.includes(host) ? vnodes : []));
+  giveUp(tx, job, new Set(names), "start");
+  startCrew(kernel, job, crew);
 }
 
 /** Whether the run is still waiting for its sisters, so that its mother superior, who is connected, knows nothing of it. */
@@ -178,6 +199,26 @@ function acknowledge(kernel: Kernel, job: Job, { run_count }: Crew): void {
   }
 }
 
+/** The job gives these hosts up and goes on. */
+export function releaseSisters(kernel: Kernel, id: string, hosts: readonly string[]): void {
+  const job = kernel.state.jobs.get(id);
+  const crew = job === undefined ? null : crewOf(kernel, job);
+  if (job === undefined || crew === null) return;
+  for (const host of hosts) letGo(kernel, job, host.toLowerCase());
+}
+
+/** A sister that was to let the run go has done so. false: she was not. */
+function released(kernel: Kernel, tx: Transaction, job: Job, crew: Crew, host: string): boolean {
+  const names = [...vnodesByHost(tx.state, job)].find(([each]) => each.toLowerCase() === host.toLowerCase())?.[1] ?? [];
+  if (!isReleasing(kernel, job, host)) return false;
+  const link = kernel.moms.get(host.toLowerCase())?.link;
+  const key = { job: job.id, run_count: crew.run_count };
+  if (link !== undefined) kernel.out.moms.push({ link, type: "mom-obit-ack", data: { jobs: [key] } });
+  crew.sisters.delete(host.toLowerCase());
+  giveUp(tx, job, new Set(names));
+  return true;
+}
+
 /** The server ends the run by force: nobody is waited for. */
 export function dismissCrew(kernel: Kernel, job: Job): void {
   const crew = crewOf(kernel, job);
@@ -215,9 +256,13 @@ function sisterGone(
   const before = sister.state;
   sister.state = "gone";
   if (crew.over !== null) return settle(kernel, job, crew);
-  if (before === "gone") return;
+  if (before === "gone" || released(kernel, tx, job, crew, host)) return;
   if (!crew.begun && job.attrs.substate === SUBSTATE.PRE_RUN)
-    return joinFailed(kernel, tx, job, `${host}: ${why}`, OWN_WORD.has(exit_status) ? exit_status : JOB_EXEC.JOINJOB);
+    return joinFailed(kernel, tx, job, `${host}: ${why}`, OWN_WORD.has(exit_status) ? exit_status : JOB_EXEC.JOINJOB, [sister.host]);
+  if (toleration(job) === "all") {
+    logJob(tx, LOG_EVENT.JOB, job.id, `Job goes on without its sister ${host}: ${why}`);
+    return;
+  }
   crew.failed = true;
   if (terminationOf(job) !== undefined || job.attrs.substate === SUBSTATE.RERUN) return;
   logJob(tx, LOG_EVENT.JOB, job.id, `Job is ended, its sister ${host} was lost: ${why}`);
@@ -239,7 +284,7 @@ export function sisterHello(kernel: Kernel, tx: Transaction, job: Job, mom: MomR
   if (entry !== undefined) {
     // A sister of whom the obit was heard says it again: it changes nothing.
     if (sister.state !== "gone") sister.state = entry.state === "starting" ? "asked" : "joined";
-    if (crew.over !== null) letGo(kernel, job, mom.host.toLowerCase());
+    if (crew.over !== null || isReleasing(kernel, job, mom.host)) letGo(kernel, job, mom.host.toLowerCase());
     else if (entry.state !== "ended" && entry.state !== "starting") sisterJoined(kernel, job, mom.host);
     return;
   }
@@ -247,6 +292,11 @@ export function sisterHello(kernel: Kernel, tx: Transaction, job: Job, mom: MomR
     return startCrew(kernel, job, crew);
   sisterGone(kernel, tx, job, mom.host, JOB_EXEC.RERUN_SIS_FAIL, "she does not know the job");
 }
+
+const isReleasing = ({ state }: Kernel, job: Job, host: string): boolean => {
+  const names = [...vnodesByHost(state, job)].find(([each]) => each.toLowerCase() === host.toLowerCase())?.[1] ?? [];
+  return names.length > 0 && names.every((name) => releasingOf(job).includes(name));
+};
 
 /** The host has been silent too long: nobody waits for it. */
 export function sisterSilent(kernel: Kernel, tx: Transaction, job: Job, host: string): void {

@@ -59,6 +59,8 @@ export type Action =
       readonly force?: boolean;
       readonly over?: boolean;
     }
+  /** the sisters on these hosts let the run go, the job goes on */
+  | { readonly kind: "release-sisters"; readonly job: string; readonly hosts: readonly string[] }
   | { readonly kind: "signal-job"; readonly job: string; readonly signal: string; readonly token: number }
   | { readonly kind: "message-job"; readonly job: string; readonly files: string; readonly message: string; readonly token: number }
   | { readonly kind: "modify-job-on-mom"; readonly job: string; readonly attrs: { readonly [name: string]: unknown } }

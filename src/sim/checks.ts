@@ -139,7 +139,7 @@ export function createChecks() {
       pending = [...batch.changes.jobs].map((id) => [id, core.state.jobs.has(id)] as const);
       for (const { text, object } of batch.logs) {
         if (text.startsWith("enqueuing into ")) entries.set(object, (entries.get(object) ?? 0) + 1);
-        if (/^Job (requeued, |deleted, |given up on )execution node /.test(text)) giveUp(core, object);
+        if (/^Job (requeued, |deleted, |given up on )execution node |^Job is started without /.test(text)) giveUp(core, object);
       }
       for (const { id, text } of batch.accounting) if (/execution node .* down/.test(text)) giveUp(core, id);
     },

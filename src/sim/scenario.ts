@@ -81,6 +81,7 @@ export const OPS = [
   "order",
   "rerun",
   "force-rerun",
+  "release-nodes",
   "run",
   "run-on",
   "signal",

@@ -50,6 +50,7 @@ function jobRequest(random: Prng, { queues, plans }: Scenario, now_ms: number): 
   if (random.chance(0.1)) attrs.push({ name: "Execution_Time", value: String(Math.floor(now_ms / 1000) + random.int(0, 100)) });
   if (random.chance(0.2)) attrs.push({ name: "Rerunable", value: "n" });
   if (random.chance(0.2)) attrs.push({ name: "Checkpoint", value: random.pick(["n", "w=1", "c=1"]) });
+  if (random.chance(0.1)) attrs.push({ name: "tolerate_node_failures", value: random.pick(["job_start", "all", "none"]) });
   if (random.chance(0.2)) attrs.push({ name: "Priority", value: String(random.int(-1024, 1023)) });
   if (plans) attrs.push(...planningAttributes(random));
   const destination = random.chance(0.3) ? "" : random.chance(0.03) ? "nowhere" : random.pick(queues).name;
@@ -160,6 +161,11 @@ function jobOp(random: Prng, op: Op, scenario: Scenario, state: ServerState, now
       return by({ kind: "rerun-job", job }, ROOT);
     case "force-rerun":
       return by({ kind: "rerun-job", job, force: true }, ROOT);
+    case "release-nodes": {
+      const node = random.pick(random.pick(scenario.hosts).vnodes).name;
+      const what = random.pick([{ nodes: [], all: true }, { nodes: [], keep: "1" }, { nodes: [], keep: "select=ncpus=1" }, { nodes: [node] }]);
+      return by({ kind: "release-nodes", job, ...what });
+    }
     case "run":
       return by({ kind: "run-job", job, ...(random.chance(0.3) ? { async: true } : {}) }, ROOT);
     case "run-on":

@@ -1,7 +1,7 @@
 // Jobs over several hosts (pbs/mom.md 3): moms with homes and names of their own on this machine.
 
 import assert from "node:assert/strict";
-import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { after, before, test } from "node:test";
 import { type Complex, startComplex, until } from "./complex.ts";
@@ -178,4 +178,52 @@ test("cpu time and memory of all hosts count as the job's", async () => {
   const { job } = await runScript("cput", `pbsdsh -h ${BETA} -- sh -c 'i=0; while [ $i -lt 4000000 ]; do i=$((i+1)); done'`);
   const { cput } = job["resources_used"] as { cput: string };
   assert.notEqual(cput, "00:00:00");
+});
+
+test("pbs_release_nodes: a sister's vnodes are free when nothing is left there, the job goes on; accounting tells the phases", async () => {
+  const place = ["-l", `select=1:ncpus=1:host=${HOST}+1:ncpus=2:host=${BETA}+1:ncpus=3:host=${GAMMA}`, "-l", "place=scatter"];
+  const id = complex.submit([...place, "--", "/bin/sleep", "1000"]);
+  await until("it runs", () => complex.job(id)["substate"] === 42);
+  const refused = (...args: readonly string[]): string => complex.run("pbs_release_nodes", args).stderr;
+  assert.equal(refused("-j", id, HOST), `pbs_release_nodes: Can't free '${HOST}' since it's on a primary execution host\n`);
+  assert.equal(refused("-j", id, "nowhere"), "pbs_release_nodes: node(s) requested to be released not part of the job: nowhere\n");
+  assert.equal(refused("-a"), "pbs_release_nodes: No jobid given\n");
+  assert.equal(refused("-j", id, "-a", "-k", "1"), "pbs_release_nodes: -a and -k options cannot be used together\n");
+  complex.must("pbs_release_nodes", ["-j", id, BETA]);
+  const left = await until("beta is released", () => {
+    const seen = complex.job(id);
+    return seen.exec_vnode === `(${HOST}:ncpus=1)+(${GAMMA}:ncpus=3)` && seen;
+  });
+  assert.equal(left["exec_host"], `${HOST}/0+${GAMMA}/0*3`);
+  const { select, ncpus, nodect } = left["Resource_List"] as Record<string, unknown>;
+  assert.deepEqual([select, ncpus, nodect], [`1:ncpus=1:host=${HOST}+1:ncpus=3:host=${GAMMA}`, 4, 2]);
+  assert.deepEqual(filesOf(id, BETA), []);
+  complex.must("pbs_release_nodes", ["-j", id, "-k", "select=ncpus=3"]);
+  assert.equal(complex.job(id).exec_vnode, left.exec_vnode);
+  complex.must("pbs_release_nodes", ["-j", id, "-a"]);
+  await until("gamma is released", () => complex.job(id).exec_vnode === `(${HOST}:ncpus=1)`);
+  assert.equal(complex.job(id).job_state, "R");
+  complex.must("qdel", [id]);
+  await complex.untilJob(id, "F");
+  const records = complex
+    .log("server_priv/accounting")
+    .split("\n")
+    .filter((line) => line.split(";")[2] === id);
+  assert.equal(records.map((line) => line.split(";")[1]).join(""), "QSucucDeE");
+  assert.ok(records.at(-1)?.includes(`exec_vnode=(${HOST}:ncpus=1)+(${BETA}:ncpus=2)+(${GAMMA}:ncpus=3) `));
+});
+
+test("tolerate_node_failures: a job starts without a host that refuses it, and goes on without one that is lost", async () => {
+  const aux = join(gamma.home, "aux");
+  renameSync(aux, `${aux}.away`);
+  const select = ["-l", `select=1:ncpus=1:host=${HOST}+1:ncpus=1:host=${BETA}+1:ncpus=1:host=${GAMMA}`, "-l", "place=scatter"];
+  const id = complex.submit([...select, "-W", "tolerate_node_failures=all", "--", "/bin/sleep", "1000"]);
+  const job = await until("it runs", () => complex.job(id)["substate"] === 42 && complex.job(id));
+  renameSync(`${aux}.away`, aux);
+  assert.equal(job.exec_vnode, `(${HOST}:ncpus=1)+(${BETA}:ncpus=1)`);
+  process.kill(Number(readFileSync(join(beta.home, "mom_priv", "starter.lock"), "utf8")), "SIGKILL");
+  await until("it goes on", () => complex.log("server_logs").includes(`${id};Job goes on without its sister ${BETA}`));
+  assert.deepEqual([complex.job(id).job_state, complex.job(id).run_count], ["R", 1]);
+  complex.must("qdel", [id]);
+  await complex.untilJob(id, "F");
 });

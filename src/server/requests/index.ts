@@ -19,6 +19,7 @@ import { orderJob } from "./order-job.ts";
 import { queueJob } from "./queue-job.ts";
 import { queueJobs } from "./queue-jobs.ts";
 import { releaseJob } from "./release-job.ts";
+import { releaseNodes } from "./release-nodes.ts";
 import { rerunJob } from "./rerun-job.ts";
 import { runJobRequest } from "./run-job.ts";
 import { selectJobs } from "./select-jobs.ts";
@@ -42,6 +43,7 @@ const HANDLERS: Registry = {
   "modify-job": modifyJob,
   "hold-job": holdJob,
   "release-job": releaseJob,
+  "release-nodes": releaseNodes,
   "move-job": moveJobRequest,
   "order-job": orderJob,
   "message-job": messageJob,

@@ -1,0 +1,86 @@
+// pbs_release_nodes (pbs/commands.md 3): a running job gives up hosts or vnodes that are not of its first host.
+
+import { type ExecChunk, parseExecVnode } from "#model/exec-vnode.ts";
+import { SUBSTATE } from "#model/job-state.ts";
+import { PBSE, Reject, reject } from "#model/pbse.ts";
+import { type ChunkRequest, checkSelect, parseSelect, typedChunks } from "#model/select.ts";
+import { parseResourceValue, resourceAmount } from "#model/values/resource-value.ts";
+import type { ReleaseNodesRequest } from "#protocol/messages.ts";
+import { LOG_EVENT } from "#support/log-event.ts";
+import { logJob, requestor } from "../job-life.ts";
+import { giveUp, releasingOf, vnodesByHost } from "../release-nodes.ts";
+import type { Job } from "../state.ts";
+import type { Answer, Transaction } from "../transaction.ts";
+import { checkOwner, targetOf } from "./job-access.ts";
+
+export function releaseNodes(tx: Transaction, request: ReleaseNodesRequest): Answer {
+  const target = targetOf(tx, request.job);
+  if (target.kind !== "job") throw reject(PBSE.IVALREQ);
+  const { job } = target;
+  checkOwner(tx, job);
+  if (job.attrs.job_state !== "R" || job.attrs.substate !== SUBSTATE.RUNNING) throw reject(PBSE.BADSTATE);
+  const hosts = [...vnodesByHost(tx.state, job)];
+  const names = new Set(wanted(tx, job, request, hosts).filter((name) => !releasingOf(job).includes(name)));
+  if (names.size === 0) return {};
+  logJob(tx, LOG_EVENT.JOB, job.id, `release of ${[...names].join(", ")} asked for by ${requestor(tx)}`);
+  const all = new Set([...releasingOf(job), ...names]);
+  const whole = hosts.filter(([, vnodes]) => vnodes.every((name) => all.has(name)));
+  const waiting = new Set(whole.flatMap(([, vnodes]) => vnodes));
+  // Of a host that stays the job's nobody need be asked.
+  const at_once = new Set([...names].filter((name) => !waiting.has(name)));
+  if (at_once.size > 0) giveUp(tx, job, at_once);
+  if (waiting.size === 0) return {};
+  tx.apply({ kind: "job-changed", id: job.id, set: { releasing: [...waiting] }, unset: [] });
+  tx.act({ kind: "release-sisters", job: job.id, hosts: whole.map(([host]) => host) });
+  return {};
+}
+
+type HostVnodes = readonly (readonly [host: string, vnodes: readonly string[]])[];
+
+/** The vnodes to be given up. Refuses those of the first host, and what is not the job's. */
+function wanted(tx: Transaction, job: Job, request: ReleaseNodesRequest, hosts: HostVnodes): readonly string[] {
+  const [first, ...others] = hosts;
+  if (request.keep !== undefined) return beyond(tx, job, request.keep, first?.[1] ?? [], others);
+  if (request.all === true) return others.flatMap(([, vnodes]) => vnodes);
+  return request.nodes.flatMap((name) => {
+    const own = name.toLowerCase();
+    if (first?.[0].toLowerCase() === own || first?.[1].includes(name))
+      throw new Reject(PBSE.IVALREQ, `Can't free '${name}' since it's on a primary execution host`);
+    const host = others.find(([each]) => each.toLowerCase() === own);
+    if (host !== undefined) return host[1];
+    if (others.some(([, vnodes]) => vnodes.includes(name))) return [name];
+    throw new Reject(PBSE.IVALREQ, `node(s) requested to be released not part of the job: ${name}`);
+  });
+}
+
+/** All but so many sisters, or but chunks as a select names them. */
+function beyond(tx: Transaction, job: Job, keep: string, first: readonly string[], others: HostVnodes): readonly string[] {
+  if (/^\d{1,9}$/.test(keep)) {
+    if (Number(keep) > others.length) throw new Reject(PBSE.IVALREQ, `the job has no ${keep} nodes beside its first`);
+    return others.slice(Number(keep)).flatMap(([, vnodes]) => vnodes);
+  }
+  const select = parseSelect(keep.replace(/^select=/, ""));
+  checkSelect(select, tx.state.resources);
+  const chunks = parseExecVnode(job.attrs.exec_vnode ?? "").filter((chunk) => !chunk.some(({ vnode }) => first.includes(vnode)));
+  const kept = new Set<ExecChunk>();
+  for (const { count, resources } of typedChunks(select, tx.state.resources))
+    for (let n = 0; n < count; n++) {
+      const found = chunks.find((chunk) => !kept.has(chunk) && suffices(tx, chunk, resources));
+      if (found === undefined) throw new Reject(PBSE.IVALREQ, "the job has not what is to be kept on its further nodes");
+      kept.add(found);
+    }
+  const names = new Set([...kept].flatMap((chunk) => chunk.map(({ vnode }) => vnode)));
+  return others.flatMap(([, vnodes]) => vnodes.filter((name) => !names.has(name)));
+}
+
+/** Whether the chunk has at least the amounts that are counted. */
+function suffices(tx: Transaction, chunk: ExecChunk, asked: ChunkRequest["resources"]): boolean {
+  return Object.entries(asked).every(([name, value]) => {
+    const def = tx.state.resources.get(name);
+    const least = def === undefined ? null : resourceAmount(def, value);
+    if (def === undefined || least === null) return true;
+    const has = chunk.flatMap(({ pairs }) => pairs.filter((pair) => pair.name === name));
+    const sum = has.reduce((total, { text }) => total + (resourceAmount(def, parseResourceValue(def, text) ?? 0) ?? 0), 0);
+    return has.length === 0 || sum >= least;
+  });
+}
