@@ -163,7 +163,12 @@ function jobOp(random: Prng, op: Op, scenario: Scenario, state: ServerState, now
       return by({ kind: "rerun-job", job, force: true }, ROOT);
     case "release-nodes": {
       const node = random.pick(random.pick(scenario.hosts).vnodes).name;
-      const what = random.pick([{ nodes: [], all: true }, { nodes: [], keep: "1" }, { nodes: [], keep: "select=ncpus=1" }, { nodes: [node] }]);
+      const what = random.pick([
+        { nodes: [], all: true },
+        { nodes: [], keep: "1" },
+        { nodes: [], keep: "select=ncpus=1" },
+        { nodes: [node] },
+      ]);
       return by({ kind: "release-nodes", job, ...what });
     }
     case "run":
