@@ -43,6 +43,8 @@ export type SchedJob = {
   readonly topjob?: boolean;
   readonly topjob_ineligible?: boolean;
   readonly sched_preempted_s?: number;
+  /** how long its run has stood still before it went on: its walltime did not go on meanwhile */
+  readonly paused_s?: number;
   /** a suspended job: what it released, by vnode, where that is not all it has */
   readonly released?: string;
   readonly no_checkpoint?: true;

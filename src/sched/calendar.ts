@@ -73,7 +73,8 @@ const HOLDS = new Set(["R", "E"]);
 export function putRunningJob(universe: Universe, job: SchedJob): void {
   const { calendar, space } = universe;
   if (!HOLDS.has(job.state) || job.exec_vnode === undefined || job.array !== undefined) return dropRunning(universe, job.id);
-  const from_s = job.stime_s ?? job.qtime_s;
+  // Time in which it stood still is no part of its walltime.
+  const from_s = (job.stime_s ?? job.qtime_s) + (job.paused_s ?? 0);
   const { expected_s, most_s } = durationsOf(space, job);
   const old = calendar.running.get(job.id);
   const [to_s, last_s] = [from_s + expected_s, from_s + most_s];

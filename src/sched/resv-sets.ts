@@ -183,7 +183,7 @@ function settleInsider(universe: Universe, { job, holding }: Insider): void {
       return [name, { ...held, amounts }];
     }),
   );
-  const from_s = job.stime_s ?? job.qtime_s;
+  const from_s = (job.stime_s ?? job.qtime_s) + (job.paused_s ?? 0);
   const end_s = resvSet?.resv.present?.end_s ?? Number.POSITIVE_INFINITY;
   const { expected_s, most_s } = durationsOf(space, job);
   const [to_s, last_s] = [Math.min(end_s, from_s + expected_s), Math.min(end_s, from_s + most_s)];

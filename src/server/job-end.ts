@@ -251,6 +251,8 @@ export function leave(tx: Transaction, job: Job, substate: number, set: Attrs, k
 
 /** Attributes of our own that mean nothing once the job is over. */
 const PRIVATE = [
+  "paused",
+  "paused_since",
   "termination",
   "placed_by_hand",
   "suspended_by_admin",
@@ -336,6 +338,8 @@ const TOO_OFTEN = "job held, too many failed attempts to run";
 
 /** What belongs to one run and goes with it. */
 const OF_A_RUN = [
+  "paused",
+  "paused_since",
   "exec_vnode",
   "exec_host",
   "session_id",

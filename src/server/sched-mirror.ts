@@ -236,6 +236,7 @@ const OPTIONAL = {
   topjob: "topjob",
   topjob_ineligible: "topjob_ineligible",
   sched_preempted_s: "ptime",
+  paused_s: "paused",
   released: "resources_released",
   estimated: "estimated",
   array_id: "array_id",

@@ -9,6 +9,7 @@
 // I2. Vnodes of a job suspended by an administrator are in maintenance until all such jobs there have gone on or ended.
 // I3. A job that is to go on has its resources at once (`resuming`, state R); a mom that refuses puts it back. Whether the mom has done it is told by its
 //     answer, however late, or by its next hello: a resource is never given twice.
+// I5. `paused` is how long the run has stood still in all, `paused_since` since when it does: what is left of its walltime begins that much later.
 // I4. A job that its scheduler preempts carries `preempting`, the time of that decision, until the mom has said what became of it. It becomes `ptime`.
 
 import { execVnodeText, parseExecVnode } from "#model/exec-vnode.ts";
@@ -48,6 +49,7 @@ export function jobSuspended(tx: Transaction, job: Job, by_admin: boolean): void
       job_state: "S",
       substate: since === undefined ? SUBSTATE.SUSPENDED : SUBSTATE.SCHED_SUSPENDED,
       ...released,
+      paused_since: tx.now_s,
       ...(since === undefined ? {} : { ptime: since }),
       ...(by_admin ? { suspended_by_admin: true } : {}),
     },
@@ -86,8 +88,9 @@ export function markForResume(tx: Transaction, job: Job): void {
 
 /** It is to go on: it has its resources from now on, and the mom is told. */
 export function beginResume(tx: Transaction, job: Job): void {
-  const unset = ["estimated", "topjob"].filter((name) => job.attrs[name] !== undefined);
-  tx.apply({ kind: "job-changed", id: job.id, set: { job_state: "R", substate: SUBSTATE.RUNNING, resuming: true }, unset });
+  const unset = ["estimated", "topjob", "paused_since"].filter((name) => job.attrs[name] !== undefined);
+  const set = { job_state: "R" as const, substate: SUBSTATE.RUNNING, resuming: true, ...pausedUntil(tx, job) };
+  tx.apply({ kind: "job-changed", id: job.id, set, unset });
   tx.act({ kind: "signal-job", job: job.id, signal: "resume", token: 0 });
 }
 
@@ -100,7 +103,12 @@ export function jobResumed(tx: Transaction, job: Job): void {
   tx.apply({
     kind: "job-changed",
     id: job.id,
-    set: { job_state: "R", substate: SUBSTATE.RUNNING, comment: `Job run at ${commentDate(tx)} on ${job.attrs.exec_vnode}` },
+    set: {
+      ...pausedUntil(tx, job),
+      job_state: "R",
+      substate: SUBSTATE.RUNNING,
+      comment: `Job run at ${commentDate(tx)} on ${job.attrs.exec_vnode}`,
+    },
     unset: OF_SUSPENSION.filter((name) => job.attrs[name] !== undefined),
   });
 }
@@ -108,11 +116,18 @@ export function jobResumed(tx: Transaction, job: Job): void {
 /** The mom does not let it go on: it waits for the scheduler again. */
 export function resumeRefused(tx: Transaction, job: Job): void {
   if (!isResuming(job)) return;
-  tx.apply({ kind: "job-changed", id: job.id, set: { job_state: "S", substate: SUBSTATE.SCHED_SUSPENDED }, unset: ["resuming"] });
+  const set = { job_state: "S" as const, substate: SUBSTATE.SCHED_SUSPENDED, paused_since: tx.now_s };
+  tx.apply({ kind: "job-changed", id: job.id, set, unset: ["resuming"] });
+}
+
+/** What the pause that ends now adds to those before. */
+function pausedUntil(tx: Transaction, { attrs }: Job): Attrs {
+  const since = attrs["paused_since"];
+  return typeof since === "number" ? { paused: Number(attrs["paused"] ?? 0) + Math.max(0, tx.now_s - since) } : {};
 }
 
 /** What a suspended job has and one that runs has not. */
-const OF_SUSPENSION = ["suspended_by_admin", "resuming", "ptime", "resources_released", "resource_released_list"] as const;
+const OF_SUSPENSION = ["paused_since", "suspended_by_admin", "resuming", "ptime", "resources_released", "resource_released_list"] as const;
 
 /** A job that goes on or ends keeps its vnodes no longer in maintenance. */
 export function leaveMaintenance(tx: Transaction, job: Job): void {

@@ -155,6 +155,13 @@ const TABLE: readonly (Case & { name: string; expected: readonly string[] })[] =
     ],
   },
   {
+    name: "time in which a job stood still is no part of its walltime",
+    nodes: "a ncpus=2",
+    jobs: "1 R (a:ncpus=2) walltime=100; 2 ncpus=2",
+    more: { 1: { paused_s: 30 } },
+    expected: ["2 +130 (a:ncpus=2)", "2: Not enough free nodes available"],
+  },
+  {
     name: "a job that runs without end is taken to end after 5 years",
     nodes: "a ncpus=2",
     jobs: "1 R (a:ncpus=2); 2 ncpus=2",

@@ -160,6 +160,34 @@ test("a scheduler does not resume what an operator suspended, and no job of anot
   assert.deepEqual(decide(h, run(victim))?.[0], { ok: false, code: 15016, text: "Request invalid for state of job" });
 });
 
+test("how long a job has stood still is known to its scheduler, over several pauses, also when its mom first refuses to let it go on", () => {
+  const { h, victim, link } = world();
+  const pause = (): void => {
+    decide(h, preempt(victim, "S"));
+    answer(h, link);
+    advance(h, 100);
+  };
+  pause();
+  decide(h, run(victim));
+  answer(h, link, false);
+  assert.deepEqual([stateOf(h, victim), jobAttrs(h, victim)["paused"]], ["S 45", 100]);
+  advance(h, 7);
+  decide(h, run(victim));
+  answer(h, link);
+  assert.deepEqual([stateOf(h, victim), jobAttrs(h, victim)["paused"], jobAttrs(h, victim)["paused_since"]], ["R 42", 107, undefined]);
+  advance(h, 1000);
+  pause();
+  decide(h, run(victim));
+  answer(h, link);
+  const told = h.to_scheds.flatMap(({ type, data }) => (type === "sched-delta" ? (data as ServerToSched["sched-delta"]).changes : []));
+  const jobs = told.flatMap((change) =>
+    "put" in change && change.put === "job" && change.value.id === victim ? [change.value.paused_s] : [],
+  );
+  assert.equal(jobs.at(-1), 207);
+  assert.deepEqual(ended(h, link, victim, 0), null);
+  assert.equal(jobAttrs(h, victim)["paused"], undefined);
+});
+
 test("methods in their order: a refusal of the mom leads to the next one", () => {
   const { h, victim, urgent, link } = world();
   assert.equal(decide(h, preempt(victim, "SCR"), run(urgent)), null);
