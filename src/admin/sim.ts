@@ -14,6 +14,7 @@ import type { SimOptions } from "./sim-command.ts";
 
 /** Replays, writes the starts to --out and the picture to --picture, and returns the metrics as text. */
 export function sim({ trace, algo, engine, out, json, picture, from, to, ...options }: SimOptions): string {
+  if (trace === undefined) throw new AdminError("a trace is wanted, or --live, or --state FILE");
   const names = algo.split(",");
   if (names.length > 1 && (out !== undefined || picture !== undefined)) throw new AdminError("--out and --picture go with one --algo");
   const pools = poolsOf(options);

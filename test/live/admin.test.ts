@@ -131,6 +131,40 @@ test("partita: reset takes everything and kills running jobs", async () => {
   });
 });
 
+test("partita sim: the jobs of a running complex go on, from it and from a file", async () => {
+  await inComplex("user", async (complex) => {
+    const node = /^Name=([^|]+)/m.exec(complex.must("pbsnodes", ["-a", "-F", "dsv"]))?.[1] as string;
+    complex.must("qmgr", ["-c", `set node ${node} resources_available.ncpus=2`]);
+    const runs = complex.must("qsub", ["-l", "ncpus=2,walltime=1:00:00", "--", "/bin/sleep", "600"]).trim();
+    await until("the job runs", () => /job_state = R/.test(complex.run("qstat", ["-f", runs]).stdout));
+    const waits = complex.must("qsub", ["-l", "ncpus=2,walltime=0:10:00", "--", "/bin/sleep", "600"]).trim();
+    type Played = { readonly from_s: number; readonly jobs: readonly { readonly job: string; readonly start_s: number | null }[] };
+    const sim = (...args: readonly string[]): { readonly before: Played; readonly after: Played | null } => {
+      const played = run(partita, ["sim", "--json", "--home", complex.home, ...args]);
+      assert.equal(played.status, 0, played.err);
+      return JSON.parse(played.out);
+    };
+    const wait = ({ from_s, jobs }: Played): number | null => {
+      const start_s = jobs.find(({ job }) => job === waits)?.start_s ?? null;
+      return start_s === null ? null : start_s - from_s;
+    };
+    const { before, after } = sim("--live");
+    const asItIs = wait(before);
+    assert.ok(asItIs !== null && asItIs > 0 && asItIs <= 3600, String(asItIs));
+    assert.equal(after, null);
+    const file = join(complex.home, "state.json");
+    const saved = run(partita, ["sim", "--home", complex.home, "--save", file]);
+    assert.deepEqual([saved.status, saved.out], [0, `Saved to ${file}: 2 jobs, 1 vnodes.\n`], saved.err);
+    assert.equal(statSync(file).mode & 0o777, 0o600);
+    assert.match(run(partita, ["sim", "--home", complex.home, "--save", file]).err, /^partita: --save: EEXIST/);
+    const stopped = sim("--state", file, "--qmgr", "set queue workq started=False");
+    assert.ok(wait(stopped.before) !== null);
+    assert.ok(stopped.after !== null);
+    assert.equal(wait(stopped.after), null);
+    assert.match(complex.must("qstat", ["-Q"]), /^workq .* yes yes /m, "nothing has changed in the complex itself");
+  });
+});
+
 test("partita: backup of a running and of a stopped complex, and life goes on from it", async () => {
   await inComplex("user", async (complex) => {
     complex.must("qmgr", ["-c", "create queue saved queue_type=execution"]);

@@ -1,23 +1,13 @@
-// The files of a sched_priv (pbs/sched.md 11, 12): checked, read and parsed into what a cycle needs, with what is wrong with them for the log.
+// The files of a sched_priv (pbs/sched.md 11, 12): checked and read. What they say: ../settings-text.ts.
 
 import { readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { parseResourceGroup } from "#model/resource-group.ts";
-import { parseDedicatedTime } from "../dedicated-time.ts";
-import { ALWAYS_PRIME, parseHolidays } from "../holidays.ts";
-import type { PolicyBook } from "../policy.ts";
-import { messageText, parseSchedConfig } from "../sched-config.ts";
+import { type Settings, type SettingsMessage, type SettingsTexts, settingsOf } from "../settings-text.ts";
 import { MACHINE_TIME } from "./machine-time.ts";
-import type { ChainConfig } from "./module-host.ts";
 
 /** Files that a sched_priv must hold. */
 const FILES = ["sched_config", "resource_group", "holidays", "dedicated_time"] as const;
 const GROUP_OR_WORLD_WRITES = 0o022;
-
-/** Lines for the log, class Fil. */
-export type SettingsMessage = { readonly object: string; readonly text: string };
-/** book: without the site's own modules, which have to be loaded first. */
-export type Settings = { readonly book: PolicyBook; readonly chain: ChainConfig; readonly messages: readonly SettingsMessage[] };
 
 /** What is wrong with a sched_priv: it must be a directory of ours that nobody else can write, with all its files. null: nothing. */
 export function checkPrivate(dir: string): string | null {
@@ -54,33 +44,26 @@ function checkOwn(path: string, directory: boolean): string | null {
 /** Reads all files. Never throws: what cannot be read is told and counts as empty. */
 export function readSettings(dir: string): Settings {
   const messages: SettingsMessage[] = [];
-  const config = parseSchedConfig(textOf(dir, "sched_config", messages) ?? "");
-  for (const message of config.messages) messages.push({ object: "sched_config", text: messageText(message) });
-  const dedicated = parseDedicatedTime(textOf(dir, "dedicated_time", messages) ?? "", MACHINE_TIME);
-  for (const { line } of dedicated.messages) messages.push({ object: "dedicated_time", text: `Error on line ${line}.` });
-  const groups = parseResourceGroup(textOf(dir, "resource_group", messages) ?? "", config.config.unknown_shares);
-  for (const { line, text } of groups.messages) {
-    if (text !== "") messages.push({ object: "resource_group", text });
-    messages.push({ object: "resource_group", text: `resgroup: error on line ${line}.` });
-  }
-  if (groups.messages.length > 0)
-    messages.push({ object: "resource_group", text: "Warning: resource group file error, fair share will not work" });
-  const { prime, non_prime, modules, site_modules, module_options, module_alarm_s, module_work_alarm_s, dyn_res } = config.config;
-  const holidays = holidaysOf(dir, messages);
+  const texts = readPrivate(dir, (object, text) => messages.push({ object, text }));
+  const settings = settingsOf(texts, MACHINE_TIME);
+  return { ...settings, messages: [...messages, ...settings.messages] };
+}
+
+/** The texts of a sched_priv's files; null: it cannot be read. tell: what is wrong, but for the holidays (settingsOf tells of those). */
+export function readPrivate(dir: string, tell: (object: string, text: string) => void = () => undefined): SettingsTexts {
+  const text = (file: (typeof FILES)[number]): string | null => {
+    try {
+      return readFileSync(join(dir, file), "utf8");
+    } catch (error) {
+      if (file !== "holidays") tell(file, `cannot be read: ${(error as Error).message}`);
+      return null;
+    }
+  };
   return {
-    book: {
-      prime,
-      non_prime,
-      modules,
-      module_options,
-      holidays,
-      dedicated: dedicated.times,
-      fairshare: groups.tree,
-      dyn_res,
-      local: MACHINE_TIME,
-    },
-    chain: { modules, site_modules, module_options, module_alarm_s, module_work_alarm_s },
-    messages,
+    sched_config: text("sched_config"),
+    dedicated_time: text("dedicated_time"),
+    resource_group: text("resource_group"),
+    holidays: text("holidays"),
   };
 }
 
@@ -94,25 +77,4 @@ export function versionOfFiles(dir: string): string {
       return (error as NodeJS.ErrnoException).code;
     }
   }).join(";");
-}
-
-function holidaysOf(dir: string, messages: SettingsMessage[]): PolicyBook["holidays"] {
-  try {
-    const { holidays, messages: wrong } = parseHolidays(readFileSync(join(dir, "holidays"), "utf8"));
-    for (const { line, text } of wrong)
-      messages.push({ object: "holidays", text: `Error on line ${line}: ${text}; 24hr primetime assumed where it says nothing` });
-    return holidays;
-  } catch {
-    messages.push({ object: "holidays", text: "Warning: cannot open holidays file; assuming 24hr primetime" });
-    return ALWAYS_PRIME;
-  }
-}
-
-function textOf(dir: string, file: string, messages: SettingsMessage[]): string | null {
-  try {
-    return readFileSync(join(dir, file), "utf8");
-  } catch (error) {
-    messages.push({ object: file, text: `cannot be read: ${(error as Error).message}` });
-    return null;
-  }
 }

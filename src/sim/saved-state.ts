@@ -1,0 +1,99 @@
+// A complex as it was at one moment, in one file: what `partita sim --save` writes and `--state` reads. The rows of the server's store, the files that say
+// how each scheduler decides, and the time. No scripts, environments, secrets or hooks: only what scheduling looks at.
+
+import type { LocalTime } from "#sched/local-time.ts";
+import { type Settings, type SettingsTexts, settingsOf } from "#sched/settings-text.ts";
+import { stateOfRows } from "#server/rows.ts";
+import type { ServerState } from "#server/state.ts";
+import type { Loaded } from "#store/store.ts";
+
+export const STATE_FORMAT = "partita-state";
+export const STATE_VERSION = 1;
+
+export type SavedState = {
+  readonly format: typeof STATE_FORMAT;
+  readonly version: number;
+  /** when, epoch seconds */
+  readonly saved_s: number;
+  /** the server's name */
+  readonly server: string;
+  /** user mode: whose jobs these are; null: system mode */
+  readonly own_user: string | null;
+  readonly rows: Loaded;
+  /** by name of the scheduler */
+  readonly scheds: { readonly [name: string]: SettingsTexts };
+};
+
+export class StateError extends Error {
+  override readonly name = "StateError";
+}
+
+/** Attributes of jobs that are of no use here, or nobody else's business. */
+const LEFT_OUT: ReadonlySet<string> = new Set([
+  "Variable_List",
+  "argument_list",
+  "executable",
+  "submit_arguments",
+  "Submit_arguments",
+  "cookie",
+  "jobdir",
+  "Shell_Path_List",
+  "Mail_Users",
+]);
+
+/** What is kept of a store's rows. */
+export function savedRows(rows: Loaded): Loaded {
+  const strip = (data: { readonly [name: string]: unknown }): { readonly [name: string]: unknown } =>
+    Object.fromEntries(Object.entries(data).filter(([name]) => !LEFT_OUT.has(name)));
+  return { ...rows, objects: { ...rows.objects, hooks: [] }, jobs: rows.jobs.map((row) => ({ ...row, data: strip(row.data) })) };
+}
+
+/** Reads the text of a file. Throws StateError. */
+export function parseState(text: string): SavedState {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    throw new StateError("it is no JSON text");
+  }
+  const state = value as Partial<SavedState> | null;
+  if (state?.format !== STATE_FORMAT) throw new StateError("it was not written by partita sim --save");
+  if (state.version !== STATE_VERSION) throw new StateError(`it has version ${state.version}, this release reads version ${STATE_VERSION}`);
+  if (typeof state.saved_s !== "number" || typeof state.server !== "string" || state.rows === undefined || state.scheds === undefined)
+    throw new StateError("something is missing in it");
+  return state as SavedState;
+}
+
+/** The server's state, a new one with every call. */
+export function stateOf({ server, rows }: SavedState): ServerState {
+  return stateOfRows(server, JSON.parse(JSON.stringify(rows)) as Loaded, 0);
+}
+
+/** `strict_ordering=True`, for all schedulers, or for one: `s1:strict_ordering=True`. Throws StateError. */
+export type ConfigChange = { readonly sched: string | null; readonly line: string };
+export function parseConfigChange(text: string): ConfigChange {
+  const [, sched, key, value] = /^(?:([A-Za-z0-9][A-Za-z0-9._-]*):)?([A-Za-z_][\w.-]*)=(.*)$/.exec(text) ?? [];
+  if (key === undefined) throw new StateError(`${text}: not [SCHEDULER:]KEY=VALUE`);
+  return { sched: sched ?? null, line: `${key}: ${value}` };
+}
+
+const NO_TEXTS: SettingsTexts = { sched_config: null, dedicated_time: null, resource_group: null, holidays: null };
+
+/**
+ * How a scheduler decides, with lines added to its sched_config: the last line of a name counts; of a list key (job_sort_key, ...) the given lines take the
+ * place of all others. Throws StateError where a given line is wrong.
+ */
+export function settingsWith(saved: SavedState, sched: string, changes: readonly ConfigChange[], local: LocalTime): Settings {
+  const texts = saved.scheds[sched] ?? NO_TEXTS;
+  const lines = changes.filter((change) => change.sched === null || change.sched === sched).map(({ line }) => line);
+  const given = new Set(lines.map(nameOfLine));
+  const own = (texts.sched_config ?? "").split("\n").filter((line) => !given.has(nameOfLine(line)));
+  const before = new Set(settingsOf({ ...texts, sched_config: own.join("\n") }, local).messages.map(({ text }) => text));
+  const settings = settingsOf({ ...texts, sched_config: [...own, ...lines].join("\n") }, local);
+  for (const { object, text } of settings.messages)
+    if (lines.length > 0 && object === "sched_config" && !before.has(text))
+      throw new StateError(`sched_config of ${sched}: ${text.replace(/^Error reading line \d+: /, "")}`);
+  return settings;
+}
+
+const nameOfLine = (line: string): string => /^\s*([^\s:#]+)\s*:/.exec(line)?.[1] ?? "";
