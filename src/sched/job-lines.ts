@@ -144,13 +144,14 @@ function dropLine(universe: Universe, line: JobLine): void {
 
 const REQUESTS_KEPT = 10_000;
 
-export function requestOf(universe: Universe, select: string, place: string): Request {
-  const key = `${select}\n${place}`;
+export function requestOf(universe: Universe, select: string, place: string, goes_on = false): Request {
+  const key = `${select}\n${place}${goes_on ? "\n" : ""}`;
   let request = universe.requests.get(key);
   if (request === undefined) {
     // Texts that no job has any more are forgotten with the others; who has one keeps it.
     if (universe.requests.size > REQUESTS_KEPT + 2 * universe.entries.size) universe.requests.clear();
-    universe.requests.set(key, (request = parseRequest(universe.space, select, place, universe.next_id++)));
+    const parsed = parseRequest(universe.space, select, place, universe.next_id++);
+    universe.requests.set(key, (request = goes_on ? { ...parsed, goes_on } : parsed));
   }
   return request;
 }
@@ -160,7 +161,7 @@ export function resumeRequest(universe: Universe, { exec_vnode = "", released = 
   const pieces = released.replaceAll(/[()]/g, "").split("+");
   const select = pieces.map((piece) => `1:vnode=${piece}`).join("+");
   const sharing = place.split(":").filter((word) => word === "excl" || word === "exclhost" || word === "shared");
-  return requestOf(universe, select, ["free", ...sharing].join(":"));
+  return requestOf(universe, select, ["free", ...sharing].join(":"), true);
 }
 
 function classKey(universe: Universe, job: SchedJob, request: Request): string {
