@@ -43,7 +43,7 @@ export function holdAgain(state: ServerState, resv: Resv, changes: Changes | nul
   resv.held = heldSpots(state, resv.attrs);
   resv.held_wide = jobWideAmounts(state.resources, resv.attrs.Resource_List);
   resv.counted = isBegun(resv);
-  resv.vnodes = new Set([...resv.held.keys(), ...promisedVnodes(resv.attrs)]);
+  resv.vnodes = new Set([...resv.held.keys(), ...promisedVnodes(state, resv.attrs)]);
   for (const name of resv.vnodes) noteOnVnode(state, name, resv, 1, changes);
   countResv(state, resv, 1, changes);
 }
@@ -101,13 +101,16 @@ function heldSpots(state: ServerState, attrs: ResvAttrs): ReadonlyMap<string, Re
   return isPromised(attrs.reserve_state) ? spotsOf(state, attrs.Resource_List["place"], text) : new Map();
 }
 
-function promisedVnodes({ promised, reserve_state }: ResvAttrs): ReadonlySet<string> {
+/** Vnodes of all occurrences to come: those named, there or not, and all of the hosts that are wanted whole. */
+function promisedVnodes(state: ServerState, { promised, reserve_state, Resource_List }: ResvAttrs): ReadonlySet<string> {
   const names = new Set<string>();
   if (!isPromised(reserve_state)) return names;
   const places = new Set(promised?.occurrences.map(({ place }) => place));
   for (const place of places) {
     const text = promised?.places[place];
-    if (text !== undefined) for (const part of parseExecVnode(text).flat()) names.add(part.vnode);
+    if (text === undefined) continue;
+    for (const part of parseExecVnode(text).flat()) names.add(part.vnode);
+    for (const name of spotsOf(state, Resource_List["place"], text).keys()) names.add(name);
   }
   return names;
 }

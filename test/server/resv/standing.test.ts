@@ -2,7 +2,22 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { addHost, advance, type Harness, harness, obit, outcome, ROOT, restart, runOn, START_S, schedHello, stateOf } from "../harness.ts";
+import {
+  addHost,
+  addVnode,
+  advance,
+  cycle,
+  type Harness,
+  harness,
+  obit,
+  outcome,
+  ROOT,
+  restart,
+  runOn,
+  START_S,
+  schedHello,
+  stateOf,
+} from "../harness.ts";
 import { qsub } from "../requests/qsub.ts";
 import { answerResv, mirrored, ralter, resvAttrs, resvState, rsub } from "./rsub.ts";
 
@@ -100,4 +115,24 @@ test("a vnode lost while an occurrence lasts: all that have it need another plac
   assert.equal(mirrored(h, 1, id)?.ask?.occurrences.length, 3);
   answerResv(h, 1, id, "(n2:ncpus=4)");
   assert.deepEqual([resvState(h, id), resvAttrs(h, id).resv_nodes], ["RN 5", "(n2:ncpus=4)"]);
+});
+
+test("a host that a later occurrence has whole is not promised to others for that time", () => {
+  const { h } = complex();
+  addHost(h, "n2", { ncpus: 8 });
+  addVnode(h, "n2[0]", { Mom: ["n2"], resources_available: { ncpus: 8, host: "n2" } });
+  const id = rsub(h, `${DAILY} place=exclhost`);
+  const asked = mirrored(h, 1, id)?.ask?.occurrences ?? [];
+  const confirm = {
+    kind: "confirm-resv",
+    resv: id,
+    partition: "pbs-default",
+    occurrences: asked.map((times, at) => ({ ...times, place: Math.min(at, 1) })),
+    places: ["(n1:ncpus=4)", "(n2:ncpus=4)"],
+  } as const;
+  assert.deepEqual(cycle(h, 1, [confirm]), [{ ok: true }]);
+  assert.deepEqual([...(h.core.state.vnodes.get("n2[0]")?.resvs.keys() ?? [])], [id]);
+  const other = rsub(h, `start=${3600 + DAY_S} walltime=60 select=1:ncpus=1`);
+  const verdict = answerResv(h, 1, other, "(n2[0]:ncpus=1)");
+  assert.deepEqual(verdict, { ok: false, code: 15044, text: `Resource temporarily unavailable: vnode n2[0] is promised to ${id}` });
 });
