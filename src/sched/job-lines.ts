@@ -144,14 +144,14 @@ function dropLine(universe: Universe, line: JobLine): void {
 
 const REQUESTS_KEPT = 10_000;
 
-export function requestOf(universe: Universe, select: string, place: string, goes_on = false): Request {
-  const key = `${select}\n${place}${goes_on ? "\n" : ""}`;
+export function requestOf(universe: Universe, select: string, place: string, keeps_cpus = false): Request {
+  const key = `${select}\n${place}${keeps_cpus ? "\n" : ""}`;
   let request = universe.requests.get(key);
   if (request === undefined) {
     // Texts that no job has any more are forgotten with the others; who has one keeps it.
     if (universe.requests.size > REQUESTS_KEPT + 2 * universe.entries.size) universe.requests.clear();
     const parsed = parseRequest(universe.space, select, place, universe.next_id++);
-    universe.requests.set(key, (request = goes_on ? { ...parsed, goes_on } : parsed));
+    universe.requests.set(key, (request = keeps_cpus ? { ...parsed, keeps_cpus } : parsed));
   }
   return request;
 }
@@ -161,7 +161,7 @@ export function resumeRequest(universe: Universe, { exec_vnode = "", released = 
   const pieces = released.replaceAll(/[()]/g, "").split("+");
   const select = pieces.map((piece) => `1:vnode=${piece}`).join("+");
   const sharing = place.split(":").filter((word) => word === "excl" || word === "exclhost" || word === "shared");
-  return requestOf(universe, select, ["free", ...sharing].join(":"), true);
+  return requestOf(universe, select, ["free", ...sharing].join(":"), !released.includes(":ncpus="));
 }
 
 function classKey(universe: Universe, job: SchedJob, request: Request): string {

@@ -40,8 +40,8 @@ export type Request = {
   readonly totals: readonly Amount[];
   /** the texts could not be understood: what is wrong */
   readonly fault: string | undefined;
-  /** a suspended job's: it is on its vnodes already and asks for what it released. That a vnode has no cpu left does not keep it away: it may be its own */
-  readonly goes_on?: true;
+  /** a suspended job's that has kept its cpus: that a vnode has none left does not keep it away, they may be its own */
+  readonly keeps_cpus?: true;
 };
 
 /** Parses `2:ncpus=1:mem=1gb+ncpus=4` with `pack:excl`. id: the caller's number for this pair of texts. */

@@ -13,8 +13,8 @@ const VALUES_SHOWN_MAX = 10;
 
 /** Why a request cannot be placed on a node set now, or never; null: the totals do not say so. */
 export function checkTotals(checks: Checks, set: NodeSet | undefined, request: Request): Why | null {
-  // What a suspended job needs is free on its own vnodes or not, whatever the others have.
-  const now = compare(checks, set, request, request.goes_on === true);
+  // What such a job needs is free on its own vnodes or not, whatever the others have.
+  const now = compare(checks, set, request, request.keeps_cpus === true);
   if (now === null) return null;
   const ever = compare(checks, set, request, true);
   return ever === null ? now : { ...ever, never: true };

@@ -61,7 +61,7 @@ export function ineligibleForResv(request: Request, state: VnodeState, host: rea
 /** By the state of the vnode or who else is there. */
 function shutOut(request: Request, state: VnodeState, host: readonly VnodeState[]): Why | null {
   const { spec } = state;
-  const closed = state.closed !== undefined && !(request.goes_on === true && state.closed === "job-busy");
+  const closed = state.closed !== undefined && !(request.keeps_cpus === true && state.closed === "job-busy");
   if (closed) return { code: "INVALID_NODE_STATE", module: "placement", where: state.closed as string };
   const sharing = sharingOn(request.place, spec);
   const inUse = sharing === "exclhost" ? host.some((other) => other.jobs > 0 && other.spec.sharing !== "ignore_excl") : state.jobs > 0;

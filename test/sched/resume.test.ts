@@ -47,5 +47,5 @@ test("resume: what it released has been taken by others", () => {
   assert.deepEqual(decided("(a:mem=6291456kb)", { ncpus: 4, mem: 4 * 1024 * 1024 }), [
     "1: Not Running: Insufficient amount of resource: mem (R: 6gb A: 4gb T: 8gb)",
   ]);
-  assert.deepEqual(decided(undefined, { ncpus: 4 }), ["1: Not Running: Insufficient amount of resource: ncpus (R: 4 A: 0 T: 4)"]);
+  assert.deepEqual(decided(undefined, { ncpus: 4 }), ["1: Not Running: Not enough free nodes available"]);
 });
