@@ -1,7 +1,7 @@
 // mom_priv/config at work: checkpoints, a host in use, enforced cpus, and what a wrong line does. In user mode, and as root with jobs of pbsuser1.
 
 import assert from "node:assert/strict";
-import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { systemUsers } from "#support/passwd.ts";
@@ -85,6 +85,29 @@ for (const mode of ["user", "system"] as const) {
       );
       assert.equal(accounting(id), "QSCTE");
       assert.deepEqual(readdirSync(join(complex.pbsHome, "checkpoint")), []);
+    });
+
+    test("preempted by checkpoint a job makes room, and goes on from there when the room is free again", async () => {
+      for (const file of ["stop", "count", "out"]) rmSync(join(work, file), { force: true });
+      complex.qmgr(
+        "set sched default preempt_order = C",
+        "create queue express queue_type=e,enabled=t,started=t,Priority=200",
+        `set node ${complex.must("pbsnodes", ["-av", "-F", "dsv"]).match(/^Name=([^|]+)/)?.[1]} resources_available.ncpus = 1`,
+      );
+      const victim = complex.submit(["-j", "oe", "-o", join(work, "out"), "--", join(work, "counter"), work, "0"], as);
+      await complex.untilJob(victim, "R");
+      await until("it counts", () => count() > 3);
+      const urgent = complex.submit(["-q", "express", "--", "/bin/sh", "-c", `while [ ! -e ${work}/enough ]; do sleep 0.1; done`], as);
+      await complex.untilJob(urgent, "R");
+      assert.equal(complex.job(victim).job_state, "Q");
+      const saved = Number(readFileSync(join(complex.pbsHome, "checkpoint", `${victim}.CK`, "count"), "utf8"));
+      writeFileSync(join(work, "enough"), "");
+      await complex.untilJob(urgent, "F");
+      await until("it counts on", () => count() > saved + 3);
+      writeFileSync(join(work, "stop"), "");
+      assert.equal((await complex.untilJob(victim, "F")).Exit_status, 0);
+      assert.match(readFileSync(join(work, "out"), "utf8"), new RegExp(`^counted from ${saved} as `));
+      assert.equal(accounting(victim), "QSCTE");
     });
 
     test("a job that cannot be saved runs on with its hold", async () => {
