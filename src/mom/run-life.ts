@@ -324,6 +324,9 @@ export function finish(cx: Context, run: Run, status: number, walltime_s: number
   const exit_status = statusOf(run, status);
   const used = usedOf(run, walltime_s);
   run.phase = { name: "finishing", exit_status, used, ran, ...(message === undefined ? {} : { message }) };
+  const staging = run.plan.stageout.length > 0 && outputFate(run, exit_status, ran) === "deliver";
+  if (staging && run.job.attrs["release_nodes_on_stageout"] === true && cx.state.welcomed)
+    cx.actions.push({ kind: "send", type: "mom-staging-out", data: keyOf(run) });
   finishAgain(cx, run);
 }
 

@@ -116,6 +116,8 @@ export type MomToServer = {
     readonly stagein_failed?: true;
     readonly message?: string;
   };
+  /** its script is over and its files are being copied: what else it has on other hosts is not needed (release_nodes_on_stageout) */
+  "mom-staging-out": { readonly job: string; readonly run_count: number };
   "mom-hook": MomHookReport;
   /** it goes on: an execjob_preterm hook did not let it be ended, or (why) it could not be checkpointed */
   "mom-kept": { readonly job: string; readonly run_count: number; readonly why?: "checkpoint"; readonly text: string };

@@ -147,6 +147,7 @@ const MOM_TO_SERVER = {
     vnodes: record,
     job: z.strictObject({ ...run, changes: record }).exactOptional(),
   }),
+  "mom-staging-out": z.strictObject(run),
   "mom-kept": z.strictObject({ ...run, why: z.literal("checkpoint").exactOptional(), text }),
   "mom-vnodes": z.strictObject({ vnodes }),
   "mom-started": z.strictObject({ ...run, session_id: whole, jobdir: text, restarted: z.literal(true).exactOptional() }),

@@ -21,6 +21,7 @@ import { type Kernel, type MomQuestion, type MomRuntime, ownTransaction, refuse 
 import { hostOfJob, startJob, terminateJob } from "./mom-orders.ts";
 import { hostOf } from "./placement.ts";
 import { preemptionRefused } from "./preemption.ts";
+import { furtherVnodes, releaseVnodes } from "./release-nodes.ts";
 import { checkVnode } from "./reported-vnode.ts";
 import { createFromJob } from "./resv/creation.ts";
 import { resvOfQueue } from "./resv/holding.ts";
@@ -88,6 +89,11 @@ export function frame<T extends keyof MomToServer>(kernel: Kernel, link: number,
     case "mom-usage":
       for (const told of (data as MomToServer["mom-usage"]).jobs) usage(kernel, tx, mom.host, told);
       break;
+    case "mom-staging-out": {
+      const job = runOf(kernel, data as MomToServer["mom-staging-out"]);
+      if (job?.attrs.substate === SUBSTATE.RUNNING && isOnHost(kernel, job, mom.host)) releaseVnodes(tx, job, furtherVnodes(tx, job));
+      break;
+    }
     case "mom-obit":
       obit(kernel, tx, mom, data as MomToServer["mom-obit"]);
       break;

@@ -33,6 +33,24 @@ export function vnodesByHost(state: Pick<ServerState, "vnodes">, job: Job): Map<
   return found;
 }
 
+/** All that are not of its first host. */
+export const furtherVnodes = (tx: Transaction, job: Job): readonly string[] => [...vnodesByHost(tx.state, job).values()].slice(1).flat();
+
+/** A job that runs is to give these vnodes up, none of them of its first host. */
+export function releaseVnodes(tx: Transaction, job: Job, wanted: readonly string[]): void {
+  const names = wanted.filter((name) => !releasingOf(job).includes(name));
+  if (names.length === 0) return;
+  const all = new Set([...releasingOf(job), ...names]);
+  const whole = [...vnodesByHost(tx.state, job)].filter(([, vnodes]) => vnodes.every((name) => all.has(name)));
+  const waiting = new Set(whole.flatMap(([, vnodes]) => vnodes));
+  // Of a host that stays the job's nobody need be asked.
+  const at_once = new Set(names.filter((name) => !waiting.has(name)));
+  if (at_once.size > 0) giveUp(tx, job, at_once);
+  if (waiting.size === 0) return;
+  tx.apply({ kind: "job-changed", id: job.id, set: { releasing: [...waiting] }, unset: [] });
+  tx.act({ kind: "release-sisters", job: job.id, hosts: whole.map(([host]) => host) });
+}
+
 /** The vnodes are the job's no more. at: in the midst of its run, which then has a further phase, or before it began. */
 export function giveUp(tx: Transaction, job: Job, names: ReadonlySet<string>, at: "run" | "start" = "run"): void {
   const { attrs } = job;

@@ -56,3 +56,16 @@ test("who is a sister, and what the job has there", () => {
   const here = attrsHere(job(SECOND), "n1", [])["Resource_List"];
   assert.deepEqual(here, { ncpus: 1, mem: "2048kb" });
 });
+
+test("release_nodes_on_stageout: the mother superior tells when her files are being copied, if there are any", () => {
+  for (const [attrs, expected] of [
+    [{ release_nodes_on_stageout: true, stageout: ["out@n1:/tmp/out"] }, ["send", "finish 1.n1 deliver"]],
+    [{ stageout: ["out@n1:/tmp/out"] }, ["finish 1.n1 deliver"]],
+    [{ release_nodes_on_stageout: true }, ["finish 1.n1 deliver"]],
+  ] as const) {
+    const w = world();
+    const j = job({ exec_host: "n1/0+n2/0", exec_vnode: "(n1:ncpus=1)+(n2:ncpus=1)", attrs });
+    run(w, j);
+    assert.deepEqual(w.on(exited(j, w.now_ms, { code: 0 })), expected, JSON.stringify(attrs));
+  }
+});

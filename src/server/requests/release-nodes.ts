@@ -8,7 +8,7 @@ import { parseResourceValue, resourceAmount } from "#model/values/resource-value
 import type { ReleaseNodesRequest } from "#protocol/messages.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
 import { logJob, requestor } from "../job-life.ts";
-import { giveUp, releasingOf, vnodesByHost } from "../release-nodes.ts";
+import { furtherVnodes, releaseVnodes, vnodesByHost } from "../release-nodes.ts";
 import type { Job } from "../state.ts";
 import type { Answer, Transaction } from "../transaction.ts";
 import { checkOwner, targetOf } from "./job-access.ts";
@@ -20,18 +20,9 @@ export function releaseNodes(tx: Transaction, request: ReleaseNodesRequest): Ans
   checkOwner(tx, job);
   if (job.attrs.job_state !== "R" || job.attrs.substate !== SUBSTATE.RUNNING) throw reject(PBSE.BADSTATE);
   const hosts = [...vnodesByHost(tx.state, job)];
-  const names = new Set(wanted(tx, job, request, hosts).filter((name) => !releasingOf(job).includes(name)));
-  if (names.size === 0) return {};
-  logJob(tx, LOG_EVENT.JOB, job.id, `release of ${[...names].join(", ")} asked for by ${requestor(tx)}`);
-  const all = new Set([...releasingOf(job), ...names]);
-  const whole = hosts.filter(([, vnodes]) => vnodes.every((name) => all.has(name)));
-  const waiting = new Set(whole.flatMap(([, vnodes]) => vnodes));
-  // Of a host that stays the job's nobody need be asked.
-  const at_once = new Set([...names].filter((name) => !waiting.has(name)));
-  if (at_once.size > 0) giveUp(tx, job, at_once);
-  if (waiting.size === 0) return {};
-  tx.apply({ kind: "job-changed", id: job.id, set: { releasing: [...waiting] }, unset: [] });
-  tx.act({ kind: "release-sisters", job: job.id, hosts: whole.map(([host]) => host) });
+  const names = wanted(tx, job, request, hosts);
+  if (names.length > 0) logJob(tx, LOG_EVENT.JOB, job.id, `release of ${names.join(", ")} asked for by ${requestor(tx)}`);
+  releaseVnodes(tx, job, names);
   return {};
 }
 
@@ -41,7 +32,7 @@ type HostVnodes = readonly (readonly [host: string, vnodes: readonly string[]])[
 function wanted(tx: Transaction, job: Job, request: ReleaseNodesRequest, hosts: HostVnodes): readonly string[] {
   const [first, ...others] = hosts;
   if (request.keep !== undefined) return beyond(tx, job, request.keep, first?.[1] ?? [], others);
-  if (request.all === true) return others.flatMap(([, vnodes]) => vnodes);
+  if (request.all === true) return furtherVnodes(tx, job);
   return request.nodes.flatMap((name) => {
     const own = name.toLowerCase();
     if (first?.[0].toLowerCase() === own || first?.[1].includes(name))
