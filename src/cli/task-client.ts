@@ -31,8 +31,8 @@ export type TaskClient = {
 };
 
 /** The job that a command runs in, by its environment; null: in none. */
-export function runOf(env: CommandIo["env"], job = env["PBS_JOBID"]): TaskRun | null {
-  const cookie = env["PBS_JOBCOOKIE"];
+export function runOf(env: CommandIo["env"]): TaskRun | null {
+  const { PBS_JOBID: job, PBS_JOBCOOKIE: cookie } = env;
   return job === undefined || job === "" || cookie === undefined || cookie === "" ? null : { job, run_count: null, cookie };
 }
 

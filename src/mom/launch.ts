@@ -42,7 +42,8 @@ function start(spec: StartSpec, terminal: string | null, opened: number[]): { re
   };
   const stdout = terminal === null ? openOutput(spec.stdout, keep) : openTerminal(terminal, spec, keep);
   const stderr = terminal !== null || spec.stderr === spec.stdout ? stdout : openOutput(spec.stderr, keep);
-  const tell = (text: string): void => tellOwner(stderr, terminal === null ? `${text}\n` : `${text}\r\n`);
+  const shown = terminal ?? (isPseudoTerminal(spec.stderr) ? spec.stderr : null);
+  const tell = (text: string): void => (shown === null ? tellOwner(stderr, `${text}\n`) : tellTerminal(shown, `${text}\r\n`));
   const directory = openDirectory(spec.cwd);
   if (typeof directory === "string") {
     const text = `PBS: chdir to '${spec.cwd}' failed: ${directory}`;
@@ -72,7 +73,22 @@ function start(spec: StartSpec, terminal: string | null, opened: number[]): { re
   return notExecuted(spec, outcome.errno, tell);
 }
 
-/** A terminal that takes nothing just now is not waited for (L5). */
+/** By a description of our own: the program's waits when its user has stopped the terminal, and we must not (L5). */
+function tellTerminal(path: string, text: string): void {
+  let fd: number;
+  try {
+    fd = openSync(path, constants.O_WRONLY | constants.O_NOCTTY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+  } catch {
+    return;
+  }
+  try {
+    tellOwner(fd, text);
+  } finally {
+    closeSync(fd);
+  }
+}
+
+/** A device that takes nothing just now is not waited for (L5). */
 function tellOwner(fd: number, text: string): void {
   try {
     writeSync(fd, text);

@@ -4,6 +4,7 @@
 // T0. It outlives full disks and errors: its end would be the end of every job (a journal that takes nothing means that no run is started).
 // T1. The process group of an ended top process is killed before the process is reaped, while its number cannot mean anything else.
 // T2. An interactive run is started once its terminal is there (terminals.ts); its end is told once its terminal has passed everything on.
+// T3. Of a session that was adopted only the processes of the job's owner are ever signalled: others may be in it, and its number may be used again.
 
 import type { JobGroups } from "./cgroup.ts";
 import type { Link } from "./frame-link.ts";
@@ -153,11 +154,18 @@ export function makeStarter(options: StarterOptions): Starter {
   /** Tasks of a job, by the pids of their processes. */
   const tasksOf = (job: string): number[] =>
     [...byPid].filter(([, run]) => run.job.length > job.length && taskOf(run.job)?.job === job).map(([pid]) => pid);
-  /** Sessions that became a job's (pbs_attach). Where there are control groups these know more. */
-  const adopted = new Map<string, Set<number>>();
-  const sessionsOf = (job: string): number[] => [...tasksOf(job), ...(adopted.get(job) ?? [])];
+  /** Sessions that became a job's (pbs_attach), each with its owner (T3). Where there are control groups these know more. */
+  const adopted = new Map<string, Map<number, number>>();
+  const adoptedOf = (job: string): ReadonlyMap<number, number> =>
+    new Map([...(adopted.get(job) ?? [])].filter(([session]) => !byPid.has(session)));
+  /** Tasks and what was adopted. */
+  const signalOthers = (job: string, signal: number): void => {
+    signalSessions(new Map(tasksOf(job).map((pid) => [pid, signal])));
+    const sessions = adoptedOf(job);
+    signalSessions(new Map([...sessions.keys()].map((session) => [session, signal])), sessions);
+  };
   const killTasks = (job: string): void => {
-    signalSessions(new Map(sessionsOf(job).map((pid) => [pid, SIGKILL])));
+    signalOthers(job, SIGKILL);
     adopted.delete(job);
   };
 
@@ -241,7 +249,9 @@ export function makeStarter(options: StarterOptions): Starter {
     const key = { job: spec.job, run_count: spec.run_count };
     const { cgroup } = spec;
     const job = jobOfName(spec.job);
-    if (job !== spec.job && runs.get(job)?.state !== "running") {
+    const top = runs.get(job);
+    // Once the top process is reaped all of the job is being ended (S3).
+    if (job !== spec.job && (top?.run_count !== spec.run_count || top.state !== "running" || !byPid.has(top.pid))) {
       failed.push({ ...key, exit_status: JOB_EXEC.RETRY, text: `job ${job} is over`, at_ms: now_ms() });
       return;
     }
@@ -301,7 +311,7 @@ export function makeStarter(options: StarterOptions): Starter {
         const run = runs.get(request.job);
         if (run?.run_count !== request.run_count || run.state !== "running" || !byPid.has(run.pid)) continue;
         wanted.set(run.pid, request.signal);
-        if (groups === null && taskOf(run.job) === null) for (const pid of sessionsOf(run.job)) wanted.set(pid, request.signal);
+        if (groups === null && taskOf(run.job) === null) signalOthers(run.job, request.signal);
       }
       signalSessions(wanted);
       for (const [pid, signal] of wanted) signalGroup(byPid.get(pid)?.job ?? "", signal);
@@ -312,8 +322,9 @@ export function makeStarter(options: StarterOptions): Starter {
         const leader = run === undefined ? undefined : byPid.get(run.pid);
         if (run?.run_count !== run_count || leader === undefined) continue;
         const session = readProcess(pid)?.session ?? 0;
-        if (session <= 0 || ownerOf(pid) !== leader.uid) continue;
-        adopted.set(job, new Set([...(adopted.get(job) ?? []), session]));
+        // One that is a run's is in its job already.
+        if (session <= 0 || byPid.has(session) || ownerOf(pid) !== leader.uid) continue;
+        adopted.set(job, new Map([...(adopted.get(job) ?? []), [session, leader.uid]]));
         const members = readProcesses().filter((info) => info.session === session && ownerOf(info.pid) === leader.uid);
         if (groups !== null) for (const info of members) groups.adopt(job, info.pid);
       }
@@ -362,16 +373,24 @@ const OWN_UID = process.geteuid?.() ?? 0;
 const cookieOf = (env: readonly string[]): string =>
   env.find((entry) => entry.startsWith("PBS_JOBCOOKIE="))?.slice("PBS_JOBCOOKIE=".length) ?? "";
 
-/** Sends each session leader's signal to all processes of its session; SIGKILL is repeated while new ones appear. */
-function signalSessions(wanted: ReadonlyMap<number, number>): void {
+/**
+ * Sends each session leader's signal to all processes of its session; SIGKILL is repeated while new ones appear.
+ * owners: of sessions in which only the processes of one user are meant.
+ */
+function signalSessions(wanted: ReadonlyMap<number, number>, owners: ReadonlyMap<number, number> = new Map()): void {
   if (wanted.size === 0) return;
   const kills = [...wanted].filter(([, signal]) => signal === SIGKILL).map(([pid]) => pid);
-  for (const [leader, members] of processesOf(readProcesses(), new Set(wanted.keys()))) {
+  const membersOf = (leaders: Iterable<number>): [number, ProcessInfo[]][] =>
+    [...processesOf(readProcesses(), new Set(leaders))].map(([leader, members]) => {
+      const uid = owners.get(leader);
+      return [leader, uid === undefined ? members : members.filter(({ pid }) => ownerOf(pid) === uid)];
+    });
+  for (const [leader, members] of membersOf(wanted.keys())) {
     for (const member of members) signalQuietly(member.pid, wanted.get(leader) as number);
   }
   for (let round = 0; round < KILL_ROUNDS && kills.length > 0; round++) {
-    const left = [...processesOf(readProcesses(), new Set(kills)).values()]
-      .flat()
+    const left = membersOf(kills)
+      .flatMap(([, members]) => members)
       .filter((info) => info.state !== "Z" && info.state !== "X");
     if (left.length === 0) return;
     for (const info of left) signalQuietly(info.pid, SIGKILL);

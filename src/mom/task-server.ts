@@ -12,6 +12,7 @@ import { socketAddress } from "#protocol/socket-path.ts";
 import { type MomToTask, type TaskToMom, taskSocketPath } from "#protocol/task-link.ts";
 import type { MomEvent } from "./event.ts";
 import { frameLink, type Link, type LinkHandlers } from "./frame-link.ts";
+import { ownerOf } from "./session-end.ts";
 import type { MomAction } from "./state.ts";
 import type { TaskAnswer, TaskWanted } from "./tasks.ts";
 
@@ -57,7 +58,7 @@ export function serveTasks(options: {
       }
       case "task-attach": {
         const { token, ...rest } = data;
-        return ask(link, token, { kind: "attach", ...rest });
+        return ask(link, token, { kind: "attach", ...rest, owner_uid: ownerOf(rest.pid) });
       }
       case "task-output": {
         const { token, ...rest } = data;

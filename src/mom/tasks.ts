@@ -1,7 +1,7 @@
 // Tasks of a job beside its top process (pbs/mom.md 3): pbsdsh, pbs_tmrsh and pbs_attach ask the mom of their host, who starts them here or asks the mom of
 // another host of the job. Pure, like run-life.ts.
 //
-// T1. Only for a run that runs here and is not ending; asked by its owner with its secret, or by a mom of the same run (task-link.ts K1).
+// T1. Only for a run that runs here and is not ending; asked by its owner with its secret, or by a mom of the same run (task-link.ts K1, K2).
 // T2. A task has the job's identity, environment, limits and group; what it leaves behind ends with the job.
 // T3. A question is answered by task-refused, or by task-started and then task-exited.
 
@@ -28,7 +28,8 @@ export type TaskWanted = TaskRun &
         /** argv is one text for the owner's shell */
         readonly shell: boolean;
       }
-    | { readonly kind: "attach"; readonly pid: number }
+    /** owner_uid: whose process it is; null: there is none */
+    | { readonly kind: "attach"; readonly pid: number; readonly owner_uid: number | null }
     | { readonly kind: "output"; readonly letter: "o" | "e"; readonly content: string }
   );
 
@@ -62,8 +63,7 @@ export function taskAsked(cx: Context, asked: number, by: TaskAsker, wanted: Tas
     case "spawn":
       return spawn(cx, asked, run, wanted);
     case "attach":
-      cx.actions.push({ kind: "adopt", run: keyOfRun(run), pid: wanted.pid });
-      return say(cx, asked, { type: "task-done" });
+      return attach(cx, asked, run, wanted);
     case "output":
       return takeOutput(cx, asked, run, by, wanted);
     default: {
@@ -74,15 +74,26 @@ export function taskAsked(cx: Context, asked: number, by: TaskAsker, wanted: Tas
 }
 
 /** T1; a text: why not. */
-function runFor(cx: Context, by: TaskAsker, { job, run_count, cookie }: TaskRun): Run | string {
+function runFor(cx: Context, by: TaskAsker, wanted: TaskWanted): Run | string {
+  const { job, run_count, cookie } = wanted;
   const run = cx.state.runs.get(job);
   const unknown = `job ${job} does not run on ${cx.state.config.host}`;
   if (run === undefined) return unknown;
   const own = by.daemon || by.uid === run.owner.identity?.uid;
-  const shown = cookie === null ? by.daemon && run_count === run.job.run_count : own && cookie === run.job.cookie;
+  const asMom = by.daemon && run_count === run.job.run_count;
+  const shown = cookie === null ? asMom || (own && wanted.kind === "attach") : own && cookie === run.job.cookie;
   if (!shown) return unknown;
   if (run.phase.name !== "running") return unknown;
   return run.ending === null ? run : `job ${job} is being ended`;
+}
+
+function attach(cx: Context, asked: number, run: Run, { pid, owner_uid }: TaskWanted & { readonly kind: "attach" }): void {
+  if (owner_uid !== (run.owner.identity?.uid ?? cx.state.config.own.uid)) {
+    const text = owner_uid === null ? `there is no process ${pid}` : `process ${pid} is not ${run.owner.user}'s`;
+    return say(cx, asked, { type: "task-refused", text });
+  }
+  cx.actions.push({ kind: "adopt", run: keyOfRun(run), pid });
+  say(cx, asked, { type: "task-done" });
 }
 
 const keyOfRun = ({ job }: Run): RunKey => ({ job: job.id, run_count: job.run_count });

@@ -111,9 +111,9 @@ export function makeTerminals(): Terminals {
     },
     ended(pid) {
       const relay = byPid.get(pid);
+      pids.delete(pid);
       if (relay === undefined) return null;
       byPid.delete(pid);
-      pids.delete(pid);
       closeOrder(relay);
       relay.failed("the relay of the terminal has ended");
       return relay.open ? { job: relay.job, run_count: relay.run_count } : null;
@@ -123,8 +123,11 @@ export function makeTerminals(): Terminals {
       if (relay !== undefined) killQuietly(relay.pid);
     },
     cancelOpening() {
-      for (const relay of byPid.values()) {
+      for (const relay of [...byPid.values()]) {
         if (relay.open) continue;
+        // It is nobody's from now on: the run may be asked for again before it is reaped.
+        byPid.delete(relay.pid);
+        closeOrder(relay);
         killQuietly(relay.pid);
         relay.failed("the mom was lost while qsub was being called");
       }

@@ -4,7 +4,9 @@
 // K1. Who asks is told by the kernel: the job's owner, who also shows the secret of the run on this host (PBS_JOBCOOKIE), or the moms' own user, who names
 //     the run. A mom acts only for a run that the server gave her.
 
-/** A run on the mom's host. cookie null: a mom speaks. */
+// K2. To have a process of his own taken into his job the owner shows no secret: he may come from outside of it (ssh HOST pbs_attach -j JOB prog).
+
+/** A run on the mom's host. cookie null: a mom speaks (or K2). */
 export type TaskRun = { readonly job: string; readonly run_count: number | null; readonly cookie: string | null };
 
 export type TaskToMom = {

@@ -20,7 +20,13 @@ import type { Job } from "./state.ts";
 import type { Transaction } from "./transaction.ts";
 
 /** unknown: she has not said hello since we can know. asked: the run was sent. */
-type Sister = { readonly host: string; state: "unknown" | "asked" | "joined" | "gone"; used: Usage };
+type Sister = {
+  readonly host: string;
+  state: "unknown" | "asked" | "joined" | "gone";
+  /** that she is gone was seen to: her state alone may come from the hello that the crew was made from */
+  missed: boolean;
+  used: Usage;
+};
 
 /** What is known of a run's sisters. */
 export type Crew = {
@@ -63,7 +69,7 @@ export function crewOf(kernel: Kernel, job: Job): Crew | null {
   const sisters = others.map((host): [string, Sister] => {
     const mom = kernel.moms.get(host.toLowerCase());
     const state = mom === undefined ? "unknown" : stateIn(mom.hello, job.id, run_count);
-    return [host.toLowerCase(), { host, state, used: {} }];
+    return [host.toLowerCase(), { host, state, missed: false, used: {} }];
   });
   const mom = kernel.moms.get(mother.toLowerCase());
   const crew: Crew = {
@@ -120,6 +126,8 @@ export function sisterJoined(kernel: Kernel, job: Job, host: string): void {
 export function joinLate(kernel: Kernel, tx: Transaction, job: Job): void {
   const crew = kernel.crews.get(job.id);
   if (crew === undefined || crew.begun || crew.over !== null || crew.run_count !== job.attrs.run_count) return;
+  // After a restart of the server the mother superior may have begun it: her hello tells, or her silence (node_fail_requeue).
+  if (!kernel.moms.has((hostsOf(job)[0] as string).toLowerCase())) return;
   const missing = [...crew.sisters.values()].filter(({ state }) => state !== "joined").map(({ host }) => host);
   joinFailed(kernel, tx, job, `no answer of ${missing.join(", ")} in time`, JOB_EXEC.JOINJOB, missing);
 }
@@ -204,7 +212,12 @@ export function releaseSisters(kernel: Kernel, id: string, hosts: readonly strin
   const job = kernel.state.jobs.get(id);
   const crew = job === undefined ? null : crewOf(kernel, job);
   if (job === undefined || crew === null) return;
-  for (const host of hosts) letGo(kernel, job, host.toLowerCase());
+  for (const host of hosts) {
+    const key = host.toLowerCase();
+    // One that the job goes on without has nothing to let go.
+    if (crew.sisters.get(key)?.state === "gone") released(kernel, ownTransaction(kernel), job, crew, host);
+    else letGo(kernel, job, key);
+  }
 }
 
 /** A sister that was to let the run go has done so. false: she was not. */
@@ -253,10 +266,10 @@ function sisterGone(
   const crew = crewOf(kernel, job);
   const sister = crew?.sisters.get(host.toLowerCase());
   if (crew == null || sister === undefined) return;
-  const before = sister.state;
   sister.state = "gone";
   if (crew.over !== null) return settle(kernel, job, crew);
-  if (before === "gone" || released(kernel, tx, job, crew, host)) return;
+  if (released(kernel, tx, job, crew, host) || sister.missed) return;
+  sister.missed = true;
   if (!crew.begun && job.attrs.substate === SUBSTATE.PRE_RUN)
     return joinFailed(kernel, tx, job, `${host}: ${why}`, OWN_WORD.has(exit_status) ? exit_status : JOB_EXEC.JOINJOB, [sister.host]);
   if (toleration(job) === "all") {
@@ -288,8 +301,12 @@ export function sisterHello(kernel: Kernel, tx: Transaction, job: Job, mom: MomR
     else if (entry.state !== "ended" && entry.state !== "starting") sisterJoined(kernel, job, mom.host);
     return;
   }
-  if (crew.over === null && !crew.begun && job.attrs.substate === SUBSTATE.PRE_RUN && terminationOf(job) === undefined)
-    return startCrew(kernel, job, crew);
+  if (crew.over === null && !crew.begun && job.attrs.substate === SUBSTATE.PRE_RUN) {
+    if (terminationOf(job) === undefined) return startCrew(kernel, job, crew);
+    // Whether the mother superior has begun it her own hello tells.
+    sister.state = "gone";
+    return;
+  }
   sisterGone(kernel, tx, job, mom.host, JOB_EXEC.RERUN_SIS_FAIL, "she does not know the job");
 }
 
@@ -316,12 +333,10 @@ export function usageOfRun(kernel: Kernel, job: Job, host: string, used: Usage):
   if (sister === undefined) crew.own = used;
   else sister.used = used;
   if (sister !== undefined) tellMother(kernel, job, crew);
-  return sumOf(crew, sister === undefined ? used : ownOf(job, crew));
+  // After a restart of the server the job's sum alone is known, until the mother superior speaks.
+  const known = job.attrs.resources_used as Usage | undefined;
+  return known !== undefined && Object.keys(crew.own).length === 0 ? known : sumOf(crew, crew.own);
 }
-
-/** After a restart of the server nothing but the job's sum is known, until the mother superior speaks. */
-const ownOf = (job: Job, crew: Crew): Usage =>
-  Object.keys(crew.own).length > 0 ? crew.own : ((job.attrs.resources_used as Usage | undefined) ?? {});
 
 const ADDED = ["cput", "cpupercent"] as const;
 const ADDED_SIZES = ["mem", "vmem"] as const;

@@ -92,7 +92,7 @@ async function until(ask: () => boolean): Promise<void> {
 /** A server: the job's end is told when the test says so. */
 function world(words: readonly string[] = ["-I"], options: { readonly refusal?: Answer } = {}) {
   const user = fakeTerminal();
-  const text = { out: "", err: "" };
+  const text = { out: "", err: "", gone: false };
   const submitted = Promise.withResolvers<QueueJobRequest & { readonly terminal: TerminalTicket }>();
   const over = Promise.withResolvers<void>();
   const { complex, requests } = fakeComplex({
@@ -121,6 +121,7 @@ function world(words: readonly string[] = ["-I"], options: { readonly refusal?: 
     env: { HOME: "/home/alice", LOGNAME: "alice", TERM: "vt100" },
     cwd: "/",
     out: (more) => {
+      if (text.gone) throw new Error("the terminal has gone");
       text.out += more;
     },
     err: (more) => {
@@ -246,6 +247,16 @@ for (const [what, leave, expected] of LEAVING)
     assert.match(text.out, /Job 7\.HOST is being deleted\n$/);
     assert.deepEqual(requests.at(-1), { kind: "delete-job", job: "7.HOST" });
   });
+
+test("a terminal that has gone ends whoever writes to it: the job is deleted before", async () => {
+  const { user, text, submitted, status, requests } = world();
+  await submitted;
+  await until(() => text.out.includes("waiting"));
+  text.gone = true;
+  user.signal("SIGHUP");
+  await assert.rejects(status, { message: "the terminal has gone" });
+  assert.deepEqual(requests.at(-1), { kind: "delete-job", job: "7.HOST" });
+});
 
 test("what cannot be is told: warnings, and the server's refusal", async () => {
   const { text, status } = world(["-I", "-r", "y", "-W", "block=true"], { refusal: { code: 15018, text: "Unknown queue" } });

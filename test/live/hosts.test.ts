@@ -158,7 +158,8 @@ test("nothing of a job survives it on any host: tasks, what they left in the bac
   const { out } = await runScript(
     "left",
     `pbsdsh -- sh -c 'setsid sleep 987654 & echo $! >> ${left}; echo $$ >> ${left}.shells'; pbsdsh -o -- sh -c 'echo $$ >> ${left}; exec sleep 987654'
-setsid sh -c 'echo $$ >> ${left}; exec sleep 987654' & sleep 0.2; pbs_attach -p $(tail -1 ${left}); echo "attached $?"
+setsid sh -c 'echo $$ > ${left}.attached; exec env -i sleep 987654' & until [ -s ${left}.attached ]; do sleep 0.1; done
+env -u PBS_JOBCOOKIE pbs_attach -j $PBS_JOBID -p $(cat ${left}.attached); echo "attached $?"; cat ${left}.attached >> ${left}
 while [ "$(wc -l < ${left})" -lt 9 ]; do sleep 0.1; done
 for pid in $(cat ${left}); do kill -0 $pid || echo "gone $pid"; done`,
   );
@@ -175,7 +176,7 @@ const isRunning = (pid: number): boolean => {
 };
 
 test("cpu time and memory of all hosts count as the job's", async () => {
-  const { job } = await runScript("cput", `pbsdsh -h ${BETA} -- sh -c 'i=0; while [ $i -lt 4000000 ]; do i=$((i+1)); done'`);
+  const { job } = await runScript("cput", `pbsdsh -h ${BETA} -- sh -c 'ulimit -S -t 2; while :; do :; done'`);
   const { cput } = job["resources_used"] as { cput: string };
   assert.notEqual(cput, "00:00:00");
 });

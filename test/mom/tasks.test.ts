@@ -36,6 +36,12 @@ test("who may ask for what", () => {
     [MOM, spawn("n1", { cookie: null, run_count: 2 }), no],
     [ME, spawn("n1", { job: "2.n1" }), "task-refused job 2.n1 does not run on n1"],
     [ME, { kind: "nodes", ...of }, "task-hosts"],
+    [ME, { kind: "attach", ...of, pid: 9, owner_uid: 1001 }, "adopt,task-done"],
+    [ME, { kind: "attach", ...of, cookie: null, pid: 9, owner_uid: 1001 }, "adopt,task-done"],
+    [ME, { kind: "attach", ...of, cookie: "guess", pid: 9, owner_uid: 1001 }, no],
+    [{ uid: 1002, daemon: false }, { kind: "attach", ...of, cookie: null, pid: 9, owner_uid: 1002 }, no],
+    [ME, { kind: "attach", ...of, pid: 9, owner_uid: 1002 }, "task-refused process 9 is not alice's"],
+    [ME, { kind: "attach", ...of, pid: 9, owner_uid: null }, "task-refused there is no process 9"],
     [ME, { kind: "output", ...of, letter: "o", content: "" }, "task-refused no place for output"],
     [MOM, { kind: "output", ...of, letter: "o", content: "" }, "append,task-done"],
   ];

@@ -36,7 +36,8 @@ export async function pbsAttach(io: CommandIo, complex: Complex): Promise<number
     io.err(`pbs_attach: must specify pid or command\n${USAGE}`);
     return FAILED;
   }
-  const job = runOf(io.env, id ?? io.env["PBS_JOBID"]);
+  const inside = runOf(io.env);
+  const job = id === undefined || id === inside?.job ? inside : { job: id, run_count: null, cookie: null };
   if (job === null) return refused(io, "not executing under PBS");
   try {
     const mom = await connectMom(io, complex, job);

@@ -128,8 +128,9 @@ async function waitForCall(
       if (typeof decided !== "number") return first;
     }
     listener.close();
-    io.out(`Job ${id} is being deleted\n`);
+    // I2 first: where the terminal has gone the words are our end.
     await deleteJob(complex, id);
+    io.out(`Job ${id} is being deleted\n`);
     return await answered;
   } finally {
     watch.stop();
