@@ -1,20 +1,22 @@
 // A pseudo terminal, made by the terminal relay with its own identity: the kernel gives its slave to that user, so nothing need be handed over.
 
+import { writeSync } from "node:fs";
 import { libc } from "#support/libc.ts";
 
 const O_RDWR = 2;
 const O_NOCTTY = 0o400;
+const O_NONBLOCK = 0o4000;
 const O_CLOEXEC = 0o2000000;
 const NAME_BYTES = 128;
 
-/** master: descriptor, closed on exec; path: of the slave. Throws what the C library says. */
+/** master: descriptor, closed on exec, not blocking; path: of the slave. Throws what the C library says. */
 export function openPseudoTerminal(): { readonly master: number; readonly path: string } {
   const { koffi, libc: library } = libc();
   const strerror = library.func("const char *strerror(int error)");
   const must = (what: string, failed: boolean): void => {
     if (failed) throw new Error(`${what}: ${String(strerror(koffi.errno()))}`);
   };
-  const master = Number(library.func("int posix_openpt(int flags)")(O_RDWR | O_NOCTTY | O_CLOEXEC));
+  const master = Number(library.func("int posix_openpt(int flags)")(O_RDWR | O_NOCTTY | O_CLOEXEC | O_NONBLOCK));
   must("posix_openpt", master < 0);
   must("grantpt", Number(library.func("int grantpt(int fd)")(master)) !== 0);
   must("unlockpt", Number(library.func("int unlockpt(int fd)")(master)) !== 0);
@@ -25,3 +27,48 @@ export function openPseudoTerminal(): { readonly master: number; readonly path: 
 
 /** Paths of slaves: the only ones that are opened as a job's terminal. */
 export const isPseudoTerminal = (path: string): boolean => /^\/dev\/pts\/\d{1,9}$/.test(path);
+
+/** Nothing tells when a full terminal takes more (libuv writes to one of its own kind only by waiting): it is asked so often. */
+const ASK_AGAIN_MS = 10;
+
+export type TerminalWriter = {
+  /** False: it is full, `onEmpty` tells when not. */
+  write(bytes: Uint8Array): boolean;
+  close(): void;
+};
+
+/** Writes to a master without ever waiting, whatever the programs at the other end do not read. */
+export function terminalWriter(master: number, onEmpty: () => void): TerminalWriter {
+  let waiting: Uint8Array[] = [];
+  let timer: NodeJS.Timeout | null = null;
+  let open = true;
+  /** False: more waits. */
+  const pump = (): boolean => {
+    timer = null;
+    for (let [first] = waiting; open && first !== undefined; [first] = waiting) {
+      try {
+        const written = writeSync(master, first);
+        if (written < first.length) waiting[0] = first.subarray(written);
+        else waiting.shift();
+      } catch (error) {
+        if ((error as NodeJS.ErrnoException).code === "EAGAIN") {
+          timer = setTimeout(() => pump() && onEmpty(), ASK_AGAIN_MS);
+          return false;
+        }
+        // EIO: the other end has gone, as its reader hears.
+        waiting = [];
+      }
+    }
+    return true;
+  };
+  return {
+    write(bytes) {
+      waiting.push(Buffer.from(bytes));
+      return timer === null ? pump() : false;
+    },
+    close() {
+      open = false;
+      if (timer !== null) clearTimeout(timer);
+    },
+  };
+}

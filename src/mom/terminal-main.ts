@@ -10,7 +10,7 @@ import { ReadStream } from "node:tty";
 import { dialTerminal, type TerminalChannel } from "#protocol/terminal-channel.ts";
 import type { TerminalFrame, TerminalShape } from "#protocol/terminal-link.ts";
 import { applySettings, setWindowSize, terminalSettings, withControls } from "#support/terminal-modes.ts";
-import { openPseudoTerminal } from "./pseudo-terminal.ts";
+import { openPseudoTerminal, terminalWriter } from "./pseudo-terminal.ts";
 import type { RelayOrder, RelayWord } from "./terminals.ts";
 import { type JobDisplay, openDisplay } from "./x11-display.ts";
 
@@ -101,11 +101,13 @@ function readOrder(): Promise<RelayOrder> {
 
 function relay(master: number, channel: TerminalChannel, display: JobDisplay | null) {
   const terminal = new ReadStream(master);
+  const writer = terminalWriter(master, () => channel.resume());
   let ended = false;
   /** Nothing more comes from the job. */
   const end = (): void => {
     if (ended) return;
     ended = true;
+    writer.close();
     setTimeout(() => process.exit(0), LAST_MS_MAX);
     channel.send({ kind: "end" });
     channel.finish();
@@ -116,12 +118,11 @@ function relay(master: number, channel: TerminalChannel, display: JobDisplay | n
   // EIO: the last of the job's descriptors of it was closed.
   terminal.on("error", end);
   terminal.on("end", end);
-  terminal.on("drain", () => channel.resume());
   terminal.resume();
   return {
     take(frame: TerminalFrame): void {
       if (ended) return;
-      if (frame.kind === "data" && !terminal.write(frame.bytes)) channel.pause();
+      if (frame.kind === "data" && !writer.write(frame.bytes)) channel.pause();
       if (frame.kind === "window") setWindowSize(master, frame.size);
       display?.streams.take(frame);
     },

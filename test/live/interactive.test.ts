@@ -88,6 +88,25 @@ test("all that is written arrives, and what is typed passes byte by byte", async
   assert.equal([...seat.text.matchAll(/y\n/g)].length, 200_000);
 });
 
+test("what is typed and not read stops nobody: the job's output still comes, and it can be ended", async () => {
+  const wait = "until [ -e go-on ]; do sleep 0.1; done";
+  const seat = qsub([
+    "--",
+    "/bin/sh",
+    "-c",
+    `stty raw -echo; cd '${complex.work()}'; echo deaf; ${wait}; echo still; head -c 300000 | wc -c; sleep 1000`,
+  ]);
+  const id = await ready(seat);
+  await seat.see(/deaf\n/);
+  seat.type("x".repeat(300_000));
+  writeFileSync(join(complex.work(), "go-on"), "");
+  await seat.see(/still\n/);
+  await seat.see(/300000\n/);
+  seat.type("y".repeat(300_000));
+  complex.must("qdel", [id]);
+  await over(seat, id, 0);
+});
+
 test("the interrupt key while it waits: stay, or take the job along", async () => {
   const seat = qsub(["-h"]);
   const id = await idOf(seat);

@@ -3,7 +3,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { closeSync, constants, openSync } from "node:fs";
 import { ReadStream } from "node:tty";
-import { openPseudoTerminal } from "#mom/pseudo-terminal.ts";
+import { openPseudoTerminal, terminalWriter } from "#mom/pseudo-terminal.ts";
 import { setWindowSize, terminalSettings } from "#support/terminal-modes.ts";
 import { until } from "./complex.ts";
 
@@ -52,9 +52,11 @@ export function takeSeat(
   });
   terminal.on("error", () => undefined);
   terminal.resume();
+  const writer = terminalWriter(master, () => undefined);
   const leave = (): void => {
     if (!open) return;
     open = false;
+    writer.close();
     terminal.destroy();
     closeSync(slave);
   };
@@ -63,7 +65,7 @@ export function takeSeat(
     get text() {
       return text;
     },
-    type: (typed) => void terminal.write(typed),
+    type: (typed) => void writer.write(Buffer.from(typed)),
     resize: (rows, columns) => setWindowSize(slave, { rows, columns }),
     async see(what) {
       const found = await until(`${what} on the terminal, which shows ${JSON.stringify(text.slice(-500))}`, () => {
