@@ -52,6 +52,7 @@ function initSystem(options: InitOptions): string {
     `${done}: programs in ${exec}, PBS_HOME ${conf.home}, configuration ${file}.`,
     ...service,
     `Start it:  ${exec}/libexec/pbs_init.d start`,
+    ...(dir === null ? [] : [`Use it:    eval "$(${exec}/bin/partita env --home ${dir})"`]),
   ].join("\n");
 }
 

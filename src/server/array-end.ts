@@ -36,7 +36,8 @@ export function endArrayIfOver(tx: Transaction, array: Job): void {
   accountEnded(tx, "E", array, tx.now_s);
   tx.act({ kind: "mail", job: array.id, point: "e", text: `Execution terminated\nExit_status=${Exit_status}` });
   const substate = deleted ? SUBSTATE.TERMINATED : SUBSTATE.FINISHED;
-  const comment = `${attrs.comment} and ${deleted ? "terminated" : "finished"}`;
+  const how = deleted ? "terminated" : "finished";
+  const comment = attrs.comment === undefined ? `Job Array ${how}` : `${attrs.comment} and ${how}`;
   const over = { subjobs: subjobsText(subjobs), array_indices_remaining: "-", array_state_count: NONE_LEFT };
   leave(tx, array, substate, { ...over, obittime: tx.now_s, comment }, keep);
 }

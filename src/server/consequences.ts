@@ -25,7 +25,7 @@ import { resvOfQueue } from "./resv/holding.ts";
 import { armResv, askersChanged, resvChanged, resvGone, resvJobsChanged } from "./resv/timing.ts";
 import { routeSoon } from "./routing.ts";
 import { forgetQuestion } from "./sched-questions.ts";
-import { partitionsOf, runtimeOf, type SchedRuntime, shouldRun } from "./sched-runtime.ts";
+import { partitionOf, partitionsOf, runtimeOf, type SchedRuntime, schedOfPartition, shouldRun } from "./sched-runtime.ts";
 import * as scheds from "./sched-session.ts";
 import { startMet } from "./start-wait.ts";
 import type { Job } from "./state.ts";
@@ -134,6 +134,7 @@ function follow(kernel: Kernel, tx: Transaction, event: Event, apply: () => void
       if (event.object === "sched") schedChanged(kernel, tx, event, before ?? {});
       if (event.object === "queue") queueChanged(kernel, tx, event);
       if (event.object === "node" && event.set["state"] !== undefined) vnodeChanged(kernel, tx, event.name);
+      if (event.object === "node" && (event.set["partition"] !== undefined || event.unset.includes("partition"))) vnodeMoved(kernel, event.name);
       break;
     }
     case "deleted": {
@@ -176,6 +177,13 @@ function follow(kernel: Kernel, tx: Transaction, event: Event, apply: () => void
       return unreachable;
     }
   }
+}
+
+/** A vnode is in another partition: jobs that found none there have waited for it. */
+function vnodeMoved(kernel: Kernel, name: string): void {
+  const vnode = kernel.state.vnodes.get(name);
+  const sched = vnode === undefined ? undefined : schedOfPartition(kernel.state, partitionOf(vnode));
+  if (sched !== undefined) scheds.trigger(kernel, sched.name, SCHED_COMMAND.NEW);
 }
 
 // --- jobs

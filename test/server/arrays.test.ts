@@ -236,6 +236,7 @@ test("arrays end when their last subjob is over, and say how", async () => {
     ["deleted unstarted",   ["del"],                                    "F 91", undefined, "Expired:2", ""],
     ["one by one",          ["del 2", "del 1"],                         "F 91", undefined, "Expired:2", ""],
     ["as a range",          ["del 0-9"],                                "F 91", undefined, "Expired:2", ""],
+    ["held and released",   ["run 1", "hold", "release", "del", "end 1 271"], "F 91", 0,   "Expired:0", "Job Array terminated"],
     ["by force",            ["run 1", "force"],                         "F 91", 0,         "Expired:0", "Job Array Began at Fri Nov 20 at 09:26 and terminated"],
   ];
   for (const [what, steps, state, exit_status, counts, comment] of rows) {
@@ -246,6 +247,8 @@ test("arrays end when their last subjob is over, and say how", async () => {
       const id = `1[${index}].svr`;
       if (verb === "run") runOn(h, id, "n1", link);
       else if (verb === "end") obit(h, link, id, Number(status));
+      else if (verb === "hold") askOk(h, ALICE, { kind: "hold-job", job: array, holds: "u" });
+      else if (verb === "release") askOk(h, ALICE, { kind: "release-job", job: array, holds: "u" });
       else assert.equal(del(h, id, verb === "force" ? { force: true } : {}), "ok", what);
     }
     const attrs = jobAttrs(h, array);

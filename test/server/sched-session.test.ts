@@ -110,6 +110,7 @@ const TRIGGERS: readonly [name: string, act: (h: Harness, running: string, host:
   ["a limit is set",                       (h) => apply(h, { kind: "server-changed", set: { max_run: { "u:PBS_GENERIC": 1 } }, unset: [] }), []],
   ["a queue is started",                   (h) => apply(h, { kind: "changed", object: "queue", name: "workq", set: { started: true }, unset: [] }), []],
   ["a node changes",                       (h) => apply(h, { kind: "changed", object: "node", name: "n1", set: { state: ["offline"] }, unset: [] }), []],
+  ["a vnode comes into its partition",     (h) => apply(h, { kind: "changed", object: "node", name: "n1", set: { partition: "pbs-default" }, unset: [] }), [NEW]],
   ["an attribute of a job changes",        (h, running) => apply(h, { kind: "job-changed", id: running, set: { Priority: 5 }, unset: [] }), []],
   ["eligible_time_enable is switched on",  (h) => apply(h, { kind: "server-changed", set: { eligible_time_enable: true }, unset: [] }), [ETE_ON]],
 ];

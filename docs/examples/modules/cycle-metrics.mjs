@@ -1,6 +1,6 @@
 // A service module of a site: writes figures of the last cycle as a text file that a collector of metrics picks up.
 //
-//   modules: limits time resources ordering cycle-metrics.mjs
+//   modules: reservations limits time resources backfill cycle-metrics.mjs
 //   cycle-metrics.file: /var/lib/node_exporter/pbs_sched.prom
 
 import { rename, writeFile } from "node:fs/promises";

@@ -1,6 +1,6 @@
 // A policy module of a site: jobs of some projects do not start during some hours of the day.
 //
-//   modules: limits time resources ordering quiet-hours.mjs
+//   modules: reservations limits time resources backfill quiet-hours.mjs
 //   quiet-hours.projects: render,backup
 //   quiet-hours.from: 8
 //   quiet-hours.until: 18
