@@ -2,8 +2,8 @@
 //
 // B1. A bundle is replaced whole, by rename, and only when its contents changed: running programs are not disturbed.
 // B2. A source that does not build leaves the bundles of the other programs fresh and its own as they were.
-// B3. A .ts file imports a .tsx file, and a program its daemon.ts, only dynamically; each such file becomes a bundle of its own, so that nothing loads ink
-//     that does not show it, and no command a daemon that it only starts.
+// B3. A .ts file imports a .tsx file, and a program its daemon.ts or what SEPARATE names, only dynamically; each such file becomes a bundle of its own, so
+//     that nothing loads ink that does not show it, and no command a daemon that it only starts.
 
 import { existsSync, lchownSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -178,12 +178,15 @@ function entryPlugin() {
   };
 }
 
+/** Files that are large and seldom wanted: screens, daemons, the simulations of partita sim. */
+const SEPARATE = /(\.tsx|\/daemon\.ts|\/sim\.ts|\/what-if\.ts|\/cycle-pool\.ts)$/;
+
 /** B3: `await import("./app.tsx")` becomes `await import("./SCREEN.mjs")`, next to the bundle. */
 function screenPlugin(screens) {
   return {
     name: "screen",
     setup(build) {
-      build.onResolve({ filter: /(\.tsx|\/daemon\.ts)$/ }, async (args) => {
+      build.onResolve({ filter: SEPARATE }, async (args) => {
         if (args.kind !== "dynamic-import") return undefined;
         const path = args.path.startsWith("#") ? join(ROOT, "src", args.path.slice(1)) : resolve(args.resolveDir, args.path);
         screens.add(path);

@@ -35,7 +35,7 @@ export const simCommand: CommandModule<object, SimOptions> = {
       return;
     }
     const { sim } = await import("./sim.ts");
-    process.stdout.write(`${sim(argv)}\n`);
+    process.stdout.write(`${await sim(argv)}\n`);
   },
 };
 

