@@ -2,7 +2,7 @@
 
 import { taken } from "./checkpoint.ts";
 import type { ScriptEnd } from "./pelog.ts";
-import { exited } from "./run-life.ts";
+import { exitWithheld } from "./run-life.ts";
 import { type Context, keyOf, save } from "./run-record.ts";
 import { beginEnding, terminateScripted } from "./run-watch.ts";
 import type { Run, Step } from "./state.ts";
@@ -12,13 +12,11 @@ export function acted(cx: Context, run: Run, kind: Step["kind"], end: ScriptEnd)
   if (kind === "terminate") return terminateScripted(cx, run, end);
   if (kind !== "checkpoint") return;
   const { saved, leaving, text } = taken(cx, run, end);
-  const { withheld } = run;
-  run.withheld = null;
   // Somebody ended it meanwhile: a checkpoint does not undo that.
   if (leaving && saved && run.ending === null) beginEnding(cx, run, "checkpoint", 0);
   else if (leaving && run.phase.name === "running") {
     save(cx, run);
     cx.actions.push({ kind: "send", type: "mom-kept", data: { ...keyOf(run), why: "checkpoint", text } });
   }
-  if (withheld !== null) exited(cx, run, withheld);
+  exitWithheld(cx, run);
 }

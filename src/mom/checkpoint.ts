@@ -159,6 +159,11 @@ export function checkpointAtEnd(cx: Context, job: string, exit_status: number): 
   if (!KEEPS.has(exit_status)) dropCheckpoint(cx, job);
 }
 
+/** The script was still at work when its run was over: what it has left is of no run. */
+export function savedTooLate(cx: Context, job: string): void {
+  if (!cx.state.checkpoints.has(job)) cx.actions.push({ kind: "drop-checkpoint", path: checkpointPath(cx.state.config, job) });
+}
+
 export function dropCheckpoint(cx: Context, job: string): void {
   if (cx.state.checkpoints.delete(job)) cx.actions.push({ kind: "drop-checkpoint", path: checkpointPath(cx.state.config, job) });
 }

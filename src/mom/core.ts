@@ -9,7 +9,7 @@ import type { MomHello, MomJob, ServerToMom } from "#protocol/mom-link.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
 import { acted } from "./action-answers.ts";
 import { measured, tellIdled } from "./busy.ts";
-import { dropCheckpoint } from "./checkpoint.ts";
+import { dropCheckpoint, savedTooLate } from "./checkpoint.ts";
 import type { MomEvent } from "./event.ts";
 import { answered, NO_HOOKS, periodicHooks, takeHooks, withStep } from "./hook-answers.ts";
 import { askHostHooks } from "./hook-steps.ts";
@@ -130,6 +130,7 @@ function handle(cx: Context, event: MomEvent): void {
     case "acted":
       return withStep(cx, event.step, (_, step, run) => {
         if (run !== undefined) acted(cx, run, step.kind, event.end);
+        else if (step.kind === "checkpoint") savedTooLate(cx, step.run.job);
       });
     case "startup":
       askHostHooks(cx, "exechost_startup");

@@ -4,6 +4,7 @@ import { PBSE, pbseText } from "#model/pbse.ts";
 import type { ServerToMom } from "#protocol/mom-link.ts";
 import { leaveByCheckpoint } from "./checkpoint.ts";
 import { askHooks, isAsking } from "./hook-steps.ts";
+import { exitWithheld } from "./run-life.ts";
 import { type Context, keyOf, withRun } from "./run-record.ts";
 import { beginEnding, resume, suspend } from "./run-watch.ts";
 import { signalNumber } from "./signals.ts";
@@ -72,7 +73,9 @@ export function terminate(cx: Context, data: ServerToMom["mom-terminate"]): void
 }
 
 export function endUnlessOver(cx: Context, run: Run, why: "delete" | "rerun", kill_delay_s: number): void {
-  if (!OVER.has(run.phase.name)) beginEnding(cx, run, why, kill_delay_s);
+  if (OVER.has(run.phase.name)) return;
+  beginEnding(cx, run, why, kill_delay_s);
+  exitWithheld(cx, run);
 }
 
 /** Nothing of it runs any more. */

@@ -454,7 +454,17 @@ export function scripted(cx: Context, run: Run, kind: Step["kind"], end: ScriptE
 /** The server wants nothing of this run any more. */
 export function discard(cx: Context, run: Run): void {
   if (run.phase.name === "ended") leave(cx, run);
-  else if (run.phase.name !== "leaving") beginEnding(cx, run, "discard", 0);
+  else if (run.phase.name !== "leaving") {
+    beginEnding(cx, run, "discard", 0);
+    exitWithheld(cx, run);
+  }
+}
+
+/** Its top process has gone while it was being saved (checkpoint.ts I2), and it is to end whatever comes of that: nobody waits for the script. */
+export function exitWithheld(cx: Context, run: Run): void {
+  const { withheld } = run;
+  run.withheld = null;
+  if (withheld !== null) exited(cx, run, withheld);
 }
 
 export function remove(cx: Context, run: Run): void {

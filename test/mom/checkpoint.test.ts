@@ -54,6 +54,25 @@ test("a job that its script ends: the obit waits for the script's word", () => {
   }
 });
 
+test("a job that qdel ends while its script still saves it, its top process gone: nobody waits, and what the script leaves is cleared away", () => {
+  const w = savable();
+  const j = job();
+  run(w, j);
+  leave(w);
+  const step = [...w.state.steps.keys()].slice(-1)[0] ?? -1;
+  assert.deepEqual(w.on(exited(j, w.now_ms, { signal: 15 })), [], "withheld");
+  const end = w.on({ kind: "terminate", data: { job: "1.n1", run_count: 1, why: "delete", kill_delay_s: 10 } });
+  assert.ok(end.includes("finish 1.n1 deliver"), end.join());
+  assert.deepEqual(w.on(finished(j)), ["mom-obit 1.n1 271"]);
+  w.on({ kind: "acknowledged", data: { jobs: [{ job: "1.n1", run_count: 1 }] } });
+  const late = w.on({ kind: "acted", step, end: { kind: "ended", code: 0, text: "" } });
+  assert.ok(
+    late.some((word) => word.startsWith("drop-checkpoint")),
+    late.join(),
+  );
+  assert.deepEqual([...w.state.checkpoints], []);
+});
+
 test("a script that fails: the job goes on and the server hears why", () => {
   const w = savable();
   run(w, job());
