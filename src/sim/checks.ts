@@ -90,7 +90,8 @@ export function createChecks() {
     const partitions = sched === undefined ? [] : partitionsOf(sched);
     const job = core.state.jobs.get(decision.job);
     const queue = job === undefined ? undefined : core.state.queues.get(job.attrs.queue);
-    if (job === undefined || queue === undefined) return fail(`K5 ${decision.job} was run and is not there`);
+    // Where a scheduler waits for the mom (job_run_wait), the job may be over by the time of its verdict; K2 and K6 look at that.
+    if (job === undefined || queue === undefined) return;
     const where = partitionOf(queue);
     if (!partitions.includes(where)) fail(`K5 scheduler ${name} of ${partitions} ran ${job.id} of queue ${queue.name} in ${where}`);
     // Who goes on after a suspension does so where he was, and his queue may have been given to another partition meanwhile.
