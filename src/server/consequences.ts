@@ -134,7 +134,8 @@ function follow(kernel: Kernel, tx: Transaction, event: Event, apply: () => void
       if (event.object === "sched") schedChanged(kernel, tx, event, before ?? {});
       if (event.object === "queue") queueChanged(kernel, tx, event);
       if (event.object === "node" && event.set["state"] !== undefined) vnodeChanged(kernel, tx, event.name);
-      if (event.object === "node" && (event.set["partition"] !== undefined || event.unset.includes("partition"))) vnodeMoved(kernel, event.name);
+      if (event.object === "node" && (event.set["partition"] !== undefined || event.unset.includes("partition")))
+        vnodeMoved(kernel, event.name);
       break;
     }
     case "deleted": {
