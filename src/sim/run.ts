@@ -4,7 +4,8 @@
 import { SUBSTATE } from "#model/job-state.ts";
 import { checkMomInvariants } from "#mom/core.ts";
 import type { Request } from "#protocol/messages.ts";
-import { partitionsOf, schedOfQueue } from "#server/sched-runtime.ts";
+import { partitionOf, partitionsOf, schedOfQueue } from "#server/sched-runtime.ts";
+import type { Job } from "#server/state.ts";
 import { prng } from "#support/prng.ts";
 import { type Checks, createChecks, Violation } from "./checks.ts";
 import { type Complex, createComplex } from "./complex.ts";
@@ -197,9 +198,22 @@ function createScript(complex: Complex, checks: Checks, counts: Counts) {
 
   /** Suspended jobs would wait for ever; some are suspended late, by a word that was under way. */
   const endSuspended = (): void => {
-    for (const { id, attrs } of server.core?.state.jobs.values() ?? [])
-      if (attrs.job_state === "S" && attrs.substate === SUBSTATE.SUSPENDED) send({ peer: ROOT, request: { kind: "delete-job", job: id } });
+    for (const job of server.core?.state.jobs.values() ?? [])
+      if (job.attrs.job_state === "S" && (job.attrs.substate === SUBSTATE.SUSPENDED || isStranded(job)))
+        send({ peer: ROOT, request: { kind: "delete-job", job: job.id } });
     world.after(SUSPENDED_MS, endSuspended);
+  };
+
+  /** Its queue has gone to another partition than its vnodes: no scheduler sees both. */
+  const isStranded = ({ id, attrs }: Job): boolean => {
+    const { core } = server;
+    const queue = core?.state.queues.get(attrs.queue);
+    if (core === null || queue === undefined) return false;
+    const names = [...(core.state.placements.get(id)?.vnodes.keys() ?? [])];
+    return names.some((name) => {
+      const vnode = core.state.vnodes.get(name);
+      return vnode !== undefined && partitionOf(vnode) !== partitionOf(queue);
+    });
   };
 
   /** What is still under way; null: nothing, and nothing could be. */
