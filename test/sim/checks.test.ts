@@ -137,7 +137,10 @@ test("K6 is seen: records that do not fit a job's life", () => {
     ["SQ", /no Q first/],
     ["QQS", /2 Q records, 1 times in a queue/],
     ["QSS", /a second S/],
-    ["QR", /an R without S/],
+    ["QR", /R without S or T/],
+    ["QC", /C without S or T/],
+    ["QST", /a second T/],
+    ["QSRT", /a T without C/],
     ["QSE", /ended and lives/],
   ];
   for (const [letters, message] of wrong) assert.throws(() => checks.accounting(records(letters), core.state), message, letters);
