@@ -1,27 +1,11 @@
-// A thousand simulated complexes, a seed each (src/sim/README.md). A failure names the seed, the step and the command that replays it.
+// The first half of a thousand simulated complexes, and what a seed is: the same history every time. The second half, for another process: seeds-501.test.ts.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { failureText } from "#sim/failure.ts";
 import { runSeed } from "#sim/run.ts";
+import { OPTIONS, testSeeds } from "./seed-groups.ts";
 
-const OPTIONS = { keep: 40, onLine: null, jobs_max: Number.POSITIVE_INFINITY, faults: true, ops: true };
-const GROUP = 50;
-
-for (let first = 1; first <= 1000; first += GROUP) {
-  test(`seeds ${first} to ${first + GROUP - 1}: every job is accounted for, whatever breaks`, async () => {
-    let runs = 0;
-    let faults = 0;
-    for (let seed = first; seed < first + GROUP; seed++) {
-      const result = await runSeed(seed, OPTIONS);
-      assert.ok(result.ok, failureText(result, ""));
-      runs += result.counts.runs;
-      faults += result.counts.faults;
-    }
-    // A group in which next to nothing happens would prove nothing.
-    assert.ok(runs > GROUP && faults > GROUP, `${runs} runs, ${faults} faults`);
-  });
-}
+testSeeds(1, 500);
 
 test("a seed gives the same history every time", async () => {
   const history = async (seed: number): Promise<string> => {
