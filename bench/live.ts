@@ -11,6 +11,8 @@ import { median, type Row } from "./row.ts";
 
 export type LiveOptions = { readonly jobs_large: boolean; readonly say: (text: string) => void };
 
+const SHELLS = 500;
+
 /**
  * What this machine does without us. The budgets were set on one where an empty program of our Node took 21 ms and a shell that does nothing ran 750 to 870
  * times a second: a row is to be read in that proportion.
@@ -22,7 +24,7 @@ export function machineRows(): Row[] {
       spawnSync(program, args, { stdio: "ignore" });
       return performance.now() - begin;
     });
-  const shells = repeat(500, "/bin/sh", ["-c", "true"]).reduce((sum, ms) => sum + ms, 0);
+  const [shells_ms = 0] = repeat(1, "/bin/sh", ["-c", `i=0; while [ $i -lt ${SHELLS} ]; do sh -c true; i=$((i + 1)); done`]);
   return [
     {
       work: "this machine: an empty program of our Node (budgets: 21 ms)",
@@ -30,7 +32,12 @@ export function machineRows(): Row[] {
       unit: "ms",
       limit: null,
     },
-    { work: "this machine: sh -c true, one after another (budgets: 750 to 870/s)", value: 500_000 / shells, unit: "/s", limit: null },
+    {
+      work: "this machine: sh -c true, one after another (budgets: 750 to 870/s)",
+      value: (SHELLS / shells_ms) * 1000,
+      unit: "/s",
+      limit: null,
+    },
   ];
 }
 
