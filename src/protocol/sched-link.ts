@@ -186,6 +186,8 @@ export type Decision =
       readonly exec_vnode: string | null;
       readonly topjob: boolean;
     }
+  /** a running job has outlived its soft_walltime: how long it is expected to take now, from its start (estimated.soft_walltime) */
+  | { readonly kind: "extend"; readonly job: string; readonly soft_walltime_s: number }
   /** methods: of S C R D, tried in this order. The decisions behind it wait until it has worked or failed, so that a run may count on its room */
   | { readonly kind: "preempt"; readonly job: string; readonly methods: string; readonly for: string }
   | {

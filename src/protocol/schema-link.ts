@@ -52,6 +52,7 @@ const decision = z.discriminatedUnion("kind", [
   z.strictObject({ kind: z.literal("run"), job: name, exec_vnode: text, walltime_s: seconds.exactOptional() }),
   z.strictObject({ kind: z.literal("comment"), job: name, comment: text, why }),
   z.strictObject({ kind: z.literal("estimate"), job: name, start_s: seconds.nullable(), exec_vnode: text.nullable(), topjob: z.boolean() }),
+  z.strictObject({ kind: z.literal("extend"), job: name, soft_walltime_s: seconds }),
   z.strictObject({ kind: z.literal("preempt"), job: name, methods: name, for: name }),
   z.strictObject({ kind: z.literal("confirm-resv"), resv: name, partition: name, occurrences: items(occurrence), places: items(text) }),
   z.strictObject({ kind: z.literal("deny-resv"), resv: name, why }),

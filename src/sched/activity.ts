@@ -1,5 +1,6 @@
 // What a scheduler did lately: its last cycles and what came of them. Bounded; gone with the process.
 
+import { renderDuration } from "#model/values/duration.ts";
 import type { CycleLine, EventLine } from "#protocol/sched-view.ts";
 import { ctimeText, type LocalTime } from "./local-time.ts";
 import type { CycleReport } from "./module.ts";
@@ -51,6 +52,8 @@ function eventsOf({ now_s: at_s, decisions, verdicts }: CycleReport, local: Loca
       case "estimate":
         if (decision.start_s === null || !decision.topjob) return [{ at_s, job: decision.job, text: `no longer a top job${refused}` }];
         return [{ at_s, job: decision.job, text: `planned for ${ctimeText(local.civil(decision.start_s))}${refused}` }];
+      case "extend":
+        return [{ at_s, job: decision.job, text: `takes longer than its soft_walltime: ${renderDuration(decision.soft_walltime_s)}` }];
       case "preempt":
         return [{ at_s, job: decision.job, text: `preempted${refused}` }];
       case "confirm-resv":

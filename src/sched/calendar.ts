@@ -11,7 +11,7 @@
 //   what is there then    Forecast (forecast.ts)                 first possible start     findStart (start-search.ts)
 
 import type { SchedJob } from "#protocol/sched-link.ts";
-import { durationsOf } from "./durations.ts";
+import { type Durations, durationsOf } from "./durations.ts";
 import { moveHost } from "./node-sets.ts";
 import type { OutlookBook, Part, Span } from "./outlook.ts";
 import { outlookOf } from "./outlook.ts";
@@ -52,6 +52,7 @@ export function createCalendar(): Calendar {
     gone_count: 0,
     besides: new Map(),
     freed_s: Number.NEGATIVE_INFINITY,
+    soft: new Set(),
     loosened: true,
     away: new Map(),
     bookings: new Map(),
@@ -77,9 +78,14 @@ export function putRunningJob(universe: Universe, job: SchedJob): void {
   const from_s = (job.stime_s ?? job.qtime_s) + (job.paused_s ?? 0);
   const { expected_s, most_s } = durationsOf(space, job);
   const old = calendar.running.get(job.id);
-  const [to_s, last_s] = [from_s + expected_s, from_s + most_s];
-  if (old !== undefined && old.exec_vnode === job.exec_vnode && old.from_s === from_s && old.last_s === last_s) return;
-  putRunning(universe, { id: job.id, from_s, to_s, last_s, exec_vnode: job.exec_vnode, holding: null, counted: true, gone: false });
+  const times = runningTimes(from_s, { expected_s, most_s });
+  if (old?.exec_vnode === job.exec_vnode && old.from_s === from_s && old.last_s === times.last_s && old.soft_s === times.soft_s) return;
+  putRunning(universe, { id: job.id, ...times, exec_vnode: job.exec_vnode, holding: null, counted: true, gone: false });
+}
+
+/** When a job that began at a time is expected to end, and must. */
+export function runningTimes(from_s: number, { expected_s, most_s }: Durations): Pick<Running, "from_s" | "to_s" | "last_s" | "soft_s"> {
+  return { from_s, to_s: from_s + expected_s, last_s: from_s + most_s, ...(expected_s < most_s ? { soft_s: expected_s } : {}) };
 }
 
 /** Adds something that runs, in place of what had its id. */

@@ -1,6 +1,7 @@
-// What a cycle says and looks at before the jobs: the time it is, whether it can schedule anything at all, and shapes.
+// What a cycle says and looks at before the jobs: the time it is, whether it can schedule anything at all, shapes, and what takes longer than expected.
 
 import { LOG_EVENT } from "#support/log-event.ts";
+import { endsInOrder } from "./calendar.ts";
 import { dateText } from "./local-time.ts";
 import type { Cycle } from "./module.ts";
 import { bucketNames } from "./node-bucket-names.ts";
@@ -40,5 +41,19 @@ export function logShapes(cycle: Cycle): void {
   cycle.log({ event: LOG_EVENT.DEBUG3, class: "Sched", object: "create_resresv_sets", text });
   for (const name of bucketNames(universe)) {
     cycle.log({ event: LOG_EVENT.DEBUG3, class: "Node", object: "create_node_buckets", text: `Created node bucket ${name}` });
+  }
+}
+
+/** What should be over by now is expected to go on: what is booked sees it, and of a job with a soft_walltime it is published (pbs/sched.md 7). */
+export function extendRunning(cycle: Cycle): void {
+  const { universe, now_s } = cycle;
+  const { calendar, jobs } = universe;
+  if (calendar.on.size > 0 || calendar.soft.size > 0) endsInOrder(universe, now_s);
+  for (const id of calendar.soft) {
+    const { from_s = 0, to_s = 0, soft_s = 0 } = calendar.running.get(id) ?? {};
+    const soft_walltime_s = to_s - from_s;
+    const job = jobs.get(id);
+    if (soft_walltime_s > soft_s && job?.state === "R" && job.estimated?.soft_walltime !== soft_walltime_s)
+      cycle.decide({ kind: "extend", job: id, soft_walltime_s });
   }
 }

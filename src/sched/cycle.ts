@@ -14,8 +14,7 @@ import { SCHED_COMMAND } from "#protocol/sched-link.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
 import { takeFromServer } from "./ahead.ts";
 import { type ArrayTurn, arrayEntryOf, newTurn, nextIndex, subjobOf, takeNext } from "./array-turn.ts";
-import { endsInOrder } from "./calendar.ts";
-import { canSchedule, logShapes, logTime } from "./cycle-opening.ts";
+import { canSchedule, extendRunning, logShapes, logTime } from "./cycle-opening.ts";
 import { durationsOf } from "./durations.ts";
 import { primeStatus } from "./holidays.ts";
 import { agreeComment, nodeSetOf } from "./job-lines.ts";
@@ -221,8 +220,7 @@ class Run implements Cycle {
     if (canSchedule(this)) {
       if (this.#traces) logShapes(this);
       knowEntities(this.ranks);
-      // What should be over by now is expected to go on: what is booked sees it.
-      if (this.universe.calendar.on.size > 0) endsInOrder(this.universe, this.now_s);
+      extendRunning(this);
       const leaves = this.#modules.map((module) => module.begin?.(this)).includes("leave");
       if (this.qrun) this.#runOne(job ?? "");
       else if (!leaves || this.#probe !== null) this.complete = this.#runAll();
@@ -253,7 +251,7 @@ class Run implements Cycle {
   /** A further pass: those for whom room was to be made and was not all made. What top jobs there are was published by the first one. */
   #goOn(ids: readonly string[]): void {
     knowEntities(this.ranks);
-    if (this.universe.calendar.on.size > 0) endsInOrder(this.universe, this.now_s);
+    extendRunning(this);
     const leaves = this.#modules.map((module) => module.begin?.(this)).includes("leave");
     for (const id of leaves ? [] : ids) {
       const entry = this.#entryOf(id);

@@ -8,7 +8,7 @@
 
 import { isNodeUsable } from "#model/values/node-state.ts";
 import type { SchedJob, SchedResv } from "#protocol/sched-link.ts";
-import { dropRunning, putRunning } from "./calendar.ts";
+import { dropRunning, putRunning, runningTimes } from "./calendar.ts";
 import { durationsOf } from "./durations.ts";
 import { askGroup, requestOf } from "./job-lines.ts";
 import { isRunning } from "./limits.ts";
@@ -186,8 +186,8 @@ function settleInsider(universe: Universe, { job, holding }: Insider): void {
   const from_s = (job.stime_s ?? job.qtime_s) + (job.paused_s ?? 0);
   const end_s = resvSet?.resv.present?.end_s ?? Number.POSITIVE_INFINITY;
   const { expected_s, most_s } = durationsOf(space, job);
-  const [to_s, last_s] = [Math.min(end_s, from_s + expected_s), Math.min(end_s, from_s + most_s)];
-  putRunning(universe, { id: job.id, from_s, to_s, last_s, exec_vnode: job.exec_vnode ?? "", holding: beside, counted: true, gone: false });
+  const times = runningTimes(from_s, { expected_s: Math.min(end_s - from_s, expected_s), most_s: Math.min(end_s - from_s, most_s) });
+  putRunning(universe, { id: job.id, ...times, exec_vnode: job.exec_vnode ?? "", holding: beside, counted: true, gone: false });
 }
 
 function addInsider(universe: Universe, inner: ResvVnode, { job, holding }: Insider, sign: 1 | -1): void {

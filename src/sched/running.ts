@@ -1,8 +1,9 @@
 // What runs, with its end: jobs, and reservations whose period has begun; and what they hold of which vnode.
 //
 // K1. Every running job that has vnodes is in `running`, and so is every running reservation. What a running reservation holds is not counted for its jobs.
-// K2. What runs ends in the future: past its soft_walltime a job is extended by as much again, up to its walltime; past that, it ends a second from now,
-//     always.
+// K2. What runs ends in the future: past its soft_walltime a job is extended by as much again each time, up to its walltime; past that, it ends a second
+//     from now, always.
+// K7. Every job that is expected to end before it must is in `soft`.
 
 import { parseExecVnode } from "#model/exec-vnode.ts";
 import type { PlacedChunks } from "./placement-search.ts";
@@ -26,6 +27,8 @@ export type Running = {
   to_s: number;
   /** when it must end */
   readonly last_s: number;
+  /** soft_walltime, where that is less than it may take */
+  readonly soft_s?: number;
   /** text that holding is read from when it is first asked for */
   readonly exec_vnode: string;
   holding: Holding | null;
@@ -46,12 +49,15 @@ export type RunningBook = {
   readonly away: Map<string, Running>;
   /** the latest expected end of what has gone since a cycle last asked: later than now, it went early */
   freed_s: number;
+  /** ids of jobs with a soft_walltime that counts */
+  readonly soft: Set<string>;
 };
 
 /** Adds something that runs, in place of what had its id. */
 export function addRunning(book: RunningBook, running: Running): void {
   removeRunning(book, running.id);
   book.running.set(running.id, running);
+  if (running.soft_s !== undefined) book.soft.add(running.id);
   addEnd(book, running);
 }
 
@@ -59,6 +65,7 @@ export function removeRunning(book: RunningBook, id: string): void {
   const running = book.running.get(id);
   if (running === undefined) return;
   book.running.delete(id);
+  book.soft.delete(id);
   if (running.counted) book.freed_s = Math.max(book.freed_s, running.to_s);
   dropEnd(book, running);
 }
@@ -122,10 +129,9 @@ export function sortEnds(book: RunningBook, now_s: number, extended: (running: R
 }
 
 /** soft_walltime steps: as long again until it is in the future. */
-function extension({ from_s, to_s, last_s }: Running, now_s: number): number {
-  const step_s = to_s - from_s;
-  if (step_s <= 0) return last_s;
-  return Math.min(last_s, from_s + step_s * (Math.floor((now_s - from_s) / step_s) + 1));
+function extension({ from_s, soft_s = 0, last_s }: Running, now_s: number): number {
+  if (soft_s <= 0) return last_s;
+  return Math.min(last_s, from_s + soft_s * (Math.floor((now_s - from_s) / soft_s) + 1));
 }
 
 /** to_s of what is looked away from: it is over now (resv-book.ts). */

@@ -211,6 +211,15 @@ export function estimateJob(tx: Transaction, id: string, { start_s, exec_vnode, 
   tx.apply({ kind: "job-changed", id, set, unset });
 }
 
+/** Sets estimated.soft_walltime: a job takes longer than was thought. Refused for one that does not run. */
+export function extendJob(tx: Transaction, id: string, soft_walltime_s: number): void {
+  const job = tx.state.jobs.get(id);
+  if (job === undefined) throw reject(PBSE.UNKJOBID);
+  if (job.attrs.job_state !== "R") throw reject(PBSE.BADSTATE);
+  const estimated = { ...(job.attrs["estimated"] ?? {}), soft_walltime: soft_walltime_s };
+  tx.apply({ kind: "job-changed", id, set: { estimated }, unset: [] });
+}
+
 /** A scheduler's comment on a job that waits. Refused for a job that no longer does. */
 export function commentJob(tx: Transaction, id: string, comment: string): void {
   const job = tx.state.jobs.get(id);

@@ -19,7 +19,7 @@ import { unreachable } from "#support/assert.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
 import { askBeforeRun, mustAsk } from "./hooks/running.ts";
 import { schedulerIdentity } from "./identity.ts";
-import { checkRun, commentJob, estimateJob, type RunOptions, runJob } from "./job-run.ts";
+import { checkRun, commentJob, estimateJob, extendJob, type RunOptions, runJob } from "./job-run.ts";
 import { type Kernel, ownTransaction, refuse, transaction } from "./kernel.ts";
 import { beginPreemption, forgetPreemptions } from "./preemption.ts";
 import { confirmResv, denyResv } from "./resv/answers.ts";
@@ -446,6 +446,9 @@ function decide(kernel: Kernel, runtime: SchedRuntime, decision: Exclude<Decisio
         break;
       case "estimate":
         estimateJob(tx, decision.job, decision);
+        break;
+      case "extend":
+        extendJob(tx, decision.job, decision.soft_walltime_s);
         break;
       case "confirm-resv":
         confirmResv(kernel, tx, runtime.name, decision);

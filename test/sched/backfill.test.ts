@@ -50,6 +50,8 @@ function told(result: CycleResult): string[] {
         ];
       case "comment":
         return [`${decision.job}: ${decision.comment.replace(/^Not Running: /, "")}`];
+      case "extend":
+        return [`${decision.job} takes ${decision.soft_walltime_s}`];
       default:
         return [decision.kind];
     }
@@ -262,6 +264,20 @@ const TABLE: readonly (Case & { name: string; expected: readonly string[] })[] =
     nodes: "a ncpus=4",
     jobs: "1 R (a:ncpus=2) walltime=999 %soft_walltime=60; 2 ncpus=4 walltime=60; 3 ncpus=1 walltime=999 %soft_walltime=60",
     expected: ["2 +60 (a:ncpus=4)", "2: Insufficient amount of resource: ncpus (R: 4 A: 2 T: 4)", "3 runs (a:ncpus=1)"],
+  },
+  {
+    name: "soft_walltime: past it a job takes as much again each time, up to its walltime, and that is published once",
+    nodes: "a ncpus=6",
+    jobs: "1 R (a:ncpus=1) walltime=999 %soft_walltime=60; 2 R (a:ncpus=1) walltime=999 %soft_walltime=60; 3 R (a:ncpus=1) walltime=100 %soft_walltime=60; 4 R (a:ncpus=1) walltime=999 %soft_walltime=60; 5 R (a:ncpus=1) walltime=50 %soft_walltime=60; 6 R (a:ncpus=1) walltime=999",
+    more: {
+      "1": { stime_s: NOW_S - 60 },
+      "2": { stime_s: NOW_S - 179, estimated: { soft_walltime: 120 } },
+      "3": { stime_s: NOW_S - 61 },
+      "4": { stime_s: NOW_S - 60, estimated: { soft_walltime: 120 } },
+      "5": { stime_s: NOW_S - 70 },
+      "6": { stime_s: NOW_S - 70 },
+    },
+    expected: ["1 takes 120", "2 takes 180", "3 takes 100"],
   },
   {
     name: "shrink-to-fit: the whole time where nothing is in the way, else up to the plan",

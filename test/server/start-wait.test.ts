@@ -12,6 +12,7 @@ import {
   apply,
   ask,
   commandsTo,
+  cycle,
   type Harness,
   harness,
   jobAttrs,
@@ -23,6 +24,7 @@ import {
   schedLost,
   settle,
   stateOf,
+  statusOf,
 } from "./harness.ts";
 
 const SCHED = 1;
@@ -220,4 +222,21 @@ test("none: who starts a job by hand hears what the hook says", () => {
   reply(h, REFUSES);
   endCycle(h);
   assert.deepEqual(h.answers.get(token), { ok: false, code: 15136, text: "not today" });
+});
+
+test("what a job with a soft_walltime is expected to take now is published while it runs, and told back to its scheduler", () => {
+  const { h, job, link } = world("none");
+  const extend = (soft_walltime_s: number): Decision => ({ kind: "extend", job, soft_walltime_s });
+  assert.deepEqual(cycle(h, SCHED, [extend(120)]), [{ ok: false, code: 15016, text: "Request invalid for state of job" }]);
+  decide(h, run(job));
+  endCycle(h);
+  mom(h, link, "mom-started", { job, run_count: 1, session_id: 2, jobdir: "/" });
+  assert.deepEqual(cycle(h, SCHED, [extend(120)]), [{ ok: true }]);
+  assert.deepEqual(jobAttrs(h, job)["estimated"], { soft_walltime: 120 });
+  const [shown] = statusOf(h, ROOT, { kind: "status", object: "job", ids: [job], attrs: ["estimated"] }) as {
+    readonly attrs: { readonly estimated?: unknown };
+  }[];
+  assert.deepEqual(shown?.attrs.estimated, { soft_walltime: "00:02:00" });
+  obit(h, link, job);
+  assert.equal(cycle(h, SCHED, [extend(180)])[0]?.ok, false);
 });
