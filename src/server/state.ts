@@ -107,6 +107,11 @@ export type ResvAttrs = Attrs & {
   promised?: Promised;
   /** ours: when the present occurrence began; absent: it has not */
   begun?: number;
+  /** ours: vnodes that have less now than it was promised of them */
+  short?: readonly string[];
+  /** ours: the last seconds of every occurrence, for cleaning up (resv_post_processing_time when it was made); cleaning: they have come */
+  post_processing?: number;
+  cleaning?: true;
   /** ours: what an alteration that is asked for goes back to when it is denied */
   alteration?: { readonly asked_s: number; readonly before: Attrs };
   /** ours: of a standing one, when its occurrences start, and what each is like, whatever is altered on one of them. Kept, not worked out again: what was

@@ -13,7 +13,7 @@ import { giveWay } from "../resv/health.ts";
 import { sourceJob } from "../resv/jobs.ts";
 import { begin, confirm } from "../resv/life.ts";
 import { maintenanceOf } from "../resv/maintenance.ts";
-import { type Given, readAttributes, resolve, standingOf, timesOf } from "../resv/submission.ts";
+import { type Given, postAttrs, postProcessing_s, readAttributes, resolve, standingOf, timesOf } from "../resv/submission.ts";
 import { schedOfPartition } from "../sched-runtime.ts";
 import type { Attrs, ResourceRecord, Resv } from "../state.ts";
 import { nextJobNumber } from "../submit/job-number.ts";
@@ -30,12 +30,14 @@ export function submitResv(asked: Transaction, request: SubmitResvRequest): Answ
   if (job !== undefined) return submitFromJob(tx, given, String(job));
   if (given.attrs["qmove"] !== undefined) return submitAsap(tx, given, String(given.attrs["qmove"]));
   const { attrs, resources } = given;
-  const times = timesOf(
+  const asked_times = timesOf(
     attrs["reserve_start"] as number | undefined,
     attrs["reserve_end"] as number | undefined,
     durationOf(given),
     tx.now_s,
   );
+  const post_s = postProcessing_s(tx);
+  const times = { ...asked_times, duration_s: asked_times.duration_s + post_s };
   const standing = standingOf(tx, attrs, times);
   const resolved = resolve(tx, resources, times.duration_s);
   checkPartition(tx, attrs["partition"]);
@@ -44,6 +46,7 @@ export function submitResv(asked: Transaction, request: SubmitResvRequest): Answ
   const resv = create(tx, `${letter}${nextJobNumber(tx.state)}`, {
     ...attrs,
     ...resolved,
+    ...postAttrs(post_s),
     reserve_start: start_s,
     reserve_end: start_s + times.duration_s,
     reserve_duration: times.duration_s,
@@ -89,8 +92,10 @@ function submitAsap(tx: Transaction, given: Given, id: string): Answer {
   const { attrs, resources } = given;
   if (attrs["reserve_start"] !== undefined || attrs["reserve_end"] !== undefined) throw reject(PBSE.BADTSPEC);
   const job = sourceJob(tx, fullJobId(tx.state, id) ?? id, false);
-  const duration = durationOf(given) ?? job.attrs.Resource_List["walltime"];
-  if (typeof duration !== "number" || duration <= 0) throw reject(PBSE.RESV_NO_WALLTIME);
+  const wanted = durationOf(given) ?? job.attrs.Resource_List["walltime"];
+  if (typeof wanted !== "number" || wanted <= 0) throw reject(PBSE.RESV_NO_WALLTIME);
+  const post_s = postProcessing_s(tx);
+  const duration = wanted + post_s;
   const { walltime: _walltime, ...asked } = resources;
   const resolved =
     Object.keys(asked).length > 0
@@ -101,6 +106,7 @@ function submitAsap(tx: Transaction, given: Given, id: string): Answer {
     delete_idle_time: IDLE_S_ASAP,
     ...attrs,
     ...resolved,
+    ...postAttrs(post_s),
     qmove: job.id,
     reserve_duration: duration,
     reserve_count: 1,

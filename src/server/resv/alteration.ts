@@ -10,12 +10,14 @@ import type { Times } from "./submission.ts";
 export type Asked = { readonly start: unknown; readonly end: unknown; readonly duration: unknown };
 
 /**
- * The times of the present occurrence after an alteration; null: they stay. A new start alone keeps the end, a new duration alone the start. Refuses with
+ * The times of the present occurrence after an alteration, with its time for cleaning up; null: they stay. A new start alone keeps the end, a new duration alone the start. Refuses with
  * 15086 the past and what contradicts itself, with 15178 another start while jobs are in a running reservation, with 15179 what touches the next occurrence.
  */
 export function alteredTimes(resv: Resv, asked: Asked, now_s: number, jobs: number): Times | null {
-  const { reserve_start, reserve_end, reserve_index, standing } = resv.attrs;
-  if (reserve_start === undefined || reserve_end === undefined) return null;
+  const { reserve_start, reserve_end: last_s, reserve_index, standing, post_processing: post_s = 0 } = resv.attrs;
+  if (reserve_start === undefined || last_s === undefined) return null;
+  // What is typed is the time of its jobs: cleaning up comes after it.
+  const reserve_end = last_s - post_s;
   const [start, end, duration] = [asked.start, asked.end, asked.duration] as (number | undefined)[];
   const start_s = start ?? (end !== undefined && duration !== undefined ? end - duration : reserve_start);
   const end_s = end ?? (duration === undefined ? reserve_end : start_s + duration);
@@ -26,8 +28,8 @@ export function alteredTimes(resv: Resv, asked: Asked, now_s: number, jobs: numb
     if (start_s < now_s) throw reject(PBSE.BADTSPEC);
   }
   const next_s = standing === undefined ? undefined : resv.starts[reserve_index ?? 1];
-  if (next_s !== undefined && end_s > next_s) throw reject(PBSE.STDG_RESV_OCCR_CONFLICT);
-  return { start_s, end_s, duration_s: end_s - start_s };
+  if (next_s !== undefined && end_s + post_s > next_s) throw reject(PBSE.STDG_RESV_OCCR_CONFLICT);
+  return { start_s, end_s: end_s + post_s, duration_s: end_s + post_s - start_s };
 }
 
 /** Refuses with 15183 a select that is not made of chunks of the old one: some of them may go, none may change. */

@@ -46,7 +46,7 @@ function placesWanted(kernel: AskSource, resv: Resv, kind: Question): readonly T
   const { promised } = resv.attrs;
   if (kind === "alter") return left.slice(0, 1);
   if (kind === "confirm" || promised === undefined) return left;
-  const lost = placesLost(kernel, promised);
+  const lost = placesLost(kernel, resv.attrs);
   return left.filter((_, at) => lost[at] === true);
 }
 

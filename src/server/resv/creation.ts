@@ -11,6 +11,7 @@ import { begin, confirm } from "./life.ts";
 import { checkPromises } from "./promises.ts";
 import { makeQueue } from "./queue.ts";
 import { accountSubmitted, logResv } from "./records.ts";
+import { postAttrs, postProcessing_s } from "./submission.ts";
 
 /** Unconfirmed, of whoever asks. name: the id without the server; given: its attributes but for what the server adds to all of them. */
 export function create(tx: Transaction, name: string, given: Attrs): Resv {
@@ -71,19 +72,22 @@ export function createFromJob(tx: Transaction, job: Job, given: Attrs): Resv {
   if (typeof walltime !== "number" || start_s + walltime <= tx.now_s) throw reject(PBSE.RESV_NO_WALLTIME);
   const queue = tx.state.queues.get(attrs.queue) as Queue;
   // Whoever was put there by hand, or runs longer than he said, may be in the way of what was promised to others.
-  const promised = { occurrences: [{ start_s, end_s: start_s + walltime, place: 0 }], places: [attrs.exec_vnode ?? ""] };
+  const post_s = postProcessing_s(tx);
+  const duration_s = walltime + post_s;
+  const promised = { occurrences: [{ start_s, end_s: start_s + duration_s, place: 0 }], places: [attrs.exec_vnode ?? ""] };
   checkPromises(tx.state, { id: null, place: attrs.Resource_List["place"] }, promised);
   const resv = create(tx, `R${nextJobNumber(tx.state)}`, {
     ...given,
     Reserve_Owner: attrs.Job_Owner,
     euser: attrs.euser,
     egroup: attrs.egroup,
-    Resource_List: attrs.Resource_List,
+    Resource_List: { ...attrs.Resource_List, walltime: duration_s },
+    ...postAttrs(post_s),
     schedselect: attrs.schedselect,
     reserve_job: job.id,
     reserve_start: start_s,
-    reserve_end: start_s + walltime,
-    reserve_duration: walltime,
+    reserve_end: start_s + duration_s,
+    reserve_duration: duration_s,
     reserve_count: 1,
   });
   confirm(tx, resv, promised, partitionOf(queue));

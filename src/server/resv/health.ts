@@ -9,10 +9,11 @@ import { parseResvId } from "#model/job-id.ts";
 import { RESV_STATE } from "#model/resv-state.ts";
 import type { Kernel } from "../kernel.ts";
 import { ownTransaction } from "../kernel.ts";
-import type { Attrs, Promised, Resv, ServerState } from "../state.ts";
+import type { Attrs, Promised, Resv, ResvAttrs, ServerState } from "../state.ts";
 import type { Transaction } from "../transaction.ts";
 import { isBegun, spotsOf } from "./holding.ts";
 import { retryLater } from "./life.ts";
+import { noteShort } from "./lowered.ts";
 import { NO_PLACE } from "./occurrences.ts";
 import { claimsOn } from "./promises.ts";
 
@@ -28,6 +29,12 @@ export function awaitVnodes(kernel: Kernel): void {
 /** The timer resv-health: vnodes that have not said hello are lost. */
 export function vnodesDue(kernel: Kernel): void {
   for (const resv of [...kernel.state.resvs.values()]) settleHealth(kernel, ownTransaction(kernel), resv);
+}
+
+/** resources_available of a vnode changed: less than was promised of it degrades reservations, enough of it makes them sound again. */
+export function vnodeResized(kernel: Kernel, tx: Transaction, name: string): void {
+  noteShort(tx, name);
+  vnodeChanged(kernel, tx, name);
 }
 
 /** A vnode changed its state, came or went. */
@@ -50,7 +57,7 @@ export function settleHealth(kernel: Kernel, tx: Transaction, resv: Resv): void 
   const { reserve_state, reserve_substate, promised } = resv.attrs;
   if (promised === undefined || isMaintenance(resv.id)) return;
   if (reserve_state !== CONFIRMED && reserve_state !== RUNNING && reserve_state !== DEGRADED && reserve_state !== BEING_ALTERED) return;
-  const lost = placesLost(kernel, promised).includes(true);
+  const lost = placesLost(kernel, resv.attrs).includes(true);
   if (lost && (reserve_substate === CONFIRMED || reserve_substate === RUNNING)) {
     const set: Attrs = { reserve_substate: DEGRADED };
     if (reserve_state === CONFIRMED) set["reserve_state"] = DEGRADED;
@@ -58,7 +65,7 @@ export function settleHealth(kernel: Kernel, tx: Transaction, resv: Resv): void 
   } else if (
     !lost &&
     (reserve_substate === DEGRADED || reserve_substate === IN_CONFLICT) &&
-    !placesLost(kernel, promised, false).includes(true)
+    !placesLost(kernel, resv.attrs, false).includes(true)
   ) {
     const state = isBegun(resv) ? RUNNING : CONFIRMED;
     const set: Attrs = { reserve_substate: state };
@@ -68,13 +75,14 @@ export function settleHealth(kernel: Kernel, tx: Transaction, resv: Resv): void 
   }
 }
 
-/** Occurrences that need another place: they have none, or one with a vnode that is lost. patient: vnodes are given their time to say hello (I2). */
-export function placesLost(kernel: Pick<Kernel, "state" | "timers">, promised: Promised, patient = true): readonly boolean[] {
+/** Occurrences that need another place: they have none, or one with a vnode that is lost or too small. patient: vnodes are given their time to say hello (I2). */
+export function placesLost(kernel: Pick<Kernel, "state" | "timers">, attrs: ResvAttrs, patient = true): readonly boolean[] {
+  const { promised = { occurrences: [], places: [] }, short = [] } = attrs;
   const waits = patient && kernel.timers.at(HELLO_TIMER) !== undefined;
   const lost = promised.places.map((text) =>
     parseExecVnode(text)
       .flat()
-      .some(({ vnode }) => isVnodeLost(kernel.state, vnode, waits)),
+      .some(({ vnode }) => short.includes(vnode) || isVnodeLost(kernel.state, vnode, waits)),
   );
   return promised.occurrences.map(({ place }) => place === NO_PLACE || lost[place] === true);
 }

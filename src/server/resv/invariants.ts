@@ -3,7 +3,7 @@
 // I1. A reservation has a queue of its own; what its jobs use equals the sums over them.
 // I2. Its vnodes note it, and no others do.
 // I3. What is promised at one time of a vnode does not exceed what the vnode has, and what is promised to one alone is promised to nobody else;
-//     what a manager forced (pbs_ralter -W force) is left out, and a host may be planned for several maintenances.
+//     what a manager forced (pbs_ralter -W force) and who is short of the vnode (lowered.ts) are left out, and a host may be planned for several maintenances.
 // I4. A promise has times that follow one another and a place for each; one that began has not begun before its time.
 
 import { RESV_STATE } from "#model/resv-state.ts";
@@ -72,10 +72,13 @@ function checkPromise({ id, attrs }: Resv, check: Check): void {
 function checkOverlap(state: ServerState, check: Check): void {
   const reserved = new Set([...state.vnodes.values()].filter(({ resvs }) => resvs.size > 1).map(({ name }) => name));
   for (const [name, claims] of claimsOn(state, reserved)) {
-    const kept = claims.filter(({ id }) => state.resvs.get(id)?.attrs["forced"] !== true);
+    const kept = claims.filter(({ id }) => isToFit(state.resvs.get(id), name));
     if (kept.length > 1) checkVnodeOverlap(state, name, kept, check);
   }
 }
+
+const isToFit = (resv: Resv | undefined, vnode: string): boolean =>
+  resv?.attrs["forced"] !== true && resv?.attrs.short?.includes(vnode) !== true;
 
 /** At every start of an occurrence: sums of what is promised then. */
 function checkVnodeOverlap(state: ServerState, name: string, claims: readonly Claim[], check: Check): void {

@@ -55,15 +55,18 @@ function confirmAlteration(tx: Transaction, resv: Resv, found: Promised): void {
   const { reserve_start = 0 } = resv.attrs;
   const ahead = isBegun(resv) && reserve_start > tx.now_s;
   const promised = withPlaces(resv.attrs.promised, found, occurrencesLeft(resv));
-  settle(tx, resv, promised, {}, ahead ? ["begun"] : []);
-  if (ahead && tx.state.queues.has(resv.attrs.queue))
-    tx.apply({ kind: "changed", object: "queue", name: resv.attrs.queue, set: { started: false }, unset: [] });
+  const longer = resv.attrs.cleaning === true && cleansFrom(resv) > tx.now_s;
+  settle(tx, resv, promised, {}, ahead ? ["begun", "cleaning"] : longer ? ["cleaning"] : []);
+  if (ahead) setStarted(tx, resv, false);
+  else if (longer) setStarted(tx, resv, true);
   followQueue(tx, resv);
   logResv(tx, LOG_EVENT.RESV, resv.id, "Reservation alter confirmed");
   accountConfirmed(tx, resv, resvRequestor(tx));
   mail(tx, resv, "c", `Reservation alter successful for ${resv.id}`);
   tx.act({ kind: "answer-resv", resv: resv.id, word: "CONFIRMED" });
 }
+
+const cleansFrom = ({ attrs: { reserve_end = 0, post_processing = 0 } }: Resv): number => reserve_end - post_processing;
 
 /** Everything has its place: the state that goes with it. */
 export function settle(tx: Transaction, resv: Resv, promised: Promised, more: Attrs = {}, gone: readonly string[] = []): void {
@@ -78,7 +81,7 @@ export function settle(tx: Transaction, resv: Resv, promised: Promised, more: At
   };
   const nodes = first === undefined ? undefined : promised.places[first.place];
   if (nodes !== undefined) set["resv_nodes"] = nodes;
-  const unset = ["alteration", "reconfirm", ...gone].filter((name) => resv.attrs[name] !== undefined);
+  const unset = ["alteration", "reconfirm", "short", ...gone].filter((name) => resv.attrs[name] !== undefined);
   tx.apply({ kind: "changed", object: "resv", name: resv.id, set, unset });
 }
 
@@ -153,15 +156,26 @@ export function expire(tx: Transaction, resv: Resv): void {
 
 /** The time of an occurrence has come. */
 export function begin(tx: Transaction, resv: Resv): void {
-  const { reserve_state, reserve_substate, queue } = resv.attrs;
+  const { reserve_state, reserve_substate } = resv.attrs;
   const set: Attrs = { begun: tx.now_s };
   if (reserve_state !== BEING_ALTERED) set["reserve_state"] = RUNNING;
   if (reserve_substate === CONFIRMED) set["reserve_substate"] = RUNNING;
   tx.apply({ kind: "changed", object: "resv", name: resv.id, set, unset: [] });
   accountBegun(tx, resv);
   mail(tx, resv, "b", "Reservation period starting");
-  if (tx.state.queues.has(queue)) tx.apply({ kind: "changed", object: "queue", name: queue, set: { started: true }, unset: [] });
+  setStarted(tx, resv, true);
   triggerScheds(tx, resv, SCHED_COMMAND.JOBRESV);
+}
+
+/** What is left of an occurrence is for cleaning up: no job runs there any more (resv_post_processing_time). */
+export function cleanUp(tx: Transaction, resv: Resv): void {
+  tx.apply({ kind: "changed", object: "resv", name: resv.id, set: { cleaning: true }, unset: [] });
+  setStarted(tx, resv, false);
+  deleteJobs(tx, resv, "running");
+}
+
+function setStarted(tx: Transaction, { attrs: { queue } }: Resv, started: boolean): void {
+  if (tx.state.queues.has(queue)) tx.apply({ kind: "changed", object: "queue", name: queue, set: { started }, unset: [] });
 }
 
 /** Schedulers of the vnodes it has: of its partition, or of several when it is for maintenance. */
@@ -201,9 +215,11 @@ function nextOccurrence(tx: Transaction, resv: Resv, standing: NonNullable<Resv[
   set["reserve_state"] = sound ? CONFIRMED : DEGRADED;
   if (sound) set["reserve_substate"] = CONFIRMED;
   const waited = attrs.reserve_state === BEING_ALTERED;
-  const unset = ["begun", "alteration", ...(nodes === undefined ? ["resv_nodes"] : [])].filter((name) => attrs[name] !== undefined);
+  const unset = ["begun", "cleaning", "alteration", ...(nodes === undefined ? ["resv_nodes"] : [])].filter(
+    (name) => attrs[name] !== undefined,
+  );
   tx.apply({ kind: "changed", object: "resv", name: resv.id, set, unset });
-  tx.apply({ kind: "changed", object: "queue", name: attrs.queue, set: { started: false }, unset: [] });
+  setStarted(tx, resv, false);
   followQueue(tx, resv);
   deleteJobs(tx, resv, "running");
   triggerScheds(tx, resv, SCHED_COMMAND.TERM);

@@ -98,3 +98,9 @@ export function standingOf(tx: Transaction, attrs: Attrs, times: Times): { reado
   if (zone === null) throw reject(PBSE.BAD_ICAL_TZ);
   return { starts: startsOfRule(String(reserve_rrule), zone, times.start_s, times.duration_s) };
 }
+
+/** Seconds added to every reservation for cleaning up, after its jobs (resv_post_processing_time). */
+export const postProcessing_s = ({ state }: Transaction): number => Number(state.server["resv_post_processing_time"] ?? 0);
+
+/** As the reservation keeps it: what it was made with. */
+export const postAttrs = (post_s: number): Attrs => (post_s > 0 ? { post_processing: post_s } : {});

@@ -11,7 +11,7 @@ import type { Resv, ResvAttrs } from "../state.ts";
 import { askAll, isRefused, questionOf } from "./asking.ts";
 import { reconfirmConflicting, settleHealth } from "./health.ts";
 import { isBegun } from "./holding.ts";
-import { begin, deny, end, endPeriod, expire, removeWhenEmpty } from "./life.ts";
+import { begin, cleanUp, deny, end, endPeriod, expire, removeWhenEmpty } from "./life.ts";
 
 /** before: attributes before the change; null: it is new. */
 export function resvChanged(kernel: Kernel, id: string, before: ResvAttrs | null): void {
@@ -54,13 +54,22 @@ export function armResv(kernel: Kernel, resv: Resv): void {
 
 /** When something is due (epoch seconds): its begin, its end, another try to find a place. */
 function nextTime({ attrs }: Resv): number | null {
-  const { reserve_state, reserve_substate, reserve_end, reserve_retry, promised, begun } = attrs;
+  const { reserve_state, reserve_substate, reserve_end, reserve_retry, promised } = attrs;
   if (reserve_state === RESV_STATE.UNCONFIRMED) return reserve_end ?? null;
   if (reserve_state === RESV_STATE.BEING_DELETED) return null;
   const present = promised?.occurrences[0];
-  const period_s = present === undefined ? (reserve_end ?? 0) : begun === undefined ? present.start_s : present.end_s;
+  const period_s =
+    present === undefined ? (reserve_end ?? 0) : (cleaningAt(attrs) ?? (isBegun({ attrs }) ? present.end_s : present.start_s));
   const retries = isDegraded(reserve_substate) && attrs["reconfirm"] !== true && reserve_retry !== undefined;
   return retries ? Math.min(period_s, reserve_retry) : period_s;
+}
+
+/** When the jobs of the present occurrence must be gone, for cleaning up; null: they need not, or that has come. */
+function cleaningAt({ promised, begun, cleaning, post_processing = 0 }: ResvAttrs): number | null {
+  const present = promised?.occurrences[0];
+  return begun === undefined || cleaning === true || post_processing === 0 || present === undefined
+    ? null
+    : present.end_s - post_processing;
 }
 
 const isDegraded = (substate: number): boolean => substate === RESV_STATE.DEGRADED || substate === RESV_STATE.IN_CONFLICT;
@@ -76,7 +85,8 @@ export function resvDue(kernel: Kernel, id: string): void {
   else if (tx.now_s >= (present?.end_s ?? reserve_end ?? 0)) {
     endPeriod(tx, resv);
     if (kernel.state.resvs.has(id)) settleHealth(kernel, tx, resv);
-  } else if (!isBegun(resv) && present !== undefined && tx.now_s >= present.start_s) begin(tx, resv);
+  } else if (tx.now_s >= (cleaningAt(resv.attrs) ?? Number.POSITIVE_INFINITY)) cleanUp(tx, resv);
+  else if (!isBegun(resv) && present !== undefined && tx.now_s >= present.start_s) begin(tx, resv);
   else if (isDegraded(reserve_substate) && tx.now_s >= reserve_retry)
     tx.apply({ kind: "changed", object: "resv", name: id, set: { reconfirm: true }, unset: [] });
   // What was due late may be due for more than one thing.
@@ -96,7 +106,7 @@ export function resvJobsChanged(kernel: Kernel, id: string): void {
 function armIdle(kernel: Kernel, resv: Resv): void {
   const idle_s = resv.attrs["delete_idle_time"];
   const timer = `resv-idle:${resv.id}`;
-  const idle = isBegun(resv) && (kernel.state.queues.get(resv.attrs.queue)?.jobs.size ?? 0) === 0;
+  const idle = isBegun(resv) && resv.attrs.cleaning !== true && (kernel.state.queues.get(resv.attrs.queue)?.jobs.size ?? 0) === 0;
   if (typeof idle_s !== "number" || !idle) kernel.timers.clear(timer);
   else if (kernel.timers.at(timer) === undefined) kernel.timers.set(timer, kernel.now_ms + idle_s * 1000);
 }

@@ -172,3 +172,28 @@ test("nothing is promised where maintenance is", async () => {
   const verdict = answerResv(h, 1, late, "(n1:ncpus=1)");
   assert.match(verdict.ok ? "" : verdict.text, /vnode n1 is promised to M2\.svr$/);
 });
+
+test("a vnode made smaller degrades those it was promised to last; another place or a vnode with enough makes them sound", async () => {
+  const { h, id } = complex();
+  const young = rsub(h, "start=9000 walltime=600 select=1:ncpus=3");
+  answerResv(h, 1, young, "(n1:ncpus=3)");
+  const later = rsub(h, "start=20000 walltime=600 select=1:ncpus=5");
+  answerResv(h, 1, later, "(n1:ncpus=5)");
+  const states = (): string => [id, young, later].map((name) => resvState(h, name)).join(" ");
+  assert.equal(states(), "CO 2 CO 2 CO 2");
+  await qmgr(h, "set node n1 resources_available.ncpus=6");
+  assert.equal(states(), "CO 2 DG 10 CO 2");
+  await qmgr(h, "set node n1 resources_available.ncpus=4");
+  assert.equal(states(), "CO 2 DG 10 DG 10");
+  await qmgr(h, "set node n1 resources_available.ncpus=7");
+  assert.equal(states(), "CO 2 CO 2 CO 2");
+  await qmgr(h, "set node n1 resources_available.ncpus=5");
+  assert.equal(states(), "CO 2 DG 10 CO 2");
+  advance(h, 600);
+  assert.equal(answerResv(h, 1, young, "(n1:ncpus=3)").ok, false, "there is no room");
+  assert.deepEqual(answerResv(h, 1, young, "(n2:ncpus=3)"), { ok: true });
+  assert.deepEqual([states(), resvAttrs(h, young)["short"]], ["CO 2 CO 2 CO 2", undefined]);
+  await qmgr(h, "set node n1 resources_available.ncpus=4");
+  restart(h);
+  assert.equal(states(), "CO 2 CO 2 DG 10");
+});

@@ -9,6 +9,7 @@ import {
   addVnode,
   advance,
   ask,
+  cycle,
   type Harness,
   harness,
   lettersOf,
@@ -17,8 +18,9 @@ import {
   schedHello,
   stateOf,
 } from "../harness.ts";
+import { qmgr } from "../requests/qmgr.ts";
 import { qsub, qsubVerdict } from "../requests/qsub.ts";
-import { answerResv, mirrored, resvAttrs, resvState, rsub, rsubRequest, wordOf } from "./rsub.ts";
+import { answerResv, mirrored, ralter, resvAttrs, resvState, rsub, rsubRequest, wordOf } from "./rsub.ts";
 
 function complex(): Harness {
   const h = harness();
@@ -115,4 +117,53 @@ test("no vnode is promised twice", () => {
   assert.equal(resvState(h, second), "UN 1");
   const third = rsub(h, "start=4200 walltime=600 select=1:ncpus=4");
   assert.deepEqual(answerResv(h, 1, third, "(n1:ncpus=4)"), { ok: true });
+});
+
+test("resv_post_processing_time is added to the end: its jobs end before it, nothing starts in it, and it is cut off nothing that was made before", async () => {
+  const h = complex();
+  await qmgr(h, "set server resv_post_processing_time=60");
+  const id = rsub(h, "start=3600 walltime=600 select=1:ncpus=4");
+  await qmgr(h, "unset server resv_post_processing_time");
+  const { reserve_start = 0, reserve_end = 0, reserve_duration, Resource_List } = resvAttrs(h, id);
+  assert.deepEqual([reserve_end - reserve_start, reserve_duration, Resource_List["walltime"]], [660, 660, 660]);
+  answerResv(h, 1, id, "(n1:ncpus=4)");
+  advance(h, 3600);
+  const running = await qsub(h, "-q R1 -l ncpus=2 -- /bin/sleep 60");
+  const waiting = await qsub(h, "-q R1 -l ncpus=2 -- /bin/sleep 60");
+  cycle(h, 1, [{ kind: "run", job: running, exec_vnode: "(n1:ncpus=2)" }]);
+  assert.equal(ralter(h, id, "duration=10:00"), "R1.svr CONFIRMED", "what is asked for is the time of its jobs");
+  advance(h, 599);
+  assert.deepEqual([resvState(h, id), h.core.state.queues.get("R1")?.attrs["started"]], ["RN 5", true]);
+  advance(h, 1);
+  assert.deepEqual([resvState(h, id), h.core.state.queues.get("R1")?.attrs["started"]], ["RN 5", false]);
+  assert.ok(logsOf(h, running).includes("Job sent signal TermJob on delete"));
+  assert.equal(stateOf(h, waiting), "Q 10");
+  assert.equal(h.core.state.vnodes.get("n1")?.assigned.get("ncpus"), 4);
+  assert.equal(ralter(h, id, "duration=15:00"), "R1.svr ALTER REQUESTED");
+  answerResv(h, 1, id, "(n1:ncpus=4)");
+  assert.equal(h.core.state.queues.get("R1")?.attrs["started"], true, "it lasts longer");
+  advance(h, 300);
+  assert.equal(h.core.state.queues.get("R1")?.attrs["started"], false);
+  restart(h);
+  advance(h, 59);
+  assert.equal(stateOf(h, waiting), "Q 10");
+  advance(h, 1);
+  assert.notEqual(stateOf(h, waiting), "Q 10");
+});
+
+test("a standing reservation cleans up after each occurrence", async () => {
+  const h = complex();
+  await qmgr(h, "set server resv_post_processing_time=60");
+  const rule = "reserve_timezone=UTC reserve_rrule=FREQ=HOURLY;COUNT=2";
+  assert.equal(wordOf(ask(h, ALICE, rsubRequest(`start=3600 walltime=3600 select=1:ncpus=4 ${rule}`))).split(" ")[0], "15130");
+  const id = rsub(h, `start=3600 walltime=600 select=1:ncpus=4 ${rule}`);
+  answerResv(h, 1, id, "(n1:ncpus=4)");
+  const started = (): unknown => h.core.state.queues.get(resvAttrs(h, id).queue)?.attrs["started"];
+  const seen = [3600, 600, 60, 2940, 600].map((seconds) => {
+    advance(h, seconds);
+    return `${resvState(h, id)} ${started()}`;
+  });
+  assert.deepEqual(seen, ["RN 5 true", "RN 5 false", "CO 2 false", "RN 5 true", "RN 5 false"]);
+  advance(h, 60);
+  assert.equal(resvState(h, id), "gone");
 });
