@@ -10,7 +10,8 @@ import type { Times } from "./submission.ts";
 export type Asked = { readonly start: unknown; readonly end: unknown; readonly duration: unknown };
 
 /**
- * The times of the present occurrence after an alteration, with its time for cleaning up; null: they stay. A new start alone keeps the end, a new duration alone the start. Refuses with
+ * The times of the present occurrence after an alteration, with its time for cleaning up. null: they stay.
+ * A new start alone keeps the end, a new duration alone the start. Refuses with
  * 15086 the past and what contradicts itself, with 15178 another start while jobs are in a running reservation, with 15179 what touches the next occurrence.
  */
 export function alteredTimes(resv: Resv, asked: Asked, now_s: number, jobs: number): Times | null {
