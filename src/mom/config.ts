@@ -4,6 +4,7 @@
 // K2. Every message names the line. The whole is docs/node-configuration.md.
 
 import { parseDuration } from "#model/values/duration.ts";
+import type { MomPatience } from "#protocol/mom-link.ts";
 import { LOG_MASK } from "#support/log-event.ts";
 import { type Actions, parseAction } from "./action-script.ts";
 import { CGROUP_LIMITS, type CgroupLimit, type CgroupSettings } from "./cgroup-limits.ts";
@@ -49,6 +50,8 @@ export type MomSettings = {
   readonly restrict_user: RestrictUser;
   /** $cgroups, $cgroups_pids_max */
   readonly cgroups: CgroupSettings;
+  /** $sister_join_job_alarm, $job_launch_delay, $max_poll_downtime: of jobs over several hosts that begin here */
+  readonly patience: MomPatience;
   /** `name value` and `name !command` lines: resources shown to those who ask the mom */
   readonly site: { readonly [name: string]: string };
 };
@@ -81,6 +84,7 @@ export const DEFAULT_SETTINGS: MomSettings = Object.freeze({
   kbd_idle: null,
   restrict_user: RESTRICT_NOBODY,
   cgroups: { track: true, enforce: new Set<CgroupLimit>(), pids_max: 16_384 },
+  patience: {},
   site: {},
 });
 
@@ -270,8 +274,14 @@ function cgroups_pids_max(draft: Draft, [text]: readonly string[]): string {
   return "";
 }
 
-/** Of jobs on several hosts: the value is checked. */
-const later: Directive = (_, [text]) => (parseDuration(text ?? "") === null ? "must be a number of seconds" : "note:has no effect yet");
+const patience =
+  (key: keyof MomPatience): Directive =>
+  (draft, [text]) => {
+    const value = parseDuration(text ?? "");
+    if (value === null || value < 1) return "must be a number of seconds";
+    draft.patience = { ...draft.patience, [key]: value };
+    return "";
+  };
 
 /** A restart script takes the place of the job's top process: that is what the directive asks when it is True, and nothing waits for it. */
 const restarting: Directive = (_, [text = ""]) => {
@@ -306,9 +316,9 @@ const DIRECTIVES: { readonly [name: string]: Directive } = {
   restart_background: restarting,
   restart_transmogrify: restarting,
   ...restrict,
-  job_launch_delay: later,
-  max_poll_downtime: later,
-  sister_join_job_alarm: later,
+  job_launch_delay: patience("launch_s"),
+  max_poll_downtime: patience("downtime_s"),
+  sister_join_job_alarm: patience("join_s"),
 };
 
 export function parseMomConfig(text: string): ConfigOutcome {

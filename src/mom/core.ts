@@ -26,6 +26,7 @@ import {
   exited,
   finished,
   prepared,
+  reportJoined,
   reportStarted,
   scripted,
   sendObit,
@@ -185,6 +186,7 @@ function welcome(cx: Context, data: ServerToMom["mom-welcome"]): void {
   for (const job of data.kill) withRun(cx, job, null, (run) => discard(cx, run));
   for (const key of data.acknowledged) withRun(cx, key.job, key.run_count, (run) => acknowledged(cx, run));
   for (const run of [...state.runs.values()]) {
+    reportJoined(cx, run);
     reportStarted(cx, run);
     if (run.idled) tellIdled(cx, run);
     sendObit(cx, run);
@@ -205,6 +207,7 @@ function start(cx: Context, job: MomJob, owner: Owner | null): void {
     return;
   }
   if (job.run_count === run.job.run_count) {
+    reportJoined(cx, run);
     reportStarted(cx, run);
     sendObit(cx, run);
   } else if (job.run_count < run.job.run_count) {

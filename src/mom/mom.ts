@@ -243,6 +243,7 @@ export class Mom {
       pid: process.pid,
       version: PBS_VERSION,
       vnodes: this.#readVnodes(),
+      patience: this.#settings.patience,
       jobs: helloJobs(this.#state),
       ...(digest === "" ? {} : { hooks: digest }),
       ...(checkpoints.size === 0 ? {} : { checkpoints: [...checkpoints] }),
@@ -365,7 +366,7 @@ export class Mom {
     } catch (error) {
       this.#fault(`configuration kept as it was: ${(error as Error).message}`);
     }
-    this.#server?.send("mom-vnodes", { vnodes: this.#readVnodes() });
+    this.#server?.send("mom-vnodes", { vnodes: this.#readVnodes(), patience: this.#settings.patience });
     this.#happen({ kind: "startup" });
   }
 

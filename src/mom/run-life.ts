@@ -121,6 +121,7 @@ export function prepared(cx: Context, run: Run, outcome: Prepared): void {
 /** Its files are there: prologue and hooks may still say no. */
 function admit(cx: Context, run: Run, files: OutputFiles): void {
   run.phase = { name: "admitting", files };
+  reportJoined(cx, run);
   const step = { kind: "prologue", run: keyOf(run) } as const;
   if (askHooks(cx, "execjob_prologue", run, step)) return;
   // The scripts are run on the mother superior alone.
@@ -237,6 +238,12 @@ export function becomeRunning(run: Run, files: OutputFiles, at: StartedRun, susp
   const shown = at.terminal === undefined ? files : { stdout: at.terminal, stderr: at.terminal };
   run.phase = { name: "running", files: shown, pid: at.pid, started_ms: at.at_ms, suspended_ms };
   run.sample = { ...run.sample, at_ms: at.at_ms };
+}
+
+/** A sister has made ready what she must before the job's other hosts are waited for. */
+export function reportJoined(cx: Context, run: Run): void {
+  if (!isSisters(cx, run) || !cx.state.welcomed || (run.phase.name !== "admitting" && run.phase.name !== "starting")) return;
+  cx.actions.push({ kind: "send", type: "mom-joined", data: keyOf(run) });
 }
 
 export function reportStarted(cx: Context, run: Run): void {

@@ -10,6 +10,15 @@ export type MomVnode = {
   /** attributes reported: resources_available.*, sharing, pcpus ..., values as src/model represents them */
   readonly attrs: { readonly [name: string]: unknown };
 };
+/** How long a run over several hosts waits for them, in seconds, as its mother superior is configured; what is absent is as usual (src/server/patience.ts). */
+export type MomPatience = {
+  /** $sister_join_job_alarm */
+  readonly join_s?: number;
+  /** $job_launch_delay */
+  readonly launch_s?: number;
+  /** $max_poll_downtime */
+  readonly downtime_s?: number;
+};
 export type MomHello = {
   readonly host: string;
   /** where she takes what tasks ask (task-link.ts) */
@@ -18,6 +27,7 @@ export type MomHello = {
   readonly pid: number;
   readonly version: string;
   readonly vnodes: readonly MomVnode[];
+  readonly patience?: MomPatience;
   readonly jobs: readonly {
     readonly job: string;
     readonly run_count: number;
@@ -88,7 +98,9 @@ export type MomHookReport = {
 export type MomToServer = {
   "mom-hello": MomHello;
   /** after SIGHUP or a change of definition files */
-  "mom-vnodes": { readonly vnodes: readonly MomVnode[] };
+  "mom-vnodes": { readonly vnodes: readonly MomVnode[]; readonly patience?: MomPatience };
+  /** a sister has made the job's files, and her execjob_begin hooks have accepted it; mom-started follows when her execjob_prologue hooks have, too */
+  "mom-joined": { readonly job: string; readonly run_count: number };
   "mom-started": {
     readonly job: string;
     readonly run_count: number;

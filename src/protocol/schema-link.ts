@@ -125,6 +125,9 @@ const SERVER_TO_SCHED = {
 
 const vnodes = items(z.strictObject({ name, attrs: record }));
 const run = { job: name, run_count: count };
+const patience = z
+  .strictObject({ join_s: seconds.exactOptional(), launch_s: seconds.exactOptional(), downtime_s: seconds.exactOptional() })
+  .exactOptional();
 
 const MOM_TO_SERVER = {
   "mom-hello": z.strictObject({
@@ -134,6 +137,7 @@ const MOM_TO_SERVER = {
     pid,
     version: name,
     vnodes,
+    patience,
     jobs: items(
       z.strictObject({ ...run, state: z.enum(["starting", "running", "suspended", "ended"]), session_id: whole.exactOptional() }),
     ),
@@ -150,7 +154,8 @@ const MOM_TO_SERVER = {
   }),
   "mom-staging-out": z.strictObject(run),
   "mom-kept": z.strictObject({ ...run, why: z.literal("checkpoint").exactOptional(), text }),
-  "mom-vnodes": z.strictObject({ vnodes }),
+  "mom-vnodes": z.strictObject({ vnodes, patience }),
+  "mom-joined": z.strictObject(run),
   "mom-started": z.strictObject({ ...run, session_id: whole, jobdir: text, restarted: z.literal(true).exactOptional() }),
   "mom-site": z.strictObject({ resources: scalarRecord<string>((value) => typeof value === "string") }),
   "mom-busy": z.strictObject({ busy: z.boolean() }),

@@ -4,7 +4,7 @@
 import { hooksOf } from "#model/hook.ts";
 import type { Reject } from "#model/pbse.ts";
 import type { Request } from "#protocol/messages.ts";
-import type { MomHello, MomVnode } from "#protocol/mom-link.ts";
+import type { MomHello, MomPatience, MomVnode } from "#protocol/mom-link.ts";
 import type { PreemptMethod, Verdict } from "#protocol/sched-link.ts";
 import { apply } from "./apply.ts";
 import { emptyOutbox, type Outbox } from "./batch.ts";
@@ -26,6 +26,7 @@ export type MomRuntime = {
   link: number;
   hello: MomHello;
   vnodes: readonly MomVnode[];
+  patience: MomPatience;
   /** digest of the hooks it has */
   hooks: string;
   /** others use its host */

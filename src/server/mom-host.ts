@@ -26,13 +26,16 @@ import { checkVnode } from "./reported-vnode.ts";
 import { createFromJob } from "./resv/creation.ts";
 import { resvOfQueue } from "./resv/holding.ts";
 import {
+  alignSisters,
   crewOf,
   endRun,
   isSister,
+  motherHello,
+  sisterAway,
   sisterHello,
   sisterJoined,
   sisterObit,
-  sisterSilent,
+  sisterReady,
   statusOfRun,
   sumOf,
   usageOfRun,
@@ -67,8 +70,14 @@ export function frame<T extends keyof MomToServer>(kernel: Kernel, link: number,
   switch (type) {
     case "mom-vnodes":
       mom.vnodes = (data as MomToServer["mom-vnodes"]).vnodes;
+      mom.patience = (data as MomToServer["mom-vnodes"]).patience ?? {};
       report(kernel, tx, mom);
       break;
+    case "mom-joined": {
+      const job = runOf(kernel, data as MomToServer["mom-joined"]);
+      if (job !== undefined) sisterReady(kernel, job, mom.host);
+      break;
+    }
     case "mom-started":
       started(kernel, tx, mom.host, data as MomToServer["mom-started"]);
       break;
@@ -121,7 +130,15 @@ function hello(kernel: Kernel, link: number, data: MomHello): void {
   const old = kernel.moms.get(key);
   // The same mom again, after a broken connection that was not noticed yet.
   if (old !== undefined) kernel.out.actions.push({ kind: "drop-link", link: old.link });
-  const mom: MomRuntime = { host: data.host, link, hello: data, vnodes: data.vnodes, hooks: data.hooks ?? "", busy: false };
+  const mom: MomRuntime = {
+    host: data.host,
+    link,
+    hello: data,
+    vnodes: data.vnodes,
+    patience: data.patience ?? {},
+    hooks: data.hooks ?? "",
+    busy: false,
+  };
   kernel.moms.set(key, mom);
   kernel.timers.clear(`silent:${key}`);
   const tx = ownTransaction(kernel);
@@ -140,13 +157,17 @@ export function lost(kernel: Kernel, link: number, why: string): void {
   }
   for (const id of kernel.starting.keys()) if (hostOfJob(kernel, id).toLowerCase() === mom.host.toLowerCase()) startUnknown(kernel, id);
   armSilence(kernel, mom.host);
+  for (const job of jobsWithSister(kernel, mom.host.toLowerCase())) sisterAway(kernel, job, mom.host);
 }
 
 /** At the start of the server nobody has said hello: vnodes are unknown, their jobs wait for their mom as after a loss. */
 export function allSilent(kernel: Kernel): void {
   const tx = ownTransaction(kernel);
   for (const vnode of kernel.state.vnodes.values()) setStates(tx, vnode, ["state-unknown", "down"], ["stale"]);
-  for (const host of kernel.state.hosts.keys()) armSilence(kernel, host);
+  for (const host of kernel.state.hosts.keys()) {
+    armSilence(kernel, host);
+    for (const job of jobsWithSister(kernel, host.toLowerCase())) sisterAway(kernel, job, host);
+  }
 }
 
 /** node_fail_requeue: 0 never, below 0 as 1, unset 310 seconds. */
@@ -159,9 +180,7 @@ function armSilence(kernel: Kernel, host: string): void {
 /** The timer silent: jobs of a host that was down too long are requeued, or deleted if they cannot be rerun. */
 export function hostSilentTooLong(kernel: Kernel, key: string): void {
   if (kernel.moms.has(key)) return;
-  const tx = ownTransaction(kernel);
   for (const job of jobsOfHost(kernel, key)) endRun(kernel, job, () => motherSilent(kernel, job));
-  for (const job of jobsWithSister(kernel, key)) sisterSilent(kernel, tx, job, key);
 }
 
 function motherSilent(kernel: Kernel, job: Job): void {
@@ -348,7 +367,10 @@ function reconcile(kernel: Kernel, tx: Transaction, mom: MomRuntime): void {
     const job = kernel.state.jobs.get(entry.job) as Job;
     const crew = crewOf(kernel, job);
     if (isSister(job, mom.host)) continue;
-    if (crew !== null) crew.begun = true;
+    if (crew !== null) {
+      crew.begun = true;
+      motherHello(kernel, job);
+    }
     if (entry.state !== "ended") catchUp(kernel, tx, job, entry);
   }
   for (const job of jobsOfHost(kernel, mom.host.toLowerCase())) {
@@ -374,6 +396,7 @@ function catchUp(kernel: Kernel, tx: Transaction, job: Job, entry: HeldJob): voi
   if (isIdled(job)) tx.apply({ kind: "job-changed", id: job.id, set: {}, unset: ["idled"] });
   if (entry.state === "suspended") jobSuspended(tx, job, false);
   else if (entry.state === "running") jobResumed(tx, job);
+  alignSisters(kernel, job);
   // It was asked to stop and has not heard, or has gone on since.
   if (preemptingSince(job) !== undefined && job.attrs.substate !== SUBSTATE.RERUN)
     tx.apply({ kind: "job-changed", id: job.id, set: {}, unset: ["preempting"] });
@@ -470,6 +493,7 @@ function answered(kernel: Kernel, tx: Transaction, data: MomToServer["mom-result
   const job = kernel.state.jobs.get(question.job);
   if (job !== undefined && question.signal?.endsWith("suspend")) jobSuspended(tx, job, question.signal === "admin-suspend");
   if (job !== undefined && question.signal?.endsWith("resume")) jobResumed(tx, job);
+  if (job !== undefined) alignSisters(kernel, job);
   if (question.token !== 0) kernel.out.clients.push({ kind: "ok", token: question.token });
 }
 
@@ -478,6 +502,7 @@ function momRefused(kernel: Kernel, tx: Transaction, { job: id, signal }: MomQue
   const job = kernel.state.jobs.get(id);
   if (job === undefined || signal === null) return;
   if (signal === "resume") resumeRefused(tx, job);
+  alignSisters(kernel, job);
   if (signal === "suspend" && preemptingSince(job) !== undefined) tx.apply({ kind: "job-changed", id, set: {}, unset: ["preempting"] });
   preemptionRefused(kernel, id, signal);
 }

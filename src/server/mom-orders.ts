@@ -112,8 +112,11 @@ export function signalJob(kernel: Kernel, job: string, token: number, signal: st
   const link = momOfJob(kernel, job)?.link;
   if (number !== null && link !== undefined)
     kernel.out.moms.push({ link, type: "mom-signal", data: { token: number, job, signal: signal.replace(/^admin-/, "") } });
-  signalSisters(kernel, job, signal);
+  if (!STANDING.test(signal)) signalSisters(kernel, job, signal);
 }
+
+/** Sisters stand still and go on as their mother superior has done (sisters.ts alignSisters). */
+const STANDING = /^(admin-)?(suspend|resume)$/;
 
 /** Her answer (token 0) is nobody's: the mother superior's counts. */
 function signalSisters(kernel: Kernel, id: string, signal: string): void {
@@ -121,8 +124,7 @@ function signalSisters(kernel: Kernel, id: string, signal: string): void {
   const crew = job === undefined ? null : crewOf(kernel, job);
   for (const key of crew?.sisters.keys() ?? []) {
     const link = kernel.moms.get(key)?.link;
-    if (link !== undefined)
-      kernel.out.moms.push({ link, type: "mom-signal", data: { token: 0, job: id, signal: signal.replace(/^admin-/, "") } });
+    if (link !== undefined) kernel.out.moms.push({ link, type: "mom-signal", data: { token: 0, job: id, signal } });
   }
 }
 

@@ -15,14 +15,19 @@ import { beginRerun, JOB_EXEC, jobObit, terminationOf } from "./job-end.ts";
 import { isWithMom, logJob } from "./job-life.ts";
 import { type Kernel, type MomRuntime, ownTransaction } from "./kernel.ts";
 import { orderStart } from "./mom-orders.ts";
+import { downtime_ms, joinWait_ms, launchWait_ms } from "./patience.ts";
 import { giveUp, releasingOf, vnodesByHost } from "./release-nodes.ts";
 import type { Job } from "./state.ts";
 import type { Transaction } from "./transaction.ts";
 
-/** unknown: she has not said hello since we can know. asked: the run was sent. */
+/** unknown: she has not said hello since we can know. asked: the run was sent. ready: she has all but asked her execjob_prologue hooks. */
 type Sister = {
   readonly host: string;
-  state: "unknown" | "asked" | "joined" | "gone";
+  state: "unknown" | "asked" | "ready" | "joined" | "gone";
+  /** since when her mom is not connected; null: she is */
+  away_since_ms: number | null;
+  /** she has stopped the run's processes, or was told to */
+  stands: boolean;
   /** that she is gone was seen to: her state alone may come from the hello that the crew was made from */
   missed: boolean;
   used: Usage;
@@ -35,6 +40,8 @@ export type Crew = {
   readonly sisters: Map<string, Sister>;
   /** the mother superior has been asked to start, or has it already */
   begun: boolean;
+  /** what sisters are waited for while it is not begun */
+  awaited: "join" | "prologue";
   /** usage of the mother superior alone */
   own: Usage;
   /** the run failed because of a sister */
@@ -42,9 +49,6 @@ export type Crew = {
   /** the run is over, this is to be done once every sister has let it go; null: it is not over */
   over: (() => void) | null;
 };
-
-/** How long sisters may take to join. */
-const JOIN_MS = 30_000;
 
 /** The hosts of exec_host, each once: the mother superior's first. */
 export function hostsOf(job: Job): readonly string[] {
@@ -69,13 +73,15 @@ export function crewOf(kernel: Kernel, job: Job): Crew | null {
   const sisters = others.map((host): [string, Sister] => {
     const mom = kernel.moms.get(host.toLowerCase());
     const state = mom === undefined ? "unknown" : stateIn(mom.hello, job.id, run_count);
-    return [host.toLowerCase(), { host, state, missed: false, used: {} }];
+    const stands = mom !== undefined && standsIn(mom.hello, job.id);
+    return [host.toLowerCase(), { host, state, away_since_ms: mom === undefined ? kernel.now_ms : null, stands, missed: false, used: {} }];
   });
   const mom = kernel.moms.get(mother.toLowerCase());
   const crew: Crew = {
     run_count,
     sisters: new Map(sisters),
     begun: mom !== undefined && stateIn(mom.hello, job.id, run_count) !== "gone",
+    awaited: "join",
     own: {},
     failed: false,
     over: null,
@@ -89,6 +95,8 @@ function stateIn(hello: MomHello, job: string, run_count: number): Sister["state
   return entry === undefined ? "gone" : entry.state === "starting" ? "asked" : "joined";
 }
 
+const standsIn = (hello: MomHello, job: string): boolean => hello.jobs.some((held) => held.job === job && held.state === "suspended");
+
 const all = (crew: Crew, state: Sister["state"]): boolean => [...crew.sisters.values()].every((sister) => sister.state === state);
 
 // --- start
@@ -98,19 +106,36 @@ export function startCrew(kernel: Kernel, job: Job, crew: Crew): void {
   if (crew.over !== null) return;
   for (const [key, sister] of crew.sisters) {
     const mom = kernel.moms.get(key);
+    if (mom === undefined) sisterAway(kernel, job, sister.host);
     if (sister.state === "joined" || mom === undefined) continue;
-    sister.state = "asked";
+    if (sister.state !== "ready") sister.state = "asked";
     orderStart(kernel, job, mom);
   }
-  if (!all(crew, "joined")) {
-    if (kernel.timers.at(`join:${job.id}`) === undefined) kernel.timers.set(`join:${job.id}`, kernel.now_ms + JOIN_MS);
-    return;
-  }
+  if (!all(crew, "joined")) return awaitSisters(kernel, job, crew);
   kernel.timers.clear(`join:${job.id}`);
   const mom = kernel.moms.get((hostsOf(job)[0] as string).toLowerCase());
   if (mom === undefined) return;
   crew.begun = true;
   orderStart(kernel, job, mom);
+}
+
+/** Nobody is waited for for ever: not until all have joined, and from then on not for the prologue's hooks. */
+function awaitSisters(kernel: Kernel, job: Job, crew: Crew): void {
+  const mother = hostsOf(job)[0] as string;
+  const awaited = [...crew.sisters.values()].every(({ state }) => state === "ready" || state === "joined") ? "prologue" : "join";
+  const timer = `join:${job.id}`;
+  if (awaited === crew.awaited && kernel.timers.at(timer) !== undefined) return;
+  crew.awaited = awaited;
+  kernel.timers.set(timer, kernel.now_ms + (awaited === "join" ? joinWait_ms(kernel, mother) : launchWait_ms(kernel, mother)));
+}
+
+/** The sister's execjob_begin hooks have accepted the job. */
+export function sisterReady(kernel: Kernel, job: Job, host: string): void {
+  const crew = crewOf(kernel, job);
+  const sister = crew?.sisters.get(host.toLowerCase());
+  if (crew == null || sister?.state !== "asked") return;
+  sister.state = "ready";
+  if (crew.over === null && !crew.begun && job.attrs.substate === SUBSTATE.PRE_RUN) awaitSisters(kernel, job, crew);
 }
 
 /** The sister has made ready. */
@@ -128,7 +153,8 @@ export function joinLate(kernel: Kernel, tx: Transaction, job: Job): void {
   if (crew === undefined || crew.begun || crew.over !== null || crew.run_count !== job.attrs.run_count) return;
   // After a restart of the server the mother superior may have begun it: her hello tells, or her silence (node_fail_requeue).
   if (!kernel.moms.has((hostsOf(job)[0] as string).toLowerCase())) return;
-  const missing = [...crew.sisters.values()].filter(({ state }) => state !== "joined").map(({ host }) => host);
+  const late = (state: Sister["state"]): boolean => state !== "joined" && (state !== "ready" || crew.awaited === "prologue");
+  const missing = [...crew.sisters.values()].filter(({ state }) => late(state)).map(({ host }) => host);
   joinFailed(kernel, tx, job, `no answer of ${missing.join(", ")} in time`, JOB_EXEC.JOINJOB, missing);
 }
 
@@ -294,11 +320,17 @@ export function sisterHello(kernel: Kernel, tx: Transaction, job: Job, mom: MomR
   const crew = crewOf(kernel, job);
   const sister = crew?.sisters.get(mom.host.toLowerCase());
   if (crew == null || sister === undefined) return;
+  sister.away_since_ms = null;
+  kernel.timers.clear(awayTimer(job, mom.host));
+  sister.stands = standsIn(mom.hello, job.id);
   if (entry !== undefined) {
     // A sister of whom the obit was heard says it again: it changes nothing.
     if (sister.state !== "gone") sister.state = entry.state === "starting" ? "asked" : "joined";
     if (crew.over !== null || isReleasing(kernel, job, mom.host)) letGo(kernel, job, mom.host.toLowerCase());
-    else if (entry.state !== "ended" && entry.state !== "starting") sisterJoined(kernel, job, mom.host);
+    else if (entry.state !== "ended" && entry.state !== "starting") {
+      sisterJoined(kernel, job, mom.host);
+      alignSisters(kernel, job);
+    }
     return;
   }
   if (crew.over === null && !crew.begun && job.attrs.substate === SUBSTATE.PRE_RUN) {
@@ -315,12 +347,57 @@ const isReleasing = ({ state }: Kernel, job: Job, host: string): boolean => {
   return names.length > 0 && names.every((name) => releasingOf(job).includes(name));
 };
 
-/** The host has been silent too long: nobody waits for it. */
-export function sisterSilent(kernel: Kernel, tx: Transaction, job: Job, host: string): void {
+/** Name of the timer: a host's name holds no blank. */
+const awayTimer = (job: Job, host: string): string => `away:${job.id} ${host.toLowerCase()}`;
+
+/** The sister's mom is not connected: she is waited for for a time ($max_poll_downtime), counted from the first word of it. */
+export function sisterAway(kernel: Kernel, job: Job, host: string): void {
   const crew = crewOf(kernel, job);
-  if (crew?.sisters.get(host.toLowerCase())?.state === "gone") return;
+  const sister = crew?.sisters.get(host.toLowerCase());
+  if (crew == null || sister === undefined || sister.state === "gone") return;
+  const wait_ms = downtime_ms(kernel, hostsOf(job)[0] as string);
+  if (sister.away_since_ms === null && crew.over === null)
+    logJob(
+      ownTransaction(kernel),
+      LOG_EVENT.JOB,
+      job.id,
+      `sister ${host} is away: the job goes on, and waits for her ${wait_ms / 1000} seconds`,
+    );
+  sister.away_since_ms ??= kernel.now_ms;
+  kernel.timers.set(awayTimer(job, host), sister.away_since_ms + wait_ms);
+}
+
+/** The mother superior has come, who says how long: those of her sisters that are away are waited for by her word. */
+export function motherHello(kernel: Kernel, job: Job): void {
+  for (const sister of crewOf(kernel, job)?.sisters.values() ?? []) if (sister.away_since_ms !== null) sisterAway(kernel, job, sister.host);
+}
+
+/** The timer away: the sister has been silent too long, nobody waits for her. name: as in awayTimer. */
+export function sisterSilent(kernel: Kernel, tx: Transaction, name: string): void {
+  const [id = "", host = ""] = name.split(" ");
+  const job = kernel.state.jobs.get(id);
+  if (job === undefined || !isWithMom(job) || kernel.moms.has(host)) return;
+  const sister = crewOf(kernel, job)?.sisters.get(host);
+  if (sister === undefined || sister.state === "gone") return;
+  // Of an earlier run, or before the mother superior had spoken.
+  if ((sister.away_since_ms ?? kernel.now_ms) + downtime_ms(kernel, hostsOf(job)[0] as string) > kernel.now_ms)
+    return sisterAway(kernel, job, host);
   logJob(tx, LOG_EVENT.JOB, job.id, `Job given up on execution node ${host} down`);
   sisterGone(kernel, tx, job, host, JOB_EXEC.RERUN_SIS_FAIL, "node down");
+}
+
+/** Sisters stand still when the job does: they are told once the mother superior has done it, or not, and when they come back. */
+export function alignSisters(kernel: Kernel, job: Job): void {
+  const crew = crewOf(kernel, job);
+  if (crew === null || !crew.begun || crew.over !== null) return;
+  const stands = job.attrs.job_state === "S";
+  for (const [key, sister] of crew.sisters) {
+    const link = kernel.moms.get(key)?.link;
+    if (link === undefined || sister.state !== "joined" || sister.stands === stands) continue;
+    sister.stands = stands;
+    // Token 0: nobody waits for her answer.
+    kernel.out.moms.push({ link, type: "mom-signal", data: { token: 0, job: job.id, signal: stands ? "suspend" : "resume" } });
+  }
 }
 
 // --- usage

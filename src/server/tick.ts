@@ -1,7 +1,8 @@
 // What is due at a time. Names of timers: wait:JOB Execution_Time is there · route:JOB routing is tried again · rerun:JOB qrerun has waited long enough ·
 // accumulate:SCHED job_accumulation_time is over · iteration:SCHED scheduler_iteration is over · sched-start:SCHED a scheduler is started again ·
 // starting:JOB a scheduler waits no longer for a job it started ·
-// silent:HOST node_fail_requeue is over · join:JOB its sisters have had time to join · question:N a mom did not answer · preempt:JOB a preempted run does not end ·
+// silent:HOST node_fail_requeue is over · join:JOB its sisters have had time to join · away:JOB HOST a sister has been away too long ·
+// question:N a mom did not answer · preempt:JOB a preempted run does not end ·
 // asked:TOKEN a scheduler did not answer ·
 // resv:ID begin or end of a reservation · resv-wait:ID nobody waits longer for an answer about it · resv-idle:ID unused too long ·
 // hook:NAME a periodic hook runs · resv-health vnodes have had time to say hello · purge-history finished jobs have become old.
@@ -18,7 +19,7 @@ import { idleTooLong, resvDue, waitOver } from "./resv/timing.ts";
 import { routeSoon } from "./routing.ts";
 import { questionOver } from "./sched-questions.ts";
 import { startDue, trigger } from "./sched-session.ts";
-import { joinLate } from "./sisters.ts";
+import { joinLate, sisterSilent } from "./sisters.ts";
 import { startUnknown } from "./start-wait.ts";
 
 const PURGE_INTERVAL_MS = 3_600_000;
@@ -62,6 +63,9 @@ function due(kernel: Kernel, kind: string, name: string): void {
       break;
     case "join":
       if (job !== undefined) joinLate(kernel, ownTransaction(kernel), job);
+      break;
+    case "away":
+      sisterSilent(kernel, ownTransaction(kernel), name);
       break;
     case "question":
       questionUnanswered(kernel, Number(name));

@@ -9,8 +9,9 @@ import { checkMomInvariants, helloJobs, makeMomState, reduce } from "#mom/core.t
 import type { MomEvent } from "#mom/event.ts";
 import { NO_CPU_ENFORCEMENT } from "#mom/limits.ts";
 import type { MomAction, MomConfig, MomState, SavedRun } from "#mom/state.ts";
-import type { MomHooks, MomVnode } from "#protocol/mom-link.ts";
+import type { MomHooks, MomPatience, MomVnode } from "#protocol/mom-link.ts";
 import type { FrameOf } from "#protocol/schema-link.ts";
+import type { Prng } from "#support/prng.ts";
 import { playAction, playHook, playScript } from "./hook-play.ts";
 import type { Link } from "./network.ts";
 import type { StarterProcess } from "./starter-process.ts";
@@ -54,10 +55,22 @@ export type MomProcess = {
 
 type Request = Extract<MomAction, { kind: "prepare" | "finish" }>;
 
+/** $sister_join_job_alarm, $job_launch_delay, $max_poll_downtime: some short enough that a world sees them pass. */
+function patienceOf(random: Prng): MomPatience {
+  const some = (values: readonly number[]): number | null => (random.chance(0.5) ? random.pick(values) : null);
+  const [join_s, launch_s, downtime_s] = [some([1, 10]), some([1, 10]), some([1, 20, 60])];
+  return {
+    ...(join_s === null ? {} : { join_s }),
+    ...(launch_s === null ? {} : { launch_s }),
+    ...(downtime_s === null ? {} : { downtime_s }),
+  };
+}
+
 export function createMomProcess(world: World, options: MomOptions): MomProcess {
   const { host, starter } = options;
   const random = world.random.split(`mom/${host}`);
   const who = `mom:${host}`;
+  const patience = patienceOf(random.split("patience"));
   /** the disk: job records by job */
   const records = new Map<string, { readonly run_count: number; readonly text: string }>();
   let kept_hooks: MomHooks | null = null;
@@ -137,6 +150,7 @@ export function createMomProcess(world: World, options: MomOptions): MomProcess 
           pid: 5000 + life,
           version: "sim",
           vnodes: options.vnodes,
+          patience,
           jobs: helloJobs(state as MomState),
           ...(state?.hooks.digest ? { hooks: state.hooks.digest } : {}),
           ...(checkpoints.size === 0 ? {} : { checkpoints: [...checkpoints] }),

@@ -76,17 +76,24 @@ test("a wrong value is an error that names its line", () => {
   ]);
 });
 
+test("how long the hosts of a job are waited for", () => {
+  const { settings, notes, errors } = parseMomConfig("$sister_join_job_alarm 5\n$job_launch_delay 1:00\n$max_poll_downtime 7\n");
+  assert.deepEqual([settings.patience, notes, errors], [{ join_s: 5, launch_s: 60, downtime_s: 7 }, [], []]);
+  assert.deepEqual(parseMomConfig("$max_poll_downtime 0\n$job_launch_delay soon\n").errors, [
+    "config line 1: $max_poll_downtime must be a number of seconds",
+    "config line 2: $job_launch_delay must be a number of seconds",
+  ]);
+  assert.deepEqual(parseMomConfig("").settings.patience, {});
+});
+
 test("what is unknown or has no effect is noted and stops nothing", () => {
-  const outcome = parseMomConfig(
-    "$nonsense 1\n$enforce complexmem\n$constructor 1\n$restart_background False\n$sister_join_job_alarm 5\n$ideal_load 2\n",
-  );
+  const outcome = parseMomConfig("$nonsense 1\n$enforce complexmem\n$constructor 1\n$restart_background False\n$ideal_load 2\n");
   assert.deepEqual(outcome.errors, []);
   assert.deepEqual(outcome.notes, [
     "config line 1: $nonsense is not known and ignored",
     "config line 2: $enforce complexmem has no effect: memory is counted by process and control group on this system",
     "config line 3: $constructor is not known and ignored",
     "config line 4: $restart_background has no effect: a restart script always runs in the background, as the job's top process",
-    "config line 5: $sister_join_job_alarm has no effect yet",
     "config: $ideal_load has no effect without $max_load",
   ]);
 });

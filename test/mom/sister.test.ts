@@ -11,7 +11,10 @@ test("a sister makes ready, holds a place, and is done when she is told so", () 
   const j = job(SECOND);
   const steps: readonly (readonly [MomEvent, readonly string[]])[] = [
     [{ kind: "start", job: j, owner: OWNER }, ["prepare 1.n1"]],
-    [prepared(j), ["start 1.n1"]],
+    [prepared(j), ["mom-joined 1.n1", "start 1.n1"]],
+    // The server was away.
+    [{ kind: "connected" }, ["hello"]],
+    [{ kind: "welcome", data: { keep: [j.id], kill: [], acknowledged: [] } }, ["mom-joined 1.n1"]],
     [started(j, w.now_ms), ["mom-started 1.n1"]],
     [{ kind: "tick" }, []],
     [{ kind: "terminate", data: { job: j.id, run_count: 1, why: "delete", kill_delay_s: 0 } }, ["signal 1.n1 9"]],

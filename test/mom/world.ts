@@ -132,7 +132,8 @@ function wordOf(action: MomAction): string {
         case "mom-obit":
           return `mom-obit ${action.data.job} ${action.data.exit_status}`;
         case "mom-started":
-          return `mom-started ${action.data.job}`;
+        case "mom-joined":
+          return `${action.type} ${action.data.job}`;
         case "mom-result":
           return `mom-result ${action.data.ok ? "ok" : action.data.code}`;
         case "mom-usage":

@@ -2,9 +2,26 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { MomToServer } from "#protocol/mom-link.ts";
+import { alterHook, freshHook } from "#model/hook.ts";
+import type { MomPatience, MomToServer } from "#protocol/mom-link.ts";
 import type { Attrs } from "#server/state.ts";
-import { addHost, addJob, ask, type Harness, harness, jobAttrs, logsOf, mom, momHello, ROOT, restart, stateOf } from "./harness.ts";
+import {
+  addHost,
+  addJob,
+  advance,
+  apply,
+  ask,
+  type Harness,
+  harness,
+  jobAttrs,
+  logsOf,
+  mom,
+  momHello,
+  ROOT,
+  restart,
+  settle,
+  stateOf,
+} from "./harness.ts";
 
 const MOTHER = 100;
 const SISTER = 101;
@@ -61,4 +78,149 @@ test("a sister that the job goes on without is missed once, and her vnodes can b
   assert.equal(ask(h, ROOT, { kind: "release-nodes", job, nodes: ["n2"] })?.ok, true);
   assert.equal(jobAttrs(h, job).exec_vnode, "(n1:ncpus=1)");
   assert.equal(stateOf(h, job), "R 42");
+});
+
+// --- how long hosts are waited for
+
+/** A job that n1 and n2 are asked to run. mother: what n1's configuration says. */
+function starting(patience: MomPatience = {}, attrs: Attrs = {}): { readonly h: Harness; readonly job: string } {
+  const h = harness();
+  assert.deepEqual([addHost(h, "n1"), addHost(h, "n2")], [MOTHER, SISTER]);
+  mom(h, MOTHER, "mom-vnodes", { vnodes: [], patience });
+  const job = addJob(h, attrs);
+  assert.equal(ask(h, ROOT, { kind: "run-job", job, exec_vnode: "(n1:ncpus=1)+(n2:ncpus=1)" })?.ok, true);
+  return { h, job };
+}
+
+const putHook = (h: Harness, name: string, event: string, alarm: string): void => {
+  const attrs = alterHook(freshHook(), [
+    { name: "event", op: "=", value: event },
+    { name: "alarm", op: "=", value: alarm },
+  ]);
+  apply(h, { kind: "hook-put", name, attrs, script: { language: "python", content: "cGFzcw==" }, config: null });
+};
+
+/** Seconds until the server tells the sister that the job is not to start; none within an hour: null. */
+function givenUpAfter(h: Harness): number | null {
+  const told = (): boolean => h.to_moms.some(({ link, type }) => link === SISTER && type === "mom-terminate");
+  for (let waited = 0; waited <= 3600; waited++) {
+    if (told()) return waited;
+    advance(h, 1);
+  }
+  return null;
+}
+
+test("a sister has the time of her execjob_begin hooks, or what the mother superior's configuration says, to join", () => {
+  assert.equal(givenUpAfter(starting().h), 30);
+  assert.equal(givenUpAfter(starting({ join_s: 7 }).h), 7);
+  const { h } = starting();
+  putHook(h, "a", "execjob_begin,execjob_prologue", "50");
+  putHook(h, "b", "execjob_begin", "20");
+  putHook(h, "c", "execjob_launch", "500");
+  const job = addJob(h);
+  h.to_moms.length = 0;
+  assert.equal(ask(h, ROOT, { kind: "run-job", job, exec_vnode: "(n1:ncpus=1)+(n2:ncpus=1)" })?.ok, true);
+  // The first job's time ends meanwhile.
+  advance(h, 69);
+  assert.equal(h.to_moms.filter(({ type, data }) => type === "mom-terminate" && (data as { job: string }).job === job).length, 0);
+  advance(h, 1);
+  assert.equal(h.to_moms.filter(({ type, data }) => type === "mom-terminate" && (data as { job: string }).job === job).length, 1);
+});
+
+test("when all have accepted the job, the time of their execjob_prologue hooks begins", () => {
+  const { h, job } = starting({ join_s: 10, launch_s: 40 });
+  advance(h, 9);
+  mom(h, SISTER, "mom-joined", { job, run_count: 1 });
+  assert.equal(givenUpAfter(h), 40);
+  const usual = starting();
+  putHook(usual.h, "p", "execjob_prologue", "5");
+  mom(usual.h, SISTER, "mom-joined", { job: usual.job, run_count: 1 });
+  assert.equal(givenUpAfter(usual.h), 5);
+  // One whose prologue hooks have no end is left out of a job that tolerates that.
+  const tolerant = starting({ launch_s: 3 }, { tolerate_node_failures: "job_start" });
+  mom(tolerant.h, SISTER, "mom-joined", { job: tolerant.job, run_count: 1 });
+  assert.equal(givenUpAfter(tolerant.h), 3);
+  assert.equal(jobAttrs(tolerant.h, tolerant.job).exec_vnode, "(n1:ncpus=1)");
+  assert.ok(tolerant.h.to_moms.some(({ link, type }) => link === MOTHER && type === "mom-start"));
+});
+
+test("a sister that is away is waited for as long as the mother superior's configuration says, whatever node_fail_requeue is", () => {
+  const ended = (h: Harness, job: string): boolean =>
+    logsOf(h, job).some((text) => text.startsWith("Job is ended, its sister n2 was lost"));
+  for (const [downtime_s, node_fail_requeue] of [
+    [undefined, 10],
+    [20, 0],
+    [500, 310],
+  ] as const) {
+    const { h, job } = running();
+    apply(h, { kind: "server-changed", set: { node_fail_requeue }, unset: [] });
+    mom(h, MOTHER, "mom-vnodes", { vnodes: [], patience: downtime_s === undefined ? {} : { downtime_s } });
+    h.core.momLost(SISTER, h.now_ms);
+    settle(h);
+    const wait_s = downtime_s ?? 300;
+    assert.ok(logsOf(h, job).includes(`sister n2 is away: the job goes on, and waits for her ${wait_s} seconds`));
+    advance(h, wait_s - 1);
+    assert.equal(ended(h, job), false);
+    advance(h, 1);
+    assert.equal(ended(h, job), true);
+  }
+  const { h, job } = running();
+  h.core.momLost(SISTER, h.now_ms);
+  settle(h);
+  advance(h, 299);
+  momHello(h, SISTER, "n2", held(job));
+  advance(h, 1000);
+  assert.equal(ended(h, job), false, "she has come back");
+});
+
+test("after a restart of the server a sister that does not come is missed by the mother superior's word", () => {
+  const { h, job } = running();
+  restart(h);
+  advance(h, 5);
+  momHello(h, MOTHER, "n1", held(job));
+  mom(h, MOTHER, "mom-vnodes", { vnodes: [], patience: { downtime_s: 20 } });
+  momHello(h, MOTHER, "n1", held(job));
+  advance(h, 294);
+  assert.equal(stateOf(h, job), "R 42");
+  advance(h, 1);
+  assert.equal(stateOf(h, job), "R 60");
+});
+
+// --- standing still
+
+const signalsTo = (h: Harness, link: number): string[] =>
+  h.to_moms.flatMap((frame) =>
+    frame.link === link && frame.type === "mom-signal" ? [(frame.data as { readonly signal: string }).signal] : [],
+  );
+const answer = (h: Harness, ok: boolean): void => {
+  const asked = h.to_moms.findLast(({ link, type }) => link === MOTHER && type === "mom-signal")?.data as { token: number };
+  mom(h, MOTHER, "mom-result", { token: asked.token, ok, ...(ok ? {} : { code: 15017, text: "no" }) });
+};
+
+test("sisters stand still when their mother superior does; one that was away hears of it when she comes back", () => {
+  const { h, job } = running();
+  ask(h, ROOT, { kind: "signal-job", job, signal: "suspend" });
+  assert.deepEqual([signalsTo(h, MOTHER), signalsTo(h, SISTER)], [["suspend"], []]);
+  answer(h, false);
+  assert.deepEqual(signalsTo(h, SISTER), [], "the mother superior would not");
+  h.core.momLost(SISTER, h.now_ms);
+  settle(h);
+  ask(h, ROOT, { kind: "signal-job", job, signal: "suspend" });
+  answer(h, true);
+  assert.equal(stateOf(h, job), "S 43");
+  assert.deepEqual(signalsTo(h, SISTER), []);
+  momHello(h, SISTER, "n2", held(job));
+  assert.deepEqual(signalsTo(h, SISTER), ["suspend"]);
+  // After a restart of the server she says how she stands.
+  restart(h);
+  momHello(h, SISTER, "n2", [{ job, run_count: 1, state: "suspended", session_id: 9 }]);
+  momHello(h, MOTHER, "n1", held(job));
+  assert.equal(stateOf(h, job), "R 42", "the mother superior had gone on");
+  assert.deepEqual(signalsTo(h, SISTER), ["suspend", "resume"]);
+});
+
+test("other signals go to all hosts at once", () => {
+  const { h, job } = running();
+  ask(h, ROOT, { kind: "signal-job", job, signal: "USR1" });
+  assert.deepEqual([signalsTo(h, MOTHER), signalsTo(h, SISTER)], [["USR1"], ["USR1"]]);
 });
