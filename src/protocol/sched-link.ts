@@ -159,6 +159,9 @@ export const SCHED_COMMAND = {
 } as const;
 export type SchedCommand = (typeof SCHED_COMMAND)[keyof typeof SCHED_COMMAND];
 
+/** Ends a scheduler whose module does not come to its end (pbs_sched's watch over modules): whoever started it knows by it why. */
+export const WATCH_SIGNAL = "SIGALRM";
+
 /** Why a job does not run: data (design.md 5). code names a row of the reason table in src/sched/reasons.ts. */
 export type Why = {
   readonly code: string;

@@ -7,25 +7,31 @@ import { MODULES_LATER, moduleNamed, SERVICES } from "./modules/index.ts";
 
 /** A site's own module. path: as written; a relative one begins in sched_priv. */
 export type SiteModule = { readonly name: string; readonly path: string };
-export type ModuleLine = { readonly names: readonly string[]; readonly site: readonly SiteModule[]; readonly texts: readonly string[] };
+export type ModuleLine = {
+  readonly names: readonly string[];
+  readonly site: readonly SiteModule[];
+  readonly wrong: readonly WrongModule[];
+};
+/** A name of the line that is no part of the chain, and why. */
+export type WrongModule = { readonly name: string; readonly text: string };
 
-/** Reads the value of `modules:`. texts: what is wrong with it. */
+/** Reads the value of `modules:`. wrong: what is wrong with it. */
 export function readModules(value: string): ModuleLine {
   const names: string[] = [];
   const site: SiteModule[] = [];
-  const texts: string[] = [];
+  const wrong: WrongModule[] = [];
   for (const word of value.split(/[\s,]+/).filter((each) => each !== "")) {
     const own = siteModule(word);
     const name = own?.name ?? word;
-    const wrong = wrongWith(own, name, names);
-    if (wrong !== null) {
-      texts.push(wrong);
+    const text = wrongWith(own, name, names);
+    if (text !== null) {
+      wrong.push({ name, text });
       continue;
     }
     names.push(name);
     if (own !== null) site.push(own);
   }
-  return { names, site, texts };
+  return { names, site, wrong };
 }
 
 /** What contains a slash or ends like a program is a path. */

@@ -11,7 +11,7 @@ import type { DynProgram } from "./dyn-res.ts";
 import { parseDynRes } from "./dyn-res.ts";
 import { MATCHER_NAMES } from "./matcher.ts";
 import type { ModuleOptions } from "./module.ts";
-import type { SiteModule } from "./module-line.ts";
+import type { SiteModule, WrongModule } from "./module-line.ts";
 import { optionName, readModules } from "./module-line.ts";
 import { MODULES_DEFAULT, moduleNamed } from "./modules/index.ts";
 import type { JobSortKey, NodeSortKey, Policy } from "./policy.ts";
@@ -23,6 +23,8 @@ export type SchedConfig = {
   readonly modules: readonly string[];
   /** modules of the chain that are the site's own */
   readonly site_modules: readonly SiteModule[];
+  /** modules that the chain should have and cannot have */
+  readonly wrong_modules: readonly WrongModule[];
   readonly module_options: ModuleOptions;
   /** how long a call of a site's module may take, and a service module's work on a cycle; 0: as long as it likes */
   readonly module_alarm_s: number;
@@ -127,6 +129,7 @@ type Draft = {
   readonly non_prime: Mutable<Policy>;
   modules: readonly string[];
   site_modules: readonly SiteModule[];
+  wrong_modules: readonly WrongModule[];
   /** by module, then key; the last line of a key counts */
   readonly options: Map<string, Map<string, { readonly value: string; readonly line: number }>>;
   unknown_shares: number;
@@ -142,6 +145,7 @@ export function parseSchedConfig(text: string): { readonly config: SchedConfig; 
     non_prime: { ...POLICY_DEFAULT },
     modules: MODULES_DEFAULT,
     site_modules: [],
+    wrong_modules: [],
     options: new Map(),
     unknown_shares: 0,
     alarm_s: { module_alarm: 30, module_work_alarm: 600 },
@@ -158,7 +162,7 @@ export function parseSchedConfig(text: string): { readonly config: SchedConfig; 
   });
   for (const [name, lines] of lists) applyList(draft, name, lines);
   finish(draft);
-  const { prime, non_prime, modules, site_modules, unknown_shares, messages } = draft;
+  const { prime, non_prime, modules, site_modules, wrong_modules, unknown_shares, messages } = draft;
   const module_options = chainOptions(draft);
   applyMatcher(draft, module_options);
   messages.sort((a, b) => a.line - b.line);
@@ -167,6 +171,7 @@ export function parseSchedConfig(text: string): { readonly config: SchedConfig; 
     non_prime: Object.freeze(non_prime),
     modules,
     site_modules,
+    wrong_modules,
     module_options,
     module_alarm_s: draft.alarm_s.module_alarm,
     module_work_alarm_s: draft.alarm_s.module_work_alarm,
@@ -411,8 +416,9 @@ function applyAlarm(draft: Draft, line: Line, name: keyof Draft["alarm_s"]): voi
 
 function applyModules(draft: Draft, line: Line): void {
   if (line.times.length < 2) return tell(draft, line, "modules cannot differ between prime and non-prime time");
-  const { names, site, texts } = readModules(line.value);
-  for (const text of texts) tell(draft, line, text);
+  const { names, site, wrong } = readModules(line.value);
+  for (const { text } of wrong) tell(draft, line, text);
+  draft.wrong_modules = wrong.filter(({ name }) => !names.includes(name));
   draft.modules = names;
   draft.site_modules = site;
 }

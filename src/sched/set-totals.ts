@@ -1,12 +1,12 @@
 // The quick answer over a whole node set (pbs/sched.md 5): is there a free vnode, are there enough vnodes to scatter, is there enough of everything
-// in all of them together, does any vnode match. What does not fit the totals either never will.
+// in all of them together, does any vnode match. What does not fit the totals either never will, nor what asks more in one chunk than any host has.
 
 import type { Why } from "#protocol/sched-link.ts";
 import type { Chunk, Request } from "./request.ts";
 import { matchedText } from "./resource-space.ts";
-import type { NodeSet } from "./universe.ts";
+import type { NodeSet, VnodeSpec } from "./universe.ts";
 import type { Checks } from "./vnode-fit.ts";
-import { isChecked, isMatchChecked, matchesValue, mismatch, shortage } from "./vnode-fit.ts";
+import { isChecked, isMatchChecked, matchesAll, matchesValue, mismatch, shortage } from "./vnode-fit.ts";
 
 /** values of a matched resource shown at most */
 const VALUES_SHOWN_MAX = 10;
@@ -15,9 +15,10 @@ const VALUES_SHOWN_MAX = 10;
 export function checkTotals(checks: Checks, set: NodeSet | undefined, request: Request): Why | null {
   // What such a job needs is free on its own vnodes or not, whatever the others have.
   const now = compare(checks, set, request, request.keeps_cpus === true);
-  if (now === null) return null;
+  if (now === null) return set === undefined || request.keeps_cpus === true ? null : tooLarge(checks, set, request);
   const ever = compare(checks, set, request, true);
-  return ever === null ? now : { ...ever, never: true };
+  if (ever !== null) return { ...ever, never: true };
+  return (set === undefined || request.keeps_cpus === true ? null : tooLarge(checks, set, request)) ?? now;
 }
 
 function compare(checks: Checks, set: NodeSet | undefined, request: Request, total: boolean): Why | null {
@@ -38,6 +39,38 @@ function compare(checks: Checks, set: NodeSet | undefined, request: Request, tot
   for (const chunk of request.chunks) {
     const why = unmatched(checks, set, chunk);
     if (why !== null) return why;
+  }
+  return null;
+}
+
+/** What a chunk asks more of than any one host has, in use or not. */
+function tooLarge(checks: Checks, set: NodeSet, request: Request): Why | null {
+  const split = set.multi_vnode_hosts > 0 && request.place.arrangement !== "vscatter";
+  for (const chunk of request.chunks) {
+    if (holdsChunk(checks, set.specs.keys(), chunk)) continue;
+    if (split && [...set.buckets.values()].some((bucket) => bucket.count > 0 && hasAmounts(checks, bucket.total, chunk))) continue;
+    const why = mostLacked(checks, set, chunk, split);
+    if (why !== null) return { ...why, never: true };
+  }
+  return null;
+}
+
+function holdsChunk(checks: Checks, specs: Iterable<VnodeSpec>, chunk: Chunk): boolean {
+  for (const spec of specs) if (hasAmounts(checks, spec.avail, chunk) && matchesAll(checks, spec, chunk)) return true;
+  return false;
+}
+
+const hasAmounts = (checks: Checks, have: readonly number[], { amounts }: Chunk): boolean =>
+  amounts.every(({ index, amount }) => !isChecked(checks, index) || amount <= (have[index] as number));
+
+/** The first resource of which no host that the chunk could be on has enough; null: there is enough of each, but nowhere of all of them. */
+function mostLacked(checks: Checks, set: NodeSet, chunk: Chunk, split: boolean): Why | null {
+  const specs = [...set.specs.keys()].filter((spec) => matchesAll(checks, spec, chunk));
+  const hosts = split ? [...set.buckets.values()].filter(({ count }) => count > 0) : [];
+  for (const { index, amount } of chunk.amounts) {
+    const { name } = checks.space.consumed[index] as { readonly name: string };
+    const most = Math.max(0, ...specs.map(({ avail }) => avail[index] as number), ...hosts.map(({ total }) => total[index] as number));
+    if (isChecked(checks, index) && amount > most) return shortage(checks.space, name, { want: amount, have: most, total: most });
   }
   return null;
 }

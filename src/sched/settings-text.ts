@@ -19,7 +19,10 @@ export type SettingsMessage = { readonly object: string; readonly text: string }
 /** book: without the site's own modules, which have to be loaded first. */
 export type Settings = {
   readonly book: PolicyBook;
-  readonly chain: Pick<SchedConfig, "modules" | "site_modules" | "module_options" | "module_alarm_s" | "module_work_alarm_s">;
+  readonly chain: Pick<
+    SchedConfig,
+    "modules" | "site_modules" | "wrong_modules" | "module_options" | "module_alarm_s" | "module_work_alarm_s"
+  >;
   readonly messages: readonly SettingsMessage[];
 };
 
@@ -37,11 +40,12 @@ export function settingsOf(texts: SettingsTexts, local: LocalTime): Settings {
   }
   if (groups.messages.length > 0)
     messages.push({ object: "resource_group", text: "Warning: resource group file error, fair share will not work" });
-  const { prime, non_prime, modules, site_modules, module_options, module_alarm_s, module_work_alarm_s, dyn_res } = config.config;
+  const { prime, non_prime, modules, site_modules, wrong_modules, module_options, module_alarm_s, module_work_alarm_s, dyn_res } =
+    config.config;
   const holidays = holidaysOf(texts.holidays, messages);
   return {
     book: { prime, non_prime, modules, module_options, holidays, dedicated: dedicated.times, fairshare: groups.tree, dyn_res, local },
-    chain: { modules, site_modules, module_options, module_alarm_s, module_work_alarm_s },
+    chain: { modules, site_modules, wrong_modules, module_options, module_alarm_s, module_work_alarm_s },
     messages,
   };
 }

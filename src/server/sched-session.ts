@@ -14,6 +14,7 @@ import {
   type SchedHello,
   type SchedToServer,
   type Verdict,
+  WATCH_SIGNAL,
 } from "#protocol/sched-link.ts";
 import { unreachable } from "#support/assert.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
@@ -169,7 +170,14 @@ export function exited(kernel: Kernel, name: string, how: SchedEnd): void {
   runtime.started = false;
   kernel.timers.clear(`sched-start:${name}`);
   if (how.stopped || runtime.leaving || how.code === 0 || kernel.stopping !== "no") return;
-  crashed(kernel, sched, runtime, how.signal === null ? `exit status ${how.code}` : `signal ${how.signal}`);
+  crashed(kernel, sched, runtime, endText(how, sched));
+}
+
+/** The scheduler's own log and comment name the module when it is back. */
+function endText({ code, signal }: SchedEnd, sched: Sched): string {
+  if (signal === null) return `exit status ${code}`;
+  if (signal !== WATCH_SIGNAL) return `signal ${signal}`;
+  return `signal ${signal} of its own watch: a module's call took longer than module_alarm (${sched.attrs["sched_priv"]}/modules_stuck)`;
 }
 
 function crashed(kernel: Kernel, sched: Sched, runtime: SchedRuntime, why: string): void {

@@ -39,7 +39,7 @@ describe("modules of a scheduler", () => {
     for (const file of ["quiet-hours.mjs", "cycle-metrics.mjs"]) copyFileSync(join(EXAMPLES, file), join(priv, file));
     const figures = join(complex.work(), "sched.prom");
     await configure(
-      `modules: limits time resources ordering quiet-hours.mjs ${join(priv, "cycle-metrics.mjs")}\n` +
+      `modules: limits time resources quiet-hours.mjs ${join(priv, "cycle-metrics.mjs")}\n` +
         `quiet-hours.projects: night\nquiet-hours.from: 0\nquiet-hours.until: 24\nquiet-hours.lunch: 12\ncycle-metrics.file: ${figures}`,
     );
     const waits = complex.submit(["-P", "night", "--", "/bin/true"]);
@@ -48,7 +48,7 @@ describe("modules of a scheduler", () => {
     await jobComment(waits, "Not Running: Project night does not run from 0 to 24 o'clock");
     await until("the figures", () => existsSync(figures) && /pbs_sched_started\{sched="default"\} 1/.test(readFileSync(figures, "utf8")));
     assert.match(log(), /;quiet-hours;unknown option quiet-hours.lunch; there are projects, from, until/);
-    await configure("modules: limits time resources ordering quiet-hours.mjs\nquiet-hours.projects: other");
+    await configure("modules: limits time resources quiet-hours.mjs\nquiet-hours.projects: other");
     complex.qmgr("set server scheduling=True");
     await complex.untilJob(waits, "F");
   });
@@ -68,7 +68,7 @@ describe("modules of a scheduler", () => {
   for (const [what, text, expected] of FAULTS) {
     test(`a module that ${what} is named, left out and told; jobs run all the same`, async () => {
       put("faulty.mjs", text);
-      await configure("modules: limits time resources ordering faulty.mjs");
+      await configure("modules: limits time resources faulty.mjs");
       await complex.untilJob(complex.submit(["--", "/bin/true"]), "F");
       await until("the comment", () => expected.test(comment())).catch((error: Error) => assert.fail(`${error.message}: ${comment()}`));
       assert.match(log(), /;pbs_sched;Sched;faulty;left out: /);
@@ -76,6 +76,15 @@ describe("modules of a scheduler", () => {
       await until("the comment is gone", () => comment() === "");
     });
   }
+
+  test("a name that is no module's is told and left out; jobs run", async () => {
+    await configure("modules: limits time resources backfil");
+    await complex.untilJob(complex.submit(["--", "/bin/true"]), "F");
+    await until("the comment", () => comment() === "NEEDS_ATTENTION: module backfil: left out: Unknown module backfil");
+    assert.match(log(), /;Fil;sched_config;Error reading line \d+: Unknown module backfil/);
+    await configure("");
+    await until("the comment is gone", () => comment() === "");
+  });
 
   const hangs = "const hang = () => { for (;;) {} };";
   // biome-ignore format: a table
@@ -88,12 +97,16 @@ describe("modules of a scheduler", () => {
     test(`a module that never comes to its end ${what} is named and left out by the scheduler that takes over; jobs run`, async () => {
       put("endless.mjs", text);
       const before = complex.schedPid("default");
-      await configure("module_alarm: 2\nmodules: limits time resources ordering endless.mjs");
+      await configure("module_alarm: 2\nmodules: limits time resources endless.mjs");
       const id = complex.submit(["--", "/bin/true"]);
       await until("the comment", () => expected.test(comment())).catch((error: Error) => assert.fail(`${error.message}: ${comment()}`));
       await complex.untilJob(id, "F");
       assert.notEqual(complex.schedPid("default"), before);
       assert.match(log(), /;pbs_sched;Sched;endless;left out: /);
+      assert.match(
+        complex.log("server_logs"),
+        /;ended with signal SIGALRM of its own watch: a module's call took longer than module_alarm/,
+      );
       // It is not tried again for any attribute that is set, but once its file has changed.
       const after = complex.schedPid("default");
       complex.qmgr("set sched default attr_update_period=0");
@@ -119,7 +132,7 @@ describe("modules of a scheduler", () => {
     test(`a promise that never settles, ${what}: the module is left out, the scheduler goes on`, async () => {
       put("unsettled.mjs", text);
       const before = complex.schedPid("default");
-      await configure("module_alarm: 1\nmodule_work_alarm: 2\nmodules: limits time resources ordering unsettled.mjs");
+      await configure("module_alarm: 1\nmodule_work_alarm: 2\nmodules: limits time resources unsettled.mjs");
       await complex.untilJob(complex.submit(["--", "/bin/true"]), "F");
       await until("the comment", () => expected.test(comment())).catch((error: Error) => assert.fail(`${error.message}: ${comment()}`));
       assert.equal(complex.schedPid("default"), before);
@@ -130,17 +143,17 @@ describe("modules of a scheduler", () => {
 
   test("a module's file that is missing, or that others can write, is refused; an administrator's comment is his own", async () => {
     complex.qmgr("set sched default comment = 'hands off'");
-    await configure("modules: limits time resources ordering nosuch.mjs");
+    await configure("modules: limits time resources nosuch.mjs");
     await until("it is told", () => /;pbs_sched;Sched;nosuch;left out: .*no such file/i.test(log()));
     put("open.mjs", "export default {};");
     chmodSync(join(priv, "open.mjs"), 0o666);
-    await configure("modules: limits time resources ordering open.mjs");
+    await configure("modules: limits time resources open.mjs");
     await until("it is told", () => /;pbs_sched;Sched;open;left out: .*open.mjs can be written by group or others/.test(log()));
     const dir = join(complex.work(), "open");
     mkdirSync(dir);
     chmodSync(dir, 0o777);
     writeFileSync(join(dir, "inside.mjs"), "export default {};", { mode: 0o644 });
-    await configure(`modules: limits time resources ordering ${dir}/inside.mjs`);
+    await configure(`modules: limits time resources ${dir}/inside.mjs`);
     await until("it is told", () => /;pbs_sched;Sched;inside;left out: .*\/open can be written by group or others/.test(log()));
     await complex.untilJob(complex.submit(["--", "/bin/true"]), "F");
     assert.equal(comment(), "hands off");
@@ -170,7 +183,7 @@ describe("modules of a scheduler", () => {
        const hear = (what) => appendFileSync(${JSON.stringify(heard)}, what + "\\n");
        export default () => ({ kind: "service", start: () => hear("start"), cycle: () => hear("cycle"), shutdown: () => hear("shutdown") });`,
     );
-    await configure("modules: limits time resources ordering listener.mjs");
+    await configure("modules: limits time resources listener.mjs");
     await complex.untilJob(complex.submit(["--", "/bin/true"]), "F");
     const text = (): string => (existsSync(heard) ? readFileSync(heard, "utf8") : "");
     await until("a cycle is heard of", () => text().includes("cycle"));

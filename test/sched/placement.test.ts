@@ -44,13 +44,16 @@ const ROWS: readonly Row[] = [
   ["scatter: one chunk a host",                     "a ncpus=4; b ncpus=4; c ncpus=4", "1 2:ncpus=1+1:ncpus=2 scatter", ["1=(a:ncpus=1)+(b:ncpus=1)+(c:ncpus=2)"]],
   ["scatter over hosts with several vnodes",        "a0 ncpus=2 host=a; a1 ncpus=2 host=a; b0 ncpus=2 host=b; b1 ncpus=2 host=b", "1 2:ncpus=3 scatter", ["1=(a0:ncpus=2+a1:ncpus=1)+(b0:ncpus=2+b1:ncpus=1)"]],
   ["pack: chunks fit, all together do not",         "a ncpus=3; b ncpus=3", "1 2:ncpus=2 pack", ["1: Not Running: Node ineligible because job requested pack placement and won't fit on node"]],
-  ["pack: a chunk fits nowhere",                    "a ncpus=3; b ncpus=3", "1 1:ncpus=4+1:ncpus=1 pack", ["1: Not Running: Insufficient amount of resource: ncpus (R: 4 A: 3 T: 3)"]],
+  ["pack: a chunk fits nowhere",                    "a ncpus=3; b ncpus=3", "1 1:ncpus=4+1:ncpus=1 pack", ["1: Can Never Run: Insufficient amount of resource: ncpus (R: 4 A: 3 T: 3)"]],
   ["different chunks keep their order",             "a ncpus=2; b ncpus=8", "1 1:ncpus=4+1:ncpus=1", ["1=(b:ncpus=4)+(a:ncpus=1)"]],
   ["no single vnode has enough, all together do",   "a ncpus=4; b ncpus=4", "9 R (a:ncpus=3); 8 R (b:ncpus=3); 1 ncpus=2", ["1: Not Running: Insufficient amount of resource: ncpus (R: 2 A: 1 T: 4)"]],
 
   // --- amounts and matches (sched-comment-ncpus, sched-comment-custom)
   ["too little now",                                "H ncpus=16", "9 R (H:ncpus=12); 1 ncpus=8",   ["1: Not Running: Insufficient amount of resource: ncpus (R: 8 A: 4 T: 16)"]],
   ["too little ever",                               "H ncpus=16", "9 R (H:ncpus=12); 1 ncpus=32",  ["1: Can Never Run: Insufficient amount of resource: ncpus (R: 32 A: 16 T: 16)"]],
+  ["a chunk larger than every host, busy or not",   "H ncpus=4; I ncpus=6; J ncpus=3", "9 R (I:ncpus=6); 1 2:ncpus=1+ncpus=7; 2 ncpus=6", ["1: Can Never Run: Insufficient amount of resource: ncpus (R: 7 A: 6 T: 6)", "2: Not Running: Insufficient amount of resource: ncpus (R: 6 A: 4 T: 4)"]],
+  ["a chunk larger than those that match",          "H ncpus=4 fast=True; I ncpus=6", "1 ncpus=5:fast=True", ["1: Can Never Run: Insufficient amount of resource: ncpus (R: 5 A: 4 T: 4)"], {}, { resources: CUSTOM }],
+  ["a chunk split over a host, but for vscatter",   "a0 ncpus=2 host=a; a1 ncpus=2 host=a; b ncpus=3", "9 R (a0:ncpus=2); 1 ncpus=4; 2 ncpus=4 vscatter; 3 ncpus=5", ["1: Not Running: Insufficient amount of resource: ncpus (R: 4 A: 2 T: 4)", "2: Can Never Run: Insufficient amount of resource: ncpus (R: 4 A: 3 T: 3)", "3: Can Never Run: Insufficient amount of resource: ncpus (R: 5 A: 4 T: 4)"]],
   ["many chunks, too little ever",                  "H ncpus=16", "1 20:ncpus=1",                  ["1: Can Never Run: Insufficient amount of resource: ncpus (R: 20 A: 16 T: 16)"]],
   ["unknown host",                                  "H ncpus=16", "1 ncpus=1:host=nosuch",         ["1: Can Never Run: Insufficient amount of resource: host (nosuch != H)"]],
   ["other architecture",                            "H ncpus=16", "1 ncpus=1:arch=solaris",        ["1: Can Never Run: Insufficient amount of resource: arch (solaris != linux)"]],

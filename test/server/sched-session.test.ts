@@ -456,6 +456,20 @@ test("the last partition is taken away: the scheduler is told to end; deleted: l
   assert.equal(attrsOf(h, "s1")["state"], "down");
 });
 
+test("the log says how a scheduler ended: by a signal, by its own watch over modules", () => {
+  const { h } = world();
+  for (const signal of ["SIGKILL", "SIGALRM"]) {
+    h.core.schedExited("default", { code: null, signal, stopped: false }, h.now_ms);
+    settle(h);
+  }
+  const ends = logsOf(h, "default").filter((text) => text.startsWith("ended with"));
+  assert.equal(ends[0], "ended with signal SIGKILL");
+  assert.match(
+    ends[1] ?? "",
+    /^ended with signal SIGALRM of its own watch: a module's call took longer than module_alarm \(.*modules_stuck\)$/,
+  );
+});
+
 test("a crash is answered at once, the third within an hour with NEEDS_ATTENTION and 10 s, the next 20 s; READY_TO_USE after a cycle", () => {
   const { h } = world();
   const crash = (): void => {

@@ -10,7 +10,7 @@
 
 import { LOG_EVENT } from "#support/log-event.ts";
 import type { CycleReport, Module, ModuleOptions, ModuleWorld, OptionRow, PolicyModule, ServiceModule } from "../module.ts";
-import { optionsOf, type SiteModule } from "../module-line.ts";
+import { optionsOf, type SiteModule, type WrongModule } from "../module-line.ts";
 import { SERVICES } from "../modules/index.ts";
 import { type CallWatch, keepStuck, lateText, type ModuleWatch, readStuck, type Stuck, UNWATCHED } from "./module-watch.ts";
 import { builtInService } from "./services/index.ts";
@@ -20,6 +20,7 @@ import { guardPolicy, guardService, loadModule, type ModuleFile, moduleFile } fr
 export type ChainConfig = {
   readonly modules: readonly string[];
   readonly site_modules: readonly SiteModule[];
+  readonly wrong_modules: readonly WrongModule[];
   readonly module_options: ModuleOptions;
   /** how long a call of a site's module may take, and its work on a cycle (seconds; 0: as long as it likes) */
   readonly module_alarm_s: number;
@@ -157,7 +158,9 @@ export function moduleHost({ world, watch, record, onProblem, onChange }: HostOp
 
   async function load(config: ChainConfig): Promise<void> {
     const before = entries;
-    for (const name of [...problems.keys()]) if (!before.some((entry) => entry.name === name && !entry.out)) problems.delete(name);
+    const wrong = new Map(config.wrong_modules.map(({ name, text }) => [name, `left out: ${text}`]));
+    for (const [name, text] of [...problems])
+      if (text !== wrong.get(name) && !before.some((entry) => entry.name === name && !entry.out)) problems.delete(name);
     const next: Entry[] = [];
     const sites = new Map(config.site_modules.map((site) => [site.name, site]));
     work_alarm_s = config.module_work_alarm_s;
@@ -184,7 +187,8 @@ export function moduleHost({ world, watch, record, onProblem, onChange }: HostOp
     entries = next;
     if (still.length < stuck.length) keepStuck(world.sched_priv(), still);
     for (const entry of before) if (!next.includes(entry)) await end(entry);
-    for (const name of [...problems.keys()]) if (!config.modules.includes(name)) problems.delete(name);
+    for (const name of [...problems.keys()]) if (!config.modules.includes(name) && !wrong.has(name)) problems.delete(name);
+    for (const [name, text] of wrong) setProblem(name, text);
     tell();
   }
 

@@ -3,11 +3,13 @@
 import { existsSync, readFileSync, writeSync } from "node:fs";
 import { pid } from "node:process";
 import { parentPort, workerData } from "node:worker_threads";
+import { WATCH_SIGNAL } from "#protocol/sched-link.ts";
 import { writeWholeFile } from "#support/whole-file.ts";
 import { AT, type Stuck, stuckOf, stuckText, type WatchMessage } from "./module-watch.ts";
 
 const STDERR = 2;
 const LOOK_MS = 250;
+const KILL_AFTER_MS = 1000;
 /** A look that comes later than this counts as no later: the thread itself stood still (W3). */
 const LOOK_MS_MAX = 2 * LOOK_MS;
 
@@ -43,7 +45,9 @@ function look(): void {
 function end(blamed: number): void {
   const call = calls.get(blamed);
   if (call !== undefined) note({ ...call, alarm_s });
-  process.kill(pid, "SIGKILL");
+  process.kill(pid, WATCH_SIGNAL);
+  // A site's module may have taken the signal for itself.
+  setTimeout(() => process.kill(pid, "SIGKILL"), KILL_AFTER_MS);
 }
 
 /** What cannot be noted is ended all the same: a scheduler that is started again and again is seen, one that stands still is not. */

@@ -1,7 +1,7 @@
 // The watch over a site's modules: a thread of its own sees when one of their calls does not come to its end, which nobody on the main thread could see. It
 // notes the module in sched_priv and ends the process; the server starts another one, which finds the note and leaves the module out (module-host.ts).
 //
-//   main thread:  call begins -> memory says which -> call ends      thread (module-watch-main.ts): the same call for module_alarm seconds -> note, SIGKILL
+//   main thread:  call begins -> memory says which -> call ends      thread (module-watch-main.ts): the same call for module_alarm seconds -> note, SIGALRM
 //
 // W1. A call costs a few writes to shared memory: checks are called thousands of times a cycle.
 // W2. What modules do between their calls (after an await) belongs to those whose promises are open: the longest open one is blamed when the main thread
