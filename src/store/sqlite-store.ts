@@ -1,6 +1,6 @@
 // The default store: one SQLite file (WAL, synchronous=FULL), one writing connection, one for long reads.
 //
-// Q1. A commit is one transaction; all rows of one table are one statement over one JSON parameter (a statement a row costs ten times the CPU).
+// Q1. A commit is one statement (sqlite-commit.ts), which is one transaction.
 // Q2. Writes are queued one behind the other: a purge never runs inside a commit's transaction.
 // Q3. One process has a store open for writing: PATH.lock is held as long as it is.
 
@@ -12,9 +12,10 @@ import type { SchemaStep } from "./schema.ts";
 import { SCHEMA_STEPS } from "./schema.ts";
 import type { Connection } from "./sqlite.ts";
 import { openConnection, parseData, storeError } from "./sqlite.ts";
+import { commit, OBJECT_TABLES, prepareCommits } from "./sqlite-commit.ts";
 import { sqliteHistory } from "./sqlite-history.ts";
 import { prepareSchema, quickCheck } from "./sqlite-open.ts";
-import type { Batch, JobRow, Loaded, ObjectRow, ObjectTable, Store } from "./store.ts";
+import type { JobRow, Loaded, ObjectRow, ObjectTable, Store } from "./store.ts";
 import { StoreError } from "./store.ts";
 
 export type SqliteStoreOptions = {
@@ -26,7 +27,6 @@ export type SqliteStoreOptions = {
   readonly onNotice?: (text: string) => void;
 };
 
-const OBJECT_TABLES: readonly ObjectTable[] = ["server", "resources", "queues", "vnodes", "scheds", "resvs", "hooks", "run_times"];
 const CHECK_BYTES_MAX = 64 * 1024 * 1024;
 const LOAD_PAGE_ROWS = 5000;
 
@@ -38,6 +38,7 @@ export async function openSqliteStore(file: string, options: SqliteStoreOptions 
     writer = await openConnection(file, "create");
     chmodSync(file, 0o600);
     await prepareSchema(writer, options.steps ?? SCHEMA_STEPS, options.onNotice ?? (() => undefined));
+    await prepareCommits(writer);
     if (statSync(file).size <= (options.check_bytes_max ?? CHECK_BYTES_MAX)) {
       const damage = await quickCheck(writer);
       if (damage !== null) throw new StoreError("corrupt", `${file}: the store is damaged: put a backup in its place (${damage})`);
@@ -100,71 +101,6 @@ async function transaction<T>(writer: Connection, work: (writer: Connection) => 
     await writer.run("ROLLBACK").catch(() => undefined);
     throw error;
   }
-}
-
-const JOBS_PUT = `INSERT INTO jobs (id, seq, data) SELECT value ->> 0, value ->> 1, value -> 2 FROM json_each(?) WHERE true
-  ON CONFLICT (id) DO UPDATE SET seq = excluded.seq, data = excluded.data`;
-const JOBS_GONE = "DELETE FROM jobs WHERE id IN (SELECT value FROM json_each(?))";
-const SCRIPTS_PUT = `INSERT INTO scripts (id, text) SELECT value ->> 0, value ->> 1 FROM json_each(?) WHERE true
-  ON CONFLICT (id) DO UPDATE SET text = excluded.text`;
-const SCRIPTS_GONE = "DELETE FROM scripts WHERE id IN (SELECT value FROM json_each(?))";
-const HISTORY_PUT = `INSERT INTO history (id, seq, idx, owner, queue, state, ended_s, data)
-  SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5, value ->> 6, value -> 7 FROM json_each(?) WHERE true
-  ON CONFLICT (id) DO UPDATE SET seq = excluded.seq, idx = excluded.idx, owner = excluded.owner, queue = excluded.queue, state = excluded.state,
-  ended_s = excluded.ended_s, data = excluded.data`;
-const HISTORY_GONE = "DELETE FROM history WHERE id IN (SELECT value FROM json_each(?))";
-const SUBJOBS_GONE = "DELETE FROM history WHERE seq IN (SELECT value FROM json_each(?)) AND idx >= 0";
-const COUNTERS_PUT = `INSERT INTO counters (name, value) SELECT key, value FROM json_each(?) WHERE true
-  ON CONFLICT (name) DO UPDATE SET value = excluded.value`;
-const objectPut = (
-  table: ObjectTable,
-): string => `INSERT INTO ${table} (name, data) SELECT value ->> 0, value -> 1 FROM json_each(?) WHERE true
-  ON CONFLICT (name) DO UPDATE SET data = excluded.data`;
-const objectDrop = (table: ObjectTable): string => `DELETE FROM ${table} WHERE name IN (SELECT value FROM json_each(?))`;
-
-/** The statements of a batch, each with its one JSON parameter. */
-function statementsOf(batch: Batch): [sql: string, rows: string][] {
-  const statements: [string, string][] = [];
-  const add = (sql: string, rows: readonly unknown[]): void => {
-    if (rows.length > 0) statements.push([sql, JSON.stringify(rows)]);
-  };
-  for (const table of OBJECT_TABLES) {
-    add(
-      objectDrop(table),
-      (batch.drop ?? []).filter((row) => row.table === table).map((row) => row.name),
-    );
-    add(
-      objectPut(table),
-      (batch.put ?? []).filter((row) => row.table === table).map((row) => [row.name, row.data]),
-    );
-  }
-  add(JOBS_GONE, batch.jobs_gone ?? []);
-  add(SCRIPTS_GONE, batch.jobs_gone ?? []);
-  add(
-    JOBS_PUT,
-    (batch.jobs ?? []).map((row) => [row.id, row.seq, row.data]),
-  );
-  add(
-    SCRIPTS_PUT,
-    (batch.scripts ?? []).map((row) => [row.id, row.text]),
-  );
-  add(HISTORY_GONE, batch.history_gone ?? []);
-  add(SUBJOBS_GONE, batch.history_gone_arrays ?? []);
-  add(
-    HISTORY_PUT,
-    (batch.history ?? []).map((row) => [row.id, row.seq, row.idx, row.owner, row.queue, row.state, row.ended_s, row.data]),
-  );
-  if (batch.counters !== undefined && Object.keys(batch.counters).length > 0)
-    statements.push([COUNTERS_PUT, JSON.stringify(batch.counters)]);
-  return statements;
-}
-
-async function commit(writer: Connection, batch: Batch): Promise<void> {
-  const statements = statementsOf(batch);
-  if (statements.length === 0) return;
-  await transaction(writer, async () => {
-    for (const [sql, rows] of statements) await writer.run(sql, rows);
-  });
 }
 
 async function load(writer: Connection): Promise<Loaded> {

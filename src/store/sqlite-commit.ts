@@ -1,0 +1,119 @@
+// A batch as one statement. Every statement is a trip to SQLite's thread and back, and small commits cost more in trips than in rows: the parts of a batch are
+// the columns of a view, and triggers of the view carry an INSERT into it out.
+//
+// W1. One INSERT is one transaction by itself: what fails in a trigger undoes all of it.
+// W2. All rows of one table are one statement over one JSON parameter (a statement a row costs ten times the CPU).
+// W3. View and triggers are the connection's own (TEMP): the file knows nothing of them.
+
+import type { Connection } from "./sqlite.ts";
+import type { Batch, ObjectTable } from "./store.ts";
+
+export const OBJECT_TABLES: readonly ObjectTable[] = ["server", "resources", "queues", "vnodes", "scheds", "resvs", "hooks", "run_times"];
+
+/** What belongs together in this order; between parts there is none. columns: those of the view that the statements read. */
+type Part = { readonly name: string; readonly columns: readonly string[]; readonly statements: readonly string[] };
+
+const rowsOf = (column: string): string => `json_each(NEW.${column})`;
+const drop = (table: string, key: string, column: string): string =>
+  `DELETE FROM ${table} WHERE ${key} IN (SELECT value FROM ${rowsOf(column)})`;
+
+const objectPart = (table: ObjectTable): Part => ({
+  name: table,
+  columns: [`${table}_gone`, table],
+  statements: [
+    drop(table, "name", `${table}_gone`),
+    `INSERT INTO ${table} (name, data) SELECT value ->> 0, value -> 1 FROM ${rowsOf(table)} WHERE true
+      ON CONFLICT (name) DO UPDATE SET data = excluded.data`,
+  ],
+});
+
+const PARTS: readonly Part[] = [
+  ...OBJECT_TABLES.map(objectPart),
+  {
+    name: "jobs",
+    columns: ["jobs_gone", "jobs", "scripts"],
+    statements: [
+      drop("jobs", "id", "jobs_gone"),
+      drop("scripts", "id", "jobs_gone"),
+      `INSERT INTO jobs (id, seq, data) SELECT value ->> 0, value ->> 1, value -> 2 FROM ${rowsOf("jobs")} WHERE true
+        ON CONFLICT (id) DO UPDATE SET seq = excluded.seq, data = excluded.data`,
+      `INSERT INTO scripts (id, text) SELECT value ->> 0, value ->> 1 FROM ${rowsOf("scripts")} WHERE true
+        ON CONFLICT (id) DO UPDATE SET text = excluded.text`,
+    ],
+  },
+  {
+    name: "history",
+    columns: ["history_gone", "history_gone_arrays", "history"],
+    statements: [
+      drop("history", "id", "history_gone"),
+      `${drop("history", "seq", "history_gone_arrays")} AND idx >= 0`,
+      `INSERT INTO history (id, seq, idx, owner, queue, state, ended_s, data)
+        SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5, value ->> 6, value -> 7
+        FROM ${rowsOf("history")} WHERE true
+        ON CONFLICT (id) DO UPDATE SET seq = excluded.seq, idx = excluded.idx, owner = excluded.owner, queue = excluded.queue,
+        state = excluded.state, ended_s = excluded.ended_s, data = excluded.data`,
+    ],
+  },
+  {
+    name: "counters",
+    columns: ["counters"],
+    statements: [
+      `INSERT INTO counters (name, value) SELECT key, value FROM ${rowsOf("counters")} WHERE true
+        ON CONFLICT (name) DO UPDATE SET value = excluded.value`,
+    ],
+  },
+];
+
+const COLUMNS = PARTS.flatMap(({ columns }) => columns);
+const COMMIT = `INSERT INTO batch (${COLUMNS.join(", ")}) VALUES (${COLUMNS.map(() => "?").join(", ")})`;
+
+/** Once for a connection that is to write batches, when its tables are there. */
+export async function prepareCommits(writer: Connection): Promise<void> {
+  await writer.run(`CREATE TEMP VIEW batch AS SELECT ${COLUMNS.map((column) => `NULL AS ${column}`).join(", ")}`);
+  for (const { name, columns, statements } of PARTS)
+    await writer.run(
+      `CREATE TEMP TRIGGER batch_${name} INSTEAD OF INSERT ON batch WHEN coalesce(${columns.map((column) => `NEW.${column}`).join(", ")}, NULL) IS NOT NULL
+       BEGIN ${statements.map((statement) => `${statement};`).join(" ")} END`,
+    );
+}
+
+/** Writes a batch: all of it or nothing. */
+export async function commit(writer: Connection, batch: Batch): Promise<void> {
+  const rows = columnsOf(batch);
+  if (rows.size > 0) await writer.run(COMMIT, ...COLUMNS.map((column) => rows.get(column) ?? null));
+}
+
+/** The JSON texts of the columns that hold something. */
+function columnsOf(batch: Batch): Map<string, string> {
+  const texts = new Map<string, string>();
+  const set = (column: string, rows: readonly unknown[] | undefined): void => {
+    if (rows !== undefined && rows.length > 0) texts.set(column, JSON.stringify(rows));
+  };
+  for (const table of OBJECT_TABLES) {
+    set(
+      `${table}_gone`,
+      batch.drop?.filter((row) => row.table === table).map(({ name }) => name),
+    );
+    set(
+      table,
+      batch.put?.filter((row) => row.table === table).map(({ name, data }) => [name, data]),
+    );
+  }
+  set("jobs_gone", batch.jobs_gone);
+  set(
+    "jobs",
+    batch.jobs?.map(({ id, seq, data }) => [id, seq, data]),
+  );
+  set(
+    "scripts",
+    batch.scripts?.map(({ id, text }) => [id, text]),
+  );
+  set("history_gone", batch.history_gone);
+  set("history_gone_arrays", batch.history_gone_arrays);
+  set(
+    "history",
+    batch.history?.map(({ id, seq, idx, owner, queue, state, ended_s, data }) => [id, seq, idx, owner, queue, state, ended_s, data]),
+  );
+  if (batch.counters !== undefined && Object.keys(batch.counters).length > 0) texts.set("counters", JSON.stringify(batch.counters));
+  return texts;
+}
