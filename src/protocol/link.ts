@@ -1,7 +1,9 @@
 // The sending half of a connection between daemons or from server to client: frames leave in order, a slow reader is waited for, a dead one is given up.
 //
 // K1. Texts leave in the order of send() and sendFrames(), whichever was called first.
-// K2. At most write_ahead_bytes wait in the socket and queue_chars_max in the queue; frames of sendFrames are taken from their source only when there is room.
+// K2. What is sent in one turn of the event loop leaves in one system call: a reader that is woken for each frame works each off by itself, and what he does
+//     in batches (commits, cycles) he then does for each.
+// K3. At most write_ahead_bytes wait in the socket and queue_chars_max in the queue; frames of sendFrames are taken from their source only when there is room.
 
 import type { Socket } from "node:net";
 
@@ -32,13 +34,27 @@ export type OutboxHooks = {
 /** write: hands text to the socket. giveUp: the connection must end, with the reason. onRoom: nothing waits any more. limits are asked
  * at each use, so that they may change. */
 export function outbox(socket: Socket, hooks: OutboxHooks): Outbox {
-  const { write, limits, giveUp, onRoom } = hooks;
+  const { limits, giveUp, onRoom } = hooks;
   const queue: Piece[] = [];
   let head = 0;
   let queued_chars = 0;
   let ending = false;
   let stall: NodeJS.Timeout | null = null;
   let draining = false;
+
+  let corked = false;
+  /** K2. */
+  const write = (text: string): void => {
+    if (!corked) {
+      corked = true;
+      socket.cork();
+      process.nextTick(() => {
+        corked = false;
+        socket.uncork();
+      });
+    }
+    hooks.write(text);
+  };
 
   const isFull = (): boolean => socket.writableLength >= limits().write_ahead_bytes;
 
