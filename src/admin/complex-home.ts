@@ -159,3 +159,8 @@ export function homeFaults(home: string, mode: "user" | "system", owner_uid: num
   }
   return faults;
 }
+
+/** A word as a shell reads it back. */
+export function quote(text: string): string {
+  return /^[\w/.:@-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
+}

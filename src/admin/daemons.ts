@@ -14,7 +14,9 @@ export type DaemonName = "comm" | "mom" | "server";
 /** In the order of starting. */
 export const DAEMONS: readonly DaemonName[] = ["comm", "mom", "server"];
 const LOCK: Record<DaemonName, string> = { comm: "server_priv/comm.lock", mom: "mom_priv/mom.lock", server: "server_priv/server.lock" };
+/** How long a stop may take, and how often who waits for it is told of what. */
 const STOP_S_MAX = 180;
+const STOP_TELL_S = 10;
 /** Names the descriptor on which a daemon in the background says "ready". */
 const READY_VARIABLE: Record<DaemonName, string> = { comm: "PARTITA_COMM_READY", mom: "PARTITA_MOM_READY_FD", server: "PARTITA_READY_FD" };
 
@@ -165,8 +167,8 @@ function allPids(conf: Conf): Map<string, number> {
   return pids;
 }
 
-/** qterm -s, then TERM for the rest; returns when the processes are gone. */
-export async function stopDaemons(conf: Conf): Promise<readonly string[]> {
+/** qterm -s, then TERM for the rest; returns when the processes are gone. waits: told now and then what is still there. */
+export async function stopDaemons(conf: Conf, waits: (text: string) => void = () => undefined): Promise<readonly string[]> {
   const pids = allPids(conf);
   const server = pids.get("pbs_server");
   const told = server !== undefined && (await shutDown(conf));
@@ -176,7 +178,7 @@ export async function stopDaemons(conf: Conf): Promise<readonly string[]> {
     if (pid !== undefined) kill(pid, "SIGTERM");
   }
   if (!told) for (const [name, pid] of pids) if (name.startsWith("pbs_sched")) kill(pid, "SIGTERM");
-  await gone([...pids]);
+  await gone([...pids], { waits });
   return [...pids.keys()];
 }
 
@@ -205,7 +207,7 @@ export async function killDaemons(conf: Conf): Promise<void> {
   for (const [index, pid] of descendants(roots).entries()) pids.set(`job process ${index}`, pid);
   if (starter !== null) pids.set("pbs_starter", starter);
   for (const pid of pids.values()) kill(pid, "SIGKILL");
-  await gone([...pids], isDead);
+  await gone([...pids], { isGone: isDead });
 }
 
 /** A zombie holds nothing any more; when it is buried is the business of process 1. */
@@ -261,17 +263,25 @@ function kill(pid: number, signal: NodeJS.Signals): void {
   }
 }
 
+type Goodbye = { readonly isGone?: (pid: number) => boolean; readonly waits?: (text: string) => void };
+
 /** Waits until the processes are gone: not even zombies, which site tools take for alive. */
 async function gone(
   processes: readonly (readonly [name: string, pid: number])[],
-  isGone = (pid: number): boolean => !existsSync(`/proc/${pid}`),
+  { isGone = (pid) => !existsSync(`/proc/${pid}`), waits = () => undefined }: Goodbye = {},
 ): Promise<void> {
-  const deadline_ms = performance.now() + STOP_S_MAX * 1000;
+  const begin_ms = performance.now();
+  let told_ms = begin_ms;
   for (;;) {
     const alive = processes.filter(([, pid]) => !isGone(pid));
     if (alive.length === 0) return;
-    if (performance.now() > deadline_ms)
-      throw new AdminError(`still active: ${alive.map(([name, pid]) => `${name} (pid ${pid})`).join(", ")}`);
+    const text = `still active: ${alive.map(([name, pid]) => `${name} (pid ${pid})`).join(", ")}`;
+    const now_ms = performance.now();
+    if (now_ms > begin_ms + STOP_S_MAX * 1000) throw new AdminError(`${text}, after ${STOP_S_MAX} s`);
+    if (now_ms > told_ms + STOP_TELL_S * 1000) {
+      told_ms = now_ms;
+      waits(text);
+    }
     await sleep(10);
   }
 }

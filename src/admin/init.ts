@@ -4,7 +4,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { CONF_FILE_DEFAULT, type Conf } from "#support/conf.ts";
-import { AdminError, complexDirectory, confFile, confOf, makeConfFile, makeHome, programTree } from "./complex-home.ts";
+import { AdminError, complexDirectory, confFile, confOf, makeConfFile, makeHome, programTree, quote } from "./complex-home.ts";
 import { fromTemplate, install, replaceFile } from "./install.ts";
 
 export type InitOptions = {
@@ -28,7 +28,8 @@ function initUser(options: InitOptions): string {
   const dir = complexDirectory(options.home, process.env);
   makeConfFile({ file: confFile(dir), home: join(dir, "pbs"), exec: programTree(), mode: "user", server: options.server });
   makeHome(join(dir, "pbs"), "user", join(programTree(), "etc"));
-  return `Complex in user mode made in ${dir}.\nStart it:  partita start --home ${dir}\nUse it:    eval "$(partita env --home ${dir})"`;
+  const home = quote(dir);
+  return `Complex in user mode made in ${dir}.\nStart it:  partita start --home ${home}\nUse it:    eval "$(partita env --home ${home})"`;
 }
 
 /** --home DIR: everything but PBS_EXEC in DIR, nothing in /etc. Without it: /etc/pbs.conf, /var/spool/pbs, init script, systemd unit. */
@@ -51,8 +52,8 @@ function initSystem(options: InitOptions): string {
   return [
     `${done}: programs in ${exec}, PBS_HOME ${conf.home}, configuration ${file}.`,
     ...service,
-    `Start it:  ${exec}/libexec/pbs_init.d start`,
-    ...(dir === null ? [] : [`Use it:    eval "$(${exec}/bin/partita env --home ${dir})"`]),
+    `Start it:  ${quote(exec)}/libexec/pbs_init.d start`,
+    ...(dir === null ? [] : [`Use it:    eval "$(${quote(exec)}/bin/partita env --home ${quote(dir)})"`]),
   ].join("\n");
 }
 

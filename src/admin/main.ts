@@ -7,7 +7,7 @@ import yargs from "yargs";
 import { hideBin } from "yargs/helpers";
 import type { Conf } from "#support/conf.ts";
 import { PARTITA_VERSION, PBS_VERSION } from "#support/version.ts";
-import { AdminError, complexConf, confOf, mustBeRoot, programTree } from "./complex-home.ts";
+import { AdminError, complexConf, confOf, mustBeRoot, programTree, quote } from "./complex-home.ts";
 import { complexEnv, programOf, startDaemons, stopDaemons, waitUntilUp } from "./daemons.ts";
 import { simCommand } from "./sim-command.ts";
 
@@ -46,7 +46,7 @@ const parser = yargs(hideBin(process.argv))
     "stop all daemons; returns when they are gone; jobs of a stopped mom are ended",
     (y) => y,
     async (argv) => {
-      const stopped = await stopDaemons(ownConf(argv.home));
+      const stopped = await stopDaemons(ownConf(argv.home), (text) => process.stderr.write(`partita: ${text}\n`));
       out(stopped.length === 0 ? "Nothing was running." : `Stopped ${stopped.join(", ")}.`);
     },
   )
@@ -205,8 +205,4 @@ function ownConf(home: string | undefined): Conf {
   const conf = complexConf(home);
   mustBeRoot(conf);
   return conf;
-}
-
-function quote(text: string): string {
-  return /^[\w/.:@-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }

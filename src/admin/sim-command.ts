@@ -35,7 +35,8 @@ export const simCommand: CommandModule<object, SimOptions> = {
       return;
     }
     const { sim } = await import("./sim.ts");
-    process.stdout.write(`${await sim(argv)}\n`);
+    const tell = (text: string): void => void process.stderr.write(`partita sim: ${text}\n`);
+    process.stdout.write(`${await sim(argv, tell)}\n`);
   },
 };
 

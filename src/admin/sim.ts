@@ -7,18 +7,25 @@ import { algorithmNamed } from "#replay/algorithm.ts";
 import { comparisonTable, metricsOf, metricsTable, startsCsv } from "#replay/metrics.ts";
 import { pictureOf } from "#replay/picture.ts";
 import { ganttOf, type PoolSpec, replay } from "#replay/replay.ts";
-import { parseReservations, parseTrace, TraceError, type TraceJob } from "#replay/trace.ts";
+import { type LeftOut, parseReservations, parseTrace, TraceError, type TraceJob } from "#replay/trace.ts";
 import { AdminError } from "./complex-home.ts";
 import type { SimOptions } from "./sim-command.ts";
 
-/** Replays, writes the starts to --out and the picture to --picture, and returns the metrics as text. */
-export async function sim({ trace, algo, engine, out, json, picture, from, to, ...options }: SimOptions): Promise<string> {
+/** Replays, writes the starts to --out and the picture to --picture, and returns the metrics as text. tell: jobs that are left out. */
+export async function sim(
+  { trace, algo, engine, out, json, picture, from, to, ...options }: SimOptions,
+  tell: (text: string) => void,
+): Promise<string> {
+  for (const [name, value] of Object.entries({ from, to })) if (Number.isNaN(value)) throw new AdminError(`--${name}: a number of seconds`);
   if (trace === undefined) throw new AdminError("a trace is wanted, or --live, or --state FILE");
   const names = algo.split(",");
   if (names.length > 1 && (out !== undefined || picture !== undefined)) throw new AdminError("--out and --picture go with one --algo");
   const pools = poolsOf(options);
   const procs = pools.reduce((sum, pool) => sum + pool.procs, 0);
-  const jobs = jobsOf(trace, pools);
+  const { jobs, left_out } = jobsOf(trace, pools);
+  if (left_out.too_wide > 0)
+    tell(`${left_out.too_wide} of ${jobs.length + left_out.too_wide} jobs left out: wider than their machine or partition`);
+  if (left_out.nothing > 0) tell(`${left_out.nothing} jobs left out: without run time or processors`);
   // The scheduler is loaded only for replays by its own cycles.
   const real = engine === "cycle" ? { engine: (await import("#replay/cycle-pool.ts")).createCyclePool } : {};
   const results = names.map((name) => {
@@ -38,18 +45,18 @@ export async function sim({ trace, algo, engine, out, json, picture, from, to, .
   }
   const shown = results.map(({ algorithm, metrics }) => ({ algorithm, metrics }));
   if (json) {
-    const objects = shown.map(({ algorithm, metrics }) => ({ algorithm, ...metrics }));
+    const objects = shown.map(({ algorithm, metrics }) => ({ algorithm, ...metrics, left_out }));
     return JSON.stringify(objects.length === 1 ? objects[0] : objects, null, 2);
   }
   return shown.length === 1 ? metricsTable(algo, first.metrics) : comparisonTable(shown);
 }
 
-/** The jobs that fit into their pool. */
-function jobsOf(trace: string, pools: readonly PoolSpec[]): TraceJob[] {
+/** The jobs that fit into their pool; one of a partition that has none fits nowhere. */
+function jobsOf(trace: string, pools: readonly PoolSpec[]): { readonly jobs: readonly TraceJob[]; readonly left_out: LeftOut } {
   const ofPool = new Map(pools.map(({ partition, procs }) => [partition, procs]));
-  const widest = Math.max(...ofPool.values());
-  const jobs = expected(() => parseTrace(textOf(trace), widest));
-  return jobs.filter((job) => job.procs <= (ofPool.get(undefined) ?? ofPool.get(job.partition) ?? -1));
+  const left_out = { nothing: 0, too_wide: 0 };
+  const most = (job: TraceJob): number => ofPool.get(undefined) ?? ofPool.get(job.partition) ?? 0;
+  return { jobs: expected(() => parseTrace(textOf(trace), most, left_out)), left_out };
 }
 
 /** Errors of the input are told without their stack. */

@@ -26,6 +26,10 @@ function say(text: string): void {
 }
 
 async function main(argv: readonly string[]): Promise<number> {
+  if (argv.length === 1 && argv[0] === "--help") {
+    writeSync(1, USAGE);
+    return 0;
+  }
   const options = parseMomOptions(argv);
   if (typeof options === "string") {
     say(`pbs_mom: ${options}\n${USAGE}`);

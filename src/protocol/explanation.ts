@@ -2,7 +2,7 @@
 
 import type { Why } from "./sched-link.ts";
 
-/** stage: of the chain's checks, or `placement`. */
+/** stage: of the chain's checks, or `placement`, or `scheduler` where it schedules nothing at all. */
 export type ExplainedWhy = { readonly stage: string; readonly why: Why; readonly text: string };
 
 /** Something that has what the job would need: until when. id null: a job that the asker may not see. */

@@ -33,6 +33,17 @@ export type EditorKey =
         | "tab";
     };
 
+/** What is not the editor's: a line is done, the shell ends, what is typed is thrown away. */
+export type ShellKey = EditorKey | { readonly kind: "enter" } | { readonly kind: "end-of-input" } | { readonly kind: "interrupt" };
+
+/** Text as it was typed or pasted: its line ends are Enter, in one of the ways terminals send it; tabs are blanks. */
+export function keysOfText(text: string): readonly ShellKey[] {
+  return text.split(/(\r\n|\r|\n)/).flatMap((part): readonly ShellKey[] => {
+    if (part === "") return [];
+    return [/^[\r\n]/.test(part) ? { kind: "enter" } : { kind: "text", text: part.replaceAll("\t", " ") }];
+  });
+}
+
 /** The state after a key. history: oldest first. */
 export function pressKey(state: EditorState, key: EditorKey, history: readonly string[], known: KnownNames): EditorState {
   const { text, cursor } = state;

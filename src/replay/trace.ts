@@ -20,11 +20,19 @@ export type TraceReservation = { readonly start_s: number; readonly duration_s: 
 /** A line that cannot be understood: its number and what is wrong. */
 export class TraceError extends Error {}
 
+/** Jobs of a trace that are not replayed: how many have no run time or no processors, how many want more processors than there are. */
+export type LeftOut = { nothing: number; too_wide: number };
+
 /**
- * The jobs of a trace in the order of submission, then of lines. Left out: jobs without run time or processors, and those with more processors than
- * the machine has.
+ * The jobs of a trace in the order of submission, then of lines. Left out, and counted: jobs without run time or processors, and those with more
+ * processors than procs_max says.
  */
-export function parseTrace(text: string, procs_max: number): TraceJob[] {
+export function parseTrace(
+  text: string,
+  procs_max: number | ((job: TraceJob) => number),
+  left_out: LeftOut = { nothing: 0, too_wide: 0 },
+): TraceJob[] {
+  const most = typeof procs_max === "number" ? (): number => procs_max : procs_max;
   const jobs: TraceJob[] = [];
   let [number, from] = [0, 0];
   while (from < text.length) {
@@ -35,7 +43,9 @@ export function parseTrace(text: string, procs_max: number): TraceJob[] {
     from = to + 1;
     if (line === "" || line.startsWith(";")) continue;
     const job = parseJob(line, number);
-    if (job.run_s > 0 && job.procs > 0 && job.procs <= procs_max) jobs.push(job);
+    if (!(job.run_s > 0 && job.procs > 0)) left_out.nothing++;
+    else if (job.procs > most(job)) left_out.too_wide++;
+    else jobs.push(job);
   }
   // sort is stable: lines keep their order
   return jobs.sort((a, b) => a.submit_s - b.submit_s);

@@ -17,13 +17,21 @@ const USAGE = `usage: pbs_rsub [-I seconds] [-m mail_points] [-M mail_list]
                 -l resource_list | --hosts host1 [... hostn]
        pbs_rsub --version
 `;
+/** What --help adds to the usage, which is PBS's word for word. */
+const HELP = `${USAGE}
+  -p partition   the scheduler of this partition alone confirms it
+  --job jobid    of the vnodes that a running job has, until its walltime is over; the job goes on in it
+  -W qmove=jobid as soon as possible, for a job that waits; the job moves in
+  --hosts        maintenance of whole hosts, whatever runs or is reserved there (operators and managers)
+  PBS_TZID       in the environment: the time zone of -r, as Europe/Berlin
+`;
 /** Longest recurrence rule. */
 const RULE_CHARS_MAX = 66;
 /** How long pbs_rsub -W qmove waits when it is not told otherwise; then the reservation is given up. */
 const QMOVE_WAIT_S = -10;
 const USAGE_STATUS = 2;
 
-export const run: Command = asCommand("pbs_rsub", USAGE, pbsRsub);
+export const run: Command = asCommand("pbs_rsub", HELP, pbsRsub);
 
 /** fault: what is wrong with the command line, before the usage; "" the usage says it all; null: nothing is wrong. */
 type Asked = {

@@ -1,10 +1,12 @@
 // What a cycle says and looks at before the jobs: the time it is, whether it can schedule anything at all, shapes, and what takes longer than expected.
 
+import type { Why } from "#protocol/sched-link.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
 import { endsInOrder } from "./calendar.ts";
 import { dateText } from "./local-time.ts";
 import type { Cycle } from "./module.ts";
 import { bucketNames } from "./node-bucket-names.ts";
+import type { Universe } from "./universe.ts";
 
 export function logTime(cycle: Cycle): void {
   const { book, now_s } = cycle;
@@ -18,17 +20,22 @@ export function logTime(cycle: Cycle): void {
   }
 }
 
-/** A scheduler without partition, vnodes or queues schedules nothing (pbs/sched.md 2). */
-export function canSchedule(cycle: Cycle): boolean {
-  const { universe } = cycle;
-  const partition = universe.sched.attrs["partition"];
+/** Why a scheduler schedules nothing at all: it has no partition, no vnodes or no queues (pbs/sched.md 2); null: it does. Jobs get no comment of it. */
+export function whyIdle({ sched, vnodes, queues }: Universe): Why | null {
+  const { partition } = sched.attrs;
   const partitioned =
-    universe.sched.name === "default" ||
-    (Array.isArray(partition) ? partition.length > 0 : typeof partition === "string" && partition !== "");
-  if (partitioned && universe.vnodes.size > 0 && universe.queues.size > 0) return true;
+    sched.name === "default" || (Array.isArray(partition) ? partition.length > 0 : typeof partition === "string" && partition !== "");
+  if (!partitioned) return { code: "SCHED_WITHOUT_PARTITION", where: sched.name };
+  if (vnodes.size === 0) return { code: "SCHED_WITHOUT_NODES", where: sched.name };
+  return queues.size === 0 ? { code: "SCHED_WITHOUT_QUEUES", where: sched.name } : null;
+}
+
+export function canSchedule(cycle: Cycle): boolean {
+  const why = whyIdle(cycle.universe);
+  if (why === null) return true;
   const svr = { event: LOG_EVENT.SCHED, class: "Svr" } as const;
-  if (!partitioned) cycle.log({ ...svr, object: "query_server", text: "Scheduler does not contain a partition" });
-  else if (universe.vnodes.size === 0)
+  if (why.code === "SCHED_WITHOUT_PARTITION") cycle.log({ ...svr, object: "query_server", text: "Scheduler does not contain a partition" });
+  if (why.code === "SCHED_WITHOUT_NODES")
     cycle.log({ ...svr, object: "query_nodes", text: "No nodes found in partitions serviced by scheduler" });
   cycle.log({ event: LOG_EVENT.SYSTEM, class: "Svr", object: "", text: "Problem with creating server data structure" });
   return false;

@@ -1,7 +1,7 @@
 // Why a job waits, and when it could start (`partita explain`): a cycle is run up to the job's turn for nobody but who asks (probe.ts); there everything that
 // stands in its way is collected, where a real cycle stops at the first reason. Pure; the universe is left as it was found.
 //
-// E1. `why` is what a cycle would say now: its sentence is the comment's.
+// E1. `why` is what a cycle would say now: its sentence is the comment's. Why a scheduler schedules nothing at all is told to nobody but who asks here.
 // E2. A job without anything in its way is one that a cycle would start.
 // E3. Who may not see other users' jobs is not told their ids.
 
@@ -14,6 +14,7 @@ import type { Booking } from "./calendar.ts";
 import { endsInOrder } from "./calendar.ts";
 import type { Memory } from "./cycle.ts";
 import { cycle } from "./cycle.ts";
+import { whyIdle } from "./cycle-opening.ts";
 import { durationsOf, JOB_INFINITY_S, shortestOf } from "./durations.ts";
 import type { EstimateHistory } from "./estimate-history.ts";
 import { estimatesOf } from "./estimate-history.ts";
@@ -75,7 +76,10 @@ export function explainJob(universe: Universe, book: PolicyBook, input: ExplainI
       },
     },
   });
-  return found ?? { ...plain(universe, job, input), verdict: "waits" };
+  if (found !== null) return found;
+  const idle = whyIdle(universe);
+  const why = idle === null ? null : explained("scheduler", idle);
+  return { ...plain(universe, job, input), verdict: "waits", why, reasons: why === null ? [] : [why] };
 }
 
 /** What needs no cycle. */
@@ -182,7 +186,7 @@ function reasonsOf(run: Cycle, candidate: Candidate): ExplainedWhy[] {
   return reasons;
 }
 
-function explained(stage: Stage | "placement" | "order", why: Why): ExplainedWhy {
+function explained(stage: Stage | "placement" | "order" | "scheduler", why: Why): ExplainedWhy {
   return { stage, why, text: commentText(why) };
 }
 

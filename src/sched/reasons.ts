@@ -83,6 +83,10 @@ const REASONS = {
   IS_MULTI_VNODE:              ["Cannot provision, host has multiple vnodes"],
   PROV_RESRESV_CONFLICT:       ["Provision conflict with existing job/reservation"],
   PBS_ERROR:                   ["PBS Error: {want}", "Failed to run: {want}"],
+  /** ours: said by explanations only, jobs get no comment */
+  SCHED_WITHOUT_PARTITION:     ["Scheduler {where} has no partition"],
+  SCHED_WITHOUT_NODES:         ["Scheduler {where} has no vnodes"],
+  SCHED_WITHOUT_QUEUES:        ["Scheduler {where} has no queues"],
   /** ours: part of the request is not understood by this release */
   NOT_SUPPORTED:               ["No support for {where}"],
 } as const satisfies Record<string, Row>;

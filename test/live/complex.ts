@@ -244,11 +244,17 @@ function logsOf(pbsHome: string): string {
     .join("\n");
 }
 
+/** Longer than a stop waits by itself: what it waited for is told. */
+const STOP_MS_MAX = 200_000;
+
 /** In steps: what cannot be stopped in order is killed with its jobs; then nothing of it is left on disk. */
 function dispose(dir: string, home: string): void {
   const partita = join(ROOT, "bin", "partita");
-  const stopped = spawnSync(partita, ["stop", "--home", home], { encoding: "utf8", timeout: 120_000 });
-  if (stopped.status !== 0) process.stderr.write(`partita stop: ${stopped.stdout}${stopped.stderr}\n`);
+  const stopped = spawnSync(partita, ["stop", "--home", home], { encoding: "utf8", timeout: STOP_MS_MAX });
+  if (stopped.status !== 0)
+    process.stderr.write(
+      `partita stop: ${stopped.stdout}${stopped.stderr}${stopped.signal === null ? "" : `ended by ${stopped.signal}`}\n`,
+    );
   for (const pid of holders(join(home, "pbs"))) {
     try {
       process.kill(pid, "SIGKILL");

@@ -36,6 +36,13 @@ describe("partita top", () => {
     );
   });
 
+  test("a time between looks that is none is refused", () => {
+    for (const seconds of ["x", "0", "-1"]) {
+      const { status, stderr } = complex.run("partita", ["top", "--home", complex.home, `--seconds=${seconds}`]);
+      assert.deepEqual([status, stderr], [1, "partita: --seconds: a positive number\n"]);
+    }
+  });
+
   test("on a terminal: the live view, an explanation opened and closed, the end", { skip: hasTmux ? false : "needs tmux" }, async () => {
     const socket = `partita-top-${process.pid}`;
     const tmux = (...args: readonly string[]): string =>

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { commonPrefix, complete } from "#qmgr/completion.ts";
-import { type EditorKey, EMPTY_EDITOR, pressKey } from "#qmgr/editor.ts";
+import { type EditorKey, EMPTY_EDITOR, keysOfText, pressKey } from "#qmgr/editor.ts";
 
 const known = { queue: ["workq", "work2"], node: ["n1"], sched: ["default", "s1"], resource: ["lic"] };
 
@@ -63,4 +63,14 @@ const KEYS: readonly (readonly [name: string, seen: string, wanted: string])[] =
 test("keys change the line of the shell", () => {
   for (const [name, seen, wanted] of KEYS) assert.equal(seen, wanted, name);
   assert.equal(commonPrefix(["abc", "abd"]), "ab");
+});
+
+test("text that comes together with its line ends is text and Enter, however the terminal writes line ends", () => {
+  const told = (text: string): string =>
+    keysOfText(text)
+      .map((key) => (key.kind === "text" ? key.text : `<${key.kind}>`))
+      .join("");
+  assert.equal(told("list server\r"), "list server<enter>");
+  assert.equal(told("a\tb\nc\r\n\rd"), "a b<enter>c<enter><enter>d");
+  assert.deepEqual(keysOfText(""), []);
 });

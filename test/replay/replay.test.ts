@@ -135,6 +135,9 @@ test("a trace's fields are read as its format and our conventions say", () => {
       [2, 5, 4, 30, 30, 3],
     ],
   );
+  const left_out = { nothing: 0, too_wide: 0 };
+  parseTrace(text, ({ partition }) => (partition === 3 ? 3 : 9), left_out);
+  assert.deepEqual(left_out, { nothing: 1, too_wide: 1 });
   assert.throws(() => parseTrace("1 2 3", 8), TraceError);
   assert.throws(() => parseTrace(line({ 1: 1 }).replace("1", "x"), 8), TraceError);
   assert.deepEqual(parseReservations("start_s,duration_s,procs\n10,5,2 # weekly\n\n"), [{ start_s: 10, duration_s: 5, procs: 2 }]);

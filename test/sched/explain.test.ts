@@ -167,6 +167,11 @@ test("the earliest start: after the jobs that end, kept by published plans, none
   assert.match(never.why?.text ?? "", /^Can Never Run: Insufficient amount of resource: ncpus \(R: 9 A: 4 T: 4\)/);
 });
 
+test("a scheduler that has nothing to schedule on says so", () => {
+  const told = explain({ nodes: "", jobs: "1 ncpus=1" }, "1");
+  assert.deepEqual([told.verdict, told.why?.text, told.reasons.length], ["waits", "Not Running: Scheduler default has no vnodes", 1]);
+});
+
 test("a limit, a stopped queue and a lack of cpus are all named; the first is the comment", () => {
   const queues: SchedQueue[] = [queue("workq", { max_run: { "u:PBS_GENERIC": 1 } }), queue("late", { started: false })];
   const world: World = { nodes: "a ncpus=2", jobs: "1 R (a:ncpus=2) walltime=10; 2 ncpus=1; 3 ncpus=1 @late", queues };

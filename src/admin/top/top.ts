@@ -12,6 +12,7 @@ import { snapshotText } from "./screen.ts";
 export type TopOptions = { readonly json: boolean; readonly seconds: number };
 
 export async function top(conf: Conf, { json, seconds }: TopOptions, out: NodeJS.WriteStream): Promise<void> {
+  if (!(seconds > 0)) throw new AdminError("--seconds: a positive number");
   if (json) out.write(`${JSON.stringify(await takePicture(conf), null, 2)}\n`);
   else if (!out.isTTY || !process.stdin.isTTY) out.write(snapshotText(await takePicture(conf)));
   else {

@@ -6,10 +6,10 @@ import { asCommand, type Complex, cannotConnect, type Link, mustBeOurs } from ".
 import { PBSE_NOSUP, refusalStatus } from "../errors.ts";
 import { outputPathOf, workingDirectory } from "../output-paths.ts";
 import { type Draft, draftWarnings } from "../qsub/draft.ts";
-import { destinationOf, type Job, makeJob, QSUB_USAGE, requestOf, SubmitError, type SubmitWorld, withServerDefaults } from "../qsub/job.ts";
+import { destinationOf, type Job, makeJob, QSUB_HELP, requestOf, SubmitError, type SubmitWorld, withServerDefaults } from "../qsub/job.ts";
 import { defaultArguments, submitRefusal } from "../qsub/submit.ts";
 
-export const run: Command = asCommand("qsub", QSUB_USAGE, qsub);
+export const run: Command = asCommand("qsub", QSUB_HELP, qsub);
 
 const BLOCK_FAILED = 3;
 

@@ -20,6 +20,12 @@ export const QSUB_USAGE = `usage: qsub [-a date_time] [-A account_string] [-c in
        qsub --version
 `;
 
+/** What --help adds to the usage, which is PBS's word for word. */
+export const QSUB_HELP = `${QSUB_USAGE}
+  -J X-Y:Z%max   an array, at most max of whose subjobs run at a time
+  --batch FILE   many jobs over one connection, a line of FILE each (-: standard input); the other options are those of all of them
+`;
+
 const USAGE_STATUS = 2;
 const FAILED = 1;
 const CANNOT_OPEN = 8;

@@ -4,7 +4,7 @@
 import { Box, render, Static, Text, useApp, useInput } from "ink";
 import { useEffect, useRef, useState } from "react";
 import { complete, type KnownNames } from "../completion.ts";
-import { type EditorKey, type EditorState, EMPTY_EDITOR, pressKey } from "../editor.ts";
+import { type EditorKey, type EditorState, EMPTY_EDITOR, keysOfText, pressKey, type ShellKey } from "../editor.ts";
 import { parseRequest } from "../grammar.ts";
 import { NO_PENDING, type PendingLine, takeLine } from "../line-reader.ts";
 import type { ParseFault } from "../request.ts";
@@ -31,6 +31,7 @@ export type ShellWorld = {
   readonly refresh_ms: number;
 };
 
+type Typing = { readonly editor: EditorState; readonly pending: PendingLine };
 type Entry = { readonly key: number; readonly text: string; readonly kind: "typed" | "out" | "err" };
 
 /** Runs the shell until ^D or quit. @returns the exit status of qmgr */
@@ -56,8 +57,11 @@ export function Shell({ world, onStatus }: { readonly world: ShellWorld; readonl
   const [pending, setPending] = useState<PendingLine>(NO_PENDING);
   const [known, setKnown] = useState<KnownNames>({});
   const [status, setStatus] = useState<ShellStatus | undefined>(undefined);
-  const [busy, setBusy] = useState(false);
   const next_key = useRef(0);
+  /** as drawn, at once: several keys may come between two drawings */
+  const typing = useRef<Typing>({ editor: EMPTY_EDITOR, pending: NO_PENDING });
+  const keys = useRef<ShellKey[]>([]);
+  const working = useRef(false);
 
   const refresh = async (): Promise<void> => {
     setStatus(await world.status());
@@ -75,17 +79,22 @@ export function Shell({ world, onStatus }: { readonly world: ShellWorld; readonl
     setEntries((all) => [...all, { key, kind, text: text.replace(/\n$/, "") }]);
   };
 
+  const change = (next: Partial<Typing>): void => {
+    typing.current = { ...typing.current, ...next };
+    if (next.editor !== undefined) setEditor(next.editor);
+    if (next.pending !== undefined) setPending(next.pending);
+  };
+
   const submit = async (): Promise<void> => {
-    const line = editor.text;
-    print("typed", `${pending.continued ? "Qmgr< " : "Qmgr: "}${line}`);
-    setEditor(EMPTY_EDITOR);
+    const line = typing.current.editor.text;
+    print("typed", `${typing.current.pending.continued ? "Qmgr< " : "Qmgr: "}${line}`);
+    change({ editor: EMPTY_EDITOR });
     const recalled = /^!(\d+)\s*$/.exec(line);
     const typed = recalled === null ? line : world.history()[Number(recalled[1]) - 1];
     if (typed === undefined) return print("err", `No item ${recalled?.[1]} in history`);
     if (typed.trim() !== "") world.remember(typed);
-    const taken = takeLine(pending, typed);
-    setPending(taken.pending);
-    setBusy(true);
+    const taken = takeLine(typing.current.pending, typed);
+    change({ pending: taken.pending });
     for (const request of taken.requests) {
       const outcome = await world.run(
         request,
@@ -93,22 +102,39 @@ export function Shell({ world, onStatus }: { readonly world: ShellWorld; readonl
         (text) => print("err", text),
       );
       onStatus(outcome.status);
-      if (outcome.kind === "quit") return exit();
+      if (outcome.kind === "quit") {
+        keys.current = [];
+        return exit();
+      }
     }
     await refresh();
-    setBusy(false);
   };
 
+  const press = async (key: ShellKey): Promise<void> => {
+    const { editor: now } = typing.current;
+    if (key.kind === "enter") await submit();
+    else if (key.kind === "end-of-input") {
+      if (now.text === "") {
+        keys.current = [];
+        exit();
+      } else change({ editor: pressKey(now, { kind: "delete" }, world.history(), known) });
+    } else if (key.kind === "interrupt") change({ editor: EMPTY_EDITOR, pending: NO_PENDING });
+    else change({ editor: pressKey(now, key, world.history(), known) });
+  };
+
+  // What is typed or pasted while a request is under way waits for its turn.
   useInput((input, key) => {
-    if (busy) return;
-    if (key.ctrl && input === "d" && editor.text === "") return exit();
-    if (key.ctrl && input === "c") {
-      setPending(NO_PENDING);
-      return setEditor(EMPTY_EDITOR);
-    }
-    if (key.return) return void submit();
-    const pressed = toEditorKey(input, key);
-    if (pressed !== undefined) setEditor((state) => pressKey(state, pressed, world.history(), known));
+    keys.current.push(...toShellKeys(input, key));
+    if (working.current) return;
+    working.current = true;
+    const work = async (): Promise<void> => {
+      try {
+        for (let next = keys.current.shift(); next !== undefined; next = keys.current.shift()) await press(next);
+      } finally {
+        working.current = false;
+      }
+    };
+    void work();
   });
 
   const fault = faultOf(editor.text, pending);
@@ -245,6 +271,15 @@ function faultText(fault: ParseFault, text: string): string {
 
 type InkKey = Parameters<Parameters<typeof useInput>[0]>[1];
 
+/** The keys of one piece of input: a terminal may give a whole paste, line ends and all, at once. */
+function toShellKeys(input: string, key: InkKey): readonly ShellKey[] {
+  if (key.ctrl && input === "d") return [{ kind: "end-of-input" }];
+  if (key.ctrl && input === "c") return [{ kind: "interrupt" }];
+  if (key.return) return [{ kind: "enter" }];
+  const pressed = toEditorKey(input, key);
+  return pressed === undefined ? [] : pressed.kind === "text" ? keysOfText(pressed.text) : [pressed];
+}
+
 function toEditorKey(input: string, key: InkKey): EditorKey | undefined {
   if (key.leftArrow || (key.ctrl && input === "b")) return { kind: "left" };
   if (key.rightArrow || (key.ctrl && input === "f")) return { kind: "right" };
@@ -257,5 +292,5 @@ function toEditorKey(input: string, key: InkKey): EditorKey | undefined {
     return kind === undefined ? undefined : { kind };
   }
   if (key.meta || key.escape || input === "") return undefined;
-  return { kind: "text", text: input.replace(/[\r\n\t]+/g, " ") };
+  return { kind: "text", text: input };
 }
