@@ -35,6 +35,14 @@ export function hookTests(mode: "user" | "system", more: (tools: HookTools) => v
   describe(`hooks in ${mode} mode`, { skip }, () => tests(mode, needed, more));
 }
 
+/** The hook that docs/hooks.md shows in a language. */
+function example(language: Language): string {
+  const text = readFileSync(join(import.meta.dirname, "../../docs/hooks.md"), "utf8");
+  const found = new RegExp(`\`\`\`${language}\\n([^]*?)\`\`\``).exec(text)?.[1];
+  assert.ok(found !== undefined, `docs/hooks.md shows no hook in ${language}`);
+  return found;
+}
+
 function tests(mode: "user" | "system", withUser: boolean, more: (tools: HookTools) => void): void {
   let complex: Complex;
   let host: string;
@@ -117,6 +125,17 @@ e.accept();
         const refused = qsub("-N", "bad", "--", "/bin/true");
         assert.deepEqual([refused.status, refused.stdout, refused.stderr], [HOOK_ERROR, "", "qsub: no job named bad\n"]);
       }),
+  );
+
+  each("the example of docs/hooks.md", { python: example("python"), javascript: example("javascript") }, (language, text) =>
+    withHook("queuejob", language, text, "", async () => {
+      const job = complex.job(submit("-h", "-v", "A=1", "--", "/bin/true"));
+      assert.equal((job["Resource_List"] as { walltime?: string }).walltime, "01:00:00");
+      const variables = job["Variable_List"] as { readonly [name: string]: string | number };
+      assert.deepEqual([variables["SITE"], String(variables["A"])], ["here", "1"]);
+      const refused = qsub("-l", "walltime=25:00:00", "--", "/bin/true");
+      assert.deepEqual([refused.status, refused.stderr], [HOOK_ERROR, "qsub: more than a day is for alice and bob\n"]);
+    }),
   );
 
   each(

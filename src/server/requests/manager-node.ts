@@ -37,7 +37,8 @@ function createNode(tx: Transaction, { name, attrs }: ManagerRequest): Answer {
   const changed = changeAttrs(fresh, attrs, { table: NODE_ATTRIBUTES, resources: state.resources, who: tx.who, creating: true });
   checkNode(state, changed, null);
   const moms = (changed.after["Mom"] as readonly string[] | undefined) ?? [name];
-  for (const host of moms) if (!isKnownHost(tx, host)) throw reject(PBSE.UNKNODE);
+  for (const host of moms)
+    if (!isKnownHost(tx, host)) throw new Reject(PBSE.UNKNODE, `Unknown node  ${host}: the name of this host does not resolve`);
   logCreated(tx, target(name), loggedTerms(changed));
   const set_by_admin = marks(changed.after, attrs).add;
   tx.apply({ kind: "created", object: "node", name, attrs: withIdentity(changed.after, name, moms[0] ?? name), set_by_admin });
