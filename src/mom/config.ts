@@ -52,6 +52,8 @@ export type MomSettings = {
   readonly cgroups: CgroupSettings;
   /** $sister_join_job_alarm, $job_launch_delay, $max_poll_downtime: of jobs over several hosts that begin here */
   readonly patience: MomPatience;
+  /** $tasks_max: tasks of a job that run here, or that it has asked of its other hosts from here, at a time */
+  readonly tasks_max: number;
   /** `name value` and `name !command` lines: resources shown to those who ask the mom */
   readonly site: { readonly [name: string]: string };
 };
@@ -85,6 +87,7 @@ export const DEFAULT_SETTINGS: MomSettings = Object.freeze({
   restrict_user: RESTRICT_NOBODY,
   cgroups: { track: true, enforce: new Set<CgroupLimit>(), pids_max: 16_384 },
   patience: {},
+  tasks_max: 4096,
   site: {},
 });
 
@@ -274,6 +277,13 @@ function cgroups_pids_max(draft: Draft, [text]: readonly string[]): string {
   return "";
 }
 
+function tasks_max(draft: Draft, [text]: readonly string[]): string {
+  const most = number(text, 0);
+  if (most === null || !Number.isInteger(most)) return "must be a number of tasks";
+  draft.tasks_max = most;
+  return "";
+}
+
 const patience =
   (key: keyof MomPatience): Directive =>
   (draft, [text]) => {
@@ -316,6 +326,7 @@ const DIRECTIVES: { readonly [name: string]: Directive } = {
   restart_background: restarting,
   restart_transmogrify: restarting,
   ...restrict,
+  tasks_max,
   job_launch_delay: patience("launch_s"),
   max_poll_downtime: patience("downtime_s"),
   sister_join_job_alarm: patience("join_s"),

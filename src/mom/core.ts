@@ -36,7 +36,7 @@ import { type Context, keyOf, log, modify, withRun } from "./run-record.ts";
 import { beginEnding, hungUp, walltimeOf, watch } from "./run-watch.ts";
 import { taskOf } from "./starter-link.ts";
 import type { MomAction, MomConfig, MomState } from "./state.ts";
-import { deserted, seenOfRun, signalTask, taskAsked, taskExited, taskFailed, taskStarted } from "./tasks.ts";
+import { adopted, deserted, seenOfRun, signalTask, taskAsked, taskExited, taskFailed, taskStarted } from "./tasks.ts";
 import { nextSample, type Seen, usageOf } from "./usage.ts";
 
 /** checkpoints: jobs of which one is found. */
@@ -147,6 +147,8 @@ function handle(cx: Context, event: MomEvent): void {
       }
       if (taskOf(event.run.job) !== null) return taskExited(cx, event.run);
       return withRun(cx, event.run.job, event.run.run_count, (run) => exited(cx, run, event.run));
+    case "adopted":
+      return adopted(cx, event.run);
     case "hung-up":
       return withRun(cx, event.run.job, event.run.run_count, (run) => hungUp(cx, run));
     case "recovered":
@@ -236,7 +238,7 @@ function sampled(cx: Context, seen: ReadonlyMap<number, Seen>): void {
   const jobs: { job: string; run_count: number; used: ReturnType<typeof usageOf> }[] = [];
   for (const run of [...cx.state.runs.values()]) {
     if (run.phase.name !== "running") continue;
-    const sums = seenOfRun(run, run.phase.pid, seen);
+    const sums = seenOfRun(cx, run, run.phase.pid, seen);
     if (sums === undefined) continue;
     run.sample = nextSample(run.sample, sums, cx.now_ms, cx.state.config.weights);
     const used = { ...usageOf(run.job.attrs, run.sample, walltimeOf(run, cx.now_ms)), ...run.used_by_hooks };

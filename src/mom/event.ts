@@ -45,6 +45,7 @@ export type MomEvent =
   | { readonly kind: "started"; readonly run: StartedRun }
   | { readonly kind: "start-failed"; readonly run: StarterToMom["starter-failed"]["runs"][number] }
   | { readonly kind: "exited"; readonly run: ExitedRun }
+  | { readonly kind: "adopted"; readonly run: StarterToMom["starter-adopted"]["runs"][number] }
   /** the terminal of an interactive run has gone */
   | { readonly kind: "hung-up"; readonly run: RunKey }
   /** records found at the start of the mom */

@@ -5,8 +5,8 @@
 //     in an order in which each still may: nice, setpriv, prlimit, program.
 // L3. A program that cannot be executed is told on the job's stderr and ends with 254 (pbs/mom.md 6).
 // L4. What runs as root on the way sees nothing of the user's that could steer it: such variables are set by env once the identity is the owner's.
-// L6. A restart script is the site's, not the job's: it runs as ourselves, and only one that nobody else could have written.
 // L5. Nothing a user puts in our way is waited for: a FIFO where a file should be is refused, for the starter serves all jobs of the host.
+// L6. A restart script is the site's, not the job's: it runs as ourselves, and only one that nobody else could have written.
 
 import { closeSync, constants, existsSync, fstatSync, openSync, readSync, statSync, writeSync } from "node:fs";
 import { isatty } from "node:tty";

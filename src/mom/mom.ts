@@ -188,6 +188,8 @@ export class Mom {
         return this.#agent.append(action);
       case "save":
         return this.#records.save(action.record);
+      case "save-tasks":
+        return this.#records.saveTasks(action.run.job, action.run.run_count, action.tasks);
       case "drop":
         this.#records.drop(action.run.job, action.run.run_count);
         // run-life.ts R2: the record goes first.
@@ -275,6 +277,7 @@ export class Mom {
       },
       "starter-started": ({ runs }) => each(runs, (run) => ({ kind: "started", run })),
       "starter-failed": ({ runs }) => each(runs, (run) => ({ kind: "start-failed", run })),
+      "starter-adopted": ({ runs }) => each(runs, (run) => ({ kind: "adopted", run })),
       "starter-hung-up": ({ runs }) => each(runs, (run) => ({ kind: "hung-up", run })),
       "starter-exited": ({ runs }) => each(runs, (run) => ({ kind: "exited", run })),
       onLost: () => this.#fault("the starter is lost"),
@@ -297,13 +300,13 @@ export class Mom {
     this.#readSite(now_ms);
     this.#killStrangers(now_ms);
     const { min_check_poll_s: min_s, max_check_poll_s: max_s } = this.#settings;
-    const { leaders, all } = dueLeaders(this.#state, this.#last_look_ms, now_ms, Math.max(min_s, this.#poll_s) * 1000);
+    const { leaders, owners, all } = dueLeaders(this.#state, this.#last_look_ms, now_ms, Math.max(min_s, this.#poll_s) * 1000);
     if (leaders.size === 0) return;
     if (all) {
       this.#poll_s = nextPoll_s(this.#state, this.#last_look_ms, this.#poll_s, { min_s, max_s });
       this.#last_look_ms = now_ms;
     }
-    this.#happen({ kind: "sampled", seen: look(leaders) });
+    this.#happen({ kind: "sampled", seen: look(leaders, owners) });
   }
 
   /** How busy others keep the host, where the site wants to know; once more after it wanted that no longer. */

@@ -6,12 +6,15 @@
 
 import { closeSync, constants, fdatasyncSync, openSync, readFileSync, renameSync } from "node:fs";
 import { writeWhole } from "./journal.ts";
-import type { SavedRun } from "./state.ts";
+import type { RunKey } from "./starter-link.ts";
+import type { SavedRun, SavedTasks } from "./state.ts";
 
-type Line = { readonly save: SavedRun } | { readonly drop: string };
+type Line = { readonly save: SavedRun } | { readonly drop: string } | { readonly tasks: SavedTasks; readonly of: RunKey };
 
 export type RecordLog = {
   save(run: SavedRun): void;
+  /** into the record of that run of the job, until it is saved anew: a short line for what changes often */
+  saveTasks(job: string, run_count: number, tasks: SavedTasks): void;
   /** the record of that run of the job; a later one stays */
   drop(job: string, run_count: number): void;
   flush(): void;
@@ -33,7 +36,10 @@ export function readRecords(text: string): Map<string, SavedRun> {
       continue;
     }
     if ("drop" in line) runs.delete(line.drop);
-    else if (line.save.version === 1) runs.set(line.save.job.id, line.save);
+    else if ("tasks" in line) {
+      const run = runs.get(line.of.job);
+      if (run?.job.run_count === line.of.run_count) runs.set(line.of.job, { ...run, tasks: line.tasks });
+    } else if (line.save.version === 1) runs.set(line.save.job.id, line.save);
     else throw new Error(`a record of version ${line.save.version}`);
   }
   return runs;
@@ -44,9 +50,10 @@ export function openRecords(
   path: string,
   problem: (text: string) => void,
 ): { readonly log: RecordLog; readonly found: readonly SavedRun[] } {
-  const lines = new Map<string, { readonly run_count: number; readonly text: string }>();
+  /** tasks: the line after that of the run */
+  const lines = new Map<string, { readonly run_count: number; readonly text: string; tasks: string }>();
   const found = readOld(path, problem);
-  for (const [id, run] of found) lines.set(id, { run_count: run.job.run_count, text: lineOf({ save: run }) });
+  for (const [id, run] of found) lines.set(id, { run_count: run.job.run_count, text: lineOf({ save: run }), tasks: "" });
   let fd = -1;
   let chars = 0;
   let live = [...lines.values()].reduce((sum, line) => sum + line.text.length, 0);
@@ -55,7 +62,7 @@ export function openRecords(
     const temporary = `${path}.new`;
     const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_TRUNC | constants.O_APPEND | constants.O_NOFOLLOW;
     const out = openSync(temporary, flags, 0o600);
-    const text = [...lines.values()].map((line) => line.text).join("");
+    const text = [...lines.values()].map((line) => line.text + line.tasks).join("");
     try {
       writeWhole(out, text);
       fdatasyncSync(out);
@@ -74,8 +81,14 @@ export function openRecords(
     save(run) {
       const text = lineOf({ save: run });
       live += text.length - (lines.get(run.job.id)?.text.length ?? 0);
-      lines.set(run.job.id, { run_count: run.job.run_count, text });
+      lines.set(run.job.id, { run_count: run.job.run_count, text, tasks: "" });
       waiting += text;
+    },
+    saveTasks(job, run_count, tasks) {
+      const line = lines.get(job);
+      if (line?.run_count !== run_count) return;
+      line.tasks = lineOf({ tasks, of: { job, run_count } });
+      waiting += line.tasks;
     },
     drop(job, run_count) {
       const line = lines.get(job);

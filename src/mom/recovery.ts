@@ -13,7 +13,7 @@ import { SIG } from "./signals.ts";
 import { NO_SISTERS } from "./sister.ts";
 import type { StarterRun, StarterToMom } from "./starter-link.ts";
 import type { Run, SavedRun } from "./state.ts";
-import { missTasks, noTasks, takeTask } from "./tasks.ts";
+import { adopted, missTasks, noTasks, takeTask } from "./tasks.ts";
 import { noSample } from "./usage.ts";
 
 export function recovered(cx: Context, saved: readonly SavedRun[]): void {
@@ -36,7 +36,7 @@ export function recovered(cx: Context, saved: readonly SavedRun[]): void {
       launch: null,
       used_by_hooks: record.used_by_hooks ?? {},
       sisters: NO_SISTERS,
-      ...noTasks(),
+      ...noTasks(record.tasks),
       next: null,
     };
     cx.state.runs.set(run.job.id, run);
@@ -104,6 +104,7 @@ function settle(cx: Context, run: Run, entry: StarterRun | undefined): void {
   }
   switch (entry.state) {
     case "running":
+      for (const session of entry.adopted ?? []) adopted(cx, { job: entry.job, run_count: entry.run_count, ...session });
       goOn(cx, run, phase.name === "recovered");
       if (entry.hung_up === true) hungUp(cx, run);
       break;

@@ -5,7 +5,7 @@ import type { FilePlan, OutputPlan } from "./agent-link.ts";
 import { filePlan } from "./job-plan.ts";
 import { isSister } from "./sister.ts";
 import type { RunKey } from "./starter-link.ts";
-import type { MomAction, MomState, OutputFiles, Run, SavedRun } from "./state.ts";
+import type { MomAction, MomState, OutputFiles, Run, SavedRun, SavedTasks } from "./state.ts";
 
 export type Context = { readonly state: MomState; readonly now_ms: number; readonly actions: MomAction[] };
 
@@ -36,8 +36,14 @@ function recordOf(run: Run): SavedRun {
     ...(run.idled ? { idled: true as const } : {}),
     ...(run.checkpointing.asked === "checkpoint_abort" ? { leaving: true as const } : {}),
     ...(run.restart ? { restart: true as const } : {}),
+    ...(run.next_task === FIRST_TASK && run.tasks_cput_s === 0 ? {} : { tasks: tasksSoFar(run) }),
   };
 }
+
+/** The top process is task 1. */
+export const FIRST_TASK = 2;
+
+export const tasksSoFar = ({ next_task, tasks_cput_s }: Run): SavedTasks => ({ next_task, cput_s: tasks_cput_s });
 
 export function save(cx: Context, run: Run): void {
   cx.actions.push({ kind: "save", record: recordOf(run) });

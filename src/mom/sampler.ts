@@ -4,6 +4,7 @@ import { libc } from "#support/libc.ts";
 import { hasInterval } from "./checkpoint.ts";
 import { needsWatching } from "./limits.ts";
 import { processesOf, readProcesses } from "./proc-table.ts";
+import { ownerOf } from "./session-end.ts";
 import type { MomState } from "./state.ts";
 import { type Seen, seenOf } from "./usage.ts";
 
@@ -28,11 +29,15 @@ export function nextPoll_s(
   return Math.min(max_s, Math.max(min_s, poll_s) + Math.max(1, Math.floor((max_s - min_s) / POLL_STEPS)));
 }
 
-/** Pids of the top processes to look at now. all: those without limits are among them, which are looked at together (last_ms: the last time). */
-export type Due = { readonly leaders: ReadonlySet<number>; readonly all: boolean };
+/**
+ * Pids of the top processes, tasks and adopted sessions to look at now. owners: of sessions in which only one user's processes count.
+ * all: those without limits are among them, which are looked at together (last_ms: the last time).
+ */
+export type Due = { readonly leaders: ReadonlySet<number>; readonly owners: ReadonlyMap<number, number>; readonly all: boolean };
 
 export function dueLeaders(state: MomState, last_ms: number, now_ms: number, period_ms: number): Due {
   const leaders = new Set<number>();
+  const owners = new Map<number, number>();
   let all = false;
   for (const run of state.runs.values()) {
     if (run.phase.name !== "running") continue;
@@ -43,14 +48,22 @@ export function dueLeaders(state: MomState, last_ms: number, now_ms: number, per
     all ||= !watched;
     leaders.add(run.phase.pid);
     for (const { pid } of run.tasks.values()) if (pid > 0) leaders.add(pid);
+    for (const [session, { owner }] of run.adopted) {
+      leaders.add(session);
+      owners.set(session, owner);
+    }
   }
-  return { leaders, all };
+  return { leaders, owners, all };
 }
 
 /** One pass over /proc. */
-export function look(leaders: ReadonlySet<number>): Map<number, Seen> {
+export function look(leaders: ReadonlySet<number>, owners: ReadonlyMap<number, number> = new Map()): Map<number, Seen> {
   if (page_kb === 0) page_kb = Number(libc().libc.func("int getpagesize()")()) / KB;
   const seen = new Map<number, Seen>();
-  for (const [leader, processes] of processesOf(readProcesses(), leaders)) seen.set(leader, seenOf(processes, TICKS_PER_S, page_kb));
+  for (const [leader, processes] of processesOf(readProcesses(), leaders)) {
+    const uid = owners.get(leader);
+    const counted = uid === undefined ? processes : processes.filter(({ pid }) => ownerOf(pid) === uid);
+    if (counted.length > 0) seen.set(leader, seenOf(counted, TICKS_PER_S, page_kb));
+  }
   return seen;
 }

@@ -51,6 +51,7 @@ export function momConfig(conf: Conf, home: string, settings: MomSettings, optio
     own: { uid: process.getuid?.() ?? 0, gid: process.getgid?.() ?? 0 },
     prologalarm_s: settings.prologalarm_s,
     reject_root_scripts: settings.reject_root_scripts,
+    tasks_max: settings.tasks_max,
     server: conf.server,
     kill_found: options.kill_found,
   };

@@ -65,9 +65,17 @@ export type ExitedRun = RunKey & {
   readonly group?: GroupUsage;
 };
 
+/** owner: uid whose processes in it became the job's. */
+export type AdoptedSession = { readonly session: number; readonly owner: number };
+
 export type StarterRun = StartedRun &
   (
-    | { readonly state: "running" /** its terminal has gone */; readonly hung_up?: true }
+    | {
+        readonly state: "running";
+        /** its terminal has gone */
+        readonly hung_up?: true;
+        readonly adopted?: readonly AdoptedSession[];
+      }
     | { readonly state: "ended"; readonly exit: ExitedRun }
     | { /** a starter died with it: nothing of it runs, its status is unknown */ readonly state: "lost" }
   );
@@ -94,6 +102,7 @@ export type StarterToMom = {
   "starter-failed": {
     readonly runs: readonly (RunKey & { readonly exit_status: number; readonly text: string; readonly at_ms: number })[];
   };
+  "starter-adopted": { readonly runs: readonly (RunKey & AdoptedSession)[] };
   /** the terminals of these runs have gone: nobody can type or read any more */
   "starter-hung-up": { readonly runs: readonly RunKey[] };
   "starter-exited": { readonly runs: readonly ExitedRun[] };

@@ -175,6 +175,8 @@ export function makeStarter(options: StarterOptions): Starter {
     for (let pid = endedChild(); pid > 0; pid = endedChild()) {
       const run = byPid.get(pid);
       const task = run === undefined ? null : taskOf(run.job);
+      // Both are dead: the terminal went first, or the relay would still pass on what the job wrote.
+      if (run !== undefined && terminals.hasDied(run.job)) hangUp(run);
       // What a task leaves behind, a server that went into the background, lives as long as the job.
       if (run !== undefined && task === null) signalQuietly(-pid, SIGKILL);
       const reaped = reap(pid);
@@ -201,8 +203,9 @@ export function makeStarter(options: StarterOptions): Starter {
   const hangUp = (key: RunKey): void => {
     const run = runs.get(key.job);
     if (run?.run_count !== key.run_count || run.state !== "running" || !byPid.has(run.pid)) return;
+    if (run.hung_up === true) return;
     runs.set(key.job, { ...run, hung_up: true });
-    link?.send("starter-hung-up", { runs: [key] });
+    link?.send("starter-hung-up", { runs: [{ job: key.job, run_count: key.run_count }] });
   };
 
   /** Those that made sessions of their own, too. */
@@ -325,6 +328,7 @@ export function makeStarter(options: StarterOptions): Starter {
         // One that is a run's is in its job already.
         if (session <= 0 || byPid.has(session) || ownerOf(pid) !== leader.uid) continue;
         adopted.set(job, new Map([...(adopted.get(job) ?? []), [session, leader.uid]]));
+        link?.send("starter-adopted", { runs: [{ job, run_count, session, owner: leader.uid }] });
         const members = readProcesses().filter((info) => info.session === session && ownerOf(info.pid) === leader.uid);
         if (groups !== null) for (const info of members) groups.adopt(job, info.pid);
       }
@@ -349,9 +353,11 @@ export function makeStarter(options: StarterOptions): Starter {
       terminals.cancelOpening();
       link = next;
       const told = new Set(waiting.map((exit) => exit.job));
-      const present = [...runs.values()].map(({ ticks: _, ...run }) =>
-        run.state === "ended" && told.has(run.job) ? ({ ...run, state: "running" } as StarterRun) : run,
-      );
+      const present = [...runs.values()].map(({ ticks: _, ...run }): StarterRun => {
+        if (run.state === "ended" && told.has(run.job)) return { ...run, state: "running" } as StarterRun;
+        const sessions = [...adoptedOf(run.job)].map(([session, owner]) => ({ session, owner }));
+        return run.state === "running" && sessions.length > 0 ? { ...run, adopted: sessions } : run;
+      });
       next?.send("starter-state", {
         pid: process.pid,
         runs: present,

@@ -90,13 +90,18 @@ export type Run = {
   /** tasks that run beside its top process, by number */
   tasks: Map<number, Task>;
   next_task: number;
-  /** cpu seconds of tasks that are over */
+  /** cpu seconds of tasks and adopted sessions that are over */
   tasks_cput_s: number;
+  /** sessions that became the job's (pbs_attach), by number */
+  adopted: Map<number, Adopted>;
   /** what its sisters have used together, if this is the mother superior's */
   sisters: { readonly cput_s: number; readonly mem_kb: number; readonly vmem_kb: number };
   /** a later run of the same job that may start when this one is gone */
   next: NextRun | null;
 };
+
+/** owner: only his processes in it are the job's. cput_s: as seen last. */
+export type Adopted = { readonly owner: number; cput_s: number };
 
 /** asked: whose question it answers (tasks.ts); null: nobody's any more. pid 0: being started. */
 export type Task = { asked: number | null; pid: number };
@@ -147,6 +152,8 @@ export type MomConfig = {
   readonly prologalarm_s: number;
   /** $reject_root_scripts: no hooks of the server's */
   readonly reject_root_scripts: boolean;
+  /** $tasks_max */
+  readonly tasks_max: number;
   /** name of the server */
   readonly server: string;
   /** pbs_mom -r: jobs found at the start are killed */
@@ -200,7 +207,11 @@ export type SavedRun = {
   /** a script was saving it to end it */
   readonly leaving?: true;
   readonly restart?: true;
+  readonly tasks?: SavedTasks;
 };
+
+/** Of a run's tasks and adopted sessions that are over. */
+export type SavedTasks = { readonly next_task: number; readonly cput_s: number };
 
 export type MomAction =
   | { readonly kind: "hello" }
@@ -249,8 +260,15 @@ export type MomAction =
   | { readonly kind: "signal"; readonly run: RunKey; readonly signal: number }
   /** to whoever asked. drained: after what the job's tasks wrote here has reached its mother superior */
   | { readonly kind: "task-say"; readonly asked: number; readonly answer: TaskAnswer; readonly drained?: RunKey }
-  /** the question is another mom's of this run */
-  | { readonly kind: "task-forward"; readonly asked: number; readonly socket: string; readonly run: RunKey; readonly wanted: TaskWanted }
+  /** the question is another mom's of this run. most: so many of the run's may be there at a time */
+  | {
+      readonly kind: "task-forward";
+      readonly asked: number;
+      readonly socket: string;
+      readonly run: RunKey;
+      readonly wanted: TaskWanted;
+      readonly most: number;
+    }
   /** the processes of a session become the job's */
   | { readonly kind: "adopt"; readonly run: RunKey; readonly pid: number }
   /** the starter may forget it */
@@ -258,6 +276,8 @@ export type MomAction =
   | { readonly kind: "finish"; readonly request: FinishRequest }
   | { readonly kind: "append"; readonly owner: FileIdentity | null; readonly path: string; readonly text: string; readonly base64?: true }
   | { readonly kind: "save"; readonly record: SavedRun }
+  /** into the record of the run */
+  | { readonly kind: "save-tasks"; readonly run: RunKey; readonly tasks: SavedTasks }
   /** its record goes, then the starter may forget the run */
   | { readonly kind: "drop"; readonly run: RunKey }
   /** output in spool that nobody waits for any more */

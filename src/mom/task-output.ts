@@ -3,8 +3,20 @@
 //
 // O1. A piece counts as carried when the mother superior has taken it; how much was is kept on the disk, so that a mom that comes back sends nothing twice.
 // O2. A file in spool is read only if it is the owner's own plain file: users may write there.
+// O3. What was written by the time of asking is waited for, not what others go on writing.
 
-import { closeSync, constants, fstatSync, openSync, readdirSync, readFileSync, readSync, unlinkSync, writeFileSync } from "node:fs";
+import {
+  closeSync,
+  constants,
+  fstatSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  readSync,
+  renameSync,
+  unlinkSync,
+  writeFileSync,
+} from "node:fs";
 import type { TaskToMom } from "#protocol/task-link.ts";
 import type { Link } from "./frame-link.ts";
 import { hostsOf } from "./job-attrs.ts";
@@ -37,14 +49,14 @@ export function carryOutput(home: string, state: MomState, complain: (text: stri
     }
     return carried;
   };
-  const carry = async (run: Run): Promise<void> => {
+  const carry = async (run: Run, upTo: Carried): Promise<void> => {
     const { id, run_count } = run.job;
     const socket = run.job.tasks?.[hostsOf(run.job.exec_host)[0] ?? ""];
     const carried = carriedOf(id);
     const more = (): { letter: "o" | "e"; bytes: Buffer } | null => {
       for (const letter of ["o", "e"] as const) {
         const { path } = letter === "o" ? run.plan.stdout : run.plan.stderr;
-        const bytes = readPiece(path, carried[letter], run.plan.owner?.uid ?? process.geteuid?.());
+        const bytes = readPiece(path, carried[letter], upTo[letter], uidOf(run));
         if (bytes !== null) return { letter, bytes };
       }
       return null;
@@ -72,7 +84,9 @@ export function carryOutput(home: string, state: MomState, complain: (text: stri
             if (sent === null) return;
             carried[sent.letter] += sent.bytes.length;
             try {
-              writeFileSync(keeper(id), JSON.stringify(carried), { mode: 0o600 });
+              // Whoever reads it finds the old one or the new one whole.
+              writeFileSync(`${keeper(id)}.new`, JSON.stringify(carried), { mode: 0o600 });
+              renameSync(`${keeper(id)}.new`, keeper(id));
             } catch (error) {
               complain(`${keeper(id)}: ${(error as Error).message}`);
             }
@@ -95,9 +109,10 @@ export function carryOutput(home: string, state: MomState, complain: (text: stri
   const drain = (job: string): Promise<void> => {
     const run = state.runs.get(job);
     if (run === undefined || !isSister(run.job, state.config.host)) return Promise.resolve();
+    const upTo = { o: sizeOf(run.plan.stdout.path, uidOf(run)), e: sizeOf(run.plan.stderr.path, uidOf(run)) };
     // After what is under way: something may have been written since it began.
     const before = underway.get(job) ?? Promise.resolve();
-    const work = before.then(() => carry(run));
+    const work = before.then(() => carry(run, upTo));
     underway.set(job, work);
     return work.finally(() => {
       if (underway.get(job) === work) underway.delete(job);
@@ -120,8 +135,10 @@ export function carryOutput(home: string, state: MomState, complain: (text: stri
 
 /** Of runs that are no more. */
 export function removeOldOffsets(home: string, state: MomState): void {
-  for (const name of readdirSync(`${home}/mom_priv/jobs`))
-    if (name.endsWith(EXTENSION) && !state.runs.has(name.slice(0, -EXTENSION.length))) removeQuietly(`${home}/mom_priv/jobs/${name}`);
+  for (const name of readdirSync(`${home}/mom_priv/jobs`)) {
+    const old = name.endsWith(EXTENSION) && !state.runs.has(name.slice(0, -EXTENSION.length));
+    if (old || name.endsWith(`${EXTENSION}.new`)) removeQuietly(`${home}/mom_priv/jobs/${name}`);
+  }
 }
 
 function removeQuietly(path: string): void {
@@ -141,21 +158,35 @@ function readOffsets(path: string): Carried {
   }
 }
 
-/** null: nothing is there beyond the offset. */
-function readPiece(path: string, offset: number, uid: number | undefined): Buffer | null {
+const uidOf = (run: Run): number | undefined => run.plan.owner?.uid ?? process.geteuid?.();
+
+/** null: nothing is there beyond the offset, up to the end. */
+function readPiece(path: string, offset: number, end: number, uid: number | undefined): Buffer | null {
+  if (offset >= end) return null;
+  return withFile(path, uid, null, (fd, size) => {
+    const length = Math.min(PIECE_BYTES, Math.min(size, end) - offset);
+    if (length <= 0) return null;
+    const bytes = Buffer.alloc(length);
+    const read = readSync(fd, bytes, 0, length, offset);
+    return read === 0 ? null : bytes.subarray(0, read);
+  });
+}
+
+const sizeOf = (path: string, uid: number | undefined): number => withFile(path, uid, 0, (_, size) => size);
+
+/** O2; otherwise: where there is no such file. */
+function withFile<T>(path: string, uid: number | undefined, otherwise: T, work: (fd: number, size: number) => T): T {
   let fd: number;
   try {
     fd = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
   } catch {
-    return null;
+    return otherwise;
   }
   try {
     const stat = fstatSync(fd);
-    if (!stat.isFile() || stat.uid !== uid || stat.nlink !== 1 || stat.size <= offset) return null;
-    const bytes = Buffer.alloc(Math.min(PIECE_BYTES, stat.size - offset));
-    return bytes.subarray(0, readSync(fd, bytes, 0, bytes.length, offset));
+    return stat.isFile() && stat.uid === uid && stat.nlink === 1 ? work(fd, stat.size) : otherwise;
   } catch {
-    return null;
+    return otherwise;
   } finally {
     closeSync(fd);
   }

@@ -3,6 +3,7 @@
 //
 // Q1. A question of a task here that is for another host of its job goes there over a connection of its own, and the answers come back over it.
 // Q2. The end of a task on a sister is told after what it wrote has been taken by the mother superior (task-output.ts).
+// Q3. Of a run only so many questions to other hosts are there at a time ($tasks_max).
 
 import { connect } from "node:net";
 import { type LinkServer, listenLinks, type ServerLink } from "#protocol/ipc-transport.ts";
@@ -14,7 +15,7 @@ import type { MomEvent } from "./event.ts";
 import { frameLink, type Link, type LinkHandlers } from "./frame-link.ts";
 import { ownerOf } from "./session-end.ts";
 import type { MomAction } from "./state.ts";
-import type { TaskAnswer, TaskWanted } from "./tasks.ts";
+import { type TaskAnswer, type TaskWanted, tooManyTasks } from "./tasks.ts";
 
 export type TaskServer = {
   readonly path: string;
@@ -23,7 +24,8 @@ export type TaskServer = {
   close(): void;
 };
 
-type Question = { readonly link: ServerLink; readonly token: number | null; remote: Link<TaskToMom> | null };
+/** forwarded: the job whose question is another host's */
+type Question = { readonly link: ServerLink; readonly token: number | null; remote: Link<TaskToMom> | null; forwarded: string | null };
 
 /** Answers after which nothing more comes. */
 const LAST: ReadonlySet<TaskAnswer["type"]> = new Set(["task-hosts", "task-exited", "task-done", "task-refused"]);
@@ -37,13 +39,15 @@ export function serveTasks(options: {
   const { happen, complain } = options;
   const path = taskSocketPath(options.home);
   const questions = new Map<number, Question>();
+  /** questions to other hosts, by job */
+  const forwarded = new Map<string, number>();
   let next = 1;
   let server: LinkServer | null = null;
   let closed = false;
 
   const ask = (link: ServerLink, token: number | null, wanted: TaskWanted): void => {
     const asked = next++;
-    questions.set(asked, { link, token, remote: null });
+    questions.set(asked, { link, token, remote: null, forwarded: null });
     const { uid } = link.peer;
     happen({ kind: "task-asked", asked, by: { uid, daemon: uid === 0 || uid === process.getuid?.() }, wanted });
   };
@@ -78,11 +82,19 @@ export function serveTasks(options: {
     }
   };
 
+  const forget = (asked: number): void => {
+    const job = questions.get(asked)?.forwarded ?? null;
+    questions.delete(asked);
+    if (job === null) return;
+    const left = (forwarded.get(job) ?? 1) - 1;
+    if (left > 0) forwarded.set(job, left);
+    else forwarded.delete(job);
+  };
   const say = (asked: number, answer: TaskAnswer): void => {
     const question = questions.get(asked);
     if (question === undefined) return;
     const { type, ...data } = answer;
-    if (LAST.has(type)) questions.delete(asked);
+    if (LAST.has(type)) forget(asked);
     if (question.link.open) question.link.send(type, type === "task-hosts" ? data : { token: question.token, ...data });
   };
 
@@ -99,7 +111,7 @@ export function serveTasks(options: {
     onClose(link) {
       for (const [asked, question] of questions) {
         if (question.link !== link) continue;
-        questions.delete(asked);
+        forget(asked);
         if (question.remote === null) happen({ kind: "task-deserted", asked });
         else question.remote.close();
       }
@@ -116,9 +128,13 @@ export function serveTasks(options: {
   return {
     path,
     say,
-    forward({ asked, socket, wanted }) {
+    forward({ asked, socket, run, wanted, most }) {
       const question = questions.get(asked);
       if (question === undefined || wanted.kind !== "spawn") return;
+      const open = forwarded.get(run.job) ?? 0;
+      if (open >= most) return say(asked, { type: "task-refused", text: tooManyTasks(run.job, "other hosts", most) });
+      question.forwarded = run.job;
+      forwarded.set(run.job, open + 1);
       const lost = (why: string): void => say(asked, { type: "task-refused", text: `the mom of ${wanted.host}: ${why}` });
       dialMom(
         socket,

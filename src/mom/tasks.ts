@@ -9,9 +9,9 @@ import type { MomToTask, TaskRun } from "#protocol/task-link.ts";
 import { nodefileText } from "./environment.ts";
 import { hostsOf, isSameHost } from "./job-attrs.ts";
 import { fullSpec, isSisters } from "./run-life.ts";
-import type { Context } from "./run-record.ts";
+import { type Context, FIRST_TASK, tasksSoFar } from "./run-record.ts";
 import { type ExitedRun, type RunKey, type StartedRun, type StarterRun, type StarterToMom, taskName, taskOf } from "./starter-link.ts";
-import type { Run, Task } from "./state.ts";
+import type { Run, SavedTasks, Task } from "./state.ts";
 import type { Seen } from "./usage.ts";
 
 /** daemon: root, or the complex's own user. */
@@ -42,11 +42,15 @@ export type TaskAnswer =
 
 const SIGNALLED = 256;
 
-export const noTasks = (): Pick<Run, "tasks" | "next_task" | "tasks_cput_s"> => ({
+/** saved: from the record of a run that a mom before us had. */
+export const noTasks = (saved?: SavedTasks): Pick<Run, "tasks" | "next_task" | "tasks_cput_s" | "adopted"> => ({
   tasks: new Map<number, Task>(),
-  next_task: 2,
-  tasks_cput_s: 0,
+  next_task: saved?.next_task ?? FIRST_TASK,
+  tasks_cput_s: saved?.cput_s ?? 0,
+  adopted: new Map(),
 });
+
+const saveTasks = (cx: Context, run: Run): void => void cx.actions.push({ kind: "save-tasks", run: keyOfRun(run), tasks: tasksSoFar(run) });
 
 function say(cx: Context, asked: number | null, answer: TaskAnswer, drained?: RunKey): void {
   if (asked !== null) cx.actions.push({ kind: "task-say", asked, answer, ...(drained === undefined ? {} : { drained }) });
@@ -114,11 +118,17 @@ function spawn(cx: Context, asked: number, run: Run, wanted: TaskWanted & { read
       socket,
       run: keyOfRun(run),
       wanted: { ...wanted, host: name, run_count: run.job.run_count, cookie: null },
+      most: cx.state.config.tasks_max,
     });
     return;
   }
+  if (run.tasks.size >= cx.state.config.tasks_max)
+    return say(cx, asked, { type: "task-refused", text: tooManyTasks(run.job.id, name, cx.state.config.tasks_max) });
   start(cx, asked, run, node, wanted);
 }
+
+export const tooManyTasks = (job: string, host: string, most: number): string =>
+  `job ${job} has ${most} tasks on ${host} already ($tasks_max)`;
 
 function start(cx: Context, asked: number, run: Run, node: number, wanted: TaskWanted & { readonly kind: "spawn" }): void {
   if (run.phase.name !== "running") return;
@@ -194,13 +204,23 @@ export function taskExited(cx: Context, exit: ExitedRun): void {
   withTask(cx, exit, (run, number, task) => {
     run.tasks.delete(number);
     run.tasks_cput_s += exit.cput_s;
+    saveTasks(cx, run);
     const status = "code" in exit.status ? exit.status.code : SIGNALLED + exit.status.signal;
     say(cx, task.asked, { type: "task-exited", status }, isSisters(cx, run) ? keyOfRun(run) : undefined);
   });
 }
 
+/** The starter has taken a session into the job. */
+export function adopted(cx: Context, { session, owner, ...key }: StarterToMom["starter-adopted"]["runs"][number]): void {
+  const run = cx.state.runs.get(key.job);
+  if (run?.job.run_count === key.run_count && run.phase.name === "running" && !run.adopted.has(session))
+    run.adopted.set(session, { owner, cput_s: 0 });
+}
+
 /** The job's top process is gone, and every task with it. */
 export function desertTasks(cx: Context, run: Run): void {
+  for (const { cput_s } of run.adopted.values()) run.tasks_cput_s += cput_s;
+  run.adopted.clear();
   for (const { asked } of run.tasks.values()) say(cx, asked, { type: "task-refused", text: `job ${run.job.id} is over` });
   run.tasks.clear();
 }
@@ -244,11 +264,22 @@ export function missTasks(cx: Context, run: Run, known: ReadonlyMap<string, Star
 
 // ---- usage
 
-/** The processes of a run and of its tasks together; undefined: its top process was not seen. */
-export function seenOfRun(run: Run, pid: number, seen: ReadonlyMap<number, Seen>): Seen | undefined {
+/** The processes of a run, of its tasks and of what it adopted together; undefined: its top process was not seen. */
+export function seenOfRun(cx: Context, run: Run, pid: number, seen: ReadonlyMap<number, Seen>): Seen | undefined {
   const own = seen.get(pid);
-  if (own === undefined || (run.tasks.size === 0 && run.tasks_cput_s === 0)) return own;
-  const parts = [own, ...[...run.tasks.values()].flatMap((task) => seen.get(task.pid) ?? [])];
+  if (own === undefined || (run.tasks.size === 0 && run.tasks_cput_s === 0 && run.adopted.size === 0)) return own;
+  const others = [...run.adopted].flatMap(([session, known]) => {
+    const now = seen.get(session);
+    if (now !== undefined) known.cput_s = Math.max(known.cput_s, now.cput_s);
+    else {
+      // Nothing is in it any more; its number may come to mean something else.
+      run.adopted.delete(session);
+      run.tasks_cput_s += known.cput_s;
+      saveTasks(cx, run);
+    }
+    return now === undefined ? [] : { ...now, cput_s: known.cput_s };
+  });
+  const parts = [own, ...others, ...[...run.tasks.values()].flatMap((task) => seen.get(task.pid) ?? [])];
   const sum = (of: (part: Seen) => number): number => parts.reduce((total, part) => total + of(part), 0);
   return {
     cput_s: sum(({ cput_s }) => cput_s) + run.tasks_cput_s,

@@ -123,7 +123,13 @@ function relay(master: number, channel: TerminalChannel, display: JobDisplay | n
     take(frame: TerminalFrame): void {
       if (ended) return;
       if (frame.kind === "data" && !writer.write(frame.bytes)) channel.pause();
-      if (frame.kind === "window") setWindowSize(master, frame.size);
+      if (frame.kind === "window") {
+        try {
+          setWindowSize(master, frame.size);
+        } catch {
+          // The job has just ended; what it wrote last is still to be passed on.
+        }
+      }
       display?.streams.take(frame);
     },
     drained(): void {

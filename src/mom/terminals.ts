@@ -9,6 +9,7 @@ import { Socket } from "node:net";
 import { isTerm, type TerminalTicket } from "#protocol/terminal-link.ts";
 import { commandOf } from "./launch.ts";
 import { errorText, makePipe, spawnSession } from "./posix.ts";
+import { readProcess } from "./proc-table.ts";
 import { isPseudoTerminal } from "./pseudo-terminal.ts";
 import { siblingProgram } from "./sibling.ts";
 import type { RunKey, StartSpec } from "./starter-link.ts";
@@ -55,6 +56,8 @@ export type Terminals = {
   over(job: string): boolean;
   /** A process of ours has ended: the run whose terminal was open is returned, null: nobody's that matters. */
   ended(pid: number): RunKey | null;
+  /** its relay is dead, and was not reaped yet */
+  hasDied(job: string): boolean;
   kill(job: string): void;
   /** those that have no terminal yet are given up: their mom will ask again */
   cancelOpening(): void;
@@ -117,6 +120,10 @@ export function makeTerminals(): Terminals {
       closeOrder(relay);
       relay.failed("the relay of the terminal has ended");
       return relay.open ? { job: relay.job, run_count: relay.run_count } : null;
+    },
+    hasDied(job) {
+      const relay = ofJob(job);
+      return relay?.open === true && readProcess(relay.pid)?.state === "Z";
     },
     kill(job) {
       const relay = ofJob(job);

@@ -1,20 +1,31 @@
 // The display of an interactive job (qsub -X), kept by its relay: a port on the loopback that X clients of the job take for an X server, and the file with the
 // cookie that they must show. What they say goes to qsub, which checks the cookie and knows the real display.
+//
+// D1. Anybody on the host can reach the port. Clients that the display has not answered yet are few, have little time, and keep no others out
+//     (waiting-room.ts).
 
-import { closeSync, constants, openSync, writeSync } from "node:fs";
+import { closeSync, constants, openSync, rmSync, writeSync } from "node:fs";
 import { createServer, type Server } from "node:net";
 import type { TerminalChannel } from "#protocol/terminal-channel.ts";
+import { waitingRoom } from "#protocol/waiting-room.ts";
 import { authorityFile, FIRST_DISPLAY, X11_PORT } from "#protocol/x11.ts";
 import { X11_CLIENTS_MAX, type X11Streams, x11Streams } from "#protocol/x11-streams.ts";
+import { tcpOwner } from "./tcp-owner.ts";
 
 const DISPLAYS_MAX = 1000;
+/** Clients at a time that the display has not answered yet. */
+const UNANSWERED_MAX = 32;
+/** They must have shown their cookie within. */
+const UNANSWERED_MS_MAX = 30_000;
 
 export type JobDisplay = {
   /** DISPLAY */
   readonly name: string;
   /** XAUTHORITY */
   readonly authority: string;
-  readonly streams: X11Streams;
+  readonly streams: Pick<X11Streams, "take" | "drained">;
+  /** no client comes any more */
+  close(): void;
 };
 
 /** directory: of the job's own. Throws when no port is free or the file cannot be made. */
@@ -25,21 +36,45 @@ export async function openDisplay(
 ): Promise<JobDisplay> {
   const streams = x11Streams(channel);
   let next = 1;
+  const timers = new Map<number, NodeJS.Timeout>();
+  const unanswered = waitingRoom<number>({ max: UNANSWERED_MAX, own: [0, process.getuid?.()], turnOut: (id) => settled(id, true) });
+  const settled = (id: number, out: boolean): void => {
+    clearTimeout(timers.get(id));
+    timers.delete(id);
+    unanswered.leave(id);
+    if (out) streams.drop(id);
+  };
   const server = createServer((socket) => {
     if (streams.count >= X11_CLIENTS_MAX) return void socket.destroy();
     const id = next++;
     channel.send({ kind: "x-open", id });
     streams.add(id, socket);
+    timers.set(id, setTimeout(settled, UNANSWERED_MS_MAX, id, true));
+    socket.on("close", () => settled(id, false));
+    unanswered.enter(id, tcpOwner(socket));
   });
   const number = await listenOnDisplay(server);
   const authority = `${directory}/xauthority`;
+  // Of a relay before us, whose job was not started.
+  rmSync(authority, { force: true });
   const fd = openSync(authority, constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW, 0o600);
   try {
     writeSync(fd, authorityFile(number, Buffer.from(cookie, "hex")));
   } finally {
     closeSync(fd);
   }
-  return { name: `localhost:${number}.${screen}`, authority, streams };
+  return {
+    name: `localhost:${number}.${screen}`,
+    authority,
+    streams: {
+      take(frame) {
+        if (frame.kind === "x-data") settled(frame.id, false);
+        streams.take(frame);
+      },
+      drained: streams.drained,
+    },
+    close: () => void server.close(),
+  };
 }
 
 async function listenOnDisplay(server: Server): Promise<number> {

@@ -2,13 +2,15 @@
 // exchange), over an abstract unix socket. Loads node:tls: only interactive jobs get here.
 //
 // T1. Neither side says or believes anything before the other has proved that it knows the secret; whoever took the socket's name meanwhile learns nothing.
-// T2. qsub takes one channel for a job. Connections that prove nothing are dropped after a time and never keep the relay out.
+// T2. qsub takes one channel for a job. Connections that prove nothing are dropped after a time and never keep the relay out (waiting-room.ts).
 // T3. What the receiver does not take is not read: a terminal that stands still stops the job's output, not our memory.
 
 import { randomBytes } from "node:crypto";
 import { connect, createServer, type Server, type Socket } from "node:net";
 import { connect as connectTls, createSecureContext, TLSSocket } from "node:tls";
+import { peerCredentials } from "./peer-credentials.ts";
 import { encodeTerminalFrame, type TerminalFrame, type TerminalTicket, terminalFrameDecoder } from "./terminal-link.ts";
+import { waitingRoom } from "./waiting-room.ts";
 
 const IDENTITY = "partita-terminal";
 const TLS = { ciphers: "ECDHE-PSK-CHACHA20-POLY1305", minVersion: "TLSv1.2", maxVersion: "TLSv1.2" } as const;
@@ -48,15 +50,16 @@ export function listenForTerminal(onChannel: (channel: TerminalChannel) => Chann
     secret: secret.toString("hex"),
   };
   const secureContext = createSecureContext(TLS);
-  const unproved = new Set<Socket>();
+  const unproved = waitingRoom<Socket>({ max: UNPROVED_MAX, own: [0, process.getuid?.()], turnOut: (socket) => socket.destroy() });
   let taken = false;
   const server: Server = createServer((socket) => {
-    if (taken || unproved.size >= UNPROVED_MAX) return void socket.destroy();
-    unproved.add(socket);
+    if (taken) return void socket.destroy();
+    socket.on("error", () => undefined);
+    unproved.enter(socket, peerCredentials(socket)?.uid ?? null);
     const timer = setTimeout(() => socket.destroy(), PROOF_MS_MAX);
     const gone = (): void => {
       clearTimeout(timer);
-      unproved.delete(socket);
+      unproved.leave(socket);
     };
     const secured = new TLSSocket(socket, {
       isServer: true,
@@ -65,7 +68,6 @@ export function listenForTerminal(onChannel: (channel: TerminalChannel) => Chann
       pskCallback: (_: TLSSocket, identity: string) => (identity === IDENTITY ? secret : null),
     } as ConstructorParameters<typeof TLSSocket>[1]);
     secured.on("error", () => socket.destroy());
-    socket.on("error", () => undefined);
     socket.on("close", gone);
     secured.once("secure", () => {
       gone();
@@ -78,7 +80,7 @@ export function listenForTerminal(onChannel: (channel: TerminalChannel) => Chann
   });
   const close = (): void => {
     server.close();
-    for (const socket of unproved) socket.destroy();
+    for (const socket of unproved.guests) socket.destroy();
   };
   return new Promise((resolve, reject) => {
     server.once("error", reject);

@@ -15,6 +15,8 @@ export type X11Streams = {
   take(frame: TerminalFrame): void;
   /** the channel takes more */
   drained(): void;
+  /** the client is turned out */
+  drop(id: number): void;
   readonly count: number;
   close(): void;
 };
@@ -54,6 +56,7 @@ export function x11Streams(channel: Pick<TerminalChannel, "send" | "pause" | "re
     drained() {
       for (const socket of sockets.values()) socket.resume();
     },
+    drop: (id) => void sockets.get(id)?.destroy(),
     get count() {
       return sockets.size;
     },

@@ -112,6 +112,7 @@ export function createMomProcess(world: World, options: MomOptions): MomProcess 
     own: { uid: 0, gid: 0 },
     prologalarm_s: 30,
     reject_root_scripts: false,
+    tasks_max: 4096,
     server: "server",
     kill_found: false,
   });
@@ -211,6 +212,7 @@ export function createMomProcess(world: World, options: MomOptions): MomProcess 
       case "task-say":
       case "task-forward":
       case "adopt":
+      case "save-tasks":
       case "append":
       case "purge":
         break;
@@ -297,6 +299,8 @@ export function createMomProcess(world: World, options: MomOptions): MomProcess 
             break;
           case "starter-failed":
             for (const run of data.runs) tell({ kind: "start-failed", run });
+            break;
+          case "starter-adopted":
             break;
           case "starter-hung-up":
             for (const run of data.runs) tell({ kind: "hung-up", run });

@@ -1,8 +1,12 @@
 import assert from "node:assert/strict";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { test } from "node:test";
 import { linesOf, readJournal } from "#mom/journal.ts";
 import { parseStat, processesOf } from "#mom/proc-table.ts";
-import { readRecords } from "#mom/record-log.ts";
+import { openRecords, readRecords } from "#mom/record-log.ts";
+import type { SavedRun } from "#mom/state.ts";
 import { job, run, world } from "./world.ts";
 
 const line = (record: object): string => `${JSON.stringify(record)}\n`;
@@ -53,6 +57,33 @@ test("records of runs read back: the last save counts, a drop removes, a torn li
     [["2.n1", 5]],
   );
   assert.throws(() => readRecords(line({ save: { ...one, version: 2 } })), /version 2/);
+});
+
+test("what is noted of a run's tasks is read back with it, until it is saved anew", () => {
+  const w = world();
+  run(w, job({ id: "1.n1" }));
+  const [one] = [...w.records.values()];
+  const noted = (next_task: number, run_count = 1): string => line({ tasks: { next_task, cput_s: 0.5 }, of: { job: "1.n1", run_count } });
+  const tasks = (text: string) => readRecords(text).get("1.n1")?.tasks;
+  assert.deepEqual(tasks(line({ save: one }) + noted(3) + noted(4) + noted(9, 2)), { next_task: 4, cput_s: 0.5 });
+  assert.equal(tasks(noted(3) + line({ save: one })), undefined);
+  assert.equal(readRecords(line({ drop: "1.n1" }) + noted(3)).size, 0);
+
+  const directory = mkdtempSync(join(tmpdir(), "records-"));
+  const path = `${directory}/records`;
+  const fail = (text: string): never => assert.fail(text);
+  const { log } = openRecords(path, fail);
+  log.save(one as SavedRun);
+  log.saveTasks("1.n1", 1, { next_task: 5, cput_s: 1 });
+  log.saveTasks("1.n1", 2, { next_task: 50, cput_s: 1 });
+  log.close();
+  for (let time = 0; time < 2; time++) {
+    // Opened, it is written anew: nothing is lost by that.
+    const again = openRecords(path, fail);
+    assert.deepEqual(again.found[0]?.tasks, { next_task: 5, cput_s: 1 });
+    again.log.close();
+  }
+  rmSync(directory, { recursive: true });
 });
 
 test("/proc/PID/stat: names with blanks and parentheses do not shift the fields", () => {

@@ -56,7 +56,9 @@ function world() {
   };
   const failed = (): readonly string[] =>
     sent.flatMap((each) => (each.type === "starter-failed" ? each.data.runs.map(({ job, text }) => `${job}: ${text}`) : []));
-  return { starter, link, started, failed };
+  const adopted = () => sent.flatMap((each) => (each.type === "starter-adopted" ? each.data.runs : []));
+  const state = () => sent.findLast((each) => each.type === "starter-state")?.data as StarterToMom["starter-state"];
+  return { starter, link, started, failed, adopted, state };
 }
 
 async function until(what: () => boolean): Promise<void> {
@@ -67,7 +69,7 @@ const isDead = (pid: number): boolean => ["Z", undefined].includes(readProcess(p
 test("a session that is adopted gets the job's signals, and only its owner's processes do", async (t) => {
   const root = process.getuid?.() === 0;
   if (!root) t.diagnostic("processes of somebody else are left out: only root can make them");
-  const { starter, started } = world();
+  const { starter, started, adopted, link, state } = world();
   starter.start({ runs: [spec()] });
   const top = started();
   const other = root ? "setpriv --reuid=65534 --clear-groups sleep 1000" : "true";
@@ -80,6 +82,14 @@ test("a session that is adopted gets the job's signals, and only its owner's pro
   const stranger = Number(line.toString());
   if (root) await until(() => ownerOf(stranger) === 65534);
   starter.adopt({ runs: [{ ...KEY, pid: shell.pid ?? 0 }] });
+  const session = { session: shell.pid ?? 0, owner: process.geteuid?.() ?? 0 };
+  assert.deepEqual(adopted(), [{ ...KEY, ...session }]);
+  starter.attach(link);
+  assert.deepEqual(
+    state().runs.map((each) => (each.state === "running" ? each.adopted : null)),
+    [[session]],
+    "a mom that comes back hears of it again",
+  );
   starter.signal({ runs: [{ ...KEY, signal: 9 }] });
   assert.deepEqual(await ended, [null, "SIGKILL"]);
   await until(() => isDead(top));

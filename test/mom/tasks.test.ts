@@ -105,3 +105,90 @@ test("a mom that comes back knows the tasks that run, and forgets those that end
   assert.equal(back.state.runs.get("1.n1")?.next_task, 4);
   assert.ok(words.includes("forget-task") && words.includes("signal 9.n1#2 9"), words.join());
 });
+
+const seen = (cput_s: number, mem_kb = 10) => ({ cput_s, mem_kb, vmem_kb: 20 });
+const cputOf = (w: World): number | undefined => w.state.runs.get("1.n1")?.sample.cput_s;
+
+test("a session that was adopted counts as long as anything is in it, and what it has used afterwards, too", () => {
+  const w = world();
+  const j = job(TWO);
+  run(w, j);
+  const key = { job: "1.n1", run_count: 1 };
+  w.on({ kind: "adopted", run: { ...key, session: 50, owner: 1001 } });
+  w.on({ kind: "adopted", run: { ...key, run_count: 9, session: 51, owner: 1001 } });
+  assert.deepEqual([...(w.state.runs.get("1.n1")?.adopted.keys() ?? [])], [50]);
+  w.on({
+    kind: "sampled",
+    seen: new Map([
+      [4711, seen(1)],
+      [50, seen(7, 90)],
+    ]),
+  });
+  assert.deepEqual([cputOf(w), w.state.runs.get("1.n1")?.sample.mem_now_kb], [8, 100]);
+  // A child that had not been waited for has gone.
+  w.on({
+    kind: "sampled",
+    seen: new Map([
+      [4711, seen(2)],
+      [50, seen(3)],
+    ]),
+  });
+  assert.equal(cputOf(w), 9);
+  w.on({ kind: "sampled", seen: new Map([[4711, seen(3)]]) });
+  assert.equal(cputOf(w), 10);
+  assert.deepEqual(w.records.get("1.n1")?.tasks, { next_task: 2, cput_s: 7 });
+  // Its number is another's by now.
+  w.on({
+    kind: "sampled",
+    seen: new Map([
+      [4711, seen(3)],
+      [50, seen(500)],
+    ]),
+  });
+  assert.equal(cputOf(w), 10);
+  w.on({ kind: "adopted", run: { ...key, session: 60, owner: 1001 } });
+  w.on({
+    kind: "sampled",
+    seen: new Map([
+      [4711, seen(3)],
+      [60, seen(4)],
+    ]),
+  });
+  w.on(exited(j, w.now_ms + 1000, { code: 0 }, 6));
+  assert.equal(cputOf(w), 17, "6 of its own, 7 and 4 of what it adopted");
+});
+
+test("numbers and cpu time of tasks that are over, and adopted sessions, are known to a mom that comes back", () => {
+  const w = world();
+  run(w, job(TWO));
+  ask(w, ME, spawn("n1"));
+  const key = { job: "1.n1#2", run_count: 1 };
+  w.on({ kind: "started", run: { ...key, pid: 99, at_ms: w.now_ms } });
+  w.on({ kind: "exited", run: { ...key, status: { code: 0 }, cput_s: 4, at_ms: w.now_ms } });
+  const back = world();
+  back.on({ kind: "recovered", saved: [...w.records.values()] });
+  const top = { job: "1.n1", run_count: 1, pid: 4711, at_ms: 0, state: "running", adopted: [{ session: 50, owner: 1001 }] } as const;
+  back.on({ kind: "starter-state", data: { pid: 1, last: [], runs: [top] } });
+  back.on({
+    kind: "sampled",
+    seen: new Map([
+      [4711, seen(1)],
+      [50, seen(2)],
+    ]),
+  });
+  assert.equal(cputOf(back), 7);
+  ask(back, ME, spawn("n1"));
+  assert.equal(back.actions.findLast((action) => action.kind === "start")?.spec.job, "1.n1#3");
+  // A record made anew holds them as well.
+  back.on({ kind: "modify", data: { job: "1.n1", attrs: { Job_Name: "x" } } });
+  assert.deepEqual(back.records.get("1.n1")?.tasks, { next_task: 4, cput_s: 4 });
+});
+
+test("a job has no more tasks on a host at a time than $tasks_max", () => {
+  const w = world({ config: { tasks_max: 2 } });
+  run(w, job(TWO));
+  const no = "task-refused job 1.n1 has 2 tasks on n1 already ($tasks_max)";
+  assert.deepEqual([ask(w, ME, spawn("n1"), 1), ask(w, ME, spawn("n1"), 2), ask(w, ME, spawn("n1"), 3)], [["start"], ["start"], [no]]);
+  w.on({ kind: "exited", run: { job: "1.n1#2", run_count: 1, status: { code: 0 }, cput_s: 0, at_ms: w.now_ms } });
+  assert.deepEqual(ask(w, ME, spawn("n1"), 4), ["start"]);
+});

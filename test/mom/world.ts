@@ -32,6 +32,7 @@ export const CONFIG: MomConfig = {
   own: { uid: 0, gid: 0 },
   prologalarm_s: 30,
   reject_root_scripts: false,
+  tasks_max: 4096,
   server: "server",
   kill_found: false,
 };
@@ -110,10 +111,14 @@ export function world(
       w.actions.push(...actions);
       for (const action of actions) {
         if (action.kind === "save") w.records.set(action.record.job.id, JSON.parse(JSON.stringify(action.record)) as SavedRun);
+        if (action.kind === "save-tasks") {
+          const record = w.records.get(action.run.job);
+          if (record !== undefined) w.records.set(action.run.job, { ...record, tasks: action.tasks });
+        }
         if (action.kind === "drop") w.records.delete(action.run.job);
         if (action.kind === "log") logs.push(action.text);
       }
-      return actions.filter((action) => action.kind !== "log" && action.kind !== "save").map(wordOf);
+      return actions.filter(({ kind }) => kind !== "log" && kind !== "save" && kind !== "save-tasks").map(wordOf);
     },
     logged: () => logs.splice(0),
   };

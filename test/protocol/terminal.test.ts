@@ -110,6 +110,25 @@ test("whoever does not know the secret gets no byte and does not keep the relay 
   listener.close();
 });
 
+test("connections that say nothing, however many, do not keep the relay out", async () => {
+  const taken = Promise.withResolvers<void>();
+  const listener = await listenForTerminal(() => {
+    taken.resolve();
+    return { onFrame: () => undefined, onClose: () => undefined };
+  });
+  const silent = await Promise.all(
+    Array.from({ length: 40 }, () => {
+      const socket = connect(`\0${listener.ticket.socket}`);
+      socket.on("error", () => undefined);
+      return new Promise<typeof socket>((resolve) => socket.once("connect", () => resolve(socket)));
+    }),
+  );
+  const relay = await dialTerminal(listener.ticket, () => ({ onFrame: () => undefined, onClose: () => undefined }));
+  await taken.promise;
+  relay.destroy();
+  for (const socket of silent) socket.destroy();
+});
+
 test("a ticket is like no other", async () => {
   const [a, b] = await Promise.all([1, 2].map(() => listenForTerminal(() => assert.fail("nobody calls"))));
   assert.notEqual(a?.ticket.socket, b?.ticket.socket);

@@ -173,6 +173,32 @@ test("a sister that is away is waited for as long as the mother superior's confi
   assert.equal(ended(h, job), false, "she has come back");
 });
 
+test("tolerate_node_failures=job_start: the start does without a host, the run does not", () => {
+  for (const lose of ["obit", "silence"] as const)
+    for (const [tolerate_node_failures, expected] of [
+      ["none", "R 60"],
+      ["job_start", "R 60"],
+      ["all", "R 42"],
+    ] as const) {
+      const { h, job } = running({ tolerate_node_failures });
+      if (lose === "obit") mom(h, SISTER, "mom-obit", { job, run_count: 1, exit_status: 265, used: {} });
+      else h.core.momLost(SISTER, h.now_ms);
+      settle(h);
+      advance(h, lose === "obit" ? 0 : 300);
+      assert.equal(stateOf(h, job), expected, `${lose} ${tolerate_node_failures}`);
+    }
+  for (const [tolerate_node_failures, exec_vnode] of [
+    ["none", undefined],
+    ["job_start", "(n1:ncpus=1)"],
+    ["all", "(n1:ncpus=1)"],
+  ] as const) {
+    const { h, job } = starting({}, { tolerate_node_failures });
+    mom(h, SISTER, "mom-obit", { job, run_count: 1, exit_status: -1, used: {}, message: "no room" });
+    assert.equal(jobAttrs(h, job).exec_vnode, exec_vnode, tolerate_node_failures);
+    assert.equal(h.accounting.filter(({ type, id }) => type === "s" && id === job).length, exec_vnode === undefined ? 0 : 1);
+  }
+});
+
 test("after a restart of the server a sister that does not come is missed by the mother superior's word", () => {
   const { h, job } = running();
   restart(h);

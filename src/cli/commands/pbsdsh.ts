@@ -19,6 +19,9 @@ Where -c copies = run that many copies, on the lines of the node file in turn,
 
 export const run: Command = asCommand("pbsdsh", USAGE, pbsdsh);
 
+/** Of -c: beyond any job's. */
+const COPIES_MAX = 100_000;
+
 type Wish = { copies: number | null; index: number | null; host: string | null; one_by_one: boolean; verbose: boolean; leave: boolean };
 
 /** Exit status: the highest of the tasks'; 1 when something could not be run. */
@@ -92,6 +95,7 @@ function argumentsOf(io: CommandIo): { readonly wish: Wish; readonly argv: reado
       case "c":
       case "n":
         if (number === null || (event.letter === "c" && number === 0)) return `pbsdsh: illegal -${event.letter} value\n`;
+        if (event.letter === "c" && number > COPIES_MAX) return `pbsdsh: -c: at most ${COPIES_MAX} copies\n`;
         if (event.letter === "c") wish.copies = number;
         else wish.index = number;
         break;

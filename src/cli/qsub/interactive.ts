@@ -132,6 +132,10 @@ async function waitForCall(
     await deleteJob(complex, id);
     io.out(`Job ${id} is being deleted\n`);
     return await answered;
+  } catch (error) {
+    // I2.
+    await deleteJob(complex, id).catch(() => undefined);
+    throw error;
   } finally {
     watch.stop();
     for (const off of quiet) off();
@@ -163,11 +167,11 @@ async function askWhetherToEnd(io: CommandIo, terminal: Terminal): Promise<strin
   return decision;
 }
 
-/** over: the job has ended, or nobody knows it any more. A server that comes back is asked again. */
+/** over: the job has ended, or nobody knows it any more. A server that comes back is asked again. Rejects when it cannot be asked. */
 function watchJob(complex: Complex, first: Link, id: string): { readonly over: Promise<"over">; stop(): void } {
   let stopped = false;
   let link: Link | null = first;
-  const { promise: over, resolve } = Promise.withResolvers<"over">();
+  const { promise: over, resolve, reject } = Promise.withResolvers<"over">();
   const watch = async (): Promise<void> => {
     while (!stopped) {
       try {
@@ -181,7 +185,9 @@ function watchJob(complex: Complex, first: Link, id: string): { readonly over: P
       }
     }
   };
-  void watch();
+  watch().catch(reject);
+  // Once the job has called nobody waits for it.
+  over.catch(() => undefined);
   return {
     over,
     stop() {

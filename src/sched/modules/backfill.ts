@@ -5,8 +5,8 @@
 // B5. Plans are made when a job could start, when as many wait as the depth allows, or after the last job: until then it makes no difference, and many
 //     plans together cost little more than one.
 // B6. With sched_preempt_enforce_resumption preempted jobs are top jobs whatever the order is, and use up no depth.
-// B8. `backfill.matcher` is obeyed wherever something is placed, top jobs or not (matcher.ts): it is part of the policy.
 // B7. `backfill.policy: cons`: every blocked job is planned and keeps its plan (kept-plans.ts); backfill_depth, where it is set, bounds how many.
+// B8. `backfill.matcher` is obeyed wherever something is placed, top jobs or not (matcher.ts): it is part of the policy.
 
 import type { SchedJob, Why } from "#protocol/sched-link.ts";
 import { LOG_EVENT } from "#support/log-event.ts";

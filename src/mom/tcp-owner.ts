@@ -1,0 +1,29 @@
+// Whose a TCP connection on this host is, by the kernel's tables of sockets.
+
+import { readFileSync } from "node:fs";
+
+/** /proc/net/tcp, or tcp6: uid of the socket with these ports. Pure. */
+export function ownerIn(table: string, port: number, peer_port: number): number | null {
+  for (const line of table.split("\n").slice(1)) {
+    const [, local = "", remote = "", , , , , uid] = line.trim().split(/\s+/);
+    if (portOf(local) === port && portOf(remote) === peer_port) return Number(uid);
+  }
+  return null;
+}
+
+const portOf = (address: string): number => Number.parseInt(address.slice(address.lastIndexOf(":") + 1), 16);
+
+/** The uid at the other end of a connection of this host to itself; null: it has gone, or is not of this host. */
+export function tcpOwner(socket: { readonly remotePort?: number | undefined; readonly localPort?: number | undefined }): number | null {
+  const { remotePort, localPort } = socket;
+  if (remotePort === undefined || localPort === undefined) return null;
+  for (const name of ["tcp", "tcp6"]) {
+    try {
+      const uid = ownerIn(readFileSync(`/proc/net/${name}`, "latin1"), remotePort, localPort);
+      if (uid !== null) return uid;
+    } catch {
+      // A kernel without it.
+    }
+  }
+  return null;
+}
