@@ -2,21 +2,25 @@
 // group is killed whole, knows the cpu time of all that ever ran in it, and enforces limits (cgroup-limits.ts).
 //
 // G1. Groups lie below our own, in a directory of this mom: nobody else's are touched.
-// G2. The starter's thread enters a job's group for the moment in which it makes the top process, and leaves it again: there is no moment in which a
-//     process of the job is outside. Limits are set afterwards, so that they never meet the starter.
+// G2. The starter's thread is in a job's group while it makes the top process: there is no moment in which a process of the job is outside. From there it
+//     goes on to the next job's, or leaves (a change of group costs what a small program costs). Limits are set afterwards, so that they never meet the
+//     starter; no group is killed or removed while it is inside.
 // G3. What the kernel does not offer here is not enforced, and said (missing): a job is never refused for it.
 
 import { createHash } from "node:crypto";
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, rmdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { CgroupLimit, JobLimits } from "./cgroup-limits.ts";
+import { kernelText } from "./proc-table.ts";
 
 /** What the kernel knew of a job's processes when its group was removed. null: not known here. */
 export type GroupUsage = { readonly cput_s: number | null; readonly mem_peak_kb: number | null; readonly oom: boolean };
 
 export type JobGroups = {
-  /** runs `work` with this thread in the job's group, which is made first; without one where it cannot be made (told) */
+  /** runs `work` with this thread in the job's group, which is made first; without one where it cannot be made (told). leave() must follow before long */
   within<T>(job: string, limits: JobLimits, work: () => T): T;
+  /** this thread is back in its own group, and the last job's limits hold */
+  leave(): void;
   pids(job: string): number[];
   /** a process that was made elsewhere comes in */
   adopt(job: string, pid: number): void;
@@ -132,34 +136,54 @@ function groupsOf(
     ];
     return new Set(wanted.filter((each) => each !== undefined));
   };
-  const all = [...new Set([tracker, cpuacct, memory, cpuset, cpu, pids].filter((each) => each !== undefined))];
-  const members = (job: string): number[] => pidsIn(`${tracker.top}/${job}`);
+  const all: readonly Hierarchy[] = [...new Set([tracker, cpuacct, memory, cpuset, cpu, pids].filter((each) => each !== undefined))];
+  /** Where jobs of ours have groups; those of an earlier starter are looked for everywhere. */
+  const made = new Map<string, Set<Hierarchy>>();
+  const groupsOfJob = (job: string): readonly Hierarchy[] => {
+    const known = made.get(job);
+    return all.filter((each) => (known === undefined ? existsSync(`${each.top}/${job}`) : known.has(each)));
+  };
+  /** The job in whose groups this thread is now. */
+  let inside: { readonly job: string; readonly limits: JobLimits; readonly entered: ReadonlySet<Hierarchy> } | null = null;
+  const moveOn = (next: ReadonlySet<Hierarchy>): void => {
+    if (inside === null) return;
+    const { job, limits, entered } = inside;
+    inside = null;
+    for (const hierarchy of entered) {
+      if (!next.has(hierarchy) && !quietly(() => enter(hierarchy, hierarchy.own))) complain(`${job}: its control group cannot be left`);
+    }
+    limit(limits, job, { memory, cpu, pids });
+  };
+  const leave = (): void => moveOn(new Set());
+  const members = (job: string): number[] => {
+    if (inside?.job === job) leave();
+    return pidsIn(`${tracker.top}/${job}`);
+  };
 
   return {
     missing: limiting.flatMap(([limit, hierarchy]) => (hierarchy === undefined ? [limit] : [])),
     within(job, limits, work) {
-      const entered: Hierarchy[] = [];
+      const entered = new Set<Hierarchy>();
+      const known = made.get(job) ?? new Set();
+      made.set(job, known);
       try {
         for (const hierarchy of needed(limits)) {
-          makeGroup(hierarchy, job, limits);
+          if (!known.has(hierarchy)) makeGroup(hierarchy, job, limits);
+          known.add(hierarchy);
           enter(hierarchy, `${hierarchy.top}/${job}`);
-          entered.push(hierarchy);
+          entered.add(hierarchy);
         }
       } catch (error) {
         complain(`${job}: its control group cannot be made: ${(error as Error).message}`);
       }
-      try {
-        return work();
-      } finally {
-        for (const hierarchy of entered) {
-          if (!quietly(() => enter(hierarchy, hierarchy.own))) complain(`${job}: its control group cannot be left`);
-        }
-        limit(limits, job, { memory, cpu, pids });
-      }
+      moveOn(entered);
+      inside = { job, limits, entered };
+      return work();
     },
+    leave,
     pids: members,
     adopt(job, pid) {
-      for (const { top } of all) if (existsSync(`${top}/${job}`)) quietly(() => writeFileSync(`${top}/${job}/cgroup.procs`, String(pid)));
+      for (const { top } of groupsOfJob(job)) quietly(() => writeFileSync(`${top}/${job}/cgroup.procs`, String(pid)));
     },
     kill(job) {
       const found = members(job);
@@ -177,11 +201,18 @@ function groupsOf(
       return found.length;
     },
     close(job) {
-      if (!existsSync(`${tracker.top}/${job}`)) return null;
-      const usage = { cput_s: cputOf(job, tracker, cpuacct), ...memoryOf(job, memory) };
-      for (const { top } of [...all.filter((each) => each !== tracker), tracker]) {
-        if (existsSync(`${top}/${job}`) && !quietly(() => rmdirSync(`${top}/${job}`))) return null;
+      if (inside?.job === job) leave();
+      const groups = groupsOfJob(job);
+      if (!groups.includes(tracker)) {
+        made.delete(job);
+        return null;
       }
+      const usage = { cput_s: cputOf(job, tracker, cpuacct), ...memoryOf(job, memory, groups) };
+      for (const each of [...groups.filter((group) => group !== tracker), tracker]) {
+        if (!quietly(() => rmdirSync(`${each.top}/${job}`))) return null;
+        made.get(job)?.delete(each);
+      }
+      made.delete(job);
       return usage;
     },
     jobs: () => [...new Set(all.flatMap(({ top }) => groupsIn(top)))],
@@ -232,9 +263,14 @@ function cputOf(job: string, tracker: Hierarchy, cpuacct: Hierarchy | undefined)
   return nsec === "" ? null : Number(nsec) / 1e9;
 }
 
-function memoryOf(job: string, memory: Hierarchy | undefined): { readonly mem_peak_kb: number | null; readonly oom: boolean } {
-  const group = memory === undefined ? "" : `${memory.top}/${job}`;
-  if (memory === undefined || !existsSync(group)) return { mem_peak_kb: null, oom: false };
+/** groups: in which hierarchies the job has one. */
+function memoryOf(
+  job: string,
+  memory: Hierarchy | undefined,
+  groups: readonly Hierarchy[],
+): { readonly mem_peak_kb: number | null; readonly oom: boolean } {
+  if (memory === undefined || !groups.includes(memory)) return { mem_peak_kb: null, oom: false };
+  const group = `${memory.top}/${job}`;
   const [peak, events] = memory.version === 2 ? ["memory.peak", "memory.events"] : ["memory.max_usage_in_bytes", "memory.oom_control"];
   const bytes = read(`${group}/${peak}`).trim();
   const kills = Number(/^oom_kill (\d+)/m.exec(read(`${group}/${events}`))?.[1] ?? 0);
@@ -268,7 +304,7 @@ const pidsIn = (group: string): number[] =>
 
 function read(path: string): string {
   try {
-    return readFileSync(path, "utf8");
+    return kernelText(path);
   } catch {
     return "";
   }

@@ -27,7 +27,8 @@ export type JournalState = {
 };
 
 export type Journal = {
-  append(record: Record): void;
+  /** all of them or, when it throws, perhaps a part of them */
+  append(records: readonly Record[]): void;
   sync(): Promise<void>;
   /** writes a fresh file of what still matters */
   compact(state: JournalState): void;
@@ -130,11 +131,11 @@ export function openJournal(path: string): { readonly journal: Journal; readonly
     return running;
   };
   const journal: Journal = {
-    append(record) {
+    append(records) {
       // After a torn line (a full disk) a new one begins, or both would be lost.
-      const line = `${torn ? "\n" : ""}${JSON.stringify(record)}\n`;
+      const lines = `${torn ? "\n" : ""}${textOf(records)}`;
       torn = true;
-      bytes += writeWhole(fd, line);
+      bytes += writeWhole(fd, lines);
       torn = false;
     },
     /** One sync runs at a time; those who come meanwhile share the next one. */
@@ -189,8 +190,10 @@ export function linesOf(state: JournalState): string {
     records.push({ t: "start", job: run.job, run_count: run.run_count, pid: run.pid, at_ms: run.at_ms, ticks: run.ticks });
     if (run.state === "ended") records.push({ t: "exit", ...run.exit });
   }
-  return records.map((record) => `${JSON.stringify(record)}\n`).join("");
+  return textOf(records);
 }
+
+const textOf = (records: readonly Record[]): string => records.map((record) => `${JSON.stringify(record)}\n`).join("");
 
 function readText(path: string): string {
   try {

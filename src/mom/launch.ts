@@ -55,7 +55,8 @@ function start(spec: StartSpec, terminal: string | null, opened: number[]): { re
     return restart(spec, { stdin: keep(openSync("/dev/null", constants.O_RDONLY)), stdout, stderr, directory }, tell);
   const path = spec.path.includes("/") ? spec.path : searchPath(spec.path, spec.env);
   const command = commandOf({ ...spec, path });
-  const errno = programError(path);
+  // Executed directly, the kernel itself says what is wrong.
+  const errno = isDirect(spec) ? 0 : programError(path);
   if (errno !== 0) return notExecuted(spec, errno, tell);
   const stdin = terminal !== null ? stdout : keep(spec.stdin === null ? openSync("/dev/null", constants.O_RDONLY) : filledPipe(spec.stdin));
   // Executed with our own identity: the kernel would take a differing one for a set-id program and the C library would drop TMPDIR and others.
@@ -228,6 +229,9 @@ export function commandOf(spec: Command, find = toolPath, directory: string | nu
   const env = steering.length > 0 ? spec.env.filter((entry) => !steers(entry)) : spec.env;
   return { path: wrapped[0] as string, argv: [...wrapped, spec.path, ...login, ...rest], env };
 }
+
+/** Nothing is put on by a program of its own. (Variables that steer are withheld from such programs only.) */
+const isDirect = ({ owner, limits, nice }: Command): boolean => owner === null && nice === null && Object.keys(limits).length === 0;
 
 const LOGIN_OPTION: ReadonlySet<string> = new Set([
   "sh",

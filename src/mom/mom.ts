@@ -76,6 +76,7 @@ export class Mom {
   #last_strangers_ms = 0;
   #last_site_ms = 0;
   #site_asked = false;
+  #flushing = false;
   readonly #site_reader = siteReader((text) => this.#fault(text));
   #phase: "up" | "ending" | "closed" = "up";
 
@@ -139,9 +140,22 @@ export class Mom {
 
   readonly #happen = (event: MomEvent): void => {
     if (this.#phase === "closed") return;
+    this.#flushSoon();
     for (const action of reduce(this.#state, event, Date.now())) this.#perform(action);
-    this.#records.flush();
   };
+
+  /**
+   * One write serves the records of all that happens in this turn. It is asked for before anything else is: what starter and agent are told leaves in later
+   * microtasks, so a record is written before it (run-life.ts R2).
+   */
+  #flushSoon(): void {
+    if (this.#flushing) return;
+    this.#flushing = true;
+    queueMicrotask(() => {
+      this.#flushing = false;
+      if (this.#phase !== "closed") this.#records.flush();
+    });
+  }
 
   #perform(action: MomAction): void {
     switch (action.kind) {
@@ -192,8 +206,6 @@ export class Mom {
         return this.#records.saveTasks(action.run.job, action.run.run_count, action.tasks);
       case "drop":
         this.#records.drop(action.run.job, action.run.run_count);
-        // run-life.ts R2: the record goes first.
-        this.#records.flush();
         return this.#starter.forget(action.run);
       case "purge":
         return this.#agent.drop(action.paths);

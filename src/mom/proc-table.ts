@@ -1,6 +1,6 @@
 // /proc as data: which processes there are, whose session they are in, what they use. Parsing is pure; reading is one pass.
 
-import { readdirSync, readFileSync } from "node:fs";
+import { closeSync, openSync, readdirSync, readFileSync, readSync } from "node:fs";
 
 export type ProcessInfo = {
   readonly pid: number;
@@ -36,10 +36,25 @@ export function parseStat(text: string): ProcessInfo | null {
   };
 }
 
+const page = Buffer.alloc(4096);
+
+/** A text of the kernel's. line: one that is read whole at once. Fewer system calls than readFileSync's. Throws when there is none. */
+export function kernelText(path: string, line = false): string {
+  const fd = openSync(path, "r");
+  try {
+    let text = "";
+    // A short answer does not mean the end: the kernel gives as many whole entries as it has at hand.
+    for (let count = readSync(fd, page); count > 0; count = line ? 0 : readSync(fd, page)) text += page.toString("latin1", 0, count);
+    return text;
+  } finally {
+    closeSync(fd);
+  }
+}
+
 /** One process; null: gone. */
 export function readProcess(pid: number): ProcessInfo | null {
   try {
-    return parseStat(readFileSync(`/proc/${pid}/stat`, "latin1"));
+    return parseStat(kernelText(`/proc/${pid}/stat`, true));
   } catch {
     return null;
   }

@@ -12,7 +12,7 @@ import type { FilePlan, Finished, FinishRequest, Prepared } from "./agent-link.t
 import { jobLimits, pickCpus } from "./cgroup-limits.ts";
 import { checkpointAtEnd, dropCheckpoint, isLeaving, isRestart, NO_CHECKPOINT, restartCommand, siteEnvironmentOf } from "./checkpoint.ts";
 import { nodefileText, type TaskNumbers } from "./environment.ts";
-import { askHooks, askScript, exitStatusOf, honour, logHooks, logScript } from "./hook-steps.ts";
+import { askHooks, askScript, exitStatusOf, honour, hooksFor, logHooks, logScript } from "./hook-steps.ts";
 import { isInteractive, resourcesOf, ticketOf } from "./job-attrs.ts";
 import { JOB_EXEC } from "./job-exec.ts";
 import { filePlan, type Owner, startSpec } from "./job-plan.ts";
@@ -134,10 +134,10 @@ function admitted(cx: Context, run: Run, files: OutputFiles, exit_status: number
   if (run.ending !== null) return abandon(cx, run, SIGNALLED + SIG.TERM);
   if (exit_status !== null) return abandon(cx, run, exit_status, why);
   // What execjob_launch hooks would change is the restart script's own business.
-  if (isSisters(cx, run) || run.restart) return launch(cx, run, files);
+  if (isSisters(cx, run) || run.restart || hooksFor(cx.state, "execjob_launch").length === 0) return launch(cx, run, files);
   const spec = specOf(cx, run, files);
   const launched = { progname: spec.path, argv: spec.argv, env: environmentRecord(spec.env) };
-  if (!askHooks(cx, "execjob_launch", run, { kind: "launch", run: keyOf(run) }, {}, launched)) launch(cx, run, files);
+  askHooks(cx, "execjob_launch", run, { kind: "launch", run: keyOf(run) }, {}, launched);
 }
 
 function afterLaunchHooks(cx: Context, run: Run, end: SequenceEnd): void {

@@ -5,14 +5,14 @@
 //     environment.
 // E2. Where there are no control groups a process may have wiped out all that tells its job: it ends with the last job of its user on this host.
 
-import { readFileSync, statSync } from "node:fs";
+import { statSync } from "node:fs";
 import type { JobGroups } from "./cgroup.ts";
-import { type ProcessInfo, processVariable, readProcess, readProcesses } from "./proc-table.ts";
+import { kernelText, type ProcessInfo, processVariable, readProcess, readProcesses } from "./proc-table.ts";
 
 /** Pids of our children, dead ones not yet reaped included. */
 export function childPids(): number[] {
   try {
-    return readFileSync(`/proc/self/task/${process.pid}/children`, "latin1")
+    return kernelText(`/proc/self/task/${process.pid}/children`)
       .trim()
       .split(" ")
       .filter((text) => text !== "")

@@ -30,6 +30,7 @@ import { makeTerminals, type OpenTerminal, terminalEnvironment } from "./termina
 type Data<T extends keyof MomToStarter> = MomToStarter[T];
 type Run = StarterRun & { readonly ticks: number };
 type Failed = StarterToMom["starter-failed"]["runs"][number];
+type JournalRecord = Parameters<Journal["append"]>[0][number];
 type Ending = EndingRun & { readonly exit: ExitedRun; readonly since_ms: number };
 
 export type Starter = {
@@ -98,24 +99,24 @@ export function makeStarter(options: StarterOptions): Starter {
   const writeExits = (): void => {
     const batch = waiting;
     waiting = [];
-    const write = (from: number): void => {
-      let at = from;
+    // What a full disk took of them is written again: an exit said twice is said once.
+    const write = (exits: readonly ExitedRun[]): void => {
       try {
-        for (; at < batch.length; at++) journal.append({ t: "exit", ...(batch[at] as ExitedRun) });
+        if (exits.length > 0) journal.append(exits.map((exit) => ({ t: "exit" as const, ...exit })));
       } catch (error) {
         complain(`journal: ${(error as Error).message}`);
-        setTimeout(write, SYNC_AGAIN_MS, at);
+        setTimeout(write, SYNC_AGAIN_MS, exits);
         return;
       }
       journal.sync().then(
         () => link?.send("starter-exited", { runs: batch }),
         (error: Error) => {
           complain(`journal: ${error.message}`);
-          setTimeout(write, SYNC_AGAIN_MS, batch.length);
+          setTimeout(write, SYNC_AGAIN_MS, []);
         },
       );
     };
-    write(0);
+    write(batch);
   };
 
   /** Looks for what is left of ended jobs; those with nothing left are told. */
@@ -222,14 +223,16 @@ export function makeStarter(options: StarterOptions): Starter {
     }
   };
 
-  /** A record that need not be on the disk before we go on. */
-  const note = (record: Parameters<Journal["append"]>[0]): void => {
+  /** Records that need not be on the disk before we go on. */
+  const note = (records: JournalRecord[]): void => {
     try {
-      journal.append(record);
+      if (records.length > 0) journal.append(records);
     } catch (error) {
       complain(`journal: ${(error as Error).message}`);
     }
   };
+  /** What became of starts: written before the mom is told. */
+  const notes: JournalRecord[] = [];
 
   const startOne = (spec: StartSpec, started: StarterRun[], failed: Failed[]): void => {
     const known = runs.get(spec.job);
@@ -237,15 +240,17 @@ export function makeStarter(options: StarterOptions): Starter {
     // Written before as well: should we die between launch and the second record, the run is known to be lost. Without it the run would be
     // started twice (recovery.ts V1).
     try {
-      journal.append({ t: "start", job: spec.job, run_count: spec.run_count, pid: 0, at_ms: now_ms(), ticks: 0 });
+      journal.append([{ t: "start", job: spec.job, run_count: spec.run_count, pid: 0, at_ms: now_ms(), ticks: 0 }]);
     } catch (error) {
       const text = `journal: ${(error as Error).message}`;
       complain(text);
       failed.push({ job: spec.job, run_count: spec.run_count, exit_status: JOB_EXEC.RETRY, text, at_ms: now_ms() });
       return;
     }
-    if (spec.terminal === null) launchOne(spec, null, started, failed);
-    else openAndLaunch({ ...spec, terminal: spec.terminal });
+    if (spec.terminal === null) return launchOne(spec, null, started, failed);
+    // The terminal's relay is no process of the job whose group we may be in.
+    groups?.leave();
+    openAndLaunch({ ...spec, terminal: spec.terminal });
   };
 
   const launchOne = (spec: StartSpec, terminal: OpenTerminal | null, started: StarterRun[], failed: Failed[]): void => {
@@ -259,12 +264,13 @@ export function makeStarter(options: StarterOptions): Starter {
       return;
     }
     const start = (): ReturnType<typeof launch> => launch(spec, terminal?.pty);
+    if (cgroup === null) groups?.leave();
     const outcome = groups === null || cgroup === null ? start() : groups.within(job, cgroup, start);
     const at_ms = now_ms();
     if (!("pid" in outcome)) {
       if (job === spec.job) groups?.close(spec.job);
       terminals.over(spec.job);
-      note({ t: "failed", ...key });
+      notes.push({ t: "failed", ...key });
       failed.push({ ...key, ...outcome, at_ms });
       return;
     }
@@ -274,7 +280,7 @@ export function makeStarter(options: StarterOptions): Starter {
     byPid.set(run.pid, { ...key, cookie: cookieOf(spec.env), uid: spec.owner?.uid ?? OWN_UID });
     runs.set(spec.job, run);
     started.push(run);
-    note({ t: "start", ...key, pid: run.pid, at_ms, ticks: run.ticks });
+    notes.push({ t: "start", ...key, pid: run.pid, at_ms, ticks: run.ticks });
   };
 
   const openAndLaunch = (spec: StartSpec & { readonly terminal: NonNullable<StartSpec["terminal"]> }): void => {
@@ -286,7 +292,7 @@ export function makeStarter(options: StarterOptions): Starter {
         tellStarts(started, failed);
       },
       failed: (why) => {
-        note({ t: "failed", ...key });
+        notes.push({ t: "failed", ...key });
         const text = `cannot open interactive qsub socket: ${why}`;
         tellStarts([], [{ ...key, exit_status: JOB_EXEC.FAIL1, text, at_ms: now_ms() }]);
       },
@@ -294,6 +300,8 @@ export function makeStarter(options: StarterOptions): Starter {
   };
 
   const tellStarts = (started: readonly StarterRun[], failed: readonly Failed[]): void => {
+    groups?.leave();
+    note(notes.splice(0));
     const told = started.map(({ job, run_count, pid, at_ms, terminal }) =>
       terminal === undefined ? { job, run_count, pid, at_ms } : { job, run_count, pid, at_ms, terminal },
     );
@@ -305,8 +313,11 @@ export function makeStarter(options: StarterOptions): Starter {
     start(data) {
       const started: StarterRun[] = [];
       const failed: Failed[] = [];
-      for (const spec of data.runs) startOne(spec, started, failed);
-      tellStarts(started, failed);
+      try {
+        for (const spec of data.runs) startOne(spec, started, failed);
+      } finally {
+        tellStarts(started, failed);
+      }
     },
     signal(data) {
       const wanted = new Map<number, number>();
@@ -334,13 +345,15 @@ export function makeStarter(options: StarterOptions): Starter {
       }
     },
     forget(data) {
+      const forgotten: JournalRecord[] = [];
       for (const key of data.runs) {
         const run = runs.get(key.job);
         if (run?.run_count === key.run_count && run.state === "running") continue;
         if (run?.run_count === key.run_count) runs.delete(key.job);
         if (taskOf(key.job) === null) rememberLast(state.last, key);
-        note({ t: "forget", job: key.job, run_count: key.run_count });
+        forgotten.push({ t: "forget", job: key.job, run_count: key.run_count });
       }
+      note(forgotten);
       if (journal.bytes <= COMPACT_BYTES) return;
       try {
         journal.compact(state);
