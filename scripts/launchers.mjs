@@ -5,6 +5,8 @@
 // It works in two layouts, which are the same below BASE:
 //     checkout:   BIN = BASE/bin                     BASE/node_modules/node/bin/node   BASE/dist/NAME.cjs   BASE/node_modules/sqlite3 ...
 //     installed:  BIN = PBS_EXEC/bin or sbin,        BASE = PBS_EXEC/lib/partita, with the same folders below
+// Where BASE/dist/pbs_launcher was built (native/, scripts/lib/native.mjs), the launcher of a command hands over to that, which finds a resident process for
+// the command or starts Node as below.
 // Only a checkout has BASE/scripts: there the launcher of a daemon refreshes stale bundles first, and so does `partita` before it starts daemons.
 
 import { chmodSync, mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
@@ -34,7 +36,8 @@ ${REFRESH[program.kind](program)}exec "$node" ${FLAGS[program.kind]}"$base/dist/
 const FLAGS = { command: "--no-warnings ", admin: "--no-warnings ", daemon: "" };
 
 const REFRESH = {
-  command: (program) => `if [ ! -x "$node" ] || [ ! -f "$base/dist/${bundleName(program)}" ]; then
+  command: (program) => `[ -x "$base/dist/pbs_launcher" ] && exec "$base/dist/pbs_launcher" ${program.name} "$@"
+if [ ! -x "$node" ] || [ ! -f "$base/dist/${bundleName(program)}" ]; then
   echo "${program.name}: not installed yet: run 'npm run build' in $base" >&2
   exit 127
 fi

@@ -191,7 +191,8 @@ function freshBundles() {
 /** Runs the pinned Node in a process group of its own, so that a hanging test is ended with everything it started. */
 function run(args, { limit_min, report, show = false }) {
   return new Promise((done, failed) => {
-    const env = { ...process.env, ...(report ? { PARTITA_TEST_REPORT: report } : {}) };
+    // A resident would outlive the tests; those of residents say otherwise.
+    const env = { PARTITA_RESIDENT: "no", ...process.env, ...(report ? { PARTITA_TEST_REPORT: report } : {}) };
     delete env.NODE_TEST_CONTEXT;
     delete env.PARTITA_TEST_COUNTS;
     const child = spawn(RUNTIME, args, { cwd: ROOT, env, detached: true, stdio: ["ignore", "pipe", "pipe"] });

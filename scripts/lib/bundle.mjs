@@ -9,6 +9,7 @@ import { existsSync, lchownSync, mkdirSync, readdirSync, readFileSync, renameSyn
 import { createRequire } from "node:module";
 import { basename, dirname, join, relative, resolve } from "node:path";
 import { withLock } from "./lock.mjs";
+import { buildLauncher, hasNoLauncher, isLauncherStale } from "./native.mjs";
 import { DIST, MODULES, ROOT, shown } from "./paths.mjs";
 import { bundleName, installation, NATIVE_PACKAGES, PROGRAMS } from "./programs.mjs";
 import { Problem, say } from "./run.mjs";
@@ -25,7 +26,7 @@ export async function refreshBundles({ silent = false } = {}) {
 
 /** Builds all bundles. Returns the names of programs that did not build. */
 export function buildAll() {
-  return withLock(join(ROOT, ".build.lock"), "building", () => buildBundles({ silent: false }));
+  return withLock(join(ROOT, ".build.lock"), "building", () => buildBundles({ silent: false, retry: true }));
 }
 
 /** Whether a source changed, appeared or vanished since the bundles were made. */
@@ -35,6 +36,7 @@ export function isStale() {
   const programs = presentPrograms();
   if (programs.map((program) => program.name).join() !== record.programs.join()) return true;
   if (programs.some((program) => !existsSync(join(DIST, bundleName(program))))) return true;
+  if (isLauncherStale()) return true;
   return Object.entries(record.sources).some(([path, mtime_ms]) => modified(path) !== mtime_ms);
 }
 
@@ -54,7 +56,7 @@ function presentPrograms() {
   return PROGRAMS.filter((program) => existsSync(join(ROOT, program.source)));
 }
 
-async function buildBundles({ silent }) {
+async function buildBundles({ silent, retry = false }) {
   const started_ms = Date.now();
   const esbuild = createRequire(join(MODULES, "esbuild", "package.json"))("esbuild");
   const programs = presentPrograms();
@@ -65,6 +67,7 @@ async function buildBundles({ silent }) {
   const failed = results.flatMap((result) => result.failed ?? []);
   mkdirSync(DIST, { recursive: true });
   const written = writeOutputs(results);
+  if (isLauncherStale() || (retry && hasNoLauncher())) buildLauncher();
   dropUnknown(results, failed);
   writeRecord(programs, results, failed, started_ms);
   if (!silent) tellWhatWasBuilt(programs, failed, written, Date.now() - started_ms);

@@ -2,7 +2,7 @@
 
 /**
  * Programs with a launcher in bin/. `source` is the entry under src/; commands are found at src/cli/commands/NAME.ts, those for reservations at src/rsub/NAME.ts.
- * kind: command (never refreshes its bundle), daemon (its launcher refreshes stale bundles in a checkout), helper (started by a daemon, no launcher).
+ * kind: command (never refreshes its bundle), daemon (its launcher refreshes stale bundles in a checkout), helper (started by another program, no launcher).
  */
 export const PROGRAMS = [
   ...[
@@ -17,6 +17,7 @@ export const PROGRAMS = [
     ["pbs_terminal", "src/mom/terminal-main.ts"],
     ["pbs_sched_watch", "src/sched/shell/module-watch-main.ts"],
     ["pbs_hook_host", "src/hooks/javascript-host-main.ts"],
+    ["pbs_resident", "src/resident/main.ts"],
   ].map(([name, source]) => ({ name, source, kind: "helper" })),
   { name: "qmgr", source: "src/qmgr/main.ts", kind: "command" },
   { name: "partita", source: "src/admin/main.ts", kind: "admin" },
@@ -49,6 +50,7 @@ export function installation() {
     files: ["dist", "src/hooks/python", ...modules.map((path) => `node_modules/${path}`)],
     bin: named("command", "admin"),
     sbin: named("daemon"),
+    commands: named("command"),
   };
 }
 

@@ -19,6 +19,7 @@ import { type Conf, ConfError } from "#support/conf.ts";
 import { systemUsers } from "#support/passwd.ts";
 import { AdminError, complexConf, homeFaults, programTree } from "./complex-home.ts";
 import { askServer, DAEMONS, daemonPid, enabledDaemons } from "./daemons.ts";
+import { ownResidents } from "./residents.ts";
 
 /** fault: something does not work. warning: it works, but not for long or not for everybody. */
 export type Finding = { readonly level: "ok" | "warning" | "fault"; readonly text: string };
@@ -40,6 +41,7 @@ export async function examine(home: string | undefined): Promise<Finding[]> {
   findings.push(
     ok(`configuration ${conf.file}, ${conf.mode} mode, server ${conf.server}`),
     ...programs(conf),
+    ...residents(conf),
     ...tree(conf),
     ...disk(conf),
     ...clock(conf),
@@ -78,6 +80,21 @@ function programs(conf: Conf): Finding[] {
   return [
     missing.length === 0 ? ok(`programs in ${conf.exec}`) : fault(`missing in ${conf.exec}: ${missing.join(", ")}; run partita init again`),
   ];
+}
+
+/** Without them every command starts a Node: slower, nothing else. */
+function residents(conf: Conf): Finding[] {
+  const launcher = join(programTree(), "dist", "pbs_launcher");
+  if (!existsSync(launcher)) {
+    const why = join(programTree(), "dist", "pbs_launcher.none");
+    const reason = existsSync(why) ? readFileSync(why, "utf8").split("\n")[0] : "it was not built";
+    return [ok(`no pbs_launcher: every command starts a Node of its own (${reason})`)];
+  }
+  const wish = process.env["PARTITA_RESIDENT"] ?? conf.values["PARTITA_RESIDENT"] ?? "yes";
+  if (wish === "no") return [ok("residents are switched off (PARTITA_RESIDENT=no): every command starts a Node of its own")];
+  const running = ownResidents();
+  if (running.length === 0) return [ok("no resident of yours runs; the second command within a minute starts one")];
+  return [ok(`your residents run commands: pid ${running.map(({ pid }) => pid).join(", ")}`)];
 }
 
 function isExecutable(path: string): boolean {

@@ -11,6 +11,7 @@ import {
   cpSync,
   existsSync,
   lchownSync,
+  linkSync,
   lstatSync,
   mkdirSync,
   readdirSync,
@@ -23,7 +24,13 @@ import { dirname, join, resolve } from "node:path";
 import { AdminError, programTree } from "./complex-home.ts";
 
 /** What an installed copy consists of: recorded beside the bundles when they were made (scripts/lib/programs.mjs). */
-type Installation = { readonly files: readonly string[]; readonly bin: readonly string[]; readonly sbin: readonly string[] };
+type Installation = {
+  readonly files: readonly string[];
+  readonly bin: readonly string[];
+  readonly sbin: readonly string[];
+  /** those of bin that pbs_launcher starts */
+  readonly commands: readonly string[];
+};
 
 /** Installs into PBS_EXEC, or updates what is there. conf: the pbs.conf read when PBS_CONF_FILE is not set. */
 export function install(exec: string, conf: string): void {
@@ -32,11 +39,17 @@ export function install(exec: string, conf: string): void {
   for (const folder of ["", "bin", "sbin", "lib", "libexec", "etc"]) mkdirSync(join(exec, folder), { recursive: true, mode: 0o755 });
   const library = join(exec, "lib", "partita");
   if (library !== tree) copyLibrary(tree, library, [...what.files, "etc"]);
+  // Where it was built, the program itself stands under the name of each command, which saves the start of a shell.
+  const program = join(library, "dist", "pbs_launcher");
+  const direct = new Set(existsSync(program) ? what.commands : []);
   for (const [folder, names] of [
     ["bin", what.bin],
     ["sbin", what.sbin],
   ] as const) {
-    for (const name of names) replaceFile(join(exec, folder, name), readFileSync(launcher(tree, folder, name)), 0o755);
+    for (const name of names) {
+      if (direct.has(name)) linkFile(program, join(exec, folder, name));
+      else replaceFile(join(exec, folder, name), readFileSync(launcher(tree, folder, name)), 0o755);
+    }
   }
   const etc = join(library, "etc");
   for (const name of readdirSync(etc).filter((file) => !file.endsWith(".in")))
@@ -101,6 +114,20 @@ function own(path: string): void {
   const isDirectory = (mode & constants.S_IFMT) === constants.S_IFDIR;
   chmodSync(path, isDirectory || (mode & 0o100) !== 0 ? 0o755 : 0o644);
   if (isDirectory) for (const name of readdirSync(path)) own(join(path, name));
+}
+
+/** A second name of an installed file, or a copy where the file system has no second names. */
+function linkFile(from: string, to: string): void {
+  const half = `${to}.new-${process.pid}`;
+  rmSync(half, { force: true });
+  try {
+    linkSync(from, half);
+  } catch {
+    return replaceFile(to, readFileSync(from), 0o755);
+  }
+  renameSync(half, to);
+  // Of two names of one file rename leaves both.
+  rmSync(half, { force: true });
 }
 
 /** By rename: a shell that reads the old script goes on reading it. */

@@ -43,10 +43,12 @@ const parser = yargs(hideBin(process.argv))
   )
   .command(
     "stop",
-    "stop all daemons; returns when they are gone; jobs of a stopped mom are ended",
+    "stop all daemons, and your residents; returns when the daemons are gone; jobs of a stopped mom are ended",
     (y) => y,
     async (argv) => {
-      const stopped = await stopDaemons(ownConf(argv.home), (text) => process.stderr.write(`partita: ${text}\n`));
+      const { stopResidents } = await import("./residents.ts");
+      const stopped = [...(await stopDaemons(ownConf(argv.home), (text) => process.stderr.write(`partita: ${text}\n`)))];
+      if ((await stopResidents()) > 0) stopped.push("pbs_resident");
       out(stopped.length === 0 ? "Nothing was running." : `Stopped ${stopped.join(", ")}.`);
     },
   )

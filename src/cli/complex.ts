@@ -2,7 +2,7 @@
 // one. Nothing is read or connected before a command asks: mistakes in the arguments are told first.
 
 import { hostname } from "node:os";
-import type { ServerConnection } from "#protocol/client.ts";
+import type { Flow, ServerConnection } from "#protocol/client.ts";
 import { connectServer, ServerUnreachable } from "#protocol/client.ts";
 import type { Reply, Request, StatusItem, StatusRequest } from "#protocol/messages.ts";
 import { type Conf, ConfError, readConf } from "#support/conf.ts";
@@ -28,8 +28,8 @@ export type Complex = {
 /** A command's body: the world it sees and the complex it talks to. Returns the exit status. */
 export type CommandBody = (io: CommandIo, complex: Complex) => Promise<number>;
 
-/** The real complex of this process's environment. */
-export function realComplex(env: CommandIo["env"]): Complex {
+/** The real complex of an environment; flow: of the command's links. */
+export function realComplex(env: CommandIo["env"], flow?: Flow): Complex {
   let conf: Conf | null = null;
   const read = (): Conf => {
     conf ??= readConf(env);
@@ -37,7 +37,7 @@ export function realComplex(env: CommandIo["env"]): Complex {
   };
   return {
     conf: read,
-    connect: () => connectServer(read()),
+    connect: () => connectServer(read(), { flow }),
     whose: async (name) => {
       const { server, server_host } = read();
       if (isOwnName(name, [server, server_host, hostname()])) return "ours";
@@ -71,7 +71,7 @@ export function asCommand(name: string, usage: string, body: CommandBody): Comma
       io.out(usage);
       return 0;
     }
-    const complex = realComplex(io.env);
+    const complex = realComplex(io.env, io.flow);
     try {
       return await body(io, complex);
     } catch (error) {

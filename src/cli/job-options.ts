@@ -17,9 +17,6 @@ export type OptionResult = { readonly ok: true; readonly attrs: readonly AttrVal
 const NAME_MAX = 230;
 const PRIORITY_MAX = 1023;
 
-/** Letters that this module knows, for getopt. */
-export const JOB_OPTION_LETTERS = "a:A:c:e:j:k:l:m:M:N:o:p:P:r:R:S:u:";
-
 /** The attributes an option sets, or the line that tells what is wrong. -W: jobKeywords. */
 export function readJobOption(letter: string, value: string, world: JobOptionWorld): OptionResult {
   const illegal: OptionResult = { ok: false, text: `${world.command}: illegal -${letter} value\n` };

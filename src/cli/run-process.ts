@@ -2,14 +2,14 @@
 // past process.stdout, whose set-up costs a tenth of a short command's time.
 
 import { fstatSync, writeSync } from "node:fs";
-import type { Command, CommandIo } from "./command.ts";
+import { type Command, type CommandIo, internalError } from "./command.ts";
 
 /** Runs the command with this process's arguments, environment and streams, and ends the process with the status it returns. */
 export function runProcess(name: string, run: Command): void {
   run(processIo()).then(
     (status) => process.exit(status),
     (error: unknown) => {
-      writeAll(2, `${name}: internal error: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`);
+      writeAll(2, internalError(name, error));
       process.exit(255);
     },
   );
@@ -63,7 +63,7 @@ function writeAll(fd: number, text: string): void {
     } catch (error) {
       const { code } = error as NodeJS.ErrnoException;
       if (code === "EAGAIN") pause(1);
-      else if (code === "EPIPE") process.exit(141);
+      else if (code === "EPIPE" || code === "ECONNRESET") process.exit(141);
       else if (fd === 2) return;
       else {
         writeAll(2, `cannot write output: ${(error as Error).message}\n`);

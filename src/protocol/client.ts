@@ -42,6 +42,15 @@ export type ServerConnection = {
 export type ConnectOptions = {
   /** a server too busy to take the connection is asked again for so long (default 10 s) */
   readonly busy_ms_max?: number;
+  readonly flow?: Flow | undefined;
+};
+
+/** How much a connection may bring and when it ends, where that is not the business of its process: of a command that a resident runs for its launcher. */
+export type Flow = {
+  /** ends the connection: nobody waits for what it brings */
+  readonly ended: AbortSignal;
+  /** null: more may come; else resolves when it may */
+  room(): Promise<void> | null;
 };
 
 const PBSE_SYSTEM = 15010;
@@ -60,7 +69,8 @@ export async function connectSocket(path: string, options: ConnectOptions = {}):
   const begin_ms = performance.now();
   for (let wait_ms = 5; ; wait_ms = Math.min(wait_ms * 2, 200)) {
     try {
-      return converse(await openSocket(path));
+      if (options.flow?.ended.aborted === true) throw new Error("nobody waits for it");
+      return converse(await openSocket(path), options.flow);
     } catch (error) {
       // EAGAIN: the listen queue of a unix socket is full just now.
       const busy = (error as NodeJS.ErrnoException).code === "EAGAIN" && performance.now() - begin_ms < busy_ms_max;
@@ -105,7 +115,7 @@ type Waiting = {
 };
 
 /** Requests and replies over a connected socket. */
-function converse(socket: Socket): ServerConnection {
+function converse(socket: Socket, flow: Flow | undefined): ServerConnection {
   const waiting = new Map<number, Waiting>();
   const decoder = frameDecoder(LIMITS.daemon_frame_chars_max);
   let next_id = 1;
@@ -115,6 +125,7 @@ function converse(socket: Socket): ServerConnection {
   const fail = (error: ServerUnreachable): void => {
     if (broken !== null) return;
     broken = error;
+    flow?.ended.removeEventListener("abort", end);
     socket.destroy();
     for (const { reject } of waiting.values()) reject(error);
     waiting.clear();
@@ -130,6 +141,9 @@ function converse(socket: Socket): ServerConnection {
     if (waiting.size === 0) socket.unref();
     asked.resolve(data as Reply);
   };
+  const end = (): void => fail(new ServerUnreachable("Communication failure.", PBSE_SYSTEM));
+  flow?.ended.addEventListener("abort", end);
+  if (flow?.ended.aborted === true) end();
   socket.setEncoding("utf8");
   socket.on("data", (chunk) => {
     try {
@@ -137,6 +151,13 @@ function converse(socket: Socket): ServerConnection {
     } catch (error) {
       fail(new ServerUnreachable("Batch protocol error", PBSE_PROTOCOL, error));
     }
+    const wait = flow?.room() ?? null;
+    if (wait === null || broken !== null) return;
+    socket.pause();
+    wait.then(
+      () => socket.resume(),
+      () => undefined,
+    );
   });
   socket.on("error", (error) => fail(new ServerUnreachable("Communication failure.", PBSE_SYSTEM, error)));
   socket.on("close", () => fail(new ServerUnreachable("Communication failure.", PBSE_SYSTEM)));
@@ -167,9 +188,7 @@ function converse(socket: Socket): ServerConnection {
     get open_requests() {
       return waiting.size;
     },
-    close() {
-      fail(new ServerUnreachable("Communication failure.", PBSE_SYSTEM));
-    },
+    close: end,
   };
 }
 

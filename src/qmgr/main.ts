@@ -185,7 +185,7 @@ function makeWorld(io: CommandIo, conf: Conf, silent: boolean): World {
         return undefined;
       }
       try {
-        connection ??= await connectServer(conf);
+        connection ??= await connectServer(conf, { flow: io.flow });
       } catch (error) {
         if (!(error instanceof ServerUnreachable)) throw error;
         if (!silent) streams.err(`${error.line}\n`);

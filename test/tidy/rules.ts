@@ -7,20 +7,25 @@ export const LAYERS: readonly (readonly string[])[] = [
   ["protocol"],
   ["store", "hooks"],
   ["server", "sched", "mom", "backends", "comm"],
-  ["cli", "qmgr", "rsub", "admin", "grid", "runner", "sim", "replay"],
+  ["cli", "qmgr", "rsub", "admin", "grid", "runner", "sim", "replay", "resident"],
 ];
 
 /** These may import anything: the administrator's program starts and inspects all parts, the simulator runs them. */
 export const MAY_IMPORT_ANYTHING: readonly string[] = ["admin", "sim"];
 
-/** qmgr is a command too: it shares the shape, options and texts of commands. */
-export const ALSO_IMPORTS: Readonly<Record<string, readonly string[]>> = { qmgr: ["cli"], rsub: ["cli"] };
+/** qmgr is a command too: it shares the shape, options and texts of commands. The resident runs them all. */
+export const ALSO_IMPORTS: Readonly<Record<string, readonly string[]>> = {
+  qmgr: ["cli"],
+  rsub: ["cli"],
+  resident: ["cli", "qmgr", "rsub"],
+};
 
 /** Commands speak to a server and know nothing of its inside. */
 export const NEVER_IMPORTS: Readonly<Record<string, readonly string[]>> = {
   cli: ["store", "server", "sched", "mom", "comm", "backends"],
   qmgr: ["store", "server", "sched", "mom", "comm", "backends"],
   rsub: ["store", "server", "sched", "mom", "comm", "backends"],
+  resident: ["store", "server", "sched", "mom", "comm", "backends"],
 };
 
 /**
@@ -63,6 +68,10 @@ export const PURE: readonly string[] = [
   "src/hooks/attribute-types.ts",
   "src/mom/vnode-def.ts",
   "src/mom/config.ts",
+  "src/resident/allowance.ts",
+  "src/resident/frame.ts",
+  "src/resident/request.ts",
+  "src/resident/settings.ts",
 ];
 
 /** Entries that no other file imports, besides the programs of scripts/lib/programs.mjs. */

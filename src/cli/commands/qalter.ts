@@ -5,8 +5,9 @@ import type { Command, CommandIo } from "../command.ts";
 import { asCommand, type Complex } from "../complex.ts";
 import { optionFault, scanOptions } from "../getopt.ts";
 import { isHoldList } from "../holds.ts";
-import { JOB_OPTION_LETTERS, type JobOptionWorld, keywordAttribute, readJobOption, readKeywords } from "../job-options.ts";
+import { type JobOptionWorld, keywordAttribute, readJobOption, readKeywords } from "../job-options.ts";
 import { requestForJobs } from "../job-requests.ts";
+import { JOB_OPTION_LETTERS } from "../option-letters.ts";
 import { outputPathOf } from "../output-paths.ts";
 import { completeDependencies } from "../value-lists.ts";
 

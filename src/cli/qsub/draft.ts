@@ -5,13 +5,12 @@
 
 import type { AttrValueText } from "#protocol/messages.ts";
 import { optionFault, scanOptions } from "../getopt.ts";
-import { JOB_OPTION_LETTERS, type JobOptionWorld, keywordAttribute, readJobOption, readKeywords } from "../job-options.ts";
+import { type JobOptionWorld, keywordAttribute, readJobOption, readKeywords } from "../job-options.ts";
+import { QSUB_LETTERS } from "../option-letters.ts";
 import { completeDependencies } from "../value-lists.ts";
 
 export const RANK = { command_line: 0, directive: 1, server: 2 } as const;
 export type Rank = (typeof RANK)[keyof typeof RANK];
-
-const LETTERS = `${JOB_OPTION_LETTERS}C:fhIJ:q:v:VW:Xz`;
 
 export type Draft = {
   readonly attrs: Map<string, { readonly attr: AttrValueText; readonly rank: Rank }>;
@@ -44,7 +43,7 @@ export function copyDraft(draft: Draft): Draft {
 
 /** Adds the options of one source. */
 export function addSource(draft: Draft, words: readonly string[], rank: Rank, world: DraftWorld): SourceWords {
-  const scan = scanOptions(words, LETTERS);
+  const scan = scanOptions(words, QSUB_LETTERS);
   let text = "";
   for (const event of scan.events) {
     const fault = optionFault("qsub", event) ?? (event.kind === "option" ? addOption(draft, event.letter, event.value, rank, world) : null);

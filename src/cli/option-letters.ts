@@ -1,0 +1,6 @@
+// Letters of options for getopt (getopt.ts) that more than one part of the commands asks about. Pure.
+
+/** Options that set an attribute of a job: job-options.ts reads their values. */
+export const JOB_OPTION_LETTERS = "a:A:c:e:j:k:l:m:M:N:o:p:P:r:R:S:u:";
+/** All of qsub's. */
+export const QSUB_LETTERS = `${JOB_OPTION_LETTERS}C:fhIJ:q:v:VW:Xz`;

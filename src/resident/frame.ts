@@ -1,0 +1,71 @@
+// The frames between a launcher (native/conversation.c) and the resident: four bytes of length, the highest first, a letter, and so many bytes.
+//
+//   launcher to resident      Q  the request (request.ts)             I  a piece of standard input; an empty one is its end
+//   resident to launcher      A  accepted: from now on it may have effects       N  not here: run it yourself, nothing was done
+//                             O, E  a piece of standard output, of standard error      W  wants one piece of standard input      X  ended: its status, one byte
+//
+// F1. No frame is longer than its letter allows; the reader keeps no more than one frame and what arrived behind it.
+
+export const HEADER_BYTES = 5;
+/** of output and input in one frame (PIECE_BYTES of the launcher) */
+export const PIECE_BYTES_MAX = 1 << 16;
+/** of a request (REQUEST_BYTES_MAX of the launcher); a larger one is run by a process of its own */
+export const REQUEST_BYTES_MAX = 1 << 20;
+
+/** What a launcher may send, and how long it may be. */
+const LIMIT = { Q: REQUEST_BYTES_MAX, I: PIECE_BYTES_MAX } as const;
+export type LauncherLetter = keyof typeof LIMIT;
+export type LauncherFrame = { readonly letter: LauncherLetter; readonly payload: Buffer };
+export type ResidentLetter = "A" | "N" | "O" | "E" | "W" | "X";
+
+/** A launcher does not keep to the frames. */
+export class FrameFault extends Error {
+  override readonly name = "FrameFault";
+}
+
+/** The head of a frame with so many bytes behind it. */
+export function frameHead(letter: ResidentLetter, bytes: number): Buffer {
+  const head = Buffer.allocUnsafe(HEADER_BYTES);
+  head.writeUInt32BE(bytes, 0);
+  head.write(letter, 4, "latin1");
+  return head;
+}
+
+/** Text as frames of at most PIECE_BYTES_MAX each: heads and pieces in turn. */
+export function outputFrames(letter: "O" | "E", text: string): Buffer[] {
+  const bytes = Buffer.from(text);
+  const frames: Buffer[] = [];
+  for (let at = 0; at < bytes.length; at += PIECE_BYTES_MAX) {
+    const piece = bytes.subarray(at, at + PIECE_BYTES_MAX);
+    frames.push(frameHead(letter, piece.length), piece);
+  }
+  return frames;
+}
+
+/** Frames of a launcher out of the pieces in which they arrive. Throws FrameFault at the first byte that cannot be right. */
+export function frameReader(): (bytes: Buffer) => LauncherFrame[] {
+  let pieces: Buffer[] = [];
+  let held = 0;
+  return (bytes) => {
+    pieces.push(bytes);
+    held += bytes.length;
+    const frames: LauncherFrame[] = [];
+    for (;;) {
+      if (held < HEADER_BYTES) return frames;
+      if ((pieces[0] as Buffer).length < HEADER_BYTES) pieces = [Buffer.concat(pieces)];
+      const first = pieces[0] as Buffer;
+      const letter = String.fromCharCode(first[4] as number);
+      const length = first.readUInt32BE(0);
+      if (!isLauncherLetter(letter)) throw new FrameFault(`a frame of kind ${JSON.stringify(letter)}`);
+      if (length > LIMIT[letter]) throw new FrameFault(`a frame of ${length} bytes`);
+      if (held < HEADER_BYTES + length) return frames;
+      const all = pieces.length === 1 ? first : Buffer.concat(pieces);
+      frames.push({ letter, payload: all.subarray(HEADER_BYTES, HEADER_BYTES + length) });
+      const rest = all.subarray(HEADER_BYTES + length);
+      pieces = rest.length === 0 ? [] : [rest];
+      held = rest.length;
+    }
+  };
+}
+
+const isLauncherLetter = (letter: string): letter is LauncherLetter => letter in LIMIT && Object.hasOwn(LIMIT, letter);

@@ -1,0 +1,122 @@
+// pbs_resident SOCKET MARK: runs the commands of one user in place of a new Node for each. Started by a launcher (native/launcher.c), which hands over the
+// locked mark as descriptor 3, the circumstances and the limits; ends by itself.
+//
+// R1. Who holds the lock of the mark is the only one who removes or makes the socket. The lock ends with the process, however it ends.
+// R2. Only processes of our own user are listened to (SO_PEERCRED).
+// R3. After something went wrong that no command caught, no further command is taken.
+
+import { AsyncLocalStorage } from "node:async_hooks";
+import { chmodSync, fstatSync, ftruncateSync, futimesSync, rmSync, statSync, writeSync } from "node:fs";
+import { createServer } from "node:net";
+import { peerCredentials } from "#protocol/peer-credentials.ts";
+import { loadCommand } from "./commands.ts";
+import { type Session, serve } from "./session.ts";
+import { settingsOf } from "./settings.ts";
+
+const MARK_FD = 3;
+/** output that waits for its launcher before the server's answers are held back */
+const WAITING_BYTES_MAX = 1 << 18;
+const LOOK_MS = 10_000;
+
+const [, bundle = "", socket_path = "", mark_path = ""] = process.argv;
+const circumstances = process.env["PARTITA_CIRCUMSTANCES"] ?? "";
+const settings = settingsOf(process.env);
+const sessions = new Set<Session>();
+const current = new AsyncLocalStorage<Session>();
+let commands = 0;
+let retiring = false;
+let idle: NodeJS.Timeout | undefined;
+
+if (!holdsMark() || circumstances === "") {
+  process.stderr.write("pbs_resident is started by the launchers of the PBS commands\n");
+  process.exit(1);
+}
+const built = identity(bundle);
+
+const server = createServer({ highWaterMark: WAITING_BYTES_MAX }, (socket) => {
+  const peer = peerCredentials(socket);
+  if (peer === null || peer.uid !== process.geteuid?.()) return void socket.destroy();
+  serve(socket, {
+    circumstances,
+    admits: () => !retiring && sessions.size < settings.at_once_max,
+    load: loadCommand,
+    within: (session, action) => current.run(session, action),
+    began(session) {
+      sessions.add(session);
+      clearTimeout(idle);
+    },
+    ended(session) {
+      sessions.delete(session);
+      commands += 1;
+      if (commands >= settings.commands_max || process.memoryUsage.rss() > settings.memory_mb_max * 1_000_000) retire();
+      rest();
+    },
+  });
+});
+
+process.on("uncaughtException", breakDown);
+process.on("unhandledRejection", breakDown);
+for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"] as const) process.on(signal, retire);
+// Half of what the socket could be made without: what the last holder of the mark left behind.
+rmSync(socket_path, { force: true });
+server.on("error", retire);
+server.listen(socket_path, () => {
+  chmodSync(socket_path, 0o600);
+  ftruncateSync(MARK_FD, 0);
+  writeSync(MARK_FD, `${process.pid}\n${bundle}\n`, 0);
+  rest();
+});
+setInterval(() => {
+  if (identity(bundle) !== built) retire();
+}, LOOK_MS).unref();
+
+/** The descriptor handed over is that of the mark: nobody else has started us. */
+function holdsMark(): boolean {
+  try {
+    const [held, named] = [fstatSync(MARK_FD), statSync(mark_path)];
+    return held.isFile() && held.ino === named.ino && held.dev === named.dev;
+  } catch {
+    return false;
+  }
+}
+
+/** Of the file as it was built; null: it has gone. */
+function identity(path: string): string | null {
+  try {
+    const { dev, ino, size, mtimeMs } = statSync(path);
+    return `${dev} ${ino} ${size} ${mtimeMs}`;
+  } catch {
+    return null;
+  }
+}
+
+/** Nothing to do: ends when that lasts, or at once when no more is taken. */
+function rest(): void {
+  if (sessions.size > 0) return;
+  if (retiring) setImmediate(end);
+  else idle = setTimeout(retire, settings.idle_s * 1000);
+}
+
+/** Takes no more commands, and ends with the last of those that run. */
+function retire(): void {
+  if (retiring) return;
+  retiring = true;
+  clearTimeout(idle);
+  server.close();
+  rmSync(socket_path, { force: true });
+  rest();
+}
+
+function end(): void {
+  if (sessions.size > 0) return;
+  ftruncateSync(MARK_FD, 0);
+  // The next command counts as the first.
+  futimesSync(MARK_FD, 0, 0);
+  process.exit(0);
+}
+
+/** R3. */
+function breakDown(error: unknown): void {
+  current.getStore()?.fail(error);
+  retire();
+}

@@ -1,0 +1,32 @@
+// The limits of a resident: keys of pbs.conf, read by the launcher that starts it and handed over as variables of its environment (native/launcher.c).
+
+export type Settings = {
+  /** PARTITA_RESIDENT_IDLE, seconds without a command after which it ends */
+  readonly idle_s: number;
+  /** PARTITA_RESIDENT_COMMANDS, after so many it ends */
+  readonly commands_max: number;
+  /** PARTITA_RESIDENT_MEMORY, MB resident above which it ends when its commands have */
+  readonly memory_mb_max: number;
+  /** PARTITA_RESIDENT_AT_ONCE, commands beyond so many at a time are left to processes of their own */
+  readonly at_once_max: number;
+};
+
+export const SETTINGS_DEFAULT: Settings = { idle_s: 120, commands_max: 10_000, memory_mb_max: 400, at_once_max: 64 };
+const KEYS: Readonly<Record<keyof Settings, string>> = {
+  idle_s: "PARTITA_RESIDENT_IDLE",
+  commands_max: "PARTITA_RESIDENT_COMMANDS",
+  memory_mb_max: "PARTITA_RESIDENT_MEMORY",
+  at_once_max: "PARTITA_RESIDENT_AT_ONCE",
+};
+/** a day of seconds, and more than anybody means */
+const NUMBER_MAX = 86_400_000;
+
+/** A value that is no whole number above 0 counts as missing. */
+export function settingsOf(env: Readonly<Record<string, string | undefined>>): Settings {
+  const numbers = (Object.keys(KEYS) as (keyof Settings)[]).map((key) => {
+    const text = env[KEYS[key]] ?? "";
+    const number = /^\d{1,8}$/.test(text) ? Number(text) : 0;
+    return [key, number > 0 && number <= NUMBER_MAX ? number : SETTINGS_DEFAULT[key]] as const;
+  });
+  return Object.fromEntries(numbers) as Settings;
+}
