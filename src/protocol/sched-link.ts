@@ -4,6 +4,7 @@
 // deltas follow in order. I1. revision grows by one with every delta; a gap means the link is broken: the scheduler reconnects.
 // I2. A cycle frame is sent only when the scheduler is idle; triggers meanwhile are folded into one more.
 // I3. Every decision gets exactly one verdict, in the order of the decisions frame. A refusal is a normal answer.
+// I4. A scheduler may send the decisions of a cycle in several frames while it goes on deciding; until the last of them it hears of no changes.
 
 /** What a job asks for and is, as far as a scheduler needs it. Attribute values as src/model represents them (sizes as text, durations in seconds). */
 export type SchedJob = {
@@ -215,7 +216,8 @@ export type Verdict =
 // --- frames, by type
 /** scheduler -> server */
 export type SchedHello = { readonly name: string; readonly pid: number; readonly version: string };
-export type SchedDecisions = { readonly cycle: number; readonly decisions: readonly Decision[] };
+/** more: further frames of the same pass follow; the server tells what has changed only with the verdicts on the last one. */
+export type SchedDecisions = { readonly cycle: number; readonly decisions: readonly Decision[]; readonly more?: true };
 export type SchedCycleEnd = { readonly cycle: number; readonly jobs_considered: number; readonly cycle_ms: number };
 /** A directory or configuration failed: the server sets the comment and switches scheduling off (fault), or takes the comment back (fault null). */
 export type SchedFault = { readonly fault: string | null };

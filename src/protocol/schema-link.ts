@@ -61,7 +61,7 @@ const decision = z.discriminatedUnion("kind", [
 
 const SCHED_TO_SERVER = {
   "sched-hello": z.strictObject({ name, pid, version: name }),
-  "sched-decisions": z.strictObject({ cycle: count, decisions: items(decision) }),
+  "sched-decisions": z.strictObject({ cycle: count, decisions: items(decision), more: z.literal(true).exactOptional() }),
   "sched-cycle-end": z.strictObject({ cycle: count, jobs_considered: count, cycle_ms: z.number().nonnegative() }),
   "sched-fault": z.strictObject({ fault: text.nullable() }),
   "sched-leaving": z.strictObject({}),

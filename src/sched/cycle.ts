@@ -86,11 +86,24 @@ export type CycleResult = {
 
 /** Runs a cycle. The universe may have been indexed for another policy: then it is indexed anew first (prime time began, sched_config changed). */
 export function cycle(universe: Universe, book: PolicyBook, input: CycleInput): CycleResult {
+  const parts = cycleInParts(universe, book, input);
+  for (let part = parts.next(); ; part = parts.next()) if (part.done === true) return part.value;
+}
+
+/**
+ * The same, which gives its decisions away part by part as they are made, so that they are carried out while it goes on. The result holds all of them, those
+ * behind the last part too. Between two parts the universe is as the cycle has it (Y1 holds at its end): nobody else may look at it or change it.
+ */
+export function* cycleInParts(
+  universe: Universe,
+  book: PolicyBook,
+  input: CycleInput,
+): Generator<readonly Decision[], CycleResult, undefined> {
   const prime = primeStatus(book.holidays, book.local, input.now_s);
   const policy = prime.prime ? book.prime : book.non_prime;
   setPolicy(universe, mirrorOptions(book, policy));
   const run = new Run(universe, book, policy, prime, input);
-  run.go(input);
+  yield* run.go(input);
   return run.result();
 }
 
@@ -99,6 +112,9 @@ const INSIDE: ReadonlySet<Stage> = new Set<Stage>(["queue", "fairshare", "limits
 
 /** sched_cycle_length where the scheduler has none */
 const CYCLE_LENGTH_S = 1200;
+/** Decisions of a part; fewer when the last part is so long ago. */
+const PART_DECISIONS = 500;
+const PART_S = 0.25;
 
 /** A cycle under way. A class, because what it has changed in the universe must be taken back (Y1). */
 class Run implements Cycle {
@@ -140,6 +156,9 @@ class Run implements Cycle {
   #probe: Probe | null;
   #held_back: Why | null = null;
   #considered = 0;
+  /** decisions given away in parts, and when the last one was */
+  #given = 0;
+  #given_s = 0;
 
   constructor(universe: Universe, book: PolicyBook, policy: Policy, prime: Cycle["prime"], input: CycleInput) {
     this.universe = universe;
@@ -213,7 +232,7 @@ class Run implements Cycle {
     return this.#length_s <= 0 || this.#elapsed_s() <= this.#length_s;
   }
 
-  go({ job, again }: CycleInput): void {
+  *go({ job, again }: CycleInput): Generator<readonly Decision[], void, undefined> {
     if (again !== undefined) return this.#goOn(again);
     this.log({ event: LOG_EVENT.DEBUG, class: "Req", object: "", text: "Starting Scheduling Cycle" });
     logTime(this);
@@ -223,7 +242,7 @@ class Run implements Cycle {
       extendRunning(this);
       const leaves = this.#modules.map((module) => module.begin?.(this)).includes("leave");
       if (this.qrun) this.#runOne(job ?? "");
-      else if (!leaves || this.#probe !== null) this.complete = this.#runAll();
+      else if (!leaves || this.#probe !== null) this.complete = yield* this.#runAll();
       this.settle();
       if (!this.qrun) this.#tellVictims();
       // Its turn has not come: its queue is stopped, or the cycle has ended before.
@@ -289,7 +308,7 @@ class Run implements Cycle {
   }
 
   /** True: it has seen all that it should. */
-  #runAll(): boolean {
+  *#runAll(): Generator<readonly Decision[], boolean, undefined> {
     this.#tellStopped();
     const most = this.policy.max_job_check;
     const each = this.#modules.some((module) => module.triesEach?.(this) === true);
@@ -306,6 +325,7 @@ class Run implements Cycle {
         this.log({ event: LOG_EVENT.SCHED, class: "Svr", object: "toolong", text: `Leaving the scheduling cycle: ${text}` });
         return false;
       }
+      if (this.#isPartDue()) yield this.#takePart();
       const { entry, line } = next;
       if (this.#stays.length > 0 && this.#isLeftAlone(entry)) {
         jobs.advance();
@@ -332,6 +352,18 @@ class Run implements Cycle {
       if (this.#held_back === null && this.#wants(entry)) jobs.advance();
       else jobs.skipToDiffering();
     }
+  }
+
+  #isPartDue(): boolean {
+    const ready = this.#decisions.length - this.#given;
+    return ready >= PART_DECISIONS || (ready > 0 && this.#elapsed_s() - this.#given_s >= PART_S);
+  }
+
+  #takePart(): readonly Decision[] {
+    const part = this.#decisions.slice(this.#given);
+    this.#given = this.#decisions.length;
+    this.#given_s = this.#elapsed_s();
+    return part;
   }
 
   #isLeftAlone(entry: JobEntry): boolean {

@@ -55,6 +55,19 @@ export function noChanges(): Changes {
   };
 }
 
+/** What schedulers hear of. */
+const HEARD = ["queues", "vnodes", "scheds", "resvs", "resources", "jobs", "clocks", "left_behind"] as const;
+export type Heard = Pick<Changes, (typeof HEARD)[number] | "server" | "last_used" | "told">;
+
+/** Adds to what a scheduler has not been told yet. */
+export function addHeard(to: Changes, from: Changes): void {
+  to.server ||= from.server;
+  to.told.server ||= from.told.server;
+  for (const kind of HEARD) for (const name of from[kind]) to[kind].add(name);
+  for (const kind of ["queues", "vnodes", "resvs"] as const) for (const name of from.told[kind]) to.told[kind].add(name);
+  for (const [id, used] of from.last_used) to.last_used.set(id, used);
+}
+
 /** Whether there is anything to write. */
 export function hasRows(changes: Changes): boolean {
   const { queues, vnodes, scheds, resvs, resources, hooks, run_times, jobs, clocks, ended, purged, purged_arrays } = changes;

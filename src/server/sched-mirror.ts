@@ -3,10 +3,12 @@
 // I1. A scheduler sees the execution queues and vnodes of its partitions, the jobs in those queues and those on those vnodes, and all global objects.
 //     An array stands for its subjobs that wait; those that run are jobs.
 // I2. What a mirror was told to put it is told to drop when it may see it no more.
+// I3. While the decisions of a cycle come in parts nothing is told: what has changed meanwhile is told as it then is, before the verdicts on the last part.
 
 import type { Change, SchedClock, SchedJob, SchedNode, SchedQueue, SchedResource, SchedResv, Snapshot } from "#protocol/sched-link.ts";
 import type { Clock } from "./accrual/clocks.ts";
 import type { SchedFrame } from "./batch.ts";
+import { addHeard, type Heard, noChanges } from "./changes.ts";
 import { isWithMom } from "./job-life.ts";
 import type { Kernel } from "./kernel.ts";
 import { headsOfChains, pressuresNow, wantsPressure } from "./pressure.ts";
@@ -23,12 +25,20 @@ export function deltas(kernel: Kernel): SchedFrame[] {
   for (const runtime of kernel.scheds.values()) {
     const sched = kernel.state.scheds.get(runtime.name);
     if (runtime.link === null || sched === undefined) continue;
+    if (runtime.more && !runtime.needs_snapshot) {
+      runtime.untold ??= noChanges();
+      addHeard(runtime.untold, kernel.changes);
+      continue;
+    }
+    const { untold } = runtime;
+    runtime.untold = null;
     if (runtime.needs_snapshot) {
       runtime.needs_snapshot = false;
       runtime.revision++;
       frames.push({ link: runtime.link, type: "sched-snapshot", data: snapshot(kernel, sched, runtime) });
     } else {
-      const changes = changesFor(kernel, sched, runtime);
+      if (untold !== null) addHeard(untold, kernel.changes);
+      const changes = changesFor(kernel, sched, runtime, untold ?? kernel.changes);
       if (changes.length > 0) frames.push({ link: runtime.link, type: "sched-delta", data: { revision: ++runtime.revision, changes } });
     }
     runtime.own_comments.clear();
@@ -69,8 +79,8 @@ export function snapshot(kernel: MirrorSource, sched: Sched, runtime: SchedRunti
   };
 }
 
-function changesFor(kernel: Kernel, sched: Sched, runtime: SchedRuntime): Change[] {
-  const { state, changes } = kernel;
+function changesFor(kernel: Kernel, sched: Sched, runtime: SchedRuntime, changes: Heard): Change[] {
+  const { state } = kernel;
   const { known } = runtime;
   const view = viewOf(state, sched);
   const list: Change[] = [];

@@ -3,6 +3,7 @@
 import type { Reject } from "#model/pbse.ts";
 import { DEFAULT_PARTITION, DEFAULT_SCHED } from "#model/sched-attributes.ts";
 import type { Decision, SchedCommand, Verdict } from "#protocol/sched-link.ts";
+import type { Changes } from "./changes.ts";
 import type { Queue, Sched, ServerState, Vnode } from "./state.ts";
 
 /** A frame of decisions being looked at. preempting: those just before `at` whose verdicts the ones from `at` on wait for. */
@@ -35,6 +36,10 @@ export type SchedRuntime = {
   cycle: number;
   /** a cycle runs */
   busy: boolean;
+  /** more of its decisions are to come */
+  more: boolean;
+  /** what it is not told until they have */
+  untold: Changes | null;
   /** decisions that are not answered yet: the first frame waits for preemptions, the others for it */
   deciding: Deciding[];
   /** jobs it started without waiting for their runjob hooks, which are under way */
@@ -73,6 +78,8 @@ export function runtimeOf(kernel: SchedTable, name: string): SchedRuntime {
       own_comments: new Set(),
       cycle: 0,
       busy: false,
+      more: false,
+      untold: null,
       deciding: [],
       asking: new Set(),
       pending: null,

@@ -43,7 +43,8 @@ export function frame<T extends keyof SchedToServer>(kernel: Kernel, link: numbe
   if (runtime === undefined) return;
   switch (type) {
     case "sched-decisions": {
-      const { cycle, decisions } = data as SchedToServer["sched-decisions"];
+      const { cycle, decisions, more } = data as SchedToServer["sched-decisions"];
+      runtime.more = more === true && runtime.busy;
       runtime.deciding.push({ cycle, decisions, at: 0, verdicts: [], left: decisions.length, preempting: [] });
       decideOn(kernel, runtime);
       break;
@@ -90,6 +91,8 @@ function hello(kernel: Kernel, link: number, { name, pid }: SchedHello): void {
     needs_snapshot: true,
     revision: 0,
     busy: false,
+    more: false,
+    untold: null,
     deciding: [],
     pending: null,
     running: null,
@@ -113,7 +116,7 @@ export function lost(kernel: Kernel, link: number): void {
   askedInVain(kernel, runtime.name);
   forgetPreemptions(kernel, runtime.name);
   forgetStarts(kernel, runtime.name);
-  Object.assign(runtime, { busy: false, deciding: [], pending: null, running: null, refusal: null });
+  Object.assign(runtime, { busy: false, more: false, untold: null, deciding: [], pending: null, running: null, refusal: null });
   for (const timer of ["accumulate", "iteration"]) kernel.timers.clear(`${timer}:${runtime.name}`);
   const sched = kernel.state.scheds.get(runtime.name);
   if (sched === undefined) return;
@@ -286,6 +289,7 @@ function cycleEnd(kernel: Kernel, runtime: SchedRuntime): void {
     runtime.running = null;
   }
   runtime.busy = false;
+  runtime.more = false;
   runtime.cycles++;
   happened(kernel, sched.name, "cycle-ended");
   if (sched.attrs["comment"] === NEEDS_ATTENTION) {
@@ -444,7 +448,7 @@ function decide(kernel: Kernel, runtime: SchedRuntime, decision: Exclude<Decisio
         answerQrun(kernel, decision.job, null);
         break;
       case "comment": {
-        const quiet = !kernel.changes.jobs.has(decision.job);
+        const quiet = !kernel.changes.jobs.has(decision.job) && runtime.untold?.jobs.has(decision.job) !== true;
         commentJob(tx, decision.job, decision.comment);
         if (quiet) runtime.own_comments.add(decision.job);
         break;

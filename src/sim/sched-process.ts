@@ -24,10 +24,16 @@ type Work = {
   /** failed-victims.ts */
   readonly pass: number;
   readonly decisions: readonly Decision[];
+  readonly verdicts: Verdict[];
+  /** frames of decisions: all have been sent, so many are not answered */
+  sent: boolean;
+  open: number;
   /** what follows the last pass */
   readonly last: readonly Decision[];
   readonly followUp: boolean;
 };
+
+const UNSENT = (): Pick<Work, "verdicts" | "sent" | "open"> => ({ verdicts: [], sent: false, open: 0 });
 
 export type SchedOptions = {
   readonly book: PolicyBook;
@@ -156,25 +162,43 @@ export function createSchedProcess(world: World, name: string, options: SchedOpt
     const input = { now_s, command, memory, ...(job === undefined ? {} : { job }), ...(again === undefined ? {} : { again }) };
     const result = cycle(universe, options.book, input);
     memory = result.memory;
-    const begun: Work = { number, asked, pass: how.pass, decisions: result.decisions, last: how.last, followUp: false };
+    const begun: Work = { number, asked, pass: how.pass, decisions: result.decisions, ...UNSENT(), last: how.last, followUp: false };
     work = begun;
     // A cycle takes its time; what comes in meanwhile waits.
     later(random.int(0, options.cycle_ms_max), () => {
       if (work !== begun) return;
       if (begun.decisions.length === 0) followUp(begun);
-      else link?.send("sched-decisions", { cycle: number, decisions: begun.decisions });
+      else sendParts(begun, 0);
+    });
+  };
+
+  /** Now and then a cycle gives its decisions away in parts, the last of which may be empty. */
+  const sendParts = (begun: Work, from: number): void => {
+    const { number, decisions } = begun;
+    const to = !begun.followUp && random.chance(0.3) ? random.int(from, decisions.length) : null;
+    begun.open++;
+    if (to === null) {
+      begun.sent = true;
+      link?.send("sched-decisions", { cycle: number, decisions: decisions.slice(from) });
+      return;
+    }
+    link?.send("sched-decisions", { cycle: number, decisions: decisions.slice(from, to), more: true });
+    later(random.int(0, options.cycle_ms_max), () => {
+      if (work === begun) sendParts(begun, to);
     });
   };
 
   const followUp = (done: Work): void => {
     if (done.last.length === 0) return finishCycle(done);
-    work = { ...done, decisions: done.last, last: [], followUp: true };
-    link?.send("sched-decisions", { cycle: done.number, decisions: done.last });
+    work = { ...done, decisions: done.last, ...UNSENT(), last: [], followUp: true };
+    sendParts(work, 0);
   };
 
-  const takeVerdicts = (number: number, verdicts: readonly Verdict[]): void => {
+  const takeVerdicts = (number: number, given: readonly Verdict[]): void => {
     if (work === null || work.number !== number) return;
-    const { decisions } = work;
+    const { decisions, verdicts } = work;
+    verdicts.push(...given);
+    if (--work.open > 0 || !work.sent) return;
     if (verdicts.length !== decisions.length) throw new Error(`${who}: ${decisions.length} decisions, ${verdicts.length} verdicts`);
     decisions.forEach((decision, at) => {
       if (universe !== null && decision.kind === "comment" && verdicts[at]?.ok === true)

@@ -7,7 +7,8 @@
 // S2. A gap in revisions, or a frame that cannot be understood, ends the connection; the next one begins with a snapshot.
 //     But for a further pass of the same cycle, which sees what the pass before has done.
 // S3. The log of a cycle is written when all verdicts are there: it says what the server did, not what was wished.
-// S4. No cycle begins while modules are being loaded (module-host.ts H1).
+// S4. No cycle begins while modules are being loaded (module-host.ts H1), and none are while one is deciding.
+// S5. A cycle's decisions leave part by part while it goes on; the server carries them out meanwhile.
 
 import { chdir, hrtime, pid } from "node:process";
 import type { Fairshare } from "#model/fairshare.ts";
@@ -24,7 +25,7 @@ import { takeLock } from "#support/lock-file.ts";
 import type { Log } from "#support/log.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
 import type { CycleResult, Memory } from "../cycle.ts";
-import { cycle, NO_MEMORY } from "../cycle.ts";
+import { cycle, cycleInParts, NO_MEMORY } from "../cycle.ts";
 import { failedVictims, leftWithoutRoom, outcomeOf } from "../failed-victims.ts";
 import { verdictRecord } from "../log-record.ts";
 import { applyDelta, createUniverse, setDynamic, takeComment } from "../mirror.ts";
@@ -67,11 +68,14 @@ type Work = {
   readonly asked: SchedCycle;
   readonly now_s: number;
   readonly started_ns: bigint;
-  /** of the pass under way (failed-victims.ts) */
-  result: CycleResult;
+  /** of the pass under way (failed-victims.ts); null: it is still deciding */
+  result: CycleResult | null;
   pass: number;
+  /** sent so far */
   decisions: readonly Decision[];
   verdicts: Verdict[];
+  /** frames of decisions that are not answered; what has changed comes before the answer to the last one */
+  open: number;
   /** what passes have decided, with the verdicts on it */
   readonly over: { readonly decisions: Decision[]; readonly verdicts: Verdict[] };
   /** what follows the last pass: comments on refused starts, and starts of jobs that made room in vain */
@@ -113,6 +117,8 @@ export function runScheduler(options: SchedulerOptions): Scheduler {
   /** usage at the last cycle */
   let shares: Fairshare | null = null;
   let waiting: Frame[] = [];
+  /** that came while a cycle was deciding */
+  const signals: number[] = [];
   /** a cycle whose programs have answered */
   let asked_cycle: (() => void) | null = null;
   /** grows when one is lost: answers for a cycle of an older one are nobody's */
@@ -212,6 +218,7 @@ export function runScheduler(options: SchedulerOptions): Scheduler {
     waiting = [];
     asked_cycle = null;
     connections++;
+    for (const signal of signals.splice(0)) reread(signal);
     onIdle?.();
   }
 
@@ -333,17 +340,48 @@ export function runScheduler(options: SchedulerOptions): Scheduler {
     const now_s = Math.floor(Date.now() / 1000);
     const elapsed_s = (): number => Number(hrtime.bigint() - started_ns) / 1e9;
     shares = usage.before(universe, book.prime, now_s, shareMatters(universe, book));
+    const input = { now_s, command, memory, elapsed_s, fairshare: shares, ...(job === undefined ? {} : { job }) };
+    const parts = cycleInParts(universe, book, input);
+    const over = { decisions: [], verdicts: [] };
+    work = {
+      number,
+      asked,
+      now_s,
+      started_ns,
+      result: null,
+      pass: 1,
+      decisions: [],
+      verdicts: [],
+      open: 0,
+      over,
+      last: [],
+      followUp: false,
+    };
+    goOn(work, parts);
+  }
+
+  /** The next part of a cycle. In between the server's frames come in: verdicts are taken, all else waits. */
+  function goOn(now: Work, parts: ReturnType<typeof cycleInParts>): void {
+    if (work !== now) return;
     watch.busy(true);
-    const result = cycle(universe, book, { now_s, command, memory, elapsed_s, fairshare: shares, ...(job === undefined ? {} : { job }) });
+    const part = parts.next();
     watch.busy(false);
+    if (part.done !== true) {
+      now.decisions = now.decisions.concat(part.value);
+      now.open++;
+      send("sched-decisions", { cycle: now.number, decisions: part.value, more: true });
+      setImmediate(() => goOn(now, parts));
+      return;
+    }
+    const result = part.value;
     ({ memory } = result);
     awaitBound(result.bound_s);
-    const { decisions } = result;
-    const over = { decisions: [], verdicts: [] };
-    work = { number, asked, now_s, started_ns, result, pass: 1, decisions, verdicts: [], over, last: [], followUp: false };
-    if (decisions.length > 0) return sendDecisions(work);
-    writeLog(work);
-    finishCycle(work);
+    const sent = now.decisions.length;
+    Object.assign(now, { result, decisions: result.decisions });
+    for (const signal of signals.splice(0)) reread(signal);
+    if (sent > 0 || result.decisions.length > 0) return sendDecisions(now, sent);
+    writeLog(now);
+    finishCycle(now);
   }
 
   /** Another pass for jobs for which not everybody made room. false: what has come meanwhile does not allow it. */
@@ -381,16 +419,20 @@ export function runScheduler(options: SchedulerOptions): Scheduler {
     if (bound_s !== null) bound = setTimeout(sendWake, Math.min(TIMER_MS_MAX, Math.max(0, bound_s * 1000 - Date.now()))).unref();
   }
 
-  function sendDecisions({ number, decisions }: Work): void {
-    for (let at = 0; at < decisions.length; at += DECISIONS_PER_FRAME) {
-      send("sched-decisions", { cycle: number, decisions: decisions.slice(at, at + DECISIONS_PER_FRAME) });
+  /** from: those before have been sent in parts; the last frame says that they were all. */
+  function sendDecisions(now: Work, from = 0): void {
+    const { number, decisions } = now;
+    for (let at = from, more = true; more; at += DECISIONS_PER_FRAME) {
+      more = at + DECISIONS_PER_FRAME < decisions.length;
+      now.open++;
+      send("sched-decisions", { cycle: number, decisions: decisions.slice(at, at + DECISIONS_PER_FRAME), ...(more ? { more } : {}) });
     }
   }
 
   function takeVerdicts(number: number, verdicts: readonly Verdict[]): void {
     if (work === null || work.number !== number) return;
     for (const verdict of verdicts) work.verdicts.push(verdict);
-    if (work.verdicts.length < work.decisions.length) return;
+    if (--work.open > 0 || work.result === null) return;
     takeOwnComments(work);
     if (work.followUp) {
       writeLog({ result: { log: runsOf(work.decisions), decisions: work.decisions }, verdicts: work.verdicts });
@@ -432,9 +474,10 @@ export function runScheduler(options: SchedulerOptions): Scheduler {
     result,
     verdicts,
   }: {
-    readonly result: Pick<CycleResult, "log" | "decisions">;
+    readonly result: Pick<CycleResult, "log" | "decisions"> | null;
     readonly verdicts: readonly Verdict[];
   }): void {
+    if (result === null) return;
     for (const entry of result.log) {
       const line =
         "decision" in entry ? verdictRecord(result.decisions[entry.decision] as Decision, verdicts[entry.decision] as Verdict) : entry;
@@ -457,7 +500,7 @@ export function runScheduler(options: SchedulerOptions): Scheduler {
   function finishCycle(done: Work): void {
     const cycle_ms = Number(hrtime.bigint() - done.started_ns) / 1e6;
     work = null;
-    send("sched-cycle-end", { cycle: done.number, jobs_considered: done.result.stats.jobs_considered, cycle_ms });
+    send("sched-cycle-end", { cycle: done.number, jobs_considered: done.result?.stats.jobs_considered ?? 0, cycle_ms });
     report(done, cycle_ms);
     handleWaiting();
     onIdle?.();
@@ -465,7 +508,7 @@ export function runScheduler(options: SchedulerOptions): Scheduler {
 
   /** Service modules hear of a cycle that is over. */
   function report({ asked, now_s, result, over: { decisions, verdicts } }: Work, cycle_ms: number): void {
-    if (universe === null) return;
+    if (universe === null || result === null) return;
     const { jobs_considered, jobs_started } = result.stats;
     const { command } = asked;
     const over = { universe, now_s, command, decisions, verdicts, jobs_considered, jobs_started, cycle_ms };
@@ -549,17 +592,24 @@ export function runScheduler(options: SchedulerOptions): Scheduler {
     });
   }
 
+  /** A cycle that is deciding goes on with the files and modules it began with. */
+  function reread(signal: number): void {
+    if (work !== null && work.result === null) {
+      signals.push(signal);
+      return;
+    }
+    log.reopen();
+    record(LOG_EVENT.SYSTEM, "restart", `restart on signal ${signal}`);
+    record(LOG_EVENT.SCHED, "reconfigure", "Scheduler is reconfiguring", "Sched");
+    host.forgive();
+    readFiles();
+    configure(false);
+  }
+
   readFiles();
   return {
     quit,
-    reread(signal) {
-      log.reopen();
-      record(LOG_EVENT.SYSTEM, "restart", `restart on signal ${signal}`);
-      record(LOG_EVENT.SCHED, "reconfigure", "Scheduler is reconfiguring", "Sched");
-      host.forgive();
-      readFiles();
-      configure(false);
-    },
+    reread,
     async leave() {
       send("sched-leaving", {});
       if (work !== null) {
