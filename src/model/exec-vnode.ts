@@ -21,13 +21,18 @@ const HOST_ENTRY = /^([^/*+\s]+)\/([0-9]{1,9})(?:\*([0-9]{1,9}))?$/;
 
 /** Brackets may be left out around a chunk on one vnode (qrun -H). Refuses a malformed text with 15014. */
 export function parseExecVnode(text: string): ExecVnode {
+  if (text === latest.text) return latest.exec;
   const scanner = new Scanner(text.trim());
   const chunks: ExecChunk[] = [];
   do chunks.push(scanChunk(scanner));
   while (scanner.take("+"));
   if (!scanner.done) throw malformed();
+  latest = { text, exec: chunks };
   return chunks;
 }
+
+/** A start reads the same text several times, one after the other. */
+let latest: { readonly text: string | null; readonly exec: ExecVnode } = { text: null, exec: [] };
 
 export function execVnodeText(exec: ExecVnode): string {
   return exec.map((chunk) => `(${chunk.map(partText).join("+")})`).join("+");

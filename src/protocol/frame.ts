@@ -29,6 +29,11 @@ export function encodePartFrame(id: number, items: readonly string[]): string {
   return `{"type":"part","data":{"id":${id},"items":[${items.join(",")}]}}\f`;
 }
 
+/** A frame whose data are one list of items that are JSON texts already. name: what the list is called. */
+export function encodeListFrame(type: string, name: string, items: readonly string[]): string {
+  return `{"type":${JSON.stringify(type)},"data":{${JSON.stringify(name)}:[${items.join(",")}]}}\f`;
+}
+
 /** Incremental decoder of one connection. */
 export type FrameDecoder = {
   /** Takes a chunk and calls receive for every frame it completes. Throws FrameError. */

@@ -17,6 +17,8 @@ export type ServerLink = {
   /** requests read and not yet answered by reply() */
   readonly open_requests: number;
   send(type: string, data: unknown): void;
+  /** a whole frame's text (frame.ts) */
+  sendText(text: string): void;
   /** the one reply of a request (counts against open_requests) */
   reply(reply: Reply): void;
   /** a part of items that are JSON texts already */
@@ -143,6 +145,7 @@ export function linkState(
       return open_requests;
     },
     send: (type, data) => out.send(encodeFrame(type, data)),
+    sendText: (text) => out.send(text),
     reply(reply) {
       out.send(encodeFrame("reply", reply));
       open_requests--;

@@ -15,6 +15,7 @@ import { LOG_EVENT } from "#support/log-event.ts";
 import { takeFromServer } from "./ahead.ts";
 import { type ArrayTurn, arrayEntryOf, newTurn, nextIndex, subjobOf, takeNext } from "./array-turn.ts";
 import { canSchedule, extendRunning, logShapes, logTime } from "./cycle-opening.ts";
+import { type CycleParts, cycleParts, type InParts } from "./cycle-parts.ts";
 import { durationsOf } from "./durations.ts";
 import { primeStatus } from "./holidays.ts";
 import { agreeComment, nodeSetOf } from "./job-lines.ts";
@@ -90,15 +91,8 @@ export function cycle(universe: Universe, book: PolicyBook, input: CycleInput): 
   for (let part = parts.next(); ; part = parts.next()) if (part.done === true) return part.value;
 }
 
-/**
- * The same, which gives its decisions away part by part as they are made, so that they are carried out while it goes on. The result holds all of them, those
- * behind the last part too. Between two parts the universe is as the cycle has it (Y1 holds at its end): nobody else may look at it or change it.
- */
-export function* cycleInParts(
-  universe: Universe,
-  book: PolicyBook,
-  input: CycleInput,
-): Generator<readonly Decision[], CycleResult, undefined> {
+/** The same, which gives its decisions away as they are made (cycle-parts.ts). Between two parts nobody else may look at the universe or change it. */
+export function* cycleInParts(universe: Universe, book: PolicyBook, input: CycleInput): InParts<CycleResult> {
   const prime = primeStatus(book.holidays, book.local, input.now_s);
   const policy = prime.prime ? book.prime : book.non_prime;
   setPolicy(universe, mirrorOptions(book, policy));
@@ -112,9 +106,6 @@ const INSIDE: ReadonlySet<Stage> = new Set<Stage>(["queue", "fairshare", "limits
 
 /** sched_cycle_length where the scheduler has none */
 const CYCLE_LENGTH_S = 1200;
-/** Decisions of a part; fewer when the last part is so long ago. */
-const PART_DECISIONS = 500;
-const PART_S = 0.25;
 
 /** A cycle under way. A class, because what it has changed in the universe must be taken back (Y1). */
 class Run implements Cycle {
@@ -156,9 +147,7 @@ class Run implements Cycle {
   #probe: Probe | null;
   #held_back: Why | null = null;
   #considered = 0;
-  /** decisions given away in parts, and when the last one was */
-  #given = 0;
-  #given_s = 0;
+  readonly #parts: CycleParts;
 
   constructor(universe: Universe, book: PolicyBook, policy: Policy, prime: Cycle["prime"], input: CycleInput) {
     this.universe = universe;
@@ -192,6 +181,7 @@ class Run implements Cycle {
     this.#told_s = told_s;
     this.#probe = input.probe ?? null;
     this.#elapsed_s = input.elapsed_s ?? (() => 0);
+    this.#parts = cycleParts(this.#decisions, this.#elapsed_s);
     this.#length_s = Number(universe.sched.attrs["sched_cycle_length"] ?? CYCLE_LENGTH_S);
     const period_s = Number(universe.sched.attrs["attr_update_period"] ?? 0);
     this.#tells = policy.update_comments && (this.qrun || input.now_s - told_s >= period_s);
@@ -232,7 +222,7 @@ class Run implements Cycle {
     return this.#length_s <= 0 || this.#elapsed_s() <= this.#length_s;
   }
 
-  *go({ job, again }: CycleInput): Generator<readonly Decision[], void, undefined> {
+  *go({ job, again }: CycleInput): InParts<void> {
     if (again !== undefined) return this.#goOn(again);
     this.log({ event: LOG_EVENT.DEBUG, class: "Req", object: "", text: "Starting Scheduling Cycle" });
     logTime(this);
@@ -308,7 +298,7 @@ class Run implements Cycle {
   }
 
   /** True: it has seen all that it should. */
-  *#runAll(): Generator<readonly Decision[], boolean, undefined> {
+  *#runAll(): InParts<boolean> {
     this.#tellStopped();
     const most = this.policy.max_job_check;
     const each = this.#modules.some((module) => module.triesEach?.(this) === true);
@@ -325,7 +315,7 @@ class Run implements Cycle {
         this.log({ event: LOG_EVENT.SCHED, class: "Svr", object: "toolong", text: `Leaving the scheduling cycle: ${text}` });
         return false;
       }
-      if (this.#isPartDue()) yield this.#takePart();
+      if (this.#parts.isDue()) yield this.#parts.take();
       const { entry, line } = next;
       if (this.#stays.length > 0 && this.#isLeftAlone(entry)) {
         jobs.advance();
@@ -352,18 +342,6 @@ class Run implements Cycle {
       if (this.#held_back === null && this.#wants(entry)) jobs.advance();
       else jobs.skipToDiffering();
     }
-  }
-
-  #isPartDue(): boolean {
-    const ready = this.#decisions.length - this.#given;
-    return ready >= PART_DECISIONS || (ready > 0 && this.#elapsed_s() - this.#given_s >= PART_S);
-  }
-
-  #takePart(): readonly Decision[] {
-    const part = this.#decisions.slice(this.#given);
-    this.#given = this.#decisions.length;
-    this.#given_s = this.#elapsed_s();
-    return part;
   }
 
   #isLeftAlone(entry: JobEntry): boolean {

@@ -183,6 +183,7 @@ export function createCore(state: ServerState, config: ServerConfig, now_ms: num
       }
       kernel.changes = noChanges();
       kernel.out = emptyOutbox();
+      kernel.starts.clear();
       return { ...out, changes, clients: joinAnswers(kernel.joint, out.clients), scheds: [...frames, ...out.scheds] };
     },
   };

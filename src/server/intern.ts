@@ -20,13 +20,15 @@ const latest = new Map<string, object>();
 const SHARED: ReadonlySet<string> = new Set([
   "Job_Name", "Job_Owner", "job_state", "queue", "server", "Account_Name", "Checkpoint", "Hold_Types", "Join_Path", "Keep_Files", "Mail_Points", "Mail_Users",
   "Remove_Files", "Resource_List", "schedselect", "Shell_Path_List", "sandbox", "User_List", "group_list", "Variable_List", "euser", "egroup", "queue_type",
-  "project", "Submit_arguments", "Submit_Host", "executable", "argument_list", "comment", "exec_vnode", "exec_host", "jobdir", "resources_used", "estimated",
+  "project", "Submit_arguments", "Submit_Host", "executable", "argument_list", "comment", "jobdir", "resources_used", "estimated",
 ]);
+/** What comments of jobs that run begin with: they name the job's own vnodes. */
+const OWN_COMMENT = "Job ";
 
 /** The value to keep for an attribute of a job. */
 export function shared(name: string, value: unknown): unknown {
   if (!SHARED.has(name)) return value;
-  if (typeof value === "string") return sharedString(value);
+  if (typeof value === "string") return name === "comment" && value.startsWith(OWN_COMMENT) ? value : sharedString(value);
   if (typeof value !== "object" || value === null) return value;
   // Jobs that come one after the other are mostly alike: comparing with the last value costs less than making its key.
   const last = latest.get(name);

@@ -4,7 +4,7 @@
 import { hooksOf } from "#model/hook.ts";
 import type { Reject } from "#model/pbse.ts";
 import type { Request } from "#protocol/messages.ts";
-import type { MomHello, MomPatience, MomVnode } from "#protocol/mom-link.ts";
+import type { MomHello, MomJob, MomPatience, MomVnode } from "#protocol/mom-link.ts";
 import type { PreemptMethod, Verdict } from "#protocol/sched-link.ts";
 import { apply } from "./apply.ts";
 import { emptyOutbox, type Outbox } from "./batch.ts";
@@ -77,6 +77,10 @@ export type Kernel = {
   readonly scheds: Map<string, SchedRuntime>;
   /** by host name */
   readonly moms: Map<string, MomRuntime>;
+  /** by connection: who said hello there last */
+  readonly mom_links: Map<number, MomRuntime>;
+  /** jobs to be started, by connection: the lists of the mom-start frames in `out` */
+  readonly starts: Map<number, MomJob[]>;
   readonly waiting: Map<number, WaitingRequest>;
   /** job id -> tokens of wait-job requests */
   readonly waiters: Map<string, number[]>;
@@ -131,6 +135,8 @@ export function createKernel(state: ServerState, config: ServerConfig, now_ms: n
     now_ms,
     scheds: new Map(),
     moms: new Map(),
+    mom_links: new Map(),
+    starts: new Map(),
     waiting: new Map(),
     waiters: new Map(),
     reruns: new Map(),

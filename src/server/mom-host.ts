@@ -49,10 +49,7 @@ const NODE_FAIL_REQUEUE_S_DEFAULT = 310;
 
 // --- who is where
 
-function momOfLink(kernel: Kernel, link: number): MomRuntime | undefined {
-  for (const mom of kernel.moms.values()) if (mom.link === link) return mom;
-  return undefined;
-}
+const momOfLink = (kernel: Kernel, link: number): MomRuntime | undefined => kernel.mom_links.get(link);
 
 /** Names under which the vnodes of a mom may have its host: as it says itself. */
 function vnodesOf(kernel: Kernel, host: string): Vnode[] {
@@ -140,6 +137,8 @@ function hello(kernel: Kernel, link: number, data: MomHello): void {
     busy: false,
   };
   kernel.moms.set(key, mom);
+  if (old !== undefined && kernel.mom_links.get(old.link) === old) kernel.mom_links.delete(old.link);
+  kernel.mom_links.set(link, mom);
   kernel.timers.clear(`silent:${key}`);
   const tx = ownTransaction(kernel);
   report(kernel, tx, mom);
@@ -150,6 +149,7 @@ export function lost(kernel: Kernel, link: number, why: string): void {
   const mom = momOfLink(kernel, link);
   if (mom === undefined) return;
   kernel.moms.delete(mom.host.toLowerCase());
+  kernel.mom_links.delete(link);
   const tx = ownTransaction(kernel);
   for (const vnode of vnodesOf(kernel, mom.host)) markDown(tx, vnode, why);
   for (const [number, question] of kernel.questions) {

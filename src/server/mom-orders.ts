@@ -35,9 +35,14 @@ export function startJob(kernel: Kernel, id: string): void {
 
 /** All jobs started in a batch go to a mom in one frame. */
 export function orderStart(kernel: Kernel, job: Job, mom: MomRuntime): void {
-  const frame = kernel.out.moms.find((sent) => sent.link === mom.link && sent.type === "mom-start");
-  if (frame?.type === "mom-start") (frame.data.jobs as MomJob[]).push(momJob(kernel, job));
-  else kernel.out.moms.push({ link: mom.link, type: "mom-start", data: { jobs: [momJob(kernel, job)] } });
+  const jobs = kernel.starts.get(mom.link);
+  if (jobs !== undefined) {
+    jobs.push(momJob(kernel, job));
+    return;
+  }
+  const first = [momJob(kernel, job)];
+  kernel.starts.set(mom.link, first);
+  kernel.out.moms.push({ link: mom.link, type: "mom-start", data: { jobs: first } });
 }
 
 /** Of the hosts of a job over several. */

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { SchedNode } from "#protocol/sched-link.ts";
 import { SCHED_COMMAND } from "#protocol/sched-link.ts";
-import { cycle } from "#sched/cycle.ts";
+import { type CycleResult, cycle, cycleInParts } from "#sched/cycle.ts";
 import { parseDedicatedTime } from "#sched/dedicated-time.ts";
 import { parseHolidays } from "#sched/holidays.ts";
 import { UTC } from "#sched/local-time.ts";
@@ -55,6 +55,34 @@ test("cycle: the log at 2047, comments not repeated (sched-cycle-log)", () => {
     "0040;Job;3;Job will never run with the resources currently configured in the complex",
     "0080;Req;;Leaving Scheduling Cycle",
   ]);
+});
+
+test("cycle: decisions are given away in parts, each once and in order, and nothing else is different", () => {
+  const jobs = Array.from({ length: 1200 }, (_, at) => `${at + 1} ncpus=1`).join("; ");
+  const world = { nodes: "H ncpus=2000", jobs };
+  const whole = run(world);
+  const universe = universeOf(world);
+  const parts: (readonly string[])[] = [];
+  const steps = cycleInParts(universe, book(), { now_s: NOW_S, command: SCHED_COMMAND.TIME });
+  let step = steps.next();
+  for (; step.done !== true; step = steps.next()) parts.push(decisionTexts({ decisions: step.value } as CycleResult));
+  const all = decisionTexts(step.value);
+  assert.deepEqual(all, decisionTexts(whole));
+  assert.deepEqual(logTexts(step.value), logTexts(whole));
+  assert.equal(parts.length, 2);
+  assert.deepEqual(parts.flat(), all.slice(0, parts.flat().length));
+  assert.equal(all.length, 1200);
+});
+
+test("cycle: a decision is given away after a while, however few there are", () => {
+  let elapsed_s = 0;
+  const steps = cycleInParts(universeOf({ nodes: "H ncpus=9", jobs: "1 ncpus=1; 2 ncpus=1; 3 ncpus=1" }), book(), {
+    now_s: NOW_S,
+    command: SCHED_COMMAND.TIME,
+    elapsed_s: () => (elapsed_s += 0.1),
+  });
+  const first = steps.next();
+  assert.ok(first.done !== true && first.value.length > 0 && first.value.length < 3);
 });
 
 test("cycle: what the log says about a start is the server's verdict", () => {

@@ -2,6 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import type { Decision, SchedCycle } from "#protocol/sched-link.ts";
 import { type Change, type Delta, SCHED_COMMAND, type Snapshot } from "#protocol/sched-link.ts";
 import { afterCrash, isServersComment, SUPERVISION } from "#server/sched-supervisor.ts";
 import {
@@ -284,6 +285,34 @@ test("a comment of the scheduler is stored and not told back to it, other schedu
     changesTo(h, LINK, from).map((change) => ("put" in change ? change.put : change.drop)),
     ["job"],
   );
+});
+
+test("while decisions come in parts nothing is told; before the verdicts on the last part everything, as it then is", () => {
+  const { h } = world();
+  const [first, second] = [addJob(h), addJob(h)];
+  sched(h, LINK, "sched-cycle-end", { cycle: 1, jobs_considered: 0, cycle_ms: 1 });
+  const asked = h.to_scheds.findLast((frame) => frame.link === LINK && frame.type === "sched-cycle");
+  const number = (asked as { readonly data: SchedCycle }).data.cycle;
+  const from = h.to_scheds.length;
+  const run = (job: string): Decision => ({ kind: "run", job, exec_vnode: "(n1:ncpus=1)" });
+  sched(h, LINK, "sched-decisions", { cycle: number, decisions: [run(first)], more: true });
+  ask(h, ALICE, { kind: "hold-job", job: second, holds: "u" });
+  ask(h, ALICE, { kind: "release-job", job: second, holds: "u" });
+  assert.equal(jobAttrs(h, first).job_state, "R");
+  assert.deepEqual(changesTo(h, LINK, from), []);
+  sched(h, LINK, "sched-decisions", { cycle: number, decisions: [] });
+  const told = h.to_scheds.slice(from).filter((frame) => frame.link === LINK);
+  assert.deepEqual(
+    told.map(({ type }) => type),
+    ["sched-verdicts", "sched-delta", "sched-verdicts"],
+  );
+  const jobs = changesTo(h, LINK, from).flatMap((change) =>
+    "put" in change && change.put === "job" ? [[change.value.id, change.value.state]] : [],
+  );
+  assert.deepEqual(jobs.sort(), [
+    [first, "R"],
+    [second, "Q"],
+  ]);
 });
 
 test("mirrors: each scheduler sees its own partitions; a queue that changes partition takes its jobs along", () => {

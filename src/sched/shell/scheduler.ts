@@ -26,14 +26,13 @@ import type { Log } from "#support/log.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
 import type { CycleResult, Memory } from "../cycle.ts";
 import { cycle, cycleInParts, NO_MEMORY } from "../cycle.ts";
-import { failedVictims, leftWithoutRoom, outcomeOf } from "../failed-victims.ts";
-import { verdictRecord } from "../log-record.ts";
+import { failedVictims, outcomeOf } from "../failed-victims.ts";
 import { applyDelta, createUniverse, setDynamic, takeComment } from "../mirror.ts";
 import { mirrorOptions } from "../modules/index.ts";
 import { notObeyed } from "../not-obeyed.ts";
 import type { PolicyBook } from "../policy.ts";
-import { refusedComment } from "../reasons.ts";
 import type { Universe } from "../universe.ts";
+import { begunWork, logOf, refusalComments, type Work } from "./cycle-work.ts";
 import { type DynValues, dynPrograms } from "./dyn-programs.ts";
 import { moduleHost } from "./module-host.ts";
 import { moduleWatch } from "./module-watch.ts";
@@ -63,25 +62,6 @@ export type Scheduler = {
   readonly quit: Promise<void>;
 };
 
-type Work = {
-  readonly number: number;
-  readonly asked: SchedCycle;
-  readonly now_s: number;
-  readonly started_ns: bigint;
-  /** of the pass under way (failed-victims.ts); null: it is still deciding */
-  result: CycleResult | null;
-  pass: number;
-  /** sent so far */
-  decisions: readonly Decision[];
-  verdicts: Verdict[];
-  /** frames of decisions that are not answered; what has changed comes before the answer to the last one */
-  open: number;
-  /** what passes have decided, with the verdicts on it */
-  readonly over: { readonly decisions: Decision[]; readonly verdicts: Verdict[] };
-  /** what follows the last pass: comments on refused starts, and starts of jobs that made room in vain */
-  readonly last: Decision[];
-  followUp: boolean;
-};
 type Frame = FrameOf<"server-to-sched">;
 
 const DECISIONS_PER_FRAME = 20_000;
@@ -335,28 +315,14 @@ export function runScheduler(options: SchedulerOptions): Scheduler {
   function decideCycle(asked: SchedCycle, dynamic: DynValues): void {
     if (universe === null) return;
     setDynamic(universe, dynamic);
-    const { cycle: number, command, job } = asked;
+    const { command, job } = asked;
     const started_ns = hrtime.bigint();
     const now_s = Math.floor(Date.now() / 1000);
     const elapsed_s = (): number => Number(hrtime.bigint() - started_ns) / 1e9;
     shares = usage.before(universe, book.prime, now_s, shareMatters(universe, book));
     const input = { now_s, command, memory, elapsed_s, fairshare: shares, ...(job === undefined ? {} : { job }) };
     const parts = cycleInParts(universe, book, input);
-    const over = { decisions: [], verdicts: [] };
-    work = {
-      number,
-      asked,
-      now_s,
-      started_ns,
-      result: null,
-      pass: 1,
-      decisions: [],
-      verdicts: [],
-      open: 0,
-      over,
-      last: [],
-      followUp: false,
-    };
+    work = begunWork(asked, now_s, started_ns);
     goOn(work, parts);
   }
 
@@ -435,7 +401,7 @@ export function runScheduler(options: SchedulerOptions): Scheduler {
     if (--work.open > 0 || work.result === null) return;
     takeOwnComments(work);
     if (work.followUp) {
-      writeLog({ result: { log: runsOf(work.decisions), decisions: work.decisions }, verdicts: work.verdicts });
+      writeLog(work);
       finishCycle(work);
       return;
     }
@@ -446,7 +412,7 @@ export function runScheduler(options: SchedulerOptions): Scheduler {
     memory = { ...memory, failed_victims: failedVictims(memory.failed_victims, decisions, all, now_s) };
     const { again, rerun, log: lines } = outcomeOf(decisions, all, pass);
     for (const { event, class: logClass, object, text } of lines) log.record(event, logClass, object, text);
-    last.push(...refusalComments(work), ...rerun);
+    last.push(...refusalComments(universe, work), ...rerun);
     if (again.length === 0 || !passAgain(work, again)) followUp(work);
   }
 
@@ -457,10 +423,6 @@ export function runScheduler(options: SchedulerOptions): Scheduler {
     sendDecisions(done);
   }
 
-  /** Lines of the log for the starts among decisions. */
-  const runsOf = (decisions: readonly Decision[]): CycleResult["log"] =>
-    decisions.flatMap(({ kind }, at) => (kind === "run" ? [{ decision: at }] : []));
-
   /** The server does not tell us comments that we set. */
   function takeOwnComments({ decisions, verdicts }: Work): void {
     if (universe === null) return;
@@ -470,31 +432,8 @@ export function runScheduler(options: SchedulerOptions): Scheduler {
     }
   }
 
-  function writeLog({
-    result,
-    verdicts,
-  }: {
-    readonly result: Pick<CycleResult, "log" | "decisions"> | null;
-    readonly verdicts: readonly Verdict[];
-  }): void {
-    if (result === null) return;
-    for (const entry of result.log) {
-      const line =
-        "decision" in entry ? verdictRecord(result.decisions[entry.decision] as Decision, verdicts[entry.decision] as Verdict) : entry;
-      if (line !== null) log.record(line.event, line.class, line.object, line.text);
-    }
-  }
-
-  /** Jobs whose start the server refused are told so. */
-  function refusalComments({ decisions, verdicts }: Work): Decision[] {
-    const roomless = leftWithoutRoom(decisions, verdicts);
-    return decisions.flatMap((decision, at) => {
-      const verdict = verdicts[at];
-      if (decision.kind !== "run" || verdict === undefined || verdict.ok || roomless.has(decision.job)) return [];
-      const comment = refusedComment(verdict.text);
-      const why = { code: "PBS_ERROR", want: verdict.text };
-      return universe?.jobs.get(decision.job)?.comment === comment ? [] : [{ kind: "comment", job: decision.job, comment, why }];
-    });
+  function writeLog(done: Work): void {
+    for (const { event, class: log_class, object, text } of logOf(done)) log.record(event, log_class, object, text);
   }
 
   function finishCycle(done: Work): void {

@@ -4,17 +4,15 @@
 // I1. One commit is under way at a time; meanwhile the next batch gathers.
 // I2. Nothing of a batch leaves before its commit. A commit that fails refuses every request of the batch (15010) and starts again from the store.
 // I3. While the store takes nothing (a full disk) questions are answered from what is stored, changes are refused, schedulers and moms wait outside.
-// I4. Frames of one mom keep their order.
+// I4. Frames of one mom keep their order (start-frames.ts).
 
-import { randomBytes } from "node:crypto";
 import { lookup } from "node:dns";
 import { join } from "node:path";
-import { arrayIdOf } from "#model/job-id.ts";
 import { PBSE, pbseText } from "#model/pbse.ts";
 import { encodePartFrame } from "#protocol/frame.ts";
 import { type LinkServer, listenLinks, type ServerLink } from "#protocol/ipc-transport.ts";
 import type { Request } from "#protocol/messages.ts";
-import type { MomJob, MomToServer } from "#protocol/mom-link.ts";
+import type { MomToServer } from "#protocol/mom-link.ts";
 import type { SchedToServer } from "#protocol/sched-link.ts";
 import { parseRequest } from "#protocol/schema.ts";
 import { frameTypes, parseFrame } from "#protocol/schema-link.ts";
@@ -38,7 +36,7 @@ import { hookRuns } from "./hook-runs.ts";
 import { type Connection, connections, type Pending } from "./links.ts";
 import { mailer } from "./mailer.ts";
 import { isAlive, schedProcesses } from "./sched-processes.ts";
-import { bySize } from "./start-frames.ts";
+import { startFrames } from "./start-frames.ts";
 
 export type ServiceOptions = {
   readonly conf: Conf;
@@ -70,8 +68,6 @@ const FAULT_PAUSE_MS = 200;
 const PROBE_MS = 1000;
 /** What can be answered without writing; a shutdown must be possible, too. */
 const WITHOUT_STORE: ReadonlySet<Request["kind"]> = new Set(["status", "select-jobs", "locate-job", "wait-job", "backup", "shutdown"]);
-/** Jobs whose scripts are read at once. */
-const START_JOBS_MAX = 250;
 /** A process whose connection broke is looked for after this. */
 const LOOK_AFTER_MS = 200;
 
@@ -318,47 +314,12 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     pending?.connection.link.reply({ id: pending.id, ok: true, ...(value === undefined ? {} : { value }) });
   };
 
-  /** moms for which a start waits for scripts, and what waits behind it */
-  const starting = new Map<number, Promise<void>>();
-  const sendToMom = (frame: Batch["moms"][number]): void => {
-    const before = starting.get(frame.link);
-    if (frame.type !== "mom-start" && before === undefined) return void conns.byNumber(frame.link)?.link.send(frame.type, frame.data);
-    const work =
-      frame.type === "mom-start"
-        ? startJobs(frame.link, frame.data.jobs)
-        : () => conns.byNumber(frame.link)?.link.send(frame.type, frame.data);
-    const sent = Promise.resolve(before).then(work);
-    const done = sent.then(() => {
-      if (starting.get(frame.link) === done) starting.delete(frame.link);
-    });
-    starting.set(frame.link, done);
-  };
-
-  /** Scripts are not kept in memory: they are read for the jobs of a start. The attributes are those of now, before anything waits. */
-  const startJobs = (number: number, jobs: readonly MomJob[]): (() => Promise<void>) => {
-    const ready = jobs.map((job) => ({ ...job, attrs: { ...job.attrs }, cookie: randomBytes(16).toString("hex").toUpperCase() }));
-    return async () => {
-      try {
-        for (let at = 0; at < ready.length; at += START_JOBS_MAX) {
-          const some = ready.slice(at, at + START_JOBS_MAX);
-          const scripts = await scriptsOf(some);
-          const jobs = some.map((job) => ({ ...job, script: scripts.get(scriptId(job)) ?? null }));
-          for (const frame of bySize(jobs)) conns.byNumber(number)?.link.send("mom-start", { jobs: frame });
-        }
-      } catch (error) {
-        note(LOG_EVENT.ERROR, `scripts cannot be read: ${(error as Error).message}`);
-        conns.byNumber(number)?.link.destroy();
-      }
-    };
-  };
-
-  const scriptsOf = async (jobs: readonly MomJob[]): Promise<ReadonlyMap<string, string>> => {
-    const wanted = jobs.filter((job) => job.attrs["executable"] === undefined).map(scriptId);
-    return wanted.length === 0 ? new Map<string, string>() : store.scripts([...new Set(wanted)]);
-  };
-
-  /** Subjobs run the script of their array. */
-  const scriptId = (job: MomJob): string => arrayIdOf(job.id) ?? job.id;
+  const sendToMom = startFrames({
+    link: (number) => conns.byNumber(number)?.link,
+    scripts: (ids) => store.scripts(ids),
+    isDeciding: () => [...core.kernel.scheds.values()].some(({ more }) => more),
+    complain: (text) => note(LOG_EVENT.ERROR, text),
+  });
 
   const act = (action: ShellAction): void => {
     switch (action.kind) {

@@ -1,23 +1,133 @@
-// How many jobs go to a mom in one frame: a user decides how big his scripts and environments are, and a frame beyond the limit would end the link, again
-// at every try.
+// Frames to moms on their way out. Starts carry scripts, which are not kept in memory, and are large: they leave in turns of their own, so that what else the
+// server has to do goes on in between.
+//
+// F1. Frames of one mom keep their order.
+// F2. While a scheduler's decisions come in, starts wait: it waits for their verdicts, and the moms have time. But none waits longer than START_WAIT_MS.
+// F3. A user decides how big his scripts and environments are; a frame beyond the limit would end the link, again at every try.
 
+import { randomBytes } from "node:crypto";
+import { arrayIdOf } from "#model/job-id.ts";
+import { encodeListFrame } from "#protocol/frame.ts";
 import type { MomJob } from "#protocol/mom-link.ts";
+import type { MomFrame } from "../batch.ts";
 
 /** A frame is full with so much text; a single bigger job has a frame to itself. */
 const FRAME_CHARS = 16 * 1024 * 1024;
+/** Jobs of a turn, whose scripts are read at once. */
+const TURN_JOBS = 250;
+const START_WAIT_MS = 1000;
+/** How often it is looked whether the scheduler's decisions are all there. */
+const LOOK_MS = 10;
 
-/** Jobs in lists that fit well into a frame, whatever size of scripts and environments their users chose. */
-export function bySize(jobs: readonly MomJob[]): MomJob[][] {
-  const lists: MomJob[][] = [];
+export type StartFramesOptions = {
+  /** undefined: the mom has gone */
+  readonly link: (number: number) => { send(type: string, data: unknown): void; sendText(text: string): void; destroy(): void } | undefined;
+  readonly scripts: (ids: readonly string[]) => Promise<ReadonlyMap<string, string>>;
+  /** decisions of a scheduler come in (F2) */
+  readonly isDeciding: () => boolean;
+  readonly complain: (text: string) => void;
+};
+
+type Waiting = { readonly link: number; readonly at_ms: number; readonly item: { readonly job: MomJob } | { readonly frame: MomFrame } };
+
+/** Sends frames to moms. The attributes of a job that starts are those it has at this call. */
+export function startFrames(options: StartFramesOptions): (frame: MomFrame) => void {
+  const { link, scripts, isDeciding, complain } = options;
+  let queue: Waiting[] = [];
+  let head = 0;
+  /** how much waits for a mom */
+  const counts = new Map<number, number>();
+  let going = false;
+
+  const add = (number: number, item: Waiting["item"]): void => {
+    queue.push({ link: number, at_ms: performance.now(), item });
+    counts.set(number, (counts.get(number) ?? 0) + 1);
+    if (going) return;
+    going = true;
+    setImmediate(() => void turn());
+  };
+
+  const turn = async (): Promise<void> => {
+    const first = queue[head] as Waiting;
+    if (isDeciding() && performance.now() - first.at_ms < START_WAIT_MS) {
+      setTimeout(() => void turn(), LOOK_MS);
+      return;
+    }
+    const some = queue.slice(head, head + TURN_JOBS);
+    try {
+      deliver(some, await textsOf(some));
+    } catch (error) {
+      complain(`scripts cannot be read: ${(error as Error).message}`);
+      for (const number of new Set(some.map((waiting) => waiting.link))) link(number)?.destroy();
+    }
+    for (const { link: number } of some) {
+      const left = (counts.get(number) ?? 0) - 1;
+      if (left > 0) counts.set(number, left);
+      else counts.delete(number);
+    }
+    head += some.length;
+    if (head === queue.length) {
+      queue = [];
+      head = 0;
+      going = false;
+    } else setImmediate(() => void turn());
+  };
+
+  /** Jobs as the texts of their starts, with script and cookie, by their place in the list. */
+  const textsOf = async (some: readonly Waiting[]): Promise<readonly string[]> => {
+    const wanted = new Set<string>();
+    for (const { item } of some) if ("job" in item && item.job.attrs["executable"] === undefined) wanted.add(scriptId(item.job));
+    const found = wanted.size === 0 ? new Map<string, string>() : await scripts([...wanted]);
+    const cookies = randomBytes(16 * some.length)
+      .toString("hex")
+      .toUpperCase();
+    return some.map(({ item }, at) => {
+      if (!("job" in item)) return "";
+      const script = item.job.attrs["executable"] === undefined ? (found.get(scriptId(item.job)) ?? null) : null;
+      return JSON.stringify({ ...item.job, script, cookie: cookies.slice(32 * at, 32 * at + 32) });
+    });
+  };
+
+  const deliver = (some: readonly Waiting[], texts: readonly string[]): void => {
+    const starts = new Map<number, string[]>();
+    const flush = (number: number): void => {
+      for (const list of bySize(starts.get(number) ?? [])) link(number)?.sendText(encodeListFrame("mom-start", "jobs", list));
+      starts.delete(number);
+    };
+    some.forEach(({ link: number, item }, at) => {
+      if ("job" in item) {
+        const list = starts.get(number);
+        if (list === undefined) starts.set(number, [texts[at] as string]);
+        else list.push(texts[at] as string);
+        return;
+      }
+      flush(number);
+      link(number)?.send(item.frame.type, item.frame.data);
+    });
+    for (const number of [...starts.keys()]) flush(number);
+  };
+
+  return (frame) => {
+    if (frame.type === "mom-start") for (const job of frame.data.jobs) add(frame.link, { job: { ...job, attrs: { ...job.attrs } } });
+    else if (counts.has(frame.link)) add(frame.link, { frame });
+    else link(frame.link)?.send(frame.type, frame.data);
+  };
+}
+
+/** Subjobs run the script of their array. */
+const scriptId = (job: MomJob): string => arrayIdOf(job.id) ?? job.id;
+
+/** Texts in lists that fit well into a frame. */
+export function bySize(texts: readonly string[]): string[][] {
+  const lists: string[][] = [];
   let room = 0;
-  for (const job of jobs) {
-    const size = JSON.stringify(job).length;
-    if (size > room) {
+  for (const text of texts) {
+    if (text.length > room) {
       lists.push([]);
       room = FRAME_CHARS;
     }
-    room -= size;
-    lists.at(-1)?.push(job);
+    room -= text.length;
+    lists.at(-1)?.push(text);
   }
   return lists;
 }

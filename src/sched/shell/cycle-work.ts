@@ -1,0 +1,67 @@
+// A cycle as the server carries it out: what was decided, what came back, and what that means for the log and for jobs whose start was refused.
+
+import type { Decision, SchedCycle, Verdict } from "#protocol/sched-link.ts";
+import type { CycleResult } from "../cycle.ts";
+import { leftWithoutRoom } from "../failed-victims.ts";
+import { type LogRecord, verdictRecord } from "../log-record.ts";
+import { refusedComment } from "../reasons.ts";
+import type { Universe } from "../universe.ts";
+
+export type Work = {
+  readonly number: number;
+  readonly asked: SchedCycle;
+  readonly now_s: number;
+  readonly started_ns: bigint;
+  /** of the pass under way (failed-victims.ts); null: it is still deciding */
+  result: CycleResult | null;
+  pass: number;
+  /** sent so far */
+  decisions: readonly Decision[];
+  verdicts: Verdict[];
+  /** frames of decisions that are not answered; what has changed comes before the answer to the last one */
+  open: number;
+  /** what passes have decided, with the verdicts on it */
+  readonly over: { readonly decisions: Decision[]; readonly verdicts: Verdict[] };
+  /** what follows the last pass: comments on refused starts, and starts of jobs that made room in vain */
+  readonly last: Decision[];
+  followUp: boolean;
+};
+
+/** A cycle that has nothing yet. */
+export const begunWork = (asked: SchedCycle, now_s: number, started_ns: bigint): Work => ({
+  number: asked.cycle,
+  asked,
+  now_s,
+  started_ns,
+  result: null,
+  pass: 1,
+  decisions: [],
+  verdicts: [],
+  open: 0,
+  over: { decisions: [], verdicts: [] },
+  last: [],
+  followUp: false,
+});
+
+/** What is logged of a pass whose verdicts are there; of what follows the last pass only its starts. */
+export function* logOf({ result, followUp, decisions, verdicts }: Work): Generator<LogRecord> {
+  const log: CycleResult["log"] = followUp
+    ? decisions.flatMap(({ kind }, at) => (kind === "run" ? [{ decision: at }] : []))
+    : (result?.log ?? []);
+  for (const entry of log) {
+    const line = "decision" in entry ? verdictRecord(decisions[entry.decision] as Decision, verdicts[entry.decision] as Verdict) : entry;
+    if (line !== null) yield line;
+  }
+}
+
+/** Jobs whose start the server refused are told so. */
+export function refusalComments(universe: Universe | null, { decisions, verdicts }: Work): Decision[] {
+  const roomless = leftWithoutRoom(decisions, verdicts);
+  return decisions.flatMap((decision, at) => {
+    const verdict = verdicts[at];
+    if (decision.kind !== "run" || verdict === undefined || verdict.ok || roomless.has(decision.job)) return [];
+    const comment = refusedComment(verdict.text);
+    const why = { code: "PBS_ERROR", want: verdict.text };
+    return universe?.jobs.get(decision.job)?.comment === comment ? [] : [{ kind: "comment", job: decision.job, comment, why }];
+  });
+}
