@@ -18,7 +18,7 @@ import { abort, JOB_EXEC, jobObit, requeueOrAbort, terminationOf } from "./job-e
 import { isWithMom, logJob } from "./job-life.ts";
 import { jobStarted } from "./job-run.ts";
 import { type Kernel, type MomQuestion, type MomRuntime, ownTransaction, refuse } from "./kernel.ts";
-import { hostOfJob, startJob, terminateJob } from "./mom-orders.ts";
+import { acknowledgeObit, hostOfJob, startJob, terminateJob } from "./mom-orders.ts";
 import { hostOf } from "./placement.ts";
 import { preemptionRefused } from "./preemption.ts";
 import { furtherVnodes, releaseVnodes } from "./release-nodes.ts";
@@ -461,12 +461,12 @@ function usage(kernel: Kernel, tx: Transaction, host: string, told: MomToServer[
 function obit(kernel: Kernel, tx: Transaction, { link, host }: MomRuntime, data: MomToServer["mom-obit"]): void {
   const job = kernel.state.jobs.get(data.job);
   if (job === undefined || !isRunOf(job, data.run_count) || !(isSister(job, host) || isOnHost(kernel, job, host))) {
-    kernel.out.moms.push({ link, type: "mom-obit-ack", data: { jobs: [{ job: data.job, run_count: data.run_count }] } });
+    acknowledgeObit(kernel, link, data.job, data.run_count);
     return;
   }
   const crew = crewOf(kernel, job);
   if (isSister(job, host)) return sisterObit(kernel, tx, job, host, data);
-  if (crew === null) kernel.out.moms.push({ link, type: "mom-obit-ack", data: { jobs: [{ job: data.job, run_count: data.run_count }] } });
+  if (crew === null) acknowledgeObit(kernel, link, data.job, data.run_count);
   endRun(kernel, job, () => {
     const own = ownTransaction(kernel);
     const tokens = kernel.reruns.get(job.id);

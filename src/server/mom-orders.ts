@@ -45,6 +45,14 @@ export function orderStart(kernel: Kernel, job: Job, mom: MomRuntime): void {
   kernel.out.moms.push({ link: mom.link, type: "mom-start", data: { jobs: first } });
 }
 
+/** Obits that came one after another are acknowledged in one frame. */
+export function acknowledgeObit(kernel: Kernel, link: number, job: string, run_count: number): void {
+  const last = kernel.out.moms.at(-1);
+  if (last?.link === link && last.type === "mom-obit-ack")
+    (last.data.jobs as { job: string; run_count: number }[]).push({ job, run_count });
+  else kernel.out.moms.push({ link, type: "mom-obit-ack", data: { jobs: [{ job, run_count }] } });
+}
+
 /** Of the hosts of a job over several. */
 function taskSockets(kernel: Kernel, job: Job): Pick<MomJob, "tasks"> {
   const hosts = hostsOf(job);

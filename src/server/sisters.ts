@@ -14,7 +14,7 @@ import { LOG_EVENT } from "#support/log-event.ts";
 import { beginRerun, JOB_EXEC, jobObit, terminationOf } from "./job-end.ts";
 import { isWithMom, logJob } from "./job-life.ts";
 import { type Kernel, type MomRuntime, ownTransaction } from "./kernel.ts";
-import { orderStart } from "./mom-orders.ts";
+import { acknowledgeObit, orderStart } from "./mom-orders.ts";
 import { downtime_ms, joinWait_ms, launchWait_ms } from "./patience.ts";
 import { giveUp, releasingOf, vnodesByHost } from "./release-nodes.ts";
 import type { Job } from "./state.ts";
@@ -229,7 +229,7 @@ function settle(kernel: Kernel, job: Job, crew: Crew): void {
 function acknowledge(kernel: Kernel, job: Job, { run_count }: Crew): void {
   for (const host of hostsOf(job)) {
     const link = kernel.moms.get(host.toLowerCase())?.link;
-    if (link !== undefined) kernel.out.moms.push({ link, type: "mom-obit-ack", data: { jobs: [{ job: job.id, run_count }] } });
+    if (link !== undefined) acknowledgeObit(kernel, link, job.id, run_count);
   }
 }
 
@@ -251,8 +251,7 @@ function released(kernel: Kernel, tx: Transaction, job: Job, crew: Crew, host: s
   const names = [...vnodesByHost(tx.state, job)].find(([each]) => each.toLowerCase() === host.toLowerCase())?.[1] ?? [];
   if (!isReleasing(kernel, job, host)) return false;
   const link = kernel.moms.get(host.toLowerCase())?.link;
-  const key = { job: job.id, run_count: crew.run_count };
-  if (link !== undefined) kernel.out.moms.push({ link, type: "mom-obit-ack", data: { jobs: [key] } });
+  if (link !== undefined) acknowledgeObit(kernel, link, job.id, crew.run_count);
   crew.sisters.delete(host.toLowerCase());
   giveUp(tx, job, new Set(names));
   return true;
