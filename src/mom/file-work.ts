@@ -5,6 +5,8 @@
 // W2. Everything may be asked twice.
 // W3. The process' umask is 0: every mode is given in full.
 // W4. A file of another owner that stands where a job's file belongs is removed first: nobody can plant one.
+// W5. What this host lacks (space, files, a disk that can be written) is no fault of the job, which is sent back; no half of a file is left where it
+//     was to be delivered.
 
 import { randomUUID } from "node:crypto";
 import {
@@ -80,9 +82,13 @@ function attempt(work: () => void): PrepareFailure | null {
     work();
     return null;
   } catch (error) {
-    return error instanceof PrepareFailure ? error : new PrepareFailure(JOB_EXEC.FAIL1, messageOf(error));
+    if (error instanceof PrepareFailure) return error;
+    return new PrepareFailure(HOST_FAULTS.has(codeOf(error)) ? JOB_EXEC.RETRY : JOB_EXEC.FAIL1, messageOf(error));
   }
 }
+
+/** W5. */
+const HOST_FAULTS: ReadonlySet<string | undefined> = new Set(["ENOSPC", "EROFS", "EIO", "EMFILE", "ENFILE", "ENOMEM"]);
 
 function makeOwnFiles({ plan, script_text, nodefile_text }: PrepareRequest): void {
   actAs(null);
@@ -337,11 +343,30 @@ function putAside(plan: FilePlan, output: OutputPlan): string {
   const place = `${plan.undelivered}/${output.name}`;
   try {
     actAs(null);
-    renameSync(output.path, place);
+    try {
+      renameSync(output.path, place);
+    } catch (error) {
+      if (codeOf(error) !== "EXDEV") throw error;
+      copyAside(plan, output.path, place);
+    }
     return `it is in ${place}`;
   } catch (error) {
     return `it stays in ${output.path}: ${messageOf(error)}`;
   }
+}
+
+/** Spool is a disk of its own. Read and written with the owner's rights; what stands there may be another's trap, and goes. */
+function copyAside(plan: FilePlan, from: string, to: string): void {
+  removeQuietly(null, to);
+  actAs(plan.owner);
+  closeSync(openSync(to, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600));
+  try {
+    copyFile(from, to);
+  } catch (error) {
+    unlinkSync(to);
+    throw error;
+  }
+  unlinkSync(from);
 }
 
 /**
@@ -350,7 +375,8 @@ function putAside(plan: FilePlan, output: OutputPlan): string {
  */
 function moveFile(from: string, to: string): void {
   if (!lstatSync(from).isFile()) throw new Error(`${from} is not a file`);
-  if (!exists(to)) {
+  const isNew = !exists(to);
+  if (isNew) {
     try {
       renameSync(from, to);
       return;
@@ -358,7 +384,12 @@ function moveFile(from: string, to: string): void {
       if (codeOf(error) !== "EXDEV") throw error;
     }
   }
-  copyFile(from, to);
+  try {
+    copyFile(from, to);
+  } catch (error) {
+    if (isNew && codeOf(error) === "ENOSPC") unlinkSync(to);
+    throw error;
+  }
   unlinkSync(from);
 }
 

@@ -141,10 +141,11 @@ export function jobObit(tx: Transaction, job: Job, obit: Obit): void {
     const text = `Post job file processing error; job ${job.id} on host ${hostOfJob(job)}\n${obit.message ?? ""}`;
     tx.act({ kind: "mail", job: job.id, point: FILE_TROUBLE, text });
   }
+  const trouble = obit.stageout_status === 0 ? `; ${fileTrouble(obit.message)}` : "";
   const termination = terminationOf(job);
   // What a preempted job ended with is told like that of any other; it is never run again.
   if (termination !== undefined && !(termination.preempted === true && reaction.kind === "end")) {
-    finish(tx, job, SUBSTATE.TERMINATED, ` and terminated by ${termination.by}`, termination.history);
+    finish(tx, job, SUBSTATE.TERMINATED, ` and terminated by ${termination.by}${trouble}`, termination.history);
     return;
   }
   if (obit.stagein_failed === true) {
@@ -154,7 +155,7 @@ export function jobObit(tx: Transaction, job: Job, obit: Obit): void {
   switch (reaction.kind) {
     case "end":
       if (reaction.mail !== undefined) tx.act({ kind: "mail", job: job.id, point: "a", text: reaction.mail });
-      finish(tx, job, reaction.substate, reaction.suffix);
+      finish(tx, job, reaction.substate, `${reaction.suffix}${trouble}`);
       break;
     case "abort":
       abort(tx, job, reaction.mail);
@@ -179,6 +180,12 @@ export function jobObit(tx: Transaction, job: Job, obit: Obit): void {
     }
   }
 }
+
+/** Of what the mom says the first that is about files. */
+const fileTrouble = (message = ""): string => {
+  const lines = message.split("\n");
+  return lines.find((line) => line.startsWith("Unable to ")) ?? lines[0] ?? "";
+};
 
 /** The first host of exec_host. */
 const hostOfJob = (job: Job): string => /^[^/+]+/.exec(job.attrs.exec_host ?? "")?.[0] ?? "";

@@ -19,12 +19,16 @@ export type Host = {
   close(): Promise<void>;
 };
 
-/** A host of that name with ncpus processors; its node is made and free. The caller closes it before the complex is stopped. */
-export async function addHost(complex: Complex, name: string, ncpus = 4): Promise<Host> {
+/** config: mom_priv/config. within: words before the mom's, a program that becomes her parent. */
+export type HostOptions = { readonly ncpus?: number; readonly config?: string; readonly within?: readonly string[] };
+
+/** A host of that name; its node is made and free. The caller closes it before the complex is stopped. */
+export async function addHost(complex: Complex, name: string, { ncpus = 4, config, within = [] }: HostOptions = {}): Promise<Host> {
   const top = join(complex.home, "..", `host-${name}`);
   const home = join(top, "pbs");
   mkdirSync(join(home, "mom_priv"), { recursive: true });
   chmodSync(join(home, "mom_priv"), 0o751);
+  if (config !== undefined) writeFileSync(join(home, "mom_priv", "config"), config);
   mkdirSync(join(top, "tmp"));
   chmodSync(join(top, "tmp"), 0o1777);
   const own = { PBS_MOM_HOME: home, PBS_MOM_NODE_NAME: name, PBS_TMPDIR: join(top, "tmp") };
@@ -40,10 +44,12 @@ export async function addHost(complex: Complex, name: string, ncpus = 4): Promis
     name,
     home,
     get pid() {
-      return child?.pid ?? 0;
+      const first = child?.pid ?? 0;
+      return first === 0 || within.length === 0 ? first : Number(readFileSync(`/proc/${first}/task/${first}/children`, "utf8").trim());
     },
     async start() {
-      child = spawn(process.execPath, [join(ROOT, "src/mom/main.ts"), "-N"], {
+      const words = [...within, process.execPath, join(ROOT, "src/mom/main.ts"), "-N"];
+      child = spawn(words[0] as string, words.slice(1), {
         stdio: ["ignore", "inherit", "inherit"],
         cwd: "/",
         env: { ...process.env, PBS_CONF_FILE: conf },
@@ -51,11 +57,11 @@ export async function addHost(complex: Complex, name: string, ncpus = 4): Promis
       await until(`node ${name} up`, () => !/down|state-unknown/.test(states()));
     },
     async end(signal) {
-      const ending = child;
+      const [ending, mom] = [child, host.pid];
       child = null;
       if (ending === null || ending.exitCode !== null || ending.signalCode !== null) return;
       const gone = new Promise((resolve) => ending.once("exit", resolve));
-      ending.kill(signal);
+      process.kill(mom, signal);
       await gone;
     },
     log() {

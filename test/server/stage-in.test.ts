@@ -30,3 +30,23 @@ test("mail about failed files is not sent with -m n", () => {
   mom(h, link, "mom-obit", { job: id, run_count: 1, exit_status: -3, used: {}, stagein_failed: true, message: "no" });
   assert.deepEqual(mailBodies(h), []);
 });
+
+test("output that could not be delivered is told in the comment of a job that has ended, whatever its end", () => {
+  const h = harness({ server: { job_history_enable: true } });
+  const link = addHost(h, "n1");
+  const words = "Unable to copy file /spool/1.OU to /full/o: ENOSPC: no space left on device, write; it is in /undelivered/1.OU";
+  for (const [exit_status, expected] of [
+    [0, `and finished; ${words}`],
+    [3, `and failed; ${words}`],
+    [-29, `and exceeded resource walltime; ${words}`],
+  ] as const) {
+    const id = addJob(h);
+    runOn(h, id, "n1", link);
+    mom(h, link, "mom-obit", { job: id, run_count: 1, exit_status, used: {}, stageout_status: 0, message: `something else\n${words}` });
+    const { comment, Stageout_status, Exit_status } = jobAttrs(h, id);
+    assert.ok(comment?.endsWith(` ${expected}`), comment);
+    assert.deepEqual([Stageout_status, Exit_status], [0, exit_status]);
+    const told = `Post job file processing error; job ${id} on host n1\nsomething else\n${words}\n`;
+    assert.equal(mailBodies(h).filter((body) => body.includes(told)).length, 1);
+  }
+});
