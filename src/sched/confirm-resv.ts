@@ -12,7 +12,6 @@ import { JOB_INFINITY_S } from "./durations.ts";
 import type { Forecast } from "./forecast.ts";
 import { createForecast } from "./forecast.ts";
 import { isPlaceFree } from "./kept-place.ts";
-import { nodeSetKey, partitionOf } from "./node-sets.ts";
 import { execVnodeText } from "./placement.ts";
 import type { PlacedOccurrence } from "./resv-calendar.ts";
 import { bookAnswer, withoutOwn } from "./resv-calendar.ts";
@@ -24,6 +23,7 @@ import { serverShortage } from "./server-share.ts";
 import { checkTotals } from "./set-totals.ts";
 import { findStart } from "./start-search.ts";
 import type { NodeSet, Universe } from "./universe.ts";
+import { nodeSetKey, partitionOf } from "./vnode-state.ts";
 
 export type Answer =
   | { readonly kind: "confirm"; readonly partition: string; readonly occurrences: readonly PlacedOccurrence[] }

@@ -6,7 +6,6 @@
 import type { SchedJob, Why } from "#protocol/sched-link.ts";
 import { isOffered } from "./array-turn.ts";
 import { hasOwnGrouping } from "./group-resources.ts";
-import { nodeSetKey, resvSetKey } from "./node-sets.ts";
 import { looksAt } from "./preempt-rules.ts";
 import { percentageOf, placeInStrand, shareEntity, trackKey } from "./ranking.ts";
 import { commentText } from "./reasons.ts";
@@ -15,6 +14,7 @@ import { parseRequest } from "./request.ts";
 import { amountOf } from "./resource-space.ts";
 import { dropFromStrand, insert, jobsOf, strandOf } from "./strands.ts";
 import type { JobClass, JobEntry, JobLine, Queue, Universe } from "./universe.ts";
+import { nodeSetKey, resvSetKey } from "./vnode-state.ts";
 
 /** Adds a job or takes over a new state of it. */
 export function putEntry(universe: Universe, job: SchedJob): void {

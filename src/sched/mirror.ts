@@ -12,7 +12,7 @@ import { agreeComment, askGroup, dropEntry, putEntry } from "./job-lines.ts";
 import type { LimitProfile, UsageTable } from "./limits.ts";
 import { countJob, isRunning, limitProfile, limitTable, sameProfile } from "./limits.ts";
 import type { PolicyModule } from "./module.ts";
-import { dropVnode, isTaken, partitionOf, putVnode, recordOf } from "./node-sets.ts";
+import { dropVnode, putVnode } from "./node-sets.ts";
 import { keepGroupings } from "./placement-sets.ts";
 import type { Policy } from "./policy.ts";
 import { PREEMPT_ATTRS, PREEMPT_SERVER_ATTRS, preemptRules } from "./preempt-rules.ts";
@@ -22,6 +22,7 @@ import { dropInsider, dropResv, indexResvs, putInsider, putResv, refreshInside, 
 import { jobsOf } from "./strands.ts";
 import type { Queue, Universe, Vnode } from "./universe.ts";
 import { checksOf } from "./vnode-fit.ts";
+import { isTaken, partitionOf, recordOf } from "./vnode-state.ts";
 
 export type MirrorOptions = {
   readonly policy: Policy;
@@ -62,6 +63,7 @@ export function createUniverse(snapshot: Snapshot, options: MirrorOptions): Univ
     sorted_queues: null,
     regroup: false,
     sets: new Map(),
+    shared_hosts: new Map(),
     vnodes: new Map(),
     asked_groups: new Set(),
     groups_stale: true,
@@ -421,7 +423,8 @@ function indexAll(universe: Universe, resvs: readonly SchedResv[] = [...universe
   universe.space = resourceSpace([...universe.resources.values()]);
   universe.checks = checksOf(universe.space, universe.policy);
   readRanking(universe);
-  for (const index of [universe.sets, universe.vnodes, universe.specs, universe.requests, universe.ungrouped]) index.clear();
+  for (const index of [universe.sets, universe.shared_hosts, universe.vnodes, universe.specs, universe.requests, universe.ungrouped])
+    index.clear();
   for (const queue of [...universe.queues.values()]) universe.queues.set(queue.name, makeQueue(universe, queue, queue.order));
   universe.sorted_queues = null;
   // What is booked names resources by their numbers: whoever booked it books it again.

@@ -2,49 +2,15 @@
 // The mirror moves hosts for good; a cycle moves them for its own placements and back. What stands for a host in placement sets moves with it (U6);
 // which those are is said in placement-sets.ts.
 
-import { isNodeUsable } from "#model/values/node-state.ts";
 import type { SchedNode } from "#protocol/sched-link.ts";
 import { heapPop, heapPush } from "./heap.ts";
 import type { Outlook } from "./outlook.ts";
 import { outlookOf } from "./outlook.ts";
 import type { Policy } from "./policy.ts";
-import { amountOf, matchedOf } from "./resource-space.ts";
 import type { Host, HostBucket, NodeSet, Universe, Vnode, VnodeSpec, VnodeState } from "./universe.ts";
+import { hostOf, misjudged, recordOf, setKeyOfNode, shareHost, specOf, unshareHost, vnodeState } from "./vnode-state.ts";
 
 const byOrder = (a: Host, b: Host): boolean => a.order < b.order;
-
-/** The set that a vnode belongs to. */
-export function setKeyOfNode(node: SchedNode): string {
-  return nodeSetKey(partitionOf(node.attrs["partition"]), textOf(node.attrs["queue"]));
-}
-
-export function nodeSetKey(partition: string, queue: string): string {
-  return `${partition}\n${queue}`;
-}
-
-/** The key of a running reservation's set: no partition has such a name. */
-export function resvSetKey(id: string): string {
-  return `resv\n${id}\n`;
-}
-
-/** "" is the default scheduler's: none or pbs-default. */
-export function partitionOf(value: unknown): string {
-  const name = textOf(value);
-  return name === "pbs-default" ? "" : name;
-}
-
-function textOf(value: unknown): string {
-  return typeof value === "string" ? value : "";
-}
-
-/** The host a vnode is on: its resource `host`, else the first host of its moms, else its own name. */
-export function hostOf(node: SchedNode): string {
-  const host = recordOf(node.attrs["resources_available"])["host"];
-  if (typeof host === "string") return host;
-  const moms = node.attrs["Mom"];
-  const mom = Array.isArray(moms) ? moms[0] : moms;
-  return typeof mom === "string" ? mom : node.name;
-}
 
 /** Adds a vnode, or takes over a new state of one. */
 export function putVnode(universe: Universe, node: SchedNode): void {
@@ -72,6 +38,14 @@ export function putVnode(universe: Universe, node: SchedNode): void {
     vnode.state = state;
     settle(universe, of);
   }
+  judgeAgain(universe, host);
+}
+
+const NO_SETS: readonly NodeSet[] = [];
+
+/** Vnodes of a host that are in other sets, too: whether the host is in use there (vnode-state.ts). */
+function judgeAgain(universe: Universe, host: string, sets: Iterable<NodeSet> = universe.shared_hosts.get(host) ?? NO_SETS): void {
+  for (const { node } of misjudged(universe, host, sets)) putVnode(universe, node);
 }
 
 export function dropVnode(universe: Universe, name: string): void {
@@ -89,15 +63,19 @@ export function dropVnode(universe: Universe, name: string): void {
     host,
     host.vnodes.filter((other) => other !== vnode),
   );
+  const sharing = [...(universe.shared_hosts.get(host.name) ?? [])];
+  if (!set.hosts.has(host.name)) unshareHost(universe, set, host.name);
   if (set.vnodes.size === 0) {
     universe.sets.delete(set.key);
     universe.regroup = true;
   }
+  judgeAgain(universe, host.name, sharing);
 }
 
 function addVnode(universe: Universe, node: SchedNode, state: VnodeState): void {
   const set = setOf(universe, setKeyOfNode(node));
   const name = hostOf(node);
+  if (!set.hosts.has(name)) shareHost(universe, set, name);
   const old = set.hosts.get(name) ?? newHost(set, name, [], null);
   dropTwins(old);
   const vnode: Vnode = { name: node.name, order: node.order, set, host: old, node, state };
@@ -359,7 +337,8 @@ function isPlain(states: readonly VnodeState[]): boolean {
     spec.max_user_run !== undefined ||
     spec.max_group_run !== undefined ||
     spec.no_multinode_jobs ||
-    !spec.resv_enable;
+    !spec.resv_enable ||
+    spec.crowded;
   return !limited && (spec.sharing === "default_shared" || spec.sharing === "ignore_excl");
 }
 
@@ -450,113 +429,11 @@ function compact(bucket: HostBucket): void {
   for (const host of [...hosts].sort((a, b) => a.order - b.order)) bucket.heap.push(host);
 }
 
-/** What a vnode is: the interned spec of its attributes under this policy. */
-function specOf(universe: Universe, node: SchedNode): VnodeSpec {
-  const counted = node.attrs["max_user_run"] !== undefined || node.attrs["max_group_run"] !== undefined;
-  const { attrs } = node;
-  const key = JSON.stringify([
-    ownResources(universe, attrs),
-    attrs["sharing"],
-    attrs["no_multinode_jobs"],
-    attrs["max_running"],
-    attrs["max_user_run"],
-    attrs["max_group_run"],
-    attrs["Priority"],
-    attrs["resv_enable"] === false,
-    counted ? node.name : "",
-  ]);
-  return internSpec(universe, key, (id) => makeSpec(universe, node, id));
-}
-
-/** The one spec of a key; made, with a number of its own, when there is none. */
-export function internSpec(universe: Universe, key: string, make: (id: number) => VnodeSpec): VnodeSpec {
-  let spec = universe.specs.get(key);
-  if (spec === undefined) {
-    if (universe.specs.size > SPECS_KEPT + 2 * universe.vnodes.size) forgetSpecs(universe);
-    universe.specs.set(key, (spec = make(universe.next_id++)));
-  }
-  return spec;
-}
-
-const SPECS_KEPT = 1000;
-
-/** Attributes of vnodes may change all the time: what no vnode is any more goes. */
-function forgetSpecs(universe: Universe): void {
-  const used = new Set([...universe.sets.values()].flatMap((set) => [...set.specs.keys()]));
-  for (const [key, spec] of universe.specs) if (!used.has(spec)) universe.specs.delete(key);
-}
-
-/**
- * resources_available without what only names the vnode. Of the environments it could be provisioned with it has the current one: nobody provisions.
- * What is counted by jobs (flag n) is the administrator's to say; of the rest the mom's word goes before where mom_resources names it.
- */
-function ownResources({ policy, space }: Universe, attrs: SchedNode["attrs"]): [string, unknown][] {
-  const own = recordOf(attrs["resources_available"]);
-  const isAsked = (name: string): boolean => policy.mom_resources.has(name) && (space.all.get(name)?.index ?? -1) < 0;
-  const said = policy.mom_resources.size === 0 ? [] : Object.entries(recordOf(attrs["site_resources"])).filter(([name]) => isAsked(name));
-  const current = attrs["current_aoe"];
-  return Object.entries(said.length === 0 ? own : { ...own, ...Object.fromEntries(said) }).flatMap(([name, value]): [string, unknown][] => {
-    if (name === "host" || name === "vnode") return [];
-    if (name !== "aoe") return [[name, value]];
-    return current === undefined ? [] : [[name, current]];
-  });
-}
-
-function makeSpec(universe: Universe, node: SchedNode, id: number): VnodeSpec {
-  const { space, policy } = universe;
-  const avail = space.consumed.map(({ name }) => (policy.resource_unset_infinite.has(name) ? Number.POSITIVE_INFINITY : 0));
-  const matches = new Map<string, string | boolean>();
-  const levels = new Map<string, number>();
-  for (const [name, value] of ownResources(universe, node.attrs)) {
-    const resource = space.all.get(name);
-    const amount = amountOf(resource, value);
-    if (amount === null) matches.set(name, matchedOf(resource, value));
-    else if (resource !== undefined && resource.index >= 0) avail[resource.index] = amount;
-    else levels.set(name, amount);
-  }
-  const number = (name: string): number | undefined => (typeof node.attrs[name] === "number" ? (node.attrs[name] as number) : undefined);
-  return {
-    id,
-    avail,
-    matches,
-    levels,
-    sharing: textOf(node.attrs["sharing"]) || "default_shared",
-    no_multinode_jobs: node.attrs["no_multinode_jobs"] === true,
-    max_running: number("max_running"),
-    max_user_run: number("max_user_run"),
-    max_group_run: number("max_group_run"),
-    priority: number("Priority") ?? 0,
-    resv_enable: node.attrs["resv_enable"] !== false,
-  };
-}
-
-/** States that keep jobs away beside those in which a vnode is not usable at all. */
-const TAKEN = ["job-busy", "job-exclusive", "resv-exclusive"];
-/** Whether a state word says only that jobs or reservations have the vnode. */
-export const isTaken = (word: string | undefined): boolean => word !== undefined && TAKEN.includes(word);
-
-function vnodeState(universe: Universe, node: SchedNode, spec: VnodeSpec): VnodeState {
-  const used = universe.space.consumed.map(({ name }) => node.assigned[name] ?? 0);
-  const closed = stateWords(node).find((word) => TAKEN.includes(word) || !isNodeUsable([word]));
-  let jobs = spec.max_running === undefined ? Math.min(1, node.jobs.length) : new Set(node.jobs).size;
-  for (const { present } of universe.resvs_on.get(node.name) ?? []) if (present?.holding.get(node.name)?.own === true) jobs++;
-  return { spec, used, closed, jobs: spec.max_running === undefined ? Math.min(1, jobs) : jobs };
-}
-
 /** Reservations begin or end on a vnode: who asks to be alone there is told. */
 export function recountVnode(universe: Universe, name: string): void {
   const vnode = universe.vnodes.get(name);
   if (vnode === undefined) return;
   vnode.state = vnodeState(universe, vnode.node, vnode.state.spec);
   settle(universe, vnode.host);
-}
-
-/** The words of a vnode's state; `free` has none. */
-export function stateWords(node: SchedNode): readonly string[] {
-  const { state } = node.attrs;
-  return Array.isArray(state) ? (state as string[]) : typeof state === "string" ? [state] : [];
-}
-
-export function recordOf(value: unknown): Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : {};
+  judgeAgain(universe, vnode.host.name);
 }

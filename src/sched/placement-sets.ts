@@ -8,9 +8,10 @@
 import type { SchedNode } from "#protocol/sched-link.ts";
 import { groupResources } from "./group-resources.ts";
 import { nodeSetOf } from "./job-lines.ts";
-import { addTwin, dropTwins, makeNodeSet, recordOf } from "./node-sets.ts";
+import { addTwin, dropTwins, makeNodeSet } from "./node-sets.ts";
 import type { Request } from "./request.ts";
 import type { Grouping, Host, NodeSet, Queue, Universe } from "./universe.ts";
+import { recordOf } from "./vnode-state.ts";
 
 /** Makes the groupings that are wanted and drops the others; then gives hosts that came or changed their places in them. */
 export function keepGroupings(universe: Universe): void {

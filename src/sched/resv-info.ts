@@ -6,12 +6,12 @@
 
 import type { Occurrence, ResvAsk, SchedResv } from "#protocol/sched-link.ts";
 import { requestOf } from "./job-lines.ts";
-import { partitionOf, recordOf } from "./node-sets.ts";
 import type { Amount, Request } from "./request.ts";
 import type { Held, Holding } from "./running.ts";
 import { readHolding } from "./running.ts";
 import type { Universe } from "./universe.ts";
 import { sharingOn } from "./vnode-fit.ts";
+import { partitionOf, recordOf } from "./vnode-state.ts";
 
 export type HeldOccurrence = Occurrence & { readonly exec_vnode: string; readonly holding: Holding };
 

@@ -8,7 +8,6 @@ import { execVnodeText as chunksText, parseExecVnode } from "#model/exec-vnode.t
 import { isNodeUsable } from "#model/values/node-state.ts";
 import type { SchedJob, Why } from "#protocol/sched-link.ts";
 import type { Forecast } from "./forecast.ts";
-import { stateWords } from "./node-sets.ts";
 import type { Window } from "./outlook.ts";
 import { execVnodeText, findPlace } from "./placement.ts";
 import type { PlacedChunks } from "./placement-search.ts";
@@ -17,6 +16,7 @@ import type { ResvInfo } from "./resv-info.ts";
 import { readHolding } from "./running.ts";
 import { checkTotals } from "./set-totals.ts";
 import type { NodeSet, Universe } from "./universe.ts";
+import { stateWords } from "./vnode-state.ts";
 
 export type ResvView = { readonly universe: Universe; readonly set: NodeSet; readonly window: Window; readonly forecast: Forecast };
 

@@ -13,7 +13,7 @@ import { durationsOf } from "./durations.ts";
 import { askGroup, requestOf } from "./job-lines.ts";
 import { isRunning } from "./limits.ts";
 import type { Move } from "./node-sets.ts";
-import { internSpec, makeNodeSet, moveHost, newHost, recountVnode, resvSetKey, settle, stateWords } from "./node-sets.ts";
+import { makeNodeSet, moveHost, newHost, recountVnode, settle } from "./node-sets.ts";
 import type { PlacedChunks } from "./placement-search.ts";
 import type { Amount } from "./request.ts";
 import { bookResv, unbookResv } from "./resv-calendar.ts";
@@ -23,6 +23,7 @@ import type { Holding } from "./running.ts";
 import { readHolding } from "./running.ts";
 import type { NodeSet, Universe, Vnode, VnodeSpec, VnodeState } from "./universe.ts";
 import { sharingOn } from "./vnode-fit.ts";
+import { internSpec, resvSetKey, stateWords } from "./vnode-state.ts";
 
 /** A job that runs in a reservation, and what it has where. */
 export type Insider = { readonly job: SchedJob; readonly holding: Holding };
@@ -174,7 +175,7 @@ function settleInsiders(universe: Universe, id: string): void {
 }
 
 function settleInsider(universe: Universe, { job, holding }: Insider): void {
-  const { space, calendar } = universe;
+  const { space } = universe;
   const resvSet = universe.resv_sets.get(job.resv ?? "");
   const beside = new Map(
     [...holding].map(([name, held]) => {
@@ -282,7 +283,12 @@ function refresh(universe: Universe, resvSet: ResvSet, name: string): void {
 
 function grantedSpec(universe: Universe, spec: VnodeSpec, granted: readonly (number | undefined)[]): VnodeSpec {
   const key = `${spec.id} granted ${granted.map((amount) => amount ?? "").join()}`;
-  return internSpec(universe, key, (id) => ({ ...spec, id, avail: spec.avail.map((amount, index) => granted[index] ?? amount) }));
+  return internSpec(universe, key, (id) => ({
+    ...spec,
+    id,
+    crowded: false,
+    avail: spec.avail.map((amount, index) => granted[index] ?? amount),
+  }));
 }
 
 function stateInside(universe: Universe, { resv, vnodes }: ResvSet, name: string): VnodeState {

@@ -39,6 +39,8 @@ export type VnodeSpec = {
   readonly priority: number;
   /** reservations may use it */
   readonly resv_enable: boolean;
+  /** vnodes of its host that are in other sets are in use */
+  readonly crowded: boolean;
 };
 
 /** What a vnode is and what is taken of it. */
@@ -261,6 +263,8 @@ export type Universe = {
   /** a node set came or went: jobs may have to change class */
   regroup: boolean;
   readonly sets: Map<string, NodeSet>;
+  /** hosts with vnodes in several sets, by name */
+  readonly shared_hosts: Map<string, Set<NodeSet>>;
   readonly vnodes: Map<string, Vnode>;
   /** resources that jobs name with place=group= */
   readonly asked_groups: Set<string>;

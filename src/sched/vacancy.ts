@@ -7,10 +7,11 @@ import { isNodeUsable } from "#model/values/node-state.ts";
 import type { SchedJob } from "#protocol/sched-link.ts";
 import { requestOf } from "./job-lines.ts";
 import type { Move } from "./node-sets.ts";
-import { moveHost, stateWords } from "./node-sets.ts";
+import { moveHost } from "./node-sets.ts";
 import { readHolding } from "./running.ts";
 import type { Host, Universe, Vnode, VnodeState } from "./universe.ts";
 import { sharingOn } from "./vnode-fit.ts";
+import { stateWords } from "./vnode-state.ts";
 
 /** What is known of a cycle's doings: jobs that it took away, and those it started on a vnode. */
 export type CycleJobs = { isGone(id: string): boolean; startedOn(vnode: string): readonly SchedJob[] };

@@ -5,10 +5,10 @@ import type { Bar, PartitionView, ResvView, SchedView, WaitingJob } from "#proto
 import type { Activity } from "./activity.ts";
 import { durationsOf, JOB_INFINITY_S } from "./durations.ts";
 import { jobsInOrder } from "./job-order.ts";
-import { partitionOf } from "./node-sets.ts";
 import type { Policy, PolicyBook } from "./policy.ts";
 import type { RankContext } from "./ranking.ts";
 import type { Universe, Vnode } from "./universe.ts";
+import { partitionOf } from "./vnode-state.ts";
 
 export type ViewInput = {
   readonly now_s: number;

@@ -64,7 +64,8 @@ function shutOut(request: Request, state: VnodeState, host: readonly VnodeState[
   const closed = state.closed !== undefined && !(request.keeps_cpus === true && state.closed === "job-busy");
   if (closed) return { code: "INVALID_NODE_STATE", module: "placement", where: state.closed as string };
   const sharing = sharingOn(request.place, spec);
-  const inUse = sharing === "exclhost" ? host.some((other) => other.jobs > 0 && other.spec.sharing !== "ignore_excl") : state.jobs > 0;
+  const inUse =
+    sharing === "exclhost" ? spec.crowded || host.some((other) => other.jobs > 0 && other.spec.sharing !== "ignore_excl") : state.jobs > 0;
   if (sharing !== "shared" && inUse) return { code: "NODE_NOT_EXCL", module: "placement", where: "Job" };
   if (spec.no_multinode_jobs && request.chunk_count > 1 && request.place.arrangement !== "pack")
     return { code: "NODE_NO_MULT_JOBS", module: "placement" };

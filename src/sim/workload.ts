@@ -290,6 +290,7 @@ function managerOp(random: Prng, op: Op, scenario: Scenario, state: ServerState)
             ["scheduler_iteration", "60"],
             ["scheduling", flag],
             ["node_fail_requeue", "30"],
+            ["resv_post_processing_time", String(random.pick([0, 5, 60]))],
             ["eligible_time_enable", random.chance(0.8) ? "True" : "False"],
           ] as const),
         ),

@@ -72,7 +72,7 @@ function describeSet(set: NodeSet): object {
       buckets.map((bucket) => {
         const hosts = [...set.hosts.values()].filter((host) => host.bucket === bucket);
         const inHeap = hosts.every((host) => bucket.heap.includes(host));
-        return `${bucket.count}=${sorted(hosts.map((host) => `${host.name}@${host.order}${outlookText(host)}`)).join()} ${inHeap} ${set.open.has(bucket) === bucket.free_count > 0} ${bucket.walk.join()} ${bucket.rank.join()}`;
+        return `${bucket.count}=${sorted(hosts.map((host) => `${host.name}@${host.order}${outlookText(host)}`)).join()} ${inHeap} ${set.open.has(bucket) === bucket.free_count > 0} ${bucket.walk.join()} ${bucket.rank.join()} ${bucket.states.map(({ spec }) => Number(spec.crowded)).join("")}`;
       }),
     ),
     specs: [...set.specs.values()].reduce((sum, count) => sum + count, 0),

@@ -2,9 +2,11 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { SCHED_COMMAND } from "#protocol/sched-link.ts";
+import { type Change, SCHED_COMMAND } from "#protocol/sched-link.ts";
 import { cycle } from "#sched/cycle.ts";
-import { applyDelta, takeComment } from "#sched/mirror.ts";
+import { applyDelta, createUniverse, takeComment } from "#sched/mirror.ts";
+import { mirrorOptions } from "#sched/modules/index.ts";
+import { describeUniverse } from "./describe.ts";
 import { book, decisionTexts, jobOf, queue, universeOf } from "./world.ts";
 
 const INPUT = { now_s: 1_000_000, command: SCHED_COMMAND.TIME } as const;
@@ -52,6 +54,44 @@ test("mirror: a vnode given to a queue takes the jobs' places with it", () => {
     "2=(b:ncpus=2)",
     "3: Not Running: Not enough free nodes available",
   ]);
+});
+
+test("mirror: who wants a host alone sees its vnodes in other sets, as their jobs, their queue and themselves come and go", () => {
+  const policies = book();
+  const nodes = "a0 ncpus=2 host=a; a1 ncpus=2 host=a :queue=own; a2 ncpus=2 host=a :queue=own";
+  const jobs = "1 ncpus=1 exclhost; 9 R (a1:ncpus=1) @own";
+  const universe = universeOf({ nodes, jobs, queues: [queue("workq"), queue("own")] }, policies);
+  const busy = universe.nodes.get("a1");
+  assert.ok(busy !== undefined);
+  const told = (...changes: readonly Change[]): string => {
+    applyDelta(universe, { revision: universe.revision + 1, changes });
+    const { revision, queues, resources, sched, server } = universe;
+    const anew = createUniverse(
+      {
+        ...{ revision, server, sched, resources: [...resources.values()], resvs: [] },
+        queues: [...queues.values()].map(({ name, attrs }) => ({ name, attrs })),
+        nodes: [...universe.nodes.values()],
+        jobs: [...universe.jobs.values()],
+      },
+      mirrorOptions(policies),
+    );
+    assert.deepEqual(describeUniverse(universe), describeUniverse(anew));
+    return decisionTexts(cycle(universe, policies, INPUT)).join();
+  };
+  const REFUSED = "1: Not Running: No available resources on nodes";
+  const RUNS = "1=(a0:ncpus=1)";
+  const put = (attrs: object, ...jobs: readonly string[]): Change => ({
+    put: "node",
+    value: { ...busy, jobs, assigned: jobs.length > 0 ? { ncpus: 1 } : {}, attrs: { ...busy.attrs, ...attrs } },
+  });
+  assert.equal(told(), REFUSED);
+  assert.equal(told(put({})), RUNS, "its job is gone");
+  assert.equal(told(put({}, "9")), REFUSED);
+  assert.equal(told(put({ sharing: "ignore_excl" }, "9")), RUNS);
+  assert.equal(told(put({}, "9")), REFUSED);
+  assert.equal(told({ drop: "node", id: "a2" }), REFUSED);
+  assert.equal(told({ drop: "node", id: "a1" }), RUNS);
+  assert.equal(told(put({}, "9")), REFUSED, "it is there again");
 });
 
 test("mirror: counts that change in server and queue do not index jobs again, limits do", () => {

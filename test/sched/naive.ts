@@ -16,6 +16,8 @@ type Node = {
   fast: boolean;
   free: boolean;
   inUse: boolean;
+  /** vnodes of its host that are in other sets are in use since before the cycle */
+  crowded: boolean;
   sharing: string;
 };
 type Amounts = { ncpus: number; mem: number };
@@ -39,9 +41,14 @@ export function naiveCycle(snapshot: Snapshot, policy: Policy, once: boolean): S
       fast: available["fast"] === true,
       free: (node.attrs["state"] as string[]).length === 0,
       inUse: node.jobs.length > 0,
+      crowded: false,
       sharing: String(node.attrs["sharing"]),
     };
   });
+  for (const node of nodes)
+    node.crowded = nodes.some(
+      ({ host, set, inUse, sharing }) => host === node.host && set !== node.set && inUse && sharing !== "ignore_excl",
+    );
   const running = snapshot.jobs.filter((job) => job.state === "R");
   const queues = [...snapshot.queues].sort((a, b) => Number(b.attrs["Priority"] ?? 0) - Number(a.attrs["Priority"] ?? 0));
   const started: Started[] = [];
@@ -127,7 +134,9 @@ function place(policy: Policy, all: Node[], job: SchedJob): string | null {
     if (!node.free) return false;
     const alone = node.sharing !== "ignore_excl" && (exclusive || wholeHost);
     if (!alone) return true;
-    return wholeHost ? !all.some((other) => other.host === node.host && other.inUse && other.sharing !== "ignore_excl") : !node.inUse;
+    return wholeHost
+      ? !node.crowded && !all.some((other) => other.host === node.host && other.inUse && other.sharing !== "ignore_excl")
+      : !node.inUse;
   };
   const left = (node: Node): Amounts => ({ ncpus: node.avail.ncpus - node.used.ncpus, mem: node.avail.mem - node.used.mem });
   const apart = arrangement === "scatter" || arrangement === "vscatter";

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Policy } from "#sched/policy.ts";
 import type { World } from "./world.ts";
-import { decisionTexts, run } from "./world.ts";
+import { decisionTexts, queue, run } from "./world.ts";
 
 type Row = readonly [
   title: string,
@@ -97,6 +97,7 @@ const ROWS: readonly Row[] = [
   ["excl does not take the whole host",             VA, "1 ncpus=1 excl; 2 ncpus=1",                               ["1=(va[0]:ncpus=1)", "2=(va[1]:ncpus=1)"]],
   ["exclhost takes the whole host",                 VA, "1 ncpus=1 exclhost; 2 ncpus=1",                           ["1=(va[0]:ncpus=1)", "2: Not Running: Not enough free nodes available"]],
   ["exclhost needs a host without jobs",            "a0 ncpus=2 host=a; a1 ncpus=2 host=a; b0 ncpus=2 host=b", "9 R (a1:ncpus=1); 1 ncpus=1 exclhost", ["1=(b0:ncpus=1)"]],
+  ["exclhost needs a host without jobs in any set", "a0 ncpus=2 host=a :queue=q; a1 ncpus=2 host=a; b0 ncpus=2 host=b :queue=q; b1 ncpus=2 host=b", "9 R (a1:ncpus=1); 1 ncpus=1 exclhost @q; 2 ncpus=1 @q", ["1=(b0:ncpus=1)", "2=(a0:ncpus=1)"], {}, { queues: [queue("workq"), queue("q")] }],
   ["force_excl makes a shared job exclusive",       "a ncpus=4 :sharing=force_excl; b ncpus=4", "1 ncpus=1 shared; 2 ncpus=1", ["1=(a:ncpus=1)", "2=(b:ncpus=1)"]],
   ["default_excl leaves shared jobs shared",        "a ncpus=4 :sharing=default_excl; b ncpus=4", "1 ncpus=1 shared; 2 ncpus=1 shared", ["1=(a:ncpus=1)", "2=(a:ncpus=1)"]],
   ["default_excl without a word is exclusive",      "a ncpus=4 :sharing=default_excl; b ncpus=4", "1 ncpus=1; 2 ncpus=1",      ["1=(a:ncpus=1)", "2=(b:ncpus=1)"]],

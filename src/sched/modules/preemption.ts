@@ -11,7 +11,6 @@ import { isNodeUsable } from "#model/values/node-state.ts";
 import type { SchedJob, Why } from "#protocol/sched-link.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
 import type { Candidate, Cycle, PolicyModule } from "../module.ts";
-import { stateWords } from "../node-sets.ts";
 import type { Placed } from "../placement.ts";
 import { createLevels, type LevelOf, levelsMove } from "../preempt-level.ts";
 import { methodsFor } from "../preempt-rules.ts";
@@ -20,6 +19,7 @@ import { amountOf } from "../resource-space.ts";
 import { readHolding } from "../running.ts";
 import type { Universe, Vnode } from "../universe.ts";
 import { isChecked, matchesAll } from "../vnode-fit.ts";
+import { stateWords } from "../vnode-state.ts";
 
 type Victim = { readonly job: SchedJob; readonly level: number; readonly methods: string; readonly vnodes: readonly Vnode[] };
 type State = {

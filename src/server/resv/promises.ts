@@ -16,16 +16,81 @@ export type Claim = Times & ResvSpot & { readonly id: string };
 /** Whose promise it would be (null: a reservation that is still to be made), and his place. */
 export type Claimant = { readonly id: string | null; readonly place: unknown };
 
-/** Refuses with 15044 a promise for which there is no room (I1). */
+/**
+ * Refuses with 15044 a promise for which there is no room (I1). Vnodes that have equal amounts and were promised alike are looked at once, and an occurrence
+ * is compared with those near it only: a year of nights on a thousand vnodes costs hardly more than on one.
+ */
 export function checkPromises(state: ServerState, claimant: Claimant, promised: Promised): void {
   const spots = promised.places.map((text) => spotsOf(state, claimant.place, text));
-  const others = claimsOn(state, new Set(spots.flatMap((vnodes) => [...vnodes.keys()])), claimant.id);
-  for (const { start_s, end_s, place } of promised.occurrences) {
-    for (const [name, spot] of spots[place] ?? []) {
-      const beside = (others.get(name) ?? []).filter((other) => other.start_s < end_s && start_s < other.end_s);
-      checkRoom(state, name, spot, { start_s, beside });
-    }
+  const names = new Set(spots.flatMap((vnodes) => [...vnodes.keys()]));
+  const others = promisesOn(state, names, claimant.id);
+  const by_vnode = Map.groupBy(
+    others.flatMap((other) => [...other.vnodes].map((name) => ({ name, other }))),
+    ({ name }) => name,
+  );
+  const seen = new Set<string>();
+  for (const name of names) {
+    const there = (by_vnode.get(name) ?? []).map(({ other }) => other);
+    const key = likeness(state, name, spots, there);
+    if (seen.has(key)) continue;
+    seen.add(key);
+    checkVnode(state, name, timeline(name, there), { spots, promised });
   }
+}
+
+/** What tells vnodes apart: what they have of what is wanted, what is wanted, and what others were promised, place by place. */
+function likeness(state: ServerState, name: string, spots: readonly ReadonlyMap<string, ResvSpot>[], there: readonly Grant[]): string {
+  const vnode = state.vnodes.get(name);
+  const wanted = new Set(spots.flatMap((vnodes) => [...(vnodes.get(name)?.amounts.keys() ?? [])]));
+  const has = [...wanted].map((resource) => (vnode === undefined ? "" : availableAmount(state, vnode, resource)));
+  return JSON.stringify([
+    has,
+    spots.map((vnodes) => spotText(vnodes.get(name))),
+    there.map((one) => [one.id, one.spots.map((vnodes) => spotText(vnodes.get(name)))]),
+  ]);
+}
+
+const spotText = (spot: ResvSpot | undefined): string =>
+  spot === undefined ? "" : `${spot.exclusive} ${[...spot.amounts].map(([resource, amount]) => `${resource}=${amount}`).join()}`;
+
+/** Claims on a vnode by their starts. longest_s: how long the longest of them is. */
+type Timeline = { readonly claims: readonly Claim[]; readonly longest_s: number };
+
+function timeline(name: string, there: readonly Grant[]): Timeline {
+  const claims = there
+    .flatMap(({ id, occurrences, spots }) =>
+      occurrences.flatMap(({ start_s, end_s, place }): Claim[] => {
+        const spot = spots[place]?.get(name);
+        return spot === undefined ? [] : [{ id, start_s, end_s, ...spot }];
+      }),
+    )
+    .sort((a, b) => a.start_s - b.start_s);
+  return { claims, longest_s: claims.reduce((most_s, { start_s, end_s }) => Math.max(most_s, end_s - start_s), 0) };
+}
+
+type Wanted = { readonly spots: readonly ReadonlyMap<string, ResvSpot>[]; readonly promised: Promised };
+
+function checkVnode(state: ServerState, name: string, others: Timeline, { spots, promised }: Wanted): void {
+  for (const { start_s, end_s, place } of promised.occurrences) {
+    const spot = spots[place]?.get(name);
+    if (spot !== undefined) checkRoom(state, name, spot, { start_s, beside: claimsDuring(others, start_s, end_s) });
+  }
+}
+
+function claimsDuring({ claims, longest_s }: Timeline, from_s: number, to_s: number): readonly Claim[] {
+  let [low, high] = [0, claims.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if ((claims[middle] as Claim).start_s > from_s - longest_s) high = middle;
+    else low = middle + 1;
+  }
+  const found: Claim[] = [];
+  for (let at = low; at < claims.length; at++) {
+    const claim = claims[at] as Claim;
+    if (claim.start_s >= to_s) break;
+    if (claim.end_s > from_s) found.push(claim);
+  }
+  return found;
 }
 
 /** The most is taken when something begins. */
@@ -49,29 +114,43 @@ function checkRoom(
   }
 }
 
+/** What a reservation was promised on some vnodes. spots: by place. */
+type Grant = {
+  readonly id: string;
+  readonly occurrences: Promised["occurrences"];
+  readonly spots: readonly ReadonlyMap<string, ResvSpot>[];
+  readonly vnodes: ReadonlySet<string>;
+};
+
+function promisesOn(state: ServerState, names: ReadonlySet<string>, except: string | null): readonly Grant[] {
+  const ids = new Set([...names].flatMap((name) => [...(state.vnodes.get(name)?.resvs.keys() ?? [])]));
+  return [...ids].flatMap((id): Grant[] => {
+    const other = id === except ? undefined : state.resvs.get(id);
+    const { promised } = other?.attrs ?? {};
+    if (other === undefined || promised === undefined || !isPromised(other.attrs.reserve_state)) return [];
+    const spots = promised.places.map((text) => spotsOf(state, other.attrs.Resource_List["place"], text));
+    const vnodes = new Set(spots.flatMap((spot) => [...spot.keys()].filter((name) => names.has(name))));
+    return [{ id, occurrences: promised.occurrences, spots, vnodes }];
+  });
+}
+
 /** By vnode, what reservations were promised of it. except: one that is left out. */
 export function claimsOn(
   state: ServerState,
   names: ReadonlySet<string>,
   except: string | null = null,
 ): ReadonlyMap<string, readonly Claim[]> {
-  const by_vnode = new Map<string, Claim[]>();
-  const ids = new Set([...names].flatMap((name) => [...(state.vnodes.get(name)?.resvs.keys() ?? [])]));
-  for (const id of ids) {
-    const other = id === except ? undefined : state.resvs.get(id);
-    const { promised } = other?.attrs ?? {};
-    if (other === undefined || promised === undefined || !isPromised(other.attrs.reserve_state)) continue;
-    const spots = promised.places.map((text) => spotsOf(state, other.attrs.Resource_List["place"], text));
-    for (const { start_s, end_s, place } of promised.occurrences) {
-      for (const [name, { amounts, exclusive }] of spots[place] ?? []) {
-        if (!names.has(name)) continue;
-        const list = by_vnode.get(name) ?? [];
-        list.push({ id, start_s, end_s, exclusive, amounts });
-        by_vnode.set(name, list);
-      }
-    }
-  }
-  return by_vnode;
+  const promises = promisesOn(state, names, except);
+  const vnodes = new Set(promises.flatMap((one) => [...one.vnodes]));
+  return new Map(
+    [...vnodes].map((name) => [
+      name,
+      timeline(
+        name,
+        promises.filter((one) => one.vnodes.has(name)),
+      ).claims,
+    ]),
+  );
 }
 
 export const notNow = (why: string): Reject => new Reject(PBSE.RESCUNAV, `Resource temporarily unavailable: ${why}`);
