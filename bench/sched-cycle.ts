@@ -3,8 +3,8 @@
 import { parseResourceGroup } from "#model/resource-group.ts";
 import type { Change, SchedClock, SchedJob, SchedNode, Snapshot } from "#protocol/sched-link.ts";
 import { SCHED_COMMAND } from "#protocol/sched-link.ts";
-import type { CycleResult } from "#sched/cycle.ts";
 import { cycle } from "#sched/cycle.ts";
+import type { CycleResult } from "#sched/cycle-result.ts";
 import { ALWAYS_PRIME } from "#sched/holidays.ts";
 import { UTC } from "#sched/local-time.ts";
 import { applyDelta, createUniverse } from "#sched/mirror.ts";

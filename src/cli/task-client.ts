@@ -1,11 +1,11 @@
 // Commands that run inside a job and ask the mom of their host for tasks (src/protocol/task-link.ts). Loads node:net and what a frame needs.
 
-import { createConnection, type Socket } from "node:net";
+import type { Socket } from "node:net";
 import { dirname } from "node:path";
 import { encodeFrame, type Frame, frameDecoder } from "#protocol/frame.ts";
 import { LIMITS } from "#protocol/limits.ts";
-import { socketAddress } from "#protocol/socket-path.ts";
 import { type MomToTask, type TaskRun, type TaskToMom, taskSocketPath } from "#protocol/task-link.ts";
+import { connectUnix } from "#protocol/unix-connect.ts";
 import type { CommandIo } from "./command.ts";
 import type { Complex } from "./complex.ts";
 
@@ -54,28 +54,12 @@ export async function connectMom(io: CommandIo, complex: Complex, run: TaskRun):
   let why = "no mom is known";
   for (const home of homes(io, complex)) {
     try {
-      return converse(await open(taskSocketPath(home)), run);
+      return converse(await connectUnix(taskSocketPath(home)), run);
     } catch (error) {
       why = (error as Error).message;
     }
   }
   throw new TaskRefused(`cannot connect to the mom of this host: ${why}`);
-}
-
-function open(path: string): Promise<Socket> {
-  const { address, release } = socketAddress(path);
-  return new Promise((resolve, reject) => {
-    const socket = createConnection(address);
-    socket.once("connect", () => {
-      release();
-      socket.removeAllListeners("error");
-      resolve(socket);
-    });
-    socket.once("error", (error) => {
-      release();
-      reject(error);
-    });
-  });
 }
 
 type Waiter = {

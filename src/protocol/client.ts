@@ -5,12 +5,12 @@
 // C2. Parts of a reply arrive in order and before it.
 
 import type { Socket } from "node:net";
-import { createConnection } from "node:net";
 import type { Frame } from "./frame.ts";
 import { FRAME_END, frameDecoder } from "./frame.ts";
 import { LIMITS } from "./limits.ts";
 import type { PartFrame, Reply, Request } from "./messages.ts";
-import { serverSocketPath, socketAddress } from "./socket-path.ts";
+import { serverSocketPath } from "./socket-path.ts";
+import { connectUnix } from "./unix-connect.ts";
 
 /** Why there is no server to talk to. errno of `cannot connect to server X (errno=N)`, and the line the PBS library prints before it. */
 export class ServerUnreachable extends Error {
@@ -70,7 +70,7 @@ export async function connectSocket(path: string, options: ConnectOptions = {}):
   for (let wait_ms = 5; ; wait_ms = Math.min(wait_ms * 2, 200)) {
     try {
       if (options.flow?.ended.aborted === true) throw new Error("nobody waits for it");
-      return converse(await openSocket(path), options.flow);
+      return converse(await connectUnix(path), options.flow);
     } catch (error) {
       // EAGAIN: the listen queue of a unix socket is full just now.
       const busy = (error as NodeJS.ErrnoException).code === "EAGAIN" && performance.now() - begin_ms < busy_ms_max;
@@ -78,22 +78,6 @@ export async function connectSocket(path: string, options: ConnectOptions = {}):
     }
     await new Promise((resolve) => setTimeout(resolve, wait_ms));
   }
-}
-
-function openSocket(path: string): Promise<Socket> {
-  return new Promise((resolve, reject) => {
-    const { address, release } = socketAddress(path);
-    const socket = createConnection(address);
-    socket.once("connect", () => {
-      release();
-      socket.removeAllListeners("error");
-      resolve(socket);
-    });
-    socket.once("error", (error) => {
-      release();
-      reject(error);
-    });
-  });
 }
 
 function unreachable(error: NodeJS.ErrnoException): ServerUnreachable {

@@ -6,8 +6,9 @@
 import { parseResourceGroup } from "#model/resource-group.ts";
 import type { Change, SchedJob, SchedNode } from "#protocol/sched-link.ts";
 import { SCHED_COMMAND } from "#protocol/sched-link.ts";
-import type { Memory } from "#sched/cycle.ts";
-import { cycle, NO_MEMORY } from "#sched/cycle.ts";
+import { cycle } from "#sched/cycle.ts";
+import type { Memory } from "#sched/cycle-result.ts";
+import { NO_MEMORY } from "#sched/cycle-result.ts";
 import { ALWAYS_PRIME } from "#sched/holidays.ts";
 import { UTC } from "#sched/local-time.ts";
 import { applyDelta, createUniverse } from "#sched/mirror.ts";

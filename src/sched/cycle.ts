@@ -9,13 +9,15 @@
 import { createFairshare, type Fairshare, forgetTemporary } from "#model/fairshare.ts";
 import { subjobIndex } from "#model/job-id.ts";
 import { renderDuration } from "#model/values/duration.ts";
-import type { Decision, SchedCommand, SchedJob, Why } from "#protocol/sched-link.ts";
+import type { Decision, Why } from "#protocol/sched-link.ts";
 import { SCHED_COMMAND } from "#protocol/sched-link.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
 import { takeFromServer } from "./ahead.ts";
 import { type ArrayTurn, arrayEntryOf, newTurn, nextIndex, subjobOf, takeNext } from "./array-turn.ts";
 import { canSchedule, extendRunning, logShapes, logTime } from "./cycle-opening.ts";
 import { type CycleParts, cycleParts, type InParts } from "./cycle-parts.ts";
+import { type CyclePlaces, createPlaces } from "./cycle-places.ts";
+import { type CycleInput, type CycleResult, NO_MEMORY } from "./cycle-result.ts";
 import { durationsOf } from "./durations.ts";
 import { primeStatus } from "./holidays.ts";
 import { agreeComment, nodeSetOf } from "./job-lines.ts";
@@ -27,63 +29,20 @@ import type { Candidate, Cycle, PolicyModule, Stage } from "./module.ts";
 import { STAGES } from "./module.ts";
 import { chainOf, mirrorOptions } from "./modules/index.ts";
 import { undoMoves } from "./node-sets.ts";
-import { reachesBooked } from "./outlook.ts";
-import type { PlaceContext, Placed, PlaceResult } from "./placement.ts";
-import { execVnodeText, findPlace, placeJob } from "./placement.ts";
+import type { Placed } from "./placement.ts";
+import { execVnodeText } from "./placement.ts";
 import type { Policy, PolicyBook } from "./policy.ts";
 import { createLevels, type LevelOf } from "./preempt-level.ts";
 import type { Probe } from "./probe.ts";
 import { knowEntities, type RankContext } from "./ranking.ts";
 
-import { commentText, logText, NEVER_TEXT } from "./reasons.ts";
+import { commentText, kindOf, logText, NEVER_TEXT } from "./reasons.ts";
 import { takeBeside } from "./resv-sets.ts";
 import { asItWas, createRoom, type Room, setOfSuspended } from "./room.ts";
 import { shrink } from "./shrink-to-fit.ts";
-import { windowAt } from "./start-search.ts";
 import { type StartedJobs, startedJobs } from "./started-jobs.ts";
 import { nextBound } from "./time-bounds.ts";
-import type { Host, HostBucket, JobClass, JobEntry, JobLine, NodeSet, Universe } from "./universe.ts";
-
-/** What a cycle leaves for the next one. */
-export type Memory = {
-  /** smp_cluster_dist round_robin: order of the host used last, by node set */
-  readonly last_host: ReadonlyMap<string, number>;
-  /** when jobs were last told why they wait (attr_update_period) */
-  readonly told_s: number;
-  /** jobs whose preemption failed, and until when they are left alone */
-  readonly failed_victims: ReadonlyMap<string, number>;
-};
-export const NO_MEMORY: Memory = { last_host: new Map(), told_s: 0, failed_victims: new Map() };
-
-export type CycleInput = {
-  readonly now_s: number;
-  readonly command: SchedCommand;
-  /** qrun: the job */
-  readonly job?: string;
-  readonly memory?: Memory;
-  /** seconds since the cycle began, by a clock of the caller; absent: no time passes */
-  readonly elapsed_s?: () => number;
-  /** usage of shares; absent: nobody has used anything */
-  readonly fairshare?: Fairshare;
-  /** a further pass of the same cycle: only these jobs are looked at, in this order (failed-victims.ts) */
-  readonly again?: readonly string[];
-  /** somebody wants to know about one job: what the cycle decides is for nobody */
-  readonly probe?: Probe;
-};
-export type CycleStats = {
-  readonly jobs_considered: number;
-  readonly jobs_started: number;
-  readonly classes: number;
-  readonly node_buckets: number;
-};
-export type CycleResult = {
-  readonly decisions: readonly Decision[];
-  readonly log: CycleLog;
-  readonly stats: CycleStats;
-  readonly memory: Memory;
-  /** when dedicated or prime time changes next: a cycle then may start what waits; null: never, or nothing waits */
-  readonly bound_s: number | null;
-};
+import type { Host, HostBucket, JobClass, JobEntry, JobLine, Universe } from "./universe.ts";
 
 /** Runs a cycle. The universe may have been indexed for another policy: then it is indexed anew first (prime time began, sched_config changed). */
 export function cycle(universe: Universe, book: PolicyBook, input: CycleInput): CycleResult {
@@ -134,6 +93,7 @@ class Run implements Cycle {
   /** arrays that were looked at */
   readonly #turns = new Map<JobEntry, ArrayTurn>();
   readonly #started: StartedJobs;
+  readonly #places: CyclePlaces;
   readonly #last_host: Map<string, number>;
   readonly #told_s: number;
   /** comments are sent in this cycle */
@@ -165,6 +125,17 @@ class Run implements Cycle {
     const { last_host, told_s, failed_victims } = input.memory ?? NO_MEMORY;
     this.failed_victims = new Map([...failed_victims].filter(([, until_s]) => until_s > input.now_s));
     this.#started = startedJobs(universe, input.now_s);
+    this.#last_host = new Map(last_host);
+    const traces = (Number(universe.sched.attrs["log_events"] ?? 0) & LOG_EVENT.DEBUG3) !== 0;
+    this.#traces = traces;
+    this.#places = createPlaces({
+      universe,
+      policy,
+      now_s: input.now_s,
+      startedOn: (vnode) => this.#started.on(vnode),
+      last_host: this.#last_host,
+      trace: traces ? (record) => this.log(record) : null,
+    });
     this.room = createRoom({
       universe,
       server_taken: this.server_taken,
@@ -173,11 +144,10 @@ class Run implements Cycle {
       check: (candidate, stages) => this.check(this, candidate, stages),
       noteMoved: (moves) => this.#noteMoved(moves),
       place: (candidate) => {
-        const result = candidate.entry.job.state === "S" ? this.#placeBack(candidate) : this.#place(candidate);
+        const result = candidate.entry.job.state === "S" ? this.#places.placeBack(candidate) : this.#places.place(candidate);
         return "why" in result ? null : result.placed;
       },
     });
-    this.#last_host = new Map(last_host);
     this.#told_s = told_s;
     this.#probe = input.probe ?? null;
     this.#elapsed_s = input.elapsed_s ?? (() => 0);
@@ -185,7 +155,6 @@ class Run implements Cycle {
     this.#length_s = Number(universe.sched.attrs["sched_cycle_length"] ?? CYCLE_LENGTH_S);
     const period_s = Number(universe.sched.attrs["attr_update_period"] ?? 0);
     this.#tells = policy.update_comments && (this.qrun || input.now_s - told_s >= period_s);
-    this.#traces = (Number(universe.sched.attrs["log_events"] ?? 0) & LOG_EVENT.DEBUG3) !== 0;
   }
 
   log(record: LogRecord): void {
@@ -367,7 +336,7 @@ class Run implements Cycle {
     this.#probe = null;
     this.settle();
     const candidate = this.candidate(entry);
-    probe.look(this, { known, candidate, entry, context: this.#context(candidate) });
+    probe.look(this, { known, candidate, entry, context: this.#places.context(candidate) });
     return true;
   }
 
@@ -451,18 +420,7 @@ class Run implements Cycle {
   #whyNot(candidate: Candidate): Why | null {
     const why = this.check(this, candidate);
     if (why !== null) return why;
-    const { entry, set } = candidate;
-    const found = findPlace(this.#context(candidate), set, entry.request, entry.job);
-    return "why" in found ? this.#whyBooked(candidate, found.why) : null;
-  }
-
-  /** Where only what is booked is in the way, that is the reason. */
-  #whyBooked(candidate: Candidate, why: Why): Why {
-    const context = this.#context(candidate);
-    const { entry, set } = candidate;
-    if (context.window === null || set === undefined || !reachesBooked(set.booked, context.window)) return why;
-    const otherwise = findPlace({ ...context, window: null }, set, entry.request, entry.job);
-    return "why" in otherwise ? otherwise.why : { code: "RESERVATION_CONFLICT", module: "calendar" };
+    return this.#places.whyNone(candidate);
   }
 
   settle(): void {
@@ -475,40 +433,10 @@ class Run implements Cycle {
   #try(candidate: Candidate): Why | null {
     const why = this.check(this, candidate);
     if (why !== null) return why;
-    const result = this.#place(candidate);
-    if ("why" in result) return this.#whyBooked(candidate, result.why);
+    const result = this.#places.place(candidate);
+    if ("why" in result) return this.#places.whyBooked(candidate, result.why);
     this.#start(candidate, result.placed);
     return null;
-  }
-
-  #place(candidate: Candidate): PlaceResult {
-    const { entry, set } = candidate;
-    const { request } = entry;
-    const after = this.policy.smp_cluster_dist === "round_robin" ? (of: NodeSet): number => this.#last_host.get(of.key) ?? -1 : null;
-    const context = this.#context(candidate);
-    const place = (from: PlaceContext["after"]) => placeJob({ ...context, after: from }, set, request, entry.job);
-    let result = place(after);
-    // Where the round begins is a wish: a job that fits from the first host on does not wait for its turn.
-    if ("why" in result && after !== null) {
-      const again = place(null);
-      if (!("why" in again)) result = again;
-    }
-    return result;
-  }
-
-  /** Where it was, whatever is booked there: it would not have gone but for somebody else. */
-  #placeBack(candidate: Candidate): PlaceResult {
-    const { entry, set } = candidate;
-    return placeJob({ ...this.#context(candidate), window: null }, set, entry.request, entry.job);
-  }
-
-  #context(candidate: Candidate): PlaceContext {
-    const { job } = candidate.entry;
-    const window = this.universe.calendar.on.size === 0 ? null : windowAt(candidate, this.now_s);
-    const startedOn = (vnode: string): readonly SchedJob[] => this.#started.on(vnode);
-    const context: PlaceContext = { universe: this.universe, policy: this.policy, startedOn, after: null, window };
-    if (!this.#traces) return context;
-    return { ...context, log: (text) => this.log({ event: LOG_EVENT.DEBUG3, class: "Node", object: job.id, text }) };
   }
 
   /** An array is stood for by its next subjob. */
@@ -548,7 +476,7 @@ class Run implements Cycle {
     if (job.resv === undefined) takeFromServer(this.universe, this.server_taken, job, 1);
     else this.#noteMoved(takeBeside(this.universe, job.resv, placed.chunks));
     this.#noteMoved(placed.moved);
-    if (this.policy.smp_cluster_dist === "round_robin") this.#last_host.set(placed.set.key, placed.last?.order ?? -1);
+    this.#places.note(placed);
     this.#started.add(candidate, placed);
     for (const module of this.#modules) module.started?.(this, candidate, placed);
   }
@@ -581,9 +509,4 @@ class Run implements Cycle {
     for (const job of this.#started.jobs) count(this.universe, job, -1);
     forgetTemporary(this.fairshare);
   }
-}
-
-/** A reason without its amounts. */
-function kindOf({ code, resource, where, entity, never }: Why): string {
-  return [code, resource, where, entity, never].join("|");
 }

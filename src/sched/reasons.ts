@@ -104,6 +104,11 @@ export function logText(why: Why): string {
   return fill(row[1] ?? row[0], why);
 }
 
+/** A reason without its amounts. */
+export function kindOf({ code, resource, where, entity, never }: Why): string {
+  return [code, resource, where, entity, never].join("|");
+}
+
 /** Written after the reason of a job that never runs. */
 export const NEVER_TEXT = "Job will never run with the resources currently configured in the complex";
 

@@ -1,7 +1,8 @@
 // K7: a quiet scheduler's mirror against the server's state, and what it keeps by deltas against what a snapshot of the same state gives.
 
 import { SCHED_COMMAND } from "#protocol/sched-link.ts";
-import { cycle, NO_MEMORY } from "#sched/cycle.ts";
+import { cycle } from "#sched/cycle.ts";
+import { NO_MEMORY } from "#sched/cycle-result.ts";
 import { eligibleAt } from "#sched/eligible-time.ts";
 import { groupResources } from "#sched/group-resources.ts";
 import { createUniverse } from "#sched/mirror.ts";

@@ -2,7 +2,8 @@
 
 import type { Decision, SchedAsk, SchedCycle, Verdict } from "#protocol/sched-link.ts";
 import type { FrameOf } from "#protocol/schema-link.ts";
-import { cycle, type Memory, NO_MEMORY } from "#sched/cycle.ts";
+import { cycle } from "#sched/cycle.ts";
+import { type Memory, NO_MEMORY } from "#sched/cycle-result.ts";
 import { explainJob } from "#sched/explain.ts";
 import { failedVictims, leftWithoutRoom, outcomeOf } from "#sched/failed-victims.ts";
 import { applyDelta, createUniverse, takeComment } from "#sched/mirror.ts";

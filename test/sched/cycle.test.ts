@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { SchedNode } from "#protocol/sched-link.ts";
 import { SCHED_COMMAND } from "#protocol/sched-link.ts";
-import { type CycleResult, cycle, cycleInParts } from "#sched/cycle.ts";
+import { type CycleResult, cycle, cycleInParts } from "#sched/cycle-result.ts";
 import { parseDedicatedTime } from "#sched/dedicated-time.ts";
 import { parseHolidays } from "#sched/holidays.ts";
 import { UTC } from "#sched/local-time.ts";

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { PBSE } from "#model/pbse.ts";
 import type { Decision, Verdict } from "#protocol/sched-link.ts";
-import { NO_MEMORY } from "#sched/cycle.ts";
+import { NO_MEMORY } from "#sched/cycle-result.ts";
 import { FAILED_VICTIM_WAIT_S, failedVictims, leftWithoutRoom, outcomeOf } from "#sched/failed-victims.ts";
 import { decisionTexts, logTexts, queue, run as runCycle, type World } from "./world.ts";
 

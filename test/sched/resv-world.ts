@@ -4,8 +4,8 @@
 import assert from "node:assert/strict";
 import type { Change, Decision, Occurrence, SchedJob, SchedNode, SchedResv, Snapshot } from "#protocol/sched-link.ts";
 import { SCHED_COMMAND } from "#protocol/sched-link.ts";
-import type { CycleResult } from "#sched/cycle.ts";
 import { cycle } from "#sched/cycle.ts";
+import type { CycleResult } from "#sched/cycle-result.ts";
 import { applyDelta, createUniverse } from "#sched/mirror.ts";
 import { mirrorOptions } from "#sched/modules/index.ts";
 import type { PolicyBook } from "#sched/policy.ts";

@@ -1,7 +1,7 @@
 // A cycle as the server carries it out: what was decided, what came back, and what that means for the log and for jobs whose start was refused.
 
 import type { Decision, SchedCycle, Verdict } from "#protocol/sched-link.ts";
-import type { CycleResult } from "../cycle.ts";
+import type { CycleResult } from "../cycle-result.ts";
 import { leftWithoutRoom } from "../failed-victims.ts";
 import { type LogRecord, verdictRecord } from "../log-record.ts";
 import { refusedComment } from "../reasons.ts";

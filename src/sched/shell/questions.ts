@@ -6,7 +6,7 @@ import { pid } from "node:process";
 import { createFairshare, type Fairshare } from "#model/fairshare.ts";
 import type { SchedAnswer, SchedAsk } from "#protocol/sched-link.ts";
 import { type Activity, createActivity, noteCycle, noteEvent } from "../activity.ts";
-import type { Memory } from "../cycle.ts";
+import type { Memory } from "../cycle-result.ts";
 import { type EstimateHistory, forgetEstimates, noteEstimates } from "../estimate-history.ts";
 import { explainJob } from "../explain.ts";
 import type { CycleReport } from "../module.ts";

@@ -1,0 +1,87 @@
+// Places for the jobs of a cycle: now, where they were, and what in the way of one is only booked.
+
+import type { SchedJob, Why } from "#protocol/sched-link.ts";
+import { LOG_EVENT } from "#support/log-event.ts";
+import type { LogRecord } from "./log-record.ts";
+import type { Candidate } from "./module.ts";
+import { reachesBooked } from "./outlook.ts";
+import type { PlaceContext, Placed, PlaceResult } from "./placement.ts";
+import { findPlace, placeJob } from "./placement.ts";
+import type { Policy } from "./policy.ts";
+import { windowAt } from "./start-search.ts";
+import type { NodeSet, Universe } from "./universe.ts";
+
+export type CyclePlaces = {
+  /** for the candidate's time, beside what is booked */
+  context(candidate: Candidate): PlaceContext;
+  /** takes a place and moves its hosts, or says why there is none */
+  place(candidate: Candidate): PlaceResult;
+  /** where it was, whatever is booked there: it would not have gone but for somebody else */
+  placeBack(candidate: Candidate): PlaceResult;
+  /** why a place is not free, found without taking one; null: it is */
+  whyNone(candidate: Candidate): Why | null;
+  /** where only what is booked is in the way, that is the reason */
+  whyBooked(candidate: Candidate, why: Why): Why;
+  /** a job went there: with smp_cluster_dist round_robin the next one begins behind it */
+  note(placed: Placed): void;
+};
+
+export type PlacesOf = {
+  readonly universe: Universe;
+  readonly policy: Policy;
+  readonly now_s: number;
+  /** jobs that this cycle has started on a vnode */
+  startedOn(vnode: string): readonly SchedJob[];
+  /** order of the host used last, by node set */
+  readonly last_host: Map<string, number>;
+  /** what placement tells of its way; null: nobody reads it */
+  readonly trace: ((record: LogRecord) => void) | null;
+};
+
+export function createPlaces({ universe, policy, now_s, startedOn, last_host, trace }: PlacesOf): CyclePlaces {
+  const isRound = policy.smp_cluster_dist === "round_robin";
+
+  function context(candidate: Candidate): PlaceContext {
+    const { job } = candidate.entry;
+    const window = universe.calendar.on.size === 0 ? null : windowAt(candidate, now_s);
+    const found: PlaceContext = { universe, policy, startedOn, after: null, window };
+    if (trace === null) return found;
+    return { ...found, log: (text) => trace({ event: LOG_EVENT.DEBUG3, class: "Node", object: job.id, text }) };
+  }
+
+  function place(candidate: Candidate): PlaceResult {
+    const { entry, set } = candidate;
+    const { request } = entry;
+    const after = isRound ? (of: NodeSet): number => last_host.get(of.key) ?? -1 : null;
+    const here = context(candidate);
+    const from = (begin: PlaceContext["after"]): PlaceResult => placeJob({ ...here, after: begin }, set, request, entry.job);
+    const result = from(after);
+    // Where the round begins is a wish: a job that fits from the first host on does not wait for its turn.
+    if (!("why" in result) || after === null) return result;
+    const again = from(null);
+    return "why" in again ? result : again;
+  }
+
+  function whyBooked(candidate: Candidate, why: Why): Why {
+    const here = context(candidate);
+    const { entry, set } = candidate;
+    if (here.window === null || set === undefined || !reachesBooked(set.booked, here.window)) return why;
+    const otherwise = findPlace({ ...here, window: null }, set, entry.request, entry.job);
+    return "why" in otherwise ? otherwise.why : { code: "RESERVATION_CONFLICT", module: "calendar" };
+  }
+
+  return {
+    context,
+    place,
+    placeBack: (candidate) =>
+      placeJob({ ...context(candidate), window: null }, candidate.set, candidate.entry.request, candidate.entry.job),
+    whyNone(candidate) {
+      const found = findPlace(context(candidate), candidate.set, candidate.entry.request, candidate.entry.job);
+      return "why" in found ? whyBooked(candidate, found.why) : null;
+    },
+    whyBooked,
+    note(placed) {
+      if (isRound) last_host.set(placed.set.key, placed.last?.order ?? -1);
+    },
+  };
+}

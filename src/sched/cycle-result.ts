@@ -1,0 +1,47 @@
+// What a cycle is given beside universe and policy, and what comes of it.
+
+import type { Fairshare } from "#model/fairshare.ts";
+import type { Decision, SchedCommand } from "#protocol/sched-link.ts";
+import type { CycleLog } from "./log-record.ts";
+import type { Probe } from "./probe.ts";
+
+/** What a cycle leaves for the next one. */
+export type Memory = {
+  /** smp_cluster_dist round_robin: order of the host used last, by node set */
+  readonly last_host: ReadonlyMap<string, number>;
+  /** when jobs were last told why they wait (attr_update_period) */
+  readonly told_s: number;
+  /** jobs whose preemption failed, and until when they are left alone */
+  readonly failed_victims: ReadonlyMap<string, number>;
+};
+export const NO_MEMORY: Memory = { last_host: new Map(), told_s: 0, failed_victims: new Map() };
+
+export type CycleInput = {
+  readonly now_s: number;
+  readonly command: SchedCommand;
+  /** qrun: the job */
+  readonly job?: string;
+  readonly memory?: Memory;
+  /** seconds since the cycle began, by a clock of the caller; absent: no time passes */
+  readonly elapsed_s?: () => number;
+  /** usage of shares; absent: nobody has used anything */
+  readonly fairshare?: Fairshare;
+  /** a further pass of the same cycle: only these jobs are looked at, in this order (failed-victims.ts) */
+  readonly again?: readonly string[];
+  /** somebody wants to know about one job: what the cycle decides is for nobody */
+  readonly probe?: Probe;
+};
+export type CycleStats = {
+  readonly jobs_considered: number;
+  readonly jobs_started: number;
+  readonly classes: number;
+  readonly node_buckets: number;
+};
+export type CycleResult = {
+  readonly decisions: readonly Decision[];
+  readonly log: CycleLog;
+  readonly stats: CycleStats;
+  readonly memory: Memory;
+  /** when dedicated or prime time changes next: a cycle then may start what waits; null: never, or nothing waits */
+  readonly bound_s: number | null;
+};
