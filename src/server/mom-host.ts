@@ -25,6 +25,7 @@ import { furtherVnodes, releaseVnodes } from "./release-nodes.ts";
 import { checkVnode } from "./reported-vnode.ts";
 import { createFromJob } from "./resv/creation.ts";
 import { resvOfQueue } from "./resv/holding.ts";
+import { endUnsaved } from "./shutdown.ts";
 import {
   alignSisters,
   crewOf,
@@ -505,12 +506,14 @@ function momRefused(kernel: Kernel, tx: Transaction, { job: id, signal }: MomQue
   alignSisters(kernel, job);
   if (signal === "suspend" && preemptingSince(job) !== undefined) tx.apply({ kind: "job-changed", id, set: {}, unset: ["preempting"] });
   preemptionRefused(kernel, id, signal);
+  if (signal === "checkpoint") endUnsaved(kernel, job);
 }
 
 /** The mom could not save the job: it goes on. */
 function notCheckpointed(kernel: Kernel, tx: Transaction, job: Job, text: string): void {
   logJob(tx, LOG_EVENT.JOB, job.id, `the job goes on: ${text}`);
   preemptionRefused(kernel, job.id, "checkpoint");
+  endUnsaved(kernel, job);
 }
 
 /** The mom is gone (its next hello tells what it has done), or has not answered in time: an answer that comes later still counts. */
@@ -522,4 +525,6 @@ export function questionUnanswered(kernel: Kernel, number: number, gone = false)
   else kernel.questions.set(number, { ...question, token: 0 });
   if (question.token !== 0) refuse(kernel, question.token, reject(PBSE.NORELYMOM, hostOfJob(kernel, question.job)));
   if (question.signal !== null) preemptionRefused(kernel, question.job, question.signal);
+  const job = kernel.state.jobs.get(question.job);
+  if (question.signal === "checkpoint" && job !== undefined) endUnsaved(kernel, job);
 }

@@ -389,36 +389,3 @@ test("backup is root's; the shell is asked to make it", () => {
   assert.equal(outcome(h, ROOT, { kind: "backup", file: "/tmp/x" }), "deferred");
   assert.deepEqual(h.actions.at(-1), { kind: "backup", file: "/tmp/x", token: h.next_token - 1 });
 });
-
-test("qterm: users are refused; quick ends at once and leaves jobs running", () => {
-  const { h, job } = world("running");
-  assert.equal(outcome(h, ALICE, { kind: "shutdown", manner: "quick", scheds: false, moms: false }), PERM);
-  assert.equal(outcome(h, OPERATOR, { kind: "shutdown", manner: "quick", scheds: false, moms: false }), OK);
-  assert.deepEqual(h.actions.at(-1), { kind: "shutdown", manner: "quick", scheds: false, moms: false });
-  assert.equal(stateOf(h, job), "R 42");
-  assert.equal(outcome(h, ALICE, hold("u")(job)), "15060 Request not allowed: Server shutting down");
-  assert.equal(h.core.state.server["server_state"], "Terminating");
-});
-
-test("qterm -t delay requeues what can be rerun and waits for the rest", () => {
-  const { h, job, link } = world("running");
-  const stays = addJob(h, { Rerunable: false });
-  runOn(h, stays, "n1", link);
-  ask(h, ROOT, { kind: "shutdown", manner: "delay", scheds: true, moms: false });
-  const ended = (): boolean => h.actions.some((action) => action.kind === "shutdown");
-  obit(h, link, job, -11);
-  assert.deepEqual([stateOf(h, job), stateOf(h, stays), ended()], ["Q 10", "R 42", false]);
-  assert.equal(h.core.state.server["server_state"], "Terminating_Delayed");
-  obit(h, link, stays, 0);
-  assert.equal(ended(), true);
-});
-
-test("qterm -t immediate kills what cannot be rerun", () => {
-  const { h, job, link } = world("running", { Rerunable: false });
-  ask(h, ROOT, { kind: "shutdown", manner: "immediate", scheds: false, moms: true });
-  assert.deepEqual(h.to_moms.at(-1)?.type, "mom-terminate");
-  obit(h, link, job, 271);
-  assert.equal(stateOf(h, job), "F 91");
-  assert.equal(h.to_moms.at(-1)?.type, "mom-quit");
-  assert.ok(h.actions.some((action) => action.kind === "shutdown"));
-});

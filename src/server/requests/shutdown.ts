@@ -1,5 +1,5 @@
-// qterm (pbs/commands.md 3). quick: running jobs run on. delay: jobs that can be rerun are requeued, the server ends when the others have ended. immediate:
-// those that cannot be rerun are killed. What follows is in ../shutdown.ts.
+// qterm (pbs/commands.md 3). quick: running jobs run on. delay: jobs that can be saved or rerun are requeued, the server ends when the others have ended.
+// immediate: the others are killed. What follows is in ../shutdown.ts.
 
 import type { ShutdownRequest } from "#protocol/messages.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
