@@ -61,14 +61,17 @@ function keyText(key: string): string {
   return text;
 }
 
+/** A member that stands at `level`, from its line end on. */
+export const memberText = (key: string, rendered: string, level: number): string => indent(level) + keyText(key) + rendered;
+
+/** An object of such members; its closing brace stands at `level`. */
+export const objectText = (members: readonly string[], level: number): string => `{${members.join(",")}${indent(level)}}`;
+
 /** An object whose members come one by one. */
 export function objectWriter(level: number): ObjectWriter {
-  const before = indent(level + 1);
-  let text = "{";
+  const members: string[] = [];
   return {
-    add(key, rendered) {
-      text += (text.length === 1 ? before : `,${before}`) + keyText(key) + rendered;
-    },
-    end: () => `${text}${indent(level)}}`,
+    add: (key, rendered) => void members.push(memberText(key, rendered, level + 1)),
+    end: () => objectText(members, level),
   };
 }

@@ -5,7 +5,7 @@
 
 import type { WireAttrs } from "#protocol/messages.ts";
 import { ctimeOfText } from "./dates.ts";
-import { jsonValue, objectWriter, quote } from "./json.ts";
+import { jsonValue, memberText, objectText, objectWriter, quote } from "./json.ts";
 
 const LINE_MAX = 78;
 /** column after a continuation's TAB */
@@ -35,35 +35,64 @@ function shown(name: string, text: string): string {
   return TIMES.has(name) ? ctimeOfText(text) : text;
 }
 
-/** Calls back for every attribute line: name with `.resource`, and the text as printed. Entity limits give one call an entry. */
-function eachLine(attrs: WireAttrs, line: (name: string, text: string) => void): void {
-  for (const name in attrs) {
-    const value = attrs[name] as WireValue;
-    if (typeof value === "string") line(name, shown(name, value));
-    else if (Array.isArray(value)) for (const entry of value) line(name, entry);
-    else {
-      const list = value as { readonly [resource: string]: string | readonly string[] };
-      for (const resource in list) {
-        const amount = list[resource] as string | readonly string[];
-        const full = `${name}.${resource}`;
-        if (typeof amount === "string") line(full, shown(resource, amount));
-        else for (const entry of amount) line(full, entry);
-      }
+/** Calls back for every line of an attribute: name with `.resource`, and the text as printed. Entity limits give one call an entry. */
+function eachLine(name: string, value: WireValue, line: (name: string, text: string) => void): void {
+  if (typeof value === "string") line(name, shown(name, value));
+  else if (Array.isArray(value)) for (const entry of value) line(name, entry);
+  else {
+    const list = value as { readonly [resource: string]: string | readonly string[] };
+    for (const resource in list) {
+      const amount = list[resource] as string | readonly string[];
+      const full = `${name}.${resource}`;
+      if (typeof amount === "string") line(full, shown(resource, amount));
+      else for (const entry of amount) line(full, entry);
     }
   }
 }
 
-/** One object as text: its heading, an attribute a line, an empty line. wide: lines are not broken, line ends inside values are shown as \n and \f. */
-export function longText(heading: string, id: string, attrs: WireAttrs, wide: boolean): string {
-  let text = `${heading}: ${id}\n`;
-  eachLine(attrs, (name, value) => {
-    if (wide)
-      text += `    ${name} = ${value.includes("\n") || value.includes("\f") ? value.replaceAll("\n", "\\n").replaceAll("\f", "\\f") : value}\n`;
-    else if (name.length + 7 + value.length <= LINE_MAX) text += `    ${name} = ${value}\n`;
-    else text += brokenLine(name, value);
-  });
-  return `${text}\n`;
+/**
+ * Renders objects one after the other: what an attribute looks like is worked out again only where it is another than the object's before. Most attributes
+ * of neighbours in a listing are the same.
+ */
+function likeBefore(render: (name: string, value: WireValue) => string): (attrs: WireAttrs) => readonly string[] {
+  const names: string[] = [];
+  const values: WireValue[] = [];
+  const texts: string[] = [];
+  return (attrs) => {
+    let at = 0;
+    for (const name in attrs) {
+      const value = attrs[name] as WireValue;
+      if (names[at] !== name || values[at] !== value) {
+        names[at] = name;
+        values[at] = value;
+        texts[at] = render(name, value);
+      }
+      at++;
+    }
+    names.length = values.length = texts.length = at;
+    return texts;
+  };
 }
+
+export type LongWriter = (heading: string, id: string, attrs: WireAttrs) => string;
+
+/** Objects as text: heading, an attribute a line, an empty line. wide: lines are not broken, line ends inside values are shown as \n and \f. */
+export function longWriter(wide: boolean): LongWriter {
+  const linesOf = likeBefore((attribute, whole) => {
+    let text = "";
+    eachLine(attribute, whole, (name, value) => {
+      if (wide)
+        text += `    ${name} = ${value.includes("\n") || value.includes("\f") ? value.replaceAll("\n", "\\n").replaceAll("\f", "\\f") : value}\n`;
+      else if (name.length + 7 + value.length <= LINE_MAX) text += `    ${name} = ${value}\n`;
+      else text += brokenLine(name, value);
+    });
+    return text;
+  });
+  return (heading, id, attrs) => `${heading}: ${id}\n${linesOf(attrs).join("")}\n`;
+}
+
+/** One object as longWriter writes it. */
+export const longText = (heading: string, id: string, attrs: WireAttrs, wide: boolean): string => longWriter(wide)(heading, id, attrs);
 
 /** An attribute line longer than LINE_MAX (L1). */
 export function brokenLine(name: string, value: string): string {
@@ -100,23 +129,25 @@ export function brokenLine(name: string, value: string): string {
 /** One object as a line: `Job Id: 1.svr|Job_Name=STDIN|...`; a delimiter inside a value gets a backslash. tag: `Job Id: ` or `Name=`. */
 export function dsvLine(tag: string, id: string, attrs: WireAttrs, delimiter: string): string {
   let text = `${tag}${id}`;
-  eachLine(attrs, (name, value) => {
-    text += `${delimiter}${name}=${value.includes(delimiter) ? value.replaceAll(delimiter, `\\${delimiter}`) : value}`;
-  });
+  for (const attribute in attrs)
+    eachLine(attribute, attrs[attribute] as WireValue, (name, value) => {
+      text += `${delimiter}${name}=${value.includes(delimiter) ? value.replaceAll(delimiter, `\\${delimiter}`) : value}`;
+    });
   return `${text}\n`;
 }
 
-/** The attributes of one object as a JSON object whose members stand at level+1. */
-export function jsonAttrs(attrs: WireAttrs, level: number): string {
-  const object = objectWriter(level);
-  for (const name in attrs) {
-    const value = attrs[name] as WireValue;
-    if (typeof value === "string") object.add(name, jsonScalar(name, value, level + 1));
-    else if (Array.isArray(value)) object.add(name, quote(value.join(",")));
-    else object.add(name, jsonResources(value as { readonly [resource: string]: string | readonly string[] }, level + 1));
-  }
-  return object.end();
+/** The attributes of objects as JSON objects whose members stand at level+1. */
+export function jsonWriter(level: number): (attrs: WireAttrs) => string {
+  const membersOf = likeBefore((name, value) => {
+    if (typeof value === "string") return memberText(name, jsonScalar(name, value, level + 1), level + 1);
+    if (Array.isArray(value)) return memberText(name, quote(value.join(",")), level + 1);
+    return memberText(name, jsonResources(value as { readonly [resource: string]: string | readonly string[] }, level + 1), level + 1);
+  });
+  return (attrs) => objectText(membersOf(attrs), level);
 }
+
+/** Those of one object. */
+export const jsonAttrs = (attrs: WireAttrs, level: number): string => jsonWriter(level)(attrs);
 
 function jsonScalar(name: string, value: string, level: number): string {
   if (TIMES.has(name)) return quote(ctimeOfText(value));

@@ -70,6 +70,8 @@ export type StatusRequest = {
   readonly history?: "with" | "only";
   /** jobs: expand arrays into their subjobs (qstat -t) */
   readonly subjobs?: boolean;
+  /** jobs: items say only what is different from the one before (brief-items.ts) */
+  readonly brief?: boolean;
 };
 
 /** Attributes in definition order: text; resource lists as objects resource -> text; entity limits as one string an entry. Times are epoch seconds as text. */

@@ -48,6 +48,7 @@ const SCHEMAS = {
     queue: name.exactOptional(),
     history,
     subjobs: flag,
+    brief: flag,
   }),
   "select-jobs": z.strictObject({
     kind: z.literal("select-jobs"),

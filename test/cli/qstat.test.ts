@@ -178,6 +178,7 @@ test("plain qstat asks only for the attributes it shows", async () => {
     kind: "status",
     object: "job",
     ids: [],
+    brief: true,
     attrs: ["Job_Name", "Job_Owner", "resources_used", "job_state", "queue"],
   });
 });
@@ -552,14 +553,14 @@ for (const [attrs, percent] of PERCENTS) {
 
 // biome-ignore format: one row a case
 const STATUS_REQUESTS: readonly (readonly [words: string, request: object])[] = [
-  ["-f",              { ids: [] }],
+  ["-f",              { ids: [], brief: true }],
   ["-x 5",            { ids: ["5.HOST"], attrs: ["Job_Name", "Job_Owner", "resources_used", "job_state", "queue"], history: "with" }],
   ["-fxt 5[]",        { ids: ["5[].HOST"], history: "with", subjobs: true }],
-  ["-f workq",        { ids: [], queue: "workq" }],
-  ["-f @HOST",        { ids: [] }],
+  ["-f workq",        { ids: [], brief: true, queue: "workq" }],
+  ["-f @HOST",        { ids: [], brief: true }],
   ["-f 3 1.HOST 2",   { ids: ["3.HOST", "1.HOST", "2.HOST"] }],
   ["-Ef 3 1.HOST 2",  { ids: ["1.HOST", "2.HOST", "3.HOST"] }],
-  ["-Hf",             { ids: [], history: "only" }],
+  ["-Hf",             { ids: [], brief: true, history: "only" }],
 ];
 
 for (const [words, request] of STATUS_REQUESTS) {

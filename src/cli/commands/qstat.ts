@@ -1,5 +1,6 @@
 // qstat: jobs, queues and servers (pbs/commands.md 2). Jobs are printed as their parts arrive, and only the attributes a layout shows are asked for.
 
+import { type BriefItem, wholeItems } from "#protocol/brief-items.ts";
 import { ServerUnreachable } from "#protocol/client.ts";
 import type { ErrorReply, StatusItem, StatusObject, StatusRequest } from "#protocol/messages.ts";
 import { PBS_VERSION } from "#support/version.ts";
@@ -8,7 +9,7 @@ import { asCommand, type Complex, cannotConnect, type Link, mustBeOurs, statusIt
 import { parseDestination } from "../destinations.ts";
 import { PBSE_HISTJOBID, PBSE_JOBHISTNOTSET, PBSE_UNKJOBID, PBSE_UNKQUE, refusalStatus } from "../errors.ts";
 import { compareJobIds, completeJobId } from "../job-ids.ts";
-import { dsvLine, type JsonDocument, jsonAttrs, jsonDocument, longText } from "../long-format.ts";
+import { dsvLine, type JsonDocument, jsonDocument, jsonWriter, longWriter } from "../long-format.ts";
 import { gatheredOutput, type Output } from "../output.ts";
 import { alternateAttributes, alternateHeader, alternateRow, compareStarts } from "../qstat/alternate-table.ts";
 import { parseQstatArguments, QSTAT_USAGE, type QstatOptions } from "../qstat/arguments.ts";
@@ -133,12 +134,14 @@ function longPrinter(options: QstatOptions, complex: Complex, output: Output): P
   const [tag, section] = SECTION[options.object];
   const shown = (object: Job): boolean => !options.arrays_only || isOfArray(object, options);
   switch (options.format) {
-    case "text":
+    case "text": {
+      const textOf = longWriter(options.wide);
       return {
         attrs: undefined,
-        print: (object) => shown(object) && output.write(longText(tag, object.id, object.attrs, options.wide)),
+        print: (object) => shown(object) && output.write(textOf(tag, object.id, object.attrs)),
         end() {},
       };
+    }
     case "dsv":
       return {
         attrs: undefined,
@@ -148,9 +151,10 @@ function longPrinter(options: QstatOptions, complex: Complex, output: Output): P
     case "json": {
       const about = { now_s: Math.floor(complex.now_ms() / 1000), version: PBS_VERSION, server: complex.conf().server };
       const document: JsonDocument = jsonDocument(section, about);
+      const attrsOf = jsonWriter(2);
       return {
         attrs: undefined,
-        print: (object) => shown(object) && output.write(document.object(object.id, jsonAttrs(object.attrs, 2))),
+        print: (object) => shown(object) && output.write(document.object(object.id, attrsOf(object.attrs))),
         end: () => output.write(document.end()),
       };
     }
@@ -264,7 +268,7 @@ async function isReachable(session: Session, server: string | null): Promise<boo
   }
 }
 
-function jobRequest(session: Session, what: Pick<StatusRequest, "ids"> & { readonly queue?: string }): StatusRequest {
+function jobRequest(session: Session, what: Pick<StatusRequest, "ids" | "queue" | "brief">): StatusRequest {
   const { options, printer } = session;
   const filter = options.users.length > 0 || options.states !== null ? ["Job_Owner", "job_state"] : [];
   return {
@@ -304,11 +308,13 @@ function tellJob(session: Session, refused: { readonly id: string; readonly code
 /** All jobs, or those of a queue, that the options select. */
 async function showQueueOfJobs(session: Session, queue: string | null, destination: string): Promise<void> {
   const { options, printer } = session;
-  const each = (item: StatusItem): void => {
+  const whole = wholeItems();
+  const each = (brief: BriefItem): void => {
+    const item = whole(brief);
     if ("attrs" in item && isSelected(item, options)) printer.print(item);
   };
-  const request = jobRequest(session, { ids: [], ...(queue === null ? {} : { queue }) });
-  const reply = await session.link.request(request, { onPart: (items) => (items as StatusItem[]).forEach(each) });
+  const request = jobRequest(session, { ids: [], brief: true, ...(queue === null ? {} : { queue }) });
+  const reply = await session.link.request(request, { onPart: (items) => (items as BriefItem[]).forEach(each) });
   if (!reply.ok) tellDestination(session, reply, destination);
 }
 

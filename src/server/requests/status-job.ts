@@ -8,6 +8,7 @@ import { type IndexRange, indexAt, indexCount } from "#model/array-indices.ts";
 import { JOB_ATTRIBUTES } from "#model/job-attributes.ts";
 import { jobIdText, parseJobId, subjobId, withServer } from "#model/job-id.ts";
 import { PBSE, reject } from "#model/pbse.ts";
+import { briefItems } from "#protocol/brief-items.ts";
 import type { StatusItem, StatusRequest, WireAttrs } from "#protocol/messages.ts";
 import { shownEligible } from "../accrual/eligible-time.ts";
 import { type Columns, columnsOf, encoder } from "../attributes/encode.ts";
@@ -30,7 +31,7 @@ export function jobStatus(tx: Transaction, request: StatusRequest): Answer {
   const queue = request.queue === undefined || request.queue === "" ? undefined : localQueue(tx, request.queue).name;
   const live = request.history === "only" ? [] : liveJobs(state, queue);
   return listJobs(tx, live, {
-    give: (page, shown) => giveJobs(page, columns, shown),
+    give: (page, shown) => giveJobs(page, columns, shown, request.brief === true),
     expand: request.subjobs === true,
     history: request.history !== undefined,
     ...(queue === undefined ? {} : { queue }),
@@ -57,7 +58,7 @@ export function mayQuery(tx: Transaction, { attrs }: { readonly attrs: Attrs }):
 }
 
 /** Jobs with equal attributes (subjobs that wait) are encoded once. */
-function giveJobs(tx: Transaction, columns: Columns, shown: readonly Shown[]): void {
+function giveJobs(tx: Transaction, columns: Columns, shown: readonly Shown[], brief: boolean): void {
   const encodeNext = encoder(columns);
   let last: Attrs | null = null;
   let wire: WireAttrs = {};
@@ -71,7 +72,7 @@ function giveJobs(tx: Transaction, columns: Columns, shown: readonly Shown[]): v
       }
       items.push({ id, attrs: wire });
     }
-    if (items.length > 0) tx.part(items);
+    if (items.length > 0) tx.part(brief ? briefItems(items) : items);
   }
 }
 
@@ -105,7 +106,7 @@ function giveUntilWalk(
   for (let at = from; at < asked.length; at++) {
     const part = asked[at] as Asked;
     if (part.kind === "refused") tx.part([errorItem(ids[at] as string, part.code)]);
-    else giveJobs(tx, columns, part.shown);
+    else giveJobs(tx, columns, part.shown, false);
     if (part.kind !== "walk") continue;
     const { expansion } = part;
     let following: HistoryStream | null = null;
@@ -113,9 +114,9 @@ function giveUntilWalk(
       seqs: [expansion.array.job.seq],
       subjobs: true,
       page(page, records, last) {
-        for (const record of records) giveJobs(page, columns, expansion.record(record));
+        for (const record of records) giveJobs(page, columns, expansion.record(record), false);
         if (!last) return;
-        giveJobs(page, columns, expansion.rest());
+        giveJobs(page, columns, expansion.rest(), false);
         following = giveUntilWalk(page, columns, ids, asked, at + 1);
       },
       next: () => following,

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { type BriefItem, wholeItems } from "#protocol/brief-items.ts";
 import type { StatusItem, StatusRequest } from "#protocol/messages.ts";
 import {
   ALICE,
@@ -112,6 +113,19 @@ test("attributes asked for, in any case; unknown ones are refused; what one may 
     "project",
     "Submit_Host",
   ]);
+});
+
+test("a brief listing made whole is the listing; it says of alike jobs only what is different", async () => {
+  const h = harness();
+  for (const line of ["-N x -- a", "-N x -- a", "-N y -- a", "-l walltime=60 -- a"]) await qsub(h, line);
+  await qsub(h, "-J 1-3 -- a");
+  const whole = wholeItems();
+  for (const request of [{}, { subjobs: true }, { attrs: ["Job_Name"] }] as const) {
+    const brief = items(h, { ...request, brief: true }) as BriefItem[];
+    assert.deepEqual(brief.map(whole), items(h, request));
+    const second = brief[1] as Extract<BriefItem, { like: object }>;
+    assert.deepEqual([second.id, second.like["Job_Name"], second.like["Variable_List"]], [`2.${HOST}`, undefined, undefined]);
+  }
 });
 
 test("jobs by id: as typed, unknown, finished; order of the ids", async () => {
