@@ -204,11 +204,12 @@ function createScript(complex: Complex, checks: Checks, counts: Counts) {
     world.after(SUSPENDED_MS, endSuspended);
   };
 
-  /** Its queue has gone to another partition than its vnodes: no scheduler sees both. */
+  /** No scheduler sees both its queue and its vnodes: the queue has gone to another partition than they, or the partition has no scheduler any more. */
   const isStranded = ({ id, attrs }: Job): boolean => {
     const { core } = server;
     const queue = core?.state.queues.get(attrs.queue);
     if (core === null || queue === undefined) return false;
+    if (schedOfQueue(core.state, queue) === undefined) return true;
     const names = [...(core.state.placements.get(id)?.vnodes.keys() ?? [])];
     return names.some((name) => {
       const vnode = core.state.vnodes.get(name);
