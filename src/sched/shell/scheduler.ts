@@ -10,7 +10,7 @@
 // S4. No cycle begins while modules are being loaded (module-host.ts H1), and none are while one is deciding.
 // S5. A cycle's decisions leave part by part while it goes on; the server carries them out meanwhile.
 
-import { chdir, hrtime, pid } from "node:process";
+import { hrtime, pid } from "node:process";
 import type { Fairshare } from "#model/fairshare.ts";
 import type { DaemonLink } from "#protocol/ipc-transport.ts";
 import { connectLink } from "#protocol/ipc-transport.ts";
@@ -20,12 +20,9 @@ import type { FrameOf } from "#protocol/schema-link.ts";
 import { frameTypes, parseFrame } from "#protocol/schema-link.ts";
 import { serverSocketPath } from "#protocol/socket-path.ts";
 import { AssertionFailed } from "#support/assert.ts";
-import type { HeldLock } from "#support/lock-file.ts";
-import { takeLock } from "#support/lock-file.ts";
-import type { Log } from "#support/log.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
 import { cycle, cycleInParts } from "../cycle.ts";
-import type { CycleResult, Memory } from "../cycle-result.ts";
+import type { Memory } from "../cycle-result.ts";
 import { NO_MEMORY } from "../cycle-result.ts";
 import { failedVictims, outcomeOf } from "../failed-victims.ts";
 import { applyDelta, createUniverse, setDynamic, takeComment } from "../mirror.ts";
@@ -34,24 +31,19 @@ import { notObeyed } from "../not-obeyed.ts";
 import type { PolicyBook } from "../policy.ts";
 import type { Universe } from "../universe.ts";
 import { begunWork, logOf, refusalComments, type Work } from "./cycle-work.ts";
+import { type DirectoryOptions, schedDirectories } from "./directories.ts";
 import { type DynValues, dynPrograms } from "./dyn-programs.ts";
 import { moduleHost } from "./module-host.ts";
 import { moduleWatch } from "./module-watch.ts";
 import { questions } from "./questions.ts";
-import { checkLogDirectory, checkPrivate, readSettings, versionOfFiles } from "./settings.ts";
+import { createReminders } from "./reminders.ts";
+import { readSettings, versionOfFiles } from "./settings.ts";
 import { usageKeeper } from "./usage-keeper.ts";
 
-export type SchedulerOptions = {
+export type SchedulerOptions = DirectoryOptions & {
   readonly name: string;
   readonly home: string;
   readonly version: string;
-  readonly log: Log;
-  /** -L: sched_log is not followed */
-  readonly fixed_log: boolean;
-  readonly sched_priv: string;
-  readonly sched_log: string;
-  /** of sched_priv; null: sched_priv is not there, the server says which one is used */
-  readonly lock: HeldLock | null;
 };
 
 export type Scheduler = {
@@ -67,21 +59,15 @@ type Frame = FrameOf<"server-to-sched">;
 
 const DECISIONS_PER_FRAME = 20_000;
 const REFUSED_RETRY_MS = 2000;
-const WAKE_MS = 1000;
-const PROBLEM_MS = 3000;
 const LEAVE_MS_MAX = 5000;
 /** server_dyn_res_alarm where the scheduler has none */
 const DYN_RES_ALARM_S = 30;
 const NOTHING_DYNAMIC: DynValues = new Map();
-/** timers cannot wait longer; the cycle in between sets the next one */
-const TIMER_MS_MAX = 2 ** 31 - 1;
-const PRIV_FAULT = "PBS failed validation checks for sched_priv directory";
-const LOG_FAULT = "Unable to change the sched_log directory";
 
 export function runScheduler(options: SchedulerOptions): Scheduler {
   const { log, name } = options;
-  let { sched_priv, sched_log, lock } = options;
-  let book: PolicyBook = readSettings(sched_priv).book;
+  const dirs = schedDirectories(options);
+  let book: PolicyBook = readSettings(dirs.sched_priv).book;
   /** which the settings were read from */
   let files_version = "";
   let universe: Universe | null = null;
@@ -90,11 +76,6 @@ export function runScheduler(options: SchedulerOptions): Scheduler {
   /** chains being made */
   let loading = 0;
   let chain: Promise<void> = Promise.resolve();
-  let wake: NodeJS.Timeout | null = null;
-  /** dedicated or prime time changes: what waits for it is not left to the next scheduler_iteration */
-  let bound: NodeJS.Timeout | undefined;
-  let telling: NodeJS.Timeout | null = null;
-  let told_problem: string | null = null;
   /** usage at the last cycle */
   let shares: Fairshare | null = null;
   let waiting: Frame[] = [];
@@ -127,16 +108,16 @@ export function runScheduler(options: SchedulerOptions): Scheduler {
     watch,
     world: {
       sched: name,
-      sched_priv: () => sched_priv,
-      sched_log: () => sched_log,
-      wake: () => void (wake ??= setTimeout(sendWake, WAKE_MS)),
+      sched_priv: () => dirs.sched_priv,
+      sched_log: () => dirs.sched_log,
+      wake: () => reminders.wake(),
       now_ms: () => Date.now(),
       log_file: { path: () => log.path, fixed: options.fixed_log, reopen: () => log.reopen() },
     },
     record: (event, object, text) => record(event, object, text, "Sched"),
     onProblem(problem) {
       answers.event(problem ?? "no problems any more");
-      tellProblem();
+      reminders.tellProblem();
     },
     onChange: () => {
       book = { ...book, site_modules: host.policies() };
@@ -148,25 +129,11 @@ export function runScheduler(options: SchedulerOptions): Scheduler {
     answer: (answer) => send("sched-answer", answer),
   });
 
-  /** Wishes for a cycle are gathered. */
-  function sendWake(): void {
-    wake = null;
-    send("sched-wake", {});
-  }
-
-  /**
-   * The comment says what the host says. The same is told again after a while only: a server that cannot write it (its disk is full) sends a snapshot
-   * without it, which is a reason to tell it again.
-   */
-  function tellProblem(): void {
-    const problem = host.problem();
-    const wait_ms = problem === told_problem ? PROBLEM_MS : 0;
-    told_problem = problem;
-    telling ??= setTimeout(() => {
-      telling = null;
-      send("sched-problem", { problem: host.problem() });
-    }, wait_ms).unref();
-  }
+  const reminders = createReminders({
+    sendWake: () => send("sched-wake", {}),
+    sendProblem: (problem) => send("sched-problem", { problem }),
+    problem: () => host.problem(),
+  });
 
   // --- the link
 
@@ -194,7 +161,7 @@ export function runScheduler(options: SchedulerOptions): Scheduler {
 
   function forget(): void {
     universe = null;
-    clearTimeout(bound);
+    reminders.wakeAt(null);
     work = null;
     waiting = [];
     asked_cycle = null;
@@ -238,7 +205,7 @@ export function runScheduler(options: SchedulerOptions): Scheduler {
         return;
       case "sched-cycle":
         // Who switches a scheduler on means the files as they are now.
-        if (frame.data.command === SCHED_COMMAND.CMD && versionOfFiles(sched_priv) !== files_version) {
+        if (frame.data.command === SCHED_COMMAND.CMD && versionOfFiles(dirs.sched_priv) !== files_version) {
           record(LOG_EVENT.SCHED, "reconfigure", "Scheduler is reconfiguring", "Sched");
           readFiles();
           waiting.push(frame);
@@ -279,7 +246,7 @@ export function runScheduler(options: SchedulerOptions): Scheduler {
   function takeSnapshot(snapshot: Snapshot): void {
     universe = createUniverse(snapshot, mirrorOptions(book));
     record(LOG_EVENT.SYSTEM, "", "Connected to the server");
-    tellProblem();
+    reminders.tellProblem();
     configure(false);
   }
 
@@ -342,7 +309,7 @@ export function runScheduler(options: SchedulerOptions): Scheduler {
     }
     const result = part.value;
     ({ memory } = result);
-    awaitBound(result.bound_s);
+    reminders.wakeAt(result.bound_s);
     const sent = now.decisions.length;
     Object.assign(now, { result, decisions: result.decisions });
     for (const signal of signals.splice(0)) reread(signal);
@@ -379,11 +346,6 @@ export function runScheduler(options: SchedulerOptions): Scheduler {
       followUp(now);
     }
     return true;
-  }
-
-  function awaitBound(bound_s: number | null): void {
-    clearTimeout(bound);
-    if (bound_s !== null) bound = setTimeout(sendWake, Math.min(TIMER_MS_MAX, Math.max(0, bound_s * 1000 - Date.now()))).unref();
   }
 
   /** from: those before have been sent in parts; the last frame says that they were all. */
@@ -463,10 +425,11 @@ export function runScheduler(options: SchedulerOptions): Scheduler {
     if (universe === null) return;
     const { attrs } = universe.sched;
     if (typeof attrs["log_events"] === "number") log.mask = attrs["log_events"];
-    const fault = changeLog(textOf(attrs["sched_log"]) ?? sched_log) ?? changePrivate(textOf(attrs["sched_priv"]) ?? sched_priv, read);
+    const { fault, moved } = dirs.follow(attrs);
+    if (fault === null && (moved || read)) readFiles();
     if (fault !== null || told_fault !== null) send("sched-fault", { fault });
     // A fault that is over took the comment with it.
-    if (fault === null && told_fault !== null) tellProblem();
+    if (fault === null && told_fault !== null) reminders.tellProblem();
     told_fault = fault;
     tellNotObeyed(universe);
   }
@@ -478,45 +441,8 @@ export function runScheduler(options: SchedulerOptions): Scheduler {
     told_texts = texts;
   }
 
-  function changeLog(dir: string): string | null {
-    if (options.fixed_log) return null;
-    const wrong = checkLogDirectory(dir);
-    if (wrong !== null) {
-      record(LOG_EVENT.ERROR, "reconfigure", `${LOG_FAULT}: ${wrong}`, "Sched");
-      return LOG_FAULT;
-    }
-    if (dir === sched_log) return null;
-    log.redirect(dir);
-    sched_log = dir;
-    record(LOG_EVENT.DEBUG3, "reconfigure", `scheduler log directory is changed to ${dir}`, "Sched");
-    return null;
-  }
-
-  function changePrivate(dir: string, read: boolean): string | null {
-    const wrong = checkPrivate(dir) ?? (dir === sched_priv && lock !== null ? null : takeOver(dir));
-    if (wrong !== null) {
-      record(LOG_EVENT.ERROR, "reconfigure", `${PRIV_FAULT}: ${wrong}`, "Sched");
-      return PRIV_FAULT;
-    }
-    if (dir !== sched_priv) {
-      sched_priv = dir;
-      record(LOG_EVENT.DEBUG3, "reconfigure", `scheduler priv directory has changed to ${dir}`, "Sched");
-      readFiles();
-    } else if (read) readFiles();
-    return null;
-  }
-
-  /** The lock moves with the directory. */
-  function takeOver(dir: string): string | null {
-    const taken = takeLock(`${dir}/sched.lock`, 0o644);
-    if ("owner_pid" in taken) return `another scheduler is running there, pid ${taken.owner_pid ?? "unknown"}`;
-    lock?.release();
-    lock = taken.held;
-    chdir(dir);
-    return null;
-  }
-
   function readFiles(): void {
+    const { sched_priv } = dirs;
     files_version = versionOfFiles(sched_priv);
     const settings = readSettings(sched_priv);
     usage.plant(sched_priv, settings.book.fairshare, Math.floor(Date.now() / 1000));
@@ -562,7 +488,7 @@ export function runScheduler(options: SchedulerOptions): Scheduler {
       await host.shutdown();
       usage.flush();
       link.close();
-      lock?.release();
+      dirs.release();
     },
   };
 }
@@ -570,7 +496,3 @@ export function runScheduler(options: SchedulerOptions): Scheduler {
 /** Whether usage is counted: shares order jobs now, or will at another time of day. */
 const shareMatters = ({ ranking }: Universe, { prime, non_prime }: PolicyBook): boolean =>
   prime.fair_share || non_prime.fair_share || ranking.entity !== null;
-
-function textOf(value: unknown): string | null {
-  return typeof value === "string" && value !== "" ? value : null;
-}

@@ -1,0 +1,93 @@
+// The directories of a scheduler: where its files and its log are, as the attributes of its object say. Each is checked before it is used, and the lock of
+// sched_priv is held (pbs/sched.md 2).
+
+import { chdir } from "node:process";
+import type { HeldLock } from "#support/lock-file.ts";
+import { takeLock } from "#support/lock-file.ts";
+import type { Log } from "#support/log.ts";
+import { LOG_EVENT } from "#support/log-event.ts";
+import { checkLogDirectory, checkPrivate } from "./settings.ts";
+
+const PRIV_FAULT = "PBS failed validation checks for sched_priv directory";
+const LOG_FAULT = "Unable to change the sched_log directory";
+
+export type DirectoryOptions = {
+  readonly log: Log;
+  /** -L: sched_log is not followed */
+  readonly fixed_log: boolean;
+  readonly sched_priv: string;
+  readonly sched_log: string;
+  /** of sched_priv; null: sched_priv is not there, the server says which one is used */
+  readonly lock: HeldLock | null;
+};
+
+export type Directories = {
+  readonly sched_priv: string;
+  readonly sched_log: string;
+  /** Goes where the attributes say. fault: what the server is told; moved: sched_priv is another one. */
+  follow(attrs: { readonly [name: string]: unknown }): { readonly fault: string | null; readonly moved: boolean };
+  /** gives the lock back */
+  release(): void;
+};
+
+export function schedDirectories(options: DirectoryOptions): Directories {
+  const { log, fixed_log } = options;
+  let { sched_priv, sched_log, lock } = options;
+
+  const record = (event: number, text: string): void => log.record(event, "Sched", "reconfigure", text);
+
+  function changeLog(dir: string): string | null {
+    if (fixed_log) return null;
+    const wrong = checkLogDirectory(dir);
+    if (wrong !== null) {
+      record(LOG_EVENT.ERROR, `${LOG_FAULT}: ${wrong}`);
+      return LOG_FAULT;
+    }
+    if (dir === sched_log) return null;
+    log.redirect(dir);
+    sched_log = dir;
+    record(LOG_EVENT.DEBUG3, `scheduler log directory is changed to ${dir}`);
+    return null;
+  }
+
+  function changePrivate(dir: string): string | null {
+    const wrong = checkPrivate(dir) ?? (dir === sched_priv && lock !== null ? null : takeOver(dir));
+    if (wrong !== null) {
+      record(LOG_EVENT.ERROR, `${PRIV_FAULT}: ${wrong}`);
+      return PRIV_FAULT;
+    }
+    if (dir === sched_priv) return null;
+    sched_priv = dir;
+    record(LOG_EVENT.DEBUG3, `scheduler priv directory has changed to ${dir}`);
+    return null;
+  }
+
+  /** The lock moves with the directory. */
+  function takeOver(dir: string): string | null {
+    const taken = takeLock(`${dir}/sched.lock`, 0o644);
+    if ("owner_pid" in taken) return `another scheduler is running there, pid ${taken.owner_pid ?? "unknown"}`;
+    lock?.release();
+    lock = taken.held;
+    chdir(dir);
+    return null;
+  }
+
+  return {
+    get sched_priv() {
+      return sched_priv;
+    },
+    get sched_log() {
+      return sched_log;
+    },
+    follow(attrs) {
+      const before = sched_priv;
+      const fault = changeLog(textOf(attrs["sched_log"]) ?? sched_log) ?? changePrivate(textOf(attrs["sched_priv"]) ?? sched_priv);
+      return { fault, moved: sched_priv !== before };
+    },
+    release: () => lock?.release(),
+  };
+}
+
+function textOf(value: unknown): string | null {
+  return typeof value === "string" && value !== "" ? value : null;
+}
