@@ -175,8 +175,12 @@ function startWithout(kernel: Kernel, tx: Transaction, job: Job, crew: Crew, hos
   logJob(tx, LOG_EVENT.JOB, job.id, `Job is started without ${hosts.join(", ")}: ${why}`);
   const by_host = vnodesByHost(tx.state, job);
   for (const host of hosts) {
-    letGo(kernel, job, host.toLowerCase());
-    crew.sisters.delete(host.toLowerCase());
+    const key = host.toLowerCase();
+    const link = kernel.moms.get(key)?.link;
+    // Whoever refused has ended the run and is none of the job's hosts any more: her obit is not answered with those of the others (S3).
+    if (crew.sisters.get(key)?.state === "gone" && link !== undefined) acknowledgeObit(kernel, link, job.id, crew.run_count);
+    else letGo(kernel, job, key);
+    crew.sisters.delete(key);
   }
   const names = [...by_host].flatMap(([host, vnodes]) => (hosts.includes(host) ? vnodes : []));
   giveUp(tx, job, new Set(names), "start");

@@ -80,6 +80,18 @@ test("a sister that the job goes on without is missed once, and her vnodes can b
   assert.equal(stateOf(h, job), "R 42");
 });
 
+test("a sister that refuses a start which does without her is told that her word has come", () => {
+  const { h, job } = starting({}, { tolerate_node_failures: "job_start" });
+  mom(h, SISTER, "mom-obit", { job, run_count: 1, exit_status: -16, used: {}, message: "no" });
+  assert.equal(jobAttrs(h, job).exec_vnode, "(n1:ncpus=1)");
+  const acknowledged = h.to_moms.filter(({ link, type }) => link === SISTER && type === "mom-obit-ack").map(({ data }) => data);
+  assert.deepEqual(acknowledged, [{ jobs: [{ job, run_count: 1 }] }]);
+  assert.equal(
+    h.to_moms.some(({ link, type }) => link === SISTER && type === "mom-terminate"),
+    false,
+  );
+});
+
 // --- how long hosts are waited for
 
 /** A job that n1 and n2 are asked to run. mother: what n1's configuration says. */
