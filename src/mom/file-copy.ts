@@ -26,7 +26,7 @@ import {
 } from "node:fs";
 import { basename } from "node:path";
 import type { FilePlan } from "./agent-link.ts";
-import { toolPath } from "./launch.ts";
+import { identityWords } from "./identity-words.ts";
 import type { Place } from "./stage-list.ts";
 
 const { O_CREAT, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_WRONLY } = constants;
@@ -109,8 +109,7 @@ export function copyRemote(plan: FilePlan, from: Place, to: Place): void {
   if (program === undefined) throw new Error(`no program to copy to and from ${from.host ?? to.host}: PBS_SCP names none`);
   const words = [program, ...args, "--", place(plan, from), place(plan, to)];
   const { owner } = plan;
-  const groups = owner === null || owner.groups.length === 0 ? "--clear-groups" : `--groups=${owner.groups.join(",")}`;
-  const become = owner === null ? [] : [toolPath("setpriv"), `--reuid=${owner.uid}`, `--regid=${owner.gid}`, groups, "--"];
+  const become = owner === null ? [] : identityWords(owner);
   const [first, ...rest] = [...become, ...words] as [string, ...string[]];
   const env = { PATH: "/usr/local/bin:/usr/bin:/bin", HOME: plan.home, USER: plan.user, LOGNAME: plan.user };
   const done = spawnSync(first, rest, {

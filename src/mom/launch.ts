@@ -1,20 +1,22 @@
 // Starting a job's top process: opens its files with its owner's rights, takes on his identity and limits, executes. No shell is involved.
 //
 // L1. Files and directory are opened under the owner's identity, so a link planted in spool or home gives him nothing he could not open himself.
-// L2. As ourselves the program is executed directly; identity, limits and nice value are otherwise put on by setpriv, prlimit and nice (exec, no fork),
-//     in an order in which each still may: nice, setpriv, prlimit, program.
+// L2. As ourselves the program is executed directly; identity, limits and nice value are otherwise put on by programs of the system (exec, no fork), in an
+//     order in which each still may: nice, chroot or setpriv (identity-words.ts), prlimit, program.
 // L3. A program that cannot be executed is told on the job's stderr and ends with 254 (pbs/mom.md 6).
 // L4. What runs as root on the way sees nothing of the user's that could steer it: such variables are set by env once the identity is the owner's.
 // L5. Nothing a user puts in our way is waited for: a FIFO where a file should be is refused, for the starter serves all jobs of the host.
 // L6. A restart script is the site's, not the job's: it runs as ourselves, and only one that nobody else could have written.
 
-import { closeSync, constants, existsSync, fstatSync, openSync, readSync, statSync, writeSync } from "node:fs";
+import { closeSync, constants, fstatSync, openSync, readSync, statSync, writeSync } from "node:fs";
 import { isatty } from "node:tty";
 import { trustedFile } from "#support/trusted-file.ts";
+import { type IdentityTool, identityWords } from "./identity-words.ts";
 import { EXEC_FAILED, JOB_EXEC } from "./job-exec.ts";
 import { actAs, asIdentity, errorText, executeError, makePipe, spawnSession } from "./posix.ts";
 import { isPseudoTerminal } from "./pseudo-terminal.ts";
 import type { StartSpec } from "./starter-link.ts";
+import { toolPath } from "./tool-path.ts";
 
 export type LaunchFailure = { readonly exit_status: number; readonly text: string };
 
@@ -178,20 +180,6 @@ function filledPipe(text: string): number {
   return read;
 }
 
-const TOOL_DIRECTORIES = ["/usr/bin", "/bin", "/usr/sbin", "/sbin"];
-const tools = new Map<string, string>();
-
-/** Where setpriv, prlimit and nice are. Throws when the system lacks one. */
-export function toolPath(name: string): string {
-  let path = tools.get(name);
-  if (path === undefined) {
-    path = TOOL_DIRECTORIES.map((directory) => `${directory}/${name}`).find((candidate) => existsSync(candidate));
-    if (path === undefined) throw new Error(`${name} is not installed`);
-    tools.set(name, path);
-  }
-  return path;
-}
-
 type Command = Pick<StartSpec, "path" | "argv" | "login" | "env" | "owner" | "limits" | "nice">;
 export type ExecChain = { readonly path: string; readonly argv: readonly string[]; readonly env: readonly string[] };
 
@@ -208,14 +196,11 @@ const STEERING_FAMILIES = /^(LD|GLIBC|MALLOC|RES|RESOLV|MEMUSAGE|PCPROFILE|SEGFA
 const steers = (entry: string): boolean => STEERING_FAMILIES.test(entry) || STEERING_NAMES.has(entry.slice(0, entry.indexOf("=")));
 
 /** The first program executed, its arguments and environment (L2, L4). directory: entered on the way; null: it is entered already. */
-export function commandOf(spec: Command, find = toolPath, directory: string | null = null): ExecChain {
+export function commandOf(spec: Command, find = toolPath, directory: string | null = null, tool?: IdentityTool): ExecChain {
   const limits = Object.entries(spec.limits);
   const wrapped: string[] = [];
   if (spec.nice !== null) wrapped.push(find("nice"), "-n", String(spec.nice));
-  if (spec.owner !== null) {
-    const groups = spec.owner.groups.length > 0 ? `--groups=${spec.owner.groups.join(",")}` : "--clear-groups";
-    wrapped.push(find("setpriv"), `--reuid=${spec.owner.uid}`, `--regid=${spec.owner.gid}`, groups, "--");
-  }
+  if (spec.owner !== null) wrapped.push(...identityWords(spec.owner, find, tool));
   if (directory !== null) wrapped.push(find("env"), `--chdir=${directory}`, "--");
   if (limits.length > 0) wrapped.push(find("prlimit"), ...limits.map(([name, amount]) => `--${name}=${amount}`), "--");
   const steering = spec.owner === null ? [] : spec.env.filter(steers);

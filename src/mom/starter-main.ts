@@ -12,6 +12,7 @@ import { socketAddress } from "#protocol/socket-path.ts";
 import { takeLock } from "#support/lock-file.ts";
 import { openGroups } from "./cgroup.ts";
 import { frameLink, type Link } from "./frame-link.ts";
+import { identityTool } from "./identity-words.ts";
 import { openJournal } from "./journal.ts";
 import { becomeSubreaper, lowerFileLimit } from "./posix.ts";
 import { makeStarter, settleLostRuns } from "./starter.ts";
@@ -28,6 +29,8 @@ function main(directory: string): void {
   if ("owner_pid" in lock) process.exit(3);
   process.chdir("/");
   for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"] as const) process.on(signal, () => undefined);
+  // Found out now, while no job's start waits for it.
+  if (process.geteuid?.() === 0) identityTool();
   becomeSubreaper();
   lowerFileLimit(FILES_MAX);
   const boot = readFileSync("/proc/sys/kernel/random/boot_id", "latin1").trim();

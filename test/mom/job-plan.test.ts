@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { jobEnvironment, nodefileText, siteEnvironment, variableList } from "#mom/environment.ts";
+import { identityWords } from "#mom/identity-words.ts";
 import { commandOfJob, shellOf, umaskOf } from "#mom/job-attrs.ts";
 import { filePlan, startSpec } from "#mom/job-plan.ts";
 import { commandOf } from "#mom/launch.ts";
@@ -251,7 +252,15 @@ test("the chain of programs that put on identity and limits, and the login form 
         ["/t/nice", "-n", "-5", ...setpriv, "/t/prlimit", "--fsize=10", "--", "/bin/bash"],
       ],
     ];
-  for (const [what, spec, path, argv] of rows) assert.deepEqual(commandOf({ ...base, ...spec }, find), { path, argv, env: ["A=1"] }, what);
+  for (const [what, spec, path, argv] of rows)
+    assert.deepEqual(commandOf({ ...base, ...spec }, find, null, "setpriv"), { path, argv, env: ["A=1"] }, what);
+});
+
+test("an identity in numbers that no name service is asked about, where chroot takes it", () => {
+  const find = (name: string): string => `/t/${name}`;
+  const words = (groups: readonly number[]): string[] => identityWords({ uid: 1001, gid: 100, groups }, find, "chroot");
+  assert.deepEqual(words([100, 27]), ["/t/chroot", "--userspec=+1001:+100", "--groups=+100,+27", "--skip-chdir", "/"]);
+  assert.deepEqual(words([]).at(2), "--groups=");
 });
 
 test("variables that steer a program are set after the identity is the owner's; as ourselves they need no detour", () => {
@@ -272,10 +281,10 @@ test("variables that steer a program are set after the identity is the owner's; 
   ];
   const harmless = ["PATH=/bin", "TMPDIR=/t", "LANG=C", "XLD_PRELOAD=1", "PBS_JOBCOOKIE=secret"];
   const base = { path: "/p", argv: ["/p", "LD_PRELOAD=arg"], login: false, env: [...harmless, ...steering], limits: {}, nice: null };
-  const chain = commandOf({ ...base, owner: { uid: 1, gid: 2, groups: [2] } }, find);
+  const chain = commandOf({ ...base, owner: { uid: 1, gid: 2, groups: [2] } }, find, null, "setpriv");
   assert.deepEqual(chain.env, harmless);
   assert.deepEqual(chain.argv, ["/t/setpriv", "--reuid=1", "--regid=2", "--groups=2", "--", "/t/env", ...steering, "/p", "LD_PRELOAD=arg"]);
-  assert.deepEqual(commandOf({ ...base, path: "/p=q", owner: { uid: 1, gid: 2, groups: [2] } }, find).argv.slice(-5), [
+  assert.deepEqual(commandOf({ ...base, path: "/p=q", owner: { uid: 1, gid: 2, groups: [2] } }, find, null, "setpriv").argv.slice(-5), [
     "/t/nice",
     "-n",
     "0",
