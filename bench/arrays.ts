@@ -1,11 +1,12 @@
 // Rows of job arrays: what one of 100,000 subjobs costs while it waits, and how fast subjobs run.
 
 import { spawnSync } from "node:child_process";
-import { mkdtempSync, openSync, readdirSync, rmSync } from "node:fs";
+import { mkdtempSync, openSync, readdirSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import { type Complex, startComplex } from "../test/live/complex.ts";
+import { untilEnded } from "./end-records.ts";
+import { removeAtEnd } from "./leftovers.ts";
 import { residentAfterCollection } from "./live.ts";
 import { median, type Row } from "./row.ts";
 
@@ -57,7 +58,7 @@ async function runningRow(complex: Complex): Promise<Row> {
     complex.qmgr("set node @default resources_available.ncpus=16", "set server scheduling=True");
     const begin = performance.now();
     complex.must("qsub", ["-J", `1-${RUN}`, "-o", `${place}/`, "-e", `${place}/`, "--", "/bin/true"]);
-    while ((complex.log("server_priv/accounting").match(/;E;\d+\[\d+\]/g) ?? []).length < RUN) await sleep(20);
+    await untilEnded(complex.pbsHome, RUN, /\[\d+\]/);
     const seconds = (performance.now() - begin) / 1000;
     const files = readdirSync(place).length;
     if (files !== 2 * RUN) throw new Error(`${files} output files instead of ${2 * RUN}`);
@@ -68,7 +69,7 @@ async function runningRow(complex: Complex): Promise<Row> {
       limit: 300,
     };
   } finally {
-    rmSync(place, { recursive: true, force: true });
+    removeAtEnd(place);
   }
 }
 

@@ -2,11 +2,13 @@
 // pbsuser1 when that user exists. What is timed is what a user sees: commands started as processes, jobs until their last record.
 
 import { spawn, spawnSync } from "node:child_process";
-import { existsSync, mkdtempSync, openSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, openSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Complex, startComplex } from "../test/live/complex.ts";
+import { untilEnded } from "./end-records.ts";
+import { removeAtEnd } from "./leftovers.ts";
 import { median, type Row } from "./row.ts";
 
 export type LiveOptions = { readonly jobs_large: boolean; readonly say: (text: string) => void };
@@ -187,7 +189,7 @@ export async function shortJobs(mode: "user" | "system"): Promise<Row> {
       input: readFileSync(join(complex.home, "jobs"), "utf8"),
       ...(as === undefined ? {} : { as, cwd: "/" }),
     });
-    while (ended(complex) < SHORT_JOBS) await sleep(20);
+    await untilEnded(complex.pbsHome, SHORT_JOBS);
     const seconds = (performance.now() - begin) / 1000;
     const files = readdirSync(place).length;
     if (files !== 2 * SHORT_JOBS) throw new Error(`${files} output files instead of ${2 * SHORT_JOBS}`);
@@ -199,17 +201,6 @@ export async function shortJobs(mode: "user" | "system"): Promise<Row> {
     };
   } finally {
     await complex.stop();
-    rmSync(place, { recursive: true, force: true });
+    removeAtEnd(place);
   }
-}
-
-/** End records so far. */
-function ended(complex: Complex): number {
-  const dir = join(complex.pbsHome, "server_priv", "accounting");
-  let count = 0;
-  for (const name of existsSync(dir) ? readdirSync(dir) : []) {
-    const file = join(dir, name);
-    if (statSync(file).isFile()) count += readFileSync(file, "utf8").match(/^[^;]*;E;/gm)?.length ?? 0;
-  }
-  return count;
 }
