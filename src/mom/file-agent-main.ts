@@ -2,14 +2,14 @@
 // copies big files.
 
 import type { AgentToMom, Finished, FinishRequest, MomToAgent } from "./agent-link.ts";
-import { appendText, dropFile, finishJob, isBulky, prepareJobs } from "./file-work.ts";
+import { appendText, dropFile, finishJob, isBulky, prepareJobs, removeTmpdirs } from "./file-work.ts";
 import { frameLink } from "./frame-link.ts";
 import { actAs } from "./posix.ts";
 
 /** A job whose files cannot be dealt with at all must not hold up the others, nor be asked about for ever. */
 function finishSafely(request: FinishRequest): Finished {
   try {
-    return finishJob(request);
+    return finishJob(request, "later");
   } catch (error) {
     return { job: request.plan.job, run_count: request.plan.run_count, delivered: 0, total: 1, failures: [(error as Error).message] };
   }
@@ -30,6 +30,9 @@ function main(lane: string | undefined): void {
     }
     actAs(null);
   };
+  /** jobs' TMPDIRs are being removed: so many frames wait for it */
+  let removing = 0;
+  let ended = false;
   const link = frameLink<MomToAgent, AgentToMom>(
     { input: process.stdin, output: process.stdout },
     {
@@ -40,9 +43,16 @@ function main(lane: string | undefined): void {
       },
       "agent-finish": ({ jobs }) => {
         const bulky = lane === "bulk" ? [] : jobs.filter(isBulky);
-        const finished = jobs.filter((job) => !bulky.includes(job)).map(finishSafely);
-        actAs(null);
-        if (finished.length > 0) link.send("agent-finished", { jobs: finished });
+        const now = jobs.filter((job) => !bulky.includes(job));
+        const finished = now.map(finishSafely);
+        if (finished.length > 0) {
+          removing++;
+          void removeTmpdirs(now.map(({ plan }) => plan)).then(() => {
+            link.send("agent-finished", { jobs: finished });
+            removing--;
+            if (ended && removing === 0) process.exit(0);
+          });
+        }
         if (bulky.length > 0) link.send("agent-bulky", { jobs: bulky.map(({ plan }) => ({ job: plan.job, run_count: plan.run_count })) });
       },
       "agent-append": ({ files }) =>
@@ -53,7 +63,10 @@ function main(lane: string | undefined): void {
         ),
       "agent-drop": ({ paths }) => each(paths, dropFile, (path) => path),
     },
-    () => process.exit(0),
+    () => {
+      ended = true;
+      if (removing === 0) process.exit(0);
+    },
   );
 }
 

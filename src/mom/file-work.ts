@@ -1,7 +1,8 @@
 // The file agent's work: making what a job needs before it starts, delivering and clearing away afterwards.
 //
 // W1. What lies where users may write (spool, TMPDIR's directory, homes, targets) is touched with the owner's rights only, never following a link out
-//     of spool; with our own rights only names are removed or renamed in spool and undelivered, which follows no link.
+//     of spool; with our own rights only names are removed or renamed in spool and undelivered, and a job's TMPDIR by its name when it is empty, which
+//     follows no link.
 // W2. Everything may be asked twice.
 // W3. The process' umask is 0: every mode is given in full.
 // W4. A file of another owner that stands where a job's file belongs is removed first: nobody can plant one.
@@ -23,6 +24,7 @@ import {
   openSync,
   readdirSync,
   renameSync,
+  rmdir,
   rmdirSync,
   rmSync,
   statSync,
@@ -244,8 +246,8 @@ function takeAway(path: string, directory: boolean): void {
 
 // ---- after the job ----
 
-/** Delivers or drops a job's output and clears everything else of it away. */
-export function finishJob(request: FinishRequest): Finished {
+/** Delivers or drops a job's output and clears everything else of it away. tmpdir: later is by removeTmpdirs. */
+export function finishJob(request: FinishRequest, tmpdir: "now" | "later" = "now"): Finished {
   const { plan } = request;
   const failures: string[] = [];
   let total = 0;
@@ -271,11 +273,33 @@ export function finishJob(request: FinishRequest): Finished {
   if (!keeps) removeStagedIn(plan);
   // A sandbox with files that could not be copied is kept: they are nowhere else.
   if (plan.sandbox !== null && !keeps) removeTree(plan, plan.sandbox);
-  removeTree(plan, plan.tmpdir);
+  if (tmpdir === "now") removeTree(plan, plan.tmpdir);
   actAs(null);
   removeQuietly(null, plan.nodefile);
   if (plan.script !== null) removeQuietly(null, plan.script);
   return { ...key, delivered: total - failures.length, total, failures };
+}
+
+/**
+ * Removes the TMPDIRs of jobs, all at once and not one after the other: where a file system tells the disk of freed blocks at once (discard without a
+ * journal) each waits for the disk. Empty ones by our own rights, in other threads (posix.ts P2); what jobs left in theirs goes with their owners' rights.
+ */
+export async function removeTmpdirs(plans: readonly FilePlan[]): Promise<void> {
+  actAs(null);
+  await Promise.all(
+    plans.map(
+      (plan) =>
+        new Promise<void>((resolve) => {
+          rmdir(plan.tmpdir, (error) => {
+            if (error !== null && error.code !== "ENOENT") {
+              removeTree(plan, plan.tmpdir);
+              actAs(null);
+            }
+            resolve();
+          });
+        }),
+    ),
+  );
 }
 
 /** From here on a copy makes others wait noticeably. */

@@ -1,7 +1,8 @@
 // System calls that Node has no call for: spawning with an exact set-up, waiting with resource usage, file work under another identity.
 //
 // P1. posix_spawn makes the child with vfork's semantics, so its cost does not grow with our memory.
-// P2. An identity taken with actAs() holds for the calling thread and for synchronous file calls only: no asynchronous file work runs meanwhile.
+// P2. An identity taken with actAs() holds for the calling thread and for synchronous file calls only: asynchronous file work is done with our own rights,
+//     whoever we are meanwhile, by threads that must have been made while we were ourselves (the first such work is begun then).
 
 import { libc } from "#support/libc.ts";
 
