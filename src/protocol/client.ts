@@ -51,6 +51,17 @@ export type Flow = {
   readonly ended: AbortSignal;
   /** null: more may come; else resolves when it may */
   room(): Promise<void> | null;
+  /** in place of a new connection to that socket */
+  connect?(path: string): Promise<ServerConnection>;
+};
+
+/** A connection that serves one flow after another. */
+export type KeptConnection = ServerConnection & {
+  /** whose requests follow; undefined: nobody's */
+  follow(flow: Flow | undefined): void;
+  /** it is of no use any more */
+  readonly broken: boolean;
+  readonly socket: Socket;
 };
 
 const PBSE_SYSTEM = 15010;
@@ -60,17 +71,20 @@ const PBSE_NOCONNECTS = 15033;
 
 /** Connects to the server of a complex. conf: support/conf.ts (its home). Rejects with ServerUnreachable. */
 export async function connectServer(conf: { readonly home: string }, options: ConnectOptions = {}): Promise<ServerConnection> {
-  return connectSocket(serverSocketPath(conf.home), options);
+  const path = serverSocketPath(conf.home);
+  return options.flow?.connect?.(path) ?? connectSocket(path, options);
 }
 
 /** The same by socket path. */
-export async function connectSocket(path: string, options: ConnectOptions = {}): Promise<ServerConnection> {
+export async function connectSocket(path: string, options: ConnectOptions = {}): Promise<KeptConnection> {
   const busy_ms_max = options.busy_ms_max ?? 10_000;
   const begin_ms = performance.now();
   for (let wait_ms = 5; ; wait_ms = Math.min(wait_ms * 2, 200)) {
     try {
       if (options.flow?.ended.aborted === true) throw new Error("nobody waits for it");
-      return converse(await connectUnix(path), options.flow);
+      const connection = converse(await connectUnix(path));
+      connection.follow(options.flow);
+      return connection;
     } catch (error) {
       // EAGAIN: the listen queue of a unix socket is full just now.
       const busy = (error as NodeJS.ErrnoException).code === "EAGAIN" && performance.now() - begin_ms < busy_ms_max;
@@ -99,12 +113,13 @@ type Waiting = {
 };
 
 /** Requests and replies over a connected socket. */
-function converse(socket: Socket, flow: Flow | undefined): ServerConnection {
+function converse(socket: Socket): KeptConnection {
   const waiting = new Map<number, Waiting>();
   const decoder = frameDecoder(LIMITS.daemon_frame_chars_max);
   let next_id = 1;
   let unsent = "";
   let broken: ServerUnreachable | null = null;
+  let flow: Flow | undefined;
 
   const fail = (error: ServerUnreachable): void => {
     if (broken !== null) return;
@@ -126,8 +141,6 @@ function converse(socket: Socket, flow: Flow | undefined): ServerConnection {
     asked.resolve(data as Reply);
   };
   const end = (): void => fail(new ServerUnreachable("Communication failure.", PBSE_SYSTEM));
-  flow?.ended.addEventListener("abort", end);
-  if (flow?.ended.aborted === true) end();
   socket.setEncoding("utf8");
   socket.on("data", (chunk) => {
     try {
@@ -171,6 +184,16 @@ function converse(socket: Socket, flow: Flow | undefined): ServerConnection {
     },
     get open_requests() {
       return waiting.size;
+    },
+    get broken() {
+      return broken !== null;
+    },
+    socket,
+    follow(next) {
+      flow?.ended.removeEventListener("abort", end);
+      flow = next;
+      flow?.ended.addEventListener("abort", end);
+      if (flow?.ended.aborted === true) end();
     },
     close: end,
   };

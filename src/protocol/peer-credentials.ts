@@ -11,6 +11,13 @@ const SO_PEERCRED = 17;
 type Getsockopt = (fd: number, level: number, name: number, value: Int32Array, size: number[]) => number;
 let getsockopt: Getsockopt | null = null;
 
+const MSG_PEEK = 0x2;
+const MSG_DONTWAIT = 0x40;
+const EAGAIN = 11;
+
+type Recv = (fd: number, bytes: Uint8Array, count: number, flags: number) => number;
+let recv: Recv | null = null;
+
 /** Credentials of a connected unix socket; null when the peer has already gone or the kernel does not tell. */
 export function peerCredentials(socket: Socket): PeerCredentials | null {
   const fd = descriptorOf(socket);
@@ -22,6 +29,15 @@ export function peerCredentials(socket: Socket): PeerCredentials | null {
   if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, value, [12]) !== 0) return null;
   const [pid = 0, uid = 0, gid = 0] = value;
   return { pid, uid: uid >>> 0, gid: gid >>> 0 };
+}
+
+/** Whether nothing has come over a connected socket that was not read, its end included: asked of the kernel, whatever Node has not noticed yet. */
+export function isQuiet(socket: Socket): boolean {
+  const fd = descriptorOf(socket);
+  if (fd === null) return false;
+  const { koffi, libc: c } = libc();
+  recv ??= c.func("long recv(int fd, _Out_ uint8_t *bytes, size_t count, int flags)") as Recv;
+  return recv(fd, new Uint8Array(1), 1, MSG_PEEK | MSG_DONTWAIT) === -1 && koffi.errno() === EAGAIN;
 }
 
 /** The descriptor under a Node socket (node-ipc's sockets are plain ones). Node has no public call for it; libuv's handle knows it. */

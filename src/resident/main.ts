@@ -10,18 +10,22 @@ import { chmodSync, fstatSync, ftruncateSync, futimesSync, rmSync, statSync, wri
 import { createServer } from "node:net";
 import { peerCredentials } from "#protocol/peer-credentials.ts";
 import { loadCommand } from "./commands.ts";
+import { serverLinks } from "./server-links.ts";
 import { type Session, serve } from "./session.ts";
 import { settingsOf } from "./settings.ts";
 
 const MARK_FD = 3;
 /** output that waits for its launcher before the server's answers are held back */
 const WAITING_BYTES_MAX = 1 << 18;
+/** how often it looks whether its bundle is still there, and how large it is */
 const LOOK_MS = 10_000;
+const COMMANDS_PER_LOOK = 64;
 
 const [, bundle = "", socket_path = "", mark_path = ""] = process.argv;
 const circumstances = process.env["PARTITA_CIRCUMSTANCES"] ?? "";
 const settings = settingsOf(process.env);
 const sessions = new Set<Session>();
+const links = serverLinks();
 const current = new AsyncLocalStorage<Session>();
 let commands = 0;
 let retiring = false;
@@ -40,6 +44,7 @@ const server = createServer({ highWaterMark: WAITING_BYTES_MAX }, (socket) => {
     circumstances,
     admits: () => !retiring && sessions.size < settings.at_once_max,
     load: loadCommand,
+    links,
     within: (session, action) => current.run(session, action),
     began(session) {
       sessions.add(session);
@@ -48,7 +53,7 @@ const server = createServer({ highWaterMark: WAITING_BYTES_MAX }, (socket) => {
     ended(session) {
       sessions.delete(session);
       commands += 1;
-      if (commands >= settings.commands_max || process.memoryUsage.rss() > settings.memory_mb_max * 1_000_000) retire();
+      if (commands >= settings.commands_max || (commands % COMMANDS_PER_LOOK === 0 && isLarge())) retire();
       rest();
     },
   });
@@ -67,8 +72,10 @@ server.listen(socket_path, () => {
   rest();
 });
 setInterval(() => {
-  if (identity(bundle) !== built) retire();
+  if (identity(bundle) !== built || isLarge()) retire();
 }, LOOK_MS).unref();
+
+const isLarge = (): boolean => process.memoryUsage.rss() > settings.memory_mb_max * 1_000_000;
 
 /** The descriptor handed over is that of the mark: nobody else has started us. */
 function holdsMark(): boolean {

@@ -7,15 +7,19 @@
 import type { Socket } from "node:net";
 import { Readable } from "node:stream";
 import { type Command, type CommandIo, internalError, NeedsOwnProcess } from "#cli/command.ts";
+import type { Flow } from "#protocol/client.ts";
 import { whyOwnProcess } from "./allowance.ts";
 import { frameHead, frameReader, type LauncherFrame, outputFrames, type ResidentLetter } from "./frame.ts";
 import { type CommandRequest, parseRequest } from "./request.ts";
+import type { ServerLinks } from "./server-links.ts";
 
 export type SessionWorld = {
   readonly circumstances: string;
   /** whether one more command may begin now */
   admits(): boolean;
   load(program: string): Promise<Command>;
+  /** a connection to a server for a command */
+  readonly links: ServerLinks;
   /** runs a function so that what goes wrong in it later is known to be the session's */
   within<T>(session: Session, action: () => T): T;
   began(session: Session): void;
@@ -31,6 +35,8 @@ export type Session = {
 /** A launcher sends its request at once; one that does not is let go. */
 const REQUEST_MS_MAX = 5000;
 const INTERNAL_ERROR = 255;
+/** Made once: every command ends with it, and most need no trace of where. */
+const LAUNCHER_GONE = new Error("the command's launcher has gone");
 
 /** Serves one connection, whose peer is known to be our own user. */
 export function serve(socket: Socket, world: SessionWorld): void {
@@ -56,8 +62,8 @@ export function serve(socket: Socket, world: SessionWorld): void {
   const leave = (): void => {
     over = true;
     clearTimeout(impatience);
-    if (!gone.signal.aborted) gone.abort();
-    input?.destroy(new Error("the command's launcher has gone"));
+    if (!gone.signal.aborted) gone.abort(LAUNCHER_GONE);
+    input?.destroy(LAUNCHER_GONE);
     input = null;
   };
   const print = (letter: "O" | "E", text: string): void => {
@@ -75,6 +81,11 @@ export function serve(socket: Socket, world: SessionWorld): void {
     },
   };
 
+  const flow: Flow = {
+    ended: gone.signal,
+    room: () => (socket.writableNeedDrain ? new Promise((resolve) => socket.once("drain", resolve)) : null),
+    connect: (path) => world.links.connect(path, flow),
+  };
   const io = (asked: CommandRequest): CommandIo => ({
     argv: asked.argv,
     env: asked.env,
@@ -91,10 +102,7 @@ export function serve(socket: Socket, world: SessionWorld): void {
     stdoutIsTty: asked.stdout_is_tty,
     stderrIsTty: asked.stderr_is_tty,
     terminal: () => Promise.reject(new NeedsOwnProcess("the terminal is the launcher's")),
-    flow: {
-      ended: gone.signal,
-      room: () => (socket.writableNeedDrain ? new Promise((resolve) => socket.once("drain", resolve)) : null),
-    },
+    flow,
   });
 
   const run = async (asked: CommandRequest, command: Command): Promise<void> => {

@@ -475,6 +475,25 @@ test("root and another user have residents of their own, each under its own iden
   assert.equal(residents(mine).length, 1);
 });
 
+test("a server that was killed or restarted between two commands is connected to anew", { skip: why }, async () => {
+  const runtime = place();
+  const resident = await warm(runtime);
+  const show = (): { readonly status: number | null; readonly stderr: string } => {
+    const { status, stderr } = launch(runtime, "qstat", ["-B"]);
+    return { status, stderr };
+  };
+  for (const end of [() => complex.halt(), () => kill(complex.pid("server") as number)]) {
+    assert.deepEqual(show(), { status: 0, stderr: "" });
+    end();
+    await until("the server is gone", () => complex.pid("server") === null);
+    // Threads of a killed process may hold its sockets a little longer than its name.
+    await until("the server is refused", () => /^Connection refused\nqstat: cannot connect to server/.test(show().stderr));
+    complex.start();
+    assert.deepEqual(show(), { status: 0, stderr: "" });
+  }
+  assert.equal(residents(runtime)[0]?.pid, resident.pid);
+});
+
 test("partita doctor shows the caller's residents, partita stop ends them", { skip: why }, async () => {
   const runtime = place();
   const env = environment(runtime, {});

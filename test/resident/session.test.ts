@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
-import { createConnection, createServer, type Socket } from "node:net";
+import { createConnection, createServer, type Server, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
@@ -12,7 +12,11 @@ import { HEADER_BYTES } from "#resident/frame.ts";
 import { type Session, type SessionWorld, serve } from "#resident/session.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "partita-session-"));
-after(() => rmSync(folder, { recursive: true }));
+const servers: Server[] = [];
+after(() => {
+  for (const server of servers) server.close();
+  rmSync(folder, { recursive: true });
+});
 let sockets = 0;
 
 type Play = {
@@ -28,6 +32,7 @@ async function play(run: Command, world: Partial<SessionWorld> = {}): Promise<Pl
   const path = join(folder, `${sockets++}.sock`);
   const live = new Set<Session>();
   const server = createServer();
+  servers.push(server);
   server.listen(path);
   await once(server, "listening");
   const accepted = once(server, "connection");
@@ -42,6 +47,7 @@ async function play(run: Command, world: Partial<SessionWorld> = {}): Promise<Pl
     circumstances: "here",
     admits: () => true,
     load: async () => run,
+    links: { connect: () => Promise.reject(new Error("no server in this test")) },
     within: (_, action) => action(),
     began: (session) => live.add(session),
     ended: (session) => live.delete(session),
