@@ -1,11 +1,14 @@
-// What a cycle says and looks at before the jobs: the time it is, whether it can schedule anything at all, shapes, and what takes longer than expected.
+// What a cycle says and looks at before the jobs: the time it is, whether it can schedule anything at all, shapes, what takes longer than
+// expected, and who waits for his queue to be started.
 
 import type { Why } from "#protocol/sched-link.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
 import { endsInOrder } from "./calendar.ts";
+import { agreeComment } from "./job-lines.ts";
 import { dateText } from "./local-time.ts";
 import type { Cycle } from "./module.ts";
 import { bucketNames } from "./node-bucket-names.ts";
+import { commentText } from "./reasons.ts";
 import type { Universe } from "./universe.ts";
 
 export function logTime(cycle: Cycle): void {
@@ -62,5 +65,18 @@ export function extendRunning(cycle: Cycle): void {
     const job = jobs.get(id);
     if (soft_walltime_s > soft_s && job?.state === "R" && job.estimated?.soft_walltime !== soft_walltime_s)
       cycle.decide({ kind: "extend", job: id, soft_walltime_s });
+  }
+}
+
+/** Jobs of queues that are not started are told so, and nothing else happens to them. */
+export function tellStopped(cycle: Cycle): void {
+  const { universe } = cycle;
+  const why: Why = { code: "QUEUE_NOT_STARTED", module: "queue" };
+  for (const queue of universe.queues.values()) {
+    if (queue.started || !queue.execution) continue;
+    for (const line of universe.lines.get(queue.name) ?? []) {
+      agreeComment(line, commentText(why));
+      for (const entry of line.differ) cycle.tell(entry, why);
+    }
   }
 }

@@ -14,7 +14,7 @@ import { SCHED_COMMAND } from "#protocol/sched-link.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
 import { takeFromServer } from "./ahead.ts";
 import { type ArrayTurn, arrayEntryOf, newTurn, nextIndex, subjobOf, takeNext } from "./array-turn.ts";
-import { canSchedule, extendRunning, logShapes, logTime } from "./cycle-opening.ts";
+import { canSchedule, extendRunning, logShapes, logTime, tellStopped } from "./cycle-opening.ts";
 import { type CycleParts, cycleParts, type InParts } from "./cycle-parts.ts";
 import { type CyclePlaces, createPlaces } from "./cycle-places.ts";
 import { type CycleInput, type CycleResult, NO_MEMORY } from "./cycle-result.ts";
@@ -268,7 +268,7 @@ class Run implements Cycle {
 
   /** True: it has seen all that it should. */
   *#runAll(): InParts<boolean> {
-    this.#tellStopped();
+    if (this.#probe === null) tellStopped(this);
     const most = this.policy.max_job_check;
     const each = this.#modules.some((module) => module.triesEach?.(this) === true);
     for (const jobs = jobsInOrder(this.ranks, this.policy, this.#levels()); ; ) {
@@ -338,19 +338,6 @@ class Run implements Cycle {
     const candidate = this.candidate(entry);
     probe.look(this, { known, candidate, entry, context: this.#places.context(candidate) });
     return true;
-  }
-
-  /** Jobs of queues that are not started are told so, and nothing else happens to them. */
-  #tellStopped(): void {
-    if (this.#probe !== null) return;
-    const why: Why = { code: "QUEUE_NOT_STARTED", module: "queue" };
-    for (const queue of this.universe.queues.values()) {
-      if (queue.started || !queue.execution) continue;
-      for (const line of this.universe.lines.get(queue.name) ?? []) {
-        agreeComment(line, commentText(why));
-        for (const entry of line.differ) this.tell(entry, why);
-      }
-    }
   }
 
   /** A job cannot run. again: the first of its class could not, either; only who wants to hears of it. */
