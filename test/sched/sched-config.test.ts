@@ -11,7 +11,8 @@ import { createUniverse } from "#sched/mirror.ts";
 import { notObeyed } from "#sched/not-obeyed.ts";
 import { parseOptions, USAGE } from "#sched/options.ts";
 import { POLICY_DEFAULT } from "#sched/policy.ts";
-import { messageText, parseSchedConfig, SCHED_CONFIG_KEYS } from "#sched/sched-config.ts";
+import { messageText, parseSchedConfig } from "#sched/sched-config.ts";
+import { SCHED_CONFIG_KEYS } from "#sched/sched-config-keys.ts";
 import { snapshotOf } from "./world.ts";
 
 const read = (text: string) => {
