@@ -228,3 +228,45 @@ test("tolerate_node_failures: a job starts without a host that refuses it, and g
   complex.must("qdel", [id]);
   await complex.untilJob(id, "F");
 });
+
+/** mom_priv/config of the first host, which is the mother superior's here. */
+async function configure(text: string): Promise<void> {
+  writeFileSync(join(complex.pbsHome, "mom_priv", "config"), text);
+  const before = complex.log("mom_logs").split("re-read configuration").length;
+  process.kill(complex.pid("mom") as number, "SIGHUP");
+  await until("the mom has read it", () => complex.log("mom_logs").split("re-read configuration").length > before);
+}
+const TWO = ["-l", `select=1:ncpus=1:host=${HOST}+1:ncpus=1:host=${GAMMA}`, "-l", "place=scatter"];
+
+test("$max_poll_downtime: a host that is away longer costs the job its run, whatever node_fail_requeue is", async () => {
+  await configure("$max_poll_downtime 1\n");
+  complex.qmgr("set server node_fail_requeue = 0");
+  const id = complex.submit([...TWO, "--", "/bin/sleep", "1000"]);
+  await until("it runs", () => complex.job(id)["substate"] === 42);
+  await gamma.end("SIGINT");
+  await complex.untilJob(id, "Q");
+  assert.match(complex.log("server_logs"), new RegExp(`;${id.replace(".", "\\.")};Job given up on execution node 127\\.0\\.0\\.3 down`));
+  await gamma.start();
+  // A host that comes back starts no cycle by itself (pbs/sched.md 1).
+  complex.qmgr("set server scheduling = true");
+  await until("it runs again", () => complex.job(id).run_count === 2 && complex.job(id)["substate"] === 42);
+  complex.must("qdel", [id]);
+  await complex.untilJob(id, "F");
+  complex.qmgr("unset server node_fail_requeue");
+  await configure("");
+});
+
+test("$job_launch_delay: a host whose execjob_prologue hook has no end is left out of a job that tolerates that", async () => {
+  await configure("$job_launch_delay 1\n");
+  const script = join(complex.work(), "slow.py");
+  writeFileSync(script, `import pbs, time\nif pbs.get_local_nodename() == "${GAMMA}":\n    time.sleep(1000)\n`);
+  complex.qmgr("create hook slow event=execjob_prologue,alarm=600", `import hook slow application/x-python default ${script}`);
+  const id = complex.submit([...TWO, "-W", "tolerate_node_failures=job_start", "--", "/bin/sleep", "1000"]);
+  const job = await until("it runs", () => complex.job(id)["substate"] === 42 && complex.job(id));
+  assert.equal(job.exec_vnode, `(${HOST}:ncpus=1)`);
+  assert.ok(complex.log("server_logs").includes(`${id};Job is started without ${GAMMA}: no answer of ${GAMMA} in time`));
+  complex.must("qdel", [id]);
+  await complex.untilJob(id, "F");
+  complex.qmgr("delete hook slow");
+  await configure("");
+});
