@@ -1,5 +1,6 @@
 // The row of the whole way of a cycle (design.md 12): a real server and a real scheduler, and in place of moms ourselves. We say that we have 50,000 vnodes,
-// take every start, and answer each as a mom does. What counts ends with the start that reached us last: a start leaves the server after its commit.
+// take every start, and answer each as a mom does. The last commit is told by the server's log, which says of each start that it was made when it is
+// committed; starts leave for their moms after that.
 
 import { connectServer } from "#protocol/client.ts";
 import { connectLink, type DaemonLink } from "#protocol/ipc-transport.ts";
@@ -16,7 +17,7 @@ const LINKS = 10;
 
 export async function startRows(say: (text: string) => void): Promise<Row[]> {
   say(`${VNODES.toLocaleString("en")} starts`);
-  const complex = await startComplex({ mode: "user", conf: { PBS_START_MOM: "0" } });
+  const complex = await startComplex({ mode: "user", conf: { PBS_START_MOM: "0", PBS_LOG_HIGHRES_TIMESTAMP: "1" } });
   const hosts = Array.from({ length: VNODES }, (_, at) => hostName(at));
   complex.qmgr("set server scheduling=False");
   await createNodes(complex, hosts);
@@ -26,21 +27,32 @@ export async function startRows(say: (text: string) => void): Promise<Row[]> {
   try {
     await until("the vnodes are free", () => !/down|unknown/.test(complex.must("pbsnodes", ["-aSj"])));
     complex.must("qsub", ["--batch", "-"], { input: "-l select=1:ncpus=1 -- /bin/true\n".repeat(VNODES) });
-    const begin = performance.now();
+    const begin_ms = Date.now();
     complex.qmgr("set server scheduling=True");
     await until("every job has been started", () => seen.starts === VNODES);
+    const work = "50,000 one-cpu jobs started on 50,000 vnodes of simulated moms, trigger to";
     return [
       {
-        work: "50,000 one-cpu jobs started on 50,000 vnodes of simulated moms, trigger to commit of the last decision",
-        value: (seen.last_ms - begin) / 1000,
+        work: `${work} commit of the last decision`,
+        value: (lastCommit_ms(complex.log("server_logs")) - begin_ms) / 1000,
         unit: "s",
         limit: 2,
       },
+      { work: `${work} last start at its mom`, value: (seen.last_ms - begin_ms) / 1000, unit: "s", limit: null },
     ];
   } finally {
     for (const link of links) link.close();
     await complex.stop();
   }
+}
+
+/** The time of the last line that tells of a start, by this machine's clock and time zone. */
+function lastCommit_ms(log: string): number {
+  const lines = log.split("\n").filter((line) => line.includes(";Job Run at request of "));
+  const match = /^(\d+)\/(\d+)\/(\d+) (\S+?)\.(\d{3})/.exec(lines.at(-1) ?? "");
+  if (lines.length !== VNODES || match === null) throw new Error(`${lines.length} starts in the server's log`);
+  const [, month, day, year, time, ms] = match;
+  return new Date(`${year}-${month}-${day}T${time}.${ms}`).getTime();
 }
 
 /** As qmgr does it, with many requests in flight. */
@@ -78,7 +90,7 @@ function simulateMoms(home: string, hosts: readonly string[], seen: Seen): Daemo
         seen.starts += 1;
         link.send("mom-started", { job: id, run_count, session_id: seen.starts + 1, jobdir: "/" });
       }
-      seen.last_ms = performance.now();
+      seen.last_ms = Date.now();
     },
     onClose: () => undefined,
   });

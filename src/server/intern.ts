@@ -14,6 +14,7 @@ const strings = new Map<string, string>();
 const objects = new Map<string, object>();
 /** by attribute: the value given out last */
 const latest = new Map<string, object>();
+const latest_texts = new Map<string, string>();
 
 /** Attributes whose values repeat from job to job. Ids, paths and times do not. */
 // biome-ignore format: a list
@@ -28,7 +29,14 @@ const OWN_COMMENT = "Job ";
 /** The value to keep for an attribute of a job. */
 export function shared(name: string, value: unknown): unknown {
   if (!SHARED.has(name)) return value;
-  if (typeof value === "string") return name === "comment" && value.startsWith(OWN_COMMENT) ? value : sharedString(value);
+  if (typeof value === "string") {
+    if (name === "comment" && value.startsWith(OWN_COMMENT)) return value;
+    const last = latest_texts.get(name);
+    if (last === value) return last;
+    const kept = sharedString(value);
+    latest_texts.set(name, kept);
+    return kept;
+  }
   if (typeof value !== "object" || value === null) return value;
   // Jobs that come one after the other are mostly alike: comparing with the last value costs less than making its key.
   const last = latest.get(name);

@@ -70,7 +70,8 @@ function checkVnodes(tx: Transaction, job: Job, queue: Queue, exec: ExecVnode, o
   if (options.sched !== undefined && schedOfQueue(state, queue)?.name !== options.sched)
     throw refusedNow(`queue ${queue.name} belongs to another scheduler`);
   const resv = resvOfQueue(state, queue.name);
-  const named = new Set(exec.flat().map((part) => part.vnode));
+  const named = new Set<string>();
+  for (const chunk of exec) for (const part of chunk) named.add(part.vnode);
   for (const [name, spot] of spots(state, exec, place)) {
     const vnode = state.vnodes.get(name);
     if (vnode === undefined) throw new Reject(PBSE.UNKNODE, `Unknown node  ${name}`);

@@ -5,6 +5,8 @@
 
 import { spawn } from "node:child_process";
 import { existsSync, readSync, statSync, writeSync } from "node:fs";
+import { enableCompileCache, flushCompileCache } from "node:module";
+import { join } from "node:path";
 import { type Conf, ConfError, readConf } from "#support/conf.ts";
 import { PBS_VERSION } from "#support/version.ts";
 import { parseOptions, type ServerOptions, USAGE } from "./options.ts";
@@ -23,6 +25,7 @@ async function main(): Promise<number> {
   if (fault !== null) return say(2, `pbs_server: ${fault}\n`, 1);
   if (process.env[READY_ENV] === undefined && isDestructive(options, conf) && !confirmed(options)) return 1;
   if (!options.foreground && process.env[READY_ENV] === undefined) return intoBackground(argv);
+  cacheCompiled(conf);
   const { serve } = await import("./shell/daemon.ts");
   return serve(options, conf);
 }
@@ -36,6 +39,16 @@ function readConfiguration(options: ServerOptions): Conf | string {
     throw error;
   }
 }
+
+/** What V8 made of this program at an earlier start is used again. It lies where only the server's user can write: it is as trusted as the program itself. */
+function cacheCompiled(conf: Conf): void {
+  const directory = join(conf.home, "server_priv");
+  if (!existsSync(directory)) return;
+  enableCompileCache(join(directory, "compile_cache"));
+  setTimeout(flushCompileCache, CACHE_AFTER_MS).unref();
+}
+/** By then the functions that a start needs have been compiled; a server that is killed later leaves the cache behind. */
+const CACHE_AFTER_MS = 5000;
 
 /** System mode is root's; in user mode the complex belongs to whoever owns PBS_HOME. */
 function mayRun(conf: Conf): string | null {

@@ -61,10 +61,14 @@ export function execHost(state: Pick<ServerState, "vnodes" | "chunk_slots">, exe
     const vnode = state.vnodes.get(name);
     return vnode === undefined ? name : hostOf(vnode);
   };
-  const taken = (name: string): ReadonlySet<number> =>
-    new Set((state.chunk_slots.get(name) ?? []).flatMap((id, slot) => (id === "" ? [] : [slot])));
+  const taken = (name: string): ReadonlySet<number> => {
+    const slots = state.chunk_slots.get(name);
+    return slots === undefined ? NO_SLOTS : new Set(slots.flatMap((id, slot) => (id === "" ? [] : [slot])));
+  };
   return execHostText(execHosts(exec, host, taken));
 }
+
+const NO_SLOTS: ReadonlySet<number> = new Set();
 
 /** Running, exiting and suspended jobs are on their vnodes; a begun array is not, its subjobs are. */
 const HAS_VNODES: ReadonlySet<string> = new Set(["R", "E", "S", "U"]);
@@ -110,8 +114,18 @@ function partAmounts(resources: ReadonlyMap<string, ResourceDef>, part: VnodePar
 
 /** Words of a place: free pack scatter vscatter excl shared exclhost. */
 export function placeWords(place: unknown): ReadonlySet<string> {
-  return new Set(typeof place === "string" ? place.split(":") : []);
+  if (typeof place !== "string") return NO_WORDS;
+  let words = words_of.get(place);
+  if (words === undefined) {
+    if (words_of.size >= PLACES_MAX) words_of.clear();
+    words_of.set(place, (words = new Set(place.split(":"))));
+  }
+  return words;
 }
+const NO_WORDS: ReadonlySet<string> = new Set();
+/** There are few places: a start asks for the words of its own three times. */
+const words_of = new Map<string, ReadonlySet<string>>();
+const PLACES_MAX = 1000;
 
 export function isExclusive(vnode: Vnode | undefined, place: ReadonlySet<string>): boolean {
   const sharing = vnode?.attrs["sharing"];

@@ -28,7 +28,7 @@ export type SqliteStoreOptions = {
 };
 
 const CHECK_BYTES_MAX = 64 * 1024 * 1024;
-const LOAD_PAGE_ROWS = 5000;
+const LOAD_PAGE_ROWS = 500;
 
 /** Opens (or makes) the store at an absolute path. Rejects with StoreError: locked, newer, corrupt, permission, disk-full, io. */
 export async function openSqliteStore(file: string, options: SqliteStoreOptions = {}): Promise<Store> {
