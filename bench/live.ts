@@ -2,11 +2,12 @@
 // pbsuser1 when that user exists. What is timed is what a user sees: commands started as processes, jobs until their last record.
 
 import { spawn, spawnSync } from "node:child_process";
-import { existsSync, mkdtempSync, openSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { closeSync, existsSync, mkdtempSync, openSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Complex, startComplex } from "../test/live/complex.ts";
+import { ROOT } from "../test/live/shared.ts";
 import { untilEnded } from "./end-records.ts";
 import { removeAtEnd } from "./leftovers.ts";
 import { median, type Row } from "./row.ts";
@@ -53,6 +54,7 @@ export async function liveRows({ jobs_large, say }: LiveOptions): Promise<Row[]>
     rows.push(...listingRows(complex));
     say("single commands");
     rows.push(...commandRows(complex));
+    rows.push(...(await residentRows(complex)));
     say("restart with 10,000 queued jobs");
     rows.push(await restartRow(complex, 10_000, 0.5));
     if (jobs_large) {
@@ -95,30 +97,94 @@ function listingRows(complex: Complex): Row[] {
   return [row("qstat -f", ["-f"], 0.3), row("qstat -f -F json", ["-f", "-F", "json"], 0.3), row("qstat", [], 0.08)];
 }
 
-/** Output goes to a file, as with a script that keeps it. */
-function wall(complex: Complex, command: string, args: readonly string[]): number {
+/** Output goes to a file, as with a script that keeps it. How: what starts the command, in which environment. */
+function wall(complex: Complex, command: string, args: readonly string[], how: Starter = byItself(complex)): number {
   const file = join(complex.home, "bench.out");
   const out = openSync(file, "w");
+  const [program = "", ...words] = how.words(command);
   const begin = performance.now();
-  const { status } = spawnSync(complex.command(command), args, { env: complex.env(), stdio: ["ignore", out, "inherit"] });
+  const { status } = spawnSync(program, [...words, ...args], { env: how.env, stdio: ["ignore", out, "inherit"] });
+  closeSync(out);
   const seconds = (performance.now() - begin) / 1000;
   if (status !== 0) throw new Error(`${command} ${args.join(" ")} ended with ${status}`);
   return seconds;
 }
 
-function commandRows(complex: Complex): Row[] {
-  const one = complex.must("qsub", ["--", "/bin/true"]).trim();
-  const row = (work: string, command: string, args: readonly string[], limit: number): Row => ({
-    work,
-    value: median(Array.from({ length: 31 }, () => wall(complex, command, args) * 1000)),
+/** Single commands alone, over a complex of 10,000 jobs: `npm run bench -- --only commands`. */
+export async function singleCommandRows(): Promise<Row[]> {
+  const complex = await startComplex({ mode: "user" });
+  try {
+    submissionRow(complex);
+    return [...commandRows(complex), ...(await residentRows(complex))];
+  } finally {
+    await complex.stop();
+  }
+}
+
+type Starter = { readonly words: (command: string) => readonly string[]; readonly env: NodeJS.ProcessEnv };
+
+/** A process of its own for each command. */
+function byItself(complex: Complex): Starter {
+  return { words: (command) => [complex.command(command)], env: { ...complex.env(), PARTITA_RESIDENT: "no" } };
+}
+
+function commandRows(complex: Complex, how = byItself(complex), way = "a process of its own", limit: number | null = null): Row[] {
+  const one = complex.must("qsub", ["-h", "--", "/bin/true"]).trim();
+  const row = (work: string, command: string, args: readonly string[]): Row => ({
+    work: `${work}, ${way}`,
+    value: median(Array.from({ length: 31 }, () => wall(complex, command, args, how) * 1000)),
     unit: "ms",
     limit,
   });
   return [
-    row("one qsub", "qsub", ["-h", "--", "/bin/true"], 35),
-    row("one qstat of one job", "qstat", [one], 35),
-    row('one qmgr -c "p s"', "qmgr", ["-c", "p s"], 60),
+    row("one qsub", "qsub", ["-h", "--", "/bin/true"]),
+    row("one qstat of one job", "qstat", [one]),
+    row('one qmgr -c "p s"', "qmgr", ["-c", "p s"]),
   ];
+}
+
+/** The same through a resident: by the program that stands in PBS_EXEC/bin, and by the scripts of a checkout, which cost a shell's start more. */
+async function residentRows(complex: Complex): Promise<Row[]> {
+  const launcher = join(ROOT, "dist", "pbs_launcher");
+  if (!existsSync(launcher))
+    return [
+      { work: "single commands through a resident: not measured, there is no C compiler", value: Number.NaN, unit: "ms", limit: null },
+    ];
+  const runtime = mkdtempSync(join(tmpdir(), "partita-bench-"));
+  const env = { ...complex.env(), PARTITA_RESIDENT: "yes", XDG_RUNTIME_DIR: runtime };
+  const installed: Starter = { words: (command) => [launcher, command], env };
+  const checkout: Starter = { words: (command) => [complex.command(command)], env };
+  const marks = (): readonly string[] => readdirSync(join(runtime, "partita")).filter((name) => name.endsWith(".mark"));
+  try {
+    do {
+      wall(complex, "qstat", ["--version"], installed);
+      await sleep(50);
+    } while (!readdirSync(join(runtime, "partita")).some((name) => name.endsWith(".sock")));
+    commandRows(complex, installed); // what runs often is compiled
+    return [
+      ...commandRows(complex, installed, "through the resident", 3),
+      ...commandRows(complex, checkout, "through the resident, scripts of a checkout"),
+      {
+        work: "qstat, 10,000 jobs, through the resident",
+        value: median(Array.from({ length: 5 }, () => wall(complex, "qstat", [], installed))),
+        unit: "s",
+        limit: 0.08,
+      },
+    ];
+  } finally {
+    for (const mark of marks()) endResident(join(runtime, "partita", mark));
+    rmSync(runtime, { recursive: true, force: true });
+  }
+}
+
+function endResident(mark: string): void {
+  const pid = Number.parseInt(readFileSync(mark, "utf8"), 10);
+  if (!(pid > 1)) return;
+  try {
+    process.kill(pid, "SIGTERM");
+  } catch {
+    // It has ended by itself.
+  }
 }
 
 /** kill -9 of the server; from the start of the new process to the first answer of qstat -B. */
