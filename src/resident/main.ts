@@ -6,9 +6,11 @@
 // R3. After something went wrong that no command caught, no further command is taken.
 
 import { AsyncLocalStorage } from "node:async_hooks";
-import { chmodSync, fstatSync, ftruncateSync, futimesSync, rmSync, statSync, writeSync } from "node:fs";
+import { chmodSync, fstatSync, ftruncateSync, futimesSync, readdirSync, rmSync, statSync, writeSync } from "node:fs";
 import { createServer } from "node:net";
+import { dirname, join } from "node:path";
 import { peerCredentials } from "#protocol/peer-credentials.ts";
+import { isLocked } from "#support/lock-file.ts";
 import { loadCommand } from "./commands.ts";
 import { serverLinks } from "./server-links.ts";
 import { type Session, serve } from "./session.ts";
@@ -20,6 +22,7 @@ const WAITING_BYTES_MAX = 1 << 18;
 /** how often it looks whether its bundle is still there, and how large it is */
 const LOOK_MS = 10_000;
 const COMMANDS_PER_LOOK = 64;
+const FORGOTTEN_MS = 24 * 3600 * 1000;
 
 const [, bundle = "", socket_path = "", mark_path = ""] = process.argv;
 const circumstances = process.env["PARTITA_CIRCUMSTANCES"] ?? "";
@@ -69,6 +72,7 @@ server.listen(socket_path, () => {
   chmodSync(socket_path, 0o600);
   ftruncateSync(MARK_FD, 0);
   writeSync(MARK_FD, `${process.pid}\n${bundle}\n`, 0);
+  sweep();
   rest();
 });
 setInterval(() => {
@@ -84,6 +88,18 @@ function holdsMark(): boolean {
     return held.isFile() && held.ino === named.ino && held.dev === named.dev;
   } catch {
     return false;
+  }
+}
+
+/** Marks and sockets of circumstances that nobody has had for long: every build and every login may leave some. */
+function sweep(): void {
+  const directory = dirname(mark_path);
+  for (const name of readdirSync(directory)) {
+    const mark = join(directory, name);
+    const age_ms = Date.now() - (statSync(mark, { throwIfNoEntry: false })?.mtimeMs ?? 0);
+    if (!name.endsWith(".mark") || mark === mark_path || age_ms < FORGOTTEN_MS || isLocked(mark)) continue;
+    rmSync(mark, { force: true });
+    rmSync(mark.replace(/mark$/, "sock"), { force: true });
   }
 }
 

@@ -21,10 +21,11 @@ import {
   rmSync,
   statSync,
   symlinkSync,
+  utimesSync,
   writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { after, before, test } from "node:test";
 import { becoming, type Complex, isAlive, startComplex, until } from "./complex.ts";
 import { ROOT } from "./shared.ts";
@@ -432,6 +433,25 @@ test("a resident ends when it is idle, after so many commands, and leaves no soc
     await until("it has ended", () => !isAlive(resident.pid));
     assert.equal(existsSync(resident.socket), false);
   }
+});
+
+test("a resident removes marks and sockets that nobody has used for a day, but none whose lock is held", { skip: why }, async () => {
+  const runtime = place();
+  const directory = join(runtime, "partita");
+  mkdirSync(directory, { mode: 0o700 });
+  const old = (name: string): void => {
+    writeFileSync(join(directory, name), "");
+    utimesSync(join(directory, name), 1_000_000, 1_000_000);
+  };
+  for (const name of ["00000000000000aa.mark", "00000000000000aa.sock", "00000000000000bb.mark", "another file"]) old(name);
+  const holder = spawn("flock", [join(directory, "00000000000000bb.mark"), "sh", "-c", "echo held; cat"], {
+    stdio: ["pipe", "pipe", "inherit"],
+  });
+  await once(holder.stdout, "data");
+  const resident = await warm(runtime);
+  const expected = ["00000000000000bb.mark", basename(resident.mark), basename(resident.socket), "another file"].sort();
+  await until("the old ones are gone", () => JSON.stringify(readdirSync(directory).sort()) === JSON.stringify(expected));
+  holder.stdin.end();
 });
 
 test("a new build has a new resident, and the old one ends", { skip: why }, async () => {
