@@ -50,13 +50,21 @@ export function cycle(universe: Universe, book: PolicyBook, input: CycleInput): 
   for (let part = parts.next(); ; part = parts.next()) if (part.done === true) return part.value;
 }
 
-/** The same, which gives its decisions away as they are made (cycle-parts.ts). Between two parts nobody else may look at the universe or change it. */
+/**
+ * The same, which gives its decisions away as they are made (cycle-parts.ts). Between two parts nobody else may look at the universe or change it; whoever
+ * gives it up there (return()) gives up the universe, too.
+ */
 export function* cycleInParts(universe: Universe, book: PolicyBook, input: CycleInput): InParts<CycleResult> {
   const prime = primeStatus(book.holidays, book.local, input.now_s);
   const policy = prime.prime ? book.prime : book.non_prime;
   setPolicy(universe, mirrorOptions(book, policy));
   const run = new Run(universe, book, policy, prime, input);
-  yield* run.go(input);
+  try {
+    yield* run.go(input);
+  } finally {
+    // Shares outlive the universe of a cycle that is given up.
+    forgetTemporary(run.fairshare);
+  }
   return run.result();
 }
 
@@ -494,6 +502,5 @@ class Run implements Cycle {
     this.room.close();
     undoMoves(this.universe, this.#moved);
     for (const job of this.#started.jobs) count(this.universe, job, -1);
-    forgetTemporary(this.fairshare);
   }
 }

@@ -93,8 +93,8 @@ function follow(kernel: Kernel, tx: Transaction, event: Event, apply: () => void
       }
       if (job.attrs["topjob"] === true && (!isPlanned(job) || job.attrs.queue !== queue)) loseTopjob(tx, job);
       if (job.attrs["depend"] !== undefined) dependentsAtChange(tx, job, { job_state, substate, stime });
-      if (event.set["comment"] === undefined || Object.keys(event.set).length > 1)
-        for (const runtime of kernel.scheds.values()) runtime.own_comments.delete(event.id);
+      // Somebody else's comment, too, is news to the scheduler whose own came before it.
+      for (const runtime of kernel.scheds.values()) runtime.own_comments.delete(event.id);
       if (job.attrs.job_state !== job_state) preemptionMet(kernel, job.id);
       startMet(kernel, job.id);
       if (job.attrs.queue !== queue || job.attrs.job_state !== job_state) jobArrived(kernel, tx, job);

@@ -2,6 +2,8 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { addTemporary, createFairshare } from "#model/fairshare.ts";
+import { parseResourceGroup } from "#model/resource-group.ts";
 import type { SchedNode } from "#protocol/sched-link.ts";
 import { SCHED_COMMAND } from "#protocol/sched-link.ts";
 import { cycle, cycleInParts } from "#sched/cycle.ts";
@@ -84,6 +86,25 @@ test("cycle: a decision is given away after a while, however few there are", () 
   });
   const first = steps.next();
   assert.ok(first.done !== true && first.value.length > 0 && first.value.length < 3);
+});
+
+test("cycle: one that is given up between two parts leaves no usage of what it started", () => {
+  const { tree } = parseResourceGroup("users 10 root 10\n", 1);
+  const fairshare = createFairshare(tree, null, NOW_S);
+  let elapsed_s = 0;
+  const steps = cycleInParts(universeOf({ nodes: "H ncpus=9", jobs: "1 ncpus=1; 2 ncpus=1; 3 ncpus=1" }), book(), {
+    now_s: NOW_S,
+    command: SCHED_COMMAND.TIME,
+    elapsed_s: () => (elapsed_s += 0.1),
+    fairshare,
+  });
+  const differ = (): number => [...fairshare.nodes.values()].filter(({ usage, temporary }) => usage !== temporary).length;
+  assert.notEqual(steps.next().done, true);
+  // As the module fairshare does for each job that starts.
+  addTemporary(fairshare, "users", 5);
+  assert.notEqual(differ(), 0);
+  steps.return(undefined as never);
+  assert.equal(differ(), 0);
 });
 
 test("cycle: what the log says about a start is the server's verdict", () => {

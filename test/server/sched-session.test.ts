@@ -287,6 +287,22 @@ test("a comment of the scheduler is stored and not told back to it, other schedu
   );
 });
 
+test("a comment that replaces the scheduler's own before it is told anything is told", () => {
+  const { h } = world();
+  const job = addJob(h);
+  const asked = h.to_scheds.findLast((frame) => frame.link === LINK && frame.type === "sched-cycle");
+  const number = (asked as { readonly data: SchedCycle }).data.cycle;
+  const from = h.to_scheds.length;
+  const comment: Decision = { kind: "comment", job, comment: "Not Running: x", why: { code: "X" } };
+  sched(h, LINK, "sched-decisions", { cycle: number, decisions: [comment], more: true });
+  apply(h, { kind: "job-changed", id: job, set: { comment: "an operator's" }, unset: [] });
+  sched(h, LINK, "sched-decisions", { cycle: number, decisions: [] });
+  assert.deepEqual(
+    changesTo(h, LINK, from).flatMap((change) => ("put" in change && change.put === "job" ? [change.value.comment] : [])),
+    ["an operator's"],
+  );
+});
+
 test("while decisions come in parts nothing is told; before the verdicts on the last part everything, as it then is", () => {
   const { h } = world();
   const [first, second] = [addJob(h), addJob(h)];

@@ -296,7 +296,10 @@ export function runScheduler(options: SchedulerOptions): Scheduler {
 
   /** The next part of a cycle. In between the server's frames come in: verdicts are taken, all else waits. */
   function goOn(now: Work, parts: ReturnType<typeof cycleInParts>): void {
-    if (work !== now) return;
+    if (work !== now) {
+      parts.return(undefined as never);
+      return;
+    }
     watch.busy(true);
     const part = parts.next();
     watch.busy(false);

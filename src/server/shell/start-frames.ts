@@ -28,6 +28,7 @@ export type StartFramesOptions = {
   readonly complain: (text: string) => void;
 };
 
+type WaitingJob = Waiting & { readonly item: { readonly job: MomJob } };
 type Waiting = { readonly link: number; readonly at_ms: number; readonly item: { readonly job: MomJob } | { readonly frame: MomFrame } };
 
 /** Sends frames to moms. The attributes of a job that starts are those it has at this call. */
@@ -54,36 +55,48 @@ export function startFrames(options: StartFramesOptions): (frame: MomFrame) => v
       return;
     }
     const some = queue.slice(head, head + TURN_JOBS);
+    let ready: readonly Waiting[] = some;
+    let found: ReadonlyMap<string, string> = new Map();
     try {
-      deliver(some, await textsOf(some));
+      found = await scriptsOf(some);
     } catch (error) {
       complain(`scripts cannot be read: ${(error as Error).message}`);
-      for (const number of new Set(some.map((waiting) => waiting.link))) link(number)?.destroy();
+      // Their hello asks for what they did not get. Moms whose frames need no script have no part in it.
+      const without = new Set(some.filter(needsScript).map((waiting) => waiting.link));
+      for (const number of without) link(number)?.destroy();
+      ready = some.filter((waiting) => !without.has(waiting.link));
     }
+    deliver(ready, textsOf(ready, found));
     for (const { link: number } of some) {
       const left = (counts.get(number) ?? 0) - 1;
       if (left > 0) counts.set(number, left);
       else counts.delete(number);
     }
     head += some.length;
-    if (head === queue.length) {
-      queue = [];
+    // What has left is let go of, though the queue may not be empty for long.
+    if (2 * head >= queue.length) {
+      queue = queue.slice(head);
       head = 0;
-      going = false;
-    } else setImmediate(() => void turn());
+    }
+    if (queue.length === 0) going = false;
+    else setImmediate(() => void turn());
+  };
+
+  const scriptsOf = async (some: readonly Waiting[]): Promise<ReadonlyMap<string, string>> => {
+    const wanted = new Set<string>();
+    for (const waiting of some) if (needsScript(waiting)) wanted.add(scriptId(waiting.item.job));
+    return wanted.size === 0 ? new Map<string, string>() : scripts([...wanted]);
   };
 
   /** Jobs as the texts of their starts, with script and cookie, by their place in the list. */
-  const textsOf = async (some: readonly Waiting[]): Promise<readonly string[]> => {
-    const wanted = new Set<string>();
-    for (const { item } of some) if ("job" in item && item.job.attrs["executable"] === undefined) wanted.add(scriptId(item.job));
-    const found = wanted.size === 0 ? new Map<string, string>() : await scripts([...wanted]);
+  const textsOf = (some: readonly Waiting[], found: ReadonlyMap<string, string>): readonly string[] => {
     const cookies = randomBytes(16 * some.length)
       .toString("hex")
       .toUpperCase();
-    return some.map(({ item }, at) => {
+    return some.map((waiting, at) => {
+      const { item } = waiting;
       if (!("job" in item)) return "";
-      const script = item.job.attrs["executable"] === undefined ? (found.get(scriptId(item.job)) ?? null) : null;
+      const script = needsScript(waiting) ? (found.get(scriptId(item.job)) ?? null) : null;
       return JSON.stringify({ ...item.job, script, cookie: cookies.slice(32 * at, 32 * at + 32) });
     });
   };
@@ -113,6 +126,9 @@ export function startFrames(options: StartFramesOptions): (frame: MomFrame) => v
     else link(frame.link)?.send(frame.type, frame.data);
   };
 }
+
+const needsScript = (waiting: Waiting): waiting is WaitingJob =>
+  "job" in waiting.item && waiting.item.job.attrs["executable"] === undefined;
 
 /** Subjobs run the script of their array. */
 const scriptId = (job: MomJob): string => arrayIdOf(job.id) ?? job.id;

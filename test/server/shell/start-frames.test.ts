@@ -54,3 +54,25 @@ test("frames of one mom keep their order, whatever waits for scripts; starts wai
   ]);
   assert.deepEqual(asked, [["1.s", "5[].s"]]);
 });
+
+test("scripts that cannot be read end the links of the moms that need them, and no other's", async () => {
+  const sent: string[] = [];
+  const told: string[] = [];
+  const send = startFrames({
+    link: (number) => ({
+      send: (type) => void sent.push(`${number} ${type}`),
+      sendText: (text) => void sent.push(`${number} ${decodeFrame(text.slice(0, -1)).type}`),
+      destroy: () => void sent.push(`${number} destroyed`),
+    }),
+    scripts: async () => Promise.reject(new Error("disk I/O error")),
+    isDeciding: () => false,
+    complain: (text) => void told.push(text),
+  });
+  const job = (id: string, attrs: object): MomJob => ({ id, attrs, script: null, cookie: "" }) as unknown as MomJob;
+  send({ link: 1, type: "mom-start", data: { jobs: [job("1.s", {}), job("2.s", { executable: "x" })] } });
+  send({ link: 1, type: "mom-discard", data: { job: "1.s" } });
+  send({ link: 2, type: "mom-start", data: { jobs: [job("3.s", { executable: "x" })] } });
+  while (sent.length < 2) await new Promise((resolve) => setTimeout(resolve, 1));
+  assert.deepEqual(sent, ["1 destroyed", "2 mom-start"]);
+  assert.deepEqual(told, ["scripts cannot be read: disk I/O error"]);
+});
