@@ -5,6 +5,8 @@
 // G2. The starter's thread is in a job's group while it makes the top process: there is no moment in which a process of the job is outside. From there it
 //     goes on to the next job's, or leaves (a change of group costs what a small program costs). Limits are set afterwards, so that they never meet the
 //     starter; no group is killed or removed while it is inside.
+//     A task's group has them already: a job that is at its limit would have the starter killed for want of memory, or held up. There it stays out of what
+//     limits memory and cpu and brings the task in; in version 2, where that is one with the rest, these limits are lifted as long as it is inside.
 // G3. What the kernel does not offer here is not enforced, and said (missing): a job is never refused for it.
 
 import { createHash } from "node:crypto";
@@ -19,6 +21,8 @@ export type GroupUsage = { readonly cput_s: number | null; readonly mem_peak_kb:
 export type JobGroups = {
   /** runs `work` with this thread in the job's group, which is made first; without one where it cannot be made (told). leave() must follow before long */
   within<T>(job: string, limits: JobLimits, work: () => T): T;
+  /** what `work` has made comes into those of the job's groups that this thread stayed out of (G2): at once, before it is the user's program */
+  bringIn(pid: number): void;
   /** this thread is back in its own group, and the last job's limits hold */
   leave(): void;
   pids(job: string): number[];
@@ -144,7 +148,12 @@ function groupsOf(
     return all.filter((each) => (known === undefined ? existsSync(`${each.top}/${job}`) : known.has(each)));
   };
   /** The job in whose groups this thread is now. */
-  let inside: { readonly job: string; readonly limits: JobLimits; readonly entered: ReadonlySet<Hierarchy> } | null = null;
+  let inside: {
+    readonly job: string;
+    readonly limits: JobLimits;
+    readonly entered: ReadonlySet<Hierarchy>;
+    readonly avoided: readonly Hierarchy[];
+  } | null = null;
   const moveOn = (next: ReadonlySet<Hierarchy>): void => {
     if (inside === null) return;
     const { job, limits, entered } = inside;
@@ -164,10 +173,17 @@ function groupsOf(
     missing: limiting.flatMap(([limit, hierarchy]) => (hierarchy === undefined ? [limit] : [])),
     within(job, limits, work) {
       const entered = new Set<Hierarchy>();
+      const avoided: Hierarchy[] = [];
       const known = made.get(job) ?? new Set();
       made.set(job, known);
       try {
         for (const hierarchy of needed(limits)) {
+          const limited = known.has(hierarchy) && (hierarchy === memory || hierarchy === cpu);
+          if (limited && hierarchy !== tracker) {
+            avoided.push(hierarchy);
+            continue;
+          }
+          if (limited) lift(job, hierarchy);
           if (!known.has(hierarchy)) makeGroup(hierarchy, job, limits);
           known.add(hierarchy);
           enter(hierarchy, `${hierarchy.top}/${job}`);
@@ -177,8 +193,11 @@ function groupsOf(
         complain(`${job}: its control group cannot be made: ${(error as Error).message}`);
       }
       moveOn(entered);
-      inside = { job, limits, entered };
+      inside = { job, limits, entered, avoided };
       return work();
+    },
+    bringIn(pid) {
+      for (const { top } of inside?.avoided ?? []) quietly(() => writeFileSync(`${top}/${inside?.job}/cgroup.procs`, String(pid)));
     },
     leave,
     pids: members,
@@ -229,6 +248,13 @@ function makeGroup({ version, controllers, top }: Hierarchy, job: string, { cpus
 /** Of this thread (version 1) or process (version 2). */
 function enter({ version }: Hierarchy, group: string): void {
   writeFileSync(`${group}/${version === 1 ? "tasks" : "cgroup.procs"}`, "0");
+}
+
+/** Until limit() sets them again. */
+function lift(job: string, { version, top }: Hierarchy): void {
+  if (version === 1) return;
+  quietly(() => writeFileSync(`${top}/${job}/memory.max`, "max"));
+  quietly(() => writeFileSync(`${top}/${job}/cpu.max`, `max ${CPU_PERIOD_US}`));
 }
 
 type Limiting = { readonly memory: Hierarchy | undefined; readonly cpu: Hierarchy | undefined; readonly pids: Hierarchy | undefined };

@@ -266,6 +266,7 @@ export function makeStarter(options: StarterOptions): Starter {
     const start = (): ReturnType<typeof launch> => launch(spec, terminal?.pty);
     if (cgroup === null) groups?.leave();
     const outcome = groups === null || cgroup === null ? start() : groups.within(job, cgroup, start);
+    if (groups !== null && cgroup !== null && "pid" in outcome) groups.bringIn(outcome.pid);
     const at_ms = now_ms();
     if (!("pid" in outcome)) {
       if (job === spec.job) groups?.close(spec.job);

@@ -1,6 +1,8 @@
 // Jobs that try to outlive themselves, and limits the kernel keeps: with control groups and without. As root: jobs run as pbsuser1.
 
 import assert from "node:assert/strict";
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
@@ -225,4 +227,53 @@ describe("limits the kernel keeps", { skip: skipGroups ?? skipPython ?? false },
     await bed.obit(job);
     await bed.until("the job's process gone", () => !existsSync(`/proc/${session_id}`));
   });
+});
+
+test("a task's start does not meet the limits of its job; the task does", { skip: skipGroups ?? false }, async () => {
+  const directory = `${probe}-task`;
+  const mine = openGroups(directory, (text) => assert.fail(text));
+  assert.ok(mine !== null);
+  const limits = { memory_bytes: 64 * 1024 * 1024, cpus: null, ncpus: 1, pids_max: null };
+  const children: ChildProcess[] = [];
+  const start = (): number => {
+    const child = spawn("/bin/sleep", ["1000"], { stdio: "ignore" });
+    children.push(child);
+    return child.pid as number;
+  };
+  const top = (text: string): string | undefined => /\/partita\.[0-9a-f]{12}\/7\.s$/.exec(text)?.[0];
+  /** groups of ours by their controllers */
+  const groupsOf = (of: string): string[] =>
+    readFileSync(`/proc/${of}/cgroup`, "utf8")
+      .split("\n")
+      .flatMap((line) => (top(line) === undefined ? [] : [line.split(":")[1] as string]));
+  const isLimiting = (controllers: string): boolean => /\b(memory|cpu)\b/.test(controllers);
+  try {
+    const first = mine.within("7.s", limits, start);
+    mine.leave();
+    let own: string[] = [];
+    /** where version 2 limits memory */
+    let lifted: string | null = null;
+    const second = mine.within("7.s", limits, () => {
+      own = groupsOf("thread-self");
+      const inside = readFileSync("/proc/thread-self/cgroup", "utf8")
+        .split("\n")
+        .find((line) => line.startsWith("0::") && top(line));
+      const limit = `/sys/fs/cgroup${inside?.slice(3)}/memory.max`;
+      if (existsSync(limit)) lifted = readFileSync(limit, "utf8").trim();
+      return start();
+    });
+    mine.bringIn(second);
+    mine.leave();
+    assert.ok(own.length > 0);
+    assert.deepEqual(own.filter(isLimiting), []);
+    if (lifted !== null) assert.equal(lifted, "max");
+    assert.deepEqual(groupsOf(String(second)), groupsOf(String(first)));
+    assert.deepEqual(groupsOf("thread-self"), []);
+  } finally {
+    mine.leave();
+    mine.kill("7.s");
+    await Promise.all(children.map((child) => once(child, "exit")));
+    while (mine.close("7.s") === null && mine.jobs().length > 0) await new Promise((resolve) => setTimeout(resolve, 10));
+    mine.dissolve();
+  }
 });
