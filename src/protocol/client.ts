@@ -148,11 +148,14 @@ function converse(socket: Socket): KeptConnection {
     } catch (error) {
       fail(new ServerUnreachable("Batch protocol error", PBSE_PROTOCOL, error));
     }
-    const wait = flow?.room() ?? null;
+    const asked = flow;
+    const wait = asked?.room() ?? null;
     if (wait === null || broken !== null) return;
     socket.pause();
     wait.then(
-      () => socket.resume(),
+      () => {
+        if (flow === asked) socket.resume();
+      },
       () => undefined,
     );
   });
@@ -192,6 +195,8 @@ function converse(socket: Socket): KeptConnection {
     follow(next) {
       flow?.ended.removeEventListener("abort", end);
       flow = next;
+      // Whoever was waited for may never have room again: his launcher has taken all and gone.
+      socket.resume();
       flow?.ended.addEventListener("abort", end);
       if (flow?.ended.aborted === true) end();
     },

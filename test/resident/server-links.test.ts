@@ -77,6 +77,20 @@ test("one command after another uses the connection of the one before, two at on
   await stop();
 });
 
+test("a command whose launcher never had room again holds up nobody who gets its connection", async () => {
+  const path = place();
+  const { connections, stop } = await play(path);
+  const links = serverLinks();
+  const full = await links.connect(path, { ...command().flow, room: () => new Promise(() => undefined) });
+  assert.equal((await full.request(ask)).ok, true);
+  full.close();
+  const next = await links.connect(path, command().flow);
+  assert.equal((await next.request(ask)).ok, true);
+  next.close();
+  assert.equal(connections.length, 1);
+  await stop();
+});
+
 test("a server that has ended, or another one under the same name, is connected to anew", async () => {
   const path = place();
   const first = await play(path);
