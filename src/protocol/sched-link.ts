@@ -138,8 +138,13 @@ export type Change =
   | { readonly put: "resv"; readonly value: SchedResv }
   | { readonly put: "clock"; readonly value: SchedClock }
   | { readonly drop: "resource" | "queue" | "node" | "resv" | "clock"; readonly id: string }
-  /** resources_used: what it had used in the end, if it ran */
-  | { readonly drop: "job"; readonly id: string; readonly resources_used?: NonNullable<SchedJob["resources_used"]> };
+  /** resources_used: what it had used in the end, if it ran. untold: a subjob that began and ended while nothing was told */
+  | {
+      readonly drop: "job";
+      readonly id: string;
+      readonly resources_used?: NonNullable<SchedJob["resources_used"]>;
+      readonly untold?: SchedJob;
+    };
 export type Delta = { readonly revision: number; readonly changes: readonly Change[] };
 
 /** Command numbers of pbs/sched.md 1. */

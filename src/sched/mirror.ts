@@ -143,7 +143,10 @@ type Pending = {
 
 function applyChange(universe: Universe, change: Change, pending: Pending): void {
   if ("drop" in change) {
-    if (change.drop === "job") noteEnd(universe, change.id, change.resources_used);
+    if (change.drop === "job") {
+      noteEnd(universe, change.id, change.resources_used, change.untold);
+      if (change.untold !== undefined) return;
+    }
     applyDrop(universe, change.drop, change.id, pending);
     return;
   }
@@ -339,8 +342,8 @@ function noteEstimate({ estimated }: Universe, job: SchedJob): void {
 }
 
 /** What a job had used in the end. */
-function noteEnd(universe: Universe, id: string, resources_used: SchedJob["resources_used"]): void {
-  const job = universe.jobs.get(id);
+function noteEnd(universe: Universe, id: string, resources_used: SchedJob["resources_used"], untold: SchedJob | undefined): void {
+  const job = universe.jobs.get(id) ?? untold;
   universe.used.ids.delete(id);
   if (job !== undefined && resources_used !== undefined) universe.ended.push({ job, resources_used });
 }

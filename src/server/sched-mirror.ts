@@ -4,6 +4,7 @@
 //     An array stands for its subjobs that wait; those that run are jobs.
 // I2. What a mirror was told to put it is told to drop when it may see it no more.
 // I3. While the decisions of a cycle come in parts nothing is told: what has changed meanwhile is told as it then is, before the verdicts on the last part.
+//     Of a subjob that is over by then what it used is told.
 
 import type { Change, SchedClock, SchedJob, SchedNode, SchedQueue, SchedResource, SchedResv, Snapshot } from "#protocol/sched-link.ts";
 import type { Clock } from "./accrual/clocks.ts";
@@ -28,6 +29,7 @@ export function deltas(kernel: Kernel): SchedFrame[] {
     if (runtime.more && !runtime.needs_snapshot) {
       runtime.untold ??= noChanges();
       addHeard(runtime.untold, kernel.changes);
+      noteBegun(kernel, sched, runtime);
       continue;
     }
     const { untold } = runtime;
@@ -42,6 +44,7 @@ export function deltas(kernel: Kernel): SchedFrame[] {
       if (changes.length > 0) frames.push({ link: runtime.link, type: "sched-delta", data: { revision: ++runtime.revision, changes } });
     }
     runtime.own_comments.clear();
+    runtime.begun.clear();
   }
   return frames;
 }
@@ -77,6 +80,17 @@ export function snapshot(kernel: MirrorSource, sched: Sched, runtime: SchedRunti
     clocks: clocksOf(state, view),
     resvs: [...state.resvs.values()].map((resv) => schedResv(kernel, sched, resv)),
   };
+}
+
+/** Other jobs it knows before they begin. */
+function noteBegun({ state, changes }: Kernel, sched: Sched, { known, begun }: SchedRuntime): void {
+  let view: ReturnType<typeof viewOf> | null = null;
+  for (const id of changes.jobs) {
+    const job = state.jobs.get(id);
+    if (job?.attrs["array_id"] === undefined || known.jobs.has(id) || begun.has(id)) continue;
+    view ??= viewOf(state, sched);
+    if (view.job(job)) begun.set(id, schedJob(state, job));
+  }
 }
 
 function changesFor(kernel: Kernel, sched: Sched, runtime: SchedRuntime, changes: Heard): Change[] {
@@ -116,7 +130,9 @@ function changesFor(kernel: Kernel, sched: Sched, runtime: SchedRuntime, changes
     const sees = job !== undefined && view.job(job);
     if (sees && runtime.own_comments.has(id) && known.jobs.has(id)) continue;
     const last = changes.last_used.get(id);
-    if (!sees && last !== undefined && known.jobs.delete(id)) list.push({ drop: "job", id, resources_used: last as SchedUsage });
+    const begun = sees || known.jobs.has(id) ? undefined : runtime.begun.get(id);
+    if (begun !== undefined && last !== undefined) list.push({ drop: "job", id, resources_used: last as SchedUsage, untold: begun });
+    else if (!sees && last !== undefined && known.jobs.delete(id)) list.push({ drop: "job", id, resources_used: last as SchedUsage });
     else tell(list, "job", id, known.jobs, sees ? seen(job) : null);
   }
   for (const id of changes.clocks) {

@@ -2,7 +2,7 @@
 
 import type { Reject } from "#model/pbse.ts";
 import { DEFAULT_PARTITION, DEFAULT_SCHED } from "#model/sched-attributes.ts";
-import type { Decision, SchedCommand, Verdict } from "#protocol/sched-link.ts";
+import type { Decision, SchedCommand, SchedJob, Verdict } from "#protocol/sched-link.ts";
 import type { Changes } from "./changes.ts";
 import type { Queue, Sched, ServerState, Vnode } from "./state.ts";
 
@@ -40,6 +40,8 @@ export type SchedRuntime = {
   more: boolean;
   /** what it is not told until they have */
   untold: Changes | null;
+  /** subjobs that have begun meanwhile: what they use counts, though they may be over before it hears of them */
+  readonly begun: Map<string, SchedJob>;
   /** decisions that are not answered yet: the first frame waits for preemptions, the others for it */
   deciding: Deciding[];
   /** jobs it started without waiting for their runjob hooks, which are under way */
@@ -80,6 +82,7 @@ export function runtimeOf(kernel: SchedTable, name: string): SchedRuntime {
       busy: false,
       more: false,
       untold: null,
+      begun: new Map(),
       deciding: [],
       asking: new Set(),
       pending: null,

@@ -116,6 +116,7 @@ export function lost(kernel: Kernel, link: number): void {
   askedInVain(kernel, runtime.name);
   forgetPreemptions(kernel, runtime.name);
   forgetStarts(kernel, runtime.name);
+  runtime.begun.clear();
   Object.assign(runtime, { busy: false, more: false, untold: null, deciding: [], pending: null, running: null, refusal: null });
   for (const timer of ["accumulate", "iteration"]) kernel.timers.clear(`${timer}:${runtime.name}`);
   const sched = kernel.state.scheds.get(runtime.name);

@@ -120,3 +120,11 @@ test("mirror: a comment of our own is taken over", () => {
   assert.deepEqual(cycle(universe, policies, INPUT).decisions, []);
   takeComment(universe, "nosuch", "x");
 });
+
+test("mirror: a subjob that was over before it was told of counts with what it used, and leaves nothing else", () => {
+  const universe = universeOf({ nodes: "a ncpus=2", jobs: "1 ncpus=1" });
+  const untold = { ...jobOf("2[1] R (a:ncpus=1)", 2), run_count: 1 };
+  applyDelta(universe, { revision: 2, changes: [{ drop: "job", id: untold.id, resources_used: { cput: 7 }, untold }] });
+  assert.deepEqual(universe.ended, [{ job: untold, resources_used: { cput: 7 } }]);
+  assert.deepEqual([...universe.jobs.keys()], ["1"]);
+});

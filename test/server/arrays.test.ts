@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Request, StatusRequest } from "#protocol/messages.ts";
+import type { Delta } from "#protocol/sched-link.ts";
 import type { Attrs } from "#server/state.ts";
 import {
   ALICE,
@@ -26,6 +27,7 @@ import {
   ROOT,
   restart,
   runOn,
+  sched,
   schedHello,
   stateOf,
   statusOf,
@@ -564,4 +566,22 @@ test("qrun of a subjob is for its scheduler; a range is answered when all of it 
   cycle(h, 1, [{ kind: "qrun-refused", job: "1[3].svr", text: "no room" }]);
   assert.deepEqual(h.answers.get(token), { ok: false, code: 15044, text: "no room" });
   assert.equal(stateOf(h, "1[2].svr"), "R 41");
+});
+
+test("what a subjob used that began and ended between two parts of a cycle's decisions is told its scheduler", async () => {
+  const { h, link } = world();
+  schedHello(h, 9);
+  const array = await qsub(h, "-J 1-2 -- /bin/true");
+  cycle(h, 9);
+  const number = commandsTo(h, 9).length;
+  const from = h.to_scheds.length;
+  const subjob = array.replace("[]", "[1]");
+  const run = { kind: "run", job: subjob, exec_vnode: "(n1:ncpus=1)" } as const;
+  sched(h, 9, "sched-decisions", { cycle: number, decisions: [run], more: true });
+  mom(h, link, "mom-started", { job: subjob, run_count: 1, session_id: 4711, jobdir: "/home/x" });
+  obit(h, link, subjob, 0, 1);
+  sched(h, 9, "sched-decisions", { cycle: number, decisions: [] });
+  const told = h.to_scheds.slice(from).flatMap(({ type, data }) => (type === "sched-delta" ? (data as Delta).changes : []));
+  const [drop] = told.flatMap((change) => ("drop" in change && change.drop === "job" ? [change] : []));
+  assert.deepEqual([drop?.id, drop?.resources_used?.["walltime"], drop?.untold?.user, drop?.untold?.run_count], [subjob, 10, "alice", 1]);
 });
