@@ -177,7 +177,8 @@ export async function stopDaemons(conf: Conf, waits: (text: string) => void = ()
     const pid = pids.get(name);
     if (pid !== undefined) kill(pid, "SIGTERM");
   }
-  if (!told) for (const [name, pid] of pids) if (name.startsWith("pbs_sched")) kill(pid, "SIGTERM");
+  // Even when the server was told: a scheduler that is just then without a link to it hears nothing of its end, and would wait for the next server.
+  for (const [name, pid] of pids) if (name.startsWith("pbs_sched")) kill(pid, "SIGTERM");
   await gone([...pids], { waits });
   return [...pids.keys()];
 }

@@ -1,7 +1,8 @@
 // `partita` and the init script on real complexes: what site tooling expects of an installation (pbs/files.md 9).
 
 import assert from "node:assert/strict";
-import { spawnSync } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { hostname, tmpdir } from "node:os";
 import { join } from "node:path";
@@ -97,6 +98,29 @@ test("partita: calls and options that are none are refused with status 2", () =>
   assert.match(run(partita, ["--version"]).out, /^partita \d+\.\d+\.\d+ \(pbs_version = [\d.]+\)\n$/);
   assert.match(run(partita, ["completion"]).out, /complete .* partita/);
   assert.match(run(partita, ["reset", "--home", scratch()]).err, /say --yes/);
+});
+
+test("partita stop: a scheduler that has no link to the server just then ends, too", async () => {
+  await inComplex("user", async (complex) => {
+    await until("the scheduler has its lock", () => existsSync(join(complex.pbsHome, "sched_priv/sched.lock")));
+    const sched = pidIn(join(complex.pbsHome, "sched_priv/sched.lock"));
+    process.kill(sched, "SIGSTOP");
+    try {
+      const server = complex.pid("server") as number;
+      process.kill(server, "SIGKILL");
+      await until("the server is gone", () => !exists(server));
+      complex.run("pbs_server", []);
+      await until("the new server answers", () => complex.run("qstat", ["-B"]).status === 0);
+      const stopping = spawn(partita, ["stop", "--home", complex.home], { stdio: "ignore" });
+      const ended = once(stopping, "exit");
+      await until("the server is down again", () => complex.pid("server") === null);
+      process.kill(sched, "SIGCONT");
+      assert.deepEqual(await ended, [0, null]);
+      assert.ok(!exists(sched));
+    } finally {
+      if (exists(sched)) process.kill(sched, "SIGCONT");
+    }
+  });
 });
 
 test("partita: two complexes of one user live side by side", async () => {
