@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Complex, startComplex } from "../test/live/complex.ts";
 import { ROOT } from "../test/live/shared.ts";
-import { untilEnded } from "./end-records.ts";
+import { untilRecorded } from "./accounting-records.ts";
 import { removeAtEnd } from "./leftovers.ts";
 import { median, type Row } from "./row.ts";
 
@@ -272,7 +272,7 @@ export async function shortJobs(mode: "user" | "system"): Promise<Row> {
       input: readFileSync(join(complex.home, "jobs"), "utf8"),
       ...(as === undefined ? {} : { as, cwd: "/" }),
     });
-    await untilEnded(complex.pbsHome, SHORT_JOBS);
+    await untilRecorded(complex.pbsHome, "E", SHORT_JOBS);
     const seconds = (performance.now() - begin) / 1000;
     const files = readdirSync(place).length;
     if (files !== 2 * SHORT_JOBS) throw new Error(`${files} output files instead of ${2 * SHORT_JOBS}`);

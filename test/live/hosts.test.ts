@@ -37,7 +37,10 @@ function filesOf(id: string, host: string): string[] {
 
 test("a job over three hosts: its script runs on the first, the others have joined before; node file, exec_host; nothing is left", async () => {
   const script = join(complex.work(), "three.sh");
-  writeFileSync(script, 'cat "$PBS_NODEFILE"; echo "node $PBS_NODENUM task $PBS_TASKNUM"; touch "$PBS_O_WORKDIR/three.said"; sleep 1000\n');
+  writeFileSync(
+    script,
+    'cat "$PBS_NODEFILE"; echo "node $PBS_NODENUM task $PBS_TASKNUM"; touch "$PBS_O_WORKDIR/three.said"; exec sleep 1000\n',
+  );
   const select = `1:ncpus=2:mpiprocs=2:host=${HOST}+1:ncpus=1:host=${BETA}+1:ncpus=3:mpiprocs=3:host=${GAMMA}`;
   const id = complex.submit(["-l", `select=${select}`, "-l", "place=scatter", "-o", "three.out", "-j", "oe", script]);
   const job = await until("it runs", () => {

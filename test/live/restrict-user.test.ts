@@ -50,7 +50,7 @@ test("who has no job on the host loses his processes there; root, those excepted
   assert.equal(await stranger.ended, "SIGKILL");
   // The same pass has seen the others.
   for (const { child } of [...kept, owner]) assert.deepEqual([child.exitCode, child.signalCode], [null, null]);
-  assert.match(host.log(), /;process \d+ killed: its owner has no job here \(\$restrict_user\)/);
+  await until("the mom's log tells", () => /;process \d+ killed: its owner has no job here \(\$restrict_user\)/.test(host?.log() ?? ""));
   complex.must("qdel", [id]);
   await complex.untilJob(id, "F");
   assert.equal(await owner.ended, "SIGKILL", "his job is over, and so is his right to be here");

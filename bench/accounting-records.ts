@@ -1,4 +1,4 @@
-// Counting jobs' ends while they run, without taking part in what is measured: only what the accounting files have grown by is read.
+// Counting jobs' starts and ends while they run, without taking part in what is measured: only what the accounting files have grown by is read.
 
 import { closeSync, existsSync, openSync, readdirSync, readSync } from "node:fs";
 import { join } from "node:path";
@@ -7,12 +7,12 @@ import { setTimeout as sleep } from "node:timers/promises";
 const LOOK_MS = 20;
 const chunk = Buffer.alloc(1 << 20);
 
-/** Resolves when accounting has so many records E of ids that match. pbsHome: PBS_HOME of a complex that has had none of them. */
-export async function untilEnded(pbsHome: string, count: number, id = /^/): Promise<void> {
+/** Resolves when accounting has so many records of a type (S started, E ended) of ids that match. pbsHome: PBS_HOME of a complex that has had none of them. */
+export async function untilRecorded(pbsHome: string, wanted: "S" | "E", count: number, id = /^/): Promise<void> {
   const directory = join(pbsHome, "server_priv", "accounting");
   const at = new Map<string, number>();
   const rest = new Map<string, string>();
-  let ended = 0;
+  let found = 0;
   const look = (name: string): void => {
     const fd = openSync(join(directory, name), "r");
     let text = rest.get(name) ?? "";
@@ -27,12 +27,12 @@ export async function untilEnded(pbsHome: string, count: number, id = /^/): Prom
     at.set(name, position);
     for (const line of lines) {
       const [, type, job] = line.split(";", 3);
-      if (type === "E" && id.test(job ?? "")) ended++;
+      if (type === wanted && id.test(job ?? "")) found++;
     }
   };
   for (;;) {
     if (existsSync(directory)) for (const name of readdirSync(directory)) look(name);
-    if (ended >= count) return;
+    if (found >= count) return;
     await sleep(LOOK_MS);
   }
 }
