@@ -5,13 +5,11 @@ import { appendFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import type { Explanation } from "#protocol/explanation.ts";
-import { systemUsers } from "#support/passwd.ts";
 import { type Complex, startComplex, until } from "./complex.ts";
+import { lackOfUsers } from "./needed-users.ts";
 
 const [USER, OTHER] = ["pbsuser1", "pbsuser2"] as const;
-const hasUsers = [USER, OTHER].every((name) => systemUsers().userByName(name) !== null);
-const skip =
-  process.geteuid?.() !== 0 ? "needs root" : hasUsers ? false : `needs the users ${USER} and ${OTHER} (scripts/test-host.sh makes them)`;
+const skip = lackOfUsers(USER, OTHER);
 
 describe("partita explain", () => {
   let complex: Complex;

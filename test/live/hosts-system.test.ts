@@ -9,16 +9,12 @@ import { systemUsers } from "#support/passwd.ts";
 import { becoming, type Complex, startComplex, until } from "./complex.ts";
 import { addHost, type Host } from "./hosts-bed.ts";
 import { HOST } from "./mom-bed.ts";
+import { lackOfUsers } from "./needed-users.ts";
 
 const [USER, OTHER] = ["pbsuser1", "pbsuser2"];
 const users = systemUsers();
 const user = users.userByName(USER);
-const skip =
-  process.getuid?.() !== 0
-    ? "needs root"
-    : user === null || users.userByName(OTHER) === null
-      ? `needs the users ${USER} and ${OTHER} (scripts/test-host.sh makes them)`
-      : false;
+const skip = lackOfUsers(USER, OTHER);
 // A name of a host must resolve, and this does everywhere.
 const BETA = "127.0.0.2";
 

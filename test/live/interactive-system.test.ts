@@ -7,17 +7,13 @@ import { connect } from "node:net";
 import { after, before, test } from "node:test";
 import { systemUsers } from "#support/passwd.ts";
 import { becoming, type Complex, startComplex, until } from "./complex.ts";
+import { lackOfUsers } from "./needed-users.ts";
 import { type Seat, takeSeat } from "./seat.ts";
 
 const [USER, OTHER] = ["pbsuser1", "pbsuser2"];
 const users = systemUsers();
 const user = users.userByName(USER);
-const skip =
-  process.getuid?.() !== 0
-    ? "needs root"
-    : user === null || users.userByName(OTHER) === null
-      ? `needs the users ${USER} and ${OTHER} (scripts/test-host.sh makes them)`
-      : false;
+const skip = lackOfUsers(USER, OTHER);
 
 let complex: Complex;
 const seats: Seat[] = [];

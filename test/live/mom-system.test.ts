@@ -19,18 +19,14 @@ import { after, before, test } from "node:test";
 import type { MomJob } from "#protocol/mom-link.ts";
 import { systemUsers } from "#support/passwd.ts";
 import { type Bed, HOST, makeBed } from "./mom-bed.ts";
+import { lackOfUsers } from "./needed-users.ts";
 
 const USER = "pbsuser1";
 const OTHER = "pbsuser2";
 const users = systemUsers();
 const user = users.userByName(USER);
 const other = users.userByName(OTHER);
-const skip =
-  process.getuid?.() !== 0
-    ? "needs root"
-    : user === null || other === null
-      ? `needs the users ${USER} and ${OTHER} (scripts/test-host.sh makes them)`
-      : false;
+const skip = lackOfUsers(USER, OTHER);
 
 let bed: Bed;
 before(async () => {

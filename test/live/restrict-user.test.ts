@@ -3,21 +3,15 @@
 import assert from "node:assert/strict";
 import { spawn, spawnSync } from "node:child_process";
 import { after, test } from "node:test";
-import { systemUsers } from "#support/passwd.ts";
 import { becoming, type Complex, startComplex, until } from "./complex.ts";
 import { addHost, type Host } from "./hosts-bed.ts";
+import { lackOfUsers } from "./needed-users.ts";
 
 const NAMESPACE = ["unshare", "--pid", "--fork", "--mount-proc", "--kill-child"] as const;
 const [USER, STRANGER, SPARED] = ["pbsuser1", "pbsuser2", "pbsuser3"];
-const missing = [USER, STRANGER, SPARED].filter((name) => systemUsers().userByName(name) === null);
 const skip =
-  process.getuid?.() !== 0
-    ? "needs root"
-    : missing.length > 0
-      ? `needs the users ${missing.join(", ")} (scripts/test-host.sh makes them)`
-      : spawnSync(NAMESPACE[0], [...NAMESPACE.slice(1), "true"]).status !== 0
-        ? "needs a pid namespace of its own, which cannot be made here"
-        : false;
+  lackOfUsers(USER, STRANGER, SPARED) ||
+  (spawnSync(NAMESPACE[0], [...NAMESPACE.slice(1), "true"]).status !== 0 && "needs a pid namespace of its own, which cannot be made here");
 const BETA = "127.0.0.2";
 
 let complex: Complex | undefined;
