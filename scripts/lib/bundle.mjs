@@ -5,7 +5,18 @@
 // B3. A .ts file imports a .tsx file, and a program its daemon.ts or what SEPARATE names, only dynamically; each such file becomes a bundle of its own, so
 //     that nothing loads ink that does not show it, and no command a daemon that it only starts.
 
-import { existsSync, lchownSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  lchownSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
 import { createRequire } from "node:module";
 import { basename, dirname, join, relative, resolve } from "node:path";
 import { withLock } from "./lock.mjs";
@@ -259,6 +270,9 @@ function writeRecord(programs, results, failed, started_ms) {
     sources: Object.fromEntries(paths.map((path) => [path, seen(path)])),
   };
   replaceFile(RECORD, JSON.stringify(record, null, 1), statSync(ROOT));
+  // Launchers compare the record's own time with the sources' (scripts/launchers.mjs).
+  const as_of_s = failed.length > 0 ? 0 : started_ms / 1000;
+  utimesSync(RECORD, as_of_s, as_of_s);
 }
 
 /** The bundles must all be there: throws a Problem that names those that are not. */

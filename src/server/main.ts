@@ -10,19 +10,19 @@ import { join } from "node:path";
 import { type Conf, ConfError, readConf } from "#support/conf.ts";
 import { PBS_VERSION } from "#support/version.ts";
 import { parseOptions, type ServerOptions, USAGE } from "./options.ts";
-import { READY_ENV, READY_FD, storeFile } from "./shell/daemon-start.ts";
+import { READY_ENV, READY_FD, storeFile, tellStarter } from "./shell/daemon-start.ts";
 
 async function main(): Promise<number> {
   const argv = process.argv.slice(2);
   if (argv.length === 1 && argv[0]?.toLowerCase() === "--version") return say(1, `pbs_version = ${PBS_VERSION}\n`, 0);
   if (argv.length === 1 && argv[0] === "--help") return say(1, USAGE, 0);
   const parsed = parseOptions(argv);
-  if (!parsed.ok) return say(2, `${parsed.message}\n${USAGE}`, 1);
+  if (!parsed.ok) return refused(`${parsed.message}\n${USAGE}`);
   const { options } = parsed;
   const conf = readConfiguration(options);
-  if (typeof conf === "string") return say(2, `${conf}\n`, 1);
+  if (typeof conf === "string") return refused(`${conf}\n`);
   const fault = mayRun(conf);
-  if (fault !== null) return say(2, `pbs_server: ${fault}\n`, 1);
+  if (fault !== null) return refused(`pbs_server: ${fault}\n`);
   if (process.env[READY_ENV] === undefined && isDestructive(options, conf) && !confirmed(options)) return 1;
   if (!options.foreground && process.env[READY_ENV] === undefined) return intoBackground(argv);
   cacheCompiled(conf);
@@ -75,6 +75,12 @@ function confirmed(options: ServerOptions): boolean {
   }
   writeSync(2, "PBS server not started\n");
   return false;
+}
+
+/** Why there is no server, told to whoever started it. */
+function refused(text: string): number {
+  tellStarter(text);
+  return 1;
 }
 
 function say(fd: number, text: string, status: number): number {

@@ -3,7 +3,18 @@
 import assert from "node:assert/strict";
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
@@ -94,4 +105,75 @@ test("partita completes its calls and their options in bash", () => {
   assert.deepEqual(completed("partita to"), ["top"]);
   assert.deepEqual(completed("partita sim trace --pi"), ["--picture"]);
   assert.deepEqual(completed("partita explain --js"), ["--json"]);
+});
+
+/** A checkout with a Node that writes down what it is to run; what the server says on descriptor 3 is in the file `word`. */
+function fakeCheckout(): { readonly base: string; ran(args: readonly string[]): Ran & { readonly nodes: readonly string[] } } {
+  const base = join(folder, "checkout");
+  const log = join(base, "ran");
+  for (const dir of ["bin", "src", "native", "scripts/lib", "dist", "node_modules/node/bin"])
+    mkdirSync(join(base, dir), { recursive: true });
+  cpSync(join(ROOT, "bin", "pbs_server"), join(base, "bin", "pbs_server"));
+  const files = ["src/a.ts", "src/b.ts", "scripts/refresh.mjs", "package.json", "package-lock.json", "node_modules/.partita.json"];
+  for (const file of [...files, "dist/pbs_server.mjs", "dist/bundles.json"]) writeFileSync(join(base, file), "");
+  const node = join(base, "node_modules/node/bin/node");
+  writeFileSync(
+    node,
+    `#!/bin/sh\necho "\${1##*/}" "\${2##*/}" "$PWD" >>"${log}"\n[ "$PARTITA_READY_FD" = 3 ] && cat "${base}/word" >&3\nexit 0\n`,
+  );
+  chmodSync(node, 0o755);
+  writeFileSync(join(base, "word"), "ready\n");
+  return {
+    base,
+    ran(args) {
+      rmSync(log, { force: true });
+      const ran = run(join(base, "bin", "pbs_server"), args, { cwd: base });
+      return { ...ran, nodes: existsSync(log) ? readFileSync(log, "utf8").trim().split("\n") : [] };
+    },
+  };
+}
+
+test("the launcher of a daemon has bundles refreshed when a source is younger than they, or gone", () => {
+  const { base, ran } = fakeCheckout();
+  const built = (): void => utimesSync(join(base, "dist", "bundles.json"), new Date(), Date.now() / 1000 + 1);
+  const start = `pbs_server.mjs -N ${base}`;
+  const refresh = `refresh.mjs pbs_server ${base}`;
+  built();
+  assert.deepEqual(ran(["-N"]).nodes, [start]);
+  utimesSync(join(base, "src", "a.ts"), new Date(), Date.now() / 1000 + 2);
+  assert.deepEqual(ran(["-N"]).nodes, [refresh, start], "younger");
+  utimesSync(join(base, "src", "a.ts"), 0, 0);
+  assert.deepEqual(ran(["-N"]).nodes, [start]);
+  utimesSync(join(base, "dist", "bundles.json"), 1e9, 1e9);
+  for (const path of ["src", "native", "scripts/lib", "src/b.ts", "package.json", "package-lock.json"])
+    utimesSync(join(base, path), 9e8, 9e8);
+  assert.deepEqual(ran(["-N"]).nodes, [start]);
+  rmSync(join(base, "src", "b.ts"));
+  assert.deepEqual(ran(["-N"]).nodes, [refresh, start], "gone");
+  built();
+  rmSync(join(base, "dist", "pbs_server.mjs"));
+  assert.deepEqual(ran(["-N"]).nodes, [refresh, start], "no bundle");
+});
+
+test("pbs_server goes into the background with one Node: its launcher waits for its word", () => {
+  const { base, ran } = fakeCheckout();
+  const say = (word: string): Ran & { readonly nodes: readonly string[] } => {
+    writeFileSync(join(base, "word"), word);
+    return ran([]);
+  };
+  utimesSync(join(base, "dist", "bundles.json"), new Date(), Date.now() / 1000 + 1);
+  const told = (word: string): readonly unknown[] => {
+    const { status, stdout, stderr, nodes } = say(word);
+    return [status, stdout, stderr, nodes];
+  };
+  const nodes = ["pbs_server.mjs  /"];
+  assert.deepEqual(told("ready\n"), [0, "", "", nodes]);
+  assert.deepEqual(told("pbs_server: no\n"), [1, "", "pbs_server: no\n", nodes]);
+  assert.deepEqual(told(""), [1, "", "pbs_server: ended before it answered; see the server's log\n", nodes]);
+});
+
+test("pbs_server says why there is no server", () => {
+  const conf = join(folder, "no.conf");
+  const { status, stderr } = spawnSync(join(ROOT, "bin", "pbs_server"), { encoding: "utf8", env: { ...process.env, PBS_CONF_FILE: conf } });
+  assert.deepEqual([status, stderr], [1, "pbsconf error: pbs conf variables not found: PBS_HOME PBS_EXEC PBS_SERVER\n"]);
 });

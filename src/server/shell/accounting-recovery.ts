@@ -9,8 +9,8 @@ import type { AccountingLog } from "#support/accounting-log.ts";
 import { localStamper } from "#support/local-time.ts";
 import type { DueRecord } from "../rows.ts";
 
-/** Only the end of a file can hold the records of the last batch: so much, and what that batch may take. */
-const TAIL_BYTES = 8 * 1024 * 1024;
+/** Only the end of a file can hold the records of the last batch: what that batch may take, and so much behind it of batches that had no rows to commit. */
+const TAIL_BYTES = 256 * 1024;
 const LINE_BYTES = 200;
 const BYTES_A_CHAR = 3;
 

@@ -1,5 +1,6 @@
 // What the process in front of the server and the server in the background agree on.
 
+import { closeSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import type { Conf } from "#support/conf.ts";
 
@@ -8,3 +9,18 @@ export const READY_FD = 3;
 export const READY_ENV = "PARTITA_READY_FD";
 
 export const storeFile = (conf: Conf): string => join(conf.home, "server_priv/partita.db");
+
+/** The word to the process that waits; in the foreground a fault goes to stderr. */
+export function tellStarter(text: string): void {
+  if (process.env[READY_ENV] === undefined) {
+    if (text !== "ready\n") writeSync(2, text);
+    return;
+  }
+  try {
+    writeSync(READY_FD, text);
+    closeSync(READY_FD);
+  } catch {
+    // It has gone.
+  }
+  delete process.env[READY_ENV];
+}

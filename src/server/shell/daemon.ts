@@ -1,6 +1,6 @@
 // The service of pbs_server: home, lock, logs and store are opened, the state is loaded; then it serves until a signal or qterm ends it (pbs/files.md 10).
 
-import { chmodSync, closeSync, existsSync, mkdirSync, writeSync } from "node:fs";
+import { chmodSync, existsSync, mkdirSync } from "node:fs";
 import { hostname } from "node:os";
 import { join } from "node:path";
 import { setFlagsFromString } from "node:v8";
@@ -19,7 +19,7 @@ import type { ServerOptions } from "../options.ts";
 import { dueRecords } from "../rows.ts";
 import type { ServerConfig } from "../transaction.ts";
 import { recoverAccounting } from "./accounting-recovery.ts";
-import { READY_ENV, READY_FD, storeFile } from "./daemon-start.ts";
+import { storeFile, tellStarter } from "./daemon-start.ts";
 import { loadFromStore, startService } from "./service.ts";
 import { timeZone } from "./time-zone.ts";
 
@@ -177,19 +177,4 @@ function ctime(epoch_s: number): string {
   second = epoch_s;
   text_of_second = `${DAYS[date.getDay()]} ${MONTHS[date.getMonth()]} ${String(date.getDate()).padStart(2, " ")} ${time} ${date.getFullYear()}`;
   return text_of_second;
-}
-
-/** The word to the process that waits; in the foreground a fault goes to stderr. */
-function tellStarter(text: string): void {
-  if (process.env[READY_ENV] === undefined) {
-    if (text !== "ready\n") writeSync(2, text);
-    return;
-  }
-  try {
-    writeSync(READY_FD, text);
-    closeSync(READY_FD);
-  } catch {
-    // It has gone.
-  }
-  delete process.env[READY_ENV];
 }
