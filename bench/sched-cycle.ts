@@ -32,6 +32,12 @@ export async function rows(): Promise<BenchRow[]> {
   return [
     ...blocked("10,000 queued jobs, 1,000 shapes, 1,000 vnodes, nothing can run", { jobs: 10_000, shapes: 1000, nodes: 1000 }, 0.03),
     ...blocked("100,000 queued jobs, 1,000 shapes, 10,000 vnodes, nothing can run", { jobs: 100_000, shapes: 1000, nodes: 10_000 }, 0.5),
+    ...blocked(
+      "10,000 queued jobs, 1,000 shapes, 1,000 vnodes of which some lack cpus and some memory, nothing can run",
+      { jobs: 10_000, shapes: 1000, nodes: 1000 },
+      0.03,
+      lopsided,
+    ),
     ...planned(
       "10,000 queued jobs, 1,000 shapes, 1,000 vnodes, strict_ordering and backfill_depth 10",
       { jobs: 10_000, shapes: 1000, nodes: 1000 },
@@ -49,7 +55,7 @@ export async function rows(): Promise<BenchRow[]> {
 /** Jobs ordered by a formula whose value changes every second: a quiet cycle must not compute it for each of them. */
 function ranked(what: string, formula: string, limit: number): BenchRow[] {
   const size = 100_000;
-  const nodes = Array.from({ length: 1000 }, (_, at) => node(at, 64, { ncpus: 60 + (at % 3), mem: (at % 40) * 1024 }));
+  const nodes = Array.from({ length: 1000 }, (_, at) => littleLeft(at));
   const jobs = Array.from({ length: size }, (_, at): SchedJob => {
     const one = job(at, `1:ncpus=${5 + (at % 50)}:mem=${1024 * (1 + (Math.floor(at / 50) % 20))}kb`);
     const resources = { ...one.resources, walltime: 60 + (at % 9973) };
@@ -113,20 +119,27 @@ function mirrored(): BenchRow[] {
 
 export type Size = { readonly jobs: number; readonly shapes: number; readonly nodes: number };
 
+/** Every vnode has a little left, each differently. */
+const littleLeft = (at: number): SchedNode => node(at, 64, { ncpus: 60 + (at % 3), mem: (at % 40) * 1024 });
+
+/** Some have no memory left, the others too few cpus. */
+const lopsided = (at: number): SchedNode =>
+  at % 2 === 0 ? littleLeft(at) : node(at, 64, { ncpus: at % 3, mem: NODE_KB - (at % 41) * 20 });
+
 /** The world of `blocked` with its comments told, for who measures it. */
 export function blockedWorld(size: Size): { go(): CycleResult } {
   const jobs = queued(size);
   const universe = universeOf(
-    Array.from({ length: size.nodes }, (_, at) => node(at, 64, { ncpus: 60 + (at % 3), mem: (at % 40) * 1024 })),
+    Array.from({ length: size.nodes }, (_, at) => littleLeft(at)),
     jobs,
   );
   takeComments(universe, jobs, go(universe));
   return { go: () => go(universe) };
 }
 
-/** Every vnode has a little left, each differently, and every job asks more: nothing runs, and no total tells so at once. */
-function blocked(name: string, size: Size, limit: number): BenchRow[] {
-  const nodes = Array.from({ length: size.nodes }, (_, at) => node(at, 64, { ncpus: 60 + (at % 3), mem: (at % 40) * 1024 }));
+/** Every job asks more than any vnode has left: nothing runs, and no total tells so at once. */
+function blocked(name: string, size: Size, limit: number, nodeAt = littleLeft): BenchRow[] {
+  const nodes = Array.from({ length: size.nodes }, (_, at) => nodeAt(at));
   const jobs = queued(size);
   const universe = universeOf(nodes, jobs);
   const first = timed(() => go(universe));
@@ -251,6 +264,9 @@ function snapshotOf(nodes: SchedNode[], jobs: SchedJob[], { sched = { log_events
     clocks,
   };
 }
+
+/** of memory that each has */
+const NODE_KB = 256 * 1024 * 1024;
 
 function node(at: number, ncpus: number, assigned: Record<string, number>): SchedNode {
   const name = `n${at}`;

@@ -7,20 +7,18 @@
 //     first are told at most once a minute that only an amount has changed.
 
 import { createFairshare, type Fairshare, forgetTemporary } from "#model/fairshare.ts";
-import { subjobIndex } from "#model/job-id.ts";
 import { renderDuration } from "#model/values/duration.ts";
 import type { Decision, Why } from "#protocol/sched-link.ts";
 import { SCHED_COMMAND } from "#protocol/sched-link.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
 import { takeFromServer } from "./ahead.ts";
-import { type ArrayTurn, arrayEntryOf, newTurn, nextIndex, subjobOf, takeNext } from "./array-turn.ts";
+import { type CycleCandidates, createCandidates } from "./cycle-candidates.ts";
 import { canSchedule, extendRunning, logShapes, logTime, tellStopped } from "./cycle-opening.ts";
 import { type CycleParts, cycleParts, type InParts } from "./cycle-parts.ts";
 import { type CyclePlaces, createPlaces } from "./cycle-places.ts";
 import { type CycleInput, type CycleResult, NO_MEMORY } from "./cycle-result.ts";
-import { durationsOf } from "./durations.ts";
 import { primeStatus } from "./holidays.ts";
-import { agreeComment, nodeSetOf } from "./job-lines.ts";
+import { agreeComment } from "./job-lines.ts";
 import { jobsInOrder } from "./job-order.ts";
 import type { CycleLog, LogRecord } from "./log-record.ts";
 import { isToldByVerdict } from "./log-record.ts";
@@ -35,10 +33,9 @@ import type { Policy, PolicyBook } from "./policy.ts";
 import { createLevels, type LevelOf } from "./preempt-level.ts";
 import type { Probe } from "./probe.ts";
 import { knowEntities, type RankContext } from "./ranking.ts";
-
 import { commentText, kindOf, logText, NEVER_TEXT } from "./reasons.ts";
 import { takeBeside } from "./resv-sets.ts";
-import { asItWas, createRoom, type Room, setOfSuspended } from "./room.ts";
+import { asItWas, createRoom, type Room } from "./room.ts";
 import { shrink } from "./shrink-to-fit.ts";
 import { type StartedJobs, startedJobs } from "./started-jobs.ts";
 import { nextBound } from "./time-bounds.ts";
@@ -98,8 +95,7 @@ class Run implements Cycle {
   readonly #checks: readonly NonNullable<PolicyModule["checks"]>[number][];
   readonly #blocked = new Map<JobClass, Why>();
   readonly #moved = new Map<Host, HostBucket>();
-  /** arrays that were looked at */
-  readonly #turns = new Map<JobEntry, ArrayTurn>();
+  readonly #candidates: CycleCandidates;
   readonly #started: StartedJobs;
   readonly #places: CyclePlaces;
   readonly #last_host: Map<string, number>;
@@ -132,6 +128,7 @@ class Run implements Cycle {
     this.#checks = STAGES.flatMap((stage) => checks.filter((check) => check.stage === stage));
     const { last_host, told_s, failed_victims } = input.memory ?? NO_MEMORY;
     this.failed_victims = new Map([...failed_victims].filter(([, until_s]) => until_s > input.now_s));
+    this.#candidates = createCandidates(universe);
     this.#started = startedJobs(universe, input.now_s);
     this.#last_host = new Map(last_host);
     const traces = (Number(universe.sched.attrs["log_events"] ?? 0) & LOG_EVENT.DEBUG3) !== 0;
@@ -240,7 +237,7 @@ class Run implements Cycle {
     extendRunning(this);
     const leaves = this.#modules.map((module) => module.begin?.(this)).includes("leave");
     for (const id of leaves ? [] : ids) {
-      const entry = this.#entryOf(id);
+      const entry = this.#candidates.entryOf(id);
       if (entry === undefined || entry.line === null) continue;
       const why = this.#consider(entry);
       if (why === null) continue;
@@ -253,17 +250,10 @@ class Run implements Cycle {
     this.#undo();
   }
 
-  /** A job by its id; of a subjob its array, whose turn it then is. */
-  #entryOf(id: string): JobEntry | undefined {
-    const entry = this.universe.entries.get(id) ?? arrayEntryOf(this.universe, id);
-    if (entry?.job.array !== undefined) this.#turns.set(entry, newTurn({ ...entry.job.array, indices_remaining: String(subjobIndex(id)) }));
-    return entry;
-  }
-
   /** qrun: this job and no other, whatever limits say. */
   #runOne(id: string): void {
     this.log({ event: LOG_EVENT.JOB, class: "Job", object: id, text: "Received qrun request" });
-    const entry = this.#entryOf(id);
+    const entry = this.#candidates.entryOf(id);
     if (entry === undefined) {
       this.decide({ kind: "qrun-refused", job: id, text: "Unknown Job Id" });
       return;
@@ -302,7 +292,7 @@ class Run implements Cycle {
       if (this.#tellProbe(entry, known)) return false;
       const why = known ?? this.#consider(entry);
       if (why === null) {
-        if (this.#hasMore(entry)) jobs.stay();
+        if (this.#candidates.hasMore(entry)) jobs.stay();
         else jobs.advance();
         continue;
       }
@@ -377,8 +367,7 @@ class Run implements Cycle {
     if (why !== null && entry.job.resources["min_walltime"] !== undefined)
       why = shrink(this, candidate, why, { start: (shorter) => this.#try(shorter), could: (shorter) => this.#whyNot(shorter) === null });
     if (why !== null && this.#makeRoom(candidate, why)) why = null;
-    const turn = this.#turns.get(entry);
-    if (why === null && turn !== undefined) takeNext(turn);
+    if (why === null) this.#candidates.noteStart(entry);
     return why;
   }
 
@@ -434,24 +423,8 @@ class Run implements Cycle {
     return null;
   }
 
-  /** An array is stood for by its next subjob. */
   candidate(entry: JobEntry): Candidate {
-    const queue = this.universe.queues.get(entry.job.queue);
-    const { universe } = this;
-    const set = entry.job.state === "S" ? setOfSuspended(universe, entry.job) : universe.sets.get(nodeSetOf(universe, queue));
-    const durations = durationsOf(this.universe.space, entry.job);
-    if (entry.job.array === undefined) return { entry, queue, set, ...durations };
-    let turn = this.#turns.get(entry);
-    if (turn === undefined) this.#turns.set(entry, (turn = newTurn(entry.job.array)));
-    const index = nextIndex(turn);
-    const subjob = index === null ? entry : { ...entry, job: subjobOf(entry.job, index) };
-    return { entry: subjob, queue, set, ...durations, array: { job: entry.job, started: turn.started } };
-  }
-
-  /** Whether further subjobs of an array wait. */
-  #hasMore(entry: JobEntry): boolean {
-    const turn = this.#turns.get(entry);
-    return turn !== undefined && nextIndex(turn) !== null;
+    return this.#candidates.of(entry);
   }
 
   #start(candidate: Candidate, placed: Placed): void {
@@ -491,8 +464,8 @@ class Run implements Cycle {
     this.log({ event: LOG_EVENT.SCHED, class: "Job", object: id, text: logText(why) });
     if (why.never === true) this.log({ event: LOG_EVENT.SCHED, class: "Job", object: id, text: NEVER_TEXT });
     const text = commentText(why);
-    const begun = entry.job.state === "B" || (this.#turns.get(entry)?.started ?? 0) > 0;
-    if (text !== comment && this.#tells && !begun) this.decide({ kind: "comment", job: id, comment: text, why });
+    // An array that has begun keeps its comment.
+    if (text !== comment && this.#tells && !this.#candidates.hasBegun(entry)) this.decide({ kind: "comment", job: id, comment: text, why });
   }
 
   // --- after the jobs

@@ -196,6 +196,7 @@ export function makeNodeSet(universe: Universe, key: string, group: NodeSet["gro
     specs: new Map(),
     multi_vnode_hosts: 0,
     in_order: null,
+    front: null,
     first_order: null,
   };
 }
@@ -404,6 +405,7 @@ export function detach(set: NodeSet, host: Host): HostBucket | null {
 }
 
 function addSums(set: NodeSet, bucket: HostBucket, sign: 1 | -1): void {
+  set.front = null;
   set.group?.grouping.changed.add(set);
   set.free_count += sign * bucket.free_count;
   for (let at = 0; at < set.total.length; at++) {

@@ -179,7 +179,7 @@ export function reachesBooked(buckets: Iterable<HostBucket>, window: Window): bo
 
 /** Which times lie in a window, and whether the first of them has begun with it; empty: none. */
 function keyDuring(outlook: Outlook, window: Window): string {
-  if (outlook.seen === window) return outlook.seen_key;
+  if (outlook.seen !== null && isSameWindow(outlook.seen, window)) return outlook.seen_key;
   let key = "";
   let any = false;
   for (const { parts } of outlook.vnodes) {
@@ -196,6 +196,10 @@ function keyDuring(outlook: Outlook, window: Window): string {
   outlook.seen_key = any ? key : "";
   return outlook.seen_key;
 }
+
+/** Jobs of a cycle often ask for equal times. */
+const isSameWindow = (a: Window, b: Window): boolean =>
+  a === b || (a.from_s === b.from_s && a.to_s === b.to_s && a.firm_to_s === b.firm_to_s);
 
 /** Which of a part's times lie in a window: from one up to before another. */
 function spansDuring({ times, firm }: Part, { from_s, to_s, firm_to_s }: Window): readonly [low: number, high: number] {

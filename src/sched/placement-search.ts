@@ -14,9 +14,11 @@ import type { SearchView } from "./placement-why.ts";
 import { whyNot, whyNotPacked } from "./placement-why.ts";
 import type { Policy } from "./policy.ts";
 import type { Amount, Chunk, Request } from "./request.ts";
+import { isBeyond } from "./set-front.ts";
+import { statesAfter } from "./states-after.ts";
 import type { Host, HostBucket, NodeSet, Universe, Vnode, VnodeState } from "./universe.ts";
 import type { Checks, OwnerCounts } from "./vnode-fit.ts";
-import { copiesThatFit, ineligible, ineligibleForResv, isChecked, ownerCounts, sharingOn } from "./vnode-fit.ts";
+import { copiesThatFit, ineligible, ineligibleForResv, isChecked, ownerCounts } from "./vnode-fit.ts";
 import { type Option, orderOf, precedes } from "./walk.ts";
 
 /** A part of a chunk on one vnode. */
@@ -130,6 +132,7 @@ export class Search implements SearchView {
     const named = this.namedHost(chunk);
     if (named !== undefined) return named === null || named.bucket === null || !this.#fitsBucket(named.bucket, chunk, named) ? 0 : 1;
     let count = 0;
+    if (this.#isBeyond(chunk)) return count;
     for (const bucket of this.set.open) if (this.#fitsBucket(bucket, chunk)) count += bucket.count;
     return count;
   }
@@ -185,9 +188,10 @@ export class Search implements SearchView {
     const moved: Move[] = [];
     const { universe, policy } = this.#context;
     let last: Host | undefined;
-    for (const work of this.touched.values()) {
-      last = work.host;
-      for (const move of moveHost(universe, policy, work.host, this.#newStates(work), work.bucket)) moved.push(move);
+    for (const { host, bucket, used, taken } of this.touched.values()) {
+      last = host;
+      const states = statesAfter(universe.space, this.request, { states: bucket.states, shown: this.statesOf(bucket), used, taken });
+      for (const move of moveHost(universe, policy, host, states, bucket)) moved.push(move);
     }
     return { chunks: this.#placed.flat(), moved, set: this.set, last };
   }
@@ -208,38 +212,6 @@ export class Search implements SearchView {
     this.touched.clear();
   }
 
-  #newStates(work: Work): VnodeState[] {
-    const { bucket, taken } = work;
-    const used = this.#usedNow(work);
-    const { place } = this.request;
-    const wholeHost = bucket.states.some((state, at) => taken[at] === true && sharingOn(place, state.spec) === "exclhost");
-    return bucket.states.map((state, at) => {
-      const isTaken = taken[at] === true;
-      if (!isTaken && !(wholeHost && state.spec.sharing !== "ignore_excl")) return state;
-      const { spec } = state;
-      const jobs = !isTaken ? state.jobs : spec.max_running === undefined ? 1 : state.jobs + 1;
-      return { spec, used: used[at] as number[], jobs, closed: this.#closedAfter(state, used[at] as number[], wholeHost) };
-    });
-  }
-
-  /** What is taken once the job runs: what the search took on top of the worst moment of the window is added to the present. */
-  #usedNow({ bucket, used }: Work): number[][] {
-    const shown = this.statesOf(bucket);
-    if (shown === bucket.states) return used;
-    return bucket.states.map((state, at) =>
-      state.used.map((amount, index) => amount + ((used[at]?.[index] as number) - (shown[at]?.used[index] as number))),
-    );
-  }
-
-  /** The state word of a vnode that the job uses: job-exclusive, or job-busy when no cpu is left. */
-  #closedAfter(state: VnodeState, used: readonly number[], wholeHost: boolean): string | undefined {
-    const sharing = sharingOn(this.request.place, state.spec);
-    if (sharing !== "shared" || (wholeHost && state.spec.sharing !== "ignore_excl")) return "job-exclusive";
-    const { ncpus } = this.#context.universe.space;
-    const avail = state.spec.avail[ncpus] as number;
-    return avail > 0 && (used[ncpus] as number) >= avail ? "job-busy" : state.closed;
-  }
-
   // --- which host comes next
 
   /** Touched hosts that may take a further copy of a chunk. */
@@ -255,6 +227,7 @@ export class Search implements SearchView {
   #next(chunk: Chunk, again: ReadonlySet<Work>, need: number): Work | null {
     const named = this.namedHost(chunk);
     if (named !== undefined) return named === null ? null : this.#nextNamed(named, chunk, again);
+    if (this.#isBeyond(chunk)) return null;
     if (this.#context.after !== null) return this.#nextAround(chunk, again, this.#context.after(this.set));
     if (this.#matcher.isBetter !== null) return this.#nextBest(chunk, again, need);
     let best: Host | null = null;
@@ -443,6 +416,11 @@ export class Search implements SearchView {
   }
 
   // --- whether it fits
+
+  /** No host has enough. Who has kept his cpus may go on where none are left. */
+  #isBeyond(chunk: Chunk): boolean {
+    return this.request.keeps_cpus !== true && isBeyond(this.checks, this.set, chunk);
+  }
 
   #fitsBucket(bucket: HostBucket, chunk: Chunk, host?: Host): boolean {
     const usable = this.usableIn(bucket, host);

@@ -4,6 +4,7 @@
 import type { Why } from "#protocol/sched-link.ts";
 import { firstHost } from "./node-sets.ts";
 import type { Chunk, Request } from "./request.ts";
+import { frontOf } from "./set-front.ts";
 import type { Host, HostBucket, NodeSet, Vnode, VnodeState } from "./universe.ts";
 import type { Checks, OwnerCounts } from "./vnode-fit.ts";
 import { ineligible, isChecked, lackOf, shortage } from "./vnode-fit.ts";
@@ -58,6 +59,10 @@ export function whyNotPacked(view: SearchView, host: Host, bucket: HostBucket): 
 /** The first host of open buckets and, where chunks may come together, of those touched; those that the job may use come first. */
 function firstCandidate(view: SearchView): Candidate | null {
   let best: Candidate | null = null;
+  if (view.touched.size === 0) {
+    const { first } = frontOf(view.set);
+    if (first !== null && view.usableIn(first.bucket) !== null) return { ...first, usable: true, used: undefined };
+  }
   const offer = (host: Host, bucket: HostBucket, usable: boolean, used?: Candidate["used"]): void => {
     const better = best === null || (usable === best.usable ? precedes(bucket.rank, host, best.bucket.rank, best.host) : usable);
     if (better) best = { host, bucket, usable, used };

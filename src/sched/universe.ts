@@ -22,6 +22,7 @@ import type { Request } from "./request.ts";
 import type { ResourceSpace } from "./resource-space.ts";
 import type { ResvInfo } from "./resv-info.ts";
 import type { Insider, ResvSet } from "./resv-sets.ts";
+import type { SetFront } from "./set-front.ts";
 import type { Checks } from "./vnode-fit.ts";
 
 /** What a vnode is, whatever runs there; equal vnodes share one. */
@@ -131,6 +132,8 @@ export type NodeSet = {
   multi_vnode_hosts: number;
   /** hosts in the order of definition; null: to be sorted again */
   in_order: readonly Host[] | null;
+  /** what its open hosts have at most (set-front.ts); null: not known */
+  front: SetFront | null;
   /** the lowest order of its vnodes; null: to be found again */
   first_order: number | null;
 };

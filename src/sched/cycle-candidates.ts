@@ -1,0 +1,68 @@
+// The jobs of a cycle as they are tried: what each asks, where and for how long it may run. An array is stood for by its next subjob (array-turn.ts T1).
+
+import { subjobIndex } from "#model/job-id.ts";
+import { type ArrayTurn, arrayEntryOf, newTurn, nextIndex, subjobOf, takeNext } from "./array-turn.ts";
+import { durationsOf } from "./durations.ts";
+import { nodeSetOf } from "./job-lines.ts";
+import type { Candidate } from "./module.ts";
+import { setOfSuspended } from "./room.ts";
+import type { JobEntry, Universe } from "./universe.ts";
+
+export type CycleCandidates = {
+  /** what a job asks and where it may run */
+  of(entry: JobEntry): Candidate;
+  /** a job by its id; of a subjob its array, whose turn it then is */
+  entryOf(id: string): JobEntry | undefined;
+  /** it is started: of an array the next subjob has its turn */
+  noteStart(entry: JobEntry): void;
+  /** whether further subjobs of an array wait */
+  hasMore(entry: JobEntry): boolean;
+  /** subjobs of the array have run, or were started in this cycle */
+  hasBegun(entry: JobEntry): boolean;
+};
+
+export function createCandidates(universe: Universe): CycleCandidates {
+  /** arrays that were looked at */
+  const turns = new Map<JobEntry, ArrayTurn>();
+  /** a job that waits stays the same in a cycle, and is asked for several times in its turn */
+  let last: Candidate | null = null;
+
+  function turnOf(entry: JobEntry, array: NonNullable<JobEntry["job"]["array"]>): ArrayTurn {
+    let turn = turns.get(entry);
+    if (turn === undefined) turns.set(entry, (turn = newTurn(array)));
+    return turn;
+  }
+
+  return {
+    of(entry) {
+      if (last?.entry === entry) return last;
+      const { job } = entry;
+      const queue = universe.queues.get(job.queue);
+      const set = job.state === "S" ? setOfSuspended(universe, job) : universe.sets.get(nodeSetOf(universe, queue));
+      const durations = durationsOf(universe.space, job);
+      if (job.array === undefined) {
+        const candidate = { entry, queue, set, ...durations };
+        if (job.state === "Q") last = candidate;
+        return candidate;
+      }
+      const turn = turnOf(entry, job.array);
+      const index = nextIndex(turn);
+      const subjob = index === null ? entry : { ...entry, job: subjobOf(job, index) };
+      return { entry: subjob, queue, set, ...durations, array: { job, started: turn.started } };
+    },
+    entryOf(id) {
+      const entry = universe.entries.get(id) ?? arrayEntryOf(universe, id);
+      if (entry?.job.array !== undefined) turns.set(entry, newTurn({ ...entry.job.array, indices_remaining: String(subjobIndex(id)) }));
+      return entry;
+    },
+    noteStart(entry) {
+      const turn = turns.get(entry);
+      if (turn !== undefined) takeNext(turn);
+    },
+    hasMore(entry) {
+      const turn = turns.get(entry);
+      return turn !== undefined && nextIndex(turn) !== null;
+    },
+    hasBegun: (entry) => entry.job.state === "B" || (turns.get(entry)?.started ?? 0) > 0,
+  };
+}

@@ -1,0 +1,46 @@
+// What the vnodes of a host are once a job runs there that was just placed on them.
+
+import type { Request } from "./request.ts";
+import type { ResourceSpace } from "./resource-space.ts";
+import type { VnodeState } from "./universe.ts";
+import { sharingOn } from "./vnode-fit.ts";
+
+export type PlacedHost = {
+  readonly states: readonly VnodeState[];
+  /** the states that the search looked at: those, or what is taken at the worst moment of its window */
+  readonly shown: readonly VnodeState[];
+  /** what is taken then of each vnode, with the job */
+  readonly used: readonly (readonly number[])[];
+  /** vnodes that have a chunk of the job */
+  readonly taken: readonly boolean[];
+};
+
+export function statesAfter(space: ResourceSpace, { place }: Request, host: PlacedHost): VnodeState[] {
+  const { states, taken } = host;
+  const used = usedNow(host);
+  const wholeHost = states.some((state, at) => taken[at] === true && sharingOn(place, state.spec) === "exclhost");
+
+  /** The state word of a vnode that the job uses: job-exclusive, or job-busy when no cpu is left. */
+  const closedAfter = (state: VnodeState, here: readonly number[]): string | undefined => {
+    if (sharingOn(place, state.spec) !== "shared" || (wholeHost && state.spec.sharing !== "ignore_excl")) return "job-exclusive";
+    const avail = state.spec.avail[space.ncpus] as number;
+    return avail > 0 && (here[space.ncpus] as number) >= avail ? "job-busy" : state.closed;
+  };
+
+  return states.map((state, at) => {
+    const isTaken = taken[at] === true;
+    if (!isTaken && !(wholeHost && state.spec.sharing !== "ignore_excl")) return state;
+    const { spec } = state;
+    const here = used[at] as readonly number[];
+    const jobs = !isTaken ? state.jobs : spec.max_running === undefined ? 1 : state.jobs + 1;
+    return { spec, used: here, jobs, closed: closedAfter(state, here) };
+  });
+}
+
+/** What the search took on top of the worst moment of the window is added to the present. */
+function usedNow({ states, shown, used }: PlacedHost): readonly (readonly number[])[] {
+  if (shown === states) return used;
+  return states.map((state, at) =>
+    state.used.map((amount, index) => amount + ((used[at]?.[index] as number) - (shown[at]?.used[index] as number))),
+  );
+}
