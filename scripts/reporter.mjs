@@ -18,7 +18,7 @@ export default async function* report(source) {
     else if ((type === "test:stdout" || type === "test:stderr") && data.file !== undefined) {
       output.set(data.file, (output.get(data.file) ?? "") + data.message);
     } else if (type === "test:summary" && data.file === undefined) counts = data.counts;
-    else if (type === "test:summary") yield fileLine(data, output);
+    else if (type === "test:summary") yield fileLine(data, skipped, output);
     else if (type === "test:interrupted") yield interrupted(data);
   }
   const result = { passed: counts.passed, failed: counts.failed + (counts.cancelled ?? 0) + (counts.todo ?? 0), skipped };
@@ -67,9 +67,11 @@ function fileOutput(file, output) {
 }
 
 /** Only with a process per file: one line when the file has ended. */
-function fileLine(data, output) {
+function fileLine(data, allSkipped, output) {
   output.delete(data.file);
-  const { passed, failed, skipped, cancelled } = data.counts;
+  const { passed, failed, cancelled } = data.counts;
+  // The summary counts skipped tests, not skipped suites.
+  const skipped = allSkipped.filter((each) => each.file === shownFile(data)).length;
   const parts = [
     `${passed} passed`,
     ...(failed + cancelled ? [`${failed + cancelled} failed`] : []),

@@ -18,7 +18,7 @@ export type DayFileOptions = {
   /** lines for the beginning of each file opened, and for the end of one that its day has left */
   readonly onOpen?: (now_ms: number) => string;
   readonly onClose?: (now_ms: number) => string;
-  /** how long a line may wait for company, in milliseconds; 0 writes at once */
+  /** lines within so many milliseconds of the last write wait for company (default GATHER_MS), a line after a pause for the end of its turn; 0 writes at once */
   readonly delay_ms?: number;
   /** a line that says how many were lost */
   readonly onLost?: (now_ms: number, count: number, why: string) => string;
@@ -41,6 +41,8 @@ export type DayFile = {
 };
 
 const BATCH_CHARS_MAX = 256 * 1024;
+/** Who looks into a log right after a command (some 10 ms) finds what the command did; a busy daemon makes no more than 200 writes a second. */
+const GATHER_MS = 5;
 
 export function dayFile(options: DayFileOptions): DayFile {
   let dir = options.dir;
@@ -50,9 +52,10 @@ export function dayFile(options: DayFileOptions): DayFile {
   let torn = false;
   let lost = 0;
   let why = "";
-  let timer: NodeJS.Timeout | null = null;
+  let turnEnd: NodeJS.Immediate | null = null;
+  let pause: NodeJS.Timeout | null = null;
   let closed = false;
-  const delay_ms = options.delay_ms ?? 20;
+  const delay_ms = options.delay_ms ?? GATHER_MS;
 
   const pathOf = (day: string): string => options.file ?? join(dir, day);
 
@@ -69,11 +72,21 @@ export function dayFile(options: DayFileOptions): DayFile {
   };
 
   const flush = (): void => {
-    if (timer !== null) clearTimeout(timer);
-    timer = null;
+    if (turnEnd !== null) clearImmediate(turnEnd);
+    if (pause !== null) clearTimeout(pause);
+    turnEnd = pause = null;
     const text = waiting;
     waiting = "";
     put(text);
+  };
+
+  /** Writes what waits, and lets what comes next gather for a while. */
+  const flushAndPause = (): void => {
+    flush();
+    pause = setTimeout(() => {
+      pause = null;
+      if (waiting !== "") flushAndPause();
+    }, delay_ms).unref();
   };
 
   const open = (day: string, now_ms: number): void => {
@@ -126,7 +139,7 @@ export function dayFile(options: DayFileOptions): DayFile {
       if (fd < 0 || day !== openDay || lost > 0) turn(day, now_ms);
       waiting += text;
       if (delay_ms === 0 || waiting.length >= BATCH_CHARS_MAX) flush();
-      else timer ??= setTimeout(flush, delay_ms).unref();
+      else if (pause === null) turnEnd ??= setImmediate(flushAndPause);
     },
     flush,
     reopen(now_ms) {

@@ -32,7 +32,7 @@ export type LogOptions = {
   readonly clock?: Clock;
   /** further header texts after version and build: `hostname=...;pbs_leaf_name=...` (event 0100) */
   readonly header?: readonly string[];
-  /** how long a line may wait for company (default 20 ms); 0: each record is written at once */
+  /** how long a line may wait for company, as DayFileOptions has it; 0: each record is written at once */
   readonly delay_ms?: number;
 };
 
@@ -60,7 +60,7 @@ export function openLog(options: LogOptions): Log {
   const file = dayFile({
     dir: options.dir,
     ...(options.file === undefined ? {} : { file: options.file }),
-    delay_ms: options.delay_ms ?? 20,
+    ...(options.delay_ms === undefined ? {} : { delay_ms: options.delay_ms }),
     onOpen: (now_ms) => headerLines(now_ms, line, daemon, options.header ?? []),
     onClose: (now_ms) => line(now_ms, LOG_EVENT.SYSTEM, "Svr", "Log", "Log closed"),
     onLost: (now_ms, count, why) => line(now_ms, LOG_EVENT.ERROR, "Svr", "Log", `${count} log records lost: ${why}`),

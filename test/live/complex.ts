@@ -120,8 +120,12 @@ function makeComplex(dir: string, options: ComplexOptions): Omit<Complex, "stop"
   partita("init", ...(mode === "system" ? ["--system", "--prefix", exec] : []));
   const conf = join(home, "pbs.conf");
   // Complexes count their jobs from 1 each: their jobs' directories must not meet in /var/tmp.
-  // A resident would outlive the test.
-  const lines = { PARTITA_RESIDENT: "no", ...(mode === "system" ? { PBS_TMPDIR: join(dir, "tmp") } : {}), ...options.conf };
+  // A resident would outlive the test; who asks for one (test/README.md) has it.
+  const lines = {
+    PARTITA_RESIDENT: process.env["PARTITA_RESIDENT"] ?? "no",
+    ...(mode === "system" ? { PBS_TMPDIR: join(dir, "tmp") } : {}),
+    ...options.conf,
+  };
   appendFileSync(
     conf,
     Object.entries(lines)
