@@ -13,6 +13,7 @@ import { addAmounts, amountOf } from "./amounts.ts";
 import type { Changes } from "./changes.ts";
 import type { Event, NamedObject } from "./event.ts";
 import { shared } from "./intern.ts";
+import { isOfRun } from "./job-rows.ts";
 import { hostOf, placementOf } from "./placement.ts";
 import { countInside, holdAgain, holdNewVnode, newResv, release, resvOfQueue } from "./resv/holding.ts";
 import { occurrenceStarts } from "./resv/occurrences.ts";
@@ -324,6 +325,7 @@ function createJob(state: ServerState, event: Extract<Event, { kind: "job-create
   const subjobs = attrs["array"] === true ? { subjobs: newSubjobs(String(attrs["array_indices_submitted"])) } : {};
   const job: Job = { id: event.id, seq: event.seq, attrs, ...subjobs };
   changes.jobs.add(job.id);
+  changes.jobs_new.add(job.id);
   if (attrs["array_id"] !== undefined) {
     startSubjob(state, job, changes);
     return;
@@ -416,6 +418,7 @@ function changeJob(state: ServerState, job: Job, set: Attrs, unset: readonly str
   const next = replaces ? placementOf(state, job.attrs) : null;
   if (next !== null) place(state, job, next, 1, changes);
   changes.jobs.add(job.id);
+  if (!isOfRun(set, unset)) changes.jobs_whole.add(job.id);
 }
 
 /** What placementOf depends on besides job_state. */

@@ -16,6 +16,9 @@ export type Changes = {
   readonly hooks: Set<string>;
   readonly run_times: Set<string>;
   readonly jobs: Set<string>;
+  /** of these: new ones, and others that changed in what stands in their whole row only (job-rows.ts) */
+  readonly jobs_new: Set<string>;
+  readonly jobs_whole: Set<string>;
   readonly clocks: Set<string>;
   /** scripts of new jobs */
   readonly scripts: Map<string, string>;
@@ -44,6 +47,8 @@ export function noChanges(): Changes {
     hooks: new Set(),
     run_times: new Set(),
     jobs: new Set(),
+    jobs_new: new Set(),
+    jobs_whole: new Set(),
     clocks: new Set(),
     scripts: new Map(),
     ended: new Map(),

@@ -1,6 +1,6 @@
 // Objects as rows and back: what a batch of changes writes into the store, and the state that loaded rows stand for.
 //
-// I1. Values are not copied deeply: they are never changed in place (state.ts I3). The records of jobs are, so each row has its own.
+// I1. Values are not copied deeply: they are never changed in place (state.ts I3). The records of jobs are, so each row has its own (job-rows.ts).
 // I2. Values that a restart finds out anew (states of schedulers) may be in a row; load ignores them (sched-session.ts startAll).
 
 import type { Hook } from "#model/hook.ts";
@@ -9,9 +9,9 @@ import { type Batch, type Data, type HistoryRow, type JobRow, type Loaded, type 
 import type { Clock } from "./accrual/clocks.ts";
 import type { Changes } from "./changes.ts";
 import { hasRows } from "./changes.ts";
+import { attrsOfRows, jobData, runData } from "./job-rows.ts";
 import { loadState } from "./load.ts";
 import type { Attrs, Job, JobAttrs, ServerState } from "./state.ts";
-import { subjobsText } from "./subjobs.ts";
 
 /** An accounting record as it was due: written again after a crash if the file lacks it. */
 export type DueRecord = { readonly at_s: number; readonly type: string; readonly id: string; readonly text: string };
@@ -50,10 +50,16 @@ export function rowsOf(state: ServerState, changes: Changes, due: readonly DueRe
   write("run_times", changes.run_times, state.run_times, (seconds) => ({ seconds }));
   const jobs: JobRow[] = [];
   const jobs_gone: string[] = [];
+  const runs: { id: string; data: Data }[] = [];
+  const runs_gone: string[] = [];
   for (const id of changes.jobs) {
     const job = state.jobs.get(id);
     if (job === undefined) jobs_gone.push(id);
-    else jobs.push({ id, seq: job.seq, data: jobData(job) });
+    else if (changes.jobs_new.has(id)) jobs.push({ id, seq: job.seq, data: jobData(job) });
+    else if (changes.jobs_whole.has(id)) {
+      jobs.push({ id, seq: job.seq, data: jobData(job) });
+      runs_gone.push(id);
+    } else runs.push({ id, data: runData(job) });
   }
   const scripts = [...changes.scripts].filter(([id]) => state.jobs.has(id)).map(([id, text]) => ({ id, text }));
   return {
@@ -61,17 +67,14 @@ export function rowsOf(state: ServerState, changes: Changes, due: readonly DueRe
     drop,
     jobs,
     jobs_gone,
+    runs,
+    runs_gone,
     scripts,
     history: [...changes.ended.values()].map(historyRow),
     history_gone: [...changes.purged],
     history_gone_arrays: [...changes.purged_arrays],
     ...(changes.server ? { counters: { next_seq: state.next_seq, next_order: state.next_order, next_rank: state.next_rank } } : {}),
   };
-}
-
-/** What the row of a live job holds: its attributes, and how the subjobs of an array stand. */
-export function jobData({ attrs, subjobs }: Job): JobAttrs {
-  return subjobs === undefined ? { ...attrs } : { ...attrs, subjobs: subjobsText(subjobs) };
 }
 
 function historyRow(job: Job): HistoryRow {
@@ -112,6 +115,6 @@ export function stateOfRows(name: string, loaded: Loaded, history_count: number)
     resvs: objects.resvs.map((row) => ({ id: row.name, ...(row.data as { attrs: Attrs }) })),
     hooks: objects.hooks.map((row) => ({ name: row.name, ...(row.data as Omit<Hook, "name">) })),
     run_times: objects.run_times.map((row) => ({ key: row.name, ...(row.data as { seconds: number }) })),
-    jobs: jobs.map((row) => ({ id: row.id, seq: row.seq, attrs: row.data as JobAttrs })),
+    jobs: jobs.map(({ id, seq, data, run }) => ({ id, seq, attrs: attrsOfRows(data, run) })),
   });
 }

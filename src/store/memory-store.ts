@@ -17,13 +17,14 @@ export type MemoryStore = Store & {
 type Tables = {
   readonly objects: Map<string, string>;
   readonly jobs: Map<string, { readonly seq: number; readonly data: string }>;
+  readonly runs: Map<string, string>;
   readonly scripts: Map<string, string>;
   readonly history: Map<string, Omit<HistoryRow, "data"> & { readonly data: string }>;
   readonly counters: Map<string, number>;
 };
 
 export function memoryStore(): MemoryStore {
-  return storeOf({ objects: new Map(), jobs: new Map(), scripts: new Map(), history: new Map(), counters: new Map() });
+  return storeOf({ objects: new Map(), jobs: new Map(), runs: new Map(), scripts: new Map(), history: new Map(), counters: new Map() });
 }
 
 function storeOf(tables: Tables): MemoryStore {
@@ -51,6 +52,7 @@ function storeOf(tables: Tables): MemoryStore {
       storeOf({
         objects: new Map(tables.objects),
         jobs: new Map(tables.jobs),
+        runs: new Map(tables.runs),
         scripts: new Map(tables.scripts),
         history: new Map(tables.history),
         counters: new Map(tables.counters),
@@ -68,9 +70,12 @@ function apply(tables: Tables, batch: Batch): void {
   for (const { table, name, data } of batch.put ?? []) tables.objects.set(`${table}\n${name}`, JSON.stringify(data));
   for (const id of batch.jobs_gone ?? []) {
     tables.jobs.delete(id);
+    tables.runs.delete(id);
     tables.scripts.delete(id);
   }
   for (const { id, seq, data } of batch.jobs ?? []) tables.jobs.set(id, { seq, data: JSON.stringify(data) });
+  for (const id of batch.runs_gone ?? []) tables.runs.delete(id);
+  for (const { id, data } of batch.runs ?? []) tables.runs.set(id, JSON.stringify(data));
   for (const { id, text } of batch.scripts ?? []) tables.scripts.set(id, text);
   for (const id of batch.history_gone ?? []) tables.history.delete(id);
   for (const seq of batch.history_gone_arrays ?? [])
@@ -85,7 +90,11 @@ function load(tables: Tables): Loaded {
     const [table, name] = key.split("\n") as [ObjectTable, string];
     objects[table].push({ name, data: parse(data) });
   }
-  const jobs = [...tables.jobs].map(([id, { seq, data }]) => ({ id, seq, data: parse(data) })).sort((a, b) => a.seq - b.seq);
+  const jobs = [...tables.jobs].map(([id, { seq, data }]) => {
+    const run = tables.runs.get(id);
+    return { id, seq, data: parse(data), ...(run === undefined ? {} : { run: parse(run) }) };
+  });
+  jobs.sort((a, b) => a.seq - b.seq);
   const fresh = tables.objects.size === 0 && jobs.length === 0 && tables.counters.size === 0;
   return { objects, jobs, counters: Object.fromEntries(tables.counters), fresh };
 }

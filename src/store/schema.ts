@@ -34,4 +34,5 @@ export const SCHEMA_STEPS: readonly SchemaStep[] = [
   ],
   ["CREATE TABLE hooks (name TEXT PRIMARY KEY, data TEXT NOT NULL) STRICT"],
   ["CREATE TABLE run_times (name TEXT PRIMARY KEY, data TEXT NOT NULL) STRICT"],
+  ["CREATE TABLE runs (id TEXT PRIMARY KEY, data TEXT NOT NULL) STRICT, WITHOUT ROWID"],
 ];

@@ -15,7 +15,7 @@ import { openConnection, parseData, storeError } from "./sqlite.ts";
 import { commit, OBJECT_TABLES, prepareCommits } from "./sqlite-commit.ts";
 import { sqliteHistory } from "./sqlite-history.ts";
 import { prepareSchema, quickCheck } from "./sqlite-open.ts";
-import type { JobRow, Loaded, ObjectRow, ObjectTable, Store } from "./store.ts";
+import type { Data, JobRow, Loaded, ObjectRow, ObjectTable, Store } from "./store.ts";
 import { StoreError } from "./store.ts";
 
 export type SqliteStoreOptions = {
@@ -117,16 +117,24 @@ async function load(writer: Connection): Promise<Loaded> {
   return { objects, jobs, counters, fresh };
 }
 
-type JobPage = { readonly rowid: number; readonly id: string; readonly seq: number; readonly data: string };
+type JobPage = { readonly rowid: number; readonly id: string; readonly seq: number; readonly data: string; readonly run: string | null };
 
 /** While one page is being parsed here, SQLite's thread reads the next. */
-async function loadJobs(writer: Connection): Promise<JobRow[]> {
+async function loadJobs(writer: Connection): Promise<Loaded["jobs"]> {
   const page = (after: number): Promise<JobPage[]> =>
-    writer.all<JobPage>("SELECT rowid, id, seq, data FROM jobs WHERE rowid > ? ORDER BY rowid LIMIT ?", after, LOAD_PAGE_ROWS);
-  const jobs: JobRow[] = [];
+    writer.all<JobPage>(
+      `SELECT jobs.rowid, jobs.id, seq, jobs.data, runs.data AS run FROM jobs LEFT JOIN runs ON runs.id = jobs.id
+       WHERE jobs.rowid > ? ORDER BY jobs.rowid LIMIT ?`,
+      after,
+      LOAD_PAGE_ROWS,
+    );
+  const jobs: (JobRow & { run?: Data })[] = [];
   for (let rows = await page(0); rows.length > 0; ) {
     const next = rows.length < LOAD_PAGE_ROWS ? Promise.resolve([]) : page(rows.at(-1)?.rowid ?? 0);
-    for (const { id, seq, data } of rows) jobs.push({ id, seq, data: parseData(writer.file, "jobs", id, data) });
+    for (const { id, seq, data, run } of rows) {
+      const row: JobRow = { id, seq, data: parseData(writer.file, "jobs", id, data) };
+      jobs.push(run === null ? row : { ...row, run: parseData(writer.file, "runs", id, run) });
+    }
     rows = await next;
   }
   return jobs.sort((a, b) => a.seq - b.seq);

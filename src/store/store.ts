@@ -14,6 +14,8 @@ export type ObjectTable = "server" | "resources" | "queues" | "vnodes" | "scheds
 export type ObjectRow = { readonly name: string; readonly data: Data };
 /** A job that is not finished. seq: the number in its id. */
 export type JobRow = { readonly id: string; readonly seq: number; readonly data: Data };
+/** A second, small row beside that of a job, written much more often: what of it changes as it runs. */
+export type RunRow = { readonly id: string; readonly data: Data };
 /** idx of what is no subjob. */
 export const WHOLE_JOB = -1;
 
@@ -35,8 +37,11 @@ export type Batch = {
   readonly drop?: readonly { readonly table: ObjectTable; readonly name: string }[];
   /** jobs new or changed */
   readonly jobs?: readonly JobRow[];
-  /** jobs no longer live; their scripts go with them */
+  /** jobs no longer live; their second rows and scripts go with them */
   readonly jobs_gone?: readonly string[];
+  readonly runs?: readonly RunRow[];
+  /** jobs that have no second row any more */
+  readonly runs_gone?: readonly string[];
   readonly scripts?: readonly { readonly id: string; readonly text: string }[];
   readonly history?: readonly HistoryRow[];
   readonly history_gone?: readonly string[];
@@ -48,8 +53,8 @@ export type Batch = {
 
 export type Loaded = {
   readonly objects: { readonly [T in ObjectTable]: readonly ObjectRow[] };
-  /** in the order of seq */
-  readonly jobs: readonly JobRow[];
+  /** in the order of seq. run: the second row */
+  readonly jobs: readonly (JobRow & { readonly run?: Data })[];
   readonly counters: { readonly [name: string]: number };
   /** nothing was ever committed */
   readonly fresh: boolean;

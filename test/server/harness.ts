@@ -12,12 +12,14 @@ import type { Peer } from "#server/identity.ts";
 import { identify } from "#server/identity.ts";
 import { checkInvariants } from "#server/invariants.ts";
 import { enqueueJob } from "#server/job-life.ts";
+import { attrsOfRows, jobData } from "#server/job-rows.ts";
 import { ownTransaction, transaction } from "#server/kernel.ts";
 import { freshState, loadState, type StoredState } from "#server/load.ts";
-import { jobData } from "#server/rows.ts";
+import { rowsOf } from "#server/rows.ts";
 import { timeZone } from "#server/shell/time-zone.ts";
 import type { Attrs, Job, JobAttrs, ServerState } from "#server/state.ts";
 import type { AccountingRecord, LogRecord, ServerConfig } from "#server/transaction.ts";
+import type { Data, JobRow } from "#store/store.ts";
 
 export const HOST = "svr";
 /** Friday, 20 November 2026, 09:26:28 UTC */
@@ -66,9 +68,12 @@ export type Harness = {
 };
 
 export type FakeStore = { stored: StoredRows; history: Map<string, Job>; commits: number };
-type StoredRows = { server: Attrs; counters: StoredState["counters"]; history_count: number } & {
-  [K in "resources" | "queues" | "vnodes" | "scheds" | "resvs" | "hooks" | "run_times" | "clocks" | "jobs"]: Map<string, unknown>;
-};
+type StoredRows = {
+  server: Attrs;
+  counters: StoredState["counters"];
+  history_count: number;
+  jobs: Map<string, JobRow & { readonly run?: Data }>;
+} & { [K in "resources" | "queues" | "vnodes" | "scheds" | "resvs" | "hooks" | "run_times" | "clocks"]: Map<string, unknown> };
 
 /** A fresh complex: server svr, queue workq (default, started), default scheduler; job history on. No vnode: see addHost. */
 export function harness(options: { readonly server?: Attrs } = {}): Harness {
@@ -351,12 +356,28 @@ export function commit(store: FakeStore, state: ServerState, { changes }: Batch)
   write(stored.hooks, changes.hooks, state.hooks, (row) => row);
   write(stored.clocks, changes.clocks, state.clocks, (row) => row);
   write(stored.run_times, changes.run_times, state.run_times, (row) => row);
-  write(stored.jobs, changes.jobs, state.jobs, (job) => ({ id: job.id, seq: job.seq, attrs: jobData(job) }));
+  writeJobs(stored.jobs, state, changes);
   for (const [id, job] of changes.ended) store.history.set(id, copy(job));
   for (const id of changes.purged) store.history.delete(id);
   for (const [id, job] of store.history)
     if (job.attrs["array_id"] !== undefined && changes.purged_arrays.has(job.seq)) store.history.delete(id);
   stored.history_count = store.history.size;
+}
+
+/** What has changed is, after every commit, what the rows say. */
+function writeJobs(stored: StoredRows["jobs"], state: ServerState, changes: Batch["changes"]): void {
+  const copy = <T>(value: T): T => JSON.parse(JSON.stringify(value)) as T;
+  const rows = rowsOf(state, changes);
+  for (const id of rows?.jobs_gone ?? []) stored.delete(id);
+  for (const row of rows?.jobs ?? []) stored.set(row.id, copy({ ...stored.get(row.id), ...row }));
+  for (const id of rows?.runs_gone ?? []) stored.set(id, { ...(stored.get(id) as JobRow), run: undefined } as JobRow);
+  for (const { id, data } of rows?.runs ?? []) stored.set(id, { ...(stored.get(id) as JobRow), run: copy(data) });
+  for (const id of changes.jobs) {
+    const job = state.jobs.get(id);
+    const row = stored.get(id);
+    if (job === undefined) assert.equal(row, undefined);
+    else assert.deepEqual(attrsOfRows(row?.data ?? {}, row?.run), copy(jobData(job)), `rows of ${id}`);
+  }
 }
 
 function deliver(h: Harness, batch: Batch): void {
@@ -419,7 +440,7 @@ export function restart(h: Harness): void {
     hooks: list(stored.hooks),
     clocks: list(stored.clocks),
     run_times: [...stored.run_times].map(([key, seconds]) => ({ key, seconds: seconds as number })),
-    jobs: list(stored.jobs),
+    jobs: structuredClone([...stored.jobs.values()]).map(({ id, seq, data, run }) => ({ id, seq, attrs: attrsOfRows(data, run) })),
   });
   checkInvariants(state);
   h.core = createCore(state, CONFIG, h.now_ms);

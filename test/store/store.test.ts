@@ -153,6 +153,29 @@ test("store: a job that goes takes its script along; into the history in the sam
   });
 });
 
+test("store: a job's second row is told beside the first, changes alone, and goes with the job or before it", async () => {
+  await everyStore(async (store, reopen) => {
+    await store.commit({ jobs: [job(1), job(2), job(3), job(4)] });
+    await store.commit({
+      runs: [
+        { id: "1.svr", data: { substate: 41, 'a name "with" more': "\n" } },
+        { id: "2.svr", data: { substate: 41 } },
+        { id: "3.svr", data: { substate: 41 } },
+      ],
+    });
+    await store.commit({
+      runs: [{ id: "1.svr", data: { substate: 42 } }],
+      jobs: [job(2, { Priority: 1 })],
+      runs_gone: ["2.svr", "4.svr"],
+      jobs_gone: ["3.svr"],
+    });
+    const opened = await reopen(store);
+    assert.deepEqual((await opened.load()).jobs, [{ ...job(1), run: { substate: 42 } }, job(2, { Priority: 1 }), job(4)]);
+    await opened.commit({ jobs: [job(3)] });
+    assert.deepEqual((await opened.load()).jobs.at(2), job(3), "a job of the same name has nothing of the one before");
+  });
+});
+
 test("store: the history by id, owner, queue and time, in pages, in the order of submission", async () => {
   await everyStore(async (store) => {
     const rows = [5, 3, 1, 4, 2, 10].map((seq) =>
