@@ -11,7 +11,7 @@ export type LimitTable = {
   readonly resources: ReadonlyMap<string, ReadonlyMap<string, number>>;
 };
 
-const NO_LIMITS: LimitTable = { run: new Map(), resources: new Map() };
+export const NO_LIMITS: LimitTable = { run: new Map(), resources: new Map() };
 const GENERIC = "PBS_GENERIC";
 const ALL = "o:PBS_ALL";
 

@@ -1,19 +1,11 @@
-// Run limits of server and queues (pbs/sched.md 5 and 6): both styles read into one table, running sums of what counts against them, and the check.
-// max_running is [o:PBS_ALL], max_user_run is [u:PBS_GENERIC]: they differ in name only, and the server refuses a mixture.
+// Run limits of server and queues (pbs/sched.md 5 and 6): running sums of what counts against them, and the check.
 //
 // I1. Counted are jobs in state R or E. I2. The order of checks is the order of pbs/sched.md 5.
 
-import type { AttrRecord, SchedJob, Why } from "#protocol/sched-link.ts";
+import { ENTITY_KINDS, type EntityKind, type LimitTable, limitOf } from "#model/run-limits.ts";
+import type { SchedJob, Why } from "#protocol/sched-link.ts";
 import type { ResourceSpace } from "./resource-space.ts";
 import { amountOf } from "./resource-space.ts";
-
-export type EntityKind = "g" | "p" | "o" | "u";
-
-/** Limits of one object, by `u:alice`, `u:PBS_GENERIC`, `o:PBS_ALL`. */
-export type LimitTable = {
-  readonly run: ReadonlyMap<string, number>;
-  readonly resources: ReadonlyMap<string, ReadonlyMap<string, number>>;
-};
 
 /** What a class of jobs must distinguish because some limit looks at it. */
 export type LimitProfile = {
@@ -27,36 +19,6 @@ export type LimitProfile = {
 /** What runs for one entity (`u:alice`, `o:`): number of jobs and amounts in the order of the profile's resources. */
 export type Usage = { jobs: number; readonly amounts: number[] };
 export type UsageTable = Map<string, Usage>;
-
-const NO_LIMITS: LimitTable = { run: new Map(), resources: new Map() };
-const GENERIC = "PBS_GENERIC";
-const ALL = "o:PBS_ALL";
-
-/** soft: of max_run_soft and its relatives. */
-export function limitTable(space: ResourceSpace, attrs: AttrRecord, soft = false): LimitTable {
-  const suffix = soft ? "_soft" : "";
-  const run = new Map<string, number>();
-  const resources = new Map<string, Map<string, number>>();
-  const setRun = (key: string, value: unknown): void => {
-    if (typeof value === "number") run.set(key, value);
-  };
-  const setResource = (resource: string, key: string, value: unknown): void => {
-    const amount = amountOf(space.all.get(resource), value);
-    if (amount === null) return;
-    let table = resources.get(resource);
-    if (table === undefined) resources.set(resource, (table = new Map()));
-    table.set(key, amount);
-  };
-  for (const [key, value] of entriesOf(attrs[`max_run${suffix}`])) setRun(key, value);
-  for (const [resource, table] of entriesOf(attrs[`max_run_res${suffix}`]))
-    for (const [key, value] of entriesOf(table)) setResource(resource, key, value);
-  if (!soft) setRun(ALL, attrs["max_running"]);
-  setRun(`u:${GENERIC}`, attrs[`max_user_run${suffix}`]);
-  setRun(`g:${GENERIC}`, attrs[`max_group_run${suffix}`]);
-  for (const [resource, value] of entriesOf(attrs[`max_user_res${suffix}`])) setResource(resource, `u:${GENERIC}`, value);
-  for (const [resource, value] of entriesOf(attrs[`max_group_res${suffix}`])) setResource(resource, `g:${GENERIC}`, value);
-  return run.size === 0 && resources.size === 0 ? NO_LIMITS : { run, resources };
-}
 
 /** What the tables together look at. extra: resources that are counted for other reasons, and owners that vnodes' limits look at. */
 export function limitProfile(
@@ -112,20 +74,18 @@ function countEntity(space: ResourceSpace, profile: LimitProfile, table: UsageTa
 /** One object whose limits are asked: the server, or a queue by its name. */
 export type LimitScope = { readonly queue: string | undefined; readonly limits: LimitTable; readonly usage: UsageTable | undefined };
 
-const KINDS: readonly EntityKind[] = ["g", "p", "o", "u"];
-
 /** The first limit that a further job would break, queue before server, numbers of jobs before amounts; null: none. */
 export function checkLimits(space: ResourceSpace, profile: LimitProfile, scopes: readonly LimitScope[], job: SchedJob): Why | null {
   for (const scope of scopes) {
     if (scope.limits.run.size === 0) continue;
-    for (const kind of KINDS) {
+    for (const kind of ENTITY_KINDS) {
       const why = checkRun(scope, kind, job);
       if (why !== null) return why;
     }
   }
   for (const scope of scopes) {
     if (scope.limits.resources.size === 0) continue;
-    for (const kind of KINDS) {
+    for (const kind of ENTITY_KINDS) {
       for (const [resource, limits] of scope.limits.resources) {
         const asked = amountOf(space.all.get(resource), job.resources[resource]);
         if (asked === null || asked === 0) continue;
@@ -194,28 +154,4 @@ function entityOf(kind: EntityKind, job: SchedJob): string {
       return unreachable;
     }
   }
-}
-
-function limitOf(
-  limits: ReadonlyMap<string, number>,
-  kind: EntityKind,
-  entity: string,
-): { readonly limit: number; readonly generic: boolean } | null {
-  if (kind === "o") {
-    const limit = limits.get(ALL);
-    return limit === undefined ? null : { limit, generic: true };
-  }
-  const own = limits.get(`${kind}:${entity}`);
-  if (own !== undefined) return { limit: own, generic: false };
-  const limit = limits.get(`${kind}:${GENERIC}`);
-  return limit === undefined ? null : { limit, generic: true };
-}
-
-/** The limit that holds for an entity; null: none. */
-export function limitFor(limits: ReadonlyMap<string, number>, kind: EntityKind, entity: string): number | null {
-  return limitOf(limits, kind, entity)?.limit ?? null;
-}
-
-function entriesOf(value: unknown): [string, unknown][] {
-  return typeof value === "object" && value !== null ? Object.entries(value) : [];
 }

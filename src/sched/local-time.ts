@@ -1,5 +1,7 @@
 // Local calendar time as the core needs it: given from outside, because the machine's time zone is no business of pure code.
 
+import { civilDay, DAY_S, dayNumber, weekday } from "#model/civil-time.ts";
+
 /** A moment on the wall calendar. */
 export type CivilTime = {
   readonly year: number;
@@ -19,24 +21,22 @@ export type LocalTime = {
   epoch(year: number, month: number, day: number, second_of_day: number): number;
 };
 
-const DAY_S = 86_400;
-
 /** Universal time: for tests and simulations, and exact arithmetic of days (proleptic Gregorian calendar). */
 export const UTC: LocalTime = Object.freeze({
   civil(epoch_s: number): CivilTime {
     const days = Math.floor(epoch_s / DAY_S);
-    const { year, month, day } = civilFromDays(days);
+    const { year, month, day } = civilDay(days);
     return {
       year,
       month,
       day,
-      weekday: (((days + 4) % 7) + 7) % 7,
-      day_of_year: days - daysFromCivil(year, 1, 1) + 1,
+      weekday: (weekday(days) + 1) % 7,
+      day_of_year: days - dayNumber({ year, month: 1, day: 1 }) + 1,
       second_of_day: epoch_s - days * DAY_S,
     };
   },
   epoch(year: number, month: number, day: number, second_of_day: number): number {
-    return daysFromCivil(year, month, day) * DAY_S + second_of_day;
+    return dayNumber({ year, month, day }) * DAY_S + second_of_day;
   },
 });
 
@@ -55,26 +55,4 @@ const MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "
 export function ctimeText(time: CivilTime): string {
   const clock = dateText(time).slice(-8);
   return `${DAYS[time.weekday]} ${MONTHS[time.month - 1]} ${String(time.day).padStart(2)} ${clock} ${time.year}`;
-}
-
-/** Days since 1970-01-01. Years begin in March, so that the leap day is the last of its year. */
-function daysFromCivil(year: number, month: number, day: number): number {
-  const y = month > 2 ? year : year - 1;
-  const era = Math.floor(y / 400);
-  const year_of_era = y - era * 400;
-  const day_of_year = Math.floor((153 * (month > 2 ? month - 3 : month + 9) + 2) / 5) + day - 1;
-  return era * 146_097 + year_of_era * 365 + Math.floor(year_of_era / 4) - Math.floor(year_of_era / 100) + day_of_year - 719_468;
-}
-
-function civilFromDays(days: number): { readonly year: number; readonly month: number; readonly day: number } {
-  const shifted = days + 719_468;
-  const era = Math.floor(shifted / 146_097);
-  const day_of_era = shifted - era * 146_097;
-  const year_of_era = Math.floor(
-    (day_of_era - Math.floor(day_of_era / 1460) + Math.floor(day_of_era / 36_524) - Math.floor(day_of_era / 146_096)) / 365,
-  );
-  const day_of_year = day_of_era - (365 * year_of_era + Math.floor(year_of_era / 4) - Math.floor(year_of_era / 100));
-  const shifted_month = Math.floor((5 * day_of_year + 2) / 153);
-  const month = shifted_month < 10 ? shifted_month + 3 : shifted_month - 9;
-  return { year: year_of_era + era * 400 + (month <= 2 ? 1 : 0), month, day: day_of_year - Math.floor((153 * shifted_month + 2) / 5) + 1 };
 }

@@ -4,20 +4,21 @@
 // M2. What costs the number of jobs or vnodes happens only when the policy, the resources or what limits look at changes, never in a cycle.
 
 import { type FairshareTree, percentagesOf } from "#model/resource-group.ts";
+import { limitTable, NO_LIMITS } from "#model/run-limits.ts";
 import type { AttrRecord, Change, Delta, SchedJob, SchedNode, SchedQueue, SchedResv, Snapshot } from "#protocol/sched-link.ts";
 import { assert } from "#support/assert.ts";
 import { createCalendar, dropRunning, putRunningJob } from "./calendar.ts";
 import { GROUP_ATTRS, SCHED_GROUP_ATTRS } from "./group-resources.ts";
 import { agreeComment, askGroup, dropEntry, putEntry } from "./job-lines.ts";
 import type { LimitProfile, UsageTable } from "./limits.ts";
-import { countJob, isRunning, limitProfile, limitTable, sameProfile } from "./limits.ts";
+import { countJob, isRunning, limitProfile, sameProfile } from "./limits.ts";
 import type { PolicyModule } from "./module.ts";
 import { dropVnode, putVnode } from "./node-sets.ts";
 import { keepGroupings } from "./placement-sets.ts";
 import type { Policy } from "./policy.ts";
 import { PREEMPT_ATTRS, PREEMPT_SERVER_ATTRS, preemptRules } from "./preempt-rules.ts";
 import { RANKING_ATTRS, rankingOf } from "./ranking.ts";
-import { amountOf, matchedOf, resourceSpace } from "./resource-space.ts";
+import { amountOf, amountsIn, matchedOf, resourceSpace } from "./resource-space.ts";
 import { dropInsider, dropResv, indexResvs, putInsider, putResv, refreshInside, rereadResvsOn } from "./resv-sets.ts";
 import { jobsOf } from "./strands.ts";
 import type { Queue, Universe, Vnode } from "./universe.ts";
@@ -82,8 +83,8 @@ export function createUniverse(snapshot: Snapshot, options: MirrorOptions): Univ
     used: { ids: new Set(), all: true },
     ended: [],
     percentages: new Map(),
-    limits: limitTable(resourceSpace([]), {}),
-    soft_limits: limitTable(resourceSpace([]), {}),
+    limits: NO_LIMITS,
+    soft_limits: NO_LIMITS,
     preempt: preemptRules({}, {}),
     profile: { user: false, group: false, project: false, resources: [] },
     usage: new Map(),
@@ -271,8 +272,8 @@ function makeQueue(universe: Universe, { name, attrs }: SchedQueue, order: numbe
       .toLowerCase()
       .startsWith("e"),
     partition: partitionOf(attrs["partition"]),
-    limits: limitTable(universe.space, attrs),
-    soft_limits: limitTable(universe.space, attrs, true),
+    limits: limitTable(attrs, amountsIn(universe.space)),
+    soft_limits: limitTable(attrs, amountsIn(universe.space), true),
     available: available(universe, attrs["resources_available"]),
   };
 }
@@ -397,9 +398,9 @@ function updateProfile(universe: Universe, anyway: boolean): boolean {
 }
 
 function readServer(universe: Universe): void {
-  universe.limits = limitTable(universe.space, universe.server.attrs);
+  universe.limits = limitTable(universe.server.attrs, amountsIn(universe.space));
   universe.server_available = new Map([...available(universe, universe.server.attrs["resources_available"]), ...universe.dynamic]);
-  universe.soft_limits = limitTable(universe.space, universe.server.attrs, true);
+  universe.soft_limits = limitTable(universe.server.attrs, amountsIn(universe.space), true);
   universe.profile = profileOf(universe);
 }
 

@@ -7,6 +7,7 @@
 import type { ResourceValue } from "#model/attribute.ts";
 import type { ResourceType } from "#model/resource-table.ts";
 import { BUILTIN_RESOURCES, isNumeric } from "#model/resource-table.ts";
+import type { AmountOf } from "#model/run-limits.ts";
 import { parseBoolean } from "#model/values/boolean.ts";
 import { parseDuration, renderDuration } from "#model/values/duration.ts";
 import { kbText, sizeKb } from "#model/values/size.ts";
@@ -66,6 +67,11 @@ export function amountOf(resource: Resource | undefined, value: unknown): number
       return unreachable;
     }
   }
+}
+
+/** The same, by the resource's name. */
+export function amountsIn(space: ResourceSpace): AmountOf {
+  return (resource, value) => amountOf(space.all.get(resource), value);
 }
 
 /** A value that is matched, not counted: boolean, or the text of a string (array). */

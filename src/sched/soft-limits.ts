@@ -1,8 +1,8 @@
 // Soft limits (max_run_soft and its relatives): who uses more than them is not kept from running, but may be preempted (pbs/sched.md 8).
 
+import { type LimitTable, limitOf } from "#model/run-limits.ts";
 import type { SchedJob } from "#protocol/sched-link.ts";
-import type { LimitTable, UsageTable } from "./limits.ts";
-import { limitFor } from "./limits.ts";
+import type { UsageTable } from "./limits.ts";
 import type { Universe } from "./universe.ts";
 
 /** Whether somebody that a job counts for uses more than a soft limit of its queue, or of the server, allows. */
@@ -33,10 +33,10 @@ function isOver({ profile }: Universe, limits: LimitTable, usage: UsageTable | u
   ] as const) {
     const used = usage?.get(`${kind}:${name}`);
     if (used === undefined) continue;
-    const most = limitFor(limits.run, kind, name);
+    const most = limitOf(limits.run, kind, name)?.limit ?? null;
     if (most !== null && used.jobs > most) return true;
     for (const [resource, table] of limits.resources) {
-      const amount = limitFor(table, kind, name);
+      const amount = limitOf(table, kind, name)?.limit ?? null;
       if (amount !== null && (used.amounts[profile.resources.indexOf(resource)] ?? 0) > amount) return true;
     }
   }

@@ -10,9 +10,10 @@
 // U6. A vnode is in the placement sets that its values of their resources name, and in no other; its host stands for it there, in the same states.
 
 import type { FairshareTree } from "#model/resource-group.ts";
+import type { LimitTable } from "#model/run-limits.ts";
 import type { SchedClock, SchedJob, SchedNode, SchedQueue, Snapshot } from "#protocol/sched-link.ts";
 import type { Calendar } from "./calendar.ts";
-import type { LimitProfile, LimitTable, UsageTable } from "./limits.ts";
+import type { LimitProfile, UsageTable } from "./limits.ts";
 import type { PolicyModule } from "./module.ts";
 import type { Outlook } from "./outlook.ts";
 import type { Policy } from "./policy.ts";
