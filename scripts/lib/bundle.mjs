@@ -192,8 +192,8 @@ function entryPlugin() {
   };
 }
 
-/** Files that are large and seldom wanted: screens, daemons, the simulations of partita sim. */
-const SEPARATE = /(\.tsx|\/daemon\.ts|\/sim\.ts|\/what-if\.ts|\/cycle-pool\.ts)$/;
+/** Files that are large and not always wanted: screens, daemons, the calls of partita and their yargs, the simulations of partita sim. */
+const SEPARATE = /(\.tsx|\/daemon\.ts|\/calls\.ts|\/sim\.ts|\/what-if\.ts|\/cycle-pool\.ts)$/;
 
 /** B3: `await import("./app.tsx")` becomes `await import("./SCREEN.mjs")`, next to the bundle. */
 function screenPlugin(screens) {

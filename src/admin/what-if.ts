@@ -34,7 +34,7 @@ import type { Conf } from "#support/conf.ts";
 import { PBS_VERSION } from "#support/version.ts";
 import { backup } from "./backup.ts";
 import { AdminError, complexConf } from "./complex-home.ts";
-import type { SimOptions } from "./sim-command.ts";
+import type { SimOptions } from "./sim-options.ts";
 
 const UNTIL_DEFAULT_S = 30 * 86_400;
 

@@ -40,6 +40,8 @@ export function createPool(procs: number, algorithm: Algorithm, from_s: number, 
   return algorithm.kind === "cons" ? keptPlans(profile) : freshPlans(profile, algorithm);
 }
 
+const NOTHING: readonly PoolJob[] = [];
+
 function poolJob(at: number, job: TraceJob): PoolJob {
   return { at, job, amounts: [{ index: 0, amount: job.procs }], start_s: Number.POSITIVE_INFINITY };
 }
@@ -53,17 +55,22 @@ function freshPlans(profile: Profile, algorithm: Exclude<Algorithm, { kind: "con
   let queue: PoolJob[] = [];
   const depth = algorithm.kind === "fcfs" ? 0 : algorithm.depth;
 
-  function pass(now_s: number): PoolJob[] {
+  function pass(now_s: number): readonly PoolJob[] {
     beginAt(profile, now_s);
+    let free = freeAt(profile, now_s);
+    // Plans go at the end of the pass: where nothing can start they make no difference.
+    if (!queue.some(({ job }) => job.procs <= free)) return NOTHING;
     const started: PoolJob[] = [];
     const planned: PoolJob[] = [];
     let order = queue;
     for (let at = 0; at < order.length; at++) {
       const entry = order[at] as PoolJob;
       const { job, amounts } = entry;
-      if (isFree(profile, now_s, now_s + job.est_s, amounts)) {
+      // Most of those that wait ask more than is free now.
+      if (job.procs <= free && isFree(profile, now_s, now_s + job.est_s, amounts)) {
         entry.start_s = now_s;
         take(profile, now_s, now_s + job.est_s, amounts);
+        free -= job.procs;
         started.push(entry);
       } else if (planned.length < depth) {
         entry.start_s = earliest(profile, now_s, job.est_s, amounts) as number;
@@ -71,7 +78,7 @@ function freshPlans(profile: Profile, algorithm: Exclude<Algorithm, { kind: "con
         planned.push(entry);
         if (algorithm.kind === "depth" && algorithm.shortest) [order, at] = [shortestFirst(order.slice(at + 1)), -1];
       } else if (algorithm.kind === "fcfs") break;
-      if (planned.length >= depth && freeAt(profile, now_s) <= 0) break;
+      if (planned.length >= depth && free <= 0) break;
     }
     for (const { job, amounts, start_s } of planned) give(profile, start_s, start_s + job.est_s, amounts);
     if (started.length > 0) queue = queue.filter(({ start_s }) => start_s !== now_s);

@@ -34,15 +34,15 @@ export function parseTrace(
 ): TraceJob[] {
   const most = typeof procs_max === "number" ? (): number => procs_max : procs_max;
   const jobs: TraceJob[] = [];
-  let [number, from] = [0, 0];
-  while (from < text.length) {
+  const fields: Fields = { text, starts: [], ends: [], number: 0 };
+  for (let from = 0; from < text.length; ) {
     let to = text.indexOf("\n", from);
     if (to < 0) to = text.length;
-    number++;
-    const line = text.slice(from, to).trim();
+    fields.number++;
+    splitLine(fields, from, to);
     from = to + 1;
-    if (line === "" || line.startsWith(";")) continue;
-    const job = parseJob(line, number);
+    if (fields.starts.length === 0 || text[fields.starts[0] as number] === ";") continue;
+    const job = parseJob(fields);
     if (!(job.run_s > 0 && job.procs > 0)) left_out.nothing++;
     else if (job.procs > most(job)) left_out.too_wide++;
     else jobs.push(job);
@@ -51,27 +51,61 @@ export function parseTrace(
   return jobs.sort((a, b) => a.submit_s - b.submit_s);
 }
 
+/** Where the fields of a line are in the text: most of them nobody looks at, so they are not cut out. */
+type Fields = { readonly text: string; readonly starts: number[]; readonly ends: number[] /** of the line, from 1 */; number: number };
+
+function splitLine({ text, starts, ends }: Fields, from: number, to: number): void {
+  starts.length = ends.length = 0;
+  let inside = false;
+  for (let at = from; at < to; at++) {
+    const isBlank = text.charCodeAt(at) <= BLANK;
+    if (isBlank === !inside) continue;
+    inside = !isBlank;
+    (inside ? starts : ends).push(at);
+  }
+  if (inside) ends.push(to);
+}
+/** the blank; tabs and carriage returns are below */
+const BLANK = 0x20;
+
 const FIELDS = 18;
 /** Fields used: 1 job, 2 submit, 4 run time, 5 allocated processors, 8 requested processors, 9 requested time, 16 partition. */
-function parseJob(line: string, number: number): TraceJob {
-  const fields = line.split(/\s+/);
-  if (fields.length < FIELDS) throw new TraceError(`line ${number}: ${fields.length} fields instead of ${FIELDS}`);
-  const field = (at: number): number => {
-    const value = Number(fields[at - 1]);
-    if (!Number.isFinite(value)) throw new TraceError(`line ${number}: field ${at} is no number: ${fields[at - 1]}`);
-    return value;
-  };
-  const [run, allocated, requested_s] = [field(4), field(5), field(9)];
+function parseJob(fields: Fields): TraceJob {
+  const { starts, number } = fields;
+  if (starts.length < FIELDS) throw new TraceError(`line ${number}: ${starts.length} fields instead of ${FIELDS}`);
+  const run = numberIn(fields, 4);
+  const allocated = numberIn(fields, 5);
+  const requested_s = numberIn(fields, 9);
   const est_s = requested_s > 0 ? requested_s : run;
   return {
-    id: field(1),
-    submit_s: field(2),
-    procs: allocated > 0 ? allocated : field(8),
+    id: numberIn(fields, 1),
+    submit_s: numberIn(fields, 2),
+    procs: allocated > 0 ? allocated : numberIn(fields, 8),
     est_s,
     run_s: Math.min(run, est_s),
-    partition: field(16),
+    partition: numberIn(fields, 16),
   };
 }
+
+/** The number that a field is. Nearly all are a few digits, perhaps with a minus, which are read where they stand. */
+function numberIn({ text, starts, ends, number }: Fields, field: number): number {
+  const [start, end] = [starts[field - 1] as number, ends[field - 1] as number];
+  const sign = text.charCodeAt(start) === MINUS ? -1 : 1;
+  let value = 0;
+  let at = sign === 1 ? start : start + 1;
+  for (let digit = 0; at < end; at++, value = 10 * value + digit) {
+    digit = text.charCodeAt(at) - ZERO;
+    if (!(digit >= 0 && digit <= 9)) break;
+  }
+  if (at === end && end - start <= DIGITS_EXACT && value > 0) return sign * value;
+  const word = text.slice(start, end);
+  value = Number(word);
+  if (!Number.isFinite(value)) throw new TraceError(`line ${number}: field ${field} is no number: ${word}`);
+  return value;
+}
+const [MINUS, ZERO] = [0x2d, 0x30];
+/** so many digits are a whole number without rounding */
+const DIGITS_EXACT = 15;
 
 /** Lines `start_s,duration_s,procs`; empty lines, `#` comments and a heading are skipped. */
 export function parseReservations(text: string): TraceReservation[] {

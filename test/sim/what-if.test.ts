@@ -9,7 +9,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { AdminError } from "#admin/complex-home.ts";
-import type { SimOptions } from "#admin/sim-command.ts";
+import type { SimOptions } from "#admin/sim-options.ts";
 import { whatIf } from "#admin/what-if.ts";
 import type { Outcome } from "#sim/what-if.ts";
 

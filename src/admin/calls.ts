@@ -1,0 +1,203 @@
+// The calls of partita and their options (design.md 11). What a call does is loaded when it is made.
+
+import { spawnSync } from "node:child_process";
+import { existsSync } from "node:fs";
+import { join, resolve } from "node:path";
+import yargs from "yargs";
+import { hideBin } from "yargs/helpers";
+import type { Conf } from "#support/conf.ts";
+import { PARTITA_VERSION, PBS_VERSION } from "#support/version.ts";
+import { AdminError, complexConf, confOf, mustBeRoot, programTree, quote } from "./complex-home.ts";
+import { complexEnv, programOf, startDaemons, stopDaemons, waitUntilUp } from "./daemons.ts";
+import { simCommand } from "./sim-command.ts";
+
+const out = (text: string): void => void process.stdout.write(`${text}\n`);
+
+/** Reads the command line and makes the call. Throws what the call throws. */
+export async function makeCall(): Promise<void> {
+  await yargs(hideBin(process.argv))
+    .scriptName("partita")
+    .usage("$0 CALL [options]\n\nMakes, starts, stops and looks after a PBS complex.")
+    .option("home", { type: "string", describe: "directory of the complex (default: $PARTITA_HOME, else the user's state directory)" })
+    .command(
+      "init",
+      "create a complex; with --system install PBS",
+      (y) =>
+        y
+          .option("system", { type: "boolean", default: false, describe: "system mode: as root, jobs run as their owners" })
+          .option("prefix", { type: "string", describe: "with --system: PBS_EXEC, the directory to install into (default: /opt/pbs)" })
+          .option("server", { type: "string", describe: "name of the server (default: the short host name)" }),
+      async (argv) => {
+        const { init } = await import("./init.ts");
+        out(init({ home: argv.home, system: argv.system, prefix: argv.prefix, server: argv.server }));
+      },
+    )
+    .command(
+      "start",
+      "start the daemons; returns when the complex answers",
+      (y) => y,
+      async (argv) => {
+        const conf = ownConf(argv.home);
+        const started = await startDaemons(conf);
+        await waitUntilUp(conf);
+        out(started.length === 0 ? "Everything runs already." : `Started ${started.map((name) => `pbs_${name}`).join(", ")}.`);
+      },
+    )
+    .command(
+      "stop",
+      "stop all daemons, and your residents; returns when the daemons are gone; jobs of a stopped mom are ended",
+      (y) => y,
+      async (argv) => {
+        const { stopResidents } = await import("./residents.ts");
+        const stopped = [...(await stopDaemons(ownConf(argv.home), (text) => process.stderr.write(`partita: ${text}\n`)))];
+        if ((await stopResidents()) > 0) stopped.push("pbs_resident");
+        out(stopped.length === 0 ? "Nothing was running." : `Stopped ${stopped.join(", ")}.`);
+      },
+    )
+    .command(
+      "status",
+      "what runs; exit status 1 when something does not",
+      (y) => y.option("json", { type: "boolean", default: false, describe: "as JSON" }),
+      async (argv) => {
+        const { reportStatus } = await import("./status.ts");
+        const { text, status } = await reportStatus(complexConf(argv.home), argv.json);
+        out(text);
+        process.exitCode = status;
+      },
+    )
+    .command(
+      "env",
+      'shell lines that set PATH and PBS_CONF_FILE: eval "$(partita env)"',
+      (y) => y,
+      (argv) => {
+        const conf = complexConf(argv.home);
+        const path = [join(conf.exec, "bin"), ...(conf.mode === "system" ? [join(conf.exec, "sbin")] : [])].join(":");
+        out(`PBS_CONF_FILE=${quote(conf.file)}\nPATH=${quote(path)}:"$PATH"\nexport PBS_CONF_FILE PATH`);
+      },
+    )
+    .command(
+      "reset",
+      "fresh as after init: queue workq, one node with 16 cpus, job_history_enable=True",
+      (y) => y.option("yes", { type: "boolean", default: false, describe: "everything of the complex is deleted" }),
+      async (argv) => {
+        if (!argv.yes) throw new AdminError("reset deletes all jobs, logs and the configuration of the complex; say --yes");
+        const { resetComplex } = await import("./reset.ts");
+        await resetComplex(ownConf(argv.home));
+      },
+    )
+    .command(
+      "backup <file>",
+      "a consistent copy of the store, also while the server works",
+      (y) => y.positional("file", { type: "string", demandOption: true, describe: "must not exist yet" }),
+      async (argv) => {
+        const { backup } = await import("./backup.ts");
+        await backup(complexConf(argv.home), resolve(argv.file));
+        out(`Saved to ${resolve(argv.file)}.`);
+      },
+    )
+    .command(
+      "doctor",
+      "examine the installation: programs, rights, disk, clocks, daemons; exit status 1 when something is wrong",
+      (y) => y.option("json", { type: "boolean", default: false, describe: "as JSON" }),
+      async (argv) => {
+        const { examine } = await import("./doctor.ts");
+        const findings = await examine(argv.home);
+        const mark = { ok: "ok     ", warning: "warning", fault: "FAULT  " };
+        out(argv.json ? JSON.stringify(findings, null, 2) : findings.map(({ level, text }) => `${mark[level]} ${text}`).join("\n"));
+        process.exitCode = findings.some(({ level }) => level === "fault") ? 1 : 0;
+      },
+    )
+    .command(
+      "shell",
+      "the admin shell: qmgr of the complex",
+      (y) => y,
+      (argv) => {
+        const conf = complexConf(argv.home);
+        const { status, signal, error } = spawnSync(programOf(conf, "qmgr"), [], { stdio: "inherit", env: complexEnv(conf) });
+        if (error !== undefined) throw new AdminError(`qmgr: ${error.message}`);
+        process.exitCode = signal === null ? (status ?? 1) : 1;
+      },
+    )
+    .command(
+      "demo",
+      "a throw-away complex: two schedulers, two partitions, real jobs",
+      (y) => y.option("keep", { type: "boolean", default: false, describe: "leave it running" }),
+      async (argv) => {
+        const { demo } = await import("./demo.ts");
+        await demo(out, argv.keep);
+      },
+    )
+    .command(
+      "explain <job>",
+      "why a job waits: every reason, by kind of node, what stands in the way, the earliest start and how it has moved",
+      (y) =>
+        y
+          .positional("job", { type: "string", demandOption: true, describe: "12, 12.server, 12[3]" })
+          .option("json", { type: "boolean", default: false, describe: "as JSON" }),
+      async (argv) => {
+        const { explain } = await import("./explain.ts");
+        process.stdout.write(await explain(complexConf(argv.home), argv.job, argv.json));
+      },
+    )
+    .command(
+      "top",
+      "schedulers, partitions, waiting jobs with planned starts and events, live; over a pipe one snapshot",
+      (y) =>
+        y
+          .option("json", { type: "boolean", default: false, describe: "one snapshot as JSON" })
+          .option("seconds", { type: "number", default: 2, describe: "between looks" }),
+      async (argv) => {
+        const { top } = await import("./top/top.ts");
+        await top(complexConf(argv.home), { json: argv.json, seconds: argv.seconds }, process.stdout);
+      },
+    )
+    .command(simCommand)
+    .command(
+      "bench",
+      "measure this machine against the budgets, peers beside us when they are up (from a checkout)",
+      (y) =>
+        y
+          .option("only", { choices: ["cycle", "live", "peers"] as const })
+          .option("quick", { type: "boolean", default: false })
+          .option("json", { type: "string", describe: "FILE for the figures" }),
+      (argv) => {
+        const script = join(programTree(), "scripts", "run.mjs");
+        if (!existsSync(script)) throw new AdminError("bench runs from a checkout only");
+        const args = [
+          ...(argv.only === undefined ? [] : ["--only", argv.only]),
+          ...(argv.quick ? ["--quick"] : []),
+          ...(argv.json === undefined ? [] : ["--json", resolve(argv.json)]),
+        ];
+        process.exitCode = spawnSync(process.execPath, [script, "bench", ...args], { stdio: "inherit" }).status ?? 1;
+      },
+    )
+    .command(
+      "habitat",
+      false,
+      (y) => y.option("conf", { type: "string", demandOption: true }),
+      async (argv) => {
+        const { habitat } = await import("./init.ts");
+        habitat(confOf(resolve(argv.conf)));
+      },
+    )
+    .completion("completion", "bash completion: partita completion >>~/.bashrc")
+    .version(`partita ${PARTITA_VERSION} (pbs_version = ${PBS_VERSION})`)
+    .demandCommand(1, "Which call?")
+    .strict()
+    .recommendCommands()
+    .help()
+    .alias("help", "h")
+    .fail((message, error) => {
+      if (error !== undefined && error !== null) throw error;
+      process.stderr.write(`partita: ${message}\nTry partita --help.\n`);
+      process.exit(2);
+    })
+    .parseAsync();
+}
+
+/** The complex of a call that changes what runs. */
+function ownConf(home: string | undefined): Conf {
+  const conf = complexConf(home);
+  mustBeRoot(conf);
+  return conf;
+}
