@@ -173,7 +173,7 @@ function groupsOf(
   let reminder: NodeJS.Timeout | null = null;
   /** G4. */
   const remindLater = (): void => {
-    reminder ??= setTimeout(remind, REMIND_MS).unref();
+    if (reminder === null) reminder = setTimeout(remind, REMIND_MS).unref();
   };
   const remind = (): void => {
     reminder = null;

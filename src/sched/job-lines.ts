@@ -11,7 +11,6 @@ import { percentageOf, placeInStrand, shareEntity, trackKey } from "./ranking.ts
 import { commentText } from "./reasons.ts";
 import type { Request } from "./request.ts";
 import { parseRequest } from "./request.ts";
-import { amountOf } from "./resource-space.ts";
 import { dropFromStrand, insert, jobsOf, strandOf } from "./strands.ts";
 import type { JobClass, JobEntry, JobLine, Queue, Universe } from "./universe.ts";
 import { nodeSetKey, resvSetKey } from "./vnode-state.ts";
@@ -64,7 +63,7 @@ export function dropEntry(universe: Universe, id: string): void {
 
 /** The comment that was agreed on for a line: jobs with another are kept apart. */
 export function noteComment(entry: JobEntry): void {
-  const { line, job, under } = entry;
+  const { line, under } = entry;
   if (line === null) return;
   const [wrong, other] = under ? [line.differ_under, line.differ] : [line.differ, line.differ_under];
   other.delete(entry);

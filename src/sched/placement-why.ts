@@ -6,8 +6,8 @@ import { firstHost } from "./node-sets.ts";
 import type { Chunk, Request } from "./request.ts";
 import { frontOf } from "./set-front.ts";
 import type { Host, HostBucket, NodeSet, Vnode, VnodeState } from "./universe.ts";
-import type { Checks, OwnerCounts } from "./vnode-fit.ts";
-import { ineligible, isChecked, lackOf, shortage } from "./vnode-fit.ts";
+import type { Checks } from "./vnode-fit.ts";
+import { isChecked, lackOf, shortage } from "./vnode-fit.ts";
 import { precedes } from "./walk.ts";
 
 /** What of a search a reason looks at. */

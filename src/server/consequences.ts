@@ -16,7 +16,7 @@ import type { Event } from "./event.ts";
 import { armPeriodic, jobOver, jobPosted, resvHappened, watchVnodes } from "./hooks/afterwards.ts";
 import { momHooksChanged } from "./hooks/mom-hooks.ts";
 import { isExecution, isPlanned, isRoute, isWaiting, isWithMom, loseTopjob } from "./job-life.ts";
-import { type Kernel, ownTransaction } from "./kernel.ts";
+import type { Kernel } from "./kernel.ts";
 import { nodeCreated } from "./mom-host.ts";
 import { preemptionMet } from "./preemption.ts";
 import { wantsPressure } from "./pressure.ts";

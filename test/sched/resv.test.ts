@@ -4,12 +4,11 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { SCHED_COMMAND } from "#protocol/sched-link.ts";
 import { cycle } from "#sched/cycle.ts";
-import { applyDelta } from "#sched/mirror.ts";
 import type { Policy } from "#sched/policy.ts";
 import { parseSchedConfig } from "#sched/sched-config.ts";
 import { describeUniverse } from "./describe.ts";
 import type { World } from "./world.ts";
-import { book, decisionTexts, jobOf, logTexts, QUEUE, queue, run, universeOf } from "./world.ts";
+import { book, decisionTexts, logTexts, QUEUE, queue, run, universeOf } from "./world.ts";
 
 const inside = (name: string, ncpus: number) => [QUEUE, queue(name, { resources_available: { ncpus }, Priority: -5 })];
 

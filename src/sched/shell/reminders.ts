@@ -44,10 +44,11 @@ export function createReminders({ sendWake, sendProblem, problem }: RemindersOpt
       const now = problem();
       const wait_ms = now === told ? PROBLEM_MS : 0;
       told = now;
-      telling ??= setTimeout(() => {
-        telling = null;
-        sendProblem(problem());
-      }, wait_ms).unref();
+      if (telling === null)
+        telling = setTimeout(() => {
+          telling = null;
+          sendProblem(problem());
+        }, wait_ms).unref();
     },
   };
 }
