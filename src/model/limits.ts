@@ -24,8 +24,8 @@ export type LimitQuestion = {
   readonly scope: LimitScope;
   readonly who: JobEntities;
   readonly use: EntityUse;
-  /** what the job adds: 1, or the number of subjobs of an array; or an amount */
-  readonly added: number;
+  /** what the job adds for each: 1, or the number of subjobs of an array; or an amount. 0 or less: its limit is not asked */
+  readonly added: EntityUse;
 };
 
 const WORDS: { readonly [letter in "u" | "g" | "p"]: "user" | "group" | "project" } = { u: "user", g: "group", p: "project" };
@@ -35,7 +35,8 @@ const ORDER: readonly EntityKind[] = ["o", "u", "g", "p"];
 export function countRefusal(limits: EntityLimits | undefined, question: LimitQuestion): Reject | null {
   for (const kind of ORDER) {
     const found = limitFor(limits, kind, nameOf(kind, question.who));
-    if (found !== undefined && usedBy(kind, question.use) + question.added > found.limit) {
+    const added = usedBy(kind, question.added);
+    if (found !== undefined && added > 0 && usedBy(kind, question.use) + added > found.limit) {
       return new Reject(PBSE.ENTLIMCT, countText(kind, found.key, question));
     }
   }
@@ -50,9 +51,10 @@ export function resourceRefusal(
 ): Reject | null {
   for (const kind of ORDER) {
     const found = limitFor(limits, kind, nameOf(kind, question.who));
-    if (found === undefined) continue;
+    const added = usedBy(kind, question.added);
+    if (found === undefined || added <= 0) continue;
     const limit = resourceAmount(resource, found.limit);
-    if (limit !== null && usedBy(kind, question.use) + question.added > limit) {
+    if (limit !== null && usedBy(kind, question.use) + added > limit) {
       return new Reject(PBSE.ENTLIMRESC, resourceText(kind, found.key, resource.name, question));
     }
   }

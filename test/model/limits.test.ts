@@ -5,8 +5,9 @@ import { builtinResources } from "#model/resource-table.ts";
 import { ATTRIBUTE_TABLES } from "#model/tables.ts";
 
 const who = { user: "alice", group: "staff", project: "apollo" };
+const each = (n: number) => ({ all: n, user: n, group: n, project: n });
 const use = { all: 3, user: 2, group: 2, project: 2 };
-const inQueue: LimitQuestion = { family: "queued", scope: { kind: "queue", name: "workq" }, who, use, added: 1 };
+const inQueue: LimitQuestion = { family: "queued", scope: { kind: "queue", name: "workq" }, who, use, added: each(1) };
 const inComplex: LimitQuestion = { ...inQueue, scope: { kind: "complex" } };
 const waiting = (question: LimitQuestion): LimitQuestion => ({ ...question, family: "waiting" });
 
@@ -29,7 +30,9 @@ test("limits on numbers of jobs are refused in the reference's words", () => {
     [{ "o:PBS_ALL": 3 },      waiting(inQueue),   "Maximum number of jobs in 'Q' state already in queue workq"],
     [{ "u:PBS_GENERIC": 2 },  waiting(inQueue),   "would exceed queue workq's per-user limit of jobs in 'Q' state"],
     [{ "u:alice": 2 },        waiting(inComplex), "Maximum number of jobs in 'Q' state for user alice already in complex"],
-    [{ "u:PBS_GENERIC": 5 },  { ...inQueue, added: 4 }, "would exceed queue workq's per-user limit"],
+    [{ "u:PBS_GENERIC": 5 },  { ...inQueue, added: each(4) }, "would exceed queue workq's per-user limit"],
+    [{ "u:alice": 1, "p:apollo": 3 }, { ...inQueue, added: { ...each(0), project: 1 } }, null],
+    [{ "u:alice": 1, "p:apollo": 2 }, { ...inQueue, added: { ...each(0), project: 1 } }, "Maximum number of jobs for project apollo already in queue workq"],
     [{ "u:alice": 2, "o:PBS_ALL": 3 }, inQueue,   "Maximum number of jobs already in queue workq"],
   ];
   for (const [limits, question, text] of table) {

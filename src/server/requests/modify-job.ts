@@ -27,11 +27,12 @@ import type { AttrOp, ModifyJobRequest } from "#protocol/messages.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
 import { keptEligible } from "../accrual/eligible-time.ts";
 import { checkHoldRight } from "../attributes/hold-right.ts";
+import { checkAskable } from "../attributes/resource-right.ts";
 import { type Asked, askDependencies, enterDependencies, recordsOfDependencies, replaceDependencies, withAsked } from "../dependencies.ts";
 import { modifyjobAsk, opsOf } from "../hooks/alteration.ts";
 import { byHook } from "../hooks/submission.ts";
 import { isWithMom, logJob, requestor, settleJob, waitingState } from "../job-life.ts";
-import type { Attrs, Job, JobAttrs, Queue } from "../state.ts";
+import type { Attrs, Job, JobAttrs, Queue, ResourceRecord } from "../state.ts";
 import { weightOf } from "../submit/entity-usage.ts";
 import { executionUser } from "../submit/execution-user.ts";
 import { completePath } from "../submit/job-paths.ts";
@@ -129,7 +130,9 @@ function changes(tx: Transaction, job: Job, ops: readonly AttrOp[]): Changes {
   }
   finishPlain(tx, job, after, touched);
   const asked = touched.delete("depend") ? newDependencies(tx, job, after, touched) : undefined;
-  if (Object.keys(resources).length > 0) alterResources(tx, job, after, touched, resources, running);
+  const others = Object.keys(resources).length > 0;
+  if (others) alterResources(tx, job, after, touched, resources, running);
+  if (others || COUNTED_FOR.some((name) => after[name] !== job.attrs[name])) checkCounted(tx, job, after, running);
   return { ...delta(job.attrs, after, touched), ...(asked === undefined ? {} : { asked }) };
 }
 
@@ -195,7 +198,7 @@ function alterResource(
   running: boolean,
 ): void {
   const resc = listedResource(def, op.resource, tx.state.resources);
-  checkSettable(def, tx.who, resc);
+  checkAskable(def, resc, op.value, tx.who, tx.state.resources);
   if (running && resc.runAlterable !== true) throw reject(PBSE.MODATRRUN, valueName(def, resc.name));
   const list = Object.hasOwn(resources, resc.name)
     ? { ...job.attrs.Resource_List, [resc.name]: resources[resc.name] }
@@ -238,10 +241,17 @@ function alterResources(
     touched.add("schedselect");
   }
   touched.add("Resource_List");
+  if (tx.who.level === "user") checkBounds(after["Resource_List"] as ResourceRecord, queue.attrs, state.server, state.resources);
+}
+
+/** Whose job it is for the limits of queue and server. */
+const COUNTED_FOR = ["project", "euser", "egroup"] as const;
+
+/** Refuses what the limits on jobs and amounts in the queue do not allow him for whom the job would count. */
+function checkCounted(tx: Transaction, job: Job, after: Attrs, running: boolean): void {
   const next = { ...(after as JobAttrs) };
-  if (tx.who.level === "user") checkBounds(next.Resource_List, queue.attrs, state.server, state.resources);
   if (!running) next.job_state = waitingState(next, tx.now_s).job_state;
-  checkQueueLimits(state, next, queue, { attrs: job.attrs }, weightOf(job));
+  checkQueueLimits(tx.state, next, tx.state.queues.get(job.attrs.queue) as Queue, { attrs: job.attrs }, weightOf(job));
 }
 
 function delta(before: Attrs, after: Attrs, touched: ReadonlySet<string>): Changes {

@@ -9,6 +9,7 @@ import { RESV_ATTRIBUTES } from "#model/resv-attributes.ts";
 import { parseValue } from "#model/values/index.ts";
 import { listedResource, parseListedValue } from "#model/values/resource-list.ts";
 import type { AttrValueText } from "#protocol/messages.ts";
+import { checkAskable } from "../attributes/resource-right.ts";
 import type { Attrs, ResourceRecord } from "../state.ts";
 import type { Transaction } from "../transaction.ts";
 import { startsOfRule } from "./occurrences.ts";
@@ -38,7 +39,7 @@ function readResource(
 ): void {
   const resource = listedResource(def, attr.resource, tx.state.resources);
   if (resource.name === "min_walltime" || resource.name === "max_walltime") throw reject(PBSE.NOSTF_RESV);
-  checkSettable(def, tx.who, resource);
+  checkAskable(def, resource, attr.value, tx.who, tx.state.resources);
   if (attr.value !== "") into[resource.name] = parseListedValue(def, resource, attr.value);
 }
 

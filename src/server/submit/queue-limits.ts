@@ -3,7 +3,15 @@
 // I1. All limits must hold: old style, numbers of jobs, amounts of resources; of the queue, then of the complex.
 
 import type { EntityLimits, ResourceEntityLimits } from "#model/attribute.ts";
-import { countRefusal, type LimitFamily, type LimitScope, queuableRefusal, resourceRefusal } from "#model/limits.ts";
+import {
+  countRefusal,
+  type EntityUse,
+  type JobEntities,
+  type LimitFamily,
+  type LimitScope,
+  queuableRefusal,
+  resourceRefusal,
+} from "#model/limits.ts";
 import { amountOf } from "../amounts.ts";
 import type { Attrs, JobAttrs, Queue, ServerState } from "../state.ts";
 import { entitiesOf, isWaitingToRun, usageOf } from "./entity-usage.ts";
@@ -40,18 +48,26 @@ export function checkQueueLimits(state: ServerState, attrs: JobAttrs, queue: Que
 function checkPlace(state: ServerState, asked: Asked, place: Place, already: Counted | undefined): void {
   for (const [family, counts, amounts] of FAMILIES) {
     if (family === "waiting" && !isWaitingToRun(asked.attrs)) continue;
-    // A job that is counted there already adds nothing but what it asks more.
+    // A job that is counted there already adds nothing but what it asks more, and for whom it did not count.
     const counted = already !== undefined && (family === "queued" || isWaitingToRun(already.attrs)) ? already : undefined;
     const limits = place.limits[counts] as EntityLimits | undefined;
-    if (limits !== undefined && counted === undefined) checkCount(state, asked, place, family, limits);
+    if (limits !== undefined) checkCount(state, asked, place, family, limits, counted);
     const resources = place.limits[amounts] as ResourceEntityLimits | undefined;
     if (resources !== undefined) checkAmounts(state, asked, place, family, resources, counted);
   }
 }
 
-function checkCount(state: ServerState, { attrs, weight }: Asked, { scope, name }: Place, family: LimitFamily, limits: EntityLimits): void {
+function checkCount(
+  state: ServerState,
+  { attrs, weight }: Asked,
+  { scope, name }: Place,
+  family: LimitFamily,
+  limits: EntityLimits,
+  counted: Counted | undefined,
+): void {
   const who = entitiesOf(attrs);
-  const refusal = countRefusal(limits, { family, scope, who, use: usageOf(state, name, family, who), added: weight });
+  const added = addedFor(who, counted, weight, weight);
+  const refusal = countRefusal(limits, { family, scope, who, use: usageOf(state, name, family, who), added });
   if (refusal !== null) throw refusal;
 }
 
@@ -69,14 +85,20 @@ function checkAmounts(
     const amount = amountOf(def, attrs.Resource_List[resource]);
     if (def === undefined || amount === null) continue;
     const before = counted === undefined ? 0 : (amountOf(def, counted.attrs.Resource_List[resource]) ?? 0);
-    if (counted !== undefined && amount <= before) continue;
     const refusal = resourceRefusal(limits[resource], def, {
       family,
       scope,
       who,
       use: usageOf(state, name, family, who, resource),
-      added: (amount - before) * weight,
+      added: addedFor(who, counted, amount * weight, before * weight),
     });
     if (refusal !== null) throw refusal;
   }
+}
+
+/** What is new for each: all of it for whom the job has not counted, the difference for the others. */
+function addedFor(who: JobEntities, counted: Counted | undefined, now: number, before: number): EntityUse {
+  const old = counted === undefined ? undefined : entitiesOf(counted.attrs);
+  const of = (kind: keyof JobEntities): number => (old?.[kind] === who[kind] ? now - before : now);
+  return { all: old === undefined ? now : now - before, user: of("user"), group: of("group"), project: of("project") };
 }

@@ -20,6 +20,7 @@ import { listedResource, parseListedValue } from "#model/values/resource-list.ts
 import { parseStageItem } from "#model/values/stage-item.ts";
 import type { AttrValueText } from "#protocol/messages.ts";
 import { checkHoldRight } from "../attributes/hold-right.ts";
+import { checkAskable } from "../attributes/resource-right.ts";
 import type { Attrs, JobAttrs, Queue } from "../state.ts";
 import type { Transaction } from "../transaction.ts";
 import { executionUser } from "./execution-user.ts";
@@ -161,7 +162,7 @@ function askedResources(tx: Transaction, given: readonly AttrValueText[]): Resou
   const asked: { [resource: string]: string | number | boolean } = {};
   for (const { resource, value } of given) {
     const resc = listedResource(def, resource, tx.state.resources);
-    checkSettable(def, tx.who, resc);
+    checkAskable(def, resc, value, tx.who, tx.state.resources);
     if (value !== "") asked[resc.name] = parseListedValue(def, resc, value);
   }
   return asked;

@@ -148,3 +148,15 @@ test("qalter keeps to the queue's bounds and limits; operators are above the bou
   assert.equal(qalter(h, job, ["Resource_List.ncpus=2"], ROOT), "ok");
   assert.equal(outcome(h, ALICE, { kind: "modify-job", job, attrs: [] }), "ok");
 });
+
+test("qalter -P: a project's limits hold for jobs that come into it, too", async () => {
+  const h = harness();
+  await session(h, [["set server max_queued=[p:full=1]"], ["set server max_queued_res.ncpus=[p:narrow=2]"]]);
+  await qsub(h, "-h -P full -- a");
+  const job = await qsub(h, "-h -l ncpus=3 -- a");
+  assert.equal(qalter(h, job, ["project=full"], ROOT), "15142 Maximum number of jobs for project full already in complex");
+  assert.equal(qalter(h, job, ["project=narrow"]), "15143 would exceed project narrow's limit on resource ncpus in complex");
+  assert.equal(qalter(h, job, ["project=narrow", "Resource_List.ncpus=2"]), "ok");
+  assert.equal(qalter(h, job, ["project=narrow", "Priority=3"]), "ok");
+  assert.equal(jobAttrs(h, job)["project"], "narrow");
+});

@@ -134,6 +134,7 @@ test("what submissions are refused with", async () => {
   const h = harness({ server: { resources_max: { walltime: 7200 } } });
   apply(h, { kind: "resource-put", resource: { name: "secret", type: "long", flags: "r", read: "all", set: "op" } });
   await session(h, [
+    ["create resource covert type=long,flag=nhi"],
     ["create queue off queue_type=e,started=t"],
     ["create queue inner queue_type=e,enabled=t,from_route_only=t"],
     ["create queue narrow queue_type=e,enabled=t,max_array_size=3"],
@@ -163,6 +164,8 @@ test("what submissions are refused with", async () => {
     ["-l select=1:ncpus=1:",                     bad(" Resource_List.select")],
     ["-l soft_walltime=600",                     "15003 Cannot set attribute, read only or insufficient permission  Resource_List.soft_walltime"],
     ["-l secret=1",                              "15003 Cannot set attribute, read only or insufficient permission  Resource_List.secret"],
+    ["-l select=1+2:covert=1",                   "15003 Cannot set attribute, read only or insufficient permission  Resource_List.covert"],
+    ["-l select=1:nchunk=2",                     "15003 Cannot set attribute, read only or insufficient permission  Resource_List.nchunk"],
     ["-l min_walltime=700,max_walltime=600",     '15163 "min_walltime" can not be greater than "max_walltime"'],
     ["-l max_walltime=600",                      '15162 Cannot have "max_walltime" without "min_walltime"'],
     ["-l walltime=3:00:00",                      "15036 Job violates queue and/or server resource limits"],

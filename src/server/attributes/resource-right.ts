@@ -1,0 +1,19 @@
+// Who may ask for which resource: job-wide, and within the chunks of a select (pbs/objects.md 1: flags i and r).
+
+import { type AttributeDef, checkSettable, maySet, valueName } from "#model/attribute.ts";
+import { PBSE, reject } from "#model/pbse.ts";
+import type { ResourceDef, Resources } from "#model/resource-table.ts";
+import { parseSelect } from "#model/select.ts";
+import type { Identity } from "../transaction.ts";
+
+/** Refuses with 15003 a resource the caller may not set: itself, or one that a chunk of the select names. text: the value, empty: it is taken away. */
+export function checkAskable(def: AttributeDef, resource: ResourceDef, text: string, who: Identity, resources: Resources): void {
+  checkSettable(def, who, resource);
+  if (resource.name !== "select" || text === "" || who.level === "manager") return;
+  for (const { pairs } of parseSelect(text).chunks) {
+    for (const { name } of pairs) {
+      const named = resources.get(name);
+      if (named !== undefined && !maySet(named, who)) throw reject(PBSE.ATTRRO, valueName(def, name));
+    }
+  }
+}
