@@ -60,7 +60,7 @@ export function carryOut(kernel: Kernel, action: Action): void {
     case "signal-job":
       signalJob(kernel, action.job, action.token, action.signal);
       break;
-    case "discard-checkpoint":
+    case "discard-on-host":
       discardOnHost(kernel, action.host, action.job);
       break;
     case "message-job":

@@ -1,12 +1,19 @@
-// Jobs that were saved by their mom and wait for a run that goes on from there (pbs/mom.md 5): which host has the checkpoint.
+// What a host keeps of a job for its next run (pbs/mom.md 5): the checkpoint it goes on from, the output of the run before.
 
+import { isWaiting } from "./job-life.ts";
 import type { Job } from "./state.ts";
 import type { Transaction } from "./transaction.ts";
 
 /** A checkpoint that waits on its host is of no use any more. */
 export function discardCheckpoint(tx: Transaction, job: Job): void {
   const host = checkpointHost(job);
-  if (host !== undefined) tx.act({ kind: "discard-checkpoint", job: job.id, host });
+  if (host !== undefined) tx.act({ kind: "discard-on-host", job: job.id, host });
+}
+
+/** Output of a run that was to be repeated, of a job that waits and never will be. */
+export function discardOutput(tx: Transaction, job: Job): void {
+  const host = job.attrs["output_on"];
+  if (typeof host === "string" && isWaiting(job)) tx.act({ kind: "discard-on-host", job: job.id, host });
 }
 
 /** Where the checkpoint is from which the job will go on. */

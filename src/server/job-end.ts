@@ -9,7 +9,7 @@ import { addHolds } from "#model/values/hold.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
 import { accountAborted, accountEnded, usageItems } from "./accounting-record.ts";
 import { arrayOf } from "./apply.ts";
-import { discardCheckpoint } from "./checkpointed.ts";
+import { discardCheckpoint, discardOutput } from "./checkpointed.ts";
 import { isExecution, isWaiting, logJob, settleJob, waitingState } from "./job-life.ts";
 import { jobStarted } from "./job-run.ts";
 import { FILE_TROUBLE } from "./mail.ts";
@@ -233,7 +233,9 @@ export function finish(tx: Transaction, job: Job, substate: number, suffix: stri
 /** The server gives a job up that was with a mom. */
 export function abort(tx: Transaction, job: Job, mail: string): void {
   touchVnodes(tx, job);
-  accountAborted(tx, job.id, (mail.split("\n")[0] ?? "").trim());
+  const why = (mail.split("\n")[0] ?? "").trim();
+  logJob(tx, LOG_EVENT.JOB, job.id, why);
+  accountAborted(tx, job.id, why);
   tx.act({ kind: "mail", job: job.id, point: "a", text: mail });
   if (job.attrs.substate !== SUBSTATE.PRE_RUN) accountEnded(tx, "E", job, tx.now_s);
   const { comment } = job.attrs;
@@ -251,6 +253,7 @@ export function leave(tx: Transaction, job: Job, substate: number, set: Attrs, k
   if (!history)
     logJob(tx, LOG_EVENT.DEBUG2, job.id, `dequeuing from ${job.attrs.queue}, state ${isWaiting(job) ? job.attrs.job_state : "E"}`);
   discardCheckpoint(tx, job);
+  discardOutput(tx, job);
   const unset = PRIVATE.filter((name) => job.attrs[name] !== undefined);
   tx.apply({ kind: "job-changed", id: job.id, set: { ...set, job_state: "F", substate, history_timestamp: tx.now_s }, unset });
   tx.apply({ kind: "job-ended", id: job.id, history });
@@ -267,6 +270,7 @@ const PRIVATE = [
   "resuming",
   "idled",
   "checkpointed",
+  "output_on",
   "terminal",
   "releasing",
 ] as const;
@@ -318,6 +322,7 @@ export function requeue(tx: Transaction, job: Job, more: Requeue = {}): void {
     Hold_Types,
     ...(preempted_s === undefined ? {} : { ptime: preempted_s }),
     ...(more.checkpointed === undefined ? {} : { checkpointed: more.checkpointed }),
+    ...(more.checkpointed !== undefined || job.attrs.substate === SUBSTATE.PRE_RUN ? {} : { output_on: hostOfJob(job) }),
     ...(eligible && job.attrs.etime === undefined ? { etime: tx.now_s } : {}),
   };
   if (comment !== undefined) set["comment"] = comment;

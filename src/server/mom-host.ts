@@ -14,7 +14,7 @@ import type { MomHello, MomToServer, MomVnode, Usage } from "#protocol/mom-link.
 import { LOG_EVENT } from "#support/log-event.ts";
 import { checkpointHost } from "./checkpointed.ts";
 import { hookReported, jobKept, tellHooks } from "./hooks/mom-hooks.ts";
-import { abort, JOB_EXEC, jobObit, requeueOrAbort, terminationOf } from "./job-end.ts";
+import { abort, finish, JOB_EXEC, jobObit, requeueOrAbort, terminationOf } from "./job-end.ts";
 import { isWithMom, logJob } from "./job-life.ts";
 import { jobStarted } from "./job-run.ts";
 import { type Kernel, type MomQuestion, type MomRuntime, ownTransaction, refuse } from "./kernel.ts";
@@ -187,8 +187,13 @@ export function hostSilentTooLong(kernel: Kernel, key: string): void {
 function motherSilent(kernel: Kernel, job: Job): void {
   const tx = ownTransaction(kernel);
   tx.apply({ kind: "job-changed", id: job.id, set: { Exit_status: JOB_EXEC.RERUN_MS_FAIL }, unset: [] });
-  if (terminationOf(job) !== undefined || !job.attrs.Rerunable) {
-    abort(tx, job, `Job deleted, execution node ${hostOfJob(kernel, job.id)} down`);
+  const termination = terminationOf(job);
+  const deleted = `Job deleted, execution node ${hostOfJob(kernel, job.id)} down`;
+  if (termination !== undefined) {
+    logJob(tx, LOG_EVENT.JOB, job.id, deleted);
+    finish(tx, job, SUBSTATE.TERMINATED, ` and terminated by ${termination.by}`, termination.history);
+  } else if (!job.attrs.Rerunable) {
+    abort(tx, job, deleted);
   } else {
     logJob(tx, LOG_EVENT.JOB, job.id, `Job requeued, execution node ${hostOfJob(kernel, job.id)} down`);
     requeueOrAbort(tx, job);

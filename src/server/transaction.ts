@@ -73,7 +73,7 @@ export type Action =
   /** the request is answered with what becomes of a reservation, at the latest at a time (epoch seconds) */
   | { readonly kind: "await-resv"; readonly resv: string; readonly token: number; readonly until_s: number }
   | { readonly kind: "answer-resv"; readonly resv: string; readonly word: ResvWord }
-  | { readonly kind: "discard-checkpoint"; readonly job: string; readonly host: string }
+  | { readonly kind: "discard-on-host"; readonly job: string; readonly host: string }
   | { readonly kind: "mail"; readonly job: string; readonly point: string; readonly text: string }
   | { readonly kind: "mail-resv"; readonly resv: string; readonly point: string; readonly text: string }
   | { readonly kind: "backup"; readonly file: string; readonly token: number }

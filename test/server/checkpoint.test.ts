@@ -8,6 +8,7 @@ import {
   addHost,
   addJob,
   apply,
+  ask,
   askOk,
   type Harness,
   harness,
@@ -16,6 +17,7 @@ import {
   mom,
   momHello,
   obit,
+  outcome,
   ROOT,
   restart,
   runOn,
@@ -45,6 +47,24 @@ test("qhold of a running job asks its mom to save it; saved, it is held whether 
   assert.deepEqual(signals(h), ["checkpoint"]);
   assert.equal(stateOf(h, id), "H 20");
   assert.equal(lettersOf(h, id), "QSC");
+});
+
+test("output of a run that was to be repeated goes when the job is deleted before", () => {
+  for (const again of [false, true]) {
+    const h = harness();
+    const link = addHost(h, "n1");
+    const id = addJob(h);
+    runOn(h, id, "n1", link);
+    ask(h, ROOT, { kind: "rerun-job", job: id });
+    obit(h, link, id, -11);
+    assert.equal(stateOf(h, id), "Q 10");
+    if (again) runOn(h, id, "n1", link);
+    assert.equal(outcome(h, ROOT, { kind: "delete-job", job: id }), "ok");
+    if (again) obit(h, link, id, 271);
+    assert.equal(stateOf(h, id), "F 91");
+    // A mom delivers what the run she ends has written.
+    assert.deepEqual(sent(h, "mom-discard"), again ? [] : [{ job: id }]);
+  }
 });
 
 test("a mom that cannot: the job runs on with its hold", () => {

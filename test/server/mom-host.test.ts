@@ -156,10 +156,25 @@ test("node_fail_requeue: jobs of a host that stays down are requeued, or deleted
   advance(h, 1);
   assert.deepEqual([stateOf(h, reruns), stateOf(h, not)], ["Q 10", "F 93"]);
   assert.ok(logsOf(h, reruns).includes("Job requeued, execution node n1 down"));
+  assert.ok(logsOf(h, not).includes("Job deleted, execution node n1 down"));
   assert.deepEqual([lettersOf(h, reruns), lettersOf(h, not)], ["QSR", "QSAE"]);
   const held: HeldJob[] = [reruns, not].map((job) => ({ job, run_count: 1, state: "running" }));
   momHello(h, LINK, "n1", held);
   assert.deepEqual(welcome(h).kill, [reruns, not]);
+});
+
+test("node_fail_requeue: a job that somebody deleted meanwhile ends as deleted by him", () => {
+  const h = world();
+  const job = addJob(h);
+  runOn(h, job, "n1", LINK);
+  lose(h);
+  assert.equal(outcome(h, ALICE, { kind: "delete-job", job }), "ok");
+  assert.equal(stateOf(h, job), "R 42");
+  advance(h, 310);
+  assert.equal(stateOf(h, job), "F 91");
+  assert.match(String(jobAttrs(h, job).comment), / and terminated by alice@svr$/);
+  assert.equal(lettersOf(h, job), "QSDE");
+  assert.ok(logsOf(h, job).includes("Job deleted, execution node n1 down"));
 });
 
 // biome-ignore format: a table
