@@ -7,7 +7,7 @@ import { builtinResources, type ResourceDef } from "#model/resource-table.ts";
 import { DEFAULT_SCHED, freshSched } from "#model/sched-attributes.ts";
 import { SERVER_ATTRIBUTES } from "#model/server-attributes.ts";
 import { type Clock, indexClock, noAccrual } from "./accrual/clocks.ts";
-import { addJob, addResv, arrayOf, indexVnode, newQueue, newVnode, sharedAttrs } from "./apply.ts";
+import { addJob, addResv, arrayOf, indexVnode, newQueue, newVnode } from "./apply.ts";
 import type { Attrs, Job, JobAttrs, ResvAttrs, ServerState } from "./state.ts";
 import { loadSubjobs, noteLive } from "./subjobs.ts";
 import { noUsage } from "./submit/entity-usage.ts";
@@ -35,7 +35,7 @@ export type StoredState = {
   readonly jobs: Iterable<{ readonly id: string; readonly seq: number; readonly attrs: JobAttrs }>;
 };
 
-/** State of the stored objects. name: the server's. */
+/** State of the stored objects, whose records become its own. name: the server's. */
 export function loadState(name: string, stored: StoredState): ServerState {
   const state = emptyState(name);
   state.server = { ...stored.server };
@@ -74,9 +74,9 @@ const byCreation = (a: { readonly id: string; readonly attrs: Attrs }, b: { read
   Number(a.attrs["ctime"]) - Number(b.attrs["ctime"]) || (parseResvId(a.id)?.seq ?? 0) - (parseResvId(b.id)?.seq ?? 0);
 /** The row of an array carries its subjobs (job-rows.ts). */
 function loadedJob(id: string, seq: number, attrs: JobAttrs): Job {
-  if (attrs["array"] !== true) return { id, seq, attrs: sharedAttrs(attrs) };
+  if (attrs["array"] !== true) return { id, seq, attrs };
   const { subjobs, ...own } = attrs as JobAttrs & { readonly subjobs: string };
-  return { id, seq, attrs: sharedAttrs(own as JobAttrs), subjobs: loadSubjobs(String(attrs["array_indices_submitted"]), subjobs) };
+  return { id, seq, attrs: own as JobAttrs, subjobs: loadSubjobs(String(attrs["array_indices_submitted"]), subjobs) };
 }
 
 const byOrder = <T extends { readonly order: number }>(list: readonly T[]): T[] => [...list].sort((a, b) => a.order - b.order);

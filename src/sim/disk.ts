@@ -2,6 +2,7 @@
 //
 // D1. What commit() has taken is all that a restarted server finds.
 
+import { shared } from "#server/intern.ts";
 import { stateOfRows } from "#server/rows.ts";
 import type { ServerState } from "#server/state.ts";
 import type { AccountingRecord } from "#server/transaction.ts";
@@ -17,11 +18,5 @@ export const emptyDisk = (): Disk => ({ store: memoryStore(), accounting: [] });
 
 /** The state a server starts with. */
 export async function loadDisk({ store }: Disk, name: string): Promise<ServerState> {
-  const counts = await store.history.counts();
-  const loaded = await store.load();
-  return stateOfRows(
-    name,
-    loaded,
-    counts.reduce((sum, entry) => sum + entry.count, 0),
-  );
+  return stateOfRows(name, await store.load(shared), await store.history.count());
 }

@@ -3,8 +3,9 @@
 
 import type { LocalTime } from "#sched/local-time.ts";
 import { type Settings, type SettingsTexts, settingsOf } from "#sched/settings-text.ts";
+import { sharedAttrs } from "#server/apply.ts";
 import { stateOfRows } from "#server/rows.ts";
-import type { ServerState } from "#server/state.ts";
+import type { JobAttrs, ServerState } from "#server/state.ts";
 import type { Loaded } from "#store/store.ts";
 
 export const STATE_FORMAT = "partita-state";
@@ -66,7 +67,8 @@ export function parseState(text: string): SavedState {
 
 /** The server's state, a new one with every call. */
 export function stateOf({ server, rows }: SavedState): ServerState {
-  return stateOfRows(server, JSON.parse(JSON.stringify(rows)) as Loaded, 0);
+  const copy = JSON.parse(JSON.stringify(rows)) as Loaded;
+  return stateOfRows(server, { ...copy, jobs: copy.jobs.map((row) => ({ ...row, data: sharedAttrs(row.data as JobAttrs) })) }, 0);
 }
 
 /** `strict_ordering=True`, for all schedulers, or for one: `s1:strict_ordering=True`. Throws StateError. */

@@ -1,8 +1,9 @@
 // The store of tests and of the simulator: rows in maps, kept as JSON text so that nothing is shared with the server's objects, and faults on request.
 // Deterministic: no clock, no timers, every promise settles in the same turn it was asked in.
 
-import type { Batch, Data, History, HistoryFilter, HistoryRow, Loaded, ObjectRow, ObjectTable, Store, StoreFault } from "./store.ts";
-import { StoreError } from "./store.ts";
+import { alikeReader } from "./alike-rows.ts";
+import type { Batch, Data, History, HistoryFilter, HistoryRow, Keep, Loaded, ObjectRow, ObjectTable, Store, StoreFault } from "./store.ts";
+import { asItIs, StoreError } from "./store.ts";
 
 export const OBJECT_TABLES: readonly ObjectTable[] = ["server", "resources", "queues", "vnodes", "scheds", "resvs", "hooks", "run_times"];
 
@@ -31,7 +32,7 @@ function storeOf(tables: Tables): MemoryStore {
   let failing: { readonly fault: StoreFault; times: number } | null = null;
   let commits = 0;
   return {
-    load: async () => load(tables),
+    load: async (keep = asItIs) => load(tables, keep),
     async commit(batch) {
       if (failing !== null && failing.times > 0) {
         failing.times--;
@@ -84,7 +85,8 @@ function apply(tables: Tables, batch: Batch): void {
   for (const [name, value] of Object.entries(batch.counters ?? {})) tables.counters.set(name, value);
 }
 
-function load(tables: Tables): Loaded {
+function load(tables: Tables, keep: Keep): Loaded {
+  const [read, readRun] = [alikeReader(keep), alikeReader(keep)];
   const objects = Object.fromEntries(OBJECT_TABLES.map((table) => [table, [] as ObjectRow[]])) as { [T in ObjectTable]: ObjectRow[] };
   for (const [key, data] of tables.objects) {
     const [table, name] = key.split("\n") as [ObjectTable, string];
@@ -92,7 +94,7 @@ function load(tables: Tables): Loaded {
   }
   const jobs = [...tables.jobs].map(([id, { seq, data }]) => {
     const run = tables.runs.get(id);
-    return { id, seq, data: parse(data), ...(run === undefined ? {} : { run: parse(run) }) };
+    return { id, seq, data: read(data), ...(run === undefined ? {} : { run: readRun(run) }) };
   });
   jobs.sort((a, b) => a.seq - b.seq);
   const fresh = tables.objects.size === 0 && jobs.length === 0 && tables.counters.size === 0;
@@ -120,16 +122,7 @@ function history(tables: Tables): History {
       const rows = find(filter);
       for (let at = 0; at < rows.length; at += page_rows) yield rows.slice(at, at + page_rows);
     },
-    async counts() {
-      const counts = new Map<string, { queue: string; state: string; count: number }>();
-      for (const { queue, state } of tables.history.values()) {
-        const key = `${queue}\n${state}`;
-        const entry = counts.get(key) ?? { queue, state, count: 0 };
-        entry.count++;
-        counts.set(key, entry);
-      }
-      return [...counts.values()];
-    },
+    count: async () => tables.history.size,
     usesResource: async (resource) => find({}).some(({ data }) => Object.hasOwn((data["Resource_List"] ?? {}) as Data, resource)),
     async purge(before_s, rows = 10_000) {
       const gone = find({ before_s })

@@ -73,12 +73,14 @@ const COMMIT = `INSERT INTO batch (${COLUMNS.join(", ")}) VALUES (${COLUMNS.map(
 
 /** Once for a connection that is to write batches, when its tables are there. */
 export async function prepareCommits(writer: Connection): Promise<void> {
-  await writer.run(`CREATE TEMP VIEW batch AS SELECT ${COLUMNS.map((column) => `NULL AS ${column}`).join(", ")}`);
-  for (const { name, columns, statements } of PARTS)
-    await writer.run(
-      `CREATE TEMP TRIGGER batch_${name} INSTEAD OF INSERT ON batch WHEN coalesce(${columns.map((column) => `NEW.${column}`).join(", ")}, NULL) IS NOT NULL
-       BEGIN ${statements.map((statement) => `${statement};`).join(" ")} END`,
-    );
+  await writer.exec(
+    `CREATE TEMP VIEW batch AS SELECT ${COLUMNS.map((column) => `NULL AS ${column}`).join(", ")}`,
+    ...PARTS.map(
+      ({ name, columns, statements }) =>
+        `CREATE TEMP TRIGGER batch_${name} INSTEAD OF INSERT ON batch WHEN coalesce(${columns.map((column) => `NEW.${column}`).join(", ")}, NULL) IS NOT NULL
+         BEGIN ${statements.map((statement) => `${statement};`).join(" ")} END`,
+    ),
+  );
 }
 
 /** Writes a batch: all of it or nothing. */

@@ -3,7 +3,7 @@
 
 import type { Connection, Parameter } from "./sqlite.ts";
 import { parseData } from "./sqlite.ts";
-import type { History, HistoryCount, HistoryFilter, HistoryRow } from "./store.ts";
+import type { History, HistoryFilter, HistoryRow } from "./store.ts";
 
 type Stored = Omit<HistoryRow, "data"> & { readonly data: string };
 const COLUMNS = "id, seq, idx, owner, queue, state, ended_s, data";
@@ -30,8 +30,10 @@ export function sqliteHistory(reader: Connection, write: <T>(work: (writer: Conn
         last = rows.at(-1);
       }
     },
-    counts: () =>
-      reader.all<HistoryCount>("SELECT queue, state, count(*) AS count FROM history GROUP BY queue, state ORDER BY queue, state"),
+    async count() {
+      const [row] = await reader.all<{ count: number }>("SELECT count(*) AS count FROM history");
+      return row?.count ?? 0;
+    },
     async usesResource(resource) {
       const [found] = await reader.all<{ found: number }>(
         "SELECT EXISTS (SELECT 1 FROM history, json_each(history.data, '$.Resource_List') AS used WHERE used.key = ?) AS found",

@@ -1,6 +1,7 @@
 // What happens to a store's file before it is used: is it ours, is it of this version, is it whole.
 
 import { existsSync } from "node:fs";
+import { present } from "#support/assert.ts";
 import type { SchemaStep } from "./schema.ts";
 import { APPLICATION_ID } from "./schema.ts";
 import type { Connection } from "./sqlite.ts";
@@ -8,17 +9,18 @@ import { StoreError } from "./store.ts";
 
 /** Settings of the connection, then the schema: made, migrated (after a backup beside the file), or refused when it is newer than this program. */
 export async function prepareSchema(writer: Connection, steps: readonly SchemaStep[], onNotice: (text: string) => void): Promise<void> {
-  const version = await number(writer, "PRAGMA user_version");
-  const tables = await number(writer, "SELECT count(*) FROM sqlite_schema");
+  const { version, tables, application } = await headerOf(writer);
   const fresh = version === 0 && tables === 0;
-  if (!fresh) await refuseForeign(writer, version, steps.length);
-  // Only an empty file takes another page size.
-  if (fresh) await writer.run("PRAGMA page_size = 8192");
-  await writer.all("PRAGMA journal_mode = WAL");
-  await writer.run("PRAGMA synchronous = FULL");
-  await writer.run("PRAGMA cache_size = -32000");
-  await writer.run("PRAGMA wal_autocheckpoint = 2000");
-  await writer.run("PRAGMA journal_size_limit = 67108864");
+  if (!fresh) refuseForeign(writer, version, application, steps.length);
+  await writer.exec(
+    // Only an empty file takes another page size.
+    ...(fresh ? ["PRAGMA page_size = 8192"] : []),
+    "PRAGMA journal_mode = WAL",
+    "PRAGMA synchronous = FULL",
+    "PRAGMA cache_size = -32000",
+    "PRAGMA wal_autocheckpoint = 2000",
+    "PRAGMA journal_size_limit = 67108864",
+  );
   if (version === steps.length) return;
   if (!fresh) {
     const copy = freeName(`${writer.file}.version-${version}`);
@@ -37,8 +39,7 @@ export async function prepareSchema(writer: Connection, steps: readonly SchemaSt
   }
 }
 
-async function refuseForeign(writer: Connection, version: number, known: number): Promise<void> {
-  const application = await number(writer, "PRAGMA application_id");
+function refuseForeign(writer: Connection, version: number, application: number, known: number): void {
   if (application !== APPLICATION_ID) throw new StoreError("corrupt", `${writer.file}: a database of another program`);
   if (version > known) {
     throw new StoreError(
@@ -48,9 +49,14 @@ async function refuseForeign(writer: Connection, version: number, known: number)
   }
 }
 
-async function number(connection: Connection, sql: string): Promise<number> {
-  const [row] = await connection.all<{ readonly [column: string]: number }>(sql);
-  return Number(Object.values(row ?? {})[0] ?? 0);
+type Header = { readonly version: number; readonly tables: number; readonly application: number };
+
+async function headerOf(connection: Connection): Promise<Header> {
+  const [header] = await connection.all<Header>(
+    `SELECT user_version AS version, application_id AS application, (SELECT count(*) FROM sqlite_schema) AS tables
+      FROM pragma_user_version, pragma_application_id`,
+  );
+  return present(header, "the header of a store");
 }
 
 function freeName(name: string): string {

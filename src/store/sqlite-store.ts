@@ -11,12 +11,13 @@ import { takeLock } from "#support/lock-file.ts";
 import type { SchemaStep } from "./schema.ts";
 import { SCHEMA_STEPS } from "./schema.ts";
 import type { Connection } from "./sqlite.ts";
-import { openConnection, parseData, storeError } from "./sqlite.ts";
-import { commit, OBJECT_TABLES, prepareCommits } from "./sqlite-commit.ts";
+import { openConnection, storeError } from "./sqlite.ts";
+import { commit, prepareCommits } from "./sqlite-commit.ts";
 import { sqliteHistory } from "./sqlite-history.ts";
+import { loadRows } from "./sqlite-load.ts";
 import { prepareSchema, quickCheck } from "./sqlite-open.ts";
-import type { Data, JobRow, Loaded, ObjectRow, ObjectTable, Store } from "./store.ts";
-import { StoreError } from "./store.ts";
+import type { Store } from "./store.ts";
+import { asItIs, StoreError } from "./store.ts";
 
 export type SqliteStoreOptions = {
   /** schema steps, for tests of migration */
@@ -28,7 +29,6 @@ export type SqliteStoreOptions = {
 };
 
 const CHECK_BYTES_MAX = 64 * 1024 * 1024;
-const LOAD_PAGE_ROWS = 500;
 
 /** Opens (or makes) the store at an absolute path. Rejects with StoreError: locked, newer, corrupt, permission, disk-full, io. */
 export async function openSqliteStore(file: string, options: SqliteStoreOptions = {}): Promise<Store> {
@@ -72,7 +72,7 @@ function storeOf(file: string, writer: Connection, reader: Connection, lock: Hel
     return result;
   };
   return {
-    load: () => inTurn(() => load(writer)),
+    load: (keep = asItIs) => inTurn(() => loadRows(writer, keep)),
     commit: (batch) => inTurn(() => commit(writer, batch)),
     scripts: (ids) => readScripts(reader, ids),
     history: sqliteHistory(reader, (work) => inTurn(() => transaction(writer, work))),
@@ -101,43 +101,6 @@ async function transaction<T>(writer: Connection, work: (writer: Connection) => 
     await writer.run("ROLLBACK").catch(() => undefined);
     throw error;
   }
-}
-
-async function load(writer: Connection): Promise<Loaded> {
-  const objects = {} as { [T in ObjectTable]: readonly ObjectRow[] };
-  for (const table of OBJECT_TABLES) {
-    const rows = await writer.all<{ name: string; data: string }>(`SELECT name, data FROM ${table} ORDER BY rowid`);
-    objects[table] = rows.map(({ name, data }) => ({ name, data: parseData(writer.file, table, name, data) }));
-  }
-  const counters: { [name: string]: number } = {};
-  for (const { name, value } of await writer.all<{ name: string; value: number }>("SELECT name, value FROM counters"))
-    counters[name] = value;
-  const jobs = await loadJobs(writer);
-  const fresh = jobs.length === 0 && Object.keys(counters).length === 0 && OBJECT_TABLES.every((table) => objects[table].length === 0);
-  return { objects, jobs, counters, fresh };
-}
-
-type JobPage = { readonly rowid: number; readonly id: string; readonly seq: number; readonly data: string; readonly run: string | null };
-
-/** While one page is being parsed here, SQLite's thread reads the next. */
-async function loadJobs(writer: Connection): Promise<Loaded["jobs"]> {
-  const page = (after: number): Promise<JobPage[]> =>
-    writer.all<JobPage>(
-      `SELECT jobs.rowid, jobs.id, seq, jobs.data, runs.data AS run FROM jobs LEFT JOIN runs ON runs.id = jobs.id
-       WHERE jobs.rowid > ? ORDER BY jobs.rowid LIMIT ?`,
-      after,
-      LOAD_PAGE_ROWS,
-    );
-  const jobs: (JobRow & { run?: Data })[] = [];
-  for (let rows = await page(0); rows.length > 0; ) {
-    const next = rows.length < LOAD_PAGE_ROWS ? Promise.resolve([]) : page(rows.at(-1)?.rowid ?? 0);
-    for (const { id, seq, data, run } of rows) {
-      const row: JobRow = { id, seq, data: parseData(writer.file, "jobs", id, data) };
-      jobs.push(run === null ? row : { ...row, run: parseData(writer.file, "runs", id, run) });
-    }
-    rows = await next;
-  }
-  return jobs.sort((a, b) => a.seq - b.seq);
 }
 
 async function readScripts(reader: Connection, ids: readonly string[]): Promise<Map<string, string>> {

@@ -9,6 +9,8 @@ export type Parameter = string | number | null;
 export type Connection = {
   readonly file: string;
   run(sql: string, ...parameters: readonly Parameter[]): Promise<void>;
+  /** statements without parameters and rows, in one trip to SQLite's thread */
+  exec(...statements: readonly string[]): Promise<void>;
   all<T>(sql: string, ...parameters: readonly Parameter[]): Promise<T[]>;
   close(): Promise<void>;
 };
@@ -52,6 +54,10 @@ export async function openConnection(file: string, access: "create" | "write" | 
         });
       });
     },
+    exec: (...texts) =>
+      new Promise<void>((resolve, reject) => {
+        database.exec(texts.join(";"), (error) => (error === null ? resolve() : reject(storeError(file, error))));
+      }),
     async all<T>(sql: string, ...parameters: readonly Parameter[]): Promise<T[]> {
       const statement = await prepare(sql);
       return new Promise<T[]>((resolve, reject) => {
@@ -95,10 +101,13 @@ export function storeError(file: string, error: Error): StoreError {
 }
 
 /** A row that is not JSON was not written by us: damage that SQLite's own check does not see. */
-export function parseData(file: string, table: string, name: string, text: string): Data {
+export function parseData(file: string, table: string, name: string, text: string, parse: (text: string) => Data = JSON.parse): Data {
   try {
-    return JSON.parse(text) as Data;
+    return parse(text);
   } catch (error) {
-    throw new StoreError("corrupt", `${file}: the row of ${name} in ${table} is damaged: put a backup in its place`, error);
+    throw damagedRow(file, table, name, error);
   }
 }
+
+export const damagedRow = (file: string, table: string, name: string, cause?: unknown): StoreError =>
+  new StoreError("corrupt", `${file}: the row of ${name} in ${table} is damaged: put a backup in its place`, cause);

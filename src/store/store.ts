@@ -1,5 +1,5 @@
 // What the server needs of a place that keeps its rows: load everything, commit batches, ask the history, back up. The rows hold the same records as the
-// server's memory (src/server/state.ts); what they mean is not known here. Types only; sqlite-store.ts and memory-store.ts implement them.
+// server's memory (src/server/state.ts); what they mean is not known here. sqlite-store.ts and memory-store.ts implement it.
 //
 // R1. commit() is all or nothing, and durable when it resolves.
 // R2. Commits take effect in the order of the calls.
@@ -72,22 +72,27 @@ export type HistoryFilter = {
   /** false: no subjobs */
   readonly subjobs?: boolean;
 };
-export type HistoryCount = { readonly queue: string; readonly state: string; readonly count: number };
 
 export type History = {
   /** one job, or null */
   get(id: string): Promise<HistoryRow | null>;
   /** pages in the order of seq, subjobs behind their array in that of idx; ask for the next when the last is used up */
   pages(filter: HistoryFilter, page_rows?: number): AsyncGenerator<readonly HistoryRow[], void, void>;
-  counts(): Promise<readonly HistoryCount[]>;
+  /** how many records there are */
+  count(): Promise<number>;
   /** is the resource in some finished job's Resource_List? (a resource in use cannot be deleted) */
   usesResource(resource: string): Promise<boolean>;
   /** removes what ended before T, oldest first, at most `rows` (default 10,000): the rows' ids, queues and states */
   purge(before_s: number, rows?: number): Promise<readonly { readonly id: string; readonly queue: string; readonly state: string }[]>;
 };
 
+/** What to keep for a value that was read: itself, or an equal one that others have. It is never changed in place. */
+export type Keep = (name: string, value: unknown) => unknown;
+export const asItIs: Keep = (_, value) => value;
+
 export type Store = {
-  load(): Promise<Loaded>;
+  /** keep: for the attributes of jobs; jobs may share values */
+  load(keep?: Keep): Promise<Loaded>;
   /** Throws StoreError; then nothing of the batch was kept. */
   commit(batch: Batch): Promise<void>;
   /** texts of jobs' scripts; ids without one are absent */

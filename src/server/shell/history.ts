@@ -49,8 +49,8 @@ export function historyWork({ store, core, taken, isOpen }: Surroundings) {
 
     /** Tells the core how many records there are. */
     async count(): Promise<void> {
-      const counts = await store.history.counts();
-      core((running) => running.historyCounted(counts.reduce((sum, entry) => sum + entry.count, 0)));
+      const records = await store.history.count();
+      core((running) => running.historyCounted(records));
     },
   };
 }

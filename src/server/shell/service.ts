@@ -27,6 +27,7 @@ import { LOG_EVENT } from "#support/log-event.ts";
 import type { UserDatabase } from "#support/passwd.ts";
 import type { Batch, ClientFrame, ShellAction } from "../batch.ts";
 import { type Core, createCore } from "../core.ts";
+import { shared } from "../intern.ts";
 import { rowsOf, stateOfRows } from "../rows.ts";
 import type { ServerState } from "../state.ts";
 import type { ServerConfig } from "../transaction.ts";
@@ -540,14 +541,10 @@ export async function startService(options: ServiceOptions): Promise<Service> {
 
 /** State of the store as it is now. onLoaded: sees the rows as well. */
 export async function loadFromStore(store: Store, name: string, onLoaded?: (loaded: Loaded) => void): Promise<ServerState> {
-  const counts = await store.history.counts();
-  const loaded = await store.load();
+  const history_count = await store.history.count();
+  const loaded = await store.load(shared);
   onLoaded?.(loaded);
-  return stateOfRows(
-    name,
-    loaded,
-    counts.reduce((sum, entry) => sum + entry.count, 0),
-  );
+  return stateOfRows(name, loaded, history_count);
 }
 
 export type { Pending };
