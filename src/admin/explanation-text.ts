@@ -22,6 +22,7 @@ export function explanationText(told: Explanation): string {
       "asks",
       `${told.select}, place ${told.place}, ${told.walltime_s === null ? "no walltime" : `walltime ${renderDuration(told.walltime_s)}`}`,
     ),
+    ...(told.learned_s === undefined ? [] : [row("learned", `jobs of its user, project and name took ${learnedText(told.learned_s)}`)]),
     ...(told.why === null ? [] : [row("now", told.why.text)]),
     ...(told.comment === null || told.comment === told.why?.text ? [] : [row("comment", told.comment)]),
     ...(told.preempts.length === 0 ? [] : [row("preempts", told.preempts.map((id) => id ?? "a job of another user").join(", "))]),
@@ -44,6 +45,10 @@ export function explanationText(told: Explanation): string {
   ];
   return `${[...lines, ...sections.flat()].join("\n")}\n`;
 }
+
+const learnedText = (learned_s: number): string => renderDuration(Math.round(learned_s));
+/** What is known beside the end that is reckoned with. */
+const likeIt = ({ learned_s }: Obstacle): string => (learned_s === undefined ? "" : ` (jobs like it took ${learnedText(learned_s)})`);
 
 const row = (name: string, text: string): string => `  ${name.padEnd(17)} ${text}`;
 const section = (title: string, lines: readonly string[]): string[] => (lines.length === 0 ? [] : ["", title, ...lines]);
@@ -73,7 +78,7 @@ function earliestLines({ earliest, at_s }: Explanation): string[] {
     const reason = late ? "not found in time" : why === null ? "none is known" : why.text.replace(/^[^:]*: /, "");
     return [row("earliest start", reason)];
   }
-  const ends = after.map(({ kind, id, to_s }) => `${kind} ${id ?? "of another user"} ends ${ctime(to_s)}`);
+  const ends = after.map((one) => `${one.kind} ${one.id ?? "of another user"} ends ${ctime(one.to_s)}${likeIt(one)}`);
   return [
     row(
       "earliest start",
@@ -83,9 +88,10 @@ function earliestLines({ earliest, at_s }: Explanation): string[] {
   ];
 }
 
-function obstacleText({ kind, id, from_s, to_s, vnodes }: Obstacle): string {
+function obstacleText(obstacle: Obstacle): string {
+  const { kind, id, from_s, to_s, vnodes } = obstacle;
   const when = kind === "job" ? `until ${ctime(to_s)}` : `${ctime(from_s)} - ${ctime(to_s)}`;
-  return row(kind, `${id ?? "of another user"}, ${when}, ${vnodes} vnode${vnodes === 1 ? "" : "s"}`);
+  return row(kind, `${id ?? "of another user"}, ${when}, ${vnodes} vnode${vnodes === 1 ? "" : "s"}${likeIt(obstacle)}`);
 }
 
 function nodeLines({ nodes, nodes_left_out, chunks }: Explanation): string[] {

@@ -13,6 +13,8 @@ export type Obstacle = {
   readonly to_s: number;
   /** vnodes it has of those that the job may use */
   readonly vnodes: number;
+  /** of a job: as Explanation.learned_s */
+  readonly learned_s?: number;
 };
 
 /** Hosts that are alike: equal vnodes in equal states, with the same booked on them, or the same answer to this job. */
@@ -44,6 +46,8 @@ export type Explanation = {
   readonly place: string;
   /** seconds it is expected to run; null: nobody said */
   readonly walltime_s: number | null;
+  /** how long jobs of its user, project and name took that ended well, said by the server; absent: none did. For information: nothing is reckoned with it */
+  readonly learned_s?: number;
   /**
    * starts: nothing stands in its way, a cycle starts it. preempts: a cycle starts it where others make room.
    * waits: it can start later. never: not with what there is. held: it is not offered to the

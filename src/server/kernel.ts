@@ -5,7 +5,7 @@ import { hooksOf } from "#model/hook.ts";
 import type { Reject } from "#model/pbse.ts";
 import type { Request } from "#protocol/messages.ts";
 import type { MomHello, MomJob, MomPatience, MomVnode } from "#protocol/mom-link.ts";
-import type { PreemptMethod, Verdict } from "#protocol/sched-link.ts";
+import type { PreemptMethod, SchedQuestion, Verdict } from "#protocol/sched-link.ts";
 import { apply } from "./apply.ts";
 import { emptyOutbox, type Outbox } from "./batch.ts";
 import { type Changes, noChanges } from "./changes.ts";
@@ -88,8 +88,8 @@ export type Kernel = {
   readonly reruns: Map<string, number[]>;
   /** job id -> token of a qrun that its scheduler decides */
   readonly qruns: Map<string, number>;
-  /** tokens of requests that a scheduler answers, and which one */
-  readonly asked: Map<number, string>;
+  /** tokens of requests that a scheduler answers: which one, and what it was asked */
+  readonly asked: Map<number, { readonly sched: string; readonly kind: SchedQuestion["kind"] }>;
   /** reservation id -> tokens of requests that wait for what becomes of it */
   readonly resv_waiters: Map<string, number[]>;
   /** reservation id -> schedulers that have refused the present question about it */

@@ -30,10 +30,15 @@ export function learnRunTime(tx: Transaction, { attrs }: Job): void {
     tx.apply({ kind: "run-time-learned", key, seconds: Math.round(next * 100) / 100 });
 }
 
+/** How long jobs took that have the user, project and name of this one; undefined: nothing is known. */
+export function learnedTime({ run_times }: ServerState, { attrs }: Job): number | undefined {
+  return run_times.get(keyOf(attrs));
+}
+
 /** How long a job is expected to take. */
-export function expectedTime({ run_times }: ServerState, { attrs }: Job): number {
-  const { soft_walltime, walltime } = attrs.Resource_List;
-  const expected = run_times.get(keyOf(attrs)) ?? soft_walltime ?? walltime;
+export function expectedTime(state: ServerState, job: Job): number {
+  const { soft_walltime, walltime } = job.attrs.Resource_List;
+  const expected = learnedTime(state, job) ?? soft_walltime ?? walltime;
   return typeof expected === "number" ? Math.max(MOMENT_S, expected) : MOMENT_S;
 }
 

@@ -6,6 +6,7 @@
 import { PBSE, reject } from "#model/pbse.ts";
 import type { SchedQuestion } from "#protocol/sched-link.ts";
 import { type Kernel, refuse } from "./kernel.ts";
+import { withLearnedTimes } from "./learned-times.ts";
 
 const ANSWER_MS_MAX = 60_000;
 
@@ -16,22 +17,23 @@ export function askSched(kernel: Kernel, name: string, question: SchedQuestion, 
     refuse(kernel, token, reject(PBSE.NOSCHEDULER));
     return;
   }
-  kernel.asked.set(token, name);
+  kernel.asked.set(token, { sched: name, kind: question.kind });
   kernel.timers.set(`asked:${token}`, kernel.now_ms + ANSWER_MS_MAX);
   kernel.out.scheds.push({ link, type: "sched-ask", data: { token, question } });
 }
 
 /** The scheduler's answer. value null: it does not know what it was asked about. */
 export function schedAnswered(kernel: Kernel, name: string, token: number, value: unknown): void {
-  if (kernel.asked.get(token) !== name) return;
+  const asked = kernel.asked.get(token);
+  if (asked?.sched !== name) return;
   forgetQuestion(kernel, token);
   if (value === null) refuse(kernel, token, reject(PBSE.UNKJOBID));
-  else kernel.out.clients.push({ kind: "ok", token, value });
+  else kernel.out.clients.push({ kind: "ok", token, value: asked.kind === "explain" ? withLearnedTimes(kernel.state, value) : value });
 }
 
 /** It will not answer any more. */
 export function askedInVain(kernel: Kernel, name: string): void {
-  for (const [token, sched] of kernel.asked) if (sched === name) questionOver(kernel, token);
+  for (const [token, { sched }] of kernel.asked) if (sched === name) questionOver(kernel, token);
 }
 
 /** Nobody has answered. */
