@@ -91,17 +91,23 @@ export function cannotConnect(io: CommandIo, command: string, complex: Complex, 
   return error.pbse % 256;
 }
 
-/** Throws ServerUnreachable when a server named by the user is not the one of this complex. */
-export async function mustBeOurs(complex: Complex, server: string | null): Promise<void> {
-  if (server === null || server === "") return;
+/** Why a server named by the user is not to be reached from this complex; null: it is the complex's own. */
+export async function foreignServer(complex: Complex, server: string | null): Promise<ServerUnreachable | null> {
+  if (server === null || server === "") return null;
   switch (await complex.whose(server)) {
     case "ours":
-      return;
+      return null;
     case "nobody":
-      throw new ServerUnreachable("Unknown Host.", PBSE_BADHOST);
+      return new ServerUnreachable("Unknown Host.", PBSE_BADHOST);
     case "foreign":
-      throw new ServerUnreachable("No support for requested service", PBSE_NOSUP);
+      return new ServerUnreachable("No support for requested service", PBSE_NOSUP);
   }
+}
+
+/** Throws ServerUnreachable when a server named by the user is not the one of this complex. */
+export async function mustBeOurs(complex: Complex, server: string | null): Promise<void> {
+  const error = await foreignServer(complex, server);
+  if (error !== null) throw error;
 }
 
 /** A request whose parts do not matter. */

@@ -3,6 +3,7 @@
 import type { ErrorReply } from "#protocol/messages.ts";
 
 export const PBSE_UNKJOBID = 15001;
+export const PBSE_NOATTR = 15002;
 export const PBSE_BADHOST = 15008;
 export const PBSE_UNKQUE = 15018;
 export const PBSE_NOSUP = 15029;

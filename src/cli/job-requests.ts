@@ -3,7 +3,7 @@
 import { ServerUnreachable } from "#protocol/client.ts";
 import type { ErrorReply, Request } from "#protocol/messages.ts";
 import type { CommandIo } from "./command.ts";
-import { type Complex, cannotConnect, type Link, mustBeOurs } from "./complex.ts";
+import { type Complex, cannotConnect, foreignServer, type Link } from "./complex.ts";
 import { jobRefusal, refusalStatus } from "./errors.ts";
 import { completeJobId } from "./job-ids.ts";
 
@@ -48,7 +48,8 @@ export async function requestForJobs(io: CommandIo, complex: Complex, work: JobR
         continue;
       }
       if (id.kind === "elsewhere") {
-        await mustBeOurs(complex, id.server);
+        const error = await foreignServer(complex, id.server);
+        if (error !== null) waiting.push(async () => unreachable(error));
         continue;
       }
       link ??= await complex.connect();

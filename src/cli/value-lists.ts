@@ -28,22 +28,27 @@ const unquote = (text: string): string => (/^(["']).*\1$/s.test(text) && text.le
 export type NamedValue = { readonly name: string; readonly value: string };
 
 /**
- * `name=value[,name=value...]` as -W takes it. A part that does not begin with `name=` belongs to the value before it, so that depend=a:1,b:2 and
- * group_list=x,y need no quotes. null: malformed.
+ * `name=value[,name=value...]` as -W takes it; blanks around names, `=` and commas do not count. A part that does not begin with `name=` belongs to the
+ * value before it, so that depend=a:1,b:2 and group_list=x,y need no quotes. Quotes count where a value begins: comment=can't is one word. null: malformed.
  */
 export function parseNamedValues(text: string): NamedValue[] | null {
-  const parts = splitUnquoted(text, ",");
-  if (parts === null) return null;
-  const entries: { name: string; value: string }[] = [];
-  for (const part of parts) {
-    const match = /^\s*([A-Za-z_][\w.-]*)\s*=(.*)$/s.exec(part);
-    const last = entries.at(-1);
-    if (match !== null) entries.push({ name: match[1] as string, value: (match[2] as string).trimStart() });
-    else if (last !== undefined) last.value += `,${part}`;
-    else return null;
+  const entries: NamedValue[] = [];
+  for (let rest = text.trim(); rest !== "" || entries.length === 0; ) {
+    const name = /^([A-Za-z_][\w.-]*)\s*=\s*/.exec(rest);
+    if (name === null) return null;
+    rest = rest.slice(name[0].length);
+    const quote = /^["']/.exec(rest)?.[0];
+    if (quote !== undefined && !rest.includes(quote, 1)) return null;
+    const value = QUOTED_VALUE.exec(rest) ?? (UNTIL_NEXT_NAME.exec(rest) as RegExpExecArray);
+    if (value[0].length === rest.length && rest.endsWith(",")) return null;
+    entries.push({ name: name[1] as string, value: value[2] as string });
+    rest = rest.slice(value[0].length).trimStart();
   }
-  return entries.map(({ name, value }) => ({ name, value: unquote(value) }));
+  return entries;
 }
+
+const QUOTED_VALUE = /^(["'])(.*?)\1\s*(?:,|$)/s;
+const UNTIL_NEXT_NAME = /^()((?:\\.|[^\\]|\\$)*?)\s*(?:,(?=\s*[A-Za-z_][\w.-]*\s*=)|$)/s;
 
 export type ResourceFault = { readonly at: number };
 

@@ -111,6 +111,8 @@ const REFUSED: readonly (readonly [line: string, text: string, status: number])[
   ["qdel abc",              "qdel: illegally formed job identifier: abc\n", 1],
   ["qdel 3.other",          "qdel: illegally formed job identifier: 3.other\n", 1],
   ["qdel 99999 abc 7",      "qdel: Unknown Job Id 99999.HOST\nqdel: illegally formed job identifier: abc\nqdel: Unauthorized Request  7.HOST\n", 159],
+  ["qdel 99999 1@nowhere 35", "qdel: Unknown Job Id 99999.HOST\nUnknown Host.\nqdel: Couldn't connect to cluster: HOST\nqdel: Job has finished 35.HOST\n", 35],
+  ["qhold 35 1@nowhere",    "qhold: Job has finished\nUnknown Host.\nqhold: cannot connect to server HOST (errno=15008)\n", 160],
   ["qalter -N x 35",        "qalter: Job has finished\n", 35],
   ["qalter -N x 7",         "qalter: Unauthorized Request  7.HOST\n", 159],
   ["qhold 2 99999 4",       "qhold: Unknown Job Id 99999.HOST\n", 153],

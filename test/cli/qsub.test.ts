@@ -67,6 +67,7 @@ const USAGE_FAULTS: readonly (readonly [words: readonly string[], line: string])
   [["-N", "", ...EXE],                    "qsub: illegal -N value"],
   [["-N", "a b", ...EXE],                 "qsub: illegal -N value"],
   [["-N", "tab\tx", ...EXE],              "qsub: illegal -N value"],
+  [["-N", "-x", ...EXE],                  "qsub: illegal -N value"],
   [["-N", "a".repeat(231), ...EXE],       "qsub: Job name is too long "],
   [["-p", "1024", ...EXE],                "qsub: illegal -p value"],
   [["-p", "-1025", ...EXE],               "qsub: illegal -p value"],
@@ -87,6 +88,7 @@ const USAGE_FAULTS: readonly (readonly [words: readonly string[], line: string])
   [["-m", "j", ...EXE],                   "qsub: mail option 'j' can not be used without array job"],
   [["-l", "=4", ...EXE],                  "qsub: illegal -l value"],
   [["-W", "nosuch", ...EXE],              "qsub: illegal -W value"],
+  [["-W", "umask=022,", ...EXE],          "qsub: illegal -W value"],
   [["-W", "depend=sometime:1", ...EXE],   "qsub: illegal -W value"],
   [["-W", "depend=afterok:abc", ...EXE],  "qsub: illegal -W value"],
   [["-W", "block=maybe", ...EXE],         "qsub: illegal -W value"],
@@ -158,7 +160,7 @@ const REFUSALS: readonly (readonly [code: number, text: string | null, err: stri
   [15007, "Unauthorized Request ",                        "qsub: Unauthorized Request \n", 159],
   [15014, "Illegal attribute or resource value select.ncpus", "qsub: Illegal attribute or resource value select.ncpus\n", 166],
   [15107, "Array job exceeds server or queue size limit", "qsub: Array job exceeds server or queue size limit\n", 3],
-  [15002, null,                                           "qsub: Error (15002) submitting job\n", 154],
+  [15002, "Undefined attribute ",                         "qsub: Error (15002) submitting job\n", 154],
 ];
 
 for (const [code, text, err, status] of REFUSALS) {

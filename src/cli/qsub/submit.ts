@@ -2,6 +2,7 @@
 
 import type { ErrorReply } from "#protocol/messages.ts";
 import { type Link, statusItems } from "../complex.ts";
+import { PBSE_NOATTR } from "../errors.ts";
 
 /** The server's default_qsub_arguments; "" when unset. */
 export async function defaultArguments(link: Link): Promise<string> {
@@ -11,6 +12,7 @@ export async function defaultArguments(link: Link): Promise<string> {
   return typeof text === "string" ? text : "";
 }
 
+/** An unknown attribute is told by its number, without its text (pbs/commands.md 1.3). */
 export function submitRefusal(reply: Pick<ErrorReply, "code" | "text">): string {
-  return reply.text === null || reply.text === "" ? `qsub: Error (${reply.code}) submitting job\n` : `qsub: ${reply.text}\n`;
+  return reply.text === null || reply.text === "" || reply.code === PBSE_NOATTR ? `qsub: Error (${reply.code}) submitting job\n` : `qsub: ${reply.text}\n`;
 }
