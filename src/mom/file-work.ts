@@ -32,6 +32,7 @@ import {
   writeSync,
 } from "node:fs";
 import { dirname } from "node:path";
+import { scriptCharacters, scriptEncoding } from "#model/script-text.ts";
 import type { FilePlan, Finished, FinishRequest, OutputPlan, Prepared, PrepareRequest } from "./agent-link.ts";
 import { copyFile, copyRemote, exists, inDirectory, writeAll } from "./file-copy.ts";
 import { JOB_EXEC } from "./job-exec.ts";
@@ -95,14 +96,16 @@ const HOST_FAULTS: ReadonlySet<string | undefined> = new Set(["ENOSPC", "EROFS",
 function makeOwnFiles({ plan, script_text, nodefile_text }: PrepareRequest): void {
   actAs(null);
   makeNodefile(plan.nodefile, nodefile_text);
-  if (plan.script !== null && script_text !== null) writeOwnFile(plan.script, script_text, 0o700, plan.owner);
+  if (plan.script !== null && script_text !== null) writeOwnFile(plan.script, scriptBytes(script_text), 0o700, plan.owner);
 }
 
+const scriptBytes = (script: string): Buffer => Buffer.from(scriptCharacters(script), scriptEncoding(script));
+
 /** A file in a directory that is ours alone. owner: who may read it then. */
-function writeOwnFile(path: string, text: string, mode: number, owner: FilePlan["owner"] = null): void {
+function writeOwnFile(path: string, text: string | Buffer, mode: number, owner: FilePlan["owner"] = null): void {
   const fd = openFresh(path, mode);
   try {
-    writeAll(fd, Buffer.from(text));
+    writeAll(fd, typeof text === "string" ? Buffer.from(text) : text);
     if (owner !== null) fchownSync(fd, owner.uid, owner.gid);
     if (owner !== null) fchmodSync(fd, mode);
   } finally {

@@ -10,6 +10,7 @@ import { outputPath } from "#cli/output-paths.ts";
 import { QSUB_USAGE } from "#cli/qsub/job.ts";
 import { findDirectives } from "#cli/qsub/script.ts";
 import { namedVariables } from "#cli/qsub/variables.ts";
+import { markedScript } from "#model/script-text.ts";
 import { ServerUnreachable } from "#protocol/client.ts";
 import type { QueueJobRequest, QueueJobsRequest, Request } from "#protocol/messages.ts";
 import { type Answer, type FakeOptions, fakeComplex, type Ran, type RunOptions, runBody } from "./fake-complex.ts";
@@ -309,11 +310,20 @@ test("a bad directive is told and refused", async () => {
   assert.deepEqual([ran.text, ran.status], ["qsub: illegal -p value\nqsub: directive error: -p x \n", 2]);
 });
 
+test("a script in Latin-1 is taken byte by byte, its directives too", async () => {
+  writeFileSync(join(DIRECTORY, "latin.sh"), Buffer.from("#PBS -N J\xfcrgen\n# Gr\xfc\xdfe\ndate\n", "latin1"));
+  const ran = await submit(["latin.sh"]);
+  assert.deepEqual([ran.status, ran.sent["Job_Name"]], [0, "Jürgen"]);
+  assert.equal(ran.job?.script, markedScript("#PBS -N J\xfcrgen\n# Gr\xfc\xdfe\ndate\n"));
+  const utf8 = await submit([file("utf8.sh", "# Grüße\n")]);
+  assert.equal(utf8.job?.script, "# Grüße\n");
+});
+
 test("scripts that are no text are refused", async () => {
   file("dos.sh", "#!/bin/sh\r\ndate\r\n");
   assert.deepEqual([(await submit(["dos.sh"])).text, (await submit(["dos.sh"])).status], ["qsub: script contains cr, lf\n", 1]);
-  writeFileSync(join(DIRECTORY, "latin.sh"), Buffer.from([0x23, 0xe9, 0x0a]));
-  assert.equal((await submit(["latin.sh"])).text, "qsub: script is not a text in UTF-8\n");
+  writeFileSync(join(DIRECTORY, "program"), Buffer.from([0x7f, 0x45, 0x4c, 0x46, 0, 0x0a]));
+  assert.equal((await submit(["program"])).text, "qsub: script is not a text\n");
 });
 
 test("the server's default arguments stand below everything else", async () => {

@@ -61,6 +61,16 @@ test("a script runs in its own environment and its output comes back", async () 
   assert.match(readFileSync(join(complex.work(), `hello.e${number}`), "utf8"), /^err \/.*\n$/);
 });
 
+test("a script that is no UTF-8 reaches its job byte by byte", async () => {
+  const script = join(complex.work(), "latin.sh");
+  const bytes = Buffer.from('#!/bin/sh\n# Gr\xfc\xdfe\ncat "$0"\n', "latin1");
+  writeFileSync(script, bytes);
+  const out = join(complex.work(), "latin.out");
+  const job = await complex.untilJob(complex.submit(["-j", "oe", "-o", out, script]), "F");
+  assert.equal(job.Exit_status, 0);
+  assert.deepEqual(readFileSync(out), bytes);
+});
+
 test("a program runs without a shell between, output joined into the named file", async () => {
   const out = join(complex.work(), "joined");
   const id = complex.submit(["-j", "oe", "-o", out, "--", "/bin/sh", "-c", 'echo "$0"; echo later >&2', "$HOME *"]);

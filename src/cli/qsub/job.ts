@@ -3,6 +3,7 @@
 import { isUtf8 } from "node:buffer";
 import { closeSync, fstatSync, openSync, readFileSync, statSync } from "node:fs";
 import { basename } from "node:path";
+import { isMarkedScript, markedScript, scriptCharacters } from "#model/script-text.ts";
 import type { AttrValueText, QueueJobRequest } from "#protocol/messages.ts";
 import { type Destination, parseDestination } from "../destinations.ts";
 import { isJobName } from "../job-options.ts";
@@ -94,7 +95,8 @@ function mustAgree(draft: Draft): void {
   if (conflicts !== null) throw new SubmitError(conflicts + QSUB_USAGE, USAGE_STATUS);
 }
 
-function addDirectives(draft: Draft, script: string, world: SubmitWorld): void {
+function addDirectives(draft: Draft, text: string, world: SubmitWorld): void {
+  const script = scriptCharacters(text);
   if (hasDosLineEnd(script)) throw new SubmitError("qsub: script contains cr, lf\n", FAILED);
   const prefix = draft.flags.get("C")?.value ?? world.env["PBS_DPREFIX"] ?? "#PBS";
   for (const directive of findDirectives(script, prefix)) {
@@ -108,8 +110,9 @@ async function readScript(file: string, world: SubmitWorld): Promise<string> {
   const known = world.scripts?.get(file);
   if (known !== undefined) return known;
   const bytes = file === "-" ? await world.readStdin() : readFile(file.startsWith("/") ? file : `${world.cwd}/${file}`);
-  if (!isUtf8(bytes) || bytes.includes(0)) throw new SubmitError("qsub: script is not a text in UTF-8\n", FAILED);
-  const script = bytes.toString("utf8");
+  if (bytes.includes(0)) throw new SubmitError("qsub: script is not a text\n", FAILED);
+  const text = isUtf8(bytes) ? bytes.toString("utf8") : null;
+  const script = text === null || isMarkedScript(text) ? markedScript(bytes.toString("latin1")) : text;
   world.scripts?.set(file, script);
   return script;
 }

@@ -14,5 +14,7 @@ export async function defaultArguments(link: Link): Promise<string> {
 
 /** An unknown attribute is told by its number, without its text (pbs/commands.md 1.3). */
 export function submitRefusal(reply: Pick<ErrorReply, "code" | "text">): string {
-  return reply.text === null || reply.text === "" || reply.code === PBSE_NOATTR ? `qsub: Error (${reply.code}) submitting job\n` : `qsub: ${reply.text}\n`;
+  return reply.text === null || reply.text === "" || reply.code === PBSE_NOATTR
+    ? `qsub: Error (${reply.code}) submitting job\n`
+    : `qsub: ${reply.text}\n`;
 }

@@ -1,6 +1,7 @@
 // jobscript_max_size (15175).
 
 import { PBSE, reject } from "#model/pbse.ts";
+import { isMarkedScript, scriptCharacters } from "#model/script-text.ts";
 import { parseSize, sizeBytes } from "#model/values/size.ts";
 import type { ServerState } from "../state.ts";
 
@@ -12,8 +13,10 @@ export function checkScriptSize(state: ServerState, script: string | null): void
   const max = size === null ? Number.POSITIVE_INFINITY : sizeBytes(size);
   // A character takes three bytes at most: only scripts near the limit are counted.
   if (script.length * 3 <= max) return;
-  if (utf8Length(script) > max) throw reject(PBSE.JOBSCRIPTMAXSIZE);
+  if (bytesOf(script) > max) throw reject(PBSE.JOBSCRIPTMAXSIZE);
 }
+
+const bytesOf = (script: string): number => (isMarkedScript(script) ? scriptCharacters(script).length : utf8Length(script));
 
 function utf8Length(text: string): number {
   let bytes = 0;

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { markedScript } from "#model/script-text.ts";
 import type { AttrValueText } from "#protocol/messages.ts";
 import {
   ALICE,
@@ -302,6 +303,8 @@ test("the script must not be larger than jobscript_max_size", () => {
   assert.equal(send("0123456789"), "ok");
   assert.equal(send("01234567890"), "15175 jobscript size exceeded the jobscript_max_size");
   assert.equal(send("äöüäöü"), "15175 jobscript size exceeded the jobscript_max_size", "bytes count, not characters");
+  assert.equal(send(markedScript("Gr\xfc\xdfe Gr\xfc\xdf")), "ok");
+  assert.equal(send(markedScript("Gr\xfc\xdfe Gr\xfc\xdfe")), "15175 jobscript size exceeded the jobscript_max_size");
 });
 
 test("numbers of jobs begin again after max_job_sequence_id, past those in use", async () => {
