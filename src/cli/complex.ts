@@ -14,9 +14,11 @@ import { PBSE_BADHOST, PBSE_NOSUP } from "./errors.ts";
 export type Link = Pick<ServerConnection, "request" | "close">;
 
 export type Complex = {
-  /** pbs.conf; throws ConfError */
+  /** pbs.conf, server being the complex's own name; throws ConfError */
   conf(): Pick<Conf, "server" | "home" | "exec" | "values" | "mode" | "log_highres">;
-  /** throws ServerUnreachable */
+  /** the server meant where a command names none: PBS_SERVER or PBS_DEFAULT of the environment, else the complex's own */
+  serverMeant(): string;
+  /** to the server meant; throws ServerUnreachable */
   connect(): Promise<Link>;
   /** Whose name this is: the complex's own server, another host, or nobody. */
   whose(name: string): Promise<"ours" | "foreign" | "nobody">;
@@ -30,23 +32,33 @@ export type CommandBody = (io: CommandIo, complex: Complex) => Promise<number>;
 
 /** The real complex of an environment; flow: of the command's links. */
 export function realComplex(env: CommandIo["env"], flow?: Flow): Complex {
-  let conf: Conf | null = null;
-  const read = (): Conf => {
-    conf ??= readConf(env);
+  let conf: (Conf & { readonly meant: string }) | null = null;
+  const read = (): Conf & { readonly meant: string } => {
+    if (conf === null) {
+      const asRead = readConf(env);
+      conf = { ...asRead, server: asRead.own_server, meant: asRead.server };
+    }
     return conf;
   };
-  return {
+  const complex: Complex = {
     conf: read,
-    connect: () => connectServer(read(), { flow }),
+    serverMeant: () => read().meant,
+    connect: async () => {
+      const { server, meant } = read();
+      if (meant !== server) await mustBeOurs(complex, meant);
+      return connectServer(read(), { flow });
+    },
     whose: async (name) => {
-      const { server, server_host } = read();
-      if (isOwnName(name, [server, server_host, hostname()])) return "ours";
+      const { server, values } = read();
+      const host = name.replace(/:\d+$/, "");
+      if (isOwnName(host, [server, values["PBS_SERVER_HOST_NAME"] ?? server, hostname()])) return "ours";
       const { whoseAddress } = await import("./host-names.ts");
-      return whoseAddress(name, server);
+      return whoseAddress(host, server);
     },
     uid: () => process.getuid?.() ?? 0,
     now_ms: Date.now,
   };
+  return complex;
 }
 
 /** By spelling alone: one of the names, `localhost`, or the short form of one of them. */
@@ -87,7 +99,7 @@ export function asCommand(name: string, usage: string, body: CommandBody): Comma
 
 /** The two lines of a server that cannot be reached; the exit status that goes with them. */
 export function cannotConnect(io: CommandIo, command: string, complex: Complex, error: ServerUnreachable): number {
-  io.err(`${error.line}\n${command}: cannot connect to server ${complex.conf().server} (errno=${error.pbse})\n`);
+  io.err(`${error.line}\n${command}: cannot connect to server ${complex.serverMeant()} (errno=${error.pbse})\n`);
   return error.pbse % 256;
 }
 

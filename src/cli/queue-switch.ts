@@ -52,5 +52,5 @@ async function setQueue(io: CommandIo, link: Link, spec: QueueSwitch, queue: str
 
 /** The two lines of qstop, qterm and their like for a server that does not answer. */
 export function tellUnreachable(io: CommandIo, complex: Complex, command: string, server: string, error: ServerUnreachable): void {
-  io.err(`${error.line}\n${command}: could not connect to server ${server || complex.conf().server} (${error.pbse})\n`);
+  io.err(`${error.line}\n${command}: could not connect to server ${server || complex.serverMeant()} (${error.pbse})\n`);
 }

@@ -6,9 +6,10 @@ import { userInfo } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import type { Command, CommandIo } from "#cli/command.ts";
+import { foreignServer, type Link, realComplex } from "#cli/complex.ts";
 import { ctime } from "#cli/dates.ts";
 import { optionFault, scanOptions } from "#cli/getopt.ts";
-import { connectServer, type ServerConnection, ServerUnreachable } from "#protocol/client.ts";
+import { ServerUnreachable } from "#protocol/client.ts";
 import type { ImportHookRequest, ManagerRequest, StatusItem, StatusRequest } from "#protocol/messages.ts";
 import { type Conf, ConfError, readConf } from "#support/conf.ts";
 import { drawAlways } from "#support/live-screen.ts";
@@ -166,9 +167,9 @@ type World = QmgrWorld & {
 function makeWorld(io: CommandIo, conf: Conf, silent: boolean): World {
   let streams = { out: io.out, err: io.err };
   let history: readonly string[] = [];
-  let connection: ServerConnection | undefined;
+  let connection: Link | undefined;
   let input = inputOfStream(io.stdin);
-  const own = new Set(["", "default", conf.server, conf.server_host, conf.server.split(".")[0] ?? "", "localhost"]);
+  const complex = realComplex(io.env, io.flow);
   return {
     out: (text) => streams.out(text),
     err: (text) => streams.err(text),
@@ -180,12 +181,10 @@ function makeWorld(io: CommandIo, conf: Conf, silent: boolean): World {
       history = lines;
     },
     async connect(server) {
-      if (!own.has(server.replace(/:\d+$/, ""))) {
-        if (!silent) streams.err("Unknown Host.\n");
-        return undefined;
-      }
       try {
-        connection ??= await connectServer(conf, { flow: io.flow });
+        const foreign = await foreignServer(complex, server === "default" ? "" : server);
+        if (foreign !== null) throw foreign;
+        connection ??= await complex.connect();
       } catch (error) {
         if (!(error instanceof ServerUnreachable)) throw error;
         if (!silent) streams.err(`${error.line}\n`);
@@ -223,7 +222,7 @@ function closedFormulaFile(home: string): string | null {
   }
 }
 
-function asQmgrServer(connection: ServerConnection): QmgrServer {
+function asQmgrServer(connection: Link): QmgrServer {
   const manage = async (request: ManagerRequest | ImportHookRequest) => {
     const reply = await connection.request(request);
     return reply.ok

@@ -1,7 +1,7 @@
 // pbs_rsub: makes a reservation (pbs/commands.md 5). `-p PARTITION` gives it to the scheduler of that partition alone (design.md 9).
 
 import type { Command, CommandIo } from "#cli/command.ts";
-import { asCommand, type Complex } from "#cli/complex.ts";
+import { asCommand, type Complex, mustBeOurs } from "#cli/complex.ts";
 import { refusalStatus } from "#cli/errors.ts";
 import { optionFault, scanOptions } from "#cli/getopt.ts";
 import { escapeValue } from "#cli/qsub/variables.ts";
@@ -38,6 +38,8 @@ type Asked = {
   readonly attrs: AttrValueText[];
   readonly given: Set<string>;
   readonly hosts: readonly string[] | null;
+  /** of -q @server */
+  readonly server: string | null;
   readonly fault: string | null;
 };
 
@@ -56,6 +58,7 @@ export async function pbsRsub(io: CommandIo, complex: Complex): Promise<number> 
     asked.attrs.push({ name: "reserve_timezone", value: zone });
   }
   asked.attrs.push({ name: "Variable_List", value: variables(io.env) });
+  await mustBeOurs(complex, asked.server);
   return submit(io, complex, { kind: "submit-resv", attrs: asked.attrs, ...(asked.hosts === null ? {} : { hosts: asked.hosts }) });
 }
 
@@ -90,11 +93,13 @@ function readArguments(argv: readonly string[], now_ms: number): Asked {
   const { words, job, hosts } = takeLongOptions(argv);
   const scan = scanOptions(words, "D:E:I:l:m:M:N:p:q:r:R:u:U:g:G:H:W:");
   let faults = "";
+  let server: string | null = null;
   for (const event of scan.events) {
     const fault = optionFault("pbs_rsub", event);
     if (fault !== null) faults += `${fault}\n`;
     if (event.kind !== "option") continue;
     given.add(event.letter);
+    if (event.letter === "q") server = event.value.slice(1);
     const read = readOption(event.letter, event.value, now_ms);
     if (read.ok) attrs.push(...read.attrs);
     else faults += read.text;
@@ -104,7 +109,7 @@ function readArguments(argv: readonly string[], now_ms: number): Asked {
   faults ||= conflict({ attrs, given, job, hosts: hosts ? scan.operands : null });
   if (qmove !== undefined && !given.has("I")) attrs.push({ name: "interactive", value: String(QMOVE_WAIT_S) });
   const wrong = faults !== "" || argv.length === 0 || (!hosts && scan.operands.length > 0);
-  return { attrs, given, hosts: hosts ? scan.operands : null, fault: wrong ? faults : null };
+  return { attrs, given, hosts: hosts ? scan.operands : null, server, fault: wrong ? faults : null };
 }
 
 /** --hosts makes all operands hosts; --job takes an id. getopt knows only letters here. */
@@ -137,7 +142,7 @@ function readOption(letter: string, value: string, now_ms: number): OptionResult
     case "p":
       return value === "" ? illegal("") : set("partition");
     case "q":
-      return value.startsWith("@") ? { ok: true, attrs: [] } : illegal(': format "@server"');
+      return /^@[^@\s]+$/.test(value) ? { ok: true, attrs: [] } : illegal(': format "@server"');
     case "r":
       return value.length > RULE_CHARS_MAX ? illegal(" (expression too long)") : set("reserve_rrule");
     case "W": {

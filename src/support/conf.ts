@@ -18,6 +18,8 @@ export type Conf = {
   readonly home: string;
   /** PBS_SERVER (or PBS_DEFAULT): the server's name */
   readonly server: string;
+  /** the same without the environment's say: the name of the complex that PBS_HOME belongs to */
+  readonly own_server: string;
   /** host part used for connections */
   readonly server_host: string;
   /** user: the complex runs as one ordinary user (who is its manager); system: as root, jobs as their owners. Key PARTITA_MODE */
@@ -128,17 +130,19 @@ export function readConf(env: Env = process.env, options: { readonly trustEnv?: 
 /** The pure part of readConf: file text and environment to a Conf. */
 export function makeConf(file: string, text: string, env: Env, machine: { readonly hostname: string; readonly uid: number }): Conf {
   const values = parseConfText(text);
+  const own = values["PBS_SERVER"] || values["PBS_DEFAULT"];
   for (const name of KNOWN) {
     const value = env[name];
     if (value !== undefined && value !== "" && !NOT_FROM_ENVIRONMENT.has(name)) values[name] = value;
   }
+  if (env["PBS_DEFAULT"] && !env["PBS_SERVER"]) values["PBS_SERVER"] = env["PBS_DEFAULT"];
   if (values["PBS_SERVER"] === undefined && values["PBS_DEFAULT"] !== undefined) values["PBS_SERVER"] = values["PBS_DEFAULT"];
   const missing = REQUIRED.filter((name) => !values[name]);
   if (missing.length > 0) throw new ConfError(`pbsconf error: pbs conf variables not found: ${missing.join(" ")}`);
   for (const name of HOST_KEYS) {
     if (values[name]?.includes(":")) throw new ConfError(`pbsconf error: illegal value for: ${name}`);
   }
-  return fromValues(file, values, machine);
+  return fromValues(file, values, own, machine);
 }
 
 /** Lines `NAME=value`; `#` comments, blank lines; blanks round name and value and quotes round a value are taken off. The last line of a name wins. */
@@ -159,7 +163,12 @@ export function parseConfText(text: string): Record<string, string> {
   return values;
 }
 
-function fromValues(file: string, values: Record<string, string>, machine: { readonly hostname: string; readonly uid: number }): Conf {
+function fromValues(
+  file: string,
+  values: Record<string, string>,
+  own: string | undefined,
+  machine: { readonly hostname: string; readonly uid: number },
+): Conf {
   const home = values["PBS_HOME"] as string;
   const server = values["PBS_SERVER"] as string;
   const flag = (name: string): boolean => Number.parseInt(values[name] ?? "0", 10) > 0;
@@ -174,6 +183,7 @@ function fromValues(file: string, values: Record<string, string>, machine: { rea
     exec: values["PBS_EXEC"] as string,
     home,
     server,
+    own_server: own ?? server,
     server_host: values["PBS_SERVER_HOST_NAME"] ?? server,
     mode,
     start: Object.freeze({

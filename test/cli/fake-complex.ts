@@ -52,6 +52,7 @@ export function fakeComplex(options: FakeOptions = {}): FakeComplex {
       mode: options.mode ?? "user",
       log_highres: false,
     }),
+    serverMeant: () => SERVER,
     async connect() {
       if (options.down) throw options.down;
       return link;

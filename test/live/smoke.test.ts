@@ -1,6 +1,7 @@
 // The everyday life of jobs, in a complex with two schedulers: submitted, run, held, deleted, kept to their partition.
 
 import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
 import { chmodSync, existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
@@ -77,6 +78,28 @@ test("a program runs without a shell between, output joined into the named file"
   const job = await complex.untilJob(id, "F");
   assert.equal(job.Exit_status, 0);
   assert.equal(readFileSync(out, "utf8"), "$HOME *\nlater\n");
+});
+
+test("a server named by the environment is the one that is meant", () => {
+  const meaning = (variables: NodeJS.ProcessEnv, ...words: readonly string[]) => {
+    const { status, stdout, stderr } = spawnSync(words[0] as string, words.slice(1), {
+      env: { ...complex.env(), ...variables },
+      encoding: "utf8",
+    });
+    return { status, stdout, stderr };
+  };
+  const refused = "Unknown Host.\nqstat: cannot connect to server nosuch.invalid (errno=15008)\n";
+  for (const name of ["PBS_SERVER", "PBS_DEFAULT"]) {
+    assert.deepEqual(meaning({ [name]: "nosuch.invalid" }, "qstat", "-B"), { status: 255, stdout: "", stderr: refused });
+    assert.equal(meaning({ [name]: "nosuch.invalid" }, "qterm").status, 2);
+    assert.equal(meaning({ [name]: "nosuch.invalid" }, "qmgr", "-c", "list server").status, 3);
+  }
+  const id = complex.submit(["-h", "--", "/bin/true"]);
+  for (const server of ["localhost", "LOCALHOST:15001"]) {
+    assert.match(meaning({ PBS_SERVER: server }, "qstat", id.split(".")[0] as string).stdout, /^\d+\.\S+ +STDIN/m);
+    assert.match(meaning({}, "qmgr", "-c", "list server server_state", server).stdout, /server_state = Active/);
+  }
+  complex.must("qdel", [id]);
 });
 
 test("qsub -W block=true ends with the job's exit status", () => {

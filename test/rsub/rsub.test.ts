@@ -183,6 +183,14 @@ test("times of the table are as short as they can be", () => {
   for (const [shift_s, text] of rows) assert.equal(shortTime(NOW_S + shift_s, NOW_S * 1000), text);
 });
 
+test("-q names the server that is asked", async () => {
+  for (const line of ["pbs_rsub -R 1500 -D 60 -q @nowhere", "pbs_rdel -q @nowhere R5", "pbs_rdel -q workq@nowhere R5"]) {
+    await assert.rejects(run(line), { name: "ServerUnreachable", line: "Unknown Host." }, line);
+  }
+  assert.equal((await run("pbs_rsub -R 1500 -D 60 -q @HOST")).text, "R5.HOST UNCONFIRMED\n");
+  assert.equal((await run("pbs_rdel -q @HOST R5")).text, "");
+});
+
 test("pbs_rdel: every id is tried, the last failure counts", async () => {
   // biome-ignore format: a table
   const rows: readonly (readonly [words: string, text: string, status: number, sent: readonly string[]])[] = [
@@ -192,6 +200,8 @@ test("pbs_rdel: every id is tried, the last failure counts", async () => {
     ["R7",          "pbs_rdel: Unauthorized Request  R7.HOST\n",                   159, ["R7.HOST"]],
     ["12345",       "pbs_rdel: Unknown Reservation Id 12345.HOST\n",               236, ["12345.HOST"]],
     ["xyz R5",      "pbs_rdel: illegally formed reservation identifier: xyz\n",    2,   ["R5.HOST"]],
+    ["R9 xyz",      "pbs_rdel: Unknown Reservation Id R9.HOST\npbs_rdel: illegally formed reservation identifier: xyz\n", 2, ["R9.HOST"]],
+    ["R5@nowhere R9@HOST", "Unknown Host.\npbs_rdel: cannot connect to server HOST (errno=15008)\npbs_rdel: Unknown Reservation Id R9.HOST\n", 236, ["R9.HOST"]],
   ];
   for (const [words, text, status, ids] of rows) {
     const ran = await run(`pbs_rdel ${words}`);

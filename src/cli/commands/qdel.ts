@@ -47,7 +47,7 @@ export async function qdel(io: CommandIo, complex: Complex): Promise<number> {
       ...(index >= mails_max ? { suppressMail: true } : {}),
     }),
     refusal: (reply, id) => (reply.code === PBSE_HISTJOBID ? `qdel: Job has finished ${id}\n` : jobRefusal("qdel", reply, id)),
-    unreachable: (error) => `${error.line}\nqdel: Couldn't connect to cluster: ${complex.conf().server}\n`,
+    unreachable: (error) => `${error.line}\nqdel: Couldn't connect to cluster: ${complex.serverMeant()}\n`,
   });
 }
 

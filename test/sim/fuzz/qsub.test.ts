@@ -137,6 +137,7 @@ function complexOf(server: Target): Complex {
       },
       close() {},
     }),
+    serverMeant: () => HOST,
     whose: async (name) => ([HOST, "default"].includes(name) ? "ours" : name === "far" ? "foreign" : "nobody"),
     uid: () => 1000,
     now_ms: () => START_MS,
