@@ -66,10 +66,10 @@ export type Obit = {
   readonly message?: string;
 };
 
-/** What becomes of a job. rerun: back to the queue if it may run again; retry: back to the queue, the run did not count. */
+/** What becomes of a job. rerun: back to the queue if it may run again, otherwise given up; retry: back to the queue, the run did not count. */
 type Reaction =
-  | { readonly kind: "end"; readonly substate: number; readonly suffix: string; readonly mail?: string }
-  | { readonly kind: "rerun" }
+  | { readonly kind: "end"; readonly substate: number; readonly suffix: string; readonly mail?: string; readonly log?: string }
+  | { readonly kind: "rerun"; readonly otherwise: string }
   /** back to the queue; its next run goes on from a checkpoint */
   | { readonly kind: "checkpointed" }
   | { readonly kind: "retry"; readonly hold?: "s" | "p"; readonly comment?: string; readonly mail?: string }
@@ -97,14 +97,18 @@ export function reactionTo(exit_status: number, message = ""): Reaction {
     case JOB_EXEC.FAIL2:
       return { kind: "abort", mail: "Job cannot be executed\nSee job standard error file" };
     case JOB_EXEC.FAILHOOK_DELETE:
-    case JOB_EXEC.HOOK_DELETE:
-      return { kind: "end", substate: SUBSTATE.FAILED, suffix: " and failed", mail: "a hook requested for job to be deleted" };
+    case JOB_EXEC.HOOK_DELETE: {
+      const mail =
+        exit_status === JOB_EXEC.HOOK_DELETE ? "a hook requested for job to be deleted" : `${pbseText(PBSE.HOOK_REJECT_DELETEJOB)}`;
+      return { kind: "end", substate: SUBSTATE.FAILED, suffix: " and failed", mail, log: mail };
+    }
+    case JOB_EXEC.INITABT:
+      return { kind: "rerun", otherwise: "Job aborted on PBS Server initialization" };
     case JOB_EXEC.RERUN:
     case JOB_EXEC.RERUN_SIS_FAIL:
     case JOB_EXEC.RERUN_MS_FAIL:
-    case JOB_EXEC.INITABT:
     case JOB_EXEC.BADRESRT:
-      return { kind: "rerun" };
+      return { kind: "rerun", otherwise: NOT_RERUNABLE };
     case JOB_EXEC.INITRST:
     case JOB_EXEC.INITRMG:
     case JOB_EXEC.CHKP:
@@ -154,6 +158,7 @@ export function jobObit(tx: Transaction, job: Job, obit: Obit): void {
   }
   switch (reaction.kind) {
     case "end":
+      if (reaction.log !== undefined) logJob(tx, LOG_EVENT.JOB, job.id, reaction.log);
       if (reaction.mail !== undefined) tx.act({ kind: "mail", job: job.id, point: "a", text: reaction.mail });
       finish(tx, job, reaction.substate, `${reaction.suffix}${trouble}`);
       break;
@@ -161,7 +166,7 @@ export function jobObit(tx: Transaction, job: Job, obit: Obit): void {
       abort(tx, job, reaction.mail);
       break;
     case "rerun":
-      requeueOrAbort(tx, job);
+      requeueOrAbort(tx, job, reaction.otherwise);
       break;
     case "checkpointed":
       requeue(tx, job, { checkpointed: hostOfJob(job) });
@@ -281,9 +286,12 @@ export function beginRerun(tx: Transaction, job: Job): void {
   tx.apply({ kind: "job-changed", id: job.id, set: { substate: SUBSTATE.RERUN }, unset: [] });
 }
 
-export function requeueOrAbort(tx: Transaction, job: Job): void {
+const NOT_RERUNABLE = "Non-rerunable job deleted on requeue";
+
+/** otherwise: what is said of a job that may not run again. */
+export function requeueOrAbort(tx: Transaction, job: Job, otherwise = NOT_RERUNABLE): void {
   if (job.attrs.Rerunable) requeue(tx, job);
-  else abort(tx, job, "Non-rerunable job deleted on requeue");
+  else abort(tx, job, otherwise);
 }
 
 /** hold: added, with its comment. Execution_Time: before which it is not tried again, since its files could not be staged in. */

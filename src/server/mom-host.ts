@@ -238,10 +238,10 @@ function reportVnodes(kernel: Kernel, tx: Transaction, mom: MomRuntime): void {
   for (const vnode of known) {
     if (names.has(vnode.name)) continue;
     const natural = vnodes[0];
-    if (vnode.attrs["from_mom"] === true) setStates(tx, vnode, ["stale"], ["state-unknown", "down"]);
+    if (vnode.attrs["from_mom"] === true) hostIsUp(tx, vnode, ["stale"], ["state-unknown", "down"]);
     // A vnode that an administrator named otherwise than its host: the mom's natural vnode stands for it.
     else if (known.length === 1 && natural !== undefined) updateVnode(tx, mom, vnode, natural, several);
-    else setStates(tx, vnode, [], [...REVIVED]);
+    else hostIsUp(tx, vnode, [], [...REVIVED]);
   }
   if (was_down) tx.log({ event: LOG_EVENT.SYSTEM, class: "Node", object: mom.host, text: "node up" });
 }
@@ -304,6 +304,12 @@ function updateVnode(tx: Transaction, mom: MomRuntime, vnode: Vnode, reported: M
 
 /** Words a hello takes away. down goes too: an administrator's own down lasts until then (pbs/objects.md 5: offline is the lasting one). */
 const REVIVED: ReadonlySet<string> = new Set(["state-unknown", "down", "stale", "unresolvable"]);
+
+/** Of a vnode that the mom does not report: she is there, whatever becomes of it. */
+function hostIsUp(tx: Transaction, vnode: Vnode, add: readonly string[], remove: readonly string[]): void {
+  setStates(tx, vnode, add, remove);
+  if (isDownComment(vnode)) tx.apply({ kind: "changed", object: "node", name: vnode.name, set: {}, unset: ["comment"] });
+}
 
 function markDown(tx: Transaction, vnode: Vnode, why: string): void {
   const text = `node down: ${why}`;

@@ -140,6 +140,29 @@ for (const [exit, rerunable, state, suffix, letters] of EXITS) {
   });
 }
 
+// biome-ignore format: a table
+const REASONS: readonly [exit: number, rerunable: boolean, text: string][] = [
+  [JOB_EXEC.FAIL1,             true,  "Job cannot be executed"],
+  [JOB_EXEC.FAIL2,             true,  "Job cannot be executed"],
+  [JOB_EXEC.INITABT,           false, "Job aborted on PBS Server initialization"],
+  [JOB_EXEC.RERUN_SIS_FAIL,    false, "Non-rerunable job deleted on requeue"],
+  [JOB_EXEC.FAILHOOK_RERUN,    true,  "hook rejected request, requiring job to be rerun"],
+  [JOB_EXEC.HOOKERROR,         true,  "hook rejected request, requiring job to be rerun"],
+  [JOB_EXEC.FAILHOOK_DELETE,   true,  "hook rejected request, requiring job to be deleted"],
+  [JOB_EXEC.HOOK_DELETE,       true,  "a hook requested for job to be deleted"],
+  [JOB_EXEC.JOINJOB,           true,  "Mom rejected job due to join job error"],
+];
+
+for (const [exit, rerunable, text] of REASONS) {
+  test(`exit status ${exit} of a job that is ${rerunable ? "" : "not "}rerunable: the log says ${text}`, () => {
+    const { h, link } = world();
+    const job = addJob(h, { Rerunable: rerunable });
+    runOn(h, job, "n1", link);
+    obit(h, link, job, exit);
+    assert.equal(logsOf(h, job).filter((line) => line === text).length, 1);
+  });
+}
+
 test("a job that is over before its start was reported has S before E and the obit of substate 41", () => {
   const { h, link } = world();
   const job = addJob(h);

@@ -127,6 +127,10 @@ test("vnodes of a definition file come by themselves, and are stale when no long
   hello("n1");
   assert.deepEqual([statesOf(h, "n1"), statesOf(h, "n1[0]")], ["", "stale"]);
   assert.equal(vnodeAttrs(h, "n1")["in_multivnode_host"], undefined);
+  lose(h);
+  assert.equal(vnodeAttrs(h, "n1[0]")["comment"], "node down: communication closed");
+  hello("n1");
+  assert.deepEqual([statesOf(h, "n1[0]"), vnodeAttrs(h, "n1[0]")["comment"]], ["stale", undefined]);
   hello("n1", "n1[0]");
   assert.equal(statesOf(h, "n1[0]"), "");
 });
