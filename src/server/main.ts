@@ -1,5 +1,5 @@
-// pbs_server: options, configuration, the way into the background. The service itself is in shell/daemon.ts, a bundle of its own: the process that only waits
-// for it does not load it.
+// pbs_server: options, configuration, the way into the background. The service itself is in shell/open-home.ts and shell/daemon.ts, bundles of their own: the
+// process that only waits for it does not load them.
 //
 // Without -N it goes into the background: the command returns when the server answers (exit 0), or says why it does not.
 
@@ -26,8 +26,11 @@ async function main(): Promise<number> {
   if (process.env[READY_ENV] === undefined && isDestructive(options, conf) && !confirmed(options)) return 1;
   if (!options.foreground && process.env[READY_ENV] === undefined) return intoBackground(argv);
   cacheCompiled(conf);
+  const { openHome } = await import("./shell/open-home.ts");
+  const home = await openHome(conf);
+  if (typeof home === "string") return refused(`pbs_server: ${home}\n`);
   const { serve } = await import("./shell/daemon.ts");
-  return serve(options, conf);
+  return serve(options, conf, home);
 }
 
 function readConfiguration(options: ServerOptions): Conf | string {

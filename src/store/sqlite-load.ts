@@ -8,13 +8,25 @@ import { OBJECT_TABLES } from "./sqlite-commit.ts";
 import type { Data, JobRow, Keep, Loaded, ObjectRow, ObjectTable } from "./store.ts";
 
 const PAGE_ROWS = 2000;
+/** Of the first page of jobs, which is read while the program is still being loaded. */
+const FIRST_PAGE_ROWS = 6000;
 /** Longer ones are read by themselves: a page must fit into a string. */
 const PAGED_BYTES_MAX = 16 * 1024;
 /** Between the texts of a page: JSON never holds this character. */
 const SEPARATOR = "\x1e";
 
-/** keep: see Store.load. */
-export async function loadRows(connection: Connection, keep: Keep): Promise<Loaded> {
+/** The first page of jobs, being read. */
+export type Ahead = { readonly page: Promise<Page | undefined> };
+
+export async function readAhead(connection: Connection): Promise<Ahead> {
+  await connection.prepare(pageQuery("jobs"));
+  const page = readPage(connection, "jobs", ORDER.jobs.first, FIRST_PAGE_ROWS);
+  page.catch(() => undefined);
+  return { page };
+}
+
+/** keep: see Store.load. ahead: what was read since the last commit; null: nothing. */
+export async function loadRows(connection: Connection, keep: Keep, ahead: Ahead | null): Promise<Loaded> {
   const objects = {} as { [T in ObjectTable]: readonly ObjectRow[] };
   const counters: { [name: string]: number } = {};
   const loadTables = OBJECT_TABLES.map(async (table) => {
@@ -24,7 +36,7 @@ export async function loadRows(connection: Connection, keep: Keep): Promise<Load
     const rows = await connection.all<{ name: string; value: number }>("SELECT name, value FROM counters");
     for (const { name, value } of rows) counters[name] = value;
   };
-  const parts = [loadJobs(connection, keep), loadCounters(), ...loadTables] as const;
+  const parts = [loadJobs(connection, keep, ahead), loadCounters(), ...loadTables] as const;
   // The connection may be closed after a fault only when nothing is under way on it.
   await Promise.allSettled(parts);
   const [jobs] = await Promise.all(parts);
@@ -38,11 +50,11 @@ async function loadTable(connection: Connection, table: ObjectTable): Promise<Ob
 }
 
 /** While one page is being made into records here, SQLite's thread reads the next. */
-async function loadJobs(connection: Connection, keep: Keep): Promise<Loaded["jobs"]> {
+async function loadJobs(connection: Connection, keep: Keep, ahead: Ahead | null): Promise<Loaded["jobs"]> {
   const runs = new Map<string, Data>();
   for await (const rows of pages(connection, "runs", keep)) for (const { id, data } of rows) runs.set(id, data);
   const jobs: (JobRow & { run?: Data })[] = [];
-  for await (const rows of pages(connection, "jobs", keep))
+  for await (const rows of pages(connection, "jobs", keep, ahead?.page))
     for (const row of rows) {
       const run = runs.get(row.id);
       jobs.push(run === undefined ? row : { ...row, run });
@@ -59,17 +71,27 @@ const ORDER = { jobs: { by: "rowid", seq: "seq", first: 0 }, runs: { by: "id", s
 const pageQuery = (table: keyof typeof ORDER): string =>
   `SELECT json_group_array(id) AS ids, json_group_array(seq) AS seqs, max(place) AS last,
      group_concat(CASE WHEN octet_length(data) > ${PAGED_BYTES_MAX} THEN '' ELSE data END, char(${SEPARATOR.charCodeAt(0)})) AS texts
-   FROM (SELECT ${ORDER[table].by} AS place, id, ${ORDER[table].seq} AS seq, data FROM ${table} WHERE place > ? ORDER BY place LIMIT ${PAGE_ROWS})`;
+   FROM (SELECT ${ORDER[table].by} AS place, id, ${ORDER[table].seq} AS seq, data FROM ${table} WHERE place > ? ORDER BY place LIMIT ?)`;
 
-async function* pages(connection: Connection, table: keyof typeof ORDER, keep: Keep): AsyncGenerator<readonly JobRow[], void, void> {
+const readPage = async (
+  connection: Connection,
+  table: keyof typeof ORDER,
+  after: string | number,
+  rows: number,
+): Promise<Page | undefined> => (await connection.all<Page>(pageQuery(table), after, rows))[0];
+
+async function* pages(
+  connection: Connection,
+  table: keyof typeof ORDER,
+  keep: Keep,
+  first = readPage(connection, table, ORDER[table].first, PAGE_ROWS),
+): AsyncGenerator<readonly JobRow[], void, void> {
   const { file } = connection;
-  const query = pageQuery(table);
-  const readPage = async (after: string | number): Promise<Page | undefined> => (await connection.all<Page>(query, after))[0];
   const read = alikeReader(keep);
-  let next = readPage(ORDER[table].first);
+  let next = first;
   try {
     for (let page = await next; page !== undefined && page.last !== null; page = await next) {
-      next = readPage(page.last);
+      next = readPage(connection, table, page.last, PAGE_ROWS);
       yield await rowsOf(page);
     }
   } finally {

@@ -66,9 +66,19 @@ function freeName(name: string): string {
   }
 }
 
+const QUICK_CHECK = "PRAGMA quick_check(3)";
+
 /** SQLite's own check of pages and rows (not of indexes against rows): null, or the first findings. */
 export async function quickCheck(connection: Connection): Promise<string | null> {
-  const rows = await connection.all<{ readonly quick_check: string }>("PRAGMA quick_check(3)");
+  const rows = await connection.all<{ readonly quick_check: string }>(QUICK_CHECK);
   const findings = rows.map((row) => row.quick_check).filter((text) => text !== "ok");
   return findings.length === 0 ? null : findings.join("; ");
+}
+
+/** The same, but resolves when SQLite's thread has begun. */
+export async function beginCheck(connection: Connection): Promise<{ readonly finding: Promise<string | null> }> {
+  await connection.prepare(QUICK_CHECK);
+  const finding = quickCheck(connection);
+  finding.catch(() => undefined);
+  return { finding };
 }

@@ -14,8 +14,8 @@ import type { Connection } from "./sqlite.ts";
 import { openConnection, storeError } from "./sqlite.ts";
 import { commit, prepareCommits } from "./sqlite-commit.ts";
 import { sqliteHistory } from "./sqlite-history.ts";
-import { loadRows } from "./sqlite-load.ts";
-import { prepareSchema, quickCheck } from "./sqlite-open.ts";
+import { type Ahead, loadRows, readAhead } from "./sqlite-load.ts";
+import { beginCheck, prepareSchema, quickCheck } from "./sqlite-open.ts";
 import type { Store } from "./store.ts";
 import { asItIs, StoreError } from "./store.ts";
 
@@ -32,24 +32,43 @@ const CHECK_BYTES_MAX = 64 * 1024 * 1024;
 
 /** Opens (or makes) the store at an absolute path. Rejects with StoreError: locked, newer, corrupt, permission, disk-full, io. */
 export async function openSqliteStore(file: string, options: SqliteStoreOptions = {}): Promise<Store> {
+  return (await beginSqliteStore(file, options)).opened;
+}
+
+/** The same, but resolves while SQLite's threads check the file and read the first jobs, for which they need nobody for a while. */
+export async function beginSqliteStore(file: string, options: SqliteStoreOptions = {}): Promise<{ readonly opened: Promise<Store> }> {
   const lock = lockStore(file);
-  let writer: Connection | null = null;
-  try {
-    writer = await openConnection(file, "create");
+  const connections: Connection[] = [];
+  const connect = async (access: "create" | "read"): Promise<Connection> => {
+    const connection = await openConnection(file, access);
+    connections.push(connection);
+    return connection;
+  };
+  const giveUp = async (error: unknown): Promise<never> => {
+    for (const connection of connections) await connection.close().catch(() => undefined);
+    lock.release();
+    throw error instanceof StoreError ? error : storeError(file, error as Error);
+  };
+  const open = async (): Promise<{ readonly opened: Promise<Store> }> => {
+    const writer = await connect("create");
     chmodSync(file, 0o600);
     await prepareSchema(writer, options.steps ?? SCHEMA_STEPS, options.onNotice ?? (() => undefined));
     await prepareCommits(writer);
-    if (statSync(file).size <= (options.check_bytes_max ?? CHECK_BYTES_MAX)) {
-      const damage = await quickCheck(writer);
+    const reader = await connect("read");
+    const checking = statSync(file).size <= (options.check_bytes_max ?? CHECK_BYTES_MAX) ? await beginCheck(reader) : null;
+    const ahead = await readAhead(writer);
+    const check = async (): Promise<Store> => {
+      // Connections may be closed only when nothing is under way on them. What is wrong with the page the load tells.
+      await Promise.allSettled([checking?.finding, ahead.page]);
+      const damage = (await checking?.finding) ?? null;
       if (damage !== null) throw new StoreError("corrupt", `${file}: the store is damaged: put a backup in its place (${damage})`);
-    }
-    const reader = await openConnection(file, "read");
-    return storeOf(file, writer, reader, lock);
-  } catch (error) {
-    await writer?.close().catch(() => undefined);
-    lock.release();
-    throw error instanceof StoreError ? error : storeError(file, error as Error);
-  }
+      return storeOf(file, writer, reader, lock, ahead);
+    };
+    const opened = check().catch(giveUp);
+    opened.catch(() => undefined);
+    return { opened };
+  };
+  return open().catch(giveUp);
 }
 
 function lockStore(file: string): HeldLock {
@@ -63,7 +82,8 @@ function lockStore(file: string): HeldLock {
   throw new StoreError("locked", `${file}: another server uses this store (pid ${outcome.owner_pid ?? "unknown"})`);
 }
 
-function storeOf(file: string, writer: Connection, reader: Connection, lock: HeldLock): Store {
+function storeOf(file: string, writer: Connection, reader: Connection, lock: HeldLock, first: Ahead): Store {
+  let ahead: Ahead | null = first;
   let tail: Promise<unknown> = Promise.resolve();
   /** One write after the other (Q2); a failed one does not hold up the next. */
   const inTurn = <T>(work: () => Promise<T>): Promise<T> => {
@@ -72,8 +92,17 @@ function storeOf(file: string, writer: Connection, reader: Connection, lock: Hel
     return result;
   };
   return {
-    load: (keep = asItIs) => inTurn(() => loadRows(writer, keep)),
-    commit: (batch) => inTurn(() => commit(writer, batch)),
+    load: (keep = asItIs) =>
+      inTurn(() => {
+        const rows = loadRows(writer, keep, ahead);
+        ahead = null;
+        return rows;
+      }),
+    commit: (batch) =>
+      inTurn(() => {
+        ahead = null;
+        return commit(writer, batch);
+      }),
     scripts: (ids) => readScripts(reader, ids),
     history: sqliteHistory(reader, (work) => inTurn(() => transaction(writer, work))),
     backup: (to) => backup(reader, to),

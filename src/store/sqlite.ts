@@ -9,6 +9,8 @@ export type Parameter = string | number | null;
 export type Connection = {
   readonly file: string;
   run(sql: string, ...parameters: readonly Parameter[]): Promise<void>;
+  /** afterwards the statement goes to SQLite's thread in the turn in which it is called */
+  prepare(sql: string): Promise<void>;
   /** statements without parameters and rows, in one trip to SQLite's thread */
   exec(...statements: readonly string[]): Promise<void>;
   all<T>(sql: string, ...parameters: readonly Parameter[]): Promise<T[]>;
@@ -53,6 +55,9 @@ export async function openConnection(file: string, access: "create" | "write" | 
           else reject(storeError(file, error));
         });
       });
+    },
+    async prepare(sql) {
+      await prepare(sql);
     },
     exec: (...texts) =>
       new Promise<void>((resolve, reject) => {

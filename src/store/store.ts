@@ -116,3 +116,6 @@ export class StoreError extends Error {
     this.fault = fault;
   }
 }
+
+/** By its name: the store and who uses it may come from two bundles, with a class each. */
+export const isStoreError = (error: unknown): error is StoreError => error instanceof Error && error.name === "StoreError";

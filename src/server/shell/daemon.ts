@@ -1,15 +1,12 @@
-// The service of pbs_server: home, lock, logs and store are opened, the state is loaded; then it serves until a signal or qterm ends it (pbs/files.md 10).
+// The service of pbs_server: logs are opened, the state is loaded from the store; then it serves until a signal or qterm ends it (pbs/files.md 10).
 
-import { chmodSync, existsSync, mkdirSync } from "node:fs";
 import { hostname } from "node:os";
 import { join } from "node:path";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
-import { openSqliteStore } from "#store/sqlite-store.ts";
-import { type Store, StoreError } from "#store/store.ts";
+import { isStoreError, type Store } from "#store/store.ts";
 import { openAccounting } from "#support/accounting-log.ts";
 import { type Conf, shortHostName } from "#support/conf.ts";
-import { type HeldLock, takeLock } from "#support/lock-file.ts";
 import { openLog } from "#support/log.ts";
 import { LOG_EVENT, LOG_MASK } from "#support/log-event.ts";
 import { systemUsers } from "#support/passwd.ts";
@@ -17,20 +14,16 @@ import { PBS_VERSION } from "#support/version.ts";
 import { prepareStart } from "../first-start.ts";
 import type { ServerOptions } from "../options.ts";
 import { dueRecords } from "../rows.ts";
+import type { ServerState } from "../state.ts";
 import type { ServerConfig } from "../transaction.ts";
 import { recoverAccounting } from "./accounting-recovery.ts";
-import { storeFile, tellStarter } from "./daemon-start.ts";
+import { tellStarter } from "./daemon-start.ts";
+import type { OpenHome } from "./open-home.ts";
 import { loadFromStore, startService } from "./service.ts";
 import { timeZone } from "./time-zone.ts";
 
 /** Serves until it is ended. Resolves with the exit status of the process; the word "ready", or why not, goes to the process that waits in front. */
-export async function serve(options: ServerOptions, conf: Conf): Promise<number> {
-  // `ps` shows what runs, and site tools look for the name (pbs/files.md 9).
-  process.title = ["pbs_server", ...process.argv.slice(2)].join(" ");
-  process.umask(0o022);
-  makeHome(conf);
-  const lock = holdLock(conf);
-  if (typeof lock === "string") return fail(lock);
+export async function serve(options: ServerOptions, conf: Conf, { lock, opened, notices }: OpenHome): Promise<number> {
   const host = shortHostName(conf.server);
   const log = openLog({
     dir: join(conf.home, "server_logs"),
@@ -42,14 +35,18 @@ export async function serve(options: ServerOptions, conf: Conf): Promise<number>
   });
   const note = (event: number, text: string): void => log.record(event, "Svr", `Server@${host}`, text);
   note(LOG_EVENT.SYSTEM, `starting, pid ${process.pid}`);
-  let store: Store;
-  try {
-    store = await openSqliteStore(storeFile(conf), { onNotice: (text) => note(LOG_EVENT.SYSTEM, text) });
-  } catch (error) {
+  const unusable = (error: unknown): number => {
     note(LOG_EVENT.ERROR, `store: ${(error as Error).message}`);
     log.close();
-    if (error instanceof StoreError) return fail(error.message);
+    if (isStoreError(error)) return fail(error.message);
     throw error;
+  };
+  for (const text of notices) note(LOG_EVENT.SYSTEM, text);
+  let store: Store;
+  try {
+    store = await opened;
+  } catch (error) {
+    return unusable(error);
   }
   const accounting = openAccounting({
     dir: join(conf.home, "server_priv/accounting"),
@@ -66,15 +63,20 @@ export async function serve(options: ServerOptions, conf: Conf): Promise<number>
     userExists: (name) => users.userByName(name) !== null,
   };
   const accounting_dir = join(conf.home, "server_priv/accounting");
-  const state = await loadFromStore(store, host, (loaded) => {
-    const written = recoverAccounting(
-      dueRecords(loaded),
-      accounting,
-      options.accounting_file ?? accounting_dir,
-      options.accounting_file === undefined,
-    );
-    if (written > 0) note(LOG_EVENT.SYSTEM, `${written} accounting records written that a kill had kept back`);
-  });
+  let state: ServerState;
+  try {
+    state = await loadFromStore(store, host, (loaded) => {
+      const written = recoverAccounting(
+        dueRecords(loaded),
+        accounting,
+        options.accounting_file ?? accounting_dir,
+        options.accounting_file === undefined,
+      );
+      if (written > 0) note(LOG_EVENT.SYSTEM, `${written} accounting records written that a kill had kept back`);
+    });
+  } catch (error) {
+    return unusable(error);
+  }
   const fresh = state.scheds.size === 0;
   return new Promise((resolve) => {
     const ended = (): void => {
@@ -134,32 +136,6 @@ function collectGarbage(): void {
 function fail(why: string): number {
   tellStarter(`pbs_server: ${why}\n`);
   return 1;
-}
-
-/** Directories of the server that are missing (pbs/files.md 1). */
-function makeHome(conf: Conf): void {
-  const directories: readonly (readonly [path: string, mode: number])[] = [
-    ["server_logs", 0o755],
-    ["server_priv", 0o750],
-    ["server_priv/accounting", 0o755],
-    ["server_priv/jobs", 0o750],
-    ["server_priv/users", 0o750],
-  ];
-  for (const [name, mode] of directories) {
-    const path = join(conf.home, name);
-    if (existsSync(path)) continue;
-    mkdirSync(path, { mode });
-    chmodSync(path, mode);
-  }
-}
-
-function holdLock(conf: Conf): HeldLock | string {
-  try {
-    const outcome = takeLock(join(conf.home, "server_priv/server.lock"));
-    return "held" in outcome ? outcome.held : `another server is running (pid ${outcome.owner_pid ?? "unknown"})`;
-  } catch (error) {
-    return `cannot lock ${join(conf.home, "server_priv/server.lock")}: ${(error as Error).message}`;
-  }
 }
 
 const DAYS = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"];

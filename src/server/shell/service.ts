@@ -18,7 +18,7 @@ import { parseRequest } from "#protocol/schema.ts";
 import { frameTypes, parseFrame } from "#protocol/schema-link.ts";
 import { serverSocketPath } from "#protocol/socket-path.ts";
 import type { Loaded, Store, Batch as StoreBatch } from "#store/store.ts";
-import { StoreError } from "#store/store.ts";
+import { isStoreError } from "#store/store.ts";
 import type { AccountingLog } from "#support/accounting-log.ts";
 import type { Conf } from "#support/conf.ts";
 import { keepFormulaFile } from "#support/formula-file.ts";
@@ -173,7 +173,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   };
 
   const commitFailed = async ({ batch, at_s }: Taken, error: unknown): Promise<void> => {
-    if (!(error instanceof StoreError)) throw error;
+    if (!isStoreError(error)) throw error;
     // A server that can write nothing can still be ended.
     if (fault !== null && batch.actions.some(({ kind }) => kind === "shutdown")) return deliver(batch, at_s);
     note(LOG_EVENT.ERROR, `commit failed: ${error.message}`);

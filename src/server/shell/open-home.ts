@@ -1,0 +1,56 @@
+// PBS_HOME taken into use by the one server that may: directories, lock, store. In a bundle of its own, which is loaded before that of the service: while V8 makes
+// that ready, SQLite's threads check the store and read the first jobs.
+
+import { chmodSync, existsSync, mkdirSync } from "node:fs";
+import { join } from "node:path";
+import { beginSqliteStore } from "#store/sqlite-store.ts";
+import type { Store } from "#store/store.ts";
+import type { Conf } from "#support/conf.ts";
+import { type HeldLock, takeLock } from "#support/lock-file.ts";
+import { storeFile } from "./daemon-start.ts";
+
+/** notices: of what took time or deserves a log line. opened: rejects with a StoreError. */
+export type OpenHome = { readonly lock: HeldLock; readonly opened: Promise<Store>; readonly notices: readonly string[] };
+
+/** Resolves when SQLite's threads are at work; or why this process may not serve. */
+export async function openHome(conf: Conf): Promise<OpenHome | string> {
+  // `ps` shows what runs, and site tools look for the name (pbs/files.md 9).
+  process.title = ["pbs_server", ...process.argv.slice(2)].join(" ");
+  process.umask(0o022);
+  makeHome(conf);
+  const lock = holdLock(conf);
+  if (typeof lock === "string") return lock;
+  const notices: string[] = [];
+  const opened = await beginSqliteStore(storeFile(conf), { onNotice: (text) => void notices.push(text) }).catch((error: unknown) => {
+    const none = Promise.reject(error);
+    none.catch(() => undefined);
+    return { opened: none };
+  });
+  return { lock, opened: opened.opened, notices };
+}
+
+/** Directories of the server that are missing (pbs/files.md 1). */
+function makeHome(conf: Conf): void {
+  const directories: readonly (readonly [path: string, mode: number])[] = [
+    ["server_logs", 0o755],
+    ["server_priv", 0o750],
+    ["server_priv/accounting", 0o755],
+    ["server_priv/jobs", 0o750],
+    ["server_priv/users", 0o750],
+  ];
+  for (const [name, mode] of directories) {
+    const path = join(conf.home, name);
+    if (existsSync(path)) continue;
+    mkdirSync(path, { mode });
+    chmodSync(path, mode);
+  }
+}
+
+function holdLock(conf: Conf): HeldLock | string {
+  try {
+    const outcome = takeLock(join(conf.home, "server_priv/server.lock"));
+    return "held" in outcome ? outcome.held : `another server is running (pid ${outcome.owner_pid ?? "unknown"})`;
+  } catch (error) {
+    return `cannot lock ${join(conf.home, "server_priv/server.lock")}: ${(error as Error).message}`;
+  }
+}
