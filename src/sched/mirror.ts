@@ -13,7 +13,7 @@ import { agreeComment, askGroup, dropEntry, putEntry } from "./job-lines.ts";
 import type { LimitProfile, UsageTable } from "./limits.ts";
 import { countJob, isRunning, limitProfile, sameProfile } from "./limits.ts";
 import type { PolicyModule } from "./module.ts";
-import { dropVnode, putVnode } from "./node-sets.ts";
+import { addVnodes, dropVnode, putVnode } from "./node-sets.ts";
 import { keepGroupings } from "./placement-sets.ts";
 import type { Policy } from "./policy.ts";
 import { PREEMPT_ATTRS, PREEMPT_SERVER_ATTRS, preemptRules } from "./preempt-rules.ts";
@@ -437,7 +437,7 @@ function indexAll(universe: Universe, resvs: readonly SchedResv[] = [...universe
     if (job.resv === undefined) putRunningJob(universe, job);
     noteEstimate(universe, job);
   }
-  for (const node of universe.nodes.values()) putVnode(universe, node);
+  addVnodes(universe, universe.nodes.values());
   indexResvs(universe, resvs);
   readServer(universe);
   indexJobs(universe);

@@ -4,6 +4,7 @@
 
 import type { SchedNode } from "#protocol/sched-link.ts";
 import { heapPop, heapPush } from "./heap.ts";
+import { type BucketParts, bucketKey, makeBucket, vnodeKeys } from "./host-bucket.ts";
 import type { Outlook } from "./outlook.ts";
 import { outlookOf } from "./outlook.ts";
 import type { Policy } from "./policy.ts";
@@ -11,6 +12,25 @@ import type { Host, HostBucket, NodeSet, Universe, Vnode, VnodeSpec, VnodeState 
 import { hostOf, misjudged, recordOf, setKeyOfNode, shareHost, specOf, unshareHost, vnodeState } from "./vnode-state.ts";
 
 const byOrder = (a: Host, b: Host): boolean => a.order < b.order;
+
+/** Adds vnodes to a universe that has none: each host is made once, not anew for each of its vnodes. */
+export function addVnodes(universe: Universe, nodes: Iterable<SchedNode>): void {
+  const found = new Map<Host, Vnode[]>();
+  for (const node of nodes) {
+    const vnode = enterVnode(universe, node, vnodeState(universe, node, specOf(universe, node)));
+    const there = found.get(vnode.host);
+    if (there === undefined) found.set(vnode.host, [vnode]);
+    else there.push(vnode);
+  }
+  for (const [host, vnodes] of found)
+    remakeHost(
+      universe,
+      host.set,
+      host,
+      vnodes.sort((a, b) => a.order - b.order),
+    );
+  for (const name of new Set([...found.keys()].map((host) => host.name))) judgeAgain(universe, name);
+}
 
 /** Adds a vnode, or takes over a new state of one. */
 export function putVnode(universe: Universe, node: SchedNode): void {
@@ -73,15 +93,9 @@ export function dropVnode(universe: Universe, name: string): void {
 }
 
 function addVnode(universe: Universe, node: SchedNode, state: VnodeState): void {
-  const set = setOf(universe, setKeyOfNode(node));
-  const name = hostOf(node);
-  if (!set.hosts.has(name)) shareHost(universe, set, name);
-  const old = set.hosts.get(name) ?? newHost(set, name, [], null);
+  const vnode = enterVnode(universe, node, state);
+  const { set, host: old } = vnode;
   dropTwins(old);
-  const vnode: Vnode = { name: node.name, order: node.order, set, host: old, node, state };
-  universe.vnodes.set(node.name, vnode);
-  set.vnodes.set(node.name, vnode);
-  countSpec(set, state.spec, 1);
   detach(set, old);
   remakeHost(
     universe,
@@ -89,6 +103,22 @@ function addVnode(universe: Universe, node: SchedNode, state: VnodeState): void 
     old,
     [...old.vnodes, vnode].sort((a, b) => a.order - b.order),
   );
+}
+
+/** A vnode in its set, on a host that has not got it yet. */
+function enterVnode(universe: Universe, node: SchedNode, state: VnodeState): Vnode {
+  const set = setOf(universe, setKeyOfNode(node));
+  const name = hostOf(node);
+  let host = set.hosts.get(name);
+  if (host === undefined) {
+    shareHost(universe, set, name);
+    set.hosts.set(name, (host = newHost(set, name, [], null)));
+  }
+  const vnode: Vnode = { name: node.name, order: node.order, set, host, node, state };
+  universe.vnodes.set(node.name, vnode);
+  set.vnodes.set(node.name, vnode);
+  countSpec(set, state.spec, 1);
+  return vnode;
 }
 
 /** A host with other vnodes is another object: heaps order hosts by their first vnode and may still hold the old one. */
@@ -165,7 +195,7 @@ export function addTwin(universe: Universe, set: NodeSet, origin: Host, members:
     countSpec(set, vnode.state.spec, 1);
   });
   const states = origin.bucket?.states ?? vnodes.map((vnode) => vnode.state);
-  attach(set, twin, bucketOf(set, universe.policy, universe, states, outlook, twin.members));
+  attach(set, twin, bucketOf(set, universe.policy, universe, { states, outlook, members: twin.members }, null));
 }
 
 function setOf(universe: Universe, key: string): NodeSet {
@@ -213,8 +243,8 @@ export function settle(universe: Universe, host: Host): void {
   if (universe.vnodes.get(host.vnodes[0]?.name ?? "")?.host === host) host.outlook = outlookOf(universe, host.vnodes);
   const states = host.vnodes.map((vnode) => vnode.state);
   for (const each of [host, ...host.twins]) {
-    detach(each.set, each);
-    attach(each.set, each, bucketOf(each.set, universe.policy, universe, states, host.outlook, each.members));
+    const was = detach(each.set, each);
+    attach(each.set, each, bucketOf(each.set, universe.policy, universe, { states, outlook: host.outlook, members: each.members }, was));
   }
 }
 
@@ -227,17 +257,22 @@ export type Move = readonly [Host, HostBucket];
  */
 export function moveHost(universe: Universe, policy: Policy, host: Host, states: readonly VnodeState[], of?: HostBucket): Move[] {
   const origin = host.origin ?? host;
-  const bucketFor = (each: Host): HostBucket => bucketOf(each.set, policy, universe, states, origin.outlook, each.members);
-  const to = bucketFor(host);
+  const bucketFor = (each: Host, was: HostBucket | null): HostBucket =>
+    bucketOf(each.set, policy, universe, { states, outlook: origin.outlook, members: each.members }, was);
+  const to = bucketFor(host, of ?? host.bucket);
   if (of === undefined && host.bucket === to) return [];
   const moved: Move[] = [];
   const move = (each: Host, was: HostBucket | null, into: HostBucket): void => {
     attach(each.set, each, into);
     if (was !== null) moved.push([each, was]);
   };
+  const moveOther = (each: Host): void => {
+    const was = detach(each.set, each);
+    move(each, was, bucketFor(each, was));
+  };
   move(host, of ?? detach(host.set, host), to);
-  if (origin !== host) move(origin, detach(origin.set, origin), bucketFor(origin));
-  for (const twin of origin.twins) if (twin !== host) move(twin, detach(twin.set, twin), bucketFor(twin));
+  if (origin !== host) moveOther(origin);
+  for (const twin of origin.twins) if (twin !== host) moveOther(twin);
   return moved;
 }
 
@@ -246,7 +281,9 @@ export function undoMoves(universe: Universe, moved: Iterable<Move>): void {
   for (const [host, bucket] of moved) {
     detach(host.set, host);
     const { outlook } = host.origin ?? host;
-    const back = bucket.outlook === outlook ? bucket : bucketOf(host.set, universe.policy, universe, bucket.states, outlook, host.members);
+    const { states } = bucket;
+    const parts = { states, outlook, members: host.members };
+    const back = bucket.outlook === outlook ? bucket : bucketOf(host.set, universe.policy, universe, parts, bucket);
     attach(host.set, host, back);
   }
 }
@@ -260,113 +297,17 @@ export function hostsInOrder(set: NodeSet): readonly Host[] {
 /** Buckets without hosts that are kept, because a host often comes back to them soon. */
 const EMPTY_BUCKETS_KEPT = 256;
 
-/** The bucket of hosts whose vnodes are in these states, with this outlook; made when there is none. */
-export function bucketOf(
-  set: NodeSet,
-  policy: Policy,
-  universe: Universe,
-  states: readonly VnodeState[],
-  outlook: Outlook | null,
-  members: HostBucket["members"] = null,
-): HostBucket {
-  let key = states.length === 1 ? stateKey(states[0] as VnodeState) : states.map(stateKey).join("|");
-  if (members !== null) key += `/${members.map(Number).join("")}`;
-  if (outlook !== null) key += `@${outlook.id}`;
+/** The bucket of hosts whose vnodes are in these states; made when there is none. like: one of which most is the same, as the one a host was in; null: none. */
+function bucketOf(set: NodeSet, policy: Policy, universe: Universe, parts: BucketParts, like: HostBucket | null): HostBucket {
+  const keys = vnodeKeys(parts, like);
+  const key = bucketKey(parts, keys);
   let bucket = set.buckets.get(key);
   if (bucket === undefined) {
     if (set.buckets.size > 2 * set.filled + EMPTY_BUCKETS_KEPT)
       for (const [old, { count }] of set.buckets) if (count === 0) set.buckets.delete(old);
-    set.buckets.set(key, (bucket = makeBucket({ key, policy, universe, states, outlook, members })));
+    set.buckets.set(key, (bucket = makeBucket(universe, policy, parts, { key, keys, like })));
   }
   return bucket;
-}
-
-/** Made once for a state: a host of many vnodes asks for all of them when one changes. Not within the state, of which others are made by copying. */
-const STATE_KEYS = new WeakMap<VnodeState, string>();
-
-export function stateKey(state: VnodeState): string {
-  let key = STATE_KEYS.get(state);
-  if (key === undefined) STATE_KEYS.set(state, (key = `${state.spec.id}:${state.used.join()}:${state.closed ?? ""}:${state.jobs}`));
-  return key;
-}
-
-type BucketParts = Pick<HostBucket, "key" | "states" | "outlook" | "members"> & { readonly policy: Policy; readonly universe: Universe };
-
-function makeBucket({ key, policy, universe, states, outlook, members }: BucketParts): HostBucket {
-  const width = universe.space.consumed.length;
-  const total = Array.from({ length: width }, () => 0);
-  const free = Array.from({ length: width }, () => 0);
-  let free_count = 0;
-  const walk = states.map((_, at) => at).filter((at) => members?.[at] !== false);
-  for (const index of walk) {
-    const state = states[index] as VnodeState;
-    if (state.closed === undefined) free_count++;
-    for (let at = 0; at < width; at++) {
-      const avail = state.spec.avail[at] as number;
-      if (avail === Number.POSITIVE_INFINITY) continue;
-      total[at] = (total[at] as number) + avail;
-      if (state.closed === undefined) free[at] = (free[at] as number) + avail - (state.used[at] as number);
-    }
-  }
-  const ranks = states.map((state) => rankOf(universe, policy, state));
-  if (states.length > 1 && policy.node_sort_key.length > 0)
-    walk.sort((a, b) => compareRanks(ranks[a] as readonly number[], ranks[b] as readonly number[]) || a - b);
-  const first = walk.find((at) => states[at]?.closed === undefined) ?? (walk[0] as number);
-  return {
-    key,
-    states,
-    outlook,
-    members,
-    during: new Map(),
-    walk,
-    rank: ranks[first] as readonly number[],
-    total,
-    free,
-    free_count,
-    plain: isPlain(states),
-    count: 0,
-    heap: [],
-  };
-}
-
-function isPlain(states: readonly VnodeState[]): boolean {
-  const state = states[0];
-  if (state === undefined || states.length > 1 || state.closed !== undefined) return false;
-  const { spec } = state;
-  const limited =
-    spec.max_running !== undefined ||
-    spec.max_user_run !== undefined ||
-    spec.max_group_run !== undefined ||
-    spec.no_multinode_jobs ||
-    !spec.resv_enable ||
-    spec.crowded;
-  return !limited && (spec.sharing === "default_shared" || spec.sharing === "ignore_excl");
-}
-
-const UNRANKED: readonly number[] = [];
-
-/** node_sort_key values, smaller first. */
-function rankOf(universe: Universe, policy: Policy, state: VnodeState): readonly number[] {
-  if (policy.node_sort_key.length === 0) return UNRANKED;
-  return policy.node_sort_key.map(({ key, high, amount }) => {
-    const value = key === "sort_priority" ? state.spec.priority : resourceRank(universe, state, key, amount);
-    return high ? -value : value;
-  });
-}
-
-function resourceRank(universe: Universe, state: VnodeState, key: string, amount: "total" | "assigned" | "unused"): number {
-  const at = universe.space.all.get(key)?.index ?? -1;
-  if (at < 0) return state.spec.levels.get(key) ?? 0;
-  const [avail, used] = [state.spec.avail[at] as number, state.used[at] as number];
-  return amount === "total" ? avail : amount === "assigned" ? used : avail - used;
-}
-
-export function compareRanks(a: readonly number[], b: readonly number[]): number {
-  for (let at = 0; at < a.length; at++) {
-    const [left, right] = [a[at] as number, b[at] as number];
-    if (left !== right) return left < right ? -1 : 1;
-  }
-  return 0;
 }
 
 /** Moves a host that is in no bucket into one, and returns it. */

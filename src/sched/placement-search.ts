@@ -52,9 +52,7 @@ export type PlaceContext = {
 };
 
 /** A host that the job being placed has touched, as it would be: at the worst moment of the window. */
-type Work = HostView & { readonly host: Host; readonly used: number[][]; readonly taken: boolean[] };
-
-const ONE_VNODE: readonly boolean[] = [true];
+type Work = HostView & { readonly host: Host; readonly used: (readonly number[])[]; readonly taken: boolean[] };
 
 /** Buckets that can take a chunk, as a heap by their first hosts. */
 type Line = Option[];
@@ -207,6 +205,12 @@ export class Search implements SearchView {
     return bucket.outlook === null ? bucket.states : statesDuring(bucket, this.#context.window);
   }
 
+  /** What is taken of its vnodes then. */
+  #usedOf(bucket: HostBucket): readonly (readonly number[])[] {
+    const states = this.statesOf(bucket);
+    return states === bucket.states ? bucket.used : states.map(({ used }) => used);
+  }
+
   giveBack(): void {
     for (const { host, bucket } of this.touched.values()) attach(this.set, host, bucket);
     this.touched.clear();
@@ -278,11 +282,7 @@ export class Search implements SearchView {
   #fitIn(bucket: HostBucket, host: Host, chunk: Chunk, need: number): Fit | null {
     const usable = this.#matcher.isBetter === null ? null : this.usableIn(bucket, host);
     if (usable === null) return null;
-    return this.#fit(
-      { vnodes: host.vnodes, bucket, used: this.statesOf(bucket).map(({ used }) => used), usable, taken: null },
-      chunk,
-      need,
-    );
+    return this.#fit({ vnodes: host.vnodes, bucket, used: this.#usedOf(bucket), usable, taken: null }, chunk, need);
   }
 
   /** A host as one of the job's. */
@@ -377,7 +377,7 @@ export class Search implements SearchView {
       host,
       vnodes: host.vnodes,
       bucket,
-      used: this.statesOf(bucket).map((state) => [...state.used]),
+      used: [...this.#usedOf(bucket)],
       usable,
       taken: bucket.states.map(() => false),
     };
@@ -386,7 +386,10 @@ export class Search implements SearchView {
   }
 
   usableIn(bucket: HostBucket, host: Host | undefined = firstHost(bucket)): readonly boolean[] | null {
-    if (this.#shares && bucket.plain) return bucket.outlook === null || this.statesOf(bucket)[0]?.closed === undefined ? ONE_VNODE : null;
+    if (this.#shares && bucket.open !== null && this.request.keeps_cpus !== true) {
+      if (bucket.outlook === null || this.statesOf(bucket) === bucket.states) return bucket.open;
+      if (bucket.open.length === 1) return this.statesOf(bucket)[0]?.closed === undefined ? bucket.open : null;
+    }
     this.#usable ??= new Map();
     let usable = this.#usable.get(bucket);
     if (usable === undefined) {
@@ -428,7 +431,7 @@ export class Search implements SearchView {
     const states = this.statesOf(bucket);
     if (states.length === 1) return copiesThatFit(this.checks, states[0] as VnodeState, chunk, 1) > 0;
     const vnodes = (host ?? firstHost(bucket))?.vnodes ?? [];
-    return fitsHost(this.checks, { vnodes, bucket, used: states.map((state) => state.used), usable, taken: null }, chunk, this.#isVscatter);
+    return fitsHost(this.checks, { vnodes, bucket, used: this.#usedOf(bucket), usable, taken: null }, chunk, this.#isVscatter);
   }
 
   #fitsWork(work: Work, chunk: Chunk): boolean {
@@ -458,7 +461,8 @@ export class Search implements SearchView {
   /** One copy of the chunk number `at`, in parts. */
   #put(work: Work, at: number, parts: readonly { readonly at: number; readonly amounts: readonly Amount[] }[]): void {
     const pieces = parts.map(({ at: index, amounts }): Piece => {
-      const used = work.used[index] as number[];
+      const used = [...(work.used[index] as readonly number[])];
+      work.used[index] = used;
       for (const { index: resource, amount } of amounts) used[resource] = (used[resource] as number) + amount;
       work.taken[index] = true;
       return { vnode: work.vnodes[index] as Vnode, amounts };

@@ -84,6 +84,8 @@ export type Host = {
 
 export type HostBucket = {
   readonly key: string;
+  /** of its vnodes (host-bucket.ts) */
+  readonly keys: readonly string[];
   readonly states: readonly VnodeState[];
   /** what is booked on its hosts; null: nothing */
   readonly outlook: Outlook | null;
@@ -93,14 +95,17 @@ export type HostBucket = {
   readonly members: readonly boolean[] | null;
   /** indices of the vnodes that belong to the set, in the order of node_sort_key */
   readonly walk: readonly number[];
-  /** node_sort_key values of the first free one, smaller first */
+  /** node_sort_key values, smaller first: of each vnode, and of the first free one */
+  readonly ranks: readonly (readonly number[])[];
   readonly rank: readonly number[];
+  /** what is taken of each vnode */
+  readonly used: readonly (readonly number[])[];
   /** amounts over all vnodes that belong to the set, over the free ones what is left, and their number */
   readonly total: readonly number[];
   readonly free: readonly number[];
   readonly free_count: number;
-  /** hosts of one free vnode, which every job that shares may use unless what is booked closes it */
-  readonly plain: boolean;
+  /** vnodes that every job that shares may use unless what is booked closes them; null: none, or it depends on the job */
+  readonly open: readonly boolean[] | null;
   /** hosts here */
   count: number;
   /** heap of hosts by order; may hold hosts that have left */

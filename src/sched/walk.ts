@@ -1,7 +1,7 @@
 // The order in which hosts are walked: by node_sort_key, then as the matcher says, then by definition.
 
+import { compareRanks } from "./host-bucket.ts";
 import type { Fit, Matcher } from "./matcher.ts";
-import { compareRanks } from "./node-sets.ts";
 import type { Host, HostBucket } from "./universe.ts";
 
 /** A host that could be next. fit: what the matcher looks at; null: it looks at nothing. */
