@@ -167,7 +167,7 @@ function options(entryPoints, format, screens) {
             js: 'import { createRequire as partitaCreateRequire } from "node:module"; const require = partitaCreateRequire(import.meta.url);',
           }
         : {},
-    plugins: [entryPlugin(), screenPlugin(screens), emptyPlugin()],
+    plugins: [entryPlugin(), screenPlugin(screens), emptyPlugin(), lateTlsPlugin()],
   };
 }
 
@@ -224,6 +224,22 @@ function emptyPlugin() {
     setup(build) {
       build.onResolve({ filter: /^react-devtools-core$/ }, (args) => ({ path: args.path, namespace: "empty" }));
       build.onLoad({ filter: /.*/, namespace: "empty" }, () => ({ contents: "export default {};", loader: "js" }));
+    },
+  };
+}
+
+/** node-ipc imports node:tls for links over TLS, which nobody asks for here: it is loaded when one is. 22 of the 95 ms of CPU that loading the server took. */
+function lateTlsPlugin() {
+  return {
+    name: "late-tls",
+    setup(build) {
+      build.onResolve({ filter: /^node:tls$/ }, ({ kind, importer, path }) =>
+        kind === "import-statement" && importer.includes("/node-ipc/") ? { path, namespace: "late" } : undefined,
+      );
+      build.onLoad({ filter: /.*/, namespace: "late" }, ({ path }) => {
+        const late = (name) => `${name}: (...args) => require(${JSON.stringify(path)}).${name}(...args)`;
+        return { contents: `export default { ${late("connect")}, ${late("createServer")} };`, loader: "js" };
+      });
     },
   };
 }
