@@ -22,19 +22,44 @@ const HOST_ENTRY = /^([^/*+\s]+)\/([0-9]{1,9})(?:\*([0-9]{1,9}))?$/;
 /** Brackets may be left out around a chunk on one vnode (qrun -H). Refuses a malformed text with 15014. */
 export function parseExecVnode(text: string): ExecVnode {
   if (text === latest.text) return latest.exec;
+  const plain = ONE_PART.exec(text);
+  const exec = plain === null ? scanChunks(text) : [[{ vnode: plain[1] as string, pairs: pairsOf(plain[2] as string) }]];
+  latest = { text, exec, plain: plain !== null };
+  return exec;
+}
+
+/** One chunk on one vnode, nothing quoted: what most jobs have. */
+const ONE_PART = /^\(([A-Za-z0-9_][A-Za-z0-9._@[\]-]*):([^\s"'()+]+)\)$/;
+
+/** Amounts that many jobs ask for are one list: what is worked out of it can be kept with it (amounts.ts). */
+function pairsOf(text: string): readonly Pair[] {
+  let pairs = pairs_of.get(text);
+  if (pairs === undefined) {
+    const scanner = new Scanner(`:${text}`);
+    pairs = scanPairs(scanner);
+    if (!scanner.done) throw malformed();
+    if (pairs_of.size >= PAIRS_MAX) pairs_of.clear();
+    pairs_of.set(text, pairs);
+  }
+  return pairs;
+}
+const pairs_of = new Map<string, readonly Pair[]>();
+const PAIRS_MAX = 1000;
+
+function scanChunks(text: string): ExecVnode {
   const scanner = new Scanner(text.trim());
   const chunks: ExecChunk[] = [];
   do chunks.push(scanChunk(scanner));
   while (scanner.take("+"));
   if (!scanner.done) throw malformed();
-  latest = { text, exec: chunks };
   return chunks;
 }
 
-/** A start reads the same text several times, one after the other. */
-let latest: { readonly text: string | null; readonly exec: ExecVnode } = { text: null, exec: [] };
+/** A start reads the same text several times, one after the other. plain: it is what execVnodeText would write. */
+let latest: { readonly text: string | null; readonly exec: ExecVnode; readonly plain: boolean } = { text: null, exec: [], plain: false };
 
 export function execVnodeText(exec: ExecVnode): string {
+  if (latest.plain && exec === latest.exec) return latest.text as string;
   return exec.map((chunk) => `(${chunk.map(partText).join("+")})`).join("+");
 }
 
@@ -45,6 +70,7 @@ export function partOf(vnode: string, amounts: readonly (readonly [resource: str
 
 /** Names of the vnodes in order of appearance, each once. */
 export function vnodesOf(exec: ExecVnode): string[] {
+  if (exec.length === 1 && exec[0]?.length === 1) return [exec[0][0]?.vnode as string];
   return [...new Set(exec.flatMap((chunk) => chunk.map(({ vnode }) => vnode)))];
 }
 
@@ -96,11 +122,13 @@ export function execHostText(entries: readonly ExecHostEntry[]): string {
 
 /** Refuses a malformed exec_host with 15014. */
 export function parseExecHost(text: string): ExecHostEntry[] {
-  return text.split("+").map((word) => {
-    const match = HOST_ENTRY.exec(word);
-    if (match === null) throw malformed();
-    return { host: match[1] ?? "", slot: Number(match[2]), ncpus: Number(match[3] ?? 1) };
-  });
+  return text.includes("+") ? text.split("+").map(hostEntry) : [hostEntry(text)];
+}
+
+function hostEntry(word: string): ExecHostEntry {
+  const match = HOST_ENTRY.exec(word);
+  if (match === null) throw malformed();
+  return { host: match[1] ?? "", slot: Number(match[2]), ncpus: Number(match[3] ?? 1) };
 }
 
 function freeSlot(host: string, given: Map<string, Set<number>>, taken: ReadonlySet<number>): number {
@@ -128,13 +156,17 @@ function scanChunk(scanner: Scanner): ExecChunk {
 function scanPart(scanner: Scanner): VnodePart {
   const vnode = scanner.match(VNODE);
   if (vnode === null) throw malformed();
+  return { vnode, pairs: scanPairs(scanner) };
+}
+
+function scanPairs(scanner: Scanner): Pair[] {
   const pairs: Pair[] = [];
   while (scanner.take(":")) {
     const pair = scanPair(scanner);
     if (pair === null || pairs.some(({ name }) => name === pair.name)) throw malformed();
     pairs.push(pair);
   }
-  return { vnode, pairs };
+  return pairs;
 }
 
 function amountOf(def: ResourceDef | undefined, text: string): number | null {

@@ -50,8 +50,45 @@ export function sameAmounts(a: ReadonlyMap<string, number>, b: ReadonlyMap<strin
   return true;
 }
 
+// --- what many jobs have in common
+
+type Definitions = ReadonlyMap<string, ResourceDef>;
+type Fixed = ReadonlyMap<string, number>;
+/** What was worked out with a table of definitions, by the list or record it was worked out of: these are never changed in place (state.ts I3). */
+type Worked = { readonly parts: WeakMap<object, Fixed>; readonly wide: WeakMap<object, Fixed> };
+const worked = new WeakMap<Definitions, Worked>();
+
+function workedOf(resources: Definitions): Worked {
+  let known = worked.get(resources);
+  if (known === undefined) worked.set(resources, (known = { parts: new WeakMap(), wide: new WeakMap() }));
+  return known;
+}
+
+/** A resource was defined, redefined or deleted. */
+export const definitionsChanged = (resources: Definitions): void => void worked.delete(resources);
+
+/** Resources with flag n of a part's pairs, which are consumed where they are named. null: one has flag f, it depends on what the job has elsewhere. */
+export function partAmounts(resources: Definitions, pairs: readonly { readonly name: string; readonly text: string }[]): Fixed | null {
+  const { parts } = workedOf(resources);
+  const known = parts.get(pairs);
+  if (known !== undefined) return known;
+  const amounts: Amounts = new Map();
+  for (const { name, text } of pairs) {
+    const def = resources.get(name);
+    if (def?.flags.includes("f") === true) return null;
+    if (def?.flags.includes("n") !== true) continue;
+    const amount = amountOf(def, text);
+    if (amount !== null && amount !== 0) amounts.set(name, amount);
+  }
+  parts.set(pairs, amounts);
+  return amounts;
+}
+
 /** Resources with flag q of a job-wide record: what server and queue count as assigned. */
-export function jobWideAmounts(resources: ReadonlyMap<string, ResourceDef>, record: { readonly [resource: string]: unknown }): Amounts {
+export function jobWideAmounts(resources: Definitions, record: { readonly [resource: string]: unknown }): Fixed {
+  const { wide } = workedOf(resources);
+  const known = wide.get(record);
+  if (known !== undefined) return known;
   const amounts: Amounts = new Map();
   for (const resource in record) {
     const def = resources.get(resource);
@@ -59,5 +96,6 @@ export function jobWideAmounts(resources: ReadonlyMap<string, ResourceDef>, reco
     const amount = amountOf(def, record[resource]);
     if (amount !== null && amount !== 0) amounts.set(resource, amount);
   }
+  wide.set(record, amounts);
   return amounts;
 }

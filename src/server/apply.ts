@@ -9,7 +9,7 @@ import { canFollow, type JobState, SUBSTATE } from "#model/job-state.ts";
 import { canResvFollow } from "#model/resv-state.ts";
 import { assert, present, unreachable } from "#support/assert.ts";
 import { countOnClock, countRunning, indexClock } from "./accrual/clocks.ts";
-import { addAmounts, amountOf } from "./amounts.ts";
+import { addAmounts, amountOf, definitionsChanged } from "./amounts.ts";
 import type { Changes } from "./changes.ts";
 import type { Event, NamedObject } from "./event.ts";
 import { shared } from "./intern.ts";
@@ -64,10 +64,12 @@ export function apply(state: ServerState, event: Event, changes: Changes, now_s:
       break;
     case "resource-put":
       state.resources.set(event.resource.name, event.resource);
+      definitionsChanged(state.resources);
       changes.resources.add(event.resource.name);
       break;
     case "resource-deleted":
       state.resources.delete(event.name);
+      definitionsChanged(state.resources);
       changes.resources.add(event.name);
       break;
     case "hook-put": {
@@ -397,6 +399,7 @@ function changeJob(state: ServerState, job: Job, set: Attrs, unset: readonly str
   countOnClock(state, job.attrs, -1);
   if (recounts) countRunning(state, job.attrs, -1);
   if (unset.length > 0) job.attrs = changed(job.attrs, {}, unset) as JobAttrs;
+  else if (job.attrs.substate === SUBSTATE.PRE_RUN) job.attrs = { ...job.attrs };
   job.attrs.mtime = changes.now_s;
   for (const name in set) job.attrs[name] = shared(name, set[name]);
   if (job.attrs.queue_rank > state.next_rank) {
@@ -411,8 +414,7 @@ function changeJob(state: ServerState, job: Job, set: Attrs, unset: readonly str
       canFollow(job_state as JobState, job.attrs.job_state as JobState),
       `job ${job.id} cannot go from ${job_state} to ${job.attrs.job_state}`,
     );
-    count(state, queue, job.id, job_state, -1);
-    count(state, job.attrs.queue, job.id, job.attrs.job_state, 1);
+    recount(state, job, queue, job_state);
     noteSubjob(state, job, job_state, changes);
   }
   const next = replaces ? placementOf(state, job.attrs) : null;
@@ -481,6 +483,20 @@ function count(state: ServerState, queue_name: string, id: string, job_state: st
   else queue.jobs.delete(id);
 }
 
+/** A job was in this queue and state. */
+function recount(state: ServerState, { id, attrs }: Job, queue_name: string, job_state: string): void {
+  if (attrs.queue !== queue_name) {
+    count(state, queue_name, id, job_state, -1);
+    count(state, attrs.queue, id, attrs.job_state, 1);
+    return;
+  }
+  const { counts } = present(state.queues.get(queue_name), `queue ${queue_name} of job ${id}`);
+  for (const table of [counts, state.counts]) {
+    bump(table, job_state, -1);
+    bump(table, attrs.job_state, 1);
+  }
+}
+
 function bump(counts: Map<string, number>, key: string, by: number): void {
   const sum = (counts.get(key) ?? 0) + by;
   if (sum === 0) counts.delete(key);
@@ -498,7 +514,7 @@ function place(state: ServerState, job: Job, placement: Placement, sign: 1 | -1,
     const vnode = state.vnodes.get(name);
     if (vnode === undefined) continue;
     if (resv === undefined) addAmounts(vnode.assigned, spot.amounts, sign);
-    if (sign === 1) vnode.jobs.set(job.id, { exclusive: placement.counted && spot.exclusive, suspended: !placement.counted });
+    if (sign === 1) vnode.jobs.set(job.id, placement.counted ? (spot.exclusive ? ALONE : SHARED) : SUSPENDED);
     else vnode.jobs.delete(job.id);
     fillSlots(vnode, job.id, spot.ncpus, sign);
     refreshVnode(vnode, changes);
@@ -513,9 +529,19 @@ function place(state: ServerState, job: Job, placement: Placement, sign: 1 | -1,
   if (queue !== undefined) changes.told.queues.add(queue.name);
 }
 
+/** How a job is on a vnode. */
+const ALONE = { exclusive: true, suspended: false } as const;
+const SHARED = { exclusive: false, suspended: false } as const;
+const SUSPENDED = { exclusive: false, suspended: true } as const;
+
 function setChunkSlot(chunk_slots: Map<string, string[]>, host: string, slot: number, id: string): void {
-  const slots = chunk_slots.get(host) ?? [];
-  chunk_slots.set(host, slots);
+  const slots = chunk_slots.get(host);
+  if (slots === undefined) {
+    if (id === "") return;
+    const first = slot === 0 ? [id] : [...Array.from({ length: slot }, () => ""), id];
+    chunk_slots.set(host, first);
+    return;
+  }
   while (slots.length < slot) slots.push("");
   slots[slot] = id;
   while (slots.length > 0 && slots[slots.length - 1] === "") slots.pop();

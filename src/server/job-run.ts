@@ -5,7 +5,7 @@
 // I3. run_count grows with every start; a mom refuses one it has seen (design.md 7).
 // I4. A suspended job that is to go on is in state R, with its resources, before its mom hears of it; a mom that refuses puts it back (suspension.ts).
 
-import { type ExecVnode, execVnodeText, parseExecVnode } from "#model/exec-vnode.ts";
+import { type ExecVnode, execVnodeText, parseExecVnode, vnodesOf } from "#model/exec-vnode.ts";
 import { SUBSTATE } from "#model/job-state.ts";
 import { PBSE, Reject, reject } from "#model/pbse.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
@@ -70,15 +70,15 @@ function checkVnodes(tx: Transaction, job: Job, queue: Queue, exec: ExecVnode, o
   if (options.sched !== undefined && schedOfQueue(state, queue)?.name !== options.sched)
     throw refusedNow(`queue ${queue.name} belongs to another scheduler`);
   const resv = resvOfQueue(state, queue.name);
-  const named = new Set<string>();
-  for (const chunk of exec) for (const part of chunk) named.add(part.vnode);
+  const named = new Set(vnodesOf(exec));
   for (const [name, spot] of spots(state, exec, place)) {
     const vnode = state.vnodes.get(name);
     if (vnode === undefined) throw new Reject(PBSE.UNKNODE, `Unknown node  ${name}`);
     // What else is on the host of an exclhost job need only be unused, whatever partition it is in.
-    if (named.has(name)) checkState(vnode, options);
+    const is_named = named.has(name);
+    if (is_named) checkState(vnode, options);
     if (options.specified === true) continue;
-    if (named.has(name) && resv === undefined) checkBelongs(vnode, queue);
+    if (is_named && resv === undefined) checkBelongs(vnode, queue);
     if (resv === undefined) checkOutside(state, vnode, spot);
     checkExclusive(vnode, spot.exclusive);
     if (resv === undefined) checkAmounts(tx, vnode, spot.amounts);
@@ -110,6 +110,7 @@ function checkAmounts(tx: Transaction, vnode: Vnode, amounts: ReadonlyMap<string
 const UP: ReadonlySet<string> = new Set(["job-busy", "job-exclusive", "resv-exclusive"]);
 function checkState(vnode: Vnode, options: RunOptions): void {
   const states = (vnode.attrs["state"] as string[] | undefined) ?? [];
+  if (states.length === 0) return;
   const in_way = states.filter((word) => !UP.has(word) && !(options.specified === true && (word === "offline" || word === "busy")));
   if (in_way.length === 0) return;
   throw in_way.includes("down") || in_way.includes("state-unknown")

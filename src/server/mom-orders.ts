@@ -17,7 +17,12 @@ const QUESTION_MS = 30_000;
 
 /** The host a job is with: that of its first chunk. */
 export function hostOfJob(kernel: Kernel, id: string): string {
-  return kernel.state.jobs.get(id)?.attrs.exec_host?.split("/", 1)[0] ?? "";
+  const job = kernel.state.jobs.get(id);
+  return job === undefined ? "" : firstHost(job);
+}
+
+function firstHost({ attrs: { exec_host = "" } }: Job): string {
+  return exec_host.slice(0, Math.max(0, exec_host.indexOf("/")));
 }
 
 /** The connected mom of a job. */
@@ -29,7 +34,7 @@ export function startJob(kernel: Kernel, id: string): void {
   if (job === undefined) return;
   const crew = crewOf(kernel, job);
   if (crew !== null) return startCrew(kernel, job, crew);
-  const mom = momOfJob(kernel, id);
+  const mom = kernel.moms.get(firstHost(job).toLowerCase());
   if (mom !== undefined) orderStart(kernel, job, mom);
 }
 
@@ -54,9 +59,7 @@ export function acknowledgeObit(kernel: Kernel, link: number, job: string, run_c
 }
 
 /** Of the hosts of a job over several. */
-function taskSockets(kernel: Kernel, job: Job): Pick<MomJob, "tasks"> {
-  const hosts = hostsOf(job);
-  if (hosts.length < 2) return {};
+function taskSockets(kernel: Kernel, hosts: readonly string[]): Pick<MomJob, "tasks"> {
   const known = hosts.map((host) => [host, kernel.moms.get(host.toLowerCase())?.hello.tasks ?? ""] as const);
   return { tasks: Object.fromEntries(known.filter(([, path]) => path !== "")) };
 }
@@ -64,7 +67,7 @@ function taskSockets(kernel: Kernel, job: Job): Pick<MomJob, "tasks"> {
 /** Script and cookie are filled in by the shell when the frame leaves. */
 function momJob(kernel: Kernel, job: Job): MomJob {
   const { attrs } = job;
-  return {
+  const order: MomJob = {
     id: job.id,
     run_count: attrs.run_count ?? 1,
     user: attrs.euser,
@@ -73,22 +76,24 @@ function momJob(kernel: Kernel, job: Job): MomJob {
     exec_host: attrs.exec_host ?? "",
     exec_vnode: attrs.exec_vnode ?? "",
     attrs: checkpointAttrs(kernel, job),
-    ...(isHere(job) ? { restart: true as const } : {}),
-    ...taskSockets(kernel, job),
     script: null,
     kill_delay_s: killDelay(kernel, job),
     cookie: "",
   };
+  const hosts = attrs.exec_host?.includes("+") === true ? hostsOf(job) : [];
+  if (hosts.length < 2 && attrs["checkpointed"] === undefined) return order;
+  return { ...order, ...(isHere(job) ? { restart: true as const } : {}), ...(hosts.length < 2 ? {} : taskSockets(kernel, hosts)) };
 }
 
 /** Its checkpoint is on the host where it is to run now. */
-const isHere = (job: Job): boolean => job.attrs["checkpointed"] === (job.attrs.exec_host?.split("/", 1)[0] ?? "");
+const isHere = (job: Job): boolean => job.attrs["checkpointed"] === firstHost(job);
 
 /** `-c c`, `-c w` and intervals below the queue's checkpoint_min become that. */
 function checkpointAttrs(kernel: Kernel, { attrs }: Job): Job["attrs"] {
-  const match = /^([cw])(?:=(\d+))?$/.exec(typeof attrs["Checkpoint"] === "string" ? attrs["Checkpoint"] : "");
   const least = kernel.state.queues.get(attrs.queue)?.attrs["checkpoint_min"];
-  if (match === null || typeof least !== "number") return attrs;
+  if (typeof least !== "number") return attrs;
+  const match = /^([cw])(?:=(\d+))?$/.exec(typeof attrs["Checkpoint"] === "string" ? attrs["Checkpoint"] : "");
+  if (match === null) return attrs;
   return { ...attrs, Checkpoint: `${match[1]}=${Math.max(Number(match[2] ?? 0), least)}` };
 }
 

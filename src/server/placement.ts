@@ -7,10 +7,11 @@
 
 import { type ExecVnode, execHosts, execHostText, parseExecHost, parseExecVnode, type VnodePart } from "#model/exec-vnode.ts";
 import type { ResourceDef } from "#model/resource-table.ts";
-import { type Amounts, addAmounts, amountOf, jobWideAmounts } from "./amounts.ts";
+import { addAmounts, amountOf, jobWideAmounts, partAmounts } from "./amounts.ts";
 import type { JobAttrs, Placement, ResourceRecord, ServerState, Vnode } from "./state.ts";
 
-type Spot = { readonly amounts: Amounts; ncpus: number; exclusive: boolean };
+/** amounts may be shared with other jobs. */
+type Spot = { amounts: ReadonlyMap<string, number>; ncpus: number; exclusive: boolean };
 type World = Pick<ServerState, "resources" | "vnodes" | "hosts">;
 
 /** null: the job has no vnodes. */
@@ -19,9 +20,9 @@ export function placementOf(world: World, attrs: JobAttrs): Placement | null {
   const exec = parseExecVnode(attrs.exec_vnode);
   const place = placeWords(attrs.Resource_List["place"]);
   const vnodes = spots(world, exec, place);
-  const job_wide = jobWideAmounts(world.resources, attrs.Resource_List);
+  const all_wide = jobWideAmounts(world.resources, attrs.Resource_List);
   const counted = attrs.job_state !== "S";
-  if (!counted) takeReleased(world, attrs, vnodes, job_wide);
+  const job_wide = counted ? all_wide : takeReleased(world, attrs, vnodes, all_wide);
   return { vnodes, chunk_slots: chunkSlots(attrs.exec_host), job_wide, counted };
 }
 
@@ -33,30 +34,44 @@ export function releasedSpots(world: World, attrs: JobAttrs): Map<string, Spot> 
   const released = spots(world, parseExecVnode(text), place);
   // Vnodes from which nothing was released still are the job's, maybe alone.
   for (const [name, spot] of spots(world, parseExecVnode(exec_vnode), place))
-    if (!released.has(name)) released.set(name, { ...spot, amounts: new Map(), ncpus: 0 });
+    if (!released.has(name)) released.set(name, { ...spot, amounts: NOTHING, ncpus: 0 });
   return released;
 }
 
-/** Leaves what a suspended job keeps. */
-function takeReleased(world: World, attrs: JobAttrs, vnodes: Map<string, Spot>, job_wide: Amounts): void {
+/** Leaves what a suspended job keeps; what it keeps job-wide is returned. */
+function takeReleased(
+  world: World,
+  attrs: JobAttrs,
+  vnodes: Map<string, Spot>,
+  all_wide: ReadonlyMap<string, number>,
+): ReadonlyMap<string, number> {
   const { resources_released, resource_released_list } = attrs;
   const released = releasedSpots(world, attrs);
   for (const [name, spot] of vnodes) {
-    addAmounts(spot.amounts, released.get(name)?.amounts ?? NOTHING, -1);
-    spot.ncpus = spot.amounts.get("ncpus") ?? 0;
+    const amounts = new Map(spot.amounts);
+    addAmounts(amounts, released.get(name)?.amounts ?? NOTHING, -1);
+    vnodes.set(name, { ...spot, amounts, ncpus: amounts.get("ncpus") ?? 0 });
   }
-  if (resources_released === undefined) job_wide.clear();
-  else for (const name of Object.keys((resource_released_list as ResourceRecord | undefined) ?? {})) job_wide.delete(name);
+  if (resources_released === undefined) return NOTHING;
+  const job_wide = new Map(all_wide);
+  for (const name of Object.keys((resource_released_list as ResourceRecord | undefined) ?? {})) job_wide.delete(name);
+  return job_wide;
 }
 const NOTHING: ReadonlyMap<string, number> = new Map();
 
 /** Chunk indexes that an exec_host names. */
 function chunkSlots(exec_host: string | undefined): Placement["chunk_slots"] {
-  return exec_host === undefined ? [] : parseExecHost(exec_host).map(({ host, slot }) => ({ host, slot }));
+  return exec_host === undefined ? [] : parseExecHost(exec_host);
 }
 
 /** exec_host of a job about to run: its chunks get the lowest indexes that no chunk on the host has (pbs/mom.md 3). */
 export function execHost(state: Pick<ServerState, "vnodes" | "chunk_slots">, exec: ExecVnode): string {
+  const only = onlyPart(exec);
+  const vnode = only === null ? undefined : state.vnodes.get(only.vnode);
+  if (only !== null && vnode !== undefined && !state.chunk_slots.has(hostOf(vnode))) {
+    const ncpus = Number(only.pairs.find(({ name }) => name === "ncpus")?.text ?? 0);
+    return execHostText([{ host: hostOf(vnode), slot: 0, ncpus }]);
+  }
   const host = (name: string): string => {
     const vnode = state.vnodes.get(name);
     return vnode === undefined ? name : hostOf(vnode);
@@ -73,13 +88,23 @@ const NO_SLOTS: ReadonlySet<number> = new Set();
 /** Running, exiting and suspended jobs are on their vnodes; a begun array is not, its subjobs are. */
 const HAS_VNODES: ReadonlySet<string> = new Set(["R", "E", "S", "U"]);
 
+/** The part of a job that has one; null: it has more. */
+const onlyPart = (exec: ExecVnode): VnodePart | null => (exec.length === 1 && exec[0]?.length === 1 ? (exec[0][0] as VnodePart) : null);
+
 /** What each vnode gives, by name, of an exec_vnode. */
 export function spots(world: World, exec: ExecVnode, place: ReadonlySet<string>): Map<string, Spot> {
   const found = new Map<string, Spot>();
+  const only = onlyPart(exec);
+  if (only !== null) {
+    const vnode = world.vnodes.get(only.vnode);
+    const amounts = partAmounts(world.resources, only.pairs);
+    if (amounts !== null && (vnode === undefined || !takesWholeHost(vnode, place)))
+      return found.set(only.vnode, { amounts, ncpus: amounts.get("ncpus") ?? 0, exclusive: isExclusive(vnode, place) });
+  }
   const spotOf = (name: string): Spot => {
     let spot = found.get(name);
     if (spot === undefined) {
-      spot = { amounts: new Map(), ncpus: 0, exclusive: isExclusive(world.vnodes.get(name), place) };
+      spot = { amounts: NOTHING, ncpus: 0, exclusive: isExclusive(world.vnodes.get(name), place) };
       found.set(name, spot);
     }
     return spot;
@@ -88,8 +113,10 @@ export function spots(world: World, exec: ExecVnode, place: ReadonlySet<string>)
   const once = new Set<string>();
   for (const part of exec.flat()) {
     const spot = spotOf(part.vnode);
-    addAmounts(spot.amounts, partAmounts(world.resources, part, once), 1);
-    spot.ncpus = spot.amounts.get("ncpus") ?? 0;
+    const amounts = new Map(spot.amounts);
+    addAmounts(amounts, partAmounts(world.resources, part.pairs) ?? firstAmounts(world.resources, part, once), 1);
+    spot.amounts = amounts;
+    spot.ncpus = amounts.get("ncpus") ?? 0;
   }
   for (const name of [...found.keys()]) {
     const vnode = world.vnodes.get(name);
@@ -100,8 +127,8 @@ export function spots(world: World, exec: ExecVnode, place: ReadonlySet<string>)
 }
 
 /** Resources consumed at the vnode: flag n always, flag f at the job's first vnode that gives it only. */
-function partAmounts(resources: ReadonlyMap<string, ResourceDef>, part: VnodePart, once: Set<string>): Amounts {
-  const amounts: Amounts = new Map();
+function firstAmounts(resources: ReadonlyMap<string, ResourceDef>, part: VnodePart, once: Set<string>): ReadonlyMap<string, number> {
+  const amounts = new Map<string, number>();
   for (const { name, text } of part.pairs) {
     const def = resources.get(name);
     if (def === undefined || !(def.flags.includes("n") || (def.flags.includes("f") && !once.has(name)))) continue;

@@ -86,7 +86,7 @@ export function snapshot(kernel: MirrorSource, sched: Sched, runtime: SchedRunti
 function noteBegun({ state, changes }: Kernel, sched: Sched, { known, begun }: SchedRuntime): void {
   let view: ReturnType<typeof viewOf> | null = null;
   for (const id of changes.jobs) {
-    const job = state.jobs.get(id);
+    const job = id.includes("[") ? state.jobs.get(id) : undefined;
     if (job?.attrs["array_id"] === undefined || known.jobs.has(id) || begun.has(id)) continue;
     view ??= viewOf(state, sched);
     if (view.job(job)) begun.set(id, schedJob(state, job));

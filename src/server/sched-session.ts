@@ -33,6 +33,7 @@ import { nextSchedState, type SchedHappening, type SchedState, serverState } fro
 import { afterCrash, isProblem, isServersComment, NEEDS_ATTENTION, PROBLEM, READY_TO_USE } from "./sched-supervisor.ts";
 import { awaitStart, forgetStarts, runWaitOf } from "./start-wait.ts";
 import type { Queue, Sched } from "./state.ts";
+import type { Transaction } from "./transaction.ts";
 
 /** How long a lost connection may take to come back before the process is taken for dead. */
 const RECONNECT_MS = 3000;
@@ -334,7 +335,8 @@ export function decideOnSettled(kernel: Kernel): void {
 
 /** Looks at what has come, up to a preemption under way; the verdicts of a frame leave together, frame after frame. */
 function decideOn(kernel: Kernel, runtime: SchedRuntime): void {
-  for (const frame of runtime.deciding) if (!decideFrame(kernel, runtime, frame)) break;
+  const tx = schedTransaction(kernel);
+  for (const frame of runtime.deciding) if (!decideFrame(kernel, tx, runtime, frame)) break;
   for (let first = runtime.deciding[0]; first?.left === 0; first = runtime.deciding[0]) {
     const { cycle, verdicts } = first;
     if (runtime.link !== null) kernel.out.scheds.push({ link: runtime.link, type: "sched-verdicts", data: { cycle, verdicts } });
@@ -343,7 +345,7 @@ function decideOn(kernel: Kernel, runtime: SchedRuntime): void {
 }
 
 /** false: it waits for preemptions. */
-function decideFrame(kernel: Kernel, runtime: SchedRuntime, frame: Deciding): boolean {
+function decideFrame(kernel: Kernel, tx: Transaction, runtime: SchedRuntime, frame: Deciding): boolean {
   for (; ; frame.at++) {
     const decision = frame.decisions[frame.at];
     if (decision?.kind === "preempt") {
@@ -357,7 +359,7 @@ function decideFrame(kernel: Kernel, runtime: SchedRuntime, frame: Deciding): bo
       frame.preempting.shift();
     }
     if (decision === undefined) return true;
-    decideOne(kernel, runtime, frame, decision);
+    decideOne(kernel, tx, runtime, frame, decision);
   }
 }
 
@@ -367,12 +369,18 @@ function give(frame: Deciding, at: number, verdict: Verdict): void {
 }
 
 /** A start waits for its hooks, or its mom; others need not wait for it. Should the link break meanwhile, what was to be decided is void. */
-function decideOne(kernel: Kernel, runtime: SchedRuntime, frame: Deciding, decision: Exclude<Decision, { kind: "preempt" }>): void {
+function decideOne(
+  kernel: Kernel,
+  tx: Transaction,
+  runtime: SchedRuntime,
+  frame: Deciding,
+  decision: Exclude<Decision, { kind: "preempt" }>,
+): void {
   const { at } = frame;
-  if (decision.kind !== "run") return give(frame, at, decide(kernel, runtime, decision));
+  if (decision.kind !== "run") return give(frame, at, decide(kernel, tx, runtime, decision));
   const wait = runtime.running === decision.job ? "runjob_hook" : runWaitOf(kernel.state.scheds.get(runtime.name));
-  const begin = (): void => {
-    const verdict = decide(kernel, runtime, decision);
+  const begin = (now: Transaction): void => {
+    const verdict = decide(kernel, now, runtime, decision);
     const later = (met: Verdict): void => {
       if (!runtime.deciding.includes(frame)) return;
       give(frame, at, met);
@@ -380,9 +388,8 @@ function decideOne(kernel: Kernel, runtime: SchedRuntime, frame: Deciding, decis
     };
     if (wait !== "execjob_hook" || !verdict.ok || !awaitStart(kernel, runtime.name, decision.job, later)) give(frame, at, verdict);
   };
-  if (!mustAsk(kernel, decision.job)) return begin();
+  if (!mustAsk(kernel, decision.job)) return begin(tx);
   const { job, exec_vnode } = decision;
-  const tx = transaction(kernel, schedulerIdentity(kernel.config.host), 0);
   const refusal = refusalOf(() => checkRun(tx, job, exec_vnode, runOptions(runtime, decision)));
   if (refusal !== null) {
     give(frame, at, refusedRun(runtime, job, refusal));
@@ -395,7 +402,7 @@ function decideOne(kernel: Kernel, runtime: SchedRuntime, frame: Deciding, decis
   }
   askBeforeRun(kernel, tx, job, exec_vnode, (refused) => {
     if (!runtime.deciding.includes(frame)) return;
-    if (refused === null) begin();
+    if (refused === null) begin(schedTransaction(kernel));
     else give(frame, at, refusedRun(runtime, job, refused));
     kernel.settled.add(runtime.name);
   });
@@ -405,13 +412,12 @@ function decideOne(kernel: Kernel, runtime: SchedRuntime, frame: Deciding, decis
 function askLater(kernel: Kernel, runtime: SchedRuntime, decision: Extract<Decision, { kind: "run" }>): void {
   const { job, exec_vnode } = decision;
   runtime.asking.add(job);
-  const tx = transaction(kernel, schedulerIdentity(kernel.config.host), 0);
-  askBeforeRun(kernel, tx, job, exec_vnode, (refused) => {
+  askBeforeRun(kernel, schedTransaction(kernel), job, exec_vnode, (refused) => {
     runtime.asking.delete(job);
-    const verdict = refused === null ? decide(kernel, runtime, decision) : refusedRun(runtime, job, refused);
+    const verdict = refused === null ? decide(kernel, schedTransaction(kernel), runtime, decision) : refusedRun(runtime, job, refused);
     if (!verdict.ok) {
       const comment = `Not Running: PBS Error: ${verdict.text}`;
-      refusalOf(() => commentJob(transaction(kernel, schedulerIdentity(kernel.config.host), 0), job, comment));
+      refusalOf(() => commentJob(schedTransaction(kernel), job, comment));
     }
     const sched = kernel.state.scheds.get(runtime.name);
     if (sched !== undefined && !isOccupied(runtime)) nextCycle(kernel, sched, runtime);
@@ -440,8 +446,10 @@ const runOptions = (runtime: SchedRuntime, decision: Extract<Decision, { kind: "
   ...(decision.walltime_s === undefined ? {} : { walltime_s: decision.walltime_s }),
 });
 
-function decide(kernel: Kernel, runtime: SchedRuntime, decision: Exclude<Decision, { kind: "preempt" }>): Verdict {
-  const tx = transaction(kernel, schedulerIdentity(kernel.config.host), 0);
+/** What a scheduler decides is done in its name. */
+const schedTransaction = (kernel: Kernel): Transaction => transaction(kernel, schedulerIdentity(kernel.config.host), 0);
+
+function decide(kernel: Kernel, tx: Transaction, runtime: SchedRuntime, decision: Exclude<Decision, { kind: "preempt" }>): Verdict {
   try {
     switch (decision.kind) {
       case "run":

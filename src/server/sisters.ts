@@ -59,12 +59,14 @@ export function hostsOf(job: Job): readonly string[] {
 
 /** Whether the host is one of a job's that is not its first. */
 export const isSister = (job: Job, host: string): boolean =>
+  job.attrs.exec_host?.includes("+") === true &&
   hostsOf(job)
     .slice(1)
     .some((name) => name.toLowerCase() === host.toLowerCase());
 
 /** null: the job is on one host. */
 export function crewOf(kernel: Kernel, job: Job): Crew | null {
+  if (job.attrs.exec_host?.includes("+") !== true) return null;
   const [mother, ...others] = hostsOf(job);
   if (mother === undefined || others.length === 0) return null;
   const run_count = job.attrs.run_count ?? 0;

@@ -4,6 +4,7 @@
 // I1. State changes only in apply(): a request handler reads state and applies events (transaction.ts).
 // I2. Derived values equal what a fresh computation gives (checkInvariants).
 // I3. An attribute's value is never changed in place but replaced: records and lists may be shared by many jobs (intern.ts).
+// I4. The record of a job that is being started (substate 41) is not changed in place either: it is on its way to its mom.
 
 import type { Hook } from "#model/hook.ts";
 import type { ResourceDef } from "#model/resource-table.ts";

@@ -442,3 +442,31 @@ test("resources of the site are typed, kept apart from the vnode's own, and show
   mom(h, LINK, "mom-site", { resources: {} });
   assert.equal(vnodeAttrs(h, "n1")["site_resources"], undefined);
 });
+
+test("what a mom is sent of a job that starts is what was committed with the start, whatever happens to the job before the frame leaves", () => {
+  const h = world();
+  const id = addJob(h);
+  h.core.request(ROOT, { kind: "run-job", job: id, exec_vnode: "(n1:ncpus=1)" }, 9000, h.now_ms);
+  const start = h.core.take()?.moms.flatMap((frame) => (frame.type === "mom-start" ? frame.data.jobs : []))[0];
+  const before = structuredClone(start);
+  h.core.mom(LINK, "mom-started", { job: id, run_count: 1, session_id: 7, jobdir: "/home/x" }, h.now_ms);
+  h.core.request(ROOT, { kind: "delete-job", job: id }, 9001, h.now_ms);
+  assert.deepEqual(start, before);
+  assert.equal(start?.attrs["substate"], 41);
+});
+
+test("what a vnode gives follows the definition of a resource, also for jobs that ask alike", () => {
+  const h = world();
+  const resource = (flags: string): void =>
+    apply(h, { kind: "resource-put", resource: { name: "seats", type: "long", flags, read: "all", set: "user" } });
+  const assigned = (id: string): number | undefined => {
+    assert.equal(ask(h, ROOT, { kind: "run-job", job: id, exec_vnode: "(n1:ncpus=1:seats=2)" })?.ok, true);
+    return h.core.state.vnodes.get("n1")?.assigned.get("seats");
+  };
+  resource("h");
+  const first = addJob(h);
+  assert.equal(assigned(first), undefined);
+  obit(h, LINK, first);
+  resource("hn");
+  assert.equal(assigned(addJob(h)), 2);
+});

@@ -28,10 +28,11 @@ export type StartFramesOptions = {
   readonly complain: (text: string) => void;
 };
 
-type WaitingJob = Waiting & { readonly item: { readonly job: MomJob } };
-type Waiting = { readonly link: number; readonly at_ms: number; readonly item: { readonly job: MomJob } | { readonly frame: MomFrame } };
+/** A job that starts, or a frame behind such jobs. at_ms: whole, since when. */
+type Waiting = { readonly link: number; readonly at_ms: number; readonly job: MomJob | null; readonly frame: MomFrame | null };
+type WaitingJob = Waiting & { readonly job: MomJob };
 
-/** Sends frames to moms. The attributes of a job that starts are those it has at this call. */
+/** Sends frames to moms. The attributes of a job that starts stay as they are at this call (state.ts I4). */
 export function startFrames(options: StartFramesOptions): (frame: MomFrame) => void {
   const { link, scripts, isDeciding, complain } = options;
   let queue: Waiting[] = [];
@@ -40,9 +41,9 @@ export function startFrames(options: StartFramesOptions): (frame: MomFrame) => v
   const counts = new Map<number, number>();
   let going = false;
 
-  const add = (number: number, item: Waiting["item"]): void => {
-    queue.push({ link: number, at_ms: performance.now(), item });
-    counts.set(number, (counts.get(number) ?? 0) + 1);
+  const add = (number: number, waiting: readonly Waiting[]): void => {
+    for (const one of waiting) queue.push(one);
+    counts.set(number, (counts.get(number) ?? 0) + waiting.length);
     if (going) return;
     going = true;
     setImmediate(() => void turn());
@@ -84,7 +85,7 @@ export function startFrames(options: StartFramesOptions): (frame: MomFrame) => v
 
   const scriptsOf = async (some: readonly Waiting[]): Promise<ReadonlyMap<string, string>> => {
     const wanted = new Set<string>();
-    for (const waiting of some) if (needsScript(waiting)) wanted.add(scriptId(waiting.item.job));
+    for (const waiting of some) if (needsScript(waiting)) wanted.add(scriptId(waiting.job));
     return wanted.size === 0 ? new Map<string, string>() : scripts([...wanted]);
   };
 
@@ -94,10 +95,10 @@ export function startFrames(options: StartFramesOptions): (frame: MomFrame) => v
       .toString("hex")
       .toUpperCase();
     return some.map((waiting, at) => {
-      const { item } = waiting;
-      if (!("job" in item)) return "";
-      const script = needsScript(waiting) ? (found.get(scriptId(item.job)) ?? null) : null;
-      return JSON.stringify({ ...item.job, script, cookie: cookies.slice(32 * at, 32 * at + 32) });
+      const { job } = waiting;
+      if (job === null) return "";
+      const script = needsScript(waiting) ? (found.get(scriptId(job)) ?? null) : null;
+      return JSON.stringify({ ...job, script, cookie: cookies.slice(32 * at, 32 * at + 32) });
     });
   };
 
@@ -107,28 +108,32 @@ export function startFrames(options: StartFramesOptions): (frame: MomFrame) => v
       for (const list of bySize(starts.get(number) ?? [])) link(number)?.sendText(encodeListFrame("mom-start", "jobs", list));
       starts.delete(number);
     };
-    some.forEach(({ link: number, item }, at) => {
-      if ("job" in item) {
+    some.forEach(({ link: number, frame }, at) => {
+      if (frame === null) {
         const list = starts.get(number);
         if (list === undefined) starts.set(number, [texts[at] as string]);
         else list.push(texts[at] as string);
         return;
       }
       flush(number);
-      link(number)?.send(item.frame.type, item.frame.data);
+      link(number)?.send(frame.type, frame.data);
     });
     for (const number of [...starts.keys()]) flush(number);
   };
 
   return (frame) => {
-    if (frame.type === "mom-start") for (const job of frame.data.jobs) add(frame.link, { job: { ...job, attrs: { ...job.attrs } } });
-    else if (counts.has(frame.link)) add(frame.link, { frame });
+    const waits = { link: frame.link, at_ms: Math.trunc(performance.now()) };
+    if (frame.type === "mom-start")
+      add(
+        frame.link,
+        frame.data.jobs.map((job) => ({ ...waits, job, frame: null })),
+      );
+    else if (counts.has(frame.link)) add(frame.link, [{ ...waits, job: null, frame }]);
     else link(frame.link)?.send(frame.type, frame.data);
   };
 }
 
-const needsScript = (waiting: Waiting): waiting is WaitingJob =>
-  "job" in waiting.item && waiting.item.job.attrs["executable"] === undefined;
+const needsScript = (waiting: Waiting): waiting is WaitingJob => waiting.job !== null && waiting.job.attrs["executable"] === undefined;
 
 /** Subjobs run the script of their array. */
 const scriptId = (job: MomJob): string => arrayIdOf(job.id) ?? job.id;
