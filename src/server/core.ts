@@ -2,7 +2,7 @@
 // child processes: it calls one of these functions for each thing that happens, takes the batch, commits its rows, and then lets the effects go.
 //
 // I1. The same calls with the same times give the same batches.
-// I2. take() gives everything since the last take; what it holds must be committed before any of its effects leaves.
+// I2. take() gives everything since the last take; what it holds must be committed before any of its effects leaves. Called until it gives null.
 
 import type { HookOutcome } from "#hooks/hook-input.ts";
 import { PBSE, Reject, reject } from "#model/pbse.ts";

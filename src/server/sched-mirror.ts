@@ -4,12 +4,12 @@
 //     An array stands for its subjobs that wait; those that run are jobs.
 // I2. What a mirror was told to put it is told to drop when it may see it no more.
 // I3. While the decisions of a cycle come in parts nothing is told: what has changed meanwhile is told as it then is, before the verdicts on the last part.
-//     Of a subjob that is over by then what it used is told.
+//     Of a subjob that is over by then what it used is told. To tell much takes time: the last decisions are committed first, without waiting for it.
 
 import type { Change, SchedClock, SchedJob, SchedNode, SchedQueue, SchedResource, SchedResv, Snapshot } from "#protocol/sched-link.ts";
 import type { Clock } from "./accrual/clocks.ts";
 import type { SchedFrame } from "./batch.ts";
-import { addHeard, type Heard, noChanges } from "./changes.ts";
+import { addHeard, type Heard, hasRows, noChanges } from "./changes.ts";
 import { isWithMom } from "./job-life.ts";
 import type { Kernel } from "./kernel.ts";
 import { headsOfChains, pressuresNow, wantsPressure } from "./pressure.ts";
@@ -20,20 +20,23 @@ import { partitionOf, partitionsOf, type SchedRuntime } from "./sched-runtime.ts
 import type { Job, Queue, Resv, Sched, ServerState, Vnode } from "./state.ts";
 import { remainingText, type Subjobs } from "./subjobs.ts";
 
-/** The frames that bring every connected scheduler up to date with the pending changes. */
+/** The frames that bring every connected scheduler up to date with the pending changes; others to schedulers that must wait for theirs are taken out of `out`. */
 export function deltas(kernel: Kernel): SchedFrame[] {
   const frames: SchedFrame[] = [];
   for (const runtime of kernel.scheds.values()) {
     const sched = kernel.state.scheds.get(runtime.name);
     if (runtime.link === null || sched === undefined) continue;
-    if (runtime.more && !runtime.needs_snapshot) {
+    const last = !runtime.more && runtime.untold !== null && runtime.held === null && hasRows(kernel.changes);
+    if ((runtime.more || last) && !runtime.needs_snapshot) {
       runtime.untold ??= noChanges();
       addHeard(runtime.untold, kernel.changes);
       noteBegun(kernel, sched, runtime);
+      if (last) runtime.held = takeOut(kernel.out.scheds, runtime.link);
       continue;
     }
-    const { untold } = runtime;
+    const { untold, held } = runtime;
     runtime.untold = null;
+    runtime.held = null;
     if (runtime.needs_snapshot) {
       runtime.needs_snapshot = false;
       runtime.revision++;
@@ -43,10 +46,17 @@ export function deltas(kernel: Kernel): SchedFrame[] {
       const changes = changesFor(kernel, sched, runtime, untold ?? kernel.changes);
       if (changes.length > 0) frames.push({ link: runtime.link, type: "sched-delta", data: { revision: ++runtime.revision, changes } });
     }
+    if (held !== null) frames.push(...held);
     runtime.own_comments.clear();
     runtime.begun.clear();
   }
   return frames;
+}
+
+function takeOut(frames: SchedFrame[], link: number): SchedFrame[] {
+  const found = frames.filter((frame) => frame.link === link);
+  frames.splice(0, frames.length, ...frames.filter((frame) => frame.link !== link));
+  return found;
 }
 
 /** What a mirror is made from: the state, and what was answered about reservations. */

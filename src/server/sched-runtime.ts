@@ -3,6 +3,7 @@
 import type { Reject } from "#model/pbse.ts";
 import { DEFAULT_PARTITION, DEFAULT_SCHED } from "#model/sched-attributes.ts";
 import type { Decision, SchedCommand, SchedJob, Verdict } from "#protocol/sched-link.ts";
+import type { SchedFrame } from "./batch.ts";
 import type { Changes } from "./changes.ts";
 import type { Queue, Sched, ServerState, Vnode } from "./state.ts";
 
@@ -40,6 +41,8 @@ export type SchedRuntime = {
   more: boolean;
   /** what it is not told until they have */
   untold: Changes | null;
+  /** frames that wait until it is told, in the next batch; null: none do (sched-mirror.ts I3) */
+  held: SchedFrame[] | null;
   /** subjobs that have begun meanwhile: what they use counts, though they may be over before it hears of them */
   readonly begun: Map<string, SchedJob>;
   /** decisions that are not answered yet: the first frame waits for preemptions, the others for it */
@@ -82,6 +85,7 @@ export function runtimeOf(kernel: SchedTable, name: string): SchedRuntime {
       busy: false,
       more: false,
       untold: null,
+      held: null,
       begun: new Map(),
       deciding: [],
       asking: new Set(),

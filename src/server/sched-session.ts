@@ -94,6 +94,7 @@ function hello(kernel: Kernel, link: number, { name, pid }: SchedHello): void {
     busy: false,
     more: false,
     untold: null,
+    held: null,
     deciding: [],
     pending: null,
     running: null,
@@ -118,7 +119,7 @@ export function lost(kernel: Kernel, link: number): void {
   forgetPreemptions(kernel, runtime.name);
   forgetStarts(kernel, runtime.name);
   runtime.begun.clear();
-  Object.assign(runtime, { busy: false, more: false, untold: null, deciding: [], pending: null, running: null, refusal: null });
+  Object.assign(runtime, { busy: false, more: false, untold: null, held: null, deciding: [], pending: null, running: null, refusal: null });
   for (const timer of ["accumulate", "iteration"]) kernel.timers.clear(`${timer}:${runtime.name}`);
   const sched = kernel.state.scheds.get(runtime.name);
   if (sched === undefined) return;

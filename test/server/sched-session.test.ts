@@ -331,6 +331,22 @@ test("while decisions come in parts nothing is told; before the verdicts on the 
   ]);
 });
 
+test("the last decisions of a cycle in parts are committed before it is told what has changed: a change from then on is told with it", () => {
+  const { h } = world();
+  const [first, second] = [addJob(h), addJob(h)];
+  sched(h, LINK, "sched-cycle-end", { cycle: 1, jobs_considered: 0, cycle_ms: 1 });
+  const asked = h.to_scheds.findLast((frame) => frame.link === LINK && frame.type === "sched-cycle");
+  const number = (asked as { readonly data: SchedCycle }).data.cycle;
+  const run = (job: string): Decision => ({ kind: "run", job, exec_vnode: "(n1:ncpus=1)" });
+  sched(h, LINK, "sched-decisions", { cycle: number, decisions: [run(first)], more: true });
+  h.core.sched(LINK, "sched-decisions", { cycle: number, decisions: [run(second)] }, h.now_ms);
+  const batch = h.core.take();
+  assert.deepEqual([batch?.changes.jobs.has(second), batch?.scheds], [true, []]);
+  h.core.request(ALICE, { kind: "delete-job", job: second }, 9000, h.now_ms);
+  const types = (h.core.take()?.scheds ?? []).map(({ type }) => type);
+  assert.deepEqual(types, ["sched-delta", "sched-verdicts"]);
+});
+
 test("mirrors: each scheduler sees its own partitions; a queue that changes partition takes its jobs along", () => {
   const { h } = world();
   addSched(h, "s1", { partition: ["p1"] });
