@@ -36,7 +36,9 @@ export function realComplex(env: CommandIo["env"], flow?: Flow): Complex {
   const read = (): Conf & { readonly meant: string } => {
     if (conf === null) {
       const asRead = readConf(env);
-      conf = { ...asRead, server: asRead.own_server, meant: asRead.server };
+      // The old name counts for commands alone: a daemon does not take another name because of what a login shell still exports.
+      const meant = env["PBS_SERVER"] || env["PBS_DEFAULT"] || asRead.own_server;
+      conf = { ...asRead, server: asRead.own_server, meant };
     }
     return conf;
   };

@@ -135,7 +135,6 @@ export function makeConf(file: string, text: string, env: Env, machine: { readon
     const value = env[name];
     if (value !== undefined && value !== "" && !NOT_FROM_ENVIRONMENT.has(name)) values[name] = value;
   }
-  if (env["PBS_DEFAULT"] && !env["PBS_SERVER"]) values["PBS_SERVER"] = env["PBS_DEFAULT"];
   if (values["PBS_SERVER"] === undefined && values["PBS_DEFAULT"] !== undefined) values["PBS_SERVER"] = values["PBS_DEFAULT"];
   const missing = REQUIRED.filter((name) => !values[name]);
   if (missing.length > 0) throw new ConfError(`pbsconf error: pbs conf variables not found: ${missing.join(" ")}`);

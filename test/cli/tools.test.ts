@@ -121,7 +121,8 @@ test("lines sort by year, not by month; a file is searched line by line", () => 
 });
 
 const NAMES: NameService = {
-  addressesOf: async (name) => (name === "HOST" ? ["10.99.21.1"] : Promise.reject(Object.assign(new Error("no"), { code: "ENOTFOUND" }))),
+  addressesOf: async (name) =>
+    name === "HOST" ? ["10.99.21.1", "192.168.100.1"] : Promise.reject(Object.assign(new Error("no"), { code: "ENOTFOUND" })),
   nameOf: async () => "localhost",
 };
 
@@ -131,7 +132,8 @@ test("pbs_hostn as recorded", async () => {
   assert.equal(
     (await run("-v", "HOST")).text,
     "primary name: HOST (from gethostbyname())\naliases:            -none-\n     address length:  4 bytes\n" +
-      "     address:           10.99.21.1   (18178826 dec)  name:  HOST\n",
+      "     address:           10.99.21.1   (18178826 dec)  name:  HOST\n" +
+      "     address:        192.168.100.1   (23374016 dec)  name:  HOST\n",
   );
   const unknown = await run("no.such.host");
   assert.deepEqual([unknown.text, unknown.status], ["no name entry found for no.such.host\n ** h_errno is 2 Try Again\n", 0]);

@@ -47,8 +47,7 @@ test("pbs.conf: the environment overrides known names, unknown keys are kept, PB
   );
   assert.equal(conf.server, "other");
   assert.equal(conf.own_server, "svr");
-  assert.equal(makeConf("/c", BASE, { PBS_DEFAULT: "other" }, machine).server, "other");
-  assert.equal(makeConf("/c", BASE, { PBS_DEFAULT: "other", PBS_SERVER: "third" }, machine).server, "third");
+  assert.equal(makeConf("/c", BASE, { PBS_DEFAULT: "other" }, machine).server, "svr");
   assert.equal(makeConf("/c", "PBS_EXEC=/e\nPBS_HOME=/h\n", { PBS_SERVER: "other" }, machine).own_server, "other");
   assert.equal(conf.values["SITE_KEY"], "x");
   assert.equal(conf.values["PBS_CORE_LIMIT"], "unlimited");
