@@ -23,7 +23,7 @@ export const PROGRAMS = [
   { name: "partita", source: "src/admin/main.ts", kind: "admin" },
   ...[
     ..."qsub qstat qdel qalter qhold qrls qmove qorder qmsg qsig qrerun qrun qselect qstart qstop qenable qdisable qterm".split(" "),
-    ..."pbsnodes tracejob pbs_hostn printjob pbsfs pbsdsh pbs_tmrsh pbs_attach pbs_release_nodes".split(" "),
+    ..."pbsnodes tracejob pbs_hostn printjob pbsfs pbs_dataservice pbsdsh pbs_tmrsh pbs_attach pbs_release_nodes".split(" "),
   ].map((name) => ({ name, source: `src/cli/commands/${name}.ts`, kind: "command" })),
   ..."pbs_rsub pbs_rstat pbs_rdel pbs_ralter".split(" ").map((name) => ({ name, source: `src/rsub/${name}.ts`, kind: "command" })),
 ];

@@ -21,7 +21,7 @@ export const RULES: Readonly<Record<string, Rule>> = {
     for (const event of events) {
       if (event.kind !== "option") continue;
       if (event.letter === "I" || event.letter === "X") return "the job is used at the terminal of the command";
-      if (event.letter === "W" && /\bblock=/.test(event.value)) return "it waits as long as its job takes";
+      if (event.letter === "W" && /\bblock\s*=/.test(event.value)) return "it waits as long as its job takes";
     }
     return null;
   },
@@ -59,6 +59,7 @@ export const RULES: Readonly<Record<string, Rule>> = {
   pbs_ralter: always,
   tracejob: never("it reads whole log files without a pause"),
   pbs_hostn: never("it shows what the name service tells a new process"),
+  pbs_dataservice: never("it is called seldom, by scripts of administrators"),
   pbsfs: never("it works on whole files of a scheduler without a pause"),
   pbsdsh: never("its tasks belong to the job it is called in"),
   pbs_tmrsh: never("its task belongs to the job it is called in"),

@@ -1,4 +1,4 @@
-// tracejob, pbs_hostn, pbsfs and printjob: texts of transcripts/admin-usage.txt and job-life.txt.
+// tracejob, pbs_hostn, pbs_dataservice, pbsfs and printjob: texts of transcripts/admin-usage.txt and job-life.txt.
 
 import assert from "node:assert/strict";
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -6,6 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
 import { gzipSync } from "node:zlib";
+import { pbsDataservice } from "#cli/commands/pbs_dataservice.ts";
 import { type NameService, pbsHostn } from "#cli/commands/pbs_hostn.ts";
 import { pbsfs } from "#cli/commands/pbsfs.ts";
 import { printjob } from "#cli/commands/printjob.ts";
@@ -13,6 +14,7 @@ import { tracejob } from "#cli/commands/tracejob.ts";
 import { inOrder, type LogRecord, layOut, recordsOf, withoutExcess } from "#cli/tracejob/records.ts";
 import type { StoredUsage } from "#model/fairshare.ts";
 import { parseUsage, usageText } from "#model/usage-file.ts";
+import { ServerUnreachable } from "#protocol/client.ts";
 import { type FakeOptions, fakeComplex, runBody } from "./fake-complex.ts";
 
 process.env["TZ"] = "UTC";
@@ -142,6 +144,25 @@ test("pbs_hostn as recorded", async () => {
     [usage.text, usage.status],
     ["Usage: pbs_hostn [-v] hostname\n\t -v turns on verbose output\n       pbs_hostn --version\n", 1],
   );
+});
+
+test("pbs_dataservice: the server is the service", async () => {
+  const down = new ServerUnreachable("Connection refused", 15010);
+  // biome-ignore format: a table
+  const rows: readonly (readonly [verb: string, options: FakeOptions, text: string, status: number])[] = [
+    ["status", {},       "PBS Data Service running\n",     0],
+    ["status", { down }, "PBS Data Service not running\n", 1],
+    ["start",  {},       "PBS Data Service running\n",     0],
+    ["start",  { down }, "PBS Data Service not running\npbs_dataservice: pbs_server keeps the data itself: start pbs_server\n", 1],
+    ["stop",   {},       "PBS Data Service running\npbs_dataservice: pbs_server keeps the data itself: qterm stops it\n", 1],
+    ["stop",   { down }, "PBS Data Service not running\n", 0],
+    ["status", { mode: "system", uid: 1000 }, "pbs_dataservice: Must be run by root\n", 1],
+    ["reload", {},       "usage: pbs_dataservice start|stop|status\n       pbs_dataservice --version\n", 1],
+  ];
+  for (const [verb, options, text, status] of rows) {
+    const ran = await runBody(pbsDataservice, [verb], fakeComplex(options).complex);
+    assert.deepEqual([ran.text, ran.status], [text, status], verb);
+  }
 });
 
 const TREE = `Fairshare usage units are in: cput

@@ -34,6 +34,7 @@ test("commands that a resident takes, and those that need a process of their own
     ["qsub -X -l ncpus=1",           /terminal/],
     ["qsub -W block=true job.sh",    /as long as/],
     ["qsub -W umask=22,block=true",  /as long as/],
+    ["qsub -W block\t=\ttrue",       /as long as/],
     ["qsub --batch -",               /many jobs/],
     ["qsub /dev/stdin",              /every process/],
     ["qsub /dev/fd/63",              /every process/],
