@@ -7,6 +7,7 @@ import type { SchedCommand } from "#protocol/sched-link.ts";
 import type { Kernel } from "./kernel.ts";
 import { mailFor, mailForResv } from "./mail.ts";
 import { discardOnHost, messageJob, modifyJobOnMom, signalJob, startJob, terminateJob } from "./mom-orders.ts";
+import * as cycles from "./sched-cycles.ts";
 import { askSched } from "./sched-questions.ts";
 import * as scheds from "./sched-session.ts";
 import { beginShutdown } from "./shutdown.ts";
@@ -18,10 +19,10 @@ const REQUEUE_TIMEOUT_S_DEFAULT = 45;
 export function carryOut(kernel: Kernel, action: Action): void {
   switch (action.kind) {
     case "trigger-sched":
-      scheds.trigger(kernel, action.sched, action.command as SchedCommand);
+      cycles.trigger(kernel, action.sched, action.command as SchedCommand);
       break;
     case "run-by-sched":
-      scheds.requestRun(kernel, action.sched, action.job, action.token);
+      cycles.requestRun(kernel, action.sched, action.job, action.token);
       break;
     case "ask-sched":
       askSched(kernel, action.sched, action.question, action.token);
@@ -40,7 +41,7 @@ export function carryOut(kernel: Kernel, action: Action): void {
       beginShutdown(kernel, action);
       break;
     case "configure-sched":
-      scheds.configure(kernel, action.sched);
+      cycles.configure(kernel, action.sched);
       break;
     case "start-sched":
       scheds.startProcess(kernel, action.sched);

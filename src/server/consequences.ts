@@ -24,6 +24,8 @@ import { resvVnodeGone, vnodeChanged, vnodeCreated, vnodeResized } from "./resv/
 import { resvOfQueue } from "./resv/holding.ts";
 import { armResv, askersChanged, resvChanged, resvGone, resvJobsChanged } from "./resv/timing.ts";
 import { routeSoon } from "./routing.ts";
+import * as cycles from "./sched-cycles.ts";
+import { setServerState } from "./sched-happening.ts";
 import { forgetQuestion } from "./sched-questions.ts";
 import { partitionOf, partitionsOf, runtimeOf, type SchedRuntime, schedOfPartition, shouldRun } from "./sched-runtime.ts";
 import * as scheds from "./sched-session.ts";
@@ -157,7 +159,7 @@ function follow(kernel: Kernel, tx: Transaction, event: Event, apply: () => void
     case "resource-put":
     case "resource-deleted":
       apply();
-      for (const name of kernel.scheds.keys()) scheds.configure(kernel, name);
+      for (const name of kernel.scheds.keys()) cycles.configure(kernel, name);
       momHooksChanged(kernel);
       break;
     case "hook-put":
@@ -186,7 +188,7 @@ function follow(kernel: Kernel, tx: Transaction, event: Event, apply: () => void
 function vnodeMoved(kernel: Kernel, name: string): void {
   const vnode = kernel.state.vnodes.get(name);
   const sched = vnode === undefined ? undefined : schedOfPartition(kernel.state, partitionOf(vnode));
-  if (sched !== undefined) scheds.trigger(kernel, sched.name, SCHED_COMMAND.NEW);
+  if (sched !== undefined) cycles.trigger(kernel, sched.name, SCHED_COMMAND.NEW);
 }
 
 // --- jobs
@@ -198,7 +200,7 @@ function jobArrived(kernel: Kernel, tx: Transaction, job: Job): void {
   const queue = kernel.state.queues.get(job.attrs.queue);
   if (queue === undefined) return;
   if (isRoute(queue)) routeSoon(kernel, tx, job, queue);
-  else if ((job.attrs.job_state === "Q" || job.attrs.job_state === "B") && isExecution(queue)) scheds.jobQueued(kernel, queue);
+  else if ((job.attrs.job_state === "Q" || job.attrs.job_state === "B") && isExecution(queue)) cycles.jobQueued(kernel, queue);
 }
 
 /** The timer of a job that waits for its time. */
@@ -222,7 +224,7 @@ function jobEnded(kernel: Kernel, tx: Transaction, id: string, apply: () => void
     const at = runtime.qruns.indexOf(id);
     if (at >= 0 && runtime.running !== id) runtime.qruns.splice(at, 1);
   }
-  scheds.jobGone(kernel, kernel.state.queues.get(job.attrs.queue));
+  cycles.jobGone(kernel, kernel.state.queues.get(job.attrs.queue));
   answerWaiters(kernel, id, job.attrs.Exit_status === undefined ? { message: DELETED } : { exit_status: job.attrs.Exit_status });
   for (const token of kernel.reruns.get(id) ?? []) kernel.out.clients.push({ kind: "ok", token });
   kernel.reruns.delete(id);
@@ -282,7 +284,7 @@ function serverChanged(kernel: Kernel, tx: Transaction, event: Extract<Event, { 
   const mask = state.server["log_events"];
   if (event.set["log_events"] !== undefined && typeof mask === "number") kernel.out.actions.push({ kind: "log-events", mask });
   if (event.set["eligible_time_enable"] === true)
-    for (const name of kernel.scheds.keys()) scheds.trigger(kernel, name, SCHED_COMMAND.ETE_ON);
+    for (const name of kernel.scheds.keys()) cycles.trigger(kernel, name, SCHED_COMMAND.ETE_ON);
   if (event.set["job_sort_formula"] !== undefined || event.unset.includes("job_sort_formula")) {
     const formula = state.server["job_sort_formula"];
     kernel.out.actions.push({ kind: "formula", text: typeof formula === "string" ? formula : null });
@@ -306,7 +308,7 @@ function queueChanged(kernel: Kernel, tx: Transaction, event: Extract<Event, { k
   if (isRoute(queue)) {
     for (const id of [...queue.jobs]) routeSoon(kernel, tx, kernel.state.jobs.get(id) as Job, queue);
   } else if (kernel.state.server["eligible_time_enable"] === true) {
-    for (const name of kernel.scheds.keys()) scheds.trigger(kernel, name, SCHED_COMMAND.STARTQ);
+    for (const name of kernel.scheds.keys()) cycles.trigger(kernel, name, SCHED_COMMAND.STARTQ);
   }
 }
 
@@ -342,15 +344,15 @@ function schedChanged(
       scheds.stopProcess(kernel, name);
   }
   if (names.includes("job_sort_formula")) formulaChanged(kernel, runtime);
-  if (names.some((attribute) => !SILENT.has(attribute))) scheds.configure(kernel, name);
+  if (names.some((attribute) => !SILENT.has(attribute))) cycles.configure(kernel, name);
   if (names.includes("scheduler_iteration")) rearmIteration(kernel, name, Number(sched.attrs["scheduler_iteration"] ?? 600));
   if (shouldRun(sched) && (names.includes("scheduling") || names.includes("partition")) && kernel.stopping === "no")
     scheds.startProcess(kernel, name);
   if (names.includes("scheduling") || names.includes("partition")) askersChanged(kernel);
-  if (event.set["scheduling"] === true) scheds.trigger(kernel, name, SCHED_COMMAND.CMD);
+  if (event.set["scheduling"] === true) cycles.trigger(kernel, name, SCHED_COMMAND.CMD);
   if (name !== DEFAULT_SCHED) return;
   mirrorToServer(kernel, tx, sched.attrs);
-  scheds.setServerState(kernel);
+  setServerState(kernel);
 }
 
 /** Set by the server itself or by a trigger of its own: no reason to read files again. */

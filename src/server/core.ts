@@ -25,6 +25,7 @@ import * as moms from "./mom-host.ts";
 import { requestNumber } from "./request-number.ts";
 import { handle } from "./requests/index.ts";
 import { awaitVnodes } from "./resv/health.ts";
+import { decideOnSettled } from "./sched-decisions.ts";
 import { deltas } from "./sched-mirror.ts";
 import * as scheds from "./sched-session.ts";
 import { endWhenReady } from "./shutdown.ts";
@@ -170,7 +171,7 @@ export function createCore(state: ServerState, config: ServerConfig, now_ms: num
       tick(kernel);
     },
     take() {
-      scheds.decideOnSettled(kernel);
+      decideOnSettled(kernel);
       endWhenReady(kernel);
       watchVnodes(kernel);
       settleAccrual(kernel);

@@ -6,7 +6,7 @@
 //   R requeue      rerunnable jobs: killed; done when it is queued again
 //   D delete       killed; done when it has ended
 //
-// P1. While a preemption is under way no later decision of its scheduler is looked at (sched-session.ts): what follows may count on its room.
+// P1. While a preemption is under way no later decision of its scheduler is looked at (sched-decisions.ts): what follows may count on its room.
 // P2. A mom that is not connected fails it at once, and no other method is tried: nothing is known to be wrong with the job.
 // P3. What the mom was asked is kept with the job (suspension.ts I4): after any crash its word settles what has become of the job.
 // P4. A preemption ends: by the mom's answer, by its silence, or after job_requeue_timeout. What a late mom does all the same still counts.

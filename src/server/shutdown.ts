@@ -10,7 +10,7 @@ import { beginRerun, terminationOf } from "./job-end.ts";
 import { isWithMom } from "./job-life.ts";
 import { type Kernel, ownTransaction } from "./kernel.ts";
 import { momOfJob, terminateJob } from "./mom-orders.ts";
-import { setServerState } from "./sched-session.ts";
+import { setServerState } from "./sched-happening.ts";
 import type { Job } from "./state.ts";
 
 export function beginShutdown(

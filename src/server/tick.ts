@@ -17,8 +17,9 @@ import { preemptionLate } from "./preemption.ts";
 import { vnodesDue } from "./resv/health.ts";
 import { idleTooLong, resvDue, waitOver } from "./resv/timing.ts";
 import { routeSoon } from "./routing.ts";
+import { trigger } from "./sched-cycles.ts";
 import { questionOver } from "./sched-questions.ts";
-import { startDue, trigger } from "./sched-session.ts";
+import { startDue } from "./sched-session.ts";
 import { joinLate, sisterSilent } from "./sisters.ts";
 import { startUnknown } from "./start-wait.ts";
 

@@ -1,9 +1,10 @@
 // A cycle as the server carries it out: what was decided, what came back, and what that means for the log and for jobs whose start was refused.
 
-import type { Decision, SchedCycle, Verdict } from "#protocol/sched-link.ts";
+import type { Decision, SchedCycle, SchedToServer, Verdict } from "#protocol/sched-link.ts";
 import type { CycleResult } from "../cycle-result.ts";
 import { leftWithoutRoom } from "../failed-victims.ts";
 import { type LogRecord, verdictRecord } from "../log-record.ts";
+import { takeComment } from "../mirror.ts";
 import { refusedComment } from "../reasons.ts";
 import type { Universe } from "../universe.ts";
 
@@ -42,6 +43,23 @@ export const begunWork = (asked: SchedCycle, now_s: number, started_ns: bigint):
   last: [],
   followUp: false,
 });
+
+const DECISIONS_PER_FRAME = 20_000;
+
+/** The frames in which decisions go to the server, at least one. from: those before have been sent; the last frame says that they were all. */
+export function* framesOf({ number, decisions }: Work, from: number): Generator<SchedToServer["sched-decisions"]> {
+  for (let at = from, more = true; more; at += DECISIONS_PER_FRAME) {
+    more = at + DECISIONS_PER_FRAME < decisions.length;
+    yield { cycle: number, decisions: decisions.slice(at, at + DECISIONS_PER_FRAME), ...(more ? { more } : {}) };
+  }
+}
+
+/** The server does not tell us comments that we set. */
+export function takeOwnComments(universe: Universe, { decisions, verdicts }: Work): void {
+  decisions.forEach((decision, at) => {
+    if (decision.kind === "comment" && verdicts[at]?.ok === true) takeComment(universe, decision.job, decision.comment);
+  });
+}
 
 /** What is logged of a pass whose verdicts are there; of what follows the last pass only its starts. */
 export function* logOf({ result, followUp, decisions, verdicts }: Work): Generator<LogRecord> {

@@ -14,7 +14,7 @@ import { hrtime, pid } from "node:process";
 import type { Fairshare } from "#model/fairshare.ts";
 import type { DaemonLink } from "#protocol/ipc-transport.ts";
 import { connectLink } from "#protocol/ipc-transport.ts";
-import type { Decision, SchedCycle, SchedToServer, Snapshot, Verdict } from "#protocol/sched-link.ts";
+import type { SchedCycle, SchedToServer, Snapshot, Verdict } from "#protocol/sched-link.ts";
 import { SCHED_COMMAND } from "#protocol/sched-link.ts";
 import type { FrameOf } from "#protocol/schema-link.ts";
 import { frameTypes, parseFrame } from "#protocol/schema-link.ts";
@@ -25,12 +25,12 @@ import { cycle, cycleInParts } from "../cycle.ts";
 import type { Memory } from "../cycle-result.ts";
 import { NO_MEMORY } from "../cycle-result.ts";
 import { failedVictims, outcomeOf } from "../failed-victims.ts";
-import { applyDelta, createUniverse, setDynamic, takeComment } from "../mirror.ts";
+import { applyDelta, createUniverse, setDynamic } from "../mirror.ts";
 import { mirrorOptions } from "../modules/index.ts";
 import { notObeyed } from "../not-obeyed.ts";
 import type { PolicyBook } from "../policy.ts";
 import type { Universe } from "../universe.ts";
-import { begunWork, logOf, refusalComments, type Work } from "./cycle-work.ts";
+import { begunWork, framesOf, logOf, refusalComments, takeOwnComments, type Work } from "./cycle-work.ts";
 import { type DirectoryOptions, schedDirectories } from "./directories.ts";
 import { type DynValues, dynPrograms } from "./dyn-programs.ts";
 import { moduleHost } from "./module-host.ts";
@@ -57,7 +57,6 @@ export type Scheduler = {
 
 type Frame = FrameOf<"server-to-sched">;
 
-const DECISIONS_PER_FRAME = 20_000;
 const REFUSED_RETRY_MS = 2000;
 const LEAVE_MS_MAX = 5000;
 /** server_dyn_res_alarm where the scheduler has none */
@@ -353,11 +352,9 @@ export function runScheduler(options: SchedulerOptions): Scheduler {
 
   /** from: those before have been sent in parts; the last frame says that they were all. */
   function sendDecisions(now: Work, from = 0): void {
-    const { number, decisions } = now;
-    for (let at = from, more = true; more; at += DECISIONS_PER_FRAME) {
-      more = at + DECISIONS_PER_FRAME < decisions.length;
+    for (const frame of framesOf(now, from)) {
       now.open++;
-      send("sched-decisions", { cycle: number, decisions: decisions.slice(at, at + DECISIONS_PER_FRAME), ...(more ? { more } : {}) });
+      send("sched-decisions", frame);
     }
   }
 
@@ -365,7 +362,7 @@ export function runScheduler(options: SchedulerOptions): Scheduler {
     if (work === null || work.number !== number) return;
     for (const verdict of verdicts) work.verdicts.push(verdict);
     if (--work.open > 0 || work.result === null) return;
-    takeOwnComments(work);
+    if (universe !== null) takeOwnComments(universe, work);
     if (work.followUp) {
       writeLog(work);
       finishCycle(work);
@@ -387,15 +384,6 @@ export function runScheduler(options: SchedulerOptions): Scheduler {
     if (done.last.length === 0) return finishCycle(done);
     Object.assign(done, { decisions: done.last, verdicts: [], followUp: true });
     sendDecisions(done);
-  }
-
-  /** The server does not tell us comments that we set. */
-  function takeOwnComments({ decisions, verdicts }: Work): void {
-    if (universe === null) return;
-    for (let at = 0; at < decisions.length; at++) {
-      const decision = decisions[at] as Decision;
-      if (decision.kind === "comment" && verdicts[at]?.ok === true) takeComment(universe, decision.job, decision.comment);
-    }
   }
 
   function writeLog(done: Work): void {
