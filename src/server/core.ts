@@ -25,6 +25,7 @@ import * as moms from "./mom-host.ts";
 import { requestNumber } from "./request-number.ts";
 import { handle } from "./requests/index.ts";
 import { awaitVnodes } from "./resv/health.ts";
+import { cyclesLeave } from "./sched-cycles.ts";
 import { decideOnSettled } from "./sched-decisions.ts";
 import { deltas } from "./sched-mirror.ts";
 import * as scheds from "./sched-session.ts";
@@ -184,6 +185,7 @@ export function createCore(state: ServerState, config: ServerConfig, now_ms: num
       }
       kernel.changes = noChanges();
       kernel.out = emptyOutbox();
+      cyclesLeave(kernel);
       kernel.starts.clear();
       return { ...out, changes, clients: joinAnswers(kernel.joint, out.clients), scheds: [...frames, ...out.scheds] };
     },

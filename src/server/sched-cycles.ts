@@ -19,8 +19,14 @@ export function trigger(kernel: Kernel, name: string, command: SchedCommand): vo
   if (sched === undefined || runtime === undefined || runtime.link === null || sched.attrs["scheduling"] !== true) return;
   if (kernel.stopping !== "no") return;
   kernel.timers.clear(`accumulate:${name}`);
+  if (runtime.unsent === command) return;
   if (isOccupied(runtime)) runtime.pending = command;
   else startCycle(kernel, sched, runtime, command);
+}
+
+/** The frames of a batch leave: what happens from now on is news to the cycles that it begins. */
+export function cyclesLeave(kernel: Kernel): void {
+  for (const runtime of kernel.scheds.values()) runtime.unsent = null;
 }
 
 /** A job has come into an execution queue in state Q: its scheduler works, at once or after job_accumulation_time. */
@@ -75,6 +81,7 @@ export const isOccupied = (runtime: SchedRuntime): boolean => runtime.busy || ru
 function startCycle(kernel: Kernel, sched: Sched, runtime: SchedRuntime, command: SchedCommand, job?: string): void {
   if (runtime.link === null) return;
   runtime.busy = true;
+  runtime.unsent = command;
   runtime.cycle++;
   runtime.running = job ?? null;
   runtime.refusal = null;

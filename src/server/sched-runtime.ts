@@ -37,6 +37,8 @@ export type SchedRuntime = {
   cycle: number;
   /** a cycle runs */
   busy: boolean;
+  /** the command of a cycle whose frame has not left yet: all of this batch is in the deltas before it, and needs no further cycle */
+  unsent: SchedCommand | null;
   /** more of its decisions are to come */
   more: boolean;
   /** what it is not told until they have */
@@ -83,6 +85,7 @@ export function runtimeOf(kernel: SchedTable, name: string): SchedRuntime {
       own_comments: new Set(),
       cycle: 0,
       busy: false,
+      unsent: null,
       more: false,
       untold: null,
       held: null,

@@ -73,6 +73,7 @@ function hello(kernel: Kernel, link: number, { name, pid }: SchedHello): void {
     needs_snapshot: true,
     revision: 0,
     busy: false,
+    unsent: null,
     more: false,
     untold: null,
     held: null,
@@ -100,7 +101,17 @@ export function lost(kernel: Kernel, link: number): void {
   forgetPreemptions(kernel, runtime.name);
   forgetStarts(kernel, runtime.name);
   runtime.begun.clear();
-  Object.assign(runtime, { busy: false, more: false, untold: null, held: null, deciding: [], pending: null, running: null, refusal: null });
+  Object.assign(runtime, {
+    busy: false,
+    unsent: null,
+    more: false,
+    untold: null,
+    held: null,
+    deciding: [],
+    pending: null,
+    running: null,
+    refusal: null,
+  });
   for (const timer of ["accumulate", "iteration"]) kernel.timers.clear(`${timer}:${runtime.name}`);
   const sched = kernel.state.scheds.get(runtime.name);
   if (sched === undefined) return;

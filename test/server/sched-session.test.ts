@@ -147,6 +147,34 @@ test("triggers during a cycle are folded into one more", () => {
   assert.deepEqual(commandsTo(h, LINK).slice(before), [NEW, NEW]);
 });
 
+test("what comes in the batch that begins a cycle is in the cycle's mirror: no further cycle for it, but for what comes later", () => {
+  const { h, host } = world();
+  const jobs = [1, 2, 3].map(() => addJob(h));
+  cycle(h, LINK);
+  cycle(h, LINK);
+  for (const job of jobs) runOn(h, job, "n1", host);
+  const [before, frames] = [commandsTo(h, LINK).length, h.to_scheds.length];
+  const ends = (job: string): void => {
+    const used = { cput: 0, mem: "0kb", ncpus: 1, walltime: 10 };
+    h.core.mom(host, "mom-obit", { job, run_count: jobAttrs(h, job).run_count ?? 0, exit_status: 0, used, stageout_status: 1 }, h.now_ms);
+  };
+  const [one, two, three] = jobs as [string, string, string];
+  ends(one);
+  ends(two);
+  settle(h);
+  assert.deepEqual(commandsTo(h, LINK).slice(before), [TERM]);
+  const told = h.to_scheds.slice(frames).map(({ type }) => type);
+  assert.ok(told.lastIndexOf("sched-delta") < told.indexOf("sched-cycle"), told.join());
+  const gone = changesTo(h, LINK, frames).flatMap((change) => ("drop" in change && change.drop === "job" ? [change.id] : []));
+  assert.deepEqual(gone.sort(), [one, two]);
+  ends(three);
+  settle(h);
+  cycle(h, LINK);
+  assert.deepEqual(commandsTo(h, LINK).slice(before), [TERM, TERM]);
+  cycle(h, LINK);
+  assert.deepEqual(commandsTo(h, LINK).slice(before), [TERM, TERM]);
+});
+
 test("scheduler_iteration: a cycle that long after the last one began; 0: none", () => {
   const { h } = world();
   const before = commandsTo(h, LINK).length;
