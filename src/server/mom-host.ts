@@ -18,6 +18,7 @@ import { abort, finish, JOB_EXEC, jobObit, requeueOrAbort, terminationOf } from 
 import { isWithMom, logJob } from "./job-life.ts";
 import { jobStarted } from "./job-run.ts";
 import { type Kernel, type MomQuestion, type MomRuntime, ownTransaction, refuse } from "./kernel.ts";
+import { vnodesKnown } from "./late-hosts.ts";
 import { acknowledgeObit, hostOfJob, startJob, terminateJob } from "./mom-orders.ts";
 import { hostOf } from "./placement.ts";
 import { preemptionRefused } from "./preemption.ts";
@@ -142,8 +143,10 @@ function hello(kernel: Kernel, link: number, data: MomHello): void {
   kernel.mom_links.set(link, mom);
   kernel.timers.clear(`silent:${key}`);
   const tx = ownTransaction(kernel);
+  const unknown = vnodesOf(kernel, data.host).filter((vnode) => statesOf(vnode).includes("state-unknown"));
   report(kernel, tx, mom);
   reconcile(kernel, tx, mom);
+  vnodesKnown(kernel, unknown);
 }
 
 export function lost(kernel: Kernel, link: number, why: string): void {

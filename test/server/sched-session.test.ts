@@ -21,6 +21,7 @@ import {
   harness,
   jobAttrs,
   logsOf,
+  momHello,
   obit,
   outcome,
   ROOT,
@@ -189,6 +190,29 @@ test("scheduler_iteration: a cycle that long after the last one began; 0: none",
   set(h, "default", { scheduler_iteration: 60 });
   advance(h, 60);
   assert.equal(commandsTo(h, LINK).length, before + 2);
+});
+
+test("hosts that come after the first cycle of a start of the server have another, one for all that come together", () => {
+  const { h } = world();
+  addHost(h, "n2");
+  advance(h, 1);
+  cycle(h, LINK);
+  restart(h);
+  h.to_scheds.length = 0;
+  schedHello(h, 7);
+  cycle(h, 7);
+  assert.deepEqual(commandsTo(h, 7), [FIRST]);
+  momHello(h, 100, "n1");
+  momHello(h, 101, "n2");
+  assert.deepEqual(commandsTo(h, 7), [FIRST]);
+  advance(h, 1);
+  assert.deepEqual(commandsTo(h, 7), [FIRST, NEW]);
+  cycle(h, 7);
+  // One that was away and comes back starts none: so it is in PBS.
+  h.core.momLost(100, h.now_ms);
+  momHello(h, 100, "n1");
+  advance(h, 10);
+  assert.deepEqual(commandsTo(h, 7), [FIRST, NEW]);
 });
 
 test("job_accumulation_time: submissions wait, other triggers do not", () => {
