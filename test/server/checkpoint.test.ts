@@ -67,6 +67,23 @@ test("output of a run that was to be repeated goes when the job is deleted befor
   }
 });
 
+test("a job deleted while its mom ends it for another run leaves nothing with her", () => {
+  const h = harness();
+  const link = addHost(h, "n1");
+  const id = addJob(h);
+  runOn(h, id, "n1", link);
+  ask(h, ROOT, { kind: "rerun-job", job: id });
+  ask(h, ROOT, { kind: "delete-job", job: id });
+  obit(h, link, id, -11);
+  assert.equal(stateOf(h, id), "F 91");
+  assert.deepEqual(sent(h, "mom-discard"), [{ job: id }]);
+  // The acknowledgement first: a discard of a run she has would be all she does.
+  assert.deepEqual(
+    h.to_moms.slice(-2).map(({ type }) => type),
+    ["mom-obit-ack", "mom-discard"],
+  );
+});
+
 test("a mom that cannot: the job runs on with its hold", () => {
   const h = harness();
   const link = addHost(h, "n1");
