@@ -18,7 +18,6 @@ import { abort, finish, JOB_EXEC, jobObit, requeueOrAbort, terminationOf } from 
 import { isWithMom, logJob } from "./job-life.ts";
 import { jobStarted } from "./job-run.ts";
 import { type Kernel, type MomQuestion, type MomRuntime, ownTransaction, refuse } from "./kernel.ts";
-import { vnodesKnown } from "./late-hosts.ts";
 import { acknowledgeObit, hostOfJob, startJob, terminateJob } from "./mom-orders.ts";
 import { hostOf } from "./placement.ts";
 import { preemptionRefused } from "./preemption.ts";
@@ -26,6 +25,7 @@ import { furtherVnodes, releaseVnodes } from "./release-nodes.ts";
 import { checkVnode } from "./reported-vnode.ts";
 import { createFromJob } from "./resv/creation.ts";
 import { resvOfQueue } from "./resv/holding.ts";
+import { vnodesBack } from "./returned-hosts.ts";
 import { endUnsaved } from "./shutdown.ts";
 import {
   alignSisters,
@@ -143,10 +143,10 @@ function hello(kernel: Kernel, link: number, data: MomHello): void {
   kernel.mom_links.set(link, mom);
   kernel.timers.clear(`silent:${key}`);
   const tx = ownTransaction(kernel);
-  const unknown = vnodesOf(kernel, data.host).filter((vnode) => statesOf(vnode).includes("state-unknown"));
+  const away = vnodesOf(kernel, data.host).filter((vnode) => statesOf(vnode).some((word) => word === "state-unknown" || word === "down"));
   report(kernel, tx, mom);
   reconcile(kernel, tx, mom);
-  vnodesKnown(kernel, unknown);
+  vnodesBack(kernel, away);
 }
 
 export function lost(kernel: Kernel, link: number, why: string): void {

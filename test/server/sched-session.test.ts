@@ -208,11 +208,24 @@ test("hosts that come after the first cycle of a start of the server have anothe
   advance(h, 1);
   assert.deepEqual(commandsTo(h, 7), [FIRST, NEW]);
   cycle(h, 7);
-  // One that was away and comes back starts none: so it is in PBS.
-  h.core.momLost(100, h.now_ms);
-  momHello(h, 100, "n1");
+  // Its mom is there already: nothing has come back.
+  momHello(h, 102, "n2");
   advance(h, 10);
   assert.deepEqual(commandsTo(h, 7), [FIRST, NEW]);
+});
+
+test("a host that was down and comes back starts a cycle", () => {
+  const { h } = world();
+  advance(h, 1);
+  cycle(h, LINK);
+  const before = commandsTo(h, LINK).length;
+  h.core.momLost(100, h.now_ms);
+  settle(h);
+  advance(h, 10);
+  assert.equal(commandsTo(h, LINK).length, before);
+  momHello(h, 100, "n1");
+  advance(h, 1);
+  assert.deepEqual(commandsTo(h, LINK).slice(before), [NEW]);
 });
 
 test("job_accumulation_time: submissions wait, other triggers do not", () => {
