@@ -77,6 +77,9 @@ function checkTypes() {
   return checkWith("types (tsc)", join(MODULES, "typescript", "bin", "tsc"), [
     "-p",
     ROOT,
+    "--incremental",
+    "--tsBuildInfoFile",
+    join(MODULES, ".cache", "tsc.tsbuildinfo"),
     "--pretty",
     String(Boolean(process.stdout.isTTY)),
   ]);

@@ -4,21 +4,14 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { explanationText } from "#admin/explanation-text.ts";
 import type { Explanation } from "#protocol/explanation.ts";
-import type { SchedQueue, Snapshot } from "#protocol/sched-link.ts";
-import { SCHED_COMMAND } from "#protocol/sched-link.ts";
-import { cycle } from "#sched/cycle.ts";
+import type { SchedQueue } from "#protocol/sched-link.ts";
 import { NO_MEMORY } from "#sched/cycle-result.ts";
 import { type EstimateHistory, estimatesOf, forgetEstimates, noteEstimates } from "#sched/estimate-history.ts";
 import { explainJob } from "#sched/explain.ts";
-import { createUniverse } from "#sched/mirror.ts";
 import type { Policy } from "#sched/policy.ts";
-import { type Prng, prng } from "#support/prng.ts";
-import { describeUniverse } from "./describe.ts";
-import { randomPolicy, randomSnapshot } from "./random-world.ts";
 import { book, queue, universeOf, type World } from "./world.ts";
 
 const NOW_S = 1_000_000;
-const SEEDS = Number(process.env["PARTITA_SEEDS"] ?? 300);
 
 function explain(
   world: World,
@@ -31,47 +24,6 @@ function explain(
   const explanation = explainJob(universeOf(world, policies), policies, input);
   assert.ok(explanation !== null, `${job} is known`);
   return explanation;
-}
-
-test("explanations say what a cycle does: who starts, and the comment of who does not; the universe is as it was", () => {
-  let [starting, waiting, preempting] = [0, 0, 0];
-  for (let seed = 1; seed <= SEEDS; seed++) {
-    const random = prng(`explain ${seed}`);
-    const snapshot = withExpress(random, randomSnapshot(random));
-    const policies = book({ ...randomPolicy(random), backfill: random.chance(0.5) });
-    const make = () => createUniverse(snapshot, { policy: policies.prime, times_matter: false });
-    const outcome = new Map<string, string>();
-    for (const decision of cycle(make(), policies, { now_s: NOW_S, command: SCHED_COMMAND.TIME }).decisions) {
-      if (decision.kind === "run") outcome.set(decision.job, "starts");
-      if (decision.kind === "comment") outcome.set(decision.job, decision.comment);
-    }
-    const universe = make();
-    const before = describeUniverse(universe);
-    for (const job of snapshot.jobs) {
-      if (job.state !== "Q") continue;
-      const input = { now_s: NOW_S, job: job.id, memory: NO_MEMORY, history: new Map(), sees_others: true };
-      const explanation = explainJob(universe, policies, input);
-      const expected = outcome.get(job.id);
-      if (expected === undefined) continue; // its comment is right already
-      const { verdict } = explanation ?? {};
-      const said = verdict === "starts" || verdict === "preempts" ? "starts" : explanation?.why?.text;
-      if (verdict === "preempts") preempting++;
-      assert.equal(verdict === "preempts", explanation?.preempts.length !== 0);
-      assert.equal(said, expected, `seed=explain ${seed}: job ${job.id}`);
-      if (said === "starts") starting++;
-      else waiting++;
-    }
-    assert.deepEqual(describeUniverse(universe), before, `seed=explain ${seed}`);
-  }
-  const counts = `${starting} start, ${waiting} wait, ${preempting} preempt: too few of one kind`;
-  assert.ok(starting > SEEDS / 2 && waiting > SEEDS / 2 && preempting > SEEDS / 20, counts);
-});
-
-/** In some worlds an express queue has some of the jobs that wait. */
-function withExpress(random: Prng, snapshot: Snapshot): Snapshot {
-  if (random.chance(0.5)) return snapshot;
-  const jobs = snapshot.jobs.map((job) => (job.state === "Q" && random.chance(0.3) ? { ...job, queue: "express" } : job));
-  return { ...snapshot, queues: [...snapshot.queues, queue("express", { Priority: 150 })], jobs };
 }
 
 const TWO_LEVELS = [queue("workq"), queue("express", { Priority: 150 })];
