@@ -72,15 +72,20 @@ function ifStale(program) {
   else node "$base/scripts/refresh.mjs" ${program.name} </dev/null || exit 1; fi`;
 }
 
-/** Waits for the server's word on descriptor 3: \`ready\`, or why it does not answer. */
+/**
+ * Waits for the server's word on descriptor 3: \`ready\`, or why it does not answer. Nothing but the server may hold the pipe: of a list in the background
+ * (\`cd / && setsid ... &\`) bash keeps a shell, with the pipe, until the server ends.
+ */
 const BACKGROUND = `if [ $# -eq 0 ] && [ -z "$PARTITA_READY_FD" ] && command -v setsid >/dev/null; then
   case $base in /*) ;; *) base=$PWD/$base ;; esac
   case $node in /*) ;; *) node=$PWD/$node ;; esac
-  said=$(cd / && PARTITA_READY_FD=3 setsid "$node" "$base/dist/pbs_server.mjs" 3>&1 >/dev/null 2>&1 </dev/null &)
+  said=$(cd /; PARTITA_READY_FD=3 setsid "$node" "$base/dist/pbs_server.mjs" 3>&1 >/dev/null 2>&1 </dev/null &)
   case $said in
     ready*) exit 0 ;;
-    *) echo "\${said:-pbs_server: ended before it answered; see the server's log}" >&2; exit 1 ;;
+    "") said="pbs_server: ended before it answered; see the server's log" ;;
   esac
+  printf '%s\\n' "$said" >&2
+  exit 1
 fi
 `;
 

@@ -172,6 +172,22 @@ test("pbs_server goes into the background with one Node: its launcher waits for 
   assert.deepEqual(told(""), [1, "", "pbs_server: ended before it answered; see the server's log\n", nodes]);
 });
 
+test("the launcher of pbs_server returns at the server's word and not at its end, whatever shell sh is", () => {
+  const { base } = fakeCheckout();
+  utimesSync(join(base, "dist", "bundles.json"), new Date(), Date.now() / 1000 + 1);
+  const serving = "i=0; until [ -e end ] || [ $i = 100 ]; do i=$((i+1)); sleep 0.1; done; : >ended";
+  writeFileSync(join(base, "node_modules/node/bin/node"), `#!/bin/sh\ncd "${base}"; echo ready >&3; exec 3>&-; ${serving}\n`);
+  for (const shell of ["sh", "bash", "bash --posix"]) {
+    const [program = "", ...words] = [...shell.split(" "), join(base, "bin", "pbs_server")];
+    const { status, stderr } = spawnSync(program, words, { encoding: "utf8", env: process.env });
+    const lives = !existsSync(join(base, "ended"));
+    writeFileSync(join(base, "end"), "");
+    spawnSync("sh", ["-c", "until [ -e ended ]; do sleep 0.05; done"], { cwd: base, timeout: 30_000 });
+    assert.deepEqual([shell, status, stderr, lives], [shell, 0, "", true]);
+    for (const name of ["end", "ended"]) rmSync(join(base, name));
+  }
+});
+
 test("pbs_server says why there is no server", () => {
   const conf = join(folder, "no.conf");
   const { status, stderr } = spawnSync(join(ROOT, "bin", "pbs_server"), { encoding: "utf8", env: { ...process.env, PBS_CONF_FILE: conf } });
