@@ -80,7 +80,8 @@ function fill(hole: Hole, text: string, at: number, keep: Keep): number {
   const begin = at + hole.key.length;
   if (text.slice(at, begin) !== hole.key) return -1;
   const end = valueEnd(text, begin);
-  if (end < 0) return -1;
+  // A brace in the place of a comma is no JSON.
+  if (end < 0 || text.charCodeAt(end) !== hole.text.charCodeAt(hole.text.length - 1)) return -1;
   try {
     hole.value = keep(hole.name, JSON.parse(text.slice(begin, end)));
   } catch {

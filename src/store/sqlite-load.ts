@@ -92,6 +92,8 @@ async function* pages(
   try {
     for (let page = await next; page !== undefined && page.last !== null; page = await next) {
       next = readPage(connection, table, page.last, PAGE_ROWS);
+      // A fault may be told while a long row of this page is waited for.
+      next.catch(() => undefined);
       yield await rowsOf(page);
     }
   } finally {
