@@ -2,6 +2,9 @@
 // take every start, and answer each as a mom does. The last commit is told by the server's log, which says of each start that it was made when it is
 // committed; starts leave for their moms after that.
 
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout } from "node:timers/promises";
 import { connectServer } from "#protocol/client.ts";
 import { connectLink, type DaemonLink } from "#protocol/ipc-transport.ts";
 import type { ServerToMom } from "#protocol/mom-link.ts";
@@ -27,9 +30,14 @@ export async function startRows(say: (text: string) => void): Promise<Row[]> {
   try {
     await until("the vnodes are free", () => !/down|unknown/.test(complex.must("pbsnodes", ["-aSj"])));
     complex.must("qsub", ["--batch", "-"], { input: "-l select=1:ncpus=1 -- /bin/true\n".repeat(VNODES) });
+    await idle(complex);
+    const administrator = await connectServer(readConf(complex.env()));
     const begin_ms = Date.now();
-    complex.qmgr("set server scheduling=True");
+    const attrs = [{ name: "scheduling", op: "=" as const, value: "True" }];
+    const { ok } = await administrator.request({ kind: "manager", verb: "set", object: "server", name: "", attrs });
+    if (!ok) throw new Error("the trigger was refused");
     await until("every job has been started", () => seen.starts === VNODES);
+    administrator.close();
     const work = "50,000 one-cpu jobs started on 50,000 vnodes of simulated moms, trigger to";
     return [
       {
@@ -44,6 +52,25 @@ export async function startRows(say: (text: string) => void): Promise<Row[]> {
     for (const link of links) link.close();
     await complex.stop();
   }
+}
+
+/** Server and scheduler have done what the submissions left to do: it is no part of the cycle. */
+async function idle(complex: Complex): Promise<void> {
+  const pids = ["server_priv/server.lock", "sched_priv/sched.lock"].map((path) => readFileSync(join(complex.pbsHome, path), "utf8").trim());
+  for (let last = -1, now = cpuTicks(pids); now !== last; now = cpuTicks(pids)) {
+    last = now;
+    await setTimeout(IDLE_MS);
+  }
+}
+
+const IDLE_MS = 500;
+
+/** User and system time of processes, in ticks (proc(5)). */
+function cpuTicks(pids: readonly string[]): number {
+  return pids.reduce((sum, pid) => {
+    const fields = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ").at(-1)?.split(" ") ?? [];
+    return sum + Number(fields[11]) + Number(fields[12]);
+  }, 0);
 }
 
 /** The time of the last line that tells of a start, by this machine's clock and time zone. */
