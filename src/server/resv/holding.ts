@@ -8,7 +8,7 @@ import { parseExecVnode } from "#model/exec-vnode.ts";
 import { isPromised } from "#model/resv-state.ts";
 import { type Amounts, jobWideAmounts } from "../amounts.ts";
 import type { Changes } from "../changes.ts";
-import { placeWords, spots } from "../placement.ts";
+import { hostOf, placeWords, spots } from "../placement.ts";
 import type { Placement, Resv, ResvAttrs, ResvSpot, ServerState, Vnode } from "../state.ts";
 import { refreshVnode } from "../vnode-states.ts";
 
@@ -56,11 +56,15 @@ export function release(state: ServerState, resv: Resv, changes: Changes | null)
   resv.vnodes = new Set();
 }
 
-/** A vnode has come into being: reservations that were promised it hold it. */
+/**
+ * A vnode has come into being and is in the indexes: reservations that were promised it hold it, and those that were promised its host whole, by their place
+ * or by the sharing of another vnode there.
+ */
 export function holdNewVnode(state: ServerState, vnode: Vnode, changes: Changes | null): void {
+  const there = [...(state.hosts.get(hostOf(vnode)) ?? [])];
   for (const resv of state.resvs.values()) {
     if (resv.held.has(vnode.name) || resv.used.has(vnode.name)) countOnVnode(state, resv, vnode.name, 1, changes);
-    if (resv.vnodes.has(vnode.name) || placeWords(resv.attrs.Resource_List["place"]).has("exclhost")) holdAgain(state, resv, changes);
+    if (there.some((name) => resv.vnodes.has(name))) holdAgain(state, resv, changes);
   }
 }
 

@@ -7,6 +7,7 @@ import {
   addHost,
   addVnode,
   advance,
+  apply,
   ask,
   type Harness,
   harness,
@@ -162,6 +163,17 @@ test("a whole host that lost the vnode it was promised by: who was promised the 
   assert.deepEqual(answerResv(h, 1, later, "(n1[0]:ncpus=4)"), { ok: true });
   addVnode(h, "n1", { Mom: ["n1"], resources_available: { ncpus: 8, host: "n1" } });
   assert.deepEqual([resvState(h, whole), resvState(h, later), resvAttrs(h, later).resv_nodes], ["DG 12", "CO 2", "(n1[0]:ncpus=4)"]);
+});
+
+test("a vnode that a host gets is promised to whoever was promised the host whole by another vnode's sharing", () => {
+  const h = harness();
+  addHost(h, "n1", { ncpus: 8 });
+  apply(h, { kind: "changed", object: "node", name: "n1", set: { sharing: "default_exclhost" }, unset: [] });
+  schedHello(h, 1);
+  const whole = rsub(h, "start=7200 walltime=3600 select=1:ncpus=4");
+  assert.deepEqual(answerResv(h, 1, whole, "(n1:ncpus=4)"), { ok: true });
+  addVnode(h, "n1[0]", { Mom: ["n1"], resources_available: { ncpus: 8, host: "n1" } });
+  assert.deepEqual([...(h.core.state.vnodes.get("n1[0]")?.resvs.keys() ?? [])], [whole]);
 });
 
 test("nothing is promised where maintenance is", async () => {
