@@ -72,7 +72,7 @@ export function isJobName(text: string): boolean {
 
 function readName(value: string, world: JobOptionWorld, illegal: OptionResult): OptionResult {
   if (value.length > NAME_MAX) return { ok: false, text: `${world.command}: Job name is too long \n` };
-  return isJobName(value) && !value.startsWith("-") ? { ok: true, attrs: [{ name: "Job_Name", value }] } : illegal;
+  return isJobName(value) ? { ok: true, attrs: [{ name: "Job_Name", value }] } : illegal;
 }
 
 function readResources(value: string, world: JobOptionWorld): OptionResult {

@@ -68,7 +68,6 @@ const USAGE_FAULTS: readonly (readonly [words: readonly string[], line: string])
   [["-N", "", ...EXE],                    "qsub: illegal -N value"],
   [["-N", "a b", ...EXE],                 "qsub: illegal -N value"],
   [["-N", "tab\tx", ...EXE],              "qsub: illegal -N value"],
-  [["-N", "-x", ...EXE],                  "qsub: illegal -N value"],
   [["-N", "a".repeat(231), ...EXE],       "qsub: Job name is too long "],
   [["-p", "1024", ...EXE],                "qsub: illegal -p value"],
   [["-p", "-1025", ...EXE],               "qsub: illegal -p value"],

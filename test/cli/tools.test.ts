@@ -135,7 +135,7 @@ test("pbs_hostn as recorded", async () => {
     (await run("-v", "HOST")).text,
     "primary name: HOST (from gethostbyname())\naliases:            -none-\n     address length:  4 bytes\n" +
       "     address:           10.99.21.1   (18178826 dec)  name:  HOST\n" +
-      "     address:        192.168.100.1   (23374016 dec)  name:  HOST\n",
+      "     address:           192.168.100.1 (23374016 dec)  name:  HOST\n",
   );
   const unknown = await run("no.such.host");
   assert.deepEqual([unknown.text, unknown.status], ["no name entry found for no.such.host\n ** h_errno is 2 Try Again\n", 0]);

@@ -63,5 +63,5 @@ function addressLine(address: string, name: string): string {
   const [a = 0, b = 0, c = 0, d = 0] = address.split(".").map(Number);
   // The number is the address in memory order read as a little-endian integer.
   const number = a + b * 256 + c * 65_536 + d * 16_777_216;
-  return `     address:      ${address.padStart(15)}   (${number} dec)  name:  ${name}\n`;
+  return `     address:           ${address.padEnd(12)} (${number} dec)  name:  ${name}\n`;
 }
