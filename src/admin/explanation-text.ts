@@ -25,6 +25,8 @@ export function explanationText(told: Explanation): string {
     ...(told.learned_s === undefined ? [] : [row("learned", `jobs of its user, project and name took ${learnedText(told.learned_s)}`)]),
     ...(told.why === null ? [] : [row("now", told.why.text)]),
     ...(told.comment === null || told.comment === told.why?.text ? [] : [row("comment", told.comment)]),
+    ...keptLines(told),
+    ...(told.resv === undefined ? [] : [row("reservation", `${told.resv.id}, ${ctime(told.resv.from_s)} - ${ctime(told.resv.to_s)}`)]),
     ...(told.preempts.length === 0 ? [] : [row("preempts", told.preempts.map((id) => id ?? "a job of another user").join(", "))]),
     ...(told.preempted_s === null ? [] : [row("preempted", `${ctime(told.preempted_s)}; it goes before other jobs of its level`)]),
     ...orderLines(told),
@@ -53,21 +55,53 @@ const likeIt = ({ learned_s }: Obstacle): string => (learned_s === undefined ? "
 const row = (name: string, text: string): string => `  ${name.padEnd(17)} ${text}`;
 const section = (title: string, lines: readonly string[]): string[] => (lines.length === 0 ? [] : ["", title, ...lines]);
 
-function orderLines({ jobs_before, top_job, verdict }: Explanation): string[] {
-  if (verdict !== "waits" && verdict !== "starts" && verdict !== "preempts") return [];
-  const before = jobs_before === null ? "many" : String(jobs_before);
+const HOLDS: readonly (readonly [letter: string, whose: string])[] = [
+  ["u", "its owner or an operator (qhold -h u)"],
+  ["o", "an operator (qhold -h o)"],
+  ["s", "the system or a manager (qhold -h s)"],
+  ["p", "the server: its password is wrong"],
+];
+
+/** Of a job that is not offered to the scheduler: why. */
+function keptLines({ kept }: Explanation): string[] {
+  if (kept === undefined) return [];
+  const { holds, until_s, after, on } = kept;
+  // The system hold of a job that waits for others is theirs.
+  const dependent = after.length > 0 || on > 0;
+  const held = HOLDS.flatMap(([letter, whose]) =>
+    holds.includes(letter) && !(letter === "s" && dependent) ? [row("held by", whose)] : [],
+  );
   return [
-    row("before it", `${before} waiting job${jobs_before === 1 ? "" : "s"}${top_job ? "; it is a top job: its start is kept free" : ""}`),
+    ...held,
+    ...(until_s === null ? [] : [row("waits until", ctime(until_s))]),
+    ...after.map(({ type, id, state }) => row("waits for", `${type}: job ${id}${state === undefined ? "" : `, state ${state}`}`)),
+    ...(on === 0 ? [] : [row("waits for", `${on} job${on === 1 ? "" : "s"} to name it (depend=on)`)]),
+  ];
+}
+
+function orderLines({ jobs_before, subjobs_before, top_job, verdict, reasons }: Explanation): string[] {
+  if (verdict !== "waits" && verdict !== "starts" && verdict !== "preempts") return [];
+  // Jobs of a queue that is not started have no place in the order.
+  if (jobs_before === null && reasons.some(({ stage }) => stage === "queue" || stage === "scheduler")) return [];
+  const before = jobs_before === null ? "many" : String(jobs_before);
+  const own = subjobs_before === undefined ? "" : `, ${subjobs_before} of its array`;
+  return [
+    row(
+      "before it",
+      `${before} waiting job${jobs_before === 1 ? "" : "s"}${own}${top_job ? "; it is a top job: its start is kept free" : ""}`,
+    ),
   ];
 }
 
 function runningLines({ running }: Explanation): string[] {
   if (running === null) return [];
   const { since_s, end_s, exec_vnode } = running;
+  const last_s = running.last_s === undefined ? end_s : running.last_s;
   return [
     row("on", exec_vnode),
     ...(since_s === null ? [] : [row("since", ctime(since_s))]),
-    row("until", end_s === null ? "nobody knows: it has no walltime" : `${ctime(end_s)} at the latest`),
+    row("until", last_s === null ? "nobody knows: it has no walltime" : `${ctime(last_s)} at the latest`),
+    ...(end_s === null || end_s === last_s ? [] : [row("expected end", `${ctime(end_s)} (soft_walltime)`)]),
   ];
 }
 

@@ -65,8 +65,14 @@ export type Explanation = {
   readonly preempts: readonly (string | null)[];
   /** since when it has been preempted; null: it has not */
   readonly preempted_s: number | null;
-  /** how many waiting jobs stand before it; null: too many to count */
+  /** verdict held: what keeps it from the scheduler, said by the server */
+  readonly kept?: Kept;
+  /** it is in the queue of this reservation: its present or next time */
+  readonly resv?: { readonly id: string; readonly from_s: number; readonly to_s: number };
+  /** how many waiting jobs stand before it; null: too many to count, or its queue is not looked at */
   readonly jobs_before: number | null;
+  /** of a subjob: how many of its array stand before it */
+  readonly subjobs_before?: number;
   readonly top_job: boolean;
   readonly chunks: readonly string[];
   readonly nodes: readonly NodeClass[];
@@ -86,6 +92,23 @@ export type Explanation = {
   } | null;
   /** how the estimate moved, oldest first */
   readonly estimates: readonly Estimate[];
-  /** of a job that runs: since when, until when it is expected to, where */
-  readonly running: { readonly since_s: number | null; readonly end_s: number | null; readonly exec_vnode: string } | null;
+  /** of a job that runs: since when, until when it is expected to and must, where; null: nobody said */
+  readonly running: {
+    readonly since_s: number | null;
+    readonly end_s: number | null;
+    readonly last_s?: number | null;
+    readonly exec_vnode: string;
+  } | null;
+};
+
+/** What keeps a job from the scheduler. */
+export type Kept = {
+  /** letters of Hold_Types; empty: none is set */
+  readonly holds: string;
+  /** its Execution_Time, where that lies ahead */
+  readonly until_s: number | null;
+  /** jobs that must start or end first. state: of a job of the same owner, none: it is not there any more */
+  readonly after: readonly { readonly type: string; readonly id: string; readonly state?: string }[];
+  /** how many others must name it first (depend=on) */
+  readonly on: number;
 };

@@ -5,7 +5,9 @@
 // E2. A job without anything in its way is one that a cycle would start.
 // E3. Who may not see other users' jobs is not told their ids.
 
+import { indexCount, parseIndexList, positionOf } from "#model/array-indices.ts";
 import type { Fairshare } from "#model/fairshare.ts";
+import { subjobIndex } from "#model/job-id.ts";
 import type { ExplainedWhy, Explanation, Obstacle } from "#protocol/explanation.ts";
 import type { SchedJob, Why } from "#protocol/sched-link.ts";
 import { SCHED_COMMAND } from "#protocol/sched-link.ts";
@@ -32,7 +34,7 @@ import type { PolicyBook } from "./policy.ts";
 import type { Turn } from "./probe.ts";
 import { commentText } from "./reasons.ts";
 import type { Holding, Running } from "./running.ts";
-import { endOf, holdingOf, jobsOn, readHolding } from "./running.ts";
+import { endOf, extension, holdingOf, jobsOn, readHolding } from "./running.ts";
 import type { NoStart } from "./start-search.ts";
 import { windowAt } from "./start-search.ts";
 import type { JobEntry, Universe, Vnode } from "./universe.ts";
@@ -90,7 +92,8 @@ function plain(universe: Universe, job: SchedJob, { job: id, now_s, history }: E
     job: id,
     sched: universe.sched.name,
     at_s: now_s,
-    state: job.state,
+    // A subjob that waits has no record of its own: what is said of it is the array's.
+    state: id === job.id ? job.state : "Q",
     queue: job.queue,
     select: job.schedselect,
     place: job.place,
@@ -101,7 +104,9 @@ function plain(universe: Universe, job: SchedJob, { job: id, now_s, history }: E
     obstacles: [],
     preempts: [],
     preempted_s: job.sched_preempted_s ?? null,
+    ...resvOf(universe, job),
     jobs_before: null,
+    ...(id === job.id ? {} : subjobsBefore(job, id)),
     top_job: job.topjob === true,
     chunks: request?.chunks.map((chunk) => chunkText(universe, chunk)) ?? [],
     nodes: [],
@@ -112,12 +117,34 @@ function plain(universe: Universe, job: SchedJob, { job: id, now_s, history }: E
   };
 }
 
+/** The reservation whose queue the job is in. */
+function resvOf(universe: Universe, { queue }: SchedJob): Pick<Explanation, "resv"> {
+  for (const { id, held, queue: own } of universe.resvs.values()) {
+    const [next] = held;
+    if (own === queue && next !== undefined) return { resv: { id, from_s: next.start_s, to_s: next.end_s } };
+  }
+  return {};
+}
+
+function subjobsBefore({ array }: SchedJob, id: string): Pick<Explanation, "subjobs_before"> {
+  let subjobs_before = 0;
+  for (const range of parseIndexList(array?.indices_remaining ?? "") ?? []) {
+    const position = positionOf(range, subjobIndex(id));
+    if (position >= 0) return { subjobs_before: subjobs_before + position };
+    subjobs_before += indexCount(range);
+  }
+  return {};
+}
+
 function runningOf(universe: Universe, job: SchedJob, now_s: number): NonNullable<Explanation["running"]> {
   const running = universe.calendar.running.get(job.id);
+  const unknown = { since_s: job.stime_s ?? null, end_s: null, last_s: null, exec_vnode: job.exec_vnode ?? "" };
+  if (running === undefined) return unknown;
+  const { from_s, to_s, last_s } = running;
   return {
-    since_s: job.stime_s ?? null,
-    end_s: running === undefined || running.to_s - running.from_s >= JOB_INFINITY_S ? null : endOf(running, now_s),
-    exec_vnode: job.exec_vnode ?? "",
+    ...unknown,
+    end_s: to_s - from_s >= JOB_INFINITY_S ? null : Math.max(to_s > now_s ? to_s : extension(running, now_s), now_s + 1),
+    last_s: last_s - from_s >= JOB_INFINITY_S ? null : Math.max(last_s, now_s + 1),
   };
 }
 

@@ -128,8 +128,8 @@ export function sortEnds(book: RunningBook, now_s: number, extended: (running: R
   return book.ends;
 }
 
-/** soft_walltime steps: as long again until it is in the future. */
-function extension({ from_s, soft_s = 0, last_s }: Running, now_s: number): number {
+/** When one that should be over is expected to end now. soft_walltime steps: as long again until it is in the future. */
+export function extension({ from_s, soft_s = 0, last_s }: Running, now_s: number): number {
   if (soft_s <= 0) return last_s;
   return Math.min(last_s, from_s + soft_s * (Math.floor((now_s - from_s) / soft_s) + 1));
 }

@@ -5,8 +5,8 @@
 
 import { PBSE, reject } from "#model/pbse.ts";
 import type { SchedQuestion } from "#protocol/sched-link.ts";
+import { withServerFacts } from "./explained-facts.ts";
 import { type Kernel, refuse } from "./kernel.ts";
-import { withLearnedTimes } from "./learned-times.ts";
 
 const ANSWER_MS_MAX = 60_000;
 
@@ -28,7 +28,12 @@ export function schedAnswered(kernel: Kernel, name: string, token: number, value
   if (asked?.sched !== name) return;
   forgetQuestion(kernel, token);
   if (value === null) refuse(kernel, token, reject(PBSE.UNKJOBID));
-  else kernel.out.clients.push({ kind: "ok", token, value: asked.kind === "explain" ? withLearnedTimes(kernel.state, value) : value });
+  else
+    kernel.out.clients.push({
+      kind: "ok",
+      token,
+      value: asked.kind === "explain" ? withServerFacts(kernel.state, value, kernel.now_ms / 1000) : value,
+    });
 }
 
 /** It will not answer any more. */

@@ -23,6 +23,11 @@ describe("partita explain", () => {
   after(() => complex.stop());
 
   const node = (): string => complex.must("pbsnodes", ["-a"]).split("\n")[0] as string;
+  /** CCYYMMDDhhmm */
+  const tomorrow = (): string => {
+    const time = new Date(Date.now() + 86_400_000);
+    return [time.getFullYear(), ...[time.getMonth() + 1, time.getDate()].map((value) => String(value).padStart(2, "0")), "1200"].join("");
+  };
   const explained = (id: string): Explanation =>
     JSON.parse(complex.must("partita", ["explain", id, "--json", "--home", complex.home])) as Explanation;
 
@@ -63,7 +68,15 @@ describe("partita explain", () => {
 
   test("jobs that run, are held, have finished, are unknown; a scheduler that is down", async () => {
     const held = complex.submit(["-h", "--", "/bin/true"]);
-    assert.equal(explained(held).verdict, "held");
+    const behind = complex.submit(["-W", `depend=afterok:${held}`, "-a", tomorrow(), "--", "/bin/true"]);
+    const { verdict, kept } = explained(held);
+    assert.deepEqual([verdict, kept], ["held", { holds: "u", until_s: null, after: [], on: 0 }]);
+    assert.deepEqual(explained(behind).kept?.after, [{ type: "afterok", id: held, state: "H" }]);
+    assert.match(
+      complex.must("partita", ["explain", behind, "--home", complex.home]),
+      new RegExp(`\n  waits until +.* \\d{4}\n  waits for +afterok: job ${held}, state H\n`),
+    );
+    complex.must("qdel", [behind]);
     const running = Object.entries(complex.jobs()).find(([, job]) => job.job_state === "R")?.[0] as string;
     assert.equal(explained(running).verdict, "runs");
     assert.match(complex.must("partita", ["explain", running, "--home", complex.home]), /: it runs\n(.*\n)* {2}until +.* at the latest\n/);
@@ -72,6 +85,21 @@ describe("partita explain", () => {
     complex.must("qdel", [held]);
     await complex.untilJob(held, "F");
     assert.match(refused(held), /^partita: Job has finished/);
+    const array = complex.submit([
+      "-J",
+      "1-2%1",
+      "-l",
+      "select=1:ncpus=1,walltime=100",
+      "--",
+      "/bin/sh",
+      "-c",
+      "test $PBS_ARRAY_INDEX = 1 || sleep 100",
+    ]);
+    const [first, second] = ["[1]", "[2]"].map((index) => array.replace("[]", index)) as [string, string];
+    await complex.untilJob(first, "X");
+    assert.match(refused(first), /^partita: Job has finished/);
+    assert.deepEqual([explained(array).state, explained(second).job], ["B", second]);
+    complex.must("qdel", [array]);
     const waits = complex.submit(["-l", "select=1:ncpus=4", "--", "/bin/true"]);
     complex.qmgr("set server scheduling=False");
     complex.must("qterm", ["-s"]);

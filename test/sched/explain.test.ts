@@ -150,11 +150,60 @@ test("who may not see other users' jobs is not told their ids", () => {
 test("jobs that run, are held or unknown", () => {
   const world: World = { nodes: "a ncpus=4", jobs: `1 R (a:ncpus=1) walltime=100 stime=${NOW_S - 10}; 2 H ncpus=1` };
   const running = explain(world, "1");
-  assert.deepEqual([running.verdict, running.running], ["runs", { since_s: NOW_S - 10, end_s: NOW_S + 90, exec_vnode: "(a:ncpus=1)" }]);
+  const { verdict, running: where } = running;
+  assert.deepEqual([verdict, where], ["runs", { since_s: NOW_S - 10, end_s: NOW_S + 90, last_s: NOW_S + 90, exec_vnode: "(a:ncpus=1)" }]);
   assert.deepEqual([explain(world, "2").verdict, explain(world, "2").earliest], ["held", null]);
   const policies = book();
   const input = { now_s: NOW_S, job: "9", memory: NO_MEMORY, history: new Map(), sees_others: true };
   assert.equal(explainJob(universeOf(world, policies), policies, input), null);
+});
+
+test("a job that runs past its soft_walltime: when it is expected to end, and when it must", () => {
+  const told = explain({ nodes: "a ncpus=4", jobs: `1 R (a:ncpus=1) walltime=600 %soft_walltime=50 stime=${NOW_S - 60}` }, "1");
+  assert.deepEqual([told.running?.end_s, told.running?.last_s], [NOW_S + 40, NOW_S + 540]);
+  assert.match(explanationText(told), / {2}until +.* at the latest\n {2}expected end +.* \(soft_walltime\)\n/);
+});
+
+test("an array and its subjobs: a subjob that waits is queued, behind those of its array that come first", () => {
+  const world: World = {
+    nodes: "a ncpus=2",
+    jobs: `9 R (a:ncpus=2) walltime=100 stime=${NOW_S}; 1[].s B ncpus=2 walltime=50 sub=3-9:2,12`,
+  };
+  const array = explain(world, "1[].s");
+  assert.deepEqual([array.state, array.subjobs_before, array.jobs_before, array.earliest?.start_s], ["B", undefined, 0, NOW_S + 100]);
+  const last = explain(world, "1[12].s");
+  assert.deepEqual([last.state, last.subjobs_before, last.jobs_before], ["Q", 4, 0]);
+  assert.match(explanationText(last), /^Job 1\[12\]\.s .*state Q: it waits\n(.*\n)* {2}before it +0 waiting jobs, 4 of its array\n/);
+});
+
+test("a job of a reservation that has not begun is told when it does, not how many stand before it", () => {
+  const queues = [queue("workq"), queue("R5", { started: false })];
+  const resvs = `R5 ncpus=2 ${NOW_S + 500}-${NOW_S + 900}=(a:ncpus=2)`;
+  const told = explain({ nodes: "a ncpus=4", jobs: "1 in=R5 ncpus=2 walltime=50", queues, resvs }, "1");
+  assert.deepEqual([told.why?.text, told.resv], ["Not Running: Queue not started.", { id: "R5", from_s: NOW_S + 500, to_s: NOW_S + 900 }]);
+  const text = explanationText(told);
+  assert.match(text, /\n {2}reservation +R5, .* - .*\n/);
+  assert.doesNotMatch(text, /before it/);
+});
+
+test("what keeps a job from its scheduler is laid out: holds, a time, other jobs", () => {
+  const told = explain({ nodes: "a ncpus=4", jobs: "2 H ncpus=1" }, "2");
+  const kept = { holds: "us", until_s: NOW_S, after: [{ type: "afterok", id: "1.s", state: "R" }], on: 2 };
+  const rows = explanationText({ ...told, kept })
+    .split("\n")
+    .slice(2)
+    .map((line) => line.trim().replace(/ {2,}/, ": "));
+  assert.deepEqual(
+    rows.map((line) => line.replace(/(waits until: ).*/, "$1T")),
+    [
+      "held by: its owner or an operator (qhold -h u)",
+      "waits until: T",
+      "waits for: afterok: job 1.s, state R",
+      "waits for: 2 jobs to name it (depend=on)",
+      "",
+    ],
+  );
+  assert.match(explanationText({ ...told, kept: { ...kept, after: [], on: 0 } }), /\n {2}held by +the system or a manager/);
 });
 
 test("how estimates moved is kept, within bounds", () => {
