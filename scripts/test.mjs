@@ -4,12 +4,13 @@
 // --added: only the layers of `all` that `test` does not run (CI runs both).
 
 import { spawn } from "node:child_process";
-import { appendFileSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
+import { appendFileSync, existsSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, relative, resolve } from "node:path";
 import { refreshBundles } from "./lib/bundle.mjs";
+import { filesToLint } from "./lib/lint-record.mjs";
 import { MODULES, ROOT, RUNTIME } from "./lib/paths.mjs";
-import { Problem, say, tail } from "./lib/run.mjs";
+import { Problem, runInOurPlace, say, tail } from "./lib/run.mjs";
 
 /**
  * folder: where the layer's tests lie (pure: everything that no other layer has); also: names of files elsewhere that take seconds. isolated: a process per file, with fresh bundles.
@@ -24,6 +25,7 @@ const LAYERS = [
   { name: "clients", in: "all", folder: "test/clients", isolated: true, at_once: 1, limit_min: 12 },
 ];
 const ONE_FILE_LIMIT_MIN = 1;
+const LINT_LIMIT_MIN = 5;
 const RANK = { check: 0, test: 1, all: 2 };
 
 const totals = { passed: 0, failed: 0, skipped: [] };
@@ -88,19 +90,26 @@ function checkTypes() {
 /** Format differences are long and repaired by one command, so only the files are named. */
 async function checkLint() {
   const started = Date.now();
+  const { changed, inOrder } = filesToLint();
+  const what = `lint and format (biome)${changed === null ? "" : `: ${changed.length} files changed since`}`;
+  const paths = changed === null ? ["."] : ["--no-errors-on-unmatched", "--files-ignore-unknown=true", ...changed];
   const biome = join(MODULES, "@biomejs", "biome", "bin", "biome");
   const colors = `--colors=${process.stdout.isTTY ? "force" : "off"}`;
-  const { status } = await run([biome, "check", "--max-diagnostics=1", "."], { limit_min: 5 });
+  const { status } =
+    changed?.length === 0 ? { status: 0 } : await run([biome, "check", "--max-diagnostics=1", ...paths], { limit_min: LINT_LIMIT_MIN });
   count(status === 0);
-  if (status === 0) return note(true, "lint and format (biome)", started);
-  const lint = await run([biome, "lint", "--max-diagnostics=20", colors, "."], { limit_min: 5 });
-  const format = await run([biome, "check", "--linter-enabled=false", "--reporter=github", "--max-diagnostics=none", "."], {
-    limit_min: 5,
+  if (status === 0) {
+    inOrder();
+    return note(true, what, started);
+  }
+  const lint = await run([biome, "lint", "--max-diagnostics=20", colors, ...paths], { limit_min: LINT_LIMIT_MIN });
+  const format = await run([biome, "check", "--linter-enabled=false", "--reporter=github", "--max-diagnostics=none", ...paths], {
+    limit_min: LINT_LIMIT_MIN,
   });
   const files = new Set([...format.output.matchAll(/^::error .*?file=([^,]+)/gm)].map((match) => relative(ROOT, match[1])));
   const repair =
     files.size === 0 ? "" : `${files.size} files are not formatted; \`npm run format -- FILE...\` repairs them: ${[...files].join(" ")}`;
-  return note(false, "lint and format (biome)", started, `${lint.status === 0 ? "" : lint.output}${repair}`);
+  return note(false, what, started, `${lint.status === 0 ? "" : lint.output}${repair}`);
 }
 
 async function checkWith(what, script, args) {
@@ -174,6 +183,7 @@ function nodeTestArgs(layer, files) {
   const reporter = join(ROOT, "scripts", "reporter.mjs");
   const isolation = layer.isolated ? [`--test-concurrency=${layer.at_once}`] : ["--test-isolation=none"];
   return [
+    `--import=${join(ROOT, "scripts", "compile-cache.mjs")}`,
     `--import=${hook}`,
     `--import=${join(ROOT, "scripts", "fast-check-seed.mjs")}`,
     "--disable-warning=ExperimentalWarning",
@@ -243,9 +253,16 @@ function printSkipped() {
   }
 }
 
+/** Whether we run in the pinned Node, as all but scripts/ needs; `node scripts/test.mjs` may be any. */
+function isOurNode() {
+  if (!existsSync(RUNTIME))
+    throw new Problem("the project's own Node is not installed yet: any npm script, such as `npm run check`, brings it");
+  return realpathSync(process.execPath) === realpathSync(RUNTIME);
+}
+
 try {
   const [what, ...rest] = process.argv.slice(2);
-  process.exitCode = await main(what, rest);
+  process.exitCode = isOurNode() ? await main(what, rest) : await runInOurPlace(RUNTIME, process.argv.slice(1));
 } catch (error) {
   if (!(error instanceof Problem)) throw error;
   say(error.message);

@@ -2,13 +2,10 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Delta, SchedClock, Snapshot } from "#protocol/sched-link.ts";
-import { eligibleAt } from "#sched/eligible-time.ts";
-import { prng } from "#support/prng.ts";
+import { setServer, shown, world } from "./eligible-time-bed.ts";
 import type { Harness } from "./harness.ts";
 import {
   ALICE,
-  addHost,
   addJob,
   addQueue,
   addSched,
@@ -17,7 +14,6 @@ import {
   ask,
   askOk,
   BOB,
-  harness,
   jobAttrs,
   logsOf,
   obit,
@@ -25,22 +21,9 @@ import {
   ROOT,
   restart,
   runOn,
-  schedHello,
-  statusOf,
 } from "./harness.ts";
 
-function world(server: Record<string, unknown> = {}): { h: Harness; link: number } {
-  const h = harness({ server: { eligible_time_enable: true, log_events: 2047, ...server } });
-  return { h, link: addHost(h, "n1") };
-}
-/** `2 00:00:10` as a manager sees it */
-function shown(h: Harness, id: string): string {
-  const [item] = statusOf(h, ROOT, { kind: "status", object: "job", ids: [id], attrs: ["accrue_type", "eligible_time"], history: "with" });
-  const { attrs } = item as { attrs: { accrue_type?: string; eligible_time?: string } };
-  return `${attrs.accrue_type ?? "-"} ${attrs.eligible_time ?? "-"}`;
-}
 const accrueLines = (h: Harness, id: string): string[] => logsOf(h, id).filter((text) => text.startsWith("Accrue"));
-const setServer = (h: Harness, set: Record<string, unknown>, ...unset: string[]): void => apply(h, { kind: "server-changed", set, unset });
 const ONE_EACH = { max_run: { "u:PBS_GENERIC": 1 } };
 
 test("a job accrues from queue to end; each change is logged with what was before", () => {
@@ -211,61 +194,3 @@ test("a job in a routing queue accrues nothing until it is routed", () => {
   assert.equal(jobAttrs(h, job).queue, "far");
   assert.equal(shown(h, job), "2 00:00:10");
 });
-
-test("a scheduler's mirror shows what the server shows, however limits and jobs change", () => {
-  for (let seed = 1; seed <= 40; seed++) {
-    const random = prng(`accrual ${seed}`);
-    const { h, link } = world();
-    schedHello(h, 1);
-    const running: string[] = [];
-    const jobs: string[] = [];
-    for (let step = 0; step < 25; step++) {
-      const who = random.pick([ALICE, BOB]);
-      const kind = random.int(0, 6);
-      if (kind <= 1) jobs.push(addJob(h, random.chance(0.2) ? { Hold_Types: "u" } : {}, who));
-      else if (kind === 2 && jobs.length > 0 && running.length < 4) {
-        const job = jobs.splice(random.int(0, jobs.length - 1), 1)[0] as string;
-        runOn(h, job, "n1", link);
-        running.push(job);
-      } else if (kind === 3 && running.length > 0) obit(h, link, running.shift() as string);
-      else if (kind === 4) setServer(h, { max_run: random.pick([{ "u:PBS_GENERIC": 1 }, { "u:alice": 2 }, { "g:users": 3 }]) });
-      else if (kind === 5) setServer(h, {}, "max_run");
-      else if (random.chance(0.3)) setServer(h, { eligible_time_enable: random.chance(0.8) });
-      advance(h, random.int(0, 20));
-      const { clocks, mirrored } = mirrorOf(h);
-      for (const id of [...jobs, ...running]) {
-        const attrs = mirrored.get(id);
-        assert.ok(attrs !== undefined, `seed ${seed}: ${id} is not in the mirror`);
-        const { eligible_s, accrue_type } = eligibleAt(clocks, attrs, h.now_ms / 1000);
-        const time = shown(h, id).split(" ")[1];
-        const expected = time === "-" ? 0 : (time as string).split(":").reduce((sum, part) => sum * 60 + Number(part), 0);
-        assert.equal(eligible_s, expected, `seed ${seed} step ${step}: ${id}`);
-        assert.equal(`${accrue_type}`, shown(h, id).replace("-", "0").slice(0, 1), `seed ${seed} step ${step}: type of ${id}`);
-      }
-    }
-  }
-});
-
-/** What the frames to the scheduler add up to. */
-function mirrorOf(h: Harness) {
-  const clocks = new Map<string, SchedClock>();
-  const mirrored = new Map<string, Snapshot["jobs"][number]>();
-  for (const { link, type, data } of h.to_scheds) {
-    if (link !== 1) continue;
-    if (type === "sched-snapshot") {
-      const { jobs, clocks: told = [] } = data as Snapshot;
-      mirrored.clear();
-      clocks.clear();
-      for (const job of jobs) mirrored.set(job.id, job);
-      for (const clock of told) clocks.set(clock.id, clock);
-    } else if (type === "sched-delta") {
-      for (const change of (data as Delta).changes) {
-        if ("put" in change && change.put === "job") mirrored.set(change.value.id, change.value);
-        if ("put" in change && change.put === "clock") clocks.set(change.value.id, change.value);
-        if ("drop" in change && change.drop === "job") mirrored.delete(change.id);
-        if ("drop" in change && change.drop === "clock") clocks.delete(change.id);
-      }
-    }
-  }
-  return { clocks, mirrored };
-}

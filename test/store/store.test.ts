@@ -1,77 +1,15 @@
 // What every store must do, and what only the one on disk can get wrong.
 
 import assert from "node:assert/strict";
-import { spawn, spawnSync } from "node:child_process";
-import {
-  closeSync,
-  existsSync,
-  mkdtempSync,
-  openSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  truncateSync,
-  writeFileSync,
-  writeSync,
-} from "node:fs";
-import { tmpdir } from "node:os";
+import { closeSync, openSync, readdirSync, readFileSync, statSync, truncateSync, writeFileSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { memoryStore } from "#store/memory-store.ts";
 import { SCHEMA_STEPS } from "#store/schema.ts";
 import { openConnection, storeError } from "#store/sqlite.ts";
 import { openSqliteStore } from "#store/sqlite-store.ts";
-import { type Batch, type HistoryRow, type Store, StoreError, type StoreFault } from "#store/store.ts";
-import { prng } from "#support/prng.ts";
-
-async function inDirectory(work: (file: string, dir: string) => Promise<void>): Promise<void> {
-  const dir = mkdtempSync(join(tmpdir(), "partita-store-"));
-  try {
-    await work(join(dir, "partita.db"), dir);
-  } finally {
-    rmSync(dir, { recursive: true });
-  }
-}
-
-/** A body that must hold for every kind of store; reopen: as after a restart. */
-async function everyStore(work: (store: Store, reopen: (old: Store) => Promise<Store>) => Promise<void>): Promise<void> {
-  const memory = memoryStore();
-  await work(memory, async () => memory);
-  await inDirectory(async (file) => {
-    let last: Store = await openSqliteStore(file);
-    await work(last, async (old) => {
-      await old.close();
-      last = await openSqliteStore(file);
-      return last;
-    });
-    await last.close();
-  });
-}
-
-const isFault = (fault: StoreFault, text: RegExp) => (error: unknown) =>
-  error instanceof StoreError && error.fault === fault && text.test(error.message);
-const job = (seq: number, data: { readonly [name: string]: unknown } = {}) => ({
-  id: `${seq}.svr`,
-  seq,
-  data: { job_state: "Q", ...data },
-});
-const finished = (seq: number, more: Partial<HistoryRow> = {}): HistoryRow => ({
-  id: `${seq}.svr`,
-  seq,
-  idx: -1,
-  owner: "alice",
-  queue: "workq",
-  state: "F",
-  ended_s: seq,
-  data: { Exit_status: 0, Resource_List: { ncpus: 1 } },
-  ...more,
-});
-async function ids(store: Store, filter: Parameters<Store["history"]["pages"]>[0], page_rows?: number): Promise<string> {
-  const found: string[] = [];
-  for await (const page of store.history.pages(filter, page_rows)) found.push(...page.map((row) => row.id.replace(".svr", "")));
-  return found.join(" ");
-}
+import { type HistoryRow, StoreError, type StoreFault } from "#store/store.ts";
+import { everyStore, finished, ids, inDirectory, isFault, job } from "./bed.ts";
 
 test("store: a fresh one is empty and says so", async () => {
   await everyStore(async (store, reopen) => {
@@ -236,41 +174,6 @@ test("store: purging takes the oldest first, as many as asked for, and says what
   });
 });
 
-test("store: random batches: memory and disk agree, whenever the disk is opened again", async () => {
-  await inDirectory(async (file) => {
-    const memory = memoryStore();
-    let disk: Store = await openSqliteStore(file);
-    const random = prng("store");
-    for (let round = 0; round < 150; round++) {
-      const some = (): number[] => Array.from(new Set(Array.from({ length: random.int(0, 5) }, () => random.int(1, 30))));
-      const batch: Batch = {
-        put: some().map((at) => ({ table: random.pick(["queues", "vnodes", "server"] as const), name: `o${at}`, data: { round } })),
-        drop: some().map((at) => ({ table: random.pick(["queues", "vnodes"] as const), name: `o${at}` })),
-        jobs: some().map((at) => job(at, { round })),
-        jobs_gone: some().map((at) => `${at}.svr`),
-        scripts: some().map((at) => ({ id: `${at}.svr`, text: String(round) })),
-        history: some().map((at) => finished(at, { ended_s: round })),
-        history_gone: some().map((at) => `${at}.svr`),
-        counters: { round },
-      };
-      await memory.commit(batch);
-      await disk.commit(batch);
-      if (round % 30 !== 0) continue;
-      await disk.close();
-      disk = await openSqliteStore(file);
-      const byName = (rows: readonly { readonly name: string }[]) => [...rows].sort((a, b) => (a.name < b.name ? -1 : 1));
-      const shape = async (store: Store) => {
-        const { objects, jobs, counters } = await store.load();
-        const scripts = await store.scripts(Array.from({ length: 30 }, (_, at) => `${at}.svr`));
-        const tables = Object.entries(objects).map(([table, rows]) => [table, byName(rows)]);
-        return { tables, jobs, counters, scripts: [...scripts].sort(), history: await ids(store, {}) };
-      };
-      assert.deepEqual(await shape(disk), await shape(memory));
-    }
-    await disk.close();
-  });
-});
-
 test("store: concurrent commits take effect in the order of their calls, with purges between them", async () => {
   await everyStore(async (store) => {
     const work: Promise<unknown>[] = [];
@@ -315,35 +218,6 @@ test("sqlite store: files for the owner alone; a second server is refused by nam
     await first.close();
     assert.deepEqual(readdirSync(join(file, "..")), ["partita.db"]);
     await (await openSqliteStore(file)).close();
-  });
-});
-
-test("sqlite store: what a killed process committed is there, in whole batches", async () => {
-  await inDirectory(async (file) => {
-    const script = `
-      import { openSqliteStore } from "${new URL("../../src/store/sqlite-store.ts", import.meta.url).href}";
-      const store = await openSqliteStore(${JSON.stringify(file)});
-      for (let at = 1; ; at++) {
-        await store.commit({ jobs: [{ id: at + ".svr", seq: at, data: {} }], scripts: [{ id: at + ".svr", text: "x" }], counters: { at } });
-        process.stdout.write(at + "\\n");
-      }`;
-    const child = spawn(process.execPath, ["--input-type=module", "-e", script], { stdio: ["ignore", "pipe", "inherit"] });
-    let told = "";
-    await new Promise<void>((resolve) => {
-      child.stdout.on("data", (chunk: Buffer) => {
-        told += chunk.toString();
-        if (told.split("\n").length > 100) child.kill("SIGKILL");
-      });
-      child.once("close", () => resolve());
-    });
-    const acknowledged = Number(told.trimEnd().split("\n").at(-1));
-    const store = await openSqliteStore(file);
-    const { jobs, counters } = await store.load();
-    assert.ok(acknowledged >= 100 && jobs.length >= acknowledged, `${jobs.length} of ${acknowledged}`);
-    assert.equal(counters["at"], jobs.length);
-    assert.equal((await store.scripts(jobs.map(({ id }) => id))).size, jobs.length);
-    assert.equal(await store.check(), null);
-    await store.close();
   });
 });
 
@@ -468,41 +342,6 @@ test("sqlite store: a row that is not ours is named", async () => {
   }
 });
 
-test("store: thousands of jobs, alike and not, short and long, come back as they were put and in the order of seq", async () => {
-  await everyStore(async (store, reopen) => {
-    const random = prng(7);
-    const rows = Array.from({ length: 4500 }, (_, at) =>
-      job(5000 - at, {
-        Job_Name: `j${at % 3}`,
-        ...(at % 7 === 0 ? { comment: 'a "quoted" \\ one,\n{ü \u{1f600}' } : {}),
-        ...(at % 1500 === 0 ? { long: "x,y{".repeat(5000 + random.int(0, 10_000)) } : {}),
-        Variable_List: ["A=1", `B=${at % 2}`],
-        Resource_List: { ncpus: 1, mem: `${at % 5}gb` },
-        ctime: 1e9 + at,
-      }),
-    );
-    const runs = rows
-      .filter(({ seq }) => seq % 2 === 0)
-      .map(({ id, seq }) => ({ id, data: { comment: `c${seq % 11}`, s: "s".repeat(seq % 3 === 0 ? 1 : 17_000) } }));
-    await store.commit({ jobs: rows, runs });
-    const opened = await reopen(store);
-    const run = new Map(runs.map(({ id, data }) => [id, { run: data }]));
-    assert.deepEqual(
-      (await opened.load()).jobs,
-      rows.toReversed().map((row) => ({ ...row, ...run.get(row.id) })),
-    );
-    const kept: unknown[] = [];
-    const { jobs } = await opened.load((name, value) => {
-      if (name === "Variable_List") kept.push(value);
-      return name === "Job_Name" ? "kept" : value;
-    });
-    assert.equal(
-      jobs.every(({ data }) => data["Job_Name"] === "kept" && kept.includes(data["Variable_List"])),
-      true,
-    );
-  });
-});
-
 test("sqlite store: a full disk refuses the batch as a whole and the store goes on when there is room", async () => {
   await inDirectory(async (file) => {
     const store = await openSqliteStore(file);
@@ -532,41 +371,6 @@ test("sqlite store: a commit that fails half-way keeps nothing, and the next one
     await store.close();
   });
 });
-
-test("sqlite store: places that cannot be used are refused with the reason", async () => {
-  await inDirectory(async (file, dir) => {
-    await assert.rejects(openSqliteStore(join(dir, "no", "such", "dir.db")), isFault("permission", /cannot be locked: ENOENT/));
-    const limited = spawnSync(
-      "sh",
-      ["-c", `ulimit -f 2000; exec "$0" --input-type=module -e "$1"`, process.execPath, fullDiskScript(file)],
-      { encoding: "utf8" },
-    );
-    assert.match(limited.stdout, /^(?:disk-full|io)\nkept \d+ of \d+\n$/, limited.stderr);
-    assert.ok(existsSync(file));
-  });
-});
-
-/** In a process that may write files of 1 MB only: commits until one fails, then compares. */
-function fullDiskScript(file: string): string {
-  return `
-    import { openSqliteStore } from "${new URL("../../src/store/sqlite-store.ts", import.meta.url).href}";
-    process.on("SIGXFSZ", () => {});
-    const store = await openSqliteStore(${JSON.stringify(file)});
-    let done = 0;
-    for (;;) {
-      try {
-        await store.commit({ jobs: [{ id: done + 1 + ".svr", seq: done + 1, data: { pad: "x".repeat(3000) } }] });
-        done++;
-      } catch (error) {
-        console.log(error.fault);
-        break;
-      }
-    }
-    const { jobs } = await store.load();
-    console.log("kept " + jobs.length + " of " + done);
-    if (jobs.length !== done) process.exitCode = 1;
-    process.exit();`;
-}
 
 function overwrite(file: string, at: number, bytes: Buffer): void {
   const fd = openSync(file, "r+");

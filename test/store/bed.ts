@@ -1,0 +1,56 @@
+// What tests of the store share: stores in directories of their own, rows, and faults by name.
+
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { memoryStore } from "#store/memory-store.ts";
+import { openSqliteStore } from "#store/sqlite-store.ts";
+import { type HistoryRow, type Store, StoreError, type StoreFault } from "#store/store.ts";
+
+export async function inDirectory(work: (file: string, dir: string) => Promise<void>): Promise<void> {
+  const dir = mkdtempSync(join(tmpdir(), "partita-store-"));
+  try {
+    await work(join(dir, "partita.db"), dir);
+  } finally {
+    rmSync(dir, { recursive: true });
+  }
+}
+
+/** A body that must hold for every kind of store; reopen: as after a restart. */
+export async function everyStore(work: (store: Store, reopen: (old: Store) => Promise<Store>) => Promise<void>): Promise<void> {
+  const memory = memoryStore();
+  await work(memory, async () => memory);
+  await inDirectory(async (file) => {
+    let last: Store = await openSqliteStore(file);
+    await work(last, async (old) => {
+      await old.close();
+      last = await openSqliteStore(file);
+      return last;
+    });
+    await last.close();
+  });
+}
+
+export const isFault = (fault: StoreFault, text: RegExp) => (error: unknown) =>
+  error instanceof StoreError && error.fault === fault && text.test(error.message);
+export const job = (seq: number, data: { readonly [name: string]: unknown } = {}) => ({
+  id: `${seq}.svr`,
+  seq,
+  data: { job_state: "Q", ...data },
+});
+export const finished = (seq: number, more: Partial<HistoryRow> = {}): HistoryRow => ({
+  id: `${seq}.svr`,
+  seq,
+  idx: -1,
+  owner: "alice",
+  queue: "workq",
+  state: "F",
+  ended_s: seq,
+  data: { Exit_status: 0, Resource_List: { ncpus: 1 } },
+  ...more,
+});
+export async function ids(store: Store, filter: Parameters<Store["history"]["pages"]>[0], page_rows?: number): Promise<string> {
+  const found: string[] = [];
+  for await (const page of store.history.pages(filter, page_rows)) found.push(...page.map((row) => row.id.replace(".svr", "")));
+  return found.join(" ");
+}
