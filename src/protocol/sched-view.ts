@@ -39,6 +39,7 @@ export type WaitingJob = {
   readonly select: string;
   readonly walltime_s: number | null;
   readonly queued_s: number;
+  /** what it was told last; of an array that has begun: how its subjobs stand */
   readonly comment: string | null;
   readonly top_job: boolean;
   readonly start_s: number | null;
@@ -49,6 +50,9 @@ export type ResvView = {
   readonly start_s: number;
   readonly end_s: number;
   readonly running: boolean;
+  /** number of a RESV_STATE (src/model/resv-state.ts); DEGRADED also while it runs so. Absent: not told */
+  readonly state?: number;
+  /** 0: it has no place yet */
   readonly vnodes: number;
 };
 

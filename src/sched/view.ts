@@ -1,8 +1,12 @@
 // A view of a scheduler for who watches it (`partita top`): its partitions with what is used and reserved, the head of its queue, its last cycles. Pure.
 
+import { indexCount, parseIndexList } from "#model/array-indices.ts";
 import type { Fairshare } from "#model/fairshare.ts";
+import { RESV_STATE } from "#model/resv-state.ts";
+import type { SchedJob } from "#protocol/sched-link.ts";
 import type { Bar, PartitionView, ResvView, SchedView, WaitingJob } from "#protocol/sched-view.ts";
 import type { Activity } from "./activity.ts";
+import { partitionsOf as servedPartitions } from "./confirm-resv.ts";
 import { durationsOf, JOB_INFINITY_S } from "./durations.ts";
 import { jobsInOrder } from "./job-order.ts";
 import type { Policy, PolicyBook } from "./policy.ts";
@@ -134,7 +138,7 @@ function waitingOf(ranks: RankContext, policy: Policy): WaitingJob[] {
       select: job.schedselect,
       walltime_s: most_s === JOB_INFINITY_S ? null : most_s,
       queued_s: job.etime_s ?? job.qtime_s,
-      comment: job.comment ?? null,
+      comment: job.state === "B" ? subjobsText(job) : (job.comment ?? null),
       top_job: job.topjob === true,
       start_s: job.estimated?.start_time ?? null,
     });
@@ -143,12 +147,28 @@ function waitingOf(ranks: RankContext, policy: Policy): WaitingJob[] {
   return rows;
 }
 
+/** Its comment is kept since it began, and says nothing of the subjobs that wait. */
+function subjobsText({ array }: SchedJob): string | null {
+  if (array === undefined) return null;
+  const waiting = (parseIndexList(array.indices_remaining) ?? []).reduce((sum, range) => sum + indexCount(range), 0);
+  return `${waiting} of its subjobs wait${waiting === 1 ? "s" : ""}, ${array.running} run${array.running === 1 ? "s" : ""}`;
+}
+
+/** Reservations of the scheduler's partitions, and those that are not of any yet. */
 function resvsOf(universe: Universe): ResvView[] {
-  const rows = [...universe.resvs.values()].flatMap(({ id, held, present }): ResvView[] => {
+  const own = new Set(servedPartitions(universe));
+  const rows = [...universe.resvs.values()].flatMap(({ id, held, present, partition, source: { attrs } }): ResvView[] => {
+    if (partition !== undefined && !own.has(partition)) return [];
+    const number = (name: string): number | undefined => (typeof attrs[name] === "number" ? attrs[name] : undefined);
     const [next] = held;
-    return next === undefined
-      ? []
-      : [{ id, start_s: next.start_s, end_s: next.end_s, running: present !== null, vnodes: next.holding.size }];
+    const start_s = next?.start_s ?? number("reserve_start");
+    const end_s = next?.end_s ?? number("reserve_end");
+    if (start_s === undefined || end_s === undefined) return [];
+    const substate = number("reserve_substate");
+    const lost = present !== null && (substate === RESV_STATE.DEGRADED || substate === RESV_STATE.IN_CONFLICT);
+    const state = lost ? RESV_STATE.DEGRADED : number("reserve_state");
+    const vnodes = next?.holding.size ?? 0;
+    return [{ id, start_s, end_s, running: present !== null, vnodes, ...(state === undefined ? {} : { state }) }];
   });
   return rows.sort((a, b) => a.start_s - b.start_s).slice(0, RESVS_MAX);
 }

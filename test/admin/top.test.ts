@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { SchedPicture, TopPicture } from "#admin/top/picture.ts";
 import { press, screenLines, shownJobs, snapshotText, TOP_START, type TopKey, type TopState } from "#admin/top/screen.ts";
+import { RESV_STATE } from "#model/resv-state.ts";
 import type { SchedView, WaitingJob } from "#protocol/sched-view.ts";
 
 process.env["TZ"] = "UTC";
@@ -74,6 +75,25 @@ const texts = (state: TopState, size = SIZE): string[] =>
   screenLines(PICTURE, state, size).map((line) => line.map(({ text }) => text).join(""));
 const keys = (...all: TopKey[]): TopState => all.reduce((state, key) => press(state, key, PICTURE), TOP_START);
 const type = (text: string): TopKey => ({ kind: "text", text });
+
+test("top: reservations that are not as they should be say so", () => {
+  const at = { start_s: AT_S, end_s: AT_S + 60 };
+  const resvs = [
+    { id: "R1", ...at, running: true, vnodes: 1, state: RESV_STATE.DEGRADED },
+    { id: "R2", ...at, running: false, vnodes: 3, state: RESV_STATE.DEGRADED },
+    { id: "R3", ...at, running: false, vnodes: 0, state: RESV_STATE.UNCONFIRMED },
+    { id: "R4", ...at, running: false, vnodes: 1, state: RESV_STATE.CONFIRMED },
+  ];
+  const text = snapshotText({ ...PICTURE, scheds: [sched("default", { view: { ...VIEW, resvs } })] });
+  const until = "Fri Nov 20 09:27:28 2026";
+  for (const line of [
+    `R1 runs, is degraded, until ${until}, 1 vnode`,
+    `R2 is degraded, from Fri Nov 20 09:26:28 2026 to ${until}, 3 vnodes`,
+    `R3 is not confirmed, from Fri Nov 20 09:26:28 2026 to ${until}`,
+    `R4 comes, from Fri Nov 20 09:26:28 2026 to ${until}, 1 vnode`,
+  ])
+    assert.ok(text.includes(`\n  ${line}\n`), `${line}\n${text}`);
+});
 
 test("top: the snapshot shows schedulers, bars, reservations, jobs with planned starts and events", () => {
   const text = snapshotText(PICTURE);

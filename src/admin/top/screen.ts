@@ -4,8 +4,9 @@
 // S1. No line is longer than the screen is wide. S2. What is chosen is a job that is shown, or nothing.
 
 import { ctime } from "#cli/dates.ts";
+import { RESV_STATE } from "#model/resv-state.ts";
 import { renderDuration } from "#model/values/duration.ts";
-import type { Bar, PartitionView, WaitingJob } from "#protocol/sched-view.ts";
+import type { Bar, PartitionView, ResvView, WaitingJob } from "#protocol/sched-view.ts";
 import type { SchedPicture, TopPicture } from "./picture.ts";
 
 export type Style = "plain" | "bold" | "faint" | "good" | "bad" | "warn" | "chosen";
@@ -161,11 +162,23 @@ function schedLines({ name, state, scheduling, partition, comment, view, fault }
       : [`last ${last.cycle_ms.toFixed(1)} ms`, `median ${(cycles[Math.floor(cycles.length / 2)] as number).toFixed(1)} ms`]),
     `started ${view.jobs_started}`,
   ];
-  const resvs = view.resvs.map(({ id, start_s, end_s, running, vnodes }): Line => {
-    const when = running ? `until ${ctime(end_s)}` : `from ${ctime(start_s)} to ${ctime(end_s)}`;
-    return [piece(`  ${id} ${running ? "runs" : "comes"}, ${when}, ${vnodes} vnodes`)];
-  });
+  const resvs = view.resvs.map(resvLine);
   return [[], head, [piece(`  ${figures.join("  ")}`)], ...view.partitions.flatMap(partitionLines), ...resvs];
+}
+
+const RESV_WORDS: ReadonlyMap<number, readonly [text: string, style: Style]> = new Map([
+  [RESV_STATE.UNCONFIRMED, ["is not confirmed", "warn"]],
+  [RESV_STATE.DEGRADED, ["is degraded", "bad"]],
+  [RESV_STATE.BEING_ALTERED, ["is being altered", "warn"]],
+  [RESV_STATE.BEING_DELETED, ["ends", "plain"]],
+]);
+
+function resvLine({ id, start_s, end_s, running, state, vnodes }: ResvView): Line {
+  const when = running ? `until ${ctime(end_s)}` : `from ${ctime(start_s)} to ${ctime(end_s)}`;
+  const [word, style] = RESV_WORDS.get(state ?? -1) ?? ["", "plain"];
+  const text = word === "" ? (running ? "runs" : "comes") : running ? `runs, ${word}` : word;
+  const where = vnodes === 0 ? "" : `, ${vnodes} vnode${vnodes === 1 ? "" : "s"}`;
+  return [piece(`  ${id} ${text}, ${when}${where}`, style)];
 }
 
 function partitionLines({ name, vnodes, free, closed, bars }: PartitionView): Line[] {
