@@ -61,6 +61,7 @@ export function makeBucket(universe: Universe, policy: Policy, parts: BucketPart
     open: openTo(states, members),
     count: 0,
     heap: [],
+    left: null,
   };
 }
 

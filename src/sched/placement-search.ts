@@ -15,7 +15,7 @@ import { whyNot, whyNotPacked } from "./placement-why.ts";
 import type { Policy } from "./policy.ts";
 import type { Amount, Chunk, Request } from "./request.ts";
 import { isBeyond } from "./set-front.ts";
-import { statesAfter } from "./states-after.ts";
+import { statesLeft } from "./states-after.ts";
 import type { Host, HostBucket, NodeSet, Universe, Vnode, VnodeState } from "./universe.ts";
 import type { Checks, OwnerCounts } from "./vnode-fit.ts";
 import { copiesThatFit, ineligible, ineligibleForResv, isChecked, ownerCounts } from "./vnode-fit.ts";
@@ -188,7 +188,7 @@ export class Search implements SearchView {
     let last: Host | undefined;
     for (const { host, bucket, used, taken } of this.touched.values()) {
       last = host;
-      const states = statesAfter(universe.space, this.request, { states: bucket.states, shown: this.statesOf(bucket), used, taken });
+      const states = statesLeft(universe.space, this.request, bucket, { states: bucket.states, shown: this.statesOf(bucket), used, taken });
       for (const move of moveHost(universe, policy, host, states, bucket)) moved.push(move);
     }
     return { chunks: this.#placed.flat(), moved, set: this.set, last };

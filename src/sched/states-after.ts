@@ -2,7 +2,7 @@
 
 import type { Request } from "./request.ts";
 import type { ResourceSpace } from "./resource-space.ts";
-import type { VnodeState } from "./universe.ts";
+import type { HostBucket, VnodeState } from "./universe.ts";
 import { sharingOn } from "./vnode-fit.ts";
 
 export type PlacedHost = {
@@ -14,6 +14,32 @@ export type PlacedHost = {
   /** vnodes that have a chunk of the job */
   readonly taken: readonly boolean[];
 };
+
+/** What a job left of a host, and of what. */
+export type PlacedStates = { readonly space: ResourceSpace; readonly request: Request; readonly of: PlacedHost; readonly states: readonly VnodeState[] };
+
+/**
+ * As statesAfter, for a host of a bucket. Hosts of one bucket that get the same of equal jobs become alike: they share the states made for the first, whose
+ * key is known then.
+ */
+export function statesLeft(space: ResourceSpace, request: Request, bucket: HostBucket, host: PlacedHost): readonly VnodeState[] {
+  const { left } = bucket;
+  if (left !== null && left.space === space && left.request === request && isSame(left.of, host)) return left.states;
+  const states = statesAfter(space, request, host);
+  bucket.left = { space, request, of: host, states };
+  return states;
+}
+
+/** The same is taken of the same states. */
+function isSame(a: PlacedHost, b: PlacedHost): boolean {
+  if (a.states !== b.states || a.shown !== b.shown) return false;
+  for (let at = 0; at < a.states.length; at++) {
+    if (a.taken[at] !== b.taken[at]) return false;
+    const [left, right] = [a.used[at] as readonly number[], b.used[at] as readonly number[]];
+    for (let index = 0; index < left.length; index++) if (left[index] !== right[index]) return false;
+  }
+  return true;
+}
 
 export function statesAfter(space: ResourceSpace, { place }: Request, host: PlacedHost): VnodeState[] {
   const { states, taken } = host;

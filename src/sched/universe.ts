@@ -24,6 +24,7 @@ import type { ResourceSpace } from "./resource-space.ts";
 import type { ResvInfo } from "./resv-info.ts";
 import type { Insider, ResvSet } from "./resv-sets.ts";
 import type { SetFront } from "./set-front.ts";
+import type { PlacedStates } from "./states-after.ts";
 import type { Checks } from "./vnode-fit.ts";
 
 /** What a vnode is, whatever runs there; equal vnodes share one. */
@@ -110,6 +111,8 @@ export type HostBucket = {
   count: number;
   /** heap of hosts by order; may hold hosts that have left */
   readonly heap: Host[];
+  /** what the job placed last on one of its hosts left of that (states-after.ts); null: none yet */
+  left: PlacedStates | null;
 };
 
 /** The vnodes that jobs of a queue may use (U1), or a placement set: those of them with one value of a resource. */
