@@ -16,7 +16,12 @@ export type PlacedHost = {
 };
 
 /** What a job left of a host, and of what. */
-export type PlacedStates = { readonly space: ResourceSpace; readonly request: Request; readonly of: PlacedHost; readonly states: readonly VnodeState[] };
+export type PlacedStates = {
+  readonly space: ResourceSpace;
+  readonly request: Request;
+  readonly of: PlacedHost;
+  readonly states: readonly VnodeState[];
+};
 
 /**
  * As statesAfter, for a host of a bucket. Hosts of one bucket that get the same of equal jobs become alike: they share the states made for the first, whose

@@ -369,10 +369,10 @@ export function arrayOf(state: ServerState, job: Job): ArrayJob | undefined {
 const indexOf = (job: Job): number => Number(job.attrs["array_index"]);
 
 /** Attributes with shared values, in a fresh record. */
-export function sharedAttrs(attrs: JobAttrs): JobAttrs {
-  const copy = { ...attrs };
+export function sharedAttrs<A extends Attrs>(attrs: A): A {
+  const copy: Attrs = { ...attrs };
   for (const name in copy) copy[name] = shared(name, copy[name]);
-  return copy;
+  return copy as A;
 }
 
 /** Puts a job into state and all derived values. changes: null while loading. */
@@ -398,10 +398,9 @@ function changeJob(state: ServerState, job: Job, set: Attrs, unset: readonly str
   countJob(state, job.attrs, -1, weight);
   countOnClock(state, job.attrs, -1);
   if (recounts) countRunning(state, job.attrs, -1);
-  if (unset.length > 0) job.attrs = changed(job.attrs, {}, unset) as JobAttrs;
-  else if (job.attrs.substate === SUBSTATE.PRE_RUN) job.attrs = { ...job.attrs };
-  job.attrs.mtime = changes.now_s;
-  for (const name in set) job.attrs[name] = shared(name, set[name]);
+  const rest = unset.length > 0 ? (changed(job.attrs, {}, unset) as JobAttrs) : job.attrs;
+  // Copied, not added name by name: that makes a slow and large record, too.
+  job.attrs = { ...rest, mtime: changes.now_s, ...sharedAttrs(set) } as JobAttrs;
   if (job.attrs.queue_rank > state.next_rank) {
     state.next_rank = job.attrs.queue_rank;
     changes.server = true;
