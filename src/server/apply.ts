@@ -15,7 +15,7 @@ import type { Event, NamedObject } from "./event.ts";
 import { shared } from "./intern.ts";
 import { isOfRun } from "./job-rows.ts";
 import { hostOf, placementOf } from "./placement.ts";
-import { countInside, holdAgain, holdNewVnode, newResv, release, resvOfQueue } from "./resv/holding.ts";
+import { countInside, holdAgain, holdHostAgain, holdNewVnode, newResv, release, resvOfQueue } from "./resv/holding.ts";
 import { occurrenceStarts } from "./resv/occurrences.ts";
 import type { Attrs, Job, JobAttrs, Placement, Queue, Resv, ResvAttrs, ServerState, Vnode } from "./state.ts";
 import { newSubjobs, noteLive, SUBJOB, type Subjobs, setSubjobState } from "./subjobs.ts";
@@ -211,9 +211,14 @@ function change(state: ServerState, object: NamedObject, name: string, set: Attr
     }
     case "node": {
       const vnode = present(state.vnodes.get(name), `vnode ${name}`);
+      const { sharing } = vnode.attrs;
       unindexVnode(state, vnode, changes);
       vnode.attrs = changed(vnode.attrs, set["state"] === undefined ? set : { last_state_change_time: changes.now_s, ...set }, unset);
       indexVnode(state, vnode, changes);
+      if (vnode.attrs["sharing"] !== sharing) {
+        placeAgain(state, hostOf(vnode), changes);
+        holdHostAgain(state, hostOf(vnode), changes);
+      }
       refreshVnode(vnode, changes);
       changes.vnodes.add(name);
       break;

@@ -20,7 +20,7 @@ import type { Kernel } from "./kernel.ts";
 import { nodeCreated } from "./mom-host.ts";
 import { preemptionMet } from "./preemption.ts";
 import { wantsPressure } from "./pressure.ts";
-import { resvVnodeGone, vnodeChanged, vnodeCreated, vnodeResized } from "./resv/health.ts";
+import { resvVnodeGone, sharingChanged, vnodeChanged, vnodeCreated, vnodeResized } from "./resv/health.ts";
 import { resvOfQueue } from "./resv/holding.ts";
 import { armResv, askersChanged, resvChanged, resvGone, resvJobsChanged } from "./resv/timing.ts";
 import { routeSoon } from "./routing.ts";
@@ -138,6 +138,8 @@ function follow(kernel: Kernel, tx: Transaction, event: Event, apply: () => void
       if (event.object === "node" && (event.set["resources_available"] !== undefined || event.unset.includes("resources_available")))
         vnodeResized(kernel, tx, event.name);
       else if (event.object === "node" && event.set["state"] !== undefined) vnodeChanged(kernel, tx, event.name);
+      if (event.object === "node" && (event.set["sharing"] !== undefined || event.unset.includes("sharing")))
+        sharingChanged(kernel, tx, event.name);
       if (event.object === "node" && (event.set["partition"] !== undefined || event.unset.includes("partition")))
         vnodeMoved(kernel, event.name);
       break;

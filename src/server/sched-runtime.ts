@@ -84,18 +84,10 @@ export function runtimeOf(kernel: SchedTable, name: string): SchedRuntime {
       known: { queues: new Set(), nodes: new Set(), jobs: new Set() },
       own_comments: new Set(),
       cycle: 0,
-      busy: false,
-      unsent: null,
-      more: false,
-      untold: null,
-      held: null,
+      ...noCycle(),
       begun: new Map(),
-      deciding: [],
       asking: new Set(),
-      pending: null,
       qruns: [],
-      running: null,
-      refusal: null,
       crashes: [],
       cycles: 0,
       fault: null,
@@ -105,6 +97,22 @@ export function runtimeOf(kernel: SchedTable, name: string): SchedRuntime {
   }
   return runtime;
 }
+
+/** What a runtime has of its cycles while no cycle runs and none is to come: at a hello, and when the connection is lost. */
+export function noCycle(): Pick<SchedRuntime, OfCycles> {
+  return {
+    busy: false,
+    unsent: null,
+    more: false,
+    untold: null,
+    held: null,
+    deciding: [],
+    pending: null,
+    running: null,
+    refusal: null,
+  };
+}
+type OfCycles = "busy" | "unsent" | "more" | "untold" | "held" | "deciding" | "pending" | "running" | "refusal";
 
 /** The runtime of a connection. */
 export function runtimeOfLink(kernel: SchedTable, link: number): SchedRuntime | undefined {

@@ -11,7 +11,7 @@ import { answerQrun, cycleEnd, trigger } from "./sched-cycles.ts";
 import { decideOn } from "./sched-decisions.ts";
 import { happened, logSched, setServerState } from "./sched-happening.ts";
 import { askedInVain, schedAnswered } from "./sched-questions.ts";
-import { runtimeOf, runtimeOfLink, type SchedRuntime, shouldRun } from "./sched-runtime.ts";
+import { noCycle, runtimeOf, runtimeOfLink, type SchedRuntime, shouldRun } from "./sched-runtime.ts";
 import { afterCrash, isProblem, isServersComment, NEEDS_ATTENTION, PROBLEM, READY_TO_USE } from "./sched-supervisor.ts";
 import { forgetStarts } from "./start-wait.ts";
 import type { Sched } from "./state.ts";
@@ -72,15 +72,7 @@ function hello(kernel: Kernel, link: number, { name, pid }: SchedHello): void {
     started: true,
     needs_snapshot: true,
     revision: 0,
-    busy: false,
-    unsent: null,
-    more: false,
-    untold: null,
-    held: null,
-    deciding: [],
-    pending: null,
-    running: null,
-    refusal: null,
+    ...noCycle(),
     cycles: 0,
     leaving: false,
   });
@@ -101,17 +93,7 @@ export function lost(kernel: Kernel, link: number): void {
   forgetPreemptions(kernel, runtime.name);
   forgetStarts(kernel, runtime.name);
   runtime.begun.clear();
-  Object.assign(runtime, {
-    busy: false,
-    unsent: null,
-    more: false,
-    untold: null,
-    held: null,
-    deciding: [],
-    pending: null,
-    running: null,
-    refusal: null,
-  });
+  Object.assign(runtime, noCycle());
   for (const timer of ["accumulate", "iteration"]) kernel.timers.clear(`${timer}:${runtime.name}`);
   const sched = kernel.state.scheds.get(runtime.name);
   if (sched === undefined) return;

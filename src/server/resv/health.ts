@@ -9,11 +9,12 @@ import { parseResvId } from "#model/job-id.ts";
 import { RESV_STATE } from "#model/resv-state.ts";
 import type { Kernel } from "../kernel.ts";
 import { ownTransaction } from "../kernel.ts";
+import { hostOf } from "../placement.ts";
 import type { Attrs, Promised, Resv, ResvAttrs, ServerState } from "../state.ts";
 import type { Transaction } from "../transaction.ts";
 import { isBegun, spotsOf } from "./holding.ts";
 import { retryLater } from "./life.ts";
-import { noteShort } from "./lowered.ts";
+import { inTurn, noteShort } from "./lowered.ts";
 import { NO_PLACE } from "./occurrences.ts";
 import { claimsOn } from "./promises.ts";
 
@@ -108,6 +109,19 @@ export function vnodeCreated(kernel: Kernel, tx: Transaction, name: string): voi
     else losePlaces(tx, resv, (occurrence) => isInTheWay(state, resv, occurrence));
   }
   vnodeChanged(kernel, tx, name);
+}
+
+/**
+ * The sharing of a vnode changed: who was promised it, or another vnode of its host, may want it alone now, or the whole host. Of two that cannot have it
+ * both, the later in turn loses his place.
+ */
+export function sharingChanged(kernel: Kernel, tx: Transaction, name: string): void {
+  const { state } = kernel;
+  const vnode = state.vnodes.get(name);
+  const there = vnode === undefined ? [] : [...(state.hosts.get(hostOf(vnode)) ?? [])];
+  const ids = new Set(there.flatMap((other) => [...(state.vnodes.get(other)?.resvs.keys() ?? [])]));
+  for (const resv of inTurn(state, ids).toReversed())
+    if (!isMaintenance(resv.id) && resv.attrs["forced"] !== true) losePlaces(tx, resv, (occurrence) => isInTheWay(state, resv, occurrence));
 }
 
 const isMaintenance = (id: string): boolean => parseResvId(id)?.letter === "M";

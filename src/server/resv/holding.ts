@@ -61,11 +61,15 @@ export function release(state: ServerState, resv: Resv, changes: Changes | null)
  * or by the sharing of another vnode there.
  */
 export function holdNewVnode(state: ServerState, vnode: Vnode, changes: Changes | null): void {
-  const there = [...(state.hosts.get(hostOf(vnode)) ?? [])];
-  for (const resv of state.resvs.values()) {
+  for (const resv of state.resvs.values())
     if (resv.held.has(vnode.name) || resv.used.has(vnode.name)) countOnVnode(state, resv, vnode.name, 1, changes);
-    if (there.some((name) => resv.vnodes.has(name))) holdAgain(state, resv, changes);
-  }
+  holdHostAgain(state, hostOf(vnode), changes);
+}
+
+/** What the vnodes of a host are to others has changed, one came or its sharing is another: who was promised any of them may have been promised more or less. */
+export function holdHostAgain(state: ServerState, host: string, changes: Changes | null): void {
+  const there = [...(state.hosts.get(host) ?? [])];
+  for (const resv of state.resvs.values()) if (there.some((name) => resv.vnodes.has(name))) holdAgain(state, resv, changes);
 }
 
 /** A job in a reservation takes (sign 1) or gives back (-1) its resources. */

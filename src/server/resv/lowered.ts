@@ -44,8 +44,8 @@ function shortOn(state: ServerState, name: string): ReadonlySet<string> {
 
 const mayBeShort = ({ id, attrs }: Resv): boolean => parseResvId(id)?.letter !== "M" && attrs["forced"] !== true;
 
-/** Those that run before those that do not, then the older promise. */
-function inTurn(state: ServerState, ids: Iterable<string>): readonly Resv[] {
+/** Whose promises count first: those that run before those that do not, then the older one. */
+export function inTurn(state: ServerState, ids: Iterable<string>): readonly Resv[] {
   const resvs = [...ids].flatMap((id) => state.resvs.get(id) ?? []);
   const sequence = ({ id }: Resv): number => parseResvId(id)?.seq ?? 0;
   return resvs.sort((a, b) => Number(isBegun(b)) - Number(isBegun(a)) || a.attrs.ctime - b.attrs.ctime || sequence(a) - sequence(b));

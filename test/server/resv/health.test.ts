@@ -5,17 +5,19 @@ import { test } from "node:test";
 import {
   ALICE,
   addHost,
+  addJob,
   addVnode,
   advance,
-  apply,
   ask,
   type Harness,
   harness,
   logsOf,
+  mom,
   momHello,
   outcome,
   ROOT,
   restart,
+  runOn,
   schedHello,
   settle,
 } from "../harness.ts";
@@ -34,6 +36,18 @@ function complex(words = "start=7200 walltime=3600 select=1:ncpus=4"): World {
   assert.deepEqual(answerResv(h, 1, id, "(n1:ncpus=4)"), { ok: true });
   return { h, id, link };
 }
+
+/** The mom says what her vnodes are: sharing by name. */
+function reportVnodes(h: Harness, link: number, sharing: { readonly [name: string]: string }): void {
+  const vnodes = Object.entries(sharing).map(([name, word]) => ({
+    name,
+    attrs: { resources_available: { ncpus: 8 }, pcpus: 8, sharing: word },
+  }));
+  mom(h, link, "mom-vnodes", { vnodes });
+}
+
+/** Reservations that a vnode notes. */
+const promisedTo = (h: Harness, name: string): string[] => [...(h.core.state.vnodes.get(name)?.resvs.keys() ?? [])];
 
 const offline = (h: Harness, name: string, op: "=" | "-=" = "="): string =>
   outcome(h, ROOT, { kind: "manager", verb: "set", object: "node", name, attrs: [{ name: "state", op, value: "offline" }] });
@@ -167,13 +181,50 @@ test("a whole host that lost the vnode it was promised by: who was promised the 
 
 test("a vnode that a host gets is promised to whoever was promised the host whole by another vnode's sharing", () => {
   const h = harness();
-  addHost(h, "n1", { ncpus: 8 });
-  apply(h, { kind: "changed", object: "node", name: "n1", set: { sharing: "default_exclhost" }, unset: [] });
+  const link = addHost(h, "n1", { ncpus: 8 });
+  reportVnodes(h, link, { n1: "default_exclhost" });
   schedHello(h, 1);
   const whole = rsub(h, "start=7200 walltime=3600 select=1:ncpus=4");
   assert.deepEqual(answerResv(h, 1, whole, "(n1:ncpus=4)"), { ok: true });
-  addVnode(h, "n1[0]", { Mom: ["n1"], resources_available: { ncpus: 8, host: "n1" } });
-  assert.deepEqual([...(h.core.state.vnodes.get("n1[0]")?.resvs.keys() ?? [])], [whole]);
+  reportVnodes(h, link, { n1: "default_exclhost", "n1[0]": "default_exclhost" });
+  assert.deepEqual(promisedTo(h, "n1[0]"), [whole]);
+});
+
+test("a host whose mom reports another sharing is promised whole to whoever was promised one of its vnodes, and no more when she takes it back", () => {
+  const h = harness();
+  const link = addHost(h, "n1", { ncpus: 8 });
+  reportVnodes(h, link, { n1: "default_shared", "n1[0]": "default_shared" });
+  schedHello(h, 1);
+  const one = rsub(h, "start=7200 walltime=3600 select=1:ncpus=4");
+  assert.deepEqual(answerResv(h, 1, one, "(n1:ncpus=4)"), { ok: true });
+  assert.deepEqual(promisedTo(h, "n1[0]"), []);
+  const job = addJob(h);
+  runOn(h, job, "n1", link);
+  reportVnodes(h, link, { n1: "force_exclhost", "n1[0]": "default_shared" });
+  assert.deepEqual([promisedTo(h, "n1[0]"), [...(h.core.state.vnodes.get("n1[0]")?.jobs.keys() ?? [])]], [[one], [job]]);
+  const late = rsub(h, "start=9000 walltime=3600 select=1:ncpus=4");
+  assert.equal(answerResv(h, 1, late, "(n1[0]:ncpus=4)").ok, false, "the whole host is promised");
+  restart(h);
+  assert.deepEqual([promisedTo(h, "n1[0]"), [...(h.core.state.vnodes.get("n1[0]")?.jobs.keys() ?? [])]], [[one], [job]]);
+  momHello(h, link, "n1", [{ job, run_count: 1, state: "running", session_id: 1 }], { ncpus: 8 });
+  reportVnodes(h, link, { n1: "default_shared", "n1[0]": "default_shared" });
+  assert.deepEqual([promisedTo(h, "n1[0]"), [...(h.core.state.vnodes.get("n1[0]")?.jobs.keys() ?? [])]], [[], []]);
+});
+
+test("a vnode whose mom reports that nobody shares it: of two that were promised it for one time the younger loses it", () => {
+  const h = harness();
+  const link = addHost(h, "n1", { ncpus: 8 });
+  schedHello(h, 1);
+  const [older, younger, apart] = ["start=7200", "start=9000", "start=20000"].map((start) =>
+    rsub(h, `${start} walltime=3600 select=1:ncpus=4`),
+  );
+  for (const id of [older, younger, apart]) assert.deepEqual(answerResv(h, 1, id as string, "(n1:ncpus=4)"), { ok: true });
+  reportVnodes(h, link, { n1: "force_excl" });
+  assert.deepEqual(
+    [older, younger, apart].map((id) => resvState(h, id as string)),
+    ["CO 2", "DG 12", "CO 2"],
+  );
+  assert.equal(resvAttrs(h, younger as string).resv_nodes, undefined);
 });
 
 test("nothing is promised where maintenance is", async () => {
