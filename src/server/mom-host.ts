@@ -1,32 +1,27 @@
-// The server's side of its moms: which host is up, what its vnodes are, and which jobs it holds. A mom that comes (back) and the server compare notes.
+// The server's side of its moms: who is connected and which jobs she holds. A mom that comes (back) and the server compare notes. Her vnodes: host-vnodes.ts;
+// her answers: mom-questions.ts.
 //
 // I1. A run is accounted for once: an obit counts if the job is with this mom under that run_count, and is acknowledged in any case (mom-link.ts I2).
 // I2. A job the server believes to run that its mom does not hold is started again if its start was never confirmed (same run_count), else its run is lost
 //     and it is requeued. A job the mom holds that the server does not is killed (mom-link.ts I3).
-// I3. Values an administrator set on a vnode win over reported ones (pbs/mom.md 1).
 
-import { defaultAttributes } from "#model/attribute.ts";
 import { SUBSTATE } from "#model/job-state.ts";
-import { NODE_ATTRIBUTES } from "#model/node-attributes.ts";
-import { PBSE, Reject, reject } from "#model/pbse.ts";
-import { inOrder } from "#model/values/node-state.ts";
-import type { MomHello, MomToServer, MomVnode, Usage } from "#protocol/mom-link.ts";
+import { Reject } from "#model/pbse.ts";
+import type { MomHello, MomToServer, Usage } from "#protocol/mom-link.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
 import { checkpointHost } from "./checkpointed.ts";
 import { hookReported, jobKept, tellHooks } from "./hooks/mom-hooks.ts";
+import { allUnknown, hostDown, report, siteResources, tellBusy, vnodesAway, vnodesOf } from "./host-vnodes.ts";
 import { abort, finish, JOB_EXEC, jobObit, requeueOrAbort, terminationOf } from "./job-end.ts";
 import { isWithMom, logJob } from "./job-life.ts";
 import { jobStarted } from "./job-run.ts";
-import { type Kernel, type MomQuestion, type MomRuntime, ownTransaction, refuse } from "./kernel.ts";
+import { type Kernel, type MomRuntime, ownTransaction } from "./kernel.ts";
 import { acknowledgeObit, hostOfJob, startJob, terminateJob } from "./mom-orders.ts";
-import { hostOf } from "./placement.ts";
-import { preemptionRefused } from "./preemption.ts";
+import { answered, notCheckpointed, questionUnanswered } from "./mom-questions.ts";
 import { furtherVnodes, releaseVnodes } from "./release-nodes.ts";
-import { checkVnode } from "./reported-vnode.ts";
 import { createFromJob } from "./resv/creation.ts";
 import { resvOfQueue } from "./resv/holding.ts";
 import { vnodesBack } from "./returned-hosts.ts";
-import { endUnsaved } from "./shutdown.ts";
 import {
   alignSisters,
   crewOf,
@@ -43,21 +38,13 @@ import {
   usageOfRun,
 } from "./sisters.ts";
 import { startUnknown } from "./start-wait.ts";
-import type { Attrs, Job, ResourceRecord, Vnode } from "./state.ts";
-import { isIdled, jobResumed, jobSuspended, preemptingSince, resumeRefused } from "./suspension.ts";
+import type { Job } from "./state.ts";
+import { isIdled, jobResumed, jobSuspended, preemptingSince } from "./suspension.ts";
 import type { Transaction } from "./transaction.ts";
 
 const NODE_FAIL_REQUEUE_S_DEFAULT = 310;
 
-// --- who is where
-
 const momOfLink = (kernel: Kernel, link: number): MomRuntime | undefined => kernel.mom_links.get(link);
-
-/** Names under which the vnodes of a mom may have its host: as it says itself. */
-function vnodesOf(kernel: Kernel, host: string): Vnode[] {
-  const names = kernel.state.hosts.get(host) ?? [...kernel.state.hosts].find(([name]) => name.toLowerCase() === host.toLowerCase())?.[1];
-  return [...(names ?? [])].map((name) => kernel.state.vnodes.get(name) as Vnode);
-}
 
 // --- frames
 
@@ -143,7 +130,7 @@ function hello(kernel: Kernel, link: number, data: MomHello): void {
   kernel.mom_links.set(link, mom);
   kernel.timers.clear(`silent:${key}`);
   const tx = ownTransaction(kernel);
-  const away = vnodesOf(kernel, data.host).filter((vnode) => statesOf(vnode).some((word) => word === "state-unknown" || word === "down"));
+  const away = vnodesAway(kernel, data.host);
   report(kernel, tx, mom);
   reconcile(kernel, tx, mom);
   vnodesBack(kernel, away);
@@ -155,7 +142,7 @@ export function lost(kernel: Kernel, link: number, why: string): void {
   kernel.moms.delete(mom.host.toLowerCase());
   kernel.mom_links.delete(link);
   const tx = ownTransaction(kernel);
-  for (const vnode of vnodesOf(kernel, mom.host)) markDown(tx, vnode, why);
+  hostDown(kernel, tx, mom.host, why);
   for (const [number, question] of kernel.questions) {
     if (hostOfJob(kernel, question.job).toLowerCase() === mom.host.toLowerCase()) questionUnanswered(kernel, number, true);
   }
@@ -166,8 +153,7 @@ export function lost(kernel: Kernel, link: number, why: string): void {
 
 /** At the start of the server nobody has said hello: vnodes are unknown, their jobs wait for their mom as after a loss. */
 export function allSilent(kernel: Kernel): void {
-  const tx = ownTransaction(kernel);
-  for (const vnode of kernel.state.vnodes.values()) setStates(tx, vnode, ["state-unknown", "down"], ["stale"]);
+  allUnknown(kernel, ownTransaction(kernel));
   for (const host of kernel.state.hosts.keys()) {
     armSilence(kernel, host);
     for (const job of jobsWithSister(kernel, host.toLowerCase())) sisterAway(kernel, job, host);
@@ -213,147 +199,6 @@ function jobsOn(kernel: Kernel, key: string): Job[] {
   const ids = new Set<string>();
   for (const vnode of vnodesOf(kernel, key)) for (const id of vnode.jobs.keys()) ids.add(id);
   return [...ids].map((id) => kernel.state.jobs.get(id) as Job).filter(isWithMom);
-}
-
-// --- vnodes
-
-function report(kernel: Kernel, tx: Transaction, mom: MomRuntime): void {
-  kernel.reporting = true;
-  reportVnodes(kernel, tx, mom);
-  tellBusy(kernel, tx, mom);
-  kernel.reporting = false;
-}
-
-/** Creates, updates and revives the vnodes a mom reports. A host of which no vnode was created by an administrator is not part of the complex. */
-function reportVnodes(kernel: Kernel, tx: Transaction, mom: MomRuntime): void {
-  const known = vnodesOf(kernel, mom.host);
-  if (known.length === 0) return;
-  const was_down = known.some((vnode) => statesOf(vnode).includes("down"));
-  const vnodes = checkedVnodes(kernel, tx, mom);
-  const several = vnodes.length > 1;
-  for (const reported of vnodes) {
-    const vnode = kernel.state.vnodes.get(reported.name);
-    // The natural vnode is an administrator's to create, further ones of a definition file come by themselves.
-    if (vnode === undefined && reported.name.toLowerCase() !== mom.host.toLowerCase()) createVnode(tx, mom, reported, several);
-    else if (vnode !== undefined && hostOf(vnode).toLowerCase() === mom.host.toLowerCase()) updateVnode(tx, mom, vnode, reported, several);
-  }
-  const names = new Set(vnodes.map((vnode) => vnode.name));
-  for (const vnode of known) {
-    if (names.has(vnode.name)) continue;
-    const natural = vnodes[0];
-    if (vnode.attrs["from_mom"] === true) hostIsUp(tx, vnode, ["stale"], ["state-unknown", "down"]);
-    // A vnode that an administrator named otherwise than its host: the mom's natural vnode stands for it.
-    else if (known.length === 1 && natural !== undefined) updateVnode(tx, mom, vnode, natural, several);
-    else hostIsUp(tx, vnode, [], [...REVIVED]);
-  }
-  if (was_down) tx.log({ event: LOG_EVENT.SYSTEM, class: "Node", object: mom.host, text: "node up" });
-}
-
-/** What a mom says that stands; the rest is logged. */
-function checkedVnodes(kernel: Kernel, tx: Transaction, mom: MomRuntime): MomVnode[] {
-  return mom.vnodes.flatMap((reported) => {
-    const { vnode, refused } = checkVnode(kernel.state, reported);
-    if (refused.length > 0) {
-      const text = `vnode ${reported.name}: the values that the mom reports for ${refused.join(", ")} are not used`;
-      tx.log({ event: LOG_EVENT.ERROR, class: "Node", object: mom.host, text });
-    }
-    return vnode ?? [];
-  });
-}
-
-function createVnode(tx: Transaction, mom: MomRuntime, reported: MomVnode, several: boolean): void {
-  const resources = {
-    host: mom.host,
-    vnode: reported.name,
-    ...((reported.attrs["resources_available"] as ResourceRecord | undefined) ?? {}),
-  };
-  const attrs: Attrs = {
-    ...defaultAttributes(NODE_ATTRIBUTES),
-    ...reported.attrs,
-    Mom: [mom.host],
-    Port: mom.hello.port,
-    resources_available: resources,
-    state: [],
-    pbs_version: mom.hello.version,
-    from_mom: true,
-    last_state_change_time: tx.now_s,
-    ...(several ? { in_multivnode_host: 1 } : {}),
-  };
-  tx.apply({ kind: "created", object: "node", name: reported.name, attrs });
-}
-
-function updateVnode(tx: Transaction, mom: MomRuntime, vnode: Vnode, reported: MomVnode, several: boolean): void {
-  const by_admin = new Set(vnode.set_by_admin);
-  const set: Attrs = {};
-  const put = (name: string, value: unknown): void => {
-    if (!by_admin.has(name) && JSON.stringify(vnode.attrs[name]) !== JSON.stringify(value)) set[name] = value;
-  };
-  for (const name in reported.attrs) if (name !== "resources_available") put(name, reported.attrs[name]);
-  put("pbs_version", mom.hello.version);
-  if (several) put("in_multivnode_host", 1);
-  const now = (vnode.attrs["resources_available"] as ResourceRecord | undefined) ?? {};
-  const resources: ResourceRecord = { ...now };
-  const given = { host: mom.host, vnode: vnode.name, ...((reported.attrs["resources_available"] as ResourceRecord | undefined) ?? {}) };
-  for (const [name, value] of Object.entries(given)) if (!by_admin.has(`resources_available.${name}`)) resources[name] = value;
-  put("resources_available", resources);
-  const unset = [
-    ...(!several && vnode.attrs["in_multivnode_host"] !== undefined && !by_admin.has("in_multivnode_host") ? ["in_multivnode_host"] : []),
-    ...(isDownComment(vnode) ? ["comment"] : []),
-  ];
-  const states = statesOf(vnode).filter((word) => !REVIVED.has(word));
-  if (states.length !== statesOf(vnode).length) set["state"] = states;
-  if (Object.keys(set).length + unset.length > 0) tx.apply({ kind: "changed", object: "node", name: vnode.name, set, unset });
-}
-
-/** Words a hello takes away. down goes too: an administrator's own down lasts until then (pbs/objects.md 5: offline is the lasting one). */
-const REVIVED: ReadonlySet<string> = new Set(["state-unknown", "down", "stale", "unresolvable"]);
-
-/** Of a vnode that the mom does not report: she is there, whatever becomes of it. */
-function hostIsUp(tx: Transaction, vnode: Vnode, add: readonly string[], remove: readonly string[]): void {
-  setStates(tx, vnode, add, remove);
-  if (isDownComment(vnode)) tx.apply({ kind: "changed", object: "node", name: vnode.name, set: {}, unset: ["comment"] });
-}
-
-function markDown(tx: Transaction, vnode: Vnode, why: string): void {
-  const text = `node down: ${why}`;
-  setStates(tx, vnode, ["down"], [], vnode.attrs["comment"] === undefined || isDownComment(vnode) ? { comment: text } : {});
-  tx.log({ event: LOG_EVENT.SYSTEM, class: "Node", object: vnode.name, text });
-}
-
-/** What the site says of the host's resources: kept apart from what vnodes have, for schedulers that ask for it. Names that are no resources are left out. */
-function siteResources(kernel: Kernel, tx: Transaction, mom: MomRuntime, resources: { readonly [name: string]: string }): void {
-  const known = Object.fromEntries(Object.entries(resources).filter(([name]) => kernel.state.resources.get(name) !== undefined));
-  const { vnode } = checkVnode(kernel.state, { name: mom.host, attrs: { resources_available: known } });
-  const site_resources = (vnode?.attrs["resources_available"] as ResourceRecord | undefined) ?? {};
-  const none = Object.keys(site_resources).length === 0;
-  for (const { name, attrs } of vnodesOf(kernel, mom.host)) {
-    if (JSON.stringify(attrs["site_resources"] ?? {}) === JSON.stringify(site_resources)) continue;
-    tx.apply({ kind: "changed", object: "node", name, set: none ? {} : { site_resources }, unset: none ? ["site_resources"] : [] });
-  }
-}
-
-/** All vnodes of a host that others use are busy. */
-function tellBusy(kernel: Kernel, tx: Transaction, { host, busy }: MomRuntime): void {
-  for (const vnode of vnodesOf(kernel, host)) setStates(tx, vnode, busy ? ["busy"] : [], busy ? [] : ["busy"]);
-}
-
-const isDownComment = (vnode: Vnode): boolean =>
-  typeof vnode.attrs["comment"] === "string" && vnode.attrs["comment"].startsWith("node down: ") && !vnode.set_by_admin.includes("comment");
-
-function setStates(tx: Transaction, vnode: Vnode, add: readonly string[], remove: readonly string[], more: Attrs = {}): void {
-  const old = statesOf(vnode);
-  const states = inOrder([...old.filter((word) => !remove.includes(word)), ...add]);
-  const set: Attrs = { ...more, ...(states.join() === old.join() ? {} : { state: states }) };
-  if (Object.keys(set).length > 0) tx.apply({ kind: "changed", object: "node", name: vnode.name, set, unset: [] });
-}
-
-const statesOf = (vnode: Vnode): readonly string[] => (vnode.attrs["state"] as string[] | undefined) ?? [];
-
-/** An administrator created a node: if its mom is connected the node is up at once. */
-export function nodeCreated(kernel: Kernel, tx: Transaction, name: string): void {
-  const vnode = kernel.state.vnodes.get(name);
-  const mom = vnode === undefined ? undefined : kernel.moms.get(hostOf(vnode).toLowerCase());
-  if (mom !== undefined && !kernel.reporting) report(kernel, tx, mom);
 }
 
 // --- jobs
@@ -490,55 +335,4 @@ function obit(kernel: Kernel, tx: Transaction, { link, host }: MomRuntime, data:
     jobObit(own, job, { ...data, used, exit_status: statusOfRun(crew, data.exit_status) });
     for (const token of tokens ?? []) kernel.out.clients.push({ kind: "ok", token });
   });
-}
-
-// --- questions to moms
-
-function answered(kernel: Kernel, tx: Transaction, data: MomToServer["mom-result"]): void {
-  const question = kernel.questions.get(data.token);
-  if (question === undefined) return;
-  kernel.questions.delete(data.token);
-  kernel.timers.clear(`question:${data.token}`);
-  if (!data.ok) {
-    if (question.token !== 0)
-      refuse(kernel, question.token, data.code === undefined ? reject(PBSE.MOMREJECT) : new Reject(data.code, data.text ?? null));
-    momRefused(kernel, tx, question);
-    return;
-  }
-  const job = kernel.state.jobs.get(question.job);
-  if (job !== undefined && question.signal?.endsWith("suspend")) jobSuspended(tx, job, question.signal === "admin-suspend");
-  if (job !== undefined && question.signal?.endsWith("resume")) jobResumed(tx, job);
-  if (job !== undefined) alignSisters(kernel, job);
-  if (question.token !== 0) kernel.out.clients.push({ kind: "ok", token: question.token });
-}
-
-/** The mom has not done what it was asked. */
-function momRefused(kernel: Kernel, tx: Transaction, { job: id, signal }: MomQuestion): void {
-  const job = kernel.state.jobs.get(id);
-  if (job === undefined || signal === null) return;
-  if (signal === "resume") resumeRefused(tx, job);
-  alignSisters(kernel, job);
-  if (signal === "suspend" && preemptingSince(job) !== undefined) tx.apply({ kind: "job-changed", id, set: {}, unset: ["preempting"] });
-  preemptionRefused(kernel, id, signal);
-  if (signal === "checkpoint") endUnsaved(kernel, job);
-}
-
-/** The mom could not save the job: it goes on. */
-function notCheckpointed(kernel: Kernel, tx: Transaction, job: Job, text: string): void {
-  logJob(tx, LOG_EVENT.JOB, job.id, `the job goes on: ${text}`);
-  preemptionRefused(kernel, job.id, "checkpoint");
-  endUnsaved(kernel, job);
-}
-
-/** The mom is gone (its next hello tells what it has done), or has not answered in time: an answer that comes later still counts. */
-export function questionUnanswered(kernel: Kernel, number: number, gone = false): void {
-  const question = kernel.questions.get(number);
-  if (question === undefined) return;
-  kernel.timers.clear(`question:${number}`);
-  if (gone || question.signal === null) kernel.questions.delete(number);
-  else kernel.questions.set(number, { ...question, token: 0 });
-  if (question.token !== 0) refuse(kernel, question.token, reject(PBSE.NORELYMOM, hostOfJob(kernel, question.job)));
-  if (question.signal !== null) preemptionRefused(kernel, question.job, question.signal);
-  const job = kernel.state.jobs.get(question.job);
-  if (question.signal === "checkpoint" && job !== undefined) endUnsaved(kernel, job);
 }

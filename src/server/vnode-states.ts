@@ -34,6 +34,6 @@ export function refreshVnode(vnode: Vnode, changes: Changes | null): void {
   const next = states.every(isDerived) ? derived : inOrder([...states.filter((word) => !isDerived(word)), ...derived]);
   if (next.length === states.length && next.every((word, at) => word === states[at])) return;
   vnode.attrs = changes === null ? { ...vnode.attrs, state: next } : { ...vnode.attrs, state: next, last_state_change_time: changes.now_s };
-  // No row for it: a restart computes these words again, and changes the states of all vnodes anyway (mom-host.ts allSilent).
+  // No row for it: a restart computes these words again, and changes the states of all vnodes anyway (host-vnodes.ts allUnknown).
   changes?.told.vnodes.add(vnode.name);
 }

@@ -4,12 +4,11 @@
 // I1. One commit is under way at a time; meanwhile the next batch gathers.
 // I2. Nothing of a batch leaves before its commit. A commit that fails refuses every request of the batch (15010) and starts again from the store.
 // I3. While the store takes nothing (a full disk) questions are answered from what is stored, changes are refused, schedulers and moms wait outside.
-// I4. Frames of one mom keep their order (start-frames.ts).
+// I4. Frames of one mom keep their order (start-frames.ts). Replies to clients: replies.ts.
 
 import { lookup } from "node:dns";
 import { join } from "node:path";
 import { PBSE, pbseText } from "#model/pbse.ts";
-import { encodePartFrame } from "#protocol/frame.ts";
 import { type LinkServer, listenLinks, type ServerLink } from "#protocol/ipc-transport.ts";
 import type { Request } from "#protocol/messages.ts";
 import type { MomToServer } from "#protocol/mom-link.ts";
@@ -25,7 +24,7 @@ import { keepFormulaFile } from "#support/formula-file.ts";
 import type { Log } from "#support/log.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
 import type { UserDatabase } from "#support/passwd.ts";
-import type { Batch, ClientFrame, ShellAction } from "../batch.ts";
+import type { Batch, ShellAction } from "../batch.ts";
 import { type Core, createCore } from "../core.ts";
 import { shared } from "../intern.ts";
 import { rowsOf, stateOfRows } from "../rows.ts";
@@ -34,8 +33,9 @@ import type { ServerConfig } from "../transaction.ts";
 import { historyWork } from "./history.ts";
 import { hookFiles } from "./hook-files.ts";
 import { hookRuns } from "./hook-runs.ts";
-import { type Connection, connections, type Pending } from "./links.ts";
+import { type Connection, connections } from "./links.ts";
 import { mailer } from "./mailer.ts";
+import { replies } from "./replies.ts";
 import { isAlive, schedProcesses } from "./sched-processes.ts";
 import { startFrames } from "./start-frames.ts";
 
@@ -78,6 +78,8 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   const own_uid = process.getuid?.() ?? 0;
   const system = conf.mode === "system";
   const conns = connections({ users, host: config.host, own_uid, system });
+  const to_clients = replies(conns);
+  const { refuse } = to_clients;
   const logName = `Server@${config.host}`;
   let core = createCore(options.state, config, Date.now());
   let underway: Promise<void> | null = null;
@@ -91,8 +93,6 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   let closing = false;
   let lost_records = 0;
   let timer: NodeJS.Timeout | null = null;
-  /** parts of a token still on their way to a slow reader */
-  const sending = new Map<number, Promise<void>>();
 
   const note = (event: number, text: string): void => log.record(event, "Svr", logName, text);
   const processes = schedProcesses({
@@ -247,7 +247,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
       lost_records = accounting.lost;
     }
     for (const name of batch.changes.hooks) hook_files.write(name, core.state.hooks.get(name));
-    answerClients(batch.clients);
+    to_clients.answer(batch.clients);
     for (const { link, type, data } of batch.scheds) {
       const connection = conns.byNumber(link);
       connection?.link.send(type, data);
@@ -256,63 +256,6 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     for (const frame of batch.moms) sendToMom(frame);
     for (const action of batch.actions) act(action);
     if (batch.changes.purged_arrays.size > 0) inBackground(0, history.count());
-  };
-
-  const answerClients = (frames: readonly ClientFrame[]): void => {
-    const parts = new Map<number, unknown[][]>();
-    for (const frame of frames) {
-      if (frame.kind === "part") {
-        const list = parts.get(frame.token) ?? [];
-        parts.set(frame.token, list);
-        list.push(frame.items as unknown[]);
-        continue;
-      }
-      sendParts(frame.token, parts.get(frame.token) ?? []);
-      parts.delete(frame.token);
-      const pending = conns.take(frame.token);
-      if (pending === undefined) continue;
-      sending.delete(frame.token);
-      const { id } = pending;
-      if (frame.kind === "error") pending.connection.link.reply({ id, ok: false, code: frame.code, text: frame.text });
-      else {
-        const { value, text } = frame;
-        pending.connection.link.reply({ id, ok: true, ...(value === undefined ? {} : { value }), ...(text === undefined ? {} : { text }) });
-      }
-    }
-    for (const [token, lists] of parts) sendParts(token, lists);
-  };
-
-  /** Big replies are made into text bit by bit while the reader keeps up. */
-  const sendParts = (token: number, lists: readonly unknown[][]): void => {
-    const pending = conns.peek(token);
-    if (pending === undefined || lists.length === 0) return;
-    const { link } = pending.connection;
-    if (lists.length === 1)
-      return link.part(
-        pending.id,
-        (lists[0] as unknown[]).map((item) => JSON.stringify(item)),
-      );
-    const frames = function* (): Generator<string> {
-      for (const items of lists)
-        yield encodePartFrame(
-          pending.id,
-          items.map((item) => JSON.stringify(item)),
-        );
-    };
-    sending.set(
-      token,
-      link.sendFrames(frames()).catch(() => undefined),
-    );
-  };
-
-  const refuse = (token: number, code: number, text: string): void => {
-    const pending = conns.take(token);
-    pending?.connection.link.reply({ id: pending.id, ok: false, code, text });
-  };
-
-  const reply = (token: number, value?: unknown): void => {
-    const pending = conns.take(token);
-    pending?.connection.link.reply({ id: pending.id, ok: true, ...(value === undefined ? {} : { value }) });
   };
 
   const sendToMom = startFrames({
@@ -363,7 +306,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
         break;
       case "backup":
         store.backup(action.file).then(
-          () => reply(action.token),
+          () => to_clients.value(action.token),
           (error: Error) => refuse(action.token, PBSE.SYSTEM, `${pbseText(PBSE.SYSTEM) ?? ""}${error.message}`),
         );
         break;
@@ -382,7 +325,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     core: (work) => guarded(() => work(core)),
     async taken(token) {
       pump();
-      await sending.get(token);
+      await to_clients.taken(token);
     },
     isOpen: (token) => conns.peek(token) !== undefined,
   });
@@ -465,7 +408,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   const onClose = (link: ServerLink): void => {
     const connection = conns.remove(link);
     if (connection === undefined || ending) return;
-    for (const token of connection.tokens) sending.delete(token);
+    to_clients.forget(connection.tokens);
     guarded(() => {
       core.clientLost([...connection.tokens]);
       if (connection.role === "mom") core.momLost(link.id, Date.now());
@@ -546,5 +489,3 @@ export async function loadFromStore(store: Store, name: string, onLoaded?: (load
   onLoaded?.(loaded);
   return stateOfRows(name, loaded, history_count);
 }
-
-export type { Pending };

@@ -1,0 +1,88 @@
+// Replies to clients on their way out: values, refusals, and lists in parts.
+//
+// R1. A request is answered once: whoever takes its token answers it, and a token that is gone is answered by nobody.
+// R2. Parts of a reply leave before it, in order. Big lists are made into text bit by bit while the reader keeps up.
+
+import { encodePartFrame } from "#protocol/frame.ts";
+import type { ClientFrame } from "../batch.ts";
+import type { Connections } from "./links.ts";
+
+export type Replies = {
+  /** The frames of a batch that was committed. */
+  answer(frames: readonly ClientFrame[]): void;
+  value(token: number, value?: unknown): void;
+  refuse(token: number, code: number, text: string): void;
+  /** Resolves when the reader has taken in all parts so far. */
+  taken(token: number): Promise<void>;
+  /** The readers are gone. */
+  forget(tokens: Iterable<number>): void;
+};
+
+export function replies(conns: Pick<Connections, "take" | "peek">): Replies {
+  /** parts of a token still on their way to a slow reader */
+  const sending = new Map<number, Promise<void>>();
+
+  const sendParts = (token: number, lists: readonly unknown[][]): void => {
+    const pending = conns.peek(token);
+    if (pending === undefined || lists.length === 0) return;
+    const { link } = pending.connection;
+    const texts = (items: readonly unknown[]): string[] => items.map((item) => JSON.stringify(item));
+    if (lists.length === 1) return link.part(pending.id, texts(lists[0] as unknown[]));
+    const frames = function* (): Generator<string> {
+      for (const items of lists) yield encodePartFrame(pending.id, texts(items));
+    };
+    sending.set(
+      token,
+      link.sendFrames(frames()).catch(() => undefined),
+    );
+  };
+
+  return {
+    answer(frames) {
+      const parts = new Map<number, unknown[][]>();
+      for (const frame of frames) {
+        if (frame.kind === "part") {
+          const list = parts.get(frame.token) ?? [];
+          parts.set(frame.token, list);
+          list.push(frame.items as unknown[]);
+          continue;
+        }
+        sendParts(frame.token, parts.get(frame.token) ?? []);
+        parts.delete(frame.token);
+        const pending = conns.take(frame.token);
+        if (pending === undefined) continue;
+        sending.delete(frame.token);
+        const { id } = pending;
+        if (frame.kind === "error") pending.connection.link.reply({ id, ok: false, code: frame.code, text: frame.text });
+        else {
+          const { value, text } = frame;
+          pending.connection.link.reply({
+            id,
+            ok: true,
+            ...(value === undefined ? {} : { value }),
+            ...(text === undefined ? {} : { text }),
+          });
+        }
+      }
+      for (const [token, lists] of parts) sendParts(token, lists);
+    },
+
+    value(token, value) {
+      const pending = conns.take(token);
+      pending?.connection.link.reply({ id: pending.id, ok: true, ...(value === undefined ? {} : { value }) });
+    },
+
+    refuse(token, code, text) {
+      const pending = conns.take(token);
+      pending?.connection.link.reply({ id: pending.id, ok: false, code, text });
+    },
+
+    async taken(token) {
+      await sending.get(token);
+    },
+
+    forget(tokens) {
+      for (const token of tokens) sending.delete(token);
+    },
+  };
+}
