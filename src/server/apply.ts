@@ -14,7 +14,7 @@ import type { Changes } from "./changes.ts";
 import type { Event, NamedObject } from "./event.ts";
 import { shared } from "./intern.ts";
 import { isOfRun } from "./job-rows.ts";
-import { hostOf, placementOf } from "./placement.ts";
+import { hasVnodes, hostOf, placementOf } from "./placement.ts";
 import { countInside, holdAgain, holdHostAgain, holdNewVnode, newResv, release, resvOfQueue } from "./resv/holding.ts";
 import { occurrenceStarts } from "./resv/occurrences.ts";
 import type { Attrs, Job, JobAttrs, Placement, Queue, Resv, ResvAttrs, ServerState, Vnode } from "./state.ts";
@@ -396,7 +396,7 @@ function changeJob(state: ServerState, job: Job, set: Attrs, unset: readonly str
   const moves =
     (set["job_state"] !== undefined && set["job_state"] !== job_state) || (set["queue"] !== undefined && set["queue"] !== queue);
   const replaces = moves || PLACING.some((name) => set[name] !== undefined || unset.includes(name));
-  const old = replaces ? state.placements.get(job.id) : undefined;
+  const old = replaces && hasVnodes(job.attrs) ? state.placements.get(job.id) : undefined;
   if (old !== undefined) place(state, job, old, -1, changes);
   const weight = weightOf(job);
   const recounts = replaces || COUNTING.some((name) => set[name] !== undefined);

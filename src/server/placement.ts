@@ -16,7 +16,7 @@ type World = Pick<ServerState, "resources" | "vnodes" | "hosts">;
 
 /** null: the job has no vnodes. */
 export function placementOf(world: World, attrs: JobAttrs): Placement | null {
-  if (attrs.exec_vnode === undefined || !HAS_VNODES.has(attrs.job_state)) return null;
+  if (attrs.exec_vnode === undefined || !hasVnodes(attrs)) return null;
   const exec = parseExecVnode(attrs.exec_vnode);
   const place = placeWords(attrs.Resource_List["place"]);
   const vnodes = spots(world, exec, place);
@@ -86,7 +86,7 @@ export function execHost(state: Pick<ServerState, "vnodes" | "chunk_slots">, exe
 const NO_SLOTS: ReadonlySet<number> = new Set();
 
 /** Running, exiting and suspended jobs are on their vnodes; a begun array is not, its subjobs are. */
-const HAS_VNODES: ReadonlySet<string> = new Set(["R", "E", "S", "U"]);
+export const hasVnodes = ({ job_state }: JobAttrs): boolean => "RESU".includes(job_state);
 
 /** The part of a job that has one; null: it has more. */
 const onlyPart = (exec: ExecVnode): VnodePart | null => (exec.length === 1 && exec[0]?.length === 1 ? (exec[0][0] as VnodePart) : null);

@@ -20,8 +20,7 @@ export function queuedSubjob(state: ServerState, id: string): Job | undefined {
   if (array?.subjobs === undefined) return undefined;
   const index = subjobIndex(id);
   if (subjobState(array.subjobs, index) !== SUBJOB.QUEUED) return undefined;
-  const attrs = subjobAttrs(array.attrs);
-  Object.assign(attrs, { array_id: array.id, array_index: String(index) });
+  const attrs: JobAttrs = { ...subjobAttrs(array.attrs), array_id: array.id, array_index: String(index) };
   for (const name of WITH_INDEX) {
     const value = attrs[name];
     if (typeof value === "string") attrs[name] = value.replaceAll("^array_index^", String(index));
