@@ -1,7 +1,7 @@
 // The server's shell with a real socket and a store that fails on request: nothing is answered that was not written, and the server goes on.
 
 import assert from "node:assert/strict";
-import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir, userInfo } from "node:os";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
@@ -18,6 +18,7 @@ import { openLog } from "#support/log.ts";
 import { systemUsers } from "#support/passwd.ts";
 
 type World = {
+  readonly home: string;
   readonly core: Core;
   readonly client: ServerConnection;
   readonly store: MemoryStore;
@@ -75,7 +76,7 @@ async function world(t: TestContext, store = memoryStore()): Promise<World> {
     log.close();
     rmSync(home, { recursive: true, force: true });
   });
-  return { core: present<Core>(first_core, "core"), client, store, connect: () => connectServer({ home }) };
+  return { home, core: present<Core>(first_core, "core"), client, store, connect: () => connectServer({ home }) };
 }
 
 const submission: Request = { kind: "queue-job", destination: "", attrs: [{ name: "Job_Name", value: "x" }], script: "#!/bin/sh\n" };
@@ -101,6 +102,21 @@ async function submitUntilTaken(client: ServerConnection): Promise<string> {
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
 }
+
+test("resourcedef has a custom resource before qmgr is answered", async (t) => {
+  const { client, home } = await world(t);
+  const resourcedef = (): string => readFileSync(join(home, "server_priv/resourcedef"), "utf8");
+  assert.equal(resourcedef(), "");
+  const attrs = [
+    { name: "type", op: "=", value: "long" },
+    { name: "flag", op: "=", value: "nh" },
+  ] as const;
+  const about = { kind: "manager", object: "resource", name: "gpus" } as const;
+  assert.ok((await client.request({ ...about, verb: "create", attrs })).ok);
+  assert.equal(resourcedef(), "gpus type=long flag=hn\n");
+  assert.ok((await client.request({ ...about, verb: "delete", attrs: [] })).ok);
+  assert.equal(resourcedef(), "");
+});
 
 test("a commit that fails refuses every request of its batch with 15010 and the reason; what was written before stays, the server goes on", async (t) => {
   const w = await world(t);

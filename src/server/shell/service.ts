@@ -36,6 +36,7 @@ import { hookRuns } from "./hook-runs.ts";
 import { type Connection, connections } from "./links.ts";
 import { mailer } from "./mailer.ts";
 import { replies } from "./replies.ts";
+import { keepResourceFile } from "./resource-file.ts";
 import { isAlive, schedProcesses } from "./sched-processes.ts";
 import { startFrames } from "./start-frames.ts";
 
@@ -108,6 +109,11 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   });
 
   const hook_files = hookFiles(`${config.home}/server_priv/hooks`, (text) => note(LOG_EVENT.ERROR, text));
+
+  const keepResources = (): void => {
+    const fault = keepResourceFile(`${config.home}/server_priv`, core.state.resources.values());
+    if (fault !== null) note(LOG_EVENT.ERROR, fault);
+  };
 
   // --- batches
 
@@ -246,6 +252,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
         note(LOG_EVENT.ERROR, `${accounting.lost - lost_records} accounting records lost: cannot be written`);
       lost_records = accounting.lost;
     }
+    if (batch.changes.resources.size > 0) keepResources();
     for (const name of batch.changes.hooks) hook_files.write(name, core.state.hooks.get(name));
     to_clients.answer(batch.clients);
     for (const { link, type, data } of batch.scheds) {
@@ -453,6 +460,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   // --- the start
 
   hook_files.prepare(core.state.hooks.values());
+  keepResources();
   options.prepare(core);
   log.mask = typeof core.state.server["log_events"] === "number" ? core.state.server["log_events"] : log.mask;
   server = await listenLinks({

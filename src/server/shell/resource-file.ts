@@ -1,0 +1,36 @@
+// server_priv/resourcedef (pbs/files.md 1): the custom resources, `NAME type=T flag=F` a line, for site tools that look for it. The store is the truth: the
+// file is written after its commit and made anew at the start; nothing reads it back.
+
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { type ResourceDef, resourceTypeText } from "#model/resource-table.ts";
+import { writeWholeFile } from "#support/whole-file.ts";
+
+const MODE = 0o644;
+
+/** directory: server_priv. Returns what went wrong; null: nothing. */
+export function keepResourceFile(directory: string, resources: Iterable<ResourceDef>): string | null {
+  const path = join(directory, "resourcedef");
+  const text = resourceLines(resources);
+  try {
+    if (textOf(path) !== text) writeWholeFile(path, text, MODE);
+    return null;
+  } catch (error) {
+    return `resourcedef cannot be kept: ${(error as Error).message}`;
+  }
+}
+
+function resourceLines(resources: Iterable<ResourceDef>): string {
+  return [...resources]
+    .filter(({ builtin }) => builtin !== true)
+    .map(({ name, type, flags }) => `${name} type=${resourceTypeText(type)}${flags === "" ? "" : ` flag=${flags}`}\n`)
+    .join("");
+}
+
+function textOf(path: string): string | null {
+  try {
+    return readFileSync(path, "utf8");
+  } catch {
+    return null;
+  }
+}
