@@ -49,7 +49,13 @@ export type FilePlan = {
   readonly scp: readonly string[];
 };
 
-export type PrepareRequest = { readonly plan: FilePlan; readonly script_text: string | null; readonly nodefile_text: string };
+export type PrepareRequest = {
+  readonly plan: FilePlan;
+  readonly script_text: string | null;
+  readonly nodefile_text: string;
+  /** output of an earlier run is there: it stays if the files cannot be made */
+  readonly kept?: true;
+};
 export type FinishRequest = {
   readonly plan: FilePlan /** Exit_status was 0 */;
   readonly success: boolean /** keep: rerun, the output waits for the next run; drop: nobody wants it */;

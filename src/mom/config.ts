@@ -37,6 +37,7 @@ export type MomSettings = {
   readonly reject_root_scripts: boolean;
   /** $action: scripts in place of what the mom does */
   readonly actions: Actions;
+  readonly restart_transmogrify: boolean;
   /** $action multinodebusy 0 requeue */
   readonly multinode_requeue: boolean;
   /** null: HOME/checkpoint */
@@ -79,6 +80,7 @@ export const DEFAULT_SETTINGS: MomSettings = Object.freeze({
   prologalarm_s: 30,
   reject_root_scripts: false,
   actions: {},
+  restart_transmogrify: false,
   multinode_requeue: false,
   checkpoint_path: null,
   load: { ideal: null, max: null },
@@ -105,6 +107,8 @@ const factor =
   (draft, [text]) => {
     const value = number(text, 0);
     if (value === null) return "must be a number";
+    // No limit would ever be passed.
+    if (value === 0) return "must be larger than 0";
     draft[key] = value;
     return "";
   };
@@ -248,7 +252,7 @@ const TRUTH = /^(true|false|yes|no|on|off|1|0)$/i;
 const TRUE = /^(true|yes|on|1)$/i;
 
 const truth =
-  (key: "vnodedef_additive" | "reject_root_scripts"): Directive =>
+  (key: "vnodedef_additive" | "reject_root_scripts" | "restart_transmogrify"): Directive =>
   (draft, [text = ""]) => {
     if (!TRUTH.test(text)) return "must be True or False";
     draft[key] = TRUE.test(text);
@@ -293,8 +297,8 @@ const patience =
     return "";
   };
 
-/** A restart script takes the place of the job's top process: that is what the directive asks when it is True, and nothing waits for it. */
-const restarting: Directive = (_, [text = ""]) => {
+/** A restart script takes the place of the job's top process: nothing waits for it. */
+const background: Directive = (_, [text = ""]) => {
   if (!TRUTH.test(text)) return "must be True or False";
   return TRUE.test(text) ? "" : "note:has no effect: a restart script always runs in the background, as the job's top process";
 };
@@ -323,8 +327,8 @@ const DIRECTIVES: { readonly [name: string]: Directive } = {
   ideal_load,
   max_load,
   kbd_idle,
-  restart_background: restarting,
-  restart_transmogrify: restarting,
+  restart_background: background,
+  restart_transmogrify: truth("restart_transmogrify"),
   ...restrict,
   tasks_max,
   job_launch_delay: patience("launch_s"),

@@ -14,6 +14,7 @@ import type { MomEvent } from "./event.ts";
 import { answered, NO_HOOKS, periodicHooks, takeHooks, withStep } from "./hook-answers.ts";
 import { askHostHooks } from "./hook-steps.ts";
 import type { Owner } from "./job-plan.ts";
+import { dropOutput, isOver } from "./kept-output.ts";
 import { isBusy, NOT_BUSY } from "./node-load.ts";
 import { recovered, starterState } from "./recovery.ts";
 import { message, OVER, signal, terminate } from "./requests.ts";
@@ -39,8 +40,8 @@ import type { MomAction, MomConfig, MomState } from "./state.ts";
 import { adopted, deserted, seenOfRun, signalTask, taskAsked, taskExited, taskFailed, taskStarted } from "./tasks.ts";
 import { nextSample, type Seen, usageOf } from "./usage.ts";
 
-/** checkpoints: jobs of which one is found. */
-export function makeMomState(config: MomConfig, checkpoints: readonly string[] = []): MomState {
+/** checkpoints: jobs of which one is found. kept: jobs whose output waits for their next run. */
+export function makeMomState(config: MomConfig, checkpoints: readonly string[] = [], kept: readonly string[] = []): MomState {
   return {
     config,
     runs: new Map(),
@@ -52,6 +53,7 @@ export function makeMomState(config: MomConfig, checkpoints: readonly string[] =
     next_step: 1,
     reports: [],
     checkpoints: new Set(checkpoints),
+    kept: new Set(kept),
     site: {},
     busy: NOT_BUSY,
     vnodes: [],
@@ -225,13 +227,17 @@ function discardJob(cx: Context, job: string): void {
   const run = cx.state.runs.get(job);
   if (run !== undefined) {
     run.next = null;
+    const over = isOver(run);
     discard(cx, run);
+    if (over) {
+      dropCheckpoint(cx, job);
+      dropOutput(cx, job);
+    }
     return;
   }
   if (!/^[\w.[\]-]+$/.test(job)) return;
   dropCheckpoint(cx, job);
-  const { home } = cx.state.config.facts;
-  cx.actions.push({ kind: "purge", paths: [`${home}/spool/${job}.OU`, `${home}/spool/${job}.ER`] });
+  dropOutput(cx, job);
 }
 
 function sampled(cx: Context, seen: ReadonlyMap<number, Seen>): void {

@@ -74,7 +74,7 @@ export function prepareJobs(requests: readonly PrepareRequest[]): Prepared[] {
         paths = makeOwnersFiles(plan);
       });
     if (problem === null) return { ...key, ok: true, ...paths };
-    attempt(() => finishJob({ plan, success: false, output: "drop" }));
+    attempt(() => finishJob({ plan, success: false, output: request.kept === true ? "keep" : "drop" }));
     const { exit_status, message, stagein } = problem;
     return { ...key, ok: false, exit_status, text: message, ...(stagein ? { stagein } : {}) };
   });

@@ -15,6 +15,8 @@ import { isStartingUp } from "./hook-answers.ts";
 import { type MomHookShell, momHookShell } from "./hook-shell.ts";
 import { bootId, hostFacts } from "./host-facts.ts";
 import { measureHost, processOwners } from "./host-measure.ts";
+import { foundKept, noteKept } from "./kept-notes.ts";
+import { helloOutputs } from "./kept-output.ts";
 import { isBusy } from "./node-load.ts";
 import type { MomOptions } from "./options.ts";
 import { ownersOf } from "./owners.ts";
@@ -97,7 +99,7 @@ export class Mom {
     this.#noteMode();
     this.#facts = hostFacts(conf.mom_node_name);
     const config = this.#config();
-    this.#state = makeMomState(config, foundCheckpoints(config.checkpoint_path));
+    this.#state = makeMomState(config, foundCheckpoints(config.checkpoint_path), foundKept(this.#home));
     this.#vnodes = vnodeReporter(`${priv}/config.d`, this.#facts, () => this.#settings.vnodedef_additive, this.#note);
     const { log: records, found } = openRecords(`${priv}/jobs/records`, this.#fault);
     this.#records = records;
@@ -180,6 +182,8 @@ export class Mom {
       case "drop-checkpoint":
         void removeCheckpoint(action.path).catch((error: Error) => this.#fault(`checkpoint: ${error.message}`));
         return;
+      case "note-kept":
+        return this.#noteKept(action.job, action.kept);
       case "keep-hooks":
         return this.#hooks.keep(action.hooks);
       case "reboot":
@@ -218,6 +222,15 @@ export class Mom {
         const unreachable: never = action;
         throw new Error(`action ${JSON.stringify(unreachable)}`);
       }
+    }
+  }
+
+  /** A disk that takes no note leaves the output where nobody will remove it: that is said, the job goes on. */
+  #noteKept(job: string, kept: boolean): void {
+    try {
+      noteKept(this.#home, job, kept);
+    } catch (error) {
+      this.#fault(`output of ${job}: ${(error as Error).message}`);
     }
   }
 
@@ -261,6 +274,7 @@ export class Mom {
       jobs: helloJobs(this.#state),
       ...(digest === "" ? {} : { hooks: digest }),
       ...(checkpoints.size === 0 ? {} : { checkpoints: [...checkpoints] }),
+      ...helloOutputs(this.#state),
     });
   }
 

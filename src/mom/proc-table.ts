@@ -60,6 +60,15 @@ export function readProcess(pid: number): ProcessInfo | null {
   }
 }
 
+/** The name the kernel has for it (15 bytes of what it executed last), also when it is dead and not yet reaped; null: gone. */
+export function processName(pid: number): string | null {
+  try {
+    return kernelText(`/proc/${pid}/comm`, true).replace(/\n$/, "");
+  } catch {
+    return null;
+  }
+}
+
 /** All processes now. */
 export function readProcesses(): ProcessInfo[] {
   const found: ProcessInfo[] = [];

@@ -8,7 +8,7 @@ import type { SequenceEnd } from "#hooks/hook-sequence.ts";
 import { renderDuration } from "#model/values/duration.ts";
 import type { MomJob, Usage } from "#protocol/mom-link.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
-import type { FilePlan, Finished, FinishRequest, Prepared } from "./agent-link.ts";
+import type { FilePlan, Finished, Prepared } from "./agent-link.ts";
 import { jobLimits, pickCpus } from "./cgroup-limits.ts";
 import { checkpointAtEnd, dropCheckpoint, isLeaving, isRestart, NO_CHECKPOINT, restartCommand, siteEnvironmentOf } from "./checkpoint.ts";
 import { nodefileText, type TaskNumbers } from "./environment.ts";
@@ -16,6 +16,7 @@ import { askHooks, askScript, exitStatusOf, honour, hooksFor, logHooks, logScrip
 import { isInteractive, resourcesOf, ticketOf } from "./job-attrs.ts";
 import { JOB_EXEC } from "./job-exec.ts";
 import { filePlan, type Owner, startSpec } from "./job-plan.ts";
+import { dropOutput, keepOutput, outputFate, outputGone } from "./kept-output.ts";
 import { memoryLimit_kb } from "./limits.ts";
 import { afterPrologue, epilogueArguments, failureText, prologueArguments, type ScriptEnd } from "./pelog.ts";
 import { type Context, keyOf, log, save } from "./run-record.ts";
@@ -93,7 +94,8 @@ function prepare(cx: Context, run: Run): void {
   run.phase = { name: "preparing" };
   save(cx, run);
   const script_text = run.plan.script === null ? null : run.job.script;
-  cx.actions.push({ kind: "prepare", request: { plan: run.plan, script_text, nodefile_text: nodefileText(run.job) } });
+  const kept = cx.state.kept.has(run.job.id) ? { kept: true as const } : {};
+  cx.actions.push({ kind: "prepare", request: { plan: run.plan, script_text, nodefile_text: nodefileText(run.job), ...kept } });
 }
 
 /** It never ran and has no files: only the obit is left. */
@@ -283,8 +285,17 @@ export function exited(cx: Context, run: Run, exit: ExitedRun): void {
   log(cx, LOG_EVENT.DEBUG2, id, `task 00000001 cput=${cput}`);
   log(cx, LOG_EVENT.JOB, id, "kill_job");
   log(cx, LOG_EVENT.DEBUG2, id, `${cx.state.config.host} cput=${cput} mem=${run.sample.mem_kb}kb`);
+  if (isFailedRestart(cx, run, exit)) {
+    const text = `restart failed: exit=${"code" in exit.status ? exit.status.code : ""}; the job is run from its beginning`;
+    log(cx, LOG_EVENT.ERROR, id, text);
+    return conclude(cx, run, JOB_EXEC.BADRESRT, walltime_s, text);
+  }
   conclude(cx, run, "code" in exit.status ? exit.status.code : SIGNALLED + exit.status.signal, walltime_s);
 }
+
+/** $restart_transmogrify: the script's status is the job's own in any case. What we did to the run comes first. */
+const isFailedRestart = (cx: Context, run: Run, exit: ExitedRun): boolean =>
+  exit.restart_failed === true && !cx.state.config.restart_transmogrify && run.ending === null && run.breach === null;
 
 /**
  * Of a job whose mem the kernel keeps: the most it ever had, short of its limit. What the kernel counts includes files it has cached for the job, so
@@ -331,7 +342,7 @@ export function finish(cx: Context, run: Run, status: number, walltime_s: number
   const exit_status = statusOf(run, status);
   const used = usedOf(run, walltime_s);
   run.phase = { name: "finishing", exit_status, used, ran, ...(message === undefined ? {} : { message }) };
-  const staging = run.plan.stageout.length > 0 && outputFate(run, exit_status, ran) === "deliver";
+  const staging = run.plan.stageout.length > 0 && outputFate(cx, run, exit_status, ran) === "deliver";
   if (staging && run.job.attrs["release_nodes_on_stageout"] === true && cx.state.welcomed)
     cx.actions.push({ kind: "send", type: "mom-staging-out", data: keyOf(run) });
   finishAgain(cx, run);
@@ -341,30 +352,19 @@ export function finish(cx: Context, run: Run, status: number, walltime_s: number
 export function finishAgain(cx: Context, run: Run): void {
   if (run.phase.name !== "finishing") return;
   const { exit_status, ran } = run.phase;
-  const output = isSisters(cx, run) ? "drop" : outputFate(run, exit_status, ran);
+  const output = isSisters(cx, run) ? "drop" : outputFate(cx, run, exit_status, ran);
+  if (output === "keep") keepOutput(cx, run.job.id);
   cx.actions.push({ kind: "finish", request: { plan: run.plan, success: exit_status === 0, output } });
-}
-
-/** It goes back to its queue: a run that never came about leaves nothing. */
-const SENT_BACK: ReadonlySet<number> = new Set([JOB_EXEC.RETRY, JOB_EXEC.FAILHOOK_RERUN, JOB_EXEC.HOOK_RERUN, JOB_EXEC.HOOKERROR]);
-const WILL_RUN_AGAIN: ReadonlySet<number> = new Set([JOB_EXEC.RERUN, JOB_EXEC.INITABT, JOB_EXEC.BADRESRT]);
-/** Whether it may be rerun or not: it goes on from its checkpoint. */
-const WILL_GO_ON: ReadonlySet<number> = new Set([JOB_EXEC.CHKP, JOB_EXEC.INITRST]);
-
-/** Output of a run that will be repeated waits in spool for the next one (pbs/mom.md 5). */
-function outputFate(run: Run, exit_status: number, ran: boolean): FinishRequest["output"] {
-  if (run.ending?.why === "discard" || (SENT_BACK.has(exit_status) && !ran)) return "drop";
-  if (SENT_BACK.has(exit_status) || WILL_GO_ON.has(exit_status)) return "keep";
-  return WILL_RUN_AGAIN.has(exit_status) && run.job.attrs["Rerunable"] !== false ? "keep" : "deliver";
 }
 
 export function finished(cx: Context, run: Run, outcome: Finished): void {
   if (run.phase.name !== "finishing") return;
+  const { exit_status, used, ran } = run.phase;
+  if (isSisters(cx, run) || outputFate(cx, run, exit_status, ran) !== "keep") outputGone(cx, run.job.id);
   if (run.ending?.why === "discard") {
     remove(cx, run);
     return;
   }
-  const { exit_status, used } = run.phase;
   const messages = [...(run.phase.message === undefined ? [] : [run.phase.message]), ...outcome.failures];
   for (const failure of outcome.failures) log(cx, LOG_EVENT.ERROR, run.job.id, failure);
   endWithObit(cx, run, {
@@ -477,6 +477,7 @@ export function exitWithheld(cx: Context, run: Run): void {
 export function remove(cx: Context, run: Run): void {
   const { runs, last } = cx.state;
   if (run.ending?.why === "discard") dropCheckpoint(cx, run.job.id);
+  if (run.ending?.why === "discard" && run.next === null) dropOutput(cx, run.job.id);
   cx.actions.push({ kind: "drop", run: keyOf(run) });
   runs.delete(run.job.id);
   remember(last, run.job.id, run.job.run_count);

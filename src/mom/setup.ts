@@ -1,6 +1,6 @@
 // What a mom makes of its surroundings: directories, mom_priv/config, vnode definitions.
 
-import { chmodSync, mkdirSync, readFileSync } from "node:fs";
+import { chmodSync, mkdirSync, readFileSync, statSync } from "node:fs";
 import type { MomVnode } from "#protocol/mom-link.ts";
 import type { Conf } from "#support/conf.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
@@ -47,6 +47,7 @@ export function momConfig(conf: Conf, home: string, settings: MomSettings, optio
       multinode_requeue: settings.multinode_requeue,
     },
     actions: settings.actions,
+    restart_transmogrify: settings.restart_transmogrify,
     checkpoint_path: options.checkpoint ?? settings.checkpoint_path ?? `${home}/checkpoint`,
     own: { uid: process.getuid?.() ?? 0, gid: process.getgid?.() ?? 0 },
     prologalarm_s: settings.prologalarm_s,
@@ -77,14 +78,25 @@ function readText(path: string): string {
   }
 }
 
-/** No file is an empty one. Throws MomStartError for a wrong value. */
+/** No file is an empty one. Throws MomStartError for a wrong value, and for a root of sandboxes that is not there. */
 export function readSettings(path: string, note: (text: string) => void): MomSettings {
   const text = readText(path);
   if (text === "") return DEFAULT_SETTINGS;
   const { settings, notes, errors } = parseMomConfig(text);
   if (errors.length > 0) throw new MomStartError(`${path}: ${errors.join("; ")}`);
   for (const each of notes) note(each);
+  const { jobdir_root } = settings;
+  if (jobdir_root !== null && !isDirectory(jobdir_root)) throw new MomStartError(`${path}: $jobdir_root ${jobdir_root} is not a directory`);
   return settings;
+}
+
+/** Also by a link: what matters is whether sandboxes can be made in it. */
+function isDirectory(path: string): boolean {
+  try {
+    return statSync(path).isDirectory();
+  } catch {
+    return false;
+  }
 }
 
 /** Vnodes as the definition files have them; with $vnodedef_additive those that vanished stay until the mom restarts. */

@@ -63,6 +63,8 @@ export type ExitedRun = RunKey & {
   readonly cput_s: number;
   readonly at_ms: number;
   readonly group?: GroupUsage;
+  /** a restart script ended as itself, with an error: it never became the program it was to restore */
+  readonly restart_failed?: true;
 };
 
 /** owner: uid whose processes in it became the job's. */

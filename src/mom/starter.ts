@@ -13,7 +13,7 @@ import type { Journal, JournalState } from "./journal.ts";
 import { rememberLast } from "./journal.ts";
 import { launch } from "./launch.ts";
 import { endedChild, reap } from "./posix.ts";
-import { type ProcessInfo, processesOf, processVariable, readProcess, readProcesses } from "./proc-table.ts";
+import { type ProcessInfo, processesOf, processName, processVariable, readProcess, readProcesses } from "./proc-table.ts";
 import { type EndingRun, killLeftovers, ownerOf, signalQuietly } from "./session-end.ts";
 import {
   type ExitedRun,
@@ -69,7 +69,8 @@ const SIGKILL = 9;
 export function makeStarter(options: StarterOptions): Starter {
   const { journal, state, now_ms, groups, complain } = options;
   const runs: Map<string, Run> = state.runs;
-  const byPid = new Map<number, RunKey & { readonly cookie: string; readonly uid: number }>();
+  /** script: name of the restart script it was started as */
+  const byPid = new Map<number, RunKey & { readonly cookie: string; readonly uid: number; readonly script?: string }>();
   let link: Link<StarterToMom> | null = null;
   let ending: Ending[] = [];
   let sweeping = false;
@@ -180,6 +181,7 @@ export function makeStarter(options: StarterOptions): Starter {
       if (run !== undefined && terminals.hasDied(run.job)) hangUp(run);
       // What a task leaves behind, a server that went into the background, lives as long as the job.
       if (run !== undefined && task === null) signalQuietly(-pid, SIGKILL);
+      const is_script = run?.script !== undefined && processName(pid) === run.script;
       const reaped = reap(pid);
       if (reaped === null) break;
       ended = true;
@@ -188,7 +190,9 @@ export function makeStarter(options: StarterOptions): Starter {
       if (run === undefined) continue;
       byPid.delete(pid);
       const at_ms = now_ms();
-      const exit: ExitedRun = { job: run.job, run_count: run.run_count, status: reaped.status, cput_s: reaped.cput_s, at_ms };
+      const { status, cput_s } = reaped;
+      const restart_failed = is_script && "code" in status && status.code !== 0 ? { restart_failed: true as const } : {};
+      const exit: ExitedRun = { job: run.job, run_count: run.run_count, status, cput_s, at_ms, ...restart_failed };
       if (task !== null) {
         tasks_over.push(exit);
         continue;
@@ -278,7 +282,8 @@ export function makeStarter(options: StarterOptions): Starter {
     const ticks = readProcess(outcome.pid)?.start_ticks ?? 0;
     const on = terminal === null ? {} : { terminal: terminal.pty };
     const run = { ...key, pid: outcome.pid, at_ms, ticks, ...on, state: "running" as const };
-    byPid.set(run.pid, { ...key, cookie: cookieOf(spec.env), uid: spec.owner?.uid ?? OWN_UID });
+    const script = spec.by_mom === true ? { script: kernelName(spec.path) } : {};
+    byPid.set(run.pid, { ...key, cookie: cookieOf(spec.env), uid: spec.owner?.uid ?? OWN_UID, ...script });
     runs.set(spec.job, run);
     started.push(run);
     notes.push({ t: "start", ...key, pid: run.pid, at_ms, ticks: run.ticks });
@@ -389,6 +394,10 @@ export function makeStarter(options: StarterOptions): Starter {
 }
 
 const OWN_UID = process.geteuid?.() ?? 0;
+
+/** What the kernel calls a process that executes the file. */
+const kernelName = (path: string): string => Buffer.from(path.slice(path.lastIndexOf("/") + 1)).toString("latin1", 0, KERNEL_NAME_BYTES);
+const KERNEL_NAME_BYTES = 15;
 
 const cookieOf = (env: readonly string[]): string =>
   env.find((entry) => entry.startsWith("PBS_JOBCOOKIE="))?.slice("PBS_JOBCOOKIE=".length) ?? "";

@@ -144,6 +144,8 @@ export type MomConfig = {
   };
   /** $action */
   readonly actions: Actions;
+  /** $restart_transmogrify: what a restart script ends with is its job's status, and never means that the restart failed */
+  readonly restart_transmogrify: boolean;
   /** directory of checkpoints */
   readonly checkpoint_path: string;
   /** whom we run as */
@@ -178,6 +180,8 @@ export type MomState = {
   readonly reports: MomToServer["mom-hook"][];
   /** jobs of which a checkpoint is here */
   readonly checkpoints: Set<string>;
+  /** jobs whose output waits in spool for their next run (kept-output.ts) */
+  readonly kept: Set<string>;
   /** resources of the site in the configuration */
   site: { readonly [name: string]: string };
   /** whether others use this host */
@@ -280,6 +284,8 @@ export type MomAction =
   | { readonly kind: "save-tasks"; readonly run: RunKey; readonly tasks: SavedTasks }
   /** its record goes, then the starter may forget the run */
   | { readonly kind: "drop"; readonly run: RunKey }
+  /** to be noted on the disk: the job's output waits in spool, or no longer does */
+  | { readonly kind: "note-kept"; readonly job: string; readonly kept: boolean }
   /** output in spool that nobody waits for any more */
   | { readonly kind: "purge"; readonly paths: readonly string[] }
   | {

@@ -38,6 +38,8 @@ export type MomHello = {
   readonly hooks?: string;
   /** jobs of which it has a checkpoint; the server discards those that nobody waits for */
   readonly checkpoints?: readonly string[];
+  /** jobs whose output waits with it for their next run; likewise */
+  readonly outputs?: readonly string[];
 };
 /**
  * All a mom needs to run a job. The first host of exec_host runs it; the others get the same and hold a place for its tasks, which they tell by mom-started;

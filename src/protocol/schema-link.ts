@@ -143,6 +143,7 @@ const MOM_TO_SERVER = {
     ),
     hooks: name.exactOptional(),
     checkpoints: items(name).exactOptional(),
+    outputs: items(name).exactOptional(),
   }),
   "mom-hook": z.strictObject({
     hook: name,

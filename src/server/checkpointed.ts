@@ -16,5 +16,19 @@ export function discardOutput(tx: Transaction, job: Job): void {
   if (typeof host === "string" && isWaiting(job)) tx.act({ kind: "discard-on-host", job: job.id, host });
 }
 
+/** The job runs: what another host has kept of its output for this run is of no use (the run has begun without it). */
+export function discardOutputElsewhere(tx: Transaction, job: Job): void {
+  const host = job.attrs["output_on"];
+  if (typeof host === "string" && !isSameHost(host, job.attrs.exec_host?.split("/", 1)[0])) {
+    tx.act({ kind: "discard-on-host", job: job.id, host });
+  }
+}
+
+/** Whether what the host keeps of a job is for a run to come: a checkpoint, output. */
+export const isKeptOn = (job: Job, host: string): boolean =>
+  isSameHost(host, checkpointHost(job)) || isSameHost(host, job.attrs["output_on"]);
+
+const isSameHost = (host: string, other: unknown): boolean => typeof other === "string" && other.toLowerCase() === host.toLowerCase();
+
 /** Where the checkpoint is from which the job will go on. */
 export const checkpointHost = (job: Job): string | undefined => job.attrs["checkpointed"] as string | undefined;

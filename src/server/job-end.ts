@@ -150,8 +150,8 @@ export function jobObit(tx: Transaction, job: Job, obit: Obit): void {
   // What a preempted job ended with is told like that of any other; it is never run again.
   if (termination !== undefined && !(termination.preempted === true && reaction.kind === "end")) {
     finish(tx, job, SUBSTATE.TERMINATED, ` and terminated by ${termination.by}${trouble}`, termination.history);
-    // Its mom, who was told to end it for another run, has kept its output for that.
-    if (reaction.kind === "rerun") tx.act({ kind: "discard-on-host", job: job.id, host: hostOfJob(job) });
+    // Its mom, who was told to end it for another run, has kept its output for that, and perhaps a checkpoint.
+    if (reaction.kind !== "end" && reaction.kind !== "abort") tx.act({ kind: "discard-on-host", job: job.id, host: hostOfJob(job) });
     return;
   }
   if (obit.stagein_failed === true) {

@@ -11,7 +11,7 @@ import { PBSE, Reject, reject } from "#model/pbse.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
 import { accountStarted } from "./accounting-record.ts";
 import { arrayOf, availableAmount } from "./apply.ts";
-import { checkpointHost, discardCheckpoint } from "./checkpointed.ts";
+import { checkpointHost, discardCheckpoint, discardOutputElsewhere } from "./checkpointed.ts";
 import { commentDate, isExecution, isForSched, isPlanned, logJob, requestor } from "./job-life.ts";
 import { wantsMail } from "./mail.ts";
 import { execHost, placeWords, releasedSpots, spots } from "./placement.ts";
@@ -183,7 +183,9 @@ export function jobStarted(tx: Transaction, job: Job, session_id: number | undef
   const saved = checkpointHost(job);
   // Begun anew on another host: what waits there is out of date.
   if (saved !== undefined && !restarted && saved !== job.attrs.exec_host?.split("/", 1)[0]) discardCheckpoint(tx, job);
-  tx.apply({ kind: "job-changed", id: job.id, set, unset: saved === undefined ? [] : ["checkpointed"] });
+  discardOutputElsewhere(tx, job);
+  const unset = ["checkpointed", "output_on"].filter((name) => job.attrs[name] !== undefined);
+  tx.apply({ kind: "job-changed", id: job.id, set, unset });
   if (wantsMail(job, "b")) tx.act({ kind: "mail", job: job.id, point: "b", text: "" });
   if (restarted) tx.account({ type: "T", id: job.id, text: "" });
   else accountStarted(tx, job);

@@ -9,7 +9,7 @@ import { SUBSTATE } from "#model/job-state.ts";
 import { Reject } from "#model/pbse.ts";
 import type { MomHello, MomToServer, Usage } from "#protocol/mom-link.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
-import { checkpointHost } from "./checkpointed.ts";
+import { checkpointHost, isKeptOn } from "./checkpointed.ts";
 import { hookReported, jobKept, tellHooks } from "./hooks/mom-hooks.ts";
 import { allUnknown, hostDown, report, siteResources, tellBusy, vnodesAway, vnodesOf } from "./host-vnodes.ts";
 import { abort, finish, JOB_EXEC, jobObit, requeueOrAbort, terminationOf } from "./job-end.ts";
@@ -222,6 +222,11 @@ function reconcile(kernel: Kernel, tx: Transaction, mom: MomRuntime): void {
     const wanted = job !== undefined && (held.has(id) || checkpointHost(job)?.toLowerCase() === mom.host.toLowerCase());
     if (!wanted) kernel.out.moms.push({ link: mom.link, type: "mom-discard", data: { job: id } });
   }
+  for (const id of mom.hello.outputs ?? []) {
+    const job = kernel.state.jobs.get(id);
+    const wanted = job !== undefined && (isRunOf(job, held.get(id)?.run_count ?? -1) || isKeptOn(job, mom.host));
+    if (!wanted) kernel.out.moms.push({ link: mom.link, type: "mom-discard", data: { job: id } });
+  }
   tellHooks(kernel, mom);
   for (const entry of keep) {
     const job = kernel.state.jobs.get(entry.job) as Job;
@@ -322,6 +327,7 @@ function obit(kernel: Kernel, tx: Transaction, { link, host }: MomRuntime, data:
   const job = kernel.state.jobs.get(data.job);
   if (job === undefined || !isRunOf(job, data.run_count) || !(isSister(job, host) || isOnHost(kernel, job, host))) {
     acknowledgeObit(kernel, link, data.job, data.run_count);
+    if (data.exit_status < 0) keptInVain(kernel, link, host, data.job);
     return;
   }
   const crew = crewOf(kernel, job);
@@ -335,4 +341,11 @@ function obit(kernel: Kernel, tx: Transaction, { link, host }: MomRuntime, data:
     jobObit(own, job, { ...data, used, exit_status: statusOfRun(crew, data.exit_status) });
     for (const token of tokens ?? []) kernel.out.clients.push({ kind: "ok", token });
   });
+}
+
+/** The server had given the run up: what the mom has kept of it may be for nobody. A later run she may have looks after that. */
+function keptInVain(kernel: Kernel, link: number, host: string, id: string): void {
+  const job = kernel.state.jobs.get(id);
+  if (job !== undefined && (isKeptOn(job, host) || isSister(job, host) || isOnHost(kernel, job, host))) return;
+  kernel.out.moms.push({ link, type: "mom-discard", data: { job: id } });
 }

@@ -7,6 +7,7 @@ import { runSequence } from "#hooks/hook-sequence.ts";
 import type { Actions } from "#mom/action-script.ts";
 import { checkMomInvariants, helloJobs, makeMomState, reduce } from "#mom/core.ts";
 import type { MomEvent } from "#mom/event.ts";
+import { helloOutputs } from "#mom/kept-output.ts";
 import { NO_CPU_ENFORCEMENT } from "#mom/limits.ts";
 import type { MomAction, MomConfig, MomState, SavedRun } from "#mom/state.ts";
 import type { MomHooks, MomPatience, MomVnode } from "#protocol/mom-link.ts";
@@ -84,6 +85,7 @@ export function createMomProcess(world: World, options: MomOptions): MomProcess 
   let starter_lost = false;
   /** on the host's disk */
   const checkpoints = new Set<string>();
+  const kept = new Set<string>();
   let asked: Request[] = [];
   let agent_life = 0;
   let agent_down = false;
@@ -108,6 +110,7 @@ export function createMomProcess(world: World, options: MomOptions): MomProcess 
     resume_signal: 18,
     node: { load: { ideal: null, max: null }, suspend_on_load: false, kbd_idle: null, multinode_requeue: false },
     actions: ACTIONS,
+    restart_transmogrify: false,
     checkpoint_path: "/pbs/checkpoint",
     own: { uid: 0, gid: 0 },
     prologalarm_s: 30,
@@ -155,6 +158,7 @@ export function createMomProcess(world: World, options: MomOptions): MomProcess 
           jobs: helloJobs(state as MomState),
           ...(state?.hooks.digest ? { hooks: state.hooks.digest } : {}),
           ...(checkpoints.size === 0 ? {} : { checkpoints: [...checkpoints] }),
+          ...helloOutputs(state as MomState),
         });
         break;
       case "send":
@@ -194,6 +198,10 @@ export function createMomProcess(world: World, options: MomOptions): MomProcess 
       }
       case "drop-checkpoint":
         checkpoints.delete(action.path.slice(action.path.lastIndexOf("/") + 1, -".CK".length));
+        break;
+      case "note-kept":
+        if (action.kept) kept.add(action.job);
+        else kept.delete(action.job);
         break;
       case "keep-hooks":
         kept_hooks = action.hooks;
@@ -423,7 +431,7 @@ export function createMomProcess(world: World, options: MomOptions): MomProcess 
   const start = (): void => {
     if (state !== null) return;
     life++;
-    state = makeMomState(config(), [...checkpoints]);
+    state = makeMomState(config(), [...checkpoints], [...kept]);
     world.trace.add(who, "started", `${records.size} records`);
     tell({ kind: "recovered", saved: [...records.values()].map(({ text }) => JSON.parse(text) as SavedRun) });
     if (kept_hooks !== null) tell({ kind: "hooks", hooks: kept_hooks, from: "disk" });

@@ -4,6 +4,7 @@
 import { SUBSTATE } from "#model/job-state.ts";
 import { checkMomInvariants } from "#mom/core.ts";
 import type { Request } from "#protocol/messages.ts";
+import { isKeptOn } from "#server/checkpointed.ts";
 import { partitionOf, partitionsOf, schedOfQueue } from "#server/sched-runtime.ts";
 import type { Job } from "#server/state.ts";
 import { prng } from "#support/prng.ts";
@@ -251,7 +252,15 @@ function createScript(complex: Complex, checks: Checks, counts: Counts) {
   const finalChecks = (): void => {
     const core = server.core;
     if (core === null) throw new Violation("no server at the end");
-    for (const mom of complex.moms) if (mom.state !== null) checkMomInvariants(mom.state);
+    for (const { host, state } of complex.moms) {
+      if (state === null) continue;
+      checkMomInvariants(state);
+      for (const id of [...state.kept, ...state.checkpoints]) {
+        const job = core.state.jobs.get(id);
+        if (job === undefined || !isKeptOn(job, host))
+          throw new Violation(`mom ${host} keeps what is left of ${id}, for which no run waits`);
+      }
+    }
     for (const sched of core.state.scheds.values()) {
       const universe = complex.scheds.get(sched.name)?.universe;
       if (universe === undefined || universe === null) continue;

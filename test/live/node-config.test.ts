@@ -22,7 +22,8 @@ while [ ! -e "$1/stop" ]; do n=$((n+1)); echo $n > "$1/count.new"; mv "$1/count.
 echo "counted from $2 as $(id -un)"
 `;
 const SAVE = '#!/bin/sh\nset -e\ntest ! -e "$2/refuse"\ncp "$2/count" "$1/count"\necho "$3 $4" > "$1/job"\n';
-const RESTART = '#!/bin/sh\nexec setpriv --reuid="$3" --regid="$4" --keep-groups "$2/counter" "$2" "$(cat "$1/count")"\n';
+const RESTART =
+  '#!/bin/sh\ntest ! -e "$2/lost" || exit 3\nexec setpriv --reuid="$3" --regid="$4" --keep-groups "$2/counter" "$2" "$(cat "$1/count")"\n';
 
 for (const mode of ["user", "system"] as const) {
   describe(`${mode} mode`, { skip: mode === "system" ? noRoot : false }, () => {
@@ -84,6 +85,27 @@ for (const mode of ["user", "system"] as const) {
         new RegExp(`^counted from ${saved} as ${mode === "system" ? USER : "\\S+"}\n$`),
       );
       assert.equal(accounting(id), "QSCTE");
+      assert.deepEqual(readdirSync(join(complex.pbsHome, "checkpoint")), []);
+    });
+
+    test("a restart script that fails: the job is run from its beginning, and goes on with its output", async () => {
+      for (const file of ["stop", "count", "out"]) rmSync(join(work, file), { force: true });
+      const id = complex.submit(["-j", "oe", "-o", join(work, "out"), "--", join(work, "counter"), work, "0"], as);
+      await complex.untilJob(id, "R");
+      await until("it counts", () => count() > 3);
+      complex.must("qhold", [id]);
+      await complex.untilJob(id, "H");
+      writeFileSync(join(work, "lost"), "");
+      rmSync(join(work, "count"));
+      complex.must("qrls", [id]);
+      await until("it counts again", () => count() > 0);
+      rmSync(join(work, "lost"));
+      writeFileSync(join(work, "stop"), "");
+      const { Exit_status, run_count } = await complex.untilJob(id, "F");
+      assert.deepEqual([Exit_status, run_count], [0, 3]);
+      assert.match(readFileSync(join(work, "out"), "utf8"), /^counted from 0 as /);
+      assert.equal(accounting(id), "QSCTRSE");
+      assert.ok(momLog().includes("restart failed: exit=3; the job is run from its beginning"));
       assert.deepEqual(readdirSync(join(complex.pbsHome, "checkpoint")), []);
     });
 

@@ -144,6 +144,26 @@ test("a restart that cannot be executed sends the job back to its beginning", ()
   assert.deepEqual(w.on(finished(j)), ["drop-checkpoint /pbs/checkpoint/1.n1.CK", "mom-obit 1.n1 -7"]);
 });
 
+test("a restart script that fails sends the job back to its beginning; one that became the program, or takes the place of the job, ends it", () => {
+  for (const [restart_failed, restart_transmogrify, status] of [
+    [true, false, -7],
+    [false, false, 3],
+    [true, true, 3],
+  ] as const) {
+    const w = savable({ restart_transmogrify });
+    w.state.checkpoints.add("1.n1");
+    const j = job({ run_count: 2, restart: true });
+    w.on({ kind: "start", job: j, owner: OWNER });
+    w.on(prepared(j));
+    w.on(started(j, w.now_ms));
+    const exit = exited(j, w.now_ms, { code: 3 });
+    assert.ok(exit.kind === "exited");
+    const ended = w.on({ ...exit, run: { ...exit.run, ...(restart_failed ? { restart_failed } : {}) } });
+    assert.deepEqual(ended, [`finish 1.n1 ${status === -7 ? "keep" : "deliver"}`]);
+    assert.deepEqual(w.on(finished(j)), ["drop-checkpoint /pbs/checkpoint/1.n1.CK", `mom-obit 1.n1 ${status}`]);
+  }
+});
+
 test("no checkpoint here, or none wanted: begun anew, and what is there goes", () => {
   const there = savable();
   there.state.checkpoints.add("1.n1");

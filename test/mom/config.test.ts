@@ -1,9 +1,13 @@
 import assert from "node:assert/strict";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { test } from "node:test";
 import { actionCommand, parseAction } from "#mom/action-script.ts";
 import { DEFAULT_SETTINGS, parseMomConfig } from "#mom/config.ts";
 import { NO_CPU_ENFORCEMENT } from "#mom/limits.ts";
 import { parseMomOptions } from "#mom/options.ts";
+import { readSettings } from "#mom/setup.ts";
 import { signalNumber } from "#mom/signals.ts";
 import { mergeVnodeDefs, parseVnodeDefs, reportedVnodes } from "#mom/vnode-def.ts";
 
@@ -27,7 +31,7 @@ test("directives of mom_priv/config that are obeyed", () => {
     ["$action checkpoint 60 !/s/c %jobid x", { actions: { checkpoint: { timeout_s: 60, words: ["/s/c", "%jobid", "x"] } } }],
     ["$action terminate 0 ! /s/t", { actions: { terminate: { timeout_s: 0, words: ["/s/t"] } } }],
     ["$action multinodebusy 0 requeue", { multinode_requeue: true }],
-    ["$restart_transmogrify True", {}],
+    ["$restart_transmogrify True", { restart_transmogrify: true }],
     ["$clienthost far.example.org", {}],
     ["$logevent 0x1ff", { logevent: 511 }],
     ["$min_check_poll 5", { min_check_poll_s: 5 }],
@@ -49,6 +53,8 @@ test("directives of mom_priv/config that are obeyed", () => {
 test("a wrong value is an error that names its line", () => {
   const rows: readonly (readonly [line: string, error: string])[] = [
     ["$cputmult fast", "$cputmult must be a number"],
+    ["$wallmult 0", "$wallmult must be larger than 0"],
+    ["$restart_transmogrify x", "$restart_transmogrify must be True or False"],
     ["$tmpdir rel", "$tmpdir must be an absolute path"],
     ["$checkpoint_path rel", "$checkpoint_path must be an absolute path"],
     ["$enforce everything", "$enforce everything cannot be enforced"],
@@ -74,6 +80,24 @@ test("a wrong value is an error that names its line", () => {
   assert.deepEqual(parseMomConfig("$min_check_poll 9\n$max_check_poll 3\n").errors, [
     "config: $min_check_poll must not be larger than $max_check_poll",
   ]);
+});
+
+test("a mom does not start where sandboxes cannot be made", () => {
+  const directory = mkdtempSync(join(tmpdir(), "partita-config-"));
+  const path = join(directory, "config");
+  const root = join(directory, "root");
+  try {
+    writeFileSync(path, `$jobdir_root ${root}\n`);
+    const problem = new RegExp(`^MomStartError: ${path}: \\$jobdir_root ${root} is not a directory$`);
+    assert.throws(() => readSettings(path, assert.fail), problem);
+    writeFileSync(root, "");
+    assert.throws(() => readSettings(path, assert.fail), problem);
+    rmSync(root);
+    mkdirSync(root);
+    assert.equal(readSettings(path, assert.fail).jobdir_root, root);
+  } finally {
+    rmSync(directory, { recursive: true });
+  }
 });
 
 test("how long the hosts of a job are waited for", () => {

@@ -2,8 +2,10 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { helloJobs } from "#mom/core.ts";
 import type { MomEvent } from "#mom/event.ts";
+import { helloOutputs } from "#mom/kept-output.ts";
 import { NO_CPU_ENFORCEMENT } from "#mom/limits.ts";
-import { acknowledged, exited, finished, job, OWNER, prepared, run, started, world } from "./world.ts";
+import type { MomJob } from "#protocol/mom-link.ts";
+import { acknowledged, exited, finished, job, OWNER, prepared, run, started, type World, world } from "./world.ts";
 
 const S = 1000;
 
@@ -311,6 +313,63 @@ test("output of a run that will be repeated waits in spool, of one that cannot b
   }
 });
 
+test("output that is kept is told at the hello until it is delivered or nobody waits for it; the next run keeps it if it does not come about", () => {
+  const kept = (w: World): readonly string[] | undefined => helloOutputs(w.state).outputs;
+  const again = (): { w: World; second: MomJob } => {
+    const w = world();
+    const first = job();
+    run(w, first);
+    w.on({ kind: "terminate", data: { job: first.id, run_count: 1, why: "rerun", kill_delay_s: 0 } });
+    w.on(exited(first, w.now_ms, { signal: 9 }));
+    assert.equal(kept(w), undefined, "the run that is there looks after it");
+    assert.deepEqual(w.on(finished(first)), ["mom-obit 1.n1 -11"]);
+    assert.deepEqual(kept(w), ["1.n1"]);
+    w.on(acknowledged(first));
+    assert.deepEqual(kept(w), ["1.n1"]);
+    return { w, second: job({ run_count: 2 }) };
+  };
+  const purge = "purge /pbs/spool/1.n1.OU,/pbs/spool/1.n1.ER";
+  const gone = again();
+  assert.deepEqual(gone.w.on({ kind: "discard", job: "1.n1" }), [purge]);
+  assert.equal(kept(gone.w), undefined);
+  const noted = gone.w.actions.flatMap((action) => (action.kind === "note-kept" ? [action.kept] : []));
+  assert.deepEqual(noted, [true, false], "on the disk as well");
+
+  const { w, second } = again();
+  w.on({ kind: "start", job: second, owner: OWNER });
+  const request = w.actions.findLast((action) => action.kind === "prepare")?.request;
+  assert.equal(request?.kept, true);
+  assert.equal(kept(w), undefined);
+  w.on(prepared(second));
+  assert.deepEqual(
+    w.on({ kind: "start-failed", run: { job: "1.n1", run_count: 2, exit_status: -3, text: "no processes", at_ms: 0 } }),
+    ["finish 1.n1 keep"],
+    "it did not run, but the run before it did",
+  );
+  w.on(finished(second));
+  w.on(acknowledged(second));
+  const third = job({ run_count: 3 });
+  run(w, third);
+  w.on(exited(third, w.now_ms, { code: 0 }));
+  assert.deepEqual(w.on(finished(third)), ["mom-obit 1.n1 0"]);
+  assert.equal(kept(w), undefined);
+});
+
+test("a job that is gone when its mom tells of its last run leaves no output behind", () => {
+  const w = world();
+  const j = job();
+  run(w, j);
+  w.on({ kind: "terminate", data: { job: j.id, run_count: 1, why: "rerun", kill_delay_s: 0 } });
+  w.on(exited(j, w.now_ms, { signal: 9 }));
+  w.on(finished(j));
+  w.state.checkpoints.add("1.n1");
+  assert.deepEqual(w.on({ kind: "discard", job: "1.n1" }), [
+    "drop 1.n1 1",
+    "drop-checkpoint /pbs/checkpoint/1.n1.CK",
+    "purge /pbs/spool/1.n1.OU,/pbs/spool/1.n1.ER",
+  ]);
+});
+
 test("a run that is ended while an earlier one is still here never begins; the server has its obit", () => {
   const w = world();
   const first = job();
@@ -327,6 +386,12 @@ test("a run that is ended while an earlier one is still here never begins; the s
 
 test("discard: of a job that is gone, the output kept for its next run is removed", () => {
   const w = world();
+  assert.deepEqual(
+    w.on({ kind: "discard", job: "7.n1" }),
+    [],
+    "what lies in spool without a note may be output that could not be delivered",
+  );
+  w.state.kept.add("7.n1");
   assert.deepEqual(w.on({ kind: "discard", job: "7.n1" }), ["purge /pbs/spool/7.n1.OU,/pbs/spool/7.n1.ER"]);
   assert.deepEqual(w.on({ kind: "discard", job: "../etc/passwd" }), []);
 });

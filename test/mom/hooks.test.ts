@@ -137,6 +137,30 @@ test("execjob_launch may start another program with other arguments and variable
   ]);
 });
 
+test("an epilogue hook that wants the job run again: its output waits, but that of a job that is being deleted is delivered", () => {
+  for (const [why, fate] of [
+    ["rerun", "keep"],
+    ["delete", "deliver"],
+  ] as const) {
+    const w = worldWith(hook("h", "execjob_epilogue"));
+    const j = job();
+    run(w, j);
+    w.on({ kind: "terminate", data: { job: j.id, run_count: 1, why, kill_delay_s: 0 } });
+    w.on(exited(j, w.now_ms, { signal: 9 }));
+    assert.deepEqual(answer(w, { requests: wishes("rerun") }), [`finish 1.n1 ${fate}`], why);
+    assert.deepEqual(w.on(finished(j)), ["mom-obit 1.n1 -18"]);
+  }
+});
+
+test("a run that is given up while its execjob_begin hooks are asked takes what an earlier one kept along", () => {
+  const w = worldWith(hook("h", "execjob_begin"));
+  w.state.kept.add("1.n1");
+  w.on({ kind: "start", job: job({ run_count: 2 }), owner: OWNER });
+  w.on({ kind: "discard", job: "1.n1" });
+  assert.deepEqual(answer(w), ["purge /pbs/spool/1.n1.OU,/pbs/spool/1.n1.ER", "drop 1.n1 2"]);
+  assert.equal(w.state.kept.size, 0);
+});
+
 test("what hooks change of the job goes to the server, and counts for this run at once", () => {
   const w = worldWith(hook("h", "execjob_begin,execjob_epilogue"));
   const j = job();

@@ -28,6 +28,7 @@ export const CONFIG: MomConfig = {
   resume_signal: 18,
   node: { load: { ideal: null, max: null }, suspend_on_load: false, kbd_idle: null, multinode_requeue: false },
   actions: {},
+  restart_transmogrify: false,
   checkpoint_path: "/pbs/checkpoint",
   own: { uid: 0, gid: 0 },
   prologalarm_s: 30,
@@ -77,7 +78,7 @@ export type World = {
   /** the last record of each job, as a mom that comes back finds it */
   readonly records: Map<string, SavedRun>;
   now_ms: number;
-  /** every action of the event as a word: see wordOf; log lines are left out */
+  /** every action of the event as a word: see wordOf; log lines and what is written to the disk are left out */
   on(event: MomEvent): string[];
   /** texts of log records since the last call */
   logged(): string[];
@@ -118,7 +119,7 @@ export function world(
         if (action.kind === "drop") w.records.delete(action.run.job);
         if (action.kind === "log") logs.push(action.text);
       }
-      return actions.filter(({ kind }) => kind !== "log" && kind !== "save" && kind !== "save-tasks").map(wordOf);
+      return actions.filter(({ kind }) => !UNSAID.has(kind)).map(wordOf);
     },
     logged: () => logs.splice(0),
   };
@@ -128,6 +129,8 @@ export function world(
   }
   return w;
 }
+
+const UNSAID: ReadonlySet<MomAction["kind"]> = new Set(["log", "save", "save-tasks", "note-kept"]);
 
 /** `prepare 1.n1`, `signal 1.n1 15`, `mom-obit 1.n1 0`, ... */
 function wordOf(action: MomAction): string {

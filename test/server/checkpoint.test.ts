@@ -67,21 +67,50 @@ test("output of a run that was to be repeated goes when the job is deleted befor
   }
 });
 
-test("a job deleted while its mom ends it for another run leaves nothing with her", () => {
+test("output of a run that is repeated on another host goes when that has begun; a mom that was away is told at her hello what is for nobody", () => {
   const h = harness();
   const link = addHost(h, "n1");
+  const other = addHost(h, "n2");
   const id = addJob(h);
+  const hello = (again: number): void => {
+    h.to_moms.length = 0;
+    mom(h, again, "mom-hello", { host: "n1", port: 1, pid: 2, version: "x", vnodes: [], jobs: [], outputs: [id, "77.s"] });
+  };
   runOn(h, id, "n1", link);
   ask(h, ROOT, { kind: "rerun-job", job: id });
-  ask(h, ROOT, { kind: "delete-job", job: id });
   obit(h, link, id, -11);
-  assert.equal(stateOf(h, id), "F 91");
-  assert.deepEqual(sent(h, "mom-discard"), [{ job: id }]);
-  // The acknowledgement first: a discard of a run she has would be all she does.
-  assert.deepEqual(
-    h.to_moms.slice(-2).map(({ type }) => type),
-    ["mom-obit-ack", "mom-discard"],
-  );
+  hello(link + 10);
+  assert.deepEqual(sent(h, "mom-discard"), [{ job: "77.s" }], "the job waits for its next run");
+  askOk(h, ROOT, { kind: "run-job", job: id, exec_vnode: "(n2:ncpus=1)", async: true });
+  hello(link + 11);
+  assert.deepEqual(sent(h, "mom-discard"), [{ job: "77.s" }], "it may yet come back");
+  mom(h, other, "mom-started", { job: id, run_count: 2, session_id: 5, jobdir: "/home/alice" });
+  assert.deepEqual(sent(h, "mom-discard"), [{ job: "77.s" }, { job: id }]);
+  assert.equal(jobAttrs(h, id)["output_on"], undefined);
+  hello(link + 12);
+  assert.deepEqual(sent(h, "mom-discard"), [{ job: id }, { job: "77.s" }], "she had not heard");
+  h.to_moms.length = 0;
+  for (const [gone, exit_status] of [["77.s", -4] as const, ["78.s", 0] as const])
+    mom(h, link + 12, "mom-obit", { job: gone, run_count: 1, exit_status, used: {} });
+  assert.deepEqual(sent(h, "mom-discard"), [{ job: "77.s" }], "the end of a run that was given up");
+});
+
+test("a job deleted while its mom ends it for another run, or has saved it, leaves nothing with her", () => {
+  for (const status of [-11, -12, -18]) {
+    const h = harness();
+    const link = addHost(h, "n1");
+    const id = addJob(h);
+    runOn(h, id, "n1", link);
+    ask(h, ROOT, { kind: "rerun-job", job: id });
+    ask(h, ROOT, { kind: "delete-job", job: id });
+    obit(h, link, id, status);
+    assert.equal(stateOf(h, id), "F 91");
+    assert.deepEqual(sent(h, "mom-discard"), [{ job: id }]);
+    assert.deepEqual(
+      h.to_moms.slice(-2).map(({ type }) => type),
+      ["mom-obit-ack", "mom-discard"],
+    );
+  }
 });
 
 test("a mom that cannot: the job runs on with its hold", () => {
@@ -115,7 +144,7 @@ test("released, it goes on there from its checkpoint: record T, also after the s
       momHello(h, link, "n1");
     }
     release(h, id);
-    askOk(h, ROOT, { kind: "run-job", job: id, exec_vnode: "(n1:ncpus=1)" });
+    askOk(h, ROOT, { kind: "run-job", job: id, exec_vnode: "(n1:ncpus=1)", async: true });
     assert.equal(lastStart(h)?.restart, true);
     mom(h, link, "mom-started", { job: id, run_count: 2, session_id: 5, jobdir: "/home/alice", restarted: true });
     assert.equal(stateOf(h, id), "R 42");
@@ -129,7 +158,7 @@ test("on another host it begins anew, and what waits on the first is discarded",
   const { h, id } = held();
   const other = addHost(h, "n2");
   release(h, id);
-  askOk(h, ROOT, { kind: "run-job", job: id, exec_vnode: "(n2:ncpus=1)" });
+  askOk(h, ROOT, { kind: "run-job", job: id, exec_vnode: "(n2:ncpus=1)", async: true });
   assert.equal(lastStart(h)?.restart, undefined);
   mom(h, other, "mom-started", { job: id, run_count: 2, session_id: 5, jobdir: "/home/alice" });
   assert.equal(lettersOf(h, id), "QSCS");
@@ -149,7 +178,7 @@ test("deleted while it waits: its checkpoint goes; a mom that was away is told a
 test("a restart that failed: from the beginning", () => {
   const { h, link, id } = held();
   release(h, id);
-  askOk(h, ROOT, { kind: "run-job", job: id, exec_vnode: "(n1:ncpus=1)" });
+  askOk(h, ROOT, { kind: "run-job", job: id, exec_vnode: "(n1:ncpus=1)", async: true });
   apply(h, { kind: "job-changed", id, set: { Rerunable: true }, unset: [] });
   obit(h, link, id, -7);
   assert.equal(stateOf(h, id), "Q 10");

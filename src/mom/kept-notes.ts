@@ -1,0 +1,25 @@
+// Which jobs' output waits in spool, on the disk (kept-output.ts O1): an empty file mom_priv/jobs/JOBID.KP each.
+
+import { closeSync, openSync, readdirSync, unlinkSync } from "node:fs";
+
+const EXTENSION = ".KP";
+
+const noteOf = (home: string, job: string): string => `${home}/mom_priv/jobs/${job}${EXTENSION}`;
+
+/** Throws what the file system has against it. */
+export function noteKept(home: string, job: string, kept: boolean): void {
+  const path = noteOf(home, job);
+  if (kept) {
+    closeSync(openSync(path, "w", 0o600));
+    return;
+  }
+  try {
+    unlinkSync(path);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
+  }
+}
+
+export function foundKept(home: string): string[] {
+  return readdirSync(`${home}/mom_priv/jobs`).flatMap((name) => (name.endsWith(EXTENSION) ? name.slice(0, -EXTENSION.length) : []));
+}

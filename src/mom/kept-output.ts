@@ -1,0 +1,57 @@
+// Output of a run that waits in spool for the job's next one (pbs/mom.md 5). Pure.
+//
+// O1. What is kept is noted on the disk before the server hears of the run's end, until a later run here has delivered it or nobody waits for it. Only what
+//     is noted is told at a hello: what else lies in spool, like output that could not be delivered, is nobody's to remove.
+
+import type { MomHello } from "#protocol/mom-link.ts";
+import type { FinishRequest } from "./agent-link.ts";
+import { JOB_EXEC } from "./job-exec.ts";
+import type { Context } from "./run-record.ts";
+import type { MomState, Run } from "./state.ts";
+
+/** It goes back to its queue: a run that never came about leaves nothing of its own. */
+const SENT_BACK: ReadonlySet<number> = new Set([JOB_EXEC.RETRY, JOB_EXEC.FAILHOOK_RERUN, JOB_EXEC.HOOK_RERUN, JOB_EXEC.HOOKERROR]);
+const WILL_RUN_AGAIN: ReadonlySet<number> = new Set([JOB_EXEC.RERUN, JOB_EXEC.INITABT, JOB_EXEC.BADRESRT]);
+/** Whether it may be rerun or not: it goes on from its checkpoint. */
+const WILL_GO_ON: ReadonlySet<number> = new Set([JOB_EXEC.CHKP, JOB_EXEC.INITRST]);
+
+/** What becomes of a run's output. ran: it did. */
+export function outputFate({ state }: Context, run: Run, exit_status: number, ran: boolean): FinishRequest["output"] {
+  if (run.ending?.why === "discard") return "drop";
+  // Whatever hooks ask for: there is no run to come.
+  if (run.ending?.why === "delete" && ran) return "deliver";
+  if (SENT_BACK.has(exit_status) && !ran) return state.kept.has(run.job.id) ? "keep" : "drop";
+  if (SENT_BACK.has(exit_status) || WILL_GO_ON.has(exit_status)) return "keep";
+  return WILL_RUN_AGAIN.has(exit_status) && run.job.attrs["Rerunable"] !== false ? "keep" : "deliver";
+}
+
+export function keepOutput({ state, actions }: Context, job: string): void {
+  if (state.kept.has(job)) return;
+  state.kept.add(job);
+  actions.push({ kind: "note-kept", job, kept: true });
+}
+
+/** It was delivered, or removed. */
+export function outputGone({ state, actions }: Context, job: string): void {
+  if (state.kept.delete(job)) actions.push({ kind: "note-kept", job, kept: false });
+}
+
+/** Nobody waits for it (O1). */
+export function dropOutput(cx: Context, job: string): void {
+  if (!cx.state.kept.has(job)) return;
+  const { home } = cx.state.config.facts;
+  cx.actions.push({ kind: "purge", paths: [`${home}/spool/${job}.OU`, `${home}/spool/${job}.ER`] });
+  outputGone(cx, job);
+}
+
+/** A run that will do no more about its output. */
+export const isOver = (run: Run): boolean => run.phase.name === "ended" || run.phase.name === "leaving";
+
+/** For the hello (O1): a run that is under way looks after its output itself. */
+export function helloOutputs({ kept, runs }: MomState): Pick<MomHello, "outputs"> {
+  const outputs = [...kept].filter((job) => {
+    const run = runs.get(job);
+    return run === undefined || isOver(run);
+  });
+  return outputs.length === 0 ? {} : { outputs };
+}
