@@ -206,7 +206,7 @@ class Run implements Cycle {
       extendRunning(this);
       const leaves = this.#modules.map((module) => module.begin?.(this)).includes("leave");
       if (this.qrun) this.#runOne(job ?? "");
-      else if (!leaves || this.#probe !== null) this.complete = yield* this.#runAll();
+      else if (!leaves || this.#probe !== null) this.complete = yield* this.#all();
       this.settle();
       if (!this.qrun) this.#tellVictims();
       // Its turn has not come: its queue is stopped, or the cycle has ended before.
@@ -215,6 +215,21 @@ class Run implements Cycle {
     } else if (this.qrun) this.decide({ kind: "qrun-refused", job: job ?? "", text: "Problem with creating server data structure" });
     this.log({ event: LOG_EVENT.DEBUG, class: "Req", object: "", text: "Leaving Scheduling Cycle" });
     this.#undo();
+  }
+
+  /** Modules that have begun hear of the end, too, when the cycle is given up between two parts. */
+  *#all(): InParts<boolean> {
+    let given_up = true;
+    try {
+      const complete = yield* this.#runAll();
+      given_up = false;
+      return complete;
+    } catch (error) {
+      given_up = false;
+      throw error;
+    } finally {
+      if (given_up) for (const module of this.#modules) module.end?.(this);
+    }
   }
 
   result(): CycleResult {

@@ -139,7 +139,7 @@ export type PolicyModule = {
   wants?(cycle: Cycle, candidate: Candidate): boolean;
   /** a job became a top job: its start is kept free */
   planned?(cycle: Cycle, candidate: Candidate, start_s: number): void;
-  /** once a cycle, after the last job */
+  /** once a cycle, after the last job; also when it is given up before that (the server is lost): cycle.complete is false then, and nothing decided counts */
   end?(cycle: Cycle): void;
   /** it leaves the chain: the scheduler ends, or its files were read again */
   shutdown?(): void;

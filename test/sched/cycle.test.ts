@@ -107,6 +107,28 @@ test("cycle: one that is given up between two parts leaves no usage of what it s
   assert.equal(differ(), 0);
 });
 
+test("cycle: a module that has begun hears of the end once, of a cycle that is given up as well", () => {
+  for (const given_up of [true, false]) {
+    const heard: string[] = [];
+    const site: PolicyModule = {
+      name: "hears",
+      begin: () => void heard.push("begin"),
+      end: ({ complete }) => void heard.push(`end ${complete}`),
+    };
+    const policies = book({}, { modules: ["resources", "hears"], site_modules: new Map([["hears", site]]) });
+    let elapsed_s = 0;
+    const steps = cycleInParts(universeOf({ nodes: "H ncpus=9", jobs: "1 ncpus=1; 2 ncpus=1; 3 ncpus=1" }), policies, {
+      now_s: NOW_S,
+      command: SCHED_COMMAND.TIME,
+      elapsed_s: () => (elapsed_s += 0.1),
+    });
+    assert.notEqual(steps.next().done, true);
+    if (given_up) steps.return(undefined as never);
+    while (steps.next().done !== true);
+    assert.deepEqual(heard, ["begin", `end ${!given_up}`]);
+  }
+});
+
 test("cycle: what the log says about a start is the server's verdict", () => {
   const decision = { kind: "run", job: "1.svr", exec_vnode: "(a:ncpus=1)" } as const;
   assert.equal(verdictRecord(decision, { ok: true })?.text, "Job run");
