@@ -6,6 +6,7 @@ import { NODE_ATTRIBUTES } from "#model/node-attributes.ts";
 import { checkObjectName } from "#model/object-names.ts";
 import { PBSE, Reject, reject } from "#model/pbse.ts";
 import type { AttrOp, ManagerRequest } from "#protocol/messages.ts";
+import { LOG_EVENT } from "#support/log-event.ts";
 import { answerFailures } from "../attributes/answers.ts";
 import { type Changed, changeAttrs, delta } from "../attributes/change.ts";
 import { type LogTarget, logChanged, logCreated, logDeleted, loggedTerms } from "../attributes/manager-log.ts";
@@ -37,12 +38,17 @@ function createNode(tx: Transaction, { name, attrs }: ManagerRequest): Answer {
   const changed = changeAttrs(fresh, attrs, { table: NODE_ATTRIBUTES, resources: state.resources, who: tx.who, creating: true });
   checkNode(state, changed, null);
   const moms = (changed.after["Mom"] as readonly string[] | undefined) ?? [name];
-  for (const host of moms)
-    if (!isKnownHost(tx, host)) throw new Reject(PBSE.UNKNODE, `Unknown node  ${host}: the name of this host does not resolve`);
+  for (const host of moms) if (!isKnownHost(tx, host)) throw unknownHost(tx, host);
   logCreated(tx, target(name), loggedTerms(changed));
   const set_by_admin = marks(changed.after, attrs).add;
   tx.apply({ kind: "created", object: "node", name, attrs: withIdentity(changed.after, name, moms[0] ?? name), set_by_admin });
   return {};
+}
+
+/** The text is PBS's, which tools compare; why, the log says. */
+function unknownHost(tx: Transaction, host: string): Reject {
+  tx.log({ event: LOG_EVENT.ERROR, class: "Node", object: host, text: "the name of this host does not resolve" });
+  return reject(PBSE.UNKNODE);
 }
 
 /** The resources host and vnode name the place; an administrator may set others. */
