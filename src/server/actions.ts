@@ -12,6 +12,7 @@ import { askSched } from "./sched-questions.ts";
 import * as scheds from "./sched-session.ts";
 import { beginShutdown } from "./shutdown.ts";
 import { releaseSisters } from "./sisters.ts";
+import { answerAtStart } from "./start-wait.ts";
 import type { Action } from "./transaction.ts";
 
 const REQUEUE_TIMEOUT_S_DEFAULT = 45;
@@ -26,6 +27,9 @@ export function carryOut(kernel: Kernel, action: Action): void {
       break;
     case "ask-sched":
       askSched(kernel, action.sched, action.question, action.token);
+      break;
+    case "await-start":
+      answerAtStart(kernel, action.job, action.token);
       break;
     case "await-end":
       waitFor(kernel.waiters, action.job, action.token);

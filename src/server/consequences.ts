@@ -29,7 +29,7 @@ import { setServerState } from "./sched-happening.ts";
 import { forgetQuestion } from "./sched-questions.ts";
 import { partitionOf, partitionsOf, runtimeOf, type SchedRuntime, schedOfPartition, shouldRun } from "./sched-runtime.ts";
 import * as scheds from "./sched-session.ts";
-import { startMet } from "./start-wait.ts";
+import { forgetHands, startMet } from "./start-wait.ts";
 import type { Job } from "./state.ts";
 import type { Transaction } from "./transaction.ts";
 
@@ -256,6 +256,7 @@ export function forgetEntities(kernel: Kernel, tokens: readonly number[]): void 
   }
   for (const token of tokens) forgetQuestion(kernel, token);
   for (const [id, token] of kernel.qruns) if (gone.has(token)) kernel.qruns.delete(id);
+  forgetHands(kernel, gone);
   // Questions to moms stay: what a mom has done to a job counts, whoever asked for it.
 }
 

@@ -10,6 +10,7 @@ import { type Kernel, ownTransaction, refuse } from "./kernel.ts";
 import { happened, logName } from "./sched-happening.ts";
 import { partitionOf, type SchedRuntime, schedOfQueue } from "./sched-runtime.ts";
 import { NEEDS_ATTENTION, READY_TO_USE } from "./sched-supervisor.ts";
+import { answerAtStart } from "./start-wait.ts";
 import type { Queue, Sched } from "./state.ts";
 
 /** A reason for a cycle of a scheduler. Nothing happens while it is not connected or its scheduling is False. */
@@ -141,6 +142,6 @@ export function answerQrun(kernel: Kernel, job: string, error: Reject | null): v
   const token = kernel.qruns.get(job);
   if (token === undefined) return;
   kernel.qruns.delete(job);
-  if (error === null) kernel.out.clients.push({ kind: "ok", token });
+  if (error === null) answerAtStart(kernel, job, token);
   else refuse(kernel, token, error);
 }

@@ -6,13 +6,13 @@
 //
 // W1. A scheduler that does not wait begins no cycle while runjob hooks are under way for jobs it started: its mirror does not show them running yet.
 // W2. No verdict waits for a mom that is lost, nor longer than the scheduler's sched_cycle_length: such a job counts as started.
-// W3. Who started a job by hand waits for its runjob hooks in any case.
+// W3. Who started a job by hand (qrun without -a) waits for its runjob hooks and its mom in any case, for the latter not longer than HAND_PATIENCE_S.
 
 import { SUBSTATE } from "#model/job-state.ts";
-import { PBSE, pbseText } from "#model/pbse.ts";
+import { PBSE, pbseText, Reject } from "#model/pbse.ts";
 import type { Verdict } from "#protocol/sched-link.ts";
 import { isWaiting } from "./job-life.ts";
-import type { Kernel } from "./kernel.ts";
+import { type Kernel, refuse } from "./kernel.ts";
 import type { Sched } from "./state.ts";
 
 export type RunWait = "none" | "runjob_hook" | "execjob_hook";
@@ -22,8 +22,16 @@ export function runWaitOf(sched: Sched | undefined): RunWait {
   return value === "none" || value === "execjob_hook" ? value : "runjob_hook";
 }
 
-/** A start that a scheduler waits for. */
-export type StartWait = { readonly sched: string; exit_status: number | null; readonly then: (verdict: Verdict) => void };
+/** A start that a scheduler waits for, or (token) whoever asked for it by hand. */
+export type StartWait = {
+  readonly sched: string | null;
+  readonly token?: number;
+  exit_status: number | null;
+  readonly then: (verdict: Verdict) => void;
+};
+
+/** Long enough for a mom that is well and its prologue; execjob hooks may take longer. */
+export const HAND_PATIENCE_S = 10;
 
 /** sched_cycle_length where the scheduler has none */
 const CYCLE_LENGTH_S = 1200;
@@ -35,6 +43,22 @@ export function awaitStart(kernel: Kernel, sched: string, id: string, then: (ver
   kernel.starting.set(id, { sched, exit_status: null, then });
   if (length_s > 0) kernel.timers.set(`starting:${id}`, kernel.now_ms + length_s * 1000);
   return true;
+}
+
+/** The request is answered when the mom has taken the job or sent it back; at once when there is nothing to wait for (a job that was resumed). */
+export function answerAtStart(kernel: Kernel, id: string, token: number): void {
+  const then = (verdict: Verdict): void => {
+    if (verdict.ok) kernel.out.clients.push({ kind: "ok", token });
+    else refuse(kernel, token, new Reject(verdict.code, verdict.text));
+  };
+  if (!isStarting(kernel, id) || kernel.starting.has(id)) return then({ ok: true });
+  kernel.starting.set(id, { sched: null, token, exit_status: null, then });
+  kernel.timers.set(`starting:${id}`, kernel.now_ms + HAND_PATIENCE_S * 1000);
+}
+
+/** Clients that are gone wait for nothing. */
+export function forgetHands(kernel: Kernel, gone: ReadonlySet<number>): void {
+  for (const [id, { token }] of kernel.starting) if (token !== undefined && gone.has(token)) drop(kernel, id);
 }
 
 /** What a scheduler waits for may have come: called whenever a job has changed or is gone. */

@@ -68,6 +68,8 @@ export type Action =
   | { readonly kind: "run-by-sched"; readonly sched: string; readonly job: string; readonly token: number | null }
   /** a scheduler's word is the reply; refused with 15099 when it cannot be reached */
   | { readonly kind: "ask-sched"; readonly sched: string; readonly question: SchedQuestion; readonly token: number }
+  /** the request is answered when the mom has taken the job or sent it back (start-wait.ts) */
+  | { readonly kind: "await-start"; readonly job: string; readonly token: number }
   /** the request is answered when the job ends, or is queued again */
   | { readonly kind: "await-end" | "await-rerun"; readonly job: string; readonly token: number }
   /** the request is answered with what becomes of a reservation, at the latest at a time (epoch seconds) */

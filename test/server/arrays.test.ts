@@ -554,7 +554,7 @@ test("the scheduler is told an array with what waits of it, and the subjobs that
 });
 
 test("qrun of a subjob is for its scheduler; a range is answered when all of it is decided", async () => {
-  const { h } = world();
+  const { h, link } = world();
   schedHello(h, 1);
   cycle(h, 1);
   await qsub(h, "-J 1-3 -- /bin/true");
@@ -562,10 +562,11 @@ test("qrun of a subjob is for its scheduler; a range is answered when all of it 
   const token = h.next_token;
   assert.equal(outcome(h, ROOT, { kind: "run-job", job: "1[2-9]" }), "deferred");
   cycle(h, 1, [{ kind: "run", job: "1[2].svr", exec_vnode: "(n1:ncpus=1)" }]);
+  mom(h, link, "mom-started", { job: "1[2].svr", run_count: 1, session_id: 2, jobdir: "/" });
   assert.equal(h.answers.get(token), undefined);
   cycle(h, 1, [{ kind: "qrun-refused", job: "1[3].svr", text: "no room" }]);
   assert.deepEqual(h.answers.get(token), { ok: false, code: 15044, text: "no room" });
-  assert.equal(stateOf(h, "1[2].svr"), "R 41");
+  assert.equal(stateOf(h, "1[2].svr"), "R 42");
 });
 
 test("what a subjob used that began and ended between two parts of a cycle's decisions is told its scheduler", async () => {

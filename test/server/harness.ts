@@ -281,7 +281,7 @@ export function cycle(h: Harness, link: number, decisions: readonly Decision[] =
 
 /** A job is running on a host (one chunk), as after run decision and mom-started. */
 export function runOn(h: Harness, job: string, host: string, link: number, ncpus = 1): void {
-  const answer = ask(h, ROOT, { kind: "run-job", job, exec_vnode: `(${host}:ncpus=${ncpus})` });
+  const answer = ask(h, ROOT, { kind: "run-job", job, exec_vnode: `(${host}:ncpus=${ncpus})`, async: true });
   assert.equal(answer?.ok, true, JSON.stringify(answer));
   mom(h, link, "mom-started", { job, run_count: jobAttrs(h, job).run_count ?? 0, session_id: 4711, jobdir: "/home/x" });
 }

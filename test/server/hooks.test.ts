@@ -127,7 +127,7 @@ test("runjob refuses a qrun; a hook may hold the job", () => {
   putHook(h, "h", "runjob");
   const id = addJob(h);
   const token = h.next_token;
-  ask(h, ROOT, { kind: "run-job", job: id, exec_vnode: "(n1:ncpus=1)" } as never);
+  ask(h, ROOT, { kind: "run-job", job: id, exec_vnode: "(n1:ncpus=1)", async: true } as never);
   assert.equal(names(h), "runjob:h");
   reply(h, { kind: "reject", message: "not today", changes: { job: { Hold_Types: "s" } } } as never);
   assert.deepEqual(h.answers.get(token), { ok: false, code: 15136, text: "not today" });

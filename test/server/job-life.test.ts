@@ -166,7 +166,7 @@ for (const [exit, rerunable, text] of REASONS) {
 test("a job that is over before its start was reported has S before E and the obit of substate 41", () => {
   const { h, link } = world();
   const job = addJob(h);
-  assert.equal(outcome(h, ROOT, { kind: "run-job", job, exec_vnode: "n1:ncpus=1" }), "ok");
+  assert.equal(outcome(h, ROOT, { kind: "run-job", job, exec_vnode: "n1:ncpus=1", async: true }), "ok");
   assert.equal(jobAttrs(h, job).comment, "Job was sent for execution at Fri Nov 20 at 09:26 on n1:ncpus=1");
   obit(h, link, job);
   assert.equal(lettersOf(h, job), "QSE");
@@ -178,7 +178,7 @@ test("a job that is over before its start was reported has S before E and the ob
 test("a start that fails before anything ran leaves no S and no R record", () => {
   const { h, link } = world();
   const job = addJob(h);
-  ask(h, ROOT, { kind: "run-job", job, exec_vnode: "(n1:ncpus=1)" });
+  ask(h, ROOT, { kind: "run-job", job, exec_vnode: "(n1:ncpus=1)", async: true });
   obit(h, link, job, JOB_EXEC.RETRY);
   assert.equal(stateOf(h, job), "Q 10");
   assert.equal(lettersOf(h, job), "Q");
@@ -189,7 +189,7 @@ test("the twenty-first failed start holds the job", () => {
   const job = addJob(h);
   for (let run = 1; run <= 21; run++) {
     assert.equal(stateOf(h, job), "Q 10", `before run ${run}`);
-    ask(h, ROOT, { kind: "run-job", job, exec_vnode: "(n1:ncpus=1)" });
+    ask(h, ROOT, { kind: "run-job", job, exec_vnode: "(n1:ncpus=1)", async: true });
     obit(h, link, job, JOB_EXEC.RETRY);
   }
   assert.equal(stateOf(h, job), "H 20");
@@ -247,14 +247,14 @@ test("cpu slots and chunk indexes: the lowest free ones are given, and given bac
   const { h, link } = world();
   const [one, two, three] = [addJob(h), addJob(h), addJob(h)];
   const slots = (): string => h.core.state.vnodes.get("n1")?.slots.join(" ") ?? "";
-  ask(h, ROOT, { kind: "run-job", job: one, exec_vnode: "(n1:ncpus=2)" });
-  ask(h, ROOT, { kind: "run-job", job: two, exec_vnode: "(n1:ncpus=1)+(n1:ncpus=1)" });
+  ask(h, ROOT, { kind: "run-job", job: one, exec_vnode: "(n1:ncpus=2)", async: true });
+  ask(h, ROOT, { kind: "run-job", job: two, exec_vnode: "(n1:ncpus=1)+(n1:ncpus=1)", async: true });
   assert.equal(jobAttrs(h, two).exec_host, "n1/1+n1/2");
   assert.equal(slots(), `${one} ${one} ${two} ${two}`);
   assert.deepEqual(h.core.state.vnodes.get("n1")?.attrs["state"], ["job-busy"]);
   obit(h, link, one);
   assert.deepEqual(h.core.state.vnodes.get("n1")?.attrs["state"], []);
-  ask(h, ROOT, { kind: "run-job", job: three, exec_vnode: "(n1:ncpus=1)" });
+  ask(h, ROOT, { kind: "run-job", job: three, exec_vnode: "(n1:ncpus=1)", async: true });
   assert.equal(jobAttrs(h, three).exec_host, "n1/0");
   assert.equal(slots(), `${three}  ${two} ${two}`);
 });
@@ -265,11 +265,11 @@ test("an exclusive job makes its vnode job-exclusive, an exclhost job all vnodes
   apply(h, { kind: "created", object: "node", name: "n1[1]", attrs: { Mom: ["n1"], state: [], resources_available: { ncpus: 2 } } });
   const states = (): unknown[] => [...h.core.state.vnodes.values()].map((vnode) => vnode.attrs["state"]);
   const excl = addJob(h, { Resource_List: { ncpus: 1, place: "free:excl", select: "1:ncpus=1" } });
-  ask(h, ROOT, { kind: "run-job", job: excl, exec_vnode: "(n1:ncpus=1)" });
+  ask(h, ROOT, { kind: "run-job", job: excl, exec_vnode: "(n1:ncpus=1)", async: true });
   assert.deepEqual(states(), [["job-exclusive"], []]);
   obit(h, 100, excl);
   const host = addJob(h, { Resource_List: { ncpus: 1, place: "exclhost", select: "1:ncpus=1" } });
-  ask(h, ROOT, { kind: "run-job", job: host, exec_vnode: "(n1:ncpus=1)" });
+  ask(h, ROOT, { kind: "run-job", job: host, exec_vnode: "(n1:ncpus=1)", async: true });
   assert.deepEqual(states(), [["job-exclusive"], ["job-exclusive"]]);
   obit(h, 100, host);
   assert.deepEqual(states(), [[], []]);
@@ -289,7 +289,7 @@ test("a queue's kill_delay goes with the job to its mom", () => {
   const { h } = world();
   addQueue(h, "slow", { kill_delay: 33 });
   const job = addJob(h, { queue: "slow" });
-  ask(h, ROOT, { kind: "run-job", job, exec_vnode: "(n1:ncpus=1)" });
+  ask(h, ROOT, { kind: "run-job", job, exec_vnode: "(n1:ncpus=1)", async: true });
   const start = h.to_moms.filter((frame) => frame.type === "mom-start").at(-1)?.data as {
     jobs: { id: string; kill_delay_s: number; run_count: number }[];
   };

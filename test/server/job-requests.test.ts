@@ -83,7 +83,7 @@ const rerun =
   (more: object = {}) =>
   (job: string) =>
     ({ kind: "rerun-job", job, ...more }) as const;
-const run = (exec_vnode: string) => (job: string) => ({ kind: "run-job", job, exec_vnode }) as const;
+const run = (exec_vnode: string) => (job: string) => ({ kind: "run-job", job, exec_vnode, async: true }) as const;
 const message = (job: string) => ({ kind: "message-job", job, files: "e", message: "hello" }) as const;
 
 // biome-ignore format: a table

@@ -281,7 +281,7 @@ for (const [point, knows, rerunable, expected, action, letters] of CRASHES) {
 
 function bringTo(h: Harness, job: string, point: Point): void {
   if (point === "decided") {
-    assert.equal(outcome(h, ROOT, { kind: "run-job", job, exec_vnode: "(n1:ncpus=1)" }), "ok");
+    assert.equal(outcome(h, ROOT, { kind: "run-job", job, exec_vnode: "(n1:ncpus=1)", async: true }), "ok");
     return;
   }
   runOn(h, job, "n1", LINK);
@@ -354,7 +354,7 @@ test("a submission that was not committed is not there after the crash, and its 
 test("a run decision that was not committed never reached the mom; the job is queued and its run count was not used up", () => {
   const h = world();
   const job = addJob(h);
-  h.core.request(ROOT, { kind: "run-job", job, exec_vnode: "(n1:ncpus=1)" }, 901, h.now_ms);
+  h.core.request(ROOT, { kind: "run-job", job, exec_vnode: "(n1:ncpus=1)", async: true }, 901, h.now_ms);
   assert.equal(sent(h, "mom-start").length, 0);
   restart(h);
   assert.equal(stateOf(h, job), "Q 10");
@@ -446,7 +446,7 @@ test("resources of the site are typed, kept apart from the vnode's own, and show
 test("what a mom is sent of a job that starts is what was committed with the start, whatever happens to the job before the frame leaves", () => {
   const h = world();
   const id = addJob(h);
-  h.core.request(ROOT, { kind: "run-job", job: id, exec_vnode: "(n1:ncpus=1)" }, 9000, h.now_ms);
+  h.core.request(ROOT, { kind: "run-job", job: id, exec_vnode: "(n1:ncpus=1)", async: true }, 9000, h.now_ms);
   const start = h.core.take()?.moms.flatMap((frame) => (frame.type === "mom-start" ? frame.data.jobs : []))[0];
   const before = structuredClone(start);
   h.core.mom(LINK, "mom-started", { job: id, run_count: 1, session_id: 7, jobdir: "/home/x" }, h.now_ms);
@@ -460,7 +460,7 @@ test("what a vnode gives follows the definition of a resource, also for jobs tha
   const resource = (flags: string): void =>
     apply(h, { kind: "resource-put", resource: { name: "seats", type: "long", flags, read: "all", set: "user" } });
   const assigned = (id: string): number | undefined => {
-    assert.equal(ask(h, ROOT, { kind: "run-job", job: id, exec_vnode: "(n1:ncpus=1:seats=2)" })?.ok, true);
+    assert.equal(ask(h, ROOT, { kind: "run-job", job: id, exec_vnode: "(n1:ncpus=1:seats=2)", async: true })?.ok, true);
     return h.core.state.vnodes.get("n1")?.assigned.get("seats");
   };
   resource("h");

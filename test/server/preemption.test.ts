@@ -446,7 +446,7 @@ test("a scheduler that is lost: what was begun comes to its end, its other decis
 
 // --- qrun
 
-test("qrun: the answer comes when the job was sent, after the preemption; scheduling False stays", () => {
+test("qrun: the answer comes when the mom has the job, after the preemption; scheduling False stays", () => {
   const { h, victim, urgent, link } = world();
   sched(h, SCHED, "sched-cycle-end", { cycle: 1, jobs_considered: 0, cycle_ms: 1 });
   for (let given = commandsTo(h, SCHED).length; given > 1; given--) cycle(h, SCHED);
@@ -456,6 +456,8 @@ test("qrun: the answer comes when the job was sent, after the preemption; schedu
   assert.equal(decide(h, preempt(victim, "S"), run(urgent)), null);
   assert.equal(h.answers.get(token), undefined);
   answer(h, link);
+  assert.equal(h.answers.get(token), undefined, "until the mom has it");
+  mom(h, link, "mom-started", { job: urgent, run_count: 1, session_id: 2, jobdir: "/" });
   assert.equal(h.answers.get(token)?.ok, true);
 });
 
@@ -470,6 +472,7 @@ test("qrun: a start that was refused is answered at the end of the cycle, for th
   assert.equal(h.answers.get(token), undefined);
   decide(h, preempt(victim, "R"), run(urgent));
   obit(h, link, victim, -11);
+  mom(h, link, "mom-started", { job: urgent, run_count: 1, session_id: 2, jobdir: "/" });
   assert.equal(h.answers.get(token)?.ok, true);
 });
 

@@ -21,6 +21,7 @@ import {
   harness,
   jobAttrs,
   logsOf,
+  mom,
   momHello,
   obit,
   outcome,
@@ -259,8 +260,10 @@ test("scheduling False: no cycles, but qrun", () => {
   assert.equal(ask(h, ROOT, { kind: "run-job", job }), undefined);
   assert.deepEqual(commandsTo(h, LINK).slice(before), [AJOB]);
   cycle(h, LINK, [{ kind: "run", job, exec_vnode: "(n1:ncpus=1)" }]);
-  assert.equal(h.answers.get(token)?.ok, true);
+  assert.equal(h.answers.get(token), undefined, "until the mom has it");
   assert.equal(stateOf(h, job), "R 41");
+  mom(h, host, "mom-started", { job, run_count: 1, session_id: 2, jobdir: "/" });
+  assert.equal(h.answers.get(token)?.ok, true);
   obit(h, host, job);
   assert.equal(commandsTo(h, LINK).length, before + 1);
 });

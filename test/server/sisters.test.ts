@@ -31,7 +31,7 @@ function running(attrs: Attrs = {}): { readonly h: Harness; readonly job: string
   const h = harness();
   assert.deepEqual([addHost(h, "n1"), addHost(h, "n2")], [MOTHER, SISTER]);
   const job = addJob(h, attrs);
-  const answer = ask(h, ROOT, { kind: "run-job", job, exec_vnode: "(n1:ncpus=1)+(n2:ncpus=1)" });
+  const answer = ask(h, ROOT, { kind: "run-job", job, exec_vnode: "(n1:ncpus=1)+(n2:ncpus=1)", async: true });
   assert.equal(answer?.ok, true, JSON.stringify(answer));
   for (const link of [SISTER, MOTHER]) mom(h, link, "mom-started", { job, run_count: 1, session_id: link, jobdir: "/home/x" });
   assert.equal(stateOf(h, job), "R 42");
@@ -100,7 +100,7 @@ function starting(patience: MomPatience = {}, attrs: Attrs = {}): { readonly h: 
   assert.deepEqual([addHost(h, "n1"), addHost(h, "n2")], [MOTHER, SISTER]);
   mom(h, MOTHER, "mom-vnodes", { vnodes: [], patience });
   const job = addJob(h, attrs);
-  assert.equal(ask(h, ROOT, { kind: "run-job", job, exec_vnode: "(n1:ncpus=1)+(n2:ncpus=1)" })?.ok, true);
+  assert.equal(ask(h, ROOT, { kind: "run-job", job, exec_vnode: "(n1:ncpus=1)+(n2:ncpus=1)", async: true })?.ok, true);
   return { h, job };
 }
 
@@ -131,7 +131,7 @@ test("a sister has the time of her execjob_begin hooks, or what the mother super
   putHook(h, "c", "execjob_launch", "500");
   const job = addJob(h);
   h.to_moms.length = 0;
-  assert.equal(ask(h, ROOT, { kind: "run-job", job, exec_vnode: "(n1:ncpus=1)+(n2:ncpus=1)" })?.ok, true);
+  assert.equal(ask(h, ROOT, { kind: "run-job", job, exec_vnode: "(n1:ncpus=1)+(n2:ncpus=1)", async: true })?.ok, true);
   // The first job's time ends meanwhile.
   advance(h, 69);
   assert.equal(h.to_moms.filter(({ type, data }) => type === "mom-terminate" && (data as { job: string }).job === job).length, 0);

@@ -5,6 +5,7 @@ import { test } from "node:test";
 import { type HookOutcome, NO_REQUESTS } from "#hooks/hook-input.ts";
 import { alterHook, freshHook } from "#model/hook.ts";
 import type { Decision, ServerToSched, Verdict } from "#protocol/sched-link.ts";
+import { HAND_PATIENCE_S } from "#server/start-wait.ts";
 import {
   addHost,
   addJob,
@@ -222,6 +223,46 @@ test("none: who starts a job by hand hears what the hook says", () => {
   reply(h, REFUSES);
   endCycle(h);
   assert.deepEqual(h.answers.get(token), { ok: false, code: 15136, text: "not today" });
+});
+
+test("qrun is answered when the mom has taken the job or sent it back, or is lost, and after a while in any case; with -a at once", () => {
+  const started = (h: Harness, link: number, job: string): void =>
+    mom(h, link, "mom-started", { job, run_count: 1, session_id: 2, jobdir: "/" });
+  const rows: readonly (readonly [what: string, then: (h: Harness, link: number, job: string) => void, answer: object | undefined])[] = [
+    ["it says nothing", () => undefined, undefined],
+    ["started", started, { ok: true }],
+    ["over before that was told", (h, link, job) => obit(h, link, job, 0), { ok: true }],
+    ["sent back", (h, link, job) => obit(h, link, job, -3), { ok: false, code: 15041, text: "Execution server rejected request" }],
+    ["a hook's no", (h, link, job) => obit(h, link, job, -16), { ok: false, code: 15136, text: "hook error" }],
+    ["lost", (h, link) => h.core.momLost(link, h.now_ms), { ok: true }],
+    ["deleted", (h, _, job) => void ask(h, ROOT, { kind: "delete-job", job, force: true }), { ok: true }],
+    ["silent", (h) => advance(h, HAND_PATIENCE_S), { ok: true }],
+  ];
+  for (const by_sched of [true, false]) {
+    for (const [what, then, answer] of rows) {
+      const { h, job, link } = world("none");
+      if (by_sched) endCycle(h);
+      const token = h.next_token;
+      ask(h, ROOT, { kind: "run-job", job, ...(by_sched ? {} : { exec_vnode: "(n1:ncpus=1)" }) });
+      if (by_sched) decide(h, run(job));
+      if (by_sched) endCycle(h);
+      assert.deepEqual([stateOf(h, job), h.answers.get(token)], ["R 41", undefined], what);
+      then(h, link, job);
+      settle(h);
+      assert.partialDeepStrictEqual({ answer: h.answers.get(token) }, { answer }, what);
+      assert.equal(h.core.kernel.starting.size, answer === undefined ? 1 : 0, what);
+    }
+  }
+  const { h, job } = world("none");
+  assert.deepEqual(ask(h, ROOT, { kind: "run-job", job, exec_vnode: "(n1:ncpus=1)", async: true })?.ok, true);
+});
+
+test("a client that is gone does not wait for its qrun", () => {
+  const { h, job } = world("none");
+  const token = h.next_token;
+  ask(h, ROOT, { kind: "run-job", job, exec_vnode: "(n1:ncpus=1)" });
+  h.core.clientLost([token]);
+  assert.equal(h.core.kernel.starting.size, 0);
 });
 
 test("what a job with a soft_walltime is expected to take now is published while it runs, and told back to its scheduler", () => {

@@ -1,5 +1,6 @@
 // qrun (pbs/commands.md 3): without vnodes the job's scheduler runs a cycle for that job alone and its word is the reply; with vnodes (-H) the server starts
-// it there; `-H -` is for a suspended job: where it was. Of arrays single subjobs and ranges of them are run, not the whole (15004).
+// it there; `-H -` is for a suspended job: where it was. Of arrays single subjobs and ranges of them are run, not the whole (15004). A start is answered when
+// the mom has taken the job (start-wait.ts W3); with -a at once.
 
 import { subjobId } from "#model/job-id.ts";
 import { PBSE, reject } from "#model/pbse.ts";
@@ -48,6 +49,7 @@ function jobsToRun(tx: Transaction, target: Exclude<Target, { kind: "array" }>):
 
 function runOne(tx: Transaction, request: RunJobRequest, job: Job): Answer {
   checkState(job, "QHS");
+  const waits = request.async !== true;
   const queue = tx.state.queues.get(job.attrs.queue) as Queue;
   if (!isExecution(queue)) throw reject(PBSE.IVALREQ);
   if (request.exec_vnode === "-" || (request.exec_vnode !== undefined && job.attrs.job_state === "S")) {
@@ -61,11 +63,12 @@ function runOne(tx: Transaction, request: RunJobRequest, job: Job): Answer {
     const refused = afterRunjobHooks(tx, job, request.exec_vnode);
     if (refused !== null) return answerError(tx, refused.code, refused.text);
     runJob(tx, job.id, request.exec_vnode, options);
-    return {};
+    if (!waits) return {};
+    tx.act({ kind: "await-start", job: job.id, token: tx.token });
+    return "deferred";
   }
   const sched = schedOfQueue(tx.state, queue);
   if (sched === undefined) throw reject(PBSE.NOSCHEDULER);
-  const waits = request.async !== true;
   tx.act({ kind: "run-by-sched", sched: sched.name, job: job.id, token: waits ? tx.token : null });
   return waits ? "deferred" : {};
 }

@@ -138,7 +138,7 @@ function startOne(h: Harness, link: number): void {
   const queued = [...h.core.state.jobs.values()].find((job) => job.attrs.job_state === "Q" && job.attrs.queue === "workq");
   const vnode = h.core.state.vnodes.get(HOST);
   if (queued === undefined || vnode === undefined || (vnode.attrs["state"] as readonly string[]).length > 0) return;
-  if (ask(h, ROOT, { kind: "run-job", job: queued.id, exec_vnode: `(${HOST}:ncpus=1)` })?.ok === true) {
+  if (ask(h, ROOT, { kind: "run-job", job: queued.id, exec_vnode: `(${HOST}:ncpus=1)`, async: true })?.ok === true) {
     h.core.mom(link, "mom-started", { job: queued.id, run_count: 1, session_id: 1, jobdir: "/" }, h.now_ms);
   }
 }

@@ -99,7 +99,7 @@ function request(random: Prng, server: Target): Request {
     { kind: "message-job", job, files: "o", message: "x" },
     { kind: "signal-job", job, signal: "TERM" },
     { kind: "rerun-job", job },
-    { kind: "run-job", job, exec_vnode: random.pick(["(n1:ncpus=1)", "-", "(n1:ncpus=1)+(n1:ncpus=1)", "n1"]) },
+    { kind: "run-job", job, exec_vnode: random.pick(["(n1:ncpus=1)", "-", "(n1:ncpus=1)+(n1:ncpus=1)", "n1"]), async: true },
     { kind: "locate-job", job },
     { kind: "wait-job", job },
     { kind: "backup", file: "/tmp/x" },
