@@ -2,9 +2,10 @@
 // of walltime. Nobody waits for a planned start: what is looked at is what runs and what is published.
 
 import assert from "node:assert/strict";
-import { appendFileSync, writeFileSync } from "node:fs";
+import { appendFileSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
+import { VARIANTS, type Variant } from "../sched/backfill-variants.ts";
 import { type Complex, type JobRecord, startComplex, until } from "./complex.ts";
 
 const UNIT_S = 100;
@@ -31,10 +32,11 @@ before(async () => {
 });
 after(() => complex.stop());
 
-const submit = (name: string, select: string, units: number, ...more: readonly string[]): string =>
-  complex.submit(["-N", name, "-l", `select=${select}`, "-l", `walltime=${units * UNIT_S}`, ...more, "--", "/bin/sleep", "3000"]);
+const submit = (name: string, select: string, walltime_s: number, ...more: readonly string[]): string =>
+  complex.submit(["-N", name, "-l", `select=${select}`, "-l", `walltime=${walltime_s}`, ...more, "--", "/bin/sleep", "3000"]);
 
 const seconds = (time: unknown): number => Date.parse(String(time)) / 1000;
+const stime = (id: string): number => seconds(complex.job(id)["stime"]);
 
 /** Where a job is to run, and when, as published. */
 function estimate(job: JobRecord): { readonly start_s: number; readonly exec_vnode: string } | null {
@@ -51,23 +53,68 @@ type Figure = {
   readonly q2: string;
 };
 
-/** The figure at t0; q2: how many units it takes. */
-async function figure(q2_units: number): Promise<Figure> {
-  const [j0, j1, j2] = [
-    submit("j0", "1:ncpus=4:vnode=n0", 18),
-    submit("j1", "1:ncpus=1:vnode=n3", 7),
-    submit("j2", "1:ncpus=4:vnode=n2+1:ncpus=2:vnode=n3", 22),
-  ];
-  for (const id of [j0, j1, j2]) await complex.untilJob(id, "R");
+/** Running jobs end half a unit late, queued ones are a little short: what touches in the figure still does when the cycle comes some seconds after t0. */
+const running = (units: number): number => units * UNIT_S + 50;
+const queued = (units: number): number => units * UNIT_S - 10;
+const Q0_S = 6 * UNIT_S;
+
+/** The figure at t0, and what a whole cycle has made of it. */
+async function figure(variant: Variant): Promise<Figure> {
+  const { j2: j2_units = 22, q1: q1_units = 8, q2: q2_units = 5 } = variant;
+  configure({});
+  const [j0, j1, j2] = await inOneSecond(() => [
+    submit("j0", "1:ncpus=4:vnode=n0", running(18)),
+    submit("j1", "1:ncpus=1:vnode=n3", running(7)),
+    submit("j2", "1:ncpus=4:vnode=n2+1:ncpus=2:vnode=n3", running(j2_units)),
+  ]);
   complex.qmgr("set sched default scheduling=False");
+  configure(variant);
   const [q0, q1, q2] = [
-    submit("q0", "2:ncpus=4", 6, "-l", "place=vscatter"),
-    submit("q1", "2:ncpus=2", 8, "-l", "place=vscatter"),
-    submit("q2", "1:ncpus=4", q2_units),
+    submit("q0", "2:ncpus=4", Q0_S, "-l", "place=vscatter"),
+    submit("q1", "2:ncpus=2", queued(q1_units), "-l", "place=vscatter"),
+    submit("q2", "1:ncpus=4", queued(q2_units)),
   ];
+  const before = cycles();
   complex.qmgr("set sched default scheduling=True");
-  await until("q1 has an estimate", () => estimate(complex.job(q1)));
+  await until("a cycle has come to its end", () => cycles() > before);
   return { j0, j1, j2, q0, q1, q2 };
+}
+
+const cycles = (): number => complex.log("sched_logs").split("Leaving Scheduling Cycle").length;
+
+/** Jobs that have started in one and the same second: their ends are ties where the figure's are. */
+async function inOneSecond(submitAll: () => [string, string, string]): Promise<[string, string, string]> {
+  for (let attempt = 0; attempt < 20; attempt++) {
+    complex.qmgr("set sched default scheduling=False");
+    const jobs = submitAll();
+    complex.qmgr("set sched default scheduling=True");
+    for (const id of jobs) await complex.untilJob(id, "R");
+    if (new Set(jobs.map(stime)).size === 1) return jobs;
+    complex.run("qdel", ["-W", "force", ...jobs]);
+    await until("no job is left", () => complex.must("qselect", []) === "");
+  }
+  throw new Error("no three jobs start in the same second");
+}
+
+/** As backfill-variants.ts has it, but for the ends of plans: `q0 18 n0*4 n1*4; q2 now n1*4`. */
+function planned({ j0, q0, q1, q2 }: Figure): string {
+  const where = (exec_vnode = ""): string => exec_vnode.replaceAll(/[()]/g, "").replaceAll(":ncpus=", "*").replaceAll("+", " ");
+  const lines = Object.entries({ q0, q1, q2 }).flatMap(([name, id]): string[] => {
+    const job = complex.job(id);
+    if (job.job_state === "R") return [`${name} now ${where(job.exec_vnode)}`];
+    const plan = estimate(job);
+    return plan === null ? [] : [`${name} ${Math.floor((plan.start_s - stime(j0)) / UNIT_S)} ${where(plan.exec_vnode)}`];
+  });
+  return lines.join("; ");
+}
+
+/** Settings that a variant changes. */
+function configure({ depth = 3, looked_at }: Pick<Variant, "depth" | "looked_at">): void {
+  const file = join(complex.pbsHome, "sched_priv", "sched_config");
+  const others = readFileSync(file, "utf8").replaceAll(/^max_job_check:.*\n/gm, "");
+  writeFileSync(file, looked_at === undefined ? others : `${others}max_job_check: ${looked_at}\n`);
+  // Any attribute of a scheduler that is set makes it read its files.
+  complex.qmgr(`set server backfill_depth=${depth}`, "set sched default opt_backfill_fuzzy=off");
 }
 
 /** All jobs go (one of them may have gone already). */
@@ -78,37 +125,38 @@ async function clear(jobs: Figure): Promise<void> {
   complex.qmgr("set sched default scheduling=True");
 }
 
-const stime = (id: string): number => seconds(complex.job(id)["stime"]);
+// What would take the whole time of a job to see is for a cycle on a virtual clock.
+for (const variant of VARIANTS.filter(({ now }) => now === undefined)) {
+  test(`${variant.name}, through qsub and qstat`, async () => {
+    const jobs = await figure(variant);
+    const expected = variant.expected.replaceAll(/\[(\d+),\d+\)/g, "$1");
+    // The server tells what was decided when the jobs have it.
+    await until(expected, () => planned(jobs) === expected).catch(() => assert.equal(planned(jobs), expected));
+    await clear(jobs);
+  });
+}
 
-test("the figure: q2 starts at once, q0 and q1 are to start when j0 and j1 end", async () => {
-  const jobs = await figure(5);
+test("j1 ends early: q1 moves up to the end of q2 in the same place, q0 stays where it is", async () => {
+  const variant = VARIANTS[0] as Variant;
+  const jobs = await figure(variant);
   const { j0, j1, q0, q1, q2 } = jobs;
-  assert.equal((await complex.untilJob(q2, "R")).exec_vnode, "(n1:ncpus=4)");
-  assert.deepEqual(estimate(complex.job(q0)), { start_s: stime(j0) + 18 * UNIT_S, exec_vnode: "(n0:ncpus=4)+(n1:ncpus=4)" });
-  assert.deepEqual(estimate(complex.job(q1)), { start_s: stime(j1) + 7 * UNIT_S, exec_vnode: "(n1:ncpus=2)+(n3:ncpus=2)" });
-  assert.equal(complex.job(q1).job_state, "Q");
-
-  // j1 ends early: q1 moves up to the end of q2 in the same place, q0 stays where it is.
+  await complex.untilJob(q2, "R");
   complex.must("qdel", [j1]);
-  const soon_s = stime(q2) + 5 * UNIT_S;
+  const soon_s = stime(q2) + queued(5);
   await until("q1 moves up", () => estimate(complex.job(q1))?.start_s === soon_s);
   assert.deepEqual(estimate(complex.job(q1)), { start_s: soon_s, exec_vnode: "(n1:ncpus=2)+(n3:ncpus=2)" });
-  assert.deepEqual(estimate(complex.job(q0)), { start_s: stime(j0) + 18 * UNIT_S, exec_vnode: "(n0:ncpus=4)+(n1:ncpus=4)" });
+  assert.deepEqual(estimate(complex.job(q0)), { start_s: stime(j0) + running(18), exec_vnode: "(n0:ncpus=4)+(n1:ncpus=4)" });
   await clear(jobs);
 });
 
-test("a longer q2 would reach into the plan of q1: it is planned for the end of j2", async () => {
-  const jobs = await figure(8);
-  const { j1, j2, q1, q2 } = jobs;
+test("a smaller depth takes plans back: q2, which they kept waiting, starts", async () => {
+  const variant = { ...(VARIANTS[0] as Variant), q2: 8 };
+  const jobs = await figure(variant);
+  const { q1, q2 } = jobs;
   await until("q2 has an estimate", () => estimate(complex.job(q2)));
-  assert.deepEqual(estimate(complex.job(q2)), { start_s: stime(j2) + 22 * UNIT_S, exec_vnode: "(n2:ncpus=4)" });
-  assert.deepEqual(estimate(complex.job(q1)), { start_s: stime(j1) + 7 * UNIT_S, exec_vnode: "(n1:ncpus=2)+(n3:ncpus=2)" });
   assert.equal(complex.job(q2).job_state, "Q");
-
-  // backfill_depth 1: q1 and q2 lose their plans, and q2 starts, since it ends before q0 is to start.
   complex.qmgr("set server backfill_depth=1", "set sched default scheduling=True");
   assert.equal((await complex.untilJob(q2, "R")).exec_vnode, "(n1:ncpus=4)");
   assert.equal(complex.job(q1)["topjob"], undefined);
-  complex.qmgr("set server backfill_depth=3", "set server job_history_enable=True");
   await clear(jobs);
 });
