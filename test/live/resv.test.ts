@@ -120,8 +120,10 @@ test("a standing reservation whose second occurrence cannot be is denied, one wh
   for (const each of [id, blocker.id]) complex.must("pbs_rdel", [each]);
 });
 
-test("-p to a scheduler that does not schedule stays UNCONFIRMED, and is confirmed when it comes back", async () => {
+test("-p to a scheduler that is down stays UNCONFIRMED, and is confirmed when it comes back", async () => {
   complex.qmgr("set sched s2 scheduling=False");
+  process.kill(complex.schedPid("s2") as number, "SIGKILL");
+  await until("s2 is down", () => schedState("s2") === "down");
   const [id = "", word] = complex
     .must("pbs_rsub", ["-p", "P2", "-R", inHours(5), "-D", "3600", "-l", "select=1:ncpus=2"])
     .trim()
@@ -152,4 +154,30 @@ test("a reservation that loses its vnode is degraded and confirmed elsewhere; wh
   assert.equal(shown(second.id)["resv_nodes"], `(${before}:ncpus=2)`);
   assert.equal(reserve("-p", "P3", "-R", inHours(4), "-D", "3600", "-l", "select=1:ncpus=1").word, "DENIED");
   for (const each of [id, second.id]) complex.must("pbs_rdel", [each]);
+});
+
+test("a scheduler that is lost while it is asked is asked again when it is back", async () => {
+  const pid = complex.schedPid("s2") as number;
+  process.kill(pid, "SIGSTOP");
+  const [id = ""] = complex
+    .must("pbs_rsub", ["-p", "P2", "-R", inHours(6), "-D", "3600", "-l", "select=1:ncpus=2"])
+    .trim()
+    .split(" ");
+  assert.equal(shown(id)["reserve_state"], "RESV_UNCONFIRMED");
+  process.kill(pid, "SIGKILL");
+  assert.equal((await untilState(id, "RESV_CONFIRMED"))["resv_nodes"], "(v2:ncpus=2)");
+  complex.must("pbs_rdel", [id]);
+});
+
+test("reservations whose execution host is lost are degraded, and confirmed again when it is back", async () => {
+  const { id, word } = reserve("-p", "P2", "-R", inHours(4), "-D", "3600", "-l", "select=1:ncpus=2");
+  assert.equal(word, "CONFIRMED");
+  process.kill(complex.pid("mom") as number, "SIGKILL");
+  const lost = await untilState(id, "RESV_DEGRADED");
+  assert.equal(lost["resv_nodes"], "(v2:ncpus=2)");
+  assert.match(lost["reserve_retry"] ?? "", /\d\d:\d\d:\d\d \d{4}$/);
+  assert.match(complex.must("partita", ["top", "--home", complex.home]), new RegExp(`\n  ${id} is degraded, from `));
+  complex.start();
+  assert.equal((await untilState(id, "RESV_CONFIRMED"))["resv_nodes"], "(v2:ncpus=2)");
+  complex.must("pbs_rdel", [id]);
 });
