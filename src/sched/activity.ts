@@ -4,6 +4,7 @@ import { renderDuration } from "#model/values/duration.ts";
 import type { CycleLine, EventLine } from "#protocol/sched-view.ts";
 import { ctimeText, type LocalTime } from "./local-time.ts";
 import type { CycleReport } from "./module.ts";
+import { logText } from "./reasons.ts";
 
 export type Activity = {
   cycles_done: number;
@@ -59,7 +60,7 @@ function eventsOf({ now_s: at_s, decisions, verdicts }: CycleReport, local: Loca
       case "confirm-resv":
         return [{ at_s, job: null, text: `reservation ${decision.resv} confirmed${refused}` }];
       case "deny-resv":
-        return [{ at_s, job: null, text: `reservation ${decision.resv} denied` }];
+        return [{ at_s, job: null, text: `reservation ${decision.resv} denied: ${logText(decision.why).trimEnd()}` }];
       default:
         return [];
     }

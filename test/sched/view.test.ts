@@ -4,10 +4,14 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { createFairshare } from "#model/fairshare.ts";
 import { RESV_STATE } from "#model/resv-state.ts";
+import { SCHED_COMMAND } from "#protocol/sched-link.ts";
 import type { SchedView } from "#protocol/sched-view.ts";
+import { createActivity, noteCycle } from "#sched/activity.ts";
+import { cycle } from "#sched/cycle.ts";
+import { UTC } from "#sched/local-time.ts";
 import { createUniverse } from "#sched/mirror.ts";
 import { schedView } from "#sched/view.ts";
-import { book, snapshotOf, type World } from "./world.ts";
+import { book, snapshotOf, universeOf, type World } from "./world.ts";
 
 const NOW_S = 1_000_000;
 const ACTIVITY = { cycles_done: 0, jobs_started: 0, cycles: [], events: [] };
@@ -53,6 +57,19 @@ test("reservations of a scheduler's partitions and those of none yet, with their
       ["R2", DEGRADED, false, 1, 60],
       ["R4", UNCONFIRMED, false, 0, 900],
     ],
+  );
+});
+
+test("a denied reservation is gone at once: what it lacked is among the events", () => {
+  const activity = createActivity();
+  const policies = book();
+  const universe = universeOf({ nodes: "a ncpus=4", jobs: "", resvs: `R1 2:ncpus=3 ?${NOW_S + 50}-${NOW_S + 90}` }, policies);
+  const { decisions, stats } = cycle(universe, policies, { now_s: NOW_S, command: SCHED_COMMAND.TIME });
+  const verdicts = decisions.map(() => ({ ok: true }) as const);
+  noteCycle(activity, { now_s: NOW_S, command: SCHED_COMMAND.TIME, cycle_ms: 1, decisions, verdicts, universe, ...stats }, UTC);
+  assert.deepEqual(
+    activity.events.map(({ text }) => text),
+    ["reservation R1 denied: Insufficient amount of resource: ncpus"],
   );
 });
 
