@@ -24,6 +24,8 @@ const helloOf = (bed: Bed) => {
   const hello = bed.said.findLast((each) => each.type === "mom-hello");
   return hello?.type === "mom-hello" ? hello.data.jobs : [];
 };
+/** "": there is no such file. */
+const textOf = (path: string): string => (existsSync(path) ? readFileSync(path, "utf8") : "");
 const starts = (bed: Bed, job: MomJob): number => readFileSync(join(bed.work, `${job.id}.out`), "utf8").split("begun\n").length - 1;
 
 test("kill -9 of the mom: the job goes on, the next mom reports its end", async (t) => {
@@ -75,6 +77,31 @@ test("kill -9 of the starter: its jobs are lost with nothing left of them, other
   const next = bed.job({ argv: ["/bin/true"] });
   bed.start(next);
   assert.equal((await bed.obit(next)).exit_status, 0);
+});
+
+test("kill -9 of the starter in the midst of a batch of starts: each run is told of once, and none runs twice", async (t) => {
+  const bed = await running(t);
+  const jobs = Array.from({ length: 120 }, () => waiter(bed));
+  bed.start(...jobs);
+  const spooled = (job: MomJob): string => textOf(`${bed.home}/spool/${job.id}.OU`);
+  await bed.until("some have begun", () => jobs.some((job) => spooled(job).includes("begun")));
+  process.kill(bed.starter_pid, "SIGKILL");
+  writeFileSync(`${bed.work}/go`, "");
+  const statuses = new Map<string, Set<number>>();
+  await bed.until("all have ended", () => {
+    for (const each of bed.said)
+      if (each.type === "mom-obit") statuses.set(each.data.job, (statuses.get(each.data.job) ?? new Set()).add(each.data.exit_status));
+    return statuses.size === jobs.length;
+  });
+  const lost = jobs.filter((job) => statuses.get(job.id)?.has(-4));
+  assert.ok(lost.length > 0);
+  for (const job of jobs) {
+    const text = lost.includes(job) ? spooled(job) : textOf(join(bed.work, `${job.id}.out`));
+    const begun = text.split("begun\n").length - 1;
+    assert.deepEqual([...(statuses.get(job.id) ?? [])], lost.includes(job) ? [-4] : [6], job.id);
+    // One that is lost may not have come so far.
+    assert.ok(lost.includes(job) ? begun <= 1 : begun === 1, `${job.id} began ${begun} times`);
+  }
 });
 
 test("kill -9 of mom and starter together: the job is lost, not run again by itself", async (t) => {
