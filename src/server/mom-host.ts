@@ -86,7 +86,7 @@ export function frame<T extends keyof MomToServer>(kernel: Kernel, link: number,
       break;
     case "mom-staging-out": {
       const job = runOf(kernel, data as MomToServer["mom-staging-out"]);
-      if (job?.attrs.substate === SUBSTATE.RUNNING && isOnHost(kernel, job, mom.host)) releaseVnodes(tx, job, furtherVnodes(tx, job));
+      if (job?.attrs.substate === SUBSTATE.RUNNING && isOnHost(kernel, job.id, mom.host)) releaseVnodes(tx, job, furtherVnodes(tx, job));
       break;
     }
     case "mom-obit":
@@ -144,9 +144,9 @@ export function lost(kernel: Kernel, link: number, why: string): void {
   const tx = ownTransaction(kernel);
   hostDown(kernel, tx, mom.host, why);
   for (const [number, question] of kernel.questions) {
-    if (hostOfJob(kernel, question.job).toLowerCase() === mom.host.toLowerCase()) questionUnanswered(kernel, number, true);
+    if (isOnHost(kernel, question.job, mom.host)) questionUnanswered(kernel, number, true);
   }
-  for (const id of kernel.starting.keys()) if (hostOfJob(kernel, id).toLowerCase() === mom.host.toLowerCase()) startUnknown(kernel, id);
+  for (const id of kernel.starting.keys()) if (isOnHost(kernel, id, mom.host)) startUnknown(kernel, id);
   armSilence(kernel, mom.host);
   for (const job of jobsWithSister(kernel, mom.host.toLowerCase())) sisterAway(kernel, job, mom.host);
 }
@@ -190,8 +190,7 @@ function motherSilent(kernel: Kernel, job: Job): void {
 }
 
 /** Jobs whose first chunk is on the host. */
-const jobsOfHost = (kernel: Kernel, key: string): Job[] =>
-  jobsOn(kernel, key).filter((job) => hostOfJob(kernel, job.id).toLowerCase() === key);
+const jobsOfHost = (kernel: Kernel, key: string): Job[] => jobsOn(kernel, key).filter(({ id }) => isOnHost(kernel, id, key));
 /** Jobs with a chunk on the host that is not their first there is. */
 const jobsWithSister = (kernel: Kernel, key: string): Job[] => jobsOn(kernel, key).filter((job) => isSister(job, key));
 
@@ -251,7 +250,7 @@ function reconcile(kernel: Kernel, tx: Transaction, mom: MomRuntime): void {
 /** On one of its hosts; on its first not when its run is over and only sisters are waited for. */
 function isWanted(kernel: Kernel, job: Job, host: string): boolean {
   if (isSister(job, host)) return true;
-  return isOnHost(kernel, job, host) && kernel.crews.get(job.id)?.over == null;
+  return isOnHost(kernel, job.id, host) && kernel.crews.get(job.id)?.over == null;
 }
 
 /** The mom holds the job: what was to be done when the connection broke is done now. */
@@ -283,7 +282,8 @@ function missing(kernel: Kernel, job: Job): void {
 }
 
 type HeldJob = MomHello["jobs"][number];
-const isOnHost = (kernel: Kernel, job: Job, host: string): boolean => hostOfJob(kernel, job.id).toLowerCase() === host.toLowerCase();
+/** Whether the first chunk of a job is on the host. */
+const isOnHost = (kernel: Kernel, id: string, host: string): boolean => hostOfJob(kernel, id).toLowerCase() === host.toLowerCase();
 const isRunOf = (job: Job, run_count: number): boolean => isWithMom(job) && (job.attrs.run_count ?? 0) === run_count;
 
 /** qsub -W create_resv_from_job: what the job holds becomes a reservation. A job that asks it without walltime runs without one. */
@@ -309,7 +309,7 @@ function started(kernel: Kernel, tx: Transaction, host: string, data: MomToServe
     return;
   }
   // A host that the job has given up meanwhile.
-  if (job !== undefined && !isOnHost(kernel, job, host)) return;
+  if (job !== undefined && !isOnHost(kernel, job.id, host)) return;
   if (job !== undefined && isRunOf(job, data.run_count) && job.attrs.substate === SUBSTATE.PRE_RUN) {
     jobStarted(tx, job, data.session_id, data.jobdir, data.restarted === true);
     if (job.attrs["create_resv_from_job"] === true) reserveForJob(tx, job);
@@ -319,13 +319,13 @@ function started(kernel: Kernel, tx: Transaction, host: string, data: MomToServe
 function usage(kernel: Kernel, tx: Transaction, host: string, told: MomToServer["mom-usage"]["jobs"][number]): void {
   const { job: id, run_count, used } = told;
   const job = kernel.state.jobs.get(id);
-  if (job === undefined || !isRunOf(job, run_count) || !(isSister(job, host) || isOnHost(kernel, job, host))) return;
+  if (job === undefined || !isRunOf(job, run_count) || !(isSister(job, host) || isOnHost(kernel, job.id, host))) return;
   tx.apply({ kind: "job-changed", id, set: { resources_used: usageOfRun(kernel, job, host, used) }, unset: [] });
 }
 
 function obit(kernel: Kernel, tx: Transaction, { link, host }: MomRuntime, data: MomToServer["mom-obit"]): void {
   const job = kernel.state.jobs.get(data.job);
-  if (job === undefined || !isRunOf(job, data.run_count) || !(isSister(job, host) || isOnHost(kernel, job, host))) {
+  if (job === undefined || !isRunOf(job, data.run_count) || !(isSister(job, host) || isOnHost(kernel, job.id, host))) {
     acknowledgeObit(kernel, link, data.job, data.run_count);
     if (data.exit_status < 0) keptInVain(kernel, link, host, data.job);
     return;
@@ -346,6 +346,6 @@ function obit(kernel: Kernel, tx: Transaction, { link, host }: MomRuntime, data:
 /** The server had given the run up: what the mom has kept of it may be for nobody. A later run she may have looks after that. */
 function keptInVain(kernel: Kernel, link: number, host: string, id: string): void {
   const job = kernel.state.jobs.get(id);
-  if (job !== undefined && (isKeptOn(job, host) || isSister(job, host) || isOnHost(kernel, job, host))) return;
+  if (job !== undefined && (isKeptOn(job, host) || isSister(job, host) || isOnHost(kernel, job.id, host))) return;
   kernel.out.moms.push({ link, type: "mom-discard", data: { job: id } });
 }

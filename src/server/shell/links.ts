@@ -31,6 +31,10 @@ export type Connections = {
   peek(token: number): Pending | undefined;
   /** the same, and it is answered now */
   take(token: number): Pending | undefined;
+  /** I1 */
+  mayBeDaemon(connection: Connection): boolean;
+  /** I1; sched_user: the attribute of the scheduler it says it is */
+  mayBeSched(connection: Connection, sched_user: unknown): boolean;
   all(): Iterable<Connection>;
   tokens(): number[];
 };
@@ -57,7 +61,12 @@ export function connections(options: {
           root: identity.uid === 0 || (!options.system && identity.uid === options.own_uid),
         };
 
+  const mayBeDaemon = ({ peer }: Connection): boolean => peer !== null && (peer.uid === 0 || peer.uid === options.own_uid);
+
   return {
+    mayBeDaemon,
+    mayBeSched: (connection, sched_user) =>
+      mayBeDaemon(connection) || (options.system && typeof sched_user === "string" && connection.peer?.user === sched_user),
     add(link) {
       const connection: Connection = {
         link,

@@ -347,16 +347,6 @@ export async function startService(options: ServiceOptions): Promise<Service> {
 
   // --- what comes in
 
-  const mayBeDaemon = (connection: Connection): boolean =>
-    connection.peer !== null && (connection.peer.uid === 0 || connection.peer.uid === own_uid);
-
-  /** A scheduler may also run as its sched_user. */
-  const mayBeSched = (connection: Connection, name: unknown): boolean => {
-    if (mayBeDaemon(connection)) return true;
-    const user = typeof name === "string" ? core.state.scheds.get(name)?.attrs["sched_user"] : undefined;
-    return system && typeof user === "string" && connection.peer?.user === user;
-  };
-
   const onRequest = (connection: Connection, data: unknown): void => {
     const parsed = parseRequest(data);
     if (!parsed.ok) {
@@ -381,8 +371,9 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     if (reloading || fault !== null) return connection.link.destroy();
     const parsed = parseFrame("sched-to-server", type, data);
     const hello = parsed.ok && parsed.frame.type === "sched-hello";
-    const name = hello ? (parsed.frame.data as SchedToServer["sched-hello"]).name : undefined;
-    if (!parsed.ok || (hello ? !mayBeSched(connection, name) : connection.role !== "sched")) return intruder(connection, type);
+    const name = hello ? (parsed.frame.data as SchedToServer["sched-hello"]).name : "";
+    const sched_user = core.state.scheds.get(name)?.attrs["sched_user"];
+    if (!parsed.ok || (hello ? !conns.mayBeSched(connection, sched_user) : connection.role !== "sched")) return intruder(connection, type);
     if (hello) {
       connection.role = "sched";
       connection.link.welcome();
@@ -397,7 +388,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     if (reloading || fault !== null) return connection.link.destroy();
     const parsed = parseFrame("mom-to-server", type, data);
     const hello = parsed.ok && parsed.frame.type === "mom-hello";
-    if (!parsed.ok || (hello ? !mayBeDaemon(connection) : connection.role !== "mom")) return intruder(connection, type);
+    if (!parsed.ok || (hello ? !conns.mayBeDaemon(connection) : connection.role !== "mom")) return intruder(connection, type);
     if (hello) {
       connection.role = "mom";
       connection.link.welcome();
