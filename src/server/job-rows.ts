@@ -34,7 +34,7 @@ export function jobData({ attrs, subjobs }: Job): JobAttrs {
 /** The second row. */
 export function runData({ attrs, subjobs }: Job): Data {
   const data: { [name: string]: unknown } = {};
-  for (const name of RUN_ATTRS) if (attrs[name] !== undefined) data[name] = attrs[name];
+  for (const name in attrs) if (RUN_ATTRS.has(name) && attrs[name] !== undefined) data[name] = attrs[name];
   if (subjobs !== undefined) data[SUBJOBS] = subjobsText(subjobs);
   return data;
 }

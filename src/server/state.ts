@@ -4,7 +4,8 @@
 // I1. State changes only in apply(): a request handler reads state and applies events (transaction.ts).
 // I2. Derived values equal what a fresh computation gives (checkInvariants).
 // I3. An attribute's value is never changed in place but replaced: records and lists may be shared by many jobs (intern.ts).
-// I4. The record of a job that is being started (substate 41) is not changed in place either: it is on its way to its mom.
+// I4. Nor is a record of attributes: whoever holds one, as a start on its way to its mom does, keeps what it said. Records are made by copying, so that V8
+//     keeps them small and quick (job-record.test.ts).
 
 import type { Hook } from "#model/hook.ts";
 import type { ResourceDef } from "#model/resource-table.ts";
