@@ -96,7 +96,8 @@ function addState(sums: { readonly total: number[]; readonly free: number[]; fre
     const avail = spec.avail[at] as number;
     if (avail === Number.POSITIVE_INFINITY) continue;
     sums.total[at] = (sums.total[at] as number) + sign * avail;
-    if (closed === undefined) sums.free[at] = (sums.free[at] as number) + sign * (avail - (used[at] as number));
+    // Lowered below what is used there: that takes nothing from what others have left.
+    if (closed === undefined) sums.free[at] = (sums.free[at] as number) + sign * Math.max(0, avail - (used[at] as number));
   }
 }
 

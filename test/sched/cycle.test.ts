@@ -35,6 +35,11 @@ test("cycle: the log of a small cycle (sched-cycle-log)", () => {
   ]);
 });
 
+test("cycle: a vnode lowered below what is used there takes nothing from what others have left", () => {
+  const result = run({ nodes: "a ncpus=4 mem=1gb; b ncpus=2 mem=2gb", jobs: "1 R (a:ncpus=1:mem=3gb); 2 ncpus=1:mem=2gb" });
+  assert.deepEqual(decisionTexts(result), ["2=(b:ncpus=1:mem=2097152kb)"]);
+});
+
 test("cycle: the log at 2047, comments not repeated (sched-cycle-log)", () => {
   const policies = book();
   const universe = universeOf({ nodes: "H ncpus=16", jobs: "1 R (H:ncpus=10); 2 ncpus=10 pack; 3 ncpus=17 pack" }, policies);
