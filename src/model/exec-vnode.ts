@@ -117,11 +117,19 @@ export function execHosts(
 
 /** `host/slot*ncpus+...`; one processor is not written. */
 export function execHostText(entries: readonly ExecHostEntry[]): string {
-  return entries.map(({ host, slot, ncpus }) => (ncpus === 1 ? `${host}/${slot}` : `${host}/${slot}*${ncpus}`)).join("+");
+  const text = entries.map(entryText).join("+");
+  written = { text, entries };
+  return text;
 }
 
+const entryText = ({ host, slot, ncpus }: ExecHostEntry): string => (ncpus === 1 ? `${host}/${slot}` : `${host}/${slot}*${ncpus}`);
+
+/** A start reads what it has just written. */
+let written: { readonly text: string; readonly entries: readonly ExecHostEntry[] } | null = null;
+
 /** Refuses a malformed exec_host with 15014. */
-export function parseExecHost(text: string): ExecHostEntry[] {
+export function parseExecHost(text: string): readonly ExecHostEntry[] {
+  if (text === written?.text) return written.entries;
   return text.includes("+") ? text.split("+").map(hostEntry) : [hostEntry(text)];
 }
 
