@@ -3,9 +3,10 @@
 import type { HookRun } from "#hooks/hook-input.ts";
 import type { ServerToMom } from "#protocol/mom-link.ts";
 import type { ServerToSched } from "#protocol/sched-link.ts";
+import type { LogRecord } from "#support/log-event.ts";
 import type { Changes } from "./changes.ts";
 import type { Mail } from "./mail.ts";
-import type { AccountingRecord, Action, LogRecord } from "./transaction.ts";
+import type { AccountingRecord, Action } from "./transaction.ts";
 
 /** An answer to a client, in the order of sending. */
 export type ClientFrame =

@@ -9,6 +9,7 @@ import type { TimeZone } from "#model/civil-time.ts";
 import type { HookEvent } from "#model/hook.ts";
 import type { Request } from "#protocol/messages.ts";
 import type { SchedQuestion } from "#protocol/sched-link.ts";
+import type { LogRecord } from "#support/log-event.ts";
 import type { Event } from "./event.ts";
 import type { HookVerdict } from "./hooks/chain.ts";
 import type { Job, ServerState } from "./state.ts";
@@ -92,7 +93,6 @@ export type Action =
 /** A question to the hooks of an event. key: names it within its request. input: made when it is asked. */
 export type HookAsk = { readonly key: string; readonly event: HookEvent; readonly input: () => HookInput };
 
-export type LogRecord = { readonly event: number; readonly class: string; readonly object: string; readonly text: string };
 export type AccountingRecord = { readonly type: string; readonly id: string; readonly text: string };
 
 export type Transaction = {

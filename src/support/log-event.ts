@@ -24,3 +24,6 @@ export const LOG_MASK = { server: 511, sched: 767, mom: 511, comm: 511 } as cons
 export const isLogged = (event: number, mask: number): boolean => (event & (mask | LOG_EVENT.ERROR | LOG_EVENT.FORCE)) !== 0;
 
 export type LogClass = "n/a" | "Svr" | "Que" | "Job" | "Req" | "Fil" | "Act" | "Node" | "Resv" | "Sched" | "Hook" | "Resc" | "TPP";
+
+/** What a line says beside its time and daemon. */
+export type LogRecord = { readonly event: number; readonly class: string; readonly object: string; readonly text: string };

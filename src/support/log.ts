@@ -12,7 +12,7 @@ import { realClock } from "./clock.ts";
 import type { DayFile } from "./day-file.ts";
 import { dayFile } from "./day-file.ts";
 import { localStamper } from "./local-time.ts";
-import { isLogged, LOG_EVENT } from "./log-event.ts";
+import { isLogged, LOG_EVENT, type LogRecord } from "./log-event.ts";
 import { PBS_BUILD, PBS_VERSION } from "./version.ts";
 
 export type { LogClass } from "./log-event.ts";
@@ -39,6 +39,8 @@ export type LogOptions = {
 export type Log = {
   /** event: a LOG_EVENT value (with FORCE or-ed in when no mask may hold it back) */
   record(event: number, logClass: string, object: string, text: string): void;
+  /** Records of one moment, in their order, at the cost of one. */
+  records(list: readonly LogRecord[]): void;
   mask: number;
   /** SIGHUP: closes and opens the file again */
   reopen(): void;
@@ -77,6 +79,13 @@ export function openLog(options: LogOptions): Log {
       const now_ms = clock.now_ms();
       logger.write({ level: "pbs", message: line(now_ms, event, logClass, object, text), now_ms });
     },
+    records(list) {
+      const now_ms = clock.now_ms();
+      let message = "";
+      for (const { event, class: logClass, object, text } of list)
+        if (isLogged(event, mask)) message += line(now_ms, event, logClass, object, text);
+      if (message !== "") logger.write({ level: "pbs", message, now_ms });
+    },
     get mask() {
       return mask;
     },
@@ -102,7 +111,7 @@ const asIs = { transform: (info: Logform.TransformableInfo) => info };
 
 type Info = { readonly message: string; readonly now_ms: number };
 
-/** winston's transport into a day file; the line is ready, the file gathers. */
+/** winston's transport into a day file; the lines are ready, the file gathers. */
 class PbsTransport extends Transport {
   readonly #file: DayFile;
   readonly #day: (now_ms: number) => string;

@@ -18,8 +18,9 @@ import { freshState, loadState, type StoredState } from "#server/load.ts";
 import { rowsOf } from "#server/rows.ts";
 import { timeZone } from "#server/shell/time-zone.ts";
 import type { Attrs, Job, JobAttrs, ServerState } from "#server/state.ts";
-import type { AccountingRecord, LogRecord, ServerConfig } from "#server/transaction.ts";
+import type { AccountingRecord, ServerConfig } from "#server/transaction.ts";
 import type { Data, JobRow } from "#store/store.ts";
+import type { LogRecord } from "#support/log-event.ts";
 
 export const HOST = "svr";
 /** Friday, 20 November 2026, 09:26:28 UTC */

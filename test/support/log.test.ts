@@ -72,6 +72,26 @@ test("log: a new local day closes one file and opens the next", () => {
   });
 });
 
+test("log: many records of one moment, each held back or written as one alone is", () => {
+  inDirectory((dir) => {
+    const log = openLog({ dir, daemon: "Server@svr", mask: LOG_EVENT.JOB, clock: manualClock(NOON) });
+    log.records([
+      { event: LOG_EVENT.JOB, class: "Job", object: "1.svr", text: "first" },
+      { event: LOG_EVENT.DEBUG2, class: "Req", object: "", text: "held back" },
+      { event: LOG_EVENT.ERROR, class: "Svr", object: "f", text: "two\nlines" },
+    ]);
+    log.records([{ event: LOG_EVENT.DEBUG2, class: "Req", object: "", text: "all held back" }]);
+    log.record(LOG_EVENT.JOB, "Job", "2.svr", "last");
+    log.close();
+    const at = "11/20/2026 12:00:00";
+    assert.deepEqual(lines(join(dir, "20261120")).slice(3, -1), [
+      `${at};0008;Server@svr;Job;1.svr;first`,
+      `${at};0001;Server@svr;Svr;f;two\\nlines`,
+      `${at};0008;Server@svr;Job;2.svr;last`,
+    ]);
+  });
+});
+
 test("log: a text cannot forge a record", () => {
   inDirectory((dir) => {
     const log = openLog({ dir, daemon: "pbs_mom", clock: manualClock(NOON) });

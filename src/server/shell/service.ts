@@ -243,7 +243,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   // --- what leaves after a commit
 
   const deliver = (batch: Batch, at_s: number): void => {
-    for (const { event, class: kind, object, text } of batch.logs) log.record(event, kind, object, text);
+    log.records(batch.logs);
     for (const { type, id, text } of batch.accounting) accounting.record(type, id, text, at_s);
     // With the next batch the store forgets these records: they must be in the file by then (accounting-recovery.ts).
     if (batch.accounting.length > 0) {
