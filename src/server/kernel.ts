@@ -15,7 +15,7 @@ import { serverIdentity } from "./identity.ts";
 import { type JointAnswers, noJointAnswers, splitToken } from "./joint-answers.ts";
 import type { SchedRuntime } from "./sched-runtime.ts";
 import type { Crew } from "./sisters.ts";
-import type { StartWait } from "./start-wait.ts";
+import type { StartWaits } from "./start-wait.ts";
 import type { Job, ServerState } from "./state.ts";
 import { createTimers, type Timers } from "./timers.ts";
 import type { Action, Answer, HistoryStream, HookAsk, Identity, ServerConfig, Transaction } from "./transaction.ts";
@@ -104,8 +104,8 @@ export type Kernel = {
   readonly preemptions: Map<string, Preemption>;
   /** schedulers whose preemptions have settled: the rest of their decisions is looked at before the batch leaves */
   readonly settled: Set<string>;
-  /** starts that a scheduler waits for, by job */
-  readonly starting: Map<string, StartWait>;
+  /** starts that somebody waits for, by job */
+  readonly starting: Map<string, StartWaits>;
   next_question: number;
   /** hooks that run, by number */
   readonly hook_runs: Map<number, Chain>;

@@ -22,13 +22,16 @@ export function runWaitOf(sched: Sched | undefined): RunWait {
   return value === "none" || value === "execjob_hook" ? value : "runjob_hook";
 }
 
-/** A start that a scheduler waits for, or (token) whoever asked for it by hand. */
+/** Somebody waits for a start: a scheduler, or (token) who asked for it by hand. until_ms: no longer than that; null: as long as it takes. */
 export type StartWait = {
   readonly sched: string | null;
   readonly token?: number;
-  exit_status: number | null;
+  readonly until_ms: number | null;
   readonly then: (verdict: Verdict) => void;
 };
+
+/** All who wait for one start: a job that one asked for by hand may be started by a cycle that was under way. */
+export type StartWaits = { waits: readonly StartWait[]; exit_status: number | null };
 
 /** Long enough for a mom that is well and its prologue; execjob hooks may take longer. */
 export const HAND_PATIENCE_S = 10;
@@ -40,8 +43,7 @@ const CYCLE_LENGTH_S = 1200;
 export function awaitStart(kernel: Kernel, sched: string, id: string, then: (verdict: Verdict) => void): boolean {
   if (!isStarting(kernel, id)) return false;
   const length_s = Number(kernel.state.scheds.get(sched)?.attrs["sched_cycle_length"] ?? CYCLE_LENGTH_S);
-  kernel.starting.set(id, { sched, exit_status: null, then });
-  if (length_s > 0) kernel.timers.set(`starting:${id}`, kernel.now_ms + length_s * 1000);
+  add(kernel, id, { sched, until_ms: length_s > 0 ? kernel.now_ms + length_s * 1000 : null, then });
   return true;
 }
 
@@ -51,34 +53,44 @@ export function answerAtStart(kernel: Kernel, id: string, token: number): void {
     if (verdict.ok) kernel.out.clients.push({ kind: "ok", token });
     else refuse(kernel, token, new Reject(verdict.code, verdict.text));
   };
-  if (!isStarting(kernel, id) || kernel.starting.has(id)) return then({ ok: true });
-  kernel.starting.set(id, { sched: null, token, exit_status: null, then });
-  kernel.timers.set(`starting:${id}`, kernel.now_ms + HAND_PATIENCE_S * 1000);
+  if (!isStarting(kernel, id)) return then({ ok: true });
+  add(kernel, id, { sched: null, token, until_ms: kernel.now_ms + HAND_PATIENCE_S * 1000, then });
 }
 
 /** Clients that are gone wait for nothing. */
 export function forgetHands(kernel: Kernel, gone: ReadonlySet<number>): void {
-  for (const [id, { token }] of kernel.starting) if (token !== undefined && gone.has(token)) drop(kernel, id);
+  forget(kernel, ({ token }) => token !== undefined && gone.has(token));
 }
 
-/** What a scheduler waits for may have come: called whenever a job has changed or is gone. */
+/** What somebody waits for may have come: called whenever a job has changed or is gone. */
 export function startMet(kernel: Kernel, id: string): void {
-  const wait = kernel.starting.get(id);
-  if (wait === undefined) return;
+  const start = kernel.starting.get(id);
+  if (start === undefined) return;
   const job = kernel.state.jobs.get(id);
   // Why it came back goes with the run: it is known just before.
-  if (isStarting(kernel, id)) wait.exit_status = job?.attrs.Exit_status ?? null;
-  else settle(kernel, id, job !== undefined && isWaiting(job) ? cameBack(wait) : { ok: true });
+  if (isStarting(kernel, id)) start.exit_status = job?.attrs.Exit_status ?? null;
+  else settle(kernel, id, start.waits, job !== undefined && isWaiting(job) ? cameBack(start.exit_status) : { ok: true });
 }
 
-/** The timer starting, or the job's mom is lost (W2). */
+/** The job's mom is lost (W2). */
 export function startUnknown(kernel: Kernel, id: string): void {
-  if (kernel.starting.has(id)) settle(kernel, id, { ok: true });
+  settle(kernel, id, kernel.starting.get(id)?.waits ?? [], { ok: true });
 }
 
-/** The scheduler is lost: nobody waits any more. */
+/** The timer starting: some have waited long enough. */
+export function startLate(kernel: Kernel, id: string): void {
+  const waits = kernel.starting.get(id)?.waits ?? [];
+  settle(
+    kernel,
+    id,
+    waits.filter(({ until_ms }) => until_ms !== null && until_ms <= kernel.now_ms),
+    { ok: true },
+  );
+}
+
+/** The scheduler is lost: it waits no more. */
 export function forgetStarts(kernel: Kernel, sched: string): void {
-  for (const [id, wait] of kernel.starting) if (wait.sched === sched) drop(kernel, id);
+  forget(kernel, (wait) => wait.sched === sched);
 }
 
 function isStarting({ state }: Kernel, id: string): boolean {
@@ -86,21 +98,43 @@ function isStarting({ state }: Kernel, id: string): boolean {
   return attrs?.job_state === "R" && attrs.substate === SUBSTATE.PRE_RUN;
 }
 
-function settle(kernel: Kernel, id: string, verdict: Verdict): void {
-  const wait = kernel.starting.get(id);
-  drop(kernel, id);
-  wait?.then(verdict);
+function add(kernel: Kernel, id: string, wait: StartWait): void {
+  const start = kernel.starting.get(id);
+  keep(kernel, id, start?.exit_status ?? null, [...(start?.waits ?? []), wait]);
 }
 
-function drop(kernel: Kernel, id: string): void {
-  kernel.starting.delete(id);
-  kernel.timers.clear(`starting:${id}`);
+function settle(kernel: Kernel, id: string, met: readonly StartWait[], verdict: Verdict): void {
+  const start = kernel.starting.get(id);
+  if (start === undefined) return;
+  keep(
+    kernel,
+    id,
+    start.exit_status,
+    start.waits.filter((wait) => !met.includes(wait)),
+  );
+  for (const wait of met) wait.then(verdict);
+}
+
+function forget(kernel: Kernel, isGone: (wait: StartWait) => boolean): void {
+  for (const [id, { waits, exit_status }] of kernel.starting) {
+    const left = waits.filter((wait) => !isGone(wait));
+    if (left.length < waits.length) keep(kernel, id, exit_status, left);
+  }
+}
+
+/** Who waits for a start now; the timer is for the first of them whose time is up. */
+function keep(kernel: Kernel, id: string, exit_status: number | null, waits: readonly StartWait[]): void {
+  if (waits.length === 0) kernel.starting.delete(id);
+  else kernel.starting.set(id, { waits, exit_status });
+  const times = waits.flatMap(({ until_ms }) => until_ms ?? []);
+  if (times.length === 0) kernel.timers.clear(`starting:${id}`);
+  else kernel.timers.set(`starting:${id}`, Math.min(...times));
 }
 
 /** Exit_status of a run that an execjob hook did not let begin (pbs/mom.md 6). */
 const BY_HOOK: ReadonlySet<number | null> = new Set([-16, -18, -22]);
 
-function cameBack({ exit_status }: StartWait): Verdict {
+function cameBack(exit_status: number | null): Verdict {
   const code = BY_HOOK.has(exit_status) ? PBSE.HOOKERROR : PBSE.MOMREJECT;
   return { ok: false, code, text: pbseText(code) ?? "" };
 }

@@ -22,7 +22,7 @@ import { trigger } from "./sched-cycles.ts";
 import { questionOver } from "./sched-questions.ts";
 import { startDue } from "./sched-session.ts";
 import { joinLate, sisterSilent } from "./sisters.ts";
-import { startUnknown } from "./start-wait.ts";
+import { startLate } from "./start-wait.ts";
 
 const PURGE_INTERVAL_MS = 3_600_000;
 const HISTORY_DURATION_S_DEFAULT = 336 * 3600;
@@ -76,7 +76,7 @@ function due(kernel: Kernel, kind: string, name: string): void {
       preemptionLate(kernel, name);
       break;
     case "starting":
-      startUnknown(kernel, name);
+      startLate(kernel, name);
       break;
     case "asked":
       questionOver(kernel, Number(name));

@@ -257,6 +257,43 @@ test("qrun is answered when the mom has taken the job or sent it back, or is los
   assert.deepEqual(ask(h, ROOT, { kind: "run-job", job, exec_vnode: "(n1:ncpus=1)", async: true })?.ok, true);
 });
 
+test("qrun of a job that a cycle under way starts: the scheduler and who asked both wait, each no longer than he would alone", () => {
+  const rows: readonly (readonly [
+    what: string,
+    then: (h: Harness, link: number, job: string) => void,
+    answer: object,
+    verdict: object | null,
+  ])[] = [
+    [
+      "started",
+      (h, link, job) => mom(h, link, "mom-started", { job, run_count: 1, session_id: 2, jobdir: "/" }),
+      { ok: true },
+      { ok: true },
+    ],
+    ["sent back", (h, link, job) => obit(h, link, job, -3), { ok: false, code: 15041 }, { ok: false, code: 15041 }],
+    ["silent", (h) => advance(h, HAND_PATIENCE_S), { ok: true }, null],
+  ];
+  for (const [what, then, answer, verdict] of rows) {
+    const { h, job, link } = world("execjob_hook");
+    const token = h.next_token;
+    ask(h, ROOT, { kind: "run-job", job });
+    decide(h, run(job));
+    assert.deepEqual([stateOf(h, job), h.answers.get(token), verdicts(h)], ["R 41", undefined, null], what);
+    then(h, link, job);
+    settle(h);
+    assert.partialDeepStrictEqual({ answer: h.answers.get(token) }, { answer }, what);
+    assert.partialDeepStrictEqual({ verdict: verdicts(h)?.[0] ?? null }, { verdict }, what);
+    assert.equal(h.core.kernel.starting.size, verdict === null ? 1 : 0, what);
+  }
+  const { h, job, link } = world("execjob_hook");
+  const token = h.next_token;
+  ask(h, ROOT, { kind: "run-job", job });
+  decide(h, run(job));
+  schedLost(h, SCHED);
+  mom(h, link, "mom-started", { job, run_count: 1, session_id: 2, jobdir: "/" });
+  assert.deepEqual([h.answers.get(token)?.ok, h.core.kernel.starting.size], [true, 0], "the scheduler is lost");
+});
+
 test("a client that is gone does not wait for its qrun", () => {
   const { h, job } = world("none");
   const token = h.next_token;
