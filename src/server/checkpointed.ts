@@ -16,13 +16,22 @@ export function discardOutput(tx: Transaction, job: Job): void {
   if (typeof host === "string" && isWaiting(job)) tx.act({ kind: "discard-on-host", job: job.id, host });
 }
 
+/**
+ * The run has begun anew: a checkpoint on another host is out of date. A host that has part in the run is spared, here and below: to discard would end the
+ * run there, and what it keeps longer than that it tells at its next hello.
+ */
+export function discardCheckpointElsewhere(tx: Transaction, job: Job): void {
+  if (!hasPart(job, checkpointHost(job))) discardCheckpoint(tx, job);
+}
+
 /** The job runs: what another host has kept of its output for this run is of no use (the run has begun without it). */
 export function discardOutputElsewhere(tx: Transaction, job: Job): void {
   const host = job.attrs["output_on"];
-  if (typeof host === "string" && !isSameHost(host, job.attrs.exec_host?.split("/", 1)[0])) {
-    tx.act({ kind: "discard-on-host", job: job.id, host });
-  }
+  if (typeof host === "string" && !hasPart(job, host)) tx.act({ kind: "discard-on-host", job: job.id, host });
 }
+
+const hasPart = (job: Job, host: string | undefined): boolean =>
+  host !== undefined && (job.attrs.exec_host ?? "").split("+").some((entry) => isSameHost(host, entry.split("/", 1)[0]));
 
 /** Whether what the host keeps of a job is for a run to come: a checkpoint, output. */
 export const isKeptOn = (job: Job, host: string): boolean =>

@@ -284,7 +284,7 @@ const PRIVATE = [
 
 /** The run is to be repeated: substate 60 until its obit. A run that the mom has not confirmed yet counts as begun, so that its R record has an S before it. */
 export function beginRerun(tx: Transaction, job: Job): void {
-  if (job.attrs.substate === SUBSTATE.PRE_RUN) jobStarted(tx, job, undefined, undefined);
+  if (job.attrs.substate === SUBSTATE.PRE_RUN) jobStarted(tx, job, undefined, undefined, { confirmed: false });
   tx.apply({ kind: "job-changed", id: job.id, set: { substate: SUBSTATE.RERUN }, unset: [] });
 }
 
@@ -332,7 +332,10 @@ export function requeue(tx: Transaction, job: Job, more: Requeue = {}): void {
     Hold_Types,
     ...(preempted_s === undefined ? {} : { ptime: preempted_s }),
     ...(more.checkpointed === undefined ? {} : { checkpointed: more.checkpointed }),
-    ...(more.checkpointed !== undefined || job.attrs.substate === SUBSTATE.PRE_RUN ? {} : { output_on: hostOfJob(job) }),
+    // A run that never was confirmed leaves what waits for one that will be.
+    ...(more.checkpointed !== undefined || job.attrs.substate === SUBSTATE.PRE_RUN || job.attrs["output_on"] !== undefined
+      ? {}
+      : { output_on: hostOfJob(job) }),
     ...(eligible && job.attrs.etime === undefined ? { etime: tx.now_s } : {}),
   };
   if (comment !== undefined) set["comment"] = comment;

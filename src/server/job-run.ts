@@ -11,7 +11,7 @@ import { PBSE, Reject, reject } from "#model/pbse.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
 import { accountStarted } from "./accounting-record.ts";
 import { arrayOf, availableAmount } from "./apply.ts";
-import { checkpointHost, discardCheckpoint, discardOutputElsewhere } from "./checkpointed.ts";
+import { discardCheckpointElsewhere, discardOutputElsewhere } from "./checkpointed.ts";
 import { commentDate, isExecution, isForSched, isPlanned, logJob, requestor } from "./job-life.ts";
 import { wantsMail } from "./mail.ts";
 import { execHost, placeWords, releasedSpots, spots } from "./placement.ts";
@@ -164,8 +164,14 @@ export function resumeNow(tx: Transaction, job: Job, options: RunOptions = {}): 
   beginResume(tx, job);
 }
 
-/** The mom has it: session known, record S (T: it goes on from its checkpoint), comment. */
-export function jobStarted(tx: Transaction, job: Job, session_id: number | undefined, jobdir: string | undefined, restarted = false): void {
+/** The mom has it: session known, record S (T: it goes on from its checkpoint), comment. confirmed: she has said so. */
+export function jobStarted(
+  tx: Transaction,
+  job: Job,
+  session_id: number | undefined,
+  jobdir: string | undefined,
+  { restarted = false, confirmed = true }: { readonly restarted?: boolean; readonly confirmed?: boolean } = {},
+): void {
   // The vnodes as the comment of the start names them: with qrun -H as the operator typed them.
   const where = /^Job was sent for execution at .* on (.*)$/.exec(job.attrs.comment ?? "")?.[1] ?? job.attrs.exec_vnode;
   const set: Attrs = { substate: SUBSTATE.RUNNING, comment: `Job run at ${commentDate(tx)} on ${where}` };
@@ -180,11 +186,9 @@ export function jobStarted(tx: Transaction, job: Job, session_id: number | undef
     walltime: 0,
   };
   if (jobdir !== undefined) set["jobdir"] = jobdir;
-  const saved = checkpointHost(job);
-  // Begun anew on another host: what waits there is out of date.
-  if (saved !== undefined && !restarted && saved !== job.attrs.exec_host?.split("/", 1)[0]) discardCheckpoint(tx, job);
-  discardOutputElsewhere(tx, job);
-  const unset = ["checkpointed", "output_on"].filter((name) => job.attrs[name] !== undefined);
+  if (!restarted) discardCheckpointElsewhere(tx, job);
+  if (confirmed) discardOutputElsewhere(tx, job);
+  const unset = ["checkpointed", ...(confirmed ? ["output_on"] : [])].filter((name) => job.attrs[name] !== undefined);
   tx.apply({ kind: "job-changed", id: job.id, set, unset });
   if (wantsMail(job, "b")) tx.act({ kind: "mail", job: job.id, point: "b", text: "" });
   if (restarted) tx.account({ type: "T", id: job.id, text: "" });

@@ -311,7 +311,7 @@ function started(kernel: Kernel, tx: Transaction, host: string, data: MomToServe
   // A host that the job has given up meanwhile.
   if (job !== undefined && !isOnHost(kernel, job.id, host)) return;
   if (job !== undefined && isRunOf(job, data.run_count) && job.attrs.substate === SUBSTATE.PRE_RUN) {
-    jobStarted(tx, job, data.session_id, data.jobdir, data.restarted === true);
+    jobStarted(tx, job, data.session_id, data.jobdir, { restarted: data.restarted === true });
     if (job.attrs["create_resv_from_job"] === true) reserveForJob(tx, job);
   }
 }

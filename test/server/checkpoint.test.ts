@@ -95,6 +95,38 @@ test("output of a run that is repeated on another host goes when that has begun;
   assert.deepEqual(sent(h, "mom-discard"), [{ job: "77.s" }], "the end of a run that was given up");
 });
 
+test("what a host keeps of the run before is not discarded there while it has part in the next one, which that would end", () => {
+  const h = harness();
+  const [n1, n2] = [addHost(h, "n1"), addHost(h, "n2")] as const;
+  const job = addJob(h);
+  const started = (run_count: number): void => {
+    for (const link of [n1, n2]) mom(h, link, "mom-started", { job, run_count, session_id: link, jobdir: "/home/x" });
+  };
+  askOk(h, ROOT, { kind: "run-job", job, exec_vnode: "(n1:ncpus=1)+(n2:ncpus=1)", async: true });
+  started(1);
+  ask(h, ROOT, { kind: "rerun-job", job });
+  for (const link of [n1, n2]) mom(h, link, "mom-obit", { job, run_count: 1, exit_status: -11, used: {} });
+  assert.deepEqual([stateOf(h, job), jobAttrs(h, job)["output_on"]], ["Q 10", "n1"]);
+  askOk(h, ROOT, { kind: "run-job", job, exec_vnode: "(n2:ncpus=1)+(n1:ncpus=1)", async: true });
+  started(2);
+  assert.deepEqual([stateOf(h, job), jobAttrs(h, job).exec_host, sent(h, "mom-discard")], ["R 42", "n2/0+n1/0", []]);
+});
+
+test("a run that was taken back before its mom confirmed it leaves what another host keeps for one that is", () => {
+  const h = harness();
+  const [n1, n2] = [addHost(h, "n1"), addHost(h, "n2")] as const;
+  const job = addJob(h);
+  runOn(h, job, "n1", n1);
+  ask(h, ROOT, { kind: "rerun-job", job });
+  obit(h, n1, job, -11);
+  askOk(h, ROOT, { kind: "run-job", job, exec_vnode: "(n2:ncpus=1)", async: true });
+  ask(h, ROOT, { kind: "rerun-job", job });
+  obit(h, n2, job, -11);
+  assert.deepEqual([stateOf(h, job), jobAttrs(h, job)["output_on"], sent(h, "mom-discard")], ["Q 10", "n1", []]);
+  runOn(h, job, "n2", n2);
+  assert.deepEqual([jobAttrs(h, job)["output_on"], sent(h, "mom-discard")], [undefined, [{ job }]]);
+});
+
 test("a job deleted while its mom ends it for another run, or has saved it, leaves nothing with her", () => {
   for (const status of [-11, -12, -18]) {
     const h = harness();
