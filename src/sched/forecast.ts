@@ -132,7 +132,7 @@ function leftIn(set: NodeSet, index: number): number {
   let left = 0;
   for (const { count, states } of set.buckets.values()) {
     if (count === 0) continue;
-    for (const { spec, used } of states) left += count * ((spec.avail[index] as number) - (used[index] as number));
+    for (const { spec, used } of states) left += count * Math.max(0, (spec.avail[index] as number) - (used[index] as number));
   }
   return left;
 }

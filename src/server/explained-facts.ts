@@ -12,8 +12,10 @@ import type { Job, ServerState } from "./state.ts";
 /** An answer with what the server adds to it. One that is no explanation is passed on as it is. */
 export function withServerFacts(state: ServerState, answer: unknown, now_s: number): unknown {
   if (!isExplanation(answer)) return answer;
+  /** a subjob that waits is what its array is */
+  const jobOf = (id: string): Job | undefined => state.jobs.get(id) ?? state.jobs.get(arrayIdOf(id) ?? "");
   const timesOf = (id: string | null): { readonly learned_s?: number } => {
-    const job = id === null ? undefined : (state.jobs.get(id) ?? state.jobs.get(arrayIdOf(id) ?? ""));
+    const job = id === null ? undefined : jobOf(id);
     const learned_s = job === undefined ? undefined : learnedTime(state, job);
     return learned_s === undefined ? {} : { learned_s };
   };
@@ -23,7 +25,7 @@ export function withServerFacts(state: ServerState, answer: unknown, now_s: numb
   return {
     ...answer,
     ...timesOf(answer.job),
-    ...(answer.verdict === "held" ? keptFacts(state, state.jobs.get(answer.job), now_s) : {}),
+    ...(answer.verdict === "held" ? keptFacts(state, jobOf(answer.job), now_s) : {}),
     obstacles: withTimes(answer.obstacles),
     earliest: earliest === null ? null : { ...earliest, after: withTimes(earliest.after) },
   } satisfies Explanation;

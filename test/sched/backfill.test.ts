@@ -438,3 +438,10 @@ test("sched_cycle_length ends a cycle between jobs, and a forecast; what was pub
   assert.deepEqual(told(inForecast), ["2: Not enough free nodes available"]);
   assert.ok(logTexts(inForecast).some((line) => line.includes("Can't find start time estimate the cycle has taken too long")));
 });
+
+test("a vnode lowered below what is used there takes nothing from what is free elsewhere, in time to come either", () => {
+  const many = Array.from({ length: 100 }, (_, at) => `${10 + at} R (c:ncpus=1) walltime=${100 + at}`).join("; ");
+  const jobs = `1 R (a:ncpus=1:mem=3gb) walltime=9000; 2 R (b:ncpus=1:mem=2gb) walltime=1000; ${many}; 3 ncpus=1:mem=2gb walltime=100`;
+  const planned = told(cycleOf({ nodes: "a ncpus=4 mem=1gb; b ncpus=2 mem=2gb; c ncpus=200 mem=0kb", jobs }));
+  assert.match(planned.join(), /3 \+1000 \(b:ncpus=1:mem=2097152kb\)/);
+});
