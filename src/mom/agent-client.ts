@@ -4,7 +4,7 @@
 //     in number, one owner always by the same: who copies for hours keeps himself waiting. They are started when needed and end when nothing is left.
 
 import { spawn } from "node:child_process";
-import type { AgentToMom, FilePlan, FinishRequest, MomToAgent, PrepareRequest } from "./agent-link.ts";
+import type { AgentToMom, DropRequest, FilePlan, FinishRequest, MomToAgent, PrepareRequest } from "./agent-link.ts";
 import { frameLink, type Link } from "./frame-link.ts";
 import { siblingProgram } from "./sibling.ts";
 
@@ -16,7 +16,8 @@ export type AgentClient = {
   prepare(request: PrepareRequest): void;
   finish(request: FinishRequest): void;
   append(file: MomToAgent["agent-append"]["files"][number]): void;
-  drop(paths: readonly string[]): void;
+  /** not repeated: a later run of the job may have its output there by then */
+  drop(request: DropRequest): void;
   /** lets it finish what it was asked, then ends it */
   close(): Promise<void>;
 };
@@ -30,7 +31,7 @@ type Waiting = {
   prepare: PrepareRequest[];
   finish: FinishRequest[];
   append: MomToAgent["agent-append"]["files"][number][];
-  drop: string[];
+  drop: DropRequest[];
 };
 const nothing = (): Waiting => ({ prepare: [], finish: [], append: [], drop: [] });
 
@@ -104,6 +105,7 @@ function startLane(lane: "main" | "bulk", handlers: AgentHandlers, { onBulky, on
           handlers["agent-finished"](data);
           restWhenIdle();
         },
+        "agent-dropped": handlers["agent-dropped"],
         "agent-bulky": (data) => {
           for (const each of data.jobs) {
             const id = key(each.job, each.run_count);
@@ -140,7 +142,7 @@ function startLane(lane: "main" | "bulk", handlers: AgentHandlers, { onBulky, on
       if (kind === "prepare") link?.send("agent-prepare", { jobs: now.prepare });
       else if (kind === "finish") link?.send("agent-finish", { jobs: now.finish });
       else if (kind === "append") link?.send("agent-append", { files: now.append });
-      else link?.send("agent-drop", { paths: now.drop });
+      else link?.send("agent-drop", { jobs: now.drop });
     }
   };
   const add = <K extends keyof Waiting>(kind: K, ...items: Waiting[K]): void => {
@@ -165,7 +167,7 @@ function startLane(lane: "main" | "bulk", handlers: AgentHandlers, { onBulky, on
       add("finish", request);
     },
     append: (file) => add("append", file),
-    drop: (paths) => add("drop", ...paths),
+    drop: (request) => add("drop", request),
     close() {
       flush();
       return new Promise((resolve) => {

@@ -61,6 +61,7 @@ export type FinishRequest = {
   readonly success: boolean /** keep: rerun, the output waits for the next run; drop: nobody wants it */;
   readonly output: "deliver" | "keep" | "drop";
 };
+export type DropRequest = { readonly job: string; readonly paths: readonly string[] };
 
 export type Prepared = { readonly job: string; readonly run_count: number } & (
   | { readonly ok: true /** files to open for the job */; readonly stdout: string; readonly stderr: string }
@@ -94,11 +95,13 @@ export type MomToAgent = {
     }[];
   };
   /** files in spool that nobody waits for any more */
-  "agent-drop": { readonly paths: readonly string[] };
+  "agent-drop": { readonly jobs: readonly DropRequest[] };
 };
 export type AgentToMom = {
   "agent-prepared": { readonly jobs: readonly Prepared[] };
   "agent-finished": { readonly jobs: readonly Finished[] };
+  /** names of the jobs */
+  "agent-dropped": { readonly jobs: readonly string[] };
   /** not begun: so much must be copied that others would wait for it; for the second agent, which does only such work */
   "agent-bulky": { readonly jobs: readonly { readonly job: string; readonly run_count: number }[] };
   /** for the log */

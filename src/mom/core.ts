@@ -4,6 +4,8 @@
 // C1. A start whose run_count is not larger than the last seen for that job is refused (mom-link.ts I1); the same run again is told again.
 // C2. An obit is sent again at every welcome until it is acknowledged (mom-link.ts I2).
 // C3. A job has one run here at a time: a later one waits until nothing of the earlier is left.
+// C4. A discard is for what runs that are over have left (output, a checkpoint) and names no run: one that is under way or waits is never ended by it, and
+//     looks after what is left itself. Runs that the server does not want are named in its welcome.
 
 import type { MomHello, MomJob, ServerToMom } from "#protocol/mom-link.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
@@ -14,7 +16,7 @@ import type { MomEvent } from "./event.ts";
 import { answered, NO_HOOKS, periodicHooks, takeHooks, withStep } from "./hook-answers.ts";
 import { askHostHooks } from "./hook-steps.ts";
 import type { Owner } from "./job-plan.ts";
-import { dropOutput, isOver } from "./kept-output.ts";
+import { dropOutput, isOver, purged } from "./kept-output.ts";
 import { isBusy, NOT_BUSY } from "./node-load.ts";
 import { recovered, starterState } from "./recovery.ts";
 import { message, OVER, signal, terminate } from "./requests.ts";
@@ -33,7 +35,7 @@ import {
   sendObit,
   started,
 } from "./run-life.ts";
-import { type Context, keyOf, log, modify, withRun } from "./run-record.ts";
+import { type Context, keyOf, log, modify, SAFE_ID, withRun } from "./run-record.ts";
 import { beginEnding, hungUp, walltimeOf, watch } from "./run-watch.ts";
 import { taskOf } from "./starter-link.ts";
 import type { MomAction, MomConfig, MomState } from "./state.ts";
@@ -106,6 +108,8 @@ function handle(cx: Context, event: MomEvent): void {
       return withRun(cx, event.outcome.job, event.outcome.run_count, (run) => prepared(cx, run, event.outcome));
     case "finished":
       return withRun(cx, event.outcome.job, event.outcome.run_count, (run) => finished(cx, run, event.outcome));
+    case "purged":
+      return purged(cx, event.job);
     case "task-asked":
       return taskAsked(cx, event.asked, event.by, event.wanted);
     case "task-signal":
@@ -222,20 +226,14 @@ function start(cx: Context, job: MomJob, owner: Owner | null): void {
   }
 }
 
-/** What is left of a job the server no longer knows: its run, or output of one that was to be rerun. */
+/** C4. */
 function discardJob(cx: Context, job: string): void {
   const run = cx.state.runs.get(job);
   if (run !== undefined) {
-    run.next = null;
-    const over = isOver(run);
+    if (!isOver(run) || run.next !== null) return;
     discard(cx, run);
-    if (over) {
-      dropCheckpoint(cx, job);
-      dropOutput(cx, job);
-    }
-    return;
   }
-  if (!/^[\w.[\]-]+$/.test(job)) return;
+  if (!SAFE_ID.test(job)) return;
   dropCheckpoint(cx, job);
   dropOutput(cx, job);
 }

@@ -42,6 +42,8 @@ export type MomEvent =
   | { readonly kind: "vnodes"; readonly vnodes: readonly MomVnode[] }
   | { readonly kind: "prepared"; readonly outcome: Prepared }
   | { readonly kind: "finished"; readonly outcome: Finished }
+  /** answer to purge */
+  | { readonly kind: "purged"; readonly job: string }
   | { readonly kind: "started"; readonly run: StartedRun }
   | { readonly kind: "start-failed"; readonly run: StarterToMom["starter-failed"]["runs"][number] }
   | { readonly kind: "exited"; readonly run: ExitedRun }

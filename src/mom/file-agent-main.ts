@@ -61,7 +61,10 @@ function main(lane: string | undefined): void {
           (file) => appendText(file.owner, file.path, file.base64 === true ? Buffer.from(file.text, "base64") : Buffer.from(file.text)),
           (file) => file.path,
         ),
-      "agent-drop": ({ paths }) => each(paths, dropFile, (path) => path),
+      "agent-drop": ({ jobs }) => {
+        for (const { paths } of jobs) each(paths, dropFile, (path) => path);
+        link.send("agent-dropped", { jobs: jobs.map(({ job }) => job) });
+      },
     },
     () => {
       ended = true;

@@ -1,6 +1,7 @@
 // Which jobs' output waits in spool, on the disk (kept-output.ts O1): an empty file mom_priv/jobs/JOBID.KP each.
 
 import { closeSync, openSync, readdirSync, unlinkSync } from "node:fs";
+import { SAFE_ID } from "./run-record.ts";
 
 const EXTENSION = ".KP";
 
@@ -21,5 +22,6 @@ export function noteKept(home: string, job: string, kept: boolean): void {
 }
 
 export function foundKept(home: string): string[] {
-  return readdirSync(`${home}/mom_priv/jobs`).flatMap((name) => (name.endsWith(EXTENSION) ? name.slice(0, -EXTENSION.length) : []));
+  const names = readdirSync(`${home}/mom_priv/jobs`).filter((name) => name.endsWith(EXTENSION));
+  return names.map((name) => name.slice(0, -EXTENSION.length)).filter((job) => SAFE_ID.test(job));
 }

@@ -18,6 +18,8 @@ import { isPseudoTerminal } from "./pseudo-terminal.ts";
 import type { StartSpec } from "./starter-link.ts";
 import { toolPath } from "./tool-path.ts";
 
+/** script: what was executed for a restart, where it really is. */
+export type Launched = { readonly pid: number; readonly script?: string };
 export type LaunchFailure = { readonly exit_status: number; readonly text: string };
 
 const EACCES = 13;
@@ -26,7 +28,7 @@ const ENOEXEC = 8;
 const TRY_AGAIN: ReadonlySet<number> = new Set([/* EAGAIN */ 11, /* ENOMEM */ 12, /* ENFILE */ 23, /* EMFILE */ 24]);
 
 /** Starts the run's top process and returns its pid, or why there is none. terminal: what it runs on instead of its files. */
-export function launch(spec: StartSpec, terminal: string | null = null): { readonly pid: number } | LaunchFailure {
+export function launch(spec: StartSpec, terminal: string | null = null): Launched | LaunchFailure {
   const opened: number[] = [];
   try {
     return asIdentity(spec.owner, () => start(spec, terminal, opened));
@@ -37,7 +39,7 @@ export function launch(spec: StartSpec, terminal: string | null = null): { reado
   }
 }
 
-function start(spec: StartSpec, terminal: string | null, opened: number[]): { readonly pid: number } | LaunchFailure {
+function start(spec: StartSpec, terminal: string | null, opened: number[]): Launched | LaunchFailure {
   const keep = (fd: number): number => {
     opened.push(fd);
     return fd;
@@ -103,7 +105,7 @@ function tellOwner(fd: number, text: string): void {
 type Descriptors = { readonly stdin: number; readonly stdout: number; readonly stderr: number; readonly directory: number };
 
 /** L6. A failure sends the job back to be run from its beginning. */
-function restart(spec: StartSpec, files: Descriptors, tell: (text: string) => void): { readonly pid: number } | LaunchFailure {
+function restart(spec: StartSpec, files: Descriptors, tell: (text: string) => void): Launched | LaunchFailure {
   actAs(null);
   const failed = (why: string): LaunchFailure => {
     const text = `pbs_mom, restart by ${spec.path} failed: ${why}`;
@@ -119,7 +121,7 @@ function restart(spec: StartSpec, files: Descriptors, tell: (text: string) => vo
   const mask = process.umask(spec.umask);
   const outcome = spawnSession({ ...commandOf({ ...spec, path, owner: null }), ...files });
   process.umask(mask);
-  return "pid" in outcome ? outcome : failed(errorText(outcome.errno));
+  return "pid" in outcome ? { pid: outcome.pid, script: path } : failed(errorText(outcome.errno));
 }
 
 function notExecuted(spec: StartSpec, errno: number, tell: (text: string) => void): LaunchFailure {

@@ -212,7 +212,7 @@ export class Mom {
         this.#records.drop(action.run.job, action.run.run_count);
         return this.#starter.forget(action.run);
       case "purge":
-        return this.#agent.drop(action.paths);
+        return this.#agent.drop(action);
       case "log":
         return this.#log.record(action.event, action.class ?? "Job", action.object, action.text);
       case "exit":
@@ -285,6 +285,9 @@ export class Mom {
       },
       "agent-finished": ({ jobs }) => {
         for (const outcome of jobs) this.#happen({ kind: "finished", outcome });
+      },
+      "agent-dropped": ({ jobs }) => {
+        for (const job of jobs) this.#happen({ kind: "purged", job });
       },
       "agent-complaint": ({ job, text }) => this.#log.record(LOG_EVENT.ERROR, "Fil", job, text),
       complain: this.#fault,

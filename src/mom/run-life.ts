@@ -19,7 +19,7 @@ import { filePlan, type Owner, startSpec } from "./job-plan.ts";
 import { dropOutput, keepOutput, outputFate, outputGone } from "./kept-output.ts";
 import { memoryLimit_kb } from "./limits.ts";
 import { afterPrologue, epilogueArguments, failureText, prologueArguments, type ScriptEnd } from "./pelog.ts";
-import { type Context, keyOf, log, save } from "./run-record.ts";
+import { type Context, keyOf, log, SAFE_ID, save } from "./run-record.ts";
 import { beginEnding, killedForMemory, pursueEnding, walltimeOf } from "./run-watch.ts";
 import { SIG } from "./signals.ts";
 import { attrsHere, isSister, NO_SISTERS, placeholderSpec, sisterPlan } from "./sister.ts";
@@ -30,7 +30,6 @@ import { noSample, usageOf } from "./usage.ts";
 
 const SIGNALLED = 256;
 const BEFORE_START = "deleted before it was started";
-const SAFE_ID = /^[\w.[\]-]+$/;
 
 // ---- before it runs ----
 
@@ -341,26 +340,20 @@ function concluded(cx: Context, run: Run, forced: number | null): void {
 export function finish(cx: Context, run: Run, status: number, walltime_s: number, message?: string, ran = false): void {
   const exit_status = statusOf(run, status);
   const used = usedOf(run, walltime_s);
-  run.phase = { name: "finishing", exit_status, used, ran, ...(message === undefined ? {} : { message }) };
-  const staging = run.plan.stageout.length > 0 && outputFate(cx, run, exit_status, ran) === "deliver";
+  const output = outputFate(cx, run, exit_status, ran);
+  run.phase = { name: "finishing", exit_status, used, output, ...(message === undefined ? {} : { message }) };
+  const staging = run.plan.stageout.length > 0 && output === "deliver";
   if (staging && run.job.attrs["release_nodes_on_stageout"] === true && cx.state.welcomed)
     cx.actions.push({ kind: "send", type: "mom-staging-out", data: keyOf(run) });
-  finishAgain(cx, run);
-}
-
-/** Asks the file agent (again) to deliver and clear away. */
-export function finishAgain(cx: Context, run: Run): void {
-  if (run.phase.name !== "finishing") return;
-  const { exit_status, ran } = run.phase;
-  const output = isSisters(cx, run) ? "drop" : outputFate(cx, run, exit_status, ran);
   if (output === "keep") keepOutput(cx, run.job.id);
   cx.actions.push({ kind: "finish", request: { plan: run.plan, success: exit_status === 0, output } });
 }
 
 export function finished(cx: Context, run: Run, outcome: Finished): void {
   if (run.phase.name !== "finishing") return;
-  const { exit_status, used, ran } = run.phase;
-  if (isSisters(cx, run) || outputFate(cx, run, exit_status, ran) !== "keep") outputGone(cx, run.job.id);
+  const { exit_status, used, output } = run.phase;
+  // kept-output.ts O2.
+  if (output !== "keep") outputGone(cx, run.job.id);
   if (run.ending?.why === "discard") {
     remove(cx, run);
     return;

@@ -9,6 +9,9 @@ import type { MomAction, MomState, OutputFiles, Run, SavedRun, SavedTasks } from
 
 export type Context = { readonly state: MomState; readonly now_ms: number; readonly actions: MomAction[] };
 
+/** Ids that may be part of a file's name. */
+export const SAFE_ID = /^[\w.[\]-]+$/;
+
 export const keyOf = (run: Run): RunKey => ({ job: run.job.id, run_count: run.job.run_count });
 
 export const log = (cx: Context, event: number, run: string, text: string): void =>

@@ -282,7 +282,7 @@ export function makeStarter(options: StarterOptions): Starter {
     const ticks = readProcess(outcome.pid)?.start_ticks ?? 0;
     const on = terminal === null ? {} : { terminal: terminal.pty };
     const run = { ...key, pid: outcome.pid, at_ms, ticks, ...on, state: "running" as const };
-    const script = spec.by_mom === true ? { script: kernelName(spec.path) } : {};
+    const script = outcome.script === undefined ? {} : { script: kernelName(outcome.script) };
     byPid.set(run.pid, { ...key, cookie: cookieOf(spec.env), uid: spec.owner?.uid ?? OWN_UID, ...script });
     runs.set(spec.job, run);
     started.push(run);

@@ -48,7 +48,8 @@ export type Phase =
       readonly name: "finishing";
       readonly exit_status: number;
       readonly used: Obit["used"];
-      readonly ran: boolean;
+      /** what the file agent was asked to do with its output */
+      readonly output: FinishRequest["output"];
       readonly message?: string;
     }
   /** the server has not yet acknowledged the obit */
@@ -286,8 +287,8 @@ export type MomAction =
   | { readonly kind: "drop"; readonly run: RunKey }
   /** to be noted on the disk: the job's output waits in spool, or no longer does */
   | { readonly kind: "note-kept"; readonly job: string; readonly kept: boolean }
-  /** output in spool that nobody waits for any more */
-  | { readonly kind: "purge"; readonly paths: readonly string[] }
+  /** output in spool that nobody waits for any more; answered by the event purged */
+  | { readonly kind: "purge"; readonly job: string; readonly paths: readonly string[] }
   | {
       readonly kind: "log";
       readonly event: number;

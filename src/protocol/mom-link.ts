@@ -163,7 +163,7 @@ export type ServerToMom = {
   };
   "mom-message": { readonly token: number; readonly job: string; readonly files: string; readonly message: string };
   "mom-obit-ack": { readonly jobs: readonly { readonly job: string; readonly run_count: number }[] };
-  /** purge what is left of a job the server no longer knows */
+  /** what runs of the job that are over have left (output, a checkpoint) is for nobody; it ends no run that is under way */
   "mom-discard": { readonly job: string };
   /** after the welcome, and when one changes: if the mom has others */
   "mom-hooks": MomHooks;

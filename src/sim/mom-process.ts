@@ -222,8 +222,15 @@ export function createMomProcess(world: World, options: MomOptions): MomProcess 
       case "adopt":
       case "save-tasks":
       case "append":
-      case "purge":
         break;
+      case "purge": {
+        // Not repeated when the agent dies.
+        const [mine, agent] = [life, agent_life];
+        toAgent(() => {
+          if (mine === life && agent === agent_life) tell({ kind: "purged", job: action.job });
+        });
+        break;
+      }
       case "log":
         world.trace.add(who, "log", `${action.object} ${action.text}`);
         break;

@@ -356,6 +356,19 @@ test("a job that is rerun goes on with the output of its first run", async () =>
   assert.equal(out(second), "one\ntwo\n");
 });
 
+test("output kept for another run goes with its note when nobody waits for it any more", async () => {
+  const job = bed.job(sh("echo one; exec sleep 1000"));
+  const output = `${bed.home}/spool/${job.id}.OU`;
+  const note = `${bed.home}/mom_priv/jobs/${job.id}.KP`;
+  bed.start(job);
+  await bed.until("its output", () => existsSync(output) && readFileSync(output, "utf8") === "one\n");
+  bed.send("mom-terminate", { job: job.id, run_count: 1, why: "rerun", kill_delay_s: 10 });
+  await bed.obit(job);
+  assert.deepEqual([existsSync(output), existsSync(note)], [true, true]);
+  bed.send("mom-discard", { job: job.id });
+  await bed.until("nothing left", () => !existsSync(output) && !existsSync(note));
+});
+
 test("vnode definition files: inserted by pbs_mom -s, reported after SIGHUP, kept after removal until the mom restarts", async () => {
   const file = join(bed.work, "vdef");
   writeFileSync(file, "$configversion 2\nva[0]: resources_available.ncpus=4\nva[1]: resources_available.ncpus=4\n");

@@ -1,7 +1,7 @@
 // mom_priv/config at work: checkpoints, a host in use, enforced cpus, and what a wrong line does. In user mode, and as root with jobs of pbsuser1.
 
 import assert from "node:assert/strict";
-import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { systemUsers } from "#support/passwd.ts";
@@ -58,7 +58,9 @@ for (const mode of ["user", "system"] as const) {
       const site = join(complex.home, "..");
       writeFileSync(join(work, "counter"), COUNTER, { mode: 0o755 });
       writeFileSync(join(site, "save"), SAVE, { mode: 0o755 });
-      writeFileSync(join(site, "restart"), RESTART, { mode: 0o755 });
+      // The kernel names a process by what was executed, not by a link to it.
+      writeFileSync(join(site, "go-on"), RESTART, { mode: 0o755 });
+      symlinkSync("go-on", join(site, "restart"));
       await reread(
         `$action checkpoint_abort 60 !${site}/save %path ${work} %jobid %sid`,
         `$action restart 0 !${site}/restart %path ${work} %uid %gid`,

@@ -333,7 +333,10 @@ test("output that is kept is told at the hello until it is delivered or nobody w
   assert.deepEqual(gone.w.on({ kind: "discard", job: "1.n1" }), [purge]);
   assert.equal(kept(gone.w), undefined);
   const noted = gone.w.actions.flatMap((action) => (action.kind === "note-kept" ? [action.kept] : []));
-  assert.deepEqual(noted, [true, false], "on the disk as well");
+  assert.deepEqual(noted, [true], "the note stays until the files are gone");
+  assert.deepEqual(gone.w.on({ kind: "purged", job: "1.n1" }), []);
+  const last = gone.w.actions.at(-1);
+  assert.deepEqual(last, { kind: "note-kept", job: "1.n1", kept: false });
 
   const { w, second } = again();
   w.on({ kind: "start", job: second, owner: OWNER });

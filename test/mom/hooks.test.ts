@@ -156,7 +156,7 @@ test("a run that is given up while its execjob_begin hooks are asked takes what 
   const w = worldWith(hook("h", "execjob_begin"));
   w.state.kept.add("1.n1");
   w.on({ kind: "start", job: job({ run_count: 2 }), owner: OWNER });
-  w.on({ kind: "discard", job: "1.n1" });
+  w.on({ kind: "welcome", data: { keep: [], kill: ["1.n1"], acknowledged: [] } });
   assert.deepEqual(answer(w), ["purge /pbs/spool/1.n1.OU,/pbs/spool/1.n1.ER", "drop 1.n1 2"]);
   assert.equal(w.state.kept.size, 0);
 });
