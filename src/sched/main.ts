@@ -3,7 +3,7 @@
 
 import { spawn } from "node:child_process";
 import { closeSync, existsSync, openSync, writeSync } from "node:fs";
-import { availableParallelism, hostname } from "node:os";
+import { availableParallelism, constants, getPriority, hostname, setPriority } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { schedDirectories } from "#model/sched-attributes.ts";
@@ -23,6 +23,9 @@ import { checkLogDirectory, checkPrivate } from "./shell/settings.ts";
 /** The daemon tells the command that started it how it went: `up`, or a text for stderr. */
 const READY_FD = 3;
 const READY_ENV = "PARTITA_SCHED_READY";
+
+/** Nice values that a scheduler's thread is behind its server's (setpriority(2)). */
+const BEHIND_SERVER = 5;
 
 async function main(argv: readonly string[]): Promise<number> {
   const parsed = parseOptions(argv, availableParallelism());
@@ -59,6 +62,8 @@ async function serve(conf: Conf, options: SchedOptions, isDaemon: boolean): Prom
   const wrong = isDaemon && options.log_file === undefined ? checkLogDirectory(sched_log) : null;
   if (wrong !== null) return failed(`pbs_sched: ${wrong}\n`, isDaemon);
   if (lock !== null) process.chdir(sched_priv);
+  // Everybody waits for the server, it alone commits: where processors are few, decisions wait for it rather than it for further ones.
+  setPriority(Math.min(getPriority() + BEHIND_SERVER, constants.priority.PRIORITY_LOW));
   const log = openLog({
     dir: sched_log,
     daemon: "pbs_sched",
