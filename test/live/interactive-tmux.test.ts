@@ -37,7 +37,9 @@ test("a session in tmux: size, resizing, a full-screen program, suspension, the 
   await shows(/qsub: job \S+ ready/);
   keys("export PS1='in> '; clear; stty size", "Enter");
   await shows(/^30 100$/m);
-  keys("clear; trap 'stty size' WINCH", "Enter");
+  keys("clear; trap 'stty size' WINCH; echo tra''pped", "Enter");
+  // A signal that comes before is nobody's.
+  await shows(/^trapped/m);
   tmux("resize-window", "-t", "w", "-x", "120", "-y", "40");
   await until("the new size", () => {
     keys("", "Enter");
