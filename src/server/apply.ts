@@ -9,15 +9,16 @@ import { canFollow, type JobState, SUBSTATE } from "#model/job-state.ts";
 import { canResvFollow } from "#model/resv-state.ts";
 import { assert, present, unreachable } from "#support/assert.ts";
 import { countOnClock, countRunning, indexClock } from "./accrual/clocks.ts";
-import { addAmounts, amountOf, definitionsChanged } from "./amounts.ts";
+import { definitionsChanged } from "./amounts.ts";
 import type { Changes } from "./changes.ts";
 import type { Event, NamedObject } from "./event.ts";
-import { shared } from "./intern.ts";
+import { sharedAttrs } from "./intern.ts";
 import { isOfRun } from "./job-rows.ts";
+import { place } from "./occupancy.ts";
 import { hasVnodes, hostOf, placementOf } from "./placement.ts";
-import { countInside, holdAgain, holdHostAgain, holdNewVnode, newResv, release, resvOfQueue } from "./resv/holding.ts";
+import { holdAgain, holdHostAgain, holdNewVnode, newResv, release } from "./resv/holding.ts";
 import { occurrenceStarts } from "./resv/occurrences.ts";
-import type { Attrs, Job, JobAttrs, Placement, Queue, Resv, ResvAttrs, ServerState, Vnode } from "./state.ts";
+import type { Attrs, Job, JobAttrs, Queue, Resv, ResvAttrs, ServerState, Vnode } from "./state.ts";
 import { newSubjobs, noteLive, SUBJOB, type Subjobs, setSubjobState } from "./subjobs.ts";
 import { countJob, weightOf } from "./submit/entity-usage.ts";
 import { refreshVnode } from "./vnode-states.ts";
@@ -373,13 +374,6 @@ export function arrayOf(state: ServerState, job: Job): ArrayJob | undefined {
 
 const indexOf = (job: Job): number => Number(job.attrs["array_index"]);
 
-/** Attributes with shared values, in a fresh record. */
-export function sharedAttrs<A extends Attrs>(attrs: A): A {
-  const copy: Attrs = { ...attrs };
-  for (const name in copy) copy[name] = shared(name, copy[name]);
-  return copy as A;
-}
-
 /** Puts a job into state and all derived values. changes: null while loading. */
 export function addJob(state: ServerState, job: Job, changes: Changes | null): void {
   state.jobs.set(job.id, job);
@@ -505,70 +499,4 @@ function bump(counts: Map<string, number>, key: string, by: number): void {
   const sum = (counts.get(key) ?? 0) + by;
   if (sum === 0) counts.delete(key);
   else counts.set(key, sum);
-}
-
-/** Takes (sign 1) or gives back (-1) the resources of a placement. A vnode that is gone is left out. */
-function place(state: ServerState, job: Job, placement: Placement, sign: 1 | -1, changes: Changes | null): void {
-  if (sign === 1) state.placements.set(job.id, placement);
-  else state.placements.delete(job.id);
-  const resv = resvOfQueue(state, job.attrs.queue);
-  if (resv !== undefined) countInside(state, resv, placement, sign, changes);
-  for (const { host, slot } of placement.chunk_slots) setChunkSlot(state.chunk_slots, host, slot, sign === 1 ? job.id : "");
-  for (const [name, spot] of placement.vnodes) {
-    const vnode = state.vnodes.get(name);
-    if (vnode === undefined) continue;
-    if (resv === undefined) addAmounts(vnode.assigned, spot.amounts, sign);
-    if (sign === 1) vnode.jobs.set(job.id, placement.counted ? (spot.exclusive ? ALONE : SHARED) : SUSPENDED);
-    else vnode.jobs.delete(job.id);
-    fillSlots(vnode, job.id, spot.ncpus, sign);
-    refreshVnode(vnode, changes);
-    changes?.told.vnodes.add(name);
-  }
-  const queue = state.queues.get(job.attrs.queue);
-  if (placement.job_wide.size === 0) return;
-  if (queue !== undefined) addAmounts(queue.assigned, placement.job_wide, sign);
-  if (resv === undefined) addAmounts(state.assigned, placement.job_wide, sign);
-  if (changes === null) return;
-  changes.told.server = true;
-  if (queue !== undefined) changes.told.queues.add(queue.name);
-}
-
-/** How a job is on a vnode. */
-const ALONE = { exclusive: true, suspended: false } as const;
-const SHARED = { exclusive: false, suspended: false } as const;
-const SUSPENDED = { exclusive: false, suspended: true } as const;
-
-function setChunkSlot(chunk_slots: Map<string, string[]>, host: string, slot: number, id: string): void {
-  const slots = chunk_slots.get(host);
-  if (slots === undefined) {
-    if (id === "") return;
-    const first = slot === 0 ? [id] : [...Array.from({ length: slot }, () => ""), id];
-    chunk_slots.set(host, first);
-    return;
-  }
-  while (slots.length < slot) slots.push("");
-  slots[slot] = id;
-  while (slots.length > 0 && slots[slots.length - 1] === "") slots.pop();
-  if (slots.length === 0) chunk_slots.delete(host);
-}
-
-/** The lowest free cpu slots become the job's; its own become free. */
-function fillSlots(vnode: Vnode, id: string, ncpus: number, sign: 1 | -1): void {
-  const { slots } = vnode;
-  if (sign === -1) {
-    for (let at = 0; at < slots.length; at++) if (slots[at] === id) slots[at] = "";
-    while (slots.length > 0 && slots[slots.length - 1] === "") slots.pop();
-    return;
-  }
-  let at = 0;
-  for (let left = Math.ceil(ncpus); left > 0; left--) {
-    while (slots[at] !== undefined && slots[at] !== "") at++;
-    slots[at] = id;
-  }
-}
-
-/** Amount of a resource a vnode has, in the units of amounts.ts; null: not set there. */
-export function availableAmount(state: ServerState, vnode: Vnode, resource: string): number | null {
-  const record = vnode.attrs["resources_available"] as { readonly [resource: string]: unknown } | undefined;
-  return record?.[resource] === undefined ? null : amountOf(state.resources.get(resource), record[resource]);
 }

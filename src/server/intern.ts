@@ -46,6 +46,13 @@ export function shared(name: string, value: unknown): unknown {
   return kept;
 }
 
+/** Attributes with shared values, in a fresh record. */
+export function sharedAttrs<A extends { readonly [name: string]: unknown }>(attrs: A): A {
+  const copy: { [name: string]: unknown } = { ...attrs };
+  for (const name in copy) copy[name] = shared(name, copy[name]);
+  return copy as A;
+}
+
 function sharedObject(value: object): object {
   const key = JSON.stringify(value);
   if (key.length > KEY_LENGTH_MAX) return value;

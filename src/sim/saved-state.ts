@@ -3,7 +3,7 @@
 
 import type { LocalTime } from "#sched/local-time.ts";
 import { type Settings, type SettingsTexts, settingsOf } from "#sched/settings-text.ts";
-import { sharedAttrs } from "#server/apply.ts";
+import { sharedAttrs } from "#server/intern.ts";
 import { stateOfRows } from "#server/rows.ts";
 import type { JobAttrs, ServerState } from "#server/state.ts";
 import type { Loaded } from "#store/store.ts";

@@ -8,8 +8,8 @@
 
 import { RESV_STATE } from "#model/resv-state.ts";
 import { type Amounts, addAmounts, sameAmounts } from "../amounts.ts";
-import { availableAmount } from "../apply.ts";
 import type { Check } from "../invariants.ts";
+import { availableAmount } from "../occupancy.ts";
 import type { Resv, ServerState } from "../state.ts";
 import { NO_PLACE } from "./occurrences.ts";
 import { type Claim, claimsOn } from "./promises.ts";

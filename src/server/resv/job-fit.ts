@@ -2,7 +2,7 @@
 
 import { PBSE, reject } from "#model/pbse.ts";
 import { addAmounts } from "../amounts.ts";
-import { availableAmount } from "../apply.ts";
+import { availableAmount } from "../occupancy.ts";
 import type { JobAttrs, Queue, Resv, ResvSpot, ServerState, Vnode } from "../state.ts";
 import { resvOfQueue } from "./holding.ts";
 import { notNow } from "./promises.ts";

@@ -7,7 +7,7 @@
 
 import { parseResvId } from "#model/job-id.ts";
 import { type Amounts, addAmounts } from "../amounts.ts";
-import { availableAmount } from "../apply.ts";
+import { availableAmount } from "../occupancy.ts";
 import type { Resv, ServerState } from "../state.ts";
 import type { Transaction } from "../transaction.ts";
 import { isBegun } from "./holding.ts";

@@ -5,7 +5,7 @@
 import { PBSE, Reject } from "#model/pbse.ts";
 import { isPromised } from "#model/resv-state.ts";
 import { type Amounts, addAmounts } from "../amounts.ts";
-import { availableAmount } from "../apply.ts";
+import { availableAmount } from "../occupancy.ts";
 import type { Promised, ResvSpot, ServerState } from "../state.ts";
 import { spotsOf } from "./holding.ts";
 import type { Times } from "./occurrences.ts";
