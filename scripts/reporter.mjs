@@ -1,5 +1,6 @@
 // node:test reporter of the test runner: silent about what passes, complete about what fails, aloud about what is skipped.
-// Writes {passed, failed, skipped: [{name, file, why}]} to the file named by PARTITA_TEST_REPORT.
+// Writes {passed, failed, skipped: [{name, file, why}]} to the file named by PARTITA_TEST_REPORT, and beside it, in FILE.progress, the name of the last test
+// that ended: from the age of that file the runner sees that a run hangs.
 
 import { writeFileSync } from "node:fs";
 import { relative } from "node:path";
@@ -10,7 +11,9 @@ export default async function* report(source) {
   const open = [];
   const output = new Map();
   let counts = { passed: 0, failed: 0 };
+  const progress = progressNote(process.env.PARTITA_TEST_REPORT);
   for await (const { type, data } of source) {
+    if (type === "test:pass" || type === "test:fail") progress(`${data.name}  (${shownFile(data)})`);
     if (type === "test:start") open[data.nesting] = data.name;
     else if (type === "test:pass" && data.skip !== undefined && data.skip !== false) {
       skipped.push({ name: titlePath(open, data), file: shownFile(data), why: data.skip === true ? "no reason given" : data.skip });
@@ -23,6 +26,18 @@ export default async function* report(source) {
   }
   const result = { passed: counts.passed, failed: counts.failed + (counts.cancelled ?? 0) + (counts.todo ?? 0), skipped };
   if (process.env.PARTITA_TEST_REPORT) writeFileSync(process.env.PARTITA_TEST_REPORT, JSON.stringify(result));
+}
+
+const PROGRESS_MS = 1_000;
+
+/** Notes the name of a test that ended, at most once a second. */
+function progressNote(report) {
+  let noted_ms = -Infinity;
+  return (name) => {
+    if (!report || performance.now() - noted_ms < PROGRESS_MS) return;
+    noted_ms = performance.now();
+    writeFileSync(`${report}.progress`, name);
+  };
 }
 
 /** A parent fails because a child did: the child's report says it all. */

@@ -1,10 +1,11 @@
 // The test runner: `test.mjs check|test|all [--added] [FILE...]`. Runs layers, each in its own process, and ends with one line `N passed, N failed`.
 //
 // A test belongs to the layer of its folder; a new file needs no registration. With FILEs (or folders) only those tests run, whatever their layer.
-// --added: only the layers of `all` that `test` does not run (CI runs both).
+// --added: only the layers of `all` that `test` does not run (CI runs both), and the files of which an earlier run skipped something because the machine was
+// not prepared: the reason then names scripts/test-host.sh, and the earlier run notes the file in the file PARTITA_TEST_SKIPPED.
 
 import { spawn } from "node:child_process";
-import { appendFileSync, existsSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync, statSync } from "node:fs";
+import { appendFileSync, existsSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, relative, resolve } from "node:path";
 import { refreshBundles } from "./lib/bundle.mjs";
@@ -14,18 +15,24 @@ import { Problem, runInOurPlace, say, tail } from "./lib/run.mjs";
 
 /**
  * folder: where the layer's tests lie (pure: everything that no other layer has); also: names of files elsewhere that take seconds. isolated: a process per file, with fresh bundles.
- * processes: files that share a process are dealt out to so many. at_once: isolated files at a time. limit_min: the run is ended after so many minutes: a test that hangs is a failure with a name, not a lost hour.
+ * processes: files that share a process are dealt out to so many. at_once: isolated files at a time.
+ * silence_min: a run in which no test ends for so many minutes hangs; it is ended and counts as a failure. A busy machine takes longer over the whole
+ * run, but every test ends some time, so the limit is on the pause between two tests and not on the run.
  */
 const LAYERS = [
-  { name: "pure", in: "check", isolated: false, processes: 2, limit_min: 6 },
-  { name: "sim", in: "test", folder: "test/sim", also: /(properties|golden)\.test\.ts$/, isolated: false, processes: 2, limit_min: 8 },
-  { name: "live", in: "test", folder: "test/live", isolated: true, at_once: 2, limit_min: 20 },
-  { name: "transcripts", in: "all", folder: "test/transcripts", isolated: true, at_once: 1, limit_min: 30 },
-  { name: "kill", in: "all", folder: "test/kill", isolated: true, at_once: 1, limit_min: 12 },
-  { name: "clients", in: "all", folder: "test/clients", isolated: true, at_once: 1, limit_min: 12 },
+  { name: "pure", in: "check", isolated: false, processes: 2, silence_min: 10 },
+  { name: "sim", in: "test", folder: "test/sim", also: /(properties|golden)\.test\.ts$/, isolated: false, processes: 2, silence_min: 20 },
+  { name: "live", in: "test", folder: "test/live", isolated: true, at_once: 2, silence_min: 20 },
+  { name: "transcripts", in: "all", folder: "test/transcripts", isolated: true, at_once: 1, silence_min: 30 },
+  { name: "kill", in: "all", folder: "test/kill", isolated: true, at_once: 1, silence_min: 20 },
+  { name: "clients", in: "all", folder: "test/clients", isolated: true, at_once: 1, silence_min: 20 },
 ];
-const ONE_FILE_LIMIT_MIN = 1;
-const LINT_LIMIT_MIN = 5;
+/** While the files of a run that hung are run one by one, to find the one. */
+const ONE_FILE_SILENCE_MIN = 2;
+/** Types and lint have no tests whose end shows progress: these limit the whole run. */
+const TYPES_LIMIT_MIN = 20;
+const LINT_LIMIT_MIN = 20;
+const PROGRESS_CHECK_MS = 2_000;
 const RANK = { check: 0, test: 1, all: 2 };
 
 const totals = { passed: 0, failed: 0, skipped: [] };
@@ -40,8 +47,11 @@ async function main(what, rest) {
   const files = testFiles(paths.length > 0 ? paths.map((path) => resolve(path)) : [join(ROOT, "test")]);
   const layers = LAYERS.filter((layer) => paths.length > 0 || (RANK[layer.in] <= RANK[what] && (!added || RANK[layer.in] === RANK.all)));
   if (paths.length === 0 && !added) await Promise.all([checkTypes(), checkLint(), runLayer(LAYERS[0], files)]);
+  const again = added ? skippedBefore().filter((file) => !layers.includes(layerOf(file))) : [];
+  for (const layer of LAYERS) if (again.length > 0) await runLayer(layer, again);
   for (const layer of layers) if (layer.name !== "pure" || paths.length > 0) await runLayer(layer, files);
   printSkipped();
+  noteSkipped();
   process.stdout.write(`${((Date.now() - started) / 1000).toFixed(1)} s\n`);
   report();
   return totals.failed === 0 ? 0 : 1;
@@ -53,6 +63,19 @@ function report() {
   const counts = process.env.PARTITA_TEST_COUNTS;
   if (counts) appendFileSync(counts, `${passed} ${failed}\n`);
   else process.stdout.write(`${passed} passed, ${failed} failed\n`);
+}
+
+/** The test files that the file PARTITA_TEST_SKIPPED names and that are still there. */
+function skippedBefore() {
+  const record = process.env.PARTITA_TEST_SKIPPED;
+  if (!record || !existsSync(record)) return [];
+  return [...new Set(readFileSync(record, "utf8").split("\n"))].filter((file) => file !== "" && existsSync(join(ROOT, file)));
+}
+
+function noteSkipped() {
+  const record = process.env.PARTITA_TEST_SKIPPED;
+  const curable = totals.skipped.filter(({ why }) => String(why).includes("scripts/test-host.sh"));
+  if (record) writeFileSync(record, curable.map(({ file }) => `${file}\n`).join(""));
 }
 
 /** All test files at or below the paths, sorted, relative to the checkout. */
@@ -114,7 +137,7 @@ async function checkLint() {
 
 async function checkWith(what, script, args) {
   const started = Date.now();
-  const { status, output } = await run([script, ...args], { limit_min: 5 });
+  const { status, output } = await run([script, ...args], { limit_min: TYPES_LIMIT_MIN });
   count(status === 0);
   note(status === 0, what, started, status === 0 ? "" : output);
 }
@@ -132,10 +155,10 @@ async function runLayer(layer, files) {
     hands.map(async (hand, at) => {
       const part = hands.length === 1 ? "" : ` (${at + 1} of ${hands.length})`;
       const what = hand.length === 1 ? hand[0] : `${layer.name}${part}: ${hand.length} files`;
-      const timedOut = await runFiles(layer, hand, layer.limit_min, what);
-      if (!timedOut || layer.isolated || hand.length === 1) return;
+      const hung = await runFiles(layer, hand, layer.silence_min, what);
+      if (!hung || layer.isolated || hand.length === 1) return;
       process.stdout.write(`        a test hangs: running the ${hand.length} files one by one\n`);
-      for (const file of hand) await runFiles(layer, [file], ONE_FILE_LIMIT_MIN, file);
+      for (const file of hand) await runFiles(layer, [file], ONE_FILE_SILENCE_MIN, file);
     }),
   );
 }
@@ -147,15 +170,18 @@ function dealt(files, count) {
   return hands;
 }
 
-/** Runs test files in one node:test run and counts them. Returns whether the time limit ended it. */
-async function runFiles(layer, files, limit_min, what) {
+/** Runs test files in one node:test run and counts them. Returns whether the run hung and was ended. */
+async function runFiles(layer, files, silence_min, what) {
   const started = Date.now();
   const dir = mkdtempSync(join(tmpdir(), "partita-test-"));
   const report = join(dir, "report.json");
-  const { status, output, timedOut } = await run(nodeTestArgs(layer, files), { limit_min, report, show: layer.isolated });
+  const { status, output, timedOut } = await run(nodeTestArgs(layer, files), { silence_min, report, show: layer.isolated });
   const result = existsSync(report) ? JSON.parse(readFileSync(report, "utf8")) : { passed: 0, failed: 0, skipped: [], missing: true };
+  const last = lastProgress(report)?.name;
   rmSync(dir, { recursive: true, force: true });
-  const why = timedOut ? `${what} was ended after ${limit_min} minutes` : explain(what, status, result, output);
+  const why = timedOut
+    ? `${what} was ended: no test ended for ${silence_min} minutes${last ? `; the last one was: ${last}` : ""}`
+    : explain(what, status, result, output);
   totals.passed += result.passed;
   totals.failed += Math.max(result.failed, why === undefined ? 0 : 1);
   totals.skipped.push(...result.skipped);
@@ -201,13 +227,47 @@ function freshBundles() {
   return bundles;
 }
 
-/** Runs the pinned Node in a process group of its own, so that a hanging test is ended with everything it started. */
-function run(args, { limit_min, report, show = false }) {
+/** When the reporter last saw a test end (ms since the epoch), and its name; undefined: none has ended yet. */
+function lastProgress(report) {
+  try {
+    const path = `${report}.progress`;
+    return { at_ms: statSync(path).mtimeMs, name: readFileSync(path, "utf8") };
+  } catch {
+    return undefined;
+  }
+}
+
+/** Calls hang() once: after limit_min, or when no test has ended for silence_min. Returns a function that ends the watch. */
+function watch({ limit_min, silence_min, report }, hang) {
+  if (silence_min === undefined) {
+    const limit = setTimeout(hang, limit_min * 60_000);
+    return () => clearTimeout(limit);
+  }
+  // Checks are counted, not clock times compared: a machine that slept, or whose clock was set, is not a test that hangs.
+  let checks = 0;
+  let seen_ms;
+  const timer = setInterval(() => {
+    const at_ms = lastProgress(report)?.at_ms;
+    checks = at_ms === seen_ms ? checks + 1 : 0;
+    seen_ms = at_ms;
+    if (checks * PROGRESS_CHECK_MS < silence_min * 60_000) return;
+    clearInterval(timer);
+    hang();
+  }, PROGRESS_CHECK_MS);
+  return () => clearInterval(timer);
+}
+
+/**
+ * Runs the pinned Node in a process group of its own, so that a hanging test is ended with everything it started.
+ * limit_min: how long it may take; silence_min instead: how long no test of it may end.
+ */
+function run(args, { limit_min, silence_min, report, show = false }) {
   return new Promise((done, failed) => {
     // A resident would outlive the tests; those of residents say otherwise.
     const env = { PARTITA_RESIDENT: "no", ...process.env, ...(report ? { PARTITA_TEST_REPORT: report } : {}) };
     delete env.NODE_TEST_CONTEXT;
     delete env.PARTITA_TEST_COUNTS;
+    delete env.PARTITA_TEST_SKIPPED;
     const child = spawn(RUNTIME, args, { cwd: ROOT, env, detached: true, stdio: ["ignore", "pipe", "pipe"] });
     let output = "";
     let timedOut = false;
@@ -218,11 +278,11 @@ function run(args, { limit_min, report, show = false }) {
         // gone already
       }
     };
-    const limit = setTimeout(() => {
+    const endWatch = watch({ limit_min, silence_min, report }, () => {
       timedOut = true;
       end("SIGINT");
       setTimeout(end, 5_000, "SIGKILL").unref();
-    }, limit_min * 60_000);
+    });
     const interrupt = (signal) => {
       end(signal);
       setTimeout(() => process.exit(130), 2_000);
@@ -236,7 +296,7 @@ function run(args, { limit_min, report, show = false }) {
     child.stderr.on("data", take);
     child.once("error", failed);
     child.once("close", (code) => {
-      clearTimeout(limit);
+      endWatch();
       process.off("SIGINT", interrupt).off("SIGTERM", interrupt);
       done({ status: code ?? 1, output, timedOut });
     });
