@@ -5,16 +5,16 @@ import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileS
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { type Complex, isAlive, startComplex, until } from "./complex.ts";
+import { lackOfUsers, seatOf } from "./needed-users.ts";
 
-const isRoot = process.geteuid?.() === 0;
-const owner = isRoot ? "pbsuser1" : undefined;
-const as = owner === undefined ? {} : { as: owner };
+const USER = "pbsuser1";
+const { mode, owner, as } = seatOf(USER);
 
 let complex: Complex;
 let work: string;
 
 before(async () => {
-  complex = await startComplex({ mode: isRoot ? "system" : "user" });
+  complex = await startComplex({ mode });
   work = complex.work(owner);
   complex.qmgr("set server job_history_enable=True", "set server max_array_size=200000", "set node @default resources_available.ncpus=8");
 });
@@ -51,6 +51,12 @@ test("subjobs know their index, and their output has its own names", async () =>
     assert.equal(readFileSync(join(work, `known.o${number(array)}.${index}`), "utf8"), `${id} ${index} ${array}\n`);
     assert.equal(complex.job(id).Exit_status, index === 5 ? 1 : 0);
   }
+});
+
+test("in system mode subjobs run as the owner of the array", { skip: lackOfUsers(USER) }, async () => {
+  const array = submit("-J", "1-2", "-N", "who", "--", "/usr/bin/id", "-un");
+  await complex.untilJob(array, "F");
+  for (const index of [1, 2]) assert.equal(readFileSync(join(work, `who.o${number(array)}.${index}`), "utf8"), `${USER}\n`);
 });
 
 test("output with ^array_index^ in its name, and in a directory", async () => {

@@ -1,6 +1,7 @@
 // What a test of system mode needs of the machine: root, and users who own the jobs.
 
 import { systemUsers } from "#support/passwd.ts";
+import type { ComplexOptions, RunOptions } from "./complex.ts";
 
 /** Why a test of system mode with jobs of these users cannot run here, for `skip`; false: it can. */
 export function lackOfUsers(...names: readonly string[]): string | false {
@@ -8,4 +9,17 @@ export function lackOfUsers(...names: readonly string[]): string | false {
   const users = systemUsers();
   const missing = names.filter((name) => users.userByName(name) === null);
   return missing.length > 0 && `needs the users ${missing.join(", ")} (scripts/test-host.sh makes them)`;
+}
+
+/** Who owns a test's jobs: in system mode an ordinary user, in user mode whoever runs the test. */
+export type Seat = {
+  readonly mode: NonNullable<ComplexOptions["mode"]>;
+  readonly owner: string | undefined;
+  /** how the owner runs a command */
+  readonly as: RunOptions;
+};
+
+/** System mode with jobs of this user where root runs the test and the user exists; otherwise user mode. A test that needs system mode skips by lackOfUsers. */
+export function seatOf(user: string): Seat {
+  return lackOfUsers(user) === false ? { mode: "system", owner: user, as: { as: user } } : { mode: "user", owner: undefined, as: {} };
 }

@@ -25,7 +25,9 @@ print("rank", rank.value, "of", total.value, "on node", os.environ["PBS_NODENUM"
 mpi.MPI_Finalize()
 `;
 
-test("mpiexec of Open MPI over two hosts", { skip: existsSync(MPIEXEC) ? false : `${MPIEXEC} is not installed` }, async () => {
+test("mpiexec of Open MPI over two hosts", {
+  skip: existsSync(MPIEXEC) ? false : `${MPIEXEC} is not installed (scripts/test-host.sh installs it)`,
+}, async () => {
   const complex = await startComplex();
   const beta = await addHost(complex, BETA);
   try {

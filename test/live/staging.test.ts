@@ -6,10 +6,10 @@ import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, symlinkSyn
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { type Complex, startComplex, until } from "./complex.ts";
+import { lackOfUsers, seatOf } from "./needed-users.ts";
 
-const isRoot = process.geteuid?.() === 0;
-const owner = isRoot ? "pbsuser1" : undefined;
-const as = owner === undefined ? {} : { as: owner };
+const USER = "pbsuser1";
+const { mode, owner, as } = seatOf(USER);
 
 /** Copies as scp would, notes its words, and fails for the host `lost`. */
 const SCP = `#!/bin/sh
@@ -26,7 +26,7 @@ let work: string;
 let site: string;
 
 before(async () => {
-  complex = await startComplex({ mode: isRoot ? "system" : "user" });
+  complex = await startComplex({ mode });
   work = complex.work(owner);
   site = join(complex.home, "..", "site");
   mkdirSync(join(site, "far"), { recursive: true });
@@ -136,7 +136,7 @@ test("to and from another host goes the site's program, as the owner; what it ca
 });
 
 test("nobody waits for the other end of a FIFO, and root's files are not the owner's to fetch", {
-  skip: isRoot ? false : "needs root",
+  skip: lackOfUsers(USER),
 }, async () => {
   const secret = put("secret", "root's\n");
   chmodSync(secret, 0o600);
