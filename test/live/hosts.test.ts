@@ -7,6 +7,7 @@ import { after, before, test } from "node:test";
 import { type Complex, startComplex, until } from "./complex.ts";
 import { addHost, type Host } from "./hosts-bed.ts";
 import { HOST } from "./mom-bed.ts";
+import { BEGIN, ofScript } from "./script-output.ts";
 
 // Names of hosts must resolve, and these do everywhere.
 const BETA = "127.0.0.2";
@@ -39,7 +40,7 @@ test("a job over three hosts: its script runs on the first, the others have join
   const script = join(complex.work(), "three.sh");
   writeFileSync(
     script,
-    'cat "$PBS_NODEFILE"; echo "node $PBS_NODENUM task $PBS_TASKNUM"; touch "$PBS_O_WORKDIR/three.said"; exec sleep 1000\n',
+    `${BEGIN}\n` + 'cat "$PBS_NODEFILE"; echo "node $PBS_NODENUM task $PBS_TASKNUM"; touch "$PBS_O_WORKDIR/three.said"; exec sleep 1000\n',
   );
   const select = `1:ncpus=2:mpiprocs=2:host=${HOST}+1:ncpus=1:host=${BETA}+1:ncpus=3:mpiprocs=3:host=${GAMMA}`;
   const id = complex.submit(["-l", `select=${select}`, "-l", "place=scatter", "-o", "three.out", "-j", "oe", script]);
@@ -56,7 +57,7 @@ test("a job over three hosts: its script runs on the first, the others have join
   for (const pid of pids) assert.ok(existsSync(`/proc/${pid}`));
   complex.must("qdel", [id]);
   await complex.untilJob(id, "F");
-  const text = readFileSync(join(complex.work(), "three.out"), "utf8");
+  const text = ofScript(readFileSync(join(complex.work(), "three.out"), "utf8"));
   assert.equal(text, `${HOST}\n${HOST}\n${BETA}\n${GAMMA}\n${GAMMA}\n${GAMMA}\nnode 0 task 1\n`);
   for (const pid of pids) assert.ok(!existsSync(`/proc/${pid}`), "its place is gone when the job is");
   for (const host of [BETA, GAMMA]) await until(`nothing of it is left on ${host}`, () => filesOf(id, host).length === 0);
@@ -114,11 +115,11 @@ async function runScript(
 ) {
   const script = join(complex.work(), `${name}.sh`);
   // A login shell may set PATH anew.
-  writeFileSync(script, `export PATH="${dirname(complex.command("qsub"))}:$PATH"\ncd "$PBS_O_WORKDIR"\n${text}\n`);
+  writeFileSync(script, `${BEGIN}\nexport PATH="${dirname(complex.command("qsub"))}:$PATH"\ncd "$PBS_O_WORKDIR"\n${text}\n`);
   const id = complex.submit(["-l", `select=${select}`, "-l", "place=scatter", "-o", `${name}.out`, "-e", `${name}.err`, script]);
   const job = await complex.untilJob(id, "F");
   const read = (suffix: string): string => readFileSync(join(complex.work(), `${name}.${suffix}`), "utf8");
-  return { id, job, out: read("out"), err: read("err") };
+  return { id, job, out: ofScript(read("out")), err: read("err") };
 }
 
 test("pbsdsh: one task for each line of the node file, with its numbers, its output in the job's, the highest status", async () => {
