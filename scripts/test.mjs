@@ -12,6 +12,7 @@ import { refreshBundles } from "./lib/bundle.mjs";
 import { filesToLint } from "./lib/lint-record.mjs";
 import { MODULES, ROOT, RUNTIME } from "./lib/paths.mjs";
 import { Problem, runInOurPlace, say, tail } from "./lib/run.mjs";
+import { watchSilence } from "./lib/silence.mjs";
 
 /**
  * folder: where the layer's tests lie (pure: everything that no other layer has); also: names of files elsewhere that take seconds. isolated: a process per file, with fresh bundles.
@@ -32,7 +33,6 @@ const ONE_FILE_SILENCE_MIN = 2;
 /** Types and lint have no tests whose end shows progress: these limit the whole run. */
 const TYPES_LIMIT_MIN = 20;
 const LINT_LIMIT_MIN = 20;
-const PROGRESS_CHECK_MS = 2_000;
 const RANK = { check: 0, test: 1, all: 2 };
 
 const totals = { passed: 0, failed: 0, skipped: [] };
@@ -239,22 +239,10 @@ function lastProgress(report) {
 
 /** Calls hang() once: after limit_min, or when no test has ended for silence_min. Returns a function that ends the watch. */
 function watch({ limit_min, silence_min, report }, hang) {
-  if (silence_min === undefined) {
-    const limit = setTimeout(hang, limit_min * 60_000);
-    return () => clearTimeout(limit);
-  }
-  // Checks are counted, not clock times compared: a machine that slept, or whose clock was set, is not a test that hangs.
-  let checks = 0;
-  let seen_ms;
-  const timer = setInterval(() => {
-    const at_ms = lastProgress(report)?.at_ms;
-    checks = at_ms === seen_ms ? checks + 1 : 0;
-    seen_ms = at_ms;
-    if (checks * PROGRESS_CHECK_MS < silence_min * 60_000) return;
-    clearInterval(timer);
-    hang();
-  }, PROGRESS_CHECK_MS);
-  return () => clearInterval(timer);
+  if (silence_min !== undefined)
+    return watchSilence({ silence_ms: silence_min * 60_000, progress: () => lastProgress(report)?.at_ms, hang });
+  const limit = setTimeout(hang, limit_min * 60_000);
+  return () => clearTimeout(limit);
 }
 
 /**
