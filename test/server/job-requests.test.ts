@@ -166,6 +166,9 @@ const ROWS: readonly Row[] = [
   ["queued",    OPERATOR, run("n1:ncpus=1"),    OK,       "R 41"],
   ["held",      OPERATOR, run("n1:ncpus=1"),    OK,       "R 41"],
   ["queued",    OPERATOR, run("n1:ncpus=99"),   OK,       "R 41"],
+  ["queued",    OPERATOR, run("n1"),            OK,       "R 41"],
+  ["queued",    OPERATOR, run("(n1"),           "15014 Illegal attribute or resource value", "Q 10"],
+  ["queued",    OPERATOR, run("nosuch"),        "15062 Unknown node  nosuch", "Q 10"],
   ["queued",    OPERATOR, run("nosuch:ncpus=1"), "15062 Unknown node  nosuch", "Q 10"],
   ["running",   OPERATOR, run("n1:ncpus=1"),    STATE,    "R 42"],
   ["finished",  OPERATOR, run("n1:ncpus=1"),    FINISHED, "F 92"],
@@ -177,6 +180,38 @@ for (const [at, [before, who, request, answer, after]] of ROWS.entries()) {
     const { h, job } = world(before);
     assert.equal(outcome(h, who, request(job)), answer);
     if (after !== "") assert.equal(stateOf(h, job), after);
+  });
+}
+
+// Vnodes n1, n2 and n3 have 4 cpus and 8gb each. A job on n1 has 3 cpus.
+// biome-ignore format: a table
+const NAMED: readonly (readonly [select: string, given: string, exec_vnode: string, exec_host: string])[] = [
+  ["1:ncpus=3",                       "n2",                  "(n2:ncpus=3)",                            "n2/0*3"],
+  ["1:ncpus=3:mem=1gb:mpiprocs=2",    "(n2)",                "(n2:ncpus=3:mem=1048576kb)",              "n2/0*3"],
+  ["1:ncpus=2",                       "(n2)+(n3)",           "(n2:ncpus=2)+(n3:ncpus=2)",               "n2/0*2+n3/0*2"],
+  ["2:ncpus=2+1:ncpus=3:mem=10mb",    "n1+n2+n3",            "(n1:ncpus=2)+(n2:ncpus=2)+(n3:ncpus=3:mem=10240kb)", "n1/1*2+n2/0*2+n3/0*3"],
+  ["1:ncpus=2+1:ncpus=3",             "n2+n2+n3",            "(n2:ncpus=2)+(n2:ncpus=3)+(n3:ncpus=2)",  "n2/0*2+n2/1*3+n3/0*2"],
+  ["1:ncpus=6",                       "(n1+n2+n3)",          "(n1:ncpus=1+n2:ncpus=4+n3:ncpus=1)",      "n1/1+n2/0*4+n3/0"],
+  ["1:ncpus=9",                       "(n2+n3)",             "(n2:ncpus=4+n3:ncpus=5)",                 "n2/0*4+n3/0*5"],
+  ["1:ncpus=3",                       "n2:ncpus=1",          "(n2:ncpus=1)",                            "n2/0"],
+  ["1:ncpus=3",                       "(n2+n3:ncpus=1)",     "(n2+n3:ncpus=1)",                         "n2/0*0+n3/0"],
+];
+
+for (const [select, given, exec_vnode, exec_host] of NAMED) {
+  test(`qrun -H ${given} of a job that asks ${select}: ${exec_vnode}, and that much is assigned`, () => {
+    const h = harness();
+    const link = addHost(h, "n1", { ncpus: 4, mem: "8gb" });
+    for (const name of ["n2", "n3"]) addHost(h, name, { ncpus: 4, mem: "8gb" });
+    runOn(h, addJob(h), "n1", link, 3);
+    const job = addJob(h, { schedselect: select });
+    assert.equal(outcome(h, ROOT, run(given)(job)), OK);
+    assert.equal(jobAttrs(h, job).exec_vnode, exec_vnode);
+    assert.equal(jobAttrs(h, job).exec_host, exec_host);
+    const assigned = ["n1", "n2", "n3"].map((name) => h.core.state.vnodes.get(name)?.assigned.get("ncpus") ?? 0);
+    const wanted = ["n1", "n2", "n3"].map((name) =>
+      [...exec_vnode.matchAll(/(n\d):ncpus=(\d)/g)].reduce((sum, [, vnode, ncpus]) => sum + (vnode === name ? Number(ncpus) : 0), 0),
+    );
+    assert.deepEqual(assigned, [(wanted[0] ?? 0) + 3, wanted[1], wanted[2]]);
   });
 }
 

@@ -40,19 +40,19 @@ export function askBeforeRun(
 }
 
 /** The questions of a qrun -H about all its jobs, before the first of them runs. */
-export function askRunjobHooks(tx: Transaction, jobs: readonly Job[], exec_vnode: string): (HookVerdict | null)[] {
+export function askRunjobHooks(tx: Transaction, jobs: readonly Job[], vnodesFor: (job: Job) => string): (HookVerdict | null)[] {
   return tx.hooks(
     jobs.flatMap((job) =>
       job.attrs.job_state === "S"
         ? []
-        : [{ key: `runjob ${job.id}`, event: "runjob" as const, input: () => runjobInput(tx, job, exec_vnode) }],
+        : [{ key: `runjob ${job.id}`, event: "runjob" as const, input: () => runjobInput(tx, job, vnodesFor(job)) }],
     ),
   );
 }
 
 /** What they say of one of them. null: the job may run. */
 export function afterRunjobHooks(tx: Transaction, job: Job, exec_vnode: string): Reject | null {
-  const [verdict] = askRunjobHooks(tx, [job], exec_vnode);
+  const [verdict] = askRunjobHooks(tx, [job], () => exec_vnode);
   return verdict === null || verdict === undefined ? null : settleRun(tx, job, verdict);
 }
 

@@ -10,6 +10,7 @@ import { checkOperator } from "../attributes/permission.ts";
 import { afterRunjobHooks, askRunjobHooks } from "../hooks/running.ts";
 import { isExecution } from "../job-life.ts";
 import { checkRun, resumeNow, runJob } from "../job-run.ts";
+import { namedVnodes } from "../named-vnodes.ts";
 import { schedOfQueue } from "../sched-runtime.ts";
 import type { Job, Queue } from "../state.ts";
 import { queuedSubjob } from "../subjob-start.ts";
@@ -21,7 +22,8 @@ export function runJobRequest(tx: Transaction, request: RunJobRequest): Answer {
   checkOperator(tx.who);
   if (target.kind === "array") throw reject(PBSE.IVALREQ);
   const jobs = jobsToRun(tx, target);
-  if (request.exec_vnode !== undefined) askRunjobHooks(tx, jobs, request.exec_vnode);
+  const { exec_vnode } = request;
+  if (exec_vnode !== undefined) askRunjobHooks(tx, jobs, (job) => vnodesFor(tx, job, exec_vnode));
   return forEach(tx, jobs, (part, job) => runOne(part, request, job));
 }
 
@@ -47,6 +49,11 @@ function jobsToRun(tx: Transaction, target: Exclude<Target, { kind: "array" }>):
   }
 }
 
+/** What an operator names, with the resources of the job. A suspended job goes on where it is. */
+function vnodesFor(tx: Transaction, job: Job, text: string): string {
+  return text === "-" || job.attrs.job_state === "S" ? text : namedVnodes(tx.state, job.attrs, text);
+}
+
 function runOne(tx: Transaction, request: RunJobRequest, job: Job): Answer {
   checkState(job, "QHS");
   const waits = request.async !== true;
@@ -58,11 +65,12 @@ function runOne(tx: Transaction, request: RunJobRequest, job: Job): Answer {
     return {};
   }
   if (request.exec_vnode !== undefined) {
+    const exec_vnode = vnodesFor(tx, job, request.exec_vnode);
     const options = { by_hand: true, specified: true };
-    checkRun(tx, job.id, request.exec_vnode, options);
-    const refused = afterRunjobHooks(tx, job, request.exec_vnode);
+    checkRun(tx, job.id, exec_vnode, options);
+    const refused = afterRunjobHooks(tx, job, exec_vnode);
     if (refused !== null) return answerError(tx, refused.code, refused.text);
-    runJob(tx, job.id, request.exec_vnode, options);
+    runJob(tx, job.id, exec_vnode, options);
     if (!waits) return {};
     tx.act({ kind: "await-start", job: job.id, token: tx.token });
     return "deferred";
