@@ -95,10 +95,13 @@ export function parseRequest(line: string, lookup: AttributeLookup): ParseResult
       return rest.length === 0
         ? ok({ verb, object, names, attrs: [] })
         : syntax(4, third === undefined ? end : third.start + third.text.length);
+    case "delete": {
+      const stray = rest[0];
+      return stray === undefined ? ok({ verb, object, names, attrs: [] }) : syntax(4, stray.start, stray.too_long);
+    }
     case "create":
     case "list":
     case "print":
-    case "delete":
       if (rest.length === 0) return ok({ verb, object, names, attrs: [] });
       break;
     case "set":

@@ -13,6 +13,8 @@ import { manageServer } from "./manager-server.ts";
 
 export function manager(tx: Transaction, request: ManagerRequest): Answer {
   const { object, verb } = request;
+  // A request that says more than what to delete is one that meant something else.
+  if (verb === "delete" && request.attrs.length > 0) throw reject(PBSE.IVALREQ);
   if (verb === "unset" && request.attrs.some(({ op }) => op !== "unset")) throw reject(PBSE.IVALREQ);
   if (object === "hook" || object === "pbshook") return manageHook(tx, request);
   if (verb === "create" || verb === "delete" || object === "resource") checkManager(tx.who);
