@@ -59,6 +59,8 @@ export type AttributeOptions = {
   readonly default?: AttributeValue;
   /** unset restores `default`; otherwise unset removes the value (pbs/objects.md 10) */
   readonly restored?: boolean;
+  /** resource_list: unset of one of these resources gives its value back; unset of the whole attribute removes it (pbs/objects.md 10) */
+  readonly restoredResources?: ResourceValues;
   /** not shown while unset, but the system behaves as if it had this value */
   readonly assumed?: AttributeValue;
   /** may only be given when the object is made */

@@ -53,7 +53,7 @@ const ROWS: readonly AttributeRow[] = [
   ["mail_from", "string", "all", "mgr", "sender of the server's mail", { default: "adm", restored: true }],
   ["query_other_jobs", "boolean", "all", "mgr", "whether users see the jobs of others", { default: true, restored: true }],
   ["resources_available", "resource_list", "all", "op", "resources that the whole complex shares"],
-  ["resources_default", "resource_list", "all", "op", "job-wide resources of jobs that do not ask for them", { default: { ncpus: 1 } }],
+  ["resources_default", "resource_list", "all", "op", "job-wide resources of jobs that do not ask for them", { default: { ncpus: 1 }, restoredResources: { ncpus: 1 } }],
   ["default_chunk", "resource_list", "all", "op", "resources of chunks that do not ask for them", { default: { ncpus: 1 } }],
   ["resources_max", "resource_list", "all", "op", "most a job may ask for where its queue sets no maximum"],
   ["resources_assigned", "resource_list", "all", "pbs", "resources that running jobs and reservations hold"],

@@ -20,6 +20,7 @@ import { isExecution, isPlanned, isRoute, isWaiting, isWithMom, loseTopjob } fro
 import type { Kernel } from "./kernel.ts";
 import { preemptionMet } from "./preemption.ts";
 import { wantsPressure } from "./pressure.ts";
+import { tellWhetherReached } from "./remote-sched.ts";
 import { resvVnodeGone, sharingChanged, vnodeChanged, vnodeCreated, vnodeResized } from "./resv/health.ts";
 import { resvOfQueue } from "./resv/holding.ts";
 import { armResv, askersChanged, resvChanged, resvGone, resvJobsChanged } from "./resv/timing.ts";
@@ -27,7 +28,7 @@ import { routeSoon } from "./routing.ts";
 import * as cycles from "./sched-cycles.ts";
 import { setServerState } from "./sched-happening.ts";
 import { forgetQuestion } from "./sched-questions.ts";
-import { partitionOf, partitionsOf, runtimeOf, type SchedRuntime, schedOfPartition, shouldRun } from "./sched-runtime.ts";
+import { isRemote, partitionOf, partitionsOf, runtimeOf, type SchedRuntime, schedOfPartition, shouldRun } from "./sched-runtime.ts";
 import * as scheds from "./sched-session.ts";
 import { forgetHands, startMet } from "./start-wait.ts";
 import type { Job } from "./state.ts";
@@ -320,7 +321,9 @@ function queueChanged(kernel: Kernel, tx: Transaction, event: Extract<Event, { k
 function schedCreated(kernel: Kernel, name: string): void {
   runtimeOf(kernel, name);
   const sched = kernel.state.scheds.get(name);
-  if (sched !== undefined && shouldRun(sched)) scheds.startProcess(kernel, name);
+  if (sched === undefined) return;
+  tellWhetherReached(kernel, sched);
+  if (shouldRun(sched, kernel.config)) scheds.startProcess(kernel, name);
 }
 
 function schedDeleted(kernel: Kernel, name: string): void {
@@ -349,7 +352,11 @@ function schedChanged(
   if (names.includes("job_sort_formula")) formulaChanged(kernel, runtime);
   if (names.some((attribute) => !SILENT.has(attribute))) cycles.configure(kernel, name);
   if (names.includes("scheduler_iteration")) rearmIteration(kernel, name, Number(sched.attrs["scheduler_iteration"] ?? 600));
-  if (shouldRun(sched) && (names.includes("scheduling") || names.includes("partition")) && kernel.stopping === "no")
+  if (names.includes("sched_host") || names.includes("sched_port")) {
+    if (isRemote(sched, kernel.config)) scheds.stopProcess(kernel, name);
+    tellWhetherReached(kernel, sched);
+  }
+  if (shouldRun(sched, kernel.config) && names.some((each) => DECIDE_START.has(each)) && kernel.stopping === "no")
     scheds.startProcess(kernel, name);
   if (names.includes("scheduling") || names.includes("partition")) askersChanged(kernel);
   if (event.set["scheduling"] === true) cycles.trigger(kernel, name, SCHED_COMMAND.CMD);
@@ -357,6 +364,9 @@ function schedChanged(
   mirrorToServer(kernel, tx, sched.attrs);
   setServerState(kernel);
 }
+
+/** What decides whether the server keeps a process for a scheduler. */
+const DECIDE_START: ReadonlySet<string> = new Set(["scheduling", "partition", "sched_host", "sched_port"]);
 
 /** Set by the server itself or by a trigger of its own: no reason to read files again. */
 const SILENT: ReadonlySet<string> = new Set(["scheduling", "comment", "state"]);

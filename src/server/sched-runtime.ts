@@ -5,6 +5,7 @@ import { DEFAULT_PARTITION, DEFAULT_SCHED } from "#model/sched-attributes.ts";
 import type { Decision, SchedCommand, SchedJob, Verdict } from "#protocol/sched-link.ts";
 import type { SchedFrame } from "./batch.ts";
 import type { Changes } from "./changes.ts";
+import { isOwnName, type OwnHost } from "./own-host.ts";
 import type { Queue, Sched, ServerState, Vnode } from "./state.ts";
 
 /** A frame of decisions being looked at. preempting: those just before `at` whose verdicts the ones from `at` on wait for. */
@@ -142,9 +143,13 @@ export function schedOfPartition(state: ServerState, partition: string): Sched |
 export const schedOfQueue = (state: ServerState, queue: Queue): Sched | undefined => schedOfPartition(state, partitionOf(queue));
 
 /** Whether the server keeps a process for it (design.md 9): scheduling, and something to schedule. */
-export function shouldRun(sched: Sched): boolean {
-  return sched.attrs["scheduling"] === true && partitionsOf(sched).length > 0 && !isRemote(sched);
+export function shouldRun(sched: Sched, own: OwnHost): boolean {
+  return sched.attrs["scheduling"] === true && partitionsOf(sched).length > 0 && !isRemote(sched, own);
 }
 
-/** One with sched_port is dialled at sched_host by a later release. */
-export const isRemote = (sched: Sched): boolean => sched.attrs["sched_port"] !== undefined;
+/** Whether it belongs to another host, or has a port: the server reaches no such scheduler in this release. */
+export function isRemote(sched: Sched, own: OwnHost): boolean {
+  if (sched.name === DEFAULT_SCHED) return false;
+  const { sched_host, sched_port } = sched.attrs;
+  return sched_port !== undefined || (typeof sched_host === "string" && !isOwnName(own, sched_host));
+}

@@ -6,6 +6,7 @@ import { PBSE, pbseText, reject } from "#model/pbse.ts";
 import { SCHED_COMMAND, type SchedHello, type SchedToServer, WATCH_SIGNAL } from "#protocol/sched-link.ts";
 import { type Kernel, ownTransaction } from "./kernel.ts";
 import { forgetPreemptions } from "./preemption.ts";
+import { whyNotReached } from "./remote-sched.ts";
 import { askersChanged } from "./resv/timing.ts";
 import { answerQrun, cycleEnd, trigger } from "./sched-cycles.ts";
 import { decideOn } from "./sched-decisions.ts";
@@ -65,6 +66,11 @@ function hello(kernel: Kernel, link: number, { name, pid }: SchedHello): void {
     kernel.out.scheds.push({ link, type: "sched-refused", data: { code: number, text: pbseText(number) ?? "" } });
     return;
   }
+  const not_reached = whyNotReached(sched, kernel.config);
+  if (not_reached !== null) {
+    kernel.out.scheds.push({ link, type: "sched-refused", data: { code: PBSE.NOSUP, text: not_reached } });
+    return;
+  }
   const runtime = runtimeOf(kernel, name);
   Object.assign(runtime, {
     link,
@@ -101,7 +107,7 @@ export function lost(kernel: Kernel, link: number): void {
   happened(kernel, runtime.name, "lost");
   askersChanged(kernel);
   // The process may live on and come back; if it was not started here nobody else tells of its end.
-  if (!runtime.leaving && shouldRun(sched)) kernel.timers.set(`sched-start:${runtime.name}`, kernel.now_ms + RECONNECT_MS);
+  if (!runtime.leaving && shouldRun(sched, kernel.config)) kernel.timers.set(`sched-start:${runtime.name}`, kernel.now_ms + RECONNECT_MS);
 }
 
 // --- processes
@@ -111,7 +117,7 @@ export function startAll(kernel: Kernel): void {
   for (const sched of kernel.state.scheds.values()) {
     runtimeOf(kernel, sched.name);
     happened(kernel, sched.name, "lost");
-    if (shouldRun(sched)) startProcess(kernel, sched.name);
+    if (shouldRun(sched, kernel.config)) startProcess(kernel, sched.name);
   }
   setServerState(kernel);
 }
@@ -167,7 +173,7 @@ function crashed(kernel: Kernel, sched: Sched, runtime: SchedRuntime, why: strin
   if (attention && isServersComment(sched.attrs["comment"])) {
     ownTransaction(kernel).apply({ kind: "changed", object: "sched", name: sched.name, set: { comment: NEEDS_ATTENTION }, unset: [] });
   }
-  if (!shouldRun(sched)) return;
+  if (!shouldRun(sched, kernel.config)) return;
   if (delay_ms === 0) startProcess(kernel, sched.name);
   else kernel.timers.set(`sched-start:${sched.name}`, kernel.now_ms + delay_ms);
 }
@@ -175,7 +181,7 @@ function crashed(kernel: Kernel, sched: Sched, runtime: SchedRuntime, why: strin
 /** The timer sched-start: the delay is over, or a lost scheduler did not come back. */
 export function startDue(kernel: Kernel, name: string): void {
   const sched = kernel.state.scheds.get(name);
-  if (sched !== undefined && shouldRun(sched) && kernel.stopping === "no") startProcess(kernel, name);
+  if (sched !== undefined && shouldRun(sched, kernel.config) && kernel.stopping === "no") startProcess(kernel, name);
 }
 
 // --- what is wrong with one

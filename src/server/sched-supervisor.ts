@@ -19,6 +19,8 @@ export const NEEDS_ATTENTION = "NEEDS_ATTENTION";
 export const READY_TO_USE = "READY_TO_USE";
 /** What the comment about a problem of a scheduler's modules begins with. */
 export const PROBLEM = `${NEEDS_ATTENTION}: `;
+/** What the comment about a scheduler that belongs to another host begins with. */
+export const NOT_REACHED = "Not started: ";
 export const isProblem = (comment: unknown): boolean => typeof comment === "string" && comment.startsWith(PROBLEM);
 
 export type AfterCrash = {
@@ -56,6 +58,7 @@ export function isServersComment(comment: unknown, given: string | null = null):
     comment === READY_TO_USE ||
     comment === given ||
     isProblem(comment) ||
+    String(comment).startsWith(NOT_REACHED) ||
     FAULTS.has(String(comment))
   );
 }

@@ -30,6 +30,8 @@ export type Identity = {
 export type ServerConfig = {
   /** short host name: name of the server, host part of its users */
   readonly host: string;
+  /** what the system calls the machine, when the server has another name */
+  readonly machine?: string;
   readonly home: string;
   readonly pbs_version: string;
   /** user mode: all jobs run as this user, who is manager; null: system mode */

@@ -213,7 +213,10 @@ function unsetValue(
   if (resource === undefined) return valueAfterUnset(def);
   if (def.type === "resource_list") {
     listedResource(def, resource, resources);
-    return withoutResource(old as ResourceValues | undefined, resource);
+    const restored = def.restoredResources?.[resource];
+    return restored === undefined
+      ? withoutResource(old as ResourceValues | undefined, resource)
+      : { ...(old as ResourceValues | undefined), [resource]: restored };
   }
   if (def.type !== "entity_limit_res") throw badValue(def, resource);
   if (!resources.has(resource)) throw reject(PBSE.UNKRESC, valueName(def, resource));

@@ -17,6 +17,8 @@ export type ChangeContext = {
   readonly who: Identity;
   /** attributes that may only be given at creation are taken */
   readonly creating?: boolean;
+  /** values that this object gets back at unset, where they are not those of the table */
+  readonly fresh?: Attrs;
 };
 
 /** What came of a list of operations. touched: names of attributes in the order of the operations, each once. */
@@ -33,7 +35,9 @@ export function changeAttrs(before: Attrs, ops: readonly AttrOp[], context: Chan
   const terms = ops.map((op) => {
     const def = attributeOf(context.table, op.name);
     checkRight(def, op, context);
-    const value = alterValue(def, after[def.name] as AttributeValue | undefined, op, context.resources);
+    const value =
+      (isUnset(op) ? context.fresh?.[def.name] : undefined) ??
+      alterValue(def, after[def.name] as AttributeValue | undefined, op, context.resources);
     if (value === undefined) delete after[def.name];
     else after[def.name] = value;
     touched.add(def.name);
@@ -41,6 +45,9 @@ export function changeAttrs(before: Attrs, ops: readonly AttrOp[], context: Chan
   });
   return { before, after, touched, terms };
 }
+
+/** The whole attribute is unset; an empty value does the same (pbs/qmgr.md 3). */
+const isUnset = ({ op, value, resource }: AttrOp): boolean => resource === undefined && (op === "unset" || (op === "=" && value === ""));
 
 function checkRight(def: AttributeDef, op: AttrOp, { who, resources, creating }: ChangeContext): void {
   const resource = op.resource === undefined ? undefined : resources.get(op.resource);

@@ -11,6 +11,7 @@ import { answerFailures } from "../attributes/answers.ts";
 import { type Changed, changeAttrs, delta } from "../attributes/change.ts";
 import { type LogTarget, logChanged, logCreated, logDeleted, loggedTerms } from "../attributes/manager-log.ts";
 import { checkNodePartition } from "../attributes/partition-rules.ts";
+import { isOwnName } from "../own-host.ts";
 import type { Attrs, ServerState, Vnode } from "../state.ts";
 import type { Answer, Transaction } from "../transaction.ts";
 
@@ -63,18 +64,7 @@ function withIdentity(attrs: Attrs, name: string, mom: string): Attrs {
 
 /** Names of this host and addresses need no question; other names must resolve. */
 function isKnownHost(tx: Transaction, host: string): boolean {
-  const name = host.toLowerCase();
-  const own = tx.config.host.toLowerCase();
-  if (
-    name === "localhost" ||
-    name === own ||
-    own.startsWith(`${name}.`) ||
-    name.startsWith(`${own}.`) ||
-    isAddress(host) ||
-    tx.state.hosts.has(host)
-  )
-    return true;
-  return tx.resolves(host);
+  return isOwnName(tx.config, host) || isAddress(host) || tx.state.hosts.has(host) || tx.resolves(host);
 }
 
 const isAddress = (host: string): boolean => /^[0-9]{1,3}(\.[0-9]{1,3}){3}$/.test(host) || host.includes(":");

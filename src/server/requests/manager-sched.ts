@@ -66,7 +66,7 @@ function changedSched(tx: Transaction, name: string, before: Attrs, ops: readonl
   const asked = changeAttrs(
     before,
     ops.map((op) => withoutNone(op)),
-    { table: SCHED_ATTRIBUTES, resources: state.resources, who, creating },
+    { table: SCHED_ATTRIBUTES, resources: state.resources, who, creating, fresh: freshSched(name, tx.config.home, tx.config.host) },
   );
   if (name === DEFAULT_SCHED) checkDefault(ops);
   const changed = withRunWait(withDirectories(tx, name, name === DEFAULT_SCHED ? keepingPartition(asked) : asked), ops);
@@ -89,8 +89,8 @@ function withoutNone(op: AttrOp): AttrOp {
   return { ...op, value };
 }
 
-/** sched_port would make it a scheduler on another host, which the server does not start. */
-const OF_DEFAULT: ReadonlySet<string> = new Set(["partition", "sched_priv", "sched_log", "sched_port"]);
+/** sched_host and sched_port would make it a scheduler on another host, which the server does not start. */
+const OF_DEFAULT: ReadonlySet<string> = new Set(["partition", "sched_priv", "sched_log", "sched_host", "sched_port"]);
 
 function checkDefault(ops: readonly AttrOp[]): void {
   for (const op of ops) {

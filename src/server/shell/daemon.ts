@@ -55,6 +55,7 @@ export async function serve(options: ServerOptions, conf: Conf, { lock, opened, 
   const users = systemUsers();
   const config: ServerConfig = {
     host,
+    machine: hostname(),
     home: conf.home,
     pbs_version: PBS_VERSION,
     own_user: conf.mode === "user" ? (users.userByUid(process.getuid?.() ?? 0)?.name ?? null) : null,

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ALICE, addHost, addSched, ask, HOST, harness, logsOf, outcome, ROOT, user } from "../harness.ts";
+import { ALICE, addHost, addSched, advance, ask, HOST, harness, logsOf, outcome, ROOT, schedHello, schedLost, user } from "../harness.ts";
 import { qmgr, session, shown } from "./qmgr.ts";
 
 const READ_ONLY = "15003 Cannot set attribute, read only or insufficient permission ";
@@ -105,8 +105,16 @@ test("unset server: defaults come back where PBS restores them, other values are
   const attrs = ["log_events", "mail_from", "scheduler_iteration", "comment", "default_queue", "node_fail_requeue", "resources_default"];
   assert.deepEqual(
     attrs.map((name) => shown(h, "server", "", name)),
-    ["511", "adm", "600", undefined, undefined, undefined, { mem: "1gb" }],
+    ["511", "adm", "600", undefined, undefined, undefined, { mem: "1gb", ncpus: "1" }],
   );
+  await session(h, [
+    ["set server resources_default.ncpus=8"],
+    ["unset server resources_default.ncpus"],
+    ["unset server resources_default.mem"],
+  ]);
+  assert.deepEqual(shown(h, "server", "", "resources_default"), { ncpus: "1" });
+  await session(h, [['set server resources_default.ncpus=""'], ["unset server resources_default"]]);
+  assert.equal(shown(h, "server", "", "resources_default"), undefined);
 });
 
 test("all attributes of a request are set or none", async () => {
@@ -236,6 +244,9 @@ test("schedulers: names, directories, the default one, paired attributes", async
     ["set sched default sched_priv=/tmp/x", DEFAULT],
     ["set sched default sched_log=/tmp/x", DEFAULT],
     ["set sched default sched_port=15050", DEFAULT],
+    ["set sched default sched_host=foo", DEFAULT],
+    ["set sched default sched_host=svr", DEFAULT],
+    ["unset sched default sched_host"],
     ["unset sched default partition"],
     ["set sched nosuch scheduling=t", "15213 Unknown Scheduler"],
     ["unset sched nosuch partition", "15213 Unknown Scheduler"],
@@ -255,6 +266,7 @@ test("schedulers: names, directories, the default one, paired attributes", async
     ["unset sched sc2 sched_priv,sched_log,log_events"],
   ]);
   assert.equal(shown(h, "sched", "default", "partition"), "pbs-default");
+  assert.equal(shown(h, "sched", "default", "sched_host"), HOST);
   assert.equal(shown(h, "sched", "default", "log_events"), "1023");
   assert.equal(shown(h, "sched", "sc1", "job_run_wait"), "execjob_hook");
   assert.deepEqual(
@@ -265,6 +277,59 @@ test("schedulers: names, directories, the default one, paired attributes", async
   assert.equal(shown(h, "sched", "sc1", "throughput_mode"), undefined);
   await session(h, [["unset sched sc1 job_run_wait"], ["delete sched @default"]]);
   assert.deepEqual([...h.core.state.scheds.keys()], ["default"]);
+});
+
+test("unset of the default scheduler's scheduling turns it on again, of another scheduler's off", async () => {
+  const h = harness();
+  await session(h, [
+    ["create sched sc1 partition=p1,scheduling=True"],
+    ["set sched default scheduling=False"],
+    ["unset sched default scheduling"],
+    ["unset sched sc1 scheduling"],
+  ]);
+  assert.deepEqual(
+    [shown(h, "sched", "default", "scheduling"), shown(h, "server", "", "scheduling"), shown(h, "sched", "sc1", "scheduling")],
+    ["True", "True", "False"],
+  );
+});
+
+test("a scheduler of another host is stopped, stays down and says why; it starts when it is this host's again", async () => {
+  const h = harness();
+  const started = (): number => h.actions.filter((action) => action.kind === "start-sched" && action.sched === "sc1").length;
+  await session(h, [["create sched sc1 partition=p1"], ["set sched sc1 sched_host=SVR.cluster.org"], ["set sched sc1 scheduling=True"]]);
+  assert.equal(started(), 1, "the server's own name in another form");
+  schedHello(h, 7, "sc1");
+  await session(h, [["set sched sc1 sched_host=elsewhere"]]);
+  assert.ok(h.to_scheds.some(({ link, type }) => link === 7 && type === "sched-quit"));
+  const comment =
+    "Not started: sched_host is elsewhere, and schedulers on other hosts are not supported. Unset it and the scheduler runs on svr.";
+  assert.equal(shown(h, "sched", "sc1", "comment"), comment);
+  assert.ok(logsOf(h, "sc1").includes(comment));
+  schedLost(h, 7);
+  await session(h, [["set sched sc1 scheduling=False"], ["set sched sc1 scheduling=True"], ["set sched sc1 partition+=p2"]]);
+  advance(h, 3600);
+  assert.equal(started(), 1);
+  schedHello(h, 8, "sc1");
+  assert.deepEqual(h.to_scheds.at(-1), { link: 8, type: "sched-refused", data: { code: 15029, text: comment } });
+  assert.equal(shown(h, "sched", "sc1", "state"), "down");
+  await session(h, [["unset sched sc1 sched_host"]]);
+  assert.equal(shown(h, "sched", "sc1", "comment"), undefined);
+  assert.equal(started(), 2);
+  await session(h, [["set sched sc1 comment='out of order'"], ["set sched sc1 sched_port=15051"]]);
+  assert.equal(shown(h, "sched", "sc1", "comment"), "out of order", "an administrator's comment stays");
+});
+
+test("delete takes names only: a request that says more is refused", async () => {
+  const h = harness();
+  addSched(h, "sc1");
+  const attrs = [{ name: "partition", op: "unset", value: "" } as const];
+  for (const [object, name] of [
+    ["sched", "sc1"],
+    ["queue", "workq"],
+    ["server", ""],
+  ] as const)
+    assert.equal(outcome(h, ROOT, { kind: "manager", verb: "delete", object, name, attrs }), "15004 Invalid request");
+  assert.ok(h.core.state.scheds.has("sc1") && h.core.state.queues.has("workq"));
 });
 
 test("job_sort_formula: it can be evaluated, server and schedulers agree, and what it names stays", async () => {

@@ -1,0 +1,14 @@
+// Which names of hosts are the server's own. Pure: no name is looked up.
+
+/** host: the server's name; machine: what the system calls the machine it runs on, where that is known. */
+export type OwnHost = { readonly host: string; readonly machine?: string };
+
+/** Whether a name means the server's host: one of its names in any case, with or without the domain, or the loopback. */
+export function isOwnName({ host, machine }: OwnHost, name: string): boolean {
+  const asked = name.toLowerCase();
+  const own = machine === undefined ? [host] : [host, machine];
+  return asked === "localhost" || isLoopback(asked) || own.some((each) => sameHost(each.toLowerCase(), asked));
+}
+
+const sameHost = (a: string, b: string): boolean => a === b || a.startsWith(`${b}.`) || b.startsWith(`${a}.`);
+const isLoopback = (name: string): boolean => name === "::1" || /^127(\.[0-9]{1,3}){3}$/.test(name);
