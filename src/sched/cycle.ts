@@ -79,6 +79,8 @@ class Run implements Cycle {
   readonly now_s: number;
   readonly prime: Cycle["prime"];
   readonly qrun: boolean;
+  readonly periodic: boolean;
+  readonly probing: boolean;
   readonly fairshare: Fairshare;
   readonly ranks: RankContext;
   readonly server_taken = new Map<string, number>();
@@ -120,6 +122,8 @@ class Run implements Cycle {
     this.now_s = input.now_s;
     this.prime = prime;
     this.qrun = input.command === SCHED_COMMAND.AJOB;
+    this.periodic = input.command === SCHED_COMMAND.TIME;
+    this.probing = input.probe !== undefined;
     this.fairshare = input.fairshare ?? createFairshare(book.fairshare, null, input.now_s);
     this.ranks = { universe, fairshare: this.fairshare, now_s: input.now_s, errors: new Map() };
     this.#modules = chainOf(book);

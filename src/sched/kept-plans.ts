@@ -2,7 +2,9 @@
 // otherwise, plans move up in the order of jobs, each with all others where they are, never back. What is kept is what was published.
 //
 // Q1. A kept plan is booked before any job is looked at, if its place is still free at its time; else it is gone and the job planned anew when its turn comes.
-// Q2. While nothing has become free since the last cycle, a job whose planned start is to come is not looked at.
+// Q2. While nothing has become free since the last cycle, a job whose planned start is to come is not looked at, but in the periodic cycle
+//     (scheduler_iteration): a plan that stood behind another one moves up then when that one has moved up or is gone, and so does a job that now asks for less.
+// Q3. What has become free is forgotten only by a cycle that has looked at all jobs: not by one that was given up, and not by a question (partita explain).
 
 import type { Candidate, Cycle } from "./module.ts";
 import type { Planner } from "./planner.ts";
@@ -11,6 +13,8 @@ export type KeptPlans = {
   /** nothing is to be done for a job in this cycle: its plan stands. false: its plan was taken off, it is to be started or planned */
   stays(candidate: Candidate): boolean;
   readonly count: number;
+  /** the cycle ends */
+  end(): void;
 };
 
 /** Books the plans that were published. */
@@ -26,7 +30,8 @@ export function keepPlans(cycle: Cycle, planner: Planner): KeptPlans {
   published.sort((a, b) => a.start_s - b.start_s || a.entry.job.rank - b.entry.job.rank);
   for (const { entry, start_s } of published) if (planner.keep(cycle.candidate(entry))) starts.set(entry.job.id, start_s);
   planner.close();
-  const movesUp = hasLoosened(cycle);
+  const freed = takeFreed(cycle);
+  const movesUp = freed.loosened || freed.freed_s > now_s || (cycle.periodic && !cycle.probing);
   return {
     stays({ entry, array }) {
       const id = array?.job.id ?? entry.job.id;
@@ -40,13 +45,25 @@ export function keepPlans(cycle: Cycle, planner: Planner): KeptPlans {
     get count() {
       return starts.size;
     },
+    end() {
+      if (!cycle.complete || cycle.probing) giveBack(cycle, freed);
+    },
   };
 }
 
-/** Whether something is free that was not expected to be when plans were made; the next cycle asks for what comes then. */
-function hasLoosened({ universe: { calendar }, now_s }: Cycle): boolean {
-  const loosened = calendar.loosened || calendar.freed_s > now_s;
+/** What has become free that was not expected to be when plans were made (calendar.ts). */
+type Freed = { readonly loosened: boolean; readonly freed_s: number };
+
+/** Takes it; the next cycle asks for what comes then. */
+function takeFreed({ universe: { calendar } }: Cycle): Freed {
+  const { loosened, freed_s } = calendar;
   calendar.loosened = false;
   calendar.freed_s = Number.NEGATIVE_INFINITY;
-  return loosened;
+  return { loosened, freed_s };
+}
+
+/** Q3. */
+function giveBack({ universe: { calendar } }: Cycle, { loosened, freed_s }: Freed): void {
+  calendar.loosened ||= loosened;
+  calendar.freed_s = Math.max(calendar.freed_s, freed_s);
 }

@@ -73,6 +73,10 @@ export type Cycle = {
   readonly prime: PrimeStatus;
   /** a qrun: run limits do not count */
   readonly qrun: boolean;
+  /** scheduler_iteration is over: nothing else has asked for this cycle */
+  readonly periodic: boolean;
+  /** a question about a job (partita explain): nothing that is decided counts */
+  readonly probing: boolean;
   /** usage of shares; what this cycle adds is temporary */
   readonly fairshare: Fairshare;
   /** what values of jobs depend on beside the jobs */

@@ -168,7 +168,7 @@ function dropResv(world: ResvWorld, id: string): void {
 /** Runs cycles until one confirms nothing, and lets what they decide happen. */
 export function schedule(world: ResvWorld): CycleResult {
   for (let round = 0; ; round++) {
-    const result = cycle(world.universe, world.book, { now_s: world.now_s, command: SCHED_COMMAND.TIME });
+    const result = cycle(world.universe, world.book, { now_s: world.now_s, command: SCHED_COMMAND.TERM });
     for (const decision of result.decisions) carryOut(world, decision);
     if (!result.decisions.some(({ kind }) => kind === "confirm-resv")) return result;
     assert.ok(round < 5, "one cycle after another confirms");

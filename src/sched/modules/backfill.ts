@@ -103,6 +103,7 @@ export const backfill: PolicyModule = {
   end(cycle) {
     const state = STATES.get(cycle);
     if (cycle.complete && cycle.keepsOn()) withdraw(cycle, state?.planned ?? new Set());
+    state?.kept?.end();
     state?.planner.takeBack();
   },
 };
