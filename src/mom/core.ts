@@ -221,7 +221,7 @@ function start(cx: Context, job: MomJob, owner: Owner | null): void {
   } else if (job.run_count < run.job.run_count) {
     log(cx, LOG_EVENT.ERROR, job.id, `stale start refused: run_count ${job.run_count}, last seen ${run.job.run_count}`);
   } else {
-    run.next = { job, owner, doomed: run.next?.job.run_count === job.run_count && run.next.doomed };
+    run.next = { job, owner, doomed: run.next?.job.run_count === job.run_count ? run.next.doomed : null };
     discard(cx, run);
   }
 }

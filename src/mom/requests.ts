@@ -60,7 +60,8 @@ function signalProblem(cx: Context, data: ServerToMom["mom-signal"]): Refusal | 
 export function terminate(cx: Context, data: ServerToMom["mom-terminate"]): void {
   const here = cx.state.runs.get(data.job);
   // It waits for an earlier run to go: when its turn comes there is only its obit to send.
-  if (here?.next?.job.run_count === data.run_count) here.next = { ...here.next, doomed: true };
+  if (here?.next?.job.run_count === data.run_count)
+    here.next = { ...here.next, doomed: here.next.doomed === "delete" ? "delete" : data.why };
   withRun(cx, data.job, data.run_count, (run) => {
     // By force, and to be run again, it is ended unasked.
     if (data.why === "delete" && data.kill_delay_s > 0 && run.phase.name === "running" && run.ending === null) {

@@ -24,17 +24,19 @@ import { beginEnding, killedForMemory, pursueEnding, walltimeOf } from "./run-wa
 import { SIG } from "./signals.ts";
 import { attrsHere, isSister, NO_SISTERS, placeholderSpec, sisterPlan } from "./sister.ts";
 import type { ExitedRun, StartedRun, StartSpec } from "./starter-link.ts";
-import type { MomConfig, Obit, OutputFiles, Run, Step } from "./state.ts";
+import type { MomConfig, NextRun, Obit, OutputFiles, Run, Step } from "./state.ts";
 import { desertTasks, noTasks } from "./tasks.ts";
 import { noSample, usageOf } from "./usage.ts";
 
 const SIGNALLED = 256;
-const BEFORE_START = "deleted before it was started";
+const BEFORE_START = "ended before it was started";
+/** Exit_status of a run that was ended before it began; one that is to be run again says so (statusOf). */
+const ENDED_BEFORE = SIGNALLED + SIG.TERM;
 
 // ---- before it runs ----
 
 /** The server wants a run. The caller has seen that no other run of the job is here. doomed: it was ended while it waited for that. */
-export function beginRun(cx: Context, job: MomJob, owner: Owner | null, doomed = false): void {
+export function beginRun(cx: Context, job: MomJob, owner: Owner | null, doomed: NextRun["doomed"] = null): void {
   const { config, runs } = cx.state;
   const whose = owner ?? { user: job.user, home: "/", shell: "", identity: null };
   const run: Run = {
@@ -64,7 +66,7 @@ export function beginRun(cx: Context, job: MomJob, owner: Owner | null, doomed =
   }
   runs.set(job.id, run);
   run.restart = isRestart(cx, run, job.restart === true);
-  if (doomed) giveUp(cx, run, SIGNALLED + SIG.TERM, BEFORE_START);
+  if (doomed !== null) giveUp(cx, run, doomed === "rerun" ? JOB_EXEC.RERUN : ENDED_BEFORE, BEFORE_START);
   else if (owner === null) giveUp(cx, run, JOB_EXEC.FAILUID, `No Password Entry for User ${job.user}`);
   else begin(cx, run);
 }
@@ -81,7 +83,7 @@ function begun(cx: Context, run: Run, end: SequenceEnd): void {
   honour(cx, "execjob_begin", end, run);
   const exit_status = exitStatusOf(end, run.job.id);
   if (run.ending?.why === "discard") remove(cx, run);
-  else if (run.ending !== null) giveUp(cx, run, SIGNALLED + SIG.TERM, BEFORE_START);
+  else if (run.ending !== null) giveUp(cx, run, statusOf(run, ENDED_BEFORE), BEFORE_START);
   else if (exit_status !== null) giveUp(cx, run, exit_status, hookWords("execjob_begin", end));
   else prepare(cx, run);
 }
@@ -113,7 +115,7 @@ export function prepared(cx: Context, run: Run, outcome: Prepared): void {
   }
   const files = { stdout: outcome.stdout, stderr: outcome.stderr };
   if (run.ending !== null) {
-    finish(cx, run, SIGNALLED + SIG.TERM, 0);
+    finish(cx, run, ENDED_BEFORE, 0);
     return;
   }
   admit(cx, run, files);
@@ -132,7 +134,7 @@ function admit(cx: Context, run: Run, files: OutputFiles): void {
 
 /** exit_status: the prologue's or the hooks' no; null: yes. told: where the job's owner reads why. */
 function admitted(cx: Context, run: Run, files: OutputFiles, exit_status: number | null, why: string): void {
-  if (run.ending !== null) return abandon(cx, run, SIGNALLED + SIG.TERM);
+  if (run.ending !== null) return abandon(cx, run, ENDED_BEFORE);
   if (exit_status !== null) return abandon(cx, run, exit_status, why);
   // What execjob_launch hooks would change is the restart script's own business.
   if (isSisters(cx, run) || run.restart || hooksFor(cx.state, "execjob_launch").length === 0) return launch(cx, run, files);
@@ -146,7 +148,7 @@ function afterLaunchHooks(cx: Context, run: Run, end: SequenceEnd): void {
   const { files } = run.phase;
   honour(cx, "execjob_launch", end, run);
   const exit_status = exitStatusOf(end, run.job.id);
-  if (run.ending !== null) return abandon(cx, run, SIGNALLED + SIG.TERM);
+  if (run.ending !== null) return abandon(cx, run, ENDED_BEFORE);
   if (exit_status !== null) return abandon(cx, run, exit_status, hookWords("execjob_launch", end));
   const { progname, argv, env } = end.changes;
   run.launch = {
@@ -374,7 +376,7 @@ export function finished(cx: Context, run: Run, outcome: Finished): void {
 
 function endWithObit(cx: Context, run: Run, obit: Obit): void {
   checkpointAtEnd(cx, run.job.id, obit.exit_status);
-  run.phase = { name: "ended", obit };
+  run.phase = { name: "ended", obit: cx.state.kept.has(run.job.id) ? { ...obit, kept: true } : obit };
   sendObit(cx, run);
   if (run.next !== null) leave(cx, run);
 }

@@ -59,8 +59,8 @@ export type Phase =
   /** read back from its record after a restart: the starter will tell */
   | { readonly name: "recovered"; readonly suspended_ms: number | null };
 
-/** A later run of a job whose earlier one is still here. doomed: the server has ended it before it could begin. */
-export type NextRun = { readonly job: MomJob; readonly owner: Owner | null; readonly doomed: boolean };
+/** A later run of a job whose earlier one is still here. doomed: the server has ended it before it could begin, for good or to run it again. */
+export type NextRun = { readonly job: MomJob; readonly owner: Owner | null; readonly doomed: "delete" | "rerun" | null };
 
 export type Run = {
   job: MomJob;

@@ -128,6 +128,8 @@ export type MomToServer = {
     readonly stageout_status?: 0 | 1;
     /** it did not run: files could not be copied to the host. message: which, and why */
     readonly stagein_failed?: true;
+    /** output of the job waits here for its next run */
+    readonly kept?: true;
     readonly message?: string;
   };
   /** its script is over and its files are being copied: what else it has on other hosts is not needed (release_nodes_on_stageout) */

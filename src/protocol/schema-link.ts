@@ -168,6 +168,7 @@ const MOM_TO_SERVER = {
     used: usage,
     stageout_status: z.union([z.literal(0), z.literal(1)]).exactOptional(),
     stagein_failed: z.literal(true).exactOptional(),
+    kept: z.literal(true).exactOptional(),
     message: text.exactOptional(),
   }),
   "mom-result": z.strictObject({ token: whole, ok: z.boolean(), code: whole.exactOptional(), text: text.exactOptional() }),

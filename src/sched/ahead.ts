@@ -108,6 +108,8 @@ function viewOf(cycle: Cycle): Omit<Cycle, "universe" | "policy" | "prime" | "no
   return {
     book: cycle.book,
     qrun: cycle.qrun,
+    periodic: cycle.periodic,
+    probing: cycle.probing,
     fairshare: cycle.fairshare,
     ranks: cycle.ranks,
     complete: cycle.complete,

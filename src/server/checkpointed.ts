@@ -1,6 +1,5 @@
 // What a host keeps of a job for its next run (pbs/mom.md 5): the checkpoint it goes on from, the output of the run before.
 
-import { isWaiting } from "./job-life.ts";
 import type { Job } from "./state.ts";
 import type { Transaction } from "./transaction.ts";
 
@@ -10,10 +9,10 @@ export function discardCheckpoint(tx: Transaction, job: Job): void {
   if (host !== undefined) tx.act({ kind: "discard-on-host", job: job.id, host });
 }
 
-/** Output of a run that was to be repeated, of a job that waits and never will be. */
+/** Output that a host keeps for a run of the job that will never be, or that keeps output of its own: also where the last run ended before it was confirmed. */
 export function discardOutput(tx: Transaction, job: Job): void {
   const host = job.attrs["output_on"];
-  if (typeof host === "string" && isWaiting(job)) tx.act({ kind: "discard-on-host", job: job.id, host });
+  if (typeof host === "string") tx.act({ kind: "discard-on-host", job: job.id, host });
 }
 
 /**

@@ -63,6 +63,8 @@ export type Obit = {
   readonly used: { readonly [resource: string]: string | number };
   readonly stageout_status?: 0 | 1;
   readonly stagein_failed?: true;
+  /** output of the job waits on the host for its next run */
+  readonly kept?: true;
   readonly message?: string;
 };
 
@@ -145,6 +147,7 @@ export function jobObit(tx: Transaction, job: Job, obit: Obit): void {
     const text = `Post job file processing error; job ${job.id} on host ${hostOfJob(job)}\n${obit.message ?? ""}`;
     tx.act({ kind: "mail", job: job.id, point: FILE_TROUBLE, text });
   }
+  if (obit.kept === true) keptElsewhere(tx, job);
   const trouble = obit.stageout_status === 0 ? `; ${fileTrouble(obit.message)}` : "";
   const termination = terminationOf(job);
   // What a preempted job ended with is told like that of any other; it is never run again.
@@ -186,6 +189,14 @@ export function jobObit(tx: Transaction, job: Job, obit: Obit): void {
       return unreachable;
     }
   }
+}
+
+/** The host of this run keeps its output: what another host keeps of an earlier run is of no use. */
+function keptElsewhere(tx: Transaction, job: Job): void {
+  const host = hostOfJob(job);
+  if (job.attrs["output_on"] === host) return;
+  discardOutput(tx, job);
+  tx.apply({ kind: "job-changed", id: job.id, set: { output_on: host }, unset: [] });
 }
 
 /** Of what the mom says the first that is about files. */

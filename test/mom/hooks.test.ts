@@ -295,3 +295,31 @@ test("an answer that comes when its run is over means nothing", () => {
   assert.deepEqual(answer(w), ["drop 1.n1 1", "hooks execjob_begin h"]);
   assert.deepEqual(w.on({ kind: "scripted", step, end: { kind: "none" } }), []);
 });
+
+test("a run that was ended before it could begin says whether it is to run again, and that output of the run before is kept", () => {
+  for (const [asked, status] of [
+    [["rerun"], -11],
+    [["delete"], 271],
+    [["rerun", "delete"], 271],
+  ] as const) {
+    const w = worldWith(hook("h", "execjob_end"));
+    const first = job();
+    run(w, first);
+    w.on({ kind: "terminate", data: { job: first.id, run_count: 1, why: "rerun", kill_delay_s: 0 } });
+    w.on(exited(first, w.now_ms, { signal: 9 }));
+    w.on(finished(first));
+    assert.deepEqual(w.on(acknowledged(first)), ["hooks execjob_end h"]);
+    w.on({ kind: "start", job: job({ run_count: 2 }), owner: OWNER });
+    for (const why of asked) w.on({ kind: "terminate", data: { job: "1.n1", run_count: 2, why, kill_delay_s: 0 } });
+    assert.deepEqual(answer(w), ["drop 1.n1 1", `mom-obit 1.n1 ${status}`]);
+    const sent = w.actions.findLast((action) => action.kind === "send" && action.type === "mom-obit");
+    assert.ok(sent?.kind === "send" && sent.type === "mom-obit" && sent.data.kept === true);
+  }
+});
+
+test("a run that is to be run again while its execjob_begin hooks run says so", () => {
+  const w = worldWith(hook("h", "execjob_begin"));
+  w.on({ kind: "start", job: job(), owner: OWNER });
+  w.on({ kind: "terminate", data: { job: "1.n1", run_count: 1, why: "rerun", kill_delay_s: 0 } });
+  assert.deepEqual(answer(w), ["mom-obit 1.n1 -11"]);
+});

@@ -232,3 +232,32 @@ test("-c c and short intervals become the queue's checkpoint_min", () => {
     assert.equal(lastStart(h)?.attrs["Checkpoint"], told, `${Checkpoint} ${least}`);
   }
 });
+
+test("output of an earlier run is for nobody when the job's last run ends before it was confirmed, whatever it ended with", () => {
+  for (const status of [271, -1, -2, -17, -19]) {
+    const h = harness();
+    const link = addHost(h, "n1");
+    const id = addJob(h);
+    runOn(h, id, "n1", link);
+    ask(h, ROOT, { kind: "rerun-job", job: id });
+    obit(h, link, id, -11);
+    askOk(h, ROOT, { kind: "run-job", job: id, exec_vnode: "(n1:ncpus=1)", async: true });
+    if (status === 271) ask(h, ROOT, { kind: "delete-job", job: id });
+    mom(h, link, "mom-obit", { job: id, run_count: 2, exit_status: status, used: {}, kept: true });
+    assert.equal(jobAttrs(h, id).job_state, "F");
+    assert.deepEqual(sent(h, "mom-discard"), [{ job: id }], `${status}`);
+  }
+});
+
+test("a host that keeps output of an unconfirmed run is the one where it is looked for; what another host keeps goes", () => {
+  const h = harness();
+  const [n1, n2] = [addHost(h, "n1"), addHost(h, "n2")] as const;
+  const job = addJob(h);
+  runOn(h, job, "n1", n1);
+  ask(h, ROOT, { kind: "rerun-job", job });
+  obit(h, n1, job, -11);
+  askOk(h, ROOT, { kind: "run-job", job, exec_vnode: "(n2:ncpus=1)", async: true });
+  ask(h, ROOT, { kind: "rerun-job", job });
+  mom(h, n2, "mom-obit", { job, run_count: 2, exit_status: -11, used: {}, kept: true });
+  assert.deepEqual([stateOf(h, job), jobAttrs(h, job)["output_on"], sent(h, "mom-discard")], ["Q 10", "n2", [{ job }]]);
+});

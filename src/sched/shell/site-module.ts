@@ -147,7 +147,7 @@ function facades(): (cycle: Cycle) => Cycle {
 }
 
 function facadeOf(cycle: Cycle): Cycle {
-  const { universe, book, policy, now_s, prime, qrun, fairshare, ranks, server_taken } = cycle;
+  const { universe, book, policy, now_s, prime, qrun, periodic, probing, fairshare, ranks, server_taken } = cycle;
   return Object.freeze({
     universe,
     book,
@@ -155,6 +155,8 @@ function facadeOf(cycle: Cycle): Cycle {
     now_s,
     prime,
     qrun,
+    periodic,
+    probing,
     fairshare,
     ranks,
     get complete() {
