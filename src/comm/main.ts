@@ -9,6 +9,7 @@ import { join } from "node:path";
 import { type Conf, ConfError, readConf, shortHostName } from "#support/conf.ts";
 import { takeLock } from "#support/lock-file.ts";
 import { LOG_EVENT, openLog } from "#support/log.ts";
+import { homeFault } from "#support/trusted-home.ts";
 import { PBS_VERSION } from "#support/version.ts";
 import { type CommOptions, parseCommOptions, USAGE } from "./options.ts";
 
@@ -23,6 +24,8 @@ async function main(argv: readonly string[]): Promise<number> {
   if (typeof options === "string") return say(2, `pbs_comm: ${options}\n${USAGE}`, 1);
   const conf = readConf();
   if (conf.mode === "system" && process.getuid?.() !== 0) return say(2, "pbs_comm: must be run by root\n", 1);
+  const fault = homeFault(conf);
+  if (fault !== null) return say(2, `pbs_comm: ${fault}\n`, 1);
   return options.foreground || process.env[READY_ENV] !== undefined ? serve(conf, options) : intoBackground(argv);
 }
 

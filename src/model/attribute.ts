@@ -90,6 +90,8 @@ export type AttributeOptions = {
   readonly limitStyle?: "old" | "new";
   /** names the same attribute */
   readonly alias?: string;
+  /** a manager who may not set the attribute may still name the value it has: `print` output that is read back stays acceptable */
+  readonly restatable?: boolean;
 };
 
 export type AttributeDef = AttributeOptions & {

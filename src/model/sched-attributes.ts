@@ -3,6 +3,7 @@
 // I1. The scheduler `default` always exists; its partition reads pbs-default and cannot be set.
 
 import { type AttributeRow, type AttributeValue, attributeTable, defaultAttributes } from "./attribute.ts";
+import { isAbsolutePath } from "./attribute-checks.ts";
 
 export const DEFAULT_SCHED = "default";
 export const DEFAULT_PARTITION = "pbs-default";
@@ -49,11 +50,11 @@ const ROWS: readonly AttributeRow[] = [
   ["job_run_wait", "keyword", "all", "mgr", "how long a cycle waits for a job it started: none, runjob_hook, execjob_hook", { default: "runjob_hook", restored: true, keywords: ["none", "runjob_hook", "execjob_hook"] }],
   ["opt_backfill_fuzzy", "string", "all", "mgr", "how coarsely backfill looks at time: off, low, medium, high or seconds", { assumed: "low", check: isFuzzy }],
   ["partition", "string_array", "all", "mgr", "partitions the scheduler serves; a partition belongs to one scheduler", { unique: true, alias: "partitions", check: isPartitionName }],
-  ["sched_priv", "string", "all", "mgr", "directory of the scheduler's configuration"],
-  ["sched_log", "string", "all", "mgr", "directory of the scheduler's logs"],
+  ["sched_priv", "string", "all", "root", "directory of the scheduler's configuration; set by root on the server host", { restatable: true, check: isAbsolutePath }],
+  ["sched_log", "string", "all", "root", "directory of the scheduler's logs; set by root on the server host", { restatable: true, check: isAbsolutePath }],
   ["scheduling", "boolean", "all", "mgr", "whether the scheduler runs cycles; True starts it", { default: false, restored: true }],
   ["scheduler_iteration", "integer", "all", "mgr", "seconds between timed cycles", { default: 600, restored: true, min: 0 }],
-  ["sched_user", "string", "all", "mgr", "user the scheduler runs as in system mode; unset: root"],
+  ["sched_user", "string", "all", "root", "user the scheduler runs as in system mode; unset: root; set by root on the server host", { restatable: true }],
   ["comment", "string", "all", "mgr", "free text; the server writes here when the scheduler needs attention"],
   ["state", "keyword", "all", "pbs", "down, idle or scheduling", { default: "down", keywords: ["down", "idle", "scheduling"] }],
   ["preempt_queue_prio", "integer", "all", "mgr", "jobs of queues with at least this Priority are express jobs", { default: 150, restored: true }],

@@ -1,6 +1,7 @@
 // Attributes of the server (pbs/objects.md 2).
 
 import { type AttributeRow, attributeTable } from "./attribute.ts";
+import { isAbsolutePath } from "./attribute-checks.ts";
 import { PBSE } from "./pbse.ts";
 
 const OLD = { limitStyle: "old" } as const;
@@ -49,7 +50,7 @@ const ROWS: readonly AttributeRow[] = [
   ["operators", "acl_manager", "all", "mgr", "users who may operate the complex, as user@host"],
   ["default_queue", "string", "all", "op", "queue of jobs that name none; it must exist", { default: "workq" }],
   ["log_events", "integer", "all", "op", "mask of what the server logs", { default: 511, restored: true }],
-  ["mailer", "string", "all", "mgr", "program that sends mail", { default: "/usr/sbin/sendmail", restored: true }],
+  ["mailer", "string", "all", "root", "program that sends mail; set by root on the server host", { default: "/usr/sbin/sendmail", restored: true, restatable: true, check: isAbsolutePath }],
   ["mail_from", "string", "all", "mgr", "sender of the server's mail", { default: "adm", restored: true }],
   ["query_other_jobs", "boolean", "all", "mgr", "whether users see the jobs of others", { default: true, restored: true }],
   ["resources_available", "resource_list", "all", "op", "resources that the whole complex shares"],
@@ -113,7 +114,7 @@ const ROWS: readonly AttributeRow[] = [
   ["acl_krb_realms", "acl_host", "all", "mgr", "Kerberos realms that may talk to the server"],
   ["acl_krb_submit_realms", "acl_host", "all", "mgr", "Kerberos realms that may submit"],
   ["cred_renew_enable", "boolean", "all", "mgr", "whether credentials of jobs are renewed", { assumed: false }],
-  ["cred_renew_tool", "string", "all", "mgr", "program that renews credentials"],
+  ["cred_renew_tool", "string", "all", "root", "program that renews credentials; set by root on the server host", { restatable: true, check: isAbsolutePath }],
   ["cred_renew_period", "duration", "all", "mgr", "how long before their end credentials are renewed", { assumed: 3600 }],
   ["cred_renew_cache_period", "duration", "all", "mgr", "how long renewed credentials are kept", { assumed: 7200 }],
 ];

@@ -7,6 +7,7 @@ import { closeSync, mkdirSync, openSync, writeSync } from "node:fs";
 import { setPriority } from "node:os";
 import { type Conf, ConfError, readConf } from "#support/conf.ts";
 import { takeLock } from "#support/lock-file.ts";
+import { homeFault } from "#support/trusted-home.ts";
 import { PBS_VERSION } from "#support/version.ts";
 import { type MomOptions, parseMomOptions, USAGE } from "./options.ts";
 import { siblingProgram } from "./sibling.ts";
@@ -45,6 +46,11 @@ async function main(argv: readonly string[]): Promise<number> {
     return 1;
   }
   const home = options.home ?? conf.mom_home;
+  const fault = homeFault(conf, home);
+  if (fault !== null) {
+    say(`pbs_mom: ${fault}\n`);
+    return 1;
+  }
   if (options.vnodes !== null) {
     return vnodeFileCommand(`${home}/mom_priv/config.d`, options.vnodes, { out: (text) => void writeSync(1, text), err: say });
   }

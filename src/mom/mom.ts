@@ -93,14 +93,15 @@ export class Mom {
     makeDirectories(this.#home, conf.mode);
     this.#config_file = options.config ?? `${priv}/config`;
     const notes: string[] = [];
-    this.#settings = readSettings(this.#config_file, (text) => notes.push(text));
+    this.#settings = readSettings(this.#config_file, (text) => notes.push(text), conf.mode === "system");
     this.#log = this.#openLog();
     for (const text of notes) this.#note(text);
     this.#noteMode();
     this.#facts = hostFacts(conf.mom_node_name);
     const config = this.#config();
     this.#state = makeMomState(config, foundCheckpoints(config.checkpoint_path), foundKept(this.#home));
-    this.#vnodes = vnodeReporter(`${priv}/config.d`, this.#facts, () => this.#settings.vnodedef_additive, this.#note);
+    const definitions = { directory: `${priv}/config.d`, system: conf.mode === "system" };
+    this.#vnodes = vnodeReporter(definitions, this.#facts, () => this.#settings.vnodedef_additive, this.#note);
     const { log: records, found } = openRecords(`${priv}/jobs/records`, this.#fault);
     this.#records = records;
     this.#agent = this.#startAgent();
@@ -390,7 +391,7 @@ export class Mom {
   #reread(): void {
     this.#log.reopen();
     try {
-      this.#settings = readSettings(this.#config_file, this.#note);
+      this.#settings = readSettings(this.#config_file, this.#note, this.#conf.mode === "system");
       this.#log.mask = this.#settings.logevent;
       this.#happen({ kind: "configured", config: this.#config() });
       this.#note("re-read configuration");

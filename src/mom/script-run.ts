@@ -2,6 +2,7 @@
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { closeSync, constants, openSync, type Stats, statSync } from "node:fs";
+import { trustedFile } from "#support/trusted-file.ts";
 import { PELOG, PELOG_TEXTS, type ScriptEnd } from "./pelog.ts";
 import { asIdentity, type FileIdentity } from "./posix.ts";
 import type { MomAction } from "./state.ts";
@@ -15,7 +16,7 @@ const EXECUTABLE = 0o100;
 export function runScript(path: string, system: boolean, request: Request, running: () => void): Promise<ScriptEnd> {
   const stat = look(path);
   if (stat === null) return Promise.resolve({ kind: "none" });
-  if (!isTrusted(stat, system)) return Promise.resolve(ended(PELOG.PERMISSION, PELOG_TEXTS.permission));
+  if (!isTrusted(path, stat, system)) return Promise.resolve(ended(PELOG.PERMISSION, PELOG_TEXTS.permission));
   running();
   const files: number[] = [];
   try {
@@ -43,9 +44,15 @@ function look(path: string): Stats | null {
   }
 }
 
-function isTrusted(stat: Stats, system: boolean): boolean {
+function isTrusted(path: string, stat: Stats, system: boolean): boolean {
   const owner = system ? 0 : process.getuid?.();
-  return stat.isFile() && stat.uid === owner && (stat.mode & NOT_THE_OWNERS) === 0 && (stat.mode & EXECUTABLE) !== 0;
+  if (!stat.isFile() || stat.uid !== owner || (stat.mode & NOT_THE_OWNERS) !== 0 || (stat.mode & EXECUTABLE) === 0) return false;
+  try {
+    if (system) trustedFile(path, [0]);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 /** With the owner's rights: the path may lead wherever he likes. */

@@ -4,6 +4,7 @@ import { chmodSync, mkdirSync, readFileSync, statSync } from "node:fs";
 import type { MomVnode } from "#protocol/mom-link.ts";
 import type { Conf } from "#support/conf.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
+import { trustedDirectory, trustedFile } from "#support/trusted-file.ts";
 import { type CgroupSettings, parseCpuList } from "./cgroup-limits.ts";
 import { DEFAULT_SETTINGS, type MomSettings, parseMomConfig } from "./config.ts";
 import { siteEnvironment } from "./environment.ts";
@@ -78,14 +79,25 @@ function readText(path: string): string {
   }
 }
 
-/** No file is an empty one. Throws MomStartError for a wrong value, and for a root of sandboxes that is not there. */
-export function readSettings(path: string, note: (text: string) => void): MomSettings {
+/** What root's mom obeys, and where it keeps checkpoints, must be closed to the writing of others; what is not there is not checked. Throws MomStartError. */
+function checkTrusted(check: () => void, what: string): void {
+  try {
+    check();
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw new MomStartError(`${what} is not safe: ${(error as Error).message}`);
+  }
+}
+
+/** No file is an empty one. Throws MomStartError for a file that others can change, for a wrong value, and for a root of sandboxes that is not there. */
+export function readSettings(path: string, note: (text: string) => void, system = false): MomSettings {
+  if (system) checkTrusted(() => trustedFile(path, [0]), path);
   const text = readText(path);
   if (text === "") return DEFAULT_SETTINGS;
   const { settings, notes, errors } = parseMomConfig(text);
   if (errors.length > 0) throw new MomStartError(`${path}: ${errors.join("; ")}`);
   for (const each of notes) note(each);
-  const { jobdir_root } = settings;
+  const { jobdir_root, checkpoint_path } = settings;
+  if (system && checkpoint_path !== null) checkTrusted(() => trustedDirectory(checkpoint_path, [0]), `${path}: $checkpoint_path`);
   if (jobdir_root !== null && !isDirectory(jobdir_root)) throw new MomStartError(`${path}: $jobdir_root ${jobdir_root} is not a directory`);
   return settings;
 }
@@ -100,11 +112,16 @@ function isDirectory(path: string): boolean {
 }
 
 /** Vnodes as the definition files have them; with $vnodedef_additive those that vanished stay until the mom restarts. */
-export function vnodeReporter(directory: string, facts: HostFacts, additive: () => boolean, note: Note): { read(): MomVnode[] } {
+export function vnodeReporter(
+  { directory, system }: { readonly directory: string; readonly system: boolean },
+  facts: HostFacts,
+  additive: () => boolean,
+  note: Note,
+): { read(): MomVnode[] } {
   const kept = new Map<string, MomVnode>();
   return {
     read() {
-      const { defs, problems } = readDefinitions(directory);
+      const { defs, problems } = readDefinitions(directory, system);
       for (const problem of problems) note(problem, LOG_EVENT.ERROR);
       const now = reportedVnodes(facts, defs);
       if (!additive()) return now;

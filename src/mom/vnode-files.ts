@@ -3,6 +3,7 @@
 // F1. Names that begin with PBS are reserved: such files are made by other programs, read first, and neither inserted nor removed here.
 
 import { mkdirSync, readdirSync, readFileSync, unlinkSync, writeFileSync } from "node:fs";
+import { trustedFile } from "#support/trusted-file.ts";
 import { mergeVnodeDefs, parseVnodeDefs, type VnodeDef, type VnodeDefs } from "./vnode-def.ts";
 
 const NAME = /^[\w.@+-]{1,255}$/;
@@ -67,12 +68,16 @@ function definitionNames(directory: string): string[] {
   return [...usable.filter(isReserved), ...usable.filter((name) => !isReserved(name))];
 }
 
-/** All definitions; a file that cannot be read as such is left out and named. */
-export function readDefinitions(directory: string): { readonly defs: Map<string, VnodeDef>; readonly problems: readonly string[] } {
+/** All definitions; a file that cannot be read as such, or (system mode) that others than root can change, is left out and named. */
+export function readDefinitions(
+  directory: string,
+  system: boolean,
+): { readonly defs: Map<string, VnodeDef>; readonly problems: readonly string[] } {
   const files: VnodeDefs[] = [];
   const problems: string[] = [];
   for (const name of definitionNames(directory)) {
     try {
+      if (system) trustedFile(`${directory}/${name}`, [0]);
       files.push(parseVnodeDefs(readFileSync(`${directory}/${name}`, "utf8")));
     } catch (error) {
       problems.push(`vnode definition file ${name}: ${(error as Error).message}`);

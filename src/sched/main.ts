@@ -14,6 +14,7 @@ import { takeLock } from "#support/lock-file.ts";
 import type { Log } from "#support/log.ts";
 import { openLog } from "#support/log.ts";
 import { LOG_EVENT, LOG_MASK } from "#support/log-event.ts";
+import { homeFault } from "#support/trusted-home.ts";
 import { PBS_VERSION } from "#support/version.ts";
 import type { SchedOptions } from "./options.ts";
 import { parseOptions, USAGE } from "./options.ts";
@@ -45,6 +46,11 @@ async function main(argv: readonly string[]): Promise<number> {
   for (const note of parsed.notes) process.stderr.write(note);
   const conf = readConf();
   const { options } = parsed;
+  const fault = homeFault(conf, options.home ?? conf.home);
+  if (fault !== null) {
+    process.stderr.write(`pbs_sched: ${fault}\n`);
+    return 1;
+  }
   const isDaemon = process.env[READY_ENV] !== undefined;
   delete process.env[READY_ENV];
   if (options.foreground || isDaemon) return serve(conf, options, isDaemon);

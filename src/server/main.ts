@@ -8,6 +8,7 @@ import { existsSync, readSync, statSync, writeSync } from "node:fs";
 import { enableCompileCache, flushCompileCache } from "node:module";
 import { join } from "node:path";
 import { type Conf, ConfError, readConf } from "#support/conf.ts";
+import { homeFault } from "#support/trusted-home.ts";
 import { PBS_VERSION } from "#support/version.ts";
 import { parseOptions, type ServerOptions, USAGE } from "./options.ts";
 import { READY_ENV, READY_FD, storeFile, tellStarter } from "./shell/daemon-start.ts";
@@ -59,7 +60,7 @@ function mayRun(conf: Conf): string | null {
   if (conf.mode === "system" && uid !== 0) return "must be run by root";
   if (!existsSync(conf.home)) return `PBS_HOME ${conf.home} does not exist`;
   if (statSync(conf.home).uid !== uid && uid !== 0) return `PBS_HOME ${conf.home} belongs to another user`;
-  return null;
+  return homeFault(conf);
 }
 
 const isDestructive = (options: ServerOptions, conf: Conf): boolean =>

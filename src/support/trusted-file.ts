@@ -1,4 +1,4 @@
-// Files that a daemon runs or loads with its own rights: nobody but who is trusted may be able to change them, or put another in their place.
+// Files that a daemon runs, loads or believes with its own rights: nobody but who is trusted may be able to change them, or put others in their place.
 
 import { lstatSync, realpathSync } from "node:fs";
 import { dirname } from "node:path";
@@ -8,11 +8,24 @@ const STICKY = 0o1000;
 
 /**
  * Where a file really is. owners: uids that are trusted. Throws with a text when the file or a directory above it belongs to another user or can be
- * written by group or others; in a directory with the sticky bit others cannot replace what is not theirs.
+ * written by group or others; in a directory with the sticky bit others cannot replace what is not theirs. A missing file throws the system's ENOENT.
  */
 export function trustedFile(path: string, owners: readonly number[]): string {
   const real = realpathSync(path);
   if (!lstatSync(real).isFile()) throw new Error(`${real} is not a file`);
+  return trustedPlace(real, owners);
+}
+
+/** The same of a directory. The sticky bit does not help the directory itself: strangers could make files in it. */
+export function trustedDirectory(path: string, owners: readonly number[]): string {
+  const real = realpathSync(path);
+  const stat = lstatSync(real);
+  if (!stat.isDirectory()) throw new Error(`${real} is not a directory`);
+  if ((stat.mode & GROUP_OR_WORLD_WRITES) !== 0) throw new Error(`${real} can be written by group or others`);
+  return trustedPlace(real, owners);
+}
+
+function trustedPlace(real: string, owners: readonly number[]): string {
   for (let at = real; ; at = dirname(at)) {
     const stat = lstatSync(at);
     if (!owners.includes(stat.uid)) throw new Error(`${at} belongs to another user`);

@@ -112,7 +112,7 @@ test("the mail program gets the mail as it is, without a shell or our environmen
     writeFileSync(program, `#!/bin/sh\n{ echo "args: $*"; echo "secret: $PARTITA_SECRET"; cat; } > ${out}.new\nmv ${out}.new ${out}\n`);
     chmodSync(program, 0o755);
     process.env["PARTITA_SECRET"] = "x";
-    const { send } = mailer(undefined, (text) => told.push(text));
+    const { send } = mailer({ domain: undefined, identity: null, problem: (text) => told.push(text) });
     const mail = { mailer: program, from: "adm", to: ["bob"], to_owner: false, subject: "PBS JOB 1.svr", body: "$(id) `id`\n" };
     send(mail);
     await until("the mail", () => existsSync(out));

@@ -76,7 +76,7 @@ async function readStdin(io: CommandIo): Promise<Buffer> {
 
 async function submit(io: CommandIo, complex: Complex, link: Link, job: Job, world: SubmitWorld): Promise<number> {
   try {
-    const draft = withServerDefaults(job, await defaultArguments(link), world);
+    const draft = withServerDefaults(job, await defaultArguments(link, complex), world);
     if (draft.flags.has("I")) return await interactive(io, complex, link, job, draft);
     const reply = await link.request(requestOf(job, draft));
     if (!reply.ok) {

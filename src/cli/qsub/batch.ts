@@ -35,7 +35,7 @@ export async function qsubBatch(io: CommandIo, complex: Complex, world: SubmitWo
   try {
     const lines = await readLines(file, world);
     link = await complex.connect();
-    return await submitLines(io, link, lines, common, await defaultArguments(link), complex, world);
+    return await submitLines(io, link, lines, common, await defaultArguments(link, complex), complex, world);
   } catch (error) {
     if (error instanceof SubmitError) {
       io.err(error.text);

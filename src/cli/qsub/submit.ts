@@ -1,11 +1,15 @@
 // What a single submission and a batch share: the server's default arguments, and how a refusal is told.
 
 import type { ErrorReply } from "#protocol/messages.ts";
-import { type Link, statusItems } from "../complex.ts";
+import { type Complex, type Link, statusItems } from "../complex.ts";
 import { PBSE_NOATTR } from "../errors.ts";
 
-/** The server's default_qsub_arguments; "" when unset. */
-export async function defaultArguments(link: Link): Promise<string> {
+/**
+ * The server's default_qsub_arguments; "" when unset. In system mode root does not take them: operators may set the attribute, and `-S` or `-v` in it would
+ * let them say what root's job runs.
+ */
+export async function defaultArguments(link: Link, complex: Complex): Promise<string> {
+  if (complex.uid() === 0 && complex.conf().mode === "system") return "";
   const { items } = await statusItems(link, { kind: "status", object: "server", ids: [], attrs: ["default_qsub_arguments"] });
   const [server] = items;
   const text = server !== undefined && "attrs" in server ? server.attrs["default_qsub_arguments"] : undefined;

@@ -34,7 +34,7 @@ export function changeAttrs(before: Attrs, ops: readonly AttrOp[], context: Chan
   const touched = new Set<string>();
   const terms = ops.map((op) => {
     const def = attributeOf(context.table, op.name);
-    checkRight(def, op, context);
+    if (!isRestated(def, op, before, context)) checkRight(def, op, context);
     const value =
       (isUnset(op) ? context.fresh?.[def.name] : undefined) ??
       alterValue(def, after[def.name] as AttributeValue | undefined, op, context.resources);
@@ -48,6 +48,11 @@ export function changeAttrs(before: Attrs, ops: readonly AttrOp[], context: Chan
 
 /** The whole attribute is unset; an empty value does the same (pbs/qmgr.md 3). */
 const isUnset = ({ op, value, resource }: AttrOp): boolean => resource === undefined && (op === "unset" || (op === "=" && value === ""));
+
+/** A manager names the value that an attribute has: nothing would change. */
+function isRestated(def: AttributeDef, op: AttrOp, before: Attrs, { who }: ChangeContext): boolean {
+  return def.restatable === true && who.level === "manager" && op.op === "=" && op.value === before[def.name];
+}
 
 function checkRight(def: AttributeDef, op: AttrOp, { who, resources, creating }: ChangeContext): void {
   const resource = op.resource === undefined ? undefined : resources.get(op.resource);

@@ -47,6 +47,7 @@ import { checkOwner, wholeJob } from "./job-access.ts";
 export function modifyJob(tx: Transaction, request: ModifyJobRequest): Answer {
   const job = wholeJob(tx, request.job);
   checkOwner(tx, job);
+  checkRootsJob(tx, job);
   if (job.attrs.job_state === "E") throw reject(PBSE.BADSTATE);
   const { ops, ...made } = afterHooks(tx, job, request.attrs, changes(tx, job, request.attrs));
   logJob(tx, LOG_EVENT.JOB, job.id, `Job Modified at request of ${requestor(tx)}`);
@@ -54,6 +55,11 @@ export function modifyJob(tx: Transaction, request: ModifyJobRequest): Answer {
   account(tx, job, ops);
   carryOut(tx, job, made);
   return {};
+}
+
+/** What a job of root runs is root's alone to say: a manager who is not root is refused with 15007. */
+function checkRootsJob({ who, config }: Transaction, job: Job): void {
+  if (config.own_user === null && job.attrs.euser === "root" && !who.root) throw reject(PBSE.PERM);
 }
 
 function carryOut(tx: Transaction, job: Job, { set, unset, asked }: Changes): void {

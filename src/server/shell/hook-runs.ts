@@ -5,6 +5,7 @@ import { type HookRunner, hookRunner } from "#hooks/hook-runner.ts";
 import type { Conf } from "#support/conf.ts";
 import type { UserDatabase } from "#support/passwd.ts";
 import type { Core } from "../core.ts";
+import { nobody } from "./unprivileged.ts";
 
 export type HookRunsOptions = {
   readonly conf: Conf;
@@ -17,9 +18,6 @@ export type HookRunsOptions = {
   complain(text: string): void;
 };
 
-/** Where the system names no such user: the number the kernel gives to strangers. */
-const NOBODY = { uid: 65534, gid: 65534 };
-
 export type HookRuns = {
   run(number: number, hook: HookRun): void;
   close(): void;
@@ -28,11 +26,10 @@ export type HookRuns = {
 export function hookRuns({ conf, system, users, core, guarded, complain }: HookRunsOptions): HookRuns {
   let runner: HookRunner | null = null;
   const start = (): HookRunner => {
-    const nobody = users.userByName("nobody") ?? NOBODY;
     return hookRunner({
       directory: `${conf.home}/server_priv/hooks`,
       conf: conf.values,
-      nobody: system ? { uid: nobody.uid, gid: nobody.gid } : null,
+      nobody: system ? nobody(users) : null,
       answer: (query) => core().hookQuery(query),
       complain,
     });

@@ -1,10 +1,13 @@
-// Hands mails to the mail program of the server (attribute mailer): as the server's user, without a shell, with nothing of the server's environment.
+// Hands mails to the mail program of the server (attribute mailer): without a shell, with nothing of the server's environment.
 //
+// M0. In system mode the program has an unprivileged identity (unprivileged.ts), and nobody but root can change its file.
 // M1. A program that is missing, fails or hangs costs a log line; the server waits for none.
 // M2. At most RUNNING_MAX are at work, the others wait their turn; what is more than WAITING_MAX is dropped with a word to the log.
 
 import { type ChildProcess, spawn } from "node:child_process";
+import { trustedFile } from "#support/trusted-file.ts";
 import type { Mail } from "../mail.ts";
+import type { Unprivileged } from "./unprivileged.ts";
 
 const RUNNING_MAX = 16;
 const WAITING_MAX = 10_000;
@@ -13,8 +16,15 @@ const SENDING_MS_MAX = 120_000;
 
 export type Mailer = { send(mail: Mail): void };
 
-/** domain: of recipients without one, and of owners (PBS_MAIL_HOST_NAME); undefined: none. */
-export function mailer(domain: string | undefined, problem: (text: string) => void): Mailer {
+export type MailerOptions = {
+  /** of recipients without one, and of owners (PBS_MAIL_HOST_NAME); undefined: none */
+  readonly domain: string | undefined;
+  /** whose identity the program takes; a text: why there is none, and no mail is sent; null: the server's own (user mode) */
+  readonly identity: Unprivileged | string | null;
+  readonly problem: (text: string) => void;
+};
+
+export function mailer({ domain, identity, problem }: MailerOptions): Mailer {
   const waiting: Mail[] = [];
   /** programs that were missing: told once */
   const missing = new Set<string>();
@@ -35,20 +45,31 @@ export function mailer(domain: string | undefined, problem: (text: string) => vo
       if (why !== null) problem(`mail "${mail.subject}" failed: ${why}`);
       next();
     };
-    const to = addressesOf(mail, domain);
-    const child: ChildProcess = spawn(mail.mailer, ["-f", mail.from, "--", ...to], {
-      stdio: ["pipe", "ignore", "ignore"],
-      cwd: "/",
-      env: { PATH: "/usr/sbin:/usr/bin:/sbin:/bin" },
-    });
-    const timer = setTimeout(() => child.kill("SIGKILL"), SENDING_MS_MAX);
-    timer.unref();
-    child.once("error", (error: NodeJS.ErrnoException) => {
+    const failed = (error: NodeJS.ErrnoException): void => {
       if (error.code !== "ENOENT") return end(error.message);
       const first = !missing.has(mail.mailer);
       missing.add(mail.mailer);
       end(first ? `there is no ${mail.mailer} (server attribute mailer); told once` : null);
-    });
+    };
+    const to = addressesOf(mail, domain);
+    let timer: NodeJS.Timeout | undefined;
+    let child: ChildProcess;
+    try {
+      child = spawn(programOf(mail, identity), ["-f", mail.from, "--", ...to], {
+        argv0: mail.mailer,
+        stdio: ["pipe", "ignore", "ignore"],
+        cwd: "/",
+        env: { PATH: "/usr/sbin:/usr/bin:/sbin:/bin" },
+        // Node drops all supplementary groups when it is given an identity.
+        ...(identity === null || typeof identity === "string" ? {} : identity),
+      });
+    } catch (error) {
+      // Not at once: the next mail would be begun within this call, and 10,000 of them end the stack.
+      setImmediate(() => failed(error as NodeJS.ErrnoException));
+      return;
+    }
+    timer = setTimeout(() => child.kill("SIGKILL"), SENDING_MS_MAX).unref();
+    child.once("error", failed);
     child.once("exit", (code, signal) => end(code === 0 ? null : `${mail.mailer} ended with ${code ?? signal}`));
     child.stdin?.on("error", () => undefined);
     child.stdin?.end(`To: ${to.join(", ")}\nSubject: ${mail.subject}\n\n${mail.body}`);
@@ -62,6 +83,12 @@ export function mailer(domain: string | undefined, problem: (text: string) => vo
       next();
     },
   };
+}
+
+/** The file that is run (M0). Throws with a text when there is none that may be. */
+function programOf({ mailer }: Mail, identity: MailerOptions["identity"]): string {
+  if (typeof identity === "string") throw new Error(identity);
+  return identity === null ? mailer : trustedFile(mailer, [0]);
 }
 
 /** An owner is known by his host; where the site has a mail domain that is where he reads. */

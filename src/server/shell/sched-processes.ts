@@ -8,6 +8,7 @@ import { basename, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { isLocked } from "#support/lock-file.ts";
 import type { UserDatabase } from "#support/passwd.ts";
+import { trustedDirectory } from "#support/trusted-file.ts";
 import type { SchedEnd } from "../sched-session.ts";
 import { makeSchedDirectories, openSchedOut } from "./sched-directories.ts";
 
@@ -145,6 +146,7 @@ function launch(options: SchedProcessesOptions, name: string, attrs: { readonly 
     defaults: defaultsDirectory(options.exec),
     owner: user === null || user.uid === 0 ? null : { uid: user.uid, gid: user.gid },
   });
+  if (options.system) for (const key of ["sched_priv", "sched_log"]) trustedDirectory(String(attrs[key]), [0, user?.uid ?? 0]);
   const command = [process.execPath, schedProgram(), ...(name === "default" ? [] : ["-I", name]), "-N"];
   // libuv alone would drop the user's supplementary groups.
   if (user !== null && user.uid !== process.getuid?.())

@@ -39,6 +39,7 @@ import { replies } from "./replies.ts";
 import { keepResourceFile } from "./resource-file.ts";
 import { isAlive, schedProcesses } from "./sched-processes.ts";
 import { startFrames } from "./start-frames.ts";
+import { unprivilegedUser } from "./unprivileged.ts";
 
 export type ServiceOptions = {
   readonly conf: Conf;
@@ -237,7 +238,11 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     guarded(() => core.start(Date.now()));
   };
 
-  const mails = mailer(conf.values["PBS_MAIL_HOST_NAME"], (text) => note(LOG_EVENT.ERROR, text));
+  const mails = mailer({
+    domain: conf.values["PBS_MAIL_HOST_NAME"],
+    identity: system ? unprivilegedUser(users, "PBS_MAIL_USER", conf.values["PBS_MAIL_USER"]) : null,
+    problem: (text) => note(LOG_EVENT.ERROR, text),
+  });
   const hook_runs = hookRuns({ conf, system, users, core: () => core, guarded, complain: (text) => note(LOG_EVENT.ERROR, text) });
 
   // --- what leaves after a commit
