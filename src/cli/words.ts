@@ -1,8 +1,8 @@
 // Text into words as a shell would split it, for directives, default_qsub_arguments and batch lines: blanks part words, quotes and backslashes keep
 // them together. Nothing is expanded. Pure.
 
-/** null: a quote is not closed. With comments, a word that begins with an unquoted `#` ends the text. */
-export function splitWords(text: string, options: { readonly comments?: boolean } = {}): string[] | null {
+/** null: a quote is not closed. */
+export function splitWords(text: string): string[] | null {
   const words: string[] = [];
   let word: string | null = null;
   let quote = "";
@@ -23,8 +23,7 @@ export function splitWords(text: string, options: { readonly comments?: boolean 
     } else if (/\s/.test(char)) {
       if (word !== null) words.push(word);
       word = null;
-    } else if (char === "#" && word === null && options.comments) return words;
-    else word = (word ?? "") + char;
+    } else word = (word ?? "") + char;
   }
   if (quote !== "") return null;
   if (word !== null) words.push(word);

@@ -8,7 +8,7 @@ import { after, test } from "node:test";
 import { qsub } from "#cli/commands/qsub.ts";
 import { outputPath } from "#cli/output-paths.ts";
 import { QSUB_USAGE } from "#cli/qsub/job.ts";
-import { findDirectives } from "#cli/qsub/script.ts";
+import { readDirectives } from "#cli/qsub/script.ts";
 import { namedVariables } from "#cli/qsub/variables.ts";
 import { markedScript } from "#model/script-text.ts";
 import { ServerUnreachable } from "#protocol/client.ts";
@@ -292,22 +292,64 @@ const DIRECTIVES: readonly (readonly [script: string, prefix: string, found: rea
   ["#PBS -N a\n\n\n# x\n#PBS -l b\ndate\n#PBS -N c\n", "#PBS", ["-N a", "-l b"]],
   ["#PBS -N split \\\n -p 3\nsleep 2\n",               "#PBS", ["-N split  -p 3"]],
   ["   #PBS\t-N a\n",                                  "#PBS", ["-N a"]],
-  ["#PBSX -N a\n#PBS\n#PBS foo\n#PBS -h",              "#PBS", ["-h"]],
+  ["#PBSX -N a\n#PBS\n#PBS foo\n#PBS -h",              "#PBS", ["foo", "-h"]],
+  ["#PBS-h\n#PBS: -N x\n#PBS_HOME -N y\n",             "#PBS", ["-h"]],
+  ["#PBS -N a # b\n",                                 "#PBS", ["-N a # b"]],
   [":\n:PBS\n#PBS -h\n",                               "#PBS", ["-h"]],
   ["#PBS -h\n",                                        "",     []],
   ["",                                                 "#PBS", []],
-  ["#PBS -h \\",                                       "#PBS", ["-h \\"]],
+  ["#PBS -h \\",                                       "#PBS", ["-h"]],
 ];
 
 for (const [script, prefix, found] of DIRECTIVES) {
-  test(`directives of ${JSON.stringify(script)} with ${prefix}`, () => assert.deepEqual(findDirectives(script, prefix), found));
+  test(`directives of ${JSON.stringify(script)} with ${prefix}`, () => assert.deepEqual(readDirectives(script, prefix).directives, found));
 }
 
-test("a bad directive is told and refused", async () => {
-  file("bad.sh", "#PBS -p x\ndate\n");
-  const ran = await submit(["bad.sh"]);
-  assert.deepEqual([ran.text, ran.status], ["qsub: illegal -p value\nqsub: directive error: -p x \n", 2]);
-});
+// What the job is given of a script: each continued directive is one line, and nothing else is touched.
+const SENT: readonly (readonly [script: string, sent: string])[] = [
+  ["#!/bin/sh\n#PBS -N split \\\n -p 3\nsleep 2\n", "#!/bin/sh\n#PBS -N split  -p 3\nsleep 2\n"],
+  ["#PBS -l select=1:\\\nncpus=2 \\\n  -h\ndate \\\n +%s\n", "#PBS -l select=1:ncpus=2   -h\ndate \\\n +%s\n"],
+  ["# a comment \\\n#PBS -h\ndate", "# a comment \\\n#PBS -h\ndate"],
+  ["#PBS -h \\", "#PBS -h "],
+  ["date\n#PBS -h \\\n", "date\n#PBS -h \\\n"],
+];
+
+for (const [script, sent] of SENT) {
+  test(`the job is given ${JSON.stringify(sent)} of ${JSON.stringify(script)}`, async () => {
+    const ran = await submit([file("sent.sh", script)]);
+    assert.deepEqual([ran.text, ran.status, ran.job?.script], ["1.HOST\n", 0, sent]);
+  });
+}
+
+// biome-ignore format: one row a case
+const BAD_DIRECTIVES: readonly (readonly [directive: string, before: string])[] = [
+  ["-p x",                       "qsub: illegal -p value\n"],
+  ["-Y",                         "qsub: invalid option -- 'Y'\n"],
+  ["l walltime=0:10",            ""],
+  ["-l select=1 ncpus=2",        ""],
+  ["-N abc # my name",           ""],
+  ["-N a b",                     ""],
+  ["-h now",                     ""],
+  ["-- /bin/true",               ""],
+  ["--",                         ""],
+  ['-N "open',                   ""],
+  ["this is prose",              ""],
+];
+
+for (const [directive, before] of BAD_DIRECTIVES) {
+  test(`#PBS ${directive}: a directive error, and nothing is submitted`, async () => {
+    const ran = await submit([file("bad.sh", `#!/bin/sh\n#PBS ${directive}\ndate\n`)]);
+    assert.deepEqual([ran.text, ran.status, ran.job], [`${before}qsub: directive error: ${directive} \n`, 1, undefined]);
+  });
+}
+
+for (const list of ["", ",", "A=1,", "A=1,,", " , A=1"]) {
+  test(`-v ${JSON.stringify(list)}: empty items name nothing`, async () => {
+    const ran = await submit(["-v", list, ...EXE]);
+    assert.deepEqual([ran.text, ran.status], ["1.HOST\n", 0]);
+    assert.equal(/,A=1$/.test(ran.sent["Variable_List"] ?? ""), list.includes("A"));
+  });
+}
 
 test("a script in Latin-1 is taken byte by byte, its directives too", async () => {
   writeFileSync(join(DIRECTORY, "latin.sh"), Buffer.from("#PBS -N J\xfcrgen\n# Gr\xfc\xdfe\ndate\n", "latin1"));

@@ -9,7 +9,7 @@ import { type Destination, parseDestination } from "../destinations.ts";
 import { isJobName } from "../job-options.ts";
 import { splitWords } from "../words.ts";
 import { addSource, copyDraft, type Draft, type DraftWorld, draftConflicts, emptyDraft, RANK } from "./draft.ts";
-import { findDirectives, hasDosLineEnd } from "./script.ts";
+import { hasDosLineEnd, readDirectives } from "./script.ts";
 import { allVariables, type Env, joinVariables, namedVariables, originVariables } from "./variables.ts";
 
 export const QSUB_USAGE = `usage: qsub [-a date_time] [-A account_string] [-c interval]
@@ -83,8 +83,7 @@ export async function makeJob(words: readonly string[], world: SubmitWorld, give
   if (operands.length === 0 && draft.flags.has("I") && given === undefined)
     return { draft, script: null, default_name: "STDIN", program: [], words, variables: variableList(draft, world) };
   const [file = "-"] = operands;
-  const script = given?.script ?? (await readScript(file, world));
-  addDirectives(draft, script, world);
+  const script = addDirectives(draft, given?.script ?? (await readScript(file, world)), world);
   mustAgree(draft);
   const default_name = file === "-" ? "STDIN" : basename(file);
   return { draft, script, default_name, program: [], words, variables: variableList(draft, world) };
@@ -95,15 +94,26 @@ function mustAgree(draft: Draft): void {
   if (conflicts !== null) throw new SubmitError(conflicts + QSUB_USAGE, USAGE_STATUS);
 }
 
-function addDirectives(draft: Draft, text: string, world: SubmitWorld): void {
-  const script = scriptCharacters(text);
-  if (hasDosLineEnd(script)) throw new SubmitError("qsub: script contains cr, lf\n", FAILED);
+/** Adds the directives of a script. Returns the script as it is sent. */
+function addDirectives(draft: Draft, text: string, world: SubmitWorld): string {
+  const characters = scriptCharacters(text);
+  if (hasDosLineEnd(characters)) throw new SubmitError("qsub: script contains cr, lf\n", FAILED);
   const prefix = draft.flags.get("C")?.value ?? world.env["PBS_DPREFIX"] ?? "#PBS";
-  for (const directive of findDirectives(script, prefix)) {
-    const words = splitWords(directive, { comments: true });
-    const faults = words === null ? { text: "", stop: false } : addSource(draft, words, RANK.directive, world).faults;
-    if (faults !== null) throw new SubmitError(`${faults.text}qsub: directive error: ${directive} \n`, faults.stop ? FAILED : USAGE_STATUS);
+  const { directives, script } = readDirectives(characters, prefix);
+  for (const directive of directives) {
+    const fault = directiveFault(draft, directive, world);
+    if (fault !== null) throw new SubmitError(`${fault}qsub: directive error: ${directive} \n`, FAILED);
   }
+  return isMarkedScript(text) ? markedScript(script) : script;
+}
+
+/** What is wrong with a directive, as lines before the one that shows it. A word that belongs to no option is a fault. null: nothing is wrong. */
+function directiveFault(draft: Draft, directive: string, world: SubmitWorld): string | null {
+  const words = splitWords(directive);
+  if (words === null) return "";
+  const { faults, operands, literal_from } = addSource(draft, words, RANK.directive, world);
+  if (faults !== null) return faults.text;
+  return operands.length > 0 || literal_from !== null ? "" : null;
 }
 
 async function readScript(file: string, world: SubmitWorld): Promise<string> {

@@ -27,14 +27,15 @@ export function originVariables(env: Env, directory: string, conf: Readonly<Reco
 }
 
 /**
- * The variables of a -v list as `NAME=value`: quotes and backslashes protect commas; a bare NAME takes its value from the environment. null: a name
- * that is not there, or a malformed list.
+ * The variables of a -v list as `NAME=value`: quotes and backslashes protect commas; a bare NAME takes its value from the environment. An empty list
+ * and empty items (`A=1,`) name nothing. null: a name that is not there, or a malformed list.
  */
 export function namedVariables(list: string, env: Env): string[] | null {
   const items = splitList(list);
   if (items === null) return null;
   const variables: string[] = [];
   for (const item of items) {
+    if (item === "") continue;
     const equals = item.indexOf("=");
     const name = equals < 0 ? item : item.slice(0, equals);
     const value = equals < 0 ? env[name] : item.slice(equals + 1);
