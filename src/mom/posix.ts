@@ -219,9 +219,15 @@ export function endedChild(): number {
 
 export type WaitStatus = { readonly code: number } | { readonly signal: number };
 export type Reaped = {
-  readonly status: WaitStatus /** cpu seconds of the process and the children it waited for */;
+  readonly status: WaitStatus;
+  /** cpu seconds of the process and the children it waited for */
   readonly cput_s: number;
+  /** the most memory that the process, or one of the children it waited for, ever had; at least what the parent had when it forked */
+  readonly peak_kb: number;
 };
+
+/** ru_maxrss in a rusage, counted in longs: two times stand before it */
+const RUSAGE_MAXRSS_AT = 4;
 
 /** Reaps one ended child; null: it is not ours or has not ended. */
 export function reap(pid: number): Reaped | null {
@@ -232,5 +238,6 @@ export function reap(pid: number): Reaped | null {
   const word = status[0] ?? 0;
   const seconds = (at: number): number => Number(usage[at]) + Number(usage[at + 1]) / 1e6;
   const signal = word & 0x7f;
-  return { status: signal === 0 ? { code: (word >> 8) & 0xff } : { signal }, cput_s: seconds(0) + seconds(2) };
+  const peak_kb = Number(usage[RUSAGE_MAXRSS_AT]);
+  return { status: signal === 0 ? { code: (word >> 8) & 0xff } : { signal }, cput_s: seconds(0) + seconds(2), peak_kb };
 }

@@ -69,6 +69,11 @@ export function processName(pid: number): string | null {
   }
 }
 
+/** The most memory that this process ever had, in kilobytes; 0: the kernel does not tell. */
+export function ownPeak_kb(): number {
+  return Number(/^VmHWM:\s+(\d+) kB$/m.exec(kernelText("/proc/self/status"))?.[1] ?? 0);
+}
+
 /** All processes now. */
 export function readProcesses(): ProcessInfo[] {
   const found: ProcessInfo[] = [];

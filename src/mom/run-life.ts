@@ -277,7 +277,7 @@ export function exited(cx: Context, run: Run, exit: ExitedRun): void {
   const { id } = run.job;
   desertTasks(cx, run);
   const cput_s = Math.max(run.sample.cput_s, exit.cput_s + run.tasks_cput_s, exit.group?.cput_s ?? 0);
-  run.sample = { ...run.sample, cput_s, mem_kb: Math.max(run.sample.mem_kb, peakOf(cx, run, exit)) };
+  run.sample = { ...run.sample, cput_s, mem_kb: Math.max(run.sample.mem_kb, exit.peak_kb ?? 0, peakOf(cx, run, exit)) };
   if (exit.group?.oom === true && run.breach === null) killedForMemory(cx, run, exit.group.mem_peak_kb, run.phase.files);
   const walltime_s = walltimeOf(run, exit.at_ms);
   const cput = renderDuration(Math.floor(run.sample.cput_s));

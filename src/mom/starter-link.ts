@@ -61,6 +61,8 @@ export type StartedRun = RunKey & { readonly pid: number; readonly at_ms: number
 export type ExitedRun = RunKey & {
   readonly status: WaitStatus;
   readonly cput_s: number;
+  /** the most memory that one of these processes had, where it is known */
+  readonly peak_kb?: number;
   readonly at_ms: number;
   readonly group?: GroupUsage;
   /** a restart script ended as itself, with an error: it never became the program it was to restore */

@@ -13,7 +13,7 @@ import type { Journal, JournalState } from "./journal.ts";
 import { rememberLast } from "./journal.ts";
 import { launch } from "./launch.ts";
 import { endedChild, reap } from "./posix.ts";
-import { type ProcessInfo, processesOf, processName, processVariable, readProcess, readProcesses } from "./proc-table.ts";
+import { ownPeak_kb, type ProcessInfo, processesOf, processName, processVariable, readProcess, readProcesses } from "./proc-table.ts";
 import { type EndingRun, killLeftovers, ownerOf, signalQuietly } from "./session-end.ts";
 import {
   type ExitedRun,
@@ -47,6 +47,12 @@ export type Starter = {
   /** no mom can ever ask for them again: all jobs are killed */
   killAll(): void;
 };
+
+/**
+ * What is known of a child's memory. A child begins as a copy of the starter, whose size the kernel counts as the child's peak; a peak that is no larger
+ * than the starter's says nothing of the job.
+ */
+const knownPeak = (peak_kb: number): { readonly peak_kb?: number } => (peak_kb > ownPeak_kb() ? { peak_kb } : {});
 
 export type StarterOptions = {
   readonly journal: Journal;
@@ -190,9 +196,9 @@ export function makeStarter(options: StarterOptions): Starter {
       if (run === undefined) continue;
       byPid.delete(pid);
       const at_ms = now_ms();
-      const { status, cput_s } = reaped;
+      const { status, cput_s, peak_kb } = reaped;
       const restart_failed = is_script && "code" in status && status.code !== 0 ? { restart_failed: true as const } : {};
-      const exit: ExitedRun = { job: run.job, run_count: run.run_count, status, cput_s, at_ms, ...restart_failed };
+      const exit: ExitedRun = { job: run.job, run_count: run.run_count, status, cput_s, ...knownPeak(peak_kb), at_ms, ...restart_failed };
       if (task !== null) {
         tasks_over.push(exit);
         continue;

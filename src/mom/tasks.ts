@@ -204,6 +204,7 @@ export function taskExited(cx: Context, exit: ExitedRun): void {
   withTask(cx, exit, (run, number, task) => {
     run.tasks.delete(number);
     run.tasks_cput_s += exit.cput_s;
+    run.sample = { ...run.sample, mem_kb: Math.max(run.sample.mem_kb, exit.peak_kb ?? 0) };
     saveTasks(cx, run);
     const status = "code" in exit.status ? exit.status.code : SIGNALLED + exit.status.signal;
     say(cx, task.asked, { type: "task-exited", status }, isSisters(cx, run) ? keyOfRun(run) : undefined);

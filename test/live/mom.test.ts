@@ -78,6 +78,13 @@ test("/bin/true uses nothing that can be seen", async () => {
   assert.deepEqual((await bed.obit(job)).used, { cpupercent: 0, cput: 0, mem: "0kb", ncpus: 1, vmem: "0kb", walltime: 0 });
 });
 
+test("the memory of a job that is over before the first look is told: 300 MB in a child of its shell", async () => {
+  const job = bed.job(sh("/usr/bin/env head -c 300000000 /dev/zero | tail -c 300000000 | wc -c"));
+  bed.start(job);
+  const { used } = await bed.obit(job);
+  assert.ok(Number.parseInt(String(used["mem"]), 10) > 290_000, String(used["mem"]));
+});
+
 test("the environment of a program is exactly the job's, and nothing of the mom's", async () => {
   const job = bed.job({ argv: ["/usr/bin/env", "-0"] }, { attrs: { Variable_List: ["PBS_O_HOST=h", "WITH=a\\,b c"] } });
   bed.start(job);

@@ -241,6 +241,23 @@ test("limits on what samples show: cput, vmem, and mem only where it is enforced
   }
 });
 
+test("the peak that the kernel tells at the end counts when no sample was larger", () => {
+  for (const [seen_kb, peak_kb, mem] of [
+    [0, 204800, "204800kb"],
+    [500, 204800, "204800kb"],
+    [300000, 204800, "300000kb"],
+  ] as const) {
+    const w = world();
+    const j = job();
+    run(w, j);
+    if (seen_kb > 0) w.on({ kind: "sampled", seen: new Map([[4711, { cput_s: 1, mem_kb: seen_kb, vmem_kb: seen_kb }]]) });
+    w.on({ kind: "exited", run: { job: j.id, run_count: j.run_count, status: { code: 0 }, cput_s: 1, peak_kb, at_ms: w.now_ms } });
+    w.on(finished(j));
+    const obit = w.actions.findLast((action) => action.kind === "send" && action.type === "mom-obit");
+    assert.equal(obit?.kind === "send" && obit.type === "mom-obit" ? obit.data.used["mem"] : null, mem);
+  }
+});
+
 test("memory is a high-water mark and cpupercent a moving average", () => {
   const w = world();
   run(w, job());
