@@ -7,6 +7,7 @@ import { closeSync, writeSync } from "node:fs";
 import { hostname } from "node:os";
 import { join } from "node:path";
 import { type Conf, ConfError, readConf, shortHostName } from "#support/conf.ts";
+import { closeForeignDescriptors } from "#support/descriptors.ts";
 import { takeLock } from "#support/lock-file.ts";
 import { LOG_EVENT, openLog } from "#support/log.ts";
 import { homeFault } from "#support/trusted-home.ts";
@@ -18,6 +19,7 @@ const READY_FD = 3;
 const READY_ENV = "PARTITA_COMM_READY";
 
 async function main(argv: readonly string[]): Promise<number> {
+  closeForeignDescriptors(...(process.env[READY_ENV] === undefined ? [] : [READY_FD]));
   if (argv.length === 1 && argv[0]?.toLowerCase() === "--version") return say(1, `pbs_version = ${PBS_VERSION}\n`, 0);
   if (argv.length === 1 && argv[0] === "--help") return say(1, USAGE, 0);
   const options = parseCommOptions(argv);

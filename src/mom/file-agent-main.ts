@@ -1,6 +1,7 @@
 // pbs_file_agent [bulk]: process of file-work.ts. A child of the mom; frames on stdin and stdout; ends when its stdin does. Only the second agent, `bulk`,
 // copies big files.
 
+import { closeForeignDescriptors } from "#support/descriptors.ts";
 import type { AgentToMom, Finished, FinishRequest, MomToAgent } from "./agent-link.ts";
 import { appendText, dropFile, finishJob, isBulky, prepareJobs, removeTmpdirs } from "./file-work.ts";
 import { frameLink } from "./frame-link.ts";
@@ -16,6 +17,7 @@ function finishSafely(request: FinishRequest): Finished {
 }
 
 function main(lane: string | undefined): void {
+  closeForeignDescriptors();
   process.chdir("/");
   process.umask(0);
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => undefined);

@@ -6,6 +6,7 @@ import { spawn } from "node:child_process";
 import { closeSync, mkdirSync, openSync, writeSync } from "node:fs";
 import { setPriority } from "node:os";
 import { type Conf, ConfError, readConf } from "#support/conf.ts";
+import { closeForeignDescriptors } from "#support/descriptors.ts";
 import { takeLock } from "#support/lock-file.ts";
 import { homeFault } from "#support/trusted-home.ts";
 import { PBS_VERSION } from "#support/version.ts";
@@ -27,6 +28,7 @@ function say(text: string): void {
 }
 
 async function main(argv: readonly string[]): Promise<number> {
+  closeForeignDescriptors(...(ready_fd > 2 ? [ready_fd] : []));
   if (argv.length === 1 && argv[0] === "--help") {
     writeSync(1, USAGE);
     return 0;

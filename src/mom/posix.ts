@@ -38,6 +38,7 @@ function declare() {
     actionsDup: library.func("int posix_spawn_file_actions_adddup2(void *, int, int)"),
     actionsOpen: library.func("int posix_spawn_file_actions_addopen(void *, int, const char *path, int flags, uint32_t mode)"),
     actionsChdir: library.func("int posix_spawn_file_actions_addfchdir_np(void *, int)"),
+    actionsCloseFrom: optional(() => library.func("int posix_spawn_file_actions_addclosefrom_np(void *, int)")),
     actionsDestroy: library.func("int posix_spawn_file_actions_destroy(void *)"),
     wait4: library.func("int wait4(int pid, _Out_ int *status, int options, void *usage)"),
     waitid: library.func("int waitid(int type, int id, void *info, int options)"),
@@ -51,6 +52,15 @@ function declare() {
     strerror: library.func("const char *strerror(int error)"),
     pipe2: library.func("int pipe2(_Out_ int *ends, int flags)"),
   };
+}
+
+/** null: the C library is older than the function. */
+function optional<T>(find: () => T): T | null {
+  try {
+    return find();
+  } catch {
+    return null;
+  }
 }
 
 /** The C library's words for an error number: `No such file or directory`. */
@@ -165,6 +175,8 @@ export function spawnSession(request: SpawnRequest): { readonly pid: number } | 
       native.actionsDup(actions, 0, 2);
     }
     native.actionsChdir(actions, request.directory);
+    // All of ours are closed on exec; what a library may open without a word is closed here (C library 2.34 and later).
+    native.actionsCloseFrom?.(actions, 3);
     const pid = [0];
     const errno = Number(native.spawn(pid, request.path, actions, native.attributes, [...request.argv, null], [...request.env, null]));
     return errno === 0 ? { pid: pid[0] ?? 0 } : { errno };

@@ -9,6 +9,7 @@ import { chmodSync, readFileSync, statSync, unlinkSync, writeSync } from "node:f
 import { createServer } from "node:net";
 import { peerCredentials } from "#protocol/peer-credentials.ts";
 import { socketAddress } from "#protocol/socket-path.ts";
+import { closeForeignDescriptors } from "#support/descriptors.ts";
 import { takeLock } from "#support/lock-file.ts";
 import { openGroups } from "./cgroup.ts";
 import { frameLink, type Link } from "./frame-link.ts";
@@ -25,6 +26,7 @@ const DIRECTORY_CHECK_MS = 2000;
 const FILES_MAX = 1024;
 
 function main(directory: string): void {
+  closeForeignDescriptors();
   const lock = takeLock(`${directory}/starter.lock`);
   if ("owner_pid" in lock) process.exit(3);
   process.chdir("/");

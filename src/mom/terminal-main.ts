@@ -9,6 +9,7 @@ import { closeSync, writeSync } from "node:fs";
 import { ReadStream } from "node:tty";
 import { dialTerminal, type TerminalChannel } from "#protocol/terminal-channel.ts";
 import type { TerminalFrame, TerminalShape } from "#protocol/terminal-link.ts";
+import { closeForeignDescriptors } from "#support/descriptors.ts";
 import { applySettings, setWindowSize, terminalSettings, withControls } from "#support/terminal-modes.ts";
 import { openPseudoTerminal, terminalWriter } from "./pseudo-terminal.ts";
 import type { RelayOrder, RelayWord } from "./terminals.ts";
@@ -34,6 +35,7 @@ function give_up(text: string): never {
 }
 
 async function main(): Promise<void> {
+  closeForeignDescriptors();
   for (const signal of ["SIGHUP", "SIGINT", "SIGTERM", "SIGPIPE"] as const) process.on(signal, () => undefined);
   const order = await readOrder();
   const { promise: shaped, resolve: shape } = Promise.withResolvers<TerminalShape>();

@@ -9,6 +9,7 @@ import { fileURLToPath } from "node:url";
 import { schedDirectories } from "#model/sched-attributes.ts";
 import type { Conf } from "#support/conf.ts";
 import { ConfError, readConf } from "#support/conf.ts";
+import { closeForeignDescriptors } from "#support/descriptors.ts";
 import type { HeldLock } from "#support/lock-file.ts";
 import { takeLock } from "#support/lock-file.ts";
 import type { Log } from "#support/log.ts";
@@ -29,6 +30,7 @@ const READY_ENV = "PARTITA_SCHED_READY";
 const BEHIND_SERVER = 5;
 
 async function main(argv: readonly string[]): Promise<number> {
+  closeForeignDescriptors(...(process.env[READY_ENV] === undefined ? [] : [READY_FD]));
   const parsed = parseOptions(argv, availableParallelism());
   switch (parsed.kind) {
     case "version":

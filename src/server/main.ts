@@ -8,12 +8,14 @@ import { existsSync, readSync, statSync, writeSync } from "node:fs";
 import { enableCompileCache, flushCompileCache } from "node:module";
 import { join } from "node:path";
 import { type Conf, ConfError, readConf } from "#support/conf.ts";
+import { closeForeignDescriptors } from "#support/descriptors.ts";
 import { homeFault } from "#support/trusted-home.ts";
 import { PBS_VERSION } from "#support/version.ts";
 import { parseOptions, type ServerOptions, USAGE } from "./options.ts";
 import { READY_ENV, READY_FD, storeFile, tellStarter } from "./shell/daemon-start.ts";
 
 async function main(): Promise<number> {
+  closeForeignDescriptors(...(process.env[READY_ENV] === undefined ? [] : [READY_FD]));
   const argv = process.argv.slice(2);
   if (argv.length === 1 && argv[0]?.toLowerCase() === "--version") return say(1, `pbs_version = ${PBS_VERSION}\n`, 0);
   if (argv.length === 1 && argv[0] === "--help") return say(1, USAGE, 0);

@@ -1,0 +1,65 @@
+// Descriptors that a daemon got from whoever started it: a root shell's open file must not stay open in a daemon, and must never reach a user's job.
+//
+// D1. What stays open above 2 has FD_CLOEXEC, so that no program started later gets it: Node opens its own descriptors so. Node itself sets FD_CLOEXEC on
+//     what it inherits only up to the first unused number above 15.
+
+import { closeSync, readdirSync, readFileSync, readlinkSync } from "node:fs";
+
+const DIRECTORY = "/proc/self/fd";
+const O_CLOEXEC = 0o2000000;
+const ACCESS = 0o3;
+
+/** A descriptor above 2. target: as /proc names it, such as `/etc/passwd` or `pipe:[81]`; flags: of open(2). */
+export type Descriptor = { readonly fd: number; readonly target: string; readonly flags: number };
+
+/**
+ * Those that are not Node's own. At its start Node has event queues (`anon_inode:`), /dev/null, and pipes of which it holds both ends, all with FD_CLOEXEC.
+ * kept: numbers that are meant for this process.
+ */
+export function foreignDescriptors(open: readonly Descriptor[], kept: ReadonlySet<number>): number[] {
+  const isPaired = ({ target, flags }: Descriptor): boolean => {
+    const ends = open.filter((other) => other.target === target);
+    return ends.length === 2 && ends.some((other) => (other.flags & ACCESS) !== (flags & ACCESS));
+  };
+  const isOwn = (each: Descriptor): boolean =>
+    (each.flags & O_CLOEXEC) !== 0 &&
+    (each.target.startsWith("anon_inode:") || each.target === "/dev/null" || (each.target.startsWith("pipe:") && isPaired(each)));
+  return open.filter((each) => !kept.has(each.fd) && !isOwn(each)).map(({ fd }) => fd);
+}
+
+/**
+ * Closes what this process was not meant to have. To be called first of all in a program: later Node has files and sockets of its own. kept: numbers above 2
+ * that whoever started this process hands over. Does nothing where there is no /proc.
+ */
+export function closeForeignDescriptors(...kept: readonly number[]): void {
+  const channel = Number(process.env["NODE_CHANNEL_FD"] ?? Number.NaN);
+  for (const fd of foreignDescriptors(openDescriptors(), new Set([...kept, channel]))) {
+    try {
+      closeSync(fd);
+    } catch {
+      // It was closed meanwhile.
+    }
+  }
+}
+
+function openDescriptors(): Descriptor[] {
+  let names: string[];
+  try {
+    names = readdirSync(DIRECTORY);
+  } catch {
+    return [];
+  }
+  return names.flatMap((name) => {
+    const fd = Number(name);
+    if (fd <= 2) return [];
+    try {
+      const info = readFileSync(`/proc/self/fdinfo/${name}`, "latin1");
+      return [
+        { fd, target: readlinkSync(`${DIRECTORY}/${name}`), flags: Number.parseInt(/^flags:\s*([0-7]+)/m.exec(info)?.[1] ?? "0", 8) },
+      ];
+    } catch {
+      // The listing's own descriptor.
+      return [];
+    }
+  });
+}

@@ -1,0 +1,107 @@
+// What reaches users' jobs and the programs of a site from whoever starts the daemons, and what users plant in shared directories. As root in system mode.
+
+import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { chmodSync, closeSync, existsSync, mkdirSync, openSync, readdirSync, readFileSync, readlinkSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { after, before, test } from "node:test";
+import { type Complex, startComplex, until } from "./complex.ts";
+
+const isRoot = process.geteuid?.() === 0;
+
+let complex: Complex;
+let site = "";
+
+before(async () => {
+  complex = await startComplex({ mode: isRoot ? "system" : "user" });
+  site = join(complex.home, "..");
+  complex.qmgr("set server job_history_enable = True", "set server acl_roots = root@*");
+});
+after(() => complex?.stop());
+
+/** The daemons started anew by a shell that has a file open as descriptors 3 to 300, but for every seventh. */
+function startWithOpenFiles(path: string): void {
+  complex.halt();
+  const file = openSync(path, "w", 0o600);
+  const stdio = Array.from({ length: 301 }, (_, fd) => (fd < 3 ? "pipe" : fd % 7 === 0 ? "ignore" : file));
+  const init = join(dirname(dirname(complex.command("qstat"))), "libexec/pbs_init.d");
+  const words = isRoot ? [init, "start"] : [complex.command("partita"), "start", "--home", complex.home];
+  const ran = spawnSync(words[0] as string, words.slice(1), { env: complex.env(), encoding: "utf8", stdio: stdio as never });
+  closeSync(file);
+  assert.equal(ran.status, 0, `${ran.stdout}${ran.stderr}`);
+}
+
+/** Numbers under which a process has the file open. */
+function openIn(pid: number | null, path: string): string[] {
+  assert.notEqual(pid, null);
+  return readdirSync(`/proc/${pid}/fd`).filter((fd) => {
+    try {
+      return readlinkSync(`/proc/${pid}/fd/${fd}`) === path;
+    } catch {
+      return false;
+    }
+  });
+}
+
+const childrenOf = (pid: number): number[] =>
+  readdirSync("/proc")
+    .filter((name) => /^\d+$/.test(name))
+    .map(Number)
+    .filter((each) => {
+      try {
+        const stat = readFileSync(`/proc/${each}/stat`, "latin1");
+        return Number(stat.slice(stat.lastIndexOf(")") + 2).split(" ")[1]) === pid;
+      } catch {
+        return false;
+      }
+    });
+
+test("open files of whoever starts the daemons reach no daemon, no job, no hook and no mail program", async () => {
+  const secret = join(site, "secret");
+  startWithOpenFiles(secret);
+  const shown = join(site, "shown");
+  mkdirSync(shown);
+  chmodSync(shown, 0o777);
+  writeFileSync(join(site, "mail"), `#!/bin/sh\ncat >/dev/null\nls -l /proc/$$/fd > ${shown}/.mail; mv ${shown}/.mail ${shown}/mail\n`, {
+    mode: 0o755,
+  });
+  const hook = join(site, "look.py");
+  writeFileSync(
+    hook,
+    `import os\nopen(${JSON.stringify(join(shown, "hook"))}, "w").write(os.popen("ls -l /proc/%d/fd" % os.getpid()).read())\n`,
+  );
+  complex.qmgr(
+    `set server mailer = ${site}/mail`,
+    "create hook look",
+    "set hook look event = queuejob",
+    `import hook look application/x-python default ${hook}`,
+  );
+  const id = complex.submit(["-j", "oe", "-o", join(shown, "job"), "-m", "e", "--", "/bin/sh", "-c", "ls -l /proc/$$/fd"]);
+  await complex.untilJob(id, "F");
+  complex.qmgr("delete hook look");
+  for (const name of ["job", "mail", "hook"]) {
+    await until(name, () => existsSync(join(shown, name)));
+    const text = readFileSync(join(shown, name), "utf8");
+    assert.match(text, / 0 -> /, name);
+    assert.doesNotMatch(text, /secret/, name);
+  }
+  const job = readFileSync(join(shown, "job"), "utf8");
+  assert.deepEqual(
+    [...job.matchAll(/ (\d+) -> /g)].map(([, fd]) => fd),
+    ["0", "1", "2"],
+    "a job has its own three and nothing else",
+  );
+  const mom = complex.pid("mom") ?? 0;
+  const daemons = [
+    complex.pid("server"),
+    complex.pid("comm"),
+    complex.schedPid("default"),
+    mom,
+    complex.pid("starter"),
+    ...childrenOf(mom),
+  ];
+  assert.deepEqual(
+    daemons.flatMap((pid) => openIn(pid, secret)),
+    [],
+  );
+});
