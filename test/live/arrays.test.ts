@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { type Complex, isAlive, startComplex, until } from "./complex.ts";
 import { lackOfUsers, seatOf } from "./needed-users.ts";
+import { BEGIN, ofScript } from "./script-output.ts";
 
 const USER = "pbsuser1";
 const { mode, owner, as } = seatOf(USER);
@@ -39,7 +40,10 @@ function openDirectory(name: string): string {
 
 test("subjobs know their index, and their output has its own names", async () => {
   const script = join(work, "array.sh");
-  writeFileSync(script, '#!/bin/sh\n#PBS -J 1-5:2\necho "$PBS_JOBID $PBS_ARRAY_INDEX $PBS_ARRAY_ID"\nexit $((PBS_ARRAY_INDEX / 5))\n');
+  writeFileSync(
+    script,
+    `#!/bin/sh\n#PBS -J 1-5:2\n${BEGIN}\n` + 'echo "$PBS_JOBID $PBS_ARRAY_INDEX $PBS_ARRAY_ID"\nexit $((PBS_ARRAY_INDEX / 5))\n',
+  );
   chmodSync(script, 0o755);
   const array = submit("-N", "known", script);
   assert.match(array, /^\d+\[\]\.\S+$/);
@@ -48,7 +52,7 @@ test("subjobs know their index, and their output has its own names", async () =>
   assert.equal(job["array_state_count"], "Queued:0 Running:0 Exiting:0 Expired:0");
   for (const index of [1, 3, 5]) {
     const id = subjob(array, index);
-    assert.equal(readFileSync(join(work, `known.o${number(array)}.${index}`), "utf8"), `${id} ${index} ${array}\n`);
+    assert.equal(ofScript(readFileSync(join(work, `known.o${number(array)}.${index}`), "utf8")), `${id} ${index} ${array}\n`);
     assert.equal(complex.job(id).Exit_status, index === 5 ? 1 : 0);
   }
 });
