@@ -327,7 +327,7 @@ function obit(kernel: Kernel, tx: Transaction, { link, host }: MomRuntime, data:
   const job = kernel.state.jobs.get(data.job);
   if (job === undefined || !isRunOf(job, data.run_count) || !(isSister(job, host) || isOnHost(kernel, job.id, host))) {
     acknowledgeObit(kernel, link, data.job, data.run_count);
-    if (data.exit_status < 0) keptInVain(kernel, link, host, data.job);
+    if (data.exit_status < 0 || data.kept === true) keptInVain(kernel, link, host, data.job);
     return;
   }
   const crew = crewOf(kernel, job);

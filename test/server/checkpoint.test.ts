@@ -261,3 +261,14 @@ test("a host that keeps output of an unconfirmed run is the one where it is look
   mom(h, n2, "mom-obit", { job, run_count: 2, exit_status: -11, used: {}, kept: true });
   assert.deepEqual([stateOf(h, job), jobAttrs(h, job)["output_on"], sent(h, "mom-discard")], ["Q 10", "n2", [{ job }]]);
 });
+
+test("a run that was deleted by force says in its late obit what its mom keeps: that is for nobody", () => {
+  const h = harness();
+  const link = addHost(h, "n1");
+  const job = addJob(h);
+  runOn(h, job, "n1", link);
+  askOk(h, ROOT, { kind: "delete-job", job, force: true });
+  h.to_moms.length = 0;
+  mom(h, link, "mom-obit", { job, run_count: 1, exit_status: 271, used: {}, kept: true });
+  assert.deepEqual(sent(h, "mom-discard"), [{ job }]);
+});
