@@ -4,7 +4,7 @@
 // I1. A job that comes into Q in an execution queue triggers its scheduler (one that is not started, too: the job is told so); so does a job's end (pbs/sched.md 1).
 // I2. scheduling and scheduler_iteration of the server and of the default scheduler are one value (pbs/objects.md 2, 3).
 
-import { subjobId } from "#model/job-id.ts";
+import { arrayIdOf, subjobId } from "#model/job-id.ts";
 import { RUN_LIMIT_ATTRS } from "#model/run-limits.ts";
 import { DEFAULT_SCHED } from "#model/sched-attributes.ts";
 import { SCHED_COMMAND } from "#protocol/sched-link.ts";
@@ -73,11 +73,21 @@ function makesAccrualStale(event: Event): boolean {
   }
 }
 
+/** A job has changed, and with a subjob its array: that is news also to the scheduler whose comment on it came before. Somebody else's comment is, too. */
+function isNews({ scheds }: Kernel, id: string): void {
+  const array = id.includes("[") ? arrayIdOf(id) : null;
+  for (const { own_comments } of scheds.values()) {
+    own_comments.delete(id);
+    if (array !== null) own_comments.delete(array);
+  }
+}
+
 function follow(kernel: Kernel, tx: Transaction, event: Event, apply: () => void): void {
   const { state } = kernel;
   switch (event.kind) {
     case "job-created":
       apply();
+      isNews(kernel, event.id);
       jobPosted(kernel, tx, state.jobs.get(event.id) as Job);
       jobArrived(kernel, tx, state.jobs.get(event.id) as Job);
       break;
@@ -96,8 +106,7 @@ function follow(kernel: Kernel, tx: Transaction, event: Event, apply: () => void
       }
       if (job.attrs["topjob"] === true && (!isPlanned(job) || job.attrs.queue !== queue)) loseTopjob(tx, job);
       if (job.attrs["depend"] !== undefined) dependentsAtChange(tx, job, { job_state, substate, stime });
-      // Somebody else's comment, too, is news to the scheduler whose own came before it.
-      for (const runtime of kernel.scheds.values()) runtime.own_comments.delete(event.id);
+      isNews(kernel, event.id);
       if (job.attrs.job_state !== job_state) preemptionMet(kernel, job.id);
       startMet(kernel, job.id);
       if (job.attrs.queue !== queue || job.attrs.job_state !== job_state) jobArrived(kernel, tx, job);
@@ -105,11 +114,13 @@ function follow(kernel: Kernel, tx: Transaction, event: Event, apply: () => void
       break;
     }
     case "job-ended":
+      isNews(kernel, event.id);
       jobEnded(kernel, tx, event.id, apply);
       break;
     case "subjobs-deleted": {
       const array = state.jobs.get(event.id) as Job;
       apply();
+      isNews(kernel, event.id);
       if (kernel.waiters.size > 0)
         for (const index of event.indices) answerWaiters(kernel, subjobId(array.id, index), { message: DELETED });
       endArrayIfOver(tx, array);

@@ -141,7 +141,8 @@ export function jobObit(tx: Transaction, job: Job, obit: Obit): void {
   const reaction = reactionTo(obit.exit_status, obit.message);
   const ran = obit.exit_status >= 0 || reaction.kind === "end" || reaction.kind === "rerun" || reaction.kind === "checkpointed";
   // A short job may be over (or lost) before its start was reported: the S record comes first all the same.
-  if (attrs.substate === SUBSTATE.PRE_RUN && ran) jobStarted(tx, job, undefined, undefined);
+  // What hosts keep of an earlier run stays known: a sister may have ended this one before its mother superior heard of it.
+  if (attrs.substate === SUBSTATE.PRE_RUN && ran) jobStarted(tx, job, undefined, undefined, { confirmed: false });
   tx.apply({ kind: "job-changed", id: job.id, set: endAttrs(obit), unset: [] });
   if (obit.stageout_status === 0) {
     const text = `Post job file processing error; job ${job.id} on host ${hostOfJob(job)}\n${obit.message ?? ""}`;

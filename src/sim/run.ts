@@ -226,10 +226,12 @@ function createScript(complex: Complex, checks: Checks, counts: Counts) {
     for (const mom of complex.moms)
       if (mom.state?.welcomed !== true || mom.state.runs.size > 0)
         return `mom ${mom.host} has ${[...(mom.state?.runs.keys() ?? [])].join(" ")}`;
-    // One that was wanted as soon as possible begins when the last job has ended: in five years where one has no walltime.
-    for (const { id, attrs } of core.state.resvs.values())
-      if ((attrs.reserve_start ?? 0) * 1000 < world.now_ms + REST_MS)
-        return `${id} is in state ${attrs.reserve_state} ${attrs.reserve_substate}`;
+    // One that was wanted as soon as possible begins when the last job has ended, and one made from a job ends with it: in five years where it has no walltime.
+    for (const { id, attrs } of core.state.resvs.values()) {
+      const { reserve_start: start_s = 0, reserve_end: end_s = 0 } = attrs;
+      const next_s = start_s * 1000 > world.now_ms ? start_s : end_s;
+      if (next_s * 1000 < world.now_ms + REST_MS) return `${id} is in state ${attrs.reserve_state} ${attrs.reserve_substate}`;
+    }
     if (checks.running > 0) return `${checks.running} processes live`;
     for (const job of core.state.jobs.values())
       if (!"QHTB".includes(job.attrs.job_state)) return `${job.id} is in state ${job.attrs.job_state} ${job.attrs.substate}`;

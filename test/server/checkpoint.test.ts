@@ -272,3 +272,15 @@ test("a run that was deleted by force says in its late obit what its mom keeps: 
   mom(h, link, "mom-obit", { job, run_count: 1, exit_status: 271, used: {}, kept: true });
   assert.deepEqual(sent(h, "mom-discard"), [{ job }]);
 });
+
+test("output of an earlier run goes when a sister ends the job before its mother superior has heard of the run", () => {
+  const h = harness();
+  const [n1, n2] = [addHost(h, "n1"), addHost(h, "n2")] as const;
+  const job = addJob(h);
+  runOn(h, job, "n1", n1);
+  ask(h, ROOT, { kind: "rerun-job", job });
+  obit(h, n1, job, -11);
+  askOk(h, ROOT, { kind: "run-job", job, exec_vnode: "(n1:ncpus=1)+(n2:ncpus=1)", async: true });
+  obit(h, n2, job, -19);
+  assert.deepEqual([stateOf(h, job), sent(h, "mom-discard")], ["F 93", [{ job }]]);
+});

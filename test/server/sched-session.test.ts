@@ -33,6 +33,7 @@ import {
   settle,
   stateOf,
 } from "./harness.ts";
+import { qsub } from "./requests/qsub.ts";
 
 const LINK = 1;
 const { NEW, TERM, TIME, CMD, FIRST, AJOB, ETE_ON, STARTQ } = SCHED_COMMAND;
@@ -497,6 +498,27 @@ test("scheduling and scheduler_iteration of server and default scheduler are one
   addSched(h, "s1", { partition: ["p1"] });
   set(h, "s1", { scheduler_iteration: 7 });
   assert.equal(h.core.state.server["scheduler_iteration"], 300);
+});
+
+test("a subjob that is deleted or starts is news to the scheduler whose comment on the array came before", async () => {
+  for (const change of ["delete", "run"] as const) {
+    const { h } = world();
+    const array = await qsub(h, "-J 0-5 -- /bin/true");
+    cycle(h, LINK);
+    const asked = h.to_scheds.findLast((frame) => frame.link === LINK && frame.type === "sched-cycle");
+    const number = (asked as { readonly data: SchedCycle }).data.cycle;
+    const from = h.to_scheds.length;
+    const comment: Decision = { kind: "comment", job: array, comment: "Not Running: x", why: { code: "X" } };
+    sched(h, LINK, "sched-decisions", { cycle: number, decisions: [comment], more: true });
+    const subjob = array.replace("[]", "[1]");
+    if (change === "delete") ask(h, ROOT, { kind: "delete-job", job: subjob });
+    else ask(h, ROOT, { kind: "run-job", job: subjob, exec_vnode: "(n1:ncpus=1)", async: true });
+    sched(h, LINK, "sched-decisions", { cycle: number, decisions: [] });
+    const told = changesTo(h, LINK, from).flatMap((item) =>
+      "put" in item && item.put === "job" && item.value.id === array ? [item.value.array] : [],
+    );
+    assert.equal(told.at(-1)?.indices_remaining, "0,2-5", change);
+  }
 });
 
 test("any attribute but scheduling, comment and state makes the scheduler configure; so do resources", () => {
