@@ -12,7 +12,17 @@ import { parseNodesSpec } from "./nodes-spec.ts";
 import { PBSE, reject, rejectNaming } from "./pbse.ts";
 import { parsePlace } from "./place.ts";
 import { hasFlag, type Resources } from "./resource-table.ts";
-import { checkSelect, chunkCount, pairOf, parseSelect, type Select, selectSums, selectText, withChunkDefaults } from "./select.ts";
+import {
+  canonicalSelect,
+  checkSelect,
+  chunkCount,
+  pairOf,
+  parseSelect,
+  type Select,
+  selectSums,
+  selectText,
+  withChunkDefaults,
+} from "./select.ts";
 import { byName, renderResourceList } from "./values/resource-list.ts";
 import { renderResourceValue } from "./values/resource-value.ts";
 
@@ -42,7 +52,7 @@ export function resolveRequest(asked: ResourceValues, defaults: RequestDefaults,
   const full = withChunkDefaults(select, chunkDefaults(defaults, resources));
   checkSelect(full, resources);
   Object.assign(list, selectSums(full, resources), { nodect: chunkCount(full) });
-  return { Resource_List: inOrderOfOutput(list), schedselect: selectText(full) };
+  return { Resource_List: inOrderOfOutput(list), schedselect: selectText(canonicalSelect(full, resources)) };
 }
 
 /**
@@ -153,7 +163,7 @@ function chunkDefaults({ queue, server }: RequestDefaults, resources: Resources)
 function askedOldStyle(list: ResourceValues): { [resource: string]: ResourceValue } {
   const { select: _select, place: _place, nodect: _nodect, ...asked } = list;
   if (asked["nodes"] === undefined) return asked;
-  const { ncpus: _ncpus, mpiprocs: _mpiprocs, ...beside } = asked;
+  const { mpiprocs: _mpiprocs, ...beside } = asked;
   return beside;
 }
 

@@ -1,7 +1,10 @@
 // The old node specification `-l nodes=SPEC`, turned into select and place (pbs/commands.md 1.2):
 //   SPEC := chunk[+chunk...][#shared|#excl]    chunk := [N|HOST|PROPERTY][:PROPERTY|ppn=P|cpp=C|res=value]...
-// ppn=P gives ncpus=P (times C of cpp=C) and mpiprocs=P; a boolean resource is a property; another word is a host; arrangement is scatter.
-// Amounts asked beside it (ncpus, mem ...) are meant for the whole job and are divided evenly among the chunks; mem is written in kb.
+// ppn=P gives ncpus=P (times C of cpp=C) and, from 2 on, mpiprocs=P; a boolean resource is a property; another word is a host; arrangement is scatter.
+// Amounts asked beside it are meant for the whole job. mem is divided by processors and written in kb; so is ncpus where no chunk says how many it has
+// (cpp or ncpus); other amounts are divided evenly among the chunks.
+//
+// I1. The job-wide sums of the chunks, asked again beside the same specification, give the same chunks.
 
 import type { ResourceValues } from "./attribute.ts";
 import type { Pair } from "./chunk-text.ts";
@@ -22,13 +25,19 @@ export function parseNodesSpec(text: string, asked: ResourceValues, resources: R
   const [spec = "", sharing, ...more] = text.trim().split("#");
   if (more.length > 0 || (sharing !== undefined && sharing !== "shared" && sharing !== "excl")) throw malformed();
   const drafts = spec.split("+").map((chunk) => parseChunk(chunk, resources));
-  const total = drafts.reduce((sum, { count }) => sum + count, 0);
-  const shares = sharesOf(asked, total, resources);
+  const shares = sharesOf(asked, drafts, resources);
   const chunks = drafts.map((draft) => finishChunk(draft, shares));
   return { select: { chunks }, place: sharing === undefined ? "scatter" : `scatter:${sharing}` };
 }
 
-type Draft = { readonly count: number; readonly pairs: readonly Pair[]; readonly ppn: number | null; readonly cpp: number | null };
+/** cpus: processors of a chunk; is_fixed: the chunk says so itself, by cpp or ncpus. */
+type Draft = {
+  readonly count: number;
+  readonly pairs: readonly Pair[];
+  readonly ppn: number;
+  readonly cpus: number;
+  readonly is_fixed: boolean;
+};
 
 function parseChunk(text: string, resources: Resources): Draft {
   const words = text.split(":");
@@ -47,7 +56,9 @@ function parseChunk(text: string, resources: Resources): Draft {
     else if (resources.has(name)) pairs.push(pairOf(name, value));
     else throw malformed();
   }
-  return { count, pairs, ppn, cpp };
+  const own = pairs.find(({ name }) => name === "ncpus");
+  const cpus = own === undefined ? (ppn ?? 1) * (cpp ?? 1) : positive(own.text);
+  return { count, pairs, ppn: ppn ?? 1, cpus, is_fixed: cpp !== null || own !== undefined };
 }
 
 function propertyOf(word: string, resources: Resources): Pair {
@@ -56,26 +67,45 @@ function propertyOf(word: string, resources: Resources): Pair {
   return pairOf("host", word);
 }
 
+/** What is asked job-wide, ready for chunks: by_cpu for each processor, the others for each chunk. */
+type Shares = { readonly ncpus_by_cpu: number; readonly mem_kb_by_cpu: number | null; readonly others: readonly Pair[] };
+
 /** Properties, then ncpus and mpiprocs, then the shares of what was asked job-wide. */
-function finishChunk({ count, pairs, ppn, cpp }: Draft, shares: readonly Pair[]): SelectChunk {
+function finishChunk({ count, pairs, ppn, cpus }: Draft, { ncpus_by_cpu, mem_kb_by_cpu, others }: Shares): SelectChunk {
   const all = [...pairs];
   const add = (pair: Pair): void => {
     if (!all.some(({ name }) => name === pair.name)) all.push(pair);
   };
-  const share = shares.find(({ name }) => name === "ncpus");
-  add(ppn === null && cpp === null ? (share ?? pairOf("ncpus", "1")) : pairOf("ncpus", String((ppn ?? 1) * (cpp ?? 1))));
-  if (ppn !== null) add(pairOf("mpiprocs", String(ppn)));
-  for (const pair of shares) add(pair);
+  add(pairOf("ncpus", String(cpus * ncpus_by_cpu)));
+  if (ppn > 1) add(pairOf("mpiprocs", String(ppn)));
+  if (mem_kb_by_cpu !== null) add(pairOf("mem", `${mem_kb_by_cpu * cpus}KB`));
+  for (const pair of others) add(pair);
   return { count, pairs: all };
 }
 
-/** What each of `total` chunks gets of resources asked job-wide. */
-function sharesOf(asked: ResourceValues, total: number, resources: Resources): Pair[] {
+function sharesOf(asked: ResourceValues, drafts: readonly Draft[], resources: Resources): Shares {
+  const total_cpus = drafts.reduce((sum, { count, cpus }) => sum + count * cpus, 0);
+  const { ncpus, mem } = asked;
+  const divides_ncpus = typeof ncpus === "number" && !drafts.some(({ is_fixed }) => is_fixed);
+  if (divides_ncpus && (ncpus < total_cpus || ncpus % total_cpus !== 0)) throw malformed();
+  return {
+    ncpus_by_cpu: divides_ncpus ? ncpus / total_cpus : 1,
+    mem_kb_by_cpu: typeof mem === "string" ? Math.ceil(sizeKb(mem) / total_cpus) : null,
+    others: evenShares(
+      asked,
+      drafts.reduce((sum, { count }) => sum + count, 0),
+      resources,
+    ),
+  };
+}
+
+/** What each of `total` chunks gets of resources other than ncpus and mem. */
+function evenShares(asked: ResourceValues, total: number, resources: Resources): Pair[] {
   const shares: Pair[] = [];
   for (const name of Object.keys(asked).sort(byName)) {
     const def = resources.get(name);
     const value = asked[name];
-    if (def === undefined || value === undefined || !hasFlag(def, "h")) continue;
+    if (name === "ncpus" || name === "mem" || def === undefined || value === undefined || !hasFlag(def, "h")) continue;
     shares.push(pairOf(name, isConsumable(def) ? shareText(def, value, total) : renderResourceValue(def, value)));
   }
   return shares;

@@ -10,7 +10,7 @@ import { makePair, type Pair, Scanner, scanPair } from "./chunk-text.ts";
 import { PBSE, reject, rejectNaming } from "./pbse.ts";
 import { hasFlag, isConsumable, isNumeric, type ResourceDef, type Resources } from "./resource-table.ts";
 import { isRequestable } from "./values/resource-list.ts";
-import { combineResourceValues, parseResourceValue } from "./values/resource-value.ts";
+import { combineResourceValues, parseResourceValue, renderResourceValue } from "./values/resource-value.ts";
 import { parseSize, renderSize } from "./values/size.ts";
 
 /** count: null when the text names none (1, or the default of the resource nchunk). */
@@ -50,6 +50,17 @@ export function checkSelect(select: Select, resources: Resources): void {
 /** The chunks of a checked select with typed values. */
 export function typedChunks(select: Select, resources: Resources): ChunkRequest[] {
   return select.chunks.map((chunk) => ({ count: chunk.count ?? 1, resources: typedResources(chunk, resources) }));
+}
+
+/** A checked select with each value as its type writes it: `100K` becomes `100kb`, `true` becomes `True`. */
+export function canonicalSelect(select: Select, resources: Resources): Select {
+  const canonical = (pair: Pair): Pair => {
+    const def = resources.get(pair.name);
+    const value = def === undefined ? null : parseResourceValue(def, pair.text);
+    const text = value === null ? pair.text : renderResourceValue(def, value);
+    return text === pair.text ? pair : pairOf(pair.name, text);
+  };
+  return { chunks: select.chunks.map(({ count, pairs }) => ({ count, pairs: pairs.map(canonical) })) };
 }
 
 /** Number of chunks: the resource nodect. */

@@ -48,7 +48,7 @@ const RECORDED: readonly (readonly [asked: string, resolved: string])[] = [
   ["select=1:ncpus=1+2:ncpus=3:mpiprocs=2",        "mpiprocs=4 ncpus=7 nodect=3 place=free select=1:ncpus=1+2:ncpus=3:mpiprocs=2 | 1:ncpus=1+2:ncpus=3:mpiprocs=2"],
   ["nodes=1:ppn=2",                                "mpiprocs=2 ncpus=2 nodect=1 nodes=1:ppn=2 place=scatter select=1:ncpus=2:mpiprocs=2 | 1:ncpus=2:mpiprocs=2"],
   ["nodes=2",                                      "ncpus=2 nodect=2 nodes=2 place=scatter select=2:ncpus=1 | 2:ncpus=1"],
-  ["nodes=1 mem=50mb",                             "mem=51200kb ncpus=1 nodect=1 nodes=1 place=scatter select=1:ncpus=1:mem=51200KB | 1:ncpus=1:mem=51200KB"],
+  ["nodes=1 mem=50mb",                             "mem=51200kb ncpus=1 nodect=1 nodes=1 place=scatter select=1:ncpus=1:mem=51200KB | 1:ncpus=1:mem=51200kb"],
   ["select=3 place=free:excl",                     "ncpus=3 nodect=3 place=free:excl select=3 | 3:ncpus=1"],
   ["select=1:ncpus=2 walltime=90 cput=100 place=pack:shared", "cput=00:01:40 ncpus=2 nodect=1 place=pack:shared select=1:ncpus=2 walltime=00:01:30 | 1:ncpus=2"],
 ];
@@ -61,7 +61,7 @@ test("recorded submissions resolve to the recorded lists", () => {
 const MORE: readonly (readonly [asked: string, resolved: string])[] = [
   ["select=ncpus=2",                               "ncpus=2 nodect=1 place=free select=ncpus=2 | 1:ncpus=2"],
   ["select=2:mem=1gb+1:ncpus=2:mem=512mb",         "mem=2560mb ncpus=4 nodect=3 place=free select=2:mem=1gb+1:ncpus=2:mem=512mb | 2:mem=1gb:ncpus=1+1:ncpus=2:mem=512mb"],
-  ["select=1:r_long=2:fast=true",                  "ncpus=1 nodect=1 place=free r_long=2 select=1:r_long=2:fast=true | 1:r_long=2:fast=true:ncpus=1"],
+  ["select=1:r_long=2:fast=true",                  "ncpus=1 nodect=1 place=free r_long=2 select=1:r_long=2:fast=true | 1:r_long=2:fast=True:ncpus=1"],
   ["select=1:color='dark:red'",                    "ncpus=1 nodect=1 place=free select=1:color='dark:red' | 1:color='dark:red':ncpus=1"],
   ["license=3",                                    "license=3 ncpus=1 nodect=1 place=pack select=1:ncpus=1 | 1:ncpus=1"],
   ["select=1 license=3",                           "license=3 ncpus=1 nodect=1 place=free select=1 | 1:ncpus=1"],
@@ -69,7 +69,14 @@ const MORE: readonly (readonly [asked: string, resolved: string])[] = [
   ["nodes=2:ppn=2:fast#shared",                    "mpiprocs=4 ncpus=4 nodect=2 nodes=2:ppn=2:fast#shared place=scatter:shared select=2:fast=True:ncpus=2:mpiprocs=2 | 2:fast=True:ncpus=2:mpiprocs=2"],
   ["nodes=n1+n2:ppn=2",                            "mpiprocs=2 ncpus=3 nodect=2 nodes=n1+n2:ppn=2 place=scatter select=1:host=n1:ncpus=1+1:host=n2:ncpus=2:mpiprocs=2 | 1:host=n1:ncpus=1+1:host=n2:ncpus=2:mpiprocs=2"],
   ["nodes=1:ppn=2:cpp=3",                          "mpiprocs=2 ncpus=6 nodect=1 nodes=1:ppn=2:cpp=3 place=scatter select=1:ncpus=6:mpiprocs=2 | 1:ncpus=6:mpiprocs=2"],
-  ["nodes=2 ncpus=8 mem=3kb",                      "mem=4kb ncpus=8 nodect=2 nodes=2 place=scatter select=2:ncpus=4:mem=2KB | 2:ncpus=4:mem=2KB"],
+  ["nodes=2 ncpus=8 mem=3kb",                      "mem=4kb ncpus=8 nodect=2 nodes=2 place=scatter select=2:ncpus=4:mem=2KB | 2:ncpus=4:mem=2kb"],
+  ["nodes=1:ppn=2+2:ppn=1",                        "mpiprocs=2 ncpus=4 nodect=3 nodes=1:ppn=2+2:ppn=1 place=scatter select=1:ncpus=2:mpiprocs=2+2:ncpus=1 | 1:ncpus=2:mpiprocs=2+2:ncpus=1"],
+  ["nodes=2:ppn=1",                                "ncpus=2 nodect=2 nodes=2:ppn=1 place=scatter select=2:ncpus=1 | 2:ncpus=1"],
+  ["nodes=1:ppn=2+2:ppn=1 mem=400kb",              "mem=400kb mpiprocs=2 ncpus=4 nodect=3 nodes=1:ppn=2+2:ppn=1 place=scatter select=1:ncpus=2:mpiprocs=2:mem=200KB+2:ncpus=1:mem=100KB | 1:ncpus=2:mpiprocs=2:mem=200kb+2:ncpus=1:mem=100kb"],
+  ["nodes=1:ppn=2+2 ncpus=12",                     "mpiprocs=2 ncpus=12 nodect=3 nodes=1:ppn=2+2 place=scatter select=1:ncpus=6:mpiprocs=2+2:ncpus=3 | 1:ncpus=6:mpiprocs=2+2:ncpus=3"],
+  ["nodes=1:cpp=3+1 ncpus=12 mem=8kb",             "mem=8kb ncpus=4 nodect=2 nodes=1:cpp=3+1 place=scatter select=1:ncpus=3:mem=6KB+1:ncpus=1:mem=2KB | 1:ncpus=3:mem=6kb+1:ncpus=1:mem=2kb"],
+  ["nodes=2:ncpus=3 mem=12kb",                     "mem=12kb ncpus=6 nodect=2 nodes=2:ncpus=3 place=scatter select=2:ncpus=3:mem=6KB | 2:ncpus=3:mem=6kb"],
+  ["select=1:mem=100K:fast=t+2:mem=1GB:ncpus=007", "mem=2097252kb ncpus=15 nodect=3 place=free select=1:mem=100K:fast=t+2:mem=1GB:ncpus=007 | 1:mem=100kb:fast=True:ncpus=1+2:mem=1gb:ncpus=7"],
 ];
 
 test("further forms of select and nodes", () => {
@@ -186,7 +193,10 @@ test("qalter: changes of a request", () => {
     ["ncpus=2 mem=1gb",                       { mem: undefined },       "ncpus=2 nodect=1 place=pack select=1:ncpus=2 | 1:ncpus=2"],
     ["ncpus=2 mem=1gb",                       { select: "2" },          "ncpus=2 nodect=2 place=free select=2 | 2:ncpus=1"],
     ["ncpus=2",                               { place: "scatter" },     "ncpus=2 nodect=1 place=scatter select=1:ncpus=2 | 1:ncpus=2"],
-    ["nodes=2:ppn=2+1 mem=6kb",               { walltime: 60 },         "mem=6kb mpiprocs=4 ncpus=5 nodect=3 nodes=2:ppn=2+1 place=scatter select=2:ncpus=2:mpiprocs=2:mem=2KB+1:ncpus=1:mem=2KB walltime=00:01:00 | 2:ncpus=2:mpiprocs=2:mem=2KB+1:ncpus=1:mem=2KB"],
+    ["nodes=2:ppn=2+1 mem=6kb",               { walltime: 60 },         "mem=10kb mpiprocs=4 ncpus=5 nodect=3 nodes=2:ppn=2+1 place=scatter select=2:ncpus=2:mpiprocs=2:mem=4KB+1:ncpus=1:mem=2KB walltime=00:01:00 | 2:ncpus=2:mpiprocs=2:mem=4kb+1:ncpus=1:mem=2kb"],
+    ["nodes=1:ppn=2+2 ncpus=12 mem=7kb",      { walltime: 60 },         "mem=8kb mpiprocs=2 ncpus=12 nodect=3 nodes=1:ppn=2+2 place=scatter select=1:ncpus=6:mpiprocs=2:mem=4KB+2:ncpus=3:mem=2KB walltime=00:01:00 | 1:ncpus=6:mpiprocs=2:mem=4kb+2:ncpus=3:mem=2kb"],
+    ["nodes=1:ppn=2+2 ncpus=12",              { mem: "400kb" },         "mem=400kb mpiprocs=2 ncpus=12 nodect=3 nodes=1:ppn=2+2 place=scatter select=1:ncpus=6:mpiprocs=2:mem=200KB+2:ncpus=3:mem=100KB | 1:ncpus=6:mpiprocs=2:mem=200kb+2:ncpus=3:mem=100kb"],
+    ["nodes=2:ppn=2",                         { ncpus: 8 },             "mpiprocs=4 ncpus=8 nodect=2 nodes=2:ppn=2 place=scatter select=2:ncpus=4:mpiprocs=2 | 2:ncpus=4:mpiprocs=2"],
     ["nodes=2:ppn=2",                         { select: "1" },          "ncpus=1 nodect=1 place=free select=1 | 1:ncpus=1"],
     ["nodes=2:ppn=2",                         { nodes: "1" },           "ncpus=1 nodect=1 nodes=1 place=scatter select=1:ncpus=1 | 1:ncpus=1"],
     ["select=2:ncpus=2 place=pack",           { nodes: "1" },           "ncpus=1 nodect=1 nodes=1 place=scatter select=1:ncpus=1 | 1:ncpus=1"],
