@@ -452,7 +452,7 @@ test("an array counts with all its subjobs against limits of queued jobs, those 
   assert.equal(await qsubVerdict(h, "-- /bin/true"), "ok");
   assert.equal(await qsubVerdict(h, "-h -- /bin/true"), "15142 would exceed complex's per-user limit");
   obit(h, link, "1[1].svr");
-  assert.equal(await qsubVerdict(h, "-h -- /bin/true"), "ok");
+  assert.equal(await qsubVerdict(h, "-h -- /bin/true"), "15142 Maximum number of jobs in 'Q' state already in complex");
   assert.equal(del(h, "1[2-3]"), "ok");
   assert.equal(await qsubVerdict(h, "-J 1-2 -- /bin/true"), "ok");
 });

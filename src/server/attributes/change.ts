@@ -47,7 +47,8 @@ export function changeAttrs(before: Attrs, ops: readonly AttrOp[], context: Chan
 }
 
 /** The whole attribute is unset; an empty value does the same (pbs/qmgr.md 3). */
-const isUnset = ({ op, value, resource }: AttrOp): boolean => resource === undefined && (op === "unset" || (op === "=" && value === ""));
+export const isUnset = ({ op, value, resource }: AttrOp): boolean =>
+  resource === undefined && (op === "unset" || (op === "=" && value === ""));
 
 /** A manager names the value that an attribute has: nothing would change. */
 function isRestated(def: AttributeDef, op: AttrOp, before: Attrs, { who }: ChangeContext): boolean {

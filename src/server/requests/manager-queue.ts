@@ -5,7 +5,7 @@ import { PBSE, Reject, reject } from "#model/pbse.ts";
 import { QUEUE_ATTRIBUTES } from "#model/queue-attributes.ts";
 import type { ManagerRequest } from "#protocol/messages.ts";
 import { answerError, answerFailures } from "../attributes/answers.ts";
-import { type Changed, changeAttrs, delta } from "../attributes/change.ts";
+import { type Changed, changeAttrs, delta, isUnset } from "../attributes/change.ts";
 import { checkLimitStyles } from "../attributes/limit-style.ts";
 import { type LogTarget, logChanged, logCreated, logDeleted, loggedTerms } from "../attributes/manager-log.ts";
 import { checkQueuePartition } from "../attributes/partition-rules.ts";
@@ -93,10 +93,11 @@ function queuesNamed(state: ServerState, name: string): Queue[] {
 }
 
 function checkQueue(state: ServerState, changed: Changed, name: string, queue: Queue | null): void {
+  if (changed.terms.some(({ def, op }) => def.name === "queue_type" && isUnset(op))) throw reject(PBSE.NEEDQUET);
   checkQueueType(changed, queue);
   checkQueuePartition(state, changed, queue);
   checkResourceNames(state, changed);
-  if (ENABLING.some((attribute) => changed.touched.has(attribute))) checkEnabled(changed.after);
+  if (changed.touched.has("enabled")) checkEnabled(changed.after);
   checkLimitStyles(state, changed, name);
 }
 
@@ -106,10 +107,7 @@ function checkQueueType({ before, after, touched }: Changed, queue: Queue | null
   if (before["queue_type"] !== undefined && (queue.nodes > 0 || queue.jobs.size > 0)) throw reject(PBSE.ATTRTYPE);
 }
 
-/** What decides whether a queue may be enabled. */
-const ENABLING = ["enabled", "queue_type", "route_destinations"] as const;
-
-/** A queue that takes jobs must know what it is, and a routing queue where to send them (15030). */
+/** A queue that is enabled must know what it is, and a routing queue where to send jobs (15030). What is changed later is not asked about again, as in PBS. */
 function checkEnabled(after: Attrs): void {
   if (after["enabled"] !== true) return;
   const destinations = after["route_destinations"];

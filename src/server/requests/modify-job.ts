@@ -204,7 +204,7 @@ function alterResource(
   running: boolean,
 ): void {
   const resc = listedResource(def, op.resource, tx.state.resources);
-  checkAskable(def, resc, op.value, tx.who, tx.state.resources);
+  checkAskable(def, resc, op.op === "unset" ? null : op.value, tx.who, tx.state.resources);
   if (running && resc.runAlterable !== true) throw reject(PBSE.MODATRRUN, valueName(def, resc.name));
   const list = Object.hasOwn(resources, resc.name)
     ? { ...job.attrs.Resource_List, [resc.name]: resources[resc.name] }

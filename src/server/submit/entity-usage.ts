@@ -12,7 +12,7 @@ import type { Job, JobAttrs } from "../state.ts";
 import { SUBJOB } from "../subjobs.ts";
 
 type Sums = { jobs: number; readonly amounts: Map<string, number> };
-/** By entity: `o`, `u:alice`, `g:staff`, `p:apollo`. queued: all live jobs; waiting: those in state Q (of arrays: subjobs). */
+/** By entity: `o`, `u:alice`, `g:staff`, `p:apollo`. queued: all live jobs; waiting: those that do not run (of arrays: subjobs). */
 type Scope = { readonly queued: Map<string, Sums>; readonly waiting: Map<string, Sums> };
 
 export type EntityUsage = {
@@ -45,8 +45,8 @@ export function countJob(state: Pick<Counted, "usage" | "resources">, attrs: Job
   }
 }
 
-/** In state Q; of an array that has begun, its subjobs are. */
-export const isWaitingToRun = (attrs: JobAttrs): boolean => attrs.job_state === "Q" || attrs.job_state === "B";
+/** Not running yet, or no longer: a held job counts, too, as in PBS. Of an array that has begun, its subjobs wait. */
+export const isWaitingToRun = (attrs: JobAttrs): boolean => "QHWTB".includes(attrs.job_state);
 
 /** What the entities of a job use of a queue ("": of the complex): jobs, or amounts of a resource. Starts counting at the first question. */
 export function usageOf(state: Counted, scope: string, family: LimitFamily, who: JobEntities, resource?: string): EntityUse {

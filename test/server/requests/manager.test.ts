@@ -190,8 +190,14 @@ test("queues: names, types, enabling, warnings that store", async () => {
     ["set queue r1 resources_available.ncpus=4", warning("r1", "resources_available")],
     ["set queue r1 kill_delay=5", warning("r1", "resources_available")],
     ["unset queue r1 resources_available,kill_delay"],
-    ["unset queue r1 route_destinations", "15030 Cannot enable queue, incomplete definition"],
-    ["unset queue r1 queue_type", "15030 Cannot enable queue, incomplete definition"],
+    ["unset queue r1 route_destinations"],
+    ["set queue r1 enabled=True", "15030 Cannot enable queue, incomplete definition"],
+    ["unset queue r1 queue_type", "15137 Queue type must be set"],
+    ['set queue r1 queue_type=""', "15137 Queue type must be set"],
+    ["create queue plain"],
+    ["unset queue plain queue_type", "15137 Queue type must be set"],
+    ["create queue turned queue_type=e,enabled=t"],
+    ["set queue turned queue_type=Route"],
     ["set queue batch route_retry_time=5", warning("batch", "route_retry_time")],
   ]);
   assert.equal(shown(h, "queue", "batch", "route_retry_time"), "5");

@@ -259,7 +259,8 @@ test("limits on queued jobs: which holds, in which words", async () => {
     ["queue workq max_queued=[o:PBS_ALL=1]",                     "",          "15142 Maximum number of jobs already in queue workq"],
     ["queue workq max_queuable=1",                               "",          "15046 Maximum number of jobs already in queue"],
     ["queue workq queued_jobs_threshold=[u:PBS_GENERIC=1]",      "",          "15142 would exceed queue workq's per-user limit of jobs in 'Q' state"],
-    ["queue workq queued_jobs_threshold=[u:PBS_GENERIC=1]",      "-h",        "ok"],
+    ["queue workq queued_jobs_threshold=[u:PBS_GENERIC=1]",      "-h",        "15142 would exceed queue workq's per-user limit of jobs in 'Q' state"],
+    ["queue workq queued_jobs_threshold=[u:PBS_GENERIC=1]",      "-a 0101",   "15142 would exceed queue workq's per-user limit of jobs in 'Q' state"],
     ["queue workq max_queued_res.ncpus=[u:PBS_GENERIC=4]",       "-l ncpus=3", "15143 would exceed per-user limit on resource ncpus in queue workq"],
     ["queue workq max_queued_res.ncpus=[u:PBS_GENERIC=4]",       "-l ncpus=2", "ok"],
     ["server max_queued_res.mem=[u:alice=1gb]",                  "-l mem=1048576kb", "15143 would exceed user alice's limit on resource mem in complex"],
@@ -271,6 +272,31 @@ test("limits on queued jobs: which holds, in which words", async () => {
     await session(h, [[`set ${limit}`]]);
     assert.equal(await qsubVerdict(h, `${words} -- second`), expected, `${limit} | ${words}`);
   }
+});
+
+test("held and waiting jobs count for queued_jobs_threshold, running ones do not", async () => {
+  const h = harness();
+  const link = addHost(h, "n1");
+  await qsub(h, "-h -- held");
+  const first = await qsub(h, "-- first");
+  await session(h, [["set server queued_jobs_threshold=[u:PBS_GENERIC=2]"]]);
+  const full = "15142 would exceed complex's per-user limit of jobs in 'Q' state";
+  assert.equal(await qsubVerdict(h, "-- second"), full);
+  runOn(h, first, "n1", link);
+  assert.equal(await qsubVerdict(h, "-- second"), "ok");
+  assert.equal(await qsubVerdict(h, "-- third"), full);
+});
+
+test("a select or nodes that asks for nothing is refused, an empty limit leaves it out", async () => {
+  const h = harness();
+  const id = await qsub(h, "-l select=1 -- a");
+  for (const name of ["select", "nodes"]) {
+    const refused = `15014 Illegal attribute or resource value Resource_List.${name}`;
+    assert.equal(await qsubVerdict(h, `-l ${name}= -- a`), refused);
+    const attrs = [{ name: "Resource_List", resource: name, op: "=", value: "" } as const];
+    assert.equal(outcome(h, ALICE, { kind: "modify-job", job: id, attrs }), refused);
+  }
+  assert.equal(await qsubVerdict(h, "-l walltime= -- a"), "ok");
 });
 
 test("limits follow jobs as they end, move and change, also after a restart", async () => {
