@@ -226,6 +226,7 @@ function reconcile(kernel: Kernel, tx: Transaction, mom: MomRuntime): void {
     const wanted = job !== undefined && (isRunOf(job, held.get(id)?.run_count ?? -1) || isKeptOn(job, mom.host));
     if (!wanted) kernel.out.moms.push({ link: mom.link, type: "mom-discard", data: { job: id } });
   }
+  for (const { job } of acknowledged) keptInVain(kernel, mom.link, mom.host, job);
   tellHooks(kernel, mom);
   for (const entry of keep) {
     const job = kernel.state.jobs.get(entry.job) as Job;

@@ -8,9 +8,9 @@ import { unreachable } from "#support/assert.ts";
 import { askBeforeRun, mustAsk } from "./hooks/running.ts";
 import { schedulerIdentity } from "./identity.ts";
 import { checkRun, commentJob, estimateJob, extendJob, type RunOptions, runJob } from "./job-run.ts";
-import { type Kernel, transaction } from "./kernel.ts";
+import { type Kernel, ownTransaction, transaction } from "./kernel.ts";
 import { beginPreemption } from "./preemption.ts";
-import { confirmResv, denyResv } from "./resv/answers.ts";
+import { confirmResv, denyResv, refuseFor } from "./resv/answers.ts";
 import { answerQrun, isOccupied, nextCycle, trigger } from "./sched-cycles.ts";
 import type { Deciding, SchedRuntime } from "./sched-runtime.ts";
 import { awaitStart, runWaitOf } from "./start-wait.ts";
@@ -187,9 +187,18 @@ function decide(kernel: Kernel, tx: Transaction, runtime: SchedRuntime, decision
 /** Cycles that follow one another because what one confirmed could not be promised any more (pbs/sched.md 3). */
 const VAIN_CONFIRMS_MAX = 5;
 
-/** What stood in the way will be in the scheduler's mirror: it looks again, but not for ever. */
-function tryAgain(kernel: Kernel, sched: string, resv: string): void {
-  const times = (kernel.vain_confirms.get(resv) ?? 0) + 1;
-  kernel.vain_confirms.set(resv, times);
-  if (times <= VAIN_CONFIRMS_MAX && kernel.state.resvs.has(resv)) trigger(kernel, sched, SCHED_COMMAND.NEW);
+/**
+ * What stood in the way will be in the scheduler's mirror: it looks again, but not for ever. Where the two disagree for good (an exclusive host with vnodes of
+ * other partitions, which the scheduler does not see), that is the scheduler's refusal: a cycle that confirms looks at no job.
+ */
+function tryAgain(kernel: Kernel, sched: string, id: string): void {
+  const resv = kernel.state.resvs.get(id);
+  if (resv === undefined) return;
+  const times = (kernel.vain_confirms.get(id) ?? 0) + 1;
+  kernel.vain_confirms.set(id, times);
+  if (times > VAIN_CONFIRMS_MAX) {
+    kernel.vain_confirms.delete(id);
+    refuseFor(kernel, ownTransaction(kernel), sched, resv);
+  }
+  trigger(kernel, sched, SCHED_COMMAND.NEW);
 }

@@ -284,3 +284,15 @@ test("output of an earlier run goes when a sister ends the job before its mother
   obit(h, n2, job, -19);
   assert.deepEqual([stateOf(h, job), sent(h, "mom-discard")], ["F 93", [{ job }]]);
 });
+
+test("a mom that comes back with a run that has ended and that nobody wants keeps nothing of it", () => {
+  const h = harness();
+  const link = addHost(h, "n1");
+  const job = addJob(h);
+  runOn(h, job, "n1", link);
+  askOk(h, ROOT, { kind: "delete-job", job, force: true });
+  h.to_moms.length = 0;
+  const jobs = [{ job, run_count: 1, state: "ended" as const }];
+  mom(h, link + 10, "mom-hello", { host: "n1", port: 1, pid: 2, version: "x", vnodes: [], jobs });
+  assert.deepEqual(sent(h, "mom-discard"), [{ job }]);
+});

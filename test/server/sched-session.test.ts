@@ -504,7 +504,6 @@ test("a subjob that is deleted or starts is news to the scheduler whose comment 
   for (const change of ["delete", "run"] as const) {
     const { h } = world();
     const array = await qsub(h, "-J 0-5 -- /bin/true");
-    cycle(h, LINK);
     const asked = h.to_scheds.findLast((frame) => frame.link === LINK && frame.type === "sched-cycle");
     const number = (asked as { readonly data: SchedCycle }).data.cycle;
     const from = h.to_scheds.length;

@@ -34,7 +34,11 @@ export function confirmResv(kernel: Kernel, tx: Transaction, sched_name: string,
 
 /** A refusal; when it was the last one that could be waited for, the reservation is denied. */
 export function denyResv(kernel: Kernel, tx: Transaction, sched: string, decision: Deny): void {
-  const resv = asked(kernel, sched, decision.resv);
+  refuseFor(kernel, tx, sched, asked(kernel, sched, decision.resv));
+}
+
+/** The scheduler is not asked about the reservation again. */
+export function refuseFor(kernel: Kernel, tx: Transaction, sched: string, resv: Resv): void {
   if (refusedBy(kernel, resv, sched)) deny(tx, resv);
 }
 
