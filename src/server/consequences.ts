@@ -16,6 +16,7 @@ import type { Event } from "./event.ts";
 import { armPeriodic, jobOver, jobPosted, resvHappened, watchVnodes } from "./hooks/afterwards.ts";
 import { momHooksChanged } from "./hooks/mom-hooks.ts";
 import { nodeCreated } from "./host-vnodes.ts";
+import { statusOfRun } from "./job-end.ts";
 import { isExecution, isPlanned, isRoute, isWaiting, isWithMom, loseTopjob } from "./job-life.ts";
 import type { Kernel } from "./kernel.ts";
 import { preemptionMet } from "./preemption.ts";
@@ -239,7 +240,8 @@ function jobEnded(kernel: Kernel, tx: Transaction, id: string, apply: () => void
     if (at >= 0 && runtime.running !== id) runtime.qruns.splice(at, 1);
   }
   cycles.jobGone(kernel, kernel.state.queues.get(job.attrs.queue));
-  answerWaiters(kernel, id, job.attrs.Exit_status === undefined ? { message: DELETED } : { exit_status: job.attrs.Exit_status });
+  const exit_status = statusOfRun(job.attrs);
+  answerWaiters(kernel, id, exit_status === undefined ? { message: DELETED } : { exit_status });
   for (const token of kernel.reruns.get(id) ?? []) kernel.out.clients.push({ kind: "ok", token });
   kernel.reruns.delete(id);
   if (array !== undefined) subjobEnded(tx, array, job);

@@ -34,7 +34,7 @@ import { addHolds, removeHolds } from "#model/values/hold.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
 import { accountAborted } from "./accounting-record.ts";
 import { unstartedAttrs } from "./array-end.ts";
-import { leave } from "./job-end.ts";
+import { leave, statusOfRun } from "./job-end.ts";
 import { isWaiting, isWithMom, logJob, settleJob } from "./job-life.ts";
 import type { Attrs, Job, ServerState } from "./state.ts";
 import type { Transaction } from "./transaction.ts";
@@ -102,7 +102,7 @@ function standingOf(tx: Transaction, type: AfterType, id: string): "met" | "wait
 
 const hasStarted = (job: Job): boolean =>
   job.subjobs === undefined ? isWithMom(job) && job.attrs.substate !== SUBSTATE.PRE_RUN : job.attrs.stime !== undefined;
-const endOf = ({ attrs }: Job): End => ({ ran: attrs.stime !== undefined, exit_status: attrs.Exit_status });
+const endOf = ({ attrs }: Job): End => ({ ran: attrs.stime !== undefined, exit_status: statusOfRun(attrs) });
 
 /** before...: the other waits with an `on` to spare; runone: it has not started. Both only among jobs of one owner. */
 function mayTell(state: ServerState, type: Dependencies[number]["type"], id: string, owner: string): boolean {
@@ -277,7 +277,7 @@ function giveUpAll(tx: Transaction, job: Job, parent: string): void {
   for (const { job: one, for: because } of order.reverse()) giveUp(tx, one, `Job deleted as result of dependency on job ${because}`);
 }
 
-/** State F, substate 92, no Exit_status, no comment of its own; record A. */
+/** State F, substate 92, no comment of its own; record A. */
 function giveUp(tx: Transaction, job: Job, text: string): void {
   logJob(tx, LOG_EVENT.JOB, job.id, text);
   accountAborted(tx, job.id, text);

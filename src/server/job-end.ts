@@ -15,7 +15,7 @@ import { jobStarted } from "./job-run.ts";
 import { FILE_TROUBLE } from "./mail.ts";
 import { learnRunTime } from "./pressure.ts";
 import { askedAtStart } from "./release-nodes.ts";
-import type { Attrs, Job, ResourceRecord } from "./state.ts";
+import type { Attrs, Job, JobAttrs, ResourceRecord } from "./state.ts";
 import { leaveMaintenance, preemptingSince } from "./suspension.ts";
 import type { Transaction } from "./transaction.ts";
 
@@ -261,10 +261,19 @@ export function abort(tx: Transaction, job: Job, mail: string): void {
   leave(tx, job, SUBSTATE.FAILED, { obittime: tx.now_s, ...(comment === undefined ? {} : { comment: `${comment} and failed` }) }, true);
 }
 
-/** A job that waits is deleted: no Exit_status, no record E (pbs/commands.md 3, qdel). */
+/**
+ * Exit_status of a job that ends before it has run: that of a job ended by SIGTERM. PBS leaves it out, and client programs take a finished job without
+ * Exit_status for a success.
+ */
+export const NEVER_RAN = 271;
+
+/** A job that waits is deleted: no record E (pbs/commands.md 3, qdel). */
 export function endWaiting(tx: Transaction, job: Job, keep: boolean, set: Attrs = {}): void {
   leave(tx, job, SUBSTATE.TERMINATED, set, keep);
 }
+
+/** The Exit_status of a run; undefined: the job never ran, or nobody knows how it ended. */
+export const statusOfRun = ({ stime, Exit_status }: JobAttrs): number | undefined => (stime === undefined ? undefined : Exit_status);
 
 /** Out of the live jobs: into the history when there is one. */
 export function leave(tx: Transaction, job: Job, substate: number, set: Attrs, keep: boolean): void {
@@ -274,7 +283,8 @@ export function leave(tx: Transaction, job: Job, substate: number, set: Attrs, k
   discardCheckpoint(tx, job);
   discardOutput(tx, job);
   const unset = PRIVATE.filter((name) => job.attrs[name] !== undefined);
-  tx.apply({ kind: "job-changed", id: job.id, set: { ...set, job_state: "F", substate, history_timestamp: tx.now_s }, unset });
+  const over = { ...(job.attrs.stime === undefined ? { Exit_status: NEVER_RAN } : {}), ...set };
+  tx.apply({ kind: "job-changed", id: job.id, set: { ...over, job_state: "F", substate, history_timestamp: tx.now_s }, unset });
   tx.apply({ kind: "job-ended", id: job.id, history });
 }
 

@@ -235,9 +235,9 @@ test("arrays end when their last subjob is over, and say how", async () => {
     ["one deleted waiting", ["run 1", "del 2", "end 1 0"],              "F 91", 0,         "Expired:0", "Job Array Began at Fri Nov 20 at 09:26 and terminated"],
     ["one deleted running", ["run 1", "del 1", "end 1 271", "run 2", "end 2 0"], "F 91", 0, "Expired:0", "Job Array Began at Fri Nov 20 at 09:26 and terminated"],
     ["deleted in the midst", ["run 1", "del", "end 1 271"],             "F 91", 0,         "Expired:0", "Job Array Began at Fri Nov 20 at 09:26 and terminated"],
-    ["deleted unstarted",   ["del"],                                    "F 91", undefined, "Expired:2", ""],
-    ["one by one",          ["del 2", "del 1"],                         "F 91", undefined, "Expired:2", ""],
-    ["as a range",          ["del 0-9"],                                "F 91", undefined, "Expired:2", ""],
+    ["deleted unstarted",   ["del"],                                    "F 91", 271,       "Expired:2", ""],
+    ["one by one",          ["del 2", "del 1"],                         "F 91", 271,       "Expired:2", ""],
+    ["as a range",          ["del 0-9"],                                "F 91", 271,       "Expired:2", ""],
     ["held and released",   ["run 1", "hold", "release", "del", "end 1 271"], "F 91", 0,   "Expired:0", "Job Array terminated"],
     ["by force",            ["run 1", "force"],                         "F 91", 0,         "Expired:0", "Job Array Began at Fri Nov 20 at 09:26 and terminated"],
   ];

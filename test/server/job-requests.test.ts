@@ -246,6 +246,29 @@ test("qdel of a running job: the mom is told, the obit ends it with its exit sta
   assert.equal(jobAttrs(h, job)["termination"], undefined);
 });
 
+test("a job that is deleted before it ran has Exit_status 271, also when it ran before and was queued again", () => {
+  for (const before of ["queued", "held", "waiting"] as const) {
+    const { h, job } = world(before);
+    assert.equal(outcome(h, ALICE, del()(job)), OK);
+    assert.equal(jobAttrs(h, job).Exit_status, 271, before);
+    assert.equal(lettersOf(h, job), "QD");
+  }
+  const { h, job } = world("running");
+  assert.equal(outcome(h, OPERATOR, rerun({ force: true })(job)), OK);
+  assert.equal(jobAttrs(h, job).Exit_status, undefined, "nobody has deleted it yet");
+  assert.equal(outcome(h, ALICE, del()(job)), OK);
+  assert.equal(jobAttrs(h, job).Exit_status, 271);
+});
+
+test("who waits for a job that is deleted before it ran is told so", () => {
+  const { h, job } = world("queued");
+  const token = h.next_token;
+  assert.equal(ask(h, ALICE, { kind: "wait-job", job }), undefined);
+  ask(h, ALICE, del()(job));
+  assert.deepEqual(h.answers.get(token), { ok: true, value: { message: "Job deleted" } });
+  assert.deepEqual(ask(h, ALICE, { kind: "wait-job", job }), { ok: true, value: { message: "Job deleted" } });
+});
+
 test("qdel by force ends the job at once with 265, whatever the mom does", () => {
   const { h, job, link } = world("running");
   ask(h, ALICE, del({ force: true })(job));

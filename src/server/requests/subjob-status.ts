@@ -3,6 +3,7 @@
 
 import { subjobId, subjobIndex } from "#model/job-id.ts";
 import { SUBSTATE } from "#model/job-state.ts";
+import { NEVER_RAN } from "../job-end.ts";
 import type { Attrs, Job, JobAttrs, ServerState } from "../state.ts";
 import { subjobAttrs } from "../subjob-start.ts";
 import {
@@ -61,7 +62,7 @@ export function viewAttrs({ job, live }: ShownArray, state: Exclude<SubjobState,
 const OVER = {
   [SUBJOB.FINISHED]: { substate: SUBSTATE.FINISHED, comment: "Subjob finished" },
   [SUBJOB.FAILED]: { substate: SUBSTATE.FAILED, comment: "Subjob failed" },
-  [SUBJOB.DELETED]: { substate: SUBSTATE.TERMINATED, comment: "Subjob terminated" },
+  [SUBJOB.DELETED]: { substate: SUBSTATE.TERMINATED, comment: "Subjob terminated", Exit_status: NEVER_RAN },
 } as const;
 
 export type Shown = { readonly id: string; readonly attrs: Attrs };

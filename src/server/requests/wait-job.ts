@@ -2,6 +2,7 @@
 
 import { PBSE, Reject, reject } from "#model/pbse.ts";
 import type { WaitJobRequest } from "#protocol/messages.ts";
+import { statusOfRun } from "../job-end.ts";
 import type { Answer, Transaction } from "../transaction.ts";
 import { checkOwner, ownedJob, type Target, targetOf } from "./job-access.ts";
 import { finishedJob, fullJobId } from "./status-job.ts";
@@ -17,7 +18,7 @@ export function waitJob(tx: Transaction, request: WaitJobRequest): Answer {
   }
   const job = finishedJob(tx, id);
   if (target === null && job !== undefined) checkOwner(tx, job);
-  const status = job?.attrs.Exit_status;
+  const status = job === undefined ? undefined : statusOfRun(job.attrs);
   return { value: status === undefined ? { message: "Job deleted" } : { exit_status: status } };
 }
 
