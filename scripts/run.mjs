@@ -21,6 +21,8 @@ const SCRIPTS = {
     mustHaveBuilt(await refreshBundles(), "partita");
     return runInOurPlace(join(ROOT, "bin", "partita"), ["demo", ...args]);
   },
+  /** Figures about the structure of the sources. */
+  house: (args) => runNode([join(ROOT, "scripts", "house", "main.mjs"), ...args]),
   /** Makes package-lock.json anew after a change of package.json. */
   lock: () => runInOurPlace(process.execPath, [join(ROOT, "scripts", "lock-file.mjs")]),
   /** Formats and sorts imports in place. */
