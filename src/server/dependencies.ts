@@ -5,8 +5,8 @@
 //
 // P1. What a job waits for stands in its own depend (after..., on) and, the other way round (before...), in that of the job it waits for.
 // P2. A job whose last dependency is met loses its hold s. A manager may take that hold away before; the dependency stays and releases nothing then.
-// P3. A job that is deleted before it ran releases nobody. One that ran and was deleted counts by its Exit_status.
-// P4. Of runone jobs one starts: the others are deleted then.
+// P3. A job that is deleted before it ran releases nobody. One that is deleted while it runs has failed, whatever its Exit_status.
+// P4. Of runone jobs one runs at a time: the others have a hold s while it runs. They are deleted when it ends, and lose the hold when it is queued again.
 
 import {
   AFTER_TYPES,
@@ -104,11 +104,11 @@ const hasStarted = (job: Job): boolean =>
   job.subjobs === undefined ? isWithMom(job) && job.attrs.substate !== SUBSTATE.PRE_RUN : job.attrs.stime !== undefined;
 const endOf = ({ attrs }: Job): End => ({ ran: attrs.stime !== undefined, exit_status: statusOfRun(attrs) });
 
-/** before...: the other waits with an `on` to spare; runone: it has not started. Both only among jobs of one owner. */
+/** before...: the other waits with an `on` to spare; runone: it is not over. Both only among jobs of one owner. */
 function mayTell(state: ServerState, type: Dependencies[number]["type"], id: string, owner: string): boolean {
   const other = state.jobs.get(id);
-  if (other === undefined || other.attrs.Job_Owner !== owner || !isWaiting(other)) return false;
-  return type === "runone" || countLeft(dependenciesOf(state, other.attrs)) > 0;
+  if (other === undefined || other.attrs.Job_Owner !== owner) return false;
+  return type === "runone" || (isWaiting(other) && countLeft(dependenciesOf(state, other.attrs)) > 0);
 }
 
 /** Nobody may wait for himself by way of others. */
@@ -141,6 +141,22 @@ export function enterDependencies(tx: Transaction, id: string, { refusal, others
   if (job === undefined) return;
   if (refusal !== null) return giveUp(tx, job, `Dependency request for job rejected by ${refusal}`);
   for (const other of others) tell(tx, job, other);
+  if (companionsOf(tx.state, job).some(isOneRun)) holdForRunOne(tx, job);
+}
+
+/** Live jobs of its runone set. */
+function companionsOf(state: ServerState, job: Job): Job[] {
+  return entriesOf(dependenciesOf(state, job.attrs), "runone").flatMap((entry) => {
+    const other = state.jobs.get(jobOfEntry(entry));
+    return other === undefined || other === job ? [] : [other];
+  });
+}
+
+/** It is the one that runs: with a mom, or an array that has begun. */
+const isOneRun = (job: Job): boolean => (job.subjobs === undefined ? isWithMom(job) : job.attrs.stime !== undefined);
+
+function holdForRunOne(tx: Transaction, job: Job): void {
+  if (isWaiting(job)) settleJob(tx, job, { Hold_Types: addHolds(job.attrs.Hold_Types, "s") });
 }
 
 function tell(tx: Transaction, job: Job, { id, type }: Asked["others"][number]): void {
@@ -206,11 +222,13 @@ export function dependentsAtChange(
   const { job_state, substate, stime } = job.attrs;
   if (job.subjobs !== undefined) {
     if (before.stime !== undefined || stime === undefined) return;
-    othersOfRunOne(tx, job);
+    for (const other of companionsOf(tx.state, job)) holdForRunOne(tx, other);
     dependentsAtStart(tx, job);
     return;
   }
-  if (job_state === "R" && before.job_state !== "R" && substate === SUBSTATE.PRE_RUN) othersOfRunOne(tx, job);
+  if (job_state === "R" && before.job_state !== "R" && substate === SUBSTATE.PRE_RUN)
+    for (const other of companionsOf(tx.state, job)) holdForRunOne(tx, other);
+  if (isWaiting(job) && WITH_MOM.has(before.job_state)) releaseCompanions(tx, job);
   if (before.substate === SUBSTATE.PRE_RUN && substate === SUBSTATE.RUNNING) dependentsAtStart(tx, job);
 }
 
@@ -218,21 +236,26 @@ function dependentsAtStart(tx: Transaction, job: Job): void {
   for (const entry of entriesOf(dependenciesOf(tx.state, job.attrs), "before")) release(tx, jobOfEntry(entry), "after", job.id);
 }
 
-/** Of runone jobs the others go when one is given to a mom. */
-function othersOfRunOne(tx: Transaction, job: Job): void {
-  for (const entry of entriesOf(dependenciesOf(tx.state, job.attrs), "runone")) {
-    const other = tx.state.jobs.get(jobOfEntry(entry));
-    if (other !== undefined && isWaiting(other)) giveUpAll(tx, other, job.id);
+const WITH_MOM: ReadonlySet<string> = new Set(["R", "S", "U", "E"]);
+
+/** The one that ran is queued again: each of its set may run now, unless it waits for something else. */
+function releaseCompanions(tx: Transaction, job: Job): void {
+  for (const other of companionsOf(tx.state, job)) {
+    const { Hold_Types, depend } = other.attrs;
+    if (!isWaiting(other) || isDependent(depend) || companionsOf(tx.state, other).some(isOneRun)) continue;
+    settleJob(tx, other, { Hold_Types: removeHolds(Hold_Types, "s") });
   }
 }
 
 /** A job is over and gone from the live ones. */
 export function dependentsAtEnd(tx: Transaction, job: Job): void {
   const dependencies = dependenciesOf(tx.state, job.attrs);
-  const end = endOf(job);
+  const end = endOfLive(job);
+  if (end.ran) for (const other of companionsOf(tx.state, job)) if (isWaiting(other)) giveUpAll(tx, other, job.id);
   if (end.exit_status === undefined) {
     // Deleted before it ran (P3). Who was given up for a dependency took along all that waited for it already.
-    if (job.attrs.substate !== SUBSTATE.FINISHED) withdraw(tx, job, dependencies);
+    const given_up = job.attrs.substate === SUBSTATE.FINISHED;
+    withdraw(tx, job, given_up ? dependencies.filter(({ type }) => type === "runone") : dependencies);
     return;
   }
   for (const type of AFTER_TYPES) {
@@ -243,6 +266,14 @@ export function dependentsAtEnd(tx: Transaction, job: Job): void {
     }
   }
 }
+
+/** A deletion is a failure, whatever the job made of the signal. Who still waits for its start waits in vain. */
+function endOfLive(job: Job): End {
+  const end = endOf(job);
+  const failed = job.attrs.substate === SUBSTATE.TERMINATED && end.exit_status === 0;
+  return { ...end, ...(failed ? { exit_status: DELETED_WHILE_RUNNING } : {}) };
+}
+const DELETED_WHILE_RUNNING = 271;
 
 function waitsFor(state: ServerState, id: string, type: AfterType, parent: string): boolean {
   const job = state.jobs.get(id);

@@ -203,10 +203,11 @@ test("jobs that have finished, jobs that run, jobs that nobody knows", async () 
     ["before:1",        "F 92 n before:1"],
     ["before:99999",    "F 92 n before:99999"],
     ["beforeok:3",      "F 92 n beforeok:3"],
-    ["runone:3",        "F 92 n runone:3"],
+    ["runone:3",        "H 20 s runone:3"],
+    ["runone:2",        "F 92 n runone:2"],
   ];
   for (const [depend, expected] of table) assert.equal(standing(h, await qsub(h, `-W depend=${depend} ${TRUE}`)), expected, depend);
-  assert.equal(jobAttrs(h, job(3))["depend"]?.toString(), "beforeok:12.svr@svr", "a job that goes at once asks nobody");
+  assert.equal(jobAttrs(h, job(3))["depend"]?.toString(), "beforeok:12.svr@svr,runone:18.svr@svr", "a job that goes at once asks nobody");
 });
 
 test("malformed dependencies are refused", async () => {
@@ -243,7 +244,7 @@ test("on and before: a job that others will release", async () => {
   assert.equal(standing(h, waiting), "Q 10 n -");
 });
 
-test("runone: the first to start ends the others", async () => {
+test("runone: the first to start holds the others, and its end ends them", async () => {
   const { h, link } = world();
   await qsub(h, TRUE);
   await qsub(h, `-W depend=runone:1 ${TRUE}`);
@@ -261,14 +262,66 @@ test("runone: the first to start ends the others", async () => {
   run(h, link, 2);
   assert.deepEqual(
     [1, 2, 3, 4].map((seq) => stateOf(h, job(seq))),
-    ["F 92", "R 42", "F 92", "F 92"],
+    ["H 20", "R 42", "H 20", "H 22"],
   );
   end(h, link, 2);
-  assert.equal(stateOf(h, job(2)), "F 92");
+  assert.deepEqual(
+    [1, 2, 3, 4].map((seq) => stateOf(h, job(seq))),
+    ["F 92", "F 92", "F 92", "F 92"],
+  );
+  assert.ok(logsOf(h, job(1)).includes("Job deleted as result of dependency on job 2.svr"));
   await qsub(h, TRUE);
   await qsub(h, `-W depend=runone:6 ${TRUE}`);
   askOk(h, ALICE, { kind: "delete-job", job: job(6) });
   assert.equal(standing(h, job(7)), "Q 10 n -");
+});
+
+test("runone of a job that runs: held while it runs, free when it is queued again, deleted when it is deleted or ends", async () => {
+  const { h, link } = world();
+  await qsub(h, TRUE);
+  run(h, link, 1);
+  const second = await qsub(h, `-W depend=runone:1 ${TRUE}`);
+  const third = await qsub(h, `-h -W depend=runone:2 ${TRUE}`);
+  const blocked = await qsub(h, `-W depend=runone:1,afterok:3 ${TRUE}`);
+  assert.deepEqual(
+    [1, 2, 3, 4].map((seq) => standing(h, job(seq))),
+    ["R 42 n runone:2:3:4", "H 20 s runone:1:3:4", "H 20 su runone:2:1:4,beforeok:4", "H 22 s runone:1:2:3,afterok:3"],
+  );
+  askOk(h, ROOT, { kind: "rerun-job", job: job(1), force: true });
+  assert.deepEqual(
+    [second, third, blocked].map((id) => stateOf(h, id)),
+    ["Q 10", "H 20", "H 22"],
+  );
+  assert.deepEqual(
+    [second, third, blocked].map((id) => jobAttrs(h, id).Hold_Types),
+    ["n", "u", "s"],
+  );
+  run(h, link, 2);
+  assert.deepEqual(
+    [job(1), third].map((id) => jobAttrs(h, id).Hold_Types),
+    ["s", "su"],
+  );
+  askOk(h, ALICE, { kind: "delete-job", job: third });
+  assert.equal(stateOf(h, job(1)), "H 20", "the end of one that only waits changes nothing for the others");
+  askOk(h, ALICE, { kind: "delete-job", job: second });
+  end(h, link, 2, 271);
+  assert.deepEqual(
+    [job(1), second, blocked].map((id) => stateOf(h, id)),
+    ["F 92", "F 91", "F 92"],
+  );
+});
+
+test("a job that is deleted while it runs has failed, also when it ends with 0", async () => {
+  const { h, link } = world();
+  await qsub(h, TRUE);
+  for (const depend of ["afterok", "afternotok", "afterany"]) await qsub(h, `-W depend=${depend}:1 ${TRUE}`);
+  run(h, link, 1);
+  askOk(h, ALICE, { kind: "delete-job", job: job(1) });
+  end(h, link, 1, 0);
+  assert.deepEqual(
+    [2, 3, 4].map((seq) => stateOf(h, job(seq))),
+    ["F 92", "Q 10", "Q 10"],
+  );
 });
 
 test("qalter: dependencies are replaced, circles and what can never be are refused", async () => {
