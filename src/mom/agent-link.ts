@@ -49,6 +49,9 @@ export type FilePlan = {
   readonly scp: readonly string[];
 };
 
+/** The directories that are made for a job, and the paths of files in them. */
+export type JobDirectories = Pick<FilePlan, "tmpdir" | "sandbox" | "stagein" | "stageout">;
+
 export type PrepareRequest = {
   readonly plan: FilePlan;
   readonly script_text: string | null;
@@ -64,7 +67,14 @@ export type FinishRequest = {
 export type DropRequest = { readonly job: string; readonly paths: readonly string[] };
 
 export type Prepared = { readonly job: string; readonly run_count: number } & (
-  | { readonly ok: true /** files to open for the job */; readonly stdout: string; readonly stderr: string }
+  | {
+      readonly ok: true;
+      /** files to open for the job */
+      readonly stdout: string;
+      readonly stderr: string;
+      /** something that is not the owner's was in the way of the plan's directories: these were made instead */
+      readonly places?: JobDirectories;
+    }
   | {
       readonly ok: false /** a code of pbs/mom.md 6 */;
       readonly exit_status: number;

@@ -5,11 +5,11 @@
 //     follows no link.
 // W2. Everything may be asked twice.
 // W3. The process' umask is 0: every mode is given in full.
-// W4. A file of another owner that stands where a job's file belongs is removed first: nobody can plant one.
+// W4. A file of another owner that stands where a job's file belongs is replaced: nobody can plant one. Something that stands where a job's directory belongs
+//     in a directory open to all stays, and the job's directory has a random part in its name.
 // W5. What this host lacks (space, files, a disk that can be written) is no fault of the job, which is sent back; no half of a file is left where it
 //     was to be delivered.
 
-import { randomUUID } from "node:crypto";
 import {
   chmodSync,
   closeSync,
@@ -20,7 +20,6 @@ import {
   ftruncateSync,
   linkSync,
   lstatSync,
-  mkdirSync,
   openSync,
   readdirSync,
   renameSync,
@@ -36,7 +35,8 @@ import { scriptCharacters, scriptEncoding } from "#model/script-text.ts";
 import type { FilePlan, Finished, FinishRequest, OutputPlan, Prepared, PrepareRequest } from "./agent-link.ts";
 import { copyFile, copyRemote, exists, inDirectory, writeAll } from "./file-copy.ts";
 import { JOB_EXEC } from "./job-exec.ts";
-import { actAs, asIdentity } from "./posix.ts";
+import { asOwner, codeOf, makeDirectories, ownUid, placesOf, putInPlace, removeQuietly, replaceForeign } from "./open-directories.ts";
+import { actAs } from "./posix.ts";
 import { isPseudoTerminal } from "./pseudo-terminal.ts";
 import type { Place } from "./stage-list.ts";
 import { removeStagedIn, stageIn, stageOut } from "./stage-work.ts";
@@ -53,7 +53,6 @@ class PrepareFailure extends Error {
   }
 }
 
-const codeOf = (error: unknown): string | undefined => (error as NodeJS.ErrnoException).code;
 const messageOf = (error: unknown): string => (error as Error).message;
 
 // ---- before the job ----
@@ -67,14 +66,16 @@ export function prepareJobs(requests: readonly PrepareRequest[]): Prepared[] {
   return ready.map(({ request, failure }) => {
     const { plan } = request;
     const key = { job: plan.job, run_count: plan.run_count };
+    let made: FilePlan = plan;
     let paths = { stdout: "", stderr: "" };
     const problem =
       failure ??
       attempt(() => {
-        paths = makeOwnersFiles(plan);
+        made = makeDirectories(plan);
+        paths = makeOwnersFiles(made);
       });
-    if (problem === null) return { ...key, ok: true, ...paths };
-    attempt(() => finishJob({ plan, success: false, output: request.kept === true ? "keep" : "drop" }));
+    if (problem === null) return { ...key, ok: true, ...paths, ...(made === plan ? {} : { places: placesOf(made) }) };
+    attempt(() => finishJob({ plan: made, success: false, output: request.kept === true ? "keep" : "drop" }));
     const { exit_status, message, stagein } = problem;
     return { ...key, ok: false, exit_status, text: message, ...(stagein ? { stagein } : {}) };
   });
@@ -154,9 +155,7 @@ function openFresh(path: string, mode: number): number {
 }
 
 function makeOwnersFiles(plan: FilePlan): { stdout: string; stderr: string } {
-  makeTmpdir(plan);
   actAs(plan.owner);
-  if (plan.sandbox !== null) makeSandbox(plan, plan.sandbox);
   try {
     stageIn(plan);
   } catch (error) {
@@ -167,46 +166,6 @@ function makeOwnersFiles(plan: FilePlan): { stdout: string; stderr: string } {
   const either = stdout ?? stderr ?? "/dev/null";
   return { stdout: stdout ?? either, stderr: stderr ?? either };
 }
-
-function makeTmpdir(plan: FilePlan): void {
-  const make = (): void => asOwner(plan, () => mkdirSync(plan.tmpdir, { mode: 0o700 }));
-  try {
-    make();
-  } catch (error) {
-    if (codeOf(error) === "ENOENT") {
-      actAs(null);
-      mkdirSync(dirname(plan.tmpdir), { recursive: true, mode: 0o755 });
-      chmodSync(dirname(plan.tmpdir), 0o1777);
-      make();
-      return;
-    }
-    if (codeOf(error) !== "EEXIST") throw error;
-    const stat = asOwner(plan, () => lstatSync(plan.tmpdir));
-    if (!stat.isDirectory() || stat.uid !== ownUid(plan))
-      throw new PrepareFailure(JOB_EXEC.FAIL_SECURITY, `${plan.tmpdir} exists and is not the owner's directory`);
-    asOwner(plan, () => chmodSync(plan.tmpdir, 0o700));
-  }
-}
-
-/** Leaves the owner's identity in place: the next call most likely wants it too. */
-function asOwner<T>(plan: Pick<FilePlan, "owner">, work: () => T): T {
-  actAs(plan.owner);
-  return work();
-}
-
-/** In a directory open to all ($jobdir_root) somebody else may have made it first: the job would run among his files. */
-function makeSandbox(plan: FilePlan, path: string): void {
-  try {
-    mkdirSync(path, { mode: 0o700 });
-  } catch (error) {
-    if (codeOf(error) !== "EEXIST") throw error;
-    const stat = lstatSync(path);
-    if (!stat.isDirectory() || stat.uid !== ownUid(plan))
-      throw new PrepareFailure(JOB_EXEC.FAIL_SECURITY, `${path} exists and is not the owner's directory`);
-  }
-}
-
-const ownUid = (plan: FilePlan): number | undefined => plan.owner?.uid ?? process.geteuid?.();
 
 /** The path the job writes to. The caller has taken the owner's identity. */
 function makeOutput(plan: FilePlan, output: OutputPlan): string {
@@ -235,16 +194,8 @@ function openSpoolFile(plan: FilePlan, path: string, mode: number): number {
     const stat = lstatSync(path);
     if (stat.isFile() && stat.uid === ownUid(plan) && stat.nlink === 1)
       return openSync(path, O_WRONLY | O_APPEND | O_NOFOLLOW | O_NONBLOCK);
-    asIdentity(null, () => takeAway(path, stat.isDirectory()));
-    actAs(plan.owner);
-    return openSync(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, mode);
+    return replaceForeign(plan, path, mode);
   }
-}
-
-/** A directory is only renamed: walking with our own rights through what its owner can change meanwhile could lead anywhere (W1). */
-function takeAway(path: string, directory: boolean): void {
-  if (directory) renameSync(path, `${path}.${randomUUID()}`);
-  else unlinkSync(path);
 }
 
 // ---- after the job ----
@@ -371,7 +322,7 @@ function putAside(plan: FilePlan, output: OutputPlan): string {
   try {
     actAs(null);
     try {
-      renameSync(output.path, place);
+      putInPlace(output.path, place);
     } catch (error) {
       if (codeOf(error) !== "EXDEV") throw error;
       copyAside(plan, output.path, place);
@@ -418,15 +369,6 @@ function moveFile(from: string, to: string): void {
     throw error;
   }
   unlinkSync(from);
-}
-
-function removeQuietly(owner: FilePlan["owner"], path: string): void {
-  try {
-    actAs(owner);
-    unlinkSync(path);
-  } catch {
-    // It was not there, or its owner took away our right to remove it.
-  }
 }
 
 /** With the owner's rights; what he made unreadable for himself is made readable first. */

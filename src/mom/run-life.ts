@@ -114,6 +114,10 @@ export function prepared(cx: Context, run: Run, outcome: Prepared): void {
     return;
   }
   const files = { stdout: outcome.stdout, stderr: outcome.stderr };
+  if (outcome.places !== undefined) {
+    run.plan = { ...run.plan, ...outcome.places };
+    save(cx, run);
+  }
   if (run.ending !== null) {
     finish(cx, run, ENDED_BEFORE, 0);
     return;

@@ -1,6 +1,6 @@
 // History across sessions (pbs/qmgr.md 1): $HOME/.pbs_qmgr_history, else PBS_HOME/spool/.pbs_qmgr_history_USER; 500 lines, adjacent duplicates once.
 
-import { appendFileSync, closeSync, constants, openSync, readFileSync, writeFileSync } from "node:fs";
+import { appendFileSync, closeSync, constants, fstatSync, openSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
 export const HISTORY_LINES_MAX = 500;
@@ -12,12 +12,12 @@ export type History = {
   readonly fault: string | undefined;
 };
 
-export function openHistory(home: string | undefined, pbs_home: string, user: string): History {
+export function openHistory(home: string | undefined, pbs_home: string, user: { readonly name: string; readonly uid: number }): History {
   const files = [
     ...(home === undefined || home === "" ? [] : [join(home, ".pbs_qmgr_history")]),
-    join(pbs_home, "spool", `.pbs_qmgr_history_${user}`),
+    join(pbs_home, "spool", `.pbs_qmgr_history_${user.name}`),
   ];
-  const file = files.find(canWrite);
+  const file = files.find((each) => canWrite(each, user.uid));
   const lines = file === undefined ? [] : readLines(file);
   if (file !== undefined && lines.length > HISTORY_LINES_MAX) {
     lines.splice(0, lines.length - HISTORY_LINES_MAX);
@@ -40,10 +40,12 @@ export function openHistory(home: string | undefined, pbs_home: string, user: st
 }
 
 /** The spool directory is open to all: a file there must be a regular one of our own, not somebody's link. */
-function canWrite(file: string): boolean {
+function canWrite(file: string, uid: number): boolean {
   try {
-    closeSync(openSync(file, constants.O_RDWR | constants.O_CREAT | constants.O_NOFOLLOW, 0o600));
-    return true;
+    const fd = openSync(file, constants.O_RDWR | constants.O_CREAT | constants.O_NOFOLLOW | constants.O_NONBLOCK, 0o600);
+    const stat = fstatSync(fd);
+    closeSync(fd);
+    return stat.isFile() && stat.nlink === 1 && stat.uid === uid;
   } catch {
     return false;
   }

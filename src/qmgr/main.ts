@@ -75,7 +75,8 @@ async function runSession(io: CommandIo, conf: Conf, args: Arguments, world: Wor
   io.out(`Max open servers: ${SERVERS_OPEN_MAX}\n`);
   const terminal = io.stdin.isTTY === true && io.stdoutIsTty;
   if (!terminal) return await runLines(io, session, args.options, undefined, world);
-  const history = openHistory(io.env["HOME"], conf.home, userInfo().username);
+  const { username, uid } = userInfo();
+  const history = openHistory(io.env["HOME"], conf.home, { name: username, uid });
   if (history.fault !== undefined) session.complain(history.fault);
   world.setHistory(history.lines);
   if (args.plain || io.env["TERM"] === "dumb" || io.env["TERM"] === undefined)

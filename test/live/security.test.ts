@@ -105,3 +105,26 @@ test("open files of whoever starts the daemons reach no daemon, no job, no hook 
     [],
   );
 });
+
+test("directories that another user has made under the names of coming TMPDIRs hold no job up: it has one with a random part", async () => {
+  const told = (id: string): string => readFileSync(join(shownAgain, `${id.split(".")[0]}`), "utf8").trim();
+  const shownAgain = join(site, "told");
+  mkdirSync(shownAgain);
+  const job = (): string =>
+    complex.submit(["-e", "/dev/null", "-o", "/dev/null", "--", "/bin/sh", "-c", `echo $TMPDIR > ${shownAgain}/\${PBS_JOBID%%.*}`]);
+  const first = job();
+  await complex.untilJob(first, "F");
+  const tmpdir = told(first);
+  assert.ok(tmpdir.endsWith(`/pbs.${first}`), tmpdir);
+  const coming = [1, 2, 3].map((n) => join(dirname(tmpdir), `pbs.${first.replace(/^\d+/, (number) => String(Number(number) + n))}`));
+  // In user mode there is nobody else: something that is no directory stands for another user's.
+  const words = isRoot ? ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "mkdir"] : ["touch"];
+  const planted = spawnSync(words[0] as string, [...words.slice(1), ...coming], { encoding: "utf8" });
+  assert.equal(planted.status, 0, planted.stderr);
+  const second = job();
+  await complex.untilJob(second, "F");
+  assert.match(told(second), new RegExp(`^${coming[0]?.replaceAll(".", "\\.")}\\.[0-9a-f]{8}$`));
+  await until("its directory is removed", () => !existsSync(told(second)));
+  assert.equal(complex.job(second).Exit_status, 0);
+  assert.deepEqual(readdirSync(dirname(tmpdir)).sort(), coming.map((path) => path.slice(dirname(tmpdir).length + 1)).sort());
+});

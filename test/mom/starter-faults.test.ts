@@ -1,13 +1,11 @@
-// What the starter does when its disk takes nothing, and what users may plant where it opens files for them.
+// What the starter does when its disk takes nothing, and where a file it opens is none.
 
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
-import type { FilePlan, OutputPlan } from "#mom/agent-link.ts";
-import { prepareJobs } from "#mom/file-work.ts";
 import { JOB_EXEC } from "#mom/job-exec.ts";
 import { type Journal, readJournal } from "#mom/journal.ts";
 import { launch } from "#mom/launch.ts";
@@ -81,46 +79,3 @@ test("a journal whose last line was torn by a full disk loses no later record", 
   const exit = JSON.stringify({ t: "exit", job: "1", run_count: 1, status: { code: 0 }, cput_s: 0, at_ms: 2 });
   assert.equal(readJournal(`${exit.slice(0, 20)}\n${exit}\n`).runs.get("1")?.state, "ended");
 });
-
-const output = (letter: "o" | "e", dir: string): OutputPlan => ({
-  letter,
-  how: "spool",
-  path: join(dir, "spool", `1.n1.${letter}`),
-  target: null,
-  name: `1.n1.${letter}`,
-  remove: false,
-});
-
-test("what somebody planted in spool is moved away whole, never walked through; a sandbox must be the owner's", () =>
-  inDirectory((dir) => {
-    for (const name of ["spool", "spool/1.n1.o", "tmp", "aux"]) mkdirSync(join(dir, name));
-    writeFileSync(join(dir, "spool/1.n1.o/planted"), "kept");
-    const plan: FilePlan = {
-      job: "1.n1",
-      run_count: 1,
-      owner: null,
-      umask: 0o77,
-      script: null,
-      nodefile: join(dir, "aux/1.n1"),
-      tmpdir: join(dir, "tmp/pbs.1.n1"),
-      sandbox: null,
-      stdout: output("o", dir),
-      stderr: output("e", dir),
-      undelivered: dir,
-      stagein: [],
-      stageout: [],
-      staged: join(dir, "1.n1.SI"),
-      user: "",
-      home: dir,
-      scp: [],
-    };
-    const [made] = prepareJobs([{ plan, script_text: null, nodefile_text: "n1\n" }]);
-    assert.equal(made?.ok, true);
-    const aside = readdirSync(join(dir, "spool")).find((name) => name.startsWith("1.n1.o."));
-    assert.equal(readFileSync(join(dir, "spool", aside ?? "", "planted"), "utf8"), "kept");
-    writeFileSync(join(dir, "sandbox"), "");
-    const [refused] = prepareJobs([
-      { plan: { ...plan, run_count: 2, sandbox: join(dir, "sandbox") }, script_text: null, nodefile_text: "n1\n" },
-    ]);
-    assert.equal(refused?.ok === false && refused.exit_status, JOB_EXEC.FAIL_SECURITY);
-  }));
