@@ -215,6 +215,7 @@ export function transaction(kernel: Kernel, who: Identity, token: number, known:
         );
       return asks.map(({ key }) => known.hooks.get(key) ?? null);
     },
+    hasMom: (host) => kernel.moms.has(host.toLowerCase()),
     resolves(host) {
       const found = known.hosts.get(host);
       if (found === undefined) throw new AnswerNeeded("host", [host]);

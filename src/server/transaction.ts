@@ -128,6 +128,8 @@ export type Transaction = {
    * hooks run side by side.
    */
   hooks(asks: readonly HookAsk[]): (HookVerdict | null)[];
+  /** whether the mom of a host is connected */
+  hasMom(host: string): boolean;
   /** whether a host name resolves to an address; asked like history: before the first apply */
   resolves(host: string): boolean;
 };

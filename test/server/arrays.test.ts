@@ -22,6 +22,7 @@ import {
   lettersOf,
   logsOf,
   mom,
+  momHello,
   obit,
   outcome,
   ROOT,
@@ -313,6 +314,50 @@ test("qdel -x of an array leaves no record of it or its subjobs", async () => {
   assert.deepEqual([...h.store.history.keys()], ["2[1].svr", "2[].svr"]);
   assert.equal(del(h, "2[]", { history: true }), "ok");
   assert.deepEqual([...h.store.history.keys()], []);
+});
+
+test("qdel -x of subjobs that are over is refused, while their array lives and afterwards", async () => {
+  const { h, link } = world();
+  await qsub(h, "-J 1-3 -- /bin/true");
+  for (const id of ["1[1].svr", "1[2].svr"]) {
+    runOn(h, id, "n1", link);
+    obit(h, link, id, 3);
+  }
+  const refused = "15159 Request invalid for finished array subjob";
+  const ids = ["1[1]", "1[1-2]"];
+  assert.deepEqual(
+    ids.map((id) => del(h, id, { history: true })),
+    [refused, refused],
+  );
+  assert.equal(del(h, "1[3]", { history: true }), "ok");
+  assert.deepEqual(
+    [...ids, "1[3]"].map((id) => del(h, id, { history: true })),
+    [refused, refused, refused],
+  );
+  assert.ok(h.store.history.has("1[1].svr"), "the record is still there");
+  assert.equal(outcome(h, BOB, { kind: "delete-job", job: "1[1]", history: true }), "15007 Unauthorized Request ");
+});
+
+test("qdel of an array whose mom is away: what waits goes, what runs is told when the mom is back, and who asked is told so", async () => {
+  const { h, link } = world();
+  const far = addHost(h, "n2", { ncpus: 16 });
+  await qsub(h, "-J 1-4 -- /bin/true");
+  runOn(h, "1[1].svr", "n1", link);
+  runOn(h, "1[2].svr", "n2", far);
+  h.core.momLost(far, h.now_ms);
+  const refused = "15070 Server could not connect to MOM";
+  assert.equal(del(h, "1[2-3]"), refused);
+  assert.equal(states(h), "1[] B, 1[1] R, 1[2] R, 1[3] X, 1[4] Q");
+  assert.equal(del(h, "1[]"), refused);
+  assert.equal(states(h), "1[] B, 1[1] R, 1[2] R, 1[3] X, 1[4] X");
+  obit(h, link, "1[1].svr", 271);
+  momHello(h, far, "n2", [{ job: "1[2].svr", run_count: 1, state: "running" }]);
+  obit(h, far, "1[2].svr", 271);
+  assert.equal(stateOf(h, "1[].svr"), "F 91");
+  await qsub(h, "-J 1-2 -- /bin/true");
+  runOn(h, "2[1].svr", "n2", far);
+  h.core.momLost(far, h.now_ms);
+  assert.equal(del(h, "2[]", { force: true }), "ok", "by force nobody is waited for");
 });
 
 test("what is for whole arrays only is refused for subjobs, and the other way round", async () => {

@@ -1,13 +1,17 @@
 // qdel (pbs/commands.md 3): a waiting job ends at once, a running one when its mom says so; by force it ends at once whatever the mom does. With -x
 // no history is left, and the record of a finished job goes. Of an array all subjobs are deleted, or those an id names; it ends with the last.
+//
+// I1. A mom that is not connected is told at its return. Who asked is answered with 15070 meanwhile: the job runs on.
+// I2. Single subjobs have no record of their own to delete (15159).
 
-import { subjobId } from "#model/job-id.ts";
+import { jobIdText, parseJobId, subjobId } from "#model/job-id.ts";
 import { SUBSTATE } from "#model/job-state.ts";
-import { PBSE, reject } from "#model/pbse.ts";
+import { PBSE, pbseText, reject } from "#model/pbse.ts";
 import type { DeleteJobRequest } from "#protocol/messages.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
 import { accountDeleted } from "../accounting-record.ts";
 import { deleteWaitingSubjobs } from "../array-end.ts";
+import { answerError } from "../attributes/answers.ts";
 import { checkOperator, isOwner } from "../attributes/permission.ts";
 import { endWaiting, finish, type Termination, terminationOf } from "../job-end.ts";
 import { isWaiting, logJob, requestor } from "../job-life.ts";
@@ -25,34 +29,40 @@ export function deleteJob(tx: Transaction, request: DeleteJobRequest): Answer {
   if (request.history === true && id !== null && !tx.state.jobs.has(id) && deleteHistory(tx, id)) return {};
   const target = targetOf(tx, request.job);
   checkOwner(tx, ownedJob(target));
+  const runs_on = startedJobs(tx, target).filter((job) => request.force !== true && !isWaiting(job) && !tx.hasMom(hostOf(job)));
+  deleteTarget(tx, target, request);
+  return runs_on.length === 0 ? {} : answerError(tx, PBSE.NORELYMOM, pbseText(PBSE.NORELYMOM));
+}
+
+const hostOf = ({ attrs }: Job): string => /^[^/]+/.exec(attrs.exec_host ?? "")?.[0] ?? "";
+
+function deleteTarget(tx: Transaction, target: Target, request: DeleteJobRequest): void {
   switch (target.kind) {
     case "job":
-      deleteOne(tx, target.job, request);
-      break;
+      return deleteOne(tx, target.job, request);
     case "array":
-      deleteArray(tx, target, request);
-      break;
+      return deleteArray(tx, target, request);
     case "waiting":
-      deleteWaiting(tx, target.array, [target.index], request);
-      break;
+      return deleteWaiting(tx, target.array, [target.index], request);
     case "over":
       throw reject(PBSE.NOHISTARRAYSUBJOB);
     case "range":
-      deleteRange(tx, target, request);
-      break;
+      return deleteRange(tx, target, request);
     default: {
       const unreachable: never = target;
       return unreachable;
     }
   }
-  return {};
 }
 
 /** Whether there was a record to delete. Of an array all records of its subjobs go with it. */
 function deleteHistory(tx: Transaction, id: string): boolean {
-  const job = finishedJob(tx, id);
+  const parsed = parseJobId(id);
+  const is_part = parsed?.kind === "subjob" || parsed?.kind === "range";
+  const job = finishedJob(tx, is_part ? jobIdText({ ...parsed, kind: "array" }) : id);
   if (job === undefined) return false;
   if (!isOwner(tx, job.attrs.Job_Owner)) checkOperator(tx.who);
+  if (is_part) throw reject(PBSE.NOHISTARRAYSUBJOB);
   tx.apply({ kind: "history-purged", ids: [id], ...(job.attrs["array"] === true ? { arrays: [job.seq] } : {}) });
   logJob(tx, LOG_EVENT.JOB, id, `Job history deleted at request of ${requestor(tx)}`);
   return true;
