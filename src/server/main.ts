@@ -30,7 +30,7 @@ async function main(): Promise<number> {
   if (!options.foreground && process.env[READY_ENV] === undefined) return intoBackground(argv);
   cacheCompiled(conf);
   const { openHome } = await import("./shell/open-home.ts");
-  const home = await openHome(conf);
+  const home = await openHome(conf, options.start === "create");
   if (typeof home === "string") return refused(`pbs_server: ${home}\n`);
   const { serve } = await import("./shell/daemon.ts");
   return serve(options, conf, home);

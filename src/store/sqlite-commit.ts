@@ -6,6 +6,7 @@
 // W3. View and triggers are the connection's own (TEMP): the file knows nothing of them.
 
 import type { Connection } from "./sqlite.ts";
+import { LAST_COMMIT } from "./sqlite-mark.ts";
 import type { Batch, ObjectTable, RunRow } from "./store.ts";
 
 export const OBJECT_TABLES: readonly ObjectTable[] = ["server", "resources", "queues", "vnodes", "scheds", "resvs", "hooks", "run_times"];
@@ -83,10 +84,13 @@ export async function prepareCommits(writer: Connection): Promise<void> {
   );
 }
 
-/** Writes a batch: all of it or nothing. */
-export async function commit(writer: Connection, batch: Batch): Promise<void> {
+/** Writes a batch with the number of the commit: all of it or nothing. False: there was nothing to write. */
+export async function commit(writer: Connection, batch: Batch, number: number): Promise<boolean> {
   const rows = columnsOf(batch);
-  if (rows.size > 0) await writer.run(COMMIT, ...COLUMNS.map((column) => rows.get(column) ?? null));
+  if (rows.size === 0) return false;
+  rows.set("counters", JSON.stringify({ ...batch.counters, [LAST_COMMIT]: number }));
+  await writer.run(COMMIT, ...COLUMNS.map((column) => rows.get(column) ?? null));
+  return true;
 }
 
 /** The JSON texts of the columns that hold something. */

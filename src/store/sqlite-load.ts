@@ -5,6 +5,7 @@ import { alikeReader } from "./alike-rows.ts";
 import type { Connection } from "./sqlite.ts";
 import { damagedRow, parseData } from "./sqlite.ts";
 import { OBJECT_TABLES } from "./sqlite-commit.ts";
+import { OWN_COUNTERS } from "./sqlite-mark.ts";
 import type { Data, JobRow, Keep, Loaded, ObjectRow, ObjectTable } from "./store.ts";
 
 const PAGE_ROWS = 2000;
@@ -34,7 +35,7 @@ export async function loadRows(connection: Connection, keep: Keep, ahead: Ahead 
   });
   const loadCounters = async (): Promise<void> => {
     const rows = await connection.all<{ name: string; value: number }>("SELECT name, value FROM counters");
-    for (const { name, value } of rows) counters[name] = value;
+    for (const { name, value } of rows) if (!OWN_COUNTERS.has(name)) counters[name] = value;
   };
   const parts = [loadJobs(connection, keep, ahead), loadCounters(), ...loadTables] as const;
   // The connection may be closed after a fault only when nothing is under way on it.

@@ -3,11 +3,13 @@
 // Q1. A commit is one statement (sqlite-commit.ts), which is one transaction.
 // Q2. Writes are queued one behind the other: a purge never runs inside a commit's transaction.
 // Q3. One process has a store open for writing: PATH.lock is held as long as it is.
+// Q4. Before anything can write, the store is compared with its mark (mark.ts) over a connection that only reads: a refused store stays as it is found.
 
 import { chmodSync, closeSync, existsSync, fsyncSync, linkSync, openSync, rmSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import type { HeldLock } from "#support/lock-file.ts";
 import { takeLock } from "#support/lock-file.ts";
+import { type Mark, markFile, type OpenMark, openMark, readMark } from "./mark.ts";
 import type { SchemaStep } from "./schema.ts";
 import { SCHEMA_STEPS } from "./schema.ts";
 import type { Connection } from "./sqlite.ts";
@@ -15,6 +17,7 @@ import { openConnection, storeError } from "./sqlite.ts";
 import { commit, prepareCommits } from "./sqlite-commit.ts";
 import { sqliteHistory } from "./sqlite-history.ts";
 import { type Ahead, loadRows, readAhead } from "./sqlite-load.ts";
+import { absence, lack, lost, readStanding, takeStanding } from "./sqlite-mark.ts";
 import { beginCheck, prepareSchema, quickCheck } from "./sqlite-open.ts";
 import type { Store } from "./store.ts";
 import { asItIs, StoreError } from "./store.ts";
@@ -24,13 +27,15 @@ export type SqliteStoreOptions = {
   readonly steps?: readonly SchemaStep[];
   /** files up to this size are checked completely at open (default 64 MiB); bigger ones by reading all live rows, and by check() afterwards */
   readonly check_bytes_max?: number;
+  /** a store that is missing or older than its mark is gone on with (default: refused as `lost`) */
+  readonly accept_loss?: boolean;
   /** told of what takes time or deserves a log line: a migration, its backup */
   readonly onNotice?: (text: string) => void;
 };
 
 const CHECK_BYTES_MAX = 64 * 1024 * 1024;
 
-/** Opens (or makes) the store at an absolute path. Rejects with StoreError: locked, newer, corrupt, permission, disk-full, io. */
+/** Opens (or makes) the store at an absolute path. Rejects with StoreError: locked, lost, newer, corrupt, permission, disk-full, io. */
 export async function openSqliteStore(file: string, options: SqliteStoreOptions = {}): Promise<Store> {
   return (await beginSqliteStore(file, options)).opened;
 }
@@ -39,6 +44,7 @@ export async function openSqliteStore(file: string, options: SqliteStoreOptions 
 export async function beginSqliteStore(file: string, options: SqliteStoreOptions = {}): Promise<{ readonly opened: Promise<Store> }> {
   const lock = lockStore(file);
   const connections: Connection[] = [];
+  const marks: OpenMark[] = [];
   const connect = async (access: "create" | "read"): Promise<Connection> => {
     const connection = await openConnection(file, access);
     connections.push(connection);
@@ -46,15 +52,32 @@ export async function beginSqliteStore(file: string, options: SqliteStoreOptions
   };
   const giveUp = async (error: unknown): Promise<never> => {
     for (const connection of connections) await connection.close().catch(() => undefined);
+    for (const mark of marks) mark.close();
     lock.release();
     throw error instanceof StoreError ? error : storeError(file, error as Error);
   };
+  /** The reading connection of a store that is what its mark says (Q4). */
+  const marked = async (mark: Mark, notice: (text: string) => void): Promise<Connection> => {
+    const absent = absence(file);
+    if (absent !== null) throw lost(file, absent, mark);
+    const reader = await connect("read");
+    const lacking = lack(await readStanding(reader), mark);
+    if (lacking !== null) throw lost(file, lacking, mark);
+    if (mark.store === null || mark.commit === null)
+      notice(`${markFile(file)} cannot be read: it is written anew, and nothing was compared with it`);
+    return reader;
+  };
   const open = async (): Promise<{ readonly opened: Promise<Store> }> => {
+    const notice = options.onNotice ?? (() => undefined);
+    const mark = options.accept_loss === true ? null : readMark(markFile(file));
+    const early = mark === null ? null : await marked(mark, notice);
     const writer = await connect("create");
     chmodSync(file, 0o600);
-    await prepareSchema(writer, options.steps ?? SCHEMA_STEPS, options.onNotice ?? (() => undefined));
+    await prepareSchema(writer, options.steps ?? SCHEMA_STEPS, notice);
     await prepareCommits(writer);
-    const reader = await connect("read");
+    const commits = await beginCommits(file, writer);
+    marks.push(commits.mark);
+    const reader = early ?? (await connect("read"));
     const checking = statSync(file).size <= (options.check_bytes_max ?? CHECK_BYTES_MAX) ? await beginCheck(reader) : null;
     const ahead = await readAhead(writer);
     const check = async (): Promise<Store> => {
@@ -62,7 +85,7 @@ export async function beginSqliteStore(file: string, options: SqliteStoreOptions
       await Promise.allSettled([checking?.finding, ahead.page]);
       const damage = (await checking?.finding) ?? null;
       if (damage !== null) throw new StoreError("corrupt", `${file}: the store is damaged: put a backup in its place (${damage})`);
-      return storeOf(file, writer, reader, lock, ahead);
+      return storeOf({ file, writer, reader, lock, commits, first: ahead });
     };
     const opened = check().catch(giveUp);
     opened.catch(() => undefined);
@@ -82,7 +105,24 @@ function lockStore(file: string): HeldLock {
   throw new StoreError("locked", `${file}: another server uses this store (pid ${outcome.owner_pid ?? "unknown"})`);
 }
 
-function storeOf(file: string, writer: Connection, reader: Connection, lock: HeldLock, first: Ahead): Store {
+/** The numbers that commits get. */
+type Commits = { readonly mark: OpenMark; next: number };
+
+async function beginCommits(file: string, writer: Connection): Promise<Commits> {
+  const { store, commit: last } = await takeStanding(writer);
+  return { mark: openMark(markFile(file), store, last), next: last + 1 };
+}
+
+type OpenParts = {
+  readonly file: string;
+  readonly writer: Connection;
+  readonly reader: Connection;
+  readonly lock: HeldLock;
+  readonly commits: Commits;
+  readonly first: Ahead;
+};
+
+function storeOf({ file, writer, reader, lock, commits, first }: OpenParts): Store {
   let ahead: Ahead | null = first;
   let tail: Promise<unknown> = Promise.resolve();
   /** One write after the other (Q2); a failed one does not hold up the next. */
@@ -99,9 +139,10 @@ function storeOf(file: string, writer: Connection, reader: Connection, lock: Hel
         return rows;
       }),
     commit: (batch) =>
-      inTurn(() => {
+      inTurn(async () => {
         ahead = null;
-        return commit(writer, batch);
+        // A number whose commit failed is given to the next one.
+        if (await commit(writer, batch, commits.next)) commits.mark.set(commits.next++);
       }),
     scripts: (ids) => readScripts(reader, ids),
     history: sqliteHistory(reader, (work) => inTurn(() => transaction(writer, work))),
@@ -112,6 +153,7 @@ function storeOf(file: string, writer: Connection, reader: Connection, lock: Hel
         await reader.close();
         await writer.run("PRAGMA wal_checkpoint(TRUNCATE)").catch(() => undefined);
         await writer.close();
+        commits.mark.close();
         // Before the lock is given back: afterwards the file may be another server's.
         rmSync(`${file}.lock`, { force: true });
         lock.release();

@@ -105,7 +105,7 @@ export type Store = {
   close(): Promise<void>;
 };
 
-export type StoreFault = "disk-full" | "corrupt" | "newer" | "locked" | "permission" | "io" | "exists";
+export type StoreFault = "disk-full" | "corrupt" | "newer" | "lost" | "locked" | "permission" | "io" | "exists";
 
 /** The store cannot do it. The message names the file, what is wrong and what helps. */
 export class StoreError extends Error {

@@ -12,8 +12,8 @@ import { storeFile } from "./daemon-start.ts";
 /** notices: of what took time or deserves a log line. opened: rejects with a StoreError. */
 export type OpenHome = { readonly lock: HeldLock; readonly opened: Promise<Store>; readonly notices: readonly string[] };
 
-/** Resolves when SQLite's threads are at work; or why this process may not serve. */
-export async function openHome(conf: Conf): Promise<OpenHome | string> {
+/** Resolves when SQLite's threads are at work; or why this process may not serve. create: the server begins anew, whatever the store has lost. */
+export async function openHome(conf: Conf, create: boolean): Promise<OpenHome | string> {
   // `ps` shows what runs, and site tools look for the name (pbs/files.md 9).
   process.title = ["pbs_server", ...process.argv.slice(2)].join(" ");
   process.umask(0o022);
@@ -21,7 +21,8 @@ export async function openHome(conf: Conf): Promise<OpenHome | string> {
   const lock = holdLock(conf);
   if (typeof lock === "string") return lock;
   const notices: string[] = [];
-  const opened = await beginSqliteStore(storeFile(conf), { onNotice: (text) => void notices.push(text) }).catch((error: unknown) => {
+  const onNotice = (text: string): void => void notices.push(text);
+  const opened = await beginSqliteStore(storeFile(conf), { accept_loss: create, onNotice }).catch((error: unknown) => {
     const none = Promise.reject(error);
     none.catch(() => undefined);
     return { opened: none };

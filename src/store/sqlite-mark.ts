@@ -1,0 +1,69 @@
+// What a store's file says of itself, compared with its mark (mark.ts): the store's own number and that of its last commit are two rows of `counters`, written
+// with every batch, and not shown to the server.
+
+import { randomInt } from "node:crypto";
+import { statSync } from "node:fs";
+import { type Mark, markFile } from "./mark.ts";
+import type { Connection } from "./sqlite.ts";
+import { StoreError } from "./store.ts";
+
+/** Names in `counters` that are the store's own. */
+export const STORE_NUMBER = "store_number";
+export const LAST_COMMIT = "store_commit";
+export const OWN_COUNTERS: ReadonlySet<string> = new Set([STORE_NUMBER, LAST_COMMIT]);
+
+/** A store's number and the number of its last commit. null: a store that was made before there were marks. */
+export type Standing = { readonly store: number; readonly commit: number } | null;
+
+/** The size of a store's file in bytes; null: there is no file. */
+export const storeBytes = (file: string): number | null => statSync(file, { throwIfNoEntry: false })?.size ?? null;
+
+export async function readStanding(connection: Connection): Promise<Standing> {
+  const tables = await connection.all<{ readonly name: string }>("SELECT name FROM sqlite_schema WHERE name = 'counters'");
+  if (tables.length === 0) return null;
+  const rows = await connection.all<{ readonly name: string; readonly value: number }>(
+    "SELECT name, value FROM counters WHERE name IN (?, ?)",
+    STORE_NUMBER,
+    LAST_COMMIT,
+  );
+  const values = new Map(rows.map(({ name, value }) => [name, value]));
+  const store = values.get(STORE_NUMBER);
+  return store === undefined ? null : { store, commit: values.get(LAST_COMMIT) ?? 0 };
+}
+
+/** The standing of a store that is open for writing; one without a number gets one, which lies in the store's file itself: without its WAL it is known as well. */
+export async function takeStanding(writer: Connection): Promise<NonNullable<Standing>> {
+  const found = await readStanding(writer);
+  if (found !== null) return found;
+  const store = randomInt(1, 2 ** 48 - 1);
+  await writer.run("INSERT INTO counters (name, value) VALUES (?, ?), (?, 0)", STORE_NUMBER, store, LAST_COMMIT);
+  await writer.run("PRAGMA wal_checkpoint(TRUNCATE)");
+  return { store, commit: 0 };
+}
+
+/** What is lost without the store's file, in one sentence; null: it is there and has bytes. */
+export function absence(file: string): string | null {
+  const bytes = storeBytes(file);
+  if (bytes === null) return "the store is missing, and this PBS_HOME had one";
+  return bytes === 0 ? "the store has no bytes, and this PBS_HOME had one" : null;
+}
+
+/** What a store lacks of what its mark says, in one sentence; null: nothing. */
+export function lack(standing: Standing, mark: Mark): string | null {
+  if (mark.store === null) return null;
+  if (standing === null) return "this is not the store of this PBS_HOME, but another database, or one from before there were marks";
+  if (standing.store !== mark.store) return "this is the store of another complex";
+  if (mark.commit === null || standing.commit >= mark.commit) return null;
+  const count = mark.commit - standing.commit;
+  return `the last ${count} of its commits ${count === 1 ? "is" : "are"} missing, which were acknowledged: ${standing.commit} are here, ${mark.commit} were made`;
+}
+
+/** The refusal of a store that is not what its mark says: what is missing, since when, and what helps. */
+export function lost(file: string, what: string, mark: Mark): StoreError {
+  const wal = what.includes("commits") ? ` (is ${file}-wal missing or cut, or was an older copy put here?)` : "";
+  return new StoreError(
+    "lost",
+    `${file}: ${what}${wal}. The last commit was made at ${new Date(mark.at_ms).toISOString()}. Nothing has been changed. Put the missing file back and start` +
+      ` again, or put a backup in its place: partita restore FILE. To go on without what is missing, remove ${markFile(file)} and start again.`,
+  );
+}
