@@ -42,12 +42,26 @@ export async function ensureAddon(lockFile) {
 /** The addon speaks N-API, so it depends on the source, the machine's architecture and its C library, not on the version of Node. */
 function cachePath(lockFile) {
   const dir = cacheDir("addons");
-  const { version, integrity = "" } = lockFile.packages["node_modules/sqlite3"];
   const napi = JSON.parse(readFileSync(join(SQLITE3, "package.json"), "utf8")).binary.napi_versions.at(-1);
+  const [begin, end] = cacheName(lockFile);
+  return dir && join(dir, `${begin}${napi}${end}`);
+}
+
+/** The name of a compiled addon before and after the version of its interface. */
+function cacheName(lockFile) {
+  const { version, integrity = "" } = lockFile.packages["node_modules/sqlite3"];
   const source = Buffer.from(integrity.replace(/^sha512-/, ""), "base64")
     .toString("hex")
     .slice(0, 12);
-  return dir && join(dir, `sqlite3-${version}-${source}-napi${napi}-${process.platform}-${process.arch}-${libc()}.node`);
+  return [`sqlite3-${version}-${source}-napi`, `-${process.platform}-${process.arch}-${libc()}.node`];
+}
+
+/** Before anything is installed: there is a compiled addon, or what it takes to compile one. Throws a Problem that names what is missing. */
+export function mustBeAbleToCompile(lockFile) {
+  const [begin, end] = cacheName(lockFile);
+  const dir = cacheDir("addons");
+  const cached = dir !== undefined && existsSync(dir) && readdirSync(dir).some((name) => name.startsWith(begin) && name.endsWith(end));
+  if (!cached && !existsSync(ADDON)) toolsToCompile();
 }
 
 function libc() {
@@ -81,7 +95,8 @@ function tryLoad() {
   return spawnSync(RUNTIME, ["-e", script], { encoding: "utf8", timeout: 60_000 });
 }
 
-async function compile() {
+/** The Python for node-gyp. Throws a Problem that names every tool that is missing. */
+function toolsToCompile() {
   const python = findPython();
   const missing = [
     ...(python === undefined ? ["python3"] : []),
@@ -94,6 +109,11 @@ async function compile() {
         `Debian, Ubuntu: sudo apt-get install -y ${missing.join(" ")}`,
     );
   }
+  return python;
+}
+
+async function compile() {
+  const python = toolsToCompile();
   say("compiling sqlite3 (about a minute, once per user and machine)");
   rmSync(join(SQLITE3, "build"), { recursive: true, force: true });
   const gyp = join(MODULES, "node-gyp", "bin", "node-gyp.js");

@@ -19,12 +19,12 @@ import {
   symlinkSync,
   writeFileSync,
 } from "node:fs";
-import { delimiter, dirname, join } from "node:path";
-import { ensureAddon, findProgram } from "./addon.mjs";
-import { cacheDir } from "./cache.mjs";
+import { dirname, join } from "node:path";
+import { ensureAddon, mustBeAbleToCompile } from "./addon.mjs";
 import { withLock } from "./lock.mjs";
+import { installPackages } from "./packages.mjs";
 import { MODULES, ROOT, RUNTIME, RUNTIME_PACKAGE } from "./paths.mjs";
-import { Problem, runQuietly, say, tail } from "./run.mjs";
+import { Problem, tail } from "./run.mjs";
 
 const LOCK_FILE = join(ROOT, "package-lock.json");
 const STAMP = join(MODULES, ".partita.json");
@@ -37,7 +37,9 @@ export async function ensureInstalled() {
   await withLock(join(ROOT, ".install.lock"), "installing", async () => {
     if (isStamped(wanted)) return;
     const lockFile = JSON.parse(readFileSync(LOCK_FILE, "utf8"));
-    if (!packagesMatch(lockFile)) await installPackages(lockFile);
+    // What would end the installation after the packages is told before them.
+    mustBeAbleToCompile(lockFile);
+    if (!packagesMatch(lockFile)) await installPackages(Object.keys(lockFile.packages).length);
     linkRuntime();
     await ensureAddon(lockFile);
     writeFileSync(STAMP, wanted);
@@ -88,39 +90,6 @@ function packagesMatch(lockFile) {
 function isForThisMachine(entry) {
   const allows = (list, value) => list === undefined || [list].flat().includes(value);
   return allows(entry.os, process.platform) && allows(entry.cpu, process.arch) && allows(entry.libc, "glibc");
-}
-
-async function installPackages(lockFile) {
-  const npm = findNpm();
-  say(`installing ${Object.keys(lockFile.packages).length} packages (npm ci)`);
-  const args = [...npm.args, "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"];
-  const result = await runQuietly("npm ci", npm.program, args, { env: npm.env });
-  if (result.status !== 0) throw new Problem(`npm ci failed (exit ${result.status}):\n${tail(result.output)}`);
-  say(`installed packages in ${result.seconds} s`);
-}
-
-/** The system's npm, run by the system's node: the pinned node lies in the folder that npm ci empties. */
-function findNpm() {
-  const path = (process.env.PATH ?? "").split(delimiter).filter((dir) => !dir.includes("node_modules"));
-  const env = { ...process.env, PATH: path.join(delimiter) };
-  if (!homeIsWritable()) {
-    const cache = cacheDir("npm");
-    if (cache !== undefined) env.npm_config_cache = cache;
-  }
-  const program = findProgram("npm", env.PATH);
-  if (program !== undefined) return { program, args: [], env };
-  const script = process.env.npm_execpath;
-  if (script && existsSync(script)) return { program: process.execPath, args: [script], env };
-  throw new Problem("npm is missing.\nDebian, Ubuntu: sudo apt-get install -y npm");
-}
-
-function homeIsWritable() {
-  try {
-    accessSync(process.env.npm_config_cache ?? process.env.HOME ?? "", constants.W_OK);
-    return true;
-  } catch {
-    return false;
-  }
 }
 
 /** node_modules/node/bin/node becomes the binary of the platform's package, which the lock file pins (the package `node` would fetch it unpinned). */

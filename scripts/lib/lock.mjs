@@ -69,11 +69,12 @@ function isStale(holder, path) {
   return startOf(holder.pid) !== holder.start;
 }
 
-/** When a process started, in ticks since boot: a number taken by another process is not the holder. Empty: no such process. */
+/** When a process started, in ticks since boot: a number taken by another process is not the holder. Empty: no such process, or a zombie. */
 function startOf(pid) {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, "latin1");
-    return stat.slice(stat.lastIndexOf(")") + 2).split(" ")[19];
+    const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+    return fields[0] === "Z" ? "" : fields[19];
   } catch {
     return "";
   }
