@@ -7,6 +7,7 @@ import { jobEnvironment, type TaskNumbers } from "./environment.ts";
 import { type Attrs, commandOfJob, hostsOf, isInteractive, jobNumbers, shellOf, textOf, ticketOf, umaskOf } from "./job-attrs.ts";
 import { kernelLimits, niceOf } from "./limits.ts";
 import type { FileIdentity } from "./posix.ts";
+import { pathLine, promptEntry } from "./shell-path.ts";
 import { type Place, placeOn, stageItems } from "./stage-list.ts";
 import type { StartSpec } from "./starter-link.ts";
 
@@ -29,6 +30,8 @@ export type PlanFacts = {
   /** PBS_MOMPORT */
   readonly port: number;
   readonly site: readonly (readonly [name: string, value: string])[];
+  /** PBS_EXEC/bin where login files do not put it into PATH; null: they do */
+  readonly commands: string | null;
 };
 
 export function filePlan(job: MomJob, owner: Owner, facts: PlanFacts): FilePlan {
@@ -118,15 +121,18 @@ export function startSpec(
     tmpdir: plan.tmpdir,
     nodefile: plan.nodefile,
   };
+  const env = jobEnvironment(job, environment, task);
+  const commands = command === null ? facts.commands : null;
   return {
     job: job.id,
     run_count: job.run_count,
     path: command?.[0] ?? shell,
     argv: command ?? [shell],
     login: command === null,
-    env: jobEnvironment(job, environment, task),
+    env: commands === null ? env : [...promptEntry(job.attrs, shell, commands), ...env],
     cwd: jobdir,
-    stdin: command === null && plan.script !== null ? `${quoted(plan.script)}\n` : null,
+    stdin:
+      command === null && plan.script !== null ? `${commands === null ? "" : pathLine(shell, commands)}${quoted(plan.script)}\n` : null,
     stdout: files.stdout,
     stderr: files.stderr,
     umask: plan.umask,

@@ -1,14 +1,17 @@
 // What a mom makes of its surroundings: directories, mom_priv/config, vnode definitions.
 
 import { chmodSync, mkdirSync, readFileSync, statSync } from "node:fs";
+import { hostname, networkInterfaces } from "node:os";
+import { join } from "node:path";
 import type { MomVnode } from "#protocol/mom-link.ts";
-import type { Conf } from "#support/conf.ts";
+import { CONF_FILE_DEFAULT, type Conf } from "#support/conf.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
 import { trustedDirectory, trustedFile } from "#support/trusted-file.ts";
 import { type CgroupSettings, parseCpuList } from "./cgroup-limits.ts";
 import { DEFAULT_SETTINGS, type MomSettings, parseMomConfig } from "./config.ts";
 import { siteEnvironment } from "./environment.ts";
 import type { MomOptions } from "./options.ts";
+import { ownNames } from "./own-names.ts";
 import type { MomConfig } from "./state.ts";
 import { type HostFacts, reportedVnodes } from "./vnode-def.ts";
 import { readDefinitions } from "./vnode-files.ts";
@@ -20,6 +23,11 @@ export class MomStartError extends Error {
 
 export type Note = (text: string, event?: number) => void;
 
+function machineNames(): readonly string[] {
+  const addresses = Object.values(networkInterfaces()).flatMap((list) => (list ?? []).map(({ address }) => address));
+  return ownNames({ hostname: hostname(), addresses, hosts_file: readText("/etc/hosts") });
+}
+
 export function momConfig(conf: Conf, home: string, settings: MomSettings, options: MomOptions, boot: string): MomConfig {
   const host = conf.mom_node_name;
   return {
@@ -27,13 +35,14 @@ export function momConfig(conf: Conf, home: string, settings: MomSettings, optio
     boot,
     facts: {
       home,
-      hosts: [host, "localhost", ...(conf.server === host ? [conf.server_host] : [])],
+      hosts: [host, ...machineNames(), ...(conf.server === host ? [conf.server_host] : [])],
       tmpdir: settings.tmpdir ?? conf.tmpdir,
       jobdir_root: settings.jobdir_root,
       usecp: settings.usecp,
       scp: copyProgram(conf),
       port: options.manager_port ?? conf.port.manager,
       site: siteEnvironment(readText(conf.environment_file), process.env),
+      commands: conf.file === CONF_FILE_DEFAULT ? null : join(conf.exec, "bin"),
     },
     cgroups: cgroupsOf(settings),
     cpus: parseCpuList(/^Cpus_allowed_list:\s*(.*)$/m.exec(readText("/proc/self/status"))?.[1] ?? ""),

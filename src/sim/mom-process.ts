@@ -101,7 +101,17 @@ export function createMomProcess(world: World, options: MomOptions): MomProcess 
   const config = (): MomConfig => ({
     host,
     boot: String(boot),
-    facts: { home: "/home/pbs", hosts: [host], tmpdir: "/tmp", jobdir_root: null, usecp: [], scp: [], port: 15002, site: [] },
+    facts: {
+      home: "/home/pbs",
+      hosts: [host],
+      tmpdir: "/tmp",
+      jobdir_root: null,
+      usecp: [],
+      scp: [],
+      port: 15002,
+      site: [],
+      commands: null,
+    },
     cgroups: { track: false, enforce: new Set(), pids_max: 1 },
     cpus: [],
     enforce: { mem: false, cputmult: 1, wallmult: 1, cpu: NO_CPU_ENFORCEMENT },

@@ -19,6 +19,7 @@ export const CONFIG: MomConfig = {
     scp: ["/usr/bin/scp", "-Brp"],
     port: 15003,
     site: [["PATH", "/bin"]],
+    commands: null,
   },
   cgroups: { track: false, enforce: new Set(), pids_max: 1000 },
   cpus: [0, 1, 2, 3],

@@ -53,6 +53,8 @@ export const PURE: readonly string[] = [
   "src/mom/limits.ts",
   "src/mom/usage.ts",
   "src/mom/environment.ts",
+  "src/mom/own-names.ts",
+  "src/mom/shell-path.ts",
   "src/mom/recovery.ts",
   "src/mom/run-life.ts",
   "src/mom/hook-answers.ts",
