@@ -83,7 +83,7 @@ async function serve(conf: Conf, options: SchedOptions, isDaemon: boolean): Prom
   log.record(LOG_EVENT.SYSTEM, "Svr", "pbs_sched", `pbs_sched startup pid ${process.pid}`);
   const scheduler = runScheduler({
     name: options.name,
-    home,
+    server_home: conf.home,
     version: PBS_VERSION,
     log,
     fixed_log: options.log_file !== undefined,

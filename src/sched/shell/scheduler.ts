@@ -42,7 +42,8 @@ import { usageKeeper } from "./usage-keeper.ts";
 
 export type SchedulerOptions = DirectoryOptions & {
   readonly name: string;
-  readonly home: string;
+  /** PBS_HOME of the server: its socket lies there, wherever this scheduler's own home is */
+  readonly server_home: string;
   readonly version: string;
 };
 
@@ -137,7 +138,7 @@ export function runScheduler(options: SchedulerOptions): Scheduler {
   // --- the link
 
   const link: DaemonLink = connectLink({
-    path: serverSocketPath(options.home),
+    path: serverSocketPath(options.server_home),
     types: frameTypes("server-to-sched"),
     onOpen(opened) {
       unreachable_told = false;
