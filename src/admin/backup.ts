@@ -1,11 +1,11 @@
 // `partita backup FILE`: a consistent copy of the store. A running server makes it; of a stopped one the store is copied here.
 
 import { existsSync } from "node:fs";
-import { join } from "node:path";
 import { connectServer } from "#protocol/client.ts";
 import type { Conf } from "#support/conf.ts";
 import { AdminError } from "./complex-home.ts";
 import { daemonPid } from "./daemons.ts";
+import { storePath } from "./store-check.ts";
 
 /** file: absolute. */
 export async function backup(conf: Conf, file: string): Promise<void> {
@@ -17,7 +17,7 @@ export async function backup(conf: Conf, file: string): Promise<void> {
 }
 
 async function backupStopped(conf: Conf, file: string): Promise<void> {
-  const path = join(conf.home, "server_priv", "partita.db");
+  const path = storePath(conf);
   if (!existsSync(path)) throw new AdminError(`there is nothing to save: ${path} does not exist`);
   const { openSqliteStore } = await import("#store/sqlite-store.ts");
   const store = await openSqliteStore(path);

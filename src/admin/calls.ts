@@ -56,7 +56,7 @@ export async function makeCall(): Promise<void> {
     )
     .command(
       "status",
-      "what runs; exit status 1 when something does not",
+      "what runs on this host; exit status 1 when the server does not answer, or a daemon of pbs.conf, a scheduler that should run or this host's vnode is down",
       (y) => y.option("json", { type: "boolean", default: false, describe: "as JSON" }),
       async (argv) => {
         const { reportStatus } = await import("./status.ts");
@@ -96,8 +96,20 @@ export async function makeCall(): Promise<void> {
       },
     )
     .command(
+      "restore <file>",
+      "put a backup in the place of the store of a stopped complex; the store of before is kept beside it",
+      (y) => y.positional("file", { type: "string", demandOption: true, describe: "what partita backup made, or a store with its -wal" }),
+      async (argv) => {
+        const { restore } = await import("./restore.ts");
+        const { jobs, finished, kept } = await restore(ownConf(argv.home), resolve(argv.file));
+        out(`Restored ${resolve(argv.file)}: ${jobs} jobs, ${finished} finished ones.`);
+        if (kept !== null) out(`The store of before: ${kept}`);
+        out("Start it:  partita start");
+      },
+    )
+    .command(
       "doctor",
-      "examine the installation: programs, rights, disk, clocks, daemons; exit status 1 when something is wrong",
+      "examine the installation: programs, rights, disk, clocks, daemons, store; exit status 1 when something is wrong",
       (y) => y.option("json", { type: "boolean", default: false, describe: "as JSON" }),
       async (argv) => {
         const { examine } = await import("./doctor.ts");

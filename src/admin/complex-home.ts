@@ -4,7 +4,8 @@ import { chmodSync, copyFileSync, existsSync, mkdirSync, readFileSync, statSync,
 import { homedir, hostname } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
-import { CONF_FILE_DEFAULT, type Conf, type Env, makeConf, shortHostName } from "#support/conf.ts";
+import { FIRST_START } from "#server/shell/daemon-start.ts";
+import { CONF_FILE_DEFAULT, type Conf, type Env, makeConf, shortHostName, thisMachine } from "#support/conf.ts";
 import { PBS_VERSION } from "#support/version.ts";
 
 /** A mistake of the caller: printed without a stack, exit status 1. */
@@ -22,7 +23,7 @@ export const confFile = (dir: string): string => join(dir, "pbs.conf");
 
 /** The configuration in a file, not overridden by the caller's environment. */
 export function confOf(file: string): Conf {
-  return makeConf(file, readFileSync(file, "utf8"), {}, { hostname: hostname(), uid: process.getuid?.() ?? 0 });
+  return makeConf(file, readFileSync(file, "utf8"), {}, thisMachine());
 }
 
 /** The complex of a call: --home, $PARTITA_HOME, $PBS_CONF_FILE, the user's own, the system's. */
@@ -88,6 +89,11 @@ const SCHED_FILES = [
   ["dedicated_time", "pbs_dedicated"],
 ] as const;
 
+/** Finished jobs can be asked for from the first day. */
+const FIRST_WISHES = `# Attributes of the server, set once: when it starts with an empty store.
+job_history_enable=True
+`;
+
 export type NewConf = {
   readonly file: string;
   readonly home: string;
@@ -117,13 +123,17 @@ export function makeConfFile(facts: NewConf): void {
     "PBS_START_MOM=1",
     "PBS_CORE_LIMIT=unlimited",
     ...(scp === undefined ? [] : [`PBS_SCP=${scp}`]),
-    `PARTITA_MODE=${facts.mode}`,
+    // An installation for the machine has the keys of PBS alone: its mode shows in PBS_HOME, which is root's.
+    ...(facts.mode === "user" ? ["PARTITA_MODE=user"] : []),
   ];
   writeFileSync(facts.file, `${lines.join("\n")}\n`, { mode: 0o644 });
 }
 
+/** file: pbs.conf. */
+export type HomeFacts = Pick<Conf, "home" | "mode" | "exec" | "file">;
+
 /** Makes what is missing of PBS_HOME. An existing directory keeps its mode. */
-export function makeHome(home: string, mode: "user" | "system", defaults: string): void {
+export function makeHome({ home, mode, exec, file }: HomeFacts, defaults: string): void {
   for (const [path, system, user] of TREE) {
     const full = join(home, path);
     if (existsSync(full)) continue;
@@ -137,11 +147,21 @@ export function makeHome(home: string, mode: "user" | "system", defaults: string
     chmodSync(target, 0o644);
   }
   const environment = join(home, "pbs_environment");
-  if (!existsSync(environment))
-    writeFileSync(environment, `TZ=${process.env["TZ"] ?? ""}\nPATH=/usr/local/bin:/usr/bin:/bin\n`.replace(/^TZ=\n/, ""), { mode: 0o644 });
+  if (!existsSync(environment)) writeFileSync(environment, jobEnvironmentText(exec, file), { mode: 0o644 });
   writeFileSync(join(home, "pbs_version"), `${PBS_VERSION}\n`, { mode: 0o644 });
   const config = join(home, "mom_priv", "config");
   if (!existsSync(config)) writeFileSync(config, "", { mode: 0o644 });
+  const first = join(home, "server_priv", FIRST_START);
+  if (!existsSync(first)) writeFileSync(first, FIRST_WISHES, { mode: 0o600 });
+}
+
+/** Jobs find the commands of PBS, and these their complex. */
+function jobEnvironmentText(exec: string, file: string): string {
+  const zone = process.env["TZ"] ?? "";
+  const lines = [`PATH=${join(exec, "bin")}:/usr/local/bin:/usr/bin:/bin`];
+  if (zone !== "") lines.unshift(`TZ=${zone}`);
+  if (file !== CONF_FILE_DEFAULT) lines.push(`PBS_CONF_FILE=${file}`);
+  return `${lines.join("\n")}\n`;
 }
 
 /** What is not as it should be with PBS_HOME's directories, one sentence each. Stricter modes than ours are an administrator's choice. */

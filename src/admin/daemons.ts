@@ -7,23 +7,28 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { connectServer, ServerUnreachable } from "#protocol/client.ts";
 import type { StatusItem } from "#protocol/messages.ts";
 import type { Conf } from "#support/conf.ts";
-import { isLocked, readPid } from "#support/lock-file.ts";
+import { isLocked, lockState, readPid } from "#support/lock-file.ts";
 import { AdminError, programTree } from "./complex-home.ts";
+import { descendants, gone, kill } from "./processes.ts";
 
 export type DaemonName = "comm" | "mom" | "server";
 /** In the order of starting. */
 export const DAEMONS: readonly DaemonName[] = ["comm", "mom", "server"];
 const LOCK: Record<DaemonName, string> = { comm: "server_priv/comm.lock", mom: "mom_priv/mom.lock", server: "server_priv/server.lock" };
-/** How long a stop may take, and how often who waits for it is told of what. */
-const STOP_S_MAX = 180;
-const STOP_TELL_S = 10;
+/** How long the server may take for an answer before it counts as one that does not answer (a stopped process, say). */
+const ANSWER_S_MAX = 20;
+/** A scheduler that is down for so long, and says why, is not waited for any longer. */
+const SCHED_DOWN_S_MAX = 10;
 /** Names the descriptor on which a daemon in the background says "ready". */
 const READY_VARIABLE: Record<DaemonName, string> = { comm: "PARTITA_COMM_READY", mom: "PARTITA_MOM_READY_FD", server: "PARTITA_READY_FD" };
 
-/** The pid of a running daemon: of who holds the lock of its pid file; what a file says that nobody holds does not count. */
-export function daemonPid(conf: Conf, daemon: DaemonName): number | null {
-  return lockHolder(join(daemon === "mom" ? conf.mom_home : conf.home, LOCK[daemon]));
-}
+/** The pid of a running daemon: of who holds the lock of its pid file; what a file says that nobody holds does not count. A zombie holds no lock. */
+export const daemonPid = (conf: Conf, daemon: DaemonName): number | null => lockHolder(lockOf(conf, daemon));
+
+/** Whether the caller may know if a daemon runs: in system mode its lock is closed to ordinary users. */
+export const isClosed = (conf: Conf, daemon: DaemonName): boolean => lockState(lockOf(conf, daemon)) === "closed";
+
+const lockOf = (conf: Conf, daemon: DaemonName): string => join(daemon === "mom" ? conf.mom_home : conf.home, LOCK[daemon]);
 
 const lockHolder = (path: string): number | null => (isLocked(path) ? readPid(path) : null);
 
@@ -109,14 +114,16 @@ export function runToEnd(
   });
 }
 
-/** What the server says about itself, its schedulers and vnodes; null: it does not answer. */
-export async function askServer(conf: Conf): Promise<{
+export type Seen = {
   readonly server: readonly StatusItem[];
   readonly scheds: readonly StatusItem[];
   readonly nodes: readonly StatusItem[];
-} | null> {
+};
+
+/** What the server says about itself, its schedulers and vnodes; null: it does not answer, or not in time. */
+export async function askServer(conf: Conf): Promise<Seen | null> {
   try {
-    const link = await connectServer(conf);
+    const link = await connectServer(conf, { flow: { ended: AbortSignal.timeout(ANSWER_S_MAX * 1000), room: () => null } });
     const ask = async (object: "server" | "sched" | "node"): Promise<readonly StatusItem[]> => {
       const items: StatusItem[] = [];
       await link.request({ kind: "status", object, ids: [] }, { onPart: (part) => items.push(...(part as readonly StatusItem[])) });
@@ -130,30 +137,64 @@ export async function askServer(conf: Conf): Promise<{
   }
 }
 
-/** Waits until the server answers, its enabled schedulers are up and the vnodes of this host are known. */
+/**
+ * Waits until the server answers, its enabled schedulers are up and the vnodes of this host are known. Throws AdminError at once when a daemon that should run
+ * does not, and soon when a scheduler that is down says why.
+ */
 export async function waitUntilUp(conf: Conf, limit_s = 120): Promise<void> {
-  const deadline_ms = performance.now() + limit_s * 1000;
+  const begin_ms = performance.now();
   for (;;) {
     const seen = await askServer(conf);
-    const missing = seen === null ? "the server does not answer" : notUp(seen, conf);
+    const missing = seen === null ? { text: "the server does not answer", is_told: false } : notUp(seen, conf);
     if (missing === null) return;
-    if (performance.now() > deadline_ms)
-      throw new AdminError(`not up after ${limit_s} s: ${missing}; see ${conf.home}/server_logs, sched_logs and mom_logs`);
+    const dead = enabledDaemons(conf).filter((daemon) => daemonPid(conf, daemon) === null);
+    if (dead.length > 0) throw new AdminError(dead.map((daemon) => endOf(conf, daemon)).join("; "));
+    const waited_s = (performance.now() - begin_ms) / 1000;
+    if (missing.is_told && waited_s > SCHED_DOWN_S_MAX) throw new AdminError(`${missing.text}; everything else is up`);
+    if (waited_s > limit_s)
+      throw new AdminError(`not up after ${limit_s} s: ${missing.text}; see ${conf.home}/server_logs, sched_logs and mom_logs`);
     await sleep(20);
   }
 }
 
-function notUp(seen: { readonly scheds: readonly StatusItem[]; readonly nodes: readonly StatusItem[] }, conf: Conf): string | null {
-  for (const item of seen.scheds) {
-    if ("attrs" in item && item.attrs["scheduling"] === "True" && item.attrs["partition"] !== undefined && item.attrs["state"] === "down")
-      return `scheduler ${item.id} is down`;
+/** That a daemon has ended, with the last that it wrote into its log. */
+function endOf(conf: Conf, daemon: DaemonName): string {
+  const directory = join(daemon === "mom" ? conf.mom_home : conf.home, `${daemon}_logs`);
+  try {
+    const last = readdirSync(directory).sort().at(-1) ?? "";
+    const lines = readFileSync(join(directory, last), "utf8").trimEnd().split("\n");
+    return `pbs_${daemon} has ended; the end of ${join(directory, last)}:\n  ${lines.slice(-3).join("\n  ")}`;
+  } catch {
+    return `pbs_${daemon} has ended; see ${directory}`;
   }
-  if (!conf.start.mom) return null;
-  for (const item of seen.nodes) {
-    const state = "attrs" in item ? String(item.attrs["state"]) : "";
-    if (item.id === conf.mom_node_name && /down|state-unknown/.test(state)) return `node ${item.id} is ${state}`;
-  }
-  return null;
+}
+
+/** is_told: the reason is known, and waiting alone does not mend it. */
+type NotUp = { readonly text: string; readonly is_told: boolean };
+
+function notUp(seen: Seen, conf: Conf): NotUp | null {
+  const sched = downScheds(seen)[0];
+  if (sched !== undefined)
+    return { text: `scheduler ${sched.name} is down${sched.why === null ? "" : `: ${sched.why}`}`, is_told: sched.why !== null };
+  const state = conf.start.mom ? downNode(seen, conf) : null;
+  return state === null ? null : { text: `node ${conf.mom_node_name} is ${state}`, is_told: false };
+}
+
+/** Schedulers that should run and do not. */
+export function downScheds(seen: Seen): readonly { readonly name: string; readonly why: string | null }[] {
+  return seen.scheds.flatMap((item) => {
+    if (!("attrs" in item)) return [];
+    const { scheduling, partition, state, comment } = item.attrs;
+    const isDown = scheduling === "True" && partition !== undefined && state === "down";
+    return isDown ? [{ name: item.id, why: comment === undefined ? null : String(comment) }] : [];
+  });
+}
+
+/** The state of this host's vnode when its mom has no link to the server; null: it has, or the server has no such vnode. */
+export function downNode(seen: Seen, conf: Conf): string | null {
+  const node = seen.nodes.find((item) => item.id === conf.mom_node_name);
+  const state = node !== undefined && "attrs" in node ? String(node.attrs["state"]) : "";
+  return /down|state-unknown/.test(state) ? state : null;
 }
 
 /** The daemons by name with their pids, schedulers included. */
@@ -179,7 +220,7 @@ export async function stopDaemons(conf: Conf, waits: (text: string) => void = ()
   }
   // Even when the server was told: a scheduler that is just then without a link to it hears nothing of its end, and would wait for the next server.
   for (const [name, pid] of pids) if (name.startsWith("pbs_sched")) kill(pid, "SIGTERM");
-  await gone([...pids], { waits });
+  await gone([...pids], { burial: true, waits });
   return [...pids.keys()];
 }
 
@@ -201,48 +242,15 @@ export async function killDaemons(conf: Conf): Promise<void> {
   const pids = allPids(conf);
   const starter = lockHolder(join(conf.mom_home, "mom_priv/starter.lock"));
   const mom = pids.get("pbs_mom");
-  const roots = [starter, mom].filter((pid) => pid !== null && pid !== undefined);
+  // The server's children, too: a scheduler that was just started has no lock yet.
+  const roots = [starter, mom, pids.get("pbs_server")].filter((pid) => pid !== null && pid !== undefined);
   // What cannot run cannot fork either: after this the family is complete.
   for (const pid of roots) kill(pid, "SIGSTOP");
   for (const pid of pids.values()) kill(pid, "SIGKILL");
-  for (const [index, pid] of descendants(roots).entries()) pids.set(`job process ${index}`, pid);
+  for (const [index, pid] of descendants(roots).entries()) pids.set(`child process ${index}`, pid);
   if (starter !== null) pids.set("pbs_starter", starter);
   for (const pid of pids.values()) kill(pid, "SIGKILL");
-  await gone([...pids], { isGone: isDead });
-}
-
-/** A zombie holds nothing any more; when it is buried is the business of process 1. */
-function isDead(pid: number): boolean {
-  try {
-    const stat = readFileSync(`/proc/${pid}/stat`, "latin1");
-    return stat[stat.lastIndexOf(")") + 2] === "Z";
-  } catch {
-    return true;
-  }
-}
-
-/** Every process that came of the given ones (the starter keeps orphans of its jobs: it is their subreaper). */
-function descendants(roots: readonly number[]): number[] {
-  const children = new Map<number, number[]>();
-  for (const name of readdirSync("/proc")) {
-    if (!/^\d+$/.test(name)) continue;
-    try {
-      const stat = readFileSync(`/proc/${name}/stat`, "latin1");
-      const parent = Number(stat.slice(stat.lastIndexOf(")") + 2).split(" ")[1]);
-      children.set(parent, [...(children.get(parent) ?? []), Number(name)]);
-    } catch {
-      // It has ended meanwhile.
-    }
-  }
-  const found: number[] = [];
-  const walk = (pid: number): void => {
-    for (const child of children.get(pid) ?? []) {
-      found.push(child);
-      walk(child);
-    }
-  };
-  for (const pid of roots) walk(pid);
-  return found;
+  await gone([...pids], { burial: false });
 }
 
 /** Local schedulers, by the locks of sched_priv directories below PBS_HOME. */
@@ -254,35 +262,4 @@ function schedPids(conf: Conf): readonly { readonly name: string; readonly pid: 
       const pid = lockHolder(join(conf.home, name, "sched.lock"));
       return pid === null ? [] : [{ name: name === "sched_priv" ? "default" : name.slice("sched_priv_".length), pid }];
     });
-}
-
-function kill(pid: number, signal: NodeJS.Signals): void {
-  try {
-    process.kill(pid, signal);
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "EPERM") throw new AdminError(`process ${pid} belongs to another user`);
-  }
-}
-
-type Goodbye = { readonly isGone?: (pid: number) => boolean; readonly waits?: (text: string) => void };
-
-/** Waits until the processes are gone: not even zombies, which site tools take for alive. */
-async function gone(
-  processes: readonly (readonly [name: string, pid: number])[],
-  { isGone = (pid) => !existsSync(`/proc/${pid}`), waits = () => undefined }: Goodbye = {},
-): Promise<void> {
-  const begin_ms = performance.now();
-  let told_ms = begin_ms;
-  for (;;) {
-    const alive = processes.filter(([, pid]) => !isGone(pid));
-    if (alive.length === 0) return;
-    const text = `still active: ${alive.map(([name, pid]) => `${name} (pid ${pid})`).join(", ")}`;
-    const now_ms = performance.now();
-    if (now_ms > begin_ms + STOP_S_MAX * 1000) throw new AdminError(`${text}, after ${STOP_S_MAX} s`);
-    if (now_ms > told_ms + STOP_TELL_S * 1000) {
-      told_ms = now_ms;
-      waits(text);
-    }
-    await sleep(10);
-  }
 }

@@ -10,9 +10,11 @@ import type { Conf } from "#support/conf.ts";
 import { AdminError, complexConf } from "./complex-home.ts";
 import { complexEnv, daemonPid, killDaemons, programOf, startDaemons, stopDaemons, waitUntilUp } from "./daemons.ts";
 import { init } from "./init.ts";
+import { atReaderGone } from "./reader-gone.ts";
 
 const JOBS_PER_QUEUE = 4;
 const LIMIT_S = 150;
+const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 
 /** A piece of real work: the prime numbers below a bound. */
 const SCRIPT = `#!/bin/sh
@@ -33,21 +35,29 @@ export async function demo(say: (text: string) => void, keep: boolean): Promise<
   const begin_ms = performance.now();
   const dir = mkdtempSync(join(tmpdir(), "partita-demo-"));
   let conf: Conf | null = null;
-  const end = async (): Promise<void> => {
-    if (conf !== null) await killDaemons(conf);
-    rmSync(dir, { recursive: true, force: true, maxRetries: 5 });
+  let starting: Promise<unknown> = Promise.resolve();
+  let ending: Promise<void> | null = null;
+  const end = (): Promise<void> => {
+    // Daemons that are just being started are waited for: nobody would find them later.
+    ending ??= Promise.allSettled([starting]).then(async () => {
+      if (conf !== null) await killDaemons(conf);
+      rmSync(dir, { recursive: true, force: true, maxRetries: 5 });
+    });
+    return ending;
   };
   const onSignal = (): void => void end().finally(() => process.exit(130));
-  process.once("SIGINT", onSignal);
-  process.once("SIGTERM", onSignal);
+  for (const signal of SIGNALS) process.once(signal, onSignal);
+  const unwatch = atReaderGone(end);
   try {
     init({ home: dir, system: false, prefix: undefined, server: undefined });
     conf = complexConf(dir);
     say(`A complex in user mode in ${dir}`);
-    await startDaemons(conf);
+    starting = startDaemons(conf);
+    await starting;
     await waitUntilUp(conf);
     await show(conf, dir, say);
     if (keep) {
+      unwatch();
       say(`\nIt goes on running. Use it:  eval "$(partita env --home ${dir})"\nEnd it:  partita stop --home ${dir}`);
       return;
     }
@@ -55,11 +65,13 @@ export async function demo(say: (text: string) => void, keep: boolean): Promise<
     await end();
     say(`\nStopped and removed. ${((performance.now() - begin_ms) / 1000).toFixed(1)} s in all.`);
   } catch (error) {
+    const interrupted = ending !== null;
     await end();
+    // What failed because the complex was taken away is no fault of its own; whoever took it away ends the process.
+    if (interrupted) return await new Promise<never>(() => undefined);
     throw error;
   } finally {
-    process.removeListener("SIGINT", onSignal);
-    process.removeListener("SIGTERM", onSignal);
+    for (const signal of SIGNALS) process.removeListener(signal, onSignal);
   }
 }
 

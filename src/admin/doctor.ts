@@ -15,10 +15,11 @@ import {
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import { serverSocketPath } from "#protocol/socket-path.ts";
+import { isStoreError } from "#store/store.ts";
 import { type Conf, ConfError } from "#support/conf.ts";
 import { systemUsers } from "#support/passwd.ts";
 import { AdminError, complexConf, homeFaults, programTree } from "./complex-home.ts";
-import { askServer, DAEMONS, daemonPid, enabledDaemons } from "./daemons.ts";
+import { askServer, DAEMONS, daemonPid, downScheds, enabledDaemons, isClosed } from "./daemons.ts";
 import { ownResidents } from "./residents.ts";
 
 /** fault: something does not work. warning: it works, but not for long or not for everybody. */
@@ -47,7 +48,7 @@ export async function examine(home: string | undefined): Promise<Finding[]> {
     ...clock(conf),
   );
   if (conf.mode === "system") findings.push(...systemMode());
-  findings.push(...daemons(conf), ...(await complex(conf)));
+  findings.push(...daemons(conf), ...(await store(conf)), ...(await complex(conf)));
   return findings;
 }
 
@@ -177,9 +178,9 @@ function readMounts(): string {
 }
 
 function daemons(conf: Conf): Finding[] {
-  if (conf.mode === "system" && process.geteuid?.() !== 0) return [];
   const findings: Finding[] = [];
   for (const daemon of DAEMONS) {
+    if (isClosed(conf, daemon)) continue;
     const pid = daemonPid(conf, daemon);
     const enabled = enabledDaemons(conf).includes(daemon);
     if (pid !== null) findings.push(ok(`pbs_${daemon} runs, pid ${pid}`));
@@ -189,6 +190,18 @@ function daemons(conf: Conf): Finding[] {
       );
   }
   return findings;
+}
+
+/** The server's own rows: there, whole, and up to the last commit. */
+async function store(conf: Conf): Promise<Finding[]> {
+  if (isClosed(conf, "server") || !conf.start.server) return [];
+  const { examineStore, storePath } = await import("./store-check.ts");
+  try {
+    const found = await examineStore(conf, daemonPid(conf, "server"));
+    return ["fault" in found ? fault(found.fault) : ok(found.sound)];
+  } catch (error) {
+    return [fault(isStoreError(error) ? error.message : `${storePath(conf)}: ${(error as Error).message}`)];
+  }
 }
 
 async function complex(conf: Conf): Promise<Finding[]> {
@@ -202,9 +215,9 @@ async function complex(conf: Conf): Promise<Finding[]> {
   const findings = [ok("the server answers")];
   for (const item of seen.scheds) {
     if (!("attrs" in item)) continue;
-    const { state, scheduling, comment, partition } = item.attrs;
+    const { state, comment } = item.attrs;
     const text = `scheduler ${item.id}: ${String(state)}${comment === undefined ? "" : `, ${String(comment)}`}`;
-    if (scheduling === "True" && partition !== undefined && state === "down") findings.push(fault(`${text}; see its log`));
+    if (downScheds(seen).some(({ name }) => name === item.id)) findings.push(fault(`${text}; see its log`));
     else findings.push(/NEEDS_ATTENTION/.test(String(comment)) ? warning(text) : ok(text));
   }
   for (const item of seen.nodes) {

@@ -27,7 +27,7 @@ export function init(options: InitOptions): string {
 function initUser(options: InitOptions): string {
   const dir = complexDirectory(options.home, process.env);
   makeConfFile({ file: confFile(dir), home: join(dir, "pbs"), exec: programTree(), mode: "user", server: options.server });
-  makeHome(join(dir, "pbs"), "user", join(programTree(), "etc"));
+  makeHome(confOf(confFile(dir)), join(programTree(), "etc"));
   const home = quote(dir);
   return `Complex in user mode made in ${dir}.\nStart it:  partita start --home ${home}\nUse it:    eval "$(partita env --home ${home})"`;
 }
@@ -60,7 +60,7 @@ function initSystem(options: InitOptions): string {
 /** What pbs_habitat does: makes what is missing of PBS_HOME. */
 export function habitat(conf: Conf): void {
   process.umask(0o022);
-  makeHome(conf.home, conf.mode, join(programTree(), "etc"));
+  makeHome(conf, join(programTree(), "etc"));
 }
 
 /** One value of pbs.conf in place; everything else stays as it is. */

@@ -1,9 +1,11 @@
 // partita: makes, starts, stops and looks after a complex (design.md 11). A replay of a trace whose options are plain begins at once; every other call is
 // read by yargs (calls.ts).
 
+import { watchReader } from "./reader-gone.ts";
 import { playSim } from "./sim-command.ts";
 import { plainOptions } from "./sim-options.ts";
 
+watchReader();
 try {
   const [call, ...words] = process.argv.slice(2);
   const options = call === "sim" ? plainOptions(words) : null;

@@ -15,7 +15,7 @@ export async function resetComplex(conf: Conf): Promise<void> {
   await killDaemons(conf);
   clearAwayRuns(conf);
   if (existsSync(conf.home)) for (const name of readdirSync(conf.home)) rmSync(join(conf.home, name), { recursive: true, force: true });
-  makeHome(conf.home, conf.mode, join(programTree(), "etc"));
+  makeHome(conf, join(programTree(), "etc"));
   await startDaemons(conf);
   await waitUntilUp(conf);
   const link = await connectServer(conf);

@@ -1,36 +1,79 @@
 // `partita status`: what runs, as text or JSON.
+//
+// S1. What the caller may not look at is not called stopped: an ordinary user sees of a complex in system mode what the server tells everybody.
 
 import type { Conf } from "#support/conf.ts";
-import { askServer, DAEMONS, daemonPid, enabledDaemons } from "./daemons.ts";
+import { askServer, DAEMONS, type DaemonName, daemonPid, downNode, downScheds, enabledDaemons, isClosed, type Seen } from "./daemons.ts";
 
 export type Report = {
-  readonly text: string /** 0: everything that should run does, and the server answers; else 1 */;
+  readonly text: string;
+  /** 0: everything that should run on this host does, as far as the caller may see, and the server answers; else 1 */
   readonly status: number;
 };
 
+/** A pid; running: it does, and its pid is not the caller's to know; unknown: neither. */
+type Daemon = number | "running" | "not running" | "unknown";
+
 export async function reportStatus(conf: Conf, json: boolean): Promise<Report> {
   const seen = await askServer(conf);
-  const daemons = Object.fromEntries(DAEMONS.map((name) => [`pbs_${name}`, daemonPid(conf, name)]));
-  const scheds = (seen?.scheds ?? []).flatMap((item) =>
+  const daemons = DAEMONS.map((name): [DaemonName, Daemon] => [name, lookAt(conf, name, seen)]);
+  const enabled = enabledDaemons(conf);
+  const down = daemons.filter(([name, state]) => enabled.includes(name) && state === "not running");
+  const faulty = seen === null || down.length > 0 || downScheds(seen).length > 0 || (conf.start.mom && downNode(seen, conf) !== null);
+  const text = json ? JSON.stringify(asJson(conf, seen, daemons), null, 2) : lines(conf, seen, daemons).join("\n");
+  return { text, status: faulty ? 1 : 0 };
+}
+
+/** Where the lock of a daemon is closed to the caller, the server's answer and the state of its vnode tell. */
+function lookAt(conf: Conf, name: DaemonName, seen: Seen | null): Daemon {
+  if (!isClosed(conf, name)) return daemonPid(conf, name) ?? "not running";
+  if (name === "server" && seen !== null) return "running";
+  if (name === "mom" && seen !== null && seen.nodes.some(({ id }) => id === conf.mom_node_name))
+    return downNode(seen, conf) === null ? "running" : "unknown";
+  return "unknown";
+}
+
+function asJson(conf: Conf, seen: Seen | null, daemons: readonly (readonly [DaemonName, Daemon])[]): object {
+  return {
+    conf: conf.file,
+    mode: conf.mode,
+    answers: seen !== null,
+    // null: it does not run.
+    daemons: Object.fromEntries(daemons.map(([name, state]) => [`pbs_${name}`, state === "not running" ? null : state])),
+    scheds: scheds(seen),
+    nodes: nodes(seen),
+  };
+}
+
+function lines(conf: Conf, seen: Seen | null, daemons: readonly (readonly [DaemonName, Daemon])[]): string[] {
+  const enabled = enabledDaemons(conf);
+  const word = (name: DaemonName, state: Daemon): string => {
+    if (typeof state === "number") return `pid ${state}`;
+    if (state === "unknown") return "not known (only root may look)";
+    return state === "not running" && !enabled.includes(name) ? "not running (not enabled)" : state;
+  };
+  return [
+    `${conf.file}, ${conf.mode} mode: the server ${seen === null ? "does not answer" : "answers"}`,
+    ...daemons.map(([name, state]) => `  ${`pbs_${name}`.padEnd(11)} ${word(name, state)}`),
+    ...scheds(seen).map(
+      ({ name, ...rest }) =>
+        `  scheduler ${name}: ${Object.values(rest)
+          .filter((part) => part !== null)
+          .join(", ")}`,
+    ),
+    ...nodes(seen).map(({ name, state }) => `  vnode ${name}: ${state}`),
+  ];
+}
+
+type Sched = { readonly name: string; readonly state: unknown; readonly partition: unknown; readonly comment: unknown };
+
+function scheds(seen: Seen | null): Sched[] {
+  return (seen?.scheds ?? []).flatMap((item) =>
     "attrs" in item
       ? [{ name: item.id, state: item.attrs["state"], partition: item.attrs["partition"] ?? null, comment: item.attrs["comment"] ?? null }]
       : [],
   );
-  const nodes = (seen?.nodes ?? []).flatMap((item) => ("attrs" in item ? [{ name: item.id, state: item.attrs["state"] }] : []));
-  const down = enabledDaemons(conf).filter((name) => daemons[`pbs_${name}`] === null);
-  const status = seen === null || down.length > 0 ? 1 : 0;
-  if (json) {
-    const report = { conf: conf.file, mode: conf.mode, answers: seen !== null, daemons, scheds, nodes };
-    return { text: JSON.stringify(report, null, 2), status };
-  }
-  const lines = [`${conf.file}, ${conf.mode} mode: the server ${seen === null ? "does not answer" : "answers"}`];
-  for (const [name, pid] of Object.entries(daemons)) {
-    const enabled = enabledDaemons(conf).some((daemon) => name === `pbs_${daemon}`);
-    lines.push(`  ${name.padEnd(11)} ${pid === null ? (enabled ? "not running" : "not running (not enabled)") : `pid ${pid}`}`);
-  }
-  for (const { name, state, partition, comment } of scheds) {
-    lines.push(`  scheduler ${name}: ${[state, partition, comment].filter((part) => part !== null).join(", ")}`);
-  }
-  for (const { name, state } of nodes) lines.push(`  vnode ${name}: ${state}`);
-  return { text: lines.join("\n"), status };
 }
+
+const nodes = (seen: Seen | null): { readonly name: string; readonly state: unknown }[] =>
+  (seen?.nodes ?? []).flatMap((item) => ("attrs" in item ? [{ name: item.id, state: item.attrs["state"] }] : []));

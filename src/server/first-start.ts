@@ -4,10 +4,12 @@ import { defaultAttributes } from "#model/attribute.ts";
 import { PBSE, Reject } from "#model/pbse.ts";
 import { DEFAULT_SCHED, freshSched } from "#model/sched-attributes.ts";
 import { SERVER_ATTRIBUTES } from "#model/server-attributes.ts";
+import { LOG_EVENT } from "#support/log-event.ts";
 import type { Core } from "./core.ts";
+import { serverIdentity } from "./identity.ts";
 import { endWaiting, finish } from "./job-end.ts";
 import { isWaiting } from "./job-life.ts";
-import { ownTransaction } from "./kernel.ts";
+import { nothingKnown, ownTransaction, transaction } from "./kernel.ts";
 import type { ServerOptions } from "./options.ts";
 import { handle } from "./requests/index.ts";
 import type { Transaction } from "./transaction.ts";
@@ -19,6 +21,8 @@ export type StartFacts = {
   readonly fresh: boolean;
   /** host name of the node to create; null: no mom here */
   readonly node: string | null;
+  /** server attributes by name with their text, which the installation asks for once, when the store is empty */
+  readonly wanted?: { readonly [name: string]: string };
 };
 
 /** Brings the state into the shape asked for, by events like any request. */
@@ -27,11 +31,31 @@ export function prepareStart(core: Core, facts: StartFacts): void {
   const tx = ownTransaction(core.kernel);
   if (facts.start === "cold" || facts.start === "create") purgeJobs(tx);
   if (facts.fresh || facts.start === "create") freshConfiguration(tx, facts.start === "create");
-  if (facts.fresh && facts.start !== "create") habitat(tx, facts.node);
+  if (facts.fresh && facts.start !== "create") {
+    habitat(hostKnown(core, facts.node), facts.node);
+    for (const [name, value] of Object.entries(facts.wanted ?? {})) setWanted(tx, name, value);
+  }
   const set: { [name: string]: unknown } = { pbs_version: config.pbs_version, server_host: config.host };
   if (facts.scheduling !== undefined) set["scheduling"] = facts.scheduling;
   const changed = Object.fromEntries(Object.entries(set).filter(([name, value]) => tx.state.server[name] !== value));
   if (Object.keys(changed).length > 0) tx.apply({ kind: "server-changed", set: changed, unset: [] });
+}
+
+/** A transaction that knows the host on which the server runs: it is there, whether or not a name service tells so. */
+function hostKnown(core: Core, node: string | null): Transaction {
+  const known = nothingKnown();
+  if (node !== null) known.hosts.set(node, true);
+  return transaction(core.kernel, serverIdentity(core.kernel.config.host), 0, known);
+}
+
+/** A value that the server refuses is told in its log, and is no reason not to start. */
+function setWanted(tx: Transaction, name: string, value: string): void {
+  try {
+    handle(tx, { kind: "manager", verb: "set", object: "server", name: "", attrs: [{ name, op: "=", value }] });
+  } catch (error) {
+    if (!(error instanceof Reject)) throw error;
+    tx.log({ event: LOG_EVENT.ERROR, class: "Svr", object: `Server@${tx.config.host}`, text: `first_start: ${name}: ${error.text}` });
+  }
 }
 
 /** All jobs go, without history. */

@@ -4,7 +4,7 @@
 // C1. An environment variable of the same name overrides the file, for the names PBS knows. Unknown keys are kept (`values`).
 // C2. In a program that runs with more rights than its caller, the environment is not trusted (option trustEnv: false).
 
-import { readFileSync } from "node:fs";
+import { readFileSync, statSync } from "node:fs";
 import { hostname } from "node:os";
 
 export type Env = Readonly<Record<string, string | undefined>>;
@@ -22,7 +22,7 @@ export type Conf = {
   readonly own_server: string;
   /** host part used for connections */
   readonly server_host: string;
-  /** user: the complex runs as one ordinary user (who is its manager); system: as root, jobs as their owners. Key PARTITA_MODE */
+  /** user: the complex runs as one user (who is its manager); system: as root, jobs as their owners. Key PARTITA_MODE; without it PBS_HOME's owner tells */
   readonly mode: "user" | "system";
   readonly start: { readonly server: boolean; readonly sched: boolean; readonly mom: boolean; readonly comm: boolean };
   readonly port: { readonly server: number; readonly mom: number; readonly manager: number; readonly sched: number };
@@ -118,17 +118,35 @@ const NOT_FROM_ENVIRONMENT = new Set(["PBS_ENVIRONMENT"]);
 export function readConf(env: Env = process.env, options: { readonly trustEnv?: boolean } = {}): Conf {
   const trusted = options.trustEnv ?? true;
   const file = (trusted && env["PBS_CONF_FILE"]) || CONF_FILE_DEFAULT;
-  let text = "";
+  let text: string | null = null;
   try {
     text = readFileSync(file, "utf8");
   } catch {
     // Everything may still come from the environment; what is missing is named below, as PBS does.
   }
-  return makeConf(file, text, trusted ? env : {}, { hostname: hostname(), uid: process.getuid?.() ?? 0 });
+  try {
+    return makeConf(file, text ?? "", trusted ? env : {}, thisMachine());
+  } catch (error) {
+    if (text !== null || !(error instanceof ConfError)) throw error;
+    throw new ConfError(`${error.message}\n${hint(file)}`);
+  }
 }
 
+/** For somebody who has a complex of his own and has not told this shell. */
+const hint = (file: string): string =>
+  `${file} cannot be read. A complex of your own is made known to a shell by: eval "$(partita env --home DIR)"`;
+
+/** What is asked of the machine. ownerOf: uid of a path's owner; null: there is none. uid: whom a PBS_HOME that is not there yet will belong to. */
+export type Machine = { readonly hostname: string; readonly uid: number; readonly ownerOf?: (path: string) => number | null };
+
+export const thisMachine = (): Machine => ({
+  hostname: hostname(),
+  uid: process.getuid?.() ?? 0,
+  ownerOf: (path) => statSync(path, { throwIfNoEntry: false })?.uid ?? null,
+});
+
 /** The pure part of readConf: file text and environment to a Conf. */
-export function makeConf(file: string, text: string, env: Env, machine: { readonly hostname: string; readonly uid: number }): Conf {
+export function makeConf(file: string, text: string, env: Env, machine: Machine): Conf {
   const values = parseConfText(text);
   const own = values["PBS_SERVER"] || values["PBS_DEFAULT"];
   for (const name of KNOWN) {
@@ -162,12 +180,7 @@ export function parseConfText(text: string): Record<string, string> {
   return values;
 }
 
-function fromValues(
-  file: string,
-  values: Record<string, string>,
-  own: string | undefined,
-  machine: { readonly hostname: string; readonly uid: number },
-): Conf {
+function fromValues(file: string, values: Record<string, string>, own: string | undefined, machine: Machine): Conf {
   const home = values["PBS_HOME"] as string;
   const server = values["PBS_SERVER"] as string;
   const flag = (name: string): boolean => Number.parseInt(values[name] ?? "0", 10) > 0;
@@ -176,7 +189,8 @@ function fromValues(
     return Number.isInteger(number) && number > 0 && number < 65536 ? number : fallback;
   };
   const stated = values["PARTITA_MODE"];
-  const mode = stated === "user" || stated === "system" ? stated : machine.uid === 0 ? "system" : "user";
+  const owner = (): number => machine.ownerOf?.(home) ?? machine.uid;
+  const mode = stated === "user" || stated === "system" ? stated : owner() === 0 ? "system" : "user";
   return Object.freeze({
     file,
     exec: values["PBS_EXEC"] as string,

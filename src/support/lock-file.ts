@@ -43,16 +43,19 @@ export function readPid(path: string): number | null {
   }
 }
 
-/** Whether some process holds the lock now (asked without taking it for longer than the question). */
-export function isLocked(path: string): boolean {
+/** Whether some process holds the lock now (asked without taking it for longer than the question). What cannot be asked counts as free. */
+export const isLocked = (path: string): boolean => lockState(path) === "held";
+
+/** closed: the file system does not let us ask. */
+export function lockState(path: string): "held" | "free" | "closed" {
   let fd: number;
   try {
     fd = openSync(path, constants.O_RDWR | constants.O_NOFOLLOW);
-  } catch {
-    return false;
+  } catch (error) {
+    return ["EACCES", "EPERM"].includes((error as NodeJS.ErrnoException).code ?? "") ? "closed" : "free";
   }
   flock ??= libc().libc.func("int flock(int fd, int operation)") as (fd: number, operation: number) => number;
   const free = flock(fd, LOCK_EX | LOCK_NB) === 0;
   closeSync(fd);
-  return !free;
+  return free ? "free" : "held";
 }

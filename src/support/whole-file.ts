@@ -41,7 +41,7 @@ function writeAll(fd: number, bytes: Buffer): void {
 }
 
 /** The new name is on the disk, too. A file system that cannot say so (EINVAL) is believed. */
-function syncDirectory(path: string): void {
+export function syncDirectory(path: string): void {
   const fd = openSync(path, "r");
   try {
     fsyncSync(fd);

@@ -57,7 +57,7 @@ test("complex: pbs.conf is written once, with a server name that can be one", ()
 test("complex: PBS_HOME has the modes of the contract; what exists is kept; what is wrong is named", () => {
   inDirectory((dir) => {
     const home = join(dir, "pbs");
-    const make = (): void => makeHome(home, "system", join(programTree(), "etc"));
+    const make = (): void => makeHome({ home, mode: "system", exec: "/opt/pbs", file: "/etc/pbs.conf" }, join(programTree(), "etc"));
     make();
     const own = process.getuid?.() ?? 0;
     assert.deepEqual(homeFaults(home, "system", own), []);

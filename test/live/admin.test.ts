@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { hostname, tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
@@ -132,6 +132,33 @@ test("partita stop: a scheduler that has no link to the server just then ends, t
   });
 });
 
+test("a job finds the commands of PBS and its complex, after login files that set PATH anew, too", async () => {
+  await inComplex("user", async (complex) => {
+    const id = complex.submit(["-j", "oe", "-o", join(complex.work(), "out"), "-W", "block=true"], {
+      input: "#!/bin/sh\nqsub -h -N inner -- /bin/true && qstat -f | grep -c Job_Name\n",
+    });
+    assert.match(readFileSync(join(complex.work(), "out"), "utf8"), /^2\.\S+\n2$/m, id);
+    // A program that no shell starts has what pbs_environment says.
+    complex.submit(["-j", "oe", "-o", join(complex.work(), "direct"), "-W", "block=true", "--", "qselect", "-N", "inner"]);
+    assert.match(readFileSync(join(complex.work(), "direct"), "utf8"), /^2\./m);
+  });
+});
+
+test("pbs_sched -I NAME -d DIR: the scheduler's home is DIR, the server is that of pbs.conf", async () => {
+  await inComplex("user", async (complex) => {
+    complex.qmgr("create sched s1 partition=p1");
+    const dir = scratch();
+    for (const name of ["sched_priv", "sched_logs"]) cpSync(join(complex.pbsHome, name), join(dir, `${name}_s1`), { recursive: true });
+    rmSync(join(dir, "sched_priv_s1/sched.lock"), { force: true });
+    complex.must("pbs_sched", ["-I", "s1", "-d", dir]);
+    try {
+      await until("the server has adopted it", () => !/state = down/.test(complex.must("qmgr", ["-c", "list sched s1 state"])));
+    } finally {
+      process.kill(pidIn(join(dir, "sched_priv_s1/sched.lock")));
+    }
+  });
+});
+
 test("partita: two complexes of one user live side by side", async () => {
   await inComplex("user", async (one) => {
     await inComplex("user", async (other) => {
@@ -198,25 +225,55 @@ test("partita sim: the jobs of a running complex go on, from it and from a file"
   });
 });
 
-test("partita: backup of a running and of a stopped complex, and life goes on from it", async () => {
+test("partita: backup of a running and of a stopped complex; restore puts it in place of the store, which is kept", async () => {
   await inComplex("user", async (complex) => {
+    const call = (...args: string[]): Ran => run(partita, [...args, "--home", complex.home]);
+    const hasQueue = (): boolean => complex.run("qstat", ["-Q", "saved"]).status === 0;
     complex.must("qmgr", ["-c", "create queue saved queue_type=execution"]);
     const file = join(scratch(), "backup.db");
-    assert.equal(run(partita, ["backup", file, "--home", complex.home]).status, 0);
-    assert.match(run(partita, ["backup", file, "--home", complex.home]).err, /does not overwrite/);
+    assert.equal(call("backup", file).status, 0);
+    assert.match(call("backup", file).err, /does not overwrite/);
     assert.equal(statSync(file).mode & 0o077, 0);
     complex.must("qmgr", ["-c", "delete queue saved"]);
-    run(partita, ["stop", "--home", complex.home]);
+    const later = complex.submit(["-h", "--", "/bin/true"]);
+    assert.match(call("restore", file).err, /^partita: the server runs \(pid \d+\): stop it first: partita stop\n$/);
+    call("stop");
     const second = join(scratch(), "second.db");
-    assert.equal(run(partita, ["backup", second, "--home", complex.home]).status, 0);
+    assert.equal(call("backup", second).status, 0);
     assert.equal(statSync(second).mode & 0o077, 0);
+    for (const [wrong, why] of [
+      [join(complex.home, "pbs.conf"), /not a store|cannot be restored/],
+      [join(complex.home, "none"), /is not a file/],
+      [complex.home, /is not a file/],
+    ] as const)
+      assert.match(call("restore", wrong).err, why);
+
+    // An older copy put in place by hand is not taken for the present store.
     const store = join(complex.pbsHome, "server_priv/partita.db");
-    for (const name of readdirSync(join(complex.pbsHome, "server_priv"))) {
-      if (name.startsWith("partita.db")) rmSync(join(complex.pbsHome, "server_priv", name));
-    }
     writeFileSync(store, readFileSync(file), { mode: 0o600 });
-    assert.equal(run(partita, ["start", "--home", complex.home]).status, 0);
-    assert.equal(complex.run("qstat", ["-Q", "saved"]).status, 0);
+    assert.match(call("start").err, /the last \d+ of its commits (?:is|are) missing/);
+    writeFileSync(store, readFileSync(second), { mode: 0o600 });
+
+    const restored = call("restore", file);
+    assert.match(
+      restored.out,
+      /^Restored \S+backup\.db: 0 jobs, 0 finished ones\.\nThe store of before: (\S+)\nStart it: {2}partita start\n$/,
+      restored.err,
+    );
+    assert.equal(call("start").status, 0);
+    assert.ok(hasQueue());
+    assert.notEqual(complex.run("qstat", [later]).status, 0);
+    assert.equal(
+      Number.parseInt(complex.submit(["-h", "--", "/bin/true"]), 10),
+      Number.parseInt(later, 10) + 1,
+      "no number is given twice",
+    );
+    call("stop");
+    const kept = /The store of before: (\S+)/.exec(restored.out)?.[1] as string;
+    assert.equal(call("restore", kept).status, 0);
+    assert.equal(call("start").status, 0);
+    assert.ok(!hasQueue());
+    assert.equal(complex.run("qstat", [later]).status, 0);
   });
 });
 
@@ -257,6 +314,7 @@ test("system installation: layout, owners, modes; nothing of the checkout is nee
     );
     assert.equal(run("find", [exec, "-type", "l"]).out, "", "no links out of the installation");
     const conf = readFileSync(join(complex.home, "pbs.conf"), "utf8");
+    assert.doesNotMatch(conf, /^PARTITA_MODE=/m, "keys of PBS alone");
     assert.match(conf, new RegExp(`^PBS_SERVER=${hostname().split(".")[0]}$`, "m"));
     const modes: [path: string, mode: number][] = [
       ["", 0o755],

@@ -133,6 +133,8 @@ function makeComplex(dir: string, options: ComplexOptions): Omit<Complex, "stop"
       .join(""),
   );
   const pbsHome = /^PBS_HOME=(.*)$/m.exec(readFileSync(conf, "utf8"))?.[1] as string;
+  // Tests begin with the server's own defaults and set what they need.
+  rmSync(join(pbsHome, "server_priv/first_start"), { force: true });
   const path = [join(exec, "bin"), ...(mode === "system" ? [join(exec, "sbin")] : []), process.env["PATH"]].join(":");
   const env = (): NodeJS.ProcessEnv => ({ ...process.env, PATH: path, PBS_CONF_FILE: conf });
   const command = (name: string): string =>

@@ -191,5 +191,7 @@ test("the launcher of pbs_server returns at the server's word and not at its end
 test("pbs_server says why there is no server", () => {
   const conf = join(folder, "no.conf");
   const { status, stderr } = spawnSync(join(ROOT, "bin", "pbs_server"), { encoding: "utf8", env: { ...process.env, PBS_CONF_FILE: conf } });
-  assert.deepEqual([status, stderr], [1, "pbsconf error: pbs conf variables not found: PBS_HOME PBS_EXEC PBS_SERVER\n"]);
+  const [fault, hint] = stderr.split("\n");
+  assert.deepEqual([status, fault], [1, "pbsconf error: pbs conf variables not found: PBS_HOME PBS_EXEC PBS_SERVER"]);
+  assert.match(hint ?? "", / cannot be read\. .* eval "\$\(partita env --home DIR\)"$/);
 });

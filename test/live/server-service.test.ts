@@ -13,7 +13,7 @@ import { loadFromStore, startService } from "#server/shell/service.ts";
 import { type MemoryStore, memoryStore } from "#store/memory-store.ts";
 import { openAccounting } from "#support/accounting-log.ts";
 import { present } from "#support/assert.ts";
-import { makeConf } from "#support/conf.ts";
+import { makeConf, thisMachine } from "#support/conf.ts";
 import { openLog } from "#support/log.ts";
 import { systemUsers } from "#support/passwd.ts";
 
@@ -33,7 +33,7 @@ async function world(t: TestContext, store = memoryStore()): Promise<World> {
     "",
     `PBS_HOME=${home}\nPBS_EXEC=${home}\nPBS_SERVER=svr\nPARTITA_MODE=user\n`,
     {},
-    { hostname: "svr", uid: process.getuid?.() ?? 0 },
+    { ...thisMachine(), hostname: "svr" },
   );
   const log = openLog({ dir: join(home, "server_logs"), daemon: "Server@svr" });
   const accounting = openAccounting({ dir: join(home, "server_priv/accounting") });

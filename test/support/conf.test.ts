@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ConfError, makeConf, parseConfText } from "#support/conf.ts";
 
-const machine = { hostname: "svr.example.org", uid: 1000 };
+const machine = { hostname: "svr.example.org", uid: 1000, ownerOf: () => null };
 const BASE = "PBS_EXEC=/opt/pbs\nPBS_HOME=/var/spool/pbs\nPBS_SERVER=svr\n";
 
 test("pbs.conf: lines, comments, blanks, quotes; the last line of a name wins", () => {
@@ -68,8 +68,20 @@ test("pbs.conf: defaults, old name of the server, flags, ports, mode", () => {
   assert.equal(conf.mom_home, "/h");
   assert.equal(conf.log_highres, true);
   assert.equal(conf.mode, "user");
-  assert.equal(makeConf("/c", BASE, {}, { hostname: "h", uid: 0 }).mode, "system");
-  assert.equal(makeConf("/c", `${BASE}PARTITA_MODE=user`, {}, { hostname: "h", uid: 0 }).mode, "user");
+});
+
+test("pbs.conf: the mode stands there, or PBS_HOME's owner tells it, or who will make PBS_HOME", () => {
+  const rows: [text: string, owner: number | null, uid: number, mode: string][] = [
+    ["", 0, 1000, "system"],
+    ["", 1000, 1000, "user"],
+    ["", 1000, 0, "user"],
+    ["", null, 0, "system"],
+    ["", null, 1000, "user"],
+    ["PARTITA_MODE=user", 0, 0, "user"],
+    ["PARTITA_MODE=system", 1000, 1000, "system"],
+  ];
+  for (const [text, owner, uid, mode] of rows)
+    assert.equal(makeConf("/c", `${BASE}${text}`, {}, { hostname: "h", uid, ownerOf: () => owner }).mode, mode, `${text} ${owner} ${uid}`);
 });
 
 test("pbs.conf: a port that is none falls back, a colon in a host name is refused", () => {

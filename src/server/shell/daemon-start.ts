@@ -8,6 +8,9 @@ import type { Conf } from "#support/conf.ts";
 export const READY_FD = 3;
 export const READY_ENV = "PARTITA_READY_FD";
 
+/** In server_priv: attributes of the server that the installation asks for once, when the store is empty. Lines NAME=VALUE. */
+export const FIRST_START = "first_start";
+
 export const storeFile = (conf: Conf): string => join(conf.home, "server_priv/partita.db");
 
 /** The word to the process that waits; in the foreground a fault goes to stderr. */

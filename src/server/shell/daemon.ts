@@ -1,12 +1,13 @@
 // The service of pbs_server: logs are opened, the state is loaded from the store; then it serves until a signal or qterm ends it (pbs/files.md 10).
 
+import { readFileSync } from "node:fs";
 import { hostname } from "node:os";
 import { join } from "node:path";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { isStoreError, type Store } from "#store/store.ts";
 import { openAccounting } from "#support/accounting-log.ts";
-import { type Conf, shortHostName } from "#support/conf.ts";
+import { type Conf, parseConfText, shortHostName } from "#support/conf.ts";
 import { openLog } from "#support/log.ts";
 import { LOG_EVENT, LOG_MASK } from "#support/log-event.ts";
 import { systemUsers } from "#support/passwd.ts";
@@ -17,7 +18,7 @@ import { dueRecords } from "../rows.ts";
 import type { ServerState } from "../state.ts";
 import type { ServerConfig } from "../transaction.ts";
 import { recoverAccounting } from "./accounting-recovery.ts";
-import { tellStarter } from "./daemon-start.ts";
+import { FIRST_START, tellStarter } from "./daemon-start.ts";
 import type { OpenHome } from "./open-home.ts";
 import { loadFromStore, startService } from "./service.ts";
 import { timeZone } from "./time-zone.ts";
@@ -100,6 +101,7 @@ export async function serve(options: ServerOptions, conf: Conf, { lock, opened, 
           start: options.start,
           fresh,
           node: conf.start.mom ? conf.mom_node_name : null,
+          wanted: fresh ? wantedAtFirst(conf) : {},
           ...(options.scheduling === undefined ? {} : { scheduling: options.scheduling }),
         }),
     }).then(
@@ -154,4 +156,13 @@ function ctime(epoch_s: number): string {
   second = epoch_s;
   text_of_second = `${DAYS[date.getDay()]} ${MONTHS[date.getMonth()]} ${String(date.getDate()).padStart(2, " ")} ${time} ${date.getFullYear()}`;
   return text_of_second;
+}
+
+/** What the installation asks of a server that starts with an empty store. A file that cannot be read asks for nothing. */
+function wantedAtFirst(conf: Conf): Record<string, string> {
+  try {
+    return parseConfText(readFileSync(join(conf.home, "server_priv", FIRST_START), "utf8"));
+  } catch {
+    return {};
+  }
 }

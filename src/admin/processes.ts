@@ -1,0 +1,95 @@
+// Processes of a complex by their pids: whether they live, what came of them, signals, and waiting for their end.
+
+import { readdirSync, readFileSync, statSync } from "node:fs";
+import { setTimeout as sleep } from "node:timers/promises";
+import { AdminError } from "./complex-home.ts";
+
+/** How long a stop may take, and how often who waits for it is told of what. */
+const STOP_S_MAX = 180;
+const STOP_TELL_S = 10;
+/** For so long a zombie is waited for: tools that look for its pid take it for alive, but where process 1 does not reap it stays for ever. */
+const BURIAL_S_MAX = 5;
+
+/** A zombie runs nothing and holds nothing: when it is buried is its parent's business. */
+export type Life = "runs" | "zombie" | "gone";
+
+export function lifeOf(pid: number): Life {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, "latin1");
+    return /^[ZX]/.test(stat.slice(stat.lastIndexOf(")") + 2)) ? "zombie" : "runs";
+  } catch {
+    return "gone";
+  }
+}
+
+/** Every process that came of the given ones (the starter keeps orphans of its jobs: it is their subreaper). */
+export function descendants(roots: readonly number[]): number[] {
+  const children = new Map<number, number[]>();
+  for (const name of readdirSync("/proc")) {
+    if (!/^\d+$/.test(name)) continue;
+    try {
+      const stat = readFileSync(`/proc/${name}/stat`, "latin1");
+      const parent = Number(stat.slice(stat.lastIndexOf(")") + 2).split(" ")[1]);
+      children.set(parent, [...(children.get(parent) ?? []), Number(name)]);
+    } catch {
+      // It has ended meanwhile.
+    }
+  }
+  const found: number[] = [];
+  const walk = (pid: number): void => {
+    for (const child of children.get(pid) ?? []) {
+      found.push(child);
+      walk(child);
+    }
+  };
+  for (const pid of roots) walk(pid);
+  return found;
+}
+
+/** The inodes of the files that a process has open; null: we may not look. */
+export function openInodes(pid: number): ReadonlySet<number> | null {
+  try {
+    const names = readdirSync(`/proc/${pid}/fd`);
+    return new Set(names.flatMap((name) => statSync(`/proc/${pid}/fd/${name}`, { throwIfNoEntry: false })?.ino ?? []));
+  } catch {
+    return null;
+  }
+}
+
+export function kill(pid: number, signal: NodeJS.Signals): void {
+  try {
+    process.kill(pid, signal);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "EPERM") throw new AdminError(`process ${pid} belongs to another user`);
+  }
+}
+
+/** waits: told now and then what is still there. burial: zombies are waited for a little, too. */
+export type Goodbye = { readonly burial: boolean; readonly waits?: (text: string) => void };
+
+/** Waits until none of the processes runs. Throws AdminError with the names of those that still do. */
+export async function gone(
+  processes: readonly (readonly [name: string, pid: number])[],
+  { burial, waits = () => undefined }: Goodbye,
+): Promise<void> {
+  const begin_ms = performance.now();
+  let told_ms = begin_ms;
+  let ended_ms: number | null = null;
+  for (;;) {
+    const now_ms = performance.now();
+    const there = processes.filter(([, pid]) => lifeOf(pid) !== "gone");
+    const alive = there.filter(([, pid]) => lifeOf(pid) === "runs");
+    if (there.length === 0 || (alive.length === 0 && !burial)) return;
+    if (alive.length === 0) {
+      ended_ms ??= now_ms;
+      if (now_ms > ended_ms + BURIAL_S_MAX * 1000) return;
+    }
+    const text = `still active: ${alive.map(([name, pid]) => `${name} (pid ${pid})`).join(", ")}`;
+    if (now_ms > begin_ms + STOP_S_MAX * 1000) throw new AdminError(`${text}, after ${STOP_S_MAX} s`);
+    if (alive.length > 0 && now_ms > told_ms + STOP_TELL_S * 1000) {
+      told_ms = now_ms;
+      waits(text);
+    }
+    await sleep(10);
+  }
+}

@@ -1,0 +1,109 @@
+// `partita restore FILE`: a saved store takes the place of the present one, which is kept beside it.
+//
+// R1. The server does not run, and cannot start meanwhile: the store's lock is held.
+// R2. FILE is copied, examined, and only then put in its place; it is not changed itself.
+// R3. A kill at any moment leaves the old store, the new one, or a start that is refused because the store is missing or older than its mark.
+
+import { chownSync, copyFileSync, existsSync, lstatSync, renameSync, rmSync, statSync } from "node:fs";
+import { dirname } from "node:path";
+import { markFile } from "#store/mark.ts";
+import { APPLICATION_ID, SCHEMA_STEPS } from "#store/schema.ts";
+import { type Connection, openConnection } from "#store/sqlite.ts";
+import { storeBytes } from "#store/sqlite-mark.ts";
+import { quickCheck } from "#store/sqlite-open.ts";
+import { isStoreError } from "#store/store.ts";
+import type { Conf } from "#support/conf.ts";
+import { takeLock } from "#support/lock-file.ts";
+import { syncDirectory } from "#support/whole-file.ts";
+import { AdminError } from "./complex-home.ts";
+import { daemonPid } from "./daemons.ts";
+import { storePath } from "./store-check.ts";
+
+/** jobs: not finished ones. kept: where the store of before is now; null: there was none. */
+export type Restored = { readonly jobs: number; readonly finished: number; readonly kept: string | null };
+
+/** file: absolute, as `partita backup` made it, or the store of a stopped or killed server with its -wal beside it. */
+export async function restore(conf: Conf, file: string): Promise<Restored> {
+  const server = daemonPid(conf, "server");
+  if (server !== null) throw new AdminError(`the server runs (pid ${server}): stop it first: partita stop`);
+  if (lstatSync(file, { throwIfNoEntry: false })?.isFile() !== true) throw new AdminError(`${file} is not a file`);
+  const store = storePath(conf);
+  if (!existsSync(dirname(store))) throw new AdminError(`${dirname(store)} does not exist: partita init makes it`);
+  const outcome = takeLock(`${store}.lock`);
+  if (!("held" in outcome)) throw new AdminError(`another process uses the store (pid ${outcome.owner_pid ?? "unknown"})`);
+  const copy = `${store}.restored-${process.pid}`;
+  try {
+    const { jobs, finished } = await takeCopy(file, copy, await nextNumber(store));
+    const { uid, gid } = statSync(dirname(store));
+    chownSync(copy, uid, gid);
+    return { jobs, finished, kept: exchange(store, copy) };
+  } catch (error) {
+    throw isStoreError(error) ? new AdminError(`${file} cannot be restored: ${error.message}`) : error;
+  } finally {
+    for (const suffix of SUFFIXES) rmSync(`${copy}${suffix}`, { force: true });
+    rmSync(`${store}.lock`, { force: true });
+    outcome.held.release();
+  }
+}
+
+const SUFFIXES = ["", "-wal", "-shm"] as const;
+const NEXT_NUMBER = "next_seq";
+
+/** A copy in one file, whole and of a version that we know. No job number of the store of before is given again. */
+async function takeCopy(file: string, copy: string, next: number): Promise<{ readonly jobs: number; readonly finished: number }> {
+  for (const suffix of ["", "-wal"]) if (existsSync(`${file}${suffix}`)) copyFileSync(`${file}${suffix}`, `${copy}${suffix}`);
+  const connection = await openConnection(copy, "write");
+  try {
+    await mustBeStore(file, connection);
+    const damage = await quickCheck(connection);
+    if (damage !== null) throw new AdminError(`${file} is damaged and was not restored (${damage})`);
+    await connection.run("UPDATE counters SET value = max(value, ?) WHERE name = ?", next, NEXT_NUMBER);
+    const [count] = await connection.all<{ readonly jobs: number; readonly finished: number }>(
+      "SELECT (SELECT count(*) FROM jobs) AS jobs, (SELECT count(*) FROM history) AS finished",
+    );
+    await connection.run("PRAGMA journal_mode = DELETE");
+    return count ?? { jobs: 0, finished: 0 };
+  } finally {
+    await connection.close();
+  }
+}
+
+async function mustBeStore(file: string, connection: Connection): Promise<void> {
+  const [header] = await connection.all<{ readonly version: number; readonly application: number }>(
+    "SELECT user_version AS version, application_id AS application FROM pragma_user_version, pragma_application_id",
+  );
+  if (header?.application !== APPLICATION_ID) throw new AdminError(`${file} is not a store of Partita`);
+  if (header.version > SCHEMA_STEPS.length)
+    throw new AdminError(
+      `${file} was made by a newer program (version ${header.version}, this one knows ${SCHEMA_STEPS.length}): use that one`,
+    );
+}
+
+/** The number of the next job in the store of before; 0: there is none, or it cannot be read. */
+async function nextNumber(store: string): Promise<number> {
+  if ((storeBytes(store) ?? 0) === 0) return 0;
+  let connection: Connection | null = null;
+  try {
+    connection = await openConnection(store, "read");
+    const [row] = await connection.all<{ readonly value: number }>("SELECT value FROM counters WHERE name = ?", NEXT_NUMBER);
+    return row?.value ?? 0;
+  } catch {
+    return 0;
+  } finally {
+    await connection?.close().catch(() => undefined);
+  }
+}
+
+/** The copy takes the name of the store; the store of before gets a name with the time. Its mark goes last (R3). */
+function exchange(store: string, copy: string): string | null {
+  const stamp = new Date().toISOString().replace(/[-:]|\.\d+/g, "");
+  const kept = existsSync(store) || existsSync(`${store}-wal`) ? `${store}.before-${stamp}` : null;
+  for (const suffix of ["", "-wal"])
+    if (kept !== null && existsSync(`${store}${suffix}`)) renameSync(`${store}${suffix}`, `${kept}${suffix}`);
+  rmSync(`${store}-shm`, { force: true });
+  renameSync(copy, store);
+  syncDirectory(dirname(store));
+  rmSync(markFile(store), { force: true });
+  syncDirectory(dirname(store));
+  return kept;
+}
