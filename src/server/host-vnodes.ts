@@ -1,12 +1,15 @@
 // The vnodes of a host as its mom reports them: created, changed, revived, busy, down.
 //
 // I1. Values an administrator set on a vnode win over reported ones (pbs/mom.md 1).
+// I2. A partition that a mom reports keeps to the rules of qmgr (partition-rules.ts); one that breaks them is left out, and the log says why.
 
 import { defaultAttributes } from "#model/attribute.ts";
 import { NODE_ATTRIBUTES } from "#model/node-attributes.ts";
+import { Reject } from "#model/pbse.ts";
 import { inOrder } from "#model/values/node-state.ts";
 import type { MomVnode } from "#protocol/mom-link.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
+import { checkNodePartition } from "./attributes/partition-rules.ts";
 import type { Kernel, MomRuntime } from "./kernel.ts";
 import { hostOf } from "./placement.ts";
 import { checkVnode } from "./reported-vnode.ts";
@@ -60,8 +63,25 @@ function checkedVnodes(kernel: Kernel, tx: Transaction, mom: MomRuntime): MomVno
       const text = `vnode ${reported.name}: the values that the mom reports for ${refused.join(", ")} are not used`;
       tx.log({ event: LOG_EVENT.ERROR, class: "Node", object: mom.host, text });
     }
-    return vnode ?? [];
+    return vnode === null ? [] : withPartition(kernel, tx, vnode);
   });
+}
+
+/** The vnode without a partition that it may not have now. */
+function withPartition(kernel: Kernel, tx: Transaction, reported: MomVnode): MomVnode {
+  const { partition, ...others } = reported.attrs;
+  const vnode = kernel.state.vnodes.get(reported.name) ?? null;
+  if (partition === undefined || vnode?.set_by_admin.includes("partition") === true) return reported;
+  const before = vnode?.attrs ?? {};
+  try {
+    checkNodePartition(kernel.state, { before, after: { ...before, partition }, touched: new Set(["partition"]), terms: [] }, vnode);
+    return reported;
+  } catch (error) {
+    if (!(error instanceof Reject)) throw error;
+    const text = `the partition ${partition} that the mom reports is not used: ${error.text ?? error.message}`;
+    tx.log({ event: LOG_EVENT.ERROR, class: "Node", object: reported.name, text });
+    return { ...reported, attrs: others };
+  }
 }
 
 function createVnode(tx: Transaction, mom: MomRuntime, reported: MomVnode, several: boolean): void {

@@ -20,7 +20,6 @@ const NOT_FOR_MOMS: ReadonlySet<string> = new Set([
   "resv",
   "resources_assigned",
   "queue",
-  "partition",
   "maintenance_jobs",
   "pbs_version",
   "ntype",

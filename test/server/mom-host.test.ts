@@ -394,6 +394,45 @@ test("a signal for a job whose mom is away is refused with 15070", () => {
   assert.equal(outcome(h, ALICE, { kind: "signal-job", job, signal: "USR1" }), "15070 Server could not connect to MOM n1");
 });
 
+// --- partitions of vnode definition files
+
+test("a partition in a vnode definition file counts, unless an administrator set another or the vnode may not have it", () => {
+  const h = world();
+  const report = (partitions: { readonly [vnode: string]: string | undefined }): void =>
+    mom(h, LINK, "mom-vnodes", {
+      vnodes: Object.entries(partitions).map(([name, partition]) => ({
+        name,
+        attrs: { ...(partition === undefined ? {} : { partition }), resources_available: { ncpus: 4 } },
+      })),
+    });
+  const partitions = (): unknown[] => ["n1", "n1[0]", "n1[1]"].map((name) => vnodeAttrs(h, name)["partition"]);
+  const set = (line: string, op: "=" | "unset", value = ""): string =>
+    outcome(h, ROOT, {
+      kind: "manager",
+      verb: op === "=" ? "set" : "unset",
+      object: "node",
+      name: line,
+      attrs: [{ name: "partition", op, value }],
+    });
+  report({ n1: undefined, "n1[0]": "P1", "n1[1]": "P2" });
+  assert.deepEqual(partitions(), [undefined, "P1", "P2"]);
+  report({ n1: "P1", "n1[0]": "P1", "n1[1]": "pbs-default" });
+  assert.deepEqual(partitions(), ["P1", "P1", "P2"]);
+  assert.deepEqual(logsOf(h, "n1[1]"), [
+    "the partition pbs-default that the mom reports is not used: Default partition name is not allowed",
+  ]);
+  assert.equal(set("n1[0]", "=", "P9"), "ok");
+  report({ n1: "P1", "n1[0]": "P1", "n1[1]": "P2" });
+  assert.deepEqual(partitions(), ["P1", "P9", "P2"]);
+  assert.equal(set("n1[0]", "unset"), "ok");
+  runOn(h, addJob(h), "n1[1]", LINK);
+  report({ n1: "P1", "n1[0]": "P1", "n1[1]": "P3" });
+  assert.deepEqual(partitions(), ["P1", "P1", "P2"], "a busy vnode keeps its partition");
+  assert.match(logsOf(h, "n1[1]").at(-1) ?? "", /P3 that the mom reports is not used: Node is busy/);
+  report({ n1: "no such/name", "n1[0]": "P1", "n1[1]": "P2" });
+  assert.equal(vnodeAttrs(h, "n1")["partition"], "P1");
+});
+
 // --- hosts that others use
 
 test("busy: said by the mom, on all vnodes of its host, until it says otherwise or comes back", () => {
