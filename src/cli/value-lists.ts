@@ -52,13 +52,22 @@ const UNTIL_NEXT_NAME = /^()((?:\\.|[^\\]|\\$)*?)\s*(?:,(?=\s*[A-Za-z_][\w.-]*\s
 
 export type ResourceFault = { readonly at: number };
 
-/** `name[=value][,...]` of -l. A fault tells where it is. Quotes stay inside select and place, which the server parses. */
+/**
+ * `name[=value][,...]` of -l. A fault tells where it is. Quotes stay inside select and place, which the server parses. Of preempt_targets the targets that
+ * follow (`queue=a,queue=b`, `queue=a,b`) belong to its value.
+ */
 export function parseResources(text: string): NamedValue[] | ResourceFault {
   const parts = splitUnquoted(text, ",");
   if (parts === null) return { at: Math.max(text.lastIndexOf('"'), text.lastIndexOf("'")) };
   const resources: NamedValue[] = [];
   let at = 0;
   for (const part of parts) {
+    const before = resources.at(-1);
+    if (before?.name === TARGETS && before.value !== "" && IS_TARGET.test(part)) {
+      resources[resources.length - 1] = { name: TARGETS, value: `${before.value},${unquote(part.trim())}` };
+      at += part.length + 1;
+      continue;
+    }
     const match = /^(\s*)([A-Za-z_][\w-]*)\s*(?:=(.*))?$/s.exec(part);
     if (match === null) return { at: at + (/^\s*/.exec(part)?.[0].length ?? 0) };
     const value = (match[3] ?? "").trim();
@@ -67,6 +76,10 @@ export function parseResources(text: string): NamedValue[] | ResourceFault {
   }
   return resources;
 }
+
+const TARGETS = "preempt_targets";
+/** `queue=Q`, `Resource_List.R=V`, or a further value of the one before. */
+const IS_TARGET = /^\s*(?:(?:queue|Resource_List\.[\w-]+)\s*=|[^=\s]+\s*$)/i;
 
 /**
  * `name[@host][,name[@host]...]`. onePerHost: two entries for the same host, or two without one, are a fault; absolute: names are absolute paths.

@@ -110,6 +110,8 @@ const ROWS: readonly Row[] = [
   // targets
   ["preempt_targets: a queue",                                "1 R (a:ncpus=2) @mid stime=1; 2 R (a:ncpus=2) stime=9; 3 ncpus=2 @express %preempt_targets=queue=mid", ["1 SCR for 3", "3=(a:ncpus=2)"], { log: ["3;Limited running jobs used for preemption from 2 to 1"] }],
   ["preempt_targets: a resource",                             "1 R (a:ncpus=3) stime=1; 2 R (a:ncpus=1) stime=9; 3 ncpus=1 @express %preempt_targets=Resource_List.ncpus=3", ["1 SCR for 3", "3=(a:ncpus=1)"]],
+  ["preempt_targets: two queues",                             "1 R (a:ncpus=2) @mid stime=1; 2 R (a:ncpus=2) stime=9; 3 ncpus=4 @express %preempt_targets=queue=mid,queue=workq", ["2 SCR for 3", "1 SCR for 3", "3=(a:ncpus=4)"]],
+  ["preempt_targets: two queues after one name",              "1 R (a:ncpus=2) @mid stime=1; 2 R (a:ncpus=2) stime=9; 3 ncpus=4 @express %preempt_targets=queue=mid,workq", ["2 SCR for 3", "1 SCR for 3", "3=(a:ncpus=4)"]],
   ["preempt_targets: nobody is one",                          "1 R (a:ncpus=4); 2 ncpus=2 @express %preempt_targets=queue=mid", [`2: ${FULL}`], { log: ["2;Limited running jobs used for preemption from 1 to 0: No jobs to preempt"] }],
   ["preempt_targets: None",                                   "1 R (a:ncpus=4); 2 ncpus=2 @express %preempt_targets=None", [`2: ${FULL}`], { log: ["2;No preemption set specified for the job: Job will not preempt"] }],
   ["preempt_targets_enable False",                            "1 R (a:ncpus=4); 2 ncpus=2 @express %preempt_targets=None", ["1 SCR for 2", "2=(a:ncpus=2)"], { sched: { preempt_targets_enable: false } }],

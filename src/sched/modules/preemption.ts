@@ -106,7 +106,7 @@ const percentLeft = (asked: number, used: number): number => (asked <= 0 ? 0 : 1
 function targetsOf(cycle: Cycle, job: SchedJob, victims: readonly Victim[]): readonly Victim[] | null {
   const text = job.resources["preempt_targets"];
   if (!cycle.universe.preempt.targets || typeof text !== "string" || text === "") return victims;
-  const wanted = text.split(",").map((word) => word.trim());
+  const wanted = targetWords(text);
   if (wanted.some((word) => word.toLowerCase() === "none")) {
     tell(cycle, job.id, "No preemption set specified for the job: Job will not preempt");
     return null;
@@ -115,6 +115,18 @@ function targetsOf(cycle: Cycle, job: SchedJob, victims: readonly Victim[]): rea
   const limited = `Limited running jobs used for preemption from ${victims.length} to ${found.length}`;
   tell(cycle, job.id, found.length > 0 ? limited : `${limited}: No jobs to preempt`);
   return found.length > 0 ? found : null;
+}
+
+/** `queue=a,queue=b,Resource_List.ncpus=4`; a word without a name has that of the word before: `queue=a,b`. */
+function targetWords(text: string): string[] {
+  let name = "";
+  return text.split(",").map((part) => {
+    const word = part.trim();
+    const equals = word.indexOf("=");
+    if (equals < 0) return name === "" || word.toLowerCase() === "none" ? word : `${name}=${word}`;
+    name = word.slice(0, equals).trim();
+    return `${name}=${word.slice(equals + 1).trim()}`;
+  });
 }
 
 /** `queue=workq`, `Resource_List.ncpus=4` */
