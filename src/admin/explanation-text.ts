@@ -17,7 +17,7 @@ const VERDICTS: { readonly [V in Explanation["verdict"]]: string } = {
 /** Some lines, the last with its line end. */
 export function explanationText(told: Explanation): string {
   const lines = [
-    `Job ${told.job} in queue ${told.queue} of scheduler ${told.sched}, state ${told.state}: ${VERDICTS[told.verdict]}`,
+    `Job ${told.job} in queue ${told.queue} of ${told.sched === "" ? "no scheduler" : `scheduler ${told.sched}`}, state ${told.state}: ${VERDICTS[told.verdict]}`,
     row(
       "asks",
       `${told.select}, place ${told.place}, ${told.walltime_s === null ? "no walltime" : `walltime ${renderDuration(told.walltime_s)}`}`,
@@ -25,6 +25,7 @@ export function explanationText(told: Explanation): string {
     ...(told.learned_s === undefined ? [] : [row("learned", `jobs of its user, project and name took ${learnedText(told.learned_s)}`)]),
     ...(told.why === null ? [] : [row("now", told.why.text)]),
     ...(told.comment === null || told.comment === told.why?.text ? [] : [row("comment", told.comment)]),
+    ...(told.remedy === undefined ? [] : [row("to mend", told.remedy)]),
     ...keptLines(told),
     ...(told.resv === undefined ? [] : [row("reservation", `${told.resv.id}, ${ctime(told.resv.from_s)} - ${ctime(told.resv.to_s)}`)]),
     ...(told.preempts.length === 0 ? [] : [row("preempts", told.preempts.map((id) => id ?? "a job of another user").join(", "))]),

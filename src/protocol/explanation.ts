@@ -38,6 +38,7 @@ export type Estimate = { readonly at_s: number; readonly start_s: number | null 
 
 export type Explanation = {
   readonly job: string;
+  /** "": its partition has no scheduler */
   readonly sched: string;
   readonly at_s: number;
   readonly state: string;
@@ -57,6 +58,8 @@ export type Explanation = {
   /** what a cycle says of it now, and what it was told last */
   readonly why: ExplainedWhy | null;
   readonly comment: string | null;
+  /** what an administrator can do, where no scheduler looks at the job; said by the server */
+  readonly remedy?: string;
   /** everything that stands in its way now, in the order of checks; the first is `why`, unless other jobs hold it back */
   readonly reasons: readonly ExplainedWhy[];
   /** what has the vnodes and resources it would need now */

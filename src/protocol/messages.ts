@@ -150,6 +150,8 @@ export type LocateJobRequest = { readonly kind: "locate-job"; readonly job: stri
 export type ExplainJobRequest = { readonly kind: "explain-job"; readonly job: string };
 /** What a scheduler is doing. Reply value: a SchedView (sched-view.ts). */
 export type ViewSchedRequest = { readonly kind: "view-sched"; readonly sched: string };
+/** Which jobs wait while no scheduler looks at them, and why. Reply value: UnservedView[] (sched-view.ts). */
+export type ViewUnservedRequest = { readonly kind: "view-unserved" };
 /** Answered when the job ends (qsub -W block=true). Reply value: {exit_status?: number, message?: string}. */
 export type WaitJobRequest = { readonly kind: "wait-job"; readonly job: string };
 /** qterm. manner as -t. */
@@ -203,6 +205,7 @@ export type Request =
   | WaitJobRequest
   | ExplainJobRequest
   | ViewSchedRequest
+  | ViewUnservedRequest
   | ShutdownRequest
   | BackupRequest
   | SubmitResvRequest

@@ -165,6 +165,17 @@ export const SCHED_COMMAND = {
 } as const;
 export type SchedCommand = (typeof SCHED_COMMAND)[keyof typeof SCHED_COMMAND];
 
+/** Comments of a scheduler whose directory fails its check. */
+export const PRIV_FAULT = "PBS failed validation checks for sched_priv directory";
+export const LOG_FAULT = "Unable to change the sched_log directory";
+/** The comment of one that cannot take over what the server tells it of itself. */
+export const ATTRS_FAULT = "Unable to retrieve the scheduler attributes from server";
+/** What is said in sched_logs and as the comment of one that is to run and has no partition. */
+export const NO_PARTITION = "Scheduler does not contain a partition";
+
+/** Environment variables by which the server tells a scheduler that it starts where its directories are; say: it only writes this into its log. */
+export const SCHED_ENV = { priv: "PARTITA_SCHED_PRIV", log: "PARTITA_SCHED_LOG", say: "PARTITA_SCHED_SAY" } as const;
+
 /** Ends a scheduler whose module does not come to its end (pbs_sched's watch over modules): whoever started it knows by it why. */
 export const WATCH_SIGNAL = "SIGALRM";
 

@@ -77,3 +77,16 @@ export type SchedView = {
   readonly waiting: readonly WaitingJob[];
   readonly resvs: readonly ResvView[];
 };
+
+/** Jobs that wait in a partition while no scheduler looks at them, said by the server. */
+export type UnservedView = {
+  /** "": the partition has no scheduler */
+  readonly sched: string;
+  readonly partition: string;
+  readonly text: string;
+  readonly remedy: string;
+  /** how many wait */
+  readonly jobs: number;
+  /** the first of them; none for whoever may not see others' jobs */
+  readonly waiting: readonly WaitingJob[];
+};

@@ -82,6 +82,7 @@ const SCHEMAS = {
   "wait-job": z.strictObject({ kind: z.literal("wait-job"), job: jobId }),
   "explain-job": z.strictObject({ kind: z.literal("explain-job"), job: jobId }),
   "view-sched": z.strictObject({ kind: z.literal("view-sched"), sched: name.min(1) }),
+  "view-unserved": z.strictObject({ kind: z.literal("view-unserved") }),
   shutdown: z.strictObject({
     kind: z.literal("shutdown"),
     manner: z.enum(["immediate", "delay", "quick"]),

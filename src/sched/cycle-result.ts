@@ -24,6 +24,8 @@ export type CycleInput = {
   readonly memory?: Memory;
   /** seconds since the cycle began, by a clock of the caller; absent: no time passes */
   readonly elapsed_s?: () => number;
+  /** the same for the dates of log records; absent: all are made as it begins */
+  readonly dated_s?: () => number;
   /** usage of shares; absent: nobody has used anything */
   readonly fairshare?: Fairshare;
   /** a further pass of the same cycle: only these jobs are looked at, in this order (failed-victims.ts) */
@@ -40,6 +42,8 @@ export type CycleStats = {
 export type CycleResult = {
   readonly decisions: readonly Decision[];
   readonly log: CycleLog;
+  /** when each of the log's records came about, in seconds since the cycle began */
+  readonly log_s: readonly number[];
   readonly stats: CycleStats;
   readonly memory: Memory;
   /** when dedicated or prime time changes next: a cycle then may start what waits; null: never, or nothing waits */

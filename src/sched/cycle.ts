@@ -17,10 +17,11 @@ import { canSchedule, extendRunning, logShapes, logTime, tellStopped } from "./c
 import { type CycleParts, cycleParts, type InParts } from "./cycle-parts.ts";
 import { type CyclePlaces, createPlaces } from "./cycle-places.ts";
 import { type CycleInput, type CycleResult, NO_MEMORY } from "./cycle-result.ts";
+import { createDatedLog, type DatedLog } from "./dated-log.ts";
 import { primeStatus } from "./holidays.ts";
 import { agreeComment } from "./job-lines.ts";
 import { jobsInOrder } from "./job-order.ts";
-import type { CycleLog, LogRecord } from "./log-record.ts";
+import type { LogRecord } from "./log-record.ts";
 import { isToldByVerdict } from "./log-record.ts";
 import { count, setPolicy } from "./mirror.ts";
 import type { Candidate, Cycle, PolicyModule, Stage } from "./module.ts";
@@ -89,8 +90,7 @@ class Run implements Cycle {
   readonly failed_victims: ReadonlyMap<string, number>;
 
   readonly #decisions: Decision[] = [];
-  /** an array: what is written at that place later */
-  readonly #log: (CycleLog[number] | LogRecord[])[] = [];
+  readonly #log: DatedLog;
   #later: (() => void)[] = [];
   readonly #modules: readonly PolicyModule[];
   readonly #stays: readonly NonNullable<PolicyModule["stays"]>[];
@@ -102,7 +102,7 @@ class Run implements Cycle {
   readonly #places: CyclePlaces;
   readonly #last_host: Map<string, number>;
   readonly #told_s: number;
-  /** comments are sent in this cycle */
+  /** comments are sent */
   readonly #tells: boolean;
   /** DEBUG3 is read: what placement tells of its way goes into the log */
   readonly #traces: boolean;
@@ -121,6 +121,7 @@ class Run implements Cycle {
     this.policy = policy;
     this.now_s = input.now_s;
     this.prime = prime;
+    this.#log = createDatedLog(input.dated_s ?? (() => 0));
     this.qrun = input.command === SCHED_COMMAND.AJOB;
     this.periodic = input.command === SCHED_COMMAND.TIME;
     this.probing = input.probe !== undefined;
@@ -167,10 +168,10 @@ class Run implements Cycle {
   }
 
   log(record: LogRecord): void {
-    this.#log.push(record);
+    this.#log.add(record);
   }
   decide(decision: Decision): void {
-    if (isToldByVerdict(decision)) this.#log.push({ decision: this.#decisions.length });
+    if (isToldByVerdict(decision)) this.#log.add({ decision: this.#decisions.length });
     this.#decisions.push(decision);
   }
   check(then: Cycle, candidate: Candidate, stages?: readonly Stage[]): Why | null {
@@ -189,9 +190,7 @@ class Run implements Cycle {
     this.#later.push(work);
   }
   logHere(): (record: LogRecord) => void {
-    const here: LogRecord[] = [];
-    this.#log.push(here);
-    return (record) => void here.push(record);
+    return this.#log.place();
   }
   planned(candidate: Candidate, start_s: number): void {
     for (const module of this.#modules) module.planned?.(this, candidate, start_s);
@@ -241,7 +240,7 @@ class Run implements Cycle {
     const node_buckets = [...universe.sets.values()].reduce((sum, set) => sum + set.filled, 0);
     return {
       decisions: this.#decisions,
-      log: this.#log.flat(),
+      ...this.#log.result(),
       stats: { jobs_considered: this.#considered, jobs_started: this.#started.jobs.length, classes: universe.classes.size, node_buckets },
       memory: { last_host: this.#last_host, told_s: this.#tells ? this.now_s : this.#told_s, failed_victims: this.failed_victims },
       bound_s: universe.lines.size === 0 ? null : nextBound(this.book, this.now_s),

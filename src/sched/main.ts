@@ -7,6 +7,7 @@ import { availableParallelism, constants, getPriority, hostname, setPriority } f
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { schedDirectories } from "#model/sched-attributes.ts";
+import { SCHED_ENV } from "#protocol/sched-link.ts";
 import type { Conf } from "#support/conf.ts";
 import { ConfError, readConf } from "#support/conf.ts";
 import { closeForeignDescriptors } from "#support/descriptors.ts";
@@ -15,12 +16,12 @@ import { takeLock } from "#support/lock-file.ts";
 import type { Log } from "#support/log.ts";
 import { openLog } from "#support/log.ts";
 import { LOG_EVENT, LOG_MASK } from "#support/log-event.ts";
+import { checkLogDirectory, checkPrivate } from "#support/sched-directory.ts";
 import { homeFault } from "#support/trusted-home.ts";
 import { PBS_VERSION } from "#support/version.ts";
 import type { SchedOptions } from "./options.ts";
 import { parseOptions, USAGE } from "./options.ts";
 import { runScheduler } from "./shell/scheduler.ts";
-import { checkLogDirectory, checkPrivate } from "./shell/settings.ts";
 
 /** The daemon tells the command that started it how it went: `up`, or a text for stderr. */
 const READY_FD = 3;
@@ -63,7 +64,10 @@ async function main(argv: readonly string[]): Promise<number> {
 async function serve(conf: Conf, options: SchedOptions, isDaemon: boolean): Promise<number> {
   process.title = options.name === "default" ? "pbs_sched" : `pbs_sched -I ${options.name}`;
   const home = options.home ?? conf.home;
-  const { sched_priv, sched_log } = schedDirectories(options.name, home);
+  const { sched_priv, sched_log } = directoriesOf(options, home);
+  const only_say = process.env[SCHED_ENV.say];
+  delete process.env[SCHED_ENV.say];
+  if (only_say !== undefined) return sayOnly(options, conf, sched_log, only_say);
   // Without its own directory only the server can say where it works; by hand there is nobody to ask (design.md 9).
   const lock = existsSync(sched_priv) || isDaemon ? lockOf(sched_priv) : null;
   if (typeof lock === "string") return failed(lock, isDaemon);
@@ -98,6 +102,25 @@ async function serve(conf: Conf, options: SchedOptions, isDaemon: boolean): Prom
   else log.record(LOG_EVENT.SYSTEM, "Svr", "pbs_sched", `pbs_sched normal finish pid ${process.pid}`);
   await scheduler.leave();
   closeLog(log);
+  return 0;
+}
+
+/** Those that the server names, which has checked them; by hand the default-named ones. */
+function directoriesOf({ name }: SchedOptions, home: string): { readonly sched_priv: string; readonly sched_log: string } {
+  const named = schedDirectories(name, home);
+  const { [SCHED_ENV.priv]: sched_priv = named.sched_priv, [SCHED_ENV.log]: sched_log = named.sched_log } = process.env;
+  for (const variable of [SCHED_ENV.priv, SCHED_ENV.log]) delete process.env[variable];
+  return { sched_priv, sched_log };
+}
+
+/** Writes one line into the log of a scheduler that is not to run. */
+function sayOnly(options: SchedOptions, conf: Conf, dir: string, text: string): number {
+  const wrong = checkLogDirectory(dir);
+  if (wrong !== null) return failed(`pbs_sched: ${wrong}\n`, false);
+  const log = openLog({ dir, daemon: "pbs_sched", mask: LOG_MASK.sched, highres: conf.log_highres });
+  log.record(LOG_EVENT.SCHED, "Svr", "query_server", text);
+  closeLog(log);
+  process.stdout.write(`${options.name}: ${text}\n`);
   return 0;
 }
 

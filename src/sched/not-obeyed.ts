@@ -23,6 +23,17 @@ export function notObeyed(universe: Universe): string[] {
   return texts;
 }
 
+/** Gives each text once, until it no longer holds. */
+export function notObeyedNews(): (universe: Universe) => string[] {
+  let told_texts: readonly string[] = [];
+  return (universe) => {
+    const texts = notObeyed(universe);
+    const news = texts.filter((text) => !told_texts.includes(text));
+    told_texts = texts;
+    return news;
+  };
+}
+
 function told(object: string, attrs: AttrRecord, rows: readonly Row[]): string[] {
   return rows.flatMap(([name, what]) => {
     const value = attrs[name];

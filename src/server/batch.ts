@@ -27,6 +27,10 @@ export type HistoryWalk = { readonly queue?: string; readonly seqs?: readonly nu
 /** What only the shell can do. */
 export type ShellAction =
   | Extract<Action, { kind: "backup" | "shutdown" | "start-sched" }>
+  /** make its default-named directories */
+  | { readonly kind: "prepare-sched"; readonly sched: string }
+  /** one that does not run says this in its log */
+  | { readonly kind: "say-sched"; readonly sched: string; readonly text: string }
   | { readonly kind: "send-mail"; readonly mail: Mail }
   /** pid: of the connected scheduler, which need not be a child; 0: not connected */
   | { readonly kind: "stop-sched"; readonly sched: string; readonly pid: number }

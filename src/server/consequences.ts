@@ -26,6 +26,7 @@ import { resvVnodeGone, sharingChanged, vnodeChanged, vnodeCreated, vnodeResized
 import { resvOfQueue } from "./resv/holding.ts";
 import { armResv, askersChanged, resvChanged, resvGone, resvJobsChanged } from "./resv/timing.ts";
 import { routeSoon } from "./routing.ts";
+import { commentFollows } from "./sched-comment.ts";
 import * as cycles from "./sched-cycles.ts";
 import { setServerState } from "./sched-happening.ts";
 import { forgetQuestion } from "./sched-questions.ts";
@@ -215,7 +216,7 @@ function jobArrived(kernel: Kernel, tx: Transaction, job: Job): void {
   const queue = kernel.state.queues.get(job.attrs.queue);
   if (queue === undefined) return;
   if (isRoute(queue)) routeSoon(kernel, tx, job, queue);
-  else if ((job.attrs.job_state === "Q" || job.attrs.job_state === "B") && isExecution(queue)) cycles.jobQueued(kernel, queue);
+  else if ((job.attrs.job_state === "Q" || job.attrs.job_state === "B") && isExecution(queue)) cycles.jobQueued(kernel, queue, job.id);
 }
 
 /** The timer of a job that waits for its time. */
@@ -336,7 +337,9 @@ function schedCreated(kernel: Kernel, name: string): void {
   const sched = kernel.state.scheds.get(name);
   if (sched === undefined) return;
   tellWhetherReached(kernel, sched);
+  kernel.out.actions.push({ kind: "prepare-sched", sched: name });
   if (shouldRun(sched, kernel.config)) scheds.startProcess(kernel, name);
+  commentFollows(kernel, sched, Object.keys(sched.attrs), []);
 }
 
 function schedDeleted(kernel: Kernel, name: string): void {
@@ -362,6 +365,7 @@ function schedChanged(
     if (partitionsOf(sched).length === 0 && (before["partition"] as readonly string[] | undefined)?.length)
       scheds.stopProcess(kernel, name);
   }
+  if (names.includes("sched_user") && kernel.config.own_user === null) scheds.restartProcess(kernel, name);
   if (names.includes("job_sort_formula")) formulaChanged(kernel, runtime);
   if (names.some((attribute) => !SILENT.has(attribute))) cycles.configure(kernel, name);
   if (names.includes("scheduler_iteration")) rearmIteration(kernel, name, Number(sched.attrs["scheduler_iteration"] ?? 600));
@@ -373,6 +377,7 @@ function schedChanged(
     scheds.startProcess(kernel, name);
   if (names.includes("scheduling") || names.includes("partition")) askersChanged(kernel);
   if (event.set["scheduling"] === true) cycles.trigger(kernel, name, SCHED_COMMAND.CMD);
+  commentFollows(kernel, sched, names, event.unset);
   if (name !== DEFAULT_SCHED) return;
   mirrorToServer(kernel, tx, sched.attrs);
   setServerState(kernel);

@@ -58,6 +58,8 @@ export type Core = {
   schedLost(link: number, now_ms: number): void;
   /** a scheduler the shell started has ended (or could not be started) */
   schedExited(name: string, how: scheds.SchedEnd, now_ms: number): void;
+  /** a scheduler was not started, since a directory of it fails its check. text: as its comment says it */
+  schedUnfit(name: string, text: string, now_ms: number): void;
   mom<T extends keyof MomToServer>(link: number, type: T, data: MomToServer[T], now_ms: number): void;
   momLost(link: number, now_ms: number, why?: string): void;
   /** the server has come up: starts schedulers, arms timers */
@@ -150,6 +152,10 @@ export function createCore(state: ServerState, config: ServerConfig, now_ms: num
     schedExited(name, how, time_ms) {
       at(time_ms);
       scheds.exited(kernel, name, how);
+    },
+    schedUnfit(name, text, time_ms) {
+      at(time_ms);
+      scheds.unfit(kernel, name, text);
     },
     mom(link, type, data, time_ms) {
       at(time_ms);

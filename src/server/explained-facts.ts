@@ -9,6 +9,9 @@ import { dependenciesOf } from "./dependencies.ts";
 import { learnedTime } from "./pressure.ts";
 import type { Job, ServerState } from "./state.ts";
 
+/** Whether no cycle changes what was said of the job. */
+export const isTerminal = (verdict: Explanation["verdict"]): boolean => verdict === "runs" || verdict === "held";
+
 /** An answer with what the server adds to it. One that is no explanation is passed on as it is. */
 export function withServerFacts(state: ServerState, answer: unknown, now_s: number): unknown {
   if (!isExplanation(answer)) return answer;
@@ -54,7 +57,7 @@ function keptFacts(state: ServerState, job: Job | undefined, now_s: number): { r
 }
 
 /** What a scheduler of another release says may look otherwise. */
-function isExplanation(answer: unknown): answer is Explanation {
+export function isExplanation(answer: unknown): answer is Explanation {
   if (typeof answer !== "object" || answer === null) return false;
   const { job, obstacles, earliest } = answer as Partial<Record<keyof Explanation, unknown>>;
   return (

@@ -19,6 +19,7 @@ import type { StartWaits } from "./start-wait.ts";
 import type { Job, ServerState } from "./state.ts";
 import { createTimers, type Timers } from "./timers.ts";
 import type { Action, Answer, HistoryStream, HookAsk, Identity, ServerConfig, Transaction } from "./transaction.ts";
+import { commentNow, whyUnserved } from "./unserved.ts";
 
 /** A connected mom. */
 export type MomRuntime = {
@@ -89,7 +90,7 @@ export type Kernel = {
   /** job id -> token of a qrun that its scheduler decides */
   readonly qruns: Map<string, number>;
   /** tokens of requests that a scheduler answers: which one, and what it was asked */
-  readonly asked: Map<number, { readonly sched: string; readonly kind: SchedQuestion["kind"] }>;
+  readonly asked: Map<number, { readonly sched: string; readonly question: SchedQuestion }>;
   /** reservation id -> tokens of requests that wait for what becomes of it */
   readonly resv_waiters: Map<string, number[]>;
   /** reservation id -> schedulers that have refused the present question about it */
@@ -221,6 +222,8 @@ export function transaction(kernel: Kernel, who: Identity, token: number, known:
       if (found === undefined) throw new AnswerNeeded("host", [host]);
       return found;
     },
+    unserved: (queue) => whyUnserved(kernel, queue),
+    commentNow: () => commentNow(kernel),
   };
   return tx;
 }

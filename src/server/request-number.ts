@@ -29,6 +29,7 @@ const NUMBERS: { readonly [K in RequestKind]: number } = {
   "wait-job": 0,
   "explain-job": 0,
   "view-sched": 0,
+  "view-unserved": 0,
   backup: 0,
 };
 const STATUS: { readonly [K in StatusObject]: number } = {

@@ -6,10 +6,10 @@
 import { PBSE, type Reject, reject } from "#model/pbse.ts";
 import { SCHED_COMMAND, type SchedCommand } from "#protocol/sched-link.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
-import { type Kernel, ownTransaction, refuse } from "./kernel.ts";
+import { type Kernel, refuse } from "./kernel.ts";
+import { tellReady } from "./sched-comment.ts";
 import { happened, logName } from "./sched-happening.ts";
-import { partitionOf, type SchedRuntime, schedOfQueue } from "./sched-runtime.ts";
-import { NEEDS_ATTENTION, READY_TO_USE } from "./sched-supervisor.ts";
+import { partitionOf, type SchedRuntime, schedOfQueue, unreachableText } from "./sched-runtime.ts";
 import { answerAtStart } from "./start-wait.ts";
 import type { Queue, Sched } from "./state.ts";
 
@@ -30,28 +30,26 @@ export function cyclesLeave(kernel: Kernel): void {
   for (const runtime of kernel.scheds.values()) runtime.unsent = null;
 }
 
+const logError = (kernel: Kernel, text: string): void =>
+  void kernel.out.logs.push({ event: LOG_EVENT.ERROR, class: "Svr", object: logName(kernel), text });
+
+/** A job's scheduler is not there. */
+export const logUnreachable = (kernel: Kernel, job: string): void => logError(kernel, unreachableText(job));
+
 /** A job has come into an execution queue in state Q: its scheduler works, at once or after job_accumulation_time. */
-export function jobQueued(kernel: Kernel, queue: Queue): void {
+export function jobQueued(kernel: Kernel, queue: Queue, job: string): void {
   const sched = schedOfQueue(kernel.state, queue);
   if (sched === undefined) {
-    kernel.out.logs.push({
-      event: LOG_EVENT.ERROR,
-      class: "Svr",
-      object: logName(kernel),
-      text: `No scheduler associated with the partition ${partitionOf(queue)}`,
-    });
+    logError(kernel, `No scheduler associated with the partition ${partitionOf(queue)}`);
+    logUnreachable(kernel, job);
     return;
   }
   if (sched.attrs["scheduling"] !== true) return;
   const runtime = kernel.scheds.get(sched.name);
   if (runtime?.link === null) {
     if (runtime.started) return; // on its way up: its first cycle takes the job
-    kernel.out.logs.push({
-      event: LOG_EVENT.ERROR,
-      class: "Svr",
-      object: logName(kernel),
-      text: `Unable to reach scheduler associated with partition ${partitionOf(queue)}`,
-    });
+    logError(kernel, `Unable to reach scheduler associated with partition ${partitionOf(queue)}`);
+    logUnreachable(kernel, job);
     return;
   }
   const wait_s = Number(kernel.state.server["job_accumulation_time"] ?? 0);
@@ -70,7 +68,10 @@ export function jobGone(kernel: Kernel, queue: Queue | undefined): void {
 export function requestRun(kernel: Kernel, name: string, job: string, token: number | null): void {
   const sched = kernel.state.scheds.get(name);
   const runtime = kernel.scheds.get(name);
-  if (sched === undefined || runtime === undefined || runtime.link === null) throw reject(PBSE.NOSCHEDULER);
+  if (sched === undefined || runtime === undefined || runtime.link === null) {
+    logUnreachable(kernel, job);
+    throw reject(PBSE.NOSCHEDULER);
+  }
   if (token !== null) kernel.qruns.set(job, token);
   runtime.qruns.push(job);
   if (!isOccupied(runtime)) nextCycle(kernel, sched, runtime);
@@ -109,9 +110,8 @@ export function cycleEnd(kernel: Kernel, runtime: SchedRuntime): void {
   runtime.more = false;
   runtime.cycles++;
   happened(kernel, sched.name, "cycle-ended");
-  if (sched.attrs["comment"] === NEEDS_ATTENTION) {
-    ownTransaction(kernel).apply({ kind: "changed", object: "sched", name: sched.name, set: { comment: READY_TO_USE }, unset: [] });
-  }
+  runtime.attention = false;
+  tellReady(kernel, sched);
   if (!isOccupied(runtime)) nextCycle(kernel, sched, runtime);
 }
 

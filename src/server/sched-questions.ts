@@ -3,10 +3,13 @@
 //
 // I1. A question is answered once: by the scheduler, by its loss, or after a time by nobody.
 
+import { arrayIdOf } from "#model/job-id.ts";
 import { PBSE, reject } from "#model/pbse.ts";
 import type { SchedQuestion } from "#protocol/sched-link.ts";
-import { withServerFacts } from "./explained-facts.ts";
+import { isExplanation, withServerFacts } from "./explained-facts.ts";
 import { type Kernel, refuse } from "./kernel.ts";
+import { ownExplanation, withUnserved } from "./own-explanation.ts";
+import { whyUnserved } from "./unserved.ts";
 
 const ANSWER_MS_MAX = 60_000;
 
@@ -17,7 +20,7 @@ export function askSched(kernel: Kernel, name: string, question: SchedQuestion, 
     refuse(kernel, token, reject(PBSE.NOSCHEDULER));
     return;
   }
-  kernel.asked.set(token, { sched: name, kind: question.kind });
+  kernel.asked.set(token, { sched: name, question });
   kernel.timers.set(`asked:${token}`, kernel.now_ms + ANSWER_MS_MAX);
   kernel.out.scheds.push({ link, type: "sched-ask", data: { token, question } });
 }
@@ -28,12 +31,16 @@ export function schedAnswered(kernel: Kernel, name: string, token: number, value
   if (asked?.sched !== name) return;
   forgetQuestion(kernel, token);
   if (value === null) refuse(kernel, token, reject(PBSE.UNKJOBID));
-  else
-    kernel.out.clients.push({
-      kind: "ok",
-      token,
-      value: asked.kind === "explain" ? withServerFacts(kernel.state, value, kernel.now_ms / 1000) : value,
-    });
+  else kernel.out.clients.push({ kind: "ok", token, value: asked.question.kind === "explain" ? completed(kernel, value) : value });
+}
+
+/** An explanation with what the server knows beside the scheduler. */
+function completed(kernel: Kernel, answer: unknown): unknown {
+  const value = withServerFacts(kernel.state, answer, kernel.now_ms / 1000);
+  if (!isExplanation(value)) return value;
+  const queue = kernel.state.queues.get(value.queue);
+  const unserved = queue === undefined ? null : whyUnserved(kernel, queue);
+  return unserved === null ? value : withUnserved(value, unserved);
 }
 
 /** It will not answer any more. */
@@ -41,11 +48,25 @@ export function askedInVain(kernel: Kernel, name: string): void {
   for (const [token, { sched }] of kernel.asked) if (sched === name) questionOver(kernel, token);
 }
 
-/** Nobody has answered. */
+/** Nobody has answered. What the server knows itself of a job that is explained is told all the same. */
 export function questionOver(kernel: Kernel, token: number): void {
-  if (!kernel.asked.has(token)) return;
+  const asked = kernel.asked.get(token);
+  if (asked === undefined) return;
   forgetQuestion(kernel, token);
-  refuse(kernel, token, reject(PBSE.NOSCHEDULER));
+  const value = asked.question.kind === "explain" ? ownAnswer(kernel, asked.question.job) : null;
+  if (value === null) refuse(kernel, token, reject(PBSE.NOSCHEDULER));
+  else kernel.out.clients.push({ kind: "ok", token, value });
+}
+
+/** null: a scheduler looks at the job, or it is gone. */
+function ownAnswer(kernel: Kernel, id: string): unknown {
+  const { state, now_ms } = kernel;
+  const job = state.jobs.get(id) ?? state.jobs.get(arrayIdOf(id) ?? "");
+  const queue = job === undefined ? undefined : state.queues.get(job.attrs.queue);
+  const unserved = queue === undefined ? null : whyUnserved(kernel, queue);
+  if (job === undefined || unserved === null) return null;
+  const now_s = Math.floor(now_ms / 1000);
+  return withServerFacts(state, ownExplanation(id, job, unserved, now_s), now_s);
 }
 
 export function forgetQuestion(kernel: Kernel, token: number): void {

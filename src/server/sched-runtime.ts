@@ -65,6 +65,14 @@ export type SchedRuntime = {
   cycles: number;
   /** what it complained of last */
   fault: string | null;
+  /** what it said last that the administrator should see */
+  problem: string | null;
+  /** it ended by itself too often, and has completed no cycle since */
+  attention: boolean;
+  /** since when it has been on its way up, epoch milliseconds; of one that is connected: when it was */
+  away_ms: number;
+  /** it is started again when it has ended */
+  again: boolean;
   /** it was told to end, or ended by itself in good order */
   leaving: boolean;
 };
@@ -92,6 +100,10 @@ export function runtimeOf(kernel: SchedTable, name: string): SchedRuntime {
       crashes: [],
       cycles: 0,
       fault: null,
+      problem: null,
+      attention: false,
+      away_ms: 0,
+      again: false,
       leaving: false,
     };
     kernel.scheds.set(name, runtime);
@@ -139,6 +151,9 @@ export function schedOfPartition(state: ServerState, partition: string): Sched |
   for (const sched of state.scheds.values()) if (partitionsOf(sched).includes(partition)) return sched;
   return undefined;
 }
+
+/** The log line about a job whose scheduler is not there. */
+export const unreachableText = (job: string): string => `Unable to reach scheduler associated with job ${job}`;
 
 export const schedOfQueue = (state: ServerState, queue: Queue): Sched | undefined => schedOfPartition(state, partitionOf(queue));
 

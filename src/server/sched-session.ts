@@ -4,16 +4,17 @@
 
 import { PBSE, pbseText, reject } from "#model/pbse.ts";
 import { SCHED_COMMAND, type SchedHello, type SchedToServer, WATCH_SIGNAL } from "#protocol/sched-link.ts";
-import { type Kernel, ownTransaction } from "./kernel.ts";
+import type { Kernel } from "./kernel.ts";
 import { forgetPreemptions } from "./preemption.ts";
 import { whyNotReached } from "./remote-sched.ts";
 import { askersChanged } from "./resv/timing.ts";
-import { answerQrun, cycleEnd, trigger } from "./sched-cycles.ts";
+import { tellAttention, tellFault, tellProblem } from "./sched-comment.ts";
+import { answerQrun, cycleEnd, logUnreachable, trigger } from "./sched-cycles.ts";
 import { decideOn } from "./sched-decisions.ts";
 import { happened, logSched, setServerState } from "./sched-happening.ts";
 import { askedInVain, schedAnswered } from "./sched-questions.ts";
 import { noCycle, runtimeOf, runtimeOfLink, type SchedRuntime, shouldRun } from "./sched-runtime.ts";
-import { afterCrash, isProblem, isServersComment, NEEDS_ATTENTION, PROBLEM, READY_TO_USE } from "./sched-supervisor.ts";
+import { afterCrash } from "./sched-supervisor.ts";
 import { forgetStarts } from "./start-wait.ts";
 import type { Sched } from "./state.ts";
 
@@ -36,13 +37,13 @@ export function frame<T extends keyof SchedToServer>(kernel: Kernel, link: numbe
       cycleEnd(kernel, runtime);
       break;
     case "sched-fault":
-      fault(kernel, runtime, (data as SchedToServer["sched-fault"]).fault);
+      tellFault(kernel, runtime.name, (data as SchedToServer["sched-fault"]).fault);
       break;
     case "sched-leaving":
       runtime.leaving = true;
       break;
     case "sched-problem":
-      problem(kernel, runtime.name, (data as SchedToServer["sched-problem"]).problem);
+      tellProblem(kernel, runtime.name, (data as SchedToServer["sched-problem"]).problem);
       break;
     case "sched-answer": {
       const { token, value } = data as SchedToServer["sched-answer"];
@@ -92,9 +93,13 @@ export function lost(kernel: Kernel, link: number): void {
   const runtime = runtimeOfLink(kernel, link);
   if (runtime === undefined) return;
   runtime.link = null;
+  runtime.away_ms = kernel.now_ms;
   const tokens = runtime.qruns.splice(0);
   if (tokens.length > 0) logSched(kernel, runtime.name, "deferred qrun request to scheduler failed");
-  for (const job of tokens) answerQrun(kernel, job, reject(PBSE.NOSCHEDULER));
+  for (const job of tokens) {
+    logUnreachable(kernel, job);
+    answerQrun(kernel, job, reject(PBSE.NOSCHEDULER));
+  }
   askedInVain(kernel, runtime.name);
   forgetPreemptions(kernel, runtime.name);
   forgetStarts(kernel, runtime.name);
@@ -107,7 +112,8 @@ export function lost(kernel: Kernel, link: number): void {
   happened(kernel, runtime.name, "lost");
   askersChanged(kernel);
   // The process may live on and come back; if it was not started here nobody else tells of its end.
-  if (!runtime.leaving && shouldRun(sched, kernel.config)) kernel.timers.set(`sched-start:${runtime.name}`, kernel.now_ms + RECONNECT_MS);
+  if ((runtime.again || !runtime.leaving) && shouldRun(sched, kernel.config))
+    kernel.timers.set(`sched-start:${runtime.name}`, kernel.now_ms + RECONNECT_MS);
 }
 
 // --- processes
@@ -127,8 +133,10 @@ export function startProcess(kernel: Kernel, name: string): void {
   const runtime = runtimeOf(kernel, name);
   kernel.timers.clear(`sched-start:${name}`);
   if (runtime.link !== null) return;
+  if (!runtime.started) runtime.away_ms = kernel.now_ms;
   runtime.started = true;
   runtime.leaving = false;
+  runtime.again = false;
   kernel.out.actions.push({ kind: "start-sched", sched: name });
 }
 
@@ -140,6 +148,14 @@ export function stopProcess(kernel: Kernel, name: string): void {
   runtime.leaving = true;
   if (runtime.link !== null) kernel.out.scheds.push({ link: runtime.link, type: "sched-quit", data: {} });
   kernel.out.actions.push({ kind: "stop-sched", sched: name, pid: runtime.link === null ? 0 : runtime.pid });
+}
+
+/** Ends the process, and starts it anew: what it runs as has changed. */
+export function restartProcess(kernel: Kernel, name: string): void {
+  const runtime = kernel.scheds.get(name);
+  if (runtime?.started !== true) return;
+  stopProcess(kernel, name);
+  runtime.again = true;
 }
 
 /** How a scheduler's process ended. pid: which one it was, where that is known. */
@@ -155,8 +171,19 @@ export function exited(kernel: Kernel, name: string, how: SchedEnd): void {
   if (runtime.link !== null) lost(kernel, runtime.link);
   runtime.started = false;
   kernel.timers.clear(`sched-start:${name}`);
+  if (runtime.again && shouldRun(sched, kernel.config) && kernel.stopping === "no") return startProcess(kernel, name);
   if (how.stopped || runtime.leaving || how.code === 0 || kernel.stopping !== "no") return;
   crashed(kernel, sched, runtime, endText(how, sched));
+}
+
+/** It was not started: what is wrong must be mended first. */
+export function unfit(kernel: Kernel, name: string, text: string): void {
+  const runtime = kernel.scheds.get(name);
+  if (runtime === undefined) return;
+  runtime.started = false;
+  runtime.again = false;
+  kernel.timers.clear(`sched-start:${name}`);
+  tellFault(kernel, name, text);
 }
 
 /** The scheduler's own log and comment name the module when it is back. */
@@ -168,11 +195,10 @@ function endText({ code, signal }: SchedEnd, sched: Sched): string {
 
 function crashed(kernel: Kernel, sched: Sched, runtime: SchedRuntime, why: string): void {
   const { crashes, attention, delay_ms } = afterCrash(runtime.crashes, kernel.now_ms);
-  runtime.crashes = crashes;
-  logSched(kernel, sched.name, `ended with ${why}`);
-  if (attention && isServersComment(sched.attrs["comment"])) {
-    ownTransaction(kernel).apply({ kind: "changed", object: "sched", name: sched.name, set: { comment: NEEDS_ATTENTION }, unset: [] });
-  }
+  Object.assign(runtime, { crashes, attention });
+  const again = !shouldRun(sched, kernel.config) ? "" : delay_ms === 0 ? "; it is started again at once" : `; it is started again in ${delay_ms / 1000} s`;
+  logSched(kernel, sched.name, `ended with ${why}${again}`);
+  if (attention) tellAttention(kernel, sched);
   if (!shouldRun(sched, kernel.config)) return;
   if (delay_ms === 0) startProcess(kernel, sched.name);
   else kernel.timers.set(`sched-start:${sched.name}`, kernel.now_ms + delay_ms);
@@ -182,37 +208,4 @@ function crashed(kernel: Kernel, sched: Sched, runtime: SchedRuntime, why: strin
 export function startDue(kernel: Kernel, name: string): void {
   const sched = kernel.state.scheds.get(name);
   if (sched !== undefined && shouldRun(sched, kernel.config) && kernel.stopping === "no") startProcess(kernel, name);
-}
-
-// --- what is wrong with one
-
-/** A directory or configuration is unusable: comment and scheduling False; once it is right again the comment goes (pbs/sched.md 2). */
-function fault(kernel: Kernel, runtime: SchedRuntime, text: string | null): void {
-  const sched = kernel.state.scheds.get(runtime.name);
-  if (sched === undefined) return;
-  const own = isServersComment(sched.attrs["comment"], runtime.fault);
-  if (text === null) {
-    runtime.fault = null;
-    if (
-      own &&
-      sched.attrs["comment"] !== undefined &&
-      sched.attrs["comment"] !== NEEDS_ATTENTION &&
-      sched.attrs["comment"] !== READY_TO_USE
-    ) {
-      ownTransaction(kernel).apply({ kind: "changed", object: "sched", name: sched.name, set: {}, unset: ["comment"] });
-    }
-    return;
-  }
-  runtime.fault = text;
-  const set = own ? { comment: text, scheduling: false } : { scheduling: false };
-  ownTransaction(kernel).apply({ kind: "changed", object: "sched", name: sched.name, set, unset: [] });
-}
-
-/** What the administrator should see: never in place of his own comment, nor of a fault's. */
-function problem(kernel: Kernel, name: string, text: string | null): void {
-  const comment = kernel.state.scheds.get(name)?.attrs["comment"];
-  const isOwn = isProblem(comment) || (text !== null && (comment === undefined || comment === NEEDS_ATTENTION || comment === READY_TO_USE));
-  if (!isOwn || comment === (text === null ? undefined : `${PROBLEM}${text}`)) return;
-  const change = text === null ? { set: {}, unset: ["comment"] } : { set: { comment: `${PROBLEM}${text}` }, unset: [] };
-  ownTransaction(kernel).apply({ kind: "changed", object: "sched", name, ...change });
 }

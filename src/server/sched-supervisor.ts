@@ -3,6 +3,8 @@
 // I1. The first crashes are answered at once; from crashes_max within the window on the comment is NEEDS_ATTENTION and each start waits longer.
 // I2. Only comments the server wrote itself are overwritten.
 
+import { ATTRS_FAULT, LOG_FAULT, NO_PARTITION, PRIV_FAULT } from "#protocol/sched-link.ts";
+
 export type SupervisionPolicy = {
   /** crashes within the window that need attention */
   readonly crashes_max: number;
@@ -41,14 +43,17 @@ export function afterCrash(crashes: readonly number[], now_ms: number, policy: S
 
 /** Faults a scheduler reports (pbs/sched.md 2): the server writes them into the comment and takes them away again. */
 const FAULTS: ReadonlySet<string> = new Set([
-  "PBS failed validation checks for sched_priv directory",
-  "Unable to change the sched_log directory",
+  PRIV_FAULT,
+  LOG_FAULT,
   "Unable to change the sched_priv directory",
   "Unable to change the sched_logs directory",
   "scheduler can not access it's priv directory",
   "scheduler can not access it's log directory",
-  "Unable to retrieve the scheduler attributes from server",
+  ATTRS_FAULT,
 ]);
+
+/** Whether a comment tells of such a fault. */
+export const isFault = (comment: unknown): boolean => FAULTS.has(String(comment));
 
 /** Whether the server may replace or remove this comment. given: what the scheduler reported last. */
 export function isServersComment(comment: unknown, given: string | null = null): boolean {
@@ -57,8 +62,9 @@ export function isServersComment(comment: unknown, given: string | null = null):
     comment === NEEDS_ATTENTION ||
     comment === READY_TO_USE ||
     comment === given ||
+    comment === NO_PARTITION ||
     isProblem(comment) ||
     String(comment).startsWith(NOT_REACHED) ||
-    FAULTS.has(String(comment))
+    isFault(comment)
   );
 }

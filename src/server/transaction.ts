@@ -12,7 +12,8 @@ import type { SchedQuestion } from "#protocol/sched-link.ts";
 import type { LogRecord } from "#support/log-event.ts";
 import type { Event } from "./event.ts";
 import type { HookVerdict } from "./hooks/chain.ts";
-import type { Job, ServerState } from "./state.ts";
+import type { Attrs, Job, Queue, ServerState } from "./state.ts";
+import type { Unserved } from "./unserved.ts";
 
 /** Who asks, from the peer credentials of the socket. level: computed from managers and operators when the request begins. */
 export type Identity = {
@@ -132,6 +133,10 @@ export type Transaction = {
   hasMom(host: string): boolean;
   /** whether a host name resolves to an address; asked like history: before the first apply */
   resolves(host: string): boolean;
+  /** why no scheduler looks at the jobs of an execution queue; null: one does */
+  unserved(queue: Queue): Unserved | null;
+  /** gives a job's attributes the comment that holds now, where no scheduler looks at it */
+  commentNow(): (attrs: Attrs) => Attrs;
 };
 
 /** A walk over the history in order of seq (subjobs behind their array in that of their indices), page by page; the reply leaves after the last page. */

@@ -208,6 +208,9 @@ export function createServerProcess(world: World, network: Network, disk: Disk, 
       case "stop-sched":
         options.stopSched(action.sched, mine, action.pid);
         break;
+      case "prepare-sched":
+      case "say-sched":
+        break;
       case "drop-link": {
         closeSched(action.link);
         closeMom(action.link);

@@ -106,6 +106,9 @@ export function createStandIn({ state, config, now_ms, bookOf }: StandInInput): 
         return startSched(action.sched);
       case "stop-sched":
         return stopSched(action.sched);
+      case "prepare-sched":
+      case "say-sched":
+        return;
       case "drop-link": {
         const sched = [...scheds.values()].find((each) => each.link === action.link);
         if (sched !== undefined) stopSched(sched.name);

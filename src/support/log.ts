@@ -37,8 +37,8 @@ export type LogOptions = {
 };
 
 export type Log = {
-  /** event: a LOG_EVENT value (with FORCE or-ed in when no mask may hold it back) */
-  record(event: number, logClass: string, object: string, text: string): void;
+  /** event: a LOG_EVENT value (with FORCE or-ed in when no mask may hold it back); at_ms: when it was, epoch milliseconds, if not now */
+  record(event: number, logClass: string, object: string, text: string, at_ms?: number): void;
   /** Records of one moment, in their order, at the cost of one. */
   records(list: readonly LogRecord[]): void;
   mask: number;
@@ -74,9 +74,9 @@ export function openLog(options: LogOptions): Log {
   let mask = options.mask ?? 511;
 
   return {
-    record(event, logClass, object, text) {
+    record(event, logClass, object, text, at_ms) {
       if (!isLogged(event, mask)) return;
-      const now_ms = clock.now_ms();
+      const now_ms = at_ms ?? clock.now_ms();
       logger.write({ level: "pbs", message: line(now_ms, event, logClass, object, text), now_ms });
     },
     records(list) {

@@ -69,6 +69,7 @@ const PICTURE: TopPicture = {
   server: "svr",
   at_s: AT_S,
   scheds: [sched("default"), sched("s1", { state: "down", partition: "p1", comment: "NEEDS_ATTENTION", view: null })],
+  unserved: [],
 };
 const SIZE = { columns: 120, rows: 40 };
 const texts = (state: TopState, size = SIZE): string[] =>
@@ -168,4 +169,23 @@ test("top: ink draws the same lines", async () => {
     columns: SIZE.columns,
   });
   assert.match(lost, /the server does not answer: this is old/);
+});
+
+test("top: jobs that no scheduler looks at are shown, with why and what to do", () => {
+  const nobody = {
+    sched: "",
+    partition: "p9",
+    text: "No scheduler serves partition p9",
+    remedy: "give it one",
+    jobs: 41,
+    waiting: [waiting("9.svr")],
+  };
+  const picture: TopPicture = { ...PICTURE, scheds: [sched("s1", { state: "down", view: null })], unserved: [nobody] };
+  const text = snapshotText(picture);
+  assert.match(text, /^41 jobs of partition p9 wait: No scheduler serves partition p9\n {2}to mend: give it one$/m);
+  assert.match(text, /^9\.svr .*No scheduler serves partition p9$/m);
+  assert.doesNotMatch(text, /No job waits/);
+  assert.deepEqual(shownJobs({ ...picture, unserved: [{ ...nobody, sched: "s1" }] }, { ...TOP_START, sched: "default" }), []);
+  const hidden = snapshotText({ ...picture, unserved: [{ ...nobody, waiting: [] }] });
+  assert.doesNotMatch(hidden, /No job waits/, "that none may be told is no news");
 });

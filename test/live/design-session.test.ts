@@ -2,9 +2,10 @@
 // the same configuration elsewhere.
 
 import assert from "node:assert/strict";
-import { chmodSync, cpSync, mkdirSync, readFileSync } from "node:fs";
+import { chmodSync, cpSync, existsSync, mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
+import { NO_PARTITION } from "#protocol/sched-link.ts";
 import { type Complex, startComplex, until } from "./complex.ts";
 
 let complex: Complex;
@@ -64,6 +65,13 @@ test("partitions are a list: =, += and -=, under both names; print and list show
     printed.includes("\nset sched multi_sched_1 partition = part1\nset sched multi_sched_1 partition += part2\n"),
     `one value a line:\n${printed}`,
   );
+});
+
+test("a scheduler that was just made has its files, which can be written before its first cycle", async () => {
+  complex.qmgr("c sched fresh");
+  assert.ok(existsSync(join(complex.pbsHome, "sched_priv_fresh/sched_config")));
+  assert.ok(existsSync(join(complex.pbsHome, "sched_logs_fresh")));
+  complex.qmgr("d sched fresh");
 });
 
 test("the server starts a scheduler once scheduling becomes True and makes its default directories", async () => {
@@ -168,12 +176,16 @@ test("a scheduler without partition is not started; one whose last partition is 
   complex.qmgr("c sched bare", "s sched bare scheduling=True", "s sched other scheduling=True");
   await until("other idle", () => state("other") === "idle");
   assert.equal(state("bare"), "down");
+  assert.equal(comment("bare"), NO_PARTITION);
+  await until("its log says why", () => complex.log("sched_logs_bare").includes(`0040;pbs_sched;Svr;query_server;${NO_PARTITION}`));
   const pid = complex.schedPid("other") as number;
   complex.qmgr("u q q2 partition", "s sched other partition-=other");
   await until("other down", () => state("other") === "down");
   await until("its process gone", () => complex.schedPid("other") === null);
   assert.ok(pid > 0);
-  assert.ok(!list("sched other").includes("partition"));
+  assert.doesNotMatch(list("sched other"), /^ *partition =/m);
+  assert.equal(comment("other"), NO_PARTITION);
+  assert.ok(complex.log("sched_logs_other").includes(`0040;pbs_sched;Svr;query_server;${NO_PARTITION}`));
   complex.qmgr("d sched bare");
 });
 

@@ -105,7 +105,12 @@ describe("partita explain", () => {
     complex.must("qterm", ["-s"]);
     await until("the server is down", () => complex.pid("server") === null);
     complex.start();
-    assert.match(refused(waits), /^partita: .*[Ss]cheduler/);
+    const told = complex.must("partita", ["explain", waits, "--home", complex.home]);
+    assert.match(
+      told,
+      /\n {2}now +Not Running: Scheduler default has scheduling = False\n {2}to mend +qmgr -c "set sched default scheduling = True"\n/,
+    );
+    assert.match(complex.must("partita", ["top", "--home", complex.home]), /wait.*: Scheduler default has scheduling = False/);
   });
 });
 

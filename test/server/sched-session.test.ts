@@ -574,6 +574,114 @@ test("a scheduler that wants a cycle gets one", () => {
 
 // --- processes
 
+const NO_PARTITION = "Scheduler does not contain a partition";
+
+test("a scheduler that is to run and has no partition says so, in its comment and in its log; the comment goes with its cause", () => {
+  const h = harness();
+  addSched(h, "s1", { scheduling: true });
+  const says = (): string[] => h.actions.flatMap((action) => (action.kind === "say-sched" ? [`${action.sched}: ${action.text}`] : []));
+  assert.deepEqual([attrsOf(h, "s1")["comment"], says()], [NO_PARTITION, [`s1: ${NO_PARTITION}`]]);
+  set(h, "s1", { partition: ["p1"] });
+  assert.equal(attrsOf(h, "s1")["comment"], undefined);
+  set(h, "s1", {}, ["partition"]);
+  assert.equal(attrsOf(h, "s1")["comment"], NO_PARTITION);
+  set(h, "s1", { scheduling: false });
+  assert.equal(attrsOf(h, "s1")["comment"], undefined);
+  set(h, "s1", { scheduling: true, comment: "ours" });
+  assert.equal(attrsOf(h, "s1")["comment"], "ours", "an administrator's comment stays");
+  set(h, "s1", {}, ["comment"]);
+  assert.equal(attrsOf(h, "s1")["comment"], NO_PARTITION);
+  set(h, "s1", { partition: ["p1"] });
+  set(h, "s1", {}, ["partition", "comment"]);
+  assert.equal(attrsOf(h, "s1")["comment"], undefined, "who removes both wants neither");
+});
+
+test("the server's own comment comes back when an administrator's is unset", () => {
+  const { h } = world();
+  const crash = (): void => {
+    h.core.schedExited("default", { code: 1, signal: null, stopped: false }, h.now_ms);
+    settle(h);
+  };
+  const replaced = (): unknown => {
+    set(h, "default", { comment: "being looked at" });
+    assert.equal(attrsOf(h, "default")["comment"], "being looked at");
+    set(h, "default", {}, ["comment"]);
+    return attrsOf(h, "default")["comment"];
+  };
+  assert.equal(replaced(), undefined);
+  h.core.schedLost(LINK, h.now_ms);
+  for (let times = 0; times < 3; times++) crash();
+  assert.equal(replaced(), "NEEDS_ATTENTION");
+  assert.equal(logsOf(h, "default").at(-1), "ended with exit status 1; it is started again in 10 s");
+  schedHello(h, LINK);
+  sched(h, LINK, "sched-problem", { problem: "module a: left out" });
+  cycle(h, LINK);
+  assert.equal(replaced(), "NEEDS_ATTENTION: module a: left out");
+  sched(h, LINK, "sched-fault", { fault: "Unable to change the sched_log directory" });
+  assert.equal(replaced(), "Unable to change the sched_log directory");
+});
+
+test("another sched_user: the scheduler ends and is started as that user", () => {
+  const { h } = world();
+  h.actions.length = 0;
+  set(h, "default", { sched_user: "alice" });
+  assert.deepEqual(
+    h.actions.map(({ kind }) => kind),
+    ["stop-sched"],
+  );
+  h.core.schedLost(LINK, h.now_ms);
+  h.core.schedExited("default", { code: 0, signal: null, stopped: true }, h.now_ms);
+  settle(h);
+  assert.deepEqual(starts(h), ["default"]);
+  h.core.schedExited("default", { code: 0, signal: null, stopped: true }, h.now_ms);
+  advance(h, 100);
+  assert.deepEqual(starts(h), ["default"], "once");
+});
+
+test("a directory that fails its check: the scheduler is not started, and is again once scheduling is True", () => {
+  const h = harness();
+  h.core.schedUnfit("default", "PBS failed validation checks for sched_priv directory", h.now_ms);
+  settle(h);
+  const { comment, scheduling, state } = attrsOf(h, "default");
+  assert.deepEqual([comment, scheduling, state], ["PBS failed validation checks for sched_priv directory", false, "down"]);
+  advance(h, 1000);
+  assert.deepEqual(starts(h), ["default"]);
+  set(h, "default", { scheduling: true });
+  assert.deepEqual(starts(h), ["default", "default"]);
+  schedHello(h, LINK);
+  sched(h, LINK, "sched-fault", { fault: null });
+  assert.equal(attrsOf(h, "default")["comment"], undefined, "it is mended");
+});
+
+test("the server's log names the job whose scheduler cannot be reached", () => {
+  const h = harness();
+  addHost(h, "n1");
+  addSched(h, "s1", { partition: ["p1"] });
+  addQueue(h, "pq", { partition: "p1" });
+  addQueue(h, "nobody", { partition: "p9" });
+  schedHello(h, 5, "s1");
+  sched(h, 5, "sched-leaving", {});
+  h.core.schedLost(5, h.now_ms);
+  h.core.schedExited("s1", { code: 0, signal: null, stopped: false }, h.now_ms);
+  settle(h);
+  const said = (act: () => void): string[] => {
+    const from = h.logs.length;
+    act();
+    return h.logs.slice(from).flatMap(({ text }) => (/^(Unable to reach|No scheduler)/.test(text) ? [text] : []));
+  };
+  let job = "";
+  const submitted = said(() => {
+    job = addJob(h, { queue: "pq" });
+  });
+  const unreachable = `Unable to reach scheduler associated with job ${job}`;
+  assert.deepEqual(submitted, ["Unable to reach scheduler associated with partition p1", unreachable]);
+  const ran = said(() => assert.equal(outcome(h, ROOT, { kind: "run-job", job }), "15099 Could not contact Scheduler"));
+  assert.deepEqual(ran, [unreachable]);
+  const orphan = addJob(h, { queue: "nobody" });
+  const refused = said(() => assert.equal(outcome(h, ROOT, { kind: "run-job", job: orphan }), "15099 Could not contact Scheduler"));
+  assert.deepEqual(refused, [`Unable to reach scheduler associated with job ${orphan}`]);
+});
+
 test("who is started: with scheduling True at the start, or when it becomes True, and never without a partition", () => {
   const h = harness();
   assert.deepEqual(starts(h), ["default"]);
@@ -613,10 +721,10 @@ test("the log says how a scheduler ended: by a signal, by its own watch over mod
     settle(h);
   }
   const ends = logsOf(h, "default").filter((text) => text.startsWith("ended with"));
-  assert.equal(ends[0], "ended with signal SIGKILL");
+  assert.equal(ends[0], "ended with signal SIGKILL; it is started again at once");
   assert.match(
     ends[1] ?? "",
-    /^ended with signal SIGALRM of its own watch: a module's call took longer than module_alarm \(.*modules_stuck\)$/,
+    /^ended with signal SIGALRM of its own watch: a module's call took longer than module_alarm \(.*modules_stuck\); it is started again at once$/,
   );
 });
 

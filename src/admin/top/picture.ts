@@ -3,7 +3,7 @@
 import { pbseText } from "#model/pbse.ts";
 import { connectServer } from "#protocol/client.ts";
 import type { StatusItem } from "#protocol/messages.ts";
-import type { SchedView } from "#protocol/sched-view.ts";
+import type { SchedView, UnservedView } from "#protocol/sched-view.ts";
 import type { Conf } from "#support/conf.ts";
 
 export type SchedPicture = {
@@ -17,7 +17,13 @@ export type SchedPicture = {
   /** why there is no view; "": there is one, or it is down */
   readonly fault: string;
 };
-export type TopPicture = { readonly server: string; readonly at_s: number; readonly scheds: readonly SchedPicture[] };
+export type TopPicture = {
+  readonly server: string;
+  readonly at_s: number;
+  readonly scheds: readonly SchedPicture[];
+  /** partitions with jobs that no scheduler looks at */
+  readonly unserved: readonly UnservedView[];
+};
 
 /** Rejects with ServerUnreachable. */
 export async function takePicture(conf: Conf): Promise<TopPicture> {
@@ -35,7 +41,9 @@ export async function takePicture(conf: Conf): Promise<TopPicture> {
       if (reply.ok) return { ...plain, view: reply.value as SchedView, fault: "" };
       return { ...plain, view: null, fault: reply.text ?? pbseText(reply.code) ?? `error ${reply.code}` };
     });
-    return { server: conf.server, at_s: Math.floor(Date.now() / 1000), scheds: await Promise.all(pictures) };
+    const reply = await link.request({ kind: "view-unserved" });
+    const unserved = reply.ok ? (reply.value as readonly UnservedView[]) : [];
+    return { server: conf.server, at_s: Math.floor(Date.now() / 1000), scheds: await Promise.all(pictures), unserved };
   } finally {
     link.close();
   }

@@ -6,7 +6,7 @@
 import { ctime } from "#cli/dates.ts";
 import { RESV_STATE } from "#model/resv-state.ts";
 import { renderDuration } from "#model/values/duration.ts";
-import type { Bar, PartitionView, ResvView, WaitingJob } from "#protocol/sched-view.ts";
+import type { Bar, PartitionView, ResvView, UnservedView, WaitingJob } from "#protocol/sched-view.ts";
 import type { SchedPicture, TopPicture } from "./picture.ts";
 
 export type Style = "plain" | "bold" | "faint" | "good" | "bad" | "warn" | "chosen";
@@ -41,9 +41,17 @@ const JOB_ROWS_MIN = 4;
 
 /** The jobs that are listed, in the order of each scheduler. */
 export function shownJobs(picture: TopPicture, { filter, sched }: TopState): WaitingJob[] {
-  const jobs = picture.scheds.filter(({ name }) => sched === null || name === sched).flatMap(({ view }) => view?.waiting ?? []);
+  const served = picture.scheds.filter(({ name }) => sched === null || name === sched).flatMap(({ view }) => view?.waiting ?? []);
+  const unserved = unservedOf(picture, sched).flatMap(({ waiting, text }) => waiting.map((job) => ({ ...job, comment: text })));
+  // The server's word goes before what a scheduler said last.
+  const told = new Set(unserved.map(({ id }) => id));
+  const jobs = [...unserved, ...served.filter(({ id }) => !told.has(id))];
   return jobs.filter(({ id, user, queue }) => [id, user, queue].some((text) => text.includes(filter)));
 }
+
+/** Partitions without service of a scheduler; null: of all, and those that have none. */
+const unservedOf = ({ unserved }: TopPicture, sched: string | null): readonly UnservedView[] =>
+  unserved.filter((view) => sched === null || view.sched === sched);
 
 /** What a key does. */
 export function press(state: TopState, key: TopKey, picture: TopPicture): TopState {
@@ -125,7 +133,7 @@ function explanationLines({ text, from }: NonNullable<TopState["opened"]>): Line
 function overview(picture: TopPicture, state: TopState, rows: number, keys = true): Line[] {
   const scheds = picture.scheds.filter(({ name }) => state.sched === null || name === state.sched);
   const head: Line = [piece(`partita top  ${picture.server}  ${ctime(picture.at_s)}`, "bold"), ...filterPieces(state)];
-  const top = [head, ...scheds.flatMap((sched) => schedLines(sched))];
+  const top = [head, ...scheds.flatMap((sched) => schedLines(sched)), ...unservedLines(picture, state)];
   const events = eventLines(scheds);
   const help: Line[] = keys ? [[piece("arrows choose, Enter explains, / filters, Tab next scheduler, q ends", "faint")]] : [];
   // On a small screen the list of jobs keeps its place: events go first, then the end of what stands above.
@@ -164,6 +172,19 @@ function schedLines({ name, state, scheduling, partition, comment, view, fault }
   ];
   const resvs = view.resvs.map(resvLine);
   return [[], head, [piece(`  ${figures.join("  ")}`)], ...view.partitions.flatMap(partitionLines), ...resvs];
+}
+
+/** Which jobs nobody looks at, why, and what to do. */
+function unservedLines(picture: TopPicture, { sched }: TopState): Line[] {
+  const views = unservedOf(picture, sched);
+  if (views.length === 0) return [];
+  return [
+    [],
+    ...views.flatMap(({ partition, jobs, text, remedy }): Line[] => [
+      [piece(`${jobs} job${jobs === 1 ? "" : "s"} of partition ${partition} wait${jobs === 1 ? "s" : ""}: ${text}`, "bad")],
+      [piece(`  to mend: ${remedy}`, "warn")],
+    ]),
+  ];
 }
 
 const RESV_WORDS: ReadonlyMap<number, readonly [text: string, style: Style]> = new Map([
@@ -215,7 +236,8 @@ function partsOf(amounts: readonly number[], total: number): number[] {
 
 function jobLines(picture: TopPicture, state: TopState, room: number): Line[] {
   const jobs = shownJobs(picture, state);
-  if (jobs.length === 0) return [[piece(state.filter === "" ? "No job waits." : "No waiting job is like that.", "faint")]];
+  if (jobs.length === 0)
+    return unservedOf(picture, state.sched).length > 0 && state.filter === "" ? [] : [[piece(noneText(state), "faint")]];
   const chosen = Math.min(state.chosen, jobs.length - 1);
   const from = Math.max(0, Math.min(chosen - room + 2, jobs.length - room + 1));
   const heads = `${"waiting".padEnd(16)}${"user".padEnd(11)}${"queue".padEnd(11)}${"asks".padEnd(24)}${"time".padEnd(10)}${"planned start".padEnd(26)}why`;
@@ -225,6 +247,8 @@ function jobLines(picture: TopPicture, state: TopState, room: number): Line[] {
     ...rows.map((job, at): Line => [piece(jobText(job), from + at === chosen ? "chosen" : job.top_job ? "good" : "plain")]),
   ];
 }
+
+const noneText = ({ filter }: TopState): string => (filter === "" ? "No job waits." : "No waiting job is like that.");
 
 function jobText({ id, user, queue, select, walltime_s, start_s, comment }: WaitingJob): string {
   const fit = (text: string, width: number): string => (text.length >= width ? `${text.slice(0, width - 2)}~ ` : text.padEnd(width));

@@ -12,6 +12,8 @@ export type Work = {
   readonly number: number;
   readonly asked: SchedCycle;
   readonly now_s: number;
+  /** when the cycle began, by the wall clock; its records are dated from there */
+  readonly began_ms: number;
   readonly started_ns: bigint;
   /** of the pass under way (failed-victims.ts); null: it is still deciding */
   result: CycleResult | null;
@@ -29,10 +31,11 @@ export type Work = {
 };
 
 /** A cycle that has nothing yet. */
-export const begunWork = (asked: SchedCycle, now_s: number, started_ns: bigint): Work => ({
+export const begunWork = (asked: SchedCycle, began_ms: number, started_ns: bigint): Work => ({
   number: asked.cycle,
   asked,
-  now_s,
+  now_s: Math.floor(began_ms / 1000),
+  began_ms,
   started_ns,
   result: null,
   pass: 1,
@@ -61,14 +64,18 @@ export function takeOwnComments(universe: Universe, { decisions, verdicts }: Wor
   });
 }
 
+/** A record with the time of what it tells, epoch milliseconds; undefined: now. */
+export type DatedRecord = LogRecord & { readonly at_ms: number | undefined };
+
 /** What is logged of a pass whose verdicts are there; of what follows the last pass only its starts. */
-export function* logOf({ result, followUp, decisions, verdicts }: Work): Generator<LogRecord> {
+export function* logOf({ result, followUp, decisions, verdicts, began_ms }: Work): Generator<DatedRecord> {
   const log: CycleResult["log"] = followUp
     ? decisions.flatMap(({ kind }, at) => (kind === "run" ? [{ decision: at }] : []))
     : (result?.log ?? []);
-  for (const entry of log) {
+  for (const [at, entry] of log.entries()) {
     const line = "decision" in entry ? verdictRecord(decisions[entry.decision] as Decision, verdicts[entry.decision] as Verdict) : entry;
-    if (line !== null) yield line;
+    const after_s = followUp ? undefined : result?.log_s[at];
+    if (line !== null) yield { ...line, at_ms: after_s === undefined ? undefined : began_ms + Math.floor(after_s * 1000) };
   }
 }
 

@@ -2,14 +2,12 @@
 // sched_priv is held (pbs/sched.md 2).
 
 import { chdir } from "node:process";
+import { LOG_FAULT, PRIV_FAULT } from "#protocol/sched-link.ts";
 import type { HeldLock } from "#support/lock-file.ts";
 import { takeLock } from "#support/lock-file.ts";
 import type { Log } from "#support/log.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
-import { checkLogDirectory, checkPrivate } from "./settings.ts";
-
-const PRIV_FAULT = "PBS failed validation checks for sched_priv directory";
-const LOG_FAULT = "Unable to change the sched_log directory";
+import { checkLogDirectory, checkPrivate } from "#support/sched-directory.ts";
 
 export type DirectoryOptions = {
   readonly log: Log;

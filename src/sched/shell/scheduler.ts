@@ -12,22 +12,24 @@
 
 import { hrtime, pid } from "node:process";
 import type { Fairshare } from "#model/fairshare.ts";
+import { PBSE } from "#model/pbse.ts";
 import type { DaemonLink } from "#protocol/ipc-transport.ts";
 import { connectLink } from "#protocol/ipc-transport.ts";
 import type { SchedCycle, SchedToServer, Snapshot, Verdict } from "#protocol/sched-link.ts";
-import { SCHED_COMMAND } from "#protocol/sched-link.ts";
+import { ATTRS_FAULT, NO_PARTITION, SCHED_COMMAND } from "#protocol/sched-link.ts";
 import type { FrameOf } from "#protocol/schema-link.ts";
 import { frameTypes, parseFrame } from "#protocol/schema-link.ts";
 import { serverSocketPath } from "#protocol/socket-path.ts";
 import { AssertionFailed } from "#support/assert.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
 import { cycle, cycleInParts } from "../cycle.ts";
+import { whyIdle } from "../cycle-opening.ts";
 import type { Memory } from "../cycle-result.ts";
 import { NO_MEMORY } from "../cycle-result.ts";
 import { failedVictims, outcomeOf } from "../failed-victims.ts";
 import { applyDelta, createUniverse, setDynamic } from "../mirror.ts";
 import { mirrorOptions } from "../modules/index.ts";
-import { notObeyed } from "../not-obeyed.ts";
+import { notObeyedNews } from "../not-obeyed.ts";
 import type { PolicyBook } from "../policy.ts";
 import type { Universe } from "../universe.ts";
 import { begunWork, framesOf, logOf, refusalComments, takeOwnComments, type Work } from "./cycle-work.ts";
@@ -38,7 +40,7 @@ import { moduleWatch } from "./module-watch.ts";
 import { questions } from "./questions.ts";
 import { createReminders } from "./reminders.ts";
 import { readSettings, versionOfFiles } from "./settings.ts";
-import { usageKeeper } from "./usage-keeper.ts";
+import { shareMatters, usageKeeper } from "./usage-keeper.ts";
 
 export type SchedulerOptions = DirectoryOptions & {
   readonly name: string;
@@ -85,8 +87,8 @@ export function runScheduler(options: SchedulerOptions): Scheduler {
   let asked_cycle: (() => void) | null = null;
   /** grows when one is lost: answers for a cycle of an older one are nobody's */
   let connections = 0;
-  let told_fault: string | null = null;
-  let told_texts: readonly string[] = [];
+  /** null: the server knows that there is none; undefined: nothing was told on this connection */
+  let told_fault: string | null | undefined;
   let unreachable_told = false;
   let onIdle: (() => void) | null = null;
   let onQuit = (): void => undefined;
@@ -99,6 +101,7 @@ export function runScheduler(options: SchedulerOptions): Scheduler {
 
   const usage = usageKeeper((event, object, text, logClass) => record(event, object, text, logClass));
 
+  const newlyNotObeyed = notObeyedNews();
   const programs = dynPrograms((event, object, text) => record(event, object, text));
 
   // --- modules
@@ -174,6 +177,10 @@ export function runScheduler(options: SchedulerOptions): Scheduler {
     const parsed = parseFrame("server-to-sched", type, data);
     if (!parsed.ok) {
       record(LOG_EVENT.ERROR, "", `the server's frame is refused: ${parsed.text}`);
+      if (type === "sched-snapshot") {
+        record(LOG_EVENT.ERROR, "sched_settings_frm_svr", ATTRS_FAULT);
+        send("sched-fault", { fault: ATTRS_FAULT });
+      }
       link.reconnect();
       return;
     }
@@ -204,21 +211,17 @@ export function runScheduler(options: SchedulerOptions): Scheduler {
         if (universe !== null) takeDelta(universe, frame.data);
         return;
       case "sched-cycle":
-        // Who switches a scheduler on means the files as they are now.
-        if (frame.data.command === SCHED_COMMAND.CMD && versionOfFiles(dirs.sched_priv) !== files_version) {
-          record(LOG_EVENT.SCHED, "reconfigure", "Scheduler is reconfiguring", "Sched");
-          readFiles();
-          waiting.push(frame);
-        } else startCycle(frame.data);
+        askedForCycle(frame);
         return;
       case "sched-configure":
-        record(LOG_EVENT.DEBUG, "", "Updating scheduler attributes", "Req");
         configure(true);
         return;
       case "sched-ask":
         answers.take(frame.data);
         return;
       case "sched-quit":
+        if (universe !== null && whyIdle(universe)?.code === "SCHED_WITHOUT_PARTITION")
+          record(LOG_EVENT.SCHED, "query_server", NO_PARTITION);
         onQuit();
         return;
       case "sched-refused":
@@ -236,15 +239,31 @@ export function runScheduler(options: SchedulerOptions): Scheduler {
     }
   }
 
+  function askedForCycle(frame: Extract<Frame, { type: "sched-cycle" }>): void {
+    const switched_on = frame.data.command === SCHED_COMMAND.CMD;
+    // Who switches a scheduler on means its directories and files as they are now.
+    if (switched_on && typeof told_fault === "string") configure(true);
+    else if (switched_on && versionOfFiles(dirs.sched_priv) !== files_version) {
+      record(LOG_EVENT.SCHED, "reconfigure", "Scheduler is reconfiguring", "Sched");
+      readFiles();
+    }
+    if (loading > 0) waiting.push(frame);
+    // With files of another directory nothing is scheduled.
+    else if (typeof told_fault === "string") send("sched-cycle-end", { cycle: frame.data.cycle, jobs_considered: 0, cycle_ms: 0 });
+    else startCycle(frame.data);
+  }
+
   function refused(code: number, text: string): void {
     const what = `${text} (${code}) in open_server_conns, Couldn't register the scheduler ${name} with connected server`;
     record(LOG_EVENT.ERROR, "", what);
+    if (code === PBSE.UNKSCHED) record(LOG_EVENT.ERROR, "sched_settings_frm_svr", ATTRS_FAULT);
     setTimeout(() => link.reconnect(), REFUSED_RETRY_MS);
   }
 
   /** Also in the midst of a connection, when the scheduler's partitions changed: after the cycle under way (S1), for whose end the server waits. */
   function takeSnapshot(snapshot: Snapshot): void {
     universe = createUniverse(snapshot, mirrorOptions(book));
+    told_fault = undefined;
     record(LOG_EVENT.SYSTEM, "", "Connected to the server");
     reminders.tellProblem();
     configure(false);
@@ -285,12 +304,13 @@ export function runScheduler(options: SchedulerOptions): Scheduler {
     setDynamic(universe, dynamic);
     const { command, job } = asked;
     const started_ns = hrtime.bigint();
-    const now_s = Math.floor(Date.now() / 1000);
-    const elapsed_s = (): number => Number(hrtime.bigint() - started_ns) / 1e9;
+    const began_ms = Date.now();
+    const now_s = Math.floor(began_ms / 1000);
+    const elapsed_s = elapsedSince(performance.now());
     shares = usage.before(universe, book.prime, now_s, shareMatters(universe, book));
-    const input = { now_s, command, memory, elapsed_s, fairshare: shares, ...(job === undefined ? {} : { job }) };
+    const input = { now_s, command, memory, elapsed_s, dated_s: elapsed_s, fairshare: shares, ...(job === undefined ? {} : { job }) };
     const parts = cycleInParts(universe, book, input);
-    work = begunWork(asked, now_s, started_ns);
+    work = begunWork(asked, began_ms, started_ns);
     goOn(work, parts);
   }
 
@@ -330,16 +350,17 @@ export function runScheduler(options: SchedulerOptions): Scheduler {
     for (const frame of frames) if (frame.type === "sched-delta" && !takeDelta(universe, frame.data)) return true;
     const { command, job } = now.asked;
     const elapsed_s = (): number => Number(hrtime.bigint() - now.started_ns) / 1e9;
-    const input = {
+    const more = { ...(shares === null ? {} : { fairshare: shares }), ...(job === undefined ? {} : { job }) };
+    watch.busy(true);
+    const result = cycle(universe, book, {
+      now_s: Math.floor(Date.now() / 1000),
       command,
       memory,
       elapsed_s,
+      dated_s: elapsed_s,
       again,
-      ...(shares === null ? {} : { fairshare: shares }),
-      ...(job === undefined ? {} : { job }),
-    };
-    watch.busy(true);
-    const result = cycle(universe, book, { now_s: Math.floor(Date.now() / 1000), ...input });
+      ...more,
+    });
     watch.busy(false);
     ({ memory } = result);
     Object.assign(now, { result, pass: now.pass + 1, decisions: result.decisions, verdicts: [] });
@@ -388,7 +409,7 @@ export function runScheduler(options: SchedulerOptions): Scheduler {
   }
 
   function writeLog(done: Work): void {
-    for (const { event, class: log_class, object, text } of logOf(done)) log.record(event, log_class, object, text);
+    for (const { event, class: log_class, object, text, at_ms } of logOf(done)) log.record(event, log_class, object, text, at_ms);
   }
 
   function finishCycle(done: Work): void {
@@ -418,19 +439,16 @@ export function runScheduler(options: SchedulerOptions): Scheduler {
     const { attrs } = universe.sched;
     if (typeof attrs["log_events"] === "number") log.mask = attrs["log_events"];
     const { fault, moved } = dirs.follow(attrs);
-    if (fault === null && (moved || read)) readFiles();
+    if (fault === null && (moved || read)) {
+      record(LOG_EVENT.SCHED, "reconfigure", "Scheduler is reconfiguring", "Sched");
+      readFiles();
+    }
+    record(LOG_EVENT.DEBUG, "", "Updating scheduler attributes", "Req");
     if (fault !== null || told_fault !== null) send("sched-fault", { fault });
     // A fault that is over took the comment with it.
-    if (fault === null && told_fault !== null) reminders.tellProblem();
+    if (fault === null && typeof told_fault === "string") reminders.tellProblem();
     told_fault = fault;
-    tellNotObeyed(universe);
-  }
-
-  /** Each text once, until it no longer holds. */
-  function tellNotObeyed(mirror: Universe): void {
-    const texts = notObeyed(mirror);
-    for (const text of texts) if (!told_texts.includes(text)) record(LOG_EVENT.SCHED, "", text, "Sched");
-    told_texts = texts;
+    for (const text of newlyNotObeyed(universe)) record(LOG_EVENT.SCHED, "", text, "Sched");
   }
 
   function readFiles(): void {
@@ -485,6 +503,5 @@ export function runScheduler(options: SchedulerOptions): Scheduler {
   };
 }
 
-/** Whether usage is counted: shares order jobs now, or will at another time of day. */
-const shareMatters = ({ ranking }: Universe, { prime, non_prime }: PolicyBook): boolean =>
-  prime.fair_share || non_prime.fair_share || ranking.entity !== null;
+/** Seconds since then (performance.now()). */
+const elapsedSince = (started: number) => (): number => (performance.now() - started) / 1000;

@@ -12,7 +12,7 @@ import type { FairshareTree } from "#model/resource-group.ts";
 import { parseUsage, usageText } from "#model/usage-file.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
 import { removeIfThere, writeWholeFile } from "#support/whole-file.ts";
-import type { Policy } from "../policy.ts";
+import type { Policy, PolicyBook } from "../policy.ts";
 import type { Universe } from "../universe.ts";
 import { countUsage } from "../usage-count.ts";
 
@@ -129,3 +129,7 @@ export function usageKeeper(record: Record): UsageKeeper {
 }
 
 const NO_TREE: FairshareTree = { name: "TREEROOT", cresgrp: 0, shares: -1, percentage: 1, children: [] };
+
+/** Whether usage is counted: shares order jobs now, or will at another time of day. */
+export const shareMatters = ({ ranking }: Universe, { prime, non_prime }: PolicyBook): boolean =>
+  prime.fair_share || non_prime.fair_share || ranking.entity !== null;

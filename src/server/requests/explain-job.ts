@@ -1,9 +1,11 @@
-// Why a job waits, as its scheduler sees it (`partita explain`). Whoever may see the job may ask; while query_other_jobs is False users are not told the ids
-// of others' jobs.
+// Why a job waits, as its scheduler sees it (`partita explain`). Where no scheduler can be asked the server answers itself. Whoever may see the job may ask;
+// while query_other_jobs is False users are not told the ids of others' jobs.
 
 import { PBSE, Reject, reject } from "#model/pbse.ts";
 import type { ExplainJobRequest } from "#protocol/messages.ts";
+import { withServerFacts } from "../explained-facts.ts";
 import { isExecution } from "../job-life.ts";
+import { ownExplanation } from "../own-explanation.ts";
 import { schedOfQueue } from "../sched-runtime.ts";
 import type { Answer, Transaction } from "../transaction.ts";
 import { ownedJob, targetOf } from "./job-access.ts";
@@ -18,8 +20,13 @@ export function explainJob(tx: Transaction, request: ExplainJobRequest): Answer 
   const queue = tx.state.queues.get(owned.attrs.queue);
   if (queue === undefined || !isExecution(queue)) throw new Reject(PBSE.NOSCHEDULER, `Job is in routing queue ${owned.attrs.queue}`);
   const sched = schedOfQueue(tx.state, queue);
-  if (sched === undefined) throw reject(PBSE.NOSCHEDULER);
   const job = target.kind === "waiting" ? target.id : target.job.id;
+  const unserved = tx.unserved(queue);
+  if (unserved !== null && (sched === undefined || sched.attrs["state"] === "down")) {
+    const explanation = ownExplanation(job, owned, unserved, tx.now_s);
+    return { value: withServerFacts(tx.state, explanation, tx.now_s) };
+  }
+  if (sched === undefined) throw reject(PBSE.NOSCHEDULER);
   const question = { kind: "explain", job, sees_others: seesOthers(tx) } as const;
   tx.act({ kind: "ask-sched", sched: sched.name, question, token: tx.token });
   return "deferred";

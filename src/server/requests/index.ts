@@ -28,6 +28,7 @@ import { signalJob } from "./signal-job.ts";
 import { status } from "./status.ts";
 import { submitResv } from "./submit-resv.ts";
 import { viewSched } from "./view-sched.ts";
+import { viewUnserved } from "./view-unserved.ts";
 import { waitJob } from "./wait-job.ts";
 
 type Registry = { readonly [K in RequestKind]?: RequestHandler<K> };
@@ -54,6 +55,7 @@ const HANDLERS: Registry = {
   "wait-job": waitJob,
   "explain-job": explainJob,
   "view-sched": viewSched,
+  "view-unserved": viewUnserved,
   "import-hook": importHook,
   "export-hook": exportHook,
   shutdown: shutdownRequest,

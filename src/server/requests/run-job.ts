@@ -5,13 +5,15 @@
 import { subjobId } from "#model/job-id.ts";
 import { PBSE, reject } from "#model/pbse.ts";
 import type { RunJobRequest } from "#protocol/messages.ts";
+import { LOG_EVENT } from "#support/log-event.ts";
 import { answerError } from "../attributes/answers.ts";
+import { daemonName } from "../attributes/manager-log.ts";
 import { checkOperator } from "../attributes/permission.ts";
 import { afterRunjobHooks, askRunjobHooks } from "../hooks/running.ts";
 import { isExecution } from "../job-life.ts";
 import { checkRun, resumeNow, runJob } from "../job-run.ts";
 import { namedVnodes } from "../named-vnodes.ts";
-import { schedOfQueue } from "../sched-runtime.ts";
+import { schedOfQueue, unreachableText } from "../sched-runtime.ts";
 import type { Job, Queue } from "../state.ts";
 import { queuedSubjob } from "../subjob-start.ts";
 import type { Answer, Transaction } from "../transaction.ts";
@@ -76,7 +78,10 @@ function runOne(tx: Transaction, request: RunJobRequest, job: Job): Answer {
     return "deferred";
   }
   const sched = schedOfQueue(tx.state, queue);
-  if (sched === undefined) throw reject(PBSE.NOSCHEDULER);
+  if (sched === undefined) {
+    tx.log({ event: LOG_EVENT.ERROR, class: "Svr", object: daemonName(tx), text: unreachableText(job.id) });
+    throw reject(PBSE.NOSCHEDULER);
+  }
   tx.act({ kind: "run-by-sched", sched: sched.name, job: job.id, token: waits ? tx.token : null });
   return waits ? "deferred" : {};
 }

@@ -60,6 +60,7 @@ export function mayQuery(tx: Transaction, { attrs }: { readonly attrs: Attrs }):
 /** Jobs with equal attributes (subjobs that wait) are encoded once. */
 function giveJobs(tx: Transaction, columns: Columns, shown: readonly Shown[], brief: boolean): void {
   const encodeNext = encoder(columns);
+  const commentNow = tx.commentNow();
   let last: Attrs | null = null;
   let wire: WireAttrs = {};
   for (let at = 0; at < shown.length; at += PART_ITEMS_MAX) {
@@ -68,7 +69,7 @@ function giveJobs(tx: Transaction, columns: Columns, shown: readonly Shown[], br
       if (last !== attrs) {
         if (!mayQuery(tx, { attrs })) continue;
         last = attrs;
-        wire = encodeNext(attrs, shownEligible(tx.state, attrs, tx.now_s));
+        wire = encodeNext(commentNow(attrs), shownEligible(tx.state, attrs, tx.now_s));
       }
       items.push({ id, attrs: wire });
     }

@@ -2,6 +2,7 @@
 // directories set explicitly must exist, the scheduler itself checks them.
 //
 // I1. sched_priv may belong to sched_user while we are root: what we make in it is made anew or not at all, and no link in it is followed.
+// I2. Only what root alone could change is given to sched_user: a directory of root's, and root's plain files in it.
 
 import {
   chmodSync,
@@ -12,9 +13,13 @@ import {
   fchmodSync,
   fchownSync,
   fstatSync,
+  lchownSync,
+  lstatSync,
   mkdirSync,
   openSync,
+  readdirSync,
   readFileSync,
+  type Stats,
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
@@ -44,6 +49,7 @@ export function makeSchedDirectories(dirs: SchedDirectories): void {
   const named = schedDirectories(dirs.name, dirs.home);
   if (dirs.sched_priv === named.sched_priv) {
     makeDirectory(dirs.sched_priv, 0o750, dirs.owner);
+    handOver(dirs.sched_priv, dirs.owner);
     for (const [file, source] of FILES) {
       const path = join(dirs.sched_priv, file);
       const from = join(dirs.defaults, source);
@@ -51,7 +57,25 @@ export function makeSchedDirectories(dirs: SchedDirectories): void {
       makeFile(path, readFileSync(from), dirs.owner);
     }
   }
-  if (dirs.sched_log === named.sched_log) makeDirectory(dirs.sched_log, 0o755, dirs.owner);
+  if (dirs.sched_log !== named.sched_log) return;
+  makeDirectory(dirs.sched_log, 0o755, dirs.owner);
+  handOver(dirs.sched_log, dirs.owner);
+}
+
+const OTHERS_WRITE = 0o022;
+
+/** A directory that was made while the scheduler was to run as root becomes its user's (I2). */
+function handOver(dir: string, owner: SchedDirectories["owner"]): void {
+  if (owner === null) return;
+  const mine = (stat: Stats): boolean => stat.uid === 0 && (stat.mode & OTHERS_WRITE) === 0;
+  const there = lstatSync(dir);
+  if (!there.isDirectory() || !mine(there)) return;
+  for (const name of readdirSync(dir)) {
+    const path = join(dir, name);
+    const stat = lstatSync(path);
+    if (stat.isFile() && stat.nlink === 1 && mine(stat)) lchownSync(path, owner.uid, owner.gid);
+  }
+  lchownSync(dir, owner.uid, owner.gid);
 }
 
 /** Whatever stands there already, a link that leads nowhere too, is left to the scheduler's own check. */

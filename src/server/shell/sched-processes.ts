@@ -1,13 +1,16 @@
 // Processes of local schedulers: started as children that outlive the server, watched, stopped. Which one should run is decided in the core (sched-session.ts).
 //
-// I1. No second process is started for a name while one holds the lock of its sched_priv: one of an earlier server says hello by itself.
+// I1. A scheduler is started with the directories that its attributes name, if they pass their checks.
+// I2. No second process is started for a name while one holds the lock of its sched_priv: one of an earlier server says hello by itself.
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { closeSync, existsSync, readFileSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { LOG_FAULT, PRIV_FAULT, SCHED_ENV } from "#protocol/sched-link.ts";
 import { isLocked } from "#support/lock-file.ts";
 import type { UserDatabase } from "#support/passwd.ts";
+import { checkLogDirectory, checkPrivate } from "#support/sched-directory.ts";
 import { trustedDirectory } from "#support/trusted-file.ts";
 import type { SchedEnd } from "../sched-session.ts";
 import { makeSchedDirectories, openSchedOut } from "./sched-directories.ts";
@@ -21,11 +24,17 @@ export type SchedProcessesOptions = {
   /** attributes of a scheduler; undefined: it is gone */
   attrsOf(name: string): { readonly [name: string]: unknown } | undefined;
   exited(name: string, how: SchedEnd): void;
+  /** it was not started: a directory fails its check. text: as the comment has it */
+  unfit(name: string, text: string): void;
   log(name: string, text: string): void;
 };
 
 export type SchedProcesses = {
   start(name: string): void;
+  /** makes its default-named directories, so that its files can be written before it runs */
+  prepare(name: string): void;
+  /** a scheduler that is not to run says why in its log */
+  say(name: string, text: string): void;
   /** SIGTERM, and SIGKILL when that does not help. pid: of a scheduler that was not started here */
   stop(name: string, pid: number): void;
   /** it was started here, whether it lives or not */
@@ -61,7 +70,14 @@ export function schedProcesses(options: SchedProcessesOptions): SchedProcesses {
     if (isLocked(join(sched_priv, "sched.lock"))) return awaitLock(name);
     let child: ChildProcess;
     try {
-      child = launch(options, name, attrs);
+      const runner = runnerOf(options, attrs);
+      makeOwnDirectories(options, name, attrs, runner);
+      const unfit = whyUnfit(options, attrs, runner);
+      if (unfit !== null) {
+        options.log(name, `scheduler is not started: ${unfit.why}`);
+        return options.unfit(name, unfit.text);
+      }
+      child = launch(name, attrs, runner);
     } catch (error) {
       options.log(name, `scheduler cannot be started: ${(error as Error).message}`);
       return options.exited(name, { code: 1, signal: null, stopped: false });
@@ -84,8 +100,33 @@ export function schedProcesses(options: SchedProcessesOptions): SchedProcesses {
     });
   };
 
+  /** Directories of a scheduler that does not run; what goes wrong is told when it is started. */
+  const prepare = (name: string): void => {
+    const attrs = options.attrsOf(name);
+    if (attrs === undefined) return;
+    try {
+      makeOwnDirectories(options, name, attrs, runnerOf(options, attrs));
+    } catch (error) {
+      options.log(name, `directories cannot be made: ${(error as Error).message}`);
+    }
+  };
+
+  const say = (name: string, text: string): void => {
+    prepare(name);
+    const attrs = options.attrsOf(name);
+    if (attrs === undefined) return;
+    try {
+      const child = launch(name, attrs, runnerOf(options, attrs), { [SCHED_ENV.say]: text });
+      child.once("error", (error) => options.log(name, `its log cannot be written: ${error.message}`));
+    } catch (error) {
+      options.log(name, `its log cannot be written: ${(error as Error).message}`);
+    }
+  };
+
   return {
     start,
+    prepare,
+    say,
     stop(name, pid) {
       const entry = children.get(name);
       if (entry !== undefined) entry.stopped = true;
@@ -133,26 +174,52 @@ async function terminate(pid: number, lives: () => boolean): Promise<void> {
   }
 }
 
-function launch(options: SchedProcessesOptions, name: string, attrs: { readonly [name: string]: unknown }): ChildProcess {
-  const sched_priv = String(attrs["sched_priv"]);
-  const user_name = attrs["sched_user"];
-  const user = options.system && typeof user_name === "string" ? options.users.userByName(user_name) : null;
-  if (options.system && typeof user_name === "string" && user === null) throw new Error(`no user ${user_name}`);
-  makeSchedDirectories({
-    name,
-    home: options.home,
-    sched_priv,
-    sched_log: String(attrs["sched_log"]),
-    defaults: defaultsDirectory(options.exec),
-    owner: user === null || user.uid === 0 ? null : { uid: user.uid, gid: user.gid },
-  });
-  if (options.system) for (const key of ["sched_priv", "sched_log"]) trustedDirectory(String(attrs[key]), [0, user?.uid ?? 0]);
+type SchedAttrs = { readonly [name: string]: unknown };
+/** Whom a scheduler runs as; null: as the server does. */
+type Runner = { readonly uid: number; readonly gid: number } | null;
+
+/** Throws when there is no such user. */
+function runnerOf({ system, users }: SchedProcessesOptions, attrs: SchedAttrs): Runner {
+  const name = attrs["sched_user"];
+  if (!system || typeof name !== "string") return null;
+  const user = users.userByName(name);
+  if (user === null) throw new Error(`no user ${name}`);
+  return user.uid === process.getuid?.() ? null : { uid: user.uid, gid: user.gid };
+}
+
+function makeOwnDirectories({ home, exec }: SchedProcessesOptions, name: string, attrs: SchedAttrs, runner: Runner): void {
+  const [sched_priv, sched_log] = [String(attrs["sched_priv"]), String(attrs["sched_log"])];
+  makeSchedDirectories({ name, home, sched_priv, sched_log, defaults: defaultsDirectory(exec), owner: runner });
+}
+
+/** Why it would not work with its directories; text: as it says itself. null: it would. */
+function whyUnfit({ system }: SchedProcessesOptions, attrs: SchedAttrs, runner: Runner): { readonly text: string; readonly why: string } | null {
+  const [sched_priv, sched_log] = [String(attrs["sched_priv"]), String(attrs["sched_log"])];
+  const above = (path: string): string | null => (system ? whyUntrusted(path, [0, runner?.uid ?? 0]) : null);
+  const log = checkLogDirectory(sched_log, runner?.uid) ?? above(sched_log);
+  if (log !== null) return { text: LOG_FAULT, why: log };
+  const priv = checkPrivate(sched_priv, runner?.uid) ?? above(sched_priv);
+  return priv === null ? null : { text: PRIV_FAULT, why: priv };
+}
+
+/** Who could put another directory in the place of this one. null: nobody. */
+function whyUntrusted(path: string, owners: readonly number[]): string | null {
+  try {
+    trustedDirectory(path, owners);
+    return null;
+  } catch (error) {
+    return (error as Error).message;
+  }
+}
+
+function launch(name: string, attrs: SchedAttrs, runner: Runner, more: { readonly [variable: string]: string } = {}): ChildProcess {
+  const [sched_priv, sched_log] = [String(attrs["sched_priv"]), String(attrs["sched_log"])];
   const command = [process.execPath, schedProgram(), ...(name === "default" ? [] : ["-I", name]), "-N"];
   // libuv alone would drop the user's supplementary groups.
-  if (user !== null && user.uid !== process.getuid?.())
-    command.unshift("setpriv", `--reuid=${user.uid}`, `--regid=${user.gid}`, "--init-groups", "--");
+  if (runner !== null) command.unshift("setpriv", `--reuid=${runner.uid}`, `--regid=${runner.gid}`, "--init-groups", "--");
   const out = openSchedOut(sched_priv) ?? "ignore";
-  const child = spawn(command[0] as string, command.slice(1), { stdio: ["ignore", out, out], detached: true, cwd: "/", env: process.env });
+  const env = { ...process.env, [SCHED_ENV.priv]: sched_priv, [SCHED_ENV.log]: sched_log, ...more };
+  const child = spawn(command[0] as string, command.slice(1), { stdio: ["ignore", out, out], detached: true, cwd: "/", env });
   if (typeof out === "number") closeSync(out);
   return child;
 }

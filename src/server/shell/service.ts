@@ -106,6 +106,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     exited(name, how) {
       guarded(() => core.schedExited(name, how, Date.now()));
     },
+    unfit: (name, text) => guarded(() => core.schedUnfit(name, text, Date.now())),
     log: (name, text) => log.record(LOG_EVENT.SYSTEM, "Sched", name, text),
   });
 
@@ -259,6 +260,8 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     }
     if (batch.changes.resources.size > 0) keepResources();
     for (const name of batch.changes.hooks) hook_files.write(name, core.state.hooks.get(name));
+    // Who made a scheduler may write its files as soon as it is answered.
+    for (const action of batch.actions) if (action.kind === "prepare-sched") processes.prepare(action.sched);
     to_clients.answer(batch.clients);
     for (const { link, type, data } of batch.scheds) {
       const connection = conns.byNumber(link);
@@ -284,6 +287,11 @@ export async function startService(options: ServiceOptions): Promise<Service> {
         break;
       case "stop-sched":
         processes.stop(action.sched, action.pid);
+        break;
+      case "prepare-sched":
+        break;
+      case "say-sched":
+        processes.say(action.sched, action.text);
         break;
       case "drop-link":
         conns.byNumber(action.link)?.link.end();

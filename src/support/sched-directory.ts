@@ -1,0 +1,38 @@
+// The checks of a scheduler's directories, made by the server before it starts the scheduler and by the scheduler before it uses them (pbs/sched.md 2).
+
+import { statSync } from "node:fs";
+import { join } from "node:path";
+
+/** Files that a sched_priv must hold. */
+export const SCHED_FILES = ["sched_config", "resource_group", "holidays", "dedicated_time"] as const;
+
+const GROUP_OR_WORLD_WRITES = 0o022;
+
+/** What is wrong with a sched_priv: it must be a directory of the scheduler's user that nobody else can write, with all its files. null: nothing. */
+export function checkPrivate(dir: string, uid = ownUid()): string | null {
+  const fault = checkOwn(dir, true, uid);
+  if (fault !== null) return fault;
+  for (const file of SCHED_FILES) {
+    const wrong = checkOwn(join(dir, file), false, uid);
+    if (wrong !== null) return wrong;
+  }
+  return null;
+}
+
+/** What is wrong with a directory for logs: who can write there decides what the scheduler writes to. null: nothing. */
+export const checkLogDirectory = (dir: string, uid = ownUid()): string | null => checkOwn(dir, true, uid);
+
+const ownUid = (): number => process.getuid?.() ?? 0;
+
+/** uid: of the scheduler's user. Root's own files are as good, but a directory of root's is closed to another user. */
+function checkOwn(path: string, directory: boolean, uid: number): string | null {
+  try {
+    const stat = statSync(path);
+    if (directory ? !stat.isDirectory() : !stat.isFile()) return `${path} is not a ${directory ? "directory" : "file"}`;
+    if (stat.uid !== uid && stat.uid !== 0) return `${path} belongs to another user`;
+    if (directory && stat.uid !== uid && uid !== ownUid()) return `${path} does not belong to the user of the scheduler`;
+    return (stat.mode & GROUP_OR_WORLD_WRITES) === 0 ? null : `${path} can be written by group or others`;
+  } catch (error) {
+    return (error as Error).message;
+  }
+}
