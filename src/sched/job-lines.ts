@@ -10,7 +10,7 @@ import { looksAt } from "./preempt-rules.ts";
 import { percentageOf, placeInStrand, shareEntity, trackKey } from "./ranking.ts";
 import { commentText } from "./reasons.ts";
 import type { Request } from "./request.ts";
-import { parseRequest } from "./request.ts";
+import { checkedPart, parseRequest } from "./request.ts";
 import { dropFromStrand, insert, jobsOf, strandOf } from "./strands.ts";
 import type { JobClass, JobEntry, JobLine, Queue, Universe } from "./universe.ts";
 import { nodeSetKey, resvSetKey } from "./vnode-state.ts";
@@ -149,7 +149,7 @@ export function requestOf(universe: Universe, select: string, place: string, kee
   if (request === undefined) {
     // Texts that no job has any more are forgotten with the others; who has one keeps it.
     if (universe.requests.size > REQUESTS_KEPT + 2 * universe.entries.size) universe.requests.clear();
-    const parsed = parseRequest(universe.space, select, place, universe.next_id++);
+    const parsed = checkedPart(parseRequest(universe.space, select, place, universe.next_id++), universe.checks);
     universe.requests.set(key, (request = keeps_cpus ? { ...parsed, keeps_cpus } : parsed));
   }
   return request;

@@ -5,7 +5,7 @@
 // P2. The order of walking does not change within one job: hosts touched by it keep the rank they had.
 // P3. A chunk stays on one host; it is split over the host's vnodes only when no single vnode can take it whole.
 // P4. Where chunks differ and first fit in the order asked fails, the chunks with the fewest choices choose first. exec_vnode keeps the order asked.
-// P5. Only what sched_config's `resources` names is checked (and booleans, host and vnode), but all that is consumed is assigned.
+// P5. Only what sched_config's `resources` names is looked at and assigned (and booleans, host and vnode): a request has nothing else (request.ts).
 // P6. A job that is grouped keeps to the smallest placement set that has room for it. Only one that no set could ever hold uses all vnodes, unless
 //     do_not_span_psets; one that a set could hold waits for it.
 

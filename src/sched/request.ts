@@ -68,6 +68,24 @@ export function parseRequest(space: ResourceSpace, select: string, place: string
   };
 }
 
+/**
+ * The request as far as sched_config's `resources` goes: a resource that is not named there is neither looked at nor assigned (pbs/sched.md 12). Booleans,
+ * host and vnode stay.
+ */
+export function checkedPart(request: Request, checks: ChunkChecks): Request {
+  const isLookedAt = ({ index }: Amount): boolean => checks.checked[index] === true;
+  const chunks = request.chunks.map((chunk) => ({
+    ...chunk,
+    amounts: chunk.amounts.filter(isLookedAt),
+    matches: chunk.matches.filter(({ resource, value }) => typeof value === "boolean" || checks.policy.resources.has(resource)),
+    levels: chunk.levels.filter(({ resource }) => checks.policy.resources.has(resource)),
+  }));
+  return { ...request, chunks, totals: request.totals.filter(isLookedAt) };
+}
+
+/** By resource index, and by name. */
+export type ChunkChecks = { readonly checked: readonly boolean[]; readonly policy: { readonly resources: ReadonlySet<string> } };
+
 /** null: not a place specification. */
 export function parsePlace(text: string): Place | null {
   let arrangement: Arrangement = "free";

@@ -196,7 +196,11 @@ function endText({ code, signal }: SchedEnd, sched: Sched): string {
 function crashed(kernel: Kernel, sched: Sched, runtime: SchedRuntime, why: string): void {
   const { crashes, attention, delay_ms } = afterCrash(runtime.crashes, kernel.now_ms);
   Object.assign(runtime, { crashes, attention });
-  const again = !shouldRun(sched, kernel.config) ? "" : delay_ms === 0 ? "; it is started again at once" : `; it is started again in ${delay_ms / 1000} s`;
+  const again = !shouldRun(sched, kernel.config)
+    ? ""
+    : delay_ms === 0
+      ? "; it is started again at once"
+      : `; it is started again in ${delay_ms / 1000} s`;
   logSched(kernel, sched.name, `ended with ${why}${again}`);
   if (attention) tellAttention(kernel, sched);
   if (!shouldRun(sched, kernel.config)) return;

@@ -193,7 +193,11 @@ function makeOwnDirectories({ home, exec }: SchedProcessesOptions, name: string,
 }
 
 /** Why it would not work with its directories; text: as it says itself. null: it would. */
-function whyUnfit({ system }: SchedProcessesOptions, attrs: SchedAttrs, runner: Runner): { readonly text: string; readonly why: string } | null {
+function whyUnfit(
+  { system }: SchedProcessesOptions,
+  attrs: SchedAttrs,
+  runner: Runner,
+): { readonly text: string; readonly why: string } | null {
   const [sched_priv, sched_log] = [String(attrs["sched_priv"]), String(attrs["sched_log"])];
   const above = (path: string): string | null => (system ? whyUntrusted(path, [0, runner?.uid ?? 0]) : null);
   const log = checkLogDirectory(sched_log, runner?.uid) ?? above(sched_log);
