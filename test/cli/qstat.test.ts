@@ -331,10 +331,11 @@ server: HOST
 Queue            Memory CPU Time Walltime Node   Run   Que   Lm  State
 ---------------- ------ -------- -------- ---- ----- ----- ----  -----
 `;
-const LIMITS_REST = `front              --      --       --     --      0     1   --   E S
-                                               ----- -----
-                                                   0     3
+const LIMITS_FRONT = "front              --      --       --     --      0     1   --   E S\n";
+const limitsSum = (waiting: string): string => `                                               ----- -----
+                                                   0     ${waiting}
 `;
+const LIMITS_REST = LIMITS_FRONT + limitsSum("3");
 const SERVER_HEAD = `Server             Max   Tot   Que   Run   Hld   Wat   Trn   Ext Status
 ---------------- ----- ----- ----- ----- ----- ----- ----- ----- -----------
 `;
@@ -348,7 +349,13 @@ const QUEUE_OUTPUTS: readonly (readonly [words: string, text: string, status: nu
   ["-Q nosuch", "qstat: Unknown queue nosuch\n", 170],
   ["-q", `${LIMITS_HEAD}workq               4gb 01:00:00 12:00:00  --      0     2   10   E S\n${LIMITS_REST}`, 0],
   ["-q -M", `${LIMITS_HEAD}workq             512mw 01:00:00 12:00:00  --      0     2   10   E S\n${LIMITS_REST}`, 0],
+  [
+    "-q workq front",
+    `${LIMITS_HEAD}workq               4gb 01:00:00 12:00:00  --      0     2   10   E S\n${limitsSum("2")}${LIMITS_HEAD}${LIMITS_FRONT}${limitsSum("1")}`,
+    0,
+  ],
   ["-B", SERVER_HEAD + SERVER_ROW, 0],
+  ["-B -a", SERVER_HEAD + SERVER_ROW, 0],
   ["-B HOST", SERVER_HEAD + SERVER_ROW, 0],
   ["-B nosuchhost", "Unknown Host.\nqstat: cannot connect to server HOST (errno=15008)\n", 255],
   [
@@ -389,6 +396,8 @@ const CONFLICTS: readonly (readonly [words: string, first: string, second?: stri
   ["-f -F xml",     USAGE_HEAD],
   ["-1",            "qstat: conflicting options."],
   ["-B -Q",         "qstat: conflicting options."],
+  ["-a -B",         "qstat: conflicting options."],
+  ["-q -Q",         "qstat: conflicting options."],
   ["-G -M",         "qstat: conflicting options."],
   ["-q -f",         "qstat: conflicting options."],
   ["-Q -F dsv",     "qstat: conflicting options."],
@@ -488,7 +497,7 @@ test("-T sorts by start and shortens it by its distance", async () => {
       ...base,
       Job_Name: id,
       job_state: state,
-      ...(state === "R" ? { stime: start ?? "" } : start === undefined ? {} : { estimated: { start_time: start } }),
+      ...("RSF".includes(state) ? { stime: start ?? "" } : start === undefined ? {} : { estimated: { start_time: start } }),
     },
   });
   const jobs = [
@@ -501,6 +510,9 @@ test("-T sorts by start and shortens it by its distance", async () => {
     job("today", at(2026, 10, 20, 15, 34)),
     job("dunno", "0"),
     job("runs", at(2026, 10, 20, 8, 0), "R"),
+    job("over", at(2026, 10, 20, 7, 0), "F"),
+    { id: "held", attrs: { ...base, Job_Name: "held", job_state: "H", estimated: { start_time: at(2026, 10, 20, 15, 0) } } },
+    job("fifth", at(2031, 1, 1, 0, 0)),
   ];
   const { text } = await runQstat("-T", { answer: jobServer(jobs), now_ms });
   const rows = text
@@ -508,18 +520,39 @@ test("-T sorts by start and shortens it by its distance", async () => {
     .slice(6, -1)
     .map((row) => `${row.split(" ")[0]}=${row.slice(-5)}`);
   assert.deepEqual(rows, [
-    "runs=08:00",
-    "past=  -- ",
+    "over=   --",
+    "runs=   --",
+    "held=   --",
     "today=15:34",
     "week=We 15",
     "month=  Dec",
     "year= 2027",
+    "fifth=>5yrs",
     "years=>5yrs",
-    "none=  -- ",
-    "dunno=   ? ",
+    "none=   --",
+    "past=   --",
+    "dunno=    ?",
   ]);
   assert.equal(text.split("\n")[2], `${" ".repeat(75)}Est`);
   assert.equal(text.split("\n")[3], `${" ".repeat(60)}Req'd  Req'd   Start`);
+});
+
+test("a job that is over shows no session, one without cpus no tasks; a named live job is shown with -H, too", async () => {
+  const attrs = (job_state: string, ncpus: string) => ({ ...base, Job_Name: "j", job_state, session_id: "4711", Resource_List: { ncpus } });
+  const answer = jobServer([
+    { id: "1.HOST", attrs: attrs("R", "0") },
+    { id: "2.HOST", attrs: attrs("F", "2") },
+  ]);
+  const cells = (text: string): string[] => [...text.matchAll(/ j {10}(.{14})/g)].map((row) => row[1] as string);
+  assert.deepEqual(cells((await runQstat("-a", { answer })).text), ["  4711  --  --", "   --   --   2"]);
+  const { requests } = await runQstat("-H 1", { answer });
+  assert.deepEqual(requests.at(-1), {
+    kind: "status",
+    object: "job",
+    ids: ["1.HOST"],
+    attrs: ["Job_Name", "Job_Owner", "resources_used", "job_state", "queue", "Resource_List", "session_id"],
+    history: "with",
+  });
 });
 
 test("-n breaks long host lists before a plus, -s cuts long comments", async () => {

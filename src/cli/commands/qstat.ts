@@ -108,6 +108,8 @@ type Printer = {
   /** attributes to ask for; undefined: all */
   readonly attrs: readonly string[] | undefined;
   readonly print: (object: Job) => void;
+  /** the objects of one operand have been printed */
+  readonly endOperand?: () => void;
   readonly end: () => void;
 };
 
@@ -179,16 +181,21 @@ function tablePrinter(attrs: readonly string[], header: string, row: (object: Jo
 
 const queuePrinter = (output: Output): Printer => tablePrinter(QUEUE_ATTRIBUTES, QUEUE_HEADER, queueRow, output);
 
+/** A table with its sums, begun anew after endOperand: each operand of -q has its own. */
 function limitsPrinter(options: QstatOptions, complex: Complex, output: Output): Printer {
-  const queues: Job[] = [];
-  const table = tablePrinter(LIMIT_ATTRIBUTES, limitsHeader(complex.conf().server), (queue) => limitsRow(queue, options.size), output);
+  let queues: Job[] = [];
+  const end = (): void => {
+    if (queues.length > 0) output.write(limitsFooter(queues));
+    queues = [];
+  };
   return {
-    attrs: table.attrs,
+    attrs: LIMIT_ATTRIBUTES,
     print(queue) {
+      output.write((queues.length === 0 ? limitsHeader(complex.conf().server) : "") + limitsRow(queue, options.size));
       queues.push(queue);
-      table.print(queue);
     },
-    end: () => (queues.length > 0 ? output.write(limitsFooter(queues)) : undefined),
+    endOperand: end,
+    end,
   };
 }
 
@@ -214,7 +221,7 @@ function alternatePrinter(options: QstatOptions, complex: Complex, comment: stri
   const table = tablePrinter(alternateAttributes(options), header, (job) => alternateRow(job, options, now_ms), output);
   if (!options.estimates) return table;
   const jobs: Job[] = [];
-  return { attrs: table.attrs, print: (job) => jobs.push(job), end: () => jobs.sort(compareStarts).forEach(table.print) };
+  return { attrs: table.attrs, print: (job) => jobs.push(job), end: () => jobs.sort(compareStarts(now_ms)).forEach(table.print) };
 }
 
 // --- jobs
@@ -276,7 +283,8 @@ function jobRequest(session: Session, what: Pick<StatusRequest, "ids" | "queue" 
     object: "job",
     ...what,
     ...(printer.attrs === undefined ? {} : { attrs: [...new Set([...printer.attrs, ...filter])] }),
-    ...(options.history === null ? {} : { history: options.history }),
+    // A job that is named is shown whatever its state: -H then only adds the finished ones.
+    ...(options.history === null ? {} : { history: what.ids.length > 0 ? "with" : options.history }),
     ...(options.subjobs ? { subjobs: true } : {}),
   };
 }
@@ -342,6 +350,7 @@ async function showQueues(session: Session): Promise<void> {
     if (destination === null) fail(session, `qstat: illegal 'destination' value\n`, 1);
     else if (await isReachable(session, destination.server))
       await showObjects(session, "queue", destination.queue === "" ? [] : [destination.queue]);
+    session.printer.endOperand?.();
   }
 }
 

@@ -58,13 +58,14 @@ type Cells = { readonly [name in "session" | "nodes" | "cpus" | "memory" | "aske
 
 function cells(job: Job, options: QstatOptions, now_ms: number): Cells {
   const memory = resource(job, "Resource_List", "mem");
+  const asked_cpus = resource(job, "Resource_List", "ncpus");
   const asked_cput = resource(job, "Resource_List", "cput");
   const measure = asked_cput === "" ? "walltime" : "cput";
   const used = resource(job, "resources_used", measure);
   return {
-    session: scalar(job, "session_id") || UNSET,
+    session: isOver(job) ? UNSET : scalar(job, "session_id") || UNSET,
     nodes: resource(job, "Resource_List", "nodect") || UNSET,
-    cpus: resource(job, "Resource_List", "ncpus") || UNSET,
+    cpus: asked_cpus === "0" ? UNSET : asked_cpus || UNSET,
     memory: memory === "" ? UNSET : sizeColumn(memory, options.size),
     asked: (asked_cput || resource(job, "Resource_List", "walltime") || UNSET).slice(0, 5),
     state: scalar(job, "job_state").slice(0, 1) || " ",
@@ -109,35 +110,42 @@ function commentLine(comment: string, wide: boolean): string {
 
 const DAY_S = 86_400;
 
-/** -T: when a queued job is expected to start, a running one started. */
+/** -T: when a job that waits is expected to start. Jobs in any other state, running ones among them, have no estimate. */
 function startColumn(job: Job, now_ms: number): string {
-  const epoch_s = startEstimate(job);
-  if (epoch_s === null) return UNSET;
-  if (epoch_s === 0) return "? ";
+  if (!"QSB".includes(scalar(job, "job_state"))) return "--";
+  const epoch_s = estimate(job);
+  if (epoch_s === null) return "--";
+  if (epoch_s === 0) return "?";
   const now_s = now_ms / 1000;
-  if (!isRunning(job) && epoch_s < now_s) return UNSET;
+  if (epoch_s < now_s) return "--";
   const [date, now] = [new Date(epoch_s * 1000), new Date(now_ms)];
   if (date.toDateString() === now.toDateString()) return `${two(date.getHours())}:${two(date.getMinutes())}`;
-  if (epoch_s - now_s < 7 * DAY_S && epoch_s > now_s) return `${dayName(date).slice(0, 2)} ${two(date.getHours())}`;
+  if (epoch_s - now_s < 7 * DAY_S) return `${dayName(date).slice(0, 2)} ${two(date.getHours())}`;
   if (date.getFullYear() === now.getFullYear()) return monthName(date);
-  if (date.getFullYear() - now.getFullYear() <= 5) return String(date.getFullYear());
+  if (date.getFullYear() - now.getFullYear() < 5) return String(date.getFullYear());
   return ">5yrs";
 }
 
-const isRunning = (job: Job): boolean => "RSE".includes(scalar(job, "job_state"));
+const isOver = (job: Job): boolean => "FMX".includes(scalar(job, "job_state"));
 
-/** Epoch seconds: stime of a running job, else the estimate; 0: the scheduler cannot tell; null: none. */
-function startEstimate(job: Job): number | null {
-  const text = isRunning(job) ? scalar(job, "stime") : resource(job, "estimated", "start_time");
-  return /^\d+$/.test(text) ? Number(text) : null;
-}
+/** Epoch seconds of the expected start; 0: the scheduler cannot tell; null: there is none. */
+const estimate = (job: Job): number | null => epochOf(resource(job, "estimated", "start_time"));
+const started = (job: Job): number | null => epochOf(scalar(job, "stime"));
+const epochOf = (text: string): number | null => (/^\d+$/.test(text) ? Number(text) : null);
 
-/** -T sorts: running jobs by start, then the others by estimate, those without one last. */
-export function compareStarts(a: Job, b: Job): number {
-  return startRank(a) - startRank(b) || (startEstimate(a) ?? 0) - (startEstimate(b) ?? 0);
-}
-
-function startRank(job: Job): number {
-  if (isRunning(job)) return 0;
-  return startEstimate(job) ? 1 : 2;
+/**
+ * The order of -T: jobs that have started come first, by their start; then jobs with an expected start; then jobs without one, or whose expected start is
+ * past. Jobs of equal rank stay in the order of the listing.
+ */
+export function compareStarts(now_ms: number): (a: Job, b: Job) => number {
+  const key = (job: Job): readonly [rank: number, epoch_s: number] => {
+    const start_s = started(job);
+    if (start_s !== null) return [0, start_s];
+    const estimate_s = estimate(job);
+    return estimate_s !== null && estimate_s >= now_ms / 1000 ? [1, estimate_s] : [2, 0];
+  };
+  return (a, b) => {
+    const [x, y] = [key(a), key(b)];
+    return x[0] - y[0] || x[1] - y[1];
+  };
 }

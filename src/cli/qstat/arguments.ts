@@ -49,6 +49,7 @@ export type QstatArguments = { readonly ok: true; readonly options: QstatOptions
 export function parseQstatArguments(argv: readonly string[]): QstatArguments {
   const scan = scanOptions(argv, LETTERS);
   const given = new Set<string>();
+  let conflict = false;
   let [errors, users, format, delimiter] = ["", "", null as string | null, null as string | null];
   let faulty = false;
   for (const event of scan.events) {
@@ -57,6 +58,7 @@ export function parseQstatArguments(argv: readonly string[]): QstatArguments {
       errors += `${fault}\n`;
       faulty = true;
     } else if (event.kind === "option") {
+      conflict ||= conflictsWithEarlier(event.letter, given);
       given.add(event.letter);
       if (event.letter === "u") users = event.value;
       if (event.letter === "F") format = event.value;
@@ -64,7 +66,7 @@ export function parseQstatArguments(argv: readonly string[]): QstatArguments {
       if (event.letter === "W") faulty = true;
     }
   }
-  if (!faulty && hasConflict(given)) {
+  if (!faulty && (conflict || hasConflict(given))) {
     errors += "qstat: conflicting options.\n";
     faulty = true;
   }
@@ -81,14 +83,20 @@ export function parseQstatArguments(argv: readonly string[]): QstatArguments {
 
 const isFormat = (text: string): boolean => ["json", "dsv"].includes(text.toLowerCase());
 
+/** -B and -Q refuse what stands before them: a table of jobs, of queues or of servers. What stands after them does not count. */
+function conflictsWithEarlier(letter: string, given: ReadonlySet<string>): boolean {
+  if (letter !== "B" && letter !== "Q") return false;
+  if (given.has(letter === "B" ? "Q" : "B")) return true;
+  return !given.has("w") && [...`${ALTERNATE}q1`].some((each) => given.has(each));
+}
+
 function hasConflict(given: ReadonlySet<string>): boolean {
   const any = (letters: string): boolean => [...letters].some((letter) => given.has(letter));
   const count = (letters: string): number => [...letters].filter((letter) => given.has(letter)).length;
   if (count(EXCLUSIVE) > 1) return true;
   if (given.has("G") && given.has("M")) return true;
   if (given.has("1") && !any("ns")) return true;
-  if (given.has("q") && (given.has("f") || given.has("Q"))) return true;
-  if (given.has("B") && (given.has("Q") || any(`${ALTERNATE}q1`))) return true;
+  if (given.has("q") && given.has("f")) return true;
   return given.has("F") && (!given.has("f") || any(`${ALTERNATE}q1w`));
 }
 
@@ -101,7 +109,7 @@ type Values = {
 
 function makeOptions(given: ReadonlySet<string>, values: Values): QstatOptions {
   const has = (letter: string): boolean => given.has(letter);
-  const object = has("B") ? "servers" : has("Q") || has("q") ? "queues" : "jobs";
+  const object = has("Q") || has("q") ? "queues" : has("B") ? "servers" : "jobs";
   const alternate = object === "jobs" && [...ALTERNATE].some(has);
   return {
     object,
