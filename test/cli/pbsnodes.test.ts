@@ -125,7 +125,7 @@ const OUTPUTS: readonly (readonly [words: string, text: string, status: number])
   ["-a -F xml",     PBSNODES_USAGE, 1],
   ["-aj",           PBSNODES_USAGE, 1],
   ["-k",            `pbsnodes: invalid option -- 'k'\n${PBSNODES_USAGE}`, 1],
-  ["-s nowhere -a", "Unknown Host.\npbsnodes: cannot connect to server HOST (errno=15008)\n", 1],
+  ["-s nowhere -a", "Unknown Host.\npbsnodes: cannot connect to server nowhere, error=15008\n", 1],
 ];
 
 for (const [words, text, status] of OUTPUTS) {

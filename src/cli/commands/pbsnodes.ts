@@ -4,8 +4,8 @@ import { ServerUnreachable } from "#protocol/client.ts";
 import type { AttrOp, StatusItem } from "#protocol/messages.ts";
 import { PBS_VERSION } from "#support/version.ts";
 import type { Command, CommandIo } from "../command.ts";
-import { asCommand, type Complex, cannotConnect, type Link, mustBeOurs, statusItems } from "../complex.ts";
-import { PBSE_NONODES, PBSE_UNKNODE } from "../errors.ts";
+import { asCommand, type Complex, type Link, mustBeOurs, statusItems } from "../complex.ts";
+import { PBSE_UNKNODE } from "../errors.ts";
 import { jsonObject, quote } from "../json.ts";
 import { jsonDocument } from "../long-format.ts";
 import { gatheredOutput } from "../output.ts";
@@ -33,7 +33,7 @@ export async function pbsnodes(io: CommandIo, complex: Complex): Promise<number>
     return await showNodes(io, complex, link, options);
   } catch (error) {
     if (!(error instanceof ServerUnreachable)) throw error;
-    cannotConnect(io, "pbsnodes", complex, error);
+    io.err(`${error.line}\npbsnodes: cannot connect to server ${options.server ?? complex.serverMeant()}, error=${error.pbse}\n`);
     return FAILED;
   } finally {
     link?.close();
@@ -166,7 +166,7 @@ async function namedNodes(link: Link, options: PbsnodesOptions): Promise<(Node |
     return reply.ok ? [...items] : options.operands.map((id) => ({ ...reply, id }));
   }
   const { reply, items } = await statusItems(link, { kind: "status", object: "node", ids: [] });
-  if (!reply.ok && reply.code !== PBSE_NONODES) return options.operands.map((id) => ({ ...reply, id }));
+  if (!reply.ok) return options.operands.map((id) => ({ ...reply, id }));
   const hosts = groupByHost(items.filter((item): item is Node => "attrs" in item));
   const wanted = new Map(options.operands.flatMap((host) => (hosts.has(host) ? [[host, hosts.get(host) as Node[]] as const] : [])));
   const merged = new Map((await mergeAll(link, wanted)).map((node) => [node.id, node] as const));

@@ -1,15 +1,12 @@
 // Nodes as text, dsv and JSON: the long listing, -S and -Sj (pbs/commands.md 4). Pure.
 
 import type { WireAttrs } from "#protocol/messages.ts";
-import { sizeBytes, sizeColumn } from "../columns.ts";
 import { ctimeOfText } from "../dates.ts";
 import { jsonObject, jsonValue, quote } from "../json.ts";
 import type { NodeFormat } from "./arguments.ts";
 import { hostOf, type Node, resourcesOf, text } from "./hosts.ts";
 
 const UNSET = "--";
-/** digits of memory in the summaries */
-const MEMORY_DIGITS = 3;
 
 /** Everything of a node: a line an attribute, as text. */
 export function longNode(node: Node): string {
@@ -80,7 +77,7 @@ export function summaryFields(node: Node, uncut: boolean): readonly Field[] {
     { dsv: "hardware", json: "hardware", value: available["hardware"] ?? UNSET },
     { dsv: "host", json: "host", value: hostOf(node) },
     { dsv: "queue", json: "queue", value: text(node, "queue") ?? UNSET },
-    { dsv: "mem", json: "Memory", value: sizeColumn(available["mem"] ?? "0kb", "short", MEMORY_DIGITS) },
+    { dsv: "mem", json: "Memory", value: shortSize(amountOf(available["mem"] ?? "0kb")) },
     ...["ncpus", "nmics", "ngpus"].map((name) => ({ dsv: name, json: name, value: available[name] ?? "0" })),
     { dsv: "comment", json: "comment", value: text(node, "comment") ?? UNSET },
   ];
@@ -109,9 +106,44 @@ function freeOfTotal(node: Node, name: string): string {
   const total = resourcesOf(node, "resources_available")[name] ?? "0";
   const assigned = resourcesOf(node, "resources_assigned")[name] ?? "0";
   if (name !== "mem") return `${Number(total) - Number(assigned) || 0}/${total}`;
-  const kb = (size: string): number => Math.ceil((sizeBytes(size) ?? 0) / 1024);
-  const short = (count_kb: number): string => sizeColumn(`${count_kb}kb`, "short", MEMORY_DIGITS);
-  return `${short(Math.max(0, kb(total) - kb(assigned)))}/${short(kb(total))}`;
+  return memoryOfTotal(total, assigned);
+}
+
+/** Above this a size is shown in the next unit. */
+const SHOWN_MAX = 999;
+const UNIT_LETTERS = ["", "k", "m", "g", "t", "p"] as const;
+const UNIT_BITS = 10;
+
+/**
+ * Free and whole memory, each in a unit of at most three digits. What is assigned is first turned into the unit of the whole, and every step to a larger
+ * unit rounds to the nearest, as PBS does: of 32gb with 200mb assigned 32gb are free, of 64gb with 33000mb assigned 32gb.
+ */
+function memoryOfTotal(total_text: string, assigned_text: string): string {
+  const total = amountOf(total_text);
+  const assigned = inUnit(amountOf(assigned_text), total.unit);
+  return `${shortSize({ count: Math.max(0, total.count - assigned), unit: total.unit })}/${shortSize(total)}`;
+}
+
+type Amount = { readonly count: number; readonly unit: number };
+
+/** The number of a size and its unit (0: bytes). Words count as bytes; a text that is no size is 0kb. */
+function amountOf(text: string): Amount {
+  const match = /^(\d+)([kmgtp]?)([bw]?)$/i.exec(text);
+  if (match === null) return { count: 0, unit: 1 };
+  const unit = UNIT_LETTERS.indexOf((match[2] as string).toLowerCase() as (typeof UNIT_LETTERS)[number]);
+  return { count: Number(match[1]) * (/w/i.test(match[3] as string) ? 8 : 1), unit };
+}
+
+function inUnit({ count, unit }: Amount, wanted: number): number {
+  if (unit >= wanted) return count * 2 ** (UNIT_BITS * (unit - wanted));
+  return inUnit({ count: nextUnit(count), unit: unit + 1 }, wanted);
+}
+
+const nextUnit = (count: number): number => Math.round(count / 2 ** UNIT_BITS);
+
+function shortSize({ count, unit }: Amount): string {
+  if (unit < UNIT_LETTERS.length - 1 && (count > SHOWN_MAX || unit === 0)) return shortSize({ count: nextUnit(count), unit: unit + 1 });
+  return `${count}${UNIT_LETTERS[unit]}b`;
 }
 
 const SUMMARY_HEADER =

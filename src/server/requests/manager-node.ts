@@ -35,6 +35,7 @@ function createNode(tx: Transaction, { name, attrs }: ManagerRequest): Answer {
   const { state } = tx;
   checkObjectName("node", name);
   if (state.vnodes.has(name)) throw reject(PBSE.NODEEXIST);
+  checkKnown(attrs);
   const fresh = { ...defaultAttributes(NODE_ATTRIBUTES), Mom: [name] };
   const changed = changeAttrs(fresh, attrs, { table: NODE_ATTRIBUTES, resources: state.resources, who: tx.who, creating: true });
   checkNode(state, changed, null);
@@ -98,8 +99,16 @@ export function setNodeByHook(tx: Transaction, vnode: Vnode, ops: readonly AttrO
   tx.apply({ kind: "vnode-admin-set", name: vnode.name, ...marks(changed.after, ops) });
 }
 
+/** Attributes of a vnode that are shown but unknown to whoever sets attributes (15002), as to PBS. */
+const SHOWN_ONLY = "license";
+
+function checkKnown(ops: readonly AttrOp[]): void {
+  if (ops.some(({ name }) => name.toLowerCase() === SHOWN_ONLY)) throw reject(PBSE.NOATTR);
+}
+
 function changedNode(tx: Transaction, vnode: Vnode, ops: readonly AttrOp[]): Changed {
   const { state } = tx;
+  checkKnown(ops);
   // A state is never unset: without a word it is free.
   const attrs = ops.map((op) =>
     op.op === "unset" && op.name.toLowerCase() === "state" ? ({ ...op, op: "=", value: "free" } as const) : op,

@@ -10,10 +10,10 @@ import type { Attrs, ResourceRecord, ServerState, Vnode } from "../state.ts";
 import type { Transaction } from "../transaction.ts";
 import { named } from "./status-object.ts";
 
-/** Without any node: 15064 for all, as for each name. */
+/** Without any node: 15064, for all and for each name. */
 export function nodeStatus(tx: Transaction, { ids, attrs }: StatusRequest): StatusItem[] {
   const { state } = tx;
-  if (state.vnodes.size === 0 && ids.length === 0) throw reject(PBSE.NONODES);
+  if (state.vnodes.size === 0) throw reject(PBSE.NONODES);
   const columns = columnsOf(state, tx.who, NODE_ATTRIBUTES, attrs);
   const wanted = new Set(columns.map(({ name }) => name));
   return named(state.vnodes, ids, PBSE.UNKNODE, (vnode) => encode(columns, vnode.attrs, facts(state, vnode, wanted)));
