@@ -3,8 +3,10 @@
 import { ServerUnreachable } from "#protocol/client.ts";
 import type { Command, CommandIo } from "./command.ts";
 import { asCommand, type CommandBody, type Complex, type Link, mustBeOurs } from "./complex.ts";
+import { type Destination, parseDestination } from "./destinations.ts";
 
 const FAILED = 2;
+const MALFORMED = 1;
 
 export type QueueSwitch = { readonly command: string; readonly attribute: "started" | "enabled"; readonly value: "True" | "False" };
 
@@ -14,7 +16,7 @@ export function queueSwitch(spec: QueueSwitch): Command {
   return asCommand(spec.command, usage(spec.command), queueSwitchBody(spec));
 }
 
-/** Every queue is tried; the exit status is 2 when one failed. */
+/** Every queue is tried; the exit status is that of the last failure: 2, or 1 for a word that is no destination. */
 export function queueSwitchBody(spec: QueueSwitch): CommandBody {
   return async (io, complex) => {
     if (io.argv.length === 0) {
@@ -24,15 +26,19 @@ export function queueSwitchBody(spec: QueueSwitch): CommandBody {
     let status = 0;
     let link: Link | null = null;
     for (const operand of io.argv) {
-      const at = operand.indexOf("@");
-      const [queue, server] = at < 0 ? [operand, ""] : [operand.slice(0, at), operand.slice(at + 1)];
+      const destination = parseDestination(operand);
+      if (destination === null) {
+        io.err(`${spec.command}: illegally formed destination: ${operand}\n`);
+        status = MALFORMED;
+        continue;
+      }
       try {
-        await mustBeOurs(complex, server);
+        await mustBeOurs(complex, destination.server);
         link ??= await complex.connect();
-        if (!(await setQueue(io, link, spec, queue))) status = FAILED;
+        if (!(await setQueue(io, link, spec, destination))) status = FAILED;
       } catch (error) {
         if (!(error instanceof ServerUnreachable)) throw error;
-        tellUnreachable(io, complex, spec.command, server, error);
+        tellUnreachable(io, complex, spec.command, destination.server ?? "", error);
         status = FAILED;
       }
     }
@@ -42,11 +48,11 @@ export function queueSwitchBody(spec: QueueSwitch): CommandBody {
 }
 
 /** queue "": all of them. */
-async function setQueue(io: CommandIo, link: Link, spec: QueueSwitch, queue: string): Promise<boolean> {
+async function setQueue(io: CommandIo, link: Link, spec: QueueSwitch, { queue, server }: Destination): Promise<boolean> {
   const attrs = [{ name: spec.attribute, op: "=", value: spec.value }] as const;
   const reply = await link.request({ kind: "manager", verb: "set", object: "queue", name: queue, attrs });
   if (reply.ok) return true;
-  io.err(`${spec.command}: ${reply.text ?? `Server returned error ${reply.code}`} ${queue}\n`);
+  io.err(`${spec.command}: ${reply.text ?? `Server returned error ${reply.code}`} ${queue}${server === null ? "" : `@${server}`}\n`);
   return false;
 }
 

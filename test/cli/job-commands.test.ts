@@ -147,8 +147,22 @@ test("a refusal without text names the number", async () => {
 
 test("qrun names the vnodes it does not know and the text of a hook", async () => {
   assert.equal((await run("qrun -H nn 1", { answer: () => ({ code: 15062, text: "Unknown node " }) })).text, "qrun: Unknown node  nn\n");
+  const long = `n${"m".repeat(300)}`;
+  const cut = (await run(`qrun -H ${long} 1`, { answer: () => ({ code: 15062, text: "Unknown node " }) })).text;
+  assert.equal(cut, `${`qrun: Unknown node  ${long}`.slice(0, 255)}...\n`);
   const hook = await run("qrun 1", { answer: () => ({ code: 15136, text: "no runs" }) });
   assert.deepEqual([hook.text, hook.status], ["qrun: Failed to run: no runs (15136) 1.HOST\n", 2]);
+});
+
+test("a destination that is none is told as such: qdisable and its kin with exit status 1, the others are done; qselect with 2", async () => {
+  const answer = (): Answer => ({ code: 15018, text: "Unknown queue" });
+  const malformed = "qdisable: illegally formed destination: a@b@c\n";
+  const ran = await run("qdisable nosuch a@b@c", { answer });
+  assert.deepEqual([ran.text, ran.status], [`qdisable: Unknown queue nosuch\n${malformed}`, 1]);
+  const named = await run("qstart a@b@c nosuch@HOST", { answer });
+  assert.deepEqual([named.text, named.status], ["qstart: illegally formed destination: a@b@c\nqstart: Unknown queue nosuch@HOST\n", 2]);
+  const select = await run("qselect -q a@b@c", {});
+  assert.deepEqual([select.text, select.status], ["qselect: illegally formed destination: a@b@c\n", 2]);
 });
 
 // biome-ignore format: one row a case

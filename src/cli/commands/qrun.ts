@@ -40,8 +40,14 @@ export async function qrun(io: CommandIo, complex: Complex): Promise<number> {
   return status === 0 ? 0 : FAILED;
 }
 
+/** Longest line that tells of vnodes nobody knows. */
+const LINE_CHARS_MAX = 255;
+
 function refusal(reply: ErrorReply, id: string, exec_vnode: string | null): string {
-  if (reply.code === PBSE_UNKNODE) return `qrun: Unknown node  ${exec_vnode ?? ""}\n`;
+  if (reply.code === PBSE_UNKNODE) {
+    const line = `qrun: Unknown node  ${exec_vnode ?? ""}`;
+    return line.length > LINE_CHARS_MAX ? `${line.slice(0, LINE_CHARS_MAX)}...\n` : `${line}\n`;
+  }
   if (reply.code === PBSE_HOOKERROR) return `qrun: Failed to run: ${reply.text} (${reply.code}) ${id}\n`;
   return jobRefusal("qrun", reply, id);
 }

@@ -44,13 +44,17 @@ export async function qselect(io: CommandIo, complex: Complex): Promise<number> 
     io.err(faults + USAGE);
     return 2;
   }
-  return select(io, complex, { ...request, criteria });
+  const destination = parseDestination(request.destination ?? "");
+  if (destination === null) {
+    io.err(`qselect: illegally formed destination: ${request.destination}\n`);
+    return 2;
+  }
+  return select(io, complex, { ...request, criteria }, destination.server);
 }
 
-async function select(io: CommandIo, complex: Complex, request: SelectJobsRequest): Promise<number> {
+async function select(io: CommandIo, complex: Complex, request: SelectJobsRequest, server: string | null): Promise<number> {
   try {
-    const destination = parseDestination(request.destination ?? "");
-    await mustBeOurs(complex, destination?.server ?? null);
+    await mustBeOurs(complex, server);
     const link = await complex.connect();
     const reply = await link.request(request);
     link.close();
@@ -95,7 +99,7 @@ function readCriterion(letter: string, value: string, now_ms: number): readonly 
     case "P":
       return equal("project");
     case "q":
-      return parseDestination(value) === null ? illegal : { destination: value };
+      return { destination: value };
     case "r":
       return equal("Rerunable", value === "y" || value === "n", value === "y" ? "True" : "False");
     case "s":
