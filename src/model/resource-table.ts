@@ -133,21 +133,19 @@ export function parseResourceType(text: string): ResourceType {
   return found;
 }
 
-/** Flag letters of `flag=`, put in order. Refuses unknown letters and letters given twice with 15014; combinations are checked by checkResourceFlags. */
+/** Flag letters of `flag=`, put in order; a letter may stand twice. Refuses unknown letters with 15014; combinations are checked by checkResourceFlags. */
 export function parseResourceFlags(text: string): string {
-  for (const [at, letter] of [...text].entries()) {
-    if (!FLAG_ORDER.includes(letter) || text.indexOf(letter) !== at) throw reject(PBSE.BADATVAL);
-  }
+  for (const letter of text) if (!FLAG_ORDER.includes(letter)) throw reject(PBSE.BADATVAL);
   return [...FLAG_ORDER].filter((letter) => text.includes(letter)).join("");
 }
 
 /** Refuses combinations of type and flags that make no sense: 15014 with a sentence that names resource and flag. */
 export function checkResourceFlags(name: string, type: ResourceType, flags: string): void {
-  const erroneous = (what: string): Reject => new Reject(PBSE.BADATVAL, `Erroneous to have ${what} on resource "${name}".`);
+  const erroneous = (what: string, why = ""): Reject => new Reject(PBSE.BADATVAL, `Erroneous to have ${what} on resource "${name}"${why}.`);
   const has = (letter: string): boolean => flags.includes(letter);
-  if (has("n") && has("f")) throw erroneous("flag 'n' and 'f'");
   if (has("i") && has("r")) throw erroneous("flag 'i' and 'r'");
   for (const letter of ["n", "f"]) if (has(letter) && !has("h")) throw erroneous(`flag '${letter}' without 'h'`);
-  if (isNumeric(type)) return;
-  for (const letter of ["n", "f", "q"]) if (has(letter)) throw erroneous(`flag '${letter}' with type '${type}'`);
+  if (has("n") && has("f")) throw erroneous("flag 'n' and 'f'");
+  if (isNumeric(type) || !["n", "f", "q"].some(has)) return;
+  throw erroneous("flag 'n', 'f', or 'q'", " which is type string, string_array, or boolean");
 }

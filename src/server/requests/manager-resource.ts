@@ -38,6 +38,7 @@ export function manageResource(tx: Transaction, request: ManagerRequest): Answer
 }
 
 function createResource(tx: Transaction, { name, attrs }: ManagerRequest): Answer {
+  if (name === "") throw reject(PBSE.BADATVAL);
   if (tx.state.resources.has(name)) throw reject(PBSE.DUPLIST);
   checkObjectName("resource", name);
   const resource = definition(customResource(name), attrs);

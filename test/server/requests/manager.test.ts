@@ -473,6 +473,8 @@ test("a node of an unknown host is an unknown node; this host needs no name serv
     ["create node n3 Mom=10.1.2.3"],
     [`create node ${"a".repeat(80)}`, "15065 Node name is too big"],
     ["set node nosuch comment=x", "15062 Unknown node "],
+    [`set node ${HOST} license=x`, NO_ATTRIBUTE],
+    ["create node n9 license=x", NO_ATTRIBUTE],
     ["set node n1 Port=1", `${READ_ONLY} Port`],
     ["set node n1 Mom=x", `${READ_ONLY} Mom`],
     ["set node n1 state=wonderful", "15067 Illegal value for node state"],
@@ -507,6 +509,7 @@ test("nodes: offline and free, all at once, deleting", async () => {
   const h = harness();
   await session(h, [["delete node @default", "15062 Unknown node "]]);
   assert.equal(outcome(h, ROOT, { kind: "status", object: "node", ids: [] }), "15064 Server has no node list");
+  assert.equal(outcome(h, ROOT, { kind: "status", object: "node", ids: ["n1"] }), "15064 Server has no node list");
   addHost(h, HOST);
   await session(h, [["create node n2 Mom=localhost"], [`set node ${HOST} state=offline`], [`set node ${HOST} state+=down`]]);
   assert.equal(shown(h, "node", HOST, "state"), "down,offline");
@@ -532,7 +535,11 @@ test("resources: types and flags", async () => {
     ["create resource x1 type=integer", BAD_VALUE],
     ["create resource x1 type=string,flag=n", erroneous("flag 'n' without 'h'")],
     ["create resource x1 type=long,flag=nfh", erroneous("flag 'n' and 'f'")],
-    ["create resource x1 type=boolean,flag=hn", erroneous("flag 'n' with type 'boolean'")],
+    [
+      "create resource x1 type=boolean,flag=hn",
+      `15014 Erroneous to have flag 'n', 'f', or 'q' on resource "x1" which is type string, string_array, or boolean.`,
+    ],
+    ["create resource", BAD_VALUE],
     ["create resource x1 flag=z", BAD_VALUE],
     ["create resource x1 colour=red", NO_ATTRIBUTE],
     ["create resource x1,x2 type=long"],
