@@ -69,7 +69,7 @@ export async function printContents(server: HookServer, object: "hook" | "pbshoo
   let text = "";
   for (const content_type of ["application/x-python", "application/x-javascript", "application/x-config"]) {
     const reply = await server.exportHook({ kind: "export-hook", object, hook, content_type });
-    if (reply.ok) text += `import ${object} ${hook} ${content_type} base64 -\n${base64Lines(reply.content)}\n`;
+    if (reply.ok && reply.content !== "") text += `import ${object} ${hook} ${content_type} base64 -\n${base64Lines(reply.content)}\n`;
   }
   return text;
 }

@@ -45,7 +45,8 @@ export const run: Command = async (io) => {
   }
   const args = parseArguments(io.argv);
   if ("bad" in args) {
-    if (!args.silent) io.err(`${args.bad}${USAGE}`);
+    // What getopt says of an option is no message of qmgr itself: -z does not silence it.
+    io.err(args.silent ? args.bad : `${args.bad}${USAGE}`);
     return 1;
   }
   let conf: Conf;

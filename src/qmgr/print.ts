@@ -88,15 +88,21 @@ function frame(text: string): string {
   return `#\n# ${text}\n#\n`;
 }
 
-/** One object as `print` shows it: what creates it and sets it again. */
-export function printObject(object: ManagedObject, id: string, attrs: WireAttrs, wanted: readonly string[] | undefined): string {
+/** One object as `print` shows it: what creates it and sets it again. arrays: names of the resources of type string_array. */
+export function printObject(
+  object: ManagedObject,
+  id: string,
+  attrs: WireAttrs,
+  wanted: readonly string[] | undefined,
+  arrays: ReadonlySet<string> = new Set(),
+): string {
   let text = object === "server" ? "" : createLines(object, id, attrs);
   const target = object === "server" ? "server" : object === "sched" && id === "default" ? "sched" : `${object} ${id}`;
   const begun = new Set<string>();
   for (const line of linesOf(object, attrs, wanted)) {
     if (!isPrinted(object, line)) continue;
     const label = line.resource === undefined ? line.name : `${line.name}.${line.resource}`;
-    for (const [op, value] of printedValues(line, begun.has(label))) text += `set ${target} ${label} ${op} ${value}\n`;
+    for (const [op, value] of printedValues(line, begun.has(label), arrays)) text += `set ${target} ${label} ${op} ${value}\n`;
     begun.add(label);
   }
   return text;
@@ -124,11 +130,18 @@ function isPrinted(object: ManagedObject, { def, name, value }: Line): boolean {
   return def !== undefined && def.set !== "pbs";
 }
 
-function printedValues({ def, value }: Line, again: boolean): readonly (readonly [op: string, value: string])[] {
+function printedValues(
+  { def, value, resource }: Line,
+  again: boolean,
+  arrays: ReadonlySet<string>,
+): readonly (readonly [op: string, value: string])[] {
   if (def?.type === "entity_limit" || def?.type === "entity_limit_res") return [[again ? "+=" : "=", value]];
   // PBS has event and fail_action of a hook as plain texts.
   const list =
-    (def?.type === "string_array" && def.object !== "hook") || def?.type.startsWith("acl_") === true || def?.type === "node_state";
+    (resource !== undefined && arrays.has(resource)) ||
+    (def?.type === "string_array" && def.object !== "hook") ||
+    def?.type.startsWith("acl_") === true ||
+    def?.type === "node_state";
   const elements = list ? value.split(",").map((element) => element.trim()) : [value];
   return elements.map((element, index) => [index === 0 && !again ? "=" : "+=", quoteValue(element)]);
 }

@@ -106,8 +106,9 @@ function attributeTokens(line: string, from: number, object: ManagedObject, look
 }
 
 /**
- * One value (pbs/qmgr.md 3 "Value quoting"). Plain: ends at a comma or white space, a quoted part may start anywhere, the first quote character used is the
- * only one for this value. Entity limits: blanks belong to the value, a quote opens quoting only as first character, and the text must follow the limit grammar.
+ * One value (pbs/qmgr.md 3 "Value quoting"). A plain value ends at a comma or white space. A quoted part may start anywhere in it; the first quote character
+ * used is the only one for this value; white space of any kind, line ends included, stands inside quotes. In entity limits blanks belong to the value, a
+ * quote opens quoting only as first character, and the text must follow the limit grammar.
  */
 function scanValue(line: string, start: number, limit: boolean): ScannedToken {
   let quote = "";
@@ -116,7 +117,7 @@ function scanValue(line: string, start: number, limit: boolean): ScannedToken {
   let at = start;
   for (; at < line.length; at++) {
     const char = line.charAt(at);
-    if (char === "&" || isUnprintable(char)) return makeToken("Bad", line.slice(start, at + 1), start);
+    if (char === "&" || (isUnprintable(char) && !(open && /\s/.test(char)))) return makeToken("Bad", line.slice(start, at + 1), start);
     if (open) {
       if (char === quote) open = false;
       else value += char;

@@ -2,7 +2,7 @@
 // The world (connections, streams, history) is passed in.
 
 import { BUILTIN_RESOURCES } from "#model/resource-table.ts";
-import type { AttrOp, ManagedObject, ManagerRequest, StatusItem, StatusRequest } from "#protocol/messages.ts";
+import type { AttrOp, ManagedObject, ManagerRequest, StatusItem, StatusRequest, WireAttrs } from "#protocol/messages.ts";
 import { parseRequest } from "./grammar.ts";
 import { helpText } from "./help.ts";
 import { contentsWords, exportContents, type HookFiles, type HookServer, importContents, printContents } from "./hook-contents.ts";
@@ -220,8 +220,8 @@ export class QmgrSession {
       ...(wanted === undefined ? {} : { attrs: needed(object, verb, wanted) }),
     });
     if (!reply.ok) {
-      // As recorded: who may not see hooks is told so, and it is no failure.
-      if (reply.code === PBSE_HOOKERROR) {
+      // As recorded: who may not list all hooks is told so, and it is no failure.
+      if (reply.code === PBSE_HOOKERROR && verb === "list" && name === "") {
         this.complain(reply.text ?? "");
         return true;
       }
@@ -240,12 +240,13 @@ export class QmgrSession {
     const whole = object === "resource" && name === "";
     if ((verb === "print" && (object !== "resource" || (whole && items.length > 0))) || (verb === "list" && whole && items.length > 0))
       this.world.out(banner(object));
+    const arrays = verb === "print" ? await arrayResources(connection, items) : NO_RESOURCES;
     let text = "";
     for (const item of items) {
       text +=
         verb === "list"
           ? listObject(object, item.id, item.attrs, wanted, this.world.ctime)
-          : printObject(object, item.id, item.attrs, wanted);
+          : printObject(object, item.id, item.attrs, wanted, arrays);
       if (verb === "print" && (object === "hook" || object === "pbshook") && wanted === undefined)
         text += await printContents(connection, object, item.id);
     }
@@ -368,6 +369,17 @@ function toOperation(verb: ManagerRequest["verb"], { name, resource, op, value }
   // an empty value unsets (pbs/qmgr.md 3)
   if (verb === "unset" || (verb === "set" && value === "")) return { ...base, op: "unset", value: "" };
   return { ...base, op: op ?? "=", value: value ?? "" };
+}
+
+const NO_RESOURCES: ReadonlySet<string> = new Set();
+
+/** Names of resources of type string_array: their values are printed element by element. Asked for only where a value has several elements. */
+async function arrayResources(connection: QmgrServer, items: readonly { readonly attrs: WireAttrs }[]): Promise<ReadonlySet<string>> {
+  const lists = items.flatMap(({ attrs }) => Object.values(attrs)).filter((value) => typeof value === "object" && !Array.isArray(value));
+  if (!lists.some((list) => Object.values(list).some((value) => typeof value === "string" && value.includes(",")))) return NO_RESOURCES;
+  const reply = await connection.status({ kind: "status", object: "resource", ids: [], attrs: ["type"] });
+  const resources = reply.ok ? reply.items : [];
+  return new Set(resources.flatMap((item) => ("attrs" in item && item.attrs["type"] === "string_array" ? [item.id] : [])));
 }
 
 /** Each name once, at its last place. */

@@ -102,7 +102,9 @@ export function exportHook(tx: Transaction, request: ExportHookRequest): Answer 
   checkHookAccess(tx);
   const [hook] = hooksNamed(tx, request.object, request.hook === "" ? " " : request.hook) as [Hook];
   const kind = contentKind(request.content_type);
-  const found = kind === "config" ? hook.config : hook.script?.language === kind ? hook.script : null;
+  // A hook without a configuration has an empty one: what is exported can always be imported again.
+  if (kind === "config") return { value: { content: hook.config?.content ?? "" } };
+  const found = hook.script?.language === kind ? hook.script : null;
   if (found === null) throw refuse(`hook '${hook.name}' has no contents of type ${request.content_type}`);
   return { value: { content: found.content } };
 }

@@ -103,6 +103,8 @@ test("contents are kept byte for byte, say when they replace others, and outlive
   restart(h);
   assert.equal(await qmgr(h, "export hook h1 application/x-python default"), "two");
   assert.equal(await qmgr(h, "list hook h1 order"), "Hook h1\n    order = 7\n\n");
+  assert.equal(await qmgr(h, "export hook h1 application/x-config default"), "", "a configuration that is not there is empty");
+  assert.doesNotMatch(await qmgr(h, "print hook h1"), /x-config/);
   // A script in the other language takes its place.
   await qmgr(h, "import hook h1 application/x-javascript default three");
   assert.equal(
@@ -123,5 +125,8 @@ test("only root on the server host may see or touch hooks", async () => {
     "export hook h1 application/x-python default",
   ])
     assert.equal(await verdict(h, line, ALICE), `15136 ${REFUSED}`, line);
-  assert.equal(await qmgr(h, "list hook h1", ALICE), `${REFUSED}\n`);
+  assert.equal(await qmgr(h, "list hook", ALICE), `${REFUSED}\n`, "as recorded");
+  const told = (name: string): string => `qmgr obj=${name} svr=default: ${REFUSED}\nqmgr: hook error returned from server\n[1]\n`;
+  assert.equal(await qmgr(h, "list hook h1", ALICE), told("h1"));
+  assert.equal(await qmgr(h, "print hook", ALICE), told(""));
 });
