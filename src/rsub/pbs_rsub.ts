@@ -2,7 +2,7 @@
 
 import type { Command, CommandIo } from "#cli/command.ts";
 import { asCommand, type Complex, mustBeOurs } from "#cli/complex.ts";
-import { refusalStatus } from "#cli/errors.ts";
+import { PBSE_UNKNODE, refusalStatus } from "#cli/errors.ts";
 import { optionFault, scanOptions } from "#cli/getopt.ts";
 import { escapeValue } from "#cli/qsub/variables.ts";
 import { parseNamedValues } from "#cli/value-lists.ts";
@@ -68,7 +68,8 @@ async function submit(io: CommandIo, complex: Complex, request: SubmitResvReques
     const reply = await link.request(request);
     if (!reply.ok) {
       io.err(`pbs_rsub: ${reply.text ?? `Server returned error ${reply.code}`}\n`);
-      return refusalStatus(reply.code);
+      // Hosts are a matter of the command line: a host that the server does not know is a wrong argument.
+      return request.hosts !== undefined && reply.code === PBSE_UNKNODE ? USAGE_STATUS : refusalStatus(reply.code);
     }
     const { id, word } = reply.value as { readonly id: string; readonly word: string };
     io.out(`${id} ${word}\n`);
@@ -168,7 +169,7 @@ function conflict({ attrs, given, job, hosts }: Pick<Asked, "attrs" | "given" | 
   if (hosts === null) return "";
   if (given.has("I")) return "pbs_rsub: can't use -I with --hosts\n";
   if (given.has("l")) return "pbs_rsub: can't use -l with --hosts\n";
-  if (hosts.length === 0) return "pbs_rsub: missing host(s)\n";
+  if (hosts.length === 0 || hosts.includes("")) return "pbs_rsub: missing host(s)\n";
   const twice = hosts.find((host, at) => hosts.indexOf(host) < at);
   return twice === undefined ? "" : `pbs_rsub: Duplicate host: ${twice}\n`;
 }

@@ -125,7 +125,7 @@ function submitMaintenance(tx: Transaction, request: SubmitResvRequest, hosts: r
     durationOf(given),
     tx.now_s,
   );
-  const { place, asked } = maintenanceOf(tx.state, hosts);
+  const { place, asked, partition } = maintenanceOf(tx.state, hosts);
   const resv = create(tx, `M${nextJobNumber(tx.state)}`, {
     ...attrs,
     ...resolve(tx, asked, times.duration_s),
@@ -134,7 +134,7 @@ function submitMaintenance(tx: Transaction, request: SubmitResvRequest, hosts: r
     reserve_duration: times.duration_s,
     reserve_count: 1,
   });
-  confirm(tx, resv, { occurrences: [{ start_s: times.start_s, end_s: times.end_s, place: 0 }], places: [place] }, null);
+  confirm(tx, resv, { occurrences: [{ start_s: times.start_s, end_s: times.end_s, place: 0 }], places: [place] }, partition);
   giveWay(tx, tx.state, resv);
   if (times.start_s <= tx.now_s) begin(tx, resv);
   return { value: { id: resv.id, word: "CONFIRMED" } };

@@ -12,7 +12,7 @@ import type { Transaction } from "../transaction.ts";
 import { isBegun } from "./holding.ts";
 import { deleteJobs, moveSourceJob } from "./jobs.ts";
 import { execVnodesText, NO_PLACE, occurrencesLeft, withPlaces } from "./occurrences.ts";
-import { accessOf, amountsOf } from "./queue.ts";
+import { accessOf, amountsOf, removeQueue } from "./queue.ts";
 import { accountBegun, accountConfirmed, accountRemoved, logResv, resvRequestor } from "./records.ts";
 
 const { CONFIRMED, RUNNING, BEING_DELETED, DELETING_JOBS, DEGRADED, BEING_ALTERED, UNCONFIRMED, IN_CONFLICT } = RESV_STATE;
@@ -245,7 +245,7 @@ export function removeWhenEmpty(tx: Transaction, resv: Resv): void {
   const { queue, reserve_state } = resv.attrs;
   if (reserve_state !== BEING_DELETED || !tx.state.resvs.has(resv.id) || (tx.state.queues.get(queue)?.jobs.size ?? 0) > 0) return;
   tx.apply({ kind: "deleted", object: "resv", name: resv.id });
-  if (tx.state.queues.has(queue)) tx.apply({ kind: "deleted", object: "queue", name: queue });
+  removeQueue(tx, queue);
 }
 
 function mail(tx: Transaction, resv: Resv, point: string, text: string): void {

@@ -2,23 +2,34 @@
 
 import type { ResourceValues } from "#model/attribute.ts";
 import { PBSE, Reject } from "#model/pbse.ts";
+import { partitionOf } from "../sched-runtime.ts";
 import type { ServerState, Vnode } from "../state.ts";
 
-/** place: an exec_vnode text; asked: the request that stands for it. Refuses with 15062 a host that has no vnode with cpus, with 15055 one named twice. */
-export function maintenanceOf(state: ServerState, hosts: readonly string[]): { readonly place: string; readonly asked: ResourceValues } {
+/** What a maintenance reservation holds. place: an exec_vnode text; asked: the request that stands for it; partition: of all its vnodes, null if of several. */
+export type Maintenance = { readonly place: string; readonly asked: ResourceValues; readonly partition: string | null };
+
+/** All of some hosts. Refuses with 15062 a host that has no vnode with cpus, with 15055 one named twice. */
+export function maintenanceOf(state: ServerState, hosts: readonly string[]): Maintenance {
   const chunks: string[] = [];
   const parts: string[] = [];
   const seen = new Set<string>();
+  const partitions = new Set<string>();
   for (const host of hosts) {
     if (seen.has(host)) throw new Reject(PBSE.DUPLIST, `Duplicate host: ${host}`);
     seen.add(host);
     const vnodes = [...state.vnodes.values()].filter((vnode) => hostResource(vnode) === host && ncpusOf(vnode) > 0);
     if (vnodes.length === 0) throw new Reject(PBSE.UNKNODE, `Host with resources not found: ${host}`);
+    for (const vnode of vnodes) partitions.add(partitionOf(vnode));
     chunks.push(`1:host=${host}:ncpus=${vnodes.reduce((sum, vnode) => sum + ncpusOf(vnode), 0)}`);
     parts.push(`(${vnodes.map((vnode) => `${vnode.name}:ncpus=${ncpusOf(vnode)}`).join("+")})`);
   }
   if (hosts.length === 0) throw new Reject(PBSE.IVALREQ, "missing host(s)");
-  return { place: parts.join("+"), asked: { select: chunks.join("+"), place: "exclhost" } };
+  const [partition = null, other] = partitions;
+  return {
+    place: parts.join("+"),
+    asked: { select: chunks.join("+"), place: "exclhost" },
+    partition: other === undefined ? partition : null,
+  };
 }
 
 const available = (vnode: Vnode): ResourceValues => (vnode.attrs["resources_available"] ?? {}) as ResourceValues;

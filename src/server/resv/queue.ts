@@ -2,6 +2,7 @@
 
 import type { ResourceValues } from "#model/attribute.ts";
 import { isConsumable } from "#model/resource-table.ts";
+import { LOG_EVENT } from "#support/log-event.ts";
 import type { Attrs, ResvAttrs, ServerState } from "../state.ts";
 import type { Transaction } from "../transaction.ts";
 
@@ -13,6 +14,19 @@ export function makeQueue(tx: Transaction, attrs: ResvAttrs): void {
     name: attrs.queue,
     attrs: { queue_type: "Execution", enabled: false, started: false, ...accessOf(attrs), ...amountsOf(tx.state, attrs) },
   });
+  logQueue(tx, attrs.queue, "created");
+}
+
+/** The queue goes with its reservation. */
+export function removeQueue(tx: Transaction, queue: string): void {
+  if (!tx.state.queues.has(queue)) return;
+  tx.apply({ kind: "deleted", object: "queue", name: queue });
+  logQueue(tx, queue, "deleted");
+}
+
+/** The queue of a reservation is the server's own doing, whoever asked for the reservation. */
+function logQueue(tx: Transaction, queue: string, what: "created" | "deleted"): void {
+  tx.log({ event: LOG_EVENT.ADMIN, class: "Que", object: queue, text: `${what} at request of pbs_server@${tx.config.host}` });
 }
 
 /** Who may submit: the lists of the reservation are those of its queue. */

@@ -132,6 +132,8 @@ test("maintenance takes whole hosts at once; who was promised something there gi
   assert.equal(maintenance(h, "start=3600 walltime=7200", ["n9"]), "15062 Host with resources not found: n9");
   assert.equal(maintenance(h, "start=3600 walltime=7200", ["n1"]), "M3.svr CONFIRMED");
   const { resv_nodes, Resource_List } = resvAttrs(h, "M3.svr");
+  assert.equal(resvAttrs(h, "M3.svr").partition, "pbs-default");
+  assert.equal(h.core.state.queues.get("M3")?.attrs["partition"], "pbs-default");
   assert.deepEqual([resv_nodes, Resource_List["select"], Resource_List["place"]], ["(n1:ncpus=8)", "1:host=n1:ncpus=8", "exclhost"]);
   assert.deepEqual([resvState(h, id), resvAttrs(h, id).resv_nodes], ["DG 12", undefined]);
   assert.ok(resvAttrs(h, id).reserve_retry !== undefined);

@@ -57,6 +57,7 @@ test("submitted: unconfirmed, its queue closed, every scheduler asked; confirmed
   assert.equal(h.core.state.vnodes.get("n1")?.assigned.get("ncpus"), undefined);
   assert.equal(stateOf(h, job), "F 91");
   assert.equal(lettersOf(h, id), "UYBK");
+  assert.deepEqual(logsOf(h, "R1"), ["created at request of pbs_server@svr", "deleted at request of pbs_server@svr"]);
   assert.deepEqual(logsOf(h, id), [
     "New reservation submitted start=Fri Nov 20 10:26:28 2026 end=Fri Nov 20 10:36:28 2026",
     "Reservation confirmed",
