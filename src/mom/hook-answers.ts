@@ -17,12 +17,30 @@ export const NO_HOOKS: MomHooks = { digest: "", hooks: [], resources: {} };
 /** The server's hooks replace those we have; they outlive us for the next start. */
 export function takeHooks(cx: Context, hooks: MomHooks, from: "server" | "disk"): void {
   const { state } = cx;
+  const before = filesOf(state.hooks);
   if (state.config.reject_root_scripts && hooks.hooks.length > 0) {
     cx.actions.push({ kind: "log", event: LOG_EVENT.ERROR, object: "pbs_mom", text: "execution of root scripts rejected", class: "Svr" });
     state.hooks = { ...hooks, hooks: [] };
   } else state.hooks = hooks;
   for (const name of state.periodic.keys()) if (!hooks.hooks.some((hook) => hook.name === name)) state.periodic.delete(name);
   if (from === "server") cx.actions.push({ kind: "keep-hooks", hooks: state.hooks });
+  if (from === "server") for (const file of filesOf(state.hooks)) if (!before.has(file)) logReceived(cx, file);
+}
+
+/** What PBS's moms have as files: attributes, script and configuration of each hook, with their contents. */
+function filesOf({ hooks }: MomHooks): ReadonlySet<string> {
+  const files = new Set<string>();
+  for (const { script, config, ...attrs } of hooks) {
+    files.add(`${attrs.name}.HK ${JSON.stringify(attrs)}`);
+    files.add(`${attrs.name}.${script.language === "python" ? "PY" : "JS"} ${script.content}`);
+    if (config !== null) files.add(`${attrs.name}.CF ${config.content}`);
+  }
+  return files;
+}
+
+function logReceived(cx: Context, file: string): void {
+  const text = "copy hook-related file request received";
+  cx.actions.push({ kind: "log", event: LOG_EVENT.DEBUG2, object: file.slice(0, file.indexOf(" ")), text, class: "Hook" });
 }
 
 /** Each freq seconds after its last start, while it does not run. */

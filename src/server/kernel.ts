@@ -30,6 +30,8 @@ export type MomRuntime = {
   patience: MomPatience;
   /** digest of the hooks it has */
   hooks: string;
+  /** digests of the files those hooks are made of, by name; unknown for what a mom brings along: empty */
+  hook_files: ReadonlyMap<string, string>;
   /** others use its host */
   busy: boolean;
 };

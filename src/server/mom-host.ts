@@ -123,6 +123,7 @@ function hello(kernel: Kernel, link: number, data: MomHello): void {
     vnodes: data.vnodes,
     patience: data.patience ?? {},
     hooks: data.hooks ?? "",
+    hook_files: new Map(),
     busy: false,
   };
   kernel.moms.set(key, mom);

@@ -241,6 +241,12 @@ test("exechost_periodic runs every freq seconds and may give up jobs; $reject_ro
   w.on(exited(job(), w.now_ms, { signal: 15 }));
   assert.deepEqual(w.on(finished(job())), ["mom-obit 1.n1 -18"]);
 
+  const open = world();
+  give(open, [hook("p", "execjob_begin")]);
+  assert.deepEqual(open.logged(), Array(2).fill("copy hook-related file request received"), "attributes and script");
+  give(open, [hook("p", "execjob_begin", { freq: 60 })]);
+  assert.equal(open.logged().length, 1, "attributes alone");
+
   const closed = world({ config: { reject_root_scripts: true } });
   give(closed, [hook("p", "execjob_begin")]);
   assert.deepEqual(closed.state.hooks.hooks, []);

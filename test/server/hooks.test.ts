@@ -27,6 +27,7 @@ import {
   settle,
   stateOf,
 } from "./harness.ts";
+import { qsub } from "./requests/qsub.ts";
 
 function putHook(h: Harness, name: string, event: string, attrs: Readonly<Record<string, string>> = {}, content = "cGFzcw=="): void {
   const terms = Object.entries({ event, ...attrs }).map(([attribute, value]) => ({ name: attribute, op: "=" as const, value }));
@@ -134,6 +135,52 @@ test("runjob refuses a qrun; a hook may hold the job", () => {
   assert.equal(jobAttrs(h, id).job_state, "H");
 });
 
+test("runjob may set resources that do not decide the place, of a job and of a subjob; the others are left out, and the job runs", async () => {
+  const h = harness();
+  addHost(h, "n1");
+  putHook(h, "h", "runjob");
+  const set = { Resource_List: { site: "here there", walltime: "1:00:00", ncpus: "4", nosuch: "1" } };
+  const qrun = (id: string): void => {
+    ask(h, ROOT, { kind: "run-job", job: id, exec_vnode: "(n1:ncpus=1)", async: true } as never);
+    assert.ok(running(h)[0]?.hook.input.writable.job?.includes("Resource_List"));
+    reply(h, { changes: { job: set } } as never);
+  };
+  const job = addJob(h);
+  qrun(job);
+  const array = await qsub(h, "-J 1-2 -- /bin/true");
+  const subjob = array.replace("[]", "[1]");
+  qrun(subjob);
+  for (const id of [job, subjob]) {
+    const { job_state, Resource_List } = jobAttrs(h, id);
+    assert.deepEqual(
+      [job_state, Resource_List["site"], Resource_List["walltime"], Resource_List["ncpus"]],
+      ["R", "here there", 3600, 1],
+      id,
+    );
+    assert.deepEqual(
+      h.accounting.filter((record) => record.type === "a" && record.id === id).map(({ text }) => text),
+      ['Resource_List.site="here there"', "Resource_List.walltime=01:00:00"],
+    );
+    assert.deepEqual(
+      logsOf(h, "h").filter((text) => text.startsWith(`${id}: `)),
+      [
+        `${id}: what the hook has set is left out: Cannot set attribute, read only or insufficient permission  Resource_List.ncpus (15003)`,
+        `${id}: what the hook has set is left out: Unknown resource Resource_List.nosuch (15035)`,
+      ],
+    );
+  }
+  assert.equal(jobAttrs(h, array).Resource_List["site"], undefined, "the array and its other subjobs stay as they are");
+});
+
+test("a modifyjob hook that sets what only arrays have is refused in those words, not as a hook that failed", () => {
+  const h = harness();
+  putHook(h, "h", "modifyjob");
+  const token = h.next_token;
+  ask(h, ALICE, { kind: "modify-job", job: addJob(h), attrs: [{ name: "Priority", op: "=", value: "5" }] });
+  reply(h, { changes: { job: { max_run_subjobs: "2" } } } as never);
+  assert.deepEqual(h.answers.get(token), { ok: false, code: 15231, text: "Attribute has to be set on an array job" });
+});
+
 test("a periodic hook runs every freq seconds, once at a time", () => {
   const h = harness();
   putHook(h, "p", "periodic", { freq: "60" });
@@ -198,11 +245,16 @@ test("a mom is given the hooks of its events: after its hello if it has others, 
       ["b", 2, 120],
     ],
   );
+  const sent = (): string[] => h.logs.splice(0).flatMap(({ text }) => /^successfully sent hook file (.*)$/.exec(text)?.[1] ?? []);
+  const file = (name: string): string => `${h.core.kernel.config.home}/server_priv/hooks/${name} to n1`;
+  assert.deepEqual(sent(), ["b.HK", "b.PY", "a.HK", "a.PY"].map(file));
   const count = givenTo(h, link).length;
   momHello(h, link, "n1");
+  assert.deepEqual(sent(), ["a.HK", "a.PY", "b.HK", "b.PY"].map(file), "all of them, for this mom is new");
   assert.equal(givenTo(h, link).length, count + 1, "its hello knew of none");
   putHook(h, "a", "exechost_periodic", { freq: "9" }, "cGFzczI=");
   assert.notEqual(givenTo(h, link).at(-1)?.digest, last?.digest, "other contents");
+  assert.deepEqual(sent(), [file("a.PY")], "what changed");
   apply(h, { kind: "hook-deleted", name: "a" });
   apply(h, {
     kind: "hook-put",

@@ -55,6 +55,26 @@ export function tellHooks(kernel: Kernel, mom: MomRuntime, hooks: MomHooks = mom
   if (mom.hooks === hooks.digest) return;
   mom.hooks = hooks.digest;
   kernel.out.moms.push({ link: mom.link, type: "mom-hooks", data: hooks });
+  const files = hookFiles(hooks);
+  for (const [file, digest] of files) if (mom.hook_files.get(file) !== digest) logSent(kernel, file, mom.host);
+  mom.hook_files = files;
+}
+
+/** The files that server_priv/hooks has of the hooks, with digests of their contents. */
+function hookFiles({ hooks }: MomHooks): ReadonlyMap<string, string> {
+  const files = new Map<string, string>();
+  for (const { script, config, ...attrs } of hooks) {
+    files.set(`${attrs.name}.HK`, digestOf(JSON.stringify(attrs)));
+    files.set(`${attrs.name}.${script.language === "python" ? "PY" : "JS"}`, contentDigest(script));
+    if (config !== null) files.set(`${attrs.name}.CF`, contentDigest(config));
+  }
+  return files;
+}
+
+/** What site tools wait for. The hooks travel in one frame; a line for each file that is new to the mom. */
+function logSent({ config, out }: Kernel, file: string, host: string): void {
+  const text = `successfully sent hook file ${config.home}/server_priv/hooks/${file} to ${host}`;
+  out.logs.push({ event: LOG_EVENT.DEBUG2, class: "Hook", object: `Server@${config.host}`, text });
 }
 
 /** A hook or a resource has changed. */

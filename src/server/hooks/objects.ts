@@ -84,6 +84,7 @@ export const RUNJOB_WRITABLE = [
   "Account_Name",
   "Error_Path",
   "Output_Path",
+  "Resource_List",
   "Variable_List",
   "project",
   "depend",

@@ -1,7 +1,12 @@
 // runjob: a job that is about to be sent for execution. Its hooks may keep it from running, and then also hold it or let it wait (pbs/commands.md 1.2).
 
 import type { AttrChanges, HookChanges } from "#hooks/hook-input.ts";
-import type { Reject } from "#model/pbse.ts";
+import { attributeOf, type ResourceValues } from "#model/attribute.ts";
+import { JOB_ATTRIBUTES } from "#model/job-attributes.ts";
+import { PBSE, Reject, reject } from "#model/pbse.ts";
+import { hasFlag, isConsumable, type ResourceDef } from "#model/resource-table.ts";
+import { alterValue } from "#model/values/index.ts";
+import { listedResource, renderResourceList } from "#model/values/resource-list.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
 import { commentDate, logJob } from "../job-life.ts";
 import type { Kernel } from "../kernel.ts";
@@ -32,6 +37,7 @@ export function askBeforeRun(
     runHooks(kernel, "runjob", runjobInput(tx, job, exec_vnode), (verdict) => {
       const live = jobOf(kernel, id);
       then(live === undefined ? null : settleRun(ownTransaction(kernel), live, verdict));
+      if (live !== undefined && live !== kernel.state.jobs.get(id)) settleStarted(ownTransaction(kernel), id, verdict);
     });
   };
   const posted = kernel.posting.get(id);
@@ -56,6 +62,17 @@ export function afterRunjobHooks(tx: Transaction, job: Job, exec_vnode: string):
   return verdict === null || verdict === undefined ? null : settleRun(tx, job, verdict);
 }
 
+/** What they have set of a subjob becomes true once it has started: only then it is a job of its own. */
+export function afterSubjobStart(tx: Transaction, subjob: Job, exec_vnode: string): void {
+  const [verdict] = askRunjobHooks(tx, [subjob], exec_vnode);
+  if (verdict !== null && verdict !== undefined) settleStarted(tx, subjob.id, verdict);
+}
+
+function settleStarted(tx: Transaction, id: string, verdict: HookVerdict): void {
+  const job = tx.state.jobs.get(id);
+  if (job !== undefined && verdict.kind === "accept") setResources(tx, job, verdict);
+}
+
 /** What the hooks say becomes true of the job. null: it may run. */
 export function settleRun(tx: Transaction, job: Job, verdict: HookVerdict): Reject | null {
   // A subjob that has not started is no job yet: what concerns all of them is the array's.
@@ -64,9 +81,10 @@ export function settleRun(tx: Transaction, job: Job, verdict: HookVerdict): Reje
     alterByHook(
       tx,
       job,
-      only(wanted, (name) => !ON_REJECTION.has(name)),
+      only(wanted, (name) => !ON_REJECTION.has(name) && name !== "Resource_List"),
       verdict.by,
     );
+    if (tx.state.jobs.has(job.id)) setResources(tx, job, verdict);
     return null;
   }
   const hold = wanted["Hold_Types"];
@@ -82,6 +100,51 @@ export function settleRun(tx: Transaction, job: Job, verdict: HookVerdict): Reje
     logJob(tx, LOG_EVENT.JOB, job.id, comment);
   }
   return verdict.reject;
+}
+
+/**
+ * Resources that the hooks have set of a job that is to run. Its place is decided: what would change it (select, place, what is counted or asked of vnodes)
+ * is left out, and the log says so. The job runs all the same.
+ */
+function setResources(tx: Transaction, job: Job, { changes, by }: HookVerdict): void {
+  const wanted = changes.job?.["Resource_List"];
+  if (typeof wanted !== "object" || wanted === null) return;
+  const def = attributeOf(JOB_ATTRIBUTES, "Resource_List");
+  let list: ResourceValues = job.attrs.Resource_List;
+  const set: string[] = [];
+  for (const [resource, value] of Object.entries(wanted)) {
+    const refusal = refusalOf(() => {
+      const known = listedResource(def, resource, tx.state.resources);
+      if (decidesPlace(known)) throw reject(PBSE.ATTRRO, `Resource_List.${resource}`);
+      const op = value === null ? ({ op: "unset", value: "" } as const) : ({ op: "=", value } as const);
+      list = (alterValue(def, list, { resource, ...op }, tx.state.resources) ?? {}) as ResourceValues;
+      set.push(resource);
+    });
+    if (refusal !== null) {
+      const text = `what the hook has set is left out: ${(refusal.text ?? "").trim()} (${refusal.code})`;
+      tx.log({ event: LOG_EVENT.ERROR, class: "Hook", object: by, text: `${job.id}: ${text}` });
+    }
+  }
+  if (set.length === 0) return;
+  tx.apply({ kind: "job-changed", id: job.id, set: { Resource_List: list }, unset: [] });
+  const texts = renderResourceList(list, tx.state.resources);
+  for (const resource of set) {
+    const text = texts[resource] ?? "UNSET";
+    tx.account({ type: "a", id: job.id, text: `Resource_List.${resource}=${/\s/.test(text) ? `"${text}"` : text}` });
+  }
+}
+
+const PLACING: ReadonlySet<string> = new Set(["select", "place", "nodes", "nodect"]);
+const decidesPlace = (def: ResourceDef): boolean => PLACING.has(def.name) || hasFlag(def, "h") || isConsumable(def);
+
+function refusalOf(work: () => void): Reject | null {
+  try {
+    work();
+    return null;
+  } catch (error) {
+    if (error instanceof Reject) return error;
+    throw error;
+  }
 }
 
 const jobOf = (kernel: Kernel, id: string): Job | undefined => kernel.state.jobs.get(id) ?? queuedSubjob(kernel.state, id);

@@ -5,7 +5,7 @@
 
 import type { AttrChanges, HookInput, HookObject } from "#hooks/hook-input.ts";
 import { JOB_ATTRIBUTES } from "#model/job-attributes.ts";
-import { Reject } from "#model/pbse.ts";
+import { PBSE, Reject } from "#model/pbse.ts";
 import type { AttrValueText, QueueJobRequest, WireAttrs } from "#protocol/messages.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
 import { localQueue } from "../routing.ts";
@@ -81,12 +81,12 @@ function changedDraft({ destination, attrs, script }: Draft, changes: AttrChange
   return { destination: queue, attrs: next, script };
 }
 
-/** Carries out what a hook wants; a refusal is the hook's failure (I2). */
+/** Carries out what a hook wants; a refusal is the hook's failure (I2). What only arrays have is refused in its own words. */
 export function byHook<T>(tx: Transaction, hook: string, work: () => T): T {
   try {
     return work();
   } catch (error) {
-    if (!(error instanceof Reject)) throw error;
+    if (!(error instanceof Reject) || error.code === PBSE.NOTARRAY_ATTR) throw error;
     tx.log({
       event: LOG_EVENT.ERROR,
       class: "Hook",

@@ -23,14 +23,16 @@ import { removeHolds } from "#model/values/hold.ts";
 import { alterValue } from "#model/values/index.ts";
 import { listedResource } from "#model/values/resource-list.ts";
 import { compareResourceValues } from "#model/values/resource-value.ts";
-import type { AttrOp, ModifyJobRequest } from "#protocol/messages.ts";
+import type { AttrOp, ModifyJobRequest, WireAttrs } from "#protocol/messages.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
 import { keptEligible } from "../accrual/eligible-time.ts";
+import { columnsOf, encode } from "../attributes/encode.ts";
 import { checkHoldRight } from "../attributes/hold-right.ts";
 import { checkAskable } from "../attributes/resource-right.ts";
 import { type Asked, askDependencies, enterDependencies, recordsOfDependencies, replaceDependencies, withAsked } from "../dependencies.ts";
 import { modifyjobAsk, opsOf } from "../hooks/alteration.ts";
 import { byHook } from "../hooks/submission.ts";
+import { serverIdentity } from "../identity.ts";
 import { isWithMom, logJob, requestor, settleJob, waitingState } from "../job-life.ts";
 import type { Attrs, Job, JobAttrs, Queue, ResourceRecord } from "../state.ts";
 import { weightOf } from "../submit/entity-usage.ts";
@@ -52,8 +54,8 @@ export function modifyJob(tx: Transaction, request: ModifyJobRequest): Answer {
   const { ops, ...made } = afterHooks(tx, job, request.attrs, changes(tx, job, request.attrs));
   logJob(tx, LOG_EVENT.JOB, job.id, `Job Modified at request of ${requestor(tx)}`);
   if (ops.length === 0) return {};
-  account(tx, job, ops);
   carryOut(tx, job, made);
+  account(tx, job.id, ops);
   return {};
 }
 
@@ -98,8 +100,9 @@ export function alterByHook(tx: Transaction, job: Job, wanted: AttrChanges, hook
   if (ops.length === 0) return true;
   try {
     const made = byHook(tx, hook, () => changes(raised(tx), job, ops));
-    account(tx, job, ops);
     carryOut(tx, job, made);
+    // One record an attribute: what a hook sets, it sets one by one.
+    for (const op of ops) account(tx, job.id, [op]);
     return true;
   } catch (error) {
     if (error instanceof Reject) return false;
@@ -270,11 +273,25 @@ function delta(before: Attrs, after: Attrs, touched: ReadonlySet<string>): Chang
   return { set, unset };
 }
 
-/** Record a: `attr[.resource]=value ...`, values with blanks quoted (pbs/files.md 4). */
-function account(tx: Transaction, job: Job, ops: readonly AttrOp[]): void {
+/** Record a (pbs/files.md 4): what was asked for, with the values the job has now, in their usual form. What the job has no more is UNSET. */
+function account(tx: Transaction, id: string, ops: readonly AttrOp[]): void {
+  const job = tx.state.jobs.get(id);
+  if (job === undefined) return;
+  const names = [...new Set(ops.map(({ name }) => attributeOf(JOB_ATTRIBUTES, name).name))];
+  const texts = encode(columnsOf(tx.state, serverIdentity(tx.config.host), JOB_ATTRIBUTES, names), job.attrs);
   const items = ops.map((op) => {
-    const name = valueName({ name: JOB_ATTRIBUTES.byName(op.name)?.name ?? op.name }, op.resource);
-    return `${name}=${op.op === "unset" || op.value === "" ? "UNSET" : /\s/.test(op.value) ? `"${op.value}"` : op.value}`;
+    const { name } = attributeOf(JOB_ATTRIBUTES, op.name);
+    return `${valueName({ name }, op.resource)}=${quoted(textOf(texts[name], op.resource) ?? "UNSET")}`;
   });
-  tx.account({ type: "a", id: job.id, text: items.join(" ") });
+  tx.account({ type: "a", id, text: [...new Set(items)].join(" ") });
 }
+
+function textOf(value: WireAttrs[string] | undefined, resource: string | undefined): string | undefined {
+  if (value === undefined || typeof value === "string") return value;
+  if (isList(value)) return value.join(",");
+  const text = resource === undefined ? undefined : value[resource];
+  return text === undefined || typeof text === "string" ? text : text.join(",");
+}
+
+const isList = (value: WireAttrs[string]): value is readonly string[] => Array.isArray(value);
+const quoted = (text: string): string => (/\s/.test(text) ? `"${text}"` : text);

@@ -9,7 +9,7 @@ import { LOG_EVENT } from "#support/log-event.ts";
 import { answerError } from "../attributes/answers.ts";
 import { daemonName } from "../attributes/manager-log.ts";
 import { checkOperator } from "../attributes/permission.ts";
-import { afterRunjobHooks, askRunjobHooks } from "../hooks/running.ts";
+import { afterRunjobHooks, afterSubjobStart, askRunjobHooks } from "../hooks/running.ts";
 import { isExecution } from "../job-life.ts";
 import { checkRun, resumeNow, runJob } from "../job-run.ts";
 import { namedVnodes } from "../named-vnodes.ts";
@@ -72,7 +72,9 @@ function runOne(tx: Transaction, request: RunJobRequest, job: Job): Answer {
     checkRun(tx, job.id, exec_vnode, options);
     const refused = afterRunjobHooks(tx, job, exec_vnode);
     if (refused !== null) return answerError(tx, refused.code, refused.text);
+    const subjob = !tx.state.jobs.has(job.id);
     runJob(tx, job.id, exec_vnode, options);
+    if (subjob) afterSubjobStart(tx, job, exec_vnode);
     if (!waits) return {};
     tx.act({ kind: "await-start", job: job.id, token: tx.token });
     return "deferred";

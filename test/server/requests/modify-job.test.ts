@@ -41,7 +41,11 @@ test("qalter of a waiting job: attributes, paths, resources made anew", async ()
   assert.ok(logsOf(h, job).includes(`Job Modified at request of alice@${HOST}`));
   assert.deepEqual(
     h.accounting.filter((record) => record.type === "a").map((record) => record.text),
-    [all.join(" "), "Resource_List.select=2:ncpus=1"],
+    [
+      `Job_Name=newname Priority=5 Resource_List.walltime=00:05:00 Account_Name=acct Mail_Points=abe Rerunable=False Join_Path=oe ` +
+        `Output_Path=${HOST}:/tmp/o1 Error_Path=${HOST}:/home/alice/e1 project=prj`,
+      "Resource_List.select=2:ncpus=1",
+    ],
   );
 });
 
