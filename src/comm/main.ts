@@ -83,6 +83,8 @@ function serve(conf: Conf, options: CommOptions): Promise<number> {
   });
   const note = (text: string): void => log.record(LOG_EVENT.SYSTEM, "Svr", daemon, text);
   note(`${process.argv[1]} ready (pid=${process.pid}): a stand-in, nothing is routed on one host`);
+  // Site tools wait for the word of the first thread.
+  log.record(LOG_EVENT.SYSTEM, "TPP", `${daemon}(Thread 0)`, "Thread ready");
   log.flush();
   tellStarter("ready\n");
   const alive = setInterval(() => undefined, 2 ** 30);

@@ -85,7 +85,7 @@ const ROWS: readonly AttributeRow[] = [
   ["last_context_refresh", "integer", "none", "pbs", "internal"],
   ["gridname", "string", "all", "user", "name of the job in a grid"],
   ["umask", "integer", "all", "user", "file creation mask, octal digits", { min: 0 }],
-  ["block", "integer", "all", "pbs", "set while qsub waits for the end of the job", CREATE],
+  ["block", "interactive", "all", "pbs", "set while qsub waits for the end of the job", CREATE],
   ["cred", "string", "all", "pbs", "kind of credential", CREATE],
   ["run_count", "integer", "all", "user", "how often the job was started; above 20 it is held", { ...RUN, assumed: 0, min: 0 }],
   ["accounting_id", "string", "all", "pbs", "name of the job for accounting outside"],

@@ -8,6 +8,7 @@ import { arrayIdOf, subjobId } from "#model/job-id.ts";
 import { RUN_LIMIT_ATTRS } from "#model/run-limits.ts";
 import { DEFAULT_SCHED } from "#model/sched-attributes.ts";
 import { SCHED_COMMAND } from "#protocol/sched-link.ts";
+import { LOG_EVENT } from "#support/log-event.ts";
 import { accrueJob } from "./accrual/eligible-time.ts";
 import { arrayOf } from "./apply.ts";
 import { endArrayIfOver, subjobEnded } from "./array-end.ts";
@@ -17,7 +18,7 @@ import { armPeriodic, jobOver, jobPosted, resvHappened, watchVnodes } from "./ho
 import { momHooksChanged } from "./hooks/mom-hooks.ts";
 import { nodeCreated } from "./host-vnodes.ts";
 import { statusOfRun } from "./job-end.ts";
-import { isExecution, isPlanned, isRoute, isWaiting, isWithMom, loseTopjob } from "./job-life.ts";
+import { isExecution, isPlanned, isRoute, isWaiting, isWithMom, loseTopjob, requestor } from "./job-life.ts";
 import type { Kernel } from "./kernel.ts";
 import { preemptionMet } from "./preemption.ts";
 import { wantsPressure } from "./pressure.ts";
@@ -124,7 +125,8 @@ function follow(kernel: Kernel, tx: Transaction, event: Event, apply: () => void
       apply();
       isNews(kernel, event.id);
       if (kernel.waiters.size > 0)
-        for (const index of event.indices) answerWaiters(kernel, subjobId(array.id, index), { message: DELETED });
+        for (const index of event.indices)
+          answerWaiters(kernel, { id: subjobId(array.id, index), host: submitHost(array) }, { message: deletedText(tx) });
       endArrayIfOver(tx, array);
       break;
     }
@@ -242,7 +244,7 @@ function jobEnded(kernel: Kernel, tx: Transaction, id: string, apply: () => void
   }
   cycles.jobGone(kernel, kernel.state.queues.get(job.attrs.queue));
   const exit_status = statusOfRun(job.attrs);
-  answerWaiters(kernel, id, exit_status === undefined ? { message: DELETED } : { exit_status });
+  answerWaiters(kernel, { id, host: submitHost(job) }, exit_status === undefined ? { message: deletedText(tx) } : { exit_status });
   for (const token of kernel.reruns.get(id) ?? []) kernel.out.clients.push({ kind: "ok", token });
   kernel.reruns.delete(id);
   if (array !== undefined) subjobEnded(tx, array, job);
@@ -250,11 +252,23 @@ function jobEnded(kernel: Kernel, tx: Transaction, id: string, apply: () => void
   if (resv !== undefined) resvJobsChanged(kernel, resv.id);
 }
 
-const DELETED = "Job deleted";
+/** What qsub -W block=true says of a job that never ran. */
+const deletedText = (tx: Transaction): string => `Job to be deleted at request of ${requestor(tx)}`;
 
-function answerWaiters(kernel: Kernel, id: string, value: { readonly message: string } | { readonly exit_status: number }): void {
-  for (const token of kernel.waiters.get(id) ?? []) kernel.out.clients.push({ kind: "ok", token, value });
+const submitHost = ({ attrs }: Job): string => String(attrs["Submit_Host"] ?? attrs.Job_Owner.replace(/^.*@/, ""));
+
+/** Those whose qsub waits for the end of a job hear of it. */
+function answerWaiters(
+  kernel: Kernel,
+  { id, host }: { readonly id: string; readonly host: string },
+  value: { readonly message: string } | { readonly exit_status: number },
+): void {
+  const tokens = kernel.waiters.get(id);
+  if (tokens === undefined) return;
+  for (const token of tokens) kernel.out.clients.push({ kind: "ok", token, value });
   kernel.waiters.delete(id);
+  const text = `check_block_wt: Write successful to client ${host} for job ${id}`;
+  kernel.out.logs.push({ event: LOG_EVENT.DEBUG, class: "Job", object: id, text });
 }
 
 /** Clients that are gone wait for nothing. */

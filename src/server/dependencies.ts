@@ -61,6 +61,8 @@ export function recordsOfDependencies(tx: Transaction, items: readonly string[] 
 export type Asked = {
   readonly dependencies: Dependencies;
   readonly refusal: string | null;
+  /** finished jobs that already are what is asked of them */
+  readonly met: readonly string[];
   /** live jobs that must know of it */
   readonly others: readonly { readonly id: string; readonly type: Dependencies[number]["type"] }[];
 };
@@ -72,6 +74,7 @@ export function askDependencies(tx: Transaction, job: { readonly id: string; rea
   const others: { readonly id: string; readonly type: Dependencies[number]["type"] }[] = [];
   let left: Dependencies = [];
   let refusal: string | null = null;
+  const met: string[] = [];
   for (const item of wanted) {
     if (item.type === "on") {
       left = withCount(left, item.count);
@@ -81,7 +84,10 @@ export function askDependencies(tx: Transaction, job: { readonly id: string; rea
       const id = jobOfEntry(entry);
       if (id === job.id) throw reject(PBSE.BADDEPEND);
       const standing = isAfter(item.type) ? standingOf(tx, item.type, id) : mayTell(state, item.type, id, job.owner) ? "waits" : "never";
-      if (standing === "met") continue;
+      if (standing === "met") {
+        if (!state.jobs.has(id)) met.push(id);
+        continue;
+      }
       left = withDependency(left, item.type, entry);
       if (standing === "never") refusal ??= id;
       else others.push({ id, type: item.type });
@@ -89,7 +95,7 @@ export function askDependencies(tx: Transaction, job: { readonly id: string; rea
   }
   // Nobody waits for a new job yet, but those whom it tells to.
   if (refusal === null && (state.jobs.has(job.id) || others.some((other) => isBefore(other.type)))) refuseCircle(state, job.id, others);
-  return { dependencies: left, refusal, others };
+  return { dependencies: left, refusal, met, others };
 }
 
 /** Whether what is asked of a job is so already, may come, or never will. */
@@ -136,9 +142,10 @@ export function withAsked(
 }
 
 /** The job is there: the others are told, or it goes at once. */
-export function enterDependencies(tx: Transaction, id: string, { refusal, others }: Asked): void {
+export function enterDependencies(tx: Transaction, id: string, { refusal, met, others }: Asked): void {
   const job = tx.state.jobs.get(id);
   if (job === undefined) return;
+  for (const parent of met) logJob(tx, LOG_EVENT.JOB, id, `${parent} Job has finished, dependency satisfied`);
   if (refusal !== null) return giveUp(tx, job, `Dependency request for job rejected by ${refusal}`);
   for (const other of others) tell(tx, job, other);
   if (companionsOf(tx.state, job).some(isOneRun)) holdForRunOne(tx, job);

@@ -18,7 +18,7 @@ import { LOG_EVENT } from "#support/log-event.ts";
 import { schedulerIdentity } from "./identity.ts";
 import { beginRerun, terminationOf } from "./job-end.ts";
 import { isWaiting, logJob, requestor } from "./job-life.ts";
-import { type Kernel, type Preemption, transaction } from "./kernel.ts";
+import { type Kernel, ownTransaction, type Preemption, transaction } from "./kernel.ts";
 import { momOfJob } from "./mom-orders.ts";
 import { preemptByDeletion } from "./requests/delete-job.ts";
 import { schedOfQueue } from "./sched-runtime.ts";
@@ -115,6 +115,7 @@ const refused = (why: Reject): Verdict => ({ ok: false, code: why.code, text: wh
 
 function settle(kernel: Kernel, preemption: Preemption, verdict: Verdict): void {
   preemption.verdict = verdict;
+  if (!verdict.ok) logJob(ownTransaction(kernel), LOG_EVENT.DEBUG, preemption.job, "Job failed to be preempted");
   if (kernel.preemptions.get(preemption.job) !== preemption) return;
   kernel.preemptions.delete(preemption.job);
   kernel.timers.clear(`preempt:${preemption.job}`);

@@ -389,6 +389,8 @@ test("init script: texts and exit statuses of start, status, stop, restart; sing
         readFileSync(join(complex.pbsHome, "comm_logs", name), "utf8").includes("Processing SIGHUP"),
       ),
     );
+    const [day = ""] = readdirSync(join(complex.pbsHome, "comm_logs"));
+    assert.match(readFileSync(join(complex.pbsHome, "comm_logs", day), "utf8"), /;TPP;Comm@[^;]+\(Thread 0\);Thread ready\n/);
     assert.equal(pidIn(join(complex.pbsHome, "server_priv/comm.lock")), before);
     assert.equal(call("nonsense").status, 1);
     assert.match(run(join(complex.home, "..", "opt", "sbin/pbs_comm"), [], complex.env()).err, /another pbs_comm is running \(pid \d+\)/);

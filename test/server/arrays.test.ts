@@ -540,7 +540,10 @@ test("a waiting subjob and an array are waited for to their end", async () => {
   assert.equal(del(h, "1[2]"), "ok");
   assert.deepEqual(
     tokens.map((token) => h.answers.get(token)),
-    [{ exit_status: 4 }, { message: "Job deleted" }, { exit_status: 1 }].map((value) => ({ ok: true, value })),
+    [{ exit_status: 4 }, { message: "Job to be deleted at request of alice@svr" }, { exit_status: 1 }].map((value) => ({
+      ok: true,
+      value,
+    })),
   );
 });
 

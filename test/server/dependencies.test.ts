@@ -208,6 +208,11 @@ test("jobs that have finished, jobs that run, jobs that nobody knows", async () 
   ];
   for (const [depend, expected] of table) assert.equal(standing(h, await qsub(h, `-W depend=${depend} ${TRUE}`)), expected, depend);
   assert.equal(jobAttrs(h, job(3))["depend"]?.toString(), "beforeok:12.svr@svr,runone:18.svr@svr", "a job that goes at once asks nobody");
+  assert.ok(logsOf(h, job(5)).includes(`${job(1)} Job has finished, dependency satisfied`));
+  assert.deepEqual(
+    logsOf(h, job(9)).filter((text) => text.endsWith("dependency satisfied")),
+    [1, 2].map((seq) => `${job(seq)} Job has finished, dependency satisfied`),
+  );
 });
 
 test("malformed dependencies are refused", async () => {

@@ -30,6 +30,7 @@ import {
   START_S,
   schedHello,
   stateOf,
+  statusOf,
   user,
 } from "./harness.ts";
 
@@ -413,14 +414,17 @@ test("qsub -W block=true: wait-job is answered with the exit status, or with a m
   const { h, job, link } = world("running");
   const token = h.next_token;
   assert.equal(ask(h, ALICE, { kind: "wait-job", job }), undefined);
+  const [item] = statusOf(h, ALICE, { kind: "status", object: "job", ids: [job], attrs: ["block"] });
+  assert.deepEqual(item, { id: job, attrs: { block: "True" } });
   obit(h, link, job, 7);
   assert.deepEqual(h.answers.get(token), { ok: true, value: { exit_status: 7 } });
   assert.deepEqual(ask(h, ALICE, { kind: "wait-job", job }), { ok: true, value: { exit_status: 7 } });
+  assert.ok(h.logs.some(({ object, text }) => object === job && text === `check_block_wt: Write successful to client svr for job ${job}`));
   const queued = addJob(h);
   const waiting = h.next_token;
   ask(h, ALICE, { kind: "wait-job", job: queued });
   ask(h, ALICE, del()(queued));
-  assert.deepEqual(h.answers.get(waiting), { ok: true, value: { message: "Job deleted" } });
+  assert.deepEqual(h.answers.get(waiting), { ok: true, value: { message: "Job to be deleted at request of alice@svr" } });
 });
 
 test("a client that goes away waits for nothing", () => {

@@ -212,6 +212,7 @@ test("methods a job does not allow are passed over; when none is left the verdic
   const verdicts = decide(h, preempt(victim, "CR"), run(urgent));
   assert.deepEqual(verdicts?.[0], { ok: false, code: 15016, text: "Job failed to be preempted" });
   assert.equal(verdicts?.[1]?.ok, false);
+  assert.ok(logsOf(h, victim).includes("Job failed to be preempted"));
   assert.deepEqual([stateOf(h, victim), jobAttrs(h, victim)["preempting"]], ["R 42", undefined]);
 });
 

@@ -3,6 +3,7 @@
 import { PBSE, Reject, reject } from "#model/pbse.ts";
 import type { WaitJobRequest } from "#protocol/messages.ts";
 import { statusOfRun } from "../job-end.ts";
+import type { Job } from "../state.ts";
 import type { Answer, Transaction } from "../transaction.ts";
 import { checkOwner, ownedJob, type Target, targetOf } from "./job-access.ts";
 import { finishedJob, fullJobId } from "./status-job.ts";
@@ -13,6 +14,7 @@ export function waitJob(tx: Transaction, request: WaitJobRequest): Answer {
   if (target?.kind === "range") throw reject(PBSE.IVALREQ);
   const id = fullJobId(tx.state, request.job) as string;
   if (target?.kind === "job" || target?.kind === "array" || target?.kind === "waiting") {
+    if (target.kind === "job" || target.kind === "array") markWaited(tx, target.job);
     tx.act({ kind: "await-end", job: id, token: tx.token });
     return "deferred";
   }
@@ -20,6 +22,11 @@ export function waitJob(tx: Transaction, request: WaitJobRequest): Answer {
   if (target === null && job !== undefined) checkOwner(tx, job);
   const status = job === undefined ? undefined : statusOfRun(job.attrs);
   return { value: status === undefined ? { message: "Job deleted" } : { exit_status: status } };
+}
+
+/** The job shows that its qsub waits. */
+function markWaited(tx: Transaction, job: Job): void {
+  if (job.attrs["block"] !== 1) tx.apply({ kind: "job-changed", id: job.id, set: { block: 1 }, unset: [] });
 }
 
 /** null: it has finished. */
