@@ -266,7 +266,7 @@ test("who waits for a job that is deleted before it ran is told so", () => {
   const token = h.next_token;
   assert.equal(ask(h, ALICE, { kind: "wait-job", job }), undefined);
   ask(h, ALICE, del()(job));
-  assert.deepEqual(h.answers.get(token), { ok: true, value: { message: "Job deleted" } });
+  assert.deepEqual(h.answers.get(token), { ok: true, value: { message: "Job to be deleted at request of alice@svr" } });
   assert.deepEqual(ask(h, ALICE, { kind: "wait-job", job }), { ok: true, value: { message: "Job deleted" } });
 });
 

@@ -36,8 +36,9 @@ export function askBeforeRun(
     if (job === undefined || !hasHooks(kernel, "runjob")) return then(null);
     runHooks(kernel, "runjob", runjobInput(tx, job, exec_vnode), (verdict) => {
       const live = jobOf(kernel, id);
+      const subjob = !kernel.state.jobs.has(id);
       then(live === undefined ? null : settleRun(ownTransaction(kernel), live, verdict));
-      if (live !== undefined && live !== kernel.state.jobs.get(id)) settleStarted(ownTransaction(kernel), id, verdict);
+      if (subjob) settleStarted(ownTransaction(kernel), id, verdict);
     });
   };
   const posted = kernel.posting.get(id);
@@ -64,7 +65,7 @@ export function afterRunjobHooks(tx: Transaction, job: Job, exec_vnode: string):
 
 /** What they have set of a subjob becomes true once it has started: only then it is a job of its own. */
 export function afterSubjobStart(tx: Transaction, subjob: Job, exec_vnode: string): void {
-  const [verdict] = askRunjobHooks(tx, [subjob], exec_vnode);
+  const [verdict] = askRunjobHooks(tx, [subjob], () => exec_vnode);
   if (verdict !== null && verdict !== undefined) settleStarted(tx, subjob.id, verdict);
 }
 
