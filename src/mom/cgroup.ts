@@ -1,7 +1,7 @@
 // Control groups of jobs, versions 1 and 2: born in its group, a process cannot leave the job whatever sessions and environments it makes for itself; the
 // group is killed whole, knows the cpu time of all that ever ran in it, and enforces limits (cgroup-limits.ts).
 //
-// G1. Groups lie below our own, in a directory of this mom: nobody else's are touched.
+// G1. Groups lie below our own, in a directory that this mom has made (cgroup-identity.ts): nobody else's are touched.
 // G2. The starter's thread is in a job's group while it makes the top process: there is no moment in which a process of the job is outside. From there it
 //     goes on to the next job's, or leaves (a change of group costs what a small program costs). Limits are set afterwards, so that they never meet the
 //     starter; no group is killed or removed while it is inside.
@@ -11,9 +11,9 @@
 // G4. After a pause the first change of group waits 10 to 20 ms for the kernel (a grace period of its RCU), those that follow within some milliseconds do
 //     not. While jobs start in quick succession this thread therefore changes to where it is already, again and again: no batch of starts has that wait.
 
-import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, readdirSync, rmdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { type GroupIdentity, groupIdentity, saveIdentity } from "./cgroup-identity.ts";
 import type { CgroupLimit, JobLimits } from "./cgroup-limits.ts";
 import { kernelText } from "./proc-table.ts";
 
@@ -56,12 +56,16 @@ const REMIND_MS = 6;
 const REMIND_FOR_MS = 150;
 
 /**
- * The groups of a mom's jobs. directory: its mom_priv, which names them. proc: where mounts and cgroup of a process are read (others only for tests).
- * null: none can be made here (no cgroups, or not ours to write).
+ * The groups of a mom's jobs. directory: its mom_priv, which keeps their name. proc: where mounts and cgroup of a process are read (others only for
+ * tests). null: none can be made here (no cgroups, or not ours to write).
  */
 export function openGroups(directory: string, complain: (text: string) => void, proc = "/proc/self"): JobGroups | null {
-  const name = `partita.${createHash("sha256").update(directory).digest("hex").slice(0, 12)}`;
-  const hierarchies = hierarchiesOf(read(`${proc}/mounts`), read(`${proc}/cgroup`), name).filter((each) => isUseful(each) && makeTop(each));
+  const mounts = read(`${proc}/mounts`);
+  const cgroup = read(`${proc}/cgroup`);
+  const named = (name: string): Hierarchy[] => hierarchiesOf(mounts, cgroup, name).filter(isUseful);
+  const identity = groupIdentity(directory, read("/proc/sys/kernel/random/boot_id").trim(), (name) => named(name).map(({ top }) => top));
+  const hierarchies = named(identity.name).filter(makeTop);
+  if (hierarchies.length > 0) keepIdentity(directory, identity, hierarchies, complain);
   const tracker =
     hierarchies.find(({ version, top }) => version === 2 && existsSync(`${top}/cgroup.procs`)) ??
     hierarchies.find(({ controllers }) => controllers.has("freezer") || controllers.has("pids")) ??
@@ -70,6 +74,24 @@ export function openGroups(directory: string, complain: (text: string) => void, 
   const of = (controller: Controller): Hierarchy | undefined =>
     hierarchies.find(({ version, controllers, top }) => (version === 1 ? controllers.has(controller) : offers(top, controller)));
   return { ...groupsOf(tracker, of, complain), dissolve: () => hierarchies.forEach(({ top }) => void quietly(() => rmdirSync(top))) };
+}
+
+/** Without it the next starter does not know what this one's jobs left in their groups. */
+function keepIdentity(
+  directory: string,
+  identity: GroupIdentity,
+  hierarchies: readonly Hierarchy[],
+  complain: (text: string) => void,
+): void {
+  try {
+    saveIdentity(
+      directory,
+      identity,
+      hierarchies.map(({ top }) => top),
+    );
+  } catch (error) {
+    complain(`the name of the control groups cannot be kept: ${(error as Error).message}`);
+  }
 }
 
 /** Those named by /proc/PID/mounts, each with the group that /proc/PID/cgroup tells for it. */

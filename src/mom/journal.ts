@@ -13,6 +13,8 @@ type Record =
   | (StartedRun & {
       readonly t: "start" /** start time of the process in ticks since boot: tells a pid used again */;
       readonly ticks: number;
+      /** PBS_JOBCOOKIE of its processes */
+      readonly cookie?: string;
     })
   | (ExitedRun & { readonly t: "exit" })
   /** it could not be started: there is no such run */
@@ -22,7 +24,7 @@ type Record =
 /** Runs read back, with what is needed to find a leftover process again. */
 export type JournalState = {
   readonly boot: string;
-  readonly runs: Map<string, StarterRun & { readonly ticks: number }>;
+  readonly runs: Map<string, StarterRun & { readonly ticks: number; readonly cookie?: string }>;
   readonly last: Map<string, number>;
 };
 
@@ -58,6 +60,7 @@ export function readJournal(text: string): JournalState {
           pid: record.pid,
           at_ms: record.at_ms,
           ticks: record.ticks,
+          ...(record.cookie === undefined ? {} : { cookie: record.cookie }),
           state: "running",
         });
         break;
@@ -187,11 +190,23 @@ export function linesOf(state: JournalState): string {
   const records: Record[] = [{ t: "boot", boot: state.boot }];
   for (const [job, run_count] of state.last) records.push({ t: "forget", job, run_count });
   for (const run of state.runs.values()) {
-    records.push({ t: "start", job: run.job, run_count: run.run_count, pid: run.pid, at_ms: run.at_ms, ticks: run.ticks });
+    records.push({
+      t: "start",
+      job: run.job,
+      run_count: run.run_count,
+      pid: run.pid,
+      at_ms: run.at_ms,
+      ticks: run.ticks,
+      ...cookieOf(run),
+    });
     if (run.state === "ended") records.push({ t: "exit", ...run.exit });
   }
   return textOf(records);
 }
+
+/** Processes are looked for by it only while the run may have some. */
+const cookieOf = ({ state, cookie }: { readonly state: string; readonly cookie?: string }): { cookie?: string } =>
+  cookie === undefined || state === "ended" ? {} : { cookie };
 
 const textOf = (records: readonly Record[]): string => records.map((record) => `${JSON.stringify(record)}\n`).join("");
 

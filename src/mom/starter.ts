@@ -28,7 +28,7 @@ import {
 import { makeTerminals, type OpenTerminal, terminalEnvironment } from "./terminals.ts";
 
 type Data<T extends keyof MomToStarter> = MomToStarter[T];
-type Run = StarterRun & { readonly ticks: number };
+type Run = StarterRun & { readonly ticks: number; readonly cookie?: string };
 type Failed = StarterToMom["starter-failed"]["runs"][number];
 type JournalRecord = Parameters<Journal["append"]>[0][number];
 type Ending = EndingRun & { readonly exit: ExitedRun; readonly since_ms: number };
@@ -250,7 +250,8 @@ export function makeStarter(options: StarterOptions): Starter {
     // Written before as well: should we die between launch and the second record, the run is known to be lost. Without it the run would be
     // started twice (recovery.ts V1).
     try {
-      journal.append([{ t: "start", job: spec.job, run_count: spec.run_count, pid: 0, at_ms: now_ms(), ticks: 0 }]);
+      const cookie = cookieOf(spec.env);
+      journal.append([{ t: "start", job: spec.job, run_count: spec.run_count, pid: 0, at_ms: now_ms(), ticks: 0, cookie }]);
     } catch (error) {
       const text = `journal: ${(error as Error).message}`;
       complain(text);
@@ -289,10 +290,11 @@ export function makeStarter(options: StarterOptions): Starter {
     const on = terminal === null ? {} : { terminal: terminal.pty };
     const run = { ...key, pid: outcome.pid, at_ms, ticks, ...on, state: "running" as const };
     const script = outcome.script === undefined ? {} : { script: kernelName(outcome.script) };
-    byPid.set(run.pid, { ...key, cookie: cookieOf(spec.env), uid: spec.owner?.uid ?? OWN_UID, ...script });
-    runs.set(spec.job, run);
+    const cookie = cookieOf(spec.env);
+    byPid.set(run.pid, { ...key, cookie, uid: spec.owner?.uid ?? OWN_UID, ...script });
+    runs.set(spec.job, { ...run, cookie });
     started.push(run);
-    notes.push({ t: "start", ...key, pid: run.pid, at_ms, ticks: run.ticks });
+    notes.push({ t: "start", ...key, pid: run.pid, at_ms, ticks: run.ticks, cookie });
   };
 
   const openAndLaunch = (spec: StartSpec & { readonly terminal: NonNullable<StartSpec["terminal"]> }): void => {
@@ -378,7 +380,7 @@ export function makeStarter(options: StarterOptions): Starter {
       terminals.cancelOpening();
       link = next;
       const told = new Set(waiting.map((exit) => exit.job));
-      const present = [...runs.values()].map(({ ticks: _, ...run }): StarterRun => {
+      const present = [...runs.values()].map(({ ticks: _, cookie: _cookie, ...run }): StarterRun => {
         if (run.state === "ended" && told.has(run.job)) return { ...run, state: "running" } as StarterRun;
         const sessions = [...adoptedOf(run.job)].map(([session, owner]) => ({ session, owner }));
         return run.state === "running" && sessions.length > 0 ? { ...run, adopted: sessions } : run;
@@ -471,9 +473,12 @@ function killSurvivors(run: Run, all: readonly ProcessInfo[]): void {
 /** A session number may mean something else by now: its leader must be the one started, or a member must say whose it is. */
 function survivors(run: Run, all: readonly ProcessInfo[]): ProcessInfo[] {
   const job = jobOfName(run.job);
-  if (run.pid === 0) return all.filter((info) => processVariable(info.pid, "PBS_JOBID") === job);
+  // Another mom's jobs on this host may have equal ids: the secret tells them apart.
+  const says = ({ pid }: ProcessInfo): boolean =>
+    processVariable(pid, "PBS_JOBID") === job && run.cookie !== undefined && processVariable(pid, "PBS_JOBCOOKIE") === run.cookie;
+  if (run.pid === 0) return all.filter(says);
   const leader = all.find((info) => info.pid === run.pid);
   const same = leader !== undefined && leader.start_ticks === run.ticks;
   const ours = processesOf(all, new Set([run.pid])).get(run.pid) ?? [];
-  return same ? ours : ours.filter((info) => processVariable(info.pid, "PBS_JOBID") === job);
+  return same ? ours : ours.filter(says);
 }

@@ -1,9 +1,10 @@
 // Jobs that try to outlive themselves, and limits the kernel keeps: with control groups and without. As root: jobs run as pbsuser1.
 
 import assert from "node:assert/strict";
-import { type ChildProcess, spawn } from "node:child_process";
+import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { openGroups } from "#mom/cgroup.ts";
@@ -15,7 +16,8 @@ import { type Bed, makeBed } from "./mom-bed.ts";
 const USER = "pbsuser1";
 const isRoot = process.getuid?.() === 0;
 const skipUser = isRoot && systemUsers().userByName(USER) === null ? `needs the user ${USER} (scripts/test-host.sh adds it)` : undefined;
-const probe = `/partita-test-${process.pid}`;
+const probe = mkdtempSync(join(tmpdir(), "partita-groups-"));
+after(() => rmSync(probe, { recursive: true, force: true }));
 const groups = isRoot ? openGroups(probe, () => undefined) : null;
 groups?.dissolve();
 const skipGroups = skipUser ?? (groups === null ? "needs root and writable control groups" : undefined);
@@ -230,8 +232,7 @@ describe("limits the kernel keeps", { skip: skipGroups ?? skipPython ?? false },
 });
 
 test("a task's start does not meet the limits of its job; the task does", { skip: skipGroups ?? false }, async () => {
-  const directory = `${probe}-task`;
-  const mine = openGroups(directory, (text) => assert.fail(text));
+  const mine = openGroups(probe, (text) => assert.fail(text));
   assert.ok(mine !== null);
   const limits = { memory_bytes: 64 * 1024 * 1024, cpus: null, ncpus: 1, pids_max: null };
   const children: ChildProcess[] = [];
@@ -277,3 +278,52 @@ test("a task's start does not meet the limits of its job; the task does", { skip
     mine.dissolve();
   }
 });
+
+/** A mom's groups at the path named first: `start` runs a job and says its pid, `again` clears away what it takes for an earlier starter's. */
+const OTHER_MOM = `
+import { spawn } from "node:child_process";
+const [at, what, cgroup, starter] = process.argv.slice(2);
+const groups = (await import(cgroup)).openGroups(at, (text) => { throw new Error(text); });
+const limits = { memory_bytes: null, cpus: null, ncpus: null, pids_max: null };
+if (what === "start") {
+  const child = groups.within("1.s", limits, () => spawn("/bin/sleep", ["1000"], { stdio: "ignore", detached: true }));
+  groups.leave();
+  child.unref();
+  console.log(child.pid);
+} else {
+  (await import(starter)).settleLostRuns({ boot: "b", runs: new Map(), last: new Map() }, "b", groups);
+  groups.dissolve();
+}
+process.exit(0);
+`;
+
+test("moms with equal paths in different mount namespaces: neither kills the other's jobs", { skip: skipNamespaces() }, () => {
+  const [path, ...homes] = ["at", "one", "two"].map((name) => join(probe, name)) as [string, string, string];
+  for (const each of [path, ...homes]) mkdirSync(each);
+  const program = join(probe, "other-mom.ts");
+  writeFileSync(program, OTHER_MOM);
+  const library = (name: string): string => new URL(`../../src/mom/${name}.ts`, import.meta.url).href;
+  const mom = (home: string, what: string): string => {
+    const words = [process.execPath, ...process.execArgv, program, path, what, library("cgroup"), library("starter")];
+    const script = 'mount --bind "$0" "$1" && shift && exec "$@"';
+    const ran = spawnSync("unshare", ["-m", "sh", "-c", script, home, path, ...words], { encoding: "utf8" });
+    assert.equal(ran.status, 0, ran.stderr);
+    return ran.stdout.trim();
+  };
+  const pid = Number(mom(homes[0] as string, "start"));
+  const lives = (): boolean => existsSync(`/proc/${pid}`) && !readFileSync(`/proc/${pid}/stat`, "latin1").includes(") Z ");
+  try {
+    mom(homes[1] as string, "again");
+    assert.ok(lives(), "the other mom has killed the job");
+    mom(homes[0] as string, "again");
+    assert.equal(lives(), false, "its own mom knows it after a restart");
+  } finally {
+    if (lives()) process.kill(pid, "SIGKILL");
+    for (const home of homes) mom(home, "again");
+  }
+});
+
+function skipNamespaces(): string | false {
+  if (groups === null) return "needs root and writable control groups";
+  return spawnSync("unshare", ["-m", "true"]).status === 0 ? false : "needs the right to make mount namespaces";
+}

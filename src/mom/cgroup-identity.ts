@@ -1,0 +1,60 @@
+// Which directory of control groups is this mom's. Two moms may have equal paths (in containers, each with its own mounts) and share the kernel's groups, so a
+// path says nothing: the name is random, kept in mom_priv, and believed only with proof that this mom made the directory.
+//
+// N1. Proof: the boot, the mom_priv (device and inode: a copy of it is another mom's) and the inode of each directory, which the kernel does not use again
+//     while it runs. Without proof there is a new name, and what stands under the old one is left alone.
+
+import { randomBytes } from "node:crypto";
+import { readFileSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { writeWholeFile } from "#support/whole-file.ts";
+
+/** made: inode of each directory under its path. */
+export type GroupIdentity = {
+  readonly name: string;
+  readonly boot: string;
+  readonly mom_priv: string;
+  readonly made: { readonly [directory: string]: string };
+};
+
+const FILE = "cgroups";
+const NAME = /^partita\.[0-9a-f]{12}$/;
+
+/** mom_priv: the directory. boot: id of the present boot. named: the directories that a mom of a name has here. */
+export function groupIdentity(mom_priv: string, boot: string, named: (name: string) => readonly string[]): GroupIdentity {
+  const own = { boot, mom_priv: placeOf(mom_priv) };
+  const saved = readIdentity(join(mom_priv, FILE));
+  if (saved !== null && saved.boot === own.boot && saved.mom_priv === own.mom_priv && isOurs(saved, named(saved.name))) return saved;
+  return { ...own, name: `partita.${randomBytes(6).toString("hex")}`, made: {} };
+}
+
+/** To be called when the directories were made. Throws the file system's error. */
+export function saveIdentity(mom_priv: string, identity: GroupIdentity, directories: readonly string[]): void {
+  const made = Object.fromEntries(directories.map((directory) => [directory, inodeOf(directory) ?? ""]));
+  writeWholeFile(join(mom_priv, FILE), `${JSON.stringify({ ...identity, made })}\n`, 0o600);
+}
+
+/** Every directory that is there is the one that was made. */
+const isOurs = ({ made }: GroupIdentity, directories: readonly string[]): boolean =>
+  directories.every((directory) => {
+    const inode = inodeOf(directory);
+    return inode === null || inode === made[directory];
+  });
+
+function readIdentity(path: string): GroupIdentity | null {
+  try {
+    const { name, boot, mom_priv, made } = JSON.parse(readFileSync(path, "utf8")) as Partial<GroupIdentity>;
+    if (typeof name !== "string" || !NAME.test(name) || typeof boot !== "string" || typeof mom_priv !== "string") return null;
+    return { name, boot, mom_priv, made: typeof made === "object" && made !== null ? made : {} };
+  } catch {
+    return null;
+  }
+}
+
+/** null: there is no such directory. */
+const inodeOf = (path: string): string | null => statSync(path, { bigint: true, throwIfNoEntry: false })?.ino.toString() ?? null;
+
+function placeOf(path: string): string {
+  const stat = statSync(path, { bigint: true, throwIfNoEntry: false });
+  return stat === undefined ? "" : `${stat.dev}:${stat.ino}`;
+}
