@@ -322,9 +322,12 @@ function serverChanged(kernel: Kernel, tx: Transaction, event: Extract<Event, { 
     kernel.out.actions.push({ kind: "formula", text: typeof formula === "string" ? formula : null });
     for (const runtime of kernel.scheds.values()) formulaChanged(kernel, runtime);
   }
-  if (event.set["job_history_enable"] !== undefined || event.set["job_history_duration"] !== undefined)
+  if (HISTORY.some((name) => event.set[name] !== undefined || event.unset.includes(name)))
     kernel.timers.set("purge-history", kernel.now_ms);
 }
+
+/** What decides how long finished jobs are kept. */
+const HISTORY = ["job_history_enable", "job_history_duration"] as const;
 
 /** A formula that names pressures needs those of all jobs. */
 function formulaChanged({ state }: Kernel, runtime: SchedRuntime): void {

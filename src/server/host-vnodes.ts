@@ -117,6 +117,8 @@ function updateVnode(tx: Transaction, mom: MomRuntime, vnode: Vnode, reported: M
   const now = (vnode.attrs["resources_available"] as ResourceRecord | undefined) ?? {};
   const resources: ResourceRecord = { ...now };
   const given = { host: mom.host, vnode: vnode.name, ...((reported.attrs["resources_available"] as ResourceRecord | undefined) ?? {}) };
+  // The administrator's name of a natural vnode, which the mom does not know.
+  if (reported.name !== vnode.name) given.vnode = vnode.name;
   for (const [name, value] of Object.entries(given)) if (!by_admin.has(`resources_available.${name}`)) resources[name] = value;
   put("resources_available", resources);
   const unset = [

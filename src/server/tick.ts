@@ -106,8 +106,9 @@ function due(kernel: Kernel, kind: string, name: string): void {
 function purgeHistory(kernel: Kernel): void {
   kernel.timers.set("purge-history", kernel.now_ms + PURGE_INTERVAL_MS);
   if (kernel.state.history_count === 0) return;
-  const duration = kernel.state.server["job_history_duration"];
-  const kept_s =
-    kernel.state.server["job_history_enable"] !== true ? 0 : typeof duration === "number" ? duration : HISTORY_DURATION_S_DEFAULT;
-  kernel.out.actions.push({ kind: "purge-history", before_s: Math.floor(kernel.now_ms / 1000) - kept_s });
+  const { job_history_enable, job_history_duration: duration } = kernel.state.server;
+  const now_s = Math.floor(kernel.now_ms / 1000);
+  // Without a history nothing is kept, also not what has ended within this second.
+  const before_s = job_history_enable !== true ? now_s + 1 : now_s - (typeof duration === "number" ? duration : HISTORY_DURATION_S_DEFAULT);
+  kernel.out.actions.push({ kind: "purge-history", before_s });
 }

@@ -221,6 +221,39 @@ test("job_history_duration: old jobs leave the history, younger ones stay", () =
   assert.equal(h.core.state.history_count, 1);
 });
 
+for (const [op, value] of [
+  ["unset", ""],
+  ["=", "False"],
+] as const)
+  test(`job_history_enable ${op} ${value}: finished jobs leave at once, and nothing counts or holds them any more`, () => {
+    const { h } = world();
+    apply(h, { kind: "resource-put", resource: { name: "seats", type: "long", flags: "", read: "all", set: "user" } });
+    const job = addJob(h, { Resource_List: { seats: 1, ncpus: 1, nodect: 1, place: "free", select: "1:ncpus=1" } });
+    assert.equal(outcome(h, ALICE, { kind: "delete-job", job }), "ok");
+    const attrs = [{ name: "job_history_enable", op, value }] as const;
+    assert.equal(outcome(h, ROOT, { kind: "manager", verb: op === "=" ? "set" : "unset", object: "server", name: "", attrs }), "ok");
+    advance(h, 0);
+    assert.deepEqual([h.store.history.size, h.core.state.history_count], [0, 0]);
+    assert.equal(outcome(h, ROOT, { kind: "manager", verb: "delete", object: "resource", name: "seats", attrs: [] }), "ok");
+    apply(h, { kind: "server-changed", set: { job_history_enable: true }, unset: [] });
+    const later = addJob(h);
+    assert.equal(outcome(h, ALICE, { kind: "delete-job", job: later }), "ok");
+    advance(h, 3600);
+    assert.deepEqual([...h.store.history.keys()], [later]);
+  });
+
+test("job_history_duration unset: the default of two weeks counts at once", () => {
+  const { h } = world();
+  const job = addJob(h);
+  assert.equal(outcome(h, ALICE, { kind: "delete-job", job }), "ok");
+  apply(h, { kind: "server-changed", set: { job_history_duration: 40 * 86400 }, unset: [] });
+  advance(h, 20 * 86400);
+  assert.equal(h.store.history.size, 1);
+  apply(h, { kind: "server-changed", set: {}, unset: ["job_history_duration"] });
+  advance(h, 0);
+  assert.equal(h.store.history.size, 0);
+});
+
 test("a job with an execution time waits in W until then", () => {
   const { h } = world();
   const job = addJob(h, { Execution_Time: START_S + 100 });

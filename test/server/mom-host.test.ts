@@ -394,6 +394,25 @@ test("a signal for a job whose mom is away is refused with 15070", () => {
   assert.equal(outcome(h, ALICE, { kind: "signal-job", job, signal: "USR1" }), "15070 Server could not connect to MOM n1");
 });
 
+test("a node with another name than its mom's host is the vnode of its own name", () => {
+  const h = harness();
+  apply(h, {
+    kind: "created",
+    object: "node",
+    name: "10.0.0.5",
+    attrs: { Mom: ["n1"], Port: 15002, state: ["state-unknown", "down"], resources_available: {} },
+  });
+  mom(h, LINK, "mom-hello", {
+    host: "n1",
+    port: 15002,
+    pid: 1,
+    version: "x",
+    vnodes: [{ name: "n1", attrs: { resources_available: { host: "n1", vnode: "n1", ncpus: 4 } } }],
+    jobs: [],
+  });
+  assert.deepEqual(vnodeAttrs(h, "10.0.0.5")["resources_available"], { host: "n1", vnode: "10.0.0.5", ncpus: 4 });
+});
+
 // --- partitions of vnode definition files
 
 test("a partition in a vnode definition file counts, unless an administrator set another or the vnode may not have it", () => {
