@@ -8,7 +8,7 @@ import type { StoredUsage } from "#model/fairshare.ts";
 import { parseUsage, usageText } from "#model/usage-file.ts";
 import type { Decision, SchedJob } from "#protocol/sched-link.ts";
 import { jobOf, snapshotOf } from "../sched/world.ts";
-import { type FakeServer, lines, logOf, makeHome, makePrivate, startFakeServer, until } from "./sched-bed.ts";
+import { type FakeServer, lines, makeHome, makePrivate, startFakeServer, until } from "./sched-bed.ts";
 
 const texts = (decisions: readonly Decision[]): string[] =>
   decisions.map((decision) =>
@@ -128,7 +128,7 @@ describe("server_dyn_res", () => {
     ];
     writeFileSync(join(priv, "sched_config"), `${config.join("\n")}\n`, { mode: 0o644 });
     const resources = names.map((name) => ({ name, type: "long", flags: "" }));
-    const sched = { sched_priv: priv, sched_log: logs, log_events: 2047, server_dyn_res_alarm: 1 };
+    const sched = { sched_priv: priv, sched_log: logs, log_events: 2047, server_dyn_res_alarm: 3 };
     const asking = [{ lic: 1 }, { lic: 3 }, { slow: 1 }, { bad: 1 }, { open: 1 }, { lic: 2 }];
     const jobs = asking.map((asked, at): SchedJob => ({ ...jobOf(`${at + 1}`, at + 1), resources: { ncpus: 1, ...asked } }));
     fake = await startFakeServer(world, { ...snapshotOf({ nodes: "a ncpus=64", jobs: "", resources, sched }), jobs }, logs);
@@ -154,7 +154,7 @@ describe("server_dyn_res", () => {
       `0001;pbs_sched;Svr;pbs_sched;Permission denied (13) in tmp_file_sec_user, Security violation "${open}" resolves to "${open}"`,
       `0020;pbs_sched;Svr;server_dyn_res;error: ${open} file has a non-secure file access, setting resource open to 0, errno: 13`,
     ];
-    for (const line of told) assert.ok(lines(logs).includes(line), `${line}\nis not in\n${logOf(logs)}`);
+    for (const line of told) await until(`the log has: ${line}`, () => lines(logs).includes(line));
     const slow = Number(readFileSync(join(programs, "slow.pid"), "utf8"));
     await until("what the slow one started is killed, too", () => !existsSync(`/proc/${slow}`));
   });
