@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { hostname, tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
@@ -356,7 +356,11 @@ test("init script: texts and exit statuses of start, status, stop, restart; sing
       err: "",
     });
     const [server, sched, mom, comm] = pidFiles(complex.pbsHome).map(([, pid]) => pid) as [number, number, number, number];
-    assert.deepEqual(call("status"), {
+    // A fresh Debian machine has no ps: one that fails stands for that here.
+    const withoutPs = join(complex.home, "..", "without-ps");
+    mkdirSync(withoutPs);
+    writeFileSync(join(withoutPs, "ps"), "#!/bin/sh\nexit 127\n", { mode: 0o755 });
+    assert.deepEqual(call("status", { PATH: `${withoutPs}:${process.env["PATH"]}` }), {
       status: 0,
       out: `pbs_server is pid ${server}\npbs_mom is pid ${mom}\npbs_comm is ${comm}\n`,
       err: "",
