@@ -1,5 +1,6 @@
 // Lists inside option values: name=value lists, lists of names with hosts, resource lists, dependencies, staging lists (pbs/commands.md 1). Pure.
 
+import { splitOutsideBrackets } from "#model/split-ids.ts";
 import { parseStageItem } from "#model/values/stage-item.ts";
 import { parseJobId } from "./job-ids.ts";
 
@@ -117,7 +118,7 @@ const JOB_DEPENDENCIES = new Set([
 export function completeDependencies(text: string, server: string): string | null {
   const dependencies: string[] = [];
   for (const item of text.split(",")) {
-    const [type = "", ...args] = item.trim().split(/:(?![^[]*\])/);
+    const [type = "", ...args] = splitOutsideBrackets(item.trim());
     if (args.length === 0 || args.some((arg) => arg === "")) return null;
     if (type === "on") {
       dependencies.push(item.trim());

@@ -4,7 +4,8 @@
 // D2. An item stands once for each type, in the order in which types came; an id stands once in an item.
 
 import { parseJobId } from "./job-id.ts";
-import { PBSE, type Reject, reject } from "./pbse.ts";
+import { PBSE, Reject, reject } from "./pbse.ts";
+import { splitOutsideBrackets } from "./split-ids.ts";
 
 export const AFTER_TYPES = ["after", "afterok", "afternotok", "afterany"] as const;
 export type AfterType = (typeof AFTER_TYPES)[number];
@@ -27,18 +28,42 @@ export function reverseType(type: DependType): DependType {
 export const isAfter = (type: Dependency["type"]): type is AfterType => type.startsWith("after");
 export const isBefore = (type: Dependency["type"]): type is BeforeType => type.startsWith("before");
 
-/** The items of an attribute value. Refuses a malformed one with 15014, another server and a subjob with 15054. server: added where an id has none. */
-export function parseDependencies(items: readonly string[], server: string): Dependencies {
-  let dependencies: Dependencies = [];
+/**
+ * The items of an attribute value. server: added where an id has none. ids_max: most ids and counts of all items together.
+ * Refuses a malformed item with 15014; another server, a subjob and too many ids with 15054.
+ * Work is linear in the text: items gather their ids in sets.
+ */
+export function parseDependencies(items: readonly string[], server: string, ids_max = Number.POSITIVE_INFINITY): Dependencies {
+  const known = PARSED.get(items);
+  if (known?.server === server && known.named <= ids_max) return known.dependencies;
+  const found = new Map<Dependency["type"], Set<string> | number>();
+  let named = 0;
   for (const item of items) {
-    const [type = "", ...args] = item.trim().split(/:(?![^[]*\])/);
+    const [type = "", ...args] = splitOutsideBrackets(item.trim());
     if (args.length === 0) throw malformed();
-    if (type === "on") dependencies = withCount(dependencies, countOf(args));
-    else if (TYPES.has(type)) for (const arg of args) dependencies = withDependency(dependencies, type as DependType, idOf(arg, server));
-    else throw malformed();
+    named += args.length;
+    if (named > ids_max) throw tooMany(ids_max);
+    if (type === "on") found.set(type, countOf(args));
+    else if (TYPES.has(type)) {
+      const ids = (found.get(type as DependType) as Set<string> | undefined) ?? new Set();
+      found.set(type as DependType, ids);
+      for (const arg of args) ids.add(idOf(arg, server));
+    } else throw malformed();
   }
+  const dependencies = [...found].map(
+    ([type, value]): Dependency =>
+      typeof value === "number" ? { type: "on", count: value } : { type: type as DependType, ids: [...value] },
+  );
+  PARSED.set(items, { server, named, dependencies });
   return dependencies;
 }
+
+/** What lists of items mean: a list that a job keeps never changes, and is read at every start and end of a job that it names. */
+const PARSED = new WeakMap<readonly string[], { readonly server: string; readonly named: number; readonly dependencies: Dependencies }>();
+
+/** The refusal of a list of jobs that is longer than the server's max_depend_jobs. */
+export const tooMany = (ids_max: number): Reject =>
+  new Reject(PBSE.BADDEPEND, `Invalid Job Dependency: more than ${ids_max} jobs (max_depend_jobs)`);
 
 const malformed = (): Reject => reject(PBSE.BADATVAL, "depend");
 
@@ -63,11 +88,16 @@ export function dependencyItems(dependencies: Dependencies): string[] {
 }
 
 /** Adds an id to the item of a type. */
-export function withDependency(dependencies: Dependencies, type: DependType, id: string): Dependencies {
-  if (!dependencies.some((item) => item.type === type)) return [...dependencies, { type, ids: [id] }];
-  return dependencies.map((item) =>
-    item.type !== "on" && item.type === type && !item.ids.includes(id) ? { type, ids: [...item.ids, id] } : item,
-  );
+export const withDependency = (dependencies: Dependencies, type: DependType, id: string): Dependencies =>
+  withEntries(dependencies, type, [id]);
+
+/** Adds ids to the item of a type; those that it names already are left out. */
+export function withEntries(dependencies: Dependencies, type: DependType, added: readonly string[]): Dependencies {
+  const at = dependencies.findIndex((item) => item.type === type);
+  if (at < 0) return added.length === 0 ? dependencies : [...dependencies, { type, ids: [...new Set(added)] }];
+  const fresh = [...new Set(added)].filter((id) => !hasEntry(dependencies, type, id));
+  if (fresh.length === 0) return dependencies;
+  return dependencies.map((item, place) => (place === at && item.type !== "on" ? { type, ids: [...item.ids, ...fresh] } : item));
 }
 
 /** Takes an id out; an item without ids goes. */
@@ -93,6 +123,22 @@ export const countLeft = (dependencies: Dependencies): number =>
 /** Entries of a type. */
 export function entriesOf(dependencies: Dependencies, type: DependType): readonly string[] {
   return dependencies.flatMap((item) => (item.type !== "on" && item.type === type ? item.ids : []));
+}
+
+const SETS = new WeakMap<readonly string[], ReadonlySet<string>>();
+/** Below this many ids a list is searched as it is. */
+const SET_FROM = 16;
+
+/** Whether an item of the type names the entry. Long items are turned into a set once. */
+export function hasEntry(dependencies: Dependencies, type: DependType, entry: string): boolean {
+  for (const item of dependencies) {
+    if (item.type === "on" || item.type !== type) continue;
+    if (item.ids.length < SET_FROM) return item.ids.includes(entry);
+    let set = SETS.get(item.ids);
+    if (set === undefined) SETS.set(item.ids, (set = new Set(item.ids)));
+    return set.has(entry);
+  }
+  return false;
 }
 
 /** Ids of the jobs that items (as kept) wait for. */

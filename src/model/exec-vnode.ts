@@ -169,9 +169,11 @@ function scanPart(scanner: Scanner): VnodePart {
 
 function scanPairs(scanner: Scanner): Pair[] {
   const pairs: Pair[] = [];
+  const names = new Set<string>();
   while (scanner.take(":")) {
     const pair = scanPair(scanner);
-    if (pair === null || pairs.some(({ name }) => name === pair.name)) throw malformed();
+    if (pair === null || names.has(pair.name)) throw malformed();
+    names.add(pair.name);
     pairs.push(pair);
   }
   return pairs;

@@ -3,7 +3,8 @@
 // Ours and not a library's: what users type must never keep the server busy. `rrule` (the package) searches a rule that no date fulfils until the year
 // 9999, second by second if the rule says so; here the work is bounded (R1), and times come out right where clocks change, whatever zone the machine is in.
 //
-// R1. An expansion looks at DAYS_MAX days and CANDIDATES_MAX times at most and gives OCCURRENCES_MAX occurrences at most; a rule that needs more is refused.
+// R1. A rule is at most RULE_CHARS_MAX long. An expansion looks at DAYS_MAX days and CANDIDATES_MAX times at most and gives OCCURRENCES_MAX occurrences at
+//     most; a rule that needs more is refused.
 // R2. Starts grow strictly.
 
 import { civilDay, DAY_S, dayNumber, daysInMonth, daysInYear, epochOfWall, type TimeZone, wallClock, weekday } from "./civil-time.ts";
@@ -24,6 +25,8 @@ const DURATION_MAX: { readonly [frequency in Frequency]: readonly [seconds: numb
   SECONDLY: [1, PBSE.BAD_RRULE_SECONDLY],
 };
 
+/** A rule with every part that there is takes less. */
+const RULE_CHARS_MAX = 4096;
 const OCCURRENCES_MAX = 5000;
 const DAYS_MAX = 100 * 366;
 const CANDIDATES_MAX = 500_000;
@@ -55,6 +58,7 @@ const WEEKDAYS: readonly string[] = ["MO", "TU", "WE", "TH", "FR", "SA", "SU"];
 
 /** Reads a rule; blanks do not count. Refuses with 15133 what is none, with 15134 one that says neither COUNT nor UNTIL. */
 export function parseRule(text: string): Rule {
+  if (text.length > RULE_CHARS_MAX) throw reject(PBSE.BAD_RRULE_SYNTAX);
   const parts = new Map<string, string>();
   for (const word of text.replace(/\s/g, "").toUpperCase().replace(/;$/, "").split(";")) {
     const [name = "", value = "", ...more] = word.split("=");

@@ -3,6 +3,7 @@
 import { type AttributeRow, attributeTable } from "./attribute.ts";
 import { isAbsolutePath } from "./attribute-checks.ts";
 import { PBSE } from "./pbse.ts";
+import { LIMIT_ROWS } from "./server-limits.ts";
 
 const OLD = { limitStyle: "old" } as const;
 const NEW = { limitStyle: "new" } as const;
@@ -119,4 +120,4 @@ const ROWS: readonly AttributeRow[] = [
   ["cred_renew_cache_period", "duration", "all", "mgr", "how long renewed credentials are kept", { assumed: 7200 }],
 ];
 
-export const SERVER_ATTRIBUTES = attributeTable("server", ROWS);
+export const SERVER_ATTRIBUTES = attributeTable("server", [...ROWS, ...LIMIT_ROWS]);

@@ -16,6 +16,7 @@ import {
   dependencyItems,
   type End,
   entriesOf,
+  hasEntry,
   idsAhead,
   isAfter,
   isBefore,
@@ -24,12 +25,15 @@ import {
   jobOfEntry,
   parseDependencies,
   reverseType,
+  tooMany,
   withCount,
   withDependency,
+  withEntries,
   withoutDependency,
 } from "#model/depend.ts";
 import { SUBSTATE } from "#model/job-state.ts";
 import { PBSE, reject } from "#model/pbse.ts";
+import { limitOf } from "#model/server-limits.ts";
 import { addHolds, removeHolds } from "#model/values/hold.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
 import { accountAborted } from "./accounting-record.ts";
@@ -52,7 +56,7 @@ const itemsOf = (dependencies: Dependencies): string[] | undefined =>
 /** Ids of jobs that are named and not live: their records must be at hand (Transaction.historyOf). */
 export function recordsOfDependencies(tx: Transaction, items: readonly string[] | undefined): string[] {
   if (items === undefined) return [];
-  return parseDependencies(items, tx.state.name)
+  return parseDependencies(items, tx.state.name, limitOf(tx.state, "max_depend_jobs"))
     .flatMap((item) => (item.type === "on" ? [] : item.ids.map(jobOfEntry)))
     .filter((id) => !tx.state.jobs.has(id));
 }
@@ -67,10 +71,14 @@ export type Asked = {
   readonly others: readonly { readonly id: string; readonly type: Dependencies[number]["type"] }[];
 };
 
-/** job: who asks; owner: his jobs alone may be told to wait or not to run. Refuses a circle with 15054. */
+/**
+ * job: the job that asks. owner: only jobs of this owner may be told to wait or not to run.
+ * Refuses with 15054 a circle, more jobs than max_depend_jobs, and jobs whose own lists are too long for one request (GRAPH_FACTOR).
+ */
 export function askDependencies(tx: Transaction, job: { readonly id: string; readonly owner: string }, items: readonly string[]): Asked {
   const { state } = tx;
-  const wanted = parseDependencies(items, state.name);
+  const ids_max = limitOf(state, "max_depend_jobs");
+  const wanted = parseDependencies(items, state.name, ids_max);
   const others: { readonly id: string; readonly type: Dependencies[number]["type"] }[] = [];
   let left: Dependencies = [];
   let refusal: string | null = null;
@@ -80,6 +88,7 @@ export function askDependencies(tx: Transaction, job: { readonly id: string; rea
       left = withCount(left, item.count);
       continue;
     }
+    const waiting: string[] = [];
     for (const entry of item.ids) {
       const id = jobOfEntry(entry);
       if (id === job.id) throw reject(PBSE.BADDEPEND);
@@ -88,14 +97,32 @@ export function askDependencies(tx: Transaction, job: { readonly id: string; rea
         if (!state.jobs.has(id)) met.push(id);
         continue;
       }
-      left = withDependency(left, item.type, entry);
+      waiting.push(entry);
       if (standing === "never") refusal ??= id;
       else others.push({ id, type: item.type });
     }
+    left = withEntries(left, item.type, waiting);
   }
+  if (refusal === null) checkLists(state, others, ids_max);
   // Nobody waits for a new job yet, but those whom it tells to.
-  if (refusal === null && (state.jobs.has(job.id) || others.some((other) => isBefore(other.type)))) refuseCircle(state, job.id, others);
+  if (refusal === null && (state.jobs.has(job.id) || others.some((other) => isBefore(other.type))))
+    refuseCircle(state, job.id, others, ids_max);
   return { dependencies: left, refusal, met, others };
+}
+
+/** One request reads and writes at most this many times max_depend_jobs entries of other jobs' lists. */
+const GRAPH_FACTOR = 20;
+
+/** The lists of the jobs that are named grow by an entry each: none beyond the limit, and not too much text together. */
+function checkLists(state: ServerState, others: Asked["others"], ids_max: number): void {
+  let entries = 0;
+  for (const { id, type } of others) {
+    const other = state.jobs.get(id);
+    if (other === undefined || type === "on") continue;
+    const known = entriesOf(dependenciesOf(state, other.attrs), reverseType(type)).length;
+    entries += known;
+    if (known >= ids_max || entries > ids_max * GRAPH_FACTOR) throw tooMany(ids_max);
+  }
 }
 
 /** Whether what is asked of a job is so already, may come, or never will. */
@@ -117,18 +144,23 @@ function mayTell(state: ServerState, type: Dependencies[number]["type"], id: str
   return type === "runone" || (isWaiting(other) && countLeft(dependenciesOf(state, other.attrs)) > 0);
 }
 
-/** Nobody may wait for himself by way of others. */
-function refuseCircle(state: ServerState, id: string, others: Asked["others"]): void {
+/** Nobody may wait for himself by way of others. A search that meets too many entries is a refusal, too. */
+function refuseCircle(state: ServerState, id: string, others: Asked["others"], ids_max: number): void {
   const waiting = new Set(others.flatMap((other) => (isBefore(other.type) ? [other.id] : [])));
   waiting.add(id);
   const seen = new Set<string>();
   const ahead = others.flatMap((other) => (isAfter(other.type) ? [other.id] : []));
+  let met = 0;
   for (let next = ahead.pop(); next !== undefined; next = ahead.pop()) {
     if (waiting.has(next)) throw reject(PBSE.BADDEPEND);
     if (seen.has(next)) continue;
     seen.add(next);
     const job = state.jobs.get(next);
-    if (job !== undefined) ahead.push(...idsAhead(job.attrs["depend"], state.name));
+    if (job === undefined) continue;
+    const further = idsAhead(job.attrs["depend"], state.name);
+    met += further.length;
+    if (met > ids_max * GRAPH_FACTOR) throw tooMany(ids_max);
+    for (const one of further) ahead.push(one);
   }
 }
 
@@ -201,7 +233,7 @@ export function replaceDependencies(tx: Transaction, job: Job, asked: Asked): { 
   const kept = before.filter((item) => isBefore(item.type));
   let dependencies: Dependencies = [...asked.dependencies.filter((item) => !isBefore(item.type)), ...kept];
   for (const item of asked.dependencies)
-    if (item.type !== "on" && isBefore(item.type)) for (const id of item.ids) dependencies = withDependency(dependencies, item.type, id);
+    if (item.type !== "on" && isBefore(item.type)) dependencies = withEntries(dependencies, item.type, item.ids);
   return { depend: itemsOf(dependencies) };
 }
 
@@ -284,7 +316,7 @@ const DELETED_WHILE_RUNNING = 271;
 
 function waitsFor(state: ServerState, id: string, type: AfterType, parent: string): boolean {
   const job = state.jobs.get(id);
-  return job !== undefined && isWaiting(job) && entriesOf(dependenciesOf(state, job.attrs), type).includes(entryOf(state, parent));
+  return job !== undefined && isWaiting(job) && hasEntry(dependenciesOf(state, job.attrs), type, entryOf(state, parent));
 }
 
 function release(tx: Transaction, id: string, type: AfterType, parent: string): void {

@@ -57,7 +57,7 @@ export function pressuresNow(state: ServerState): (job: Job) => number {
       const behind = known.has(top.id) ? [] : dependents(state, top);
       const open = behind.filter(({ id }) => !known.has(id));
       if (open.length > 0) {
-        stack.push(...open);
+        for (const each of open) stack.push(each);
         continue;
       }
       if (!known.has(top.id))
@@ -91,7 +91,7 @@ export function headsOfChains(state: ServerState, ids: Iterable<string>): Set<st
     if (job === undefined || seen.has(id)) continue;
     seen.add(id);
     if (!isHeld(job.attrs.Hold_Types)) heads.add(id);
-    stack.push(...idsAhead(job.attrs["depend"], state.name));
+    for (const ahead of idsAhead(job.attrs["depend"], state.name)) stack.push(ahead);
   }
   return heads;
 }

@@ -25,12 +25,12 @@ export function renderAcl(entries: readonly string[]): string {
 
 /** += : refuses an entry that is already there with 15055. */
 export function addToAcl(def: { readonly name: string }, old: readonly string[], added: readonly string[]): string[] {
-  const entries = [...old];
+  const entries = new Set(old);
   for (const entry of added) {
-    if (entries.includes(entry)) throw reject(PBSE.DUPLIST, def.name);
-    entries.push(entry);
+    if (entries.has(entry)) throw reject(PBSE.DUPLIST, def.name);
+    entries.add(entry);
   }
-  return entries;
+  return [...entries];
 }
 
 /** user and the host he comes from. */

@@ -34,18 +34,19 @@ export function addToList(old: readonly string[], added: readonly string[], uniq
 
 /** -= : for each element removed, the first equal one goes; others are ignored. */
 export function removeFromList(old: readonly string[], removed: readonly string[]): string[] {
-  const left = [...old];
-  for (const element of removed) {
-    const at = left.indexOf(element);
-    if (at >= 0) left.splice(at, 1);
-  }
-  return left;
+  const going = new Map<string, number>();
+  for (const element of removed) going.set(element, (going.get(element) ?? 0) + 1);
+  return old.filter((element) => {
+    const count = going.get(element) ?? 0;
+    if (count > 0) going.set(element, count - 1);
+    return count === 0;
+  });
 }
 
 /** Blanks at both ends go, but not a blank that a backslash protects. */
 function trimElement(text: string): string {
   const trimmed = text.trim();
-  const tail = text.slice(text.indexOf(trimmed) + trimmed.length);
+  const tail = text.slice(text.length - text.trimStart().length + trimmed.length);
   return oddBackslashes(trimmed) && tail !== "" ? trimmed + tail.slice(0, 1) : trimmed;
 }
 

@@ -1,0 +1,64 @@
+// Attributes of the server that bound the work one user can cause (docs/limits.md). They are rows of our own: the real PBS has none of them, so they follow
+// its rows in the table of the server and are shown only when they are set.
+//
+// L1. Each has a value that holds while it is not set: a server without any configuration is bounded.
+
+import type { AttributeRow } from "./attribute.ts";
+import { parseSize, sizeBytes } from "./values/size.ts";
+
+/** Values that hold while the attribute is not set. Sizes count characters of text. */
+const DEFAULTS = {
+  max_user_connections: 1024,
+  max_connection_requests: 4096,
+  max_user_request_text: "64mb",
+  max_unread_reply: "4mb",
+  max_user_unread_reply: "64mb",
+  max_user_listings: 16,
+  max_history_rows: 500,
+  max_user_questions: 32,
+  max_depend_jobs: 5000,
+  max_select_chunks: 10_000,
+  max_job_chunks: 100_000,
+  max_resource_text: "8kb",
+  max_job_text: "4mb",
+  max_user_job_text: "256mb",
+  max_user_occurrences: 10_000,
+} as const;
+
+export type LimitName = keyof typeof DEFAULTS;
+
+const row = (name: LimitName, help: string, min = 1): AttributeRow => {
+  const assumed = DEFAULTS[name];
+  return [name, typeof assumed === "number" ? "integer" : "size", "all", "mgr", help, { assumed, min }];
+};
+
+/** Smallest text limit: a request of everyday size must pass. */
+const TEXT_MIN = 64 * 1024;
+const RESOURCE_TEXT_MIN = 1024;
+
+// biome-ignore format: one row per attribute
+export const LIMIT_ROWS: readonly AttributeRow[] = [
+  row("max_user_connections", "connections of one user to the server"),
+  row("max_connection_requests", "requests of one connection that are not answered yet; more are not read"),
+  row("max_user_request_text", "text of one user's requests that have not come in whole yet", TEXT_MIN),
+  row("max_unread_reply", "text of replies that one connection has not read; its next requests wait", TEXT_MIN),
+  row("max_user_unread_reply", "the same for all connections of one user together", TEXT_MIN),
+  row("max_user_listings", "listings of jobs in several parts that one user has under way; more wait"),
+  row("max_history_rows", "finished jobs read from the store at once"),
+  row("max_user_questions", "questions of one user to schedulers that are not answered yet; more are refused"),
+  row("max_depend_jobs", "jobs that the dependencies of one job may name, in either direction"),
+  row("max_select_chunks", "chunks in a select or nodes that are written down one by one"),
+  row("max_job_chunks", "chunks of one job, counts included"),
+  row("max_resource_text", "text of one resource that a job asks for, but for select and nodes", RESOURCE_TEXT_MIN),
+  row("max_job_text", "text of the attributes of one job or reservation", TEXT_MIN),
+  row("max_user_job_text", "text of the attributes of all jobs of one user that are not over", TEXT_MIN),
+  row("max_user_occurrences", "reservations of one user that are not over, each occurrence of a standing one counted"),
+];
+
+/** The limit that holds: a number, of text in characters. */
+export function limitOf({ server }: { readonly server: { readonly [name: string]: unknown } }, name: LimitName): number {
+  const value = server[name] ?? DEFAULTS[name];
+  if (typeof value === "number") return value;
+  const size = parseSize(String(value));
+  return size === null ? Number.POSITIVE_INFINITY : sizeBytes(size);
+}
