@@ -1,4 +1,4 @@
-// npm run bench [-- --json FILE] [--only live|commands|starts|arrays|cycle|replay|peers] [--quick]: the rows of design.md 12 that exist now, as a table and as
+// npm run bench [-- --json FILE] [--only live|commands|starts|arrays|freeze|cycle|replay|peers] [--quick]: the rows of design.md 12 that exist now, as a table and as
 // JSON, with the machine's load. --quick leaves out the rows with 100,000 jobs.
 
 import { writeFileSync } from "node:fs";
@@ -6,6 +6,7 @@ import { cpus, loadavg } from "node:os";
 import { parseArgs } from "node:util";
 import { arrayRows } from "./arrays.ts";
 import { curves } from "./curves.ts";
+import { freezeRows } from "./freeze.ts";
 import { liveRows, machineRows, singleCommandRows } from "./live.ts";
 import { peerFigures } from "./peers.ts";
 import { replayRows } from "./replay.ts";
@@ -44,6 +45,7 @@ if (wants("live")) rows.push(...(await liveRows({ jobs_large: !values.quick, say
 if (values.only === "commands") rows.push(...(await singleCommandRows()));
 if (wants("starts")) rows.push(...(await startRows(say)));
 if (wants("arrays")) rows.push(...(await arrayRows(say)));
+if (wants("freeze")) rows.push(...(await freezeRows(say)));
 const absent: string[] = [];
 if (wants("peers")) {
   say("peers");

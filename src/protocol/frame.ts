@@ -38,6 +38,12 @@ export function encodeListFrame(type: string, name: string, items: readonly stri
 export type FrameDecoder = {
   /** Takes a chunk and calls receive for every frame it completes. Throws FrameError. */
   push(chunk: string, receive: (frame: Frame) => void): void;
+  /** Takes a chunk; its frames wait for take(). */
+  add(chunk: string): void;
+  /** whether take() has something to say */
+  readonly ready: boolean;
+  /** The next frame that is whole, with the length of its text; null: there is none. Throws FrameError. */
+  take(): { readonly frame: Frame; readonly chars: number } | null;
   /** characters of the frame begun */
   readonly pending: number;
   /** another limit from the next chunk on (a daemon was welcomed) */
@@ -48,26 +54,55 @@ export type FrameDecoder = {
 export function frameDecoder(limit: number, allowed?: ReadonlySet<string>): FrameDecoder {
   let parts: string[] = [];
   let pending = 0;
+  let whole: string[] = [];
+  let next = 0;
+  let is_too_long = false;
+
+  const add = (chunk: string): void => {
+    if (is_too_long) return;
+    let from = 0;
+    for (let end = chunk.indexOf(FRAME_END); end >= 0; end = chunk.indexOf(FRAME_END, from)) {
+      is_too_long = pending + end - from > decoder.limit;
+      if (is_too_long) return;
+      const text = chunk.slice(from, end);
+      if (parts.length === 0) whole.push(text);
+      else {
+        parts.push(text);
+        whole.push(parts.join(""));
+        parts = [];
+        pending = 0;
+      }
+      from = end + 1;
+    }
+    if (from === chunk.length) return;
+    pending += chunk.length - from;
+    parts.push(from === 0 ? chunk : chunk.slice(from));
+    is_too_long = pending > decoder.limit;
+  };
+
+  const take = (): { readonly frame: Frame; readonly chars: number } | null => {
+    if (next === whole.length) {
+      if (is_too_long) throw tooLong(decoder.limit);
+      return null;
+    }
+    const text = whole[next++] as string;
+    if (next === whole.length) {
+      whole = [];
+      next = 0;
+    }
+    return { frame: decodeFrame(text, allowed), chars: text.length };
+  };
+
   const decoder: FrameDecoder = {
     limit,
+    add,
+    take,
     push(chunk, receive) {
-      let from = 0;
-      for (let end = chunk.indexOf(FRAME_END); end >= 0; end = chunk.indexOf(FRAME_END, from)) {
-        if (pending + end - from > decoder.limit) throw tooLong(decoder.limit);
-        let text = chunk.slice(from, end);
-        if (parts.length > 0) {
-          parts.push(text);
-          text = parts.join("");
-          parts = [];
-          pending = 0;
-        }
-        from = end + 1;
-        receive(decodeFrame(text, allowed));
-      }
-      if (from === chunk.length) return;
-      pending += chunk.length - from;
-      if (pending > decoder.limit) throw tooLong(decoder.limit);
-      parts.push(from === 0 ? chunk : chunk.slice(from));
+      add(chunk);
+      for (let taken = take(); taken !== null; taken = take()) receive(taken.frame);
+    },
+    get ready() {
+      return is_too_long || next < whole.length;
     },
     get pending() {
       return pending;

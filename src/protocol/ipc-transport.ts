@@ -13,7 +13,7 @@ import type { Limits } from "./limits.ts";
 import { LIMITS } from "./limits.ts";
 import { type Outbox, outbox } from "./link.ts";
 import { peerCredentials } from "./peer-credentials.ts";
-import { type LinkHandlers, type LinkState, linkState, type ServerLink } from "./server-link.ts";
+import { type LinkHandlers, type LinkState, linkState, type ServerLink, type UserLoad } from "./server-link.ts";
 import { socketAddress } from "./socket-path.ts";
 
 export type { LinkHandlers, ServerLink } from "./server-link.ts";
@@ -29,6 +29,8 @@ export type ListenOptions = LinkHandlers & {
 
 export type LinkServer = {
   readonly links: ReadonlySet<ServerLink>;
+  /** from now on, for present connections too */
+  setLimits(changed: Partial<Limits>): void;
   /** ends all links and stops listening */
   close(): Promise<void>;
 };
@@ -48,7 +50,7 @@ export async function listenLinks(options: ListenOptions): Promise<LinkServer> {
   ipc.serve(address);
   const server = ipc.server as IpcServer;
   const links = new Map<Socket, LinkState>();
-  const users = new Map<number, { connections: number; pending_chars: number }>();
+  const users = new Map<number, UserLoad>();
 
   server.on("connect", (socket: Socket) => admit(socket));
   server.on("close", (socket: Socket) => dismiss(socket));
@@ -65,7 +67,7 @@ export async function listenLinks(options: ListenOptions): Promise<LinkServer> {
       options.onProblem?.("a peer without credentials", null);
       return refuse(socket, PBSE_BADCRED, "Invalid credential");
     }
-    const user = users.get(peer.uid) ?? { connections: 0, pending_chars: 0 };
+    const user = users.get(peer.uid) ?? { connections: 0, pending_chars: 0, open_chars: 0, unread_chars: 0 };
     const privileged = peer.uid === 0 || peer.uid === process.getuid?.();
     const full =
       !privileged &&
@@ -110,6 +112,7 @@ export async function listenLinks(options: ListenOptions): Promise<LinkServer> {
     get links() {
       return new Set([...links.values()].map((state) => state.link));
     },
+    setLimits: (changed) => void Object.assign(limits, changed),
     close() {
       return new Promise((resolve) => {
         const listening = server.server as Server;

@@ -18,8 +18,11 @@ export type Limits = {
   readonly open_requests_max: number;
   /** frames a second of one connection, averaged over a second: beyond it reading pauses */
   readonly frames_per_s_max: number;
-  /** replies a client has not taken: beyond it nothing more is read from it */
+  /** text of one user's requests that are served and not answered: beyond it a connection with such requests is not served */
+  readonly user_open_chars_max: number;
+  /** replies a client has not taken, and those of all connections of a user together: beyond it such a connection is not served */
   readonly unread_reply_chars_max: number;
+  readonly user_unread_chars_max: number;
   /** text waiting for a slow reader: of a client, of a daemon. Beyond it the connection is ended */
   readonly client_queue_chars_max: number;
   readonly daemon_queue_chars_max: number;
@@ -37,6 +40,8 @@ export type Limits = {
   readonly attr_value_chars_max: number;
   readonly attrs_max: number;
   readonly ids_max: number;
+  /** jobs named in one status request; clients ask several times for more */
+  readonly job_ids_max: number;
   /** object names and job ids in requests (the server checks the real limits of each object) */
   readonly name_chars_max: number;
 };
@@ -53,7 +58,9 @@ export const LIMITS: Limits = Object.freeze({
   user_connections_max: 1024,
   open_requests_max: 4096,
   frames_per_s_max: 20_000,
-  unread_reply_chars_max: 16 * MI,
+  user_open_chars_max: 64 * MI,
+  unread_reply_chars_max: 4 * MI,
+  user_unread_chars_max: 64 * MI,
   client_queue_chars_max: 512 * MI,
   daemon_queue_chars_max: 1024 * MI,
   stalled_reader_ms: 60_000,
@@ -65,5 +72,6 @@ export const LIMITS: Limits = Object.freeze({
   attr_value_chars_max: 4 * MI,
   attrs_max: 5000,
   ids_max: 100_000,
+  job_ids_max: 1000,
   name_chars_max: 1024,
 });

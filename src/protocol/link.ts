@@ -16,6 +16,8 @@ export type Outbox = {
   sendFrames(frames: Iterable<string>): Promise<void>;
   /** characters waiting beyond the socket's own buffer */
   readonly queued_chars: number;
+  /** gives the reader up if it takes nothing from now on */
+  watch(): void;
   /** ends the connection once everything has left */
   end(): void;
 };
@@ -137,6 +139,7 @@ export function outbox(socket: Socket, hooks: OutboxHooks): Outbox {
     get queued_chars() {
       return queued_chars;
     },
+    watch,
     end() {
       if (ending) return;
       ending = true;

@@ -1,7 +1,12 @@
 // One connection as the server sees it: its limits, what is counted, what is sent.
+//
+// L1. Requests wait as text: a frame is decoded when its turn comes. While one waits nothing more is read from a client, so that a client that sends faster
+//     than it is served fills its own socket and not the server's memory.
+// L2. A client is not served while it has too many requests open or does not take its replies. Of a user with too much of either, the connections that have
+//     some of it wait; the others are served.
 
 import type { Socket } from "node:net";
-import { encodeFrame, encodePartFrame, FrameError, frameDecoder } from "./frame.ts";
+import { encodeFrame, encodePartFrame, type Frame, FrameError, frameDecoder } from "./frame.ts";
 import { allowedOf, type IpcServer, setInbox } from "./ipc.ts";
 import type { Limits } from "./limits.ts";
 import { type Outbox, outbox } from "./link.ts";
@@ -16,6 +21,11 @@ export type ServerLink = {
   readonly open: boolean;
   /** requests read and not yet answered by reply() */
   readonly open_requests: number;
+  /** Hands the next frame to onFrame, if one waits and may be served now. Returns whether another one can follow at once. */
+  serveNext(): boolean;
+  /** no further frame is served until release() */
+  hold(): void;
+  release(): void;
   send(type: string, data: unknown): void;
   /** a whole frame's text (frame.ts) */
   sendText(text: string): void;
@@ -35,6 +45,8 @@ export type ServerLink = {
 
 export type LinkHandlers = {
   onLink?(link: ServerLink): void;
+  /** A client's frame waits and may be served: serveNext() is to be called in its turn. Absent: frames are served at once. */
+  onReady?(link: ServerLink): void;
   onFrame(link: ServerLink, type: string, data: unknown): void;
   onClose?(link: ServerLink): void;
   /** a connection was refused or ended for a reason worth a log line */
@@ -43,28 +55,35 @@ export type LinkHandlers = {
 
 export type LinkState = { readonly link: ServerLink; refused: boolean; closed(): void };
 
-/** The server's side of one connection: limits, counting, sending. */
+/** What all connections of a user have together. */
+export type UserLoad = {
+  connections: number;
+  /** characters: of frames that are not whole, of requests not answered, of replies not taken */
+  pending_chars: number;
+  open_chars: number;
+  unread_chars: number;
+};
+
+/** The server's side of one connection: limits, counting, sending. limits are asked at each use, so that they may change. */
 export function linkState(
   server: IpcServer,
   socket: Socket,
   peer: PeerCredentials,
   limits: Limits,
-  user: { pending_chars: number },
+  user: UserLoad,
   handlers: LinkHandlers,
 ): LinkState {
   let welcomed = false;
-  let open_requests = 0;
+  let held = false;
+  let announced = false;
+  let serving = false;
+  let receive: (frame: Frame) => void = () => undefined;
+  const open = openRequests(user);
   let pending = 0;
-  let frames_left = limits.frames_per_s_max;
-  let refilled_ms = performance.now();
+  let unread = 0;
   let frameTimer: NodeJS.Timeout | null = null;
-  let rateTimer: NodeJS.Timeout | null = null;
+  let roomTimer: NodeJS.Timeout | null = null;
   const decoder = frameDecoder(limits.request_frame_chars_max, allowedOf(server));
-  const queueLimits = () => ({
-    write_ahead_bytes: limits.write_ahead_bytes,
-    queue_chars_max: welcomed ? limits.daemon_queue_chars_max : limits.client_queue_chars_max,
-    stalled_reader_ms: welcomed ? limits.stalled_daemon_ms : limits.stalled_reader_ms,
-  });
   const breakOff = (why: string): void => {
     if (socket.destroyed) return;
     state.refused = true;
@@ -73,38 +92,78 @@ export function linkState(
   };
   const out: Outbox = outbox(socket, {
     write: (text) => void server.write(socket, text),
-    limits: queueLimits,
+    limits: () => ({
+      write_ahead_bytes: limits.write_ahead_bytes,
+      queue_chars_max: welcomed ? limits.daemon_queue_chars_max : limits.client_queue_chars_max,
+      stalled_reader_ms: welcomed ? limits.stalled_daemon_ms : limits.stalled_reader_ms,
+    }),
     giveUp: breakOff,
-    onRoom: () => mayRead(),
+    onRoom: () => goOn(),
   });
+  const rate = frameRate(limits, () => goOn());
 
-  const stopRateTimer = (): void => {
-    if (rateTimer !== null) clearInterval(rateTimer);
-    rateTimer = null;
+  const countUnread = (): void => {
+    const now = socket.destroyed ? 0 : out.queued_chars + socket.writableLength;
+    user.unread_chars += now - unread;
+    unread = now;
   };
-  const refill = (): void => {
-    const now_ms = performance.now();
-    frames_left = Math.min(limits.frames_per_s_max, frames_left + ((now_ms - refilled_ms) / 1000) * limits.frames_per_s_max);
-    refilled_ms = now_ms;
+  /** L2 */
+  const isHeldBack = (): boolean => {
+    countUnread();
+    if (unread > limits.unread_reply_chars_max || (user.unread_chars > limits.user_unread_chars_max && unread > 0)) {
+      // Its reader must go on, or it is given up. A small rest leaves the socket without a word of Node's: it is looked for.
+      out.watch();
+      roomTimer ??= setTimeout(() => {
+        roomTimer = null;
+        goOn();
+      }, ROOM_MS).unref();
+      return true;
+    }
+    return open.count >= limits.open_requests_max || (user.open_chars > limits.user_open_chars_max && open.count > 0);
   };
-  /** Frames a second: the bucket holds one second's worth; an empty one stops the reading until it has some again. */
-  const spend = (): void => {
-    if (welcomed || --frames_left > 0) return;
-    refill();
-    if (frames_left > 0) return;
-    socket.pause();
-    rateTimer ??= setInterval(() => {
-      refill();
-      if (frames_left <= 0) return;
-      stopRateTimer();
-      mayRead();
-    }, 50).unref();
+  const mayServe = (): boolean => welcomed || (!held && rate.has_some && !isHeldBack());
+  const isOver = (): boolean => state.refused || socket.destroyed;
+
+  /** A frame waits, or there is room again: it is announced, or more is read. */
+  const goOn = (): void => {
+    if (isOver() || serving) return;
+    if (!decoder.ready) {
+      if (socket.isPaused() && mayServe()) socket.resume();
+      return;
+    }
+    if (!welcomed) socket.pause();
+    if (!mayServe()) return;
+    if (handlers.onReady === undefined || welcomed) {
+      while (serveNext());
+    } else if (!announced) {
+      announced = true;
+      handlers.onReady(link);
+    }
   };
-  /** Whoever has too many requests open, or does not take his replies, is not read from. */
-  const isHeldBack = (): boolean => open_requests >= limits.open_requests_max || out.queued_chars > limits.unread_reply_chars_max;
-  const mayRead = (): void => {
-    if (socket.isPaused() && frames_left > 0 && !isHeldBack() && !socket.destroyed) socket.resume();
+
+  const serveNext = (): boolean => {
+    announced = false;
+    if (isOver() || !decoder.ready || !mayServe()) return false;
+    serving = true;
+    try {
+      const taken = decoder.take();
+      if (taken !== null) {
+        if (taken.frame.type === "request") open.add(taken.frame, taken.chars);
+        if (!welcomed) rate.spend();
+        receive(taken.frame);
+      }
+    } catch (error) {
+      if (!(error instanceof FrameError)) throw error;
+      breakOff(error.message);
+      return false;
+    } finally {
+      serving = false;
+    }
+    if (!isOver() && decoder.ready && mayServe()) return true;
+    if (!decoder.ready) goOn();
+    return false;
   };
+
   const countPending = (): void => {
     user.pending_chars += decoder.pending - pending;
     pending = decoder.pending;
@@ -114,42 +173,46 @@ export function linkState(
       clearTimeout(frameTimer);
       frameTimer = null;
     } else if (pending > 0) {
-      frameTimer ??= setTimeout(() => breakOff("a frame was not completed in time"), limits.frame_ms_max).unref();
+      frameTimer ??= setTimeout(() => frameIsLate(), limits.frame_ms_max).unref();
     }
   };
+  /** A frame that is not read because others before it wait is not late. */
+  const frameIsLate = (): void => {
+    frameTimer = null;
+    if (socket.isPaused()) frameTimer = setTimeout(() => frameIsLate(), limits.frame_ms_max).unref();
+    else breakOff("a frame was not completed in time");
+  };
 
-  setInbox(socket, (chunk, receive) => {
-    try {
-      decoder.push(chunk, (frame) => {
-        // A paused or refused connection may still have frames in this chunk: the former are served, the latter are not.
-        if (state.refused) return;
-        if (frame.type === "request") open_requests++;
-        if (isHeldBack()) socket.pause();
-        spend();
-        receive(frame);
-      });
-    } catch (error) {
-      if (!(error instanceof FrameError)) throw error;
-      return breakOff(error.message);
-    }
+  setInbox(socket, (chunk, dispatch) => {
+    receive = dispatch;
+    decoder.add(chunk);
     countPending();
+    goOn();
   });
 
   const link: ServerLink = {
     id: next_link_id++,
     peer,
     get open() {
-      return !socket.destroyed && !state.refused;
+      return !isOver();
     },
     get open_requests() {
-      return open_requests;
+      return open.count;
+    },
+    serveNext,
+    hold() {
+      held = true;
+    },
+    release() {
+      held = false;
+      goOn();
     },
     send: (type, data) => out.send(encodeFrame(type, data)),
     sendText: (text) => out.send(text),
     reply(reply) {
       out.send(encodeFrame("reply", reply));
-      open_requests--;
-      if (open_requests < limits.open_requests_max / 2) mayRead();
+      open.remove(reply.id);
+      if (decoder.ready || socket.isPaused()) goOn();
     },
     part: (id, items) => out.send(encodePartFrame(id, items)),
     sendFrames: (frames) => out.sendFrames(frames),
@@ -165,12 +228,81 @@ export function linkState(
     refused: false,
     closed() {
       if (frameTimer !== null) clearTimeout(frameTimer);
-      stopRateTimer();
+      if (roomTimer !== null) clearTimeout(roomTimer);
+      rate.stop();
+      open.clear();
       user.pending_chars -= pending;
-      pending = 0;
+      user.unread_chars -= unread;
+      pending = unread = 0;
     },
   };
   return state;
 }
 
 let next_link_id = 1;
+
+/** Requests of a connection that are not answered, with the lengths of their texts. Ids that a client uses twice count together. */
+function openRequests(user: UserLoad) {
+  const chars_of = new Map<number, number>();
+  let count = 0;
+  const forget = (chars: number): void => {
+    user.open_chars -= chars;
+  };
+  return {
+    get count() {
+      return count;
+    },
+    add(frame: Frame, chars: number): void {
+      const id = Number((frame.data as { readonly id?: unknown } | null)?.id);
+      count++;
+      user.open_chars += chars;
+      chars_of.set(id, (chars_of.get(id) ?? 0) + chars);
+    },
+    remove(id: number): void {
+      count--;
+      forget(chars_of.get(id) ?? 0);
+      chars_of.delete(id);
+    },
+    clear(): void {
+      for (const chars of chars_of.values()) forget(chars);
+      chars_of.clear();
+    },
+  };
+}
+
+/** How often a connection that is held back for unread replies is looked at. */
+const ROOM_MS = 50;
+const REFILL_MS = 50;
+
+/** Frames a second: the bucket holds one second's worth; while it is empty no frame is served. */
+function frameRate(limits: Limits, onSome: () => void) {
+  let left = limits.frames_per_s_max;
+  let refilled_ms = performance.now();
+  let timer: NodeJS.Timeout | null = null;
+  const stop = (): void => {
+    if (timer !== null) clearInterval(timer);
+    timer = null;
+  };
+  const refill = (): void => {
+    const now_ms = performance.now();
+    left = Math.min(limits.frames_per_s_max, left + ((now_ms - refilled_ms) / 1000) * limits.frames_per_s_max);
+    refilled_ms = now_ms;
+  };
+  return {
+    get has_some() {
+      return left > 0;
+    },
+    spend(): void {
+      if (--left > 0) return;
+      refill();
+      if (left > 0) return;
+      timer ??= setInterval(() => {
+        refill();
+        if (left <= 0) return;
+        stop();
+        onSome();
+      }, REFILL_MS).unref();
+    },
+    stop,
+  };
+}

@@ -26,7 +26,7 @@ export function carryOut(kernel: Kernel, action: Action): void {
       cycles.requestRun(kernel, action.sched, action.job, action.token);
       break;
     case "ask-sched":
-      askSched(kernel, action.sched, action.question, action.token);
+      askSched(kernel, action.sched, action.question, action.user, action.token);
       break;
     case "await-start":
       answerAtStart(kernel, action.job, action.token);

@@ -21,6 +21,7 @@ import { occurrenceStarts } from "./resv/occurrences.ts";
 import type { Attrs, Job, JobAttrs, Queue, Resv, ResvAttrs, ServerState, Vnode } from "./state.ts";
 import { newSubjobs, noteLive, SUBJOB, type Subjobs, setSubjobState } from "./subjobs.ts";
 import { countJob, weightOf } from "./submit/entity-usage.ts";
+import { countJobText } from "./submit/job-text.ts";
 import { refreshVnode } from "./vnode-states.ts";
 
 /** One event at a time (epoch seconds), which becomes mtime of jobs and last_state_change_time of vnodes. changes: what to write and to tell, added to. */
@@ -376,6 +377,7 @@ const indexOf = (job: Job): number => Number(job.attrs["array_index"]);
 
 /** Puts a job into state and all derived values. changes: null while loading. */
 export function addJob(state: ServerState, job: Job, changes: Changes | null): void {
+  countJobText(state, job.attrs, 1);
   state.jobs.set(job.id, job);
   countJob(state, job.attrs, 1, weightOf(job));
   countOnClock(state, job.attrs, 1);
@@ -394,6 +396,8 @@ function changeJob(state: ServerState, job: Job, set: Attrs, unset: readonly str
   if (old !== undefined) place(state, job, old, -1, changes);
   const weight = weightOf(job);
   const recounts = replaces || COUNTING.some((name) => set[name] !== undefined);
+  const touched = unset.length > 0 ? [...Object.keys(set), ...unset] : Object.keys(set);
+  countJobText(state, job.attrs, -1, touched);
   countJob(state, job.attrs, -1, weight);
   countOnClock(state, job.attrs, -1);
   if (recounts) countRunning(state, job.attrs, -1);
@@ -404,6 +408,7 @@ function changeJob(state: ServerState, job: Job, set: Attrs, unset: readonly str
     state.next_rank = job.attrs.queue_rank;
     changes.server = true;
   }
+  countJobText(state, job.attrs, 1, touched);
   countJob(state, job.attrs, 1, weight);
   countOnClock(state, job.attrs, 1);
   if (recounts) countRunning(state, job.attrs, 1);
@@ -431,6 +436,7 @@ function endJob(state: ServerState, job: Job, history: boolean, changes: Changes
   const placement = state.placements.get(job.id);
   if (placement !== undefined) place(state, job, placement, -1, changes);
   count(state, job.attrs.queue, job.id, job.attrs.job_state, -1);
+  countJobText(state, job.attrs, -1);
   countJob(state, job.attrs, -1, weightOf(job));
   countOnClock(state, job.attrs, -1);
   countRunning(state, job.attrs, -1);

@@ -42,6 +42,8 @@ export type ShellAction =
   | { readonly kind: "run-hook"; readonly run: number; readonly hook: HookRun }
   /** page through the history and call core.historyPage(token, ...) */
   | { readonly kind: "page-history"; readonly token: number; readonly walk: HistoryWalk }
+  /** call core.slice(token, ...) until it says that there is no more */
+  | { readonly kind: "go-on"; readonly token: number }
   /** forget finished jobs older than this (epoch seconds), then core.historyPurged(count) */
   | { readonly kind: "purge-history"; readonly before_s: number }
   | { readonly kind: "drop-link"; readonly link: number }

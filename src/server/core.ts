@@ -32,7 +32,7 @@ import * as scheds from "./sched-session.ts";
 import { endWhenReady } from "./shutdown.ts";
 import type { Job, ServerState } from "./state.ts";
 import { tick } from "./tick.ts";
-import type { HistoryStream, HookAsk, ServerConfig } from "./transaction.ts";
+import type { HookAsk, ServerConfig, Stream, Transaction } from "./transaction.ts";
 
 export type Core = {
   readonly state: ServerState;
@@ -43,6 +43,8 @@ export type Core = {
   /** answers to read-history (null: not there) and page-history */
   historyRead(token: number, jobs: ReadonlyMap<string, Job | null>, now_ms: number): void;
   historyPage(token: number, jobs: readonly Job[], last: boolean, now_ms: number): void;
+  /** answer to go-on: the next slice; returns whether more are to come */
+  slice(token: number, now_ms: number): boolean;
   historyPurged(count: number): void;
   /** how many records there are now: after purges of arrays, whose subjobs are not counted one by one */
   historyCounted(count: number): void;
@@ -115,24 +117,22 @@ export function createCore(state: ServerState, config: ServerConfig, now_ms: num
     historyPage(token, jobs, last, time_ms) {
       at(time_ms);
       const waiting = kernel.waiting.get(token);
-      if (waiting?.stream === undefined) return;
-      try {
-        waiting.stream.page(transaction(kernel, waiting.who, token), jobs, last);
-      } catch (error) {
-        if (!(error instanceof Reject)) throw error;
-        kernel.waiting.delete(token);
-        refuse(kernel, token, error);
-        return;
-      }
-      if (!last) return;
-      kernel.waiting.delete(token);
-      const next = waiting.stream.next?.() ?? null;
-      if (next !== null) {
-        walkHistory(kernel, token, { ...waiting, stream: next });
-        return;
-      }
-      const value = waiting.stream.value?.();
-      answer(kernel, token, value === undefined ? {} : { value });
+      const stream = waiting?.stream;
+      if (waiting === undefined || stream === undefined || "slice" in stream) return;
+      const isDone = step(kernel, token, waiting, (tx) => {
+        stream.page(tx, jobs, last);
+        return !last;
+      });
+      if (isDone) streamOver(kernel, token, waiting, stream);
+    },
+    slice(token, time_ms) {
+      at(time_ms);
+      const waiting = kernel.waiting.get(token);
+      const stream = waiting?.stream;
+      if (waiting === undefined || stream === undefined || !("slice" in stream)) return false;
+      const isDone = step(kernel, token, waiting, (tx) => stream.slice(tx));
+      if (isDone) streamOver(kernel, token, waiting, stream);
+      return kernel.waiting.get(token) === waiting;
     },
     historyPurged(count) {
       state.history_count = Math.max(0, state.history_count - count);
@@ -198,11 +198,37 @@ export function createCore(state: ServerState, config: ServerConfig, now_ms: num
   };
 }
 
-function walkHistory(kernel: Kernel, token: number, waiting: WaitingRequest & { readonly stream: HistoryStream }): void {
-  const { queue, seqs, subjobs } = waiting.stream;
+/** Asks the shell for what a stream needs next. */
+function follow(kernel: Kernel, token: number, waiting: WaitingRequest & { readonly stream: Stream }): void {
+  const { stream } = waiting;
   kernel.waiting.set(token, waiting);
+  if ("slice" in stream) {
+    kernel.out.actions.push({ kind: "go-on", token });
+    return;
+  }
+  const { queue, seqs, subjobs } = stream;
   const walk = { subjobs: subjobs === true, ...(queue === undefined ? {} : { queue }), ...(seqs === undefined ? {} : { seqs }) };
   kernel.out.actions.push({ kind: "page-history", token, walk });
+}
+
+/** A page or slice. work: returns whether more are to come. Returns whether it was the last one; a refusal is the answer, and nothing follows. */
+function step(kernel: Kernel, token: number, waiting: WaitingRequest, work: (tx: Transaction) => boolean): boolean {
+  try {
+    return !work(transaction(kernel, waiting.who, token, waiting.known));
+  } catch (error) {
+    if (!(error instanceof Reject)) throw error;
+    kernel.waiting.delete(token);
+    refuse(kernel, token, error);
+    return false;
+  }
+}
+
+function streamOver(kernel: Kernel, token: number, waiting: WaitingRequest, stream: Stream): void {
+  kernel.waiting.delete(token);
+  const next = stream.next?.() ?? null;
+  if (next !== null) return follow(kernel, token, { ...waiting, stream: next });
+  const value = stream.value?.();
+  answer(kernel, token, value === undefined ? {} : { value });
 }
 
 /** Runs a handler; a refusal becomes an error reply and a log line, a question to the world outside makes it wait. */
@@ -215,7 +241,7 @@ function serve(kernel: Kernel, token: number, waiting: WaitingRequest): void {
     checkAccess(kernel.state, kernel.config.host, who);
     const result = handle(tx, request);
     if (typeof result === "object" && "stream" in result) {
-      walkHistory(kernel, token, { ...waiting, stream: result.stream });
+      follow(kernel, token, { ...waiting, stream: result.stream });
       return;
     }
     answer(kernel, token, result);

@@ -18,7 +18,7 @@ import type { Crew } from "./sisters.ts";
 import type { StartWaits } from "./start-wait.ts";
 import type { Job, ServerState } from "./state.ts";
 import { createTimers, type Timers } from "./timers.ts";
-import type { Action, Answer, HistoryStream, HookAsk, Identity, ServerConfig, Transaction } from "./transaction.ts";
+import type { Action, Answer, HookAsk, Identity, ServerConfig, Stream, Transaction } from "./transaction.ts";
 import { commentNow, whyUnserved } from "./unserved.ts";
 
 /** A connected mom. */
@@ -45,7 +45,7 @@ export type Known = {
 };
 export const nothingKnown = (): Known => ({ jobs: new Map(), hosts: new Map(), hooks: new Map() });
 /** A request that waits for such an answer. */
-export type WaitingRequest = { readonly who: Identity; readonly request: Request; readonly known: Known; readonly stream?: HistoryStream };
+export type WaitingRequest = { readonly who: Identity; readonly request: Request; readonly known: Known; readonly stream?: Stream };
 
 /** A signal or message on its way to a mom. */
 export type MomQuestion = { readonly token: number; readonly job: string; readonly signal: string | null };
@@ -92,7 +92,7 @@ export type Kernel = {
   /** job id -> token of a qrun that its scheduler decides */
   readonly qruns: Map<string, number>;
   /** tokens of requests that a scheduler answers: which one, and what it was asked */
-  readonly asked: Map<number, { readonly sched: string; readonly question: SchedQuestion }>;
+  readonly asked: Map<number, { readonly sched: string; readonly question: SchedQuestion; readonly user: string }>;
   /** reservation id -> tokens of requests that wait for what becomes of it */
   readonly resv_waiters: Map<string, number[]>;
   /** reservation id -> schedulers that have refused the present question about it */

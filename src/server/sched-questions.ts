@@ -4,7 +4,8 @@
 // I1. A question is answered once: by the scheduler, by its loss, or after a time by nobody.
 
 import { arrayIdOf } from "#model/job-id.ts";
-import { PBSE, reject } from "#model/pbse.ts";
+import { PBSE, pbseText, Reject, reject } from "#model/pbse.ts";
+import { limitOf } from "#model/server-limits.ts";
 import type { SchedQuestion } from "#protocol/sched-link.ts";
 import { isExplanation, withServerFacts } from "./explained-facts.ts";
 import { type Kernel, refuse } from "./kernel.ts";
@@ -13,14 +14,22 @@ import { whyUnserved } from "./unserved.ts";
 
 const ANSWER_MS_MAX = 60_000;
 
-/** Refuses with 15099 when the scheduler cannot be reached. token: of the request */
-export function askSched(kernel: Kernel, name: string, question: SchedQuestion, token: number): void {
+/** Refuses with 15044 a user who has asked too much already, with 15099 when the scheduler cannot be reached. token: of the request */
+export function askSched(kernel: Kernel, name: string, question: SchedQuestion, user: string, token: number): void {
+  const max = limitOf(kernel.state, "max_user_questions");
+  let open = 0;
+  for (const asked of kernel.asked.values()) if (asked.user === user) open++;
+  if (open >= max) {
+    const text = `${pbseText(PBSE.RESCUNAV) ?? ""}: ${max} questions to schedulers are not answered yet (max_user_questions)`;
+    refuse(kernel, token, new Reject(PBSE.RESCUNAV, text));
+    return;
+  }
   const link = kernel.scheds.get(name)?.link ?? null;
   if (link === null) {
     refuse(kernel, token, reject(PBSE.NOSCHEDULER));
     return;
   }
-  kernel.asked.set(token, { sched: name, question });
+  kernel.asked.set(token, { sched: name, question, user });
   kernel.timers.set(`asked:${token}`, kernel.now_ms + ANSWER_MS_MAX);
   kernel.out.scheds.push({ link, type: "sched-ask", data: { token, question } });
 }

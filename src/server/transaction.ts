@@ -71,7 +71,7 @@ export type Action =
   /** qrun without vnodes: the job's scheduler decides, its word is the reply; token null: nobody waits. Refused with 15099 when it cannot be reached */
   | { readonly kind: "run-by-sched"; readonly sched: string; readonly job: string; readonly token: number | null }
   /** a scheduler's word is the reply; refused with 15099 when it cannot be reached */
-  | { readonly kind: "ask-sched"; readonly sched: string; readonly question: SchedQuestion; readonly token: number }
+  | { readonly kind: "ask-sched"; readonly sched: string; readonly question: SchedQuestion; readonly user: string; readonly token: number }
   /** the request is answered when the mom has taken the job or sent it back (start-wait.ts) */
   | { readonly kind: "await-start"; readonly job: string; readonly token: number }
   /** the request is answered when the job ends, or is queued again */
@@ -139,7 +139,7 @@ export type Transaction = {
   commentNow(): (attrs: Attrs) => Attrs;
 };
 
-/** A walk over the history in order of seq (subjobs behind their array in that of their indices), page by page; the reply leaves after the last page. */
+/** A walk over the history in order of seq (subjobs behind their array in that of their indices), page by page. */
 export type HistoryStream = {
   readonly queue?: string;
   /** only jobs of these numbers */
@@ -148,13 +148,24 @@ export type HistoryStream = {
   readonly subjobs?: boolean;
   /** called with each page (the last one may be empty); parts given here leave in this order. A Reject ends the walk and is the answer */
   page(tx: Transaction, jobs: readonly Job[], last: boolean): void;
-  /** another walk that follows this one; asked for after the last page */
-  next?(): HistoryStream | null;
-  /** the value of the reply, asked for after the last page of the last walk */
+  /** what follows; asked for after the last page */
+  next?(): Stream | null;
+  /** the value of the reply, asked for when nothing follows */
   value?(): unknown;
 };
 
+/** Work that would take long done in slices: others are served between them. */
+export type Slices = {
+  /** Does the next slice; returns whether more are to come. Needs no history but what was asked for before. A Reject ends it and is the answer. */
+  slice(tx: Transaction): boolean;
+  next?(): Stream | null;
+  value?(): unknown;
+};
+
+/** What an answer is made of bit by bit; the reply leaves after the last one. */
+export type Stream = HistoryStream | Slices;
+
 /** What a handler returns: a value for the reply (with an optional warning text), a stream, or `deferred` when a reply action follows later. */
-export type Answer = { readonly value?: unknown; readonly text?: string } | { readonly stream: HistoryStream } | "deferred";
+export type Answer = { readonly value?: unknown; readonly text?: string } | { readonly stream: Stream } | "deferred";
 /** One per file in server/requests/. Throws Reject (src/model/pbse.ts) to refuse. */
 export type RequestHandler<K extends Request["kind"]> = (tx: Transaction, request: Extract<Request, { kind: K }>) => Answer;

@@ -235,6 +235,13 @@ export function createServerProcess(world: World, network: Network, disk: Disk, 
           enter((running) => running.historyPage(action.token, all, true, world.now_ms));
         });
         break;
+      case "go-on":
+        later(() =>
+          enter((running) => {
+            while (running.slice(action.token, world.now_ms));
+          }),
+        );
+        break;
       case "purge-history":
         later(async () => {
           const gone = await disk.store.history.purge(action.before_s);

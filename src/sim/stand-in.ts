@@ -118,6 +118,9 @@ export function createStandIn({ state, config, now_ms, bookOf }: StandInInput): 
         return core.historyRead(action.token, new Map(action.ids.map((id) => [id, null])), clock_ms);
       case "page-history":
         return core.historyPage(action.token, [], true, clock_ms);
+      case "go-on":
+        while (core.slice(action.token, clock_ms));
+        return;
       case "purge-history":
         return core.historyPurged(0);
       case "resolve-host":

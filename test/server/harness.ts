@@ -400,6 +400,7 @@ function deliver(h: Harness, batch: Batch): void {
     else if (action.kind === "resolve-host")
       h.core.hostResolved(action.token, action.host, ["localhost", HOST].includes(action.host), h.now_ms);
     else if (action.kind === "page-history") pageHistory(h, action);
+    else if (action.kind === "go-on") while (h.core.slice(action.token, h.now_ms));
     else if (action.kind === "purge-history") purge(h, action.before_s);
     else h.actions.push(action);
   }

@@ -2,6 +2,7 @@
 
 import { type BriefItem, wholeItems } from "#protocol/brief-items.ts";
 import { ServerUnreachable } from "#protocol/client.ts";
+import { LIMITS } from "#protocol/limits.ts";
 import type { ErrorReply, StatusItem, StatusObject, StatusRequest } from "#protocol/messages.ts";
 import { PBS_VERSION } from "#support/version.ts";
 import type { Command, CommandIo } from "../command.ts";
@@ -296,8 +297,15 @@ async function showNamedJobs(session: Session, ids: string[]): Promise<void> {
     if ("attrs" in item) session.printer.print(item);
     else if (!session.options.express) tellJob(session, item);
   };
-  const reply = await session.link.request(jobRequest(session, { ids }), { onPart: (items) => (items as StatusItem[]).forEach(each) });
-  if (!reply.ok) tellJob(session, { ...reply, id: reply.code === PBSE_JOBHISTNOTSET ? (ids[0] as string) : ids.join(" ") });
+  for (let at = 0; at < ids.length; at += LIMITS.job_ids_max) {
+    const some = ids.slice(at, at + LIMITS.job_ids_max);
+    const reply = await session.link.request(jobRequest(session, { ids: some }), {
+      onPart: (items) => (items as StatusItem[]).forEach(each),
+    });
+    if (reply.ok) continue;
+    tellJob(session, { ...reply, id: reply.code === PBSE_JOBHISTNOTSET ? (ids[0] as string) : ids.join(" ") });
+    break;
+  }
 }
 
 function tellJob(session: Session, refused: { readonly id: string; readonly code: number; readonly text: string | null }): void {

@@ -28,7 +28,7 @@ export function explainJob(tx: Transaction, request: ExplainJobRequest): Answer 
   }
   if (sched === undefined) throw reject(PBSE.NOSCHEDULER);
   const question = { kind: "explain", job, sees_others: seesOthers(tx) } as const;
-  tx.act({ kind: "ask-sched", sched: sched.name, question, token: tx.token });
+  tx.act({ kind: "ask-sched", sched: sched.name, question, user: tx.who.user, token: tx.token });
   return "deferred";
 }
 

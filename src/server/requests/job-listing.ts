@@ -1,10 +1,11 @@
 // All jobs, or those of a queue: live ones by queue rank, between them the history page by page, and behind each array its subjobs where they are asked for.
 //
 // L1. A job comes once. One that ends meanwhile is live and in the history: the first place counts.
-// L2. Records of subjobs follow one another in order of index, behind the record of their array or in the midst of the live ones.
+// L2. A long listing is given in slices (SLICE_JOBS): others are served between them. Jobs that end meanwhile are left out, unless finished ones are asked for.
+// L3. Records of subjobs follow one another in order of index, behind the record of their array or in the midst of the live ones.
 
 import type { Job } from "../state.ts";
-import type { Answer, HistoryStream, Transaction } from "../transaction.ts";
+import type { Answer, HistoryStream, Slices, Transaction } from "../transaction.ts";
 import { type Expansion, expansionOf, hasRecords, type Shown, shownArray, shownAttrs } from "./subjob-status.ts";
 
 export type Listing = {
@@ -18,24 +19,37 @@ export type Listing = {
   readonly value?: () => unknown;
 };
 
+/** Jobs and subjobs that are shown at a time. */
+export const SLICE_JOBS = 2000;
+
 /** live: by queue rank. */
 export function listJobs(tx: Transaction, live: readonly Job[], listing: Listing): Answer {
   const merge = mergeOf(live, listing);
-  const seqs = listing.history || !listing.expand || tx.state.history_count === 0 ? [] : arraysWithRecords(live);
-  if (!listing.history && seqs.length === 0) {
-    listing.give(tx, merge.last(tx));
-    const value = listing.value?.();
-    return value === undefined ? {} : { value };
-  }
   const { queue, value } = listing;
+  const reply = value === undefined ? {} : { value };
+  const seqs = listing.history || !listing.expand || tx.state.history_count === 0 ? [] : arraysWithRecords(live);
+  const slices: Slices = {
+    slice(part) {
+      listing.give(part, merge.some(part, SLICE_JOBS));
+      return !merge.done;
+    },
+    ...reply,
+  };
+  if (!listing.history && seqs.length === 0) {
+    if (slices.slice(tx)) return { stream: slices };
+    return value === undefined ? {} : { value: value() };
+  }
   const stream: HistoryStream = {
     subjobs: listing.expand,
     ...(queue === undefined ? {} : { queue }),
     ...(listing.history ? {} : { seqs }),
-    page(page, records, last) {
-      listing.give(page, [...records.flatMap((record) => merge.record(page, record)), ...(last ? merge.last(page) : [])]);
+    page(page, records) {
+      listing.give(
+        page,
+        records.flatMap((record) => merge.record(page, record)),
+      );
     },
-    ...(value === undefined ? {} : { value }),
+    next: () => slices,
   };
   return { stream };
 }
@@ -47,10 +61,16 @@ function arraysWithRecords(live: readonly Job[]): number[] {
   });
 }
 
-type Merge = { record(tx: Transaction, record: Job): Shown[]; last(tx: Transaction): Shown[] };
+type Merge = {
+  record(tx: Transaction, record: Job): Shown[];
+  /** of what has not been shown yet about so many */
+  some(tx: Transaction, count: number): Shown[];
+  readonly done: boolean;
+};
 
-function mergeOf(live: readonly Job[], { expand }: Listing): Merge {
-  const live_ids = new Set(live.map((job) => job.id));
+function mergeOf(live: readonly Job[], { expand, history }: Listing): Merge {
+  // Without the history no job can come a second time.
+  const live_ids = new Set(history || expand ? live.map((job) => job.id) : []);
   const given = new Set<string>();
   let next = 0;
   /** the array whose subjobs come now */
@@ -94,6 +114,19 @@ function mergeOf(live: readonly Job[], { expand }: Listing): Merge {
       }
       return open?.array.job.id === array_id ? [...before, ...open.record(record)] : before;
     },
-    last: (tx) => [...liveUntil(tx, () => false), ...close()],
+    some(tx, count) {
+      const shown: Shown[] = [];
+      for (; next < live.length && shown.length < count; next++) {
+        const job = live[next] as Job;
+        // It has ended since the listing began, and finished jobs are not asked for.
+        if (!history && !tx.state.jobs.has(job.id)) continue;
+        for (const each of add(tx, job, true)) shown.push(each);
+      }
+      if (next === live.length) for (const each of close()) shown.push(each);
+      return shown;
+    },
+    get done() {
+      return next === live.length && open === null;
+    },
   };
 }

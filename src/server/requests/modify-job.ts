@@ -38,6 +38,7 @@ import type { Attrs, Job, JobAttrs, Queue, ResourceRecord } from "../state.ts";
 import { weightOf } from "../submit/entity-usage.ts";
 import { executionUser } from "../submit/execution-user.ts";
 import { completePath } from "../submit/job-paths.ts";
+import { checkChunkCount, checkGivenText, checkJobText } from "../submit/job-text.ts";
 import { checkQueueLimits } from "../submit/queue-limits.ts";
 import { checkBounds } from "../submit/resource-bounds.ts";
 import { checkRunCount } from "../submit/run-count.ts";
@@ -118,6 +119,7 @@ type Changes = { readonly set: Attrs; readonly unset: string[]; readonly asked?:
 
 function changes(tx: Transaction, job: Job, ops: readonly AttrOp[]): Changes {
   const { who } = tx;
+  checkGivenText(tx.state, ops);
   const running = isWithMom(job) || hasBegun(job);
   const after: Attrs = { ...job.attrs };
   const touched = new Set<string>();
@@ -138,6 +140,7 @@ function changes(tx: Transaction, job: Job, ops: readonly AttrOp[]): Changes {
     touched.add(def.name);
   }
   finishPlain(tx, job, after, touched);
+  checkJobText(tx.state, after as JobAttrs);
   const asked = touched.delete("depend") ? newDependencies(tx, job, after, touched) : undefined;
   const others = Object.keys(resources).length > 0;
   if (others) alterResources(tx, job, after, touched, resources, running);
@@ -245,6 +248,7 @@ function alterResources(
     after["Resource_List"] = list;
   } else {
     const resolved = alterRequest(job.attrs.Resource_List, resources, { queue: queue.attrs, server: state.server }, state.resources);
+    checkChunkCount(state, resolved.Resource_List);
     after["Resource_List"] = resolved.Resource_List;
     after["schedselect"] = resolved.schedselect;
     touched.add("schedselect");

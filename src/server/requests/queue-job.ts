@@ -11,6 +11,7 @@ import type { JobAttrs } from "../state.ts";
 import { checkEntry } from "../submit/admission.ts";
 import { enterTerminal } from "../submit/interactive.ts";
 import { nextJobNumber } from "../submit/job-number.ts";
+import { checkJobText } from "../submit/job-text.ts";
 import { checkScriptSize } from "../submit/script-size.ts";
 import { readSubmission } from "../submit/submission.ts";
 import type { Answer, Transaction } from "../transaction.ts";
@@ -29,6 +30,7 @@ export function submitJob(given_tx: Transaction, request: Omit<QueueJobRequest, 
   enterTerminal(submission.attrs, request.terminal);
   checkEntry(tx, submission.attrs, queue, { from_route: false, submitter: who, bounds: submission.bounds });
   checkScriptSize(state, draft.script);
+  checkJobText(state, submission.attrs);
   const id = submission.attrs["array"] === true ? `${seq}[].${state.name}` : `${seq}.${state.name}`;
   const asked = dependenciesAsked(tx, id, submission.attrs);
   enqueueJob(tx, id, seq, submission.attrs, draft.script);

@@ -87,10 +87,23 @@ function testOf(tx: Transaction, criterion: Criterion): Test {
 
 /** -u: owners, as user or user@host. */
 function ownerTest({ op, value }: Criterion): Test {
-  const entries = splitList(value).map((entry) => entry.split("@"));
+  const entries = new Map<string, (string | undefined)[]>();
+  for (const entry of splitList(value)) {
+    const [name = "", pattern] = entry.split("@");
+    const patterns = entries.get(name) ?? [];
+    entries.set(name, patterns);
+    patterns.push(pattern);
+  }
+  // Most jobs have one of few owners.
+  const known = new Map<string, boolean>();
   const isListed = (owner: string): boolean => {
-    const [user = "", host = ""] = owner.split("@");
-    return entries.some(([name, pattern]) => name === user && (pattern === undefined || hostMatches(pattern, host)));
+    let listed = known.get(owner);
+    if (listed === undefined) {
+      const [user = "", host = ""] = owner.split("@");
+      listed = entries.get(user)?.some((pattern) => pattern === undefined || hostMatches(pattern, host)) === true;
+      known.set(owner, listed);
+    }
+    return listed;
   };
   return op === "ne" ? (attrs) => !isListed(attrs.Job_Owner) : (attrs) => isListed(attrs.Job_Owner);
 }

@@ -9,6 +9,7 @@ import { JOB_ATTRIBUTES } from "#model/job-attributes.ts";
 import { jobIdText, parseJobId, subjobId, withServer } from "#model/job-id.ts";
 import { PBSE, reject } from "#model/pbse.ts";
 import { briefItems } from "#protocol/brief-items.ts";
+import { LIMITS } from "#protocol/limits.ts";
 import type { StatusItem, StatusRequest, WireAttrs } from "#protocol/messages.ts";
 import { shownEligible } from "../accrual/eligible-time.ts";
 import { type Columns, columnsOf, encoder } from "../attributes/encode.ts";
@@ -16,8 +17,8 @@ import { isOwner } from "../attributes/permission.ts";
 import { localQueue } from "../routing.ts";
 import type { Attrs, Job, ServerState } from "../state.ts";
 import { namedIndices } from "../subjobs.ts";
-import type { Answer, HistoryStream, Transaction } from "../transaction.ts";
-import { listJobs } from "./job-listing.ts";
+import type { Answer, Stream, Transaction } from "../transaction.ts";
+import { listJobs, SLICE_JOBS } from "./job-listing.ts";
 import { type Expansion, expansionOf, hasRecords, type Shown, type ShownArray, shownArray, shownAttrs } from "./subjob-status.ts";
 
 /** Items of one part frame. */
@@ -26,6 +27,7 @@ const PART_ITEMS_MAX = 500;
 export function jobStatus(tx: Transaction, request: StatusRequest): Answer {
   const { state, who } = tx;
   checkHistory(tx, request.history);
+  if (request.ids.length > LIMITS.job_ids_max) throw reject(PBSE.IVALREQ);
   const columns = columnsOf(state, who, JOB_ATTRIBUTES, request.attrs);
   if (request.ids.length > 0) return namedJobs(tx, request, columns);
   const queue = request.queue === undefined || request.queue === "" ? undefined : localQueue(tx, request.queue).name;
@@ -84,88 +86,127 @@ type Asked =
   | { readonly kind: "refused"; readonly code: number }
   | { readonly kind: "jobs"; readonly shown: readonly Shown[] }
   | { readonly kind: "walk"; readonly shown: readonly Shown[]; readonly expansion: Expansion };
+/** The job or array of an id as it was when the request came. */
+type Named = { readonly id: string } & (
+  | { readonly kind: "refused"; readonly code: number }
+  | { readonly kind: "hidden" }
+  | { readonly kind: "found"; readonly job: Job; readonly live: boolean; readonly reads: boolean }
+);
 
 /** Records of so many subjobs are read by their ids; more are read page by page. */
 const RECORDS_BY_ID_MAX = 500;
 
 function namedJobs(tx: Transaction, request: StatusRequest, columns: Columns): Answer {
   const ids = request.ids.map((text) => fullJobId(tx.state, text) ?? text);
-  if (tx.state.history_count > 0) tx.historyOf(ids.flatMap((id) => recordsNeeded(tx, id)));
-  const asked = ids.map((id) => askedFor(tx, request, id));
-  const next = giveUntilWalk(tx, columns, ids, asked, 0);
-  return next === null ? {} : { stream: next };
-}
-
-/** Gives what is at hand, beginning with the id at a place. Returns the walk that is due then; null: that was all. */
-function giveUntilWalk(
-  tx: Transaction,
-  columns: Columns,
-  ids: readonly string[],
-  asked: readonly Asked[],
-  from: number,
-): HistoryStream | null {
-  for (let at = from; at < asked.length; at++) {
-    const part = asked[at] as Asked;
-    if (part.kind === "refused") tx.part([errorItem(ids[at] as string, part.code)]);
-    else giveJobs(tx, columns, part.shown, false);
-    if (part.kind !== "walk") continue;
-    const { expansion } = part;
-    let following: HistoryStream | null = null;
-    return {
-      seqs: [expansion.array.job.seq],
-      subjobs: true,
-      page(page, records, last) {
-        for (const record of records) giveJobs(page, columns, expansion.record(record), false);
-        if (!last) return;
-        giveJobs(page, columns, expansion.rest(), false);
-        following = giveUntilWalk(page, columns, ids, asked, at + 1);
-      },
-      next: () => following,
-    };
+  const read = new Set<string>();
+  if (tx.state.history_count > 0) {
+    const budget = { records: RECORDS_BY_ID_MAX };
+    tx.historyOf(ids.flatMap((id) => recordsNeeded(tx, id, budget, read)));
   }
-  return null;
+  const named = ids.map((id) => namedJob(tx, request, id, read.has(id)));
+  const giving: Giving = { columns, named, subjobs: request.subjobs === true, next: 0, walk: null };
+  if (giveSome(tx, giving)) return { stream: goOn(giving) };
+  return {};
 }
 
-/** Ids whose records must be at hand to say what an id asks for: of what is not live itself and its array. */
-function recordsNeeded(tx: Transaction, id: string): string[] {
-  if (tx.state.jobs.has(id)) return [];
+/** A reply to a list of ids under way. walk: what the id before next asks for yet. */
+type Giving = {
+  readonly columns: Columns;
+  readonly named: readonly Named[];
+  readonly subjobs: boolean;
+  next: number;
+  walk: Expansion | null;
+};
+
+/** Gives about a slice of what is at hand; stops at a walk. Returns whether more is to come. */
+function giveSome(tx: Transaction, giving: Giving): boolean {
+  for (let left = SLICE_JOBS; giving.next < giving.named.length && giving.walk === null && left > 0; ) {
+    const named = giving.named[giving.next++] as Named;
+    const part = askedFor(tx, named, giving.subjobs);
+    if (part.kind === "refused") tx.part([errorItem(named.id, part.code)]);
+    else giveJobs(tx, giving.columns, part.shown, false);
+    if (part.kind === "walk") giving.walk = part.expansion;
+    left -= 1 + (part.kind === "refused" ? 0 : part.shown.length);
+  }
+  return giving.walk !== null || giving.next < giving.named.length;
+}
+
+/** The rest: slices of what is at hand, and walks through the records of arrays. */
+function goOn(giving: Giving): Stream {
+  const { walk } = giving;
+  if (walk === null)
+    return {
+      slice: (tx) => giveSome(tx, giving) && giving.walk === null,
+      next: () => (giving.walk === null ? null : goOn(giving)),
+    };
+  return {
+    seqs: [walk.array.job.seq],
+    subjobs: true,
+    page(page, records, last) {
+      for (const record of records) giveJobs(page, giving.columns, walk.record(record), false);
+      if (!last) return;
+      giveJobs(page, giving.columns, walk.rest(), false);
+      giving.walk = null;
+    },
+    next: () => (giving.next < giving.named.length ? goOn(giving) : null),
+  };
+}
+
+/**
+ * Ids whose records must be at hand to say what an id asks for: of what is not live itself and its array. Those of subjobs while the budget lasts; read: ids
+ * for which it did.
+ */
+function recordsNeeded(tx: Transaction, id: string, budget: { records: number }, read: Set<string>): string[] {
   const parsed = parseJobId(id);
-  if (parsed === null || (parsed.kind !== "subjob" && parsed.kind !== "range")) return [id];
+  if (parsed === null || (parsed.kind !== "subjob" && parsed.kind !== "range")) return tx.state.jobs.has(id) ? [] : [id];
   const array_id = jobIdText({ ...parsed, kind: "array" });
   const needed = tx.state.jobs.has(array_id) ? [] : [array_id];
-  if (parsed.kind === "subjob") return [...needed, id];
-  const few = parsed.ranges.reduce((sum, range) => sum + indexCount(range), 0) <= RECORDS_BY_ID_MAX;
-  if (!few) return needed;
-  return [
-    ...needed,
-    ...parsed.ranges.flatMap((range) => Array.from({ length: indexCount(range) }, (_, at) => subjobId(array_id, indexAt(range, at)))),
-  ];
+  const ranges = parsed.kind === "subjob" ? [oneIndex(parsed.index)] : parsed.ranges;
+  const count = ranges.reduce((sum, range) => sum + indexCount(range), 0);
+  if (count > budget.records) return needed;
+  budget.records -= count;
+  read.add(id);
+  for (const range of ranges) for (let at = 0; at < indexCount(range); at++) needed.push(subjobId(array_id, indexAt(range, at)));
+  return needed;
 }
 
-function askedFor(tx: Transaction, { history, subjobs }: StatusRequest, id: string): Asked {
+/** reads: records of the subjobs that the id names are at hand. */
+function namedJob(tx: Transaction, { history }: StatusRequest, id: string, reads: boolean): Named {
   const parsed = parseJobId(id);
   const array_id = parsed?.kind === "subjob" || parsed?.kind === "range" ? jobIdText({ ...parsed, kind: "array" }) : id;
   const live = tx.state.jobs.get(array_id);
   const job = live ?? finishedJob(tx, array_id);
-  if (job === undefined) return { kind: "refused", code: PBSE.UNKJOBID };
-  if (!mayQuery(tx, job)) return { kind: "refused", code: PBSE.PERM };
-  if (live === undefined && history === undefined) return { kind: "refused", code: PBSE.HISTJOBID };
-  if (live !== undefined && history === "only") return { kind: "jobs", shown: [] };
-  const array = array_id === id && subjobs !== true ? null : shownArray(job, live !== undefined);
+  if (job === undefined) return { id, kind: "refused", code: PBSE.UNKJOBID };
+  if (!mayQuery(tx, job)) return { id, kind: "refused", code: PBSE.PERM };
+  if (live === undefined && history === undefined) return { id, kind: "refused", code: PBSE.HISTJOBID };
+  if (live !== undefined && history === "only") return { id, kind: "hidden" };
+  return { id, kind: "found", job, live: live !== undefined, reads };
+}
+
+function askedFor(tx: Transaction, named: Named, subjobs: boolean): Asked {
+  if (named.kind === "refused") return named;
+  if (named.kind === "hidden") return { kind: "jobs", shown: [] };
+  const { id, job, live } = named;
+  const array = job.id === id && !subjobs ? null : shownArray(job, live);
   const whole = { id: job.id, attrs: shownAttrs(job) };
-  if (array === null) return array_id === id ? { kind: "jobs", shown: [whole] } : { kind: "refused", code: PBSE.UNKJOBID };
-  return subjobsAsked(tx, array, id, array_id === id ? [whole] : []);
+  if (array === null) return job.id === id ? { kind: "jobs", shown: [whole] } : { kind: "refused", code: PBSE.UNKJOBID };
+  return subjobsAsked(tx, array, named, job.id === id ? [whole] : []);
 }
 
 /** An array with its subjobs, or those an id names. */
-function subjobsAsked(tx: Transaction, array: ShownArray, id: string, whole: readonly Shown[]): Asked {
+function subjobsAsked(
+  tx: Transaction,
+  array: ShownArray,
+  { id, reads }: Extract<Named, { kind: "found" }>,
+  whole: readonly Shown[],
+): Asked {
   const parsed = parseJobId(id);
   const ranges = parsed?.kind === "subjob" ? [oneIndex(parsed.index)] : parsed?.kind === "range" ? parsed.ranges : null;
   const indices = ranges === null ? null : namedIndices(array.subjobs, ranges);
   if (indices?.length === 0) return { kind: "refused", code: PBSE.UNKJOBID };
   const expansion = indices === null ? expansionOf(tx.state, array) : expansionOf(tx.state, array, indices);
   if (!hasRecords(array) || tx.state.history_count === 0) return { kind: "jobs", shown: [...whole, ...expansion.rest()] };
-  if (indices === null || indices.length > RECORDS_BY_ID_MAX) return { kind: "walk", shown: whole, expansion };
+  if (indices === null || !reads) return { kind: "walk", shown: whole, expansion };
   const shown = indices.flatMap((index) => {
     const record = tx.history(subjobId(array.job.id, index));
     return record === undefined ? [] : expansion.record(record);

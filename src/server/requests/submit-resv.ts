@@ -7,7 +7,7 @@ import { PBSE, Reject, reject } from "#model/pbse.ts";
 import type { SubmitResvRequest } from "#protocol/messages.ts";
 import { checkOperator } from "../attributes/permission.ts";
 import { afterResvsubHooks } from "../hooks/reservation.ts";
-import { checkMayReserve } from "../resv/access.ts";
+import { checkMayReserve, checkOccurrences } from "../resv/access.ts";
 import { create, createFromJob } from "../resv/creation.ts";
 import { giveWay } from "../resv/health.ts";
 import { sourceJob } from "../resv/jobs.ts";
@@ -39,6 +39,7 @@ export function submitResv(asked: Transaction, request: SubmitResvRequest): Answ
   const post_s = postProcessing_s(tx);
   const times = { ...asked_times, duration_s: asked_times.duration_s + post_s };
   const standing = standingOf(tx, attrs, times);
+  checkOccurrences(tx, standing?.starts.length ?? 1);
   const resolved = resolve(tx, resources, times.duration_s);
   checkPartition(tx, attrs["partition"]);
   const letter = standing === null ? "R" : "S";
@@ -94,6 +95,7 @@ function submitAsap(tx: Transaction, given: Given, id: string): Answer {
   const job = sourceJob(tx, fullJobId(tx.state, id) ?? id, false);
   const wanted = durationOf(given) ?? job.attrs.Resource_List["walltime"];
   if (typeof wanted !== "number" || wanted <= 0) throw reject(PBSE.RESV_NO_WALLTIME);
+  checkOccurrences(tx, 1);
   const post_s = postProcessing_s(tx);
   const duration = wanted + post_s;
   const { walltime: _walltime, ...asked } = resources;

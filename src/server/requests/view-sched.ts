@@ -9,6 +9,6 @@ export function viewSched(tx: Transaction, request: ViewSchedRequest): Answer {
   const sched = tx.state.scheds.get(request.sched);
   if (sched === undefined) throw reject(PBSE.UNKSCHED);
   const question = { kind: "view", sees_others: seesOthers(tx) } as const;
-  tx.act({ kind: "ask-sched", sched: sched.name, question, token: tx.token });
+  tx.act({ kind: "ask-sched", sched: sched.name, question, user: tx.who.user, token: tx.token });
   return "deferred";
 }

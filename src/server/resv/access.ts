@@ -1,7 +1,8 @@
 // Who may make reservations (acl_resv_* of the server), change and delete them.
 
 import { parseResvId } from "#model/job-id.ts";
-import { PBSE, Reject, reject } from "#model/pbse.ts";
+import { PBSE, pbseText, Reject, reject } from "#model/pbse.ts";
+import { limitOf } from "#model/server-limits.ts";
 import { aclAdmitsGroups, aclAdmitsHost, aclAdmitsUser } from "#model/values/acl.ts";
 import { checkOperator, isOwner, mayRootOwnJobs } from "../attributes/permission.ts";
 import type { Resv } from "../state.ts";
@@ -19,6 +20,15 @@ export function checkMayReserve(tx: Transaction): void {
     throw reject(PBSE.RESVAUTH_G);
   const user = { name: who.user, host: who.host };
   if (server["acl_resv_user_enable"] === true && !aclAdmitsUser(list("acl_resv_users"), user)) throw reject(PBSE.RESVAUTH_U);
+}
+
+/** Refuses with 15044 what would give a user more occurrences than one may have. */
+export function checkOccurrences({ state, who }: Transaction, added: number): void {
+  const max = limitOf(state, "max_user_occurrences");
+  let present = 0;
+  for (const { attrs, starts } of state.resvs.values()) if (attrs["euser"] === who.user) present += starts.length;
+  if (present + added <= max) return;
+  throw new Reject(PBSE.RESCUNAV, `${pbseText(PBSE.RESCUNAV) ?? ""}: more than ${max} occurrences of reservations (max_user_occurrences)`);
 }
 
 /** The reservation of an id as typed. Refuses an unknown one with 15084. */

@@ -11,6 +11,7 @@ import { listedResource, parseListedValue } from "#model/values/resource-list.ts
 import type { AttrValueText } from "#protocol/messages.ts";
 import { checkAskable } from "../attributes/resource-right.ts";
 import type { Attrs, ResourceRecord } from "../state.ts";
+import { checkChunkCount, checkGivenText } from "../submit/job-text.ts";
 import type { Transaction } from "../transaction.ts";
 import { startsOfRule } from "./occurrences.ts";
 
@@ -18,6 +19,7 @@ export type Given = { readonly attrs: Attrs; readonly resources: ResourceValues 
 
 /** Attributes as typed values. Refuses what users may not set; `partition` is theirs here (pbs_rsub -p). */
 export function readAttributes(tx: Transaction, given: readonly AttrValueText[]): Given {
+  checkGivenText(tx.state, given);
   const attrs: Attrs = {};
   const resources: { [resource: string]: string | number | boolean } = {};
   for (const attr of given) {
@@ -66,6 +68,7 @@ export function resolve(
   const { walltime: _walltime, place, ...wanted } = asked;
   const request = place === undefined ? wanted : { ...wanted, place };
   const resolved = resolveRequest(request, { queue: {}, server: withoutTime(tx.state.server) }, tx.state.resources);
+  checkChunkCount(tx.state, resolved.Resource_List);
   const Resource_List = {
     ...resolved.Resource_List,
     walltime: duration_s,

@@ -2,10 +2,13 @@
 //
 // I1. Who a peer is comes from the kernel (SO_PEERCRED): root and the server's own user may be daemons, a scheduler also its sched_user.
 
+import { limitOf } from "#model/server-limits.ts";
 import { identifyPeer, type PeerIdentity } from "#protocol/identity.ts";
 import type { ServerLink } from "#protocol/ipc-transport.ts";
+import type { Limits } from "#protocol/limits.ts";
 import type { UserDatabase } from "#support/passwd.ts";
 import type { Peer } from "../identity.ts";
+import type { ServerState } from "../state.ts";
 
 export type Connection = {
   readonly link: ServerLink;
@@ -13,8 +16,9 @@ export type Connection = {
   readonly peer: Peer | null;
   readonly pid: number;
   role: "client" | "sched" | "mom";
-  /** its requests that are not answered */
+  /** its requests that are not answered, and those of them that are listings (listings.ts) */
   readonly tokens: Set<number>;
+  readonly listings: Set<number>;
 };
 
 export type Pending = { readonly connection: Connection; readonly id: number };
@@ -26,7 +30,7 @@ export type Connections = {
   /** the connection's open requests are forgotten and returned */
   remove(link: ServerLink): Connection | undefined;
   /** a token for a request */
-  open(connection: Connection, id: number): number;
+  open(connection: Connection, id: number, is_listing?: boolean): number;
   /** the request of a token; it stays open */
   peek(token: number): Pending | undefined;
   /** the same, and it is answered now */
@@ -39,11 +43,25 @@ export type Connections = {
   tokens(): number[];
 };
 
+/** Limits of links that attributes of the server set. */
+export function linkLimits(state: ServerState): Partial<Limits> {
+  return {
+    user_connections_max: limitOf(state, "max_user_connections"),
+    open_requests_max: limitOf(state, "max_connection_requests"),
+    user_pending_chars_max: limitOf(state, "max_user_request_text"),
+    user_open_chars_max: limitOf(state, "max_user_request_text"),
+    unread_reply_chars_max: limitOf(state, "max_unread_reply"),
+    user_unread_chars_max: limitOf(state, "max_user_unread_reply"),
+  };
+}
+
 export function connections(options: {
   readonly users: UserDatabase;
   readonly host: string;
   readonly own_uid: number;
   readonly system: boolean;
+  /** a listing of the user was answered, or its connection is gone */
+  readonly listingOver: (uid: number) => void;
 }): Connections {
   const by_number = new Map<number, Connection>();
   const pending = new Map<number, Pending>();
@@ -74,6 +92,7 @@ export function connections(options: {
         pid: link.peer.pid,
         role: "client",
         tokens: new Set(),
+        listings: new Set(),
       };
       by_number.set(link.id, connection);
       return connection;
@@ -84,12 +103,17 @@ export function connections(options: {
       const connection = by_number.get(link.id);
       by_number.delete(link.id);
       for (const token of connection?.tokens ?? []) pending.delete(token);
+      for (const token of connection?.listings ?? []) {
+        connection?.listings.delete(token);
+        options.listingOver(link.peer.uid);
+      }
       return connection;
     },
-    open(connection, id) {
+    open(connection, id, is_listing = false) {
       const token = next_token++;
       pending.set(token, { connection, id });
       connection.tokens.add(token);
+      if (is_listing) connection.listings.add(token);
       return token;
     },
     peek: (token) => pending.get(token),
@@ -97,6 +121,7 @@ export function connections(options: {
       const found = pending.get(token);
       pending.delete(token);
       found?.connection.tokens.delete(token);
+      if (found?.connection.listings.delete(token) === true) options.listingOver(found.connection.link.peer.uid);
       return found;
     },
     all: () => by_number.values(),

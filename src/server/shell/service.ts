@@ -4,11 +4,13 @@
 // I1. One commit is under way at a time; meanwhile the next batch gathers.
 // I2. Nothing of a batch leaves before its commit. A commit that fails refuses every request of the batch (15010) and starts again from the store.
 // I3. While the store takes nothing (a full disk) questions are answered from what is stored, changes are refused, schedulers and moms wait outside.
-// I4. Frames of one mom keep their order (start-frames.ts). Replies to clients: replies.ts.
+// I4. Requests of clients are served in turns by user and connection, for a slice of time; then what waits of schedulers, moms and the store goes on.
+// I5. Frames of one mom keep their order (start-frames.ts). Replies to clients: replies.ts.
 
 import { lookup } from "node:dns";
 import { join } from "node:path";
 import { PBSE, pbseText } from "#model/pbse.ts";
+import { limitOf } from "#model/server-limits.ts";
 import { type LinkServer, listenLinks, type ServerLink } from "#protocol/ipc-transport.ts";
 import type { Request } from "#protocol/messages.ts";
 import type { MomToServer } from "#protocol/mom-link.ts";
@@ -33,12 +35,14 @@ import type { ServerConfig } from "../transaction.ts";
 import { historyWork } from "./history.ts";
 import { hookFiles } from "./hook-files.ts";
 import { hookRuns } from "./hook-runs.ts";
-import { type Connection, connections } from "./links.ts";
+import { type Connection, connections, linkLimits } from "./links.ts";
+import { createShares, isListing } from "./listings.ts";
 import { mailer } from "./mailer.ts";
 import { replies } from "./replies.ts";
 import { keepResourceFile } from "./resource-file.ts";
 import { isAlive, schedProcesses } from "./sched-processes.ts";
 import { startFrames } from "./start-frames.ts";
+import { createTurns } from "./turns.ts";
 import { unprivilegedUser } from "./unprivileged.ts";
 
 export type ServiceOptions = {
@@ -71,6 +75,8 @@ const FAULT_PAUSE_MS = 200;
 const PROBE_MS = 1000;
 /** What can be answered without writing; a shutdown must be possible, too. */
 const WITHOUT_STORE: ReadonlySet<Request["kind"]> = new Set(["status", "select-jobs", "locate-job", "wait-job", "backup", "shutdown"]);
+/** Requests are served so long before what they made is written and new ones are read. */
+const SLICE_MS = 10;
 /** A process whose connection broke is looked for after this. */
 const LOOK_AFTER_MS = 200;
 
@@ -79,7 +85,8 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   const { conf, config, store, log, accounting, users } = options;
   const own_uid = process.getuid?.() ?? 0;
   const system = conf.mode === "system";
-  const conns = connections({ users, host: config.host, own_uid, system });
+  const listings = createShares<Connection>(() => limitOf(core.state, "max_user_listings"));
+  const conns = connections({ users, host: config.host, own_uid, system, listingOver: (uid) => listings.over(uid) });
   const to_clients = replies(conns);
   const { refuse } = to_clients;
   const logName = `Server@${config.host}`;
@@ -90,8 +97,6 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   let reloading = false;
   /** why the store takes nothing; null: it does (I3) */
   let fault: string | null = null;
-  /** requests that came while the state was being read again */
-  const held: (() => void)[] = [];
   let closing = false;
   let lost_records = 0;
   let timer: NodeJS.Timeout | null = null;
@@ -119,14 +124,21 @@ export async function startService(options: ServiceOptions): Promise<Service> {
 
   // --- batches
 
-  /** Whatever came in this turn of the event loop goes into one batch. */
+  /** Requests are served in turns (turns.ts). Whatever is done in this turn of the event loop goes into one batch. */
   const soon = (): void => {
     if (scheduled) return;
     scheduled = true;
     setImmediate(() => {
       scheduled = false;
+      const more = !reloading && !ending && turns.serve(SLICE_MS);
       pump();
+      if (more) soon();
     });
+  };
+  const turns = createTurns(() => performance.now());
+  const inTurn = (connection: Connection, work: () => void): void => {
+    turns.add(connection.link.peer.uid, connection.link.id, work);
+    soon();
   };
 
   const pump = (): void => {
@@ -220,8 +232,8 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     reloading = false;
     if (fault === null) guarded(() => core.start(Date.now()));
     else probeSoon();
-    for (const ask of held.splice(0)) ask();
     pump();
+    soon();
   };
 
   const probeSoon = (): void => {
@@ -259,6 +271,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
       lost_records = accounting.lost;
     }
     if (batch.changes.resources.size > 0) keepResources();
+    if (batch.changes.server) server?.setLimits(linkLimits(core.state));
     for (const name of batch.changes.hooks) hook_files.write(name, core.state.hooks.get(name));
     // Who made a scheduler may write its files as soon as it is answered.
     for (const action of batch.actions) if (action.kind === "prepare-sched") processes.prepare(action.sched);
@@ -313,6 +326,9 @@ export async function startService(options: ServiceOptions): Promise<Service> {
       case "page-history":
         inBackground(action.token, history.page(action.token, action.walk));
         break;
+      case "go-on":
+        inBackground(action.token, history.slices(action.token));
+        break;
       case "purge-history":
         inBackground(0, history.purge(action.before_s));
         break;
@@ -347,7 +363,18 @@ export async function startService(options: ServiceOptions): Promise<Service> {
       pump();
       await to_clients.taken(token);
     },
-    isOpen: (token) => conns.peek(token) !== undefined,
+    turn: (token, work) =>
+      new Promise<boolean>((resolve) => {
+        const connection = conns.peek(token)?.connection;
+        if (connection === undefined) return resolve(false);
+        inTurn(connection, () => {
+          const is_open = conns.peek(token) !== undefined;
+          if (is_open) work();
+          resolve(is_open);
+        });
+      }),
+    uidOf: (token) => conns.peek(token)?.connection.link.peer.uid,
+    rows_max: () => limitOf(core.state, "max_history_rows"),
   });
 
   const inBackground = (token: number, work: Promise<void>): void => {
@@ -371,13 +398,19 @@ export async function startService(options: ServiceOptions): Promise<Service> {
       return connection.link.reply({ id: parsed.id, ok: false, code: PBSE.BADCRED, text: pbseText(PBSE.BADCRED) });
     }
     const { peer } = connection;
-    const token = conns.open(connection, parsed.id);
-    const ask = (): void => {
-      if (fault !== null && !WITHOUT_STORE.has(parsed.request.kind)) return refuse(token, PBSE.SYSTEM, fault);
-      guarded(() => core.request(peer, parsed.request, token, Date.now(), connection.link.id));
+    const { id, request } = parsed;
+    const ask = (token: number): void => {
+      if (fault !== null && !WITHOUT_STORE.has(request.kind)) return refuse(token, PBSE.SYSTEM, fault);
+      guarded(() => core.request(peer, request, token, Date.now(), connection.link.id));
     };
-    if (reloading) held.push(ask);
-    else ask();
+    if (!isListing(request)) return ask(conns.open(connection, id));
+    // Without a share the connection waits, with what is behind this request, until another listing of the user is over.
+    connection.link.hold();
+    listings.take(peer.uid, connection, () => {
+      const token = conns.open(connection, id, true);
+      connection.link.release();
+      inTurn(connection, () => ask(token));
+    });
   };
 
   const onSched = (connection: Connection, type: string, data: unknown): void => {
@@ -415,10 +448,16 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     connection.link.destroy();
   };
 
+  const serveLink = (connection: Connection): void => {
+    if (connection.link.serveNext()) inTurn(connection, () => serveLink(connection));
+  };
+
   const sched_types = new Set(frameTypes("sched-to-server"));
   const onClose = (link: ServerLink): void => {
     const connection = conns.remove(link);
     if (connection === undefined || ending) return;
+    turns.drop(link.peer.uid, link.id);
+    listings.leave(link.peer.uid, connection);
     to_clients.forget(connection.tokens);
     guarded(() => {
       core.clientLost([...connection.tokens]);
@@ -471,7 +510,12 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     path: serverSocketPath(config.home),
     types: ["request", ...frameTypes("sched-to-server"), ...frameTypes("mom-to-server")],
     everyone: system,
+    limits: linkLimits(core.state),
     onLink: (link) => void conns.add(link),
+    onReady(link) {
+      const connection = conns.of(link);
+      if (connection !== undefined) inTurn(connection, () => serveLink(connection));
+    },
     onFrame(link, type, data) {
       const connection = conns.of(link);
       if (connection === undefined || ending) return;

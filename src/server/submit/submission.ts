@@ -25,6 +25,7 @@ import type { Attrs, JobAttrs, Queue } from "../state.ts";
 import type { Transaction } from "../transaction.ts";
 import { executionUser } from "./execution-user.ts";
 import { completePath, defaultPath } from "./job-paths.ts";
+import { checkChunkCount, checkGivenText } from "./job-text.ts";
 import { type KeptRequest, memoOf, type SubmitMemo } from "./memo.ts";
 import { checkBounds } from "./resource-bounds.ts";
 import { checkRunCount } from "./run-count.ts";
@@ -77,6 +78,7 @@ export function checkAttributes(tx: Transaction, queue: Queue, given: readonly A
 const OF_QSUB: ReadonlySet<string> = new Set(["array_indices_submitted", "interactive"]);
 
 function readAttributes(tx: Transaction, memo: SubmitMemo, given: readonly AttrValueText[]): Read {
+  checkGivenText(tx.state, given);
   const attrs: Attrs = { ...DEFAULTS };
   const resources: AttrValueText[] = [];
   let variables = "";
@@ -141,6 +143,7 @@ function resolvedRequest(tx: Transaction, memo: SubmitMemo, queue: Queue, given:
   return memo.request(key, () => {
     const { state } = tx;
     const resolved = resolveRequest(askedResources(tx, given), { queue: queue.attrs, server: state.server }, state.resources);
+    checkChunkCount(state, resolved.Resource_List);
     return { ...resolved, bounds: boundsRefusal(resolved, queue, state.server, tx) };
   });
 }

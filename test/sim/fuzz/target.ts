@@ -57,6 +57,7 @@ export async function target(lines: readonly string[] = []): Promise<Target> {
       for (const action of batch.actions) {
         if (action.kind === "read-history") core.historyRead(action.token, new Map(action.ids.map((id) => [id, null])), START_MS);
         else if (action.kind === "page-history") core.historyPage(action.token, [], true, START_MS);
+        else if (action.kind === "go-on") while (core.slice(action.token, START_MS));
         else if (action.kind === "resolve-host") core.hostResolved(action.token, action.host, /^n\d/.test(action.host), START_MS);
         else if (action.kind === "purge-history") core.historyPurged(0);
       }

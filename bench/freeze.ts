@@ -1,0 +1,38 @@
+// Rows of requests that are meant to keep the server busy: the slowest answer that another connection gets meanwhile, and what the server's memory grows by.
+
+import { connectSocket } from "#protocol/client.ts";
+import { serverSocketPath } from "#protocol/socket-path.ts";
+import { startComplex } from "../test/live/complex.ts";
+import { attack, FREEZING, prepare, residentKB, type Size } from "../test/live/freezing-requests.ts";
+import type { Row } from "./row.ts";
+
+const SIZE: Size = { connections: 100, requests: 2000, entries: 20_000, jobs: 10_000 };
+const LASTING_MS = Number(process.env["PARTITA_FREEZE_MS"] ?? 15_000);
+const GROWTH_KB_MAX = 200 * 1024;
+
+export async function freezeRows(say: (text: string) => void): Promise<Row[]> {
+  const rows: Row[] = [];
+  const complex = await startComplex({ mode: "user" });
+  try {
+    const path = serverSocketPath(complex.pbsHome);
+    const pid = complex.pid("server") as number;
+    say("10,000 jobs that wait, 10,000 finished ones");
+    const known = await prepare(path, SIZE);
+    for (const freezing of FREEZING) {
+      say(freezing.name);
+      const before = residentKB(pid);
+      const { slowest_ms, peak_kB } = await attack(path, pid, freezing, SIZE, known, LASTING_MS);
+      rows.push({ work: `${freezing.name}: slowest answer to another`, value: slowest_ms / 1000, unit: "s", limit: 1 });
+      rows.push({
+        work: `${freezing.name}: memory of the server, at most more`,
+        value: peak_kB - before,
+        unit: "kB",
+        limit: GROWTH_KB_MAX,
+      });
+    }
+    (await connectSocket(path)).close();
+  } finally {
+    await complex.stop();
+  }
+  return rows;
+}

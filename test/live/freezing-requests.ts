@@ -1,0 +1,184 @@
+// Requests that kept the server from answering others when their work was not bounded: each is sent over connections that never read a reply, while another
+// connection asks for the server's status. Used by freeze.test.ts and by `npm run bench -- --only freeze`.
+
+import { readFileSync } from "node:fs";
+import { createConnection, type Socket } from "node:net";
+import { setTimeout as sleep } from "node:timers/promises";
+import { connectSocket, type ServerConnection } from "#protocol/client.ts";
+import { encodeFrame } from "#protocol/frame.ts";
+import type { AttrValueText, Request } from "#protocol/messages.ts";
+
+/** How much of each: connections, requests on each, entries in a list, jobs that are there before. */
+export type Size = { readonly connections: number; readonly requests: number; readonly entries: number; readonly jobs: number };
+
+export type Freezing = {
+  readonly name: string;
+  /** the requests of one connection; ids: jobs that wait, array: id of an array that waits */
+  requests(size: Size, known: { readonly ids: readonly string[]; readonly array: string }): Iterable<Request>;
+};
+
+const submission = (...attrs: readonly AttrValueText[]): Request => ({ kind: "queue-job", destination: "", attrs, script: "true\n" });
+const held: AttrValueText = { name: "Hold_Types", value: "u" };
+const select = (value: string): AttrValueText => ({ name: "Resource_List", resource: "select", value });
+const repeat = function* (count: number, make: (at: number) => Request): Generator<Request> {
+  for (let at = 0; at < count; at++) yield make(at);
+};
+/** Requests with much text: fewer of them. */
+const few = ({ requests }: Size): number => Math.max(2, Math.round(requests / 50));
+
+export const FREEZING: readonly Freezing[] = [
+  {
+    name: "dependencies on 20,000 jobs that do not exist",
+    requests: (size) => {
+      const value = `afterok:${Array.from({ length: size.entries }, (_, at) => 5_000_000 + at).join(":")}`;
+      return repeat(few(size), () => submission(held, { name: "depend", value }));
+    },
+  },
+  {
+    name: "dependencies on all jobs that wait",
+    requests: (size, { ids }) => repeat(few(size), () => submission(held, { name: "depend", value: `afterany:${ids.join(":")}` })),
+  },
+  {
+    name: "all finished jobs listed, replies never read",
+    requests: (size) => repeat(size.requests, () => ({ kind: "status", object: "job", ids: [], history: "with" })),
+  },
+  {
+    name: "one array named over and over, with its subjobs",
+    requests: (size, { array }) =>
+      repeat(few(size), () => ({ kind: "status", object: "job", ids: Array<string>(1000).fill(array), subjobs: true })),
+  },
+  {
+    name: "jobs selected by very many users",
+    requests: (size) => {
+      const value = Array.from({ length: size.entries * 5 }, (_, at) => `u${at}@h${at}`).join(",");
+      return repeat(few(size), () => ({ kind: "select-jobs", criteria: [{ name: "User_List", op: "ne", value }] }));
+    },
+  },
+  {
+    name: "reservations by a rule of very many days",
+    requests: (size) => {
+      const start = Math.floor(Date.now() / 1000) + 3600;
+      const attrs = [
+        { name: "reserve_start", value: String(start) },
+        { name: "reserve_end", value: String(start + 60) },
+        { name: "reserve_timezone", value: "Europe/Berlin" },
+        {
+          name: "reserve_rrule",
+          value: `FREQ=DAILY;COUNT=5000;BYMONTH=2;BYMONTHDAY=30;BYDAY=${Array(size.entries).fill("1MO").join(",")}`,
+        },
+      ];
+      return repeat(few(size), () => ({ kind: "submit-resv", attrs }));
+    },
+  },
+  {
+    name: "selects of very many chunks",
+    requests: (size) => repeat(few(size), (at) => submission(held, select(`${at + 1}:ncpus=1${"+1:ncpus=1".repeat(size.entries * 5)}`))),
+  },
+  {
+    name: "frames that are wrong in every item",
+    requests: (size) => {
+      const wrong = { kind: "status", object: "job", ids: Array<number>(size.entries * 50).fill(1) };
+      return repeat(few(size), () => wrong as unknown as Request);
+    },
+  },
+  {
+    name: "questions to the scheduler why a job waits",
+    requests: (size, { ids }) => repeat(size.requests, (at) => ({ kind: "explain-job", job: ids[at % ids.length] as string })),
+  },
+  {
+    name: "jobs with large environments of their own",
+    requests: (size) =>
+      repeat(few(size), (at) => submission(held, { name: "Variable_List", value: `A=${at}${"x".repeat(size.entries * 100)}` })),
+  },
+];
+
+/** Jobs that wait, finished jobs and an array: what the requests are about. */
+export async function prepare(path: string, size: Size): Promise<{ readonly ids: string[]; readonly array: string }> {
+  const client = await connectSocket(path);
+  const must = async (request: Request): Promise<unknown> => {
+    const reply = await client.request(request);
+    if (!reply.ok) throw new Error(`${request.kind}: ${reply.code} ${reply.text}`);
+    return reply.value;
+  };
+  const set = (name: string, value: string) =>
+    must({ kind: "manager", verb: "set", object: "server", name: "", attrs: [{ name, op: "=", value }] });
+  await set("job_history_enable", "True");
+  await set("scheduling", "False");
+  const job = { destination: "", attrs: [held, select("1:ncpus=1")], script: "true\n" };
+  const ids: string[] = [];
+  const submit = async (count: number): Promise<string[]> => {
+    const made: string[] = [];
+    while (made.length < count) {
+      const jobs = Array(Math.min(1000, count - made.length)).fill(job);
+      const { results } = (await must({ kind: "queue-jobs", jobs })) as { results: { id: string }[] };
+      made.push(...results.map(({ id }) => id));
+    }
+    return made;
+  };
+  // Deleted jobs are in the history.
+  for (let left = await submit(size.jobs); left.length > 0; left = left.slice(200))
+    await Promise.all(left.slice(0, 200).map((id) => must({ kind: "delete-job", job: id })));
+  ids.push(...(await submit(size.jobs)));
+  const { id: array } = (await must(submission(held, { name: "array_indices_submitted", value: "1-9999" }))) as { id: string };
+  client.close();
+  return { ids, array };
+}
+
+export type Outcome = { readonly slowest_ms: number; readonly answers: number; readonly peak_kB: number };
+
+/** Sends the requests for so long, while a new connection asks for the server's status again and again. */
+export async function attack(
+  path: string,
+  pid: number,
+  freezing: Freezing,
+  size: Size,
+  known: { readonly ids: readonly string[]; readonly array: string },
+  lasting_ms: number,
+): Promise<Outcome> {
+  const sockets = await Promise.all(Array.from({ length: size.connections }, () => opened(path)));
+  for (const socket of sockets) void pour(socket, freezing.requests(size, known));
+  const end_ms = performance.now() + lasting_ms;
+  let [slowest_ms, answers, peak_kB] = [0, 0, residentKB(pid)];
+  while (performance.now() < end_ms) {
+    const begin_ms = performance.now();
+    await asked(path);
+    slowest_ms = Math.max(slowest_ms, performance.now() - begin_ms);
+    peak_kB = Math.max(peak_kB, residentKB(pid));
+    answers++;
+    await sleep(50);
+  }
+  for (const socket of sockets) socket.destroy();
+  const begin_ms = performance.now();
+  await asked(path);
+  return { slowest_ms: Math.max(slowest_ms, performance.now() - begin_ms), answers, peak_kB };
+}
+
+async function asked(path: string): Promise<void> {
+  const client: ServerConnection = await connectSocket(path);
+  const reply = await client.request({ kind: "status", object: "server", ids: [] });
+  client.close();
+  if (!reply.ok) throw new Error(`status of the server: ${reply.code} ${reply.text}`);
+}
+
+const opened = (path: string): Promise<Socket> =>
+  new Promise((resolve, reject) => {
+    const socket = createConnection(path, () => resolve(socket));
+    socket.once("error", reject);
+  });
+
+/** Writes while the server reads; never reads. */
+async function pour(socket: Socket, requests: Iterable<Request>): Promise<void> {
+  socket.on("error", () => undefined);
+  socket.pause();
+  let id = 1;
+  for (const request of requests) {
+    if (socket.destroyed) return;
+    if (socket.write(encodeFrame("request", { id: id++, ...request }))) continue;
+    await new Promise<void>((resolve) => {
+      socket.once("drain", resolve);
+      socket.once("close", resolve);
+    });
+  }
+}
+
+export const residentKB = (pid: number): number => Number(/^VmRSS:\s*(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1] ?? 0);
