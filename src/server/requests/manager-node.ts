@@ -85,7 +85,7 @@ function changeNodes(tx: Transaction, request: ManagerRequest, verb: "set" | "un
   for (const { vnode, changed } of changes) {
     logChanged(tx, target(vnode.name), verb, loggedTerms(changed));
     tx.apply({ kind: "changed", object: "node", name: vnode.name, ...delta(changed) });
-    tx.apply({ kind: "vnode-admin-set", name: vnode.name, ...marks(changed.after, request.attrs) });
+    tx.apply({ kind: "vnode-admin-set", name: vnode.name, ...marks(changed.after, request.attrs, vnode.set_by_admin) });
   }
   return answerFailures(tx, PBSE.GMODERR, failed);
 }
@@ -96,7 +96,7 @@ export function setNodeByHook(tx: Transaction, vnode: Vnode, ops: readonly AttrO
   const changed = changedNode(tx, vnode, ops);
   logChanged(tx, target(vnode.name), "set", loggedTerms(changed), hook);
   tx.apply({ kind: "changed", object: "node", name: vnode.name, ...delta(changed) });
-  tx.apply({ kind: "vnode-admin-set", name: vnode.name, ...marks(changed.after, ops) });
+  tx.apply({ kind: "vnode-admin-set", name: vnode.name, ...marks(changed.after, ops, vnode.set_by_admin) });
 }
 
 /** Attributes of a vnode that are shown but unknown to whoever sets attributes (15002), as to PBS. */
@@ -165,8 +165,12 @@ function nodesNamed(state: ServerState, name: string): Vnode[] {
   return found;
 }
 
-/** What is the administrator's from now on, and what is the mom's again: `comment`, `resources_available.mem`. */
-function marks(after: Attrs, ops: readonly AttrOp[]): { readonly add: string[]; readonly remove: string[] } {
+/** What is the administrator's from now on, and what is the mom's again: `comment`, `resources_available.mem`. before: what was his until now. */
+function marks(
+  after: Attrs,
+  ops: readonly AttrOp[],
+  before: readonly string[] = [],
+): { readonly add: string[]; readonly remove: string[] } {
   const add: string[] = [];
   const remove: string[] = [];
   for (const op of ops) {
@@ -175,7 +179,8 @@ function marks(after: Attrs, ops: readonly AttrOp[]): { readonly add: string[]; 
     if (op.resource !== undefined) {
       const there = (value as { readonly [name: string]: unknown } | undefined)?.[op.resource] !== undefined;
       (there ? add : remove).push(`${attribute}.${op.resource}`);
-    } else if (op.op === "unset" || value === undefined) remove.push(attribute);
+    } else if (op.op === "unset" || value === undefined)
+      remove.push(attribute, ...before.filter((mark) => mark.startsWith(`${attribute}.`)));
     else add.push(attribute);
   }
   return { add, remove };
