@@ -26,6 +26,8 @@ export const PROGRAMS = [
     ..."pbsnodes tracejob pbs_hostn printjob pbsfs pbs_dataservice pbsdsh pbs_tmrsh pbs_attach pbs_release_nodes".split(" "),
   ].map((name) => ({ name, source: `src/cli/commands/${name}.ts`, kind: "command" })),
   ..."pbs_rsub pbs_rstat pbs_rdel pbs_ralter".split(" ").map((name) => ({ name, source: `src/rsub/${name}.ts`, kind: "command" })),
+  // The short name that the multi-scheduler design uses.
+  { name: "rsub", source: "src/rsub/pbs_rsub.ts", kind: "command" },
 ];
 
 /** Packages with native code: not bundled, loaded from node_modules. With the packages that they themselves load. */

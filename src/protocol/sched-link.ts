@@ -75,6 +75,8 @@ export type SchedNode = {
   readonly assigned: { readonly [resource: string]: number };
   /** ids of jobs that run here, in slot order; suspended ones are not among them */
   readonly jobs: readonly string[];
+  /** vnodes of its host that the scheduler does not see, being in another's partition, are in use: nobody can have the host alone */
+  readonly crowded?: true;
 };
 export type SchedResource = { readonly name: string; readonly type: string; readonly flags: string };
 /** first second that belongs to it, and first that does not */

@@ -54,6 +54,7 @@ export const RULES: Readonly<Record<string, Rule>> = {
   pbs_release_nodes: always,
   printjob: always,
   pbs_rsub: always,
+  rsub: always,
   pbs_rstat: always,
   pbs_rdel: always,
   pbs_ralter: always,

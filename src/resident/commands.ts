@@ -29,6 +29,7 @@ export const COMMANDS: Readonly<Record<string, () => Promise<Module>>> = {
   pbs_release_nodes: () => import("#cli/commands/pbs_release_nodes.ts"),
   printjob: () => import("#cli/commands/printjob.ts"),
   pbs_rsub: () => import("#rsub/pbs_rsub.ts"),
+  rsub: () => import("#rsub/pbs_rsub.ts"),
   pbs_rstat: () => import("#rsub/pbs_rstat.ts"),
   pbs_rdel: () => import("#rsub/pbs_rdel.ts"),
   pbs_ralter: () => import("#rsub/pbs_ralter.ts"),

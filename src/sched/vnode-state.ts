@@ -169,6 +169,7 @@ export function misjudged(universe: Universe, host: string, sets: Iterable<NodeS
 
 /** Whether vnodes of the host in other sets are in use: who wants the host alone is told. */
 function isCrowded({ shared_hosts }: Universe, node: SchedNode): boolean {
+  if (node.crowded === true) return true;
   if (shared_hosts.size === 0) return false;
   const host = hostOf(node);
   const own = setKeyOfNode(node);

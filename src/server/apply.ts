@@ -15,7 +15,7 @@ import type { Event, NamedObject } from "./event.ts";
 import { sharedAttrs } from "./intern.ts";
 import { isOfRun } from "./job-rows.ts";
 import { place } from "./occupancy.ts";
-import { hasVnodes, hostOf, placementOf } from "./placement.ts";
+import { hasVnodes, hostOf, placedHost, placementOf } from "./placement.ts";
 import { holdAgain, holdHostAgain, holdNewVnode, newResv, release } from "./resv/holding.ts";
 import { occurrenceStarts } from "./resv/occurrences.ts";
 import type { Attrs, Job, JobAttrs, Queue, Resv, ResvAttrs, ServerState, Vnode } from "./state.ts";
@@ -214,10 +214,11 @@ function change(state: ServerState, object: NamedObject, name: string, set: Attr
     case "node": {
       const vnode = present(state.vnodes.get(name), `vnode ${name}`);
       const { sharing } = vnode.attrs;
+      const host = placedHost(vnode);
       unindexVnode(state, vnode, changes);
       vnode.attrs = changed(vnode.attrs, set["state"] === undefined ? set : { last_state_change_time: changes.now_s, ...set }, unset);
       indexVnode(state, vnode, changes);
-      if (vnode.attrs["sharing"] !== sharing) {
+      if (vnode.attrs["sharing"] !== sharing || placedHost(vnode) !== host) {
         placeAgain(state, hostOf(vnode), changes);
         holdHostAgain(state, hostOf(vnode), changes);
       }

@@ -2,7 +2,8 @@
 //
 // I1. A job is exclusive on a vnode when its place says excl or exclhost or the vnode's sharing demands it; shared and the vnode's ignore_excl take that back
 //     (pbs/objects.md 5, sharing).
-// I2. An exclhost job is on every vnode of each host it uses, with no amounts where it has none.
+// I2. An exclhost job is on every vnode of each host it uses that can be had alone, with no amounts where it has none. A mom may serve vnodes of several hosts:
+//     which host a vnode is on says its resource `host`, as schedulers see it.
 // I3. A suspended job has of its vnodes what it did not release: without resources_released nothing.
 
 import { type ExecVnode, execHosts, execHostText, parseExecHost, parseExecVnode, type VnodePart } from "#model/exec-vnode.ts";
@@ -121,7 +122,7 @@ export function spots(world: World, exec: ExecVnode, place: ReadonlySet<string>)
   for (const name of [...found.keys()]) {
     const vnode = world.vnodes.get(name);
     if (vnode === undefined || !takesWholeHost(vnode, place)) continue;
-    for (const other of world.hosts.get(hostOf(vnode)) ?? []) spotOf(other).exclusive = true;
+    for (const other of hostVnodes(world, vnode)) spotOf(other).exclusive = true;
   }
   return found;
 }
@@ -167,6 +168,23 @@ function takesWholeHost(vnode: Vnode, place: ReadonlySet<string>): boolean {
   if (sharing === "ignore_excl") return false;
   if (sharing === "force_exclhost" || place.has("exclhost")) return true;
   return sharing === "default_exclhost" && !place.has("shared") && !place.has("excl");
+}
+
+/** The vnodes that a job which takes the vnode's whole host closes: those of its host, but for vnodes that are always shared. */
+export function hostVnodes(world: Pick<World, "vnodes" | "hosts">, vnode: Vnode): string[] {
+  const there = world.hosts.get(hostOf(vnode));
+  if (there === undefined || there.size < 2) return there === undefined ? [] : [...there];
+  const host = placedHost(vnode);
+  return [...there].filter((name) => {
+    const other = world.vnodes.get(name);
+    return other !== undefined && other.attrs["sharing"] !== "ignore_excl" && placedHost(other) === host;
+  });
+}
+
+/** The host that jobs are placed on: the resource `host`, else the mom's. */
+export function placedHost(vnode: Vnode): string {
+  const host = (vnode.attrs["resources_available"] as { readonly [resource: string]: unknown } | undefined)?.["host"];
+  return typeof host === "string" ? host : hostOf(vnode);
 }
 
 /** The host whose mom serves the vnode: the first name of its attribute Mom. */

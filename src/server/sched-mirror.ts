@@ -12,6 +12,7 @@ import type { SchedFrame } from "./batch.ts";
 import { addHeard, type Heard, hasRows, noChanges } from "./changes.ts";
 import { isWithMom } from "./job-life.ts";
 import type { Kernel } from "./kernel.ts";
+import { hostVnodes } from "./placement.ts";
 import { headsOfChains, pressuresNow, wantsPressure } from "./pressure.ts";
 import { type AskSource, askOf } from "./resv/asking.ts";
 import { isBegun } from "./resv/holding.ts";
@@ -85,7 +86,7 @@ export function snapshot(kernel: MirrorSource, sched: Sched, runtime: SchedRunti
     sched: { name: sched.name, attrs: sched.attrs },
     resources: [...state.resources.values()].map(schedResource),
     queues: queues.map(schedQueue),
-    nodes: nodes.map(schedNode),
+    nodes: nodes.map((vnode) => schedNode(state, vnode, view)),
     jobs,
     clocks: clocksOf(state, view),
     resvs: [...state.resvs.values()].map((resv) => schedResv(kernel, sched, resv)),
@@ -126,11 +127,11 @@ function changesFor(kernel: Kernel, sched: Sched, runtime: SchedRuntime, changes
     }
     tell(list, "queue", name, known.queues, sees ? schedQueue(queue) : null);
   }
-  for (const name of union(changes.vnodes, changes.told.vnodes)) {
+  for (const name of withNeighbours(state, view, union(changes.vnodes, changes.told.vnodes))) {
     const vnode = state.vnodes.get(name);
     const sees = vnode !== undefined && view.node(vnode);
     if (vnode !== undefined && sees !== known.nodes.has(name)) for (const id of vnode.jobs.keys()) moved.add(id);
-    tell(list, "node", name, known.nodes, sees ? schedNode(vnode) : null);
+    tell(list, "node", name, known.nodes, sees ? schedNode(state, vnode, view) : null);
   }
   const seen = jobView(state, sched);
   if (changes.jobs.size > 0 && wantsPressure(state, sched))
@@ -240,13 +241,37 @@ function schedResv(kernel: MirrorSource, sched: Sched, resv: Resv): SchedResv {
   };
 }
 
-function schedNode(vnode: Vnode): SchedNode {
+/** Where a host's vnodes are in partitions of several schedulers, what happens on one of them is news about the others. */
+function withNeighbours(state: ServerState, view: View, names: Iterable<string>): Iterable<string> {
+  if (state.scheds.size === 1) return names;
+  const all = new Set(names);
+  for (const name of [...all]) {
+    const vnode = state.vnodes.get(name);
+    if (vnode === undefined || view.node(vnode)) continue;
+    for (const other of hostVnodes(state, vnode)) all.add(other);
+  }
+  return all;
+}
+
+/** Whether a job of a partition that the scheduler does not see is on the vnode's host. */
+function isCrowded(state: ServerState, vnode: Vnode, view: View): boolean {
+  if (state.scheds.size === 1) return false;
+  return hostVnodes(state, vnode).some((name) => {
+    const other = state.vnodes.get(name);
+    return other !== undefined && !view.node(other) && [...other.jobs.values()].some(({ suspended }) => !suspended);
+  });
+}
+
+type View = ReturnType<typeof viewOf>;
+
+function schedNode(state: ServerState, vnode: Vnode, view: View): SchedNode {
   return {
     name: vnode.name,
     order: vnode.order,
     attrs: vnode.attrs,
     assigned: Object.fromEntries(vnode.assigned),
     jobs: jobsInSlotOrder(vnode).filter((id) => vnode.jobs.get(id)?.suspended !== true),
+    ...(isCrowded(state, vnode, view) ? { crowded: true } : {}),
   };
 }
 

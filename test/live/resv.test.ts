@@ -125,7 +125,7 @@ test("-p to a scheduler that is down stays UNCONFIRMED, and is confirmed when it
   process.kill(complex.schedPid("s2") as number, "SIGKILL");
   await until("s2 is down", () => schedState("s2") === "down");
   const [id = "", word] = complex
-    .must("pbs_rsub", ["-p", "P2", "-R", inHours(5), "-D", "3600", "-l", "select=1:ncpus=2"])
+    .must("rsub", ["-p", "P2", "-R", inHours(5), "-D", "3600", "-l", "select=1:ncpus=2"])
     .trim()
     .split(" ");
   assert.equal(word, "UNCONFIRMED");
