@@ -3,6 +3,7 @@
 import { type LimitTable, limitOf } from "#model/run-limits.ts";
 import type { SchedJob } from "#protocol/sched-link.ts";
 import type { UsageTable } from "./limits.ts";
+import { amountOf } from "./resource-space.ts";
 import type { Universe } from "./universe.ts";
 
 /** Whether somebody that a job counts for uses more than a soft limit of its queue, or of the server, allows. */
@@ -23,7 +24,8 @@ export function hasSoftLimits({ soft_limits, queues }: Universe): boolean {
 
 const isSet = ({ run, resources }: LimitTable): boolean => run.size > 0 || resources.size > 0;
 
-function isOver({ profile }: Universe, limits: LimitTable, usage: UsageTable | undefined, job: SchedJob): boolean {
+/** What a job does not ask for it is not over the limit of, whatever others use of it. */
+function isOver({ profile, space }: Universe, limits: LimitTable, usage: UsageTable | undefined, job: SchedJob): boolean {
   if (!isSet(limits)) return false;
   for (const [kind, name] of [
     ["u", job.user],
@@ -36,6 +38,7 @@ function isOver({ profile }: Universe, limits: LimitTable, usage: UsageTable | u
     const most = limitOf(limits.run, kind, name)?.limit ?? null;
     if (most !== null && used.jobs > most) return true;
     for (const [resource, table] of limits.resources) {
+      if (amountOf(space.all.get(resource), job.resources[resource]) === null) continue;
       const amount = limitOf(table, kind, name)?.limit ?? null;
       if (amount !== null && (used.amounts[profile.resources.indexOf(resource)] ?? 0) > amount) return true;
     }

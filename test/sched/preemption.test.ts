@@ -65,6 +65,10 @@ const ROWS: readonly Row[] = [
   ["over the queue's soft limit: below normal jobs",          "1 R (a:ncpus=2) u=bob stime=1; 2 R (a:ncpus=2) u=bob stime=2; 3 ncpus=2 u=alice", ["2 SCR for 3", "3=(a:ncpus=2)"], { ...queues(queue("workq", soft({ "u:PBS_GENERIC": 1 }))), sched: prio(LIMITS) }],
   ["as many as the soft limit are not over it",               "1 R (a:ncpus=4) u=bob; 2 ncpus=2 u=alice",          [`2: ${FULL}`], { server: soft({ "u:bob": 1 }), sched: prio(LIMITS) }],
   ["a soft limit of a resource",                              "1 R (a:ncpus=4) u=bob; 2 ncpus=2 u=alice",          ["1 SCR for 2", "2=(a:ncpus=2)"], { server: { max_run_res_soft: { ncpus: { "u:bob": 3 } } }, sched: prio(LIMITS) }],
+  ["a soft limit of a resource over all: who asks for none of it is not over it", "1 R (a:ncpus=4:mem=2gb) u=bob mem=2gb; 2 ncpus=2 u=alice", ["1 SCR for 2", "2=(a:ncpus=2)"],
+    { nodes: "a ncpus=4 mem=8gb", server: { max_run_res_soft: { mem: { "o:PBS_ALL": "1gb" } } }, sched: prio(LIMITS) }],
+  ["nor is the owner's other job",                            "1 R (a:ncpus=2:mem=2gb) u=bob mem=2gb stime=1; 2 R (a:ncpus=2) u=bob stime=2; 3 ncpus=2 u=alice", ["1 SCR for 3", "3=(a:ncpus=2)"],
+    { nodes: "a ncpus=4 mem=8gb", server: { max_run_res_soft: { mem: { "u:PBS_GENERIC": "1gb" } } }, sched: prio(LIMITS) }],
   ["a soft limit of a group, of a project, of all",           "1 R (a:ncpus=2) u=bob g=staff stime=1; 2 R (a:ncpus=2) u=carl g=staff stime=2; 3 ncpus=1 u=alice", ["2 SCR for 3", "3=(a:ncpus=1)"], { server: soft({ "g:staff": 1 }), sched: prio(LIMITS) }],
   ["who is over two is of the level named a+b",               "1 R (a:ncpus=2) u=bob stime=1; 2 R (a:ncpus=2) u=bob stime=2; 3 R (b:ncpus=4) u=carl stime=9; 4 ncpus=2 u=alice", ["2 SCR for 4", "4=(a:ncpus=2)"],
     { nodes: "a ncpus=4; b ncpus=4", ...queues(queue("workq", soft({ "u:bob": 1 }))), server: { ...soft({ "u:bob": 1 }), max_run_res_soft: { ncpus: { "u:carl": 3 } } }, sched: prio("normal_jobs, server_softlimits, server_softlimits+queue_softlimits") }],
@@ -105,6 +109,7 @@ const ROWS: readonly Row[] = [
   ["by the part of the walltime that is left: much",          "1 R (a:ncpus=4) walltime=100 used=walltime:20; 2 @express", ["1 SCR for 2", "2=(a:ncpus=1)"], order("SCR 80 SC 50 S")],
   ["by the part of the walltime that is left: less",          "1 R (a:ncpus=4) walltime=100 used=walltime:21; 2 @express", ["1 SC for 2", "2=(a:ncpus=1)"], order("SCR 80 SC 50 S")],
   ["by the part of the walltime that is left: little",        "1 R (a:ncpus=4) walltime=100 used=walltime:51; 2 @express", ["1 S for 2", "2=(a:ncpus=1)"], order("SCR 80 SC 50 S")],
+  ["usage that the mom has not told for a while: by its start", `1 R (a:ncpus=4) walltime=100 stime=${NOW_S - 60} used=walltime:0; 2 @express`, ["1 R for 2", "2=(a:ncpus=1)"], order("S 50 R")],
   ["without usage: by its start",                             `1 R (a:ncpus=4) walltime=100 stime=${NOW_S - 60}; 2 @express`, ["1 S for 2", "2=(a:ncpus=1)"], order("SCR 80 SC 50 S")],
   ["without walltime: the first",                             "1 R (a:ncpus=4) used=walltime:99; 2 @express",      ["1 SCR for 2", "2=(a:ncpus=1)"], order("SCR 80 SC 50 S")],
   // targets

@@ -94,8 +94,8 @@ function methodsOf({ preempt, space }: Universe, job: SchedJob, now_s: number): 
   const used = (name: string): number => amountOf(space.all.get(name), job.resources_used?.[name]) ?? 0;
   const time_s = asked("soft_walltime") ?? asked("walltime");
   const cput_s = asked("cput");
-  const walltime_s =
-    job.resources_used?.["walltime"] === undefined ? now_s - (job.stime_s ?? now_s) - (job.paused_s ?? 0) : used("walltime");
+  // The mom tells from time to time what a job has used; meanwhile its time goes on.
+  const walltime_s = Math.max(used("walltime"), now_s - (job.stime_s ?? now_s) - (job.paused_s ?? 0));
   const left = time_s !== null ? percentLeft(time_s, walltime_s) : cput_s !== null ? percentLeft(cput_s, used("cput")) : null;
   return [...methodsFor(preempt, left)].filter((method) => allowed[method as keyof typeof allowed]).join("");
 }
