@@ -1,7 +1,8 @@
 // partita sim as a call. What it does is loaded only when it is called.
 
 import type { Argv, CommandModule } from "yargs";
-import { SIM_OPTIONS, type SimOptions } from "./sim-options.ts";
+import { AdminError } from "./complex-home.ts";
+import { optionsFault, SIM_OPTIONS, type SimOptions } from "./sim-options.ts";
 
 export const simCommand: CommandModule<object, SimOptions> = {
   command: "sim [trace]",
@@ -13,7 +14,10 @@ export const simCommand: CommandModule<object, SimOptions> = {
   handler: playSim,
 };
 
+/** Refuses options that would do nothing with the others, before any work. */
 export async function playSim(options: SimOptions): Promise<void> {
+  const fault = optionsFault(options);
+  if (fault !== null) throw new AdminError(fault);
   if (options.live === true || options.state !== undefined || options.save !== undefined) {
     const { whatIf } = await import("./what-if.ts");
     process.stdout.write(`${await whatIf(options)}\n`);

@@ -2,6 +2,7 @@
 // the time that a replay of a year does.
 
 import type { Options } from "yargs";
+import { COLOURINGS } from "#replay/colouring.ts";
 
 export type SimOptions = {
   readonly home?: string | undefined;
@@ -13,6 +14,7 @@ export type SimOptions = {
   readonly reservations?: string | undefined;
   readonly out?: string | undefined;
   readonly picture?: string | undefined;
+  readonly colour?: string | undefined;
   readonly from?: number | undefined;
   readonly to?: number | undefined;
   readonly json: boolean;
@@ -42,8 +44,16 @@ export const SIM_OPTIONS = {
   },
   reservations: { type: "string", describe: "file with lines start_s,duration_s,procs" },
   out: { type: "string", describe: "where the starts go: CSV job,start" },
-  picture: { type: "string", describe: "where a picture of the schedule goes: SVG" },
-  from: { type: "number", describe: "with --picture: the first second shown" },
+  picture: { type: "string", describe: "where a picture goes: SVG; of several --algo, and of before and after, in one" },
+  colour: {
+    type: "string",
+    choices: COLOURINGS,
+    describe: "with --picture: what colours mean (default: user, queue or partition, the first that tells jobs apart)",
+  },
+  from: {
+    type: "number",
+    describe: "with --picture: the first second shown (of the trace; with --live, --state: from the moment of saving)",
+  },
   to: { type: "number", describe: "with --picture: the last second shown" },
   live: { type: "boolean", describe: "instead of a trace: the jobs of the complex as it is now" },
   state: { type: "string", describe: "instead of a trace: the jobs of a complex that was saved in this file" },
@@ -88,4 +98,29 @@ function plainValue({ type, choices }: Options, word: string | undefined): strin
   if (word === undefined || !/^[\w./][\w./,+-]*$/.test(word) || choices?.includes(word) === false) return null;
   if (type === "number") return /^(0|[1-9]\d{0,14})$/.test(word) ? Number(word) : null;
   return word;
+}
+
+/** What goes with what: an option that would do nothing is refused. Returns the fault; null: there is none. */
+export function optionsFault(options: SimOptions): string | null {
+  const plays = options.live === true || options.state !== undefined;
+  const given = (names: readonly (keyof SimOptions)[]): string | undefined => names.map((name) => givenText(options, name)).find(Boolean);
+  const ofTrace = plays || options.save !== undefined ? given(OF_TRACES) : undefined;
+  if (ofTrace !== undefined) return `${ofTrace} goes with a trace, not with --live, --state or --save`;
+  const ofComplex = plays ? undefined : given(OF_COMPLEXES);
+  if (ofComplex !== undefined) return `${ofComplex} goes with --live or --state: a trace has no server whose settings could change`;
+  const drawn = !plays && options.save !== undefined ? given(["picture", "json"]) : undefined;
+  if (drawn !== undefined) return `${drawn} goes with a trace, --live or --state`;
+  const ofPicture = options.picture === undefined ? given(["colour", "from", "to"]) : undefined;
+  return ofPicture === undefined ? null : `${ofPicture} goes with --picture`;
+}
+
+const OF_TRACES = ["trace", "procs", "partition", "algo", "engine", "reservations", "out"] as const;
+const OF_COMPLEXES = ["qmgr", "schedConfig", "reserve", "until"] as const;
+
+/** How an option reads on the command line, if it was given with another value than its default. */
+function givenText(options: SimOptions, name: keyof SimOptions): string | undefined {
+  const value = options[name];
+  const written = name === "schedConfig" ? "sched-config" : name;
+  if (value === undefined || value === ROWS.get(written)?.default || (Array.isArray(value) && value.length === 0)) return undefined;
+  return name === "trace" ? `the trace ${value}` : `--${written}`;
 }

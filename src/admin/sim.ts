@@ -4,22 +4,23 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { basename } from "node:path";
 import { gunzipSync } from "node:zlib";
 import { algorithmNamed } from "#replay/algorithm.ts";
+import { type Colouring, chooseColouring } from "#replay/colouring.ts";
 import { comparisonTable, metricsOf, metricsTable, startsCsv } from "#replay/metrics.ts";
 import { pictureOf } from "#replay/picture.ts";
-import { ganttOf, type PoolSpec, replay } from "#replay/replay.ts";
+import { ganttOf, namesOf, type PoolSpec, replay } from "#replay/replay.ts";
 import { type LeftOut, parseReservations, parseTrace, TraceError, type TraceJob } from "#replay/trace.ts";
 import { AdminError } from "./complex-home.ts";
 import type { SimOptions } from "./sim-options.ts";
 
-/** Replays, writes the starts to --out and the picture to --picture, and returns the metrics as text. tell: jobs that are left out. */
+/** Replays, writes the starts to --out and the picture of every --algo to --picture, and returns the metrics as text. tell: jobs that are left out. */
 export async function sim(
-  { trace, algo, engine, out, json, picture, from, to, ...options }: SimOptions,
+  { trace, algo, engine, out, json, picture, colour, from, to, ...options }: SimOptions,
   tell: (text: string) => void,
 ): Promise<string> {
   for (const [name, value] of Object.entries({ from, to })) if (Number.isNaN(value)) throw new AdminError(`--${name}: a number of seconds`);
   if (trace === undefined) throw new AdminError("a trace is wanted, or --live, or --state FILE");
   const names = algo.split(",");
-  if (names.length > 1 && (out !== undefined || picture !== undefined)) throw new AdminError("--out and --picture go with one --algo");
+  if (names.length > 1 && out !== undefined) throw new AdminError("--out goes with one --algo");
   const pools = poolsOf(options);
   const procs = pools.reduce((sum, pool) => sum + pool.procs, 0);
   const { jobs, left_out } = jobsOf(trace, pools);
@@ -37,11 +38,10 @@ export async function sim(
   const first = results[0] as (typeof results)[number];
   if (out !== undefined) writeFileSync(out, startsCsv(jobs, first.starts_s));
   if (picture !== undefined) {
-    const gantt = ganttOf({ title: `${basename(trace)}, ${algo}`, jobs, starts_s: first.starts_s, pools });
-    writeFileSync(
-      picture,
-      pictureOf(gantt, { ...(from === undefined ? {} : { from_s: from }), ...(to === undefined ? {} : { to_s: to }) }),
-    );
+    const span = { ...(from === undefined ? {} : { from_s: from }), ...(to === undefined ? {} : { to_s: to }) };
+    const colouring = (colour as Colouring | undefined) ?? chooseColouring(jobs.map(namesOf));
+    const gantts = results.map(({ algorithm, starts_s }) => ganttOf({ title: algorithm, jobs, starts_s, pools, colouring }));
+    writeFileSync(picture, pictureOf(gantts, { title: `${basename(trace)}, ${algo}`, colouring, ...span }));
   }
   const shown = results.map(({ algorithm, metrics }) => ({ algorithm, metrics }));
   if (json) {

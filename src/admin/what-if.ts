@@ -9,7 +9,9 @@ import { parseDuration, renderDuration } from "#model/values/duration.ts";
 import type { AttrValueText, Request } from "#protocol/messages.ts";
 import { splitRequests } from "#qmgr/line-reader.ts";
 import { QmgrSession } from "#qmgr/session.ts";
+import { type Colouring, chooseColouring } from "#replay/colouring.ts";
 import { pictureOf } from "#replay/picture.ts";
+import type { Clock } from "#replay/time-axis.ts";
 import { ctimeText } from "#sched/local-time.ts";
 import { MACHINE_TIME } from "#sched/shell/machine-time.ts";
 import { readPrivate } from "#sched/shell/settings.ts";
@@ -29,7 +31,7 @@ import {
   stateOf,
 } from "#sim/saved-state.ts";
 import { createStandIn, type StandIn } from "#sim/stand-in.ts";
-import { ganttOf, type JobOutcome, type Outcome, type OutcomeMetrics, watchJobs } from "#sim/what-if.ts";
+import { ganttOf, type JobOutcome, namesOf, type Outcome, type OutcomeMetrics, watchJobs } from "#sim/what-if.ts";
 import type { Conf } from "#support/conf.ts";
 import { PBS_VERSION } from "#support/version.ts";
 import { backup } from "./backup.ts";
@@ -113,8 +115,11 @@ async function compare(saved: SavedState, options: SimOptions): Promise<string> 
   const until_s = saved.saved_s + durationOf("--until", options.until ?? String(UNTIL_DEFAULT_S));
   const asItIs = open(saved, []);
   const before = watchJobs(asItIs)(until_s);
-  if (changes.qmgr.length + changes.config.length + changes.reserve.length === 0)
+  const played = [{ title: "as it is", standIn: asItIs, outcome: before }];
+  if (changes.qmgr.length + changes.config.length + changes.reserve.length === 0) {
+    draw(saved, options, played);
     return told(saved, options, { before, after: null, changes });
+  }
   const standIn = open(saved, changes.config);
   const watch = watchJobs(standIn);
   for (const line of changes.qmgr) await applyQmgr(standIn, saved, line);
@@ -122,7 +127,10 @@ async function compare(saved: SavedState, options: SimOptions): Promise<string> 
   const after = watch(until_s);
   const denied = resvs.find((resv) => !after.resvs.some((one) => one.resv === resv));
   if (denied !== undefined) throw new AdminError(`--reserve ${changes.reserve[resvs.indexOf(denied)]}: no scheduler confirms it`);
-  if (options.picture !== undefined) draw(options.picture, saved, standIn, after);
+  draw(saved, options, [
+    { title: "before", standIn: asItIs, outcome: before },
+    { title: "after", standIn, outcome: after },
+  ]);
   return told(saved, options, { before, after, changes });
 }
 
@@ -300,7 +308,23 @@ function jobLines(before: Outcome, after: Outcome | null): string[] {
   ];
 }
 
-function draw(file: string, saved: SavedState, standIn: StandIn, outcome: Outcome): void {
-  const gantt = ganttOf(`${saved.server}, from ${timeText(saved.saved_s)}`, standIn.core.state, outcome);
-  writeFileSync(file, pictureOf(gantt, { from_s: outcome.from_s, to_s: outcome.to_s, timeText }));
+type Played = { readonly title: string; readonly standIn: StandIn; readonly outcome: Outcome };
+
+/** What was played, on one time axis and with the same colours. --from and --to count from the moment of saving. */
+function draw({ server, saved_s }: SavedState, { picture, colour, from, to }: SimOptions, played: readonly Played[]): void {
+  if (picture === undefined) return;
+  const names = played.flatMap(({ standIn, outcome }) => outcome.jobs.map((job) => namesOf(standIn.core.state, job)));
+  const colouring = (colour as Colouring | undefined) ?? chooseColouring(names);
+  const gantts = played.map(({ title, standIn, outcome }) => ganttOf(title, standIn.core.state, outcome, colouring));
+  const from_s = saved_s + (from ?? 0);
+  const to_s = to === undefined ? Math.max(...played.map(({ outcome }) => outcome.to_s)) : saved_s + to;
+  writeFileSync(picture, pictureOf(gantts, { title: `${server}, from ${timeText(saved_s)}`, from_s, to_s, clock, colouring }));
 }
+
+const MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"] as const;
+
+/** Local days and times of day. */
+const clock: Clock = (time_s) => {
+  const { year, month, day, second_of_day } = MACHINE_TIME.civil(time_s);
+  return { day: `${day} ${MONTHS[month - 1]} ${year}`, second_of_day };
+};

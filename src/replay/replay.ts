@@ -5,6 +5,7 @@
 
 import { heapPop, heapPush } from "#sched/heap.ts";
 import type { Algorithm } from "./algorithm.ts";
+import type { Colouring, JobNames } from "./colouring.ts";
 import type { Gantt, GanttBar } from "./gantt.ts";
 import { createPool, type Pool, type PoolJob } from "./pool.ts";
 import type { TraceJob, TraceReservation } from "./trace.ts";
@@ -84,10 +85,18 @@ type Schedule = {
   readonly jobs: readonly TraceJob[];
   readonly starts_s: readonly number[];
   readonly pools: readonly PoolSpec[];
+  readonly colouring?: Colouring;
 };
 
+/** What the jobs of a trace can be coloured by. */
+export const namesOf = ({ user = -1, queue = -1, partition }: TraceJob): JobNames => ({
+  user: user < 0 ? "no user" : `user ${user}`,
+  queue: queue < 0 ? "no queue" : `queue ${queue}`,
+  partition: partition < 0 ? "no partition" : `partition ${partition}`,
+});
+
 /** A replayed schedule as bars: a row a pool. */
-export function ganttOf({ title, jobs, starts_s, pools }: Schedule): Gantt {
+export function ganttOf({ title, jobs, starts_s, pools, colouring = "job" }: Schedule): Gantt {
   const rowOf = new Map(pools.map(({ partition }, row) => [partition, row]));
   const bars: GanttBar[] = pools.flatMap(({ reservations = [] }, row) =>
     reservations.map(({ start_s, duration_s, procs }, at) => {
@@ -100,7 +109,14 @@ export function ganttOf({ title, jobs, starts_s, pools }: Schedule): Gantt {
     const row = rowOf.get(job.partition) ?? rowOf.get(undefined);
     if (Number.isNaN(start_s) || row === undefined) return;
     const times = { from_s: start_s, to_s: start_s + job.run_s, submit_s: job.submit_s };
-    bars.push({ id: String(job.id), kind: "job", row, slots: job.procs, ...times, colour: String(job.id % 12) });
+    bars.push({
+      id: String(job.id),
+      kind: "job",
+      row,
+      slots: job.procs,
+      ...times,
+      colour: colouring === "job" ? String(job.id) : namesOf(job)[colouring],
+    });
   });
   const rows = pools.map(({ partition, procs }) => ({
     name: partition === undefined ? "" : `part. ${partition}`,

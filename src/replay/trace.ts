@@ -13,6 +13,9 @@ export type TraceJob = {
   readonly run_s: number;
   /** field 16; -1: none */
   readonly partition: number;
+  /** fields 12 and 15: whose job it is and in which queue; -1: not known. Only pictures ask for them */
+  readonly user?: number;
+  readonly queue?: number;
 };
 
 export type TraceReservation = { readonly start_s: number; readonly duration_s: number; readonly procs: number };
@@ -69,7 +72,7 @@ function splitLine({ text, starts, ends }: Fields, from: number, to: number): vo
 const BLANK = 0x20;
 
 const FIELDS = 18;
-/** Fields used: 1 job, 2 submit, 4 run time, 5 allocated processors, 8 requested processors, 9 requested time, 16 partition. */
+/** Fields used: 1 job, 2 submit, 4 run time, 5 allocated processors, 8 requested processors, 9 requested time, 12 user, 15 queue, 16 partition. */
 function parseJob(fields: Fields): TraceJob {
   const { starts, number } = fields;
   if (starts.length < FIELDS) throw new TraceError(`line ${number}: ${starts.length} fields instead of ${FIELDS}`);
@@ -84,11 +87,16 @@ function parseJob(fields: Fields): TraceJob {
     est_s,
     run_s: Math.min(run, est_s),
     partition: numberIn(fields, 16),
+    user: numberIn(fields, 12, -1),
+    queue: numberIn(fields, 15, -1),
   };
 }
 
-/** The number that a field is. Nearly all are a few digits, perhaps with a minus, which are read where they stand. */
-function numberIn({ text, starts, ends, number }: Fields, field: number): number {
+/**
+ * The number that a field is; instead: what is taken for a field that is none, which is refused without it. Nearly all are a few digits, perhaps with a
+ * minus, which are read where they stand.
+ */
+function numberIn({ text, starts, ends, number }: Fields, field: number, instead?: number): number {
   const [start, end] = [starts[field - 1] as number, ends[field - 1] as number];
   const sign = text.charCodeAt(start) === MINUS ? -1 : 1;
   let value = 0;
@@ -100,8 +108,9 @@ function numberIn({ text, starts, ends, number }: Fields, field: number): number
   if (at === end && end - start <= DIGITS_EXACT && value > 0) return sign * value;
   const word = text.slice(start, end);
   value = Number(word);
-  if (!Number.isFinite(value)) throw new TraceError(`line ${number}: field ${field} is no number: ${word}`);
-  return value;
+  if (Number.isFinite(value)) return value;
+  if (instead === undefined) throw new TraceError(`line ${number}: field ${field} is no number: ${word}`);
+  return instead;
 }
 const [MINUS, ZERO] = [0x2d, 0x30];
 /** so many digits are a whole number without rounding */

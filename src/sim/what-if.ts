@@ -4,6 +4,7 @@
 // I2. A job's wait is counted from when it was queued.
 
 import { parseExecVnode } from "#model/exec-vnode.ts";
+import type { Colouring, JobNames } from "#replay/colouring.ts";
 import type { Gantt, GanttBar } from "#replay/gantt.ts";
 import type { ServerState } from "#server/state.ts";
 import type { StandIn } from "./stand-in.ts";
@@ -156,8 +157,13 @@ function metricsOf(jobs: readonly JobOutcome[], { from_s, to_s, cpus }: Span): O
 const mean = (values: readonly number[]): number =>
   values.length === 0 ? 0 : values.reduce((sum, value) => sum + value, 0) / values.length;
 
+/** What a job can be coloured by. */
+export function namesOf(state: ServerState, { user, queue }: Pick<JobOutcome, "user" | "queue">): JobNames {
+  return { user, queue, partition: String(state.queues.get(queue)?.attrs["partition"] ?? "pbs-default") };
+}
+
 /** A schedule as bars: a row a vnode, those of a partition together. Suspended jobs are drawn as if they had gone on. */
-export function ganttOf(title: string, state: ServerState, { jobs, resvs, to_s }: Outcome): Gantt {
+export function ganttOf(title: string, state: ServerState, { jobs, resvs, to_s }: Outcome, colouring: Colouring): Gantt {
   const vnodes = [...state.vnodes.values()];
   const rowOf = new Map(vnodes.map(({ name }, row) => [name, row]));
   const rows = vnodes.map(({ name, attrs }) => ({
@@ -177,7 +183,8 @@ export function ganttOf(title: string, state: ServerState, { jobs, resvs, to_s }
   };
   for (const { resv, start_s, end_s, exec_vnode } of resvs)
     add(exec_vnode, { id: resv, kind: "reservation", from_s: start_s, to_s: end_s, colour: "" });
-  for (const { job, user, queued_s, start_s, end_s, exec_vnode } of jobs)
+  for (const one of jobs) {
+    const { job, queued_s, start_s, end_s, exec_vnode } = one;
     if (start_s !== null && exec_vnode !== null)
       add(exec_vnode, {
         id: job,
@@ -185,7 +192,8 @@ export function ganttOf(title: string, state: ServerState, { jobs, resvs, to_s }
         from_s: start_s,
         to_s: Math.max(end_s ?? to_s, start_s + 1),
         submit_s: queued_s,
-        colour: user,
+        colour: colouring === "job" ? job : namesOf(state, one)[colouring],
       });
+  }
   return { title, rows, bars };
 }

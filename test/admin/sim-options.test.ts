@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import yargs from "yargs";
 import { simCommand } from "#admin/sim-command.ts";
-import { plainOptions, SIM_OPTIONS } from "#admin/sim-options.ts";
+import { optionsFault, plainOptions, SIM_OPTIONS, type SimOptions } from "#admin/sim-options.ts";
 
 /** What yargs makes of the words, without what it adds under other names. */
 async function byYargs(words: readonly string[]): Promise<Record<string, unknown>> {
@@ -54,3 +54,29 @@ const NOT_PLAIN: readonly (readonly string[])[] = [
 ];
 
 for (const words of NOT_PLAIN) test(`left to yargs: sim ${words.join(" ")}`, () => assert.equal(plainOptions(words), null));
+
+const DEFAULTS: SimOptions = { algo: "easy", engine: "pool", json: false };
+const OF_A_TRACE = "goes with a trace, not with --live, --state or --save";
+const OF_A_COMPLEX = "goes with --live or --state: a trace has no server whose settings could change";
+// biome-ignore format: a table
+const TOGETHER: readonly (readonly [options: Partial<SimOptions>, fault: string | null])[] = [
+  [{ trace: "t.swf", procs: 5, picture: "p.svg", from: 3, colour: "user" }, null],
+  [{ live: true, qmgr: ["x"], until: "1:00", picture: "p.svg", to: 4 }, null],
+  [{ save: "f", live: true, reserve: ["x"] },                 null],
+  [{ trace: "t.swf", procs: 5, qmgr: ["set queue q x=1"] },   `--qmgr ${OF_A_COMPLEX}`],
+  [{ trace: "t.swf", procs: 5, schedConfig: ["a=b"] },        `--sched-config ${OF_A_COMPLEX}`],
+  [{ trace: "t.swf", reserve: ["a=b"] },                      `--reserve ${OF_A_COMPLEX}`],
+  [{ trace: "t.swf", until: "5" },                            `--until ${OF_A_COMPLEX}`],
+  [{ save: "f", qmgr: ["set queue q x=1"] },                  `--qmgr ${OF_A_COMPLEX}`],
+  [{ live: true, trace: "t.swf" },                            `the trace t.swf ${OF_A_TRACE}`],
+  [{ state: "f", procs: 5 },                                  `--procs ${OF_A_TRACE}`],
+  [{ state: "f", algo: "cons" },                              `--algo ${OF_A_TRACE}`],
+  [{ live: true, engine: "cycle" },                           `--engine ${OF_A_TRACE}`],
+  [{ live: true, out: "f" },                                  `--out ${OF_A_TRACE}`],
+  [{ save: "f", picture: "p.svg" },                           "--picture goes with a trace, --live or --state"],
+  [{ trace: "t.swf", procs: 5, from: 3 },                     "--from goes with --picture"],
+  [{ live: true, colour: "queue" },                           "--colour goes with --picture"],
+];
+
+for (const [options, fault] of TOGETHER)
+  test(`options of sim together: ${JSON.stringify(options)}`, () => assert.equal(optionsFault({ ...DEFAULTS, ...options }), fault));

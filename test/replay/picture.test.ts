@@ -5,12 +5,14 @@ import { test } from "node:test";
 import fc from "fast-check";
 import type { Algorithm } from "#replay/algorithm.ts";
 import { algorithmNamed } from "#replay/algorithm.ts";
+import { chooseColouring, coloursOf } from "#replay/colouring.ts";
 import type { Gantt, GanttBar } from "#replay/gantt.ts";
 import { layLanes, loadOver } from "#replay/gantt.ts";
 import { comparisonTable, metricsOf, metricsTable } from "#replay/metrics.ts";
 import { pictureOf } from "#replay/picture.ts";
 import { ganttOf, replay } from "#replay/replay.ts";
 import { numberTicks, timeTicks } from "#replay/svg.ts";
+import { type Clock, SINCE_ZERO, timeAxis } from "#replay/time-axis.ts";
 import type { TraceJob } from "#replay/trace.ts";
 
 const job = (id: number, submit_s: number, procs: number, est_s: number, run_s = est_s): TraceJob => ({
@@ -124,15 +126,108 @@ test("the picture is well-formed, shows every bar, cuts what it is told to, and 
   ];
   const svg = pictureOf({ title: 'a & b <c> "d"', rows, bars });
   assertWellFormed(svg);
-  assert.equal([...svg.matchAll(/<title>/g)].length, 5);
-  assert.match(svg, /2 jobs on 8 slots, 1 reservations \(hatched\), 1 planned \(hollow\)/);
+  assert.equal([...svg.matchAll(/<title>/g)].length, 7, "the document, two partitions, four bars");
+  assert.match(svg, /2 jobs on 8 slots, 1 reservation \(hatched\), 1 planned \(hollow\)/);
   const cut = pictureOf({ title: "", rows, bars }, { from_s: 0, to_s: 10 });
-  assert.equal([...cut.matchAll(/<title>/g)].length, 2);
+  assert.equal([...cut.matchAll(/<title>/g)].length, 4);
   assertWellFormed(pictureOf({ title: "", rows, bars: [] }));
   const many = Array.from({ length: 4000 }, (_, at) => bar(String(at), { from_s: at, to_s: at + 1 }));
   const large = pictureOf({ title: "", rows, bars: many });
   assertWellFormed(large);
   assert.ok(large.length < 200_000, "many bars are one path a colour");
+});
+
+/** Labels of SVG text as [x, y, text]. */
+const labelsOf = (svg: string): [x: number, y: number, text: string][] =>
+  [...svg.matchAll(/<text x="(-?[\d.]+)" y="([\d.]+)"[^>]*>([^<]*)</g)].map(([, x, y, text]) => [Number(x), Number(y), text as string]);
+
+/** A clock of a place where it is five and a half hours later, with long names of days. */
+const CALCUTTA: Clock = (time_s) => {
+  const { day, second_of_day } = SINCE_ZERO(time_s + 19_800);
+  return { day: `28 Sep ${day.slice(4)}`, second_of_day };
+};
+
+test("time axis: no label lies on another, whatever is shown", () => {
+  fc.assert(
+    fc.property(
+      fc.nat(2_000_000_000),
+      fc.integer({ min: 1, max: 400_000_000 }),
+      fc.integer({ min: 300, max: 3000 }),
+      fc.constantFrom(SINCE_ZERO, CALCUTTA),
+      (from_s, length_s, width, clock) => {
+        const svg = timeAxis({ from_s, to_s: from_s + length_s }, { left: 100, width, top: 0, bottom: 50 }, clock).join("\n");
+        const labels = labelsOf(svg);
+        for (const row of [66, 79]) {
+          let end = Number.NEGATIVE_INFINITY;
+          for (const [x, , text] of labels.filter(([, y]) => y === row)) {
+            const half = (text.length * 6.2) / 2;
+            assert.ok(x - half > end, `${text} at ${x} begins before ${end}`);
+            end = x + half;
+          }
+        }
+      },
+    ),
+  );
+});
+
+test("time axis: minutes within a day, days below where the day changes, days alone over weeks", () => {
+  const texts = (from_s: number, to_s: number): string =>
+    labelsOf(timeAxis({ from_s, to_s }, { left: 0, width: 500, top: 0, bottom: 0 }, SINCE_ZERO).join(""))
+      .map(([, , text]) => text)
+      .join(" ");
+  assert.equal(texts(10, 130), "00:00:30 00:01:00 00:01:30 00:02:00");
+  assert.equal(texts(0, 3600), "00:00 00:10 00:20 00:30 00:40 00:50 01:00");
+  assert.equal(texts(80_000, 90_000), "22:30 day 0 23:00 23:30 00:00 day 1 00:30 01:00");
+  assert.equal(texts(0, 30 * 86_400), "day 0 day 7 day 14 day 21 day 28");
+});
+
+test("colours: the names that use most have one each, the others share one; a colouring that tells nothing apart is not chosen", () => {
+  const bars = Array.from({ length: 20 }, (_, at) => bar(String(at), { colour: `user ${at}`, slots: at + 1 }));
+  const { entries, colourOf } = coloursOf([...bars, bar("R1", { kind: "reservation", colour: "" })], "user");
+  assert.deepEqual(
+    entries.map(({ name }) => name),
+    [...Array.from({ length: 11 }, (_, at) => `user ${19 - at}`), "9 others"],
+  );
+  assert.equal(new Set(entries.map(({ colour }) => colour)).size, 12);
+  assert.equal(colourOf(bars[0] as GanttBar), entries.at(-1)?.colour);
+  assert.deepEqual(coloursOf(bars, "job").entries, []);
+  const one = { user: "u", queue: "q", partition: "p" };
+  assert.equal(chooseColouring([one, { ...one, user: "v", queue: "r" }]), "user");
+  assert.equal(chooseColouring([one, { ...one, partition: "r" }]), "partition");
+  assert.equal(chooseColouring([one, one]), "job");
+});
+
+test("several schedules in one picture: one time axis, one legend, the same colours, one scale of what waits", () => {
+  const rows = [{ name: "a", group: "p1", slots: 4 }];
+  const before = {
+    title: "before",
+    rows,
+    bars: [bar("1", { colour: "alice" }), bar("2", { colour: "bob", from_s: 10, to_s: 20, submit_s: 0 })],
+  };
+  const after = {
+    title: "after",
+    rows,
+    bars: [bar("2", { colour: "bob" }), bar("1", { colour: "alice", from_s: 60, to_s: 70, submit_s: 60 })],
+  };
+  const svg = pictureOf([before, after], { title: "what if", colouring: "user", to_s: 30 });
+  assertWellFormed(svg);
+  const texts = labelsOf(svg).map(([, , text]) => text);
+  for (const [text, times] of [
+    ["what if", 1],
+    ["before", 1],
+    ["after", 1],
+    ["user:", 1],
+    ["alice", 1],
+    ["bob", 1],
+    ["00:00:10", 1],
+    ["2 jobs on 4 slots", 1],
+    ["1 job on 4 slots", 1],
+  ] as const)
+    assert.equal(texts.filter((each) => each === text).length, times, text);
+  const fills = (id: string): string[] =>
+    [...svg.matchAll(new RegExp(`fill="(#\\w+)"[^>]*><title>${id}:`, "g"))].map((match) => match[1] as string);
+  assert.equal(new Set(fills("2")).size, 1);
+  assert.notEqual(fills("2")[0], fills("1")[0]);
 });
 
 test("ticks: round, within their range, not too many", () => {

@@ -99,7 +99,13 @@ test("what if: tables, a picture, a file that is no saved state", async () => {
     assert.match(text, /^started +8 +6$/m);
     assert.match(text, /^3\.n1 +alice +workq +\+00:21:52 +\+00:04:55 +-00:16:57$/m);
     assert.match(text, /^2\.n1 +alice +workq +\+00:11:52 +-$/m);
-    assert.match(readFileSync(join(place, "p.svg"), "utf8"), /^<svg[\s\S]*5\[1\]\.n1/);
+    const picture = readFileSync(join(place, "p.svg"), "utf8");
+    assert.match(picture, /^<svg[\s\S]*>before<[\s\S]*5\[1\]\.n1[\s\S]*>after<[\s\S]*5\[1\]\.n1/);
+    assert.match(picture, />queue:<[\s\S]*>workq<[\s\S]*>fast</, "one user: the queues tell jobs apart");
+    await whatIf({ ...OPTIONS, picture: join(place, "q.svg"), colour: "job", to: 600 });
+    const asItIs = readFileSync(join(place, "q.svg"), "utf8");
+    assert.match(asItIs, />4\.n1</);
+    assert.doesNotMatch(asItIs, />queue:<|>3\.n1</, "ten minutes, coloured by job");
     for (const [content, fault] of [
       ["{}", /was not written by partita sim --save/],
       ["jobs", /no JSON text/],

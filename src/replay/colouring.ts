@@ -1,0 +1,59 @@
+// What the colours of a picture mean: whose jobs they are, in which queue or partition, or which job it is. Pure.
+
+import type { GanttBar } from "./gantt.ts";
+
+export const COLOURINGS = ["user", "queue", "partition", "job"] as const;
+export type Colouring = (typeof COLOURINGS)[number];
+
+/** Names that a job can be coloured by. */
+export type JobNames = { readonly user: string; readonly queue: string; readonly partition: string };
+
+/** The first of user, queue and partition that tells jobs apart; job if none does: one colour for everything says nothing. */
+export function chooseColouring(jobs: readonly JobNames[]): Colouring {
+  const tells = (name: keyof JobNames): boolean => jobs.some((job) => job[name] !== jobs[0]?.[name]);
+  return (["user", "queue", "partition"] as const).find(tells) ?? "job";
+}
+
+const PALETTE = [
+  "#4e79a7",
+  "#f28e2b",
+  "#59a14f",
+  "#b07aa1",
+  "#edc948",
+  "#76b7b2",
+  "#e15759",
+  "#9c755f",
+  "#ff9da7",
+  "#8cd17d",
+  "#a0cbe8",
+  "#d37295",
+] as const;
+const OTHERS = "#bababa";
+const RESERVED = "url(#hatch)";
+
+export type LegendEntry = { readonly name: string; readonly colour: string };
+export type Colours = {
+  colourOf(bar: GanttBar): string;
+  /** names with their colours, those with the most slot seconds first; of single jobs none */
+  readonly entries: readonly LegendEntry[];
+};
+
+/** Colours of bars: the names that have used most get one each, all others share a grey. Of single jobs the colours repeat. */
+export function coloursOf(bars: readonly GanttBar[], by: Colouring): Colours {
+  const used = new Map<string, number>();
+  for (const { colour, kind, slots, from_s, to_s } of bars)
+    if (kind !== "reservation") used.set(colour, (used.get(colour) ?? 0) + slots * (to_s - from_s));
+  const colours = new Map<string, string>();
+  if (by === "job") for (const name of used.keys()) colours.set(name, PALETTE[colours.size % PALETTE.length] as string);
+  const names = by === "job" ? [] : [...used].sort((a, b) => b[1] - a[1]).map(([name]) => name);
+  const own = names.length > PALETTE.length ? names.slice(0, PALETTE.length - 1) : names;
+  own.forEach((name, at) => {
+    colours.set(name, PALETTE[at] as string);
+  });
+  const entries = own.map((name) => ({ name: name === "" ? "none" : name, colour: colours.get(name) as string }));
+  if (own.length < names.length) entries.push({ name: `${names.length - own.length} others`, colour: OTHERS });
+  return {
+    entries,
+    colourOf: ({ colour, kind }) => (kind === "reservation" ? RESERVED : (colours.get(colour) ?? OTHERS)),
+  };
+}
