@@ -20,6 +20,7 @@ import {
 import { createRequire } from "node:module";
 import { basename, dirname, join, relative, resolve } from "node:path";
 import { withLock } from "./lock.mjs";
+import { manualPages } from "./manual.mjs";
 import { buildLauncher, hasNoLauncher, isLauncherStale } from "./native.mjs";
 import { DIST, MODULES, ROOT, shown } from "./paths.mjs";
 import { bundleName, installation, NATIVE_PACKAGES, PROGRAMS } from "./programs.mjs";
@@ -78,6 +79,7 @@ async function buildBundles({ silent, retry = false }) {
   const failed = results.flatMap((result) => result.failed ?? []);
   mkdirSync(DIST, { recursive: true });
   const written = writeOutputs(results);
+  writeManual();
   if (isLauncherStale() || (retry && hasNoLauncher())) buildLauncher();
   dropUnknown(results, failed);
   writeRecord(programs, results, failed, started_ms);
@@ -253,6 +255,15 @@ function writeOutputs(results) {
     written += 1;
   }
   return written;
+}
+
+/** dist/man, which an installation copies to share/man. */
+function writeManual() {
+  const owner = statSync(ROOT);
+  for (const [path, text] of manualPages()) {
+    const page = join(DIST, "man", path);
+    if (!existsSync(page) || readFileSync(page, "utf8") !== text) replaceFile(page, text, owner);
+  }
 }
 
 /** Whoever builds, the files belong to the owner of the checkout. */

@@ -51,7 +51,8 @@ export function installation() {
   return {
     files: ["dist", "src/hooks/python", ...modules.map((path) => `node_modules/${path}`)],
     bin: named("command", "admin"),
-    sbin: named("daemon"),
+    // Site tools look for pbsfs there, users call it from bin.
+    sbin: [...named("daemon"), "pbsfs"],
     commands: named("command"),
   };
 }

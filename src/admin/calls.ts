@@ -21,15 +21,19 @@ export async function makeCall(): Promise<void> {
     .option("home", { type: "string", describe: "directory of the complex (default: $PARTITA_HOME, else the user's state directory)" })
     .command(
       "init",
-      "create a complex; with --system install PBS",
+      "create a complex: queue workq, a node with the cpus of this host, job_history_enable=True (set when it first starts); with --system install PBS, or update it",
       (y) =>
         y
           .option("system", { type: "boolean", default: false, describe: "system mode: as root, jobs run as their owners" })
           .option("prefix", { type: "string", describe: "with --system: PBS_EXEC, the directory to install into (default: /opt/pbs)" })
-          .option("server", { type: "string", describe: "name of the server (default: the short host name)" }),
+          .option("server", { type: "string", describe: "name of the server (default: the short host name)" })
+          .option("vnodes", {
+            type: "number",
+            describe: "divide this host into so many vnodes, HOST[0] and on: to try partitions on one machine",
+          }),
       async (argv) => {
         const { init } = await import("./init.ts");
-        out(init({ home: argv.home, system: argv.system, prefix: argv.prefix, server: argv.server }));
+        out(init({ home: argv.home, system: argv.system, prefix: argv.prefix, server: argv.server, vnodes: argv.vnodes }));
       },
     )
     .command(
@@ -77,7 +81,7 @@ export async function makeCall(): Promise<void> {
     )
     .command(
       "reset",
-      "fresh as after init: queue workq, one node with 16 cpus, job_history_enable=True",
+      "delete everything of the complex and start it anew: queue workq, one node with 16 cpus (whatever the host has), job_history_enable=True",
       (y) => y.option("yes", { type: "boolean", default: false, describe: "everything of the complex is deleted" }),
       async (argv) => {
         if (!argv.yes) throw new AdminError("reset deletes all jobs, logs and the configuration of the complex; say --yes");
@@ -117,6 +121,31 @@ export async function makeCall(): Promise<void> {
         const mark = { ok: "ok     ", warning: "warning", fault: "FAULT  " };
         out(argv.json ? JSON.stringify(findings, null, 2) : findings.map(({ level, text }) => `${mark[level]} ${text}`).join("\n"));
         process.exitCode = findings.some(({ level }) => level === "fault") ? 1 : 0;
+      },
+    )
+    .command(
+      "upgrade",
+      "run from a checkout with a newer version: save the store, install the programs (system mode), restart all daemons but a mom that has jobs",
+      (y) => y,
+      async (argv) => {
+        const conf = ownConf(argv.home);
+        const { upgrade } = await import("./upgrade.ts");
+        await upgrade(conf, argv.home ?? process.env["PARTITA_HOME"], out);
+      },
+    )
+    .command(
+      "uninstall",
+      "remove the programs that init --system installed; with --purge the complex itself, too",
+      (y) =>
+        y.option("purge", {
+          type: "boolean",
+          default: false,
+          describe: "also remove PBS_HOME and pbs.conf: jobs, logs and configuration (user mode has nothing else)",
+        }),
+      async (argv) => {
+        const conf = ownConf(argv.home);
+        const { uninstall } = await import("./uninstall.ts");
+        out(uninstall(conf, argv.purge));
       },
     )
     .command(

@@ -198,7 +198,7 @@ export function downNode(seen: Seen, conf: Conf): string | null {
 }
 
 /** The daemons by name with their pids, schedulers included. */
-function allPids(conf: Conf): Map<string, number> {
+export function runningProcesses(conf: Conf): Map<string, number> {
   const pids = new Map<string, number>();
   for (const daemon of DAEMONS) {
     const pid = daemonPid(conf, daemon);
@@ -209,17 +209,19 @@ function allPids(conf: Conf): Map<string, number> {
 }
 
 /** qterm -s, then TERM for the rest; returns when the processes are gone. waits: told now and then what is still there. */
-export async function stopDaemons(conf: Conf, waits: (text: string) => void = () => undefined): Promise<readonly string[]> {
-  const pids = allPids(conf);
+export async function stopDaemons(
+  conf: Conf,
+  waits: (text: string) => void = () => undefined,
+  wanted: readonly DaemonName[] = DAEMONS,
+): Promise<readonly string[]> {
+  const isWanted = (name: string): boolean =>
+    name.startsWith("pbs_sched") ? wanted.includes("server") : wanted.some((daemon) => name === `pbs_${daemon}`);
+  const pids = new Map([...runningProcesses(conf)].filter(([name]) => isWanted(name)));
   const server = pids.get("pbs_server");
   const told = server !== undefined && (await shutDown(conf));
   if (server !== undefined && !told) kill(server, "SIGTERM");
-  for (const name of ["pbs_mom", "pbs_comm"]) {
-    const pid = pids.get(name);
-    if (pid !== undefined) kill(pid, "SIGTERM");
-  }
-  // Even when the server was told: a scheduler that is just then without a link to it hears nothing of its end, and would wait for the next server.
-  for (const [name, pid] of pids) if (name.startsWith("pbs_sched")) kill(pid, "SIGTERM");
+  // Schedulers even when the server was told: one that is just then without a link to it hears nothing of its end, and would wait for the next server.
+  for (const [name, pid] of pids) if (name !== "pbs_server") kill(pid, "SIGTERM");
   await gone([...pids], { burial: true, waits });
   return [...pids.keys()];
 }
@@ -239,7 +241,7 @@ async function shutDown(conf: Conf): Promise<boolean> {
 
 /** KILL for everything of the complex, running jobs included. */
 export async function killDaemons(conf: Conf): Promise<void> {
-  const pids = allPids(conf);
+  const pids = runningProcesses(conf);
   const starter = lockHolder(join(conf.mom_home, "mom_priv/starter.lock"));
   const mom = pids.get("pbs_mom");
   // The server's children, too: a scheduler that was just started has no lock yet.

@@ -9,7 +9,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Conf } from "#support/conf.ts";
 import { AdminError, complexConf } from "./complex-home.ts";
 import { complexEnv, daemonPid, killDaemons, programOf, startDaemons, stopDaemons, waitUntilUp } from "./daemons.ts";
-import { init } from "./init.ts";
+import { init, vnodeDefinition } from "./init.ts";
 import { atReaderGone } from "./reader-gone.ts";
 
 const JOBS_PER_QUEUE = 4;
@@ -82,13 +82,7 @@ async function show(conf: Conf, dir: string, say: (text: string) => void): Promi
   say(`\nTwo vnodes on this host, ${host}[0] and ${host}[1]:`);
   const definition = join(dir, "vnodes");
   const cpus = Math.max(2, availableParallelism());
-  writeFileSync(
-    definition,
-    ["$configversion 2", `${host}: resources_available.ncpus = 0`, `${host}: resources_available.mem = 0`]
-      .concat([0, 1].map((at) => `${host}[${at}]: resources_available.ncpus = ${cpus}`))
-      .join("\n")
-      .concat("\n"),
-  );
+  writeFileSync(definition, vnodeDefinition(host, 2, { cpus, mem_kb: null }));
   await run("pbs_mom", ["-s", "insert", "demo", definition]);
   const mom = daemonPid(conf, "mom");
   if (mom !== null) process.kill(mom, "SIGHUP");

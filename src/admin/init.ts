@@ -2,9 +2,11 @@
 // again in system mode it updates the programs and makes what is missing; configuration and state are kept.
 
 import { existsSync, readFileSync } from "node:fs";
+import { availableParallelism, totalmem } from "node:os";
 import { join, resolve } from "node:path";
 import { CONF_FILE_DEFAULT, type Conf } from "#support/conf.ts";
 import { AdminError, complexDirectory, confFile, confOf, makeConfFile, makeHome, programTree, quote } from "./complex-home.ts";
+import { DAEMONS, daemonPid } from "./daemons.ts";
 import { fromTemplate, install, replaceFile } from "./install.ts";
 
 export type InitOptions = {
@@ -12,14 +14,21 @@ export type InitOptions = {
   readonly system: boolean;
   readonly prefix: string | undefined;
   readonly server: string | undefined;
+  /** into how many vnodes the host is divided; undefined: it is one */
+  readonly vnodes?: number | undefined;
 };
 
 const EXEC_DEFAULT = "/opt/pbs";
 const HOME_DEFAULT = "/var/spool/pbs";
 
+const VNODES_MAX = 1000;
+
 /** Returns what is to be said. */
 export function init(options: InitOptions): string {
   process.umask(0o022);
+  const { vnodes } = options;
+  if (vnodes !== undefined && !(Number.isInteger(vnodes) && vnodes >= 1 && vnodes <= VNODES_MAX))
+    throw new AdminError(`--vnodes ${vnodes}: must be a number from 1 to ${VNODES_MAX}`);
   if (!options.system && options.prefix !== undefined) throw new AdminError("--prefix goes with --system");
   return options.system ? initSystem(options) : initUser(options);
 }
@@ -27,7 +36,9 @@ export function init(options: InitOptions): string {
 function initUser(options: InitOptions): string {
   const dir = complexDirectory(options.home, process.env);
   makeConfFile({ file: confFile(dir), home: join(dir, "pbs"), exec: programTree(), mode: "user", server: options.server });
-  makeHome(confOf(confFile(dir)), join(programTree(), "etc"));
+  const conf = confOf(confFile(dir));
+  makeHome(conf, join(programTree(), "etc"));
+  if (options.vnodes !== undefined) divideHost(conf, options.vnodes);
   const home = quote(dir);
   return `Complex in user mode made in ${dir}.\nStart it:  partita start --home ${home}\nUse it:    eval "$(partita env --home ${home})"`;
 }
@@ -47,20 +58,48 @@ function initSystem(options: InitOptions): string {
   else if (before.exec !== exec) setConfValue(file, "PBS_EXEC", exec);
   const conf = confOf(file);
   habitat(conf);
+  if (before === null && options.vnodes !== undefined) divideHost(conf, options.vnodes);
   const service = dir === null ? installService(exec, file) : [];
   const done = before === null ? "Installed" : "Updated";
   return [
     `${done}: programs in ${exec}, PBS_HOME ${conf.home}, configuration ${file}.`,
     ...service,
-    `Start it:  ${quote(exec)}/libexec/pbs_init.d start`,
+    ...nextStep(conf),
     ...(dir === null ? [] : [`Use it:    eval "$(${quote(exec)}/bin/partita env --home ${quote(dir)})"`]),
   ].join("\n");
+}
+
+/** What makes the new programs run. Daemons that run keep those of before. */
+function nextStep(conf: Conf): string[] {
+  const running = DAEMONS.filter((daemon) => daemonPid(conf, daemon) !== null).map((daemon) => `pbs_${daemon}`);
+  const script = `${quote(conf.exec)}/libexec/pbs_init.d`;
+  if (running.length === 0) return [`Start it:  ${script} start`];
+  return [
+    `${running.join(", ")} still run the programs of before. partita upgrade restarts what can be restarted without harm to running jobs;`,
+    `${script} restart restarts everything, and ends the jobs of this host.`,
+  ];
 }
 
 /** What pbs_habitat does: makes what is missing of PBS_HOME. */
 export function habitat(conf: Conf): void {
   process.umask(0o022);
   makeHome(conf, join(programTree(), "etc"));
+}
+
+/** The vnode definition file that `pbs_mom -s insert` would make: cpus and memory of the host in equal parts, a cpu at least for each. */
+function divideHost(conf: Conf, count: number): void {
+  const share = { cpus: Math.max(1, Math.floor(availableParallelism() / count)), mem_kb: Math.floor(totalmem() / 1024 / count) };
+  replaceFile(join(conf.mom_home, "mom_priv/config.d/vnodes"), Buffer.from(vnodeDefinition(conf.mom_node_name, count, share)), 0o644);
+}
+
+/** Vnodes HOST[0], HOST[1], ...; the host itself keeps nothing. mem_kb: null: memory is not divided. */
+export function vnodeDefinition(host: string, count: number, share: { readonly cpus: number; readonly mem_kb: number | null }): string {
+  const each = Array.from({ length: count }, (_, at) => [
+    `${host}[${at}]: resources_available.ncpus = ${share.cpus}`,
+    ...(share.mem_kb === null ? [] : [`${host}[${at}]: resources_available.mem = ${share.mem_kb}kb`]),
+  ]).flat();
+  const none = [`${host}: resources_available.ncpus = 0`, `${host}: resources_available.mem = 0`];
+  return `${["$configversion 2", ...none, ...each].join("\n")}\n`;
 }
 
 /** One value of pbs.conf in place; everything else stays as it is. */
@@ -70,12 +109,19 @@ function setConfValue(file: string, name: string, value: string): void {
   replaceFile(file, Buffer.from(changed.join("\n")), 0o644);
 }
 
-/** Init script and systemd unit, where the machine has places for them. */
+/** In /etc/profile.d. */
+export const PROFILES = ["pbs.sh", "pbs.csh"] as const;
+
+/** Init script, login files and systemd unit, where the machine has places for them. */
 function installService(exec: string, file: string): string[] {
   const done: string[] = [];
   if (existsSync("/etc/init.d")) {
     replaceFile("/etc/init.d/pbs", fromTemplate("pbs_init.d.in", exec, file), 0o755);
     done.push("Init script: /etc/init.d/pbs");
+  }
+  if (existsSync("/etc/profile.d")) {
+    for (const name of PROFILES) replaceFile(join("/etc/profile.d", name), fromTemplate(`${name}.in`, exec, file), 0o644);
+    done.push("Login shells: /etc/profile.d/pbs.sh, pbs.csh");
   }
   if (existsSync("/etc/systemd/system")) {
     replaceFile("/etc/systemd/system/pbs.service", fromTemplate("pbs.service.in", exec, file), 0o644);

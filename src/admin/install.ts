@@ -1,6 +1,7 @@
 // `partita init --system`: PBS_EXEC, root-owned and readable by all, so that nothing of a checkout is needed afterwards.
 //   PBS_EXEC/lib/partita  dist, etc, the packages with native code and the pinned Node     PBS_EXEC/bin, sbin  launchers
 //   PBS_EXEC/etc          pristine defaults                                                PBS_EXEC/libexec    pbs_init.d, pbs_habitat
+//   PBS_EXEC/lib/python   modules pbs and pbs_ifl                                          PBS_EXEC/share/man  manual pages
 //
 // I1. lib/partita is replaced whole, by rename: programs that run keep their files.
 // I2. No link is made into the source: what is installed cannot be changed through a file that a user owns.
@@ -16,11 +17,12 @@ import {
   mkdirSync,
   readdirSync,
   readFileSync,
+  realpathSync,
   renameSync,
   rmSync,
   writeFileSync,
 } from "node:fs";
-import { dirname, join, resolve } from "node:path";
+import { basename, dirname, join, resolve } from "node:path";
 import { AdminError, programTree } from "./complex-home.ts";
 
 /** What an installed copy consists of: recorded beside the bundles when they were made (scripts/lib/programs.mjs). */
@@ -36,7 +38,7 @@ type Installation = {
 export function install(exec: string, conf: string): void {
   const tree = programTree();
   const what = recorded(tree);
-  for (const folder of ["", "bin", "sbin", "lib", "libexec", "etc"]) mkdirSync(join(exec, folder), { recursive: true, mode: 0o755 });
+  for (const folder of FOLDERS) mkdirSync(join(exec, folder), { recursive: true, mode: 0o755 });
   const library = join(exec, "lib", "partita");
   if (library !== tree) copyLibrary(tree, library, [...what.files, "etc"]);
   // Where it was built, the program itself stands under the name of each command, which saves the start of a shell.
@@ -52,13 +54,89 @@ export function install(exec: string, conf: string): void {
     }
   }
   const etc = join(library, "etc");
-  for (const name of readdirSync(etc).filter((file) => !file.endsWith(".in")))
-    replaceFile(join(exec, "etc", name), readFileSync(join(etc, name)), 0o644);
-  for (const name of ["pbs_init.d", "pbs_habitat"]) replaceFile(join(exec, "libexec", name), fromTemplate(`${name}.in`, exec, conf), 0o755);
-  for (const folder of ["", "bin", "sbin", "lib", "libexec", "etc"]) {
+  for (const name of defaults(etc)) replaceFile(join(exec, "etc", name), readFileSync(join(etc, name)), 0o644);
+  for (const [path, template] of TEMPLATES) replaceFile(join(exec, path), fromTemplate(template, exec, conf), 0o755);
+  replaceFile(join(exec, "bin/pbs_sleep"), sleepProgram(), 0o755);
+  copyPython(library, join(exec, "lib/python"));
+  copyManual(join(library, "dist/man"), join(exec, "share/man"));
+  for (const folder of FOLDERS) {
     lchownSync(join(exec, folder), 0, 0);
     chmodSync(join(exec, folder), 0o755);
   }
+}
+
+const FOLDERS = [
+  "",
+  "bin",
+  "sbin",
+  "lib",
+  "lib/python",
+  "lib/python/pbs",
+  "libexec",
+  "etc",
+  "share",
+  "share/man",
+  "share/man/man1",
+  "share/man/man8",
+];
+const TEMPLATES = [
+  ["libexec/pbs_init.d", "pbs_init.d.in"],
+  ["libexec/pbs_habitat", "pbs_habitat.in"],
+  ["sbin/pbs_probe", "pbs_probe.in"],
+] as const;
+
+const defaults = (etc: string): readonly string[] => namesIn(etc).filter((name) => !name.endsWith(".in"));
+/** Files of a folder, no folders; none where it is missing. */
+const namesIn = (folder: string): readonly string[] =>
+  existsSync(folder)
+    ? readdirSync(folder, { withFileTypes: true })
+        .filter((entry) => entry.isFile())
+        .map(({ name }) => name)
+    : [];
+
+/**
+ * What the installation put into PBS_EXEC, as paths below it, files before the folders they are in. PBS_EXEC's own programs tell: nothing that somebody else
+ * put there is among them.
+ */
+export function installed(exec: string): readonly string[] {
+  const library = join(exec, "lib/partita");
+  const what = recorded(library);
+  const manual = ["man1", "man8"].flatMap((section) =>
+    namesIn(join(library, "dist/man", section)).map((name) => `share/man/${section}/${name}`),
+  );
+  return [
+    ...what.bin.map((name) => `bin/${name}`),
+    ...what.sbin.map((name) => `sbin/${name}`),
+    ...defaults(join(library, "etc")).map((name) => `etc/${name}`),
+    ...TEMPLATES.map(([path]) => path),
+    "bin/pbs_sleep",
+    ...PYTHON.flatMap(([folder, to]) => namesIn(join(library, folder)).map((name) => join("lib/python", to, name))),
+    ...manual,
+    "lib/partita",
+    ...FOLDERS.toReversed(),
+  ];
+}
+
+/** sleep under the name that tools look for among the processes; where it is one of many names of one program, a script. */
+function sleepProgram(): Buffer {
+  const sleep = realpathSync("/bin/sleep");
+  return basename(sleep) === "sleep" ? readFileSync(sleep) : Buffer.from('#!/bin/sh\nexec sleep "$@"\n');
+}
+
+/** Modules that site programs import. */
+const PYTHON = [
+  ["etc/python", ""],
+  ["src/hooks/python/pbs", "pbs"],
+] as const;
+
+function copyPython(library: string, to: string): void {
+  for (const [folder, below] of PYTHON)
+    for (const name of namesIn(join(library, folder))) replaceFile(join(to, below, name), readFileSync(join(library, folder, name)), 0o644);
+}
+
+function copyManual(from: string, to: string): void {
+  for (const section of ["man1", "man8"])
+    for (const name of namesIn(join(from, section))) replaceFile(join(to, section, name), readFileSync(join(from, section, name)), 0o644);
 }
 
 /** A shipped template with @EXEC@ and @CONF@ filled in. */

@@ -1,0 +1,76 @@
+// `partita uninstall`: takes away what init made. Programs go; jobs, logs and configuration only with --purge.
+
+import { existsSync, lstatSync, readFileSync, realpathSync, rmdirSync, rmSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { CONF_FILE_DEFAULT, type Conf } from "#support/conf.ts";
+import { AdminError, quote } from "./complex-home.ts";
+import { runningProcesses } from "./daemons.ts";
+import { PROFILES } from "./init.ts";
+import { installed } from "./install.ts";
+
+/** Files outside of PBS_EXEC and PBS_HOME that init makes for /etc/pbs.conf. */
+const SERVICE_FILES = ["/etc/init.d/pbs", "/etc/systemd/system/pbs.service", ...PROFILES.map((name) => `/etc/profile.d/${name}`)];
+
+/** Returns what is to be said. Refuses while anything of the complex runs. */
+export function uninstall(conf: Conf, purge: boolean): string {
+  const running = [...runningProcesses(conf).keys()];
+  if (running.length > 0) throw new AdminError(`${running.join(", ")} still run: stop them first: partita stop`);
+  if (conf.mode === "user" && !purge)
+    throw new AdminError(
+      `a complex in user mode consists of ${conf.home} and ${conf.file} only: say --purge to remove them, with all jobs and logs`,
+    );
+  if (purge) mustBeHome(conf);
+  const done: string[] = [];
+  if (conf.mode === "system") {
+    removePrograms(conf.exec);
+    done.push(`Removed: the programs in ${conf.exec}`);
+    for (const path of conf.file === CONF_FILE_DEFAULT ? SERVICE_FILES : []) {
+      if (!isOurs(path, conf.exec)) continue;
+      rmSync(path);
+      done.push(`Removed: ${path}`);
+    }
+  }
+  if (!purge)
+    return [
+      ...done,
+      `Kept: ${conf.file} and ${conf.home}, with jobs, logs and configuration (partita uninstall --purge removes them)`,
+    ].join("\n");
+  for (const path of new Set([conf.home, conf.mom_home])) rmSync(path, { recursive: true, force: true });
+  rmSync(conf.file, { force: true });
+  removeEmpty(dirname(conf.file));
+  return [...done, `Removed: ${conf.home}`, `Removed: ${conf.file}`].join("\n");
+}
+
+/** A directory that is removed with all that is in it must be what it is taken for. */
+function mustBeHome({ home }: Conf): void {
+  if (existsSync(home) && !(existsSync(join(home, "server_priv")) && existsSync(join(home, "pbs_version"))))
+    throw new AdminError(`${home} does not look like a PBS_HOME: remove it yourself: rm -r ${quote(home)}`);
+}
+
+function removePrograms(exec: string): void {
+  if (!existsSync(join(exec, "lib/partita"))) throw new AdminError(`${exec} holds no programs of an installation`);
+  for (const path of installed(exec).map((below) => join(exec, below))) {
+    const stat = lstatSync(path, { throwIfNoEntry: false });
+    if (stat === undefined) continue;
+    if (stat.isDirectory() && path !== join(exec, "lib/partita")) removeEmpty(path);
+    else rmSync(path, { recursive: true });
+  }
+}
+
+/** A folder that still holds something of somebody else's stays. */
+function removeEmpty(path: string): void {
+  try {
+    rmdirSync(path);
+  } catch (error) {
+    if (!["ENOTEMPTY", "EEXIST", "EBUSY", "ENOENT"].includes((error as NodeJS.ErrnoException).code ?? "")) throw error;
+  }
+}
+
+/** Whether a service file was made for this PBS_EXEC. */
+function isOurs(path: string, exec: string): boolean {
+  try {
+    return readFileSync(realpathSync(path), "utf8").includes(exec);
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,67 @@
+// `partita upgrade`: the programs of this checkout take the place of those that run.
+//
+// G1. The store is saved first: a newer program may bring it to a newer version, which the program of before refuses.
+// G2. Server, schedulers and pbs_comm are restarted: jobs go on meanwhile. A mom that has jobs goes on with its program, since its end is theirs.
+
+import { join } from "node:path";
+import { connectServer } from "#protocol/client.ts";
+import { storeBytes } from "#store/sqlite-mark.ts";
+import type { Conf } from "#support/conf.ts";
+import { PARTITA_VERSION } from "#support/version.ts";
+import { backup } from "./backup.ts";
+import { AdminError, programTree } from "./complex-home.ts";
+import { type DaemonName, daemonPid, enabledDaemons, startDaemons, stopDaemons, waitUntilUp } from "./daemons.ts";
+import { init } from "./init.ts";
+import { storePath } from "./store-check.ts";
+
+/** dir: of --home; undefined: the system's. say: told of each step. */
+export async function upgrade(conf: Conf, dir: string | undefined, say: (text: string) => void): Promise<void> {
+  const tree = programTree();
+  if (conf.mode === "system" && join(conf.exec, "lib/partita") === tree)
+    throw new AdminError("this is the installed program itself: run bin/partita upgrade of the checkout that has the new version");
+  if (conf.mode === "user" && conf.exec !== tree)
+    throw new AdminError(`this complex uses the programs of ${conf.exec}: bring that checkout up to date and run its bin/partita upgrade`);
+  if ((storeBytes(storePath(conf)) ?? 0) > 0) {
+    const copy = join(conf.home, "server_priv", `before-upgrade-${new Date().toISOString().replace(/[-:]|\.\d+/g, "")}.db`);
+    await backup(conf, copy);
+    say(`The store is saved: ${copy}`);
+  }
+  if (conf.mode === "system") {
+    init({ home: dir, system: true, prefix: undefined, server: undefined });
+    say(`Programs of partita ${PARTITA_VERSION} are in ${conf.exec}.`);
+  }
+  const restarted = await restart(conf);
+  if (restarted.length > 0) say(`Restarted ${restarted.map((name) => `pbs_${name}`).join(", ")}.`);
+  const left = enabledDaemons(conf).filter((name) => !restarted.includes(name) && daemonPid(conf, name) !== null);
+  if (left.length > 0) say("pbs_mom has jobs and goes on with the program of before: call partita upgrade again when they have ended.");
+}
+
+/** Those of the running daemons whose end harms no job. */
+async function restart(conf: Conf): Promise<readonly DaemonName[]> {
+  const running = enabledDaemons(conf).filter((name) => daemonPid(conf, name) !== null);
+  const busy = running.includes("mom") && (await hasRunningJobs(conf));
+  const wanted = running.filter((name) => name !== "mom" || !busy);
+  if (wanted.length === 0) return [];
+  await stopDaemons(conf, say_nothing, wanted);
+  await startDaemons(conf, wanted);
+  await waitUntilUp(conf);
+  return wanted;
+}
+
+const say_nothing = (): void => undefined;
+
+/** Without a server that answers a mom may have jobs. */
+async function hasRunningJobs(conf: Conf): Promise<boolean> {
+  try {
+    const link = await connectServer(conf);
+    const states: unknown[] = [];
+    const onPart = (part: readonly unknown[]): void => {
+      for (const item of part as readonly { readonly attrs?: { readonly job_state?: string } }[]) states.push(item.attrs?.job_state);
+    };
+    const reply = await link.request({ kind: "status", object: "job", ids: [] }, { onPart });
+    link.close();
+    return !reply.ok || states.some((state) => ["R", "E", "S", "U", "B"].includes(String(state)));
+  } catch {
+    return true;
+  }
+}
