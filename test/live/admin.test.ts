@@ -51,8 +51,12 @@ function pidFiles(home: string): [name: string, pid: number][] {
   ];
 }
 
-async function inComplex(mode: "user" | "system", work: (complex: Complex) => Promise<void>): Promise<void> {
-  const complex = await startComplex({ mode });
+async function inComplex(
+  mode: "user" | "system",
+  work: (complex: Complex) => Promise<void>,
+  conf: Readonly<Record<string, string>> = {},
+): Promise<void> {
+  const complex = await startComplex({ mode, conf });
   try {
     await work(complex);
   } finally {
@@ -132,8 +136,10 @@ test("partita stop: a scheduler that has no link to the server just then ends, t
   });
 });
 
-test("a job finds the commands of PBS and its complex, after login files that set PATH anew, too", async () => {
-  await inComplex("user", async (complex) => {
+test("a job finds the commands of PBS and its complex, after login files that set PATH anew, too; every name of the machine is local", async () => {
+  const body = async (complex: Complex): Promise<void> => {
+    // Output_Path says the machine's name, and the mom has another one: there is no scp to the machine itself.
+    assert.match(complex.must("pbsnodes", ["-a"]), /^localhost\n/);
     const id = complex.submit(["-j", "oe", "-o", join(complex.work(), "out"), "-W", "block=true"], {
       input: "#!/bin/sh\nqsub -h -N inner -- /bin/true && qstat -f | grep -c Job_Name\n",
     });
@@ -141,7 +147,8 @@ test("a job finds the commands of PBS and its complex, after login files that se
     // A program that no shell starts has what pbs_environment says.
     complex.submit(["-j", "oe", "-o", join(complex.work(), "direct"), "-W", "block=true", "--", "qselect", "-N", "inner"]);
     assert.match(readFileSync(join(complex.work(), "direct"), "utf8"), /^2\./m);
-  });
+  };
+  await inComplex("user", body, { PBS_MOM_NODE_NAME: "localhost" });
 });
 
 test("pbs_sched -I NAME -d DIR: the scheduler's home is DIR, the server is that of pbs.conf", async () => {
