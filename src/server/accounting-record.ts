@@ -4,6 +4,7 @@ import type { ResourceValues } from "#model/attribute.ts";
 import { renderDuration } from "#model/values/duration.ts";
 import { renderResourceList } from "#model/values/resource-list.ts";
 import { amountValue } from "./amounts.ts";
+import { shownExecHost } from "./node-names.ts";
 import { attrsAtStart } from "./release-nodes.ts";
 import type { Job, JobAttrs, Placement } from "./state.ts";
 import type { Transaction } from "./transaction.ts";
@@ -85,7 +86,7 @@ function jobRecord(tx: Transaction, attrs: JobAttrs, type: "Q" | "S" | "E"): str
   }
   if (attrs["array"] === true) add("array_indices", text("array_indices_submitted"));
   else if (type !== "Q") {
-    add("exec_host", attrs.exec_host);
+    add("exec_host", attrs.exec_host === undefined ? undefined : shownExecHost(tx.state, attrs.exec_host));
     add("exec_vnode", attrs.exec_vnode);
   }
   items.push(...resourceItems(tx.state.resources, "Resource_List", attrs.Resource_List));

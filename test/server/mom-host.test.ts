@@ -411,6 +411,14 @@ test("a node with another name than its mom's host is the vnode of its own name"
     jobs: [],
   });
   assert.deepEqual(vnodeAttrs(h, "10.0.0.5")["resources_available"], { host: "n1", vnode: "10.0.0.5", ncpus: 4 });
+  const job = addJob(h);
+  assert.equal(ask(h, ROOT, { kind: "run-job", job, exec_vnode: "10.0.0.5:ncpus=2", async: true })?.ok, true);
+  mom(h, LINK, "mom-started", { job, run_count: 1, session_id: 7, jobdir: "/home/x" });
+  const [item] = statusOf(h, ALICE, { kind: "status", object: "job", ids: [job], attrs: ["exec_host", "exec_vnode"] });
+  assert.deepEqual((item as { attrs: Attrs }).attrs, { exec_host: "10.0.0.5/0*2", exec_vnode: "(10.0.0.5:ncpus=2)" });
+  assert.match(h.accounting.find(({ type }) => type === "S")?.text ?? "", / exec_host=10\.0\.0\.5\/0\*2 /);
+  obit(h, LINK, job);
+  assert.equal(stateOf(h, job), "F 92", "mom and server know the host by its own name");
 });
 
 // --- partitions of vnode definition files

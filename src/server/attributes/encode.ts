@@ -7,6 +7,7 @@ import { type AttributeDef, type AttributeTable, type AttributeValue, attributeO
 import type { ResourceDef } from "#model/resource-table.ts";
 import { renderValue, type WireValue } from "#model/values/index.ts";
 import type { WireAttrs } from "#protocol/messages.ts";
+import { shownExecHost } from "../node-names.ts";
 import type { Attrs, ServerState } from "../state.ts";
 import type { Identity } from "../transaction.ts";
 
@@ -26,7 +27,10 @@ export function columnsOf(state: ServerState, who: Identity, table: AttributeTab
   const rows = table.rows.filter(
     (def) => mayRead(def, who) && (hidden || def.hidden !== true) && (wanted === null || wanted.has(def.name)),
   );
-  return rows.map((def) => ({ name: def.name, render: renderer(def, state.resources, who) }));
+  return rows.map((def) => ({
+    name: def.name,
+    render: def.name === "exec_host" ? hostRenderer(state) : renderer(def, state.resources, who),
+  }));
 }
 
 /** attrs: the values; computed ones go before. */
@@ -66,6 +70,11 @@ export function encoder(columns: Columns): (attrs: Attrs, computed?: Attrs | nul
     return last;
   }
 }
+
+const hostRenderer =
+  (state: ServerState): Render =>
+  (value) =>
+    shownExecHost(state, String(value));
 
 function renderer(def: AttributeDef, resources: Resources, who: Identity): Render {
   switch (def.type) {
