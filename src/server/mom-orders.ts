@@ -6,10 +6,10 @@ import type { MomJob } from "#protocol/mom-link.ts";
 import { JOB_EXEC } from "./job-end.ts";
 import type { Kernel, MomRuntime } from "./kernel.ts";
 import { refuse } from "./kernel.ts";
+import { killDelayOf } from "./queue-defaults.ts";
 import { crewOf, dismissCrew, endJoining, hostsOf, isJoining, startCrew } from "./sisters.ts";
 import type { Job } from "./state.ts";
 
-const KILL_DELAY_S_DEFAULT = 10;
 /** Exit_status of a run that was deleted before it began. */
 const TERMINATED = 271;
 /** How long a mom may take to answer a signal or message. */
@@ -119,9 +119,9 @@ export function terminateJob(kernel: Kernel, id: string, why: "delete" | "rerun"
   });
 }
 
-function killDelay(kernel: Kernel, job: Job): number {
-  const delay = kernel.state.queues.get(job.attrs.queue)?.attrs["kill_delay"];
-  return typeof delay === "number" ? delay : KILL_DELAY_S_DEFAULT;
+/** Seconds between SIGTERM and SIGKILL of a job. */
+function killDelay({ state }: Kernel, { attrs: { queue } }: Job): number {
+  return killDelayOf(state.queues.get(queue));
 }
 
 /** A signal: the mom's answer becomes the reply to the client. */

@@ -14,6 +14,7 @@ import { isWithMom } from "./job-life.ts";
 import type { Kernel } from "./kernel.ts";
 import { hostVnodes } from "./placement.ts";
 import { headsOfChains, pressuresNow, wantsPressure } from "./pressure.ts";
+import { killDelayOf } from "./queue-defaults.ts";
 import { type AskSource, askOf } from "./resv/asking.ts";
 import { isBegun } from "./resv/holding.ts";
 import { NO_PLACE } from "./resv/occurrences.ts";
@@ -225,7 +226,7 @@ const schedResource = (def: { readonly name: string; readonly type: string; read
 const schedQueue = (queue: Queue): SchedQueue => ({
   name: queue.name,
   order: queue.order,
-  attrs: { ...queue.attrs, hasnodes: queue.nodes > 0 },
+  attrs: { ...queue.attrs, hasnodes: queue.nodes > 0, kill_delay: killDelayOf(queue) },
 });
 
 function schedResv(kernel: MirrorSource, sched: Sched, resv: Resv): SchedResv {
