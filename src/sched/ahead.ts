@@ -5,6 +5,7 @@
 // A2. A moment is the start of a plan: what runs then, counted when the plan was made and for every start that reaches into it since. A job may start
 //     only if at each moment it reaches into the limits hold with it: else its limit would push the plan back.
 
+import { arrayIdOf } from "#model/job-id.ts";
 import type { SchedJob, Why } from "#protocol/sched-link.ts";
 import type { Forecast } from "./forecast.ts";
 import { primeStatus } from "./holidays.ts";
@@ -59,7 +60,9 @@ export function createAhead(cycle: Cycle, plans: readonly Planned[]): Ahead {
   function follow(forecast: Forecast): void {
     if (!limited) return;
     for (; over < forecast.over; over++) {
-      const job = universe.jobs.get(forecast.ends[over]?.id ?? "");
+      const id = forecast.ends[over]?.id ?? "";
+      // A subjob that this cycle has started is known by its array only.
+      const job = universe.jobs.get(id) ?? universe.jobs.get(arrayIdOf(id) ?? "");
       if (job === undefined) continue;
       take(job, -1);
       ended.push(job);
@@ -123,6 +126,7 @@ function viewOf(cycle: Cycle): Omit<Cycle, "universe" | "policy" | "prime" | "no
     logHere: () => cycle.logHere(),
     settle: () => cycle.settle(),
     keepsOn: () => cycle.keepsOn(),
+    wakeAt: (at_s) => cycle.wakeAt(at_s),
     room: cycle.room,
     failed_victims: cycle.failed_victims,
     tell: (entry, why) => cycle.tell(entry, why),

@@ -30,6 +30,8 @@ export type Booking = {
   /** occurrences in one place, in order and apart; absent: all the time */
   readonly times?: readonly Span[];
   readonly holding: Holding;
+  /** the job that is planned, for limits of vnodes that look at owners */
+  readonly job?: SchedJob;
 };
 
 export type Calendar = OutlookBook &
@@ -72,20 +74,26 @@ const HOLDS = new Set(["R", "E"]);
 
 /** Takes over a new state of a job. */
 export function putRunningJob(universe: Universe, job: SchedJob): void {
-  const { calendar, space } = universe;
+  const { calendar } = universe;
   if (!HOLDS.has(job.state) || job.exec_vnode === undefined || job.array !== undefined) return dropRunning(universe, job.id);
   // Time in which it stood still is no part of its walltime.
   const from_s = (job.stime_s ?? job.qtime_s) + (job.paused_s ?? 0);
-  const { expected_s, most_s } = durationsOf(space, job);
+  const durations = durationsOf(universe, job);
   const old = calendar.running.get(job.id);
-  const times = runningTimes(from_s, { expected_s, most_s });
+  const times = runningTimes(from_s, durations);
   if (old?.exec_vnode === job.exec_vnode && old.from_s === from_s && old.last_s === times.last_s && old.soft_s === times.soft_s) return;
   putRunning(universe, { id: job.id, ...times, exec_vnode: job.exec_vnode, holding: null, counted: true, gone: false });
 }
 
-/** When a job that began at a time is expected to end, and must. */
-export function runningTimes(from_s: number, { expected_s, most_s }: Durations): Pick<Running, "from_s" | "to_s" | "last_s" | "soft_s"> {
-  return { from_s, to_s: from_s + expected_s, last_s: from_s + most_s, ...(expected_s < most_s ? { soft_s: expected_s } : {}) };
+/** When a job that began at a time is expected to leave its vnodes, and must: a job that reaches its walltime may take its grace to go. */
+export function runningTimes(
+  from_s: number,
+  { expected_s, most_s, grace_s }: Durations,
+): Pick<Running, "from_s" | "to_s" | "last_s" | "grace_s" | "soft_s"> {
+  const last_s = from_s + most_s + grace_s;
+  return expected_s < most_s
+    ? { from_s, to_s: from_s + expected_s, last_s, grace_s, soft_s: expected_s }
+    : { from_s, to_s: last_s, last_s, grace_s };
 }
 
 /** Adds something that runs, in place of what had its id. */

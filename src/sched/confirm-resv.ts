@@ -113,8 +113,9 @@ function placeOccurrence(asking: Asking, { resv, ask, set, forecast, found }: Se
   const refused = dedicatedConflict(asking, from_s, occurrence.end_s) ?? serverShortage(universe, resv, window, now_s);
   if (refused !== null) return refused;
   const old = heldThen(resv, ask, occurrence, found.occurrences.length);
-  const wanted = { set, request: resv.request, job: NOBODY, expected_s: 0, most_s: 0 };
-  const same = old === null ? [...found.places].find(([, holding]) => isPlaceFree(universe, wanted, { holding }, window)) : undefined;
+  const wanted = { set, request: resv.request, job: NOBODY, most_s: 0, grace_s: 0 };
+  const then = { window, isOver: forecast.isOver };
+  const same = old === null ? [...found.places].find(([, holding]) => isPlaceFree(universe, wanted, { holding }, then)) : undefined;
   const place = same?.[0] ?? placeAgain({ universe, set, window, forecast }, resv, old);
   if (typeof place !== "string") return place;
   if (!found.places.has(place)) found.places.set(place, readHolding(universe.space, place));
@@ -141,7 +142,7 @@ function soonest(asking: Asking, resv: ResvInfo, { duration_s = 0 }: ResvAsk, se
   const { universe, now_s, dedicated } = asking;
   const short = checkTotals(universe.checks, set, resv.request);
   if (short?.never === true) return short;
-  const wanted = { set, request: resv.request, job: NOBODY, expected_s: duration_s, most_s: duration_s, resv: true };
+  const wanted = { set, request: resv.request, job: NOBODY, most_s: duration_s, grace_s: 0, resv: true };
   const found = findStart(universe, wanted, {
     now_s,
     from_s: now_s,

@@ -39,7 +39,7 @@ export function createCandidates(universe: Universe): CycleCandidates {
       const { job } = entry;
       const queue = universe.queues.get(job.queue);
       const set = job.state === "S" ? setOfSuspended(universe, job) : universe.sets.get(nodeSetOf(universe, queue));
-      const durations = durationsOf(universe.space, job);
+      const durations = durationsOf(universe, job);
       if (job.array === undefined) {
         const candidate = { entry, queue, set, ...durations };
         if (job.state === "Q") last = candidate;

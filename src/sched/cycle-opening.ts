@@ -60,8 +60,8 @@ export function extendRunning(cycle: Cycle): void {
   const { calendar, jobs } = universe;
   if (calendar.on.size > 0 || calendar.soft.size > 0) endsInOrder(universe, now_s);
   for (const id of calendar.soft) {
-    const { from_s = 0, to_s = 0, soft_s = 0 } = calendar.running.get(id) ?? {};
-    const soft_walltime_s = to_s - from_s;
+    const { from_s = 0, to_s = 0, last_s = 0, grace_s = 0, soft_s = 0 } = calendar.running.get(id) ?? {};
+    const soft_walltime_s = Math.min(to_s, last_s - grace_s) - from_s;
     const job = jobs.get(id);
     if (soft_walltime_s > soft_s && job?.state === "R" && job.estimated?.soft_walltime !== soft_walltime_s)
       cycle.decide({ kind: "extend", job: id, soft_walltime_s });

@@ -6,8 +6,10 @@ import type { LogRecord } from "./log-record.ts";
 import type { Candidate } from "./module.ts";
 import { reachesBooked } from "./outlook.ts";
 import type { PlaceContext, Placed, PlaceResult } from "./placement.ts";
-import { findPlace, placeJob } from "./placement.ts";
+import { couldPlaceAt, findPlace, placeAt, placeJob } from "./placement.ts";
+import type { PlacedChunks } from "./placement-search.ts";
 import type { Policy } from "./policy.ts";
+import { isDue, publishedPlace } from "./published-place.ts";
 import { windowAt } from "./start-search.ts";
 import type { NodeSet, Universe } from "./universe.ts";
 
@@ -49,9 +51,19 @@ export function createPlaces({ universe, policy, now_s, startedOn, last_host, tr
     return { ...found, log: (text) => trace({ event: LOG_EVENT.DEBUG3, class: "Node", object: job.id, text }) };
   }
 
+  /** Where a top job was to start by now. */
+  function promised({ entry: { job, request }, set, array }: Candidate): PlacedChunks | null {
+    const top = array?.job ?? job;
+    if (set === undefined || !isDue(top, now_s)) return null;
+    return publishedPlace(universe, top, { set, request, job })?.chunks ?? null;
+  }
+
   function place(candidate: Candidate): PlaceResult {
     const { entry, set } = candidate;
     const { request } = entry;
+    const due = promised(candidate);
+    const placed = due === null || set === undefined ? null : placeAt(context(candidate), set, entry, due);
+    if (placed !== null) return { placed };
     const after = isRound ? (of: NodeSet): number => last_host.get(of.key) ?? -1 : null;
     const here = context(candidate);
     const from = (begin: PlaceContext["after"]): PlaceResult => placeJob({ ...here, after: begin }, set, request, entry.job);
@@ -76,6 +88,8 @@ export function createPlaces({ universe, policy, now_s, startedOn, last_host, tr
     placeBack: (candidate) =>
       placeJob({ ...context(candidate), window: null }, candidate.set, candidate.entry.request, candidate.entry.job),
     whyNone(candidate) {
+      const due = promised(candidate);
+      if (due !== null && candidate.set !== undefined && couldPlaceAt(context(candidate), candidate.set, candidate.entry, due)) return null;
       const found = findPlace(context(candidate), candidate.set, candidate.entry.request, candidate.entry.job);
       return "why" in found ? whyBooked(candidate, found.why) : null;
     },

@@ -46,6 +46,6 @@ export type CycleResult = {
   readonly log_s: readonly number[];
   readonly stats: CycleStats;
   readonly memory: Memory;
-  /** when dedicated or prime time changes next: a cycle then may start what waits; null: never, or nothing waits */
+  /** when dedicated or prime time changes next, or a top job is to start: a cycle then may start what waits; null: never, or nothing waits */
   readonly bound_s: number | null;
 };

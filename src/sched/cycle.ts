@@ -33,6 +33,7 @@ import { execVnodeText } from "./placement.ts";
 import type { Policy, PolicyBook } from "./policy.ts";
 import { createLevels, type LevelOf } from "./preempt-level.ts";
 import type { Probe } from "./probe.ts";
+import { isDue } from "./published-place.ts";
 import { knowEntities, type RankContext } from "./ranking.ts";
 import { commentText, kindOf, logText, NEVER_TEXT } from "./reasons.ts";
 import { takeBeside } from "./resv-sets.ts";
@@ -113,6 +114,7 @@ class Run implements Cycle {
   #probe: Probe | null;
   #held_back: Why | null = null;
   #considered = 0;
+  #wake_s = Number.POSITIVE_INFINITY;
   readonly #parts: CycleParts;
 
   constructor(universe: Universe, book: PolicyBook, policy: Policy, prime: Cycle["prime"], input: CycleInput) {
@@ -183,6 +185,9 @@ class Run implements Cycle {
     }
     return null;
   }
+  wakeAt(at_s: number): void {
+    this.#wake_s = Math.min(this.#wake_s, at_s);
+  }
   enterStarted(): void {
     this.#started.enter();
   }
@@ -243,8 +248,14 @@ class Run implements Cycle {
       ...this.#log.result(),
       stats: { jobs_considered: this.#considered, jobs_started: this.#started.jobs.length, classes: universe.classes.size, node_buckets },
       memory: { last_host: this.#last_host, told_s: this.#tells ? this.now_s : this.#told_s, failed_victims: this.failed_victims },
-      bound_s: universe.lines.size === 0 ? null : nextBound(this.book, this.now_s),
+      bound_s: this.#nextBound(),
     };
+  }
+
+  #nextBound(): number | null {
+    if (this.universe.lines.size === 0) return null;
+    const at_s = Math.min(this.#wake_s, nextBound(this.book, this.now_s) ?? Number.POSITIVE_INFINITY);
+    return at_s === Number.POSITIVE_INFINITY ? null : at_s;
   }
 
   // --- the jobs
@@ -306,7 +317,8 @@ class Run implements Cycle {
         jobs.advance();
         continue;
       }
-      const known = (each ? undefined : this.#blocked.get(line.class)) ?? this.#held_back;
+      // That the job before it in its class cannot start says nothing of the place that one was promised by now.
+      const known = (each || isDue(entry.job, this.now_s) ? undefined : this.#blocked.get(line.class)) ?? this.#held_back;
       if (this.#tellProbe(entry, known)) return false;
       const why = known ?? this.#consider(entry);
       if (why === null) {
@@ -382,8 +394,11 @@ class Run implements Cycle {
       this.settle();
       why = this.#try(candidate);
     }
-    if (why !== null && entry.job.resources["min_walltime"] !== undefined)
+    if (why !== null && entry.job.resources["min_walltime"] !== undefined) {
+      // Those before it have their plans before it is tried for less.
+      this.settle();
       why = shrink(this, candidate, why, { start: (shorter) => this.#try(shorter), could: (shorter) => this.#whyNot(shorter) === null });
+    }
     if (why !== null && this.#makeRoom(candidate, why)) why = null;
     if (why === null) this.#candidates.noteStart(entry);
     return why;

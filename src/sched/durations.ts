@@ -3,6 +3,7 @@
 import type { SchedJob } from "#protocol/sched-link.ts";
 import type { ResourceSpace } from "./resource-space.ts";
 import { amountOf } from "./resource-space.ts";
+import type { Queue, Universe } from "./universe.ts";
 
 /** A job without walltime is taken to run this long: 5 years. */
 export const JOB_INFINITY_S = 5 * 365 * 24 * 3600;
@@ -12,15 +13,26 @@ export type Durations = {
   readonly expected_s: number;
   /** how long it may run */
   readonly most_s: number;
+  /** how long after that it may still have its vnodes: a job that ignores SIGTERM is killed after the kill_delay of its queue */
+  readonly grace_s: number;
 };
 
+/** kill_delay of a queue, in seconds. The server tells it for every queue, also where it is unset. */
+export function killDelayOf(queue: Pick<Queue, "attrs"> | undefined): number {
+  const delay_s = queue?.attrs["kill_delay"];
+  return typeof delay_s === "number" ? delay_s : 0;
+}
+
 /** A shrink-to-fit job that waits asks for its longest time; one that runs has the time it was given. */
-export function durationsOf(space: ResourceSpace, job: SchedJob): Durations {
+export function durationsOf({ space, queues }: Pick<Universe, "space" | "queues">, job: SchedJob): Durations {
   const time = (name: string): number | null => amountOf(space.all.get(name), job.resources[name]);
-  const shrinks = job.state === "Q" && job.resources["min_walltime"] !== undefined;
-  const most_s = (shrinks ? time("max_walltime") : null) ?? time("walltime") ?? JOB_INFINITY_S;
+  // An array that has begun waits, too, with the rest of its subjobs.
+  const shrinks = (job.state === "Q" || job.state === "B") && job.resources["min_walltime"] !== undefined;
+  const limit_s = (shrinks ? time("max_walltime") : null) ?? time("walltime");
+  const most_s = limit_s ?? JOB_INFINITY_S;
   const soft_s = time("soft_walltime");
-  return { expected_s: soft_s === null || soft_s <= 0 ? most_s : Math.min(soft_s, most_s), most_s };
+  const expected_s = soft_s === null || soft_s <= 0 ? most_s : Math.min(soft_s, most_s);
+  return { expected_s, most_s, grace_s: limit_s === null ? 0 : killDelayOf(queues.get(job.queue)) };
 }
 
 /** The shortest time a shrink-to-fit job takes; null: it is none. */

@@ -86,7 +86,7 @@ export function explainJob(universe: Universe, book: PolicyBook, input: ExplainI
 
 /** What needs no cycle. */
 function plain(universe: Universe, job: SchedJob, { job: id, now_s, history }: ExplainInput): Omit<Explanation, "verdict"> {
-  const { most_s } = durationsOf(universe.space, job);
+  const { most_s } = durationsOf(universe, job);
   const request = universe.entries.get(job.id)?.request;
   return {
     job: id,
@@ -140,11 +140,12 @@ function runningOf(universe: Universe, job: SchedJob, now_s: number): NonNullabl
   const running = universe.calendar.running.get(job.id);
   const unknown = { since_s: job.stime_s ?? null, end_s: null, last_s: null, exec_vnode: job.exec_vnode ?? "" };
   if (running === undefined) return unknown;
-  const { from_s, to_s, last_s } = running;
+  const { from_s, to_s, last_s, grace_s } = running;
+  const expected_s = Math.min(to_s > now_s ? to_s : extension(running, now_s), last_s - grace_s);
   return {
     ...unknown,
-    end_s: to_s - from_s >= JOB_INFINITY_S ? null : Math.max(to_s > now_s ? to_s : extension(running, now_s), now_s + 1),
-    last_s: last_s - from_s >= JOB_INFINITY_S ? null : Math.max(last_s, now_s + 1),
+    end_s: to_s - from_s >= JOB_INFINITY_S ? null : Math.max(expected_s, now_s + 1),
+    last_s: last_s - from_s >= JOB_INFINITY_S ? null : Math.max(last_s - grace_s, now_s + 1),
   };
 }
 
@@ -199,7 +200,7 @@ function shortest({ universe, now_s }: Cycle, turn: Turn): Turn {
   const { candidate, context } = turn;
   const min_s = shortestOf(universe.space, candidate.entry.job);
   if (min_s === null) return turn;
-  const shorter = { ...candidate, expected_s: min_s, most_s: min_s };
+  const shorter: Candidate = { ...candidate, expected_s: min_s, most_s: min_s };
   return { ...turn, candidate: shorter, context: { ...context, window: context.window === null ? null : windowAt(shorter, now_s) } };
 }
 
@@ -232,11 +233,11 @@ function jobsBefore({ ranks, policy }: Cycle, entry: JobEntry): number | null {
 // --- what is in the way
 
 /** What is booked or runs on the vnodes that the job may use, while it would run: reservations and plans first, then running jobs by their ends. */
-function obstaclesOf(universe: Universe, { set, expected_s, entry: { job } }: Candidate, now_s: number, hide: string | null): Obstacle[] {
+function obstaclesOf(universe: Universe, { set, most_s, entry: { job } }: Candidate, now_s: number, hide: string | null): Obstacle[] {
   if (set === undefined) return [];
   const vnodesOf = (holding: Holding): number => [...holding.keys()].filter((name) => set.vnodes.has(name)).length;
   const booked = [...universe.calendar.bookings.values()].flatMap((booking): Obstacle[] => {
-    const during = booking.times.filter(({ from_s, to_s }) => to_s > now_s && from_s < now_s + expected_s);
+    const during = booking.times.filter(({ from_s, to_s }) => to_s > now_s && from_s < now_s + most_s);
     const vnodes = during.length === 0 ? 0 : vnodesOf(booking.holding);
     return vnodes === 0 ? [] : during.map((span) => obstacle(universe, bookedId(booking), span, { vnodes, hide, booked: true }));
   });

@@ -12,6 +12,7 @@ import type { Running } from "./running.ts";
 import { endOf, holdingOf, jobsOn } from "./running.ts";
 import type { Host, HostBucket, NodeSet, Universe, Vnode, VnodeState } from "./universe.ts";
 import { isChecked } from "./vnode-fit.ts";
+import { stateWords } from "./vnode-state.ts";
 
 export type Forecast = {
   /** the time it shows */
@@ -151,46 +152,69 @@ type Times = { readonly now_s: number; readonly at_s: number };
 function statesAt(universe: Universe, host: Host, states: readonly VnodeState[], times: Times): readonly VnodeState[] {
   const then = host.vnodes.map((vnode) => thenOn(universe, vnode, times));
   if (then.every(({ ended }, at) => ended.length === 0 && states[at]?.closed === undefined)) return states;
-  const inUse = then.some(({ left }) => left > 0);
   return host.vnodes.map((vnode, at) => {
     const state = states[at] as VnodeState;
-    const { ended, left } = then[at] as Then;
+    const there = then[at] as Then;
+    const { ended, left } = there;
     if (ended.length === 0 && state.closed === undefined) return state;
     const used = [...state.used];
     for (const running of ended)
       for (const { index, amount } of holdingOf(universe.space, running).get(vnode.name)?.amounts ?? [])
         used[index] = (used[index] as number) - amount;
     const jobs = state.spec.max_running === undefined ? Math.min(1, left) : left;
-    return { spec: state.spec, used, jobs, closed: closedAt(universe, vnode, { state, used, left, inUse }) };
+    return { spec: state.spec, used, jobs, closed: closedAt(universe, vnode, { ...there, state, used, host: then }) };
   });
 }
 
 /** What on a vnode is over by then, and how many jobs and reservations are not. */
-type Then = { readonly ended: readonly Running[]; readonly left: number };
+type Then = {
+  readonly ended: readonly Running[];
+  readonly left: number;
+  /** of those, running reservations */
+  readonly resvs: number;
+  /** jobs are there now */
+  readonly had_jobs: boolean;
+};
 
 function thenOn({ calendar }: Universe, vnode: Vnode, { now_s, at_s }: Times): Then {
   const ended: Running[] = [];
   let left = 0;
+  let resvs = 0;
   const look = (running: Running | undefined): void => {
     if (running !== undefined && endOf(running, now_s) <= at_s) ended.push(running);
     else left++;
   };
-  for (const id of jobsOn(vnode)) look(calendar.running.get(id));
+  let had_jobs = false;
+  for (const id of jobsOn(vnode)) {
+    had_jobs = true;
+    look(calendar.running.get(id));
+  }
   const besides = calendar.besides.get(vnode.name);
-  if (besides !== undefined) for (const running of besides) look(running);
-  return { ended, left };
+  for (const running of besides ?? []) {
+    look(running);
+    if (!running.counted) had_jobs = true;
+    else if (endOf(running, now_s) > at_s) resvs++;
+  }
+  return { ended, left, resvs, had_jobs };
 }
 
-type Closing = { readonly state: VnodeState; readonly used: readonly number[]; readonly left: number; readonly inUse: boolean };
+type Closing = Then & {
+  readonly state: VnodeState;
+  readonly used: readonly number[];
+  /** what is left on its host */
+  readonly host: readonly Then[];
+};
 
-/** The word that keeps jobs away then: one that comes from what runs there goes with it. */
-function closedAt({ space, calendar }: Universe, vnode: Vnode, { state, used, left, inUse }: Closing): string | undefined {
+/** The word that keeps jobs away then: one that comes from what runs there goes with it. A job and a reservation may each outlast the other. */
+function closedAt({ space }: Universe, vnode: Vnode, { state, used, left, resvs, had_jobs, host }: Closing): string | undefined {
   const { closed, spec } = state;
   const avail = spec.avail[space.ncpus] as number;
   const busy = avail > 0 && (used[space.ncpus] as number) >= avail ? "job-busy" : undefined;
   if (closed === undefined || closed === "job-busy") return busy;
   if (closed !== "job-exclusive" && closed !== "resv-exclusive") return closed;
   // Its own exclusive job, or one elsewhere on the host that takes the whole host.
-  const own = vnode.node.jobs.length > 0 || calendar.besides.has(vnode.name);
-  return (own ? left > 0 : inUse) ? closed : busy;
+  const jobs = had_jobs ? left > resvs : host.some((other) => other.left > other.resvs);
+  if (closed === "job-exclusive" && jobs) return closed;
+  const reserved = closed === "resv-exclusive" || stateWords(vnode.node).includes("resv-exclusive");
+  return reserved && host.some((other) => other.resvs > 0) ? "resv-exclusive" : busy;
 }

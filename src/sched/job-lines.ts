@@ -5,6 +5,7 @@
 
 import type { SchedJob, Why } from "#protocol/sched-link.ts";
 import { isOffered } from "./array-turn.ts";
+import { killDelayOf } from "./durations.ts";
 import { hasOwnGrouping } from "./group-resources.ts";
 import { looksAt } from "./preempt-rules.ts";
 import { percentageOf, placeInStrand, shareEntity, trackKey } from "./ranking.ts";
@@ -175,6 +176,8 @@ function classKey(universe: Universe, job: SchedJob, request: Request): string {
   if (looksAt(universe.preempt, "fairshare") && universe.policy.preemptive_sched) parts.push(`e${shareEntity(universe, job)}`);
   if (job.resv !== undefined) parts.push(`R${job.resv}`);
   parts.push(matters(universe, queue) ? `q${job.queue}` : `s${nodeSetOf(universe, queue)}`);
+  const timed = timesMatter(universe);
+  if (timed && killDelayOf(queue) > 0) parts.push(`k${killDelayOf(queue)}`);
   for (const [name, value] of Object.entries(job.resources)) {
     if (isJobWide(universe, name)) parts.push(`${name}=${value}`);
   }
@@ -211,9 +214,12 @@ const TIMES: ReadonlySet<string> = new Set(["walltime", "soft_walltime", "min_wa
 /** Whether a job-wide amount is looked at by a check of queue, server, limits or time. */
 function isJobWide(universe: Universe, name: string): boolean {
   if (universe.policy.resources.has(name) || universe.profile.resources.includes(name) || name === "preempt_targets") return true;
-  // What is booked stands in the way of who runs into it.
-  const plans = universe.times_matter || universe.sched.attrs["sched_preempt_enforce_resumption"] === true;
-  return TIMES.has(name) && (plans || universe.resvs.size > 0);
+  return TIMES.has(name) && timesMatter(universe);
+}
+
+/** What is booked stands in the way of who runs into it. */
+function timesMatter({ times_matter, sched, resvs }: Universe): boolean {
+  return times_matter || sched.attrs["sched_preempt_enforce_resumption"] === true || resvs.size > 0;
 }
 
 /** Whether nothing but what a scheduler does not look at has changed (a comment, mostly). */

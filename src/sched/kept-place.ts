@@ -4,16 +4,17 @@
 import { parseExecVnode } from "#model/exec-vnode.ts";
 import type { Window } from "./outlook.ts";
 import { statesDuring } from "./outlook.ts";
+import { ownersThen } from "./owners-then.ts";
 import type { Piece, PlacedChunks } from "./placement-search.ts";
-import type { Amount, Chunk } from "./request.ts";
+import type { Amount, Chunk, Request } from "./request.ts";
 import { amountOf } from "./resource-space.ts";
 import type { Holding } from "./running.ts";
 import type { Wanted } from "./start-search.ts";
-import type { Universe, VnodeSpec } from "./universe.ts";
+import type { NodeSet, Universe } from "./universe.ts";
 import { ineligible, isChecked, matchesAll } from "./vnode-fit.ts";
 
 /** The chunks of an exec_vnode text as placed on a set; null: some vnode is not there, or the text is none. */
-export function readPlace(universe: Universe, { set }: Wanted, exec_vnode: string): PlacedChunks | null {
+export function readPlace(universe: Universe, set: NodeSet, exec_vnode: string): PlacedChunks | null {
   const chunks: Piece[][] = [];
   /** equal texts share their amounts */
   const known = new Map<string, readonly Amount[]>();
@@ -45,7 +46,7 @@ function amountsOf({ space }: Universe, pairs: readonly { readonly name: string;
 }
 
 /** Whether placed chunks are what the request asks for. */
-export function isPlaceFor(universe: Universe, { request }: Wanted, placed: PlacedChunks): boolean {
+export function isPlaceFor(universe: Universe, request: Request, placed: PlacedChunks): boolean {
   const asked = request.chunks.flatMap((chunk) => Array.from({ length: chunk.count }, () => chunk));
   if (asked.length !== placed.length) return false;
   if (!asked.every((chunk, at) => holdsChunk(universe, chunk, placed[at] as readonly Piece[]))) return false;
@@ -79,26 +80,24 @@ function holdsChunk({ checks }: Universe, chunk: Chunk, pieces: readonly Piece[]
   );
 }
 
-const NOBODY = { user: 0, group: 0 };
-/** Who runs there then is not counted here: such a place is looked for anew. */
-const countsOwners = ({ max_user_run, max_group_run }: VnodeSpec): boolean => max_user_run !== undefined || max_group_run !== undefined;
-
-/** Whether what placed chunks hold can be theirs for a window. The set shows the time at which the window begins. */
+/** Whether what placed chunks hold can be theirs for a window. The forecast, of their set, stands at its begin. */
 export function isPlaceFree(
-  { checks }: Universe,
-  { request, set }: Wanted,
+  universe: Universe,
+  { request, set, job }: Wanted,
   { holding }: { readonly holding: Holding },
-  window: Window,
+  { window, isOver }: { readonly window: Window; isOver(job: string): boolean },
 ): boolean {
+  const { checks } = universe;
   for (const [name, { amounts, own }] of holding) {
     if (!own) continue; // closed for the sake of another vnode, which is looked at
     const vnode = set.vnodes.get(name);
     if (vnode === undefined) return false;
     const { bucket } = vnode.host;
-    if (bucket === null || countsOwners(vnode.state.spec)) return false;
+    if (bucket === null) return false;
     const states = statesDuring(bucket, window);
     const state = states[states.length === 1 ? 0 : vnode.host.vnodes.indexOf(vnode)];
-    if (state === undefined || ineligible(request, state, states, () => NOBODY) !== null) return false;
+    if (state === undefined || ineligible(request, state, states, () => ownersThen(universe, vnode, { job, window, isOver })) !== null)
+      return false;
     const used = [...state.used];
     for (const { index, amount } of amounts) {
       used[index] = (used[index] as number) + amount;

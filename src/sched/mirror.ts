@@ -8,6 +8,7 @@ import { limitTable, NO_LIMITS } from "#model/run-limits.ts";
 import type { AttrRecord, Change, Delta, SchedJob, SchedNode, SchedQueue, SchedResv, Snapshot } from "#protocol/sched-link.ts";
 import { assert } from "#support/assert.ts";
 import { createCalendar, dropRunning, putRunningJob } from "./calendar.ts";
+import { killDelayOf } from "./durations.ts";
 import { GROUP_ATTRS, SCHED_GROUP_ATTRS } from "./group-resources.ts";
 import { agreeComment, askGroup, dropEntry, putEntry } from "./job-lines.ts";
 import type { LimitProfile, UsageTable } from "./limits.ts";
@@ -239,7 +240,7 @@ const LIMIT_ATTRS = [
   "max_group_res_soft",
   "resources_available",
 ];
-const QUEUE_ATTRS = [...LIMIT_ATTRS, ...GROUP_ATTRS, "queue_type", "started", "Priority", "partition"];
+const QUEUE_ATTRS = [...LIMIT_ATTRS, ...GROUP_ATTRS, "queue_type", "started", "Priority", "partition", "kill_delay"];
 
 function differ(names: readonly string[], a: AttrRecord, b: AttrRecord): boolean {
   return names.some((name) => a[name] !== b[name] && JSON.stringify(a[name]) !== JSON.stringify(b[name]));
@@ -256,6 +257,9 @@ function putQueue(universe: Universe, queue: SchedQueue, pending: Pending): void
   const made = makeQueue(universe, queue, order);
   if (old?.priority !== made.priority) universe.ranking_version++;
   universe.queues.set(queue.name, made);
+  // What runs may keep its vnodes for longer or shorter now.
+  if (killDelayOf(old) !== killDelayOf(made))
+    for (const job of universe.jobs.values()) if (job.queue === queue.name && job.resv === undefined) putRunningJob(universe, job);
   universe.sorted_queues = null;
   pending.profile = true;
   universe.regroup = true;

@@ -103,6 +103,8 @@ export type Cycle = {
   settle(): void;
   /** false: the cycle has taken longer than sched_cycle_length */
   keepsOn(): boolean;
+  /** wants a cycle at a time, if none comes before */
+  wakeAt(at_s: number): void;
   /** running jobs that make room in this cycle */
   readonly room: Room;
   /** jobs whose preemption failed, and until when they are left alone */

@@ -47,12 +47,17 @@ export type Outlook = {
   readonly vnodes: readonly VnodeOutlook[];
   /** when the first of it begins */
   readonly first_s: number;
+  /** index of ncpus */
+  readonly ncpus: number;
   /** the window last asked for, and what of the outlook lies in it */
   seen: Window | null;
   seen_key: string;
 };
 
-/** When a job would run: expected end, and the end it may reach (walltime where soft_walltime is given). */
+/**
+ * When a job would run. firm_to_s: the end of its walltime, so long it keeps away from reservations. to_s: until then it may have its vnodes (with the
+ * kill_delay of its queue), so long it keeps away from plans. What a job is expected to take (soft_walltime) is no part of it: a plan must hold if it takes all.
+ */
 export type Window = { readonly from_s: number; readonly to_s: number; readonly firm_to_s: number };
 
 export type OutlookBook = {
@@ -86,7 +91,10 @@ export function outlookOf(universe: Universe, vnodes: readonly Vnode[]): Outlook
     if (calendar.outlooks.size > OUTLOOKS_KEPT) calendar.outlooks.clear();
     const first_s = Math.min(...booked.map(({ lefts }) => lefts[0]?.from_s ?? Number.POSITIVE_INFINITY));
     const own = booked.map((one) => ({ ...one, parts: [...one.parts] }));
-    calendar.outlooks.set(key, (outlook = { id: calendar.next_outlook++, vnodes: own, first_s, seen: null, seen_key: "" }));
+    calendar.outlooks.set(
+      key,
+      (outlook = { id: calendar.next_outlook++, vnodes: own, first_s, ncpus: universe.space.ncpus, seen: null, seen_key: "" }),
+    );
   }
   return outlook;
 }
@@ -162,7 +170,8 @@ export function statesDuring(bucket: HostBucket, window: Window | null): readonl
   if (shown === undefined) {
     if (during.size >= SHOWN_KEPT) during.clear();
     const worst = [...states];
-    for (const booked of outlook.vnodes) worst[booked.at] = worstOf(states[booked.at] as VnodeState, booked, window);
+    for (const booked of outlook.vnodes)
+      worst[booked.at] = worstOf(states[booked.at] as VnodeState, booked, { window, ncpus: outlook.ncpus });
     during.set(key, (shown = worst));
   }
   return shown;
@@ -187,7 +196,7 @@ function keyDuring(outlook: Outlook, window: Window): string {
       const [low, high] = spansDuring(part, window);
       if (low < high) {
         any = true;
-        key += `${low}-${high}${(part.times[low] as Span).from_s <= window.from_s ? "<" : ""}`;
+        key += `${low}-${high}${(part.times[low] as Span).from_s <= window.from_s ? ((part.times[low] as Span).from_s < window.from_s ? "<" : "=") : ""}`;
       }
       key += ",";
     }
@@ -218,27 +227,47 @@ function countSpans(times: readonly Span[], condition: (span: Span) => boolean):
   return low;
 }
 
-type Change = { readonly at_s: number; readonly sign: 1 | -1; readonly part: Part };
+/** begins: it has not begun before the window */
+type Change = { readonly at_s: number; readonly sign: 1 | -1; readonly part: Part; readonly begins: boolean };
+type Look = { readonly window: Window; readonly ncpus: number };
 
 /** The worst of a vnode in a window: what is booked is added up from change to change, on top of what is left of what runs. */
-function worstOf(state: VnodeState, { parts, lefts }: VnodeOutlook, window: Window): VnodeState {
+function worstOf(state: VnodeState, { parts, lefts }: VnodeOutlook, { window, ncpus }: Look): VnodeState {
   const changes = changesDuring(parts, window);
   if (changes.length === 0) return state;
   const worst = { used: [...state.used], jobs: state.jobs };
   const now = state.used.map(() => 0);
+  const avail = state.spec.avail[ncpus] as number;
   let jobs = 0;
+  let cpus_of_plans = 0;
+  let begins_without_cpus = false;
   let closes: string | undefined;
-  changes.forEach(({ at_s, sign, part }, at) => {
+  let busy = false;
+  changes.forEach(({ at_s, sign, part, begins }, at) => {
     for (const { index, amount } of part.amounts) now[index] = (now[index] as number) + sign * amount;
     if (part.own) jobs += sign;
+    if (!part.firm) cpus_of_plans += sign * cpusOf(part, ncpus);
     if (sign === 1) closes ??= part.closes;
+    if (begins && part.own && !part.firm && cpusOf(part, ncpus) === 0) begins_without_cpus = true;
     if (sign === -1 || changes[at + 1]?.at_s === at_s) return;
-    const left = at_s <= window.from_s ? state : (lefts.findLast(({ from_s }) => from_s <= at_s) ?? state);
+    const first = at_s <= window.from_s;
+    const left = first ? state : (lefts.findLast(({ from_s }) => from_s <= at_s) ?? state);
     for (let index = 0; index < now.length; index++)
       worst.used[index] = Math.max(worst.used[index] as number, (left.used[index] as number) + (now[index] as number));
+    busy ||= first && avail > 0 && cpus_of_plans > 0 && (left.used[ncpus] as number) + cpus_of_plans >= avail;
+    // What is to start there without cpus needs one that is not taken: else the vnode is job-busy then.
+    if (begins_without_cpus && avail > 0)
+      worst.used[ncpus] = Math.max(worst.used[ncpus] as number, (left.used[ncpus] as number) + (now[ncpus] as number) + 1);
+    begins_without_cpus = false;
     worst.jobs = Math.max(worst.jobs, state.spec.max_running === undefined ? Math.min(1, left.jobs + jobs) : left.jobs + jobs);
   });
-  return { spec: state.spec, closed: state.closed ?? closes, ...worst };
+  return { spec: state.spec, closed: state.closed ?? closes, ...worst, ...(busy ? { busy } : {}) };
+}
+
+function cpusOf({ amounts }: Part, ncpus: number): number {
+  let cpus = 0;
+  for (const { index, amount } of amounts) if (index === ncpus) cpus += amount;
+  return cpus;
 }
 
 /** Begins and ends of what lies in a window, in order. Ends come before begins: what follows one another does not meet. */
@@ -248,7 +277,8 @@ function changesDuring(parts: readonly Part[], window: Window): Change[] {
     const [low, high] = spansDuring(part, window);
     for (let at = low; at < high; at++) {
       const { from_s, to_s } = part.times[at] as Span;
-      changes.push({ at_s: Math.max(window.from_s, from_s), sign: 1, part }, { at_s: to_s, sign: -1, part });
+      const begins = from_s >= window.from_s;
+      changes.push({ at_s: Math.max(window.from_s, from_s), sign: 1, part, begins }, { at_s: to_s, sign: -1, part, begins: false });
     }
   }
   return changes.sort((a, b) => a.at_s - b.at_s || a.sign - b.sign);

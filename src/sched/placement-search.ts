@@ -10,6 +10,7 @@ import type { Move } from "./node-sets.ts";
 import { attach, detach, firstHost, hostsInOrder, moveHost } from "./node-sets.ts";
 import type { Window } from "./outlook.ts";
 import { statesDuring } from "./outlook.ts";
+import { plannedOn } from "./owners-then.ts";
 import type { SearchView } from "./placement-why.ts";
 import { whyNot, whyNotPacked } from "./placement-why.ts";
 import type { Policy } from "./policy.ts";
@@ -170,6 +171,27 @@ export class Search implements SearchView {
     return this.request.totals.every(
       ({ index, amount }) => !isChecked(this.checks, index) || this.#isInfinite(index) || amount <= (bucket.free[index] as number),
     );
+  }
+
+  /** Every chunk where it was placed before. False: some of that is not free; what was put stays until giveBack(). */
+  putAt(placed: PlacedChunks): boolean {
+    let copy = 0;
+    for (const [at, chunk] of this.request.chunks.entries())
+      for (let left = chunk.count; left > 0; left--) if (!this.#putBack(chunk, at, placed[copy++] ?? [])) return false;
+    return true;
+  }
+
+  #putBack(chunk: Chunk, at: number, pieces: readonly Piece[]): boolean {
+    const host = pieces[0]?.vnode.host;
+    const work = host === undefined ? null : this.#take(host);
+    if (work === null) return false;
+    const parts = pieces.map(({ vnode, amounts }) => ({ at: work.vnodes.indexOf(vnode), amounts }));
+    for (const { at: index, amounts } of parts) {
+      const level = { spec: (work.bucket.states[index] as VnodeState).spec, used: work.used[index] as readonly number[] };
+      if (work.usable[index] !== true || copiesThatFit(this.checks, level, { ...chunk, amounts }, 1) === 0) return false;
+    }
+    this.#put(work, at, parts);
+    return true;
   }
 
   #isInfinite(index: number): boolean {
@@ -388,7 +410,9 @@ export class Search implements SearchView {
   usableIn(bucket: HostBucket, host: Host | undefined = firstHost(bucket)): readonly boolean[] | null {
     if (this.#shares && bucket.open !== null && this.request.keeps_cpus !== true) {
       if (bucket.outlook === null || this.statesOf(bucket) === bucket.states) return bucket.open;
-      if (bucket.open.length === 1) return this.statesOf(bucket)[0]?.closed === undefined ? bucket.open : null;
+      const [only, other] = this.statesOf(bucket);
+      if (other === undefined)
+        return only?.closed === undefined && (only?.busy !== true || this.#context.resv === true) ? bucket.open : null;
     }
     this.#usable ??= new Map();
     let usable = this.#usable.get(bucket);
@@ -415,7 +439,8 @@ export class Search implements SearchView {
     if (vnode === undefined) return { user: 0, group: 0 };
     const { universe, isOver } = this.#context;
     const there = [...new Set(vnode.node.jobs)].flatMap((id) => (isOver?.(id) === true ? [] : (universe.jobs.get(id) ?? [])));
-    return ownerCounts([...there, ...this.#context.startedOn(vnode.name)], this.#job);
+    const planned = plannedOn(universe, vnode.name, this.#context.window);
+    return ownerCounts([...there, ...this.#context.startedOn(vnode.name), ...planned], this.#job);
   }
 
   // --- whether it fits

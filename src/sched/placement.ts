@@ -28,6 +28,32 @@ export function placeJob(context: PlaceContext, set: NodeSet | undefined, reques
   return "why" in found ? found : { placed: found.search.commit() };
 }
 
+/** Puts a job where it was found to fit before; null: some of that is not free. The set is changed only on success. */
+export function placeAt(context: PlaceContext, set: NodeSet, { request, job }: Asking, chunks: PlacedChunks): Placed | null {
+  const search = new Search(context, set, request, job);
+  if (search.putAt(chunks)) return search.commit();
+  search.giveBack();
+  return null;
+}
+
+/** Whether a job could be put there. Nothing is moved. */
+export function couldPlaceAt(context: PlaceContext, set: NodeSet, { request, job }: Asking, chunks: PlacedChunks): boolean {
+  const search = new Search(context, set, request, job);
+  const could = search.putAt(chunks);
+  search.giveBack();
+  return could;
+}
+
+/** Whether placed chunks keep to the placement sets as they are now (P6). */
+export function keepsToSets(universe: Universe, { set, request, job }: Asking & { readonly set: NodeSet }, chunks: PlacedChunks): boolean {
+  const grouping = groupingFor(universe, set, universe.queues.get(job.queue), request);
+  if (grouping === null) return true;
+  const sets = setsInOrder(universe, grouping);
+  if (sets.some((one) => chunks.every((pieces) => pieces.every(({ vnode }) => one.vnodes.has(vnode.name))))) return true;
+  const spans = universe.sched.attrs["do_not_span_psets"] !== true;
+  return spans && sets.every((one) => checkTotals(universe.checks, one, request)?.never === true);
+}
+
 /** Where a job could be placed, or why nowhere. Nothing is moved. */
 export function findPlace(
   context: PlaceContext,

@@ -6,17 +6,17 @@
 // B2. Nothing that starts in this cycle reaches into a plan: vnodes by the calendar (placement's window), limits by moments (ahead.ts).
 // B4. Between open() and close() the sets show times to come: nothing is started meanwhile. takeBack() undoes all.
 
-import type { SchedJob } from "#protocol/sched-link.ts";
 import type { Moment } from "./ahead.ts";
 import { checkMoments, createAhead, noteMoments } from "./ahead.ts";
 import { book, unbook } from "./calendar.ts";
 import { JOB_INFINITY_S, shortestOf } from "./durations.ts";
 import type { Forecast } from "./forecast.ts";
 import { createForecast } from "./forecast.ts";
-import { isPlaceFor, isPlaceFree, readPlace } from "./kept-place.ts";
+import { isPlaceFree } from "./kept-place.ts";
 import type { Candidate, Cycle } from "./module.ts";
 import { execVnodeText } from "./placement.ts";
-import type { PlacedChunks } from "./placement-search.ts";
+import type { Published } from "./published-place.ts";
+import { publishedPlace } from "./published-place.ts";
 import type { Holding } from "./running.ts";
 import { holdingOfChunks } from "./running.ts";
 import type { NoStart, Start, Walk, Wanted } from "./start-search.ts";
@@ -60,7 +60,7 @@ export function createPlanner(cycle: Cycle): Planner {
   const idOf = (job: string): string => `plan of ${job}`;
 
   function enter({ job }: JobEntry, { from_s, to_s, holding, moment }: Entered): void {
-    book(universe, { id: idOf(job.id), kind: "plan", from_s, to_s, holding });
+    book(universe, { id: idOf(job.id), kind: "plan", from_s, to_s, holding, job });
     booked.add(idOf(job.id));
     noteMoments(moments, job, { from_s, to_s });
     moments.push(moment);
@@ -72,9 +72,8 @@ export function createPlanner(cycle: Cycle): Planner {
     plan(whole) {
       cycle.enterStarted();
       const candidate = shortened(universe, whole);
-      const { job, request } = candidate.entry;
-      const { expected_s, most_s } = candidate;
-      const wanted: Wanted = { set: candidate.set as NodeSet, request, job, expected_s, most_s };
+      const { request } = candidate.entry;
+      const wanted = wantedOf(candidate, candidate.set as NodeSet);
       const found = search(cycle, moments, { candidate, wanted, forecast: forecastOf(wanted.set) });
       if (found.start_s === null) return found;
       const { start_s, chunks, moment } = found;
@@ -82,22 +81,20 @@ export function createPlanner(cycle: Cycle): Planner {
         holding: holdingOfChunks(request.place, chunks),
         exec_vnode: execVnodeText(universe, chunks),
       };
-      enter(candidate.entry, { from_s: start_s, to_s: start_s + expected_s, holding, moment });
+      enter(candidate.entry, { ...windowAt(wanted, start_s), holding, moment });
       return { start_s, exec_vnode };
     },
     keep(whole) {
       const candidate = shortened(universe, whole);
       if (candidate.set === undefined) return false;
-      const { job, request } = candidate.entry;
-      const { expected_s, most_s } = candidate;
-      const wanted: Wanted = { set: candidate.set, request, job, expected_s, most_s };
-      const published = publishedPlace(cycle, candidate, wanted, true);
+      const wanted = wantedOf(candidate, candidate.set);
+      const published = publishedPlace(universe, candidate.array?.job ?? candidate.entry.job, wanted);
       const moment = published && stillHolds(cycle, moments, { candidate, wanted, forecast: forecastOf(wanted.set) }, published);
       if (published === null || moment === null) return false;
       const { holding } = published;
       // What is due keeps its place until its turn in this cycle.
       const start_s = Math.max(now_s, published.start_s);
-      enter(candidate.entry, { from_s: start_s, to_s: start_s + expected_s, holding, moment });
+      enter(candidate.entry, { ...windowAt(wanted, start_s), holding, moment });
       return true;
     },
     forget(job) {
@@ -120,6 +117,10 @@ export function createPlanner(cycle: Cycle): Planner {
   };
 }
 
+function wantedOf({ entry: { request, job }, most_s, grace_s }: Candidate, set: NodeSet): Wanted {
+  return { set, request, job, most_s, grace_s };
+}
+
 /** A shrink-to-fit job is planned for its shortest time: then it can run, longer if there is room. */
 function shortened(universe: Universe, candidate: Candidate): Candidate {
   const min_s = shortestOf(universe.space, candidate.entry.job);
@@ -133,16 +134,17 @@ type Found = Start & { readonly moment: Moment; readonly published: Published | 
 function search(cycle: Cycle, moments: readonly Moment[], { candidate, wanted, forecast }: Task): Found | NoStart {
   const { universe, now_s, book: policies } = cycle;
   const { job } = candidate.entry;
-  const published = publishedPlace(cycle, candidate, wanted);
+  const published = publishedPlace(universe, candidate.array?.job ?? job, wanted);
   const ahead = createAhead(cycle, moments);
   const admits = (then: Forecast) => ahead.admits(candidate, then) ?? checkMoments(cycle, moments, candidate, windowAt(wanted, then.at_s));
   const kept =
-    published === null
+    published === null || published.start_s <= now_s
       ? null
       : {
           start_s: published.start_s,
           chunks: published.chunks,
-          holds: (then: Forecast) => admits(then) === null && isPlaceFree(universe, wanted, published, windowAt(wanted, then.at_s)),
+          holds: (then: Forecast) =>
+            admits(then) === null && isPlaceFree(universe, wanted, published, { window: windowAt(wanted, then.at_s), isOver: then.isOver }),
         };
   const walk: Walk = {
     now_s,
@@ -156,7 +158,7 @@ function search(cycle: Cycle, moments: readonly Moment[], { candidate, wanted, f
   try {
     const found = searchStart(universe, wanted, walk, forecast);
     if (found.start_s === null) return found;
-    const moment = ahead.moment({ job, from_s: found.start_s, to_s: found.start_s + wanted.expected_s }, forecast);
+    const moment = ahead.moment({ job, ...windowAt(wanted, found.start_s) }, forecast);
     return { ...found, moment, published: found === kept ? published : null };
   } finally {
     ahead.close();
@@ -171,8 +173,8 @@ function stillHolds(cycle: Cycle, moments: readonly Moment[], { candidate, wante
   try {
     forecast.goTo(start_s);
     const why = ahead.admits(candidate, forecast) ?? checkMoments(cycle, moments, candidate, window);
-    if (why !== null || !isPlaceFree(cycle.universe, wanted, published, window)) return null;
-    return ahead.moment({ job: candidate.entry.job, from_s: start_s, to_s: start_s + wanted.expected_s }, forecast);
+    if (why !== null || !isPlaceFree(cycle.universe, wanted, published, { window, isOver: forecast.isOver })) return null;
+    return ahead.moment({ job: candidate.entry.job, ...window }, forecast);
   } finally {
     ahead.close();
   }
@@ -190,31 +192,4 @@ const FUZZY_S: Readonly<Record<string, number>> = { off: 0, low: 60, medium: 360
 function fuzzyOf({ universe }: Cycle): number {
   const text = String(universe.sched.attrs["opt_backfill_fuzzy"] ?? "low");
   return FUZZY_S[text] ?? (/^[0-9]+$/.test(text) ? Number(text) : (FUZZY_S["low"] as number));
-}
-
-// --- what was published
-
-type Published = { readonly start_s: number; readonly exec_vnode: string; readonly chunks: PlacedChunks; readonly holding: Holding };
-
-/** Places read from what was published: as long as it stays the same, it is read once. */
-const READ = new WeakMap<object, Published>();
-
-/** The published start and place, where it is to come and is a place for the job. due: also one whose time is there. */
-function publishedPlace({ universe, now_s }: Cycle, candidate: Candidate, wanted: Wanted, due = false): Published | null {
-  const { estimated }: SchedJob = candidate.array?.job ?? candidate.entry.job;
-  const { start_time: start_s = 0, exec_vnode } = estimated ?? {};
-  if (estimated === undefined || exec_vnode === undefined || start_s <= (due ? 0 : now_s)) return null;
-  let published = READ.get(estimated);
-  if (published === undefined || !isThere(wanted.set, published.chunks)) {
-    const chunks = readPlace(universe, wanted, exec_vnode);
-    if (chunks === null) return null;
-    published = { start_s, exec_vnode, chunks, holding: holdingOfChunks(wanted.request.place, chunks) };
-    READ.set(estimated, published);
-  }
-  return isPlaceFor(universe, wanted, published.chunks) ? published : null;
-}
-
-/** Vnodes that went and came back are others. */
-function isThere(set: NodeSet, chunks: PlacedChunks): boolean {
-  return chunks.every((pieces) => pieces.every(({ vnode }) => set.vnodes.get(vnode.name) === vnode));
 }

@@ -22,7 +22,17 @@ export function bookResv(universe: Universe, resv: ResvInfo, before: ResvInfo | 
   dropBeside(universe, resv.id);
   if (resv.present === null) return;
   const { start_s, end_s, exec_vnode, holding } = resv.present;
-  putBeside(universe, { id: resv.id, from_s: start_s, to_s: end_s, last_s: end_s, exec_vnode, holding, counted: true, gone: false });
+  putBeside(universe, {
+    id: resv.id,
+    from_s: start_s,
+    to_s: end_s,
+    last_s: end_s,
+    grace_s: 0,
+    exec_vnode,
+    holding,
+    counted: true,
+    gone: false,
+  });
 }
 
 export function unbookResv(universe: Universe, resv: ResvInfo): void {

@@ -175,7 +175,6 @@ function settleInsiders(universe: Universe, id: string): void {
 }
 
 function settleInsider(universe: Universe, { job, holding }: Insider): void {
-  const { space } = universe;
   const resvSet = universe.resv_sets.get(job.resv ?? "");
   const beside = new Map(
     [...holding].map(([name, held]) => {
@@ -186,8 +185,9 @@ function settleInsider(universe: Universe, { job, holding }: Insider): void {
   );
   const from_s = (job.stime_s ?? job.qtime_s) + (job.paused_s ?? 0);
   const end_s = resvSet?.resv.present?.end_s ?? Number.POSITIVE_INFINITY;
-  const { expected_s, most_s } = durationsOf(space, job);
-  const times = runningTimes(from_s, { expected_s: Math.min(end_s - from_s, expected_s), most_s: Math.min(end_s - from_s, most_s) });
+  const { expected_s, most_s } = durationsOf(universe, job);
+  const left_s = end_s - from_s;
+  const times = runningTimes(from_s, { expected_s: Math.min(left_s, expected_s), most_s: Math.min(left_s, most_s), grace_s: 0 });
   putRunning(universe, { id: job.id, ...times, exec_vnode: job.exec_vnode ?? "", holding: beside, counted: true, gone: false });
 }
 

@@ -168,7 +168,7 @@ export function asItWas(universe: Universe, { job, methods }: Away): Candidate {
     under: false,
     gone: false,
   };
-  return { entry, queue, set: setOfSuspended(universe, suspended), ...durationsOf(universe.space, suspended) };
+  return { entry, queue, set: setOfSuspended(universe, suspended), ...durationsOf(universe, suspended) };
 }
 
 /** The vnodes of a suspended job lie in this set, whatever its queue uses by now. */

@@ -25,8 +25,10 @@ export type Running = {
   readonly from_s: number;
   /** when it is expected to end; use endOf */
   to_s: number;
-  /** when it must end */
+  /** when it must have left its vnodes */
   readonly last_s: number;
+  /** so much of that is what a job may take to go after its walltime */
+  readonly grace_s: number;
   /** soft_walltime, where that is less than it may take */
   readonly soft_s?: number;
   /** text that holding is read from when it is first asked for */
@@ -129,9 +131,10 @@ export function sortEnds(book: RunningBook, now_s: number, extended: (running: R
 }
 
 /** When one that should be over is expected to end now. soft_walltime steps: as long again until it is in the future. */
-export function extension({ from_s, soft_s = 0, last_s }: Running, now_s: number): number {
+export function extension({ from_s, soft_s = 0, last_s, grace_s }: Running, now_s: number): number {
   if (soft_s <= 0) return last_s;
-  return Math.min(last_s, from_s + soft_s * (Math.floor((now_s - from_s) / soft_s) + 1));
+  const step_s = from_s + soft_s * (Math.floor((now_s - from_s) / soft_s) + 1);
+  return step_s < last_s - grace_s ? step_s : last_s;
 }
 
 /** to_s of what is looked away from: it is over now (resv-book.ts). */

@@ -8,6 +8,7 @@ import { shortestOf } from "./durations.ts";
 import type { LogRecord } from "./log-record.ts";
 import type { Candidate, Cycle } from "./module.ts";
 import { timeLeft } from "./modules/time.ts";
+import { isDue } from "./published-place.ts";
 
 export type Attempt = {
   /** starts the job for its candidate's time; null: it is started */
@@ -32,11 +33,12 @@ export function shrink(cycle: Cycle, whole: Candidate, why: Why, attempt: Attemp
     last = lasting(whole, most_s);
     reason = attempt.start(last);
   }
-  if (reason?.code !== "RESERVATION_CONFLICT") return reason;
+  // A top job was planned for its shortest time: it starts when that is due, whatever keeps it from taking more.
+  if (reason === null || (reason.code !== "RESERVATION_CONFLICT" && !isDue(whole.array?.job ?? job, cycle.now_s))) return reason;
   cycle.log(considering(job, "it's minimum walltime"));
   const shortest = lasting(whole, min_s);
   if (!attempt.could(shortest)) return reason;
-  for (const most_s of begins(cycle, min_s, last.most_s)) {
+  for (const most_s of begins(cycle, min_s, last)) {
     cycle.log(considering(job, `duration=${renderDuration(most_s)}, due to a reservation/top job conflict`));
     if (attempt.start(lasting(whole, most_s)) === null) return null;
   }
@@ -53,9 +55,12 @@ const considering = ({ id }: SchedJob, text: string): LogRecord => ({
 });
 
 /** From now to the begins of what is booked, the longest first, between the shortest time and one that was too long. */
-function begins({ universe, now_s }: Cycle, min_s: number, too_long_s: number): number[] {
+function begins({ universe, now_s }: Cycle, min_s: number, { most_s, grace_s }: Candidate): number[] {
   const all = new Set<number>();
-  for (const { times } of universe.calendar.bookings.values())
-    for (const { from_s } of times) if (from_s - now_s > min_s && from_s - now_s < too_long_s) all.add(from_s - now_s);
+  for (const { kind, times } of universe.calendar.bookings.values()) {
+    // It must be gone when a plan begins.
+    const before_s = now_s + (kind === "plan" ? grace_s : 0);
+    for (const { from_s } of times) if (from_s - before_s > min_s && from_s - before_s < most_s) all.add(from_s - before_s);
+  }
   return [...all].sort((a, b) => b - a);
 }

@@ -12,6 +12,7 @@ import { createCopyCounts } from "./copy-counts.ts";
 import type { Forecast } from "./forecast.ts";
 import { createForecast } from "./forecast.ts";
 import type { Window } from "./outlook.ts";
+import { startedBeside } from "./owners-then.ts";
 import { findPlace } from "./placement.ts";
 import type { PlacedChunks } from "./placement-search.ts";
 import type { Request } from "./request.ts";
@@ -23,10 +24,10 @@ export type Wanted = {
   readonly request: Request;
   /** for limits of vnodes that look at owners */
   readonly job: SchedJob;
-  /** how long it is expected to run */
-  readonly expected_s: number;
   /** how long it may run: so long it keeps away from what is firmly booked */
   readonly most_s: number;
+  /** how long after that it may still have its vnodes: so long it keeps away from plans */
+  readonly grace_s: number;
   /** it is a reservation */
   readonly resv?: boolean;
 };
@@ -67,7 +68,8 @@ export function findStart(universe: Universe, wanted: Wanted, walk: Walk): Start
 export function findPlaceAt(universe: Universe, wanted: Wanted, forecast: Forecast): ReturnType<typeof findPlace> {
   const window = windowAt(wanted, forecast.at_s);
   const { resv = false } = wanted;
-  const context = { universe, policy: universe.policy, startedOn: () => [], after: null, window, isOver: forecast.isOver, resv };
+  const startedOn = (vnode: string): SchedJob[] => startedBeside(universe, vnode, forecast.isOver);
+  const context = { universe, policy: universe.policy, startedOn, after: null, window, isOver: forecast.isOver, resv };
   return findPlace(context, wanted.set, wanted.request, wanted.job);
 }
 
@@ -99,8 +101,7 @@ export function searchStart(universe: Universe, wanted: Wanted, walk: Walk, fore
     if (walk.keepsOn?.() === false) return { start_s: null, why, late: true };
     if (keeps && kept !== undefined && at_s >= kept.start_s) {
       keeps = false;
-      forecast.goTo(kept.start_s);
-      if (kept.holds(forecast)) return kept;
+      if (holdsThen(kept, forecast)) return kept;
     }
     forecast.goTo(at_s);
     if (!counts.allow(windowAt(wanted, at_s))) continue;
@@ -109,12 +110,19 @@ export function searchStart(universe: Universe, wanted: Wanted, walk: Walk, fore
     if ("chunks" in found) return { start_s: at_s, chunks: found.chunks };
     ({ why } = found);
   }
+  // Nothing changes any more when it is to start, or later.
+  if (keeps && kept !== undefined && holdsThen(kept, forecast)) return kept;
   return { start_s: null, why, late: false };
 }
 
-/** When a job would run that starts at a time. */
-export function windowAt({ expected_s, most_s }: Pick<Wanted, "expected_s" | "most_s">, at_s: number): Window {
-  return { from_s: at_s, to_s: at_s + expected_s, firm_to_s: at_s + most_s };
+function holdsThen(kept: NonNullable<Walk["kept"]>, forecast: Forecast): boolean {
+  forecast.goTo(kept.start_s);
+  return kept.holds(forecast);
+}
+
+/** When a job would run that starts at a time, if it takes all the time it may. */
+export function windowAt({ most_s, grace_s }: Pick<Wanted, "most_s" | "grace_s">, at_s: number): Window {
+  return { from_s: at_s, to_s: at_s + most_s + grace_s, firm_to_s: at_s + most_s };
 }
 
 /** The next change after a time; null: there is none. Times asked for must ascend. */

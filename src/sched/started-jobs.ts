@@ -3,8 +3,9 @@
 // A1. Jobs on hosts on which something is booked are in the calendar at once, others when somebody asks: a start costs the less.
 
 import type { SchedJob } from "#protocol/sched-link.ts";
-import { dropBeside, putBeside } from "./calendar.ts";
+import { dropBeside, putBeside, runningTimes } from "./calendar.ts";
 import type { Candidate } from "./module.ts";
+import { type Front, frontOf, standsBefore } from "./overtakers.ts";
 import type { Placed } from "./placement.ts";
 import { holdingOfChunks } from "./running.ts";
 import type { Universe } from "./universe.ts";
@@ -37,11 +38,21 @@ export function startedJobs(universe: Universe, now_s: number): StartedJobs {
     }
   }
 
-  function enter({ candidate: { entry, expected_s, most_s }, placed: { chunks } }: Start): void {
-    const [to_s, last_s] = [now_s + expected_s, now_s + most_s];
-    const holding = holdingOfChunks(entry.request.place, chunks);
-    putBeside(universe, { id: entry.job.id, from_s: now_s, to_s, last_s, exec_vnode: "", holding, counted: false, gone: false });
-    entered.push(entry.job.id);
+  function enter({ candidate, placed: { chunks } }: Start, front: () => Front): void {
+    const { job, request } = candidate.entry;
+    const times = runningTimes(now_s, candidate);
+    const expected = times.soft_s !== undefined && standsBefore({ ...job, stime_s: now_s }, front());
+    const holding = holdingOfChunks(request.place, chunks);
+    const { from_s, last_s, grace_s } = times;
+    const to_s = expected ? times.to_s : last_s;
+    putBeside(universe, { id: job.id, from_s, to_s, last_s, grace_s, exec_vnode: "", holding, counted: false, gone: false });
+    entered.push(job.id);
+  }
+
+  /** What waits beside the jobs started so far, looked up when it is first asked for. */
+  function lookAhead(): () => Front {
+    let front: Front | null = null;
+    return () => (front ??= frontOf(universe, new Set(jobs.map(({ id }) => id))));
   }
 
   return {
@@ -52,7 +63,7 @@ export function startedJobs(universe: Universe, now_s: number): StartedJobs {
       unnoted.push({ candidate, placed });
       // What starts in a reservation takes of what that holds until its end.
       if (job.resv !== undefined) return;
-      if (placed.moved.some(([host]) => host.outlook !== null)) enter({ candidate, placed });
+      if (placed.moved.some(([host]) => host.outlook !== null)) enter({ candidate, placed }, lookAhead());
       else unentered.push({ candidate, placed });
     },
     on(vnode) {
@@ -61,7 +72,8 @@ export function startedJobs(universe: Universe, now_s: number): StartedJobs {
       return on.get(vnode) ?? [];
     },
     enter() {
-      for (const start of unentered) enter(start);
+      const front = lookAhead();
+      for (const start of unentered) enter(start, front);
       unentered = [];
     },
     takeBack() {

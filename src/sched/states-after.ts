@@ -4,6 +4,7 @@ import type { Request } from "./request.ts";
 import type { ResourceSpace } from "./resource-space.ts";
 import type { HostBucket, VnodeState } from "./universe.ts";
 import { sharingOn } from "./vnode-fit.ts";
+import { isTaken } from "./vnode-state.ts";
 
 export type PlacedHost = {
   readonly states: readonly VnodeState[];
@@ -51,8 +52,9 @@ export function statesAfter(space: ResourceSpace, { place }: Request, host: Plac
   const used = usedNow(host);
   const wholeHost = states.some((state, at) => taken[at] === true && sharingOn(place, state.spec) === "exclhost");
 
-  /** The state word of a vnode that the job uses: job-exclusive, or job-busy when no cpu is left. */
+  /** The state word of a vnode that the job uses: job-exclusive, or job-busy when no cpu is left. A vnode that is down stays so when the job has ended. */
   const closedAfter = (state: VnodeState, here: readonly number[]): string | undefined => {
+    if (state.closed !== undefined && !isTaken(state.closed)) return state.closed;
     if (sharingOn(place, state.spec) !== "shared" || (wholeHost && state.spec.sharing !== "ignore_excl")) return "job-exclusive";
     const avail = state.spec.avail[space.ncpus] as number;
     return avail > 0 && (here[space.ncpus] as number) >= avail ? "job-busy" : state.closed;

@@ -52,6 +52,8 @@ export type VnodeState = {
   readonly used: readonly number[];
   /** the state word for which no job can be started there; undefined: it is free */
   readonly closed: string | undefined;
+  /** shown for a window: plans that begin by then make it job-busy, so that no job can be started there */
+  readonly busy?: boolean;
   /** jobs there, and running reservations; where no limit counts them, only whether there are any (0 or 1) */
   readonly jobs: number;
 };

@@ -130,7 +130,7 @@ function waitingOf(ranks: RankContext, policy: Policy): WaitingJob[] {
   const jobs = jobsInOrder(ranks, policy);
   for (let next = jobs.next(); next !== null && rows.length < WAITING_MAX; next = jobs.next()) {
     const { job } = next.entry;
-    const { most_s } = durationsOf(universe.space, job);
+    const { most_s } = durationsOf(universe, job);
     rows.push({
       id: job.id,
       user: job.user,

@@ -47,6 +47,7 @@ export function ineligible(request: Request, state: VnodeState, host: readonly V
   const { spec } = state;
   const shut = shutOut(request, state, host);
   if (shut !== null) return shut;
+  if (state.busy === true && request.keeps_cpus !== true) return { code: "INVALID_NODE_STATE", module: "placement", where: "job-busy" };
   if (spec.max_running !== undefined && state.jobs >= spec.max_running) return { code: "NODE_JOB_LIMIT", module: "placement" };
   if (spec.max_user_run !== undefined && counts().user >= spec.max_user_run) return { code: "NODE_USER_LIMIT", module: "placement" };
   if (spec.max_group_run !== undefined && counts().group >= spec.max_group_run) return { code: "NODE_GROUP_LIMIT", module: "placement" };

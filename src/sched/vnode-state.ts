@@ -127,7 +127,9 @@ export const isTaken = (word: string | undefined): boolean => word !== undefined
 
 export function vnodeState(universe: Universe, node: SchedNode, spec: VnodeSpec): VnodeState {
   const used = universe.space.consumed.map(({ name }) => node.assigned[name] ?? 0);
-  const closed = stateWords(node).find((word) => TAKEN.includes(word) || !isNodeUsable([word]));
+  const words = stateWords(node);
+  // What keeps jobs away when those that are there have ended comes first.
+  const closed = words.find((word) => !isTaken(word) && !isNodeUsable([word])) ?? words.find(isTaken);
   let jobs = spec.max_running === undefined ? Math.min(1, node.jobs.length) : new Set(node.jobs).size;
   for (const { present } of universe.resvs_on.get(node.name) ?? []) if (present?.holding.get(node.name)?.own === true) jobs++;
   return { spec, used, closed, jobs: spec.max_running === undefined ? Math.min(1, jobs) : jobs };

@@ -12,11 +12,13 @@ import type { SchedJob, Why } from "#protocol/sched-link.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
 import { checkMoments } from "../ahead.ts";
 import { isOffered } from "../array-turn.ts";
+import { endsInOrder } from "../calendar.ts";
 import type { KeptPlans } from "../kept-plans.ts";
 import { keepPlans } from "../kept-plans.ts";
 import { ctimeText } from "../local-time.ts";
 import { MATCHER_NAMES } from "../matcher.ts";
 import type { Candidate, Cycle, PolicyModule } from "../module.ts";
+import { countWhole } from "../overtakers.ts";
 import type { Planner } from "../planner.ts";
 import { createPlanner } from "../planner.ts";
 import { logText } from "../reasons.ts";
@@ -28,6 +30,8 @@ const DEPTH_DEFAULT = 1;
 
 type State = {
   readonly planner: Planner;
+  /** running jobs are expected to end as before the cycle again */
+  readonly giveBack: () => void;
   /** cons; null: plans are made anew */
   readonly kept: KeptPlans | null;
   /** top jobs so far, those that wait for a plan with them: of the server's depth (""), of queues with their own */
@@ -60,9 +64,10 @@ export const backfill: PolicyModule = {
   ],
   begin(cycle) {
     if (cycle.qrun || !(cycle.policy.strict_ordering || enforcesResumption(cycle))) return;
+    const giveBack = countWhole(cycle.universe);
     const planner = createPlanner(cycle);
     const kept = isConservative(cycle) ? keepPlans(cycle, planner) : null;
-    STATES.set(cycle, { planner, kept, counts: new Map(), waiting: [], planned: new Set(), hopeless: new Set() });
+    STATES.set(cycle, { planner, giveBack, kept, counts: new Map(), waiting: [], planned: new Set(), hopeless: new Set() });
   },
   /** A plan that has moved up leaves room that the next job of a class may have, while the one before it did not. */
   triesEach: (cycle) => (STATES.get(cycle)?.kept ?? null) !== null,
@@ -104,7 +109,9 @@ export const backfill: PolicyModule = {
     const state = STATES.get(cycle);
     if (cycle.complete && cycle.keepsOn()) withdraw(cycle, state?.planned ?? new Set());
     state?.kept?.end();
+    if (state !== undefined) wakeForPlans(cycle, state.planner);
     state?.planner.takeBack();
+    state?.giveBack();
   },
 };
 
@@ -189,6 +196,25 @@ function plan(cycle: Cycle, state: State, candidate: Candidate, log: Cycle["log"
   cycle.planned(candidate, found.start_s);
   tell(LOG_EVENT.DEBUG, `Job is a top job and will run at ${ctimeText(cycle.book.local.civil(found.start_s))}`);
   return true;
+}
+
+/** Longest time between two looks at plans that wait for what should long be over. */
+const OVERDUE_S_MAX = 60;
+
+/**
+ * A planned start is looked at when it is due: a plan that cannot begin then is made anew, so that no promise lies in the past. What should be over may be
+ * so at any moment; how soon that is looked at again follows how long it is overdue.
+ */
+function wakeForPlans(cycle: Cycle, { moments }: Planner): void {
+  if (moments.length === 0) return;
+  const { universe, now_s } = cycle;
+  let overdue_s = 0;
+  for (const { to_s, last_s } of endsInOrder(universe, now_s)) {
+    if (to_s > now_s) break;
+    overdue_s = Math.max(overdue_s, now_s - last_s);
+  }
+  const soonest_s = now_s + Math.max(1, Math.min(OVERDUE_S_MAX, Math.ceil(overdue_s / 4)));
+  cycle.wakeAt(Math.max(soonest_s, Math.min(...moments.map(({ from_s }) => from_s))));
 }
 
 // --- what is told

@@ -17,6 +17,7 @@ import { bookAnswer } from "../resv-calendar.ts";
 import type { ResvInfo } from "../resv-info.ts";
 import { readHolding } from "../running.ts";
 import { leavesServerShare } from "../server-share.ts";
+import { windowAt } from "../start-search.ts";
 
 export const reservations: PolicyModule = {
   name: "reservations",
@@ -40,10 +41,10 @@ export const reservations: PolicyModule = {
   checks: [
     {
       stage: "calendar",
-      check({ universe, now_s, server_taken }, { entry, expected_s, most_s }) {
+      check({ universe, now_s, server_taken }, candidate) {
         if (universe.server_available.size === 0 || universe.resvs.size === 0) return null;
-        const window = { from_s: now_s, to_s: now_s + expected_s, firm_to_s: now_s + most_s };
-        const left = leavesServerShare(universe, { resources: entry.job.resources, window, taken: server_taken });
+        const asked = { resources: candidate.entry.job.resources, window: windowAt(candidate, now_s), taken: server_taken };
+        const left = leavesServerShare(universe, asked);
         return left ? null : { code: "RESERVATION_CONFLICT", module: "reservations" };
       },
     },
@@ -72,7 +73,7 @@ function bookTopJobs({ universe, now_s }: Cycle, asked: readonly Question[]): st
     if (job.state !== "Q" || start_time === undefined || exec_vnode === undefined || own.has(job.id)) continue;
     const from_s = Math.max(start_time, now_s);
     const id = `published ${job.id}`;
-    const to_s = from_s + durationsOf(universe.space, job).expected_s;
+    const { to_s } = windowAt(durationsOf(universe, job), from_s);
     book(universe, { id, kind: "plan", from_s, to_s, holding: readHolding(universe.space, exec_vnode) });
     booked.push(id);
   }

@@ -183,6 +183,10 @@ function facadeOf(cycle: Cycle): Cycle {
     room: cycle.room,
     failed_victims: cycle.failed_victims,
     keepsOn: () => cycle.keepsOn(),
+    wakeAt(at_s: number) {
+      if (!Number.isFinite(at_s)) throw new Error(`time ${String(at_s)} of a wish for a cycle is no number`);
+      cycle.wakeAt(at_s);
+    },
     tell(entry: JobEntry, why: Why) {
       const checked = parseWhy(why);
       if (typeof checked === "string") throw new Error(`its answer is no reason: ${checked}`);

@@ -1,0 +1,80 @@
+// Which jobs with a soft_walltime are expected to end before they must. What stands before every job that waits is: a plan made for its expected end moves
+// back only for work of higher priority. What may have overtaken a job that waits is counted for its whole walltime and the kill_delay of its queue: else
+// it would move that job's plan when it passes its soft_walltime.
+//
+// O1. A job that runs has no place in the order any more. Where queues and submission alone make the order, it is compared by these. Otherwise it stands
+//     before those that wait if it ran before the first of them was submitted.
+
+import type { SchedJob } from "#protocol/sched-link.ts";
+import { renewFor } from "./calendar.ts";
+import { queuesInOrder } from "./mirror.ts";
+import type { Running } from "./running.ts";
+import type { Universe } from "./universe.ts";
+
+/** What waits, as far as a job that runs is compared with it. */
+export type Front = {
+  /** places of queues in the order; null: jobs are ordered by more than queues and submission */
+  readonly turns: ReadonlyMap<string, number> | null;
+  /** of the first job that waits: the place of its queue, and its rank there */
+  readonly turn: number;
+  readonly rank: number;
+  /** the first submission of all that waits */
+  readonly qtime_s: number;
+};
+
+/** started: jobs that a cycle has started, which wait no more. */
+export function frontOf(universe: Universe, started: ReadonlySet<string> = new Set()): Front {
+  let turns = turnsOf(universe);
+  let [turn, rank, qtime_s] = [Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY];
+  for (const { job, line } of universe.entries.values()) {
+    if (line === null || started.has(job.id)) continue;
+    // Jobs that were preempted come first.
+    if (job.sched_preempted_s !== undefined) turns = null;
+    if (job.qtime_s < qtime_s) qtime_s = job.qtime_s;
+    const own = turns?.get(job.queue) ?? 0;
+    if (own < turn || (own === turn && job.rank < rank)) [turn, rank] = [own, job.rank];
+  }
+  return { turns, turn, rank, qtime_s };
+}
+
+function turnsOf(universe: Universe): Map<string, number> | null {
+  const { policy, ranking, soft_limits, preempt } = universe;
+  const queues = queuesInOrder(universe);
+  if (policy.job_sort_key.length > 0 || policy.fair_share || ranking.formula !== null || policy.round_robin) return null;
+  if ([{ soft_limits }, ...queues].some(({ soft_limits: { run, resources } }) => run.size > 0 || resources.size > 0)) return null;
+  const isExpress = (priority: number): boolean => policy.preemptive_sched && priority >= preempt.queue_prio;
+  return new Map(queues.map(({ name, priority }, at) => [name, policy.by_queue ? at : isExpress(priority) ? -priority : 0]));
+}
+
+/** Whether a job that runs stands before all that waits (O1). */
+export function standsBefore({ rank, queue, stime_s, qtime_s }: SchedJob, { turns, ...front }: Front): boolean {
+  if (turns === null) return (stime_s ?? qtime_s) <= front.qtime_s;
+  const turn = turns.get(queue);
+  return turn !== undefined && (turn < front.turn || (turn === front.turn && rank < front.rank));
+}
+
+/** Running jobs that may have overtaken one that waits are expected to take all their time. Returns what takes this back. */
+export function countWhole(universe: Universe): () => void {
+  const { calendar, jobs } = universe;
+  if (calendar.soft.size === 0) return () => undefined;
+  const front = frontOf(universe);
+  const before = new Map<string, number>();
+  const setEnd = (running: Running, to_s: number): void => {
+    running.to_s = to_s;
+    calendar.in_order = false;
+    renewFor(universe, running);
+  };
+  for (const id of calendar.soft) {
+    const running = calendar.running.get(id);
+    const job = jobs.get(id);
+    if (running === undefined || (job !== undefined && standsBefore(job, front))) continue;
+    before.set(id, running.to_s);
+    setEnd(running, running.last_s);
+  }
+  return () => {
+    for (const [id, to_s] of before) {
+      const running = calendar.running.get(id);
+      if (running !== undefined) setEnd(running, to_s);
+    }
+  };
+}
