@@ -260,10 +260,10 @@ const TABLE: readonly (Case & { name: string; expected: readonly string[] })[] =
     expected: ["3: Not enough free nodes available", "3 gone"],
   },
   {
-    name: "soft_walltime: what is expected counts against plans",
+    name: "soft_walltime: of what runs the expected end counts, of what would start beside a plan the walltime",
     nodes: "a ncpus=4",
-    jobs: "1 R (a:ncpus=2) walltime=999 %soft_walltime=60; 2 ncpus=4 walltime=60; 3 ncpus=1 walltime=999 %soft_walltime=60",
-    expected: ["2 +60 (a:ncpus=4)", "2: Insufficient amount of resource: ncpus (R: 4 A: 2 T: 4)", "3 runs (a:ncpus=1)"],
+    jobs: "1 R (a:ncpus=2) walltime=999 %soft_walltime=60; 2 ncpus=4 walltime=60; 3 ncpus=1 walltime=999 %soft_walltime=60; 4 ncpus=1 walltime=60",
+    expected: ["2 +60 (a:ncpus=4)", "2: Insufficient amount of resource: ncpus (R: 4 A: 2 T: 4)", `3: ${CONFLICT}`, "4 runs (a:ncpus=1)"],
   },
   {
     name: "soft_walltime: past it a job takes as much again each time, up to its walltime, and that is published once",

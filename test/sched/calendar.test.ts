@@ -19,7 +19,7 @@ const setOf = (universe: Universe): NodeSet => [...universe.sets.values()][0] as
 function startOf(universe: Universe, job: string, walltime_s: number, more: object = {}): string {
   unbook(universe, job);
   const entry = universe.entries.get(job) as JobEntry;
-  const wanted = { set: setOf(universe), request: entry.request, job: entry.job, expected_s: walltime_s, most_s: walltime_s };
+  const wanted = { set: setOf(universe), request: entry.request, job: entry.job, most_s: walltime_s, grace_s: 0 };
   const found = findStart(universe, wanted, { now_s: 0, until_s: 1000, ...more });
   if (found.start_s === null) return found.late ? "late" : "never";
   enter(universe, {
@@ -81,15 +81,18 @@ test("jobs that should be over end a second from now; past soft_walltime they ar
   assert.equal(startOf(universe, "2", 5, { now_s: 300 }), "301 (a:ncpus=4)");
 });
 
-test("a reservation keeps its vnodes free of what may run into it, a plan of what is expected to", () => {
-  for (const [kind, start] of [
-    ["plan", "0 (a:ncpus=4)"],
-    ["resv", "60 (a:ncpus=4)"],
+test("a reservation keeps its vnodes free of jobs whose walltime reaches into it, a plan also of those that take their kill_delay", () => {
+  for (const [kind, most_s, start] of [
+    ["plan", 100, "60 (a:ncpus=4)"],
+    ["resv", 100, "60 (a:ncpus=4)"],
+    ["plan", 45, "60 (a:ncpus=4)"],
+    ["resv", 45, "0 (a:ncpus=4)"],
+    ["plan", 40, "0 (a:ncpus=4)"],
   ] as const) {
     const universe = universeOf({ nodes: "a ncpus=4", jobs: "1 ncpus=4" });
     enter(universe, { id: "R1", kind, from_s: 50, to_s: 60, holding: readHolding(universe.space, "(a:ncpus=1)") });
     const { request, job } = universe.entries.get("1") as JobEntry;
-    const wanted = { set: setOf(universe), request, job, expected_s: 50, most_s: 100 };
+    const wanted = { set: setOf(universe), request, job, most_s, grace_s: 10 };
     const found = findStart(universe, wanted, { now_s: 0, from_s: 0, until_s: 1000 });
     assert.ok(found.start_s !== null);
     assert.equal(`${found.start_s} ${execVnodeText(universe, found.chunks)}`, start);
