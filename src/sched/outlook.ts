@@ -257,7 +257,7 @@ function worstOf(state: VnodeState, { parts, lefts }: VnodeOutlook, { window, nc
     busy ||= first && avail > 0 && cpus_of_plans > 0 && (left.used[ncpus] as number) + cpus_of_plans >= avail;
     // What is to start there without cpus needs one that is not taken: else the vnode is job-busy then.
     if (begins_without_cpus && avail > 0)
-      worst.used[ncpus] = Math.max(worst.used[ncpus] as number, (left.used[ncpus] as number) + (now[ncpus] as number) + 1);
+      worst.used[ncpus] = Math.max(worst.used[ncpus] as number, (left.used[ncpus] as number) + cpus_of_plans + 1);
     begins_without_cpus = false;
     worst.jobs = Math.max(worst.jobs, state.spec.max_running === undefined ? Math.min(1, left.jobs + jobs) : left.jobs + jobs);
   });
