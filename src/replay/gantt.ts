@@ -27,7 +27,13 @@ export type GanttBar = {
   readonly submit_s?: number;
 };
 
-export type Gantt = { readonly title: string; readonly rows: readonly GanttRow[]; readonly bars: readonly GanttBar[] };
+export type Gantt = {
+  readonly title: string;
+  readonly rows: readonly GanttRow[];
+  readonly bars: readonly GanttBar[];
+  /** when jobs were queued that never start: they wait to the end */
+  readonly never_started_s?: readonly number[];
+};
 
 /** A bar and the lanes it lies in: runs of neighbouring ones, [first, count]. */
 export type LaidBar = { readonly bar: GanttBar; readonly lanes: readonly (readonly [first: number, count: number])[] };
@@ -87,7 +93,7 @@ function runsOf(lanes: readonly number[]): [number, number][] {
 
 /** Used slots and waiting jobs, as means over `columns` equal parts of [from, to]. */
 export function loadOver(
-  { bars }: Gantt,
+  { bars, never_started_s = [] }: Gantt,
   from_s: number,
   to_s: number,
   columns: number,
@@ -102,6 +108,7 @@ export function loadOver(
     seen.add(id);
     add(waiting, (submit_s - from_s) / width_s, (begin_s - from_s) / width_s, 1);
   }
+  for (const submit_s of never_started_s) add(waiting, (submit_s - from_s) / width_s, columns, 1);
   return { used, waiting };
 }
 

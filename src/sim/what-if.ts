@@ -195,5 +195,6 @@ export function ganttOf(title: string, state: ServerState, { jobs, resvs, to_s }
         colour: colouring === "job" ? job : namesOf(state, one)[colouring],
       });
   }
-  return { title, rows, bars };
+  const never_started_s = jobs.flatMap(({ start_s, queued_s }) => (start_s === null ? [queued_s] : []));
+  return { title, rows, bars, never_started_s };
 }

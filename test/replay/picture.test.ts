@@ -97,6 +97,7 @@ test("load: used slots and waiting jobs by column", () => {
     bars: [bar("1", { slots: 2, to_s: 5, submit_s: 0 }), bar("2", { slots: 4, from_s: 5, to_s: 10, submit_s: 2.5 })],
   };
   assert.deepEqual(loadOver(gantt, 0, 10, 4), { used: [2, 2, 4, 4], waiting: [0, 1, 0, 0] });
+  assert.deepEqual(loadOver({ ...gantt, never_started_s: [5] }, 0, 10, 4).waiting, [0, 1, 1, 1], "what never starts waits to the end");
 });
 
 /** Tags are closed in the order in which they were opened; texts hold no raw < or &. */
