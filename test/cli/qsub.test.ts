@@ -209,7 +209,7 @@ test("a job by its program: attributes as the server takes them", async () => {
     "workq@HOST",
     "--",
     "/bin/sleep",
-    "1 <2>",
+    `1 "<2>'&`,
     "3",
   ]);
   assert.deepEqual([ran.text, ran.status], ["1.HOST\n", 0]);
@@ -238,9 +238,9 @@ test("a job by its program: attributes as the server takes them", async () => {
     "Resource_List.place": "free:excl",
     Execution_Time: "1893456000",
     executable: "<jsdl-hpcpa:Executable>/bin/sleep</jsdl-hpcpa:Executable>",
-    argument_list: "<jsdl-hpcpa:Argument>1 &lt;2&gt;</jsdl-hpcpa:Argument><jsdl-hpcpa:Argument>3</jsdl-hpcpa:Argument>",
+    argument_list: "<jsdl-hpcpa:Argument>1 &quot;&lt;2&gt;'&amp;</jsdl-hpcpa:Argument><jsdl-hpcpa:Argument>3</jsdl-hpcpa:Argument>",
   });
-  assert.match(args as string, /^-h -m abe .* -- \/bin\/sleep 1 <2> 3$/);
+  assert.match(args as string, /^-h -m abe .* -- \/bin\/sleep 1 "<2>'& 3$/);
   assert.equal(ran.job?.destination, "workq");
   assert.equal(ran.job?.script, null);
 });

@@ -205,9 +205,9 @@ function nameOfScript(name: string): string {
   return isJobName(name) ? name : name.replace(/[\s/\p{Cc}]/gu, "_").slice(0, NAME_MAX) || "STDIN";
 }
 
-const XML: Readonly<Record<string, string>> = { "&": "&amp;", "<": "&lt;", ">": "&gt;" };
+const XML: Readonly<Record<string, string>> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" };
 
 /** A word as PBS stores it: <jsdl-hpcpa:Argument>a &amp; b</jsdl-hpcpa:Argument>. */
 export function jsdl(tag: "Executable" | "Argument", text: string): string {
-  return `<jsdl-hpcpa:${tag}>${text.replace(/[&<>]/g, (char) => XML[char] as string)}</jsdl-hpcpa:${tag}>`;
+  return `<jsdl-hpcpa:${tag}>${text.replace(/[&<>"]/g, (char) => XML[char] as string)}</jsdl-hpcpa:${tag}>`;
 }

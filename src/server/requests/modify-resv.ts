@@ -15,6 +15,7 @@ import { alteredTimes, checkSubset } from "../resv/alteration.ts";
 import { confirm, followQueue } from "../resv/life.ts";
 import { logResv } from "../resv/records.ts";
 import { readAttributes, resolve } from "../resv/submission.ts";
+import { schedOfPartition } from "../sched-runtime.ts";
 import type { Attrs, Resv } from "../state.ts";
 import type { Answer, Transaction } from "../transaction.ts";
 
@@ -37,7 +38,7 @@ export function modifyResv(asked: Transaction, request: ModifyResvRequest): Answ
   if (chunks !== null) Object.assign(set, chunks, { resources_sorted: true });
   logResv(tx, LOG_EVENT.RESV, resv.id, `Attempting to modify reservation${changesText(tx, resv, times)}`);
   if (times === null && chunks === null) return modifyAtOnce(tx, resv, set, interactive === undefined);
-  return request.force === true ? force(tx, resv, set) : ask(tx, resv, set, Number(interactive ?? 0));
+  return request.force === true ? force(tx, resv, set, interactive !== undefined) : ask(tx, resv, set, Number(interactive ?? 0));
 }
 
 const jobsIn = (tx: Transaction, resv: Resv): number => tx.state.queues.get(resv.attrs.queue)?.jobs.size ?? 0;
@@ -84,7 +85,7 @@ function ask(tx: Transaction, resv: Resv, set: Attrs, interactive: number): Answ
 }
 
 /** A manager's word: the same vnodes for the new time, whatever else is promised there. */
-function force(tx: Transaction, resv: Resv, set: Attrs): Answer {
+function force(tx: Transaction, resv: Resv, set: Attrs, waits: boolean): Answer {
   begin(tx, resv, { ...set, forced: true });
   const { reserve_start = 0, reserve_end = 0, promised } = resv.attrs;
   const place = promised?.places[promised.occurrences[0]?.place ?? 0];
@@ -94,5 +95,10 @@ function force(tx: Transaction, resv: Resv, set: Attrs): Answer {
     { occurrences: [{ start_s: reserve_start, end_s: reserve_end, place: 0 }], places: place === undefined ? [] : [place] },
     null,
   );
-  return { value: { id: resv.id, word: "ALTER REQUESTED" } };
+  return { value: { id: resv.id, word: waits || !hasScheduling(tx, resv) ? "CONFIRMED" : "ALTER REQUESTED" } };
+}
+
+/** Whether the scheduler of the reservation makes cycles. With one that does not, PBS too confirms at once what is forced. */
+function hasScheduling({ state }: Transaction, { attrs: { partition } }: Resv): boolean {
+  return partition === undefined || schedOfPartition(state, partition)?.attrs["scheduling"] === true;
 }

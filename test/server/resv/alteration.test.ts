@@ -6,6 +6,7 @@ import {
   ALICE,
   addHost,
   advance,
+  apply,
   ask,
   BOB,
   type Harness,
@@ -139,4 +140,7 @@ test("a manager forces: the same vnodes for the new time, nobody is asked", () =
   assert.equal(ralter(h, id, "duration=7200 force", ROOT), `${id} ALTER REQUESTED`);
   assert.equal(resvState(h, id), "CO 2");
   assert.equal((resvAttrs(h, id).reserve_end ?? 0) - (resvAttrs(h, id).reserve_start ?? 0), 7200);
+  assert.equal(ralter(h, id, "duration=6000 interactive=5 force", ROOT), `${id} CONFIRMED`);
+  apply(h, { kind: "changed", object: "sched", name: "default", set: { scheduling: false }, unset: [] });
+  assert.equal(ralter(h, id, "duration=3000 force", ROOT), `${id} CONFIRMED`, "no cycle would ever confirm it");
 });
