@@ -12,3 +12,24 @@ export function isPrintable(text: string): boolean {
 export function isAbsolutePath(text: string): boolean {
   return text.startsWith("/") && isPrintable(text) && !text.split("/").includes("..");
 }
+
+/** Texts of several lines: newlines and tabs are no harm in them. */
+export function isPrintableText(text: string): boolean {
+  return isPrintable(text.replace(/[\t\n]/g, ""));
+}
+
+/** The same text with `?` for each character that isPrintableText refuses. */
+export function printableText(text: string): string {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is replaced
+  return text.replace(/[\0-\x08\x0b-\x1f\x7f]/g, "?");
+}
+
+/** A recipient of mail: no blanks, which would part it into several. */
+export function isMailUser(text: string): boolean {
+  return !/\s/.test(text);
+}
+
+/** The sender of mail, which is an argument of the mail program. */
+export function isMailSender(text: string): boolean {
+  return isMailUser(text) && !text.startsWith("-");
+}

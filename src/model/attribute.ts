@@ -78,8 +78,13 @@ export type AttributeOptions = {
   readonly max?: number;
   /** error number of a value out of bounds, when it is not 15014; its text stands alone */
   readonly rangeError?: number;
-  /** text: false makes it 15014 */
+  /** texts, elements of lists and integers, as typed: false makes it 15014 */
   readonly check?: (text: string) => boolean;
+  /**
+   * texts and lists: which characters they may hold. Absent: no control characters, which would end lines of files, mails and logs or steer a terminal;
+   * lines: newlines and tabs too; any: whatever a program's environment or arguments may hold
+   */
+  readonly characters?: "lines" | "any";
   /** string_array: a value is kept once */
   readonly unique?: boolean;
   /** string_array: blanks around an element belong to it (environment variables) */

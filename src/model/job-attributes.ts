@@ -2,9 +2,12 @@
 // an unknown name is refused with 15002.
 
 import { type AttributeRow, attributeTable } from "./attribute.ts";
+import { isMailUser } from "./attribute-checks.ts";
 
 const RUN = { runAlterable: true } as const;
 const HIDDEN = { hidden: true } as const;
+/** Three digits. PBS takes those that are not octal, too (transcripts/qsub-refusals2.txt). */
+const UMASK_MAX = 999;
 const CREATE = { createOnly: true } as const;
 
 const isCheckpoint = (text: string): boolean => /^(n|s|c|w|u|c=[0-9]{1,9}|w=[0-9]{1,9})$/.test(text);
@@ -44,7 +47,7 @@ const ROWS: readonly AttributeRow[] = [
   ["Join_Path", "string", "all", "user", "whether output and error output go to one file", { default: "n", check: isJoin }],
   ["Keep_Files", "string", "all", "user", "which output stays on the execution host", { default: "n", check: isKeep }],
   ["Mail_Points", "string", "all", "user", "when mail is sent: a aborted, b begun, e ended, j for subjobs, n never", { ...RUN, default: "a", check: isMailPoints }],
-  ["Mail_Users", "string_array", "all", "user", "who gets the mail", RUN],
+  ["Mail_Users", "string_array", "all", "user", "who gets the mail", { ...RUN, check: isMailUser }],
   ["mtime", "time", "all", "pbs", "when the job last changed"],
   ["no_stdio_sockets", "boolean", "all", "user", "unused"],
   ["Output_Path", "string", "all", "user", "where the output goes", RUN],
@@ -67,7 +70,7 @@ const ROWS: readonly AttributeRow[] = [
   ["stageout", "string_array", "all", "user", "files copied after the job ended"],
   ["substate", "integer", "all", "pbs", "where in its state the job is", { default: 10 }],
   ["User_List", "string_array", "all", "user", "user the job runs as, as user or user@host"],
-  ["Variable_List", "string_array", "all", "user", "environment of the job", { verbatim: true }],
+  ["Variable_List", "string_array", "all", "user", "environment of the job", { verbatim: true, characters: "any" }],
   ["euser", "string", "mgr", "pbs", "user the job runs as"],
   ["egroup", "string", "mgr", "pbs", "group the job runs as"],
   ["hashname", "string", "mgr", "pbs", "base name of the job's files"],
@@ -76,7 +79,7 @@ const ROWS: readonly AttributeRow[] = [
   ["queue_type", "char", "mgr", "pbs", "E or R: type of the job's queue"],
   ["sched_hint", "integer", "mgr", "mgr", "obsolete"],
   ["security", "string", "none", "pbs", "internal"],
-  ["comment", "string", "all", "op", "why the job waits or what became of it", RUN],
+  ["comment", "string", "all", "op", "why the job waits or what became of it", { ...RUN, characters: "lines" }],
   ["cookie", "string", "none", "pbs", "secret of a run"],
   ["alt_id", "string", "all", "pbs", "name of the job for the system it runs on"],
   ["alt_id2", "string", "all", "pbs", "second name of the job for the system it runs on"],
@@ -84,7 +87,7 @@ const ROWS: readonly AttributeRow[] = [
   ["reserve_ID", "string", "all", "pbs", "reservation the job runs in", CREATE],
   ["last_context_refresh", "integer", "none", "pbs", "internal"],
   ["gridname", "string", "all", "user", "name of the job in a grid"],
-  ["umask", "integer", "all", "user", "file creation mask, octal digits", { min: 0 }],
+  ["umask", "integer", "all", "user", "file creation mask, octal digits", { min: 0, max: UMASK_MAX }],
   ["block", "interactive", "all", "pbs", "set while qsub waits for the end of the job", CREATE],
   ["cred", "string", "all", "pbs", "kind of credential", CREATE],
   ["run_count", "integer", "all", "user", "how often the job was started; above 20 it is held", { ...RUN, assumed: 0, min: 0 }],
@@ -95,9 +98,9 @@ const ROWS: readonly AttributeRow[] = [
   ["job_kill_delay", "integer", "none", "pbs", "internal"],
   ["Stageout_status", "integer", "all", "pbs", "1: output was delivered, 0: it was not"],
   ["Exit_status", "integer", "all", "pbs", "exit status of the job"],
-  ["Submit_arguments", "string", "all", "user", "words of the qsub command line"],
-  ["executable", "string", "all", "user", "program of a job without script"],
-  ["argument_list", "string", "all", "user", "arguments of a job without script"],
+  ["Submit_arguments", "string", "all", "user", "words of the qsub command line", { characters: "any" }],
+  ["executable", "string", "all", "user", "program of a job without script", { characters: "any" }],
+  ["argument_list", "string", "all", "user", "arguments of a job without script", { characters: "any" }],
   ["prov_vnode", "string", "none", "pbs", "internal"],
   ["array", "boolean", "all", "pbs", "whether the job is an array", CREATE],
   ["array_id", "string", "all", "pbs", "array a subjob belongs to"],

@@ -32,7 +32,7 @@ const ROWS: readonly AttributeRow[] = [
   ["resources_available", "resource_list", "all", "op", "resources of the node; what is set here goes before what the mom reports"],
   ["resources_assigned", "resource_list", "all", "pbs", "resources that jobs and reservations hold on the node"],
   ["queue", "string", "all", "mgr", "queue whose jobs alone may use the node"],
-  ["comment", "string", "all", "op", "free text; the server writes here why a node is down"],
+  ["comment", "string", "all", "op", "free text; the server writes here why a node is down", { characters: "lines" }],
   ["resv_enable", "boolean", "all", "mgr", "whether reservations may use the node", { default: true, restored: true }],
   ["no_multinode_jobs", "boolean", "all", "mgr", "whether jobs that use more than one vnode keep off", { assumed: false }],
   ["sharing", "keyword", "all", "pbs", "whether jobs share the node; set in vnode definition files", { default: "default_shared", keywords: SHARING_VALUES }],

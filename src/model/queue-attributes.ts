@@ -29,7 +29,7 @@ const ROWS: readonly AttributeRow[] = [
   ["require_cred_enable", "boolean", "all", "mgr", "whether require_cred is enforced", { assumed: false }],
   ["require_cred", "keyword", "all", "mgr", "credential that submitters must have", { keywords: ["krb5", "dce"] }],
   ["max_array_size", "integer", "all", "op", "most subjobs of a job array", { min: 0 }],
-  ["comment", "string", "all", "op", "free text"],
+  ["comment", "string", "all", "op", "free text", { characters: "lines" }],
   ["acl_group_enable", "boolean", "all", "op", "whether acl_groups is enforced", { assumed: false }],
   ["acl_groups", "acl_group", "all", "op", "groups whose members may put jobs into the queue"],
   ["checkpoint_min", "integer", "all", "op", "shortest checkpoint interval, in minutes of CPU time", { ...EXEC, min: 0 }],

@@ -1,6 +1,8 @@
 // Attributes of reservations (pbs/objects.md 7).
 
 import { type AttributeRow, attributeTable } from "./attribute.ts";
+import { isMailUser } from "./attribute-checks.ts";
+import { PBSE } from "./pbse.ts";
 
 const RUN = { runAlterable: true } as const;
 
@@ -14,8 +16,8 @@ const ROWS: readonly AttributeRow[] = [
   ["reserve_substate", "integer", "all", "pbs", "where in its state the reservation is", { default: 1 }],
   ["reservation_Tag", "integer", "all", "pbs", "unused", { createOnly: true }],
   ["reserve_ID", "string", "all", "pbs", "id of the reservation", { createOnly: true }],
-  ["reserve_start", "time", "all", "user", "when the reservation begins", RUN],
-  ["reserve_end", "time", "all", "user", "when the reservation ends", RUN],
+  ["reserve_start", "time", "all", "user", "when the reservation begins", { ...RUN, rangeError: PBSE.BADTSPEC }],
+  ["reserve_end", "time", "all", "user", "when the reservation ends", { ...RUN, rangeError: PBSE.BADTSPEC }],
   ["reserve_duration", "duration", "all", "user", "how long the reservation lasts", RUN],
   ["queue", "string", "all", "pbs", "queue of the reservation's jobs"],
   ["Resource_List", "resource_list", "all", "user", "resources reserved", RUN],
@@ -31,13 +33,13 @@ const ROWS: readonly AttributeRow[] = [
   ["Account_Name", "string", "all", "user", "unused"],
   ["ctime", "time", "all", "pbs", "when the reservation was made"],
   ["Mail_Points", "string", "all", "user", "when mail is sent: a aborted, b begun, c confirmed, e ended, n never", { ...RUN, assumed: "ac", check: isMailPoints }],
-  ["Mail_Users", "string_array", "all", "user", "who gets the mail", RUN],
+  ["Mail_Users", "string_array", "all", "user", "who gets the mail", { ...RUN, check: isMailUser }],
   ["mtime", "time", "all", "pbs", "when the reservation last changed"],
   ["hashname", "string", "mgr", "pbs", "base name of the reservation's files"],
   ["hop_count", "integer", "none", "pbs", "internal"],
   ["Priority", "integer", "all", "user", "unused", { ...RUN, min: -1024, max: 1023 }],
   ["interactive", "integer", "all", "user", "seconds pbs_rsub waits for the answer", { default: 0 }],
-  ["Variable_List", "string_array", "all", "user", "environment of the submission", { verbatim: true }],
+  ["Variable_List", "string_array", "all", "user", "environment of the submission", { verbatim: true, characters: "any" }],
   ["euser", "string", "mgr", "pbs", "user of the reservation"],
   ["egroup", "string", "mgr", "pbs", "group of the reservation"],
   ["qmove", "string", "all", "user", "job that becomes a reservation"],

@@ -1,7 +1,7 @@
 // Attributes of the server (pbs/objects.md 2).
 
 import { type AttributeRow, attributeTable } from "./attribute.ts";
-import { isAbsolutePath } from "./attribute-checks.ts";
+import { isAbsolutePath, isMailSender } from "./attribute-checks.ts";
 import { PBSE } from "./pbse.ts";
 import { LIMIT_ROWS } from "./server-limits.ts";
 
@@ -52,7 +52,7 @@ const ROWS: readonly AttributeRow[] = [
   ["default_queue", "string", "all", "op", "queue of jobs that name none; it must exist", { default: "workq" }],
   ["log_events", "integer", "all", "op", "mask of what the server logs", { default: 511, restored: true }],
   ["mailer", "string", "all", "root", "program that sends mail; set by root on the server host", { default: "/usr/sbin/sendmail", restored: true, restatable: true, check: isAbsolutePath }],
-  ["mail_from", "string", "all", "mgr", "sender of the server's mail", { default: "adm", restored: true }],
+  ["mail_from", "string", "all", "mgr", "sender of the server's mail", { default: "adm", restored: true, check: isMailSender }],
   ["query_other_jobs", "boolean", "all", "mgr", "whether users see the jobs of others", { default: true, restored: true }],
   ["resources_available", "resource_list", "all", "op", "resources that the whole complex shares"],
   ["resources_default", "resource_list", "all", "op", "job-wide resources of jobs that do not ask for them", { default: { ncpus: 1 }, restoredResources: { ncpus: 1 } }],
@@ -63,7 +63,7 @@ const ROWS: readonly AttributeRow[] = [
   ["system_cost", "integer", "all", "mgr", "obsolete"],
   ["scheduler_iteration", "integer", "all", "op", "seconds between timed cycles of the default scheduler", { default: 600, restored: true, min: 0 }],
   ["job_accumulation_time", "duration", "all", "op", "how long after a submission its cycle starts, so that more jobs can gather", { assumed: 0 }],
-  ["comment", "string", "all", "op", "free text that qstat prints above its tables"],
+  ["comment", "string", "all", "op", "free text that qstat prints above its tables", { characters: "lines" }],
   ["default_node", "string", "all", "mgr", "obsolete"],
   ["node_pack", "boolean", "all", "mgr", "obsolete"],
   ["flatuid", "boolean", "all", "mgr", "whether a user is the same person on every host", { assumed: false }],
@@ -85,7 +85,7 @@ const ROWS: readonly AttributeRow[] = [
   ["pbs_license_linger_time", "integer", "all", "mgr", "kept for old configurations", { default: 31536000, restored: true, min: 1, rangeError: PBSE.LICENSE_LINGER_BADVAL }],
   ["license_count", "string", "all", "pbs", "kept for programs that read it", { default: "Avail_Global:1000000 Avail_Local:1000000 Used:0 High_Use:0" }],
   ["pbs_version", "string", "all", "pbs", "version of the server"],
-  ["job_sort_formula", "formula", "all", "root", "formula for the order of jobs; set by root on the server host"],
+  ["job_sort_formula", "formula", "all", "root", "formula for the order of jobs; set by root on the server host", { characters: "lines" }],
   ["eligible_time_enable", "boolean", "all", "mgr", "whether jobs gather eligible time", { default: false, restored: true }],
   ["reserve_retry_time", "integer", "mgr", "mgr", "seconds between attempts to confirm a degraded reservation again", { assumed: 600, min: 1 }],
   ["reserve_retry_init", "integer", "mgr", "mgr", "old name of reserve_retry_time", { min: 1 }],

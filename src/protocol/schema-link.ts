@@ -4,6 +4,7 @@
 // S1. parseFrame never throws.  S2. Each schema accepts exactly the type it is named for (checked by the compiler below).
 
 import * as z from "zod";
+import { isPrintableText, printableText } from "#model/attribute-checks.ts";
 import { LIMITS } from "./limits.ts";
 import type { MomToServer, ServerToMom } from "./mom-link.ts";
 import type { Change, Decision, SchedCommand, SchedToServer, ServerToSched, Verdict, Why } from "./sched-link.ts";
@@ -13,6 +14,11 @@ import type { MomToTask, TaskToMom } from "./task-link.ts";
 
 const name = z.string().max(LIMITS.name_chars_max);
 const text = z.string().max(LIMITS.attr_value_chars_max);
+/**
+ * Text that people read: in comments, mails, answers. It may quote what a user chose (a file's name), so that control characters but newline and tab, which
+ * could steer a reader's terminal, are replaced.
+ */
+const told = text.transform((words) => (isPrintableText(words) ? words : printableText(words)));
 const whole = z.number().int();
 const count = whole.nonnegative();
 const seconds = z.number().finite();
@@ -50,22 +56,22 @@ const occurrence = z.strictObject({ start_s: whole, end_s: whole, place: count }
 
 const decision = z.discriminatedUnion("kind", [
   z.strictObject({ kind: z.literal("run"), job: name, exec_vnode: text, walltime_s: seconds.exactOptional() }),
-  z.strictObject({ kind: z.literal("comment"), job: name, comment: text, why }),
+  z.strictObject({ kind: z.literal("comment"), job: name, comment: told, why }),
   z.strictObject({ kind: z.literal("estimate"), job: name, start_s: seconds.nullable(), exec_vnode: text.nullable(), topjob: z.boolean() }),
   z.strictObject({ kind: z.literal("extend"), job: name, soft_walltime_s: seconds }),
   z.strictObject({ kind: z.literal("preempt"), job: name, methods: name, for: name }),
   z.strictObject({ kind: z.literal("confirm-resv"), resv: name, partition: name, occurrences: items(occurrence), places: items(text) }),
   z.strictObject({ kind: z.literal("deny-resv"), resv: name, why }),
-  z.strictObject({ kind: z.literal("qrun-refused"), job: name, text }),
+  z.strictObject({ kind: z.literal("qrun-refused"), job: name, text: told }),
 ]) satisfies z.ZodType<Decision>;
 
 const SCHED_TO_SERVER = {
   "sched-hello": z.strictObject({ name, pid, version: name }),
   "sched-decisions": z.strictObject({ cycle: count, decisions: items(decision), more: z.literal(true).exactOptional() }),
   "sched-cycle-end": z.strictObject({ cycle: count, jobs_considered: count, cycle_ms: z.number().nonnegative() }),
-  "sched-fault": z.strictObject({ fault: text.nullable() }),
+  "sched-fault": z.strictObject({ fault: told.nullable() }),
   "sched-leaving": z.strictObject({}),
-  "sched-problem": z.strictObject({ problem: text.nullable() }),
+  "sched-problem": z.strictObject({ problem: told.nullable() }),
   "sched-wake": z.strictObject({}),
   "sched-answer": z.strictObject({
     token: count,
@@ -154,7 +160,7 @@ const MOM_TO_SERVER = {
     job: z.strictObject({ ...run, changes: record }).exactOptional(),
   }),
   "mom-staging-out": z.strictObject(run),
-  "mom-kept": z.strictObject({ ...run, why: z.literal("checkpoint").exactOptional(), text }),
+  "mom-kept": z.strictObject({ ...run, why: z.literal("checkpoint").exactOptional(), text: told }),
   "mom-vnodes": z.strictObject({ vnodes, patience }),
   "mom-joined": z.strictObject(run),
   "mom-started": z.strictObject({ ...run, session_id: whole, jobdir: text, restarted: z.literal(true).exactOptional() }),
@@ -169,9 +175,9 @@ const MOM_TO_SERVER = {
     stageout_status: z.union([z.literal(0), z.literal(1)]).exactOptional(),
     stagein_failed: z.literal(true).exactOptional(),
     kept: z.literal(true).exactOptional(),
-    message: text.exactOptional(),
+    message: told.exactOptional(),
   }),
-  "mom-result": z.strictObject({ token: whole, ok: z.boolean(), code: whole.exactOptional(), text: text.exactOptional() }),
+  "mom-result": z.strictObject({ token: whole, ok: z.boolean(), code: whole.exactOptional(), text: told.exactOptional() }),
 } satisfies { readonly [K in keyof MomToServer]: z.ZodType<MomToServer[K]> };
 
 // --- server -> mom

@@ -4,6 +4,7 @@
 // I1. A list holds an entry once (15055 otherwise).
 
 import type { AttributeDef } from "../attribute.ts";
+import { isPrintable } from "../attribute-checks.ts";
 import { PBSE, reject } from "../pbse.ts";
 import { joinList, splitList } from "./string-array.ts";
 
@@ -14,6 +15,7 @@ const NAME = /^(\*|[^\s,@+*/:;()[\]"'\\-][^\s,@*/:;()[\]"'\\]*)$/;
 
 /** Entries of a list text. Refuses malformed ones with 15014, a missing host of managers with 15008, entries given twice with 15055. */
 export function parseAcl(def: AttributeDef, text: string): string[] {
+  if (!isPrintable(text)) throw reject(PBSE.BADATVAL);
   const entries = splitList(text);
   for (const entry of entries) checkEntry(def, entry);
   return addToAcl(def, [], entries);

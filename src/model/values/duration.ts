@@ -3,7 +3,10 @@
 const PART = /^[0-9]{1,15}$/;
 const SECONDS = /^[0-9]{1,15}(\.[0-9]{1,9})?$/;
 
-/** Whole seconds (a fraction is rounded); null: not a duration. Minutes and seconds beyond 59 are carried over: 1:90 is 150 s. */
+/** Some 3,000 years: what begins now and lasts so long still ends at a date. */
+export const DURATION_S_MAX = 99_999_999_999;
+
+/** Whole seconds (a fraction is rounded); null: not a duration, or longer than DURATION_S_MAX. Minutes and seconds beyond 59 are carried over: 1:90 is 150 s. */
 export function parseDuration(text: string): number | null {
   const parts = text.split(":");
   const last = parts.pop() ?? "";
@@ -14,7 +17,7 @@ export function parseDuration(text: string): number | null {
     seconds = (seconds + Number(part)) * 60;
   }
   seconds = Math.round(seconds + Number(last));
-  return Number.isSafeInteger(seconds) ? seconds : null;
+  return seconds <= DURATION_S_MAX ? seconds : null;
 }
 
 export function renderDuration(seconds_total: number): string {

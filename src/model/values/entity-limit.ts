@@ -7,6 +7,7 @@
 
 import type { AttributeDef, EntityLimits, ResourceEntityLimits } from "../attribute.ts";
 import { valueName } from "../attribute.ts";
+import { isPrintable } from "../attribute-checks.ts";
 import { PBSE, reject } from "../pbse.ts";
 import { isNumeric, type ResourceDef, type Resources } from "../resource-table.ts";
 import { parseInteger } from "./integer.ts";
@@ -40,6 +41,7 @@ export function parseLimitSyntax(text: string): LimitSyntax {
 
 /** Limits on numbers of jobs. Refuses with 15014 and the attribute's name. */
 export function parseEntityLimits(def: AttributeDef, text: string): EntityLimits {
+  if (!isPrintable(text)) throw reject(PBSE.BADATVAL, def.name);
   const limits: { [entity: string]: number } = {};
   for (const { key, amount } of entriesOf(def, text)) {
     const count = parseInteger(amount);
@@ -57,6 +59,7 @@ export function parseResourceLimits(
   resources: Resources,
 ): { [entity: string]: number | string } {
   const resc = limitableResource(def, resource, resources);
+  if (!isPrintable(text)) throw reject(PBSE.BADATVAL, valueName(def, resource));
   const limits: { [entity: string]: number | string } = {};
   for (const { key, amount } of entriesOf(def, text, resource)) {
     const value = parseResourceValue(resc, amount);

@@ -15,11 +15,12 @@ import {
   valueAfterUnset,
   valueName,
 } from "../attribute.ts";
+import { isPrintable, isPrintableText } from "../attribute-checks.ts";
 import { PBSE, type Reject, reject } from "../pbse.ts";
 import type { Resources } from "../resource-table.ts";
 import { addToAcl, parseAcl } from "./acl.ts";
 import { parseBoolean, renderBoolean } from "./boolean.ts";
-import { parseDuration, renderDuration } from "./duration.ts";
+import { DURATION_S_MAX, parseDuration, renderDuration } from "./duration.ts";
 import { combineLimits, parseEntityLimits, parseResourceLimits, renderEntityLimits, renderResourceLimits } from "./entity-limit.ts";
 import { parseFloatText, renderFloat } from "./float.ts";
 import { addHolds, parseHolds, removeHolds } from "./hold.ts";
@@ -234,7 +235,7 @@ function parseScalar(def: AttributeDef, text: string): AttributeValue | null {
     case "integer":
     case "long64":
     case "time":
-      return parseInteger(text);
+      return def.check?.(text) === false ? null : parseInteger(text);
     case "float":
       return parseFloatText(text);
     case "duration":
@@ -243,9 +244,9 @@ function parseScalar(def: AttributeDef, text: string): AttributeValue | null {
       return canonicalSize(text);
     case "string":
     case "formula":
-      return printable(text) && def.check?.(text) !== false ? text : null;
+      return hasItsCharacters(def, text) && def.check?.(text) !== false ? text : null;
     case "char":
-      return text.length === 1 && printable(text) ? text : null;
+      return text.length === 1 && hasItsCharacters(def, text) ? text : null;
     case "name":
       return parseName(def, text);
     case "keyword":
@@ -286,25 +287,45 @@ function parseKeyword(def: AttributeDef, text: string): string | null {
 }
 
 function parseList(def: AttributeDef, text: string): string[] | null {
-  if (!printable(text)) return null;
+  if (!hasItsCharacters(def, text)) return null;
   const elements = splitList(text, def.verbatim === true);
   if (elements.length === 0 || elements.some((element) => def.check?.(element) === false)) return null;
   return def.unique === true ? [...new Set(elements)] : elements;
 }
 
-/** NUL would end a text in the programs it is handed to. Newlines and tabs occur in environment variables. */
-function printable(text: string): boolean {
-  return !text.includes("\0");
+/** NUL ends a text in every program that it is handed to. */
+function hasItsCharacters({ characters }: AttributeDef, text: string): boolean {
+  if (characters === "any") return !text.includes("\0");
+  return characters === "lines" ? isPrintableText(text) : isPrintable(text);
 }
 
 /** Refuses numbers, durations and sizes out of the row's bounds. */
 function inRange(def: AttributeDef, value: AttributeValue): AttributeValue {
-  if (def.min === undefined && def.max === undefined) return value;
+  const [min, max] = boundsOf(def);
+  if (min === undefined && max === undefined) return value;
   const size = def.type === "size" ? parseSize(String(value)) : null;
   const amount = size === null ? Number(value) : sizeBytes(size);
-  if (amount >= (def.min ?? Number.NEGATIVE_INFINITY) && amount <= (def.max ?? Number.POSITIVE_INFINITY)) return value;
+  if (amount >= (min ?? Number.NEGATIVE_INFINITY) && amount <= (max ?? Number.POSITIVE_INFINITY)) return value;
   throw def.rangeError === undefined ? badValue(def) : reject(def.rangeError);
 }
+
+/** Those of the row; else those of its type: a time has a date, and an integer fits in 32 bits. */
+function boundsOf({ type, min, max }: AttributeDef): readonly [min: number | undefined, max: number | undefined] {
+  switch (type) {
+    case "time":
+      return [min ?? 0, max ?? TIME_S_MAX];
+    case "integer":
+      return [min ?? -INTEGER_MAX - 1, max ?? INTEGER_MAX];
+    case "duration":
+      return [min, max ?? DURATION_S_MAX];
+    default:
+      return [min, max];
+  }
+}
+
+/** The end of the year 9999. */
+const TIME_S_MAX = 253_402_300_799;
+const INTEGER_MAX = 2 ** 31 - 1;
 
 function combineNumbers(def: AttributeDef, op: "=" | "+=" | "-=", old: number | undefined, given: number): AttributeValue {
   if (op === "=") return given;

@@ -2,9 +2,10 @@
 // long, float: number · size: canonical text · duration: seconds · boolean: boolean · string, string_array: text.
 
 import type { ResourceValue } from "../attribute.ts";
+import { isPrintable } from "../attribute-checks.ts";
 import type { ResourceDef } from "../resource-table.ts";
 import { parseBoolean, renderBoolean } from "./boolean.ts";
-import { parseDuration, renderDuration } from "./duration.ts";
+import { DURATION_S_MAX, parseDuration, renderDuration } from "./duration.ts";
 import { parseFloatText, renderFloat } from "./float.ts";
 import { parseInteger, renderInteger } from "./integer.ts";
 import { canonicalSize, combineSizes, compareSizes, parseSize, renderSize, sizeKb } from "./size.ts";
@@ -15,7 +16,8 @@ export function parseResourceValue(def: ResourceDef, text: string): ResourceValu
   switch (def.type) {
     case "long": {
       const value = parseInteger(text);
-      return value !== null && value < 0 && isCount(def) ? null : value;
+      if (value === null || (value < 0 && isCount(def))) return null;
+      return def.name === "nice" && def.builtin === true && (value < NICE_MIN || value > NICE_MAX) ? null : value;
     }
     case "float":
       return parseFloatText(text);
@@ -26,8 +28,9 @@ export function parseResourceValue(def: ResourceDef, text: string): ResourceValu
     case "boolean":
       return parseBoolean(text);
     case "string":
-      return text === "" ? null : text;
+      return text === "" || !isPrintable(text) ? null : text;
     case "string_array": {
+      if (!isPrintable(text)) return null;
       const list = joinList(splitList(text));
       return list === "" ? null : list;
     }
@@ -37,6 +40,9 @@ export function parseResourceValue(def: ResourceDef, text: string): ResourceValu
     }
   }
 }
+
+const NICE_MIN = -20;
+const NICE_MAX = 19;
 
 /** Built-in whole numbers count things, of which there are never fewer than none; nice is a level. Resources of a site may mean anything. */
 function isCount(def: ResourceDef): boolean {
@@ -67,7 +73,12 @@ export function combineResourceValues(
     case "duration":
     case "float": {
       const sum = Number(old) + sign * Number(given);
-      if (!Number.isFinite(sum) || Math.abs(sum) > Number.MAX_SAFE_INTEGER || (def.type === "duration" && sum < 0)) return null;
+      if (
+        !Number.isFinite(sum) ||
+        Math.abs(sum) > Number.MAX_SAFE_INTEGER ||
+        (def.type === "duration" && (sum < 0 || sum > DURATION_S_MAX))
+      )
+        return null;
       return def.type === "float" ? Number(sum.toPrecision(15)) : sum;
     }
     case "size": {
