@@ -4,6 +4,7 @@
 //     in number, one owner always by the same: who copies for hours keeps himself waiting. They are started when needed and end when nothing is left.
 
 import { spawn } from "node:child_process";
+import { steady_ms } from "#support/clock.ts";
 import type { AgentToMom, DropRequest, FilePlan, FinishRequest, MomToAgent, PrepareRequest } from "./agent-link.ts";
 import { frameLink, type Link } from "./frame-link.ts";
 import { siblingProgram } from "./sibling.ts";
@@ -18,6 +19,8 @@ export type AgentClient = {
   append(file: MomToAgent["agent-append"]["files"][number]): void;
   /** not repeated: a later run of the job may have its output there by then */
   drop(request: DropRequest): void;
+  /** for how many ms it has answered nothing although it was asked: 0 where nothing is open */
+  silent_ms(): number;
   /** lets it finish what it was asked, then ends it */
   close(): Promise<void>;
 };
@@ -76,6 +79,12 @@ function startLane(lane: "main" | "bulk", handlers: AgentHandlers, { onBulky, on
   let pause_ms = AGAIN_MS;
   let ended: (() => void) | null = null;
 
+  /** since when it was asked something and has not answered */
+  let waits_since_ms: number | null = null;
+  const answered = (): void => {
+    waits_since_ms = open.prepare.size + open.finish.size > 0 ? steady_ms() : null;
+  };
+
   const key = (job: string, run_count: number): string => `${job} ${run_count}`;
 
   const restWhenIdle = (): void => {
@@ -96,12 +105,14 @@ function startLane(lane: "main" | "bulk", handlers: AgentHandlers, { onBulky, on
         "agent-prepared": (data) => {
           pause_ms = AGAIN_MS;
           for (const each of data.jobs) open.prepare.delete(key(each.job, each.run_count));
+          answered();
           handlers["agent-prepared"](data);
           restWhenIdle();
         },
         "agent-finished": (data) => {
           pause_ms = AGAIN_MS;
           for (const each of data.jobs) open.finish.delete(key(each.job, each.run_count));
+          answered();
           handlers["agent-finished"](data);
           restWhenIdle();
         },
@@ -113,6 +124,7 @@ function startLane(lane: "main" | "bulk", handlers: AgentHandlers, { onBulky, on
             open.finish.delete(id);
             if (request !== undefined) onBulky(request);
           }
+          answered();
         },
         "agent-complaint": handlers["agent-complaint"],
       },
@@ -160,14 +172,17 @@ function startLane(lane: "main" | "bulk", handlers: AgentHandlers, { onBulky, on
   return {
     prepare(request) {
       open.prepare.set(key(request.plan.job, request.plan.run_count), request);
+      waits_since_ms ??= steady_ms();
       add("prepare", request);
     },
     finish(request) {
       open.finish.set(key(request.plan.job, request.plan.run_count), request);
+      waits_since_ms ??= steady_ms();
       add("finish", request);
     },
     append: (file) => add("append", file),
     drop: (request) => add("drop", request),
+    silent_ms: () => (waits_since_ms === null ? 0 : steady_ms() - waits_since_ms),
     close() {
       flush();
       return new Promise((resolve) => {

@@ -6,6 +6,8 @@
 // C3. A job has one run here at a time: a later one waits until nothing of the earlier is left.
 // C4. A discard is for what runs that are over have left (output, a checkpoint) and names no run: one that is under way or waits is never ended by it, and
 //     looks after what is left itself. Runs that the server does not want are named in its welcome.
+// C5. What the mom takes of a mom-start it says before anything of it is started, and nothing is started while it is not welcomed: what the server believed to
+//     be lost meanwhile may run elsewhere (mom-link.ts I4).
 
 import type { MomHello, MomJob, ServerToMom } from "#protocol/mom-link.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
@@ -19,7 +21,7 @@ import type { Owner } from "./job-plan.ts";
 import { dropOutput, isOver, purged } from "./kept-output.ts";
 import { isBusy, NOT_BUSY } from "./node-load.ts";
 import { recovered, starterState } from "./recovery.ts";
-import { message, OVER, signal, terminate } from "./requests.ts";
+import { endUnlessOver, message, OVER, signal, terminate } from "./requests.ts";
 import {
   abandon,
   acknowledged,
@@ -28,6 +30,7 @@ import {
   discard,
   exited,
   finished,
+  goOnStarting,
   prepared,
   reportJoined,
   reportStarted,
@@ -36,8 +39,8 @@ import {
   started,
 } from "./run-life.ts";
 import { type Context, keyOf, log, modify, SAFE_ID, withRun } from "./run-record.ts";
-import { beginEnding, hungUp, walltimeOf, watch } from "./run-watch.ts";
-import { taskOf } from "./starter-link.ts";
+import { hungUp, walltimeOf, watch } from "./run-watch.ts";
+import { type RunKey, taskOf } from "./starter-link.ts";
 import type { MomAction, MomConfig, MomState } from "./state.ts";
 import { adopted, deserted, seenOfRun, signalTask, taskAsked, taskExited, taskFailed, taskStarted } from "./tasks.ts";
 import { nextSample, type Seen, usageOf } from "./usage.ts";
@@ -86,6 +89,8 @@ function handle(cx: Context, event: MomEvent): void {
       return welcome(cx, event.data);
     case "start":
       return start(cx, event.job, event.owner);
+    case "starts-read":
+      return accept(cx, event.runs);
     case "signal":
       return signal(cx, event.data);
     case "terminate":
@@ -198,10 +203,20 @@ function welcome(cx: Context, data: ServerToMom["mom-welcome"]): void {
     reportStarted(cx, run);
     if (run.idled) tellIdled(cx, run);
     sendObit(cx, run);
+    goOnStarting(cx, run);
   }
   if (Object.keys(state.site).length > 0) tellSite(cx);
   if (isBusy(state.busy)) cx.actions.push({ kind: "send", type: "mom-busy", data: { busy: true } });
   for (const report of state.reports.splice(0)) cx.actions.push({ kind: "send", type: "mom-hook", data: report });
+}
+
+/** C5. */
+function accept({ state, actions }: Context, asked: readonly RunKey[]): void {
+  const runs = asked.filter(({ job, run_count }) => {
+    const run = state.runs.get(job);
+    return run?.job.run_count === run_count || run?.next?.job.run_count === run_count;
+  });
+  if (runs.length > 0 && state.welcomed) actions.push({ kind: "send", type: "mom-accepted", data: { runs } });
 }
 
 function start(cx: Context, job: MomJob, owner: Owner | null): void {
@@ -259,7 +274,7 @@ function stop(cx: Context, manner: "kill" | "leave"): void {
     return;
   }
   for (const run of [...cx.state.runs.values()]) {
-    if (!OVER.has(run.phase.name) && run.ending?.why !== "discard") beginEnding(cx, run, "rerun", 0);
+    if (!OVER.has(run.phase.name) && run.ending?.why !== "discard") endUnlessOver(cx, run, "rerun", 0);
   }
 }
 

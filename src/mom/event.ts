@@ -18,6 +18,8 @@ export type MomEvent =
   | { readonly kind: "welcome"; readonly data: ServerToMom["mom-welcome"] }
   /** owner null: the user does not exist here */
   | { readonly kind: "start"; readonly job: MomJob; readonly owner: Owner | null }
+  /** these were all starts of a frame of the server */
+  | { readonly kind: "starts-read"; readonly runs: readonly RunKey[] }
   | { readonly kind: "signal"; readonly data: ServerToMom["mom-signal"] }
   | { readonly kind: "terminate"; readonly data: ServerToMom["mom-terminate"] }
   | { readonly kind: "modify"; readonly data: ServerToMom["mom-modify"] }

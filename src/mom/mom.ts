@@ -1,7 +1,7 @@
 // The mom's shell: carries the core's actions out and brings it what happens. Owns the links to server, starter and file agent, the clock and the log.
 
-import type { DaemonLink } from "#protocol/ipc-transport.ts";
-import type { MomVnode } from "#protocol/mom-link.ts";
+import type { MomVnode, ServerToMom } from "#protocol/mom-link.ts";
+import { jumpText, jumpWatch, steady_ms } from "#support/clock.ts";
 import type { Conf } from "#support/conf.ts";
 import { LOG_EVENT, type Log, openLog } from "#support/log.ts";
 import { systemUsers } from "#support/passwd.ts";
@@ -23,12 +23,14 @@ import { ownersOf } from "./owners.ts";
 import { openRecords, type RecordLog } from "./record-log.ts";
 import { dueLeaders, look, nextPoll_s } from "./sampler.ts";
 import { runScript } from "./script-run.ts";
-import { dialServer } from "./server-link.ts";
+import { dialServer, type ServerLink } from "./server-link.ts";
 import { signalQuietly } from "./session-end.ts";
 import { makeDirectories, momConfig, readSettings, vnodeReporter } from "./setup.ts";
 import { siteReader } from "./site-resources.ts";
+import { stallWatch } from "./stall.ts";
 import { connectStarter, type StarterClient } from "./starter-client.ts";
 import type { MomAction, MomConfig, MomState } from "./state.ts";
+import { steadyRecord, steadyRun, steadyTime } from "./steady-time.ts";
 import { strangersOf } from "./strangers.ts";
 import { carryOutput, removeOldOffsets, type TaskOutput } from "./task-output.ts";
 import { serveTasks, type TaskServer } from "./task-server.ts";
@@ -70,7 +72,7 @@ export class Mom {
   readonly #isReady = Promise.withResolvers<void>();
   readonly #hasEnded = Promise.withResolvers<number>();
   #settings: MomSettings;
-  #server: DaemonLink | null = null;
+  #server: ServerLink | null = null;
   #settled = false;
   #last_look_ms = 0;
   #poll_s = 0;
@@ -81,6 +83,10 @@ export class Mom {
   #flushing = false;
   readonly #site_reader = siteReader((text) => this.#fault(text));
   #phase: "up" | "ending" | "closed" = "up";
+  readonly #stall = stallWatch(steady_ms());
+  readonly #jumped = jumpWatch();
+  #stall_timer: NodeJS.Timeout;
+  #silence_s = 0;
 
   /** Throws MomStartError. */
   constructor(conf: Conf, options: MomOptions) {
@@ -107,12 +113,13 @@ export class Mom {
     this.#agent = this.#startAgent();
     this.#hooks = momHookShell(`${priv}/hooks`, conf, this.#fault);
     this.#startHooks();
-    this.#happen({ kind: "recovered", saved: found });
+    this.#happen({ kind: "recovered", saved: found.map(steadyRecord) });
     this.#tasks = serveTasks({ home: this.#home, mode: conf.mode, happen: this.#happen, complain: this.#fault });
     this.#output = carryOutput(this.#home, this.#state, this.#fault);
     removeOldOffsets(this.#home, this.#state);
     this.#starter = this.#connectStarter(priv);
     this.#ticker = setInterval(() => this.#tick(), TICK_MS);
+    this.#stall_timer = setInterval(() => this.#isInTime(), this.#stall.period_ms);
     this.#takeSignals();
     this.#note("Mom startup completed");
   }
@@ -143,9 +150,44 @@ export class Mom {
 
   readonly #happen = (event: MomEvent): void => {
     if (this.#phase === "closed") return;
-    this.#flushSoon();
-    for (const action of reduce(this.#state, event, Date.now())) this.#perform(action);
+    this.#isInTime();
+    this.#reduce(event);
   };
+
+  #reduce(event: MomEvent): void {
+    this.#flushSoon();
+    for (const action of reduce(this.#state, event, steady_ms())) this.#perform(action);
+  }
+
+  /** False: we stood still for so long that the server may have given up on us. It is asked before anything else is done (stall.ts). */
+  readonly #isInTime = (): boolean => {
+    const stood_ms = this.#stall.look(steady_ms());
+    if (stood_ms === 0 || this.#phase !== "up" || this.#server === null) return true;
+    this.#fault(`this mom stood still for ${Math.round(stood_ms / 1000)} seconds: the server is asked what it still wants`);
+    this.#server.startOver();
+    this.#reduce({ kind: "disconnected" });
+    return false;
+  };
+
+  /** The heartbeat of the server. */
+  readonly #pinged = ({ number, silence_s }: ServerToMom["mom-ping"]): void => {
+    if (silence_s !== this.#silence_s) {
+      this.#silence_s = silence_s;
+      this.#stall.setSilence(silence_s);
+      clearInterval(this.#stall_timer);
+      this.#stall_timer = setInterval(() => this.#isInTime(), this.#stall.period_ms);
+    }
+    const ill = this.#illness();
+    this.#server?.link.send("mom-pong", { number, ...(ill === null ? {} : { ill }) });
+  };
+
+  /** Which of the processes that we need does not answer: for half the time after which the server would give up on us. */
+  #illness(): string | null {
+    const limit_ms = this.#silence_s * 500;
+    if (limit_ms === 0) return null;
+    if (this.#starter.silent_ms() > limit_ms) return "the starter of its jobs does not answer";
+    return this.#agent.silent_ms() > limit_ms ? "its file agent does not answer" : null;
+  }
 
   /**
    * One write serves the records of all that happens in this turn. It is asked for before anything else is: what starter and agent are told leaves in later
@@ -165,7 +207,7 @@ export class Mom {
       case "hello":
         return this.#sayHello();
       case "send":
-        this.#server?.send(action.type, action.data);
+        this.#server?.link.send(action.type, action.data);
         return;
       case "prepare":
         return this.#agent.prepare(action.request);
@@ -264,7 +306,7 @@ export class Mom {
   #sayHello(): void {
     const { hooks, checkpoints } = this.#state;
     const { digest } = hooks;
-    this.#server?.send("mom-hello", {
+    this.#server?.link.send("mom-hello", {
       host: this.#facts.host,
       tasks: this.#tasks.path,
       port: this.#options.port ?? this.#conf.port.mom,
@@ -301,15 +343,15 @@ export class Mom {
     };
     return connectStarter(priv, {
       "starter-state": (data) => {
-        this.#happen({ kind: "starter-state", data });
+        this.#happen({ kind: "starter-state", data: { ...data, runs: data.runs.map(steadyRun) } });
         this.#settled = true;
         this.#dial();
       },
-      "starter-started": ({ runs }) => each(runs, (run) => ({ kind: "started", run })),
+      "starter-started": ({ runs }) => each(runs, (run) => ({ kind: "started", run: { ...run, at_ms: steadyTime(run.at_ms) } })),
       "starter-failed": ({ runs }) => each(runs, (run) => ({ kind: "start-failed", run })),
       "starter-adopted": ({ runs }) => each(runs, (run) => ({ kind: "adopted", run })),
       "starter-hung-up": ({ runs }) => each(runs, (run) => ({ kind: "hung-up", run })),
-      "starter-exited": ({ runs }) => each(runs, (run) => ({ kind: "exited", run })),
+      "starter-exited": ({ runs }) => each(runs, (run) => ({ kind: "exited", run: { ...run, at_ms: steadyTime(run.at_ms) } })),
       onLost: () => this.#fault("the starter is lost"),
       complain: this.#fault,
     });
@@ -318,14 +360,22 @@ export class Mom {
   /** Once it is known which jobs there are, and hooks have made the host ready. */
   #dial(): void {
     if (!this.#settled || this.#server !== null || isStartingUp(this.#state)) return;
-    this.#server = dialServer(this.#conf.home, { happen: this.#happen, ownerOf: ownersOf(this.#conf.mode), note: this.#note });
+    this.#server = dialServer(this.#conf.home, {
+      happen: this.#happen,
+      ownerOf: ownersOf(this.#conf.mode),
+      note: this.#note,
+      isInTime: this.#isInTime,
+      pinged: this.#pinged,
+    });
     this.#isReady.resolve();
   }
 
   #tick(): void {
     this.#happen({ kind: "tick" });
     this.#output.tick();
-    const now_ms = Date.now();
+    const now_ms = steady_ms();
+    const jumped_ms = this.#jumped();
+    if (jumped_ms !== 0) this.#note(`the system clock was set ${jumpText(jumped_ms)}: walltime of jobs goes on as before`);
     this.#measure(now_ms);
     this.#readSite(now_ms);
     this.#killStrangers(now_ms);
@@ -346,7 +396,7 @@ export class Mom {
     const period_ms = Math.min(LOAD_PERIOD_MS, kbd_idle === null ? LOAD_PERIOD_MS : kbd_idle.poll_s * 1000);
     if ((!wanted && !isBusy(this.#state.busy)) || now_ms - this.#last_measure_ms < period_ms) return;
     this.#last_measure_ms = now_ms;
-    this.#happen({ kind: "measured", measure: measureHost(kbd_idle !== null, now_ms) });
+    this.#happen({ kind: "measured", measure: measureHost(kbd_idle !== null, Date.now()) });
   }
 
   /** Resources of the site, again and again; once more after it has none any more. */
@@ -399,7 +449,7 @@ export class Mom {
     } catch (error) {
       this.#fault(`configuration kept as it was: ${(error as Error).message}`);
     }
-    this.#server?.send("mom-vnodes", { vnodes: this.#readVnodes(), patience: this.#settings.patience });
+    this.#server?.link.send("mom-vnodes", { vnodes: this.#readVnodes(), patience: this.#settings.patience });
     this.#happen({ kind: "startup" });
   }
 
@@ -407,6 +457,7 @@ export class Mom {
     if (this.#phase !== "up") return;
     this.#phase = "ending";
     clearInterval(this.#ticker);
+    clearInterval(this.#stall_timer);
     // A file agent that hangs (a dead file server) does not keep us.
     setTimeout(() => this.#hasEnded.resolve(0), CLOSE_MS_MAX).unref();
     await this.#agent.close();
@@ -416,7 +467,7 @@ export class Mom {
     this.#phase = "closed";
     this.#hooks.close();
     this.#records.close();
-    this.#server?.close();
+    this.#server?.link.close();
     this.#note("Is down");
     this.#log.close();
     this.#hasEnded.resolve(0);

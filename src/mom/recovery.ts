@@ -6,8 +6,8 @@
 import { LOG_EVENT } from "#support/log-event.ts";
 import { NO_CHECKPOINT } from "./checkpoint.ts";
 import { JOB_EXEC } from "./job-exec.ts";
-import { becomeRunning, begin, conclude, exited, remember, remove, reportStarted, startAgain } from "./run-life.ts";
-import { type Context, filesOf, log } from "./run-record.ts";
+import { becomeRunning, begin, conclude, exited, remove, reportStarted, startAgain } from "./run-life.ts";
+import { type Context, filesOf, log, remember } from "./run-record.ts";
 import { beginEnding, hungUp } from "./run-watch.ts";
 import { SIG } from "./signals.ts";
 import { NO_SISTERS } from "./sister.ts";
@@ -32,6 +32,7 @@ export function recovered(cx: Context, saved: readonly SavedRun[]): void {
       idled: record.idled === true,
       checkpointing: record.leaving === true ? { ...NO_CHECKPOINT, asked: "checkpoint_abort", unheard: true } : NO_CHECKPOINT,
       withheld: null,
+      awaits_welcome: false,
       restart: record.restart === true,
       launch: null,
       used_by_hooks: record.used_by_hooks ?? {},

@@ -19,7 +19,7 @@ import { filePlan, type Owner, startSpec } from "./job-plan.ts";
 import { dropOutput, keepOutput, outputFate, outputGone } from "./kept-output.ts";
 import { memoryLimit_kb } from "./limits.ts";
 import { afterPrologue, epilogueArguments, failureText, prologueArguments, type ScriptEnd } from "./pelog.ts";
-import { type Context, keyOf, log, SAFE_ID, save } from "./run-record.ts";
+import { type Context, keyOf, log, remember, SAFE_ID, save } from "./run-record.ts";
 import { beginEnding, killedForMemory, pursueEnding, walltimeOf } from "./run-watch.ts";
 import { SIG } from "./signals.ts";
 import { attrsHere, isSister, NO_SISTERS, placeholderSpec, sisterPlan } from "./sister.ts";
@@ -53,6 +53,7 @@ export function beginRun(cx: Context, job: MomJob, owner: Owner | null, doomed: 
     idled: false,
     checkpointing: NO_CHECKPOINT,
     withheld: null,
+    awaits_welcome: false,
     restart: false,
     launch: null,
     used_by_hooks: {},
@@ -166,8 +167,20 @@ function afterLaunchHooks(cx: Context, run: Run, end: SequenceEnd): void {
 function launch(cx: Context, run: Run, files: OutputFiles): void {
   if (isInteractive(run.job.attrs) && ticketOf(run.job.attrs) === null)
     return abandon(cx, run, JOB_EXEC.FAIL1, "an interactive job that no qsub waits for");
+  // core.ts C5.
+  if (!cx.state.welcomed) {
+    run.awaits_welcome = true;
+    return;
+  }
   run.phase = { name: "starting", files };
   startAgain(cx, run, files);
+}
+
+/** The server has said that it still wants the run. */
+export function goOnStarting(cx: Context, run: Run): void {
+  if (!run.awaits_welcome) return;
+  run.awaits_welcome = false;
+  if (run.phase.name === "admitting") launch(cx, run, run.phase.files);
 }
 
 /** It never came to run though it had begun. */
@@ -466,8 +479,12 @@ export function discard(cx: Context, run: Run): void {
   }
 }
 
-/** Its top process has gone while it was being saved (checkpoint.ts I2), and it is to end whatever comes of that: nobody waits for the script. */
+/** It ends and waits for nothing more: its top process has gone while it was being saved (checkpoint.ts I2), or it waited for the server's word (core.ts C5). */
 export function exitWithheld(cx: Context, run: Run): void {
+  if (run.awaits_welcome) {
+    run.awaits_welcome = false;
+    return abandon(cx, run, ENDED_BEFORE);
+  }
   const { withheld } = run;
   run.withheld = null;
   if (withheld !== null) exited(cx, run, withheld);
@@ -483,17 +500,4 @@ export function remove(cx: Context, run: Run): void {
   if (run.next === null) return;
   const { job, owner, doomed } = run.next;
   beginRun(cx, job, owner, doomed);
-}
-
-const LAST_MAX = 10_000;
-
-export function remember(last: Map<string, number>, job: string, run_count: number): void {
-  const known = Math.max(last.get(job) ?? 0, run_count);
-  last.delete(job);
-  last.set(job, known);
-  if (last.size <= LAST_MAX) return;
-  for (const oldest of last.keys()) {
-    last.delete(oldest);
-    return;
-  }
 }

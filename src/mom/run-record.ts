@@ -78,3 +78,16 @@ export function filesOf(plan: FilePlan): OutputFiles {
     stderr: plan.stderr.how === "joined" ? either : plan.stderr.path,
   };
 }
+
+const LAST_MAX = 10_000;
+
+export function remember(last: Map<string, number>, job: string, run_count: number): void {
+  const known = Math.max(last.get(job) ?? 0, run_count);
+  last.delete(job);
+  last.set(job, known);
+  if (last.size <= LAST_MAX) return;
+  for (const oldest of last.keys()) {
+    last.delete(oldest);
+    return;
+  }
+}

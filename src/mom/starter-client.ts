@@ -7,17 +7,20 @@ import { closeSync, openSync } from "node:fs";
 import { connect } from "node:net";
 import { peerCredentials } from "#protocol/peer-credentials.ts";
 import { socketAddress } from "#protocol/socket-path.ts";
+import { steady_ms } from "#support/clock.ts";
 import { frameLink, type Link } from "./frame-link.ts";
 import { siblingProgram } from "./sibling.ts";
 import { type MomToStarter, type RunKey, STARTER_SOCKET, type StarterToMom, type StartSpec } from "./starter-link.ts";
 
-export type StarterHandlers = { readonly [T in keyof StarterToMom]: (data: StarterToMom[T]) => void };
+export type StarterHandlers = { readonly [T in Exclude<keyof StarterToMom, "starter-pong">]: (data: StarterToMom[T]) => void };
 
 export type StarterClient = {
   start(spec: StartSpec): void;
   signal(run: RunKey, signal: number): void;
   adopt(run: RunKey, pid: number): void;
   forget(run: RunKey): void;
+  /** asks whether it is there, and returns for how many ms it has not answered */
+  silent_ms(): number;
   /** the starter may end if it has no jobs */
   quit(): void;
   close(): void;
@@ -36,6 +39,19 @@ export function connectStarter(
   let signals: (RunKey & { signal: number })[] = [];
   let forgets: RunKey[] = [];
   let scheduled = false;
+  /** whether it answers pings; when the one was sent that it has not answered */
+  let pongs = false;
+  let pinged_ms: number | null = null;
+  const heard: StarterHandlers & Pick<{ readonly [T in keyof StarterToMom]: (data: StarterToMom[T]) => void }, "starter-pong"> = {
+    ...handlers,
+    "starter-state": (data) => {
+      pongs = data.pongs === true;
+      handlers["starter-state"](data);
+    },
+    "starter-pong": () => {
+      pinged_ms = null;
+    },
+  };
 
   const again = (): void => {
     if (!closed) setTimeout(dial, AGAIN_MS);
@@ -59,8 +75,10 @@ export function connectStarter(
         return;
       }
       socket.removeAllListeners("error");
-      link = frameLink<StarterToMom, MomToStarter>(socket, handlers, () => {
+      link = frameLink<StarterToMom, MomToStarter>(socket, heard, () => {
         link = null;
+        pongs = false;
+        pinged_ms = null;
         if (closed) return;
         handlers.onLost();
         again();
@@ -101,6 +119,13 @@ export function connectStarter(
     forget(run) {
       forgets.push(run);
       schedule();
+    },
+    silent_ms() {
+      if (!pongs || link === null) return 0;
+      if (pinged_ms !== null) return steady_ms() - pinged_ms;
+      pinged_ms = steady_ms();
+      link.send("starter-ping", {});
+      return 0;
     },
     quit() {
       flush();

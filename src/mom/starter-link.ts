@@ -92,6 +92,8 @@ export type MomToStarter = {
   /** the processes of the session of pid become the job's, if they are of its owner */
   "starter-adopt": { readonly runs: readonly (RunKey & { readonly pid: number })[] };
   "starter-forget": { readonly runs: readonly RunKey[] };
+  /** only to a starter that says that it answers */
+  "starter-ping": Record<string, never>;
   /** ends the starter when it has no job running */
   "starter-quit": Record<string, never>;
 };
@@ -100,7 +102,10 @@ export type StarterToMom = {
     readonly pid: number;
     readonly runs: readonly StarterRun[] /** last run counts of jobs forgotten, oldest first */;
     readonly last: readonly RunKey[];
+    /** it answers starter-ping; one that was started by an earlier release may not */
+    readonly pongs?: true;
   };
+  "starter-pong": Record<string, never>;
   "starter-started": { readonly runs: readonly StartedRun[] };
   /** the program could not be executed (254, told on the job's stderr) or the job could not be set up (code of pbs/mom.md 6) */
   "starter-failed": {

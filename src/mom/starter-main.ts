@@ -9,6 +9,7 @@ import { chmodSync, readFileSync, statSync, unlinkSync, writeSync } from "node:f
 import { createServer } from "node:net";
 import { peerCredentials } from "#protocol/peer-credentials.ts";
 import { socketAddress } from "#protocol/socket-path.ts";
+import { steady_ms } from "#support/clock.ts";
 import { closeForeignDescriptors } from "#support/descriptors.ts";
 import { takeLock } from "#support/lock-file.ts";
 import { openGroups } from "./cgroup.ts";
@@ -41,7 +42,7 @@ function main(directory: string): void {
   settleLostRuns(state, boot, groups);
   const present = { ...state, boot };
   journal.compact(present);
-  const starter = makeStarter({ journal, state: present, now_ms: () => Date.now(), groups, complain });
+  const starter = makeStarter({ journal, state: present, now_ms: steady_ms, groups, complain });
   process.on("SIGCHLD", starter.reapAll);
   const own = inodeOf(directory);
   setInterval(() => {
@@ -106,6 +107,7 @@ function listen(directory: string, starter: ReturnType<typeof makeStarter>): voi
         "starter-signal": (data) => mom === link && starter.signal(data),
         "starter-adopt": (data) => mom === link && starter.adopt(data),
         "starter-forget": (data) => mom === link && starter.forget(data),
+        "starter-ping": () => link.send("starter-pong", {}),
         "starter-quit": () => mom === link && starter.active === 0 && quit(),
       },
       () => {

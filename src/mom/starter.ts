@@ -57,6 +57,7 @@ const knownPeak = (peak_kb: number): { readonly peak_kb?: number } => (peak_kb >
 export type StarterOptions = {
   readonly journal: Journal;
   readonly state: JournalState;
+  /** of a clock that is never set */
   readonly now_ms: () => number;
   /** null: this host has no control groups for us */
   readonly groups: JobGroups | null;
@@ -389,6 +390,7 @@ export function makeStarter(options: StarterOptions): Starter {
         pid: process.pid,
         runs: present,
         last: [...state.last].map(([job, run_count]) => ({ job, run_count })),
+        pongs: true,
       });
     },
     killAll() {

@@ -82,6 +82,8 @@ export type Run = {
   checkpointing: Checkpointing;
   /** it ended while a script saved it: told when the script has answered */
   withheld: ExitedRun | null;
+  /** all is ready: it is started when the mom is welcomed (core.ts C5) */
+  awaits_welcome: boolean;
   /** this run goes on from a checkpoint */
   restart: boolean;
   /** what execjob_launch hooks want started instead */

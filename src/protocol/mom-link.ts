@@ -4,6 +4,8 @@
 // I1. A start request carries run_count; a mom refuses one not larger than the last it saw for that job (design.md 7).
 // I2. An obit is repeated at every reconnect until it is acknowledged; acknowledging an unknown one is harmless.
 // I3. mom-hello lists every job the mom holds; the server answers with what to keep and what to kill.
+// I4. A mom says that it has taken a start before it starts anything of it, and starts nothing while it is not welcomed. It ends a connection on which it
+//     was silent for too long and says hello: a start that it had not taken may be elsewhere by then (src/server/heartbeat.ts, src/mom/stall.ts).
 
 export type MomVnode = {
   readonly name: string;
@@ -137,6 +139,10 @@ export type MomToServer = {
   "mom-hook": MomHookReport;
   /** it goes on: an execjob_preterm hook did not let it be ended, or (why) it could not be checkpointed */
   "mom-kept": { readonly job: string; readonly run_count: number; readonly why?: "checkpoint"; readonly text: string };
+  /** the runs of a mom-start that the mom has taken: said before anything of them is started */
+  "mom-accepted": { readonly runs: readonly { readonly job: string; readonly run_count: number }[] };
+  /** answer to mom-ping. ill: why nothing can be started here although the mom answers */
+  "mom-pong": { readonly number: number; readonly ill?: string };
   /** answer to mom-start refused at once, or to a signal */
   "mom-result": { readonly token: number; readonly ok: boolean; readonly code?: number; readonly text?: string };
 };
@@ -169,5 +175,7 @@ export type ServerToMom = {
   "mom-discard": { readonly job: string };
   /** after the welcome, and when one changes: if the mom has others */
   "mom-hooks": MomHooks;
+  /** every few seconds. silence_s: a mom that does not answer for so long counts as silent; 0: it is not asked again */
+  "mom-ping": { readonly number: number; readonly silence_s: number };
   "mom-quit": Record<string, never>;
 };

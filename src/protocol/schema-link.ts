@@ -177,6 +177,8 @@ const MOM_TO_SERVER = {
     kept: z.literal(true).exactOptional(),
     message: told.exactOptional(),
   }),
+  "mom-accepted": z.strictObject({ runs: items(z.strictObject(run)) }),
+  "mom-pong": z.strictObject({ number: whole, ill: told.exactOptional() }),
   "mom-result": z.strictObject({ token: whole, ok: z.boolean(), code: whole.exactOptional(), text: told.exactOptional() }),
 } satisfies { readonly [K in keyof MomToServer]: z.ZodType<MomToServer[K]> };
 
@@ -230,6 +232,7 @@ const SERVER_TO_MOM = {
       }),
     ),
   }),
+  "mom-ping": z.strictObject({ number: whole, silence_s: seconds }),
   "mom-quit": nothing,
 } satisfies { readonly [K in keyof ServerToMom]: z.ZodType<ServerToMom[K]> };
 

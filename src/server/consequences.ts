@@ -14,6 +14,7 @@ import { arrayOf } from "./apply.ts";
 import { endArrayIfOver, subjobEnded } from "./array-end.ts";
 import { dependentsAtChange, dependentsAtEnd } from "./dependencies.ts";
 import type { Event } from "./event.ts";
+import { heartbeatChanged } from "./heartbeat.ts";
 import { armPeriodic, jobOver, jobPosted, resvHappened, watchVnodes } from "./hooks/afterwards.ts";
 import { momHooksChanged } from "./hooks/mom-hooks.ts";
 import { nodeCreated } from "./host-vnodes.ts";
@@ -322,6 +323,7 @@ function serverChanged(kernel: Kernel, tx: Transaction, event: Extract<Event, { 
     kernel.out.actions.push({ kind: "formula", text: typeof formula === "string" ? formula : null });
     for (const runtime of kernel.scheds.values()) formulaChanged(kernel, runtime);
   }
+  if (event.set["node_silence_timeout"] !== undefined || event.unset.includes("node_silence_timeout")) heartbeatChanged(kernel);
   if (HISTORY.some((name) => event.set[name] !== undefined || event.unset.includes(name)))
     kernel.timers.set("purge-history", kernel.now_ms);
 }

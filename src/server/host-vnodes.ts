@@ -34,7 +34,7 @@ export function report(kernel: Kernel, tx: Transaction, mom: MomRuntime): void {
 function reportVnodes(kernel: Kernel, tx: Transaction, mom: MomRuntime): void {
   const known = vnodesOf(kernel, mom.host);
   if (known.length === 0) return;
-  const was_down = known.some((vnode) => statesOf(vnode).includes("down"));
+  const was_down = known.some((vnode) => statesOf(vnode).some((word) => word === "down" || word === "state-unknown"));
   const vnodes = checkedVnodes(kernel, tx, mom);
   const several = vnodes.length > 1;
   for (const reported of vnodes) {
@@ -141,9 +141,17 @@ function hostIsUp(tx: Transaction, vnode: Vnode, add: readonly string[], remove:
 
 /** The mom of a host is gone. */
 export function hostDown(kernel: Kernel, tx: Transaction, host: string, why: string): void {
-  const text = `node down: ${why}`;
+  tellHost(kernel, tx, host, "down", `node down: ${why}`);
+}
+
+/** The mom of a host is there and does not answer, or cannot start anything: nothing new is sent there. */
+export function hostUnknown(kernel: Kernel, tx: Transaction, host: string, why: string): void {
+  tellHost(kernel, tx, host, "state-unknown", `node unknown: ${why}`);
+}
+
+function tellHost(kernel: Kernel, tx: Transaction, host: string, word: string, text: string): void {
   for (const vnode of vnodesOf(kernel, host)) {
-    setStates(tx, vnode, ["down"], [], vnode.attrs["comment"] === undefined || isDownComment(vnode) ? { comment: text } : {});
+    setStates(tx, vnode, [word], [], vnode.attrs["comment"] === undefined || isDownComment(vnode) ? { comment: text } : {});
     tx.log({ event: LOG_EVENT.SYSTEM, class: "Node", object: vnode.name, text });
   }
 }
@@ -175,7 +183,9 @@ export function tellBusy(kernel: Kernel, tx: Transaction, { host, busy }: MomRun
 }
 
 const isDownComment = (vnode: Vnode): boolean =>
-  typeof vnode.attrs["comment"] === "string" && vnode.attrs["comment"].startsWith("node down: ") && !vnode.set_by_admin.includes("comment");
+  typeof vnode.attrs["comment"] === "string" &&
+  /^node (?:down|unknown): /.test(vnode.attrs["comment"]) &&
+  !vnode.set_by_admin.includes("comment");
 
 function setStates(tx: Transaction, vnode: Vnode, add: readonly string[], remove: readonly string[], more: Attrs = {}): void {
   const old = statesOf(vnode);

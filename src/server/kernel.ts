@@ -34,6 +34,12 @@ export type MomRuntime = {
   hook_files: ReadonlyMap<string, string>;
   /** others use its host */
   busy: boolean;
+  /** when it last said a word; steady as timers are (clock-jump.ts) */
+  heard_ms: number;
+  /** why it can start nothing; null: it is well */
+  ill: string | null;
+  /** runs that were sent on this connection and that it has not taken yet, by job */
+  readonly sent: Map<string, number>;
 };
 
 /** Answers of the world outside to a request's questions. */
@@ -78,6 +84,10 @@ export type Kernel = {
   readonly timers: Timers;
   now_ms: number;
   readonly scheds: Map<string, SchedRuntime>;
+  /** when the next heartbeat of moms is due (heartbeat.ts) */
+  heartbeat_ms: number;
+  /** number of the last mom-ping */
+  pings: number;
   /** by host name */
   readonly moms: Map<string, MomRuntime>;
   /** by connection: who said hello there last */
@@ -137,6 +147,8 @@ export function createKernel(state: ServerState, config: ServerConfig, now_ms: n
     timers: createTimers(),
     now_ms,
     scheds: new Map(),
+    heartbeat_ms: now_ms,
+    pings: 0,
     moms: new Map(),
     mom_links: new Map(),
     starts: new Map(),

@@ -10,6 +10,7 @@ import { Reject } from "#model/pbse.ts";
 import type { MomHello, MomToServer, Usage } from "#protocol/mom-link.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
 import { checkpointHost, isKeptOn } from "./checkpointed.ts";
+import { beginHeartbeat, heartbeat, momAnswered, momSilent } from "./heartbeat.ts";
 import { hookReported, jobKept, tellHooks } from "./hooks/mom-hooks.ts";
 import { allUnknown, hostDown, report, siteResources, tellBusy, vnodesAway, vnodesOf } from "./host-vnodes.ts";
 import { abort, finish, JOB_EXEC, jobObit, requeueOrAbort, terminationOf } from "./job-end.ts";
@@ -52,8 +53,16 @@ export function frame<T extends keyof MomToServer>(kernel: Kernel, link: number,
   if (type === "mom-hello") return hello(kernel, link, data as MomHello);
   const mom = momOfLink(kernel, link);
   if (mom === undefined) return;
+  mom.heard_ms = kernel.now_ms;
   const tx = ownTransaction(kernel);
   switch (type) {
+    case "mom-pong":
+      momAnswered(kernel, mom, (data as MomToServer["mom-pong"]).ill);
+      break;
+    case "mom-accepted":
+      for (const { job, run_count } of (data as MomToServer["mom-accepted"]).runs)
+        if (mom.sent.get(job) === run_count) mom.sent.delete(job);
+      break;
     case "mom-vnodes":
       mom.vnodes = (data as MomToServer["mom-vnodes"]).vnodes;
       mom.patience = (data as MomToServer["mom-vnodes"]).patience ?? {};
@@ -125,25 +134,42 @@ function hello(kernel: Kernel, link: number, data: MomHello): void {
     hooks: data.hooks ?? "",
     hook_files: new Map(),
     busy: false,
+    heard_ms: kernel.now_ms,
+    ill: null,
+    sent: new Map(),
   };
   kernel.moms.set(key, mom);
   if (old !== undefined && kernel.mom_links.get(old.link) === old) kernel.mom_links.delete(old.link);
   kernel.mom_links.set(link, mom);
   kernel.timers.clear(`silent:${key}`);
+  kernel.timers.clear(`still-silent:${key}`);
   const tx = ownTransaction(kernel);
   const away = vnodesAway(kernel, data.host);
   report(kernel, tx, mom);
   reconcile(kernel, tx, mom);
+  beginHeartbeat(kernel, mom);
   vnodesBack(kernel, away);
+}
+
+/** The timer heartbeat. */
+export function beat(kernel: Kernel): void {
+  for (const mom of heartbeat(kernel)) {
+    momSilent(kernel, mom);
+    forgetMom(kernel, mom);
+  }
 }
 
 export function lost(kernel: Kernel, link: number, why: string): void {
   const mom = momOfLink(kernel, link);
   if (mom === undefined) return;
+  hostDown(kernel, ownTransaction(kernel), mom.host, why);
+  forgetMom(kernel, mom);
+}
+
+/** It is not connected any more: what waits for its words waits for its hello. */
+function forgetMom(kernel: Kernel, mom: MomRuntime): void {
   kernel.moms.delete(mom.host.toLowerCase());
-  kernel.mom_links.delete(link);
-  const tx = ownTransaction(kernel);
-  hostDown(kernel, tx, mom.host, why);
+  kernel.mom_links.delete(mom.link);
   for (const [number, question] of kernel.questions) {
     if (isOnHost(kernel, question.job, mom.host)) questionUnanswered(kernel, number, true);
   }

@@ -40,6 +40,7 @@ export function startJob(kernel: Kernel, id: string): void {
 
 /** All jobs started in a batch go to a mom in one frame. */
 export function orderStart(kernel: Kernel, job: Job, mom: MomRuntime): void {
+  mom.sent.set(job.id, job.attrs.run_count ?? 1);
   const jobs = kernel.starts.get(mom.link);
   if (jobs !== undefined) {
     jobs.push(momJob(kernel, job));

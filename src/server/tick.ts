@@ -1,7 +1,8 @@
 // What is due at a time. Names of timers: wait:JOB Execution_Time is there · route:JOB routing is tried again · rerun:JOB qrerun has waited long enough ·
 // accumulate:SCHED job_accumulation_time is over · iteration:SCHED scheduler_iteration is over · sched-start:SCHED a scheduler is started again ·
 // starting:JOB a scheduler waits no longer for a job it started ·
-// silent:HOST node_fail_requeue is over · join:JOB its sisters have had time to join · away:JOB HOST a sister has been away too long ·
+// silent:HOST node_fail_requeue is over · heartbeat moms are asked · still-silent:HOST a silent mom's vnodes are down ·
+// join:JOB its sisters have had time to join · away:JOB HOST a sister has been away too long ·
 // question:N a mom did not answer · preempt:JOB a preempted run does not end ·
 // asked:TOKEN a scheduler did not answer ·
 // resv:ID begin or end of a reservation · resv-wait:ID nobody waits longer for an answer about it · resv-idle:ID unused too long ·
@@ -9,10 +10,11 @@
 
 import { PBSE, Reject } from "#model/pbse.ts";
 import { SCHED_COMMAND } from "#protocol/sched-link.ts";
+import { stillSilent } from "./heartbeat.ts";
 import { periodicDue } from "./hooks/afterwards.ts";
 import { settleJob } from "./job-life.ts";
 import { type Kernel, ownTransaction, refuse } from "./kernel.ts";
-import { hostSilentTooLong } from "./mom-host.ts";
+import { beat, hostSilentTooLong } from "./mom-host.ts";
 import { questionUnanswered } from "./mom-questions.ts";
 import { preemptionLate } from "./preemption.ts";
 import { vnodesDue } from "./resv/health.ts";
@@ -59,6 +61,12 @@ function due(kernel: Kernel, kind: string, name: string): void {
       break;
     case "sched-start":
       startDue(kernel, name);
+      break;
+    case "heartbeat":
+      beat(kernel);
+      break;
+    case "still-silent":
+      stillSilent(kernel, name);
       break;
     case "silent":
       hostSilentTooLong(kernel, name);

@@ -8,6 +8,10 @@ import type { Fault } from "./scenario.ts";
 /** How long a killed daemon stays away. */
 const AWAY_MS = [10, 1500, 20_000, 400_000] as const;
 
+/** How long a daemon is stopped: not noticed, noticed by itself, noticed by the server, given up. */
+const PAUSE_MS = [500, 5000, 20_000, 60_000, 400_000] as const;
+const pauseOf = (random: Prng): number => random.int(1, random.pick(PAUSE_MS));
+
 export function strike(complex: Complex, random: Prng): void {
   const fault = random.pick(complex.scenario.faults);
   const away_ms = random.int(1, random.chance(0.05) ? AWAY_MS[3] : random.pick(AWAY_MS.slice(0, 3)));
@@ -36,6 +40,9 @@ function carryOut({ world, server, scheds, moms, starters, network }: Complex, f
       back(mom.start);
       break;
     }
+    case "pause-mom":
+      random.pick(moms).pause(pauseOf(random));
+      break;
     case "kill-mom-in-event":
       random.pick(moms).killAtNextEvent(away_ms);
       break;

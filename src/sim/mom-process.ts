@@ -9,6 +9,8 @@ import { checkMomInvariants, helloJobs, makeMomState, reduce } from "#mom/core.t
 import type { MomEvent } from "#mom/event.ts";
 import { helloOutputs } from "#mom/kept-output.ts";
 import { NO_CPU_ENFORCEMENT } from "#mom/limits.ts";
+import { stallWatch } from "#mom/stall.ts";
+import type { StarterToMom } from "#mom/starter-link.ts";
 import type { MomAction, MomConfig, MomState, SavedRun } from "#mom/state.ts";
 import type { MomHooks, MomPatience, MomVnode } from "#protocol/mom-link.ts";
 import type { FrameOf } from "#protocol/schema-link.ts";
@@ -47,13 +49,16 @@ export type MomProcess = {
   kill(): void;
   /** killed in the midst of what it does next; started again after so long */
   killAtNextEvent(away_ms: number): void;
-  /** not killed after all */
-  behave(): void;
+  /** stopped (SIGSTOP), and goes on after so long; its starter and its file agent go on meanwhile */
+  pause(for_ms: number): void;
+  /** not killed after all; goes on if it is stopped */
+  behave(): Promise<void>;
   killAgent(): void;
   /** starter and processes go too */
   reboot(): void;
 };
 
+type Told = { [T in keyof StarterToMom]: { readonly type: T; readonly data: StarterToMom[T] } }[keyof StarterToMom];
 type Request = Extract<MomAction, { kind: "prepare" | "finish" }>;
 
 /** $sister_join_job_alarm, $job_launch_delay, $max_poll_downtime: some short enough that a world sees them pass. */
@@ -92,10 +97,42 @@ export function createMomProcess(world: World, options: MomOptions): MomProcess 
   let toAgent = pipe(world, random, 20);
   let ticks = 0;
   let ticking = false;
+  /** stopped (SIGSTOP) since then; what happens to it meanwhile */
+  let paused_ms: number | null = null;
+  let missed: (() => void | Promise<void>)[] = [];
+  let silence_s = 45;
 
   const later = (delay_ms: number, act: () => void | Promise<void>): void => {
     const mine = life;
-    world.after(delay_ms, () => (mine === life ? act() : undefined));
+    world.after(delay_ms, () => awake(() => (mine === life ? act() : undefined)));
+  };
+
+  /** Does it now, or when the mom goes on; what waits is done in order. */
+  const awake = (act: () => void | Promise<void>): void | Promise<void> => {
+    if (paused_ms === null) return act();
+    missed.push(act);
+  };
+
+  /** It goes on; after too long it asks the server before anything else (src/mom/stall.ts). */
+  const goOn = async (): Promise<void> => {
+    if (paused_ms === null) return;
+    const stall = stallWatch(paused_ms);
+    stall.setSilence(silence_s);
+    const stood_ms = stall.look(world.now_ms);
+    world.trace.add(who, "goes-on", `after ${world.now_ms - paused_ms} ms`);
+    paused_ms = null;
+    if (stood_ms > 0) startOver();
+    for (const act of missed.splice(0)) await act();
+  };
+
+  /** What still comes on the old connection is not acted upon. */
+  const startOver = (): void => {
+    if (link === null) return;
+    world.trace.add(who, "stood-still");
+    link.close();
+    link = null;
+    tell({ kind: "disconnected" });
+    later(random.int(0, RECONNECT_MS), connect);
   };
 
   const config = (): MomConfig => ({
@@ -237,7 +274,9 @@ export function createMomProcess(world: World, options: MomOptions): MomProcess 
         // Not repeated when the agent dies.
         const [mine, agent] = [life, agent_life];
         toAgent(() => {
-          if (mine === life && agent === agent_life) tell({ kind: "purged", job: action.job });
+          void awake(() => {
+            if (mine === life && agent === agent_life) tell({ kind: "purged", job: action.job });
+          });
         });
         break;
       }
@@ -279,9 +318,12 @@ export function createMomProcess(world: World, options: MomOptions): MomProcess 
   const submit = (request: Request): void => {
     const [mine, agent] = [life, agent_life];
     toAgent(() => {
-      if (mine !== life || agent !== agent_life) return;
-      asked = asked.filter((other) => other !== request);
-      answer(request);
+      if (agent !== agent_life) return;
+      void awake(() => {
+        if (mine !== life || agent !== agent_life) return;
+        asked = asked.filter((other) => other !== request);
+        answer(request);
+      });
     });
   };
   const answer = (request: Request): void => {
@@ -305,41 +347,45 @@ export function createMomProcess(world: World, options: MomOptions): MomProcess 
     starter_lost = false;
     const mine = life;
     starter.attach(
-      () => {
-        if (mine !== life) return;
-        // A starter that died is noticed by its connection and replaced at once.
-        starter_lost = true;
-        later(random.int(0, 20), () => connectStarter(false));
-      },
-      ({ type, data }) => {
-        if (mine !== life) return;
-        switch (type) {
-          case "starter-state":
-            tell({ kind: "starter-state", data });
-            if (first) connect();
-            first = false;
-            break;
-          case "starter-started":
-            for (const run of data.runs) tell({ kind: "started", run });
-            break;
-          case "starter-failed":
-            for (const run of data.runs) tell({ kind: "start-failed", run });
-            break;
-          case "starter-adopted":
-            break;
-          case "starter-hung-up":
-            for (const run of data.runs) tell({ kind: "hung-up", run });
-            break;
-          case "starter-exited":
-            for (const run of data.runs) tell({ kind: "exited", run });
-            break;
-          default: {
-            const unreachable: never = type;
-            void unreachable;
-          }
-        }
-      },
+      () =>
+        void awake(() => {
+          if (mine !== life) return;
+          // A starter that died is noticed by its connection and replaced at once.
+          starter_lost = true;
+          later(random.int(0, 20), () => connectStarter(false));
+        }),
+      (told) => void awake(() => hearStarter(told)),
     );
+    const hearStarter = ({ type, data }: Told): void => {
+      if (mine !== life) return;
+      switch (type) {
+        case "starter-state":
+          tell({ kind: "starter-state", data });
+          if (first) connect();
+          first = false;
+          break;
+        case "starter-started":
+          for (const run of data.runs) tell({ kind: "started", run });
+          break;
+        case "starter-failed":
+          for (const run of data.runs) tell({ kind: "start-failed", run });
+          break;
+        case "starter-adopted":
+          break;
+        case "starter-hung-up":
+          for (const run of data.runs) tell({ kind: "hung-up", run });
+          break;
+        case "starter-exited":
+          for (const run of data.runs) tell({ kind: "exited", run });
+          break;
+        case "starter-pong":
+          break;
+        default: {
+          const unreachable: never = type;
+          void unreachable;
+        }
+      }
+    };
   };
 
   const connect = (): void => {
@@ -351,16 +397,18 @@ export function createMomProcess(world: World, options: MomOptions): MomProcess 
     const mine = life;
     const own = link;
     own.listen({
-      receive: (frame) => {
-        if (mine === life) receive(frame);
-      },
-      lost: () => {
-        if (mine !== life || own !== link) return;
-        world.trace.add(who, "link-lost");
-        link = null;
-        tell({ kind: "disconnected" });
-        later(random.int(0, RECONNECT_MS), connect);
-      },
+      receive: (frame) =>
+        void awake(() => {
+          if (mine === life && own === link) receive(frame);
+        }),
+      lost: () =>
+        void awake(() => {
+          if (mine !== life || own !== link) return;
+          world.trace.add(who, "link-lost");
+          link = null;
+          tell({ kind: "disconnected" });
+          later(random.int(0, RECONNECT_MS), connect);
+        }),
     });
     tell({ kind: "connected" });
   };
@@ -373,6 +421,11 @@ export function createMomProcess(world: World, options: MomOptions): MomProcess 
       case "mom-start":
         for (const job of data.jobs)
           tell({ kind: "start", job, owner: { user: job.user, home: `/home/${job.user}`, shell: "/bin/sh", identity: null } });
+        tell({ kind: "starts-read", runs: data.jobs.map(({ id, run_count }) => ({ job: id, run_count })) });
+        break;
+      case "mom-ping":
+        silence_s = data.silence_s;
+        link?.send("mom-pong", { number: data.number });
         break;
       case "mom-signal":
         tell({ kind: "signal", data });
@@ -441,6 +494,8 @@ export function createMomProcess(world: World, options: MomOptions): MomProcess 
     unwritten = [];
     unsaid = [];
     doomed = null;
+    paused_ms = null;
+    missed = [];
     agent_down = false;
     toAgent = pipe(world, random, 20);
   };
@@ -470,8 +525,16 @@ export function createMomProcess(world: World, options: MomOptions): MomProcess 
     killAtNextEvent(away_ms) {
       doomed = state === null ? null : away_ms;
     },
-    behave() {
+    pause(for_ms) {
+      if (state === null || paused_ms !== null) return;
+      world.trace.add(who, "stopped", `for ${for_ms} ms`);
+      paused_ms = world.now_ms;
+      const mine = life;
+      world.after(for_ms, () => (mine === life ? goOn() : undefined));
+    },
+    async behave() {
       doomed = null;
+      await goOn();
     },
     killAgent() {
       if (state === null) return;

@@ -32,7 +32,7 @@ export type RunResult = {
   readonly scenario: Scenario;
   readonly counts: Counts;
 };
-/** What the run had in it: a simulator that tests nothing shows here. */
+/** What the run had in it: a simulator that tests nothing shows here. jobs: submissions that were accepted, an array as one. */
 export type Counts = { jobs: number; runs: number; requests: number; refused: number; faults: number; virtual_s: number; waiting: number };
 
 /** Longest time in which everything must come to rest after the faults: longer than every delay and interval of the complex. */
@@ -45,7 +45,7 @@ export async function runSeed(seed: number, options: RunOptions): Promise<RunRes
   const random = prng(seed);
   const world = createWorld(random.split("world"), options.keep, options.onLine);
   const scenario = drawScenario(random.split("scenario"), options);
-  const checks = createChecks();
+  const checks = createChecks(options.scale);
   const counts: Counts = { jobs: 0, runs: 0, requests: 0, refused: 0, faults: 0, virtual_s: 0, waiting: 0 };
   let text = "";
   let ok = true;
@@ -59,6 +59,7 @@ export async function runSeed(seed: number, options: RunOptions): Promise<RunRes
     ok = false;
     text = error instanceof Violation ? error.message : ((error as Error).stack ?? String(error));
   }
+  counts.jobs = checks.accepted.size;
   counts.virtual_s = Math.round((world.now_ms - START_MS) / 1000);
   return { seed, ok, text, step: world.step, trace: world.trace.lines, scenario, counts };
 }
@@ -135,7 +136,6 @@ function createScript(complex: Complex, checks: Checks, counts: Counts) {
     const jobs = random.split("jobs");
     for (let at = 0; at < scenario.jobs; at++) {
       world.after(jobs.int(0, Math.floor(scenario.busy_ms / 2)), () => {
-        counts.jobs++;
         const hangUp = send(submission(jobs, scenario, world.now_ms));
         if (jobs.chance(0.03)) world.after(jobs.int(0, 50), hangUp);
       });
@@ -176,7 +176,7 @@ function createScript(complex: Complex, checks: Checks, counts: Counts) {
     server.behave();
     await server.start();
     for (const mom of complex.moms) {
-      mom.behave();
+      await mom.behave();
       mom.start();
     }
     await restore();

@@ -13,7 +13,14 @@ import type { Prng } from "#support/prng.ts";
 import { planningPolicy, planningRequests } from "./plan-workload.ts";
 
 /** Given on the command line: smaller worlds for a look at a failure. */
-export type Limits = { readonly jobs_max: number; readonly faults: boolean; readonly ops: boolean };
+export type Limits = {
+  readonly jobs_max: number;
+  /** which kinds: all as the seed draws them, none, or just these */
+  readonly faults: boolean | readonly Fault[];
+  readonly ops: boolean;
+  /** larger worlds: so many times the jobs and the time, and more hosts */
+  readonly scale: number;
+};
 
 export const FAULTS = [
   "kill-server",
@@ -21,6 +28,7 @@ export const FAULTS = [
   "kill-sched",
   "kill-mom",
   "kill-mom-in-event",
+  "pause-mom",
   "kill-starter",
   "kill-agent",
   "reboot-host",
@@ -127,12 +135,12 @@ export function drawScenario(random: Prng, limits: Limits): Scenario {
           { name: "s2", partitions: ["p2"] },
         ];
   const partitions = [null, ...scheds.flatMap((sched) => sched.partitions)];
-  const hosts = drawHosts(random, partitions);
+  const hosts = drawHosts(random, partitions, limits.scale);
   const levels = random.split("preemption");
   const preempts = levels.chance(0.4);
   const queues = [...drawQueues(random, partitions), ...(preempts ? [{ name: "express", partition: levels.pick(partitions) }] : [])];
-  const jobs = Math.min(limits.jobs_max, random.int(3, random.chance(0.2) ? 40 : 15));
-  const busy_ms = random.pick([20_000, 120_000, 900_000]);
+  const jobs = Math.min(limits.jobs_max, random.int(3, random.chance(0.2) ? 40 : 15) * limits.scale);
+  const busy_ms = random.pick([20_000, 120_000, 900_000]) * Math.ceil(limits.scale / 4);
   const policy = drawPolicy(random);
   const planning = random.split("planning");
   const plans = planning.chance(0.7);
@@ -153,7 +161,7 @@ export function drawScenario(random: Prng, limits: Limits): Scenario {
     busy_ms,
     op_every_ms: Math.ceil(busy_ms / random.pick([15, 60, 200])),
     fault_every_ms: Math.ceil(busy_ms / random.pick([3, 10, 60])),
-    faults: limits.faults ? some(random, FAULTS, random.pick([0, 0.2, 0.5])) : [],
+    faults: drawFaults(random, limits.faults),
     ops: limits.ops ? some(random, OPS, random.pick([0.1, 0.3, 0.7])) : [],
     delay_ms_max: random.pick([2, 30, 800]),
     notice_ms_max: random.pick([0, 50, 1500]),
@@ -164,9 +172,14 @@ export function drawScenario(random: Prng, limits: Limits): Scenario {
   };
 }
 
-function drawHosts(random: Prng, partitions: readonly (string | null)[]): Host[] {
+function drawFaults(random: Prng, faults: Limits["faults"]): readonly Fault[] {
+  const drawn = some(random, FAULTS, random.pick([0, 0.2, 0.5]));
+  return typeof faults === "boolean" ? (faults ? drawn : []) : faults;
+}
+
+function drawHosts(random: Prng, partitions: readonly (string | null)[], scale: number): Host[] {
   const sharing = ["default_shared", "default_shared", "default_shared", "default_excl", "ignore_excl", "force_excl", "default_exclhost"];
-  return Array.from({ length: random.int(1, 3) }, (_, at) => {
+  return Array.from({ length: random.int(1, 3) * Math.ceil(scale / 10) }, (_, at) => {
     const name = `n${at + 1}`;
     const several = random.chance(0.4) ? random.int(1, 2) : 0;
     const one = (vnode: string) => ({
@@ -232,6 +245,7 @@ function setupRequests(random: Prng, hosts: Scenario["hosts"], scheds: Scenario[
   }
   requests.push(set("server", "", ["default_queue", "workq"], ["job_history_enable", random.chance(0.7) ? "True" : "False"]));
   if (random.chance(0.3)) requests.push(set("server", "", ["job_accumulation_time", String(random.int(1, 5))]));
+  if (random.chance(0.3)) requests.push(set("server", "", ["node_silence_timeout", String(random.pick([0, 10, 20]))]));
   if (random.chance(0.3)) requests.push(set("server", "", ["node_fail_requeue", String(random.pick([0, 5, 60]))]));
   // So that root may make maintenance reservations; the retry time is one that a world sees pass.
   if (random.chance(0.5)) requests.push(set("server", "", ["acl_roots", "root@*"], ["reserve_retry_time", String(random.pick([5, 30]))]));

@@ -81,6 +81,8 @@ export function createStandIn({ state, config, now_ms, bookOf }: StandInInput): 
   const parts = new Map<number, unknown[]>();
   const starts: StandInStart[] = [];
   const ends: StandInEnd[] = [];
+  // Moms that only keep time always answer: nobody need ask them every few seconds of the months to come.
+  state.server["node_silence_timeout"] = 0;
   const core = createCore(state, config, now_ms);
 
   const tellServer = <T extends keyof MomToServer>(host: StandInHost, type: T, data: MomToServer[T]): void =>

@@ -274,3 +274,31 @@ test("$job_launch_delay: a host whose execjob_prologue hook has no end is left o
   complex.qmgr("delete hook slow");
   await configure("");
 });
+
+test("a mom that is stopped: its vnode is unknown, the start goes elsewhere, and it starts nothing when it goes on", async () => {
+  complex.qmgr("set server node_silence_timeout = 4", "set server scheduling = false");
+  const stateOf = (host: string): string =>
+    (JSON.parse(complex.must("pbsnodes", ["-F", "json", host])) as { nodes: Record<string, { state: string }> }).nodes[host]?.state ?? "";
+  const count = join(complex.home, "..", "stopped-starts");
+  const id = complex.submit(["--", "/bin/sh", "-c", `echo begun >> ${count}; sleep 1000`]);
+  process.kill(gamma.pid, "SIGSTOP");
+  complex.must("qrun", ["-a", "-H", GAMMA, id]);
+  await until("it is sent", () => complex.job(id)["substate"] === 41);
+  await complex.untilJob(id, "Q");
+  assert.match(stateOf(GAMMA), /state-unknown/);
+  assert.match(
+    complex.log("server_logs"),
+    new RegExp(`;${id.replace(".", "\\.")};Start taken back, execution node 127\\.0\\.0\\.3 does not answer`),
+  );
+  complex.must("qrun", ["-H", BETA, id]);
+  await until("it runs on the other host", () => complex.job(id)["substate"] === 42 && existsSync(count));
+  await until("down", () => /down/.test(stateOf(GAMMA)));
+  process.kill(gamma.pid, "SIGCONT");
+  await until("it is back", () => stateOf(GAMMA) === "free");
+  assert.match(gamma.log(), /this mom stood still for \d+ seconds: the server is asked what it still wants/);
+  assert.equal(complex.job(id).run_count, 2);
+  assert.equal(readFileSync(count, "utf8"), "begun\n");
+  complex.must("qdel", [id]);
+  await complex.untilJob(id, "F");
+  complex.qmgr("unset server node_silence_timeout", "set server scheduling = true");
+});

@@ -5,6 +5,7 @@ import { spawnSync } from "node:child_process";
 import { chmodSync, existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
 import type { MomJob } from "#protocol/mom-link.ts";
 import { type Bed, makeBed } from "./mom-bed.ts";
 import { ROOT } from "./shared.ts";
@@ -249,3 +250,71 @@ test("only its own user and root may talk to a starter", {
   });
   assert.match(again.stdout, /^(closed|ECONNRESET|EPIPE)\n$/);
 });
+
+/** A mom that knows that its server gives up on it after a second. */
+async function watched(t: TestContext): Promise<{ readonly bed: Bed; readonly ping: () => Promise<string | undefined> }> {
+  const bed = await running(t);
+  let number = 0;
+  const ping = async (): Promise<string | undefined> => {
+    const asked = ++number;
+    bed.send("mom-ping", { number: asked, silence_s: 1 });
+    const pong = await bed.until("an answer", () => bed.said.find((each) => each.type === "mom-pong" && each.data.number === asked));
+    return pong.type === "mom-pong" ? pong.data.ill : undefined;
+  };
+  await ping();
+  return { bed, ping };
+}
+const stop = async (bed: Bed, pid: number): Promise<void> => {
+  process.kill(pid, "SIGSTOP");
+  await bed.until("it stands", () => /\) T /.test(readFileSync(`/proc/${pid}/stat`, "latin1")));
+};
+
+test("SIGSTOP of the mom: when it goes on it asks the server before it starts what came meanwhile", async (t) => {
+  const { bed } = await watched(t);
+  const hellos = (): number => bed.said.filter(({ type }) => type === "mom-hello").length;
+  const before = hellos();
+  await stop(bed, bed.pid);
+  const job = waiter(bed);
+  bed.start(job);
+  // The time for which it stands is what it must notice.
+  await sleep(1000);
+  process.kill(bed.pid, "SIGCONT");
+  await bed.until("it says hello", () => hellos() > before);
+  assert.deepEqual(helloOf(bed), [], "it has read the start and done nothing with it");
+  assert.ok(!bed.said.some(({ type }) => type === "mom-accepted"));
+  assert.match(bed.log(), /this mom stood still for \d+ seconds: the server is asked what it still wants/);
+  bed.start(job);
+  await bed.started(job);
+  writeFileSync(`${bed.work}/go`, "");
+  assert.equal((await bed.obit(job)).exit_status, 6);
+  assert.equal(starts(bed, job), 1);
+});
+
+for (const [what, pidOf, ill] of [
+  ["starter", (bed: Bed) => bed.starter_pid, "the starter of its jobs does not answer"],
+  ["file agent", (bed: Bed) => childOf(bed.pid, "pbs_file_agent"), "its file agent does not answer"],
+] as const) {
+  test(`SIGSTOP of the ${what}: the mom tells its server, and goes on with the job when it is well`, async (t) => {
+    const { bed, ping } = await watched(t);
+    const pid = pidOf(bed);
+    await stop(bed, pid);
+    const job = waiter(bed);
+    bed.start(job);
+    await bed.until("it is taken", () => bed.said.find(({ type }) => type === "mom-accepted"));
+    while ((await ping()) !== ill) await sleep(50);
+    process.kill(pid, "SIGCONT");
+    await bed.started(job);
+    while ((await ping()) !== undefined) await sleep(50);
+    writeFileSync(`${bed.work}/go`, "");
+    assert.equal((await bed.obit(job)).exit_status, 6);
+    assert.equal(starts(bed, job), 1);
+  });
+}
+
+/** The child of that name. */
+function childOf(pid: number, name: string): number {
+  const children = readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").trim().split(" ").map(Number);
+  const found = children.find((child) => readFileSync(`/proc/${child}/cmdline`, "latin1").startsWith(name));
+  assert.ok(found !== undefined, `no ${name} among ${children}`);
+  return found;
+}

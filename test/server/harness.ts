@@ -64,7 +64,10 @@ export type Harness = {
   readonly answers: Map<number, Answer>;
   readonly parts: Map<number, unknown[]>;
   readonly to_scheds: { link: number; type: keyof ServerToSched; data: unknown }[];
+  /** without mom-ping, which moms answer at once */
   readonly to_moms: { link: number; type: keyof ServerToMom; data: unknown }[];
+  /** links of moms that answer no mom-ping */
+  readonly silent: Set<number>;
   next_token: number;
 };
 
@@ -91,6 +94,7 @@ export function harness(options: { readonly server?: Attrs } = {}): Harness {
     parts: new Map(),
     to_scheds: [],
     to_moms: [],
+    silent: new Set(),
     next_token: 1,
   };
   h.core.kernel.changes.server = true;
@@ -385,7 +389,10 @@ function deliver(h: Harness, batch: Batch): void {
   h.logs.push(...batch.logs);
   h.accounting.push(...batch.accounting);
   h.to_scheds.push(...batch.scheds.map((frame) => structuredClone(frame)));
-  h.to_moms.push(...batch.moms.map((frame) => structuredClone(frame)));
+  for (const frame of batch.moms) {
+    if (frame.type !== "mom-ping") h.to_moms.push(structuredClone(frame));
+    else if (!h.silent.has(frame.link)) h.core.mom(frame.link, "mom-pong", { number: frame.data.number }, h.now_ms);
+  }
   for (const frame of batch.clients) {
     if (frame.kind === "part") h.parts.set(frame.token, [...(h.parts.get(frame.token) ?? []), ...frame.items]);
     else {

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { failureText } from "#sim/failure.ts";
 import { runSeed } from "#sim/run.ts";
 
-export const OPTIONS = { keep: 40, onLine: null, jobs_max: Number.POSITIVE_INFINITY, faults: true, ops: true };
+export const OPTIONS = { keep: 40, onLine: null, jobs_max: Number.POSITIVE_INFINITY, faults: true, ops: true, scale: 1 };
 export const GROUP = 50;
 
 /** Runs the seeds of a group, of which this is the first. */

@@ -1,0 +1,35 @@
+// A mom that stood still (SIGSTOP, a host that hangs) may be lost for its server by now. It notices that by its own clock, before it does anything else.
+//
+// L1. The limit is a third of the time after which the server gives up on a mom (src/server/heartbeat.ts H1, which looks after three quarters of it): a mom
+//     that is under the limit has answered in time, or the server will hear from it before it looks.
+
+/** Until the server has said how long it waits. */
+const SILENCE_S_DEFAULT = 45;
+
+export type StallWatch = {
+  /** Called whenever something happens, and again and again while nothing does. Returns for how many ms nothing was done, if that was too long; else 0. */
+  look(now_ms: number): number;
+  /** silence_s: as the server says in its mom-ping; 0: it does not ask */
+  setSilence(silence_s: number): void;
+  /** how often to look */
+  readonly period_ms: number;
+};
+
+/** now_ms: of a clock that is never set, as in look(). */
+export function stallWatch(now_ms: number): StallWatch {
+  let last_ms = now_ms;
+  let limit_ms = (1000 * SILENCE_S_DEFAULT) / 3;
+  return {
+    look(at_ms) {
+      const stood_ms = at_ms - last_ms;
+      last_ms = at_ms;
+      return stood_ms > limit_ms ? stood_ms : 0;
+    },
+    setSilence(silence_s) {
+      limit_ms = silence_s === 0 ? Number.POSITIVE_INFINITY : (1000 * silence_s) / 3;
+    },
+    get period_ms() {
+      return Math.min(1000, limit_ms / 4);
+    },
+  };
+}
