@@ -30,9 +30,10 @@ const TIMES = new Set([
 /** Attributes whose value is text even when it looks like a number. */
 const TEXTS = new Set(["Job_Name", "project", "Account_Name"]);
 
-/** A value as printed: dates for times. */
+/** A value as printed: dates for times. An estimated start of 0 is one that the scheduler cannot tell. */
 function shown(name: string, text: string): string {
-  return TIMES.has(name) ? ctimeOfText(text) : text;
+  if (!TIMES.has(name)) return text;
+  return name === "start_time" && text === "0" ? "UNKNOWN" : ctimeOfText(text);
 }
 
 /** Calls back for every line of an attribute: name with `.resource`, and the text as printed. Entity limits give one call an entry. */
@@ -160,7 +161,7 @@ function jsonResources(list: { readonly [resource: string]: string | readonly st
   for (const resource in list) {
     const amount = list[resource] as string | readonly string[];
     if (typeof amount !== "string") object.add(resource, quote(amount.join(",")));
-    else object.add(resource, TIMES.has(resource) ? quote(ctimeOfText(amount)) : jsonValue(amount, level + 1));
+    else object.add(resource, TIMES.has(resource) ? quote(shown(resource, amount)) : jsonValue(amount, level + 1));
   }
   return object.end();
 }

@@ -146,9 +146,9 @@ function printedValues(
   return elements.map((element, index) => [index === 0 && !again ? "=" : "+=", quoteValue(element)]);
 }
 
-/** Quoted when it holds a quote, a comma or a blank: with ' when it holds ", else with ". */
+/** Quoted when it holds a quote, a comma or white space: with ' when it holds ", else with ". */
 export function quoteValue(value: string): string {
-  if (!/["', ]/.test(value)) return value;
+  if (!/["',\s]/.test(value)) return value;
   return value.includes('"') ? `'${value}'` : `"${value}"`;
 }
 

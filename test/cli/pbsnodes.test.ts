@@ -288,3 +288,27 @@ test("a mark the server refuses, and a server without nodes", async () => {
   const none = await run(["-a"], []);
   assert.deepEqual([none.text, none.status], ["pbsnodes: Server has no node list\n", 1]);
 });
+
+// biome-ignore format: one row a case
+const MEMORY: readonly (readonly [total: string, assigned: string, shown: string])[] = [
+  ["32gb",       "200mb",      "32gb/32gb"],
+  ["32gb",       "600mb",      "31gb/32gb"],
+  ["64gb",       "33000mb",    "32gb/64gb"],
+  ["24684092kb", "2048000kb",  "22gb/24gb"],
+  ["3000mb",     "2048000kb",  "1gb/3gb"],
+  ["1500mb",     "0kb",        "1gb/1gb"],
+  ["900kb",      "400kb",      "500kb/900kb"],
+  ["1gb",        "2gb",        "0gb/1gb"],
+];
+for (const [total, assigned, shown] of MEMORY)
+  test(`pbsnodes -Sj: of ${total} with ${assigned} assigned ${shown} are shown, rounded to the nearest at every step`, async () => {
+    const node = { id: "n", attrs: { resources_available: { mem: total, ncpus: "1" }, resources_assigned: { mem: assigned, ncpus: "0" } } };
+    assert.match((await run(["-aSj"], [node])).out, new RegExp(` ${shown} `));
+  });
+
+test("pbsnodes of a complex without nodes says so of each name", async () => {
+  for (const words of [["n1"], ["-v", "n1"]]) {
+    const ran = await run(words, []);
+    assert.deepEqual([ran.text, ran.status], ["Node: n1,  Error: Server has no node list\n", 1]);
+  }
+});

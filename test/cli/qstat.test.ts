@@ -243,6 +243,12 @@ two
   );
 });
 
+test("a start that the scheduler cannot tell is UNKNOWN", async () => {
+  const answer = jobServer([{ id: "1.HOST", attrs: { ...base, Job_Name: "j", job_state: "Q", estimated: { start_time: "0" } } }]);
+  assert.match((await runQstat("-f 1", { answer })).text, /^ {4}estimated\.start_time = UNKNOWN$/m);
+  assert.match((await runQstat("-f -F json 1", { answer })).text, /"start_time":\t"UNKNOWN"/);
+});
+
 test("qstat -fw writes an attribute a line", async () => {
   const { text } = await runQstat("-fw 1", { answer: jobServer([LONG_JOB]) });
   assert.ok(text.includes("    comment = one\\ntwo\n"));

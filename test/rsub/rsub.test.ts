@@ -100,6 +100,9 @@ test("pbs_rsub: what came of it; hosts; the environment that goes along", async 
   assert.deepEqual((await run("pbs_rsub -R 1500 -D 60")).text, "R5.HOST UNCONFIRMED\n");
   const hosts = await run("pbs_rsub --hosts n1 n2 -R 1500 -D 60");
   assert.deepEqual((hosts.requests[0] as { readonly hosts?: unknown }).hosts, ["n1", "n2"]);
+  const { complex } = fakeComplex({ answer: () => ({ code: 15062, text: "Host with resources not found: n9" }) });
+  const unknown = await runBody(pbsRsub, ["--hosts", "n9", "-R", "1500", "-D", "60"], complex);
+  assert.deepEqual([unknown.text, unknown.status], ["pbs_rsub: Host with resources not found: n9\n", 2]);
   const rule = await run("pbs_rsub -R 1500 -D 60 -r FREQ=DAILY;COUNT=2", { PBS_TZID: "UTC", MAIL: "/m" });
   assert.deepEqual(sent(rule).slice(2), ["reserve_rrule=FREQ=DAILY;COUNT=2", "reserve_timezone=UTC"]);
   const [request] = rule.requests;
@@ -123,6 +126,7 @@ test("pbs_rsub: mistakes are told before anything is sent", async () => {
     ["-W qmove=12 -I 20",              "pbs_rsub: -I <timeout> value must be negative when used with -Wqmove option."],
     ["--job 12 -R 1500",               "pbs_rsub: Start/End time cannot be used with --job option"],
     ["--hosts",                        "pbs_rsub: missing host(s)"],
+    ["--hosts  -R 1500 -D 60",         "pbs_rsub: missing host(s)"],
     ["--hosts n1 n1 -R 1500 -D 60",    "pbs_rsub: Duplicate host: n1"],
     ["--hosts n1 -I 5",                "pbs_rsub: can't use -I with --hosts"],
     ["--hosts n1 -l ncpus=1",          "pbs_rsub: can't use -l with --hosts"],

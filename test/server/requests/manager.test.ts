@@ -1,6 +1,21 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ALICE, addHost, addSched, advance, ask, HOST, harness, logsOf, outcome, ROOT, schedHello, schedLost, user } from "../harness.ts";
+import {
+  ALICE,
+  addHost,
+  addSched,
+  addVnode,
+  advance,
+  ask,
+  HOST,
+  harness,
+  logsOf,
+  outcome,
+  ROOT,
+  schedHello,
+  schedLost,
+  user,
+} from "../harness.ts";
 import { qmgr, session, shown } from "./qmgr.ts";
 
 const READ_ONLY = "15003 Cannot set attribute, read only or insufficient permission ";
@@ -523,6 +538,27 @@ test("nodes: offline and free, all at once, deleting", async () => {
   assert.equal(shown(h, "node", "n2", "partition"), "p2", "nodes that can are changed");
   await session(h, [["set node @default foo=1", NO_ATTRIBUTE], ["set node @default comment=all"], ["delete node @default"]]);
   assert.equal(h.core.state.vnodes.size, 0);
+});
+
+test("print: a resource of type string_array element by element, other texts whole; a quoted value may hold line ends", async () => {
+  const h = harness();
+  addVnode(h, "n1");
+  await session(h, [
+    ["create resource color type=string_array,flag=h"],
+    ["create resource note type=string,flag=h"],
+    [`set node n1 resources_available.color="red,blue two,green"`],
+    [`set node n1 resources_available.note="a,b"`],
+    [`set node n1 comment="first\n\tsecond"`],
+  ]);
+  const printed = await qmgr(h, "print node n1");
+  for (const line of [
+    "set node n1 resources_available.color = red\n",
+    `set node n1 resources_available.color += "blue two"\n`,
+    "set node n1 resources_available.color += green\n",
+    `set node n1 resources_available.note = "a,b"\n`,
+    `set node n1 comment = "first\n\tsecond"\n`,
+  ])
+    assert.ok(printed.includes(line), `${line} in ${printed}`);
 });
 
 test("resources: types and flags", async () => {
