@@ -96,7 +96,8 @@ const HOST_FAULTS: ReadonlySet<string | undefined> = new Set(["ENOSPC", "EROFS",
 
 function makeOwnFiles({ plan, script_text, nodefile_text }: PrepareRequest): void {
   actAs(null);
-  makeNodefile(plan.nodefile, nodefile_text);
+  makeShared(NODEFILES, plan.nodefile, nodefile_text);
+  makeShared(JOB_FILES, jobFile(plan), JOB_FILE_TEXT);
   if (plan.script !== null && script_text !== null) writeOwnFile(plan.script, scriptBytes(script_text), 0o700, plan.owner);
 }
 
@@ -114,24 +115,29 @@ function writeOwnFile(path: string, text: string | Buffer, mode: number, owner: 
   }
 }
 
-/** Node files of the same text are one file under many names: a file made and removed costs many times a link. */
-let sharedNodefile: { readonly path: string; readonly text: string } | null = null;
-const SHARED_NODEFILE = ".same";
+/** Files of the same text are one file under many names: a file made and removed costs many times a link. */
+type SharedText = { readonly name: string; readonly mode: number; made: { readonly path: string; readonly text: string } | null };
+const NODEFILES: SharedText = { name: ".same", mode: 0o444, made: null };
+const JOB_FILES: SharedText = { name: ".job-file", mode: 0o600, made: null };
 
-function makeNodefile(path: string, text: string): void {
-  const shared = `${dirname(path)}/${SHARED_NODEFILE}`;
+function makeShared(kind: SharedText, path: string, text: string): void {
+  const shared = `${dirname(path)}/${kind.name}`;
   try {
-    if (sharedNodefile?.path !== shared || sharedNodefile.text !== text) {
-      writeOwnFile(shared, text, 0o444);
-      sharedNodefile = { path: shared, text };
+    if (kind.made?.path !== shared || kind.made.text !== text) {
+      writeOwnFile(shared, text, kind.mode);
+      kind.made = { path: shared, text };
     }
     linkFresh(shared, path);
   } catch {
     // No more links, or a file system without them: a file of its own.
-    sharedNodefile = null;
-    writeOwnFile(path, text, 0o444);
+    kind.made = null;
+    writeOwnFile(path, text, kind.mode);
   }
 }
+
+/** mom_priv/jobs/JOBID.JB, by which site tools see that the mom has the job and which they hand to printjob. */
+const jobFile = ({ staged }: FilePlan): string => staged.replace(/\.SI$/, ".JB");
+const JOB_FILE_TEXT = "The mom has this job. Its attributes are kept by pbs_server: printjob with the path of this file shows them.\n";
 
 function linkFresh(from: string, to: string): void {
   try {
@@ -230,6 +236,7 @@ export function finishJob(request: FinishRequest, tmpdir: "now" | "later" = "now
   if (tmpdir === "now") removeTree(plan, plan.tmpdir);
   actAs(null);
   removeQuietly(null, plan.nodefile);
+  removeQuietly(null, jobFile(plan));
   if (plan.script !== null) removeQuietly(null, plan.script);
   return { ...key, delivered: total - failures.length, total, failures };
 }

@@ -127,12 +127,14 @@ test("a script runs in the home directory under its own path, with umask 077, an
   const job = bed.job({
     script:
       `${BEGIN}\n` +
+      `ls ${bed.home}/mom_priv/jobs/$PBS_JOBID.JB; ` +
       "echo $0; pwd; umask; cat; cat $PBS_NODEFILE; stat -c %a $TMPDIR; touch $TMPDIR/x; mkdir -m 0 $TMPDIR/closed; echo $TMPDIR\n",
   });
   bed.start(job);
   assert.equal((await bed.obit(job)).exit_status, 0);
   const tmpdir = join(bed.work, "../tmp", `pbs.${job.id}`);
   assert.deepEqual(ofScript(out(job)).trim().split("\n"), [
+    `${bed.home}/mom_priv/jobs/${job.id}.JB`,
     `${bed.home}/mom_priv/jobs/${job.id}.SC`,
     userInfo().homedir,
     "0077",
@@ -144,7 +146,7 @@ test("a script runs in the home directory under its own path, with umask 077, an
   assert.deepEqual(
     readdirSync(`${bed.home}/spool`).concat(
       readdirSync(`${bed.home}/aux`).filter((name) => name !== ".same"),
-      readdirSync(`${bed.home}/mom_priv/jobs`),
+      readdirSync(`${bed.home}/mom_priv/jobs`).filter((name) => name !== ".job-file"),
     ),
     ["records"],
   );
