@@ -108,7 +108,7 @@ export async function makeCall(): Promise<void> {
         const { jobs, finished, kept } = await restore(ownConf(argv.home), resolve(argv.file));
         out(`Restored ${resolve(argv.file)}: ${jobs} jobs, ${finished} finished ones.`);
         if (kept !== null) out(`The store of before: ${kept}`);
-        out("Start it:  partita start");
+        out(`Start it:  partita start${argv.home === undefined ? "" : ` --home ${quote(argv.home)}`}`);
       },
     )
     .command(

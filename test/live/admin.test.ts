@@ -264,7 +264,7 @@ test("partita: backup of a running and of a stopped complex; restore puts it in 
     const restored = call("restore", file);
     assert.match(
       restored.out,
-      /^Restored \S+backup\.db: 0 jobs, 0 finished ones\.\nThe store of before: (\S+)\nStart it: {2}partita start\n$/,
+      /^Restored \S+backup\.db: 0 jobs, 0 finished ones\.\nThe store of before: (\S+)\nStart it: {2}partita start --home \S+\n$/,
       restored.err,
     );
     assert.equal(call("start").status, 0);
