@@ -304,8 +304,9 @@ function roundHalfEven(x: number, digits: number): number {
 
 const DIGITS = 4;
 
-/** A value as logs show it: at most four decimals, none that say nothing. */
+/** A value as PBS's logs show it: with as many decimals as it has, at most four. One that has more is rounded: 0.83296 is 0.8330. */
 export function formulaText(value: number): string {
-  const text = value.toFixed(DIGITS);
-  return text.includes(".") ? text.replace(/\.?0+$/, "").replace(/^-0$/, "0") : text;
+  let digits = 0;
+  for (let scaled = value; digits < DIGITS && Number.isFinite(scaled) && !Number.isInteger(scaled); scaled *= 10) digits++;
+  return value.toFixed(digits).replace(/^-(0(\.0*)?)$/, "$1");
 }

@@ -77,7 +77,9 @@ function countText(kind: EntityKind, key: string, { family, scope, who }: LimitQ
   const place = scope.kind === "queue" ? `queue ${scope.name}` : "complex";
   if (kind === "o") return `Maximum number of jobs${queued} already in ${place}`;
   const word = WORDS[kind];
-  if (key.endsWith(`:${GENERIC}`)) return `would exceed ${place}'s per-${word} limit${queued === "" ? "" : ` of jobs${queued}`}`;
+  // PBS says the word generic in place of the queue's name; site tools wait for it.
+  const whose = scope.kind === "queue" ? "queue generic" : place;
+  if (key.endsWith(`:${GENERIC}`)) return `would exceed ${whose}'s per-${word} limit${queued === "" ? "" : ` of jobs${queued}`}`;
   return `Maximum number of jobs${queued} for ${word} ${nameOf(kind, who)} already in ${place}`;
 }
 

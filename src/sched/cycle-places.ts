@@ -6,10 +6,11 @@ import type { LogRecord } from "./log-record.ts";
 import type { Candidate } from "./module.ts";
 import { reachesBooked } from "./outlook.ts";
 import type { PlaceContext, Placed, PlaceResult } from "./placement.ts";
-import { couldPlaceAt, findPlace, placeAt, placeJob } from "./placement.ts";
+import { couldPlaceAt, findPlace, placeAt, placeJob, usesNodeBuckets } from "./placement.ts";
 import type { PlacedChunks } from "./placement-search.ts";
 import type { Policy } from "./policy.ts";
 import { isDue, publishedPlace } from "./published-place.ts";
+import { splitOutsideQuotes } from "./request.ts";
 import { windowAt } from "./start-search.ts";
 import type { NodeSet, Universe } from "./universe.ts";
 
@@ -66,6 +67,7 @@ export function createPlaces({ universe, policy, now_s, startedOn, last_host, tr
     if (placed !== null) return { placed };
     const after = isRound ? (of: NodeSet): number => last_host.get(of.key) ?? -1 : null;
     const here = context(candidate);
+    if (trace !== null && set !== undefined && usesNodeBuckets(set, request)) for (const record of chunkRecords(entry.job)) trace(record);
     const from = (begin: PlaceContext["after"]): PlaceResult => placeJob({ ...here, after: begin }, set, request, entry.job);
     const result = from(after);
     // Where the round begins is a wish: a job that fits from the first host on does not wait for its turn.
@@ -98,4 +100,10 @@ export function createPlaces({ universe, policy, now_s, startedOn, last_host, tr
       if (isRound) last_host.set(placed.set.key, placed.last?.order ?? -1);
     },
   };
+}
+
+/** The chunks a job asks for, as they were asked. */
+function chunkRecords({ id, schedselect }: SchedJob): LogRecord[] {
+  const texts = splitOutsideQuotes(schedselect, "+");
+  return texts.map((text) => ({ event: LOG_EVENT.DEBUG3, class: "Job", object: id, text: `Chunk: ${text}` }));
 }

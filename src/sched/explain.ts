@@ -293,17 +293,31 @@ function earliestOf(run: Cycle, candidate: Candidate, found: Plan | NoStart, hid
     const why = found.why === null ? null : explained("placement", found.why);
     return { start_s: null, exec_vnode: null, after: [], why, late: found.late };
   }
+  const names = [...readHolding(universe.space, found.exec_vnode).keys()];
+  const own = candidate.entry.job.id;
   const ended = new Map<Running, number>();
-  for (const name of readHolding(universe.space, found.exec_vnode).keys()) {
+  for (const name of names) {
     const vnode = universe.vnodes.get(name);
     if (vnode === undefined) continue;
     for (const one of runningOn(universe, vnode)) {
-      if (endOf(one, now_s) <= found.start_s && one.id !== candidate.entry.job.id) ended.set(one, (ended.get(one) ?? 0) + 1);
+      if (endOf(one, now_s) <= found.start_s && one.id !== own) ended.set(one, (ended.get(one) ?? 0) + 1);
     }
   }
-  const after = [...ended]
-    .sort(([a], [b]) => endOf(b, now_s) - endOf(a, now_s))
-    .slice(0, OBSTACLES_MAX)
-    .map(([one, vnodes]) => runningObstacle(universe, one, { vnodes, hide, now_s }));
+  const running = [...ended].map(([one, vnodes]) => runningObstacle(universe, one, { vnodes, hide, now_s }));
+  const after = [...running, ...bookedUntil(universe, names, { own, hide, now_s, start_s: found.start_s })]
+    .sort((a, b) => b.to_s - a.to_s)
+    .slice(0, OBSTACLES_MAX);
   return { start_s: found.start_s, exec_vnode: found.exec_vnode, after, why: null, late: false };
+}
+
+type Until = { readonly own: string; readonly hide: string | null; readonly now_s: number; readonly start_s: number };
+
+/** Plans of top jobs and reservations that are over on some of these vnodes when the job starts there. */
+function bookedUntil(universe: Universe, names: readonly string[], { own, hide, now_s, start_s }: Until): Obstacle[] {
+  return [...universe.calendar.bookings.values()].flatMap((booking): Obstacle[] => {
+    const id = bookedId(booking);
+    const over = booking.times.filter(({ to_s }) => to_s > now_s && to_s <= start_s);
+    const vnodes = id === own || over.length === 0 ? 0 : names.filter((name) => booking.holding.has(name)).length;
+    return vnodes === 0 ? [] : over.map((span) => obstacle(universe, id, span, { vnodes, hide, booked: true }));
+  });
 }

@@ -105,7 +105,8 @@ function searchOn(context: PlaceContext, set: NodeSet, request: Request, job: Sc
   return { why: usesNodeBuckets(set, request) ? { code: "NO_NODE_RESOURCES", module: "placement" } : why };
 }
 
-function usesNodeBuckets(set: NodeSet, { place, chunks }: Request): boolean {
+/** Whether PBS looks at whole buckets of nodes for a request: then its log names the chunks. */
+export function usesNodeBuckets(set: NodeSet, { place, chunks }: Request): boolean {
   const exclusive = place.sharing === "excl" || place.sharing === "exclhost";
   return (
     exclusive &&

@@ -87,6 +87,7 @@ function startCycle(kernel: Kernel, sched: Sched, runtime: SchedRuntime, command
   runtime.cycle++;
   runtime.running = job ?? null;
   runtime.refusal = null;
+  kernel.out.logs.push({ event: LOG_EVENT.DEBUG3, class: "Svr", object: logName(kernel), text: "processing priority socket" });
   kernel.out.logs.push({ event: LOG_EVENT.SCHED, class: "Svr", object: logName(kernel), text: `Scheduler sent command ${command}` });
   kernel.out.scheds.push({
     link: runtime.link,

@@ -198,8 +198,28 @@ describe("pbs_sched: with a server", () => {
     assert.deepEqual(await configure(6, { sched_log: logs_new, sched_priv: missing }), {
       fault: "PBS failed validation checks for sched_priv directory",
     });
+    const cyclesIn = (): number => logOf(logs_new).split("Starting Scheduling Cycle").length;
+    const before = cyclesIn();
+    await runCycle();
+    assert.equal(cyclesIn(), before, "nothing is scheduled with the files of another directory");
+    const open = join(world.dir, "open");
+    mkdirSync(open);
+    chmodSync(open, 0o777);
+    assert.deepEqual(
+      await configure(7, { sched_log: open }),
+      { fault: "Unable to change the sched_log directory" },
+      "others can write there",
+    );
+    chmodSync(open, 0o755);
+    const from = fake.frames.length;
+    await runCycle();
+    await until("mended and switched on again, it works", () => logOf(open).includes("Starting Scheduling Cycle"));
+    assert.deepEqual(frame("sched-fault", from), { fault: null });
+    assert.deepEqual(await configure(8, { sched_log: logs_new, sched_priv: missing }), {
+      fault: "PBS failed validation checks for sched_priv directory",
+    });
     const priv = makePrivate(world.home, "_new");
-    assert.deepEqual(await configure(7, { sched_log: logs_new, sched_priv: priv }), { fault: null });
+    assert.deepEqual(await configure(9, { sched_log: logs_new, sched_priv: priv }), { fault: null });
     await until("the directory has changed", () => logOf(logs_new).includes(`scheduler priv directory has changed to ${priv}`));
     assert.equal(Number(readFileSync(join(priv, "sched.lock"), "utf8")), child.pid);
     assert.equal(readFileSync(join(world.home, "sched_priv/sched.lock"), "utf8"), "", "the old lock is given back");

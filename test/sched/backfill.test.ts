@@ -12,7 +12,7 @@ import { mirrorOptions } from "#sched/modules/index.ts";
 import type { Policy, PolicyBook } from "#sched/policy.ts";
 import { describeUniverse } from "./describe.ts";
 import type { World } from "./world.ts";
-import { book, logTexts, queue, snapshotOf } from "./world.ts";
+import { book, logTexts, queue, run, snapshotOf } from "./world.ts";
 
 const NOW_S = 1_000_000;
 
@@ -444,4 +444,14 @@ test("a vnode lowered below what is used there takes nothing from what is free e
   const jobs = `1 R (a:ncpus=1:mem=3gb) walltime=9000; 2 R (b:ncpus=1:mem=2gb) walltime=1000; ${many}; 3 ncpus=1:mem=2gb walltime=100`;
   const planned = told(cycleOf({ nodes: "a ncpus=4 mem=1gb; b ncpus=2 mem=2gb; c ncpus=200 mem=0kb", jobs }));
   assert.match(planned.join(), /3 \+1000 \(b:ncpus=1:mem=2097152kb\)/);
+});
+
+test("a top job that no time is found for is told in the log", () => {
+  const told = run({ nodes: "a ncpus=4 :offline; b ncpus=1", jobs: "1 ncpus=4" }, { strict_ordering: true });
+  const lines = logTexts(told).filter((line) => /start time/.test(line));
+  assert.deepEqual(lines, [
+    "0100;Job;1;Estimating the start time for a top job.",
+    "0080;Job;1;Can't find start time estimate it never fits",
+    "0040;Job;1;Error in calculation of start time of top job",
+  ]);
 });

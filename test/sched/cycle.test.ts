@@ -392,3 +392,10 @@ test("cycle: a site's policy module in the chain: its reason, and classes kept a
   applyDelta(universe, { revision: 3, changes: [{ put: "job", value: { ...jobOf("2 ncpus=1", 2), name: "bad" } }] });
   assert.deepEqual(decide(), ["1: Not Running: Not today", "2: Not Running: Not today"], "a new name is another class");
 });
+
+test("the log names the chunks of an exclusive job that is placed by whole nodes, at DEBUG3", () => {
+  const chunks = (job: string): string[] =>
+    logTexts(run({ nodes: "a ncpus=4; b ncpus=4", jobs: job })).filter((line) => line.includes(";Chunk: "));
+  assert.deepEqual(chunks("1 4:ncpus=1+1:ncpus=2 excl"), ["0400;Job;1;Chunk: 4:ncpus=1", "0400;Job;1;Chunk: 1:ncpus=2"]);
+  assert.deepEqual(chunks("1 4:ncpus=1"), []);
+});

@@ -107,6 +107,15 @@ test("the earliest start: after the jobs that end, kept by published plans, none
   const fourth = explain(world, "4", strict);
   assert.equal(fourth.earliest?.start_s, NOW_S + 350, "behind the top job's plan");
   assert.deepEqual(
+    fourth.earliest?.after.map(({ kind, id, to_s }) => [kind, id, to_s - NOW_S]),
+    [
+      ["top job", "3", 350],
+      ["job", "2", 300],
+      ["job", "1", 100],
+    ],
+    "what it waits for last is the end of that plan",
+  );
+  assert.deepEqual(
     fourth.obstacles.map(({ kind, id }) => [kind, id]),
     [
       ["top job", "3"],

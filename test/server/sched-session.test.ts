@@ -562,6 +562,17 @@ test("a problem of a module is in the comment unless an administrator's is there
   assert.equal(problem("module a: left out"), fault);
 });
 
+test("each cycle is announced in the server's log at DEBUG3", () => {
+  const { h } = world();
+  const from = h.logs.length;
+  set(h, "default", { scheduling: true });
+  const told = h.logs.slice(from).filter(({ text }) => /^(processing priority socket|Scheduler sent command)/.test(text));
+  assert.deepEqual(
+    told.map(({ event, text }) => `${event.toString(16)} ${text}`),
+    ["400 processing priority socket", "40 Scheduler sent command 5"],
+  );
+});
+
 test("a scheduler that wants a cycle gets one", () => {
   const { h } = world();
   const before = h.to_scheds.length;

@@ -187,6 +187,7 @@ function plan(cycle: Cycle, state: State, candidate: Candidate, log: Cycle["log"
     const reason = found.late ? "the cycle has taken too long" : found.why === null ? "it never fits" : logText(found.why);
     state.hopeless.add(line?.class);
     tell(LOG_EVENT.DEBUG, `Can't find start time estimate ${reason}`);
+    if (!found.late) tell(LOG_EVENT.SCHED, "Error in calculation of start time of top job");
     return false;
   }
   // Of an array its next subjob is planned; what is published is the array's.
