@@ -32,6 +32,8 @@ export type LogOptions = {
   readonly clock?: Clock;
   /** further header texts after version and build: `hostname=...;pbs_leaf_name=...` (event 0100) */
   readonly header?: readonly string[];
+  /** of files that are made; default 0644 */
+  readonly mode?: number;
   /** how long a line may wait for company, as DayFileOptions has it; 0: each record is written at once */
   readonly delay_ms?: number;
 };
@@ -63,6 +65,7 @@ export function openLog(options: LogOptions): Log {
     dir: options.dir,
     ...(options.file === undefined ? {} : { file: options.file }),
     ...(options.delay_ms === undefined ? {} : { delay_ms: options.delay_ms }),
+    ...(options.mode === undefined ? {} : { mode: options.mode }),
     onOpen: (now_ms) => headerLines(now_ms, line, daemon, options.header ?? []),
     onClose: (now_ms) => line(now_ms, LOG_EVENT.SYSTEM, "Svr", "Log", "Log closed"),
     onLost: (now_ms, count, why) => line(now_ms, LOG_EVENT.ERROR, "Svr", "Log", `${count} log records lost: ${why}`),

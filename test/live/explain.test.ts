@@ -132,7 +132,7 @@ describe("partita explain in system mode", { skip }, () => {
     assert.equal(told.status, 0, told.stderr);
     assert.match(told.stdout, /\n {2}job +of another user, until /);
     assert.ok(!told.stdout.includes(theirs));
-    assert.match(complex.run("partita", ["explain", theirs], { as: USER }).stderr, /^partita: Unauthorized Request/);
+    assert.match(complex.run("partita", ["explain", theirs], { as: USER }).stderr, /^partita: Unknown Job Id/);
     assert.match(complex.must("partita", ["explain", own]), new RegExp(`job +${theirs}`));
   });
 });

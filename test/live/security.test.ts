@@ -2,7 +2,18 @@
 
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { chmodSync, closeSync, existsSync, mkdirSync, openSync, readdirSync, readFileSync, readlinkSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  closeSync,
+  existsSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { dirname, join } from "node:path";
 import { after, before, test } from "node:test";
 import { type Complex, startComplex, until } from "./complex.ts";
@@ -127,4 +138,20 @@ test("directories that another user has made under the names of coming TMPDIRs h
   await until("its directory is removed", () => !existsSync(told(second)));
   assert.equal(complex.job(second).Exit_status, 0);
   assert.deepEqual(readdirSync(dirname(tmpdir)).sort(), coming.map((path) => path.slice(dirname(tmpdir).length + 1)).sort());
+});
+
+test("another user finds no ids and owners of jobs in the server's log, and tracejob says so", {
+  skip: isRoot ? false : "needs root",
+}, async () => {
+  const id = complex.submit(["-e", "/dev/null", "-o", "/dev/null", "--", "/bin/true"]);
+  await complex.untilJob(id, "F");
+  const logs = join(complex.pbsHome, "server_logs");
+  assert.deepEqual(
+    readdirSync(logs).map((name) => statSync(join(logs, name)).mode & 0o777),
+    [0o640],
+  );
+  const told = complex.run("tracejob", [id], { as: "daemon" });
+  assert.match(told.stderr, new RegExp(`^${logs}/\\d{8}: Permission denied\n`));
+  assert.doesNotMatch(told.stdout, /owner = /);
+  assert.match(complex.must("tracejob", [id]), /owner = root@/);
 });

@@ -124,7 +124,8 @@ function recordsFrom(source: Source, id: string, options: Options, now_ms: numbe
         records.push(...recordsOf(file.endsWith(".gz") ? gunzipSync(bytes) : bytes, source, id));
       } catch (error) {
         const { code } = error as NodeJS.ErrnoException;
-        if (options.verbose)
+        // Whoever may not read the server's log finds only a part of what there is.
+        if (options.verbose || (code === "EACCES" && source === "S"))
           io.err(`${file}: ${code === "ENOENT" ? "No such file or directory" : code === "EACCES" ? "Permission denied" : code}\n`);
       }
     }

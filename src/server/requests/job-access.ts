@@ -6,7 +6,7 @@ import { checkOperator, isOwner } from "../attributes/permission.ts";
 import type { Job } from "../state.ts";
 import { indicesIn, namedIndices, SUBJOB, type Subjobs, subjobState } from "../subjobs.ts";
 import type { Answer, Transaction } from "../transaction.ts";
-import { finishedJob, fullJobId } from "./status-job.ts";
+import { finishedJob, fullJobId, mayQuery } from "./status-job.ts";
 
 export type ArrayJob = Job & { readonly subjobs: Subjobs };
 
@@ -20,16 +20,25 @@ export type Target =
   /** those the array has, in order; at least one */
   | { readonly kind: "range"; readonly indices: readonly number[]; readonly array: ArrayJob };
 
-/** Refuses a finished job with 15139, an unknown one with 15001, an index the array has not with 15004. */
+/**
+ * Refuses a finished job with 15139, an unknown one with 15001, an index the array has not with 15004. A job that the asker may not see (query_other_jobs) is
+ * unknown to him.
+ */
 export function targetOf(tx: Transaction, text: string): Target {
   const id = fullJobId(tx.state, text);
   const parsed = id === null ? null : parseJobId(id);
   if (id === null || parsed === null) throw reject(PBSE.UNKJOBID);
   const job = tx.state.jobs.get(id);
+  if (job !== undefined) checkVisible(tx, job);
   if (job !== undefined) return isArray(job) ? { kind: "array", job } : { kind: "job", job };
   const array = parsed.kind === "subjob" || parsed.kind === "range" ? liveArray(tx, parsed) : undefined;
+  if (array !== undefined) checkVisible(tx, array);
   if (array === undefined) throw reject(isFinished(tx, parsed) ? PBSE.HISTJOBID : PBSE.UNKJOBID);
   return subjobsOf(array, parsed, id);
+}
+
+function checkVisible(tx: Transaction, job: Job): void {
+  if (!mayQuery(tx, job)) throw reject(PBSE.UNKJOBID);
 }
 
 const isArray = (job: Job): job is ArrayJob => job.subjobs !== undefined;
@@ -42,7 +51,8 @@ function liveArray(tx: Transaction, id: JobId): ArrayJob | undefined {
 /** A subjob or range is finished when its array is. */
 function isFinished(tx: Transaction, id: JobId): boolean {
   const whole = id.kind === "job" ? id : ({ ...id, kind: "array" } as const);
-  return finishedJob(tx, jobIdText(whole)) !== undefined;
+  const job = finishedJob(tx, jobIdText(whole));
+  return job !== undefined && mayQuery(tx, job);
 }
 
 function subjobsOf(array: ArrayJob, parsed: JobId, id: string): Target {

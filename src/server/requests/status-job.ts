@@ -2,7 +2,7 @@
 //
 // I1. Items come in the order of the ids asked for, else in the order of queue rank.
 // I2. A job that has finished is an error item (15139) unless the history is asked for; asking for it while the server keeps none is refused (15140).
-// I3. While query_other_jobs is False users see only their own jobs.
+// I3. While query_other_jobs is False users see only their own jobs; an id of another's is as unknown to them as one that nobody has.
 
 import { type IndexRange, indexAt, indexCount } from "#model/array-indices.ts";
 import { JOB_ATTRIBUTES } from "#model/job-attributes.ts";
@@ -177,7 +177,7 @@ function namedJob(tx: Transaction, { history }: StatusRequest, id: string, reads
   const live = tx.state.jobs.get(array_id);
   const job = live ?? finishedJob(tx, array_id);
   if (job === undefined) return { id, kind: "refused", code: PBSE.UNKJOBID };
-  if (!mayQuery(tx, job)) return { id, kind: "refused", code: PBSE.PERM };
+  if (!mayQuery(tx, job)) return { id, kind: "refused", code: PBSE.UNKJOBID };
   if (live === undefined && history === undefined) return { id, kind: "refused", code: PBSE.HISTJOBID };
   if (live !== undefined && history === "only") return { id, kind: "hidden" };
   return { id, kind: "found", job, live: live !== undefined, reads };

@@ -8,6 +8,8 @@ import { columnsOf, encode } from "../attributes/encode.ts";
 import { hostOf } from "../placement.ts";
 import type { Attrs, ResourceRecord, ServerState, Vnode } from "../state.ts";
 import type { Transaction } from "../transaction.ts";
+import { seesOthers } from "./explain-job.ts";
+import { mayQuery } from "./status-job.ts";
 import { named } from "./status-object.ts";
 
 /** Without any node: 15064, for all and for each name. */
@@ -16,16 +18,18 @@ export function nodeStatus(tx: Transaction, { ids, attrs }: StatusRequest): Stat
   if (state.vnodes.size === 0) throw reject(PBSE.NONODES);
   const columns = columnsOf(state, tx.who, NODE_ATTRIBUTES, attrs);
   const wanted = new Set(columns.map(({ name }) => name));
-  return named(state.vnodes, ids, PBSE.UNKNODE, (vnode) => encode(columns, vnode.attrs, facts(state, vnode, wanted)));
+  return named(state.vnodes, ids, PBSE.UNKNODE, (vnode) => encode(columns, vnode.attrs, facts(tx, vnode, wanted)));
 }
 
 /** Resources that are always listed as assigned, with 0 where nothing is. */
 const ALWAYS_ASSIGNED = ["accelerator_memory", "hbmem", "mem", "naccelerators", "ncpus", "vmem"] as const;
 
-function facts(state: ServerState, vnode: Vnode, wanted: ReadonlySet<string>): Attrs {
+function facts(tx: Transaction, vnode: Vnode, wanted: ReadonlySet<string>): Attrs {
+  const { state } = tx;
   const computed: Attrs = {};
   if (wanted.has("resources_assigned")) computed["resources_assigned"] = assignedRecord(state, vnode);
-  if (wanted.has("jobs") && vnode.jobs.size > 0) computed["jobs"] = jobsText(vnode);
+  const jobs = wanted.has("jobs") && vnode.jobs.size > 0 ? jobsText(vnode, seenJobs(tx, vnode)) : "";
+  if (jobs !== "") computed["jobs"] = jobs;
   if (wanted.has("resv") && vnode.resvs.size > 0) computed["resv"] = [...vnode.resvs.keys()].join(", ");
   if (wanted.has("in_multivnode_host") && (state.hosts.get(hostOf(vnode))?.size ?? 0) > 1) computed["in_multivnode_host"] = 1;
   return computed;
@@ -38,15 +42,27 @@ function assignedRecord(state: ServerState, vnode: Vnode): ResourceRecord {
   return record;
 }
 
+/** Jobs there that the asker may see (query_other_jobs). */
+function seenJobs(tx: Transaction, vnode: Vnode): ReadonlySet<string> {
+  const ids = [...vnode.jobs.keys()];
+  if (seesOthers(tx)) return new Set(ids);
+  return new Set(
+    ids.filter((id) => {
+      const job = tx.state.jobs.get(id);
+      return job !== undefined && mayQuery(tx, job);
+    }),
+  );
+}
+
 /** `1.svr/0, 1.svr/1`: one entry a cpu slot. A job that holds no cpu there, a suspended one for instance, has slot 0. */
-function jobsText(vnode: Vnode): string {
+function jobsText(vnode: Vnode, seen_jobs: ReadonlySet<string>): string {
   const entries: string[] = [];
   const seen = new Set<string>();
   vnode.slots.forEach((id, slot) => {
-    if (id === "") return;
+    if (!seen_jobs.has(id)) return;
     entries.push(`${id}/${slot}`);
     seen.add(id);
   });
-  for (const id of vnode.jobs.keys()) if (!seen.has(id)) entries.push(`${id}/0`);
+  for (const id of seen_jobs) if (!seen.has(id)) entries.push(`${id}/0`);
   return entries.join(", ");
 }

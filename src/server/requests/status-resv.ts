@@ -4,9 +4,19 @@ import { PBSE, reject } from "#model/pbse.ts";
 import { RESV_ATTRIBUTES } from "#model/resv-attributes.ts";
 import type { StatusItem, StatusRequest } from "#protocol/messages.ts";
 import { columnsOf, encode } from "../attributes/encode.ts";
+import { isOwner } from "../attributes/permission.ts";
 import { fullResvId } from "../resv/access.ts";
 import { resvResources } from "../resv/records.ts";
+import type { Attrs, Resv } from "../state.ts";
 import type { Transaction } from "../transaction.ts";
+import { seesOthers } from "./explain-job.ts";
+
+/** The attributes; the job it was made from is told to whoever may see that job (query_other_jobs). */
+function seenBy(tx: Transaction, { attrs }: Resv): Attrs {
+  const { reserve_job, qmove, ...others } = attrs as Attrs;
+  if ((reserve_job === undefined && qmove === undefined) || seesOthers(tx) || isOwner(tx, String(attrs["Reserve_Owner"]))) return attrs;
+  return others;
+}
 
 export function resvStatus(tx: Transaction, { ids, attrs }: StatusRequest): StatusItem[] {
   const { state } = tx;
@@ -16,7 +26,7 @@ export function resvStatus(tx: Transaction, { ids, attrs }: StatusRequest): Stat
   return names.map((id) => {
     const resv = state.resvs.get(id);
     if (resv === undefined) return { id, code, text };
-    const wire = encode(columns, resv.attrs);
+    const wire = encode(columns, seenBy(tx, resv));
     const list = wire["Resource_List"] as { readonly [resource: string]: string } | undefined;
     if (list === undefined) return { id, attrs: wire };
     const order = Object.keys(resvResources(state, resv.attrs)).filter((name) => list[name] !== undefined);

@@ -23,6 +23,11 @@ import type { OpenHome } from "./open-home.ts";
 import { loadFromStore, startService } from "./service.ts";
 import { timeZone } from "./time-zone.ts";
 
+/** The server's log names jobs and their owners: root and a group of the site's read it, unless pbs.conf says otherwise (three octal digits). */
+export function logMode(stated: string | undefined): number {
+  return /^0?[0-7]{3}$/.test(stated ?? "") ? (Number.parseInt(stated as string, 8) & 0o666) | 0o600 : 0o640;
+}
+
 /** Serves until it is ended. Resolves with the exit status of the process; the word "ready", or why not, goes to the process that waits in front. */
 export async function serve(options: ServerOptions, conf: Conf, { lock, opened, notices }: OpenHome): Promise<number> {
   const host = shortHostName(conf.server);
@@ -31,6 +36,7 @@ export async function serve(options: ServerOptions, conf: Conf, { lock, opened, 
     daemon: `Server@${host}`,
     mask: options.log_events ?? LOG_MASK.server,
     highres: conf.log_highres,
+    mode: logMode(conf.values["PBS_SERVER_LOG_MODE"]),
     ...(options.log_file === undefined ? {} : { file: options.log_file }),
     header: [`hostname=${hostname()};pbs_leaf_name=N/A;pbs_mom_node_name=${conf.mom_node_name}`],
   });

@@ -168,7 +168,7 @@ test("jobs of others while query_other_jobs is False", async () => {
   await qsub(h, "-- a", BOB);
   await session(h, [["set server query_other_jobs=False"]]);
   assert.equal(list(h, {}), "1");
-  assert.equal(list(h, { ids: ["1", "2"] }), "1 2:15007");
+  assert.equal(list(h, { ids: ["1", "2"] }), "1 2:15001");
   assert.equal(list(h, {}, ROOT), "1 2");
 });
 
