@@ -87,6 +87,14 @@ export function dependencyItems(dependencies: Dependencies): string[] {
   return dependencies.map((item) => (item.type === "on" ? `on:${item.count}` : `${item.type}:${item.ids.join(":")}`));
 }
 
+/** The items that a job of this server keeps; what they mean is known from now on. */
+export function keptItems(dependencies: Dependencies, server: string): string[] {
+  const items = dependencyItems(dependencies);
+  const named = dependencies.reduce((sum, item) => sum + (item.type === "on" ? 1 : item.ids.length), 0);
+  PARSED.set(items, { server, named, dependencies });
+  return items;
+}
+
 /** Adds an id to the item of a type. */
 export const withDependency = (dependencies: Dependencies, type: DependType, id: string): Dependencies =>
   withEntries(dependencies, type, [id]);
@@ -127,7 +135,7 @@ export function entriesOf(dependencies: Dependencies, type: DependType): readonl
 
 const SETS = new WeakMap<readonly string[], ReadonlySet<string>>();
 /** Below this many ids a list is searched as it is. */
-const SET_FROM = 16;
+const SET_FROM = 256;
 
 /** Whether an item of the type names the entry. Long items are turned into a set once. */
 export function hasEntry(dependencies: Dependencies, type: DependType, entry: string): boolean {

@@ -23,6 +23,7 @@ import {
   isDependent,
   isMet,
   jobOfEntry,
+  keptItems,
   parseDependencies,
   reverseType,
   tooMany,
@@ -110,10 +111,10 @@ export function askDependencies(tx: Transaction, job: { readonly id: string; rea
   return { dependencies: left, refusal, met, others };
 }
 
-/** One request reads and writes at most this many times max_depend_jobs entries of other jobs' lists. */
+/** One request reads and writes at most this many times max_depend_jobs entries of other jobs' lists; no list grows beyond that. */
 const GRAPH_FACTOR = 20;
 
-/** The lists of the jobs that are named grow by an entry each: none beyond the limit, and not too much text together. */
+/** The lists of the jobs that are named grow by an entry each: not too much text together. */
 function checkLists(state: ServerState, others: Asked["others"], ids_max: number): void {
   let entries = 0;
   for (const { id, type } of others) {
@@ -122,7 +123,7 @@ function checkLists(state: ServerState, others: Asked["others"], ids_max: number
     const known = entriesOf(dependenciesOf(state, other.attrs), reverseType(type)).length;
     // Each of several runone jobs knows all others, and all lists grow.
     entries += type === "runone" ? known * known : known;
-    if (known >= ids_max || entries > ids_max * GRAPH_FACTOR) throw tooMany(ids_max);
+    if (entries >= ids_max * GRAPH_FACTOR) throw tooMany(ids_max);
   }
 }
 
@@ -218,7 +219,7 @@ function joinRunOne(tx: Transaction, job: Job, third_id: string): void {
 }
 
 function setDependencies(tx: Transaction, job: Job, dependencies: Dependencies, set: Attrs = {}): void {
-  const depend = itemsOf(dependencies);
+  const depend = dependencies.length === 0 ? undefined : keptItems(dependencies, tx.state.name);
   settleJob(
     tx,
     job,

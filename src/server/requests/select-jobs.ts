@@ -13,6 +13,7 @@ import { parseValue } from "#model/values/index.ts";
 import { listedResource, parseListedValue } from "#model/values/resource-list.ts";
 import { compareResourceValues } from "#model/values/resource-value.ts";
 import { splitList } from "#model/values/string-array.ts";
+import { LIMITS } from "#protocol/limits.ts";
 import type { SelectJobsRequest } from "#protocol/messages.ts";
 import { shownEligible } from "../accrual/eligible-time.ts";
 import { isOwnName, localQueue } from "../routing.ts";
@@ -26,6 +27,7 @@ type Criterion = SelectJobsRequest["criteria"][number];
 type Test = (attrs: JobAttrs) => boolean;
 
 export function selectJobs(tx: Transaction, request: SelectJobsRequest): Answer {
+  if (request.criteria.reduce((chars, { value }) => chars + value.length, 0) > LIMITS.criteria_chars_max) throw reject(PBSE.IVALREQ);
   checkHistory(tx, request.history);
   const queue = queueOf(tx, request.destination);
   const tests = request.criteria.map((criterion) => testOf(tx, criterion));

@@ -77,6 +77,8 @@ const PROBE_MS = 1000;
 const WITHOUT_STORE: ReadonlySet<Request["kind"]> = new Set(["status", "select-jobs", "locate-job", "wait-job", "backup", "shutdown"]);
 /** Requests are served so long before what they made is written and new ones are read. */
 const SLICE_MS = 10;
+/** Work on requests that gathers at most while a batch is being written. */
+const GATHER_MS = 50;
 /** A process whose connection broke is looked for after this. */
 const LOOK_AFTER_MS = 200;
 
@@ -130,10 +132,19 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     scheduled = true;
     setImmediate(() => {
       scheduled = false;
-      const more = !reloading && !ending && turns.serve(SLICE_MS);
+      const more = serveTurns();
       pump();
       if (more) soon();
     });
+  };
+  /** Time spent on requests whose batch was not taken yet. While one is being written not too much gathers for the next: whoever asks waits for both. */
+  let gathered_ms = 0;
+  const serveTurns = (): boolean => {
+    if (reloading || ending || (underway !== null && gathered_ms >= GATHER_MS)) return false;
+    const begin_ms = performance.now();
+    const more = turns.serve(SLICE_MS);
+    gathered_ms += performance.now() - begin_ms;
+    return more;
   };
   const turns = createTurns(() => performance.now());
   const inTurn = (connection: Connection, work: () => void): void => {
@@ -155,6 +166,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
           underway = null;
           deliver(batch, at_s);
           pump();
+          soon();
         },
         (error: unknown) => {
           underway = null;
@@ -169,6 +181,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     let taken: Taken | null = null;
     guarded(() => {
       const batch = core.take();
+      gathered_ms = 0;
       const at_s = Math.floor(Date.now() / 1000);
       if (batch !== null)
         taken = {

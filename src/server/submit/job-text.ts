@@ -9,7 +9,7 @@ import { PBSE, pbseText, Reject } from "#model/pbse.ts";
 import { type LimitName, limitOf } from "#model/server-limits.ts";
 import type { Attrs, JobAttrs, ServerState } from "../state.ts";
 
-const COUNTED_FROM = 1000;
+const COUNTED_FROM = 4096;
 
 type Given = { readonly name: string; readonly resource?: string; readonly value: string };
 
@@ -25,7 +25,7 @@ export function checkGivenText(state: ServerState, given: readonly Given[]): voi
       if (occurrences(value, "+") >= chunks_max)
         throw exceeds(PBSE.BADATVAL, `${name}.${resource} of more than ${chunks_max} chunks`, "max_select_chunks");
     } else if (resource !== undefined && value.length > limitOf(state, "max_resource_text"))
-      throw exceeds(PBSE.BADATVAL, `text of ${name}.${resource.slice(0, COUNTED_FROM)}`, "max_resource_text");
+      throw exceeds(PBSE.BADATVAL, `text of ${name}.${resource}`, "max_resource_text");
   }
   if (chars > limitOf(state, "max_job_text")) throw exceeds(PBSE.BADATVAL, "text of all attributes", "max_job_text");
 }

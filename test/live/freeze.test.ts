@@ -1,0 +1,43 @@
+// While requests that are meant to keep the server busy are sent over connections that never read, another connection is answered soon and the server stays
+// small. One user stands for two here: fairness among the connections of one user is what is tested; turns.test.ts tests that among users.
+
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { serverSocketPath } from "#protocol/socket-path.ts";
+import { type Complex, startComplex } from "./complex.ts";
+import { attack, FREEZING, type Known, prepare, residentKB, type Size } from "./freezing-requests.ts";
+
+const SIZE: Size = { connections: 20, requests: 300, entries: 20_000, jobs: 2000 };
+const LASTING_MS = 1500;
+/** Processor time of the server, all threads: tests run where others do. */
+const ANSWER_CPU_MS_MAX = 1000;
+const GROWTH_KB_MAX = 200 * 1024;
+
+let complex: Complex;
+let known: Known;
+before(async () => {
+  complex = await startComplex();
+  known = await prepare(serverSocketPath(complex.pbsHome), SIZE);
+});
+after(() => complex?.stop());
+
+for (const freezing of FREEZING) {
+  test(`${freezing.name}: another is answered, memory is bounded`, async (t) => {
+    const pid = complex.pid("server") as number;
+    const kB = residentKB(pid);
+    const { slowest_ms, slowest_cpu_ms, answers, peak_kB } = await attack(
+      serverSocketPath(complex.pbsHome),
+      pid,
+      freezing,
+      SIZE,
+      known,
+      LASTING_MS,
+    );
+    t.diagnostic(
+      `${answers} answers, the slowest after ${Math.round(slowest_ms)} ms, ${slowest_cpu_ms} ms of the server's; ${peak_kB - kB} kB more`,
+    );
+    assert.ok(slowest_cpu_ms <= ANSWER_CPU_MS_MAX, `the server worked ${slowest_cpu_ms} ms before an answer`);
+    assert.ok(peak_kB - kB <= GROWTH_KB_MAX, `${peak_kB - kB} kB more`);
+    assert.equal(complex.pid("server"), pid, "the same server");
+  });
+}

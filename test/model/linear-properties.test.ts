@@ -1,0 +1,167 @@
+// Every parser of what users type works in time in proportion to its text: each is fed texts of n and of 8 n characters, and a million characters of the
+// text that is worst for it. Time is counted by the processor, the best of several rounds; one whose work grows like the square would take 64 times as long.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { completeDependencies, isAtList, isStageList, parseResources, splitUnquoted } from "#cli/value-lists.ts";
+import { parseArrayIndices, parseIndexList } from "#model/array-indices.ts";
+import { attributeOf } from "#model/attribute.ts";
+import { parseDependencies } from "#model/depend.ts";
+import { parseDestination } from "#model/destination.ts";
+import { parseExecHost, parseExecVnode } from "#model/exec-vnode.ts";
+import { JOB_ATTRIBUTES } from "#model/job-attributes.ts";
+import { parseJobId, parseResvId } from "#model/job-id.ts";
+import { resolveRequest } from "#model/job-request.ts";
+import { parseNodesSpec } from "#model/nodes-spec.ts";
+import { Reject } from "#model/pbse.ts";
+import { parsePlace } from "#model/place.ts";
+import { parseRule } from "#model/recurrence.ts";
+import { builtinResources } from "#model/resource-table.ts";
+import { checkSelect, parseSelect } from "#model/select.ts";
+import { SERVER_ATTRIBUTES } from "#model/server-attributes.ts";
+import { combineValue, parseValue, renderValue } from "#model/values/index.ts";
+import { jobNameFault } from "#model/values/job-name.ts";
+import { parseStageItem } from "#model/values/stage-item.ts";
+import { removeFromList, splitList } from "#model/values/string-array.ts";
+import { variableList } from "#mom/environment.ts";
+import { decodeFrame, frameDecoder } from "#protocol/frame.ts";
+import { parseRequest } from "#protocol/schema.ts";
+
+const resources = builtinResources();
+const times = (count: number, make: (at: number) => string, separator: string): string =>
+  Array.from({ length: count }, (_, at) => make(at)).join(separator);
+/** Texts of about n characters that are hard for one parser or another. */
+const WORST: { readonly [name: string]: (n: number) => string } = {
+  "one letter": (n) => "a".repeat(n),
+  digits: (n) => "1".repeat(n),
+  blanks: (n) => `a${" ".repeat(n)}b`,
+  commas: (n) => ",".repeat(n),
+  "short elements": (n) => "a,".repeat(n / 2),
+  "blank elements": (n) => " a ,".repeat(n / 4),
+  colons: (n) => "a:".repeat(n / 2),
+  "open brackets": (n) => "[".repeat(n),
+  "pairs of brackets": (n) => "[]:".repeat(n / 3),
+  plus: (n) => "1+".repeat(n / 2),
+  chunks: (n) => times(n / 10, () => "1:ncpus=1", "+"),
+  pairs: (n) => `1:${times(n / 12, (at) => `r${at}=1`, ":")}`,
+  parts: (n) => times(n / 12, (at) => `(v${at}:ncpus=1)`, "+"),
+  "parts of one vnode": (n) => `(v:${times(n / 12, (at) => `r${at}=1`, ":")})`,
+  ids: (n) => `afterok:${times(n / 8, (at) => String(1_000_000 + at), ":")}`,
+  "ids of arrays": (n) => `afterok:${times(n / 10, (at) => `${1_000_000 + at}[]`, ":")}`,
+  quotes: (n) => `a=${"'\"".repeat(n / 2)}`,
+  backslashes: (n) => "\\".repeat(n),
+  "backslashes and blanks": (n) => "\\ ,".repeat(n / 3),
+  at: (n) => "a@".repeat(n / 2),
+  users: (n) => times(n / 12, (at) => `u${at}@h${at}`, ","),
+  limits: (n) => times(n / 12, (at) => `[u:u${at}=1]`, ","),
+  days: (n) => `FREQ=DAILY;COUNT=1;BYDAY=${times(n / 3, () => "MO", ",")}`,
+  dots: (n) => `1.${"a.".repeat(n / 2)}!`,
+  variables: (n) => times(n / 12, (at) => `V${at}=x\\,y`, ","),
+  slashes: (n) => "/".repeat(n),
+};
+
+const job = (name: string) => attributeOf(JOB_ATTRIBUTES, name);
+const server = (name: string) => attributeOf(SERVER_ATTRIBUTES, name);
+const PARSERS: { readonly [name: string]: (text: string) => unknown } = {
+  dependencies: (text) => parseDependencies([text], "svr"),
+  "dependencies, completed": (text) => completeDependencies(text, "svr"),
+  select: (text) => checkSelect(parseSelect(text), resources),
+  nodes: (text) => parseNodesSpec(text, { ncpus: 1 }, resources),
+  request: (text) => resolveRequest({ select: text }, { queue: {}, server: { default_chunk: { ncpus: 1 } } }, resources),
+  place: (text) => parsePlace(text, resources),
+  exec_vnode: (text) => parseExecVnode(text),
+  exec_host: (text) => parseExecHost(text),
+  "job id": parseJobId,
+  "reservation id": parseResvId,
+  destination: parseDestination,
+  "array indices": parseArrayIndices,
+  "list of indices": parseIndexList,
+  rule: parseRule,
+  "job name": jobNameFault,
+  "stage item": parseStageItem,
+  "stage list": isStageList,
+  "list with hosts": (text) => isAtList(text, { onePerHost: true }),
+  list: (text) => splitList(text),
+  "list, verbatim": (text) => splitList(text, true),
+  "removal from a list": (text) => removeFromList(splitList(text), splitList(text).reverse()),
+  "unquoted list": (text) => splitUnquoted(text, ","),
+  "resources of -l": parseResources,
+  variables: (text) => variableList(splitList(text, true)),
+  ...Object.fromEntries(
+    [
+      "Variable_List",
+      "Mail_Users",
+      "User_List",
+      "stagein",
+      "Checkpoint",
+      "Keep_Files",
+      "Hold_Types",
+      "umask",
+      "Execution_Time",
+      "eligible_time",
+      "Priority",
+    ].map((name) => [name, (text: string) => renderValue(job(name), parseValue(job(name), text, resources), resources)]),
+  ),
+  ...Object.fromEntries(
+    ["acl_users", "acl_hosts", "managers", "max_queued", "jobscript_max_size"].map((name) => [
+      name,
+      (text: string) => {
+        const value = parseValue(server(name), text, resources);
+        return combineValue(server(name), "-=", value, value, resources);
+      },
+    ]),
+  ),
+  "resource preempt_targets": (text) => parseValue(job("Resource_List"), text, resources, "preempt_targets"),
+  "resource walltime": (text) => parseValue(job("Resource_List"), text, resources, "walltime"),
+  "resource mem": (text) => parseValue(job("Resource_List"), text, resources, "mem"),
+  frame: (text) => decodeFrame(`{"type":"request","data":${JSON.stringify(text)}}`),
+  "frame in pieces": (text) => {
+    const decoder = frameDecoder(text.length * 2);
+    for (let at = 0; at < text.length; at += 1000) decoder.add(text.slice(at, at + 1000));
+    return decoder.take();
+  },
+  "request of wrong items": (text) =>
+    parseRequest({ id: 1, kind: "status", object: "job", ids: [...text.slice(0, text.length / 4)].map(() => 1) }),
+};
+
+/** Milliseconds of processor time, the least of some rounds; long ones are run once. */
+function cost(parse: (text: string) => unknown, text: string): number {
+  let least = Number.POSITIVE_INFINITY;
+  for (let round = 0; round < 3; round++) {
+    const before = process.cpuUsage();
+    try {
+      parse(text);
+    } catch (error) {
+      if (!(error instanceof Reject) && (error as Error).name !== "FrameError") throw error;
+    }
+    const { user, system } = process.cpuUsage(before);
+    least = Math.min(least, (user + system) / 1000);
+    if (least > 200 || least < 1) break;
+  }
+  return least;
+}
+
+const SMALL = 16_000;
+const FACTOR = 8;
+/** Linear is 8; garbage collection and caches add to it. Quadratic is 64. */
+const GROWTH_MAX = 30;
+/** Less than this is noise. */
+const NOISE_MS = 8;
+const MILLION = 1_000_000;
+/** A quadratic parser takes minutes for a million characters. */
+const MILLION_MS_MAX = 10_000;
+
+for (const [name, parse] of Object.entries(PARSERS)) {
+  test(`${name}: work in proportion to the text, whatever it is`, () => {
+    let [most, hardest] = [-1, ""];
+    for (const [worst, make] of Object.entries(WORST)) {
+      const large = cost(parse, make(SMALL * FACTOR));
+      if (large > most) [most, hardest] = [large, worst];
+      if (large <= NOISE_MS) continue;
+      const growth = large / Math.max(cost(parse, make(SMALL)), NOISE_MS / FACTOR);
+      assert.ok(growth <= GROWTH_MAX, `${worst}: ${FACTOR} times the text takes ${growth.toFixed(1)} times as long`);
+    }
+    const million_ms = cost(parse, (WORST[hardest] as (n: number) => string)(MILLION));
+    assert.ok(million_ms <= MILLION_MS_MAX, `${hardest}: a million characters take ${million_ms} ms`);
+  });
+}

@@ -1,0 +1,92 @@
+// Whose request is served next: equal time for users, then for connections, whatever the one who asks most does.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { createShares, isListing } from "#server/shell/listings.ts";
+import { createTurns } from "#server/shell/turns.ts";
+
+/** Work that takes as long as it says, on a clock of its own. */
+function world() {
+  let now_ms = 0;
+  const turns = createTurns(() => now_ms);
+  const done: string[] = [];
+  const add = (uid: number, connection: number, ms: number, name: string, then?: () => void): void =>
+    turns.add(uid, connection, () => {
+      now_ms += ms;
+      done.push(name);
+      then?.();
+    });
+  return { turns, done, add };
+}
+
+test("turns: a user with one request is served next, however many requests of how many connections another has", () => {
+  const { turns, done, add } = world();
+  for (let connection = 1; connection <= 100; connection++) for (let at = 0; at < 20; at++) add(1, connection, 10, "heavy");
+  assert.equal(turns.serve(30), true);
+  add(2, 500, 1, "light");
+  turns.serve(11);
+  assert.ok(done.indexOf("light") <= 4, `served as number ${done.indexOf("light")}`);
+});
+
+test("turns: two users who always have work get equal time, whatever a request of theirs takes", () => {
+  const { turns, done, add } = world();
+  const again = (uid: number, ms: number, name: string): void => add(uid, uid, ms, name, () => again(uid, ms, name));
+  again(1, 30, "long");
+  again(2, 1, "short");
+  turns.serve(3000);
+  const long_ms = done.filter((name) => name === "long").length * 30;
+  const short_ms = done.filter((name) => name === "short").length;
+  assert.ok(Math.abs(long_ms - short_ms) <= 60, `${long_ms} ms and ${short_ms} ms`);
+});
+
+test("turns: connections of one user get equal time; the order within a connection stays", () => {
+  const { turns, done, add } = world();
+  for (let at = 0; at < 50; at++) add(1, 1, 10, `a${at}`);
+  for (let at = 0; at < 3; at++) add(1, 2, 10, `b${at}`);
+  turns.serve(70);
+  assert.deepEqual(
+    done.filter((name) => name.startsWith("b")),
+    ["b0", "b1", "b2"],
+  );
+  assert.ok(done.filter((name) => name.startsWith("a")).length <= 4, done.join(" "));
+});
+
+test("turns: nobody saves up time by pausing, and work of a lost connection is dropped", () => {
+  const { turns, done, add } = world();
+  for (let at = 0; at < 20; at++) add(1, 1, 10, "one");
+  turns.serve(100);
+  for (let at = 0; at < 20; at++) add(2, 2, 10, "two");
+  turns.serve(100);
+  assert.ok(Math.abs(done.filter((name) => name === "two").length - 5) <= 1, done.join(" "));
+  turns.drop(1, 1);
+  turns.drop(2, 2);
+  assert.equal(turns.serve(1000), false);
+  assert.equal(done.length, 20);
+});
+
+test("turns: an error in a piece of work takes nothing away from the others", () => {
+  const { turns, done, add } = world();
+  turns.add(1, 1, () => {
+    throw new Error("planted");
+  });
+  add(1, 1, 1, "after");
+  assert.throws(() => turns.serve(10), /planted/);
+  turns.serve(10);
+  assert.deepEqual(done, ["after"]);
+});
+
+test("shares: a user's listings beyond the share wait in order, those of others do not; who leaves does not wait", () => {
+  const shares = createShares<string>(() => 2);
+  const begun: string[] = [];
+  const take = (uid: number, owner: string): boolean => shares.take(uid, owner, () => begun.push(owner));
+  assert.deepEqual([take(1, "a"), take(1, "b"), take(1, "c"), take(1, "d"), take(2, "x")], [true, true, false, false, true]);
+  shares.leave(1, "c");
+  shares.over(1);
+  assert.deepEqual(begun, ["a", "b", "x", "d"]);
+  shares.over(1);
+  shares.over(1);
+  assert.equal(take(1, "e"), true);
+  assert.equal(isListing({ kind: "status", object: "job", ids: ["1"] }), false);
+  assert.equal(isListing({ kind: "status", object: "job", ids: [], history: "with" }), true);
+  assert.equal(isListing({ kind: "select-jobs", criteria: [] }), true);
+});
