@@ -1,8 +1,9 @@
 // The mom's shell: carries the core's actions out and brings it what happens. Owns the links to server, starter and file agent, the clock and the log.
 
 import type { MomVnode, ServerToMom } from "#protocol/mom-link.ts";
-import { jumpText, jumpWatch, steady_ms } from "#support/clock.ts";
+import { jumpWatch, steady_ms } from "#support/clock.ts";
 import type { Conf } from "#support/conf.ts";
+import { jumpText } from "#support/jump-text.ts";
 import { LOG_EVENT, type Log, openLog } from "#support/log.ts";
 import { systemUsers } from "#support/passwd.ts";
 import { PBS_VERSION } from "#support/version.ts";

@@ -166,7 +166,7 @@ class Run implements Cycle {
     this.#parts = cycleParts(this.#decisions, this.#elapsed_s);
     this.#length_s = Number(universe.sched.attrs["sched_cycle_length"] ?? CYCLE_LENGTH_S);
     const period_s = Number(universe.sched.attrs["attr_update_period"] ?? 0);
-    this.#tells = policy.update_comments && (this.qrun || input.now_s - told_s >= period_s);
+    this.#tells = policy.update_comments && (this.qrun || Math.abs(input.now_s - told_s) >= period_s);
   }
 
   log(record: LogRecord): void {

@@ -14,6 +14,7 @@ import { carryOut } from "./actions.ts";
 import { checkAccess } from "./attributes/permission.ts";
 import { type Batch, emptyOutbox, isEmptyOutbox } from "./batch.ts";
 import { hasRows, noChanges } from "./changes.ts";
+import { clockSet } from "./clock-jump.ts";
 import { consequences, forgetEntities, rearmAll } from "./consequences.ts";
 import { managed, watchVnodes } from "./hooks/afterwards.ts";
 import { hookEnded, runHooks } from "./hooks/chain.ts";
@@ -66,6 +67,8 @@ export type Core = {
   momLost(link: number, now_ms: number, why?: string): void;
   /** the server has come up: starts schedulers, arms timers */
   start(now_ms: number): void;
+  /** the wall clock was set by so much; now_ms: what it shows now */
+  clockSet(by_ms: number, now_ms: number): void;
   /** when the next tick is due; null: nothing waits */
   nextTick(): number | null;
   tick(now_ms: number): void;
@@ -171,6 +174,10 @@ export function createCore(state: ServerState, config: ServerConfig, now_ms: num
       rearmAll(kernel);
       moms.allSilent(kernel);
       scheds.startAll(kernel);
+    },
+    clockSet(by_ms, time_ms) {
+      at(time_ms);
+      clockSet(kernel, by_ms);
     },
     nextTick: () => kernel.timers.next(),
     tick(time_ms) {

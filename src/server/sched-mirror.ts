@@ -12,7 +12,7 @@ import type { SchedFrame } from "./batch.ts";
 import { addHeard, type Heard, hasRows, noChanges } from "./changes.ts";
 import { isWithMom } from "./job-life.ts";
 import type { Kernel } from "./kernel.ts";
-import { hostVnodes } from "./placement.ts";
+import { hostOf, hostVnodes } from "./placement.ts";
 import { headsOfChains, pressuresNow, wantsPressure } from "./pressure.ts";
 import { killDelayOf } from "./queue-defaults.ts";
 import { type AskSource, askOf } from "./resv/asking.ts";
@@ -244,19 +244,19 @@ function schedResv(kernel: MirrorSource, sched: Sched, resv: Resv): SchedResv {
 
 /** Where a host's vnodes are in partitions of several schedulers, what happens on one of them is news about the others. */
 function withNeighbours(state: ServerState, view: View, names: Iterable<string>): Iterable<string> {
-  if (state.scheds.size === 1) return names;
   const all = new Set(names);
   for (const name of [...all]) {
     const vnode = state.vnodes.get(name);
     if (vnode === undefined || view.node(vnode)) continue;
-    for (const other of hostVnodes(state, vnode)) all.add(other);
+    // All of them: one with ignore_excl disturbs nobody, and yet is told of the others (isCrowded).
+    for (const other of state.hosts.get(hostOf(vnode)) ?? []) all.add(other);
   }
   return all;
 }
 
 /** Whether a job of a partition that the scheduler does not see is on the vnode's host. */
 function isCrowded(state: ServerState, vnode: Vnode, view: View): boolean {
-  if (state.scheds.size === 1) return false;
+  if ((state.hosts.get(hostOf(vnode))?.size ?? 0) < 2) return false;
   return hostVnodes(state, vnode).some((name) => {
     const other = state.vnodes.get(name);
     return other !== undefined && !view.node(other) && [...other.jobs.values()].some(({ suspended }) => !suspended);

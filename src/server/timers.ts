@@ -9,6 +9,8 @@ export type Timers = {
   at(name: string): number | undefined;
   /** the earliest time; null: nothing to do */
   next(): number | null;
+  /** moves all times but those that stay */
+  shift(by: number, stays: (name: string) => boolean): void;
   /** takes out and returns the names whose time has come, earliest first */
   due(now: number): string[];
 };
@@ -34,6 +36,9 @@ export function createTimers(): Timers {
     next() {
       settle();
       return heap[0]?.at ?? null;
+    },
+    shift(by, stays) {
+      for (const [name, at] of [...times]) if (!stays(name)) this.set(name, at + by);
     },
     due(now) {
       const names: string[] = [];

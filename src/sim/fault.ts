@@ -12,6 +12,16 @@ const AWAY_MS = [10, 1500, 20_000, 400_000] as const;
 const PAUSE_MS = [500, 5000, 20_000, 60_000, 400_000] as const;
 const pauseOf = (random: Prng): number => random.int(1, random.pick(PAUSE_MS));
 
+/** How far the wall clock is ahead of what it was at first. */
+const CLOCK_AHEAD_MS = [0, 5000, -60_000, 3_600_000, -3_600_000, 2 * 86_400_000] as const;
+
+/** As `date -s` does on the host of server and schedulers. */
+export function setClock({ world, server }: Pick<Complex, "world" | "server">, ahead_ms: number): void {
+  const before_ms = world.wall_ms;
+  world.setWall(ahead_ms);
+  if (world.wall_ms !== before_ms) server.clockSet(world.wall_ms - before_ms);
+}
+
 export function strike(complex: Complex, random: Prng): void {
   const fault = random.pick(complex.scenario.faults);
   const away_ms = random.int(1, random.chance(0.05) ? AWAY_MS[3] : random.pick(AWAY_MS.slice(0, 3)));
@@ -74,6 +84,9 @@ function carryOut({ world, server, scheds, moms, starters, network }: Complex, f
       back(() => sched.report(null));
       break;
     }
+    case "set-clock":
+      setClock({ world, server }, random.pick(CLOCK_AHEAD_MS));
+      break;
     case "start-failures":
       // Which programs and files fail is the seed's (complex.ts).
       break;

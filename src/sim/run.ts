@@ -10,7 +10,7 @@ import type { Job } from "#server/state.ts";
 import { prng } from "#support/prng.ts";
 import { type Checks, createChecks, Violation } from "./checks.ts";
 import { type Complex, createComplex } from "./complex.ts";
-import { strike } from "./fault.ts";
+import { setClock, strike } from "./fault.ts";
 import { mirrorFault, startable } from "./mirror-check.ts";
 import { create, drawScenario, type Limits, type Scenario, set } from "./scenario.ts";
 import type { Answer } from "./server-process.ts";
@@ -136,7 +136,7 @@ function createScript(complex: Complex, checks: Checks, counts: Counts) {
     const jobs = random.split("jobs");
     for (let at = 0; at < scenario.jobs; at++) {
       world.after(jobs.int(0, Math.floor(scenario.busy_ms / 2)), () => {
-        const hangUp = send(submission(jobs, scenario, world.now_ms));
+        const hangUp = send(submission(jobs, scenario, world.wall_ms));
         if (jobs.chance(0.03)) world.after(jobs.int(0, 50), hangUp);
       });
     }
@@ -151,7 +151,7 @@ function createScript(complex: Complex, checks: Checks, counts: Counts) {
     };
     again(scenario.op_every_ms, "ops", (own) => {
       const state = server.core?.state;
-      const ask = state === undefined ? null : anyRequest(own, scenario, state, world.now_ms);
+      const ask = state === undefined ? null : anyRequest(own, scenario, state, world.wall_ms);
       if (ask === null) return;
       const hangUp = send(ask);
       if (own.chance(0.05)) world.after(own.int(0, 100), hangUp);
@@ -173,6 +173,7 @@ function createScript(complex: Complex, checks: Checks, counts: Counts) {
   const settle = async (): Promise<void> => {
     world.trace.add("script", "faults-stop");
     complex.failures = false;
+    setClock(complex, 0);
     server.behave();
     await server.start();
     for (const mom of complex.moms) {
@@ -229,12 +230,13 @@ function createScript(complex: Complex, checks: Checks, counts: Counts) {
     // One that was wanted as soon as possible begins when the last job has ended, and one made from a job ends with it: in five years where it has no walltime.
     for (const { id, attrs } of core.state.resvs.values()) {
       const { reserve_start: start_s = 0, reserve_end: end_s = 0 } = attrs;
-      const next_s = start_s * 1000 > world.now_ms ? start_s : end_s;
-      if (next_s * 1000 < world.now_ms + REST_MS) return `${id} is in state ${attrs.reserve_state} ${attrs.reserve_substate}`;
+      const next_s = start_s * 1000 > world.wall_ms ? start_s : end_s;
+      if (next_s * 1000 < world.wall_ms + REST_MS) return `${id} is in state ${attrs.reserve_state} ${attrs.reserve_substate}`;
     }
     if (checks.running > 0) return `${checks.running} processes live`;
     for (const job of core.state.jobs.values())
-      if (!"QHTB".includes(job.attrs.job_state)) return `${job.id} is in state ${job.attrs.job_state} ${job.attrs.substate}`;
+      if (!"QHTB".includes(job.attrs.job_state) && !waitsForLong(job))
+        return `${job.id} is in state ${job.attrs.job_state} ${job.attrs.substate}`;
     for (const sched of core.state.scheds.values()) {
       if (partitionsOf(sched).length === 0) continue;
       const runtime = core.kernel.scheds.get(sched.name);
@@ -243,13 +245,17 @@ function createScript(complex: Complex, checks: Checks, counts: Counts) {
       if (core.kernel.timers.at(`accumulate:${sched.name}`) !== undefined) return `scheduler ${sched.name} waits for more jobs`;
       // A switch that was thrown before may come late, held up by a hook or a fault.
       if (sched.attrs["scheduling"] !== true) continue;
-      const jobs = startable(core.kernel, sched, complex.book, Math.floor(world.now_ms / 1000));
+      const jobs = startable(core.kernel, sched, complex.book, Math.floor(world.wall_ms / 1000));
       const universe = complex.scheds.get(sched.name)?.universe;
       if (jobs.length > 0)
         return `${jobs.join(" ")} could run; mirror: ${universe == null ? "none" : (mirrorFault(universe, core.kernel, sched, complex.book) ?? "right")}`;
     }
     return null;
   };
+
+  /** For a time that was drawn while the clock was ahead. */
+  const waitsForLong = ({ attrs: { job_state, Execution_Time } }: Job): boolean =>
+    job_state === "W" && Number(Execution_Time ?? 0) * 1000 > world.wall_ms + REST_MS;
 
   const finalChecks = (): void => {
     const core = server.core;

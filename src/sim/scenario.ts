@@ -35,6 +35,7 @@ export const FAULTS = [
   "break-link",
   "fail-commit",
   "start-failures",
+  "set-clock",
   "stop-sched-fault",
 ] as const;
 export type Fault = (typeof FAULTS)[number];

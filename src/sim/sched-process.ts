@@ -149,7 +149,7 @@ export function createSchedProcess(world: World, name: string, options: SchedOpt
 
   const answerTo = ({ question }: SchedAsk): unknown => {
     if (universe === null || question.kind === "view") return null;
-    const input = { now_s: Math.floor(world.now_ms / 1000), memory, history: new Map() };
+    const input = { now_s: Math.floor(world.wall_ms / 1000), memory, history: new Map() };
     return explainJob(universe, options.book, { ...input, job: question.job, sees_others: question.sees_others });
   };
 
@@ -158,7 +158,7 @@ export function createSchedProcess(world: World, name: string, options: SchedOpt
   const pass = (asked: SchedCycle, how: Pick<Work, "pass" | "last"> & { readonly again?: readonly string[] }): void => {
     if (universe === null) throw new Error(`${who}: a cycle before the snapshot`);
     const { cycle: number, command, job } = asked;
-    const now_s = Math.floor(world.now_ms / 1000);
+    const now_s = Math.floor(world.wall_ms / 1000);
     const { again } = how;
     const input = { now_s, command, memory, ...(job === undefined ? {} : { job }), ...(again === undefined ? {} : { again }) };
     const result = cycle(universe, options.book, input);
@@ -206,7 +206,7 @@ export function createSchedProcess(world: World, name: string, options: SchedOpt
         takeComment(universe, decision.job, decision.comment);
     });
     const roomless = leftWithoutRoom(decisions, verdicts);
-    const now_s = Math.floor(world.now_ms / 1000);
+    const now_s = Math.floor(world.wall_ms / 1000);
     memory = { ...memory, failed_victims: failedVictims(memory.failed_victims, decisions, verdicts, now_s) };
     if (work.followUp) return finishCycle(work);
     const comments = decisions.flatMap((decision, at) =>

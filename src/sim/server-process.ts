@@ -147,10 +147,10 @@ export function createServerProcess(world: World, network: Network, disk: Disk, 
     if (due === null || due === timer_ms) return;
     timer_ms = due;
     const mine = life;
-    world.after(due - world.now_ms, () => {
+    world.after(due - world.wall_ms, () => {
       if (mine !== life || timer_ms !== due) return;
       timer_ms = null;
-      enter((running) => running.tick(world.now_ms));
+      enter((running) => running.tick(world.wall_ms));
     });
   };
 
@@ -171,12 +171,12 @@ export function createServerProcess(world: World, network: Network, disk: Disk, 
     const entry = scheds.get(link);
     entry?.end.close();
     if (!scheds.delete(link)) return;
-    world.after(0, () => enter((running) => running.schedLost(link, world.now_ms)));
+    world.after(0, () => enter((running) => running.schedLost(link, world.wall_ms)));
   };
   const closeMom = (link: number): void => {
     moms.get(link)?.end.close();
     if (!moms.delete(link)) return;
-    world.after(0, () => enter((running) => running.momLost(link, world.now_ms)));
+    world.after(0, () => enter((running) => running.momLost(link, world.wall_ms)));
   };
 
   const reply = (frame: ClientFrame): void => {
@@ -223,7 +223,7 @@ export function createServerProcess(world: World, network: Network, disk: Disk, 
             running.historyRead(
               action.token,
               new Map(action.ids.map((id, at) => [id, rows[at] ? jobOfHistory(rows[at]) : null])),
-              world.now_ms,
+              world.wall_ms,
             ),
           );
         });
@@ -232,13 +232,13 @@ export function createServerProcess(world: World, network: Network, disk: Disk, 
         later(async () => {
           const all: Job[] = [];
           for await (const page of disk.store.history.pages(action.walk)) all.push(...page.map(jobOfHistory));
-          enter((running) => running.historyPage(action.token, all, true, world.now_ms));
+          enter((running) => running.historyPage(action.token, all, true, world.wall_ms));
         });
         break;
       case "go-on":
         later(() =>
           enter((running) => {
-            while (running.slice(action.token, world.now_ms));
+            while (running.slice(action.token, world.wall_ms));
           }),
         );
         break;
@@ -249,13 +249,13 @@ export function createServerProcess(world: World, network: Network, disk: Disk, 
         });
         break;
       case "resolve-host":
-        later(() => enter((running) => running.hostResolved(action.token, action.host, !action.host.startsWith("nowhere"), world.now_ms)));
+        later(() => enter((running) => running.hostResolved(action.token, action.host, !action.host.startsWith("nowhere"), world.wall_ms)));
         break;
       case "run-hook": {
         const { outcome, delay_ms } = playHook(random, action.hook);
         observer.hooked(action.hook, outcome);
         world.after(delay_ms, () => {
-          if (mine === life) enter((running) => running.hookEnded(action.run, outcome, world.now_ms));
+          if (mine === life) enter((running) => running.hookEnded(action.run, outcome, world.wall_ms));
         });
         break;
       }
@@ -278,7 +278,7 @@ export function createServerProcess(world: World, network: Network, disk: Disk, 
     const mine = life;
     world.after(LOOK_AFTER_MS, () => {
       if (mine === life && !options.isAlive(name, pid))
-        enter((running) => running.schedExited(name, { code: null, signal: "unknown", stopped: false, pid }, world.now_ms));
+        enter((running) => running.schedExited(name, { code: null, signal: "unknown", stopped: false, pid }, world.wall_ms));
     });
   };
 
@@ -293,12 +293,12 @@ export function createServerProcess(world: World, network: Network, disk: Disk, 
     writing = false;
     doomed = null;
     timer_ms = null;
-    core = createCore(state, CONFIG, world.now_ms);
+    core = createCore(state, CONFIG, world.wall_ms);
     world.trace.add("server", "start", fresh ? "fresh" : `${state.jobs.size} jobs`);
     observer.loaded(core);
     enter((running) => {
       prepareStart(running, { start: "warm", fresh, node: null });
-      running.start(world.now_ms);
+      running.start(world.wall_ms);
     });
   };
 
@@ -348,6 +348,11 @@ export function createServerProcess(world: World, network: Network, disk: Disk, 
       doomed = null;
       disk.store.failCommits("io", 0);
     },
+    /** the wall clock of its host was set: it shows what world.wall_ms says */
+    clockSet(by_ms: number): void {
+      timer_ms = null;
+      enter((running) => running.clockSet(by_ms, world.wall_ms));
+    },
     failCommits(fault: StoreFault, times: number): void {
       disk.store.failCommits(fault, times);
     },
@@ -361,14 +366,14 @@ export function createServerProcess(world: World, network: Network, disk: Disk, 
       b.listen({
         receive: ({ type, data }) => {
           enter((running) => {
-            running.sched(link, type, data as never, world.now_ms);
+            running.sched(link, type, data as never, world.wall_ms);
             if (type === "sched-decisions") observer.decided(running, link, data.decisions);
           });
         },
         lost: () => {
           scheds.delete(link);
           world.trace.add("server", "sched-lost", name);
-          enter((running) => running.schedLost(link, world.now_ms));
+          enter((running) => running.schedLost(link, world.wall_ms));
           lookAfter(name, pid, parent);
         },
       });
@@ -381,11 +386,11 @@ export function createServerProcess(world: World, network: Network, disk: Disk, 
       const link = next_link++;
       moms.set(link, { end: b, cable });
       b.listen({
-        receive: ({ type, data }) => enter((running) => running.mom(link, type, data as never, world.now_ms)),
+        receive: ({ type, data }) => enter((running) => running.mom(link, type, data as never, world.wall_ms)),
         lost: () => {
           moms.delete(link);
           world.trace.add("server", "mom-lost", host);
-          enter((running) => running.momLost(link, world.now_ms));
+          enter((running) => running.momLost(link, world.wall_ms));
         },
       });
       return a;
@@ -394,7 +399,7 @@ export function createServerProcess(world: World, network: Network, disk: Disk, 
     /** A child of this process has ended; a later server does not hear of it. */
     schedExited(name: string, parent: number, how: SchedEnd): void {
       if (parent !== life) return;
-      enter((running) => running.schedExited(name, how, world.now_ms));
+      enter((running) => running.schedExited(name, how, world.wall_ms));
     },
 
     /** A client's request on a connection of its own. The returned function hangs up. */
@@ -414,7 +419,7 @@ export function createServerProcess(world: World, network: Network, disk: Disk, 
         }
         world.trace.add(peer.user, request.kind, request);
         if (!gone) clients.set(token, { answer, parts: [] });
-        enter((running) => running.request(peer, parsed.request, token, world.now_ms));
+        enter((running) => running.request(peer, parsed.request, token, world.wall_ms));
       });
       return () => {
         gone = true;

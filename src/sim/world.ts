@@ -21,8 +21,12 @@ export type TraceLine = {
 
 export type World = {
   readonly random: Prng;
-  /** epoch milliseconds */
+  /** epoch milliseconds; steady: moms and their starters go by it */
   readonly now_ms: number;
+  /** what the wall clock of server and schedulers shows */
+  readonly wall_ms: number;
+  /** sets the wall clock: how far it is ahead of now_ms */
+  setWall(ahead_ms: number): void;
   /** events carried out so far */
   readonly step: number;
   readonly trace: Trace;
@@ -44,6 +48,7 @@ export type Trace = {
 export function createWorld(random: Prng, keep: number, onLine: ((line: TraceLine) => void) | null): World {
   const queue: Event[] = [];
   let now_ms = START_MS;
+  let ahead_ms = 0;
   let order = 0;
   let step = 0;
   const lines: TraceLine[] = [];
@@ -63,6 +68,12 @@ export function createWorld(random: Prng, keep: number, onLine: ((line: TraceLin
     trace,
     get now_ms() {
       return now_ms;
+    },
+    get wall_ms() {
+      return now_ms + ahead_ms;
+    },
+    setWall(by_ms) {
+      ahead_ms = by_ms;
     },
     get step() {
       return step;

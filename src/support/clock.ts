@@ -34,12 +34,6 @@ export function jumpWatch(wall_ms: () => number = Date.now, monotonic_ms: () => 
   };
 }
 
-/** `172800 seconds forward`, for a log. */
-export function jumpText(by_ms: number): string {
-  const seconds = Math.round(Math.abs(by_ms) / 1000);
-  return `${seconds} seconds ${by_ms < 0 ? "back" : "forward"}`;
-}
-
 export type ManualClock = Clock & {
   /** moves wall clock and monotonic clock on by ms >= 0 */
   advance(ms: number): void;

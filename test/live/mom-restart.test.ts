@@ -318,3 +318,39 @@ function childOf(pid: number, name: string): number {
   assert.ok(found !== undefined, `no ${name} among ${children}`);
   return found;
 }
+
+test("the system clock is set by two days: a job of an hour goes on", async (t) => {
+  const bed = await makeBed();
+  t.after(() => bed.close());
+  // Nothing of ours can be told another time: what the mom takes for the clock of its system is changed beneath it.
+  const ahead = join(bed.work, "ahead");
+  const preload = join(bed.work, "clock.mjs");
+  const lines = [
+    'import { existsSync } from "node:fs";',
+    "const real = Date.now;",
+    "let by = 0;",
+    `setInterval(() => { by = existsSync(${JSON.stringify(ahead)}) ? 172800000 : 0; }, 50).unref();`,
+    "Date.now = () => real() + by;",
+  ];
+  writeFileSync(preload, lines.join("\n"));
+  const before = process.env["NODE_OPTIONS"];
+  process.env["NODE_OPTIONS"] = `${before ?? ""} --import=${preload}`;
+  try {
+    await bed.launch();
+  } finally {
+    if (before === undefined) delete process.env["NODE_OPTIONS"];
+    else process.env["NODE_OPTIONS"] = before;
+  }
+  const job = waiter(bed, { attrs: { Resource_List: { ncpus: 1, walltime: 3600 } } });
+  bed.start(job);
+  await bed.started(job);
+  writeFileSync(ahead, "");
+  // It looks at its jobs every second; at the third look after that it would have ended one.
+  const looks = 3;
+  for (let look = 0; look < looks; look++) await sleep(1000);
+  writeFileSync(`${bed.work}/go`, "");
+  const { exit_status, used } = await bed.obit(job);
+  assert.equal(exit_status, 6);
+  assert.ok(Number(used["walltime"]) < 3600, `${used["walltime"]}`);
+  assert.match(bed.log(), /the system clock was set 17\d{4} seconds forward: walltime of jobs goes on as before/);
+});

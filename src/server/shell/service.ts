@@ -32,6 +32,7 @@ import { shared } from "../intern.ts";
 import { rowsOf, stateOfRows } from "../rows.ts";
 import type { ServerState } from "../state.ts";
 import type { ServerConfig } from "../transaction.ts";
+import { coreClock } from "./core-clock.ts";
 import { historyWork } from "./history.ts";
 import { hookFiles } from "./hook-files.ts";
 import { hookRuns } from "./hook-runs.ts";
@@ -103,6 +104,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   let lost_records = 0;
   let timer: NodeJS.Timeout | null = null;
 
+  const now = coreClock((by_ms, at_ms) => core.clockSet(by_ms, at_ms));
   const note = (event: number, text: string): void => log.record(event, "Svr", logName, text);
   const processes = schedProcesses({
     home: config.home,
@@ -111,9 +113,9 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     users,
     attrsOf: (name) => core.state.scheds.get(name)?.attrs,
     exited(name, how) {
-      guarded(() => core.schedExited(name, how, Date.now()));
+      guarded(() => core.schedExited(name, how, now()));
     },
-    unfit: (name, text) => guarded(() => core.schedUnfit(name, text, Date.now())),
+    unfit: (name, text) => guarded(() => core.schedUnfit(name, text, now())),
     log: (name, text) => log.record(LOG_EVENT.SYSTEM, "Sched", name, text),
   });
 
@@ -202,7 +204,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     timer = null;
     const next = core.nextTick();
     if (next === null || ending || fault !== null) return;
-    timer = setTimeout(() => guarded(() => core.tick(Date.now())), Math.min(Math.max(0, next - Date.now()), 2 ** 31 - 1));
+    timer = setTimeout(() => guarded(() => core.tick(now())), Math.min(Math.max(0, next - Date.now()), 2 ** 31 - 1));
   };
 
   const commitFailed = async ({ batch, at_s }: Taken, error: unknown): Promise<void> => {
@@ -243,7 +245,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     core = createCore(state, config, Date.now());
     note(LOG_EVENT.SYSTEM, "state loaded again from the store");
     reloading = false;
-    if (fault === null) guarded(() => core.start(Date.now()));
+    if (fault === null) guarded(() => core.start(now()));
     else probeSoon();
     pump();
     soon();
@@ -261,7 +263,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     }
     fault = null;
     note(LOG_EVENT.SYSTEM, "the store can be written again");
-    guarded(() => core.start(Date.now()));
+    guarded(() => core.start(now()));
   };
 
   const mails = mailer({
@@ -350,7 +352,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
         break;
       case "resolve-host":
         lookup(action.host, (error) => {
-          guarded(() => core.hostResolved(action.token, action.host, error === null, Date.now()));
+          guarded(() => core.hostResolved(action.token, action.host, error === null, now()));
         });
         break;
       case "backup":
@@ -414,7 +416,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     const { id, request } = parsed;
     const ask = (token: number): void => {
       if (fault !== null && !WITHOUT_STORE.has(request.kind)) return refuse(token, PBSE.SYSTEM, fault);
-      guarded(() => core.request(peer, request, token, Date.now(), connection.link.id));
+      guarded(() => core.request(peer, request, token, now(), connection.link.id));
     };
     if (!isListing(request)) return ask(conns.open(connection, id));
     // Without a share the connection waits, with what is behind this request, until another listing of the user is over.
@@ -440,7 +442,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     const { type: kind, data: said } = parsed.frame;
     // The process we may have to end one day: by the kernel's word, not by its own.
     const content = hello ? { ...said, pid: connection.pid } : said;
-    guarded(() => core.sched(connection.link.id, kind, content as never, Date.now()));
+    guarded(() => core.sched(connection.link.id, kind, content as never, now()));
   };
 
   const onMom = (connection: Connection, type: string, data: unknown): void => {
@@ -453,7 +455,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
       connection.link.welcome();
     }
     const { type: kind, data: content } = parsed.frame;
-    guarded(() => core.mom(connection.link.id, kind as keyof MomToServer, content as never, Date.now()));
+    guarded(() => core.mom(connection.link.id, kind as keyof MomToServer, content as never, now()));
   };
 
   const intruder = (connection: Connection, type: string): void => {
@@ -474,7 +476,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     to_clients.forget(connection.tokens);
     guarded(() => {
       core.clientLost([...connection.tokens]);
-      if (connection.role === "mom") core.momLost(link.id, Date.now());
+      if (connection.role === "mom") core.momLost(link.id, now());
       if (connection.role === "sched") schedLost(connection);
     });
   };
@@ -482,11 +484,11 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   /** A scheduler that is no child of ours may have died: nobody else tells. */
   const schedLost = (connection: Connection): void => {
     const name = [...core.kernel.scheds.values()].find((runtime) => runtime.link === connection.link.id)?.name;
-    core.schedLost(connection.link.id, Date.now());
+    core.schedLost(connection.link.id, now());
     if (name === undefined || processes.isChild(connection.pid)) return;
     setTimeout(() => {
       if (!isAlive(connection.pid))
-        guarded(() => core.schedExited(name, { code: null, signal: "unknown", stopped: false, pid: connection.pid }, Date.now()));
+        guarded(() => core.schedExited(name, { code: null, signal: "unknown", stopped: false, pid: connection.pid }, now()));
     }, LOOK_AFTER_MS).unref();
   };
 
@@ -539,7 +541,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     onClose,
     onProblem: (text, peer) => note(LOG_EVENT.SECURITY, `connection ended: ${text}${peer === null ? "" : `, uid ${peer.uid}`}`),
   });
-  core.start(Date.now());
+  core.start(now());
   pump();
 
   return {
