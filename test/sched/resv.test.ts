@@ -147,6 +147,15 @@ test("a cycle that confirms ends without looking at jobs, one that denies goes o
   ]);
 });
 
+test("a degraded reservation that its running jobs keep where it is says so in the log", () => {
+  const nodes = "a ncpus=1; b ncpus=4 :offline; c ncpus=4 :offline";
+  const resvs = "R1 RN 2:ncpus=4 900-2000=(b:ncpus=4)+(c:ncpus=4) reconfirm ?900-2000";
+  const lines = (jobs: string): string[] => logTexts(resvRun({ nodes, jobs, resvs }), 0x0200);
+  const told = lines("9 R (b:ncpus=2) in=R1");
+  assert.ok(told.includes("0200;Resv;R1;PBS Failed to confirm resv: Reservation has running jobs in it"), told.join("\n"));
+  assert.ok(!lines("").some((line) => line.includes("running jobs")));
+});
+
 test("no reservation lies in dedicated time, unless resv_confirm_ignore says so", () => {
   const dedicated = [{ from_s: 2500, to_s: 2600 }];
   const { config, messages } = parseSchedConfig("resv_confirm_ignore: dedicated_time\nresv_confirm_ignore: everything\n");

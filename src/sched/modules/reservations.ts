@@ -80,10 +80,18 @@ function bookTopJobs({ universe, now_s }: Cycle, asked: readonly Question[]): st
   return booked;
 }
 
-function tell(cycle: Cycle, { id }: ResvInfo, { kind }: ResvAsk, answer: Answer): void {
+/** Whether jobs run in it, which keep it on its vnodes. */
+function hasRunningJobs({ universe }: Cycle, { id }: ResvInfo): boolean {
+  for (const { job } of universe.insiders.values()) if (job.resv === id) return true;
+  return false;
+}
+
+function tell(cycle: Cycle, resv: ResvInfo, { kind }: ResvAsk, answer: Answer): void {
+  const { id } = resv;
   const log = (text: string, event: number = LOG_EVENT.RESV): void => cycle.log({ event, class: "Resv", object: id, text });
   if (kind === "reconfirm") log("Reservation is in degraded mode");
   if (answer.kind === "deny") {
+    if (kind === "reconfirm" && hasRunningJobs(cycle, resv)) log("PBS Failed to confirm resv: Reservation has running jobs in it");
     log(`${kind === "reconfirm" ? "Reservation Failed to Reconfirm" : "PBS Failed to confirm resv"}: ${logText(answer.why)}`);
     cycle.decide({ kind: "deny-resv", resv: id, why: answer.why });
     return;
