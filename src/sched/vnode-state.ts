@@ -163,10 +163,12 @@ export function unshareHost({ shared_hosts }: Universe, set: NodeSet, host: stri
   if (sharing?.size === 1) shared_hosts.delete(host);
 }
 
-/** Vnodes of a host in these sets of which those in the others say otherwise now. */
+/** Vnodes of a host in these sets of which those in the others say otherwise now. What a running reservation gives its jobs is no vnode of the mirror (resv-sets.ts). */
 export function misjudged(universe: Universe, host: string, sets: Iterable<NodeSet>): readonly Vnode[] {
   const vnodes = [...sets].flatMap((set) => set.hosts.get(host)?.vnodes ?? []);
-  return vnodes.filter(({ node, state }) => state.spec.crowded !== isCrowded(universe, node));
+  return vnodes.filter(
+    (vnode) => universe.vnodes.get(vnode.node.name) === vnode && vnode.state.spec.crowded !== isCrowded(universe, vnode.node),
+  );
 }
 
 /** Whether vnodes of the host in other sets are in use: who wants the host alone is told. */

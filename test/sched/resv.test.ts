@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { SCHED_COMMAND } from "#protocol/sched-link.ts";
 import { cycle } from "#sched/cycle.ts";
+import { applyDelta } from "#sched/mirror.ts";
 import type { Policy } from "#sched/policy.ts";
 import { parseSchedConfig } from "#sched/sched-config.ts";
 import { describeUniverse } from "./describe.ts";
@@ -56,6 +57,22 @@ for (const [title, world, expected] of INSIDE) {
     assert.deepEqual(describeUniverse(universe), before);
   });
 }
+
+test("a running reservation on a host with vnodes of several sets: a vnode that moves and is used there ends no scheduler", () => {
+  const universe = universeOf({
+    nodes: "a ncpus=4 host=H; b ncpus=4 host=H",
+    resvs: "R1 RN ncpus=2 0-9000000=(a:ncpus=2)",
+    queues: [...inside("R1", 2), queue("own")],
+    jobs: "1 in=R1 ncpus=1; 2 R in=R1 (a:ncpus=1)",
+  });
+  const node = universe.nodes.get("b");
+  assert.ok(node !== undefined);
+  // Another queue's from now on.
+  const taken = { ...node, attrs: { ...node.attrs, queue: "own" }, jobs: ["9"], assigned: { ncpus: 1 } };
+  applyDelta(universe, { revision: universe.revision + 1, changes: [{ put: "node", value: taken }] });
+  assert.equal(universe.vnodes.get("a")?.state.spec.crowded, true);
+  assert.deepEqual(decisionTexts(cycle(universe, book(), { now_s: 1_000_000, command: SCHED_COMMAND.TIME })), ["1=(a:ncpus=1)"]);
+});
 
 const resvRun = (world: World, more: Parameters<typeof book>[1] = {}, policy: Partial<Policy> = {}) => {
   const policies = book(policy, more);

@@ -520,6 +520,32 @@ test("a subjob that is deleted or starts is news to the scheduler whose comment 
   }
 });
 
+test("what happens on a host is told to a vnode there that another scheduler has, also to one with ignore_excl", () => {
+  const { h } = world();
+  addSched(h, "s1", { partition: ["p1"] });
+  const link = addHost(h, "n7");
+  mom(h, link, "mom-vnodes", {
+    vnodes: [
+      { name: "n7", attrs: { resources_available: { ncpus: 1 } } },
+      { name: "n7[0]", attrs: { resources_available: { ncpus: 4 }, sharing: "ignore_excl" } },
+      { name: "n7[1]", attrs: { resources_available: { ncpus: 4 } } },
+    ],
+  });
+  apply(h, { kind: "changed", object: "node", name: "n7[1]", set: { partition: "p1" }, unset: [] });
+  const job = addJob(h);
+  const from = h.to_scheds.length;
+  const told = (): unknown[] =>
+    changesTo(h, LINK, from).flatMap((item) =>
+      "put" in item && item.put === "node" && item.value.name === "n7[0]" ? [item.value.crowded] : [],
+    );
+  ask(h, ROOT, { kind: "run-job", job, exec_vnode: "(n7[1]:ncpus=1)", async: true });
+  cycle(h, LINK);
+  const during = told().at(-1);
+  obit(h, link, job, -3);
+  cycle(h, LINK);
+  assert.deepEqual([during, told().at(-1)], [true, undefined]);
+});
+
 test("any attribute but scheduling, comment and state makes the scheduler configure; so do resources", () => {
   const { h } = world();
   const configures = (): number => h.to_scheds.filter((frame) => frame.type === "sched-configure").length;
