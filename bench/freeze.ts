@@ -1,9 +1,8 @@
 // Rows of requests that are meant to keep the server busy: the slowest answer that another connection gets meanwhile, and what the server's memory grows by.
 
-import { connectSocket } from "#protocol/client.ts";
 import { serverSocketPath } from "#protocol/socket-path.ts";
 import { startComplex } from "../test/live/complex.ts";
-import { attack, FREEZING, prepare, residentKB, type Size } from "../test/live/freezing-requests.ts";
+import { attack, FREEZING, prepare, residentAfterCollectionKB, type Size } from "../test/live/freezing-requests.ts";
 import type { Row } from "./row.ts";
 
 const SIZE: Size = { connections: 100, requests: 2000, entries: 20_000, jobs: 10_000 };
@@ -20,18 +19,14 @@ export async function freezeRows(say: (text: string) => void): Promise<Row[]> {
     const known = await prepare(path, SIZE);
     for (const freezing of FREEZING) {
       say(freezing.name);
-      const before = residentKB(pid);
+      const before = await residentAfterCollectionKB(pid);
       const { slowest_ms, slowest_cpu_ms, peak_kB } = await attack(path, pid, freezing, SIZE, known, LASTING_MS);
       rows.push({ work: `${freezing.name}: slowest answer to another`, value: slowest_ms / 1000, unit: "s", limit: 1 });
       rows.push({ work: `${freezing.name}: processor time of the server before it`, value: slowest_cpu_ms / 1000, unit: "s", limit: null });
-      rows.push({
-        work: `${freezing.name}: memory of the server, at most more`,
-        value: peak_kB - before,
-        unit: "kB",
-        limit: GROWTH_KB_MAX,
-      });
+      rows.push({ work: `${freezing.name}: memory of the server, at most more`, value: peak_kB - before, unit: "kB", limit: null });
+      const grown_kB = (await residentAfterCollectionKB(pid)) - before;
+      rows.push({ work: `${freezing.name}: memory of the server afterwards`, value: grown_kB, unit: "kB", limit: GROWTH_KB_MAX });
     }
-    (await connectSocket(path)).close();
   } finally {
     await complex.stop();
   }

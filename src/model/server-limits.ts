@@ -21,7 +21,7 @@ const DEFAULTS = {
   max_job_chunks: 100_000,
   max_resource_text: "8kb",
   max_job_text: "4mb",
-  max_user_job_text: "100mb",
+  max_user_job_text: "64mb",
   max_user_occurrences: 10_000,
   node_silence_timeout: 45,
 } as const;

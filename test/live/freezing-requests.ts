@@ -200,4 +200,13 @@ const processorMs = (pid: number): number => {
   return (Number(fields[11]) + Number(fields[12])) * 10;
 };
 
+/** Resident memory after the server has collected its garbage, which it does on SIGUSR2. */
+export async function residentAfterCollectionKB(pid: number): Promise<number> {
+  for (let round = 0; round < 3; round++) {
+    process.kill(pid, "SIGUSR2");
+    await sleep(1000);
+  }
+  return residentKB(pid);
+}
+
 export const residentKB = (pid: number): number => Number(/^VmRSS:\s*(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1] ?? 0);
