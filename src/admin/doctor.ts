@@ -16,7 +16,7 @@ import { createRequire } from "node:module";
 import { join } from "node:path";
 import { serverSocketPath } from "#protocol/socket-path.ts";
 import { isStoreError } from "#store/store.ts";
-import { type Conf, ConfError } from "#support/conf.ts";
+import { CONF_FILE_DEFAULT, type Conf, ConfError, parseConfText } from "#support/conf.ts";
 import { systemUsers } from "#support/passwd.ts";
 import { AdminError, complexConf, homeFaults, programTree } from "./complex-home.ts";
 import { askServer, DAEMONS, daemonPid, downScheds, enabledDaemons, isClosed } from "./daemons.ts";
@@ -44,6 +44,7 @@ export async function examine(home: string | undefined): Promise<Finding[]> {
     ...programs(conf),
     ...residents(conf),
     ...tree(conf),
+    ...jobEnvironment(conf),
     ...disk(conf),
     ...clock(conf),
   );
@@ -113,6 +114,23 @@ function tree(conf: Conf): Finding[] {
   if (conf.mode === "system" && process.geteuid?.() !== 0) return [warning("PBS_HOME is closed to you: as root more can be examined")];
   const faults = homeFaults(conf.home, conf.mode, owner);
   return faults.length === 0 ? [ok(`PBS_HOME ${conf.home}: directories, owners and modes`)] : faults.map(fault);
+}
+
+/** What init writes into pbs_environment; a complex that was made earlier may lack it. */
+function jobEnvironment(conf: Conf): Finding[] {
+  const file = conf.environment_file;
+  let values: Record<string, string>;
+  try {
+    values = parseConfText(readFileSync(file, "utf8"));
+  } catch (error) {
+    return [warning(`${file} cannot be read: jobs get no environment of the site (${(error as Error).message})`)];
+  }
+  const bin = join(conf.exec, "bin");
+  const findings: Finding[] = [];
+  if (!(values["PATH"] ?? "").split(":").includes(bin)) findings.push(warning(`${file}: jobs may not find qsub: put ${bin} into its PATH`));
+  if (conf.file !== CONF_FILE_DEFAULT && values["PBS_CONF_FILE"] !== conf.file)
+    findings.push(warning(`${file}: commands in jobs do not find this complex: add PBS_CONF_FILE=${conf.file}`));
+  return findings.length === 0 ? [ok(`${file}: jobs find the commands of PBS`)] : findings;
 }
 
 function disk(conf: Conf): Finding[] {

@@ -83,6 +83,9 @@ test("a complex in user mode goes as a whole, and only when that is asked for", 
     assert.match(call("uninstall", "--purge").err, /still run: stop them first/);
     assert.match(call("upgrade").out, /^The store is saved: \S+\nRestarted pbs_comm, pbs_mom, pbs_server\.$/m);
     complex.halt();
+    assert.match(call("doctor").out, /^ok +\S+pbs_environment: jobs find the commands of PBS$/m);
+    writeFileSync(join(complex.pbsHome, "pbs_environment"), "PATH=/usr/bin:/bin\n");
+    assert.match(call("doctor").out, /^warning \S+: jobs may not find qsub: put \S+bin into its PATH\nwarning .* add PBS_CONF_FILE=\S+$/m);
     assert.match(call("uninstall").err, /consists of \S+ and \S+pbs\.conf only: say --purge/);
     assert.equal(call("uninstall", "--purge").status, 0);
     assert.ok(!existsSync(complex.home));
