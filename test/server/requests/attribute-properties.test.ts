@@ -168,6 +168,8 @@ function samples(def: AttributeDef): readonly (readonly [name: string, value: st
       return [[def.name, String(Math.min(def.max ?? 77, Math.max(def.min ?? 0, 77)))]];
     case "duration":
       return [[def.name, "00:02:00"]];
+    case "size":
+      return [[def.name, `${(def.min ?? 1024) * 2}b`]];
     case "keyword":
       return [[def.name, (def.keywords ?? []).at(-1) ?? ""]];
     case "resource_list":
