@@ -61,6 +61,15 @@ export const LIMIT_ROWS: readonly AttributeRow[] = [
 export function limitOf({ server }: { readonly server: { readonly [name: string]: unknown } }, name: LimitName): number {
   const value = server[name] ?? DEFAULTS[name];
   if (typeof value === "number") return value;
-  const size = parseSize(String(value));
+  return value === DEFAULTS[name] ? DEFAULT_CHARS[name] : charsOf(String(value));
+}
+
+function charsOf(text: string): number {
+  const size = parseSize(text);
   return size === null ? Number.POSITIVE_INFINITY : sizeBytes(size);
 }
+
+/** Asked for every submission: parsed once. */
+const DEFAULT_CHARS = Object.fromEntries(Object.entries(DEFAULTS).map(([name, value]) => [name, charsOf(String(value))])) as Readonly<
+  Record<LimitName, number>
+>;

@@ -17,14 +17,14 @@ const exceeds = (code: number, what: string, limit: LimitName): Reject => new Re
 
 /** Refuses with 15014 a request that would take long to parse: too much text, or too many chunks written down. */
 export function checkGivenText(state: ServerState, given: readonly Given[]): void {
-  const chunks_max = limitOf(state, "max_select_chunks");
+  const [chunks_max, resource_max] = [limitOf(state, "max_select_chunks"), limitOf(state, "max_resource_text")];
   let chars = 0;
   for (const { name, resource, value } of given) {
     chars += value.length;
     if (resource === "select" || resource === "nodes") {
       if (occurrences(value, "+") >= chunks_max)
         throw exceeds(PBSE.BADATVAL, `${name}.${resource} of more than ${chunks_max} chunks`, "max_select_chunks");
-    } else if (resource !== undefined && value.length > limitOf(state, "max_resource_text"))
+    } else if (resource !== undefined && value.length > resource_max)
       throw exceeds(PBSE.BADATVAL, `text of ${name}.${resource}`, "max_resource_text");
   }
   if (chars > limitOf(state, "max_job_text")) throw exceeds(PBSE.BADATVAL, "text of all attributes", "max_job_text");
@@ -47,7 +47,8 @@ export function checkChunkCount(state: ServerState, { nodect }: ResourceValues):
 export function checkJobText(state: ServerState, attrs: JobAttrs): void {
   let [all, fresh] = [0, 0];
   const { refs, chars } = textOf(state, attrs);
-  for (const value of Object.values(attrs)) {
+  for (const name in attrs) {
+    const value = (attrs as Attrs)[name];
     const length = lengthOf(value);
     all += length;
     if (length >= COUNTED_FROM && !refs.has(value)) fresh += length;
