@@ -138,7 +138,7 @@ test("partita init --server NAME: a name that no name service knows makes a comp
     const started = call("start");
     assert.equal(started.status, 0, started.err);
     const env = { ...process.env, PBS_CONF_FILE: join(dir, "pbs.conf"), PARTITA_RESIDENT: "no" };
-    const id = run(join(ROOT, "bin/qsub"), ["-k", "oe", "-W", "block=true", "--", "/bin/true"], env);
+    const id = run(join(ROOT, "bin/qsub"), ["-o", dir, "-e", dir, "-W", "block=true", "--", "/bin/true"], env);
     assert.deepEqual([id.status, id.out], [0, "1.nowhere\n"], id.err);
     // What init asks for: finished jobs are kept from the first day, and the node has this machine's own cpus.
     assert.match(run(join(ROOT, "bin/qstat"), ["-x"], env).out, /^1\.nowhere .* F workq/m);
