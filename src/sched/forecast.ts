@@ -174,6 +174,8 @@ type Then = {
   readonly resvs: number;
   /** jobs are there now */
   readonly had_jobs: boolean;
+  /** reservations are there now */
+  readonly had_resvs: boolean;
 };
 
 function thenOn({ calendar }: Universe, vnode: Vnode, { now_s, at_s }: Times): Then {
@@ -184,7 +186,7 @@ function thenOn({ calendar }: Universe, vnode: Vnode, { now_s, at_s }: Times): T
     if (running !== undefined && endOf(running, now_s) <= at_s) ended.push(running);
     else left++;
   };
-  let had_jobs = false;
+  let [had_jobs, had_resvs] = [false, false];
   for (const id of jobsOn(vnode)) {
     had_jobs = true;
     look(calendar.running.get(id));
@@ -193,9 +195,12 @@ function thenOn({ calendar }: Universe, vnode: Vnode, { now_s, at_s }: Times): T
   for (const running of besides ?? []) {
     look(running);
     if (!running.counted) had_jobs = true;
-    else if (endOf(running, now_s) > at_s) resvs++;
+    else {
+      had_resvs = true;
+      if (endOf(running, now_s) > at_s) resvs++;
+    }
   }
-  return { ended, left, resvs, had_jobs };
+  return { ended, left, resvs, had_jobs, had_resvs };
 }
 
 type Closing = Then & {
@@ -206,15 +211,16 @@ type Closing = Then & {
 };
 
 /** The word that keeps jobs away then: one that comes from what runs there goes with it. A job and a reservation may each outlast the other. */
-function closedAt({ space }: Universe, vnode: Vnode, { state, used, left, resvs, had_jobs, host }: Closing): string | undefined {
+function closedAt({ space }: Universe, vnode: Vnode, { state, used, left, resvs, had_jobs, had_resvs, host }: Closing): string | undefined {
   const { closed, spec } = state;
   const avail = spec.avail[space.ncpus] as number;
   const busy = avail > 0 && (used[space.ncpus] as number) >= avail ? "job-busy" : undefined;
   if (closed === undefined || closed === "job-busy") return busy;
   if (closed !== "job-exclusive" && closed !== "resv-exclusive") return closed;
-  // Its own exclusive job, or one elsewhere on the host that takes the whole host.
+  // Its own, or one elsewhere on the host that takes the whole host.
   const jobs = had_jobs ? left > resvs : host.some((other) => other.left > other.resvs);
   if (closed === "job-exclusive" && jobs) return closed;
   const reserved = closed === "resv-exclusive" || stateWords(vnode.node).includes("resv-exclusive");
-  return reserved && host.some((other) => other.resvs > 0) ? "resv-exclusive" : busy;
+  const there = had_resvs ? resvs > 0 : host.some((other) => other.resvs > 0);
+  return reserved && there ? "resv-exclusive" : busy;
 }
