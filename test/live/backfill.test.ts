@@ -27,6 +27,8 @@ before(async () => {
     `set node ${host} resources_available.ncpus=0`,
     "set sched default opt_backfill_fuzzy=off",
     "set server backfill_depth=3",
+    // In the figure jobs are gone at the end of their walltime.
+    "set queue workq kill_delay=0",
     "set server job_history_enable=True",
   );
 });

@@ -1,6 +1,7 @@
 // Why a promised start has moved back: each cause is worked out from what has happened since the promise was last published, never assumed.
 
-import { arrayIdOf } from "#model/job-id.ts";
+import { parseIndexList } from "#model/array-indices.ts";
+import { arrayIdOf, subjobIndex } from "#model/job-id.ts";
 import type { SchedJob } from "#protocol/sched-link.ts";
 import type { Happening, PromiseWorld } from "./promise-world.ts";
 import { hardEnd, killDelayOf, softTime, spotsOf } from "./promise-world.ts";
@@ -68,7 +69,10 @@ function higherWork(id: string, before: Seen, after: Seen): string | null {
   const old = before.jobs.get(id);
   const now = after.jobs.get(id);
   if (now !== undefined && old === undefined && arrayIdOf(id) === null) return `${id} has come`;
-  const planned = before.promises.get(arrayIdOf(id) ?? id);
+  // Of an array the next subjob is planned, and no other.
+  const array = before.jobs.get(arrayIdOf(id) ?? "")?.array;
+  const is_next = array === undefined || parseIndexList(array.indices_remaining)?.[0]?.first === subjobIndex(id);
+  const planned = is_next ? before.promises.get(arrayIdOf(id) ?? id) : undefined;
   const plan = after.promises.get(id);
   if (plan !== undefined && (planned?.start_s !== plan.start_s || planned.exec_vnode !== plan.exec_vnode))
     return `${id} is planned otherwise`;
