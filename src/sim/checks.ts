@@ -38,8 +38,11 @@ type Seat = { readonly process: VirtualProcess; readonly attrs: JobAttrs };
 
 export type Checks = ReturnType<typeof createChecks>;
 
-/** scale: of the world (scenario.ts). K1 costs as much as there are jobs: in larger worlds it is looked at in every so many steps only. */
-export function createChecks(scale = 1) {
+/**
+ * scale: of the world (scenario.ts). K1 costs as much as there are jobs: in larger worlds it is looked at in every so many steps only.
+ * also: looks at the server after each step, too; what is wrong, or null.
+ */
+export function createChecks(scale = 1, also: (core: Core) => string | null = () => null) {
   /** committed jobs: true while they live */
   const committed = new Map<string, boolean>();
   /** the same of reservations */
@@ -122,6 +125,8 @@ export function createChecks(scale = 1) {
     stepped(core: Core): void {
       state = core.state;
       checkState(core);
+      const wrong = also(core);
+      if (wrong !== null) fail(wrong);
     },
 
     loaded(core: Core): void {

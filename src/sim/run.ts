@@ -12,6 +12,7 @@ import { type Checks, createChecks, Violation } from "./checks.ts";
 import { type Complex, createComplex } from "./complex.ts";
 import { setClock, strike } from "./fault.ts";
 import { mirrorFault, startable } from "./mirror-check.ts";
+import { createPromiseCheck } from "./promise-check.ts";
 import { create, drawScenario, type Limits, type Scenario, set } from "./scenario.ts";
 import type { Answer } from "./server-process.ts";
 import { type Ask, anyRequest, ROOT, submission } from "./workload.ts";
@@ -45,7 +46,8 @@ export async function runSeed(seed: number, options: RunOptions): Promise<RunRes
   const random = prng(seed);
   const world = createWorld(random.split("world"), options.keep, options.onLine);
   const scenario = drawScenario(random.split("scenario"), options);
-  const checks = createChecks(options.scale);
+  const promises = createPromiseCheck(scenario, () => world.wall_ms);
+  const checks = createChecks(options.scale, promises.look);
   const counts: Counts = { jobs: 0, runs: 0, requests: 0, refused: 0, faults: 0, virtual_s: 0, waiting: 0 };
   let text = "";
   let ok = true;
