@@ -20,6 +20,7 @@ const USAGE = `usage: npm run sim -- [--seconds N | --seeds A-B | --seed N] [--s
   --jobs N      at most so many jobs
   --faults A,B  only these kinds of faults: ${FAULTS.join(" ")}
   --no-faults   nothing breaks
+  --promises    published starts of top jobs must hold, too
   --no-ops      jobs are submitted, and nothing else is asked
 `;
 
@@ -36,6 +37,7 @@ async function main(): Promise<number> {
       all: { type: "boolean" },
       faults: { type: "string" },
       "no-faults": { type: "boolean" },
+      promises: { type: "boolean" },
       "no-ops": { type: "boolean" },
       help: { type: "boolean" },
     },

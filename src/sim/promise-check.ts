@@ -167,7 +167,8 @@ function seeWorld(state: ServerState): Map<string, string> {
 }
 
 function noteLate(late: Map<string, number>, before: Seen, after: Seen): void {
-  for (const id of late.keys()) if (after.jobs.get(id)?.state !== "R") late.delete(id);
+  // What has just ended has moved starts for a last time.
+  for (const id of late.keys()) if (before.jobs.get(id)?.state !== "R") late.delete(id);
   for (const { id, state, stime_s } of after.jobs.values())
     if (state === "R" && before.jobs.get(id)?.state !== "R") late.set(id, Math.max(0, stime_s - before.at_s));
 }
@@ -188,6 +189,8 @@ function causeOf({ id, before, begun, after }: Moved): string | null {
     const cause = standsBefore(after, job, own) ? higherWork(job, { before, begun, after }) : handMade(job, before);
     if (cause !== null) return cause;
   }
+  for (const job of begun.jobs.values())
+    if (!after.jobs.has(job.id) && /\d/.test(job.remaining) && standsBefore(after, job, own)) return `subjobs of ${job.id} were started`;
   // The scheduler looked at those when it moved the start, whether they are gone by now or not.
   for (const job of begun.jobs.values()) if (isOverdue(job, after.at_s)) return `${job.id} should have been gone`;
   return null;
@@ -212,6 +215,7 @@ function standsBefore({ turns }: Seen, a: JobSeen, b: JobSeen): boolean {
 function higherWork(now: JobSeen, { before, begun, after }: Omit<Moved, "id">): string | null {
   const [old, then] = [before.jobs.get(now.id), begun.jobs.get(now.id)];
   if (isOtherwise(old, now) || (old?.state !== now.state && now.state !== "R" && now.state !== "E")) return `${now.id} has come or changed`;
+  if (old?.remaining !== now.remaining) return `subjobs of ${now.id} were started`;
   const [planned, plan] = [then?.promised ?? null, now.promised];
   if (plan !== null && (planned === null || planned.start_s !== plan.start_s || planned.exec_vnode !== plan.exec_vnode))
     return `${now.id} is planned otherwise`;

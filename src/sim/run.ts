@@ -19,6 +19,8 @@ import { type Ask, anyRequest, ROOT, submission } from "./workload.ts";
 import { createWorld, START_MS, type TraceLine, type World } from "./world.ts";
 
 export type RunOptions = Limits & {
+  /** published starts are looked at, too (promise-check.ts) */
+  readonly promises?: boolean;
   /** lines of trace kept for a failure */
   readonly keep: number;
   readonly onLine: ((line: TraceLine) => void) | null;
@@ -46,8 +48,8 @@ export async function runSeed(seed: number, options: RunOptions): Promise<RunRes
   const random = prng(seed);
   const world = createWorld(random.split("world"), options.keep, options.onLine);
   const scenario = drawScenario(random.split("scenario"), options);
-  const promises = createPromiseCheck(scenario, () => world.wall_ms);
-  const checks = createChecks(options.scale, promises.look);
+  const promises = options.promises === true ? createPromiseCheck(scenario, () => world.wall_ms) : null;
+  const checks = createChecks(options.scale, promises?.look);
   const counts: Counts = { jobs: 0, runs: 0, requests: 0, refused: 0, faults: 0, virtual_s: 0, waiting: 0 };
   let text = "";
   let ok = true;
