@@ -195,8 +195,9 @@ function keyDuring(outlook: Outlook, window: Window): string {
     for (const part of parts) {
       const [low, high] = spansDuring(part, window);
       if (low < high) {
-        any = true;
-        key += `${low}-${high}${(part.times[low] as Span).from_s <= window.from_s ? ((part.times[low] as Span).from_s < window.from_s ? "<" : "=") : ""}`;
+        const { from_s } = part.times[low] as Span;
+        if (concerns(part, from_s, window)) any = true;
+        key += `${part.firm ? countSpans(part.times, (span) => span.from_s < window.firm_to_s) : ""}:${low}-${high}${(part.times[low] as Span).from_s <= window.from_s ? ((part.times[low] as Span).from_s < window.from_s ? "<" : "=") : ""}`;
       }
       key += ",";
     }
@@ -211,10 +212,12 @@ const isSameWindow = (a: Window, b: Window): boolean =>
   a === b || (a.from_s === b.from_s && a.to_s === b.to_s && a.firm_to_s === b.firm_to_s);
 
 /** Which of a part's times lie in a window: from one up to before another. */
-function spansDuring({ times, firm }: Part, { from_s, to_s, firm_to_s }: Window): readonly [low: number, high: number] {
-  const bound_s = firm ? firm_to_s : to_s;
-  return [countSpans(times, (span) => span.to_s <= from_s), countSpans(times, (span) => span.from_s < bound_s)];
+function spansDuring({ times }: Part, { from_s, to_s }: Window): readonly [low: number, high: number] {
+  return [countSpans(times, (span) => span.to_s <= from_s), countSpans(times, (span) => span.from_s < to_s)];
 }
+
+/** Whether the begin of a part keeps a job away whose window this is. A reservation that begins in its kill_delay only counts beside plans. */
+const concerns = ({ firm }: Part, from_s: number, { firm_to_s }: Window): boolean => !firm || from_s < firm_to_s;
 
 /** How many of the first spans fulfil a condition, which no later one does. */
 function countSpans(times: readonly Span[], condition: (span: Span) => boolean): number {
@@ -243,13 +246,18 @@ function worstOf(state: VnodeState, { parts, lefts }: VnodeOutlook, { window, nc
   let begins_without_cpus = false;
   let closes: string | undefined;
   let busy = false;
+  let concerned = false;
   changes.forEach(({ at_s, sign, part, begins }, at) => {
     for (const { index, amount } of part.amounts) now[index] = (now[index] as number) + sign * amount;
     if (part.own) jobs += sign;
     if (!part.firm) cpus_of_plans += sign * cpusOf(part, ncpus);
-    if (sign === 1) closes ??= part.closes;
+    if (sign === 1 && concerns(part, at_s, window)) {
+      concerned = true;
+      closes ??= part.closes;
+    }
     if (begins && part.own && !part.firm && cpusOf(part, ncpus) === 0) begins_without_cpus = true;
-    if (sign === -1 || changes[at + 1]?.at_s === at_s) return;
+    if (sign === -1 || changes[at + 1]?.at_s === at_s || !concerned) return;
+    concerned = false;
     const first = at_s <= window.from_s;
     const left = first ? state : (lefts.findLast(({ from_s }) => from_s <= at_s) ?? state);
     for (let index = 0; index < now.length; index++)
