@@ -133,6 +133,9 @@ export function taken(cx: Context, run: Run, end: ScriptEnd): Taken {
   const text = saved ? `checkpointed (${action})` : `${action} failed: ${why}`;
   log(cx, saved ? LOG_EVENT.JOB : LOG_EVENT.ERROR, run.job.id, text);
   if (saved) cx.state.checkpoints.add(run.job.id);
+  // Its end has been told already.
+  if (saved && run.phase.name === "ended") checkpointAtEnd(cx, run.job.id, run.phase.obit.exit_status);
+  else if (saved && run.phase.name === "leaving") dropCheckpoint(cx, run.job.id);
   return { saved, leaving, text };
 }
 

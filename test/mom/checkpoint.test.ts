@@ -302,3 +302,17 @@ test("what an interrupted change of checkpoints left is put right", () =>
     assert.deepEqual(readdirSync(directory).sort(), ["1.n.CK", "2.n.CK", "3[4].n.CK", "other"]);
     assert.deepEqual(foundCheckpoints(join(directory, "none")), []);
   }));
+
+test("a run that was deleted while its script still saves it: a checkpoint that comes after its obit is cleared away", () => {
+  const w = savable();
+  const j = job();
+  run(w, j);
+  leave(w);
+  const step = [...w.state.steps.keys()].slice(-1)[0] ?? -1;
+  w.on({ kind: "terminate", data: { job: "1.n1", run_count: 1, why: "delete", kill_delay_s: 0 } });
+  w.on(exited(j, w.now_ms, { signal: 9 }));
+  assert.deepEqual(w.on(finished(j)), ["mom-obit 1.n1 265"]);
+  const late = w.on({ kind: "acted", step, end: { kind: "ended", code: 0, text: "" } });
+  assert.ok(late.includes("drop-checkpoint /pbs/checkpoint/1.n1.CK"), late.join());
+  assert.deepEqual([...w.state.checkpoints], []);
+});
