@@ -186,8 +186,11 @@ async function pour(socket: Socket, requests: Iterable<Request>): Promise<void> 
     if (socket.destroyed) return;
     if (socket.write(encodeFrame("request", { id: id++, ...request }))) continue;
     await new Promise<void>((resolve) => {
-      socket.once("drain", resolve);
-      socket.once("close", resolve);
+      const goOn = (): void => {
+        socket.off("drain", goOn).off("close", goOn);
+        resolve();
+      };
+      socket.on("drain", goOn).on("close", goOn);
     });
   }
 }
