@@ -98,7 +98,9 @@ function behaviourOf(random: Prng): number {
 /** Some jobs stand before those that are there already. */
 export function drawJob(random: Prng, world: PromiseWorld, id: string): SchedJob {
   const last = 1 + Math.max(0, ...[...world.jobs.values()].map(({ rank }) => Math.ceil(rank)));
-  const rank = random.chance(0.1) ? last - random.int(1, 6) + random.int(1, 99) / 100 : last + random.int(1, 9) / 10;
+  // No two jobs have the same.
+  const own = world.behaviour.size / 1_000_000;
+  const rank = own + (random.chance(0.1) ? last - random.int(1, 6) + random.int(1, 99) / 100 : last + random.int(1, 9) / 10);
   const place = `${random.pick(["free", "free", "free", "scatter", "vscatter", "pack"])}${random.pick(["", "", "", "", "", ":excl", ":exclhost", ":shared"])}`;
   const array = random.chance(0.1) ? ` sub=1-${random.int(2, 4)}${random.chance(0.4) ? `%${random.int(1, 2)}` : ""}` : "";
   const name = array === "" ? `${id}.svr` : `${id}[].svr`;
