@@ -9,6 +9,7 @@ import type { Limits } from "#protocol/limits.ts";
 import type { UserDatabase } from "#support/passwd.ts";
 import type { Peer } from "../identity.ts";
 import type { ServerState } from "../state.ts";
+import type { Shares } from "./listings.ts";
 
 export type Connection = {
   readonly link: ServerLink;
@@ -60,8 +61,8 @@ export function connections(options: {
   readonly host: string;
   readonly own_uid: number;
   readonly system: boolean;
-  /** a listing of the user was answered, or its connection is gone */
-  readonly listingOver: (uid: number) => void;
+  /** the shares that users have of listings under way */
+  readonly listings: Pick<Shares<Connection>, "over" | "leave">;
 }): Connections {
   const by_number = new Map<number, Connection>();
   const pending = new Map<number, Pending>();
@@ -102,11 +103,12 @@ export function connections(options: {
     remove(link) {
       const connection = by_number.get(link.id);
       by_number.delete(link.id);
-      for (const token of connection?.tokens ?? []) pending.delete(token);
-      for (const token of connection?.listings ?? []) {
-        connection?.listings.delete(token);
-        options.listingOver(link.peer.uid);
-      }
+      if (connection === undefined) return undefined;
+      for (const token of connection.tokens) pending.delete(token);
+      // First of all it stops waiting: the shares that it gives back would begin its own next listings.
+      options.listings.leave(link.peer.uid, connection);
+      for (const _listing of connection.listings) options.listings.over(link.peer.uid);
+      connection.listings.clear();
       return connection;
     },
     open(connection, id, is_listing = false) {
@@ -121,7 +123,7 @@ export function connections(options: {
       const found = pending.get(token);
       pending.delete(token);
       found?.connection.tokens.delete(token);
-      if (found?.connection.listings.delete(token) === true) options.listingOver(found.connection.link.peer.uid);
+      if (found?.connection.listings.delete(token) === true) options.listings.over(found.connection.link.peer.uid);
       return found;
     },
     all: () => by_number.values(),

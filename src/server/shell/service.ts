@@ -89,7 +89,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   const own_uid = process.getuid?.() ?? 0;
   const system = conf.mode === "system";
   const listings = createShares<Connection>(() => limitOf(core.state, "max_user_listings"));
-  const conns = connections({ users, host: config.host, own_uid, system, listingOver: (uid) => listings.over(uid) });
+  const conns = connections({ users, host: config.host, own_uid, system, listings });
   const to_clients = replies(conns);
   const { refuse } = to_clients;
   const logName = `Server@${config.host}`;
@@ -378,16 +378,17 @@ export async function startService(options: ServiceOptions): Promise<Service> {
       pump();
       await to_clients.taken(token);
     },
-    turn: (token, work) =>
-      new Promise<boolean>((resolve) => {
-        const connection = conns.peek(token)?.connection;
-        if (connection === undefined) return resolve(false);
-        inTurn(connection, () => {
-          const is_open = conns.peek(token) !== undefined;
-          if (is_open) work();
-          resolve(is_open);
-        });
-      }),
+    async turn(token, work) {
+      const link = conns.peek(token)?.connection.link;
+      if (link === undefined) return false;
+      const done = turns.wait(link.peer.uid, link.id, () => {
+        const is_open = conns.peek(token) !== undefined;
+        if (is_open) work();
+        return is_open;
+      });
+      soon();
+      return done;
+    },
     uidOf: (token) => conns.peek(token)?.connection.link.peer.uid,
     rows_max: () => limitOf(core.state, "max_history_rows"),
   });
@@ -415,6 +416,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     const { peer } = connection;
     const { id, request } = parsed;
     const ask = (token: number): void => {
+      if (conns.peek(token) === undefined) return; // refused while the state was being loaded again
       if (fault !== null && !WITHOUT_STORE.has(request.kind)) return refuse(token, PBSE.SYSTEM, fault);
       guarded(() => core.request(peer, request, token, now(), connection.link.id));
     };
@@ -472,7 +474,6 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     const connection = conns.remove(link);
     if (connection === undefined || ending) return;
     turns.drop(link.peer.uid, link.id);
-    listings.leave(link.peer.uid, connection);
     to_clients.forget(connection.tokens);
     guarded(() => {
       core.clientLost([...connection.tokens]);

@@ -5,11 +5,15 @@
 // F3. Work of one connection is done in the order in which it came.
 
 type Work = () => void;
-type Queue = { readonly key: number; spent_ms: number; readonly work: Work[] };
+/** dropped: done in place of work when the connection is gone before its turn */
+type Piece = { readonly work: Work; readonly dropped?: Work };
+type Queue = { readonly key: number; spent_ms: number; readonly pieces: Piece[] };
 type User = { readonly key: number; spent_ms: number; readonly queues: Map<number, Queue>; now_ms: number };
 
 export type Turns = {
   add(uid: number, connection: number, work: Work): void;
+  /** The same. Resolves with what work returns; with false when the connection is gone before its turn. */
+  wait(uid: number, connection: number, work: () => boolean): Promise<boolean>;
   /** the connection is gone, and its work with it */
   drop(uid: number, connection: number): void;
   /** Does work for about so long; at least one piece. Returns whether more waits. */
@@ -31,8 +35,8 @@ export function createTurns(clock: () => number): Turns {
     const queue = leastSpent(user.queues) as Queue;
     now_ms = user.spent_ms;
     user.now_ms = queue.spent_ms;
-    const work = queue.work.shift() as Work;
-    if (queue.work.length === 0) {
+    const { work } = queue.pieces.shift() as Piece;
+    if (queue.pieces.length === 0) {
       user.queues.delete(queue.key);
       if (user.queues.size === 0) users.delete(user.key);
     }
@@ -48,18 +52,34 @@ export function createTurns(clock: () => number): Turns {
     return clock() - begun_ms;
   };
 
+  const add = (uid: number, connection: number, piece: Piece): void => {
+    let user = users.get(uid);
+    if (user === undefined) users.set(uid, (user = { key: uid, spent_ms: now_ms, queues: new Map(), now_ms: 0 }));
+    let queue = user.queues.get(connection);
+    if (queue === undefined) user.queues.set(connection, (queue = { key: connection, spent_ms: user.now_ms, pieces: [] }));
+    queue.pieces.push(piece);
+  };
+
   return {
-    add(uid, connection, work) {
-      let user = users.get(uid);
-      if (user === undefined) users.set(uid, (user = { key: uid, spent_ms: now_ms, queues: new Map(), now_ms: 0 }));
-      let queue = user.queues.get(connection);
-      if (queue === undefined) user.queues.set(connection, (queue = { key: connection, spent_ms: user.now_ms, work: [] }));
-      queue.work.push(work);
-    },
+    add: (uid, connection, work) => add(uid, connection, { work }),
+    wait: (uid, connection, work) =>
+      new Promise((resolve) => {
+        const settle = (): void => {
+          let done = false;
+          try {
+            done = work();
+          } finally {
+            resolve(done);
+          }
+        };
+        add(uid, connection, { work: settle, dropped: () => resolve(false) });
+      }),
     drop(uid, connection) {
       const user = users.get(uid);
+      const pieces = user?.queues.get(connection)?.pieces ?? [];
       user?.queues.delete(connection);
       if (user?.queues.size === 0) users.delete(uid);
+      for (const { dropped } of pieces) dropped?.();
     },
     serve(ms_max) {
       for (let left_ms = ms_max; users.size > 0 && left_ms > 0; ) left_ms -= Math.max(PIECE_MS_MIN, turn());

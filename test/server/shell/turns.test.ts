@@ -2,8 +2,15 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { setImmediate } from "node:timers/promises";
+import type { ServerLink } from "#protocol/ipc-transport.ts";
+import type { Core } from "#server/core.ts";
+import { historyWork } from "#server/shell/history.ts";
+import { type Connection, connections } from "#server/shell/links.ts";
 import { createShares, isListing } from "#server/shell/listings.ts";
 import { createTurns } from "#server/shell/turns.ts";
+import { memoryStore } from "#store/memory-store.ts";
+import type { UserDatabase } from "#support/passwd.ts";
 
 /** Work that takes as long as it says, on a clock of its own. */
 function world() {
@@ -64,6 +71,44 @@ test("turns: nobody saves up time by pausing, and work of a lost connection is d
   assert.equal(done.length, 20);
 });
 
+test("turns: whoever waits for a piece of work hears of it when its connection is lost before its turn", async () => {
+  const { turns, done, add } = world();
+  add(1, 1, 10, "first");
+  const [lost, kept] = [turns.wait(1, 1, () => true), turns.wait(1, 2, () => done.push("kept") > 0)];
+  turns.drop(1, 1);
+  turns.serve(1000);
+  const told = await Promise.race([Promise.all([lost, kept]), setImmediate("nobody was told")]);
+  assert.deepEqual([told, done], [[false, true], ["kept"]]);
+});
+
+test("history: lists of ids whose readers are gone before their turn give back their share", async () => {
+  const { turns } = world();
+  const given: number[] = [];
+  const open = new Set([1, 2, 3]);
+  const core = { historyRead: (token: number) => void given.push(token) } as unknown as Core;
+  const history = historyWork({
+    store: memoryStore(),
+    core: (work) => work(core),
+    turn: (token, work) => turns.wait(7, token, () => (work(), true)),
+    taken: async () => undefined,
+    uidOf: (token) => (open.has(token) ? 7 : undefined),
+    rows_max: () => 10,
+  });
+  const read = (token: number): void => void history.read(token, ["1.svr", "2.svr"]);
+  for (const token of [1, 2]) read(token);
+  await setImmediate();
+  for (const token of [1, 2]) {
+    open.delete(token);
+    turns.drop(7, token);
+  }
+  read(3);
+  for (let at = 0; at < 10; at++) {
+    await setImmediate();
+    turns.serve(1000);
+  }
+  assert.deepEqual(given, [3]);
+});
+
 test("turns: an error in a piece of work takes nothing away from the others", () => {
   const { turns, done, add } = world();
   turns.add(1, 1, () => {
@@ -89,4 +134,24 @@ test("shares: a user's listings beyond the share wait in order, those of others 
   assert.equal(isListing({ kind: "status", object: "job", ids: ["1"] }), false);
   assert.equal(isListing({ kind: "status", object: "job", ids: [], history: "with" }), true);
   assert.equal(isListing({ kind: "select-jobs", criteria: [] }), true);
+});
+
+test("shares: a connection that is lost with listings under way begins none of those it still waited for", () => {
+  const shares = createShares<Connection>(() => 1);
+  const users = { userByUid: () => null } as unknown as UserDatabase;
+  const conns = connections({ users, host: "svr", own_uid: 0, system: true, listings: shares });
+  const begun: string[] = [];
+  const connect = (id: number): Connection => conns.add({ id, peer: { uid: 7, gid: 7, pid: 100 } } as unknown as ServerLink);
+  const list = (connection: Connection, name: string): void =>
+    void shares.take(7, connection, () => {
+      begun.push(name);
+      conns.open(connection, 1, true);
+    });
+  const [lost, other] = [connect(1), connect(2)];
+  list(lost, "first");
+  list(lost, "second");
+  list(other, "other's");
+  conns.remove(lost.link);
+  assert.deepEqual(begun, ["first", "other's"]);
+  assert.equal(conns.tokens().length, 1, "nothing of the lost connection is open");
 });
