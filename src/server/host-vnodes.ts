@@ -26,6 +26,8 @@ export function vnodesOf(kernel: Kernel, host: string): Vnode[] {
 export function report(kernel: Kernel, tx: Transaction, mom: MomRuntime): void {
   kernel.reporting = true;
   reportVnodes(kernel, tx, mom);
+  // What it says of its vnodes does not make it well (heartbeat.ts H4).
+  if (mom.ill !== null) hostUnknown(kernel, tx, mom.host, mom.ill);
   tellBusy(kernel, tx, mom);
   kernel.reporting = false;
 }

@@ -157,6 +157,8 @@ test("a mom that answers and can start nothing: its vnodes are unknown, with the
   assert.equal(node(h), "state-unknown: node unknown: the starter of its jobs does not answer");
   const job = addJob(h);
   assert.match(outcome(h, ROOT, { kind: "run-job", job, exec_vnode: "(n1:ncpus=1)", async: true }), /Server could not connect to MOM/);
+  mom(h, link, "mom-vnodes", { vnodes: [{ name: "n1", attrs: { resources_available: { ncpus: 8 } } }] });
+  assert.equal(node(h), "state-unknown: node unknown: the starter of its jobs does not answer", "new vnodes do not make it well");
   mom(h, link, "mom-pong", { number: 2 });
   assert.equal(node(h), "free");
 });
