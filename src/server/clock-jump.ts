@@ -20,6 +20,10 @@ export function clockSet(kernel: Kernel, by_ms: number): void {
   kernel.timers.shift(by_ms, staysAt);
   kernel.heartbeat_ms += by_ms;
   for (const mom of kernel.moms.values()) mom.heard_ms += by_ms;
+  for (const runtime of kernel.scheds.values()) {
+    runtime.away_ms += by_ms;
+    runtime.crashes = runtime.crashes.map((crash_ms) => crash_ms + by_ms);
+  }
   for (const { sisters } of kernel.crews.values())
     for (const sister of sisters.values()) if (sister.away_since_ms !== null) sister.away_since_ms += by_ms;
   for (const [id, start] of kernel.starting) {

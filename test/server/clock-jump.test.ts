@@ -39,6 +39,22 @@ for (const by_s of [TWO_DAYS_S, -TWO_DAYS_S]) {
   });
 }
 
+test("the clock is set back by two days: crashes of a scheduler are forgotten after an hour as before", () => {
+  const h = harness();
+  const hour_s = 3600;
+  const crash = (): void => {
+    h.core.schedExited("default", { code: null, signal: "SIGSEGV", stopped: false }, h.now_ms);
+    settle(h);
+  };
+  for (let at = 0; at < 3; at++) crash();
+  const runtime = h.core.kernel.scheds.get("default");
+  assert.deepEqual([runtime?.crashes.length, runtime?.attention], [3, true]);
+  setClock(h, -TWO_DAYS_S);
+  advance(h, hour_s + 1);
+  crash();
+  assert.deepEqual([runtime?.crashes.length, runtime?.attention], [1, false]);
+});
+
 test("a job that waits for a time of the day begins to be eligible when the clock shows it", () => {
   const h = harness();
   addHost(h, "n1");
