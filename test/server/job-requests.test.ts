@@ -427,6 +427,14 @@ test("qsub -W block=true: wait-job is answered with the exit status, or with a m
   assert.deepEqual(h.answers.get(waiting), { ok: true, value: { message: "Job to be deleted at request of alice@svr" } });
 });
 
+test("the qsub of an interactive job looks whether the job is there: the job does not show block", () => {
+  const { h } = world("queued");
+  const job = addJob(h, { interactive: 1 });
+  ask(h, ALICE, { kind: "wait-job", job });
+  const [item] = statusOf(h, ALICE, { kind: "status", object: "job", ids: [job], attrs: ["block", "interactive"] });
+  assert.deepEqual(item, { id: job, attrs: { interactive: "True" } });
+});
+
 test("a client that goes away waits for nothing", () => {
   const { h, job, link } = world("running");
   const token = h.next_token;

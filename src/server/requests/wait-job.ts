@@ -24,9 +24,10 @@ export function waitJob(tx: Transaction, request: WaitJobRequest): Answer {
   return { value: status === undefined ? { message: "Job deleted" } : { exit_status: status } };
 }
 
-/** The job shows that its qsub waits. */
+/** The job shows that its qsub -W block=true waits. That of an interactive job only looks whether it is still there. */
 function markWaited(tx: Transaction, job: Job): void {
-  if (job.attrs["block"] !== 1) tx.apply({ kind: "job-changed", id: job.id, set: { block: 1 }, unset: [] });
+  if (job.attrs["interactive"] === undefined && job.attrs["block"] !== 1)
+    tx.apply({ kind: "job-changed", id: job.id, set: { block: 1 }, unset: [] });
 }
 
 /** null: it has finished. */

@@ -75,7 +75,7 @@ const FAULT_PAUSE_MS = 200;
 /** How often a store that took nothing is tried again. */
 const PROBE_MS = 1000;
 /** What can be answered without writing; a shutdown must be possible, too. */
-const WITHOUT_STORE: ReadonlySet<Request["kind"]> = new Set(["status", "select-jobs", "locate-job", "wait-job", "backup", "shutdown"]);
+const WITHOUT_STORE: ReadonlySet<Request["kind"]> = new Set(["status", "select-jobs", "locate-job", "backup", "shutdown"]);
 /** Requests are served so long before what they made is written and new ones are read. */
 const SLICE_MS = 10;
 /** Work on requests that gathers at most while a batch is being written. */
