@@ -62,7 +62,7 @@ export function parseDependencies(items: readonly string[], server: string, ids_
 const PARSED = new WeakMap<readonly string[], { readonly server: string; readonly named: number; readonly dependencies: Dependencies }>();
 
 /** The refusal of a list of jobs that is longer than the server's max_depend_jobs. */
-export const tooMany = (ids_max: number): Reject =>
+const tooMany = (ids_max: number): Reject =>
   new Reject(PBSE.BADDEPEND, `Invalid Job Dependency: more than ${ids_max} jobs (max_depend_jobs)`);
 
 const malformed = (): Reject => reject(PBSE.BADATVAL, "depend");

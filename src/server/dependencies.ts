@@ -26,14 +26,13 @@ import {
   keptItems,
   parseDependencies,
   reverseType,
-  tooMany,
   withCount,
   withDependency,
   withEntries,
   withoutDependency,
 } from "#model/depend.ts";
 import { SUBSTATE } from "#model/job-state.ts";
-import { PBSE, reject } from "#model/pbse.ts";
+import { PBSE, Reject, reject } from "#model/pbse.ts";
 import { limitOf } from "#model/server-limits.ts";
 import { addHolds, removeHolds } from "#model/values/hold.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
@@ -114,6 +113,12 @@ export function askDependencies(tx: Transaction, job: { readonly id: string; rea
 /** One request reads and writes at most this many times max_depend_jobs entries of other jobs' lists; no list grows beyond that. */
 const GRAPH_FACTOR = 20;
 
+const tooMuchBehind = (ids_max: number): Reject =>
+  new Reject(
+    PBSE.BADDEPEND,
+    `Invalid Job Dependency: the jobs named have more than ${ids_max * GRAPH_FACTOR} dependencies of their own (${GRAPH_FACTOR} times max_depend_jobs)`,
+  );
+
 /** The lists of the jobs that are named grow by an entry each: not too much text together. */
 function checkLists(state: ServerState, others: Asked["others"], ids_max: number): void {
   let entries = 0;
@@ -123,7 +128,7 @@ function checkLists(state: ServerState, others: Asked["others"], ids_max: number
     const known = entriesOf(dependenciesOf(state, other.attrs), reverseType(type)).length;
     // Each of several runone jobs knows all others, and all lists grow.
     entries += type === "runone" ? known * known : known;
-    if (entries >= ids_max * GRAPH_FACTOR) throw tooMany(ids_max);
+    if (entries >= ids_max * GRAPH_FACTOR) throw tooMuchBehind(ids_max);
   }
 }
 
@@ -161,7 +166,7 @@ function refuseCircle(state: ServerState, id: string, others: Asked["others"], i
     if (job === undefined) continue;
     const further = idsAhead(job.attrs["depend"], state.name);
     met += further.length;
-    if (met > ids_max * GRAPH_FACTOR) throw tooMany(ids_max);
+    if (met > ids_max * GRAPH_FACTOR) throw tooMuchBehind(ids_max);
     for (const one of further) ahead.push(one);
   }
 }

@@ -38,6 +38,16 @@ test("max_depend_jobs: refused with its name, whatever the jobs are", () => {
   assert.doesNotMatch(outcome(h, ALICE, request), /max_depend_jobs/);
 });
 
+test("max_depend_jobs: a job that too many jobs wait for is refused in other words than a list that is too long", () => {
+  const h = harness();
+  set(h, "max_depend_jobs", "1");
+  ask(h, ALICE, submission());
+  const dependent = (): string => outcome(h, ALICE, submission({ name: "depend", value: "afterok:1" }));
+  for (let at = 0; at < 20; at++) assert.doesNotMatch(dependent(), /max_depend_jobs/);
+  const text = "the jobs named have more than 20 dependencies of their own (20 times max_depend_jobs)";
+  assert.equal(dependent(), `15054 Invalid Job Dependency: ${text}`);
+});
+
 test("max_user_job_text: what a user's jobs hold of their own counts, what they share counts once", () => {
   const h = harness();
   set(h, "max_user_job_text", "100kb");
