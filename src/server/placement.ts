@@ -119,9 +119,14 @@ export function spots(world: World, exec: ExecVnode, place: ReadonlySet<string>)
     spot.amounts = amounts;
     spot.ncpus = amounts.get("ncpus") ?? 0;
   }
+  /** each host once: a job may use thousands of vnodes of one */
+  const taken = new Set<string>();
   for (const name of [...found.keys()]) {
     const vnode = world.vnodes.get(name);
     if (vnode === undefined || !takesWholeHost(vnode, place)) continue;
+    const host = `${hostOf(vnode)} ${placedHost(vnode)}`;
+    if (taken.has(host)) continue;
+    taken.add(host);
     for (const other of hostVnodes(world, vnode)) spotOf(other).exclusive = true;
   }
   return found;

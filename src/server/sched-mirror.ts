@@ -12,7 +12,7 @@ import type { SchedFrame } from "./batch.ts";
 import { addHeard, type Heard, hasRows, noChanges } from "./changes.ts";
 import { isWithMom } from "./job-life.ts";
 import type { Kernel } from "./kernel.ts";
-import { hostOf, hostVnodes } from "./placement.ts";
+import { hostOf, placedHost } from "./placement.ts";
 import { headsOfChains, pressuresNow, wantsPressure } from "./pressure.ts";
 import { killDelayOf } from "./queue-defaults.ts";
 import { type AskSource, askOf } from "./resv/asking.ts";
@@ -72,6 +72,7 @@ export function snapshot(kernel: MirrorSource, sched: Sched, runtime: SchedRunti
   const view = viewOf(state, sched);
   const queues = [...state.queues.values()].filter(view.queue);
   const nodes = [...state.vnodes.values()].filter(view.node).sort((a, b) => a.order - b.order);
+  const isCrowded = crowding(state, view);
   const jobs: SchedJob[] = [];
   const seen = jobView(state, sched);
   for (const job of state.jobs.values()) {
@@ -87,7 +88,7 @@ export function snapshot(kernel: MirrorSource, sched: Sched, runtime: SchedRunti
     sched: { name: sched.name, attrs: sched.attrs },
     resources: [...state.resources.values()].map(schedResource),
     queues: queues.map(schedQueue),
-    nodes: nodes.map((vnode) => schedNode(state, vnode, view)),
+    nodes: nodes.map((vnode) => schedNode(vnode, isCrowded)),
     jobs,
     clocks: clocksOf(state, view),
     resvs: [...state.resvs.values()].map((resv) => schedResv(kernel, sched, resv)),
@@ -128,11 +129,12 @@ function changesFor(kernel: Kernel, sched: Sched, runtime: SchedRuntime, changes
     }
     tell(list, "queue", name, known.queues, sees ? schedQueue(queue) : null);
   }
+  const isCrowded = crowding(state, view);
   for (const name of withNeighbours(state, view, union(changes.vnodes, changes.told.vnodes))) {
     const vnode = state.vnodes.get(name);
     const sees = vnode !== undefined && view.node(vnode);
     if (vnode !== undefined && sees !== known.nodes.has(name)) for (const id of vnode.jobs.keys()) moved.add(id);
-    tell(list, "node", name, known.nodes, sees ? schedNode(state, vnode, view) : null);
+    tell(list, "node", name, known.nodes, sees ? schedNode(vnode, isCrowded) : null);
   }
   const seen = jobView(state, sched);
   if (changes.jobs.size > 0 && wantsPressure(state, sched))
@@ -248,31 +250,48 @@ function withNeighbours(state: ServerState, view: View, names: Iterable<string>)
   for (const name of [...all]) {
     const vnode = state.vnodes.get(name);
     if (vnode === undefined || view.node(vnode)) continue;
-    // All of them: one with ignore_excl disturbs nobody, and yet is told of the others (isCrowded).
+    // All of them: one with ignore_excl disturbs nobody, and yet is told of the others (crowding).
     for (const other of state.hosts.get(hostOf(vnode)) ?? []) all.add(other);
   }
   return all;
 }
 
-/** Whether a job of a partition that the scheduler does not see is on the vnode's host. */
-function isCrowded(state: ServerState, vnode: Vnode, view: View): boolean {
-  if ((state.hosts.get(hostOf(vnode))?.size ?? 0) < 2) return false;
-  return hostVnodes(state, vnode).some((name) => {
-    const other = state.vnodes.get(name);
-    return other !== undefined && !view.node(other) && [...other.jobs.values()].some(({ suspended }) => !suspended);
-  });
+/**
+ * Whether a job of a partition that the scheduler does not see is on a vnode's host. The vnodes of a mom are looked through once for all of them: a mom may
+ * serve thousands.
+ */
+function crowding(state: ServerState, view: View): (vnode: Vnode) => boolean {
+  const known = new Map<string, ReadonlySet<string>>();
+  return (vnode) => {
+    const mom = hostOf(vnode);
+    let crowded = known.get(mom);
+    if (crowded === undefined) known.set(mom, (crowded = crowdedHosts(state, mom, view)));
+    return crowded.has(placedHost(vnode));
+  };
+}
+
+/** The hosts served by a mom that such a job is on. Vnodes with ignore_excl disturb nobody. */
+function crowdedHosts(state: ServerState, mom: string, view: View): ReadonlySet<string> {
+  const hosts = new Set<string>();
+  for (const name of state.hosts.get(mom) ?? []) {
+    const vnode = state.vnodes.get(name);
+    if (vnode === undefined || view.node(vnode) || vnode.attrs["sharing"] === "ignore_excl") continue;
+    if ([...vnode.jobs.values()].some(({ suspended }) => !suspended)) hosts.add(placedHost(vnode));
+  }
+  return hosts;
 }
 
 type View = ReturnType<typeof viewOf>;
 
-function schedNode(state: ServerState, vnode: Vnode, view: View): SchedNode {
+/** isCrowded: crowding() of the moment. */
+function schedNode(vnode: Vnode, isCrowded: (vnode: Vnode) => boolean): SchedNode {
   return {
     name: vnode.name,
     order: vnode.order,
     attrs: vnode.attrs,
     assigned: Object.fromEntries(vnode.assigned),
     jobs: jobsInSlotOrder(vnode).filter((id) => vnode.jobs.get(id)?.suspended !== true),
-    ...(isCrowded(state, vnode, view) ? { crowded: true } : {}),
+    ...(isCrowded(vnode) ? { crowded: true } : {}),
   };
 }
 
