@@ -82,6 +82,7 @@ function hello(kernel: Kernel, link: number, { name, pid }: SchedHello): void {
     ...noCycle(),
     cycles: 0,
     leaving: false,
+    again: false,
   });
   kernel.timers.clear(`sched-start:${name}`);
   logSched(kernel, name, "connected");
@@ -128,15 +129,15 @@ export function startAll(kernel: Kernel): void {
   setServerState(kernel);
 }
 
-/** Starts the process unless it is there. The shell looks whether one that was started before holds its lock. */
+/** Starts the process unless it is there; one that is ending is started again at its end. The shell looks whether one that was started before holds its lock. */
 export function startProcess(kernel: Kernel, name: string): void {
   const runtime = runtimeOf(kernel, name);
   kernel.timers.clear(`sched-start:${name}`);
+  runtime.again = runtime.leaving && runtime.started;
   if (runtime.link !== null) return;
   if (!runtime.started) runtime.away_ms = kernel.now_ms;
   runtime.started = true;
   runtime.leaving = false;
-  runtime.again = false;
   kernel.out.actions.push({ kind: "start-sched", sched: name });
 }
 
@@ -146,6 +147,7 @@ export function stopProcess(kernel: Kernel, name: string): void {
   if (runtime === undefined) return;
   kernel.timers.clear(`sched-start:${name}`);
   runtime.leaving = true;
+  runtime.again = false;
   if (runtime.link !== null) kernel.out.scheds.push({ link: runtime.link, type: "sched-quit", data: {} });
   kernel.out.actions.push({ kind: "stop-sched", sched: name, pid: runtime.link === null ? 0 : runtime.pid });
 }

@@ -675,6 +675,37 @@ test("another sched_user: the scheduler ends and is started as that user", () =>
   assert.deepEqual(starts(h), ["default"], "once");
 });
 
+test("a scheduler that is wanted again while its process still ends is started when it has ended", () => {
+  const { h } = world();
+  addSched(h, "s1", { partition: ["p1"], scheduling: true });
+  schedHello(h, 2, "s1");
+  const ended = (): void => {
+    h.core.schedExited("s1", { code: 0, signal: null, stopped: true }, h.now_ms);
+    settle(h);
+  };
+  h.actions.length = 0;
+  set(h, "s1", {}, ["partition"]);
+  set(h, "s1", { partition: ["p1"] });
+  assert.deepEqual(starts(h), [], "it is connected yet");
+  h.core.schedLost(2, h.now_ms);
+  ended();
+  assert.deepEqual(starts(h), ["s1"]);
+  schedHello(h, 3, "s1");
+  set(h, "s1", { sched_user: "alice" });
+  h.core.schedLost(3, h.now_ms);
+  advance(h, 10);
+  h.actions.length = 0;
+  ended();
+  assert.deepEqual(starts(h), ["s1"], "its end took longer than a lost connection is waited for");
+  schedHello(h, 4, "s1");
+  set(h, "s1", {}, ["partition"]);
+  h.core.schedLost(4, h.now_ms);
+  h.actions.length = 0;
+  ended();
+  advance(h, 100);
+  assert.deepEqual(starts(h), [], "nobody wants it");
+});
+
 test("a directory that fails its check: the scheduler is not started, and is again once scheduling is True", () => {
   const h = harness();
   h.core.schedUnfit("default", "PBS failed validation checks for sched_priv directory", h.now_ms);
