@@ -1,6 +1,6 @@
 // Where a complex lies: DIR holds pbs.conf and PBS_HOME (DIR/pbs). What `partita init` makes, with the modes of pbs/files.md 1.
 
-import { chmodSync, copyFileSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { homedir, hostname } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -143,7 +143,8 @@ export function makeHome({ home, mode, exec, file }: HomeFacts, defaults: string
   for (const [file, source] of SCHED_FILES) {
     const target = join(home, "sched_priv", file);
     if (existsSync(target)) continue;
-    copyFileSync(join(defaults, source), target);
+    // Not copyFileSync: it gives the copy the owner of the source, and a scheduler of root trusts no files of another user.
+    writeFileSync(target, readFileSync(join(defaults, source)), { flag: "wx" });
     chmodSync(target, 0o644);
   }
   const environment = join(home, "pbs_environment");

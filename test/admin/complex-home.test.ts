@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { chmodSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { chmodSync, chownSync, cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
@@ -85,4 +85,22 @@ test("templates: every place is filled, and the init script is a shell script", 
     assert.doesNotMatch(text, /@[A-Z]+@/, name);
     assert.match(text, /\/opt\/pbs|\/etc\/pbs\.conf/, name);
   }
+});
+
+test("complex: files of sched_priv belong to whoever makes the complex, not to the owner of the checkout", {
+  skip: process.getuid?.() === 0 ? false : "only root can give a checkout to another user",
+}, () => {
+  inDirectory((dir) => {
+    const home = join(dir, "pbs");
+    const defaults = join(dir, "etc");
+    cpSync(join(programTree(), "etc"), defaults, { recursive: true });
+    for (const name of readdirSync(defaults)) chownSync(join(defaults, name), 12345, 12345);
+    makeHome({ home, mode: "system", exec: "/opt/pbs", file: "/etc/pbs.conf" }, defaults);
+    const files = readdirSync(join(home, "sched_priv"));
+    assert.equal(files.length, 4);
+    assert.deepEqual(
+      files.map((name) => statSync(join(home, "sched_priv", name)).uid),
+      [0, 0, 0, 0],
+    );
+  });
 });
