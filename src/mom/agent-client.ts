@@ -1,7 +1,8 @@
 // The mom's end of the link to its file agents: starts them, starts them again when they die, and repeats what they had not answered.
 //
-// N1. The main agent does what is quick, for everybody. What others would wait for (big output, stage lists, other hosts) is done by further agents, few
-//     in number, one owner always by the same: who copies for hours keeps himself waiting. They are started when needed and end when nothing is left.
+// N1. The main agent does what is quick, for everybody. What others would wait for (big output, stage lists, other hosts, directories with many files) is
+//     done by further agents, few in number, one owner always by the same: an owner whose files are copied for hours waits alone. They are started when
+//     needed and end when nothing is left.
 
 import { spawn } from "node:child_process";
 import { steady_ms } from "#support/clock.ts";

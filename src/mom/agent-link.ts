@@ -112,7 +112,7 @@ export type AgentToMom = {
   "agent-finished": { readonly jobs: readonly Finished[] };
   /** names of the jobs */
   "agent-dropped": { readonly jobs: readonly string[] };
-  /** not begun: so much must be copied that others would wait for it; for the second agent, which does only such work */
+  /** not begun: so much must be copied or removed that others would wait for it; for the second agent, which does only such work */
   "agent-bulky": { readonly jobs: readonly { readonly job: string; readonly run_count: number }[] };
   /** for the log */
   "agent-complaint": { readonly job: string; readonly text: string };

@@ -3,9 +3,10 @@
 
 import { closeForeignDescriptors } from "#support/descriptors.ts";
 import type { AgentToMom, Finished, FinishRequest, MomToAgent } from "./agent-link.ts";
-import { appendText, dropFile, finishJob, isBulky, prepareJobs, removeTmpdirs } from "./file-work.ts";
+import { appendText, dropFile, finishJob, isBulky, prepareJobs } from "./file-work.ts";
 import { frameLink } from "./frame-link.ts";
 import { actAs } from "./posix.ts";
+import { removeTmpdirs } from "./tree-removal.ts";
 
 /** A job whose files cannot be dealt with at all must not hold up the others, nor be asked about for ever. */
 function finishSafely(request: FinishRequest): Finished {

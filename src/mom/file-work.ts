@@ -11,7 +11,6 @@
 //     was to be delivered.
 
 import {
-  chmodSync,
   closeSync,
   constants,
   fchmodSync,
@@ -21,11 +20,7 @@ import {
   linkSync,
   lstatSync,
   openSync,
-  readdirSync,
   renameSync,
-  rmdir,
-  rmdirSync,
-  rmSync,
   statSync,
   unlinkSync,
   writeSync,
@@ -40,8 +35,9 @@ import { actAs } from "./posix.ts";
 import { isPseudoTerminal } from "./pseudo-terminal.ts";
 import type { Place } from "./stage-list.ts";
 import { removeStagedIn, stageIn, stageOut } from "./stage-work.ts";
+import { isBigTree, removeTree } from "./tree-removal.ts";
 
-const { O_APPEND, O_CREAT, O_DIRECTORY, O_EXCL, O_NOCTTY, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_WRONLY } = constants;
+const { O_APPEND, O_CREAT, O_EXCL, O_NOCTTY, O_NOFOLLOW, O_NONBLOCK, O_WRONLY } = constants;
 
 class PrepareFailure extends Error {
   readonly exit_status: number;
@@ -241,37 +237,15 @@ export function finishJob(request: FinishRequest, tmpdir: "now" | "later" = "now
   return { ...key, delivered: total - failures.length, total, failures };
 }
 
-/**
- * Removes the TMPDIRs of jobs, all at once and not one after the other: where a file system tells the disk of freed blocks at once (discard without a
- * journal) each waits for the disk. Empty ones by our own rights, in other threads (posix.ts P2); what jobs left in theirs goes with their owners' rights.
- */
-export async function removeTmpdirs(plans: readonly FilePlan[]): Promise<void> {
-  actAs(null);
-  await Promise.all(
-    plans.map(
-      (plan) =>
-        new Promise<void>((resolve) => {
-          rmdir(plan.tmpdir, (error) => {
-            if (error !== null && error.code !== "ENOENT") {
-              removeTree(plan, plan.tmpdir);
-              actAs(null);
-            }
-            resolve();
-          });
-        }),
-    ),
-  );
-}
-
 /** From here on a copy makes others wait noticeably. */
 const BULKY_BYTES = 8 * 1024 * 1024;
 
-/** Whether something big is to be copied (a rename costs the same for all sizes). */
+/** Whether something big is to be copied (a rename costs the same for all sizes), or many files are to be removed. */
 export function isBulky({ plan, output }: FinishRequest): boolean {
-  return (
+  const copies =
     output === "deliver" &&
-    [plan.stdout, plan.stderr].some(({ how, target, ...rest }) => how === "spool" && target !== null && mustCopy(plan, rest, target))
-  );
+    [plan.stdout, plan.stderr].some(({ how, target, ...rest }) => how === "spool" && target !== null && mustCopy(plan, rest, target));
+  return copies || isBigTree(plan, plan.tmpdir) || (plan.sandbox !== null && isBigTree(plan, plan.sandbox));
 }
 
 function mustCopy(plan: FilePlan, output: Pick<OutputPlan, "path" | "name">, target: Place): boolean {
@@ -376,41 +350,6 @@ function moveFile(from: string, to: string): void {
     throw error;
   }
   unlinkSync(from);
-}
-
-/** With the owner's rights; what he made unreadable for himself is made readable first. */
-function removeTree(plan: FilePlan, path: string): void {
-  actAs(plan.owner);
-  try {
-    rmdirSync(path);
-    return;
-  } catch (error) {
-    if (codeOf(error) === "ENOENT") return;
-  }
-  try {
-    rmSync(path, { recursive: true, force: true });
-  } catch {
-    try {
-      openUp(path);
-      rmSync(path, { recursive: true, force: true });
-    } catch {
-      // It is somebody else's, or files of somebody else are in it: they stay.
-    }
-  }
-}
-
-function openUp(path: string): void {
-  try {
-    const fd = openSync(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
-    fchmodSync(fd, 0o700);
-    closeSync(fd);
-  } catch (error) {
-    if (codeOf(error) !== "EACCES" || !lstatSync(path).isDirectory()) return;
-    chmodSync(path, 0o700);
-  }
-  for (const entry of readdirSync(path, { withFileTypes: true })) {
-    if (entry.isDirectory()) openUp(`${path}/${entry.name}`);
-  }
 }
 
 // ---- the rest ----
