@@ -10,12 +10,17 @@ import { logMode } from "#server/shell/daemon.ts";
 import { openLog } from "#support/log.ts";
 import { ALICE, addHost, addJob, BOB, HOST, harness, obit, outcome, ROOT, runOn, statusOf } from "./harness.ts";
 
+const HOUR = { name: "Resource_List", resource: "walltime", value: "3600" };
+
 /** What a user may ask of a job by its id. */
 const REQUESTS: readonly ((job: string) => Request)[] = [
   (job) => ({ kind: "locate-job", job }),
   (job) => ({ kind: "explain-job", job }),
   (job) => ({ kind: "wait-job", job }),
   (job) => ({ kind: "delete-job", job }),
+  (job) => ({ kind: "delete-job", job, history: true }),
+  (job) => ({ kind: "submit-resv", attrs: [{ name: "qmove", value: job }, HOUR] }),
+  (job) => ({ kind: "submit-resv", attrs: [{ name: "reserve_job", value: job }] }),
   (job) => ({ kind: "hold-job", job, holds: "u" }),
   (job) => ({ kind: "release-job", job, holds: "u" }),
   (job) => ({ kind: "modify-job", job, attrs: [{ name: "Priority", op: "=", value: "1" }] }),
@@ -31,7 +36,7 @@ test("no request tells whether another's job has an id: live, running or finishe
   const [waits, runs, over] = [addJob(h), addJob(h), addJob(h)];
   for (const id of [runs, over]) runOn(h, id, "n1", link);
   obit(h, link, over);
-  h.core.state.server = { ...h.core.state.server, query_other_jobs: false };
+  h.core.state.server = { ...h.core.state.server, query_other_jobs: false, job_history_enable: true };
   for (const of of REQUESTS) {
     const nobodys = outcome(h, BOB, of(`999.${HOST}`));
     assert.match(nobodys, /^15001 /);

@@ -19,7 +19,7 @@ import type { Job } from "../state.ts";
 import { SUBJOB, subjobState } from "../subjobs.ts";
 import type { Answer, Transaction } from "../transaction.ts";
 import { type ArrayJob, checkOwner, ownedJob, startedJobs, type Target, targetOf } from "./job-access.ts";
-import { finishedJob, fullJobId } from "./status-job.ts";
+import { finishedJob, fullJobId, mayQuery } from "./status-job.ts";
 
 /** Exit_status of a job deleted by force: 256 + SIGKILL. */
 const KILLED = 265;
@@ -60,7 +60,7 @@ function deleteHistory(tx: Transaction, id: string): boolean {
   const parsed = parseJobId(id);
   const is_part = parsed?.kind === "subjob" || parsed?.kind === "range";
   const job = finishedJob(tx, is_part ? jobIdText({ ...parsed, kind: "array" }) : id);
-  if (job === undefined) return false;
+  if (job === undefined || !mayQuery(tx, job)) return false;
   if (!isOwner(tx, job.attrs.Job_Owner)) checkOperator(tx.who);
   if (is_part) throw reject(PBSE.NOHISTARRAYSUBJOB);
   tx.apply({ kind: "history-purged", ids: [id], ...(job.attrs["array"] === true ? { arrays: [job.seq] } : {}) });

@@ -15,10 +15,10 @@ import { begin, confirm } from "../resv/life.ts";
 import { maintenanceOf } from "../resv/maintenance.ts";
 import { type Given, postAttrs, postProcessing_s, readAttributes, resolve, standingOf, timesOf } from "../resv/submission.ts";
 import { schedOfPartition } from "../sched-runtime.ts";
-import type { Attrs, ResourceRecord, Resv } from "../state.ts";
+import type { Attrs, Job, ResourceRecord, Resv } from "../state.ts";
 import { nextJobNumber } from "../submit/job-number.ts";
 import type { Answer, Transaction } from "../transaction.ts";
-import { fullJobId } from "./status-job.ts";
+import { fullJobId, mayQuery } from "./status-job.ts";
 
 export function submitResv(asked: Transaction, request: SubmitResvRequest): Answer {
   checkMayReserve(asked);
@@ -78,10 +78,18 @@ function checkPartition(tx: Transaction, partition: unknown): void {
   throw new Reject(PBSE.INVALID_PARTITION_QUE, `No scheduler associated with the partition ${partition}`);
 }
 
+/** The job that becomes a reservation. One that the asker may not see (query_other_jobs) is as unknown as one that nobody has. */
+function namedJob(tx: Transaction, text: string, running: boolean): Job {
+  const id = fullJobId(tx.state, text) ?? text;
+  const job = tx.state.jobs.get(id);
+  if (job !== undefined && !mayQuery(tx, job)) throw reject(PBSE.UNKJOBID);
+  return sourceJob(tx, id, running);
+}
+
 /** The job goes on where it runs; what it holds is the reservation's until the end of its walltime. */
 function submitFromJob(tx: Transaction, { attrs }: Given, id: string): Answer {
   if (attrs["reserve_start"] !== undefined || attrs["reserve_end"] !== undefined) throw reject(PBSE.BADTSPEC);
-  const job = sourceJob(tx, fullJobId(tx.state, id) ?? id, true);
+  const job = namedJob(tx, id, true);
   const resv = createFromJob(tx, job, attrs);
   return { value: { id: resv.id, word: "CONFIRMED" } };
 }
@@ -92,7 +100,7 @@ const IDLE_S_ASAP = 600;
 function submitAsap(tx: Transaction, given: Given, id: string): Answer {
   const { attrs, resources } = given;
   if (attrs["reserve_start"] !== undefined || attrs["reserve_end"] !== undefined) throw reject(PBSE.BADTSPEC);
-  const job = sourceJob(tx, fullJobId(tx.state, id) ?? id, false);
+  const job = namedJob(tx, id, false);
   const wanted = durationOf(given) ?? job.attrs.Resource_List["walltime"];
   if (typeof wanted !== "number" || wanted <= 0) throw reject(PBSE.RESV_NO_WALLTIME);
   checkOccurrences(tx, 1);
