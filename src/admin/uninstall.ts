@@ -35,10 +35,21 @@ export function uninstall(conf: Conf, purge: boolean): string {
       ...done,
       `Kept: ${conf.file} and ${conf.home}, with jobs, logs and configuration (partita uninstall --purge removes them)`,
     ].join("\n");
-  for (const path of new Set([conf.home, conf.mom_home])) rmSync(path, { recursive: true, force: true });
+  if (conf.mom_home !== conf.home && removeMomHome(conf.mom_home)) done.push(`Removed: what pbs_mom kept in ${conf.mom_home}`);
+  rmSync(conf.home, { recursive: true, force: true });
   rmSync(conf.file, { force: true });
   removeEmpty(dirname(conf.file));
   return [...done, `Removed: ${conf.home}`, `Removed: ${conf.file}`].join("\n");
+}
+
+const OF_MOM = ["aux", "checkpoint", "mom_logs", "mom_priv", "spool", "undelivered"] as const;
+
+/** PBS_MOM_HOME is often a directory of a host's own disk that others use, too: only what a mom makes goes. False: no mom has used it. */
+function removeMomHome(home: string): boolean {
+  if (!existsSync(join(home, "mom_priv"))) return false;
+  for (const name of OF_MOM) rmSync(join(home, name), { recursive: true, force: true });
+  removeEmpty(home);
+  return true;
 }
 
 /** A directory that is removed with all that is in it must be what it is taken for. */
