@@ -128,6 +128,22 @@ test("an array from submission to history: states, counts, comments, log and acc
   assert.equal(h.core.state.jobs.size, 0);
 });
 
+test("a thousand subjobs named one by one are read by their ids, without a walk through the records of their array for each", async () => {
+  const { h, link } = world();
+  await qsub(h, "-J 0-999 -- /bin/true");
+  runOn(h, "1[7].svr", "n1", link);
+  obit(h, link, "1[7].svr");
+  let walks = 0;
+  const { historyPage } = h.core;
+  h.core.historyPage = (...args) => {
+    walks++;
+    historyPage(...args);
+  };
+  const ids = Array.from({ length: 1000 }, (_, index) => `1[${index}]`);
+  const shown = states(h, { ids, history: "with", subjobs: false }).split(", ");
+  assert.deepEqual([shown.length, shown[7], shown[999], walks], [1000, "1[7] X", "1[999] Q", 0]);
+});
+
 test("subjobs in the listing: attributes of those that wait, run, are over, with a history and without", async () => {
   const { h, link } = world();
   const array = await qsub(h, "-h -J 1-4 -N arr -- /bin/true");

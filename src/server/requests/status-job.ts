@@ -93,7 +93,7 @@ type Named = { readonly id: string } & (
   | { readonly kind: "found"; readonly job: Job; readonly live: boolean; readonly reads: boolean }
 );
 
-/** Records of so many subjobs are read by their ids; more are read page by page. */
+/** Records of so many subjobs that ranges name are read by their ids; more are read page by page. */
 const RECORDS_BY_ID_MAX = 500;
 
 function namedJobs(tx: Transaction, request: StatusRequest, columns: Columns): Answer {
@@ -153,16 +153,17 @@ function goOn(giving: Giving): Stream {
 }
 
 /**
- * Ids whose records must be at hand to say what an id asks for: of what is not live itself and its array. Those of subjobs while the budget lasts; read: ids
- * for which it did.
+ * Ids whose records must be at hand to say what an id asks for: of what is not live itself and its array. Those of ranges while the budget lasts; read: ids
+ * of subjobs and ranges whose records are among them.
  */
 function recordsNeeded(tx: Transaction, id: string, budget: { records: number }, read: Set<string>): string[] {
   const parsed = parseJobId(id);
   if (parsed === null || (parsed.kind !== "subjob" && parsed.kind !== "range")) return tx.state.jobs.has(id) ? [] : [id];
   const array_id = jobIdText({ ...parsed, kind: "array" });
   const needed = tx.state.jobs.has(array_id) ? [] : [array_id];
+  // Of single subjobs a request names no more than job_ids_max: a walk through all records of their array for each would take much longer.
   const ranges = parsed.kind === "subjob" ? [oneIndex(parsed.index)] : parsed.ranges;
-  const count = ranges.reduce((sum, range) => sum + indexCount(range), 0);
+  const count = parsed.kind === "subjob" ? 0 : ranges.reduce((sum, range) => sum + indexCount(range), 0);
   if (count > budget.records) return needed;
   budget.records -= count;
   read.add(id);
