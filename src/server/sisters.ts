@@ -3,7 +3,8 @@
 //
 //   start: every sister is asked; the mother superior is asked only when all have joined · end: her obit waits until every sister has let the run go
 //
-// S1. No process of a run is left on a host when the run is over for the server, but for hosts it has given up (silent too long) and runs ended by force.
+// S1. No process of a run is left on a host when the run is over for the server, but for hosts that were given up (silent too long) and have not come back,
+//     and for runs ended by force.
 // S2. What is known here of a run is built up again from hellos after a restart; a host that has not said hello may hold it.
 // S3. Obits of mother superior and sisters are acknowledged when the run is over: a server that is killed meanwhile hears them again.
 
@@ -329,8 +330,9 @@ export function sisterHello(kernel: Kernel, tx: Transaction, job: Job, mom: MomR
   kernel.timers.clear(awayTimer(job, mom.host));
   sister.stands = standsIn(mom.hello, job.id);
   if (entry !== undefined) {
-    // A sister of whom the obit was heard says it again: it changes nothing.
-    if (sister.state !== "gone") sister.state = entry.state === "starting" ? "asked" : "joined";
+    // A sister whose obit was heard sends the obit again: nothing changes. A sister that was given up because it was silent holds the run all the same.
+    if (sister.state === "gone" && entry.state !== "ended") sister.missed = false;
+    if (sister.state !== "gone" || entry.state !== "ended") sister.state = entry.state === "starting" ? "asked" : "joined";
     if (crew.over !== null || isReleasing(kernel, job, mom.host)) letGo(kernel, job, mom.host.toLowerCase());
     else if (entry.state !== "ended" && entry.state !== "starting") {
       sisterJoined(kernel, job, mom.host);

@@ -224,6 +224,55 @@ test("after a restart of the server a sister that does not come is missed by the
   assert.equal(stateOf(h, job), "R 60");
 });
 
+/** Types of the frames about the job that went to the sister. */
+const sentToSister = (h: Harness): string[] =>
+  h.to_moms.filter(({ link, type }) => link === SISTER && type !== "mom-ping").map(({ type }) => type);
+
+/** The sister is silent until the server gives it up, and says hello after that. */
+function returnLate(h: Harness, jobs: MomToServer["mom-hello"]["jobs"]): void {
+  h.core.momLost(SISTER, h.now_ms);
+  settle(h);
+  advance(h, 300);
+  momHello(h, SISTER, "n2", jobs);
+  h.to_moms.length = 0;
+}
+
+for (const state of ["running", "suspended", "starting"] as const)
+  test(`a sister that was given up and comes back with the run (${state}) lets the run go before the run is over`, () => {
+    const { h, job } = running();
+    returnLate(h, [{ job, run_count: 1, state, session_id: 9 }]);
+    assert.equal(stateOf(h, job), "R 60");
+    mom(h, MOTHER, "mom-obit", { job, run_count: 1, exit_status: -11, used: {} });
+    assert.deepEqual(sentToSister(h), ["mom-terminate"]);
+    assert.equal(stateOf(h, job), "R 60", "the sister still holds the run");
+    mom(h, SISTER, "mom-obit", { job, run_count: 1, exit_status: 265, used: {} });
+    assert.deepEqual(sentToSister(h), ["mom-terminate", "mom-obit-ack"]);
+    assert.equal(stateOf(h, job), "Q 10");
+  });
+
+test("a sister that was given up and comes back when the run has ended there is not waited for", () => {
+  const { h, job } = running();
+  returnLate(h, [{ job, run_count: 1, state: "ended" }]);
+  mom(h, MOTHER, "mom-obit", { job, run_count: 1, exit_status: -11, used: {} });
+  assert.equal(stateOf(h, job), "Q 10");
+  assert.deepEqual(sentToSister(h), ["mom-obit-ack"]);
+});
+
+test("a job that went on without a sister has the sister again when it comes back: its vnodes are released once the run is gone there", () => {
+  const { h, job } = running({ tolerate_node_failures: "all", schedselect: "2:ncpus=1" });
+  returnLate(h, held(job));
+  assert.equal(stateOf(h, job), "R 42");
+  assert.equal(ask(h, ROOT, { kind: "release-nodes", job, nodes: ["n2"] })?.ok, true);
+  assert.deepEqual(sentToSister(h), ["mom-terminate"]);
+  assert.equal(jobAttrs(h, job).exec_vnode, "(n1:ncpus=1)+(n2:ncpus=1)");
+  mom(h, SISTER, "mom-obit", { job, run_count: 1, exit_status: 265, used: {} });
+  assert.equal(jobAttrs(h, job).exec_vnode, "(n1:ncpus=1)");
+  // A loss after the return is a new one.
+  const again = running({ tolerate_node_failures: "all" });
+  for (let times = 0; times < 2; times++) returnLate(again.h, held(again.job));
+  assert.equal(logsOf(again.h, again.job).filter((text) => text.startsWith("Job goes on without its sister n2")).length, 2);
+});
+
 // --- standing still
 
 const signalsTo = (h: Harness, link: number): string[] =>
