@@ -73,7 +73,7 @@ export type Cycle = {
   readonly prime: PrimeStatus;
   /** a qrun: run limits do not count */
   readonly qrun: boolean;
-  /** scheduler_iteration is over: nothing else has asked for this cycle */
+  /** asked for by time alone: scheduler_iteration is over, or the scheduler itself wanted a cycle now (wakeAt) */
   readonly periodic: boolean;
   /** a question about a job (partita explain): nothing that is decided counts */
   readonly probing: boolean;
