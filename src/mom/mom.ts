@@ -319,6 +319,7 @@ export class Mom {
       ...(digest === "" ? {} : { hooks: digest }),
       ...(checkpoints.size === 0 ? {} : { checkpoints: [...checkpoints] }),
       ...helloOutputs(this.#state),
+      pongs: true,
     });
   }
 

@@ -42,6 +42,8 @@ export type MomHello = {
   readonly checkpoints?: readonly string[];
   /** jobs whose output waits with it for their next run; likewise */
   readonly outputs?: readonly string[];
+  /** it answers mom-ping and says which starts it takes; a mom of an earlier release, which goes on for the sake of its jobs, knows no such frames */
+  readonly pongs?: true;
 };
 /**
  * All a mom needs to run a job. The first host of exec_host runs it; the others get the same and hold a place for its tasks, which they tell by mom-started;

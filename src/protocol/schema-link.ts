@@ -150,6 +150,7 @@ const MOM_TO_SERVER = {
     hooks: name.exactOptional(),
     checkpoints: items(name).exactOptional(),
     outputs: items(name).exactOptional(),
+    pongs: z.literal(true).exactOptional(),
   }),
   "mom-hook": z.strictObject({
     hook: name,

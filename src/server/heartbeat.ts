@@ -8,6 +8,7 @@
 //     (node_fail_requeue).
 // H3. The server's own standstill is nobody else's silence: after a heartbeat that comes late by more than its interval all moms are asked anew.
 // H4. A mom that answers but can start nothing (its starter hangs) gets nothing new: its vnodes are state-unknown until it is well.
+// H5. Only moms that say so in their hello are asked: one of an earlier release would end the connection at a frame that it does not know.
 
 import { SUBSTATE } from "#model/job-state.ts";
 import { limitOf } from "#model/server-limits.ts";
@@ -51,7 +52,12 @@ export function beginHeartbeat(kernel: Kernel, mom: MomRuntime): void {
   if (kernel.timers.at("heartbeat") === undefined) armHeartbeat(kernel);
 }
 
-function ping(kernel: Kernel, { link }: MomRuntime): void {
+/** H5. */
+export const isAsked = ({ hello }: MomRuntime): boolean => hello.pongs === true;
+
+function ping(kernel: Kernel, mom: MomRuntime): void {
+  if (!isAsked(mom)) return;
+  const { link } = mom;
   kernel.out.moms.push({ link, type: "mom-ping", data: { number: ++kernel.pings, silence_s: silence_ms(kernel) / 1000 } });
 }
 
@@ -62,7 +68,7 @@ export function heartbeat(kernel: Kernel): MomRuntime[] {
   for (const mom of kernel.moms.values()) {
     if (stood_still) mom.heard_ms = kernel.now_ms;
     // The next look would come after the time is over.
-    if (kernel.now_ms - mom.heard_ms > silence_ms(kernel) - interval_ms(kernel)) silent.push(mom);
+    if (isAsked(mom) && kernel.now_ms - mom.heard_ms > silence_ms(kernel) - interval_ms(kernel)) silent.push(mom);
     else ping(kernel, mom);
   }
   armHeartbeat(kernel);

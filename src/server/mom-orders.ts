@@ -3,6 +3,7 @@
 
 import { PBSE, reject } from "#model/pbse.ts";
 import type { MomJob } from "#protocol/mom-link.ts";
+import { isAsked } from "./heartbeat.ts";
 import { JOB_EXEC } from "./job-end.ts";
 import type { Kernel, MomRuntime } from "./kernel.ts";
 import { refuse } from "./kernel.ts";
@@ -40,7 +41,7 @@ export function startJob(kernel: Kernel, id: string): void {
 
 /** All jobs started in a batch go to a mom in one frame. */
 export function orderStart(kernel: Kernel, job: Job, mom: MomRuntime): void {
-  mom.sent.set(job.id, job.attrs.run_count ?? 1);
+  if (isAsked(mom)) mom.sent.set(job.id, job.attrs.run_count ?? 1);
   const jobs = kernel.starts.get(mom.link);
   if (jobs !== undefined) {
     jobs.push(momJob(kernel, job));

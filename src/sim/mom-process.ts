@@ -206,6 +206,7 @@ export function createMomProcess(world: World, options: MomOptions): MomProcess 
           ...(state?.hooks.digest ? { hooks: state.hooks.digest } : {}),
           ...(checkpoints.size === 0 ? {} : { checkpoints: [...checkpoints] }),
           ...helloOutputs(state as MomState),
+          pongs: true,
         });
         break;
       case "send":

@@ -248,6 +248,7 @@ export function momHello(h: Harness, link: number, host: string, jobs: MomToServ
     version: "23.06.06",
     vnodes: [{ name: host, attrs: { resources_available, pcpus: 4, sharing: "default_shared" } }],
     jobs,
+    pongs: true,
   });
 }
 

@@ -64,6 +64,25 @@ test("a silent mom is noticed: its vnodes are unknown within 45 seconds, its con
   assert.ok(h.logs.some(({ text }) => text === "node up"));
 });
 
+test("a mom of an earlier release is not asked, and not taken for silent: it knows no pings", () => {
+  const h = harness();
+  const link = addHost(h, "n1");
+  const vnodes = [{ name: "n1", attrs: { resources_available: { ncpus: 4 } } }];
+  mom(h, link + 10, "mom-hello", { host: "n1", port: 15002, pid: 1, version: "23.06.06", vnodes, jobs: [] });
+  h.to_moms.length = 0;
+  h.silent.add(link + 10);
+  setServer(h, "20");
+  const job = addJob(h);
+  send(h, job, "(n1:ncpus=1)");
+  advance(h, 500);
+  assert.equal(node(h), "free");
+  assert.deepEqual(
+    h.to_moms.map(({ type }) => type),
+    ["mom-start"],
+  );
+  assert.equal(h.core.kernel.moms.get("n1")?.sent.size, 0, "nothing is kept for an answer that never comes");
+});
+
 test("the time is node_silence_timeout, from when it is set; 0: moms are not asked", () => {
   for (const [value, most] of [
     ["4", 4],
