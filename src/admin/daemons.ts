@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { connectServer, ServerUnreachable } from "#protocol/client.ts";
 import type { StatusItem } from "#protocol/messages.ts";
+import { LOG_FAULT, PRIV_FAULT } from "#protocol/sched-link.ts";
 import type { Conf } from "#support/conf.ts";
 import { isLocked, lockState, readPid } from "#support/lock-file.ts";
 import { AdminError, programTree } from "./complex-home.ts";
@@ -150,7 +151,8 @@ export async function waitUntilUp(conf: Conf, limit_s = 120): Promise<void> {
     const dead = enabledDaemons(conf).filter((daemon) => daemonPid(conf, daemon) === null);
     if (dead.length > 0) throw new AdminError(dead.map((daemon) => endOf(conf, daemon)).join("; "));
     const waited_s = (performance.now() - begin_ms) / 1000;
-    if (missing.is_told && waited_s > SCHED_DOWN_S_MAX) throw new AdminError(`${missing.text}; everything else is up`);
+    if (missing.is_told && waited_s > SCHED_DOWN_S_MAX)
+      throw new AdminError(`${missing.text}; everything else is up. The reason is in ${conf.home}/server_logs`);
     if (waited_s > limit_s)
       throw new AdminError(`not up after ${limit_s} s: ${missing.text}; see ${conf.home}/server_logs, sched_logs and mom_logs`);
     await sleep(20);
@@ -180,12 +182,16 @@ function notUp(seen: Seen, conf: Conf): NotUp | null {
   return state === null ? null : { text: `node ${conf.mom_node_name} is ${state}`, is_told: false };
 }
 
+/** Comments with which the server switches scheduling off: the scheduler should run, although its scheduling is False now. */
+const SWITCHED_OFF: readonly string[] = [PRIV_FAULT, LOG_FAULT];
+
 /** Schedulers that should run and do not. */
 export function downScheds(seen: Seen): readonly { readonly name: string; readonly why: string | null }[] {
   return seen.scheds.flatMap((item) => {
     if (!("attrs" in item)) return [];
     const { scheduling, partition, state, comment } = item.attrs;
-    const isDown = scheduling === "True" && partition !== undefined && state === "down";
+    const isWanted = scheduling === "True" || SWITCHED_OFF.includes(String(comment));
+    const isDown = isWanted && partition !== undefined && state === "down";
     return isDown ? [{ name: item.id, why: comment === undefined ? null : String(comment) }] : [];
   });
 }

@@ -235,7 +235,7 @@ async function complex(conf: Conf): Promise<Finding[]> {
     if (!("attrs" in item)) continue;
     const { state, comment } = item.attrs;
     const text = `scheduler ${item.id}: ${String(state)}${comment === undefined ? "" : `, ${String(comment)}`}`;
-    if (downScheds(seen).some(({ name }) => name === item.id)) findings.push(fault(`${text}; see its log`));
+    if (downScheds(seen).some(({ name }) => name === item.id)) findings.push(fault(`${text}; see server_logs and its log`));
     else findings.push(/NEEDS_ATTENTION/.test(String(comment)) ? warning(text) : ok(text));
   }
   for (const item of seen.nodes) {
