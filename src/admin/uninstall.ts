@@ -22,8 +22,10 @@ export function uninstall(conf: Conf, purge: boolean): string {
   if (purge) mustBeHome(conf);
   const done: string[] = [];
   if (conf.mode === "system") {
-    removePrograms(conf.exec);
-    done.push(`Removed: the programs in ${conf.exec}`);
+    if (existsSync(join(conf.exec, "lib/partita"))) {
+      removePrograms(conf.exec);
+      done.push(`Removed: the programs in ${conf.exec}`);
+    } else if (!purge) throw new AdminError(`${conf.exec} holds no programs of an installation`);
     for (const path of conf.file === CONF_FILE_DEFAULT ? SERVICE_FILES : []) {
       if (!isOurs(path, conf.exec)) continue;
       rmSync(path);
@@ -33,7 +35,8 @@ export function uninstall(conf: Conf, purge: boolean): string {
   if (!purge)
     return [
       ...done,
-      `Kept: ${conf.file} and ${conf.home}, with jobs, logs and configuration (partita uninstall --purge removes them)`,
+      `Kept: ${conf.file} and ${conf.home}, with jobs, logs and configuration.`,
+      `Remove them, too, from a checkout:  bin/partita uninstall --purge${conf.file === CONF_FILE_DEFAULT ? "" : ` --home ${quote(dirname(conf.file))}`}`,
     ].join("\n");
   if (conf.mom_home !== conf.home && removeMomHome(conf.mom_home)) done.push(`Removed: what pbs_mom kept in ${conf.mom_home}`);
   rmSync(conf.home, { recursive: true, force: true });
@@ -59,7 +62,6 @@ function mustBeHome({ home }: Conf): void {
 }
 
 function removePrograms(exec: string): void {
-  if (!existsSync(join(exec, "lib/partita"))) throw new AdminError(`${exec} holds no programs of an installation`);
   for (const path of installed(exec).map((below) => join(exec, below))) {
     const stat = lstatSync(path, { throwIfNoEntry: false });
     if (stat === undefined) continue;

@@ -32,6 +32,7 @@ export async function upgrade(conf: Conf, dir: string | undefined, say: (text: s
   }
   const restarted = await restart(conf);
   if (restarted.length > 0) say(`Restarted ${restarted.map((name) => `pbs_${name}`).join(", ")}.`);
+  else if (enabledDaemons(conf).every((name) => daemonPid(conf, name) === null)) say("No daemon runs. Start them: partita start");
   const left = enabledDaemons(conf).filter((name) => !restarted.includes(name) && daemonPid(conf, name) !== null);
   if (left.length > 0) say("pbs_mom has jobs and goes on with the program of before: call partita upgrade again when they have ended.");
 }

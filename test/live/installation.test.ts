@@ -71,6 +71,9 @@ test("an installation: what site tools look for, upgraded without harm to a runn
     assert.deepEqual(readdirSync(exec), ["bin"], "what somebody else put there stays");
     assert.deepEqual(readdirSync(join(exec, "bin")), ["site_tool"]);
     assert.ok(existsSync(join(complex.pbsHome, "server_priv/partita.db")));
+    assert.match(removed.out, /^Remove them, too, from a checkout: {2}bin\/partita uninstall --purge --home \S+$/m);
+    assert.equal(call("uninstall", "--purge").status, 0);
+    assert.ok(!existsSync(complex.pbsHome));
   } finally {
     await complex.stop();
   }
