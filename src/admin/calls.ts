@@ -17,18 +17,28 @@ const out = (text: string): void => void process.stdout.write(`${text}\n`);
 export async function makeCall(): Promise<void> {
   await yargs(hideBin(process.argv))
     .scriptName("partita")
-    .usage("$0 CALL [options]\n\nMakes, starts, stops and looks after a PBS complex.")
-    .option("home", { type: "string", describe: "directory of the complex (default: $PARTITA_HOME, else the user's state directory)" })
+    .usage("$0 COMMAND [options]\n\nMakes, starts, stops and looks after a PBS complex.")
+    .option("home", {
+      type: "string",
+      requiresArg: true,
+      describe:
+        "directory of the complex (default: $PARTITA_HOME, else the complex of $PBS_CONF_FILE, of the user's state directory, of /etc/pbs.conf)",
+    })
     .command(
       "init",
       "create a complex: queue workq, a node with the cpus of this host, job_history_enable=True (set when it first starts); with --system install PBS, or update it",
       (y) =>
         y
           .option("system", { type: "boolean", default: false, describe: "system mode: as root, jobs run as their owners" })
-          .option("prefix", { type: "string", describe: "with --system: PBS_EXEC, the directory to install into (default: /opt/pbs)" })
-          .option("server", { type: "string", describe: "name of the server (default: the short host name)" })
+          .option("prefix", {
+            type: "string",
+            requiresArg: true,
+            describe: "with --system: PBS_EXEC, the directory to install into (default: /opt/pbs)",
+          })
+          .option("server", { type: "string", requiresArg: true, describe: "name of the server (default: the short host name)" })
           .option("vnodes", {
             type: "number",
+            requiresArg: true,
             describe: "divide this host into so many vnodes, HOST[0] and on: to try partitions on one machine",
           }),
       async (argv) => {
@@ -95,7 +105,7 @@ export async function makeCall(): Promise<void> {
       (y) => y.positional("file", { type: "string", demandOption: true, describe: "must not exist yet" }),
       async (argv) => {
         const { backup } = await import("./backup.ts");
-        await backup(complexConf(argv.home), resolve(argv.file));
+        await backup(ownConf(argv.home), resolve(argv.file));
         out(`Saved to ${resolve(argv.file)}.`);
       },
     )
@@ -106,7 +116,7 @@ export async function makeCall(): Promise<void> {
       async (argv) => {
         const { restore } = await import("./restore.ts");
         const { jobs, finished, kept } = await restore(ownConf(argv.home), resolve(argv.file));
-        out(`Restored ${resolve(argv.file)}: ${jobs} jobs, ${finished} finished ones.`);
+        out(`Restored ${resolve(argv.file)}. Jobs: ${jobs} not finished, ${finished} finished.`);
         if (kept !== null) out(`The store of before: ${kept}`);
         out(`Start it:  partita start${argv.home === undefined ? "" : ` --home ${quote(argv.home)}`}`);
       },
@@ -223,17 +233,28 @@ export async function makeCall(): Promise<void> {
     )
     .completion("completion", "bash completion: partita completion >>~/.bashrc")
     .version(`partita ${PARTITA_VERSION} (pbs_version = ${PBS_VERSION})`)
-    .demandCommand(1, "Which call?")
+    .demandCommand(1, "a command is missing")
     .strict()
     .recommendCommands()
     .help()
     .alias("help", "h")
     .fail((message, error) => {
       if (error !== undefined && error !== null) throw error;
-      process.stderr.write(`partita: ${message}\nTry partita --help.\n`);
+      process.stderr.write(`partita: ${mistake(message)}\nTry ${helpOf(process.argv[2], message)}.\n`);
       process.exit(2);
     })
     .parseAsync();
+}
+
+/** What yargs says of a command line, in words of the help. */
+function mistake(message: string): string {
+  return message.startsWith("Not enough non-option arguments") ? "an argument is missing" : message;
+}
+
+/** The help that shows what is right: that of the command, unless the command itself is the mistake. */
+function helpOf(first: string | undefined, message: string): string {
+  const isCommand = first !== undefined && /^[a-z]+$/.test(first) && !message.startsWith("Did you mean") && !message.endsWith(`: ${first}`);
+  return isCommand ? `partita ${first} --help` : "partita --help";
 }
 
 /** The complex of a call that changes what runs. */

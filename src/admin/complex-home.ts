@@ -15,6 +15,7 @@ export class AdminError extends Error {
 
 /** DIR of a call: --home, else $PARTITA_HOME, else the user's state directory. */
 export function complexDirectory(given: string | undefined, env: Env): string {
+  if (given === "") throw new AdminError("--home: the directory's name is empty");
   const state = env["XDG_STATE_HOME"] || join(homedir(), ".local", "state");
   return resolve(given || env["PARTITA_HOME"] || join(state, "partita"));
 }

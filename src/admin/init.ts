@@ -28,7 +28,7 @@ export function init(options: InitOptions): string {
   process.umask(0o022);
   const { vnodes } = options;
   if (vnodes !== undefined && !(Number.isInteger(vnodes) && vnodes >= 1 && vnodes <= VNODES_MAX))
-    throw new AdminError(`--vnodes ${vnodes}: must be a number from 1 to ${VNODES_MAX}`);
+    throw new AdminError(`--vnodes: must be a whole number from 1 to ${VNODES_MAX}`);
   if (!options.system && options.prefix !== undefined) throw new AdminError("--prefix goes with --system");
   return options.system ? initSystem(options) : initUser(options);
 }

@@ -17,5 +17,7 @@ try {
   const system = typeof (error as NodeJS.ErrnoException).syscall === "string";
   if (!expected && !system) throw error;
   process.stderr.write(`partita: ${(error as Error).message}\n`);
+  if ((error as Error).name === "ServerUnreachable")
+    process.stderr.write("partita status shows what runs, partita start starts the daemons.\n");
   process.exitCode = 1;
 }

@@ -38,7 +38,9 @@ export async function restore(conf: Conf, file: string): Promise<Restored> {
     chownSync(copy, uid, gid);
     return { jobs, finished, kept: exchange(store, copy) };
   } catch (error) {
-    throw isStoreError(error) ? new AdminError(`${file} cannot be restored: ${error.message}`) : error;
+    if (!isStoreError(error)) throw error;
+    const why = error.fault === "corrupt" ? "the file is damaged or not a store" : error.message.replaceAll(copy, file);
+    throw new AdminError(`${file} cannot be restored, nothing was changed: ${why}`);
   } finally {
     for (const suffix of SUFFIXES) rmSync(`${copy}${suffix}`, { force: true });
     rmSync(`${store}.lock`, { force: true });

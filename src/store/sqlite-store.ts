@@ -196,6 +196,7 @@ async function backup(reader: Connection, to: string): Promise<void> {
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === "EEXIST")
       throw new StoreError("exists", `${to}: a backup does not overwrite a file`, error);
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") throw new StoreError("io", `${to}: the directory does not exist`, error);
     throw error instanceof StoreError ? error : new StoreError("io", `${to}: ${(error as Error).message}`, error);
   } finally {
     rmSync(partial, { force: true });

@@ -103,11 +103,20 @@ test("partita: init, start, status, env, stop; each again is harmless or refused
 });
 
 test("partita: calls and options that are none are refused with status 2", () => {
-  for (const args of [[], ["strat"], ["start", "--hmoe", "x"], ["backup"]]) {
+  const rows: [args: string[], text: RegExp][] = [
+    [[], /^partita: a command is missing\nTry partita --help\.\n$/],
+    [["strat"], /^partita: .+\nTry partita --help\.\n$/s],
+    [["start", "--hmoe", "x"], /^partita: .+\nTry partita start --help\.\n$/s],
+    [["backup"], /^partita: an argument is missing\nTry partita backup --help\.\n$/],
+    [["reset", "--yes", "--home"], /^partita: .*home\nTry partita reset --help\.\n$/],
+    [["init", "--home", join(scratch(), "none"), "--vnodes"], /^partita: .*vnodes\nTry partita init --help\.\n$/],
+  ];
+  for (const [args, text] of rows) {
     const { status, err } = run(partita, args);
     assert.equal(status, 2, args.join(" "));
-    assert.match(err, /^partita: .+\nTry partita --help\.\n$/s);
+    assert.match(err, text);
   }
+  assert.match(run(partita, ["reset", "--yes", "--home", ""]).err, /^partita: --home: the directory's name is empty\n$/);
   assert.match(run(partita, ["--version"]).out, /^partita \d+\.\d+\.\d+ \(pbs_version = [\d.]+\)\n$/);
   assert.match(run(partita, ["completion"]).out, /complete .* partita/);
   assert.match(run(partita, ["reset", "--home", scratch()]).err, /say --yes/);
@@ -242,6 +251,7 @@ test("partita: backup of a running and of a stopped complex; restore puts it in 
     const file = join(scratch(), "backup.db");
     assert.equal(call("backup", file).status, 0);
     assert.match(call("backup", file).err, /does not overwrite/);
+    assert.match(call("backup", join(scratch(), "none/x.db")).err, /none\/x\.db: the directory does not exist\n$/);
     assert.equal(statSync(file).mode & 0o077, 0);
     complex.must("qmgr", ["-c", "delete queue saved"]);
     const later = complex.submit(["-h", "--", "/bin/true"]);
@@ -251,7 +261,7 @@ test("partita: backup of a running and of a stopped complex; restore puts it in 
     assert.equal(call("backup", second).status, 0);
     assert.equal(statSync(second).mode & 0o077, 0);
     for (const [wrong, why] of [
-      [join(complex.home, "pbs.conf"), /not a store|cannot be restored/],
+      [join(complex.home, "pbs.conf"), /pbs\.conf cannot be restored, nothing was changed: the file is damaged or not a store\n$/],
       [join(complex.home, "none"), /is not a file/],
       [complex.home, /is not a file/],
     ] as const)
@@ -266,7 +276,7 @@ test("partita: backup of a running and of a stopped complex; restore puts it in 
     const restored = call("restore", file);
     assert.match(
       restored.out,
-      /^Restored \S+backup\.db: 0 jobs, 0 finished ones\.\nThe store of before: (\S+)\nStart it: {2}partita start --home \S+\n$/,
+      /^Restored \S+backup\.db\. Jobs: 0 not finished, 0 finished\.\nThe store of before: (\S+)\nStart it: {2}partita start --home \S+\n$/,
       restored.err,
     );
     assert.equal(call("start").status, 0);
