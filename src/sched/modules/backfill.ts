@@ -215,7 +215,8 @@ function wakeForPlans(cycle: Cycle, { moments }: Planner): void {
     overdue_s = Math.max(overdue_s, now_s - last_s);
   }
   const soonest_s = now_s + Math.max(1, Math.min(OVERDUE_S_MAX, Math.ceil(overdue_s / 4)));
-  cycle.wakeAt(Math.max(soonest_s, Math.min(...moments.map(({ from_s }) => from_s))));
+  const first_s = moments.reduce((first, { from_s }) => Math.min(first, from_s), Number.POSITIVE_INFINITY);
+  cycle.wakeAt(Math.max(soonest_s, first_s));
 }
 
 // --- what is told
