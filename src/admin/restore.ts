@@ -4,7 +4,7 @@
 // R2. FILE is copied, examined, and only then put in its place; it is not changed itself.
 // R3. A kill at any moment leaves the old store, the new one, or a start that is refused because the store is missing or older than its mark.
 
-import { chownSync, copyFileSync, existsSync, lstatSync, renameSync, rmSync, statSync } from "node:fs";
+import { chmodSync, chownSync, copyFileSync, existsSync, lstatSync, renameSync, rmSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import { markFile } from "#store/mark.ts";
 import { APPLICATION_ID, SCHEMA_STEPS } from "#store/schema.ts";
@@ -53,7 +53,12 @@ const NEXT_NUMBER = "next_seq";
 
 /** A copy in one file, whole and of a version that we know. No job number of the store of before is given again. */
 async function takeCopy(file: string, copy: string, next: number): Promise<{ readonly jobs: number; readonly finished: number }> {
-  for (const suffix of ["", "-wal"]) if (existsSync(`${file}${suffix}`)) copyFileSync(`${file}${suffix}`, `${copy}${suffix}`);
+  for (const suffix of ["", "-wal"]) {
+    if (!existsSync(`${file}${suffix}`)) continue;
+    copyFileSync(`${file}${suffix}`, `${copy}${suffix}`);
+    // A backup may be closed to writing, or open to readers.
+    chmodSync(`${copy}${suffix}`, 0o600);
+  }
   const connection = await openConnection(copy, "write");
   try {
     await mustBeStore(file, connection);
