@@ -47,7 +47,7 @@ export const LIMIT_ROWS: readonly AttributeRow[] = [
   row("max_user_listings", "listings of jobs in several parts that one user has under way; more wait"),
   row("max_history_rows", "finished jobs read from the store at once"),
   row("max_user_questions", "questions of one user to schedulers that are not answered yet; more are refused"),
-  row("max_depend_jobs", "jobs that one request for dependencies may name; up to 20 times as many may name one job"),
+  row("max_depend_jobs", "jobs that one request for dependencies may name; up to 100 times as many may name one job"),
   row("max_select_chunks", "chunks in a select or nodes that are written down one by one"),
   row("max_job_chunks", "chunks of one job, counts included"),
   row("max_resource_text", "text of one resource that a job asks for, but for select and nodes", RESOURCE_TEXT_MIN),

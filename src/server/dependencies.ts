@@ -111,7 +111,7 @@ export function askDependencies(tx: Transaction, job: { readonly id: string; rea
 }
 
 /** One request reads and writes at most this many times max_depend_jobs entries of other jobs' lists; no list grows beyond that. */
-const GRAPH_FACTOR = 20;
+const GRAPH_FACTOR = 100;
 
 const tooMuchBehind = (ids_max: number): Reject =>
   new Reject(

@@ -43,9 +43,17 @@ test("max_depend_jobs: a job that too many jobs wait for is refused in other wor
   set(h, "max_depend_jobs", "1");
   ask(h, ALICE, submission());
   const dependent = (): string => outcome(h, ALICE, submission({ name: "depend", value: "afterok:1" }));
-  for (let at = 0; at < 20; at++) assert.doesNotMatch(dependent(), /max_depend_jobs/);
-  const text = "the jobs named have more than 20 dependencies of their own (20 times max_depend_jobs)";
+  for (let at = 0; at < 100; at++) assert.doesNotMatch(dependent(), /max_depend_jobs/);
+  const text = "the jobs named have more than 100 dependencies of their own (100 times max_depend_jobs)";
   assert.equal(dependent(), `15054 Invalid Job Dependency: ${text}`);
+});
+
+test("max_depend_jobs: two stages of as many jobs, each of the second after all of the first, are taken", () => {
+  const h = harness();
+  set(h, "max_depend_jobs", "50");
+  for (let at = 1; at <= 50; at++) ask(h, ALICE, submission());
+  const all = Array.from({ length: 50 }, (_, at) => at + 1).join(":");
+  for (let at = 1; at <= 50; at++) assert.match(outcome(h, ALICE, submission({ name: "depend", value: `afterok:${all}` })), /^ok/);
 });
 
 test("max_user_job_text: what a user's jobs hold of their own counts, what they share counts once", () => {
