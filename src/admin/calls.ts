@@ -140,7 +140,7 @@ export async function makeCall(): Promise<void> {
       async (argv) => {
         const conf = ownConf(argv.home);
         const { upgrade } = await import("./upgrade.ts");
-        await upgrade(conf, argv.home ?? process.env["PARTITA_HOME"], out);
+        await upgrade(conf, out);
       },
     )
     .command(

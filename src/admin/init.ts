@@ -69,6 +69,14 @@ function initSystem(options: InitOptions): string {
   ].join("\n");
 }
 
+/** New programs in PBS_EXEC of this complex, wherever its pbs.conf lies: no other complex is touched, and none is made. */
+export function updateInstallation(conf: Conf): void {
+  process.umask(0o022);
+  install(conf.exec, conf.file);
+  habitat(conf);
+  if (conf.file === CONF_FILE_DEFAULT) installService(conf.exec, conf.file);
+}
+
 /** What makes the new programs run. Daemons that run keep those of before. */
 function nextStep(conf: Conf): string[] {
   const running = DAEMONS.filter((daemon) => daemonPid(conf, daemon) !== null).map((daemon) => `pbs_${daemon}`);

@@ -11,11 +11,11 @@ import { PARTITA_VERSION } from "#support/version.ts";
 import { backup } from "./backup.ts";
 import { AdminError, programTree } from "./complex-home.ts";
 import { type DaemonName, daemonPid, enabledDaemons, startDaemons, stopDaemons, waitUntilUp } from "./daemons.ts";
-import { init } from "./init.ts";
+import { updateInstallation } from "./init.ts";
 import { storePath } from "./store-check.ts";
 
-/** dir: of --home; undefined: the system's. say: told of each step. */
-export async function upgrade(conf: Conf, dir: string | undefined, say: (text: string) => void): Promise<void> {
+/** say: told of each step. */
+export async function upgrade(conf: Conf, say: (text: string) => void): Promise<void> {
   const tree = programTree();
   if (conf.mode === "system" && join(conf.exec, "lib/partita") === tree)
     throw new AdminError("this is the installed program itself: run bin/partita upgrade of the checkout that has the new version");
@@ -27,7 +27,7 @@ export async function upgrade(conf: Conf, dir: string | undefined, say: (text: s
     say(`The store is saved: ${copy}`);
   }
   if (conf.mode === "system") {
-    init({ home: dir, system: true, prefix: undefined, server: undefined });
+    updateInstallation(conf);
     say(`Programs of partita ${PARTITA_VERSION} are in ${conf.exec}.`);
   }
   const restarted = await restart(conf);

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { fromTemplate } from "#admin/install.ts";
@@ -57,7 +57,11 @@ test("an installation: what site tools look for, upgraded without harm to a runn
     assert.match(run(join(exec, "bin/partita"), ["upgrade", "--home", complex.home]).err, /this is the installed program itself/);
     complex.must("qdel", [id]);
     await complex.untilJob(id, "F");
-    assert.match(call("upgrade").out, /^Restarted pbs_comm, pbs_mom, pbs_server\.$/m);
+    // Named by PBS_CONF_FILE alone: this complex is upgraded, and nothing is installed elsewhere.
+    rmSync(join(exec, "bin/pbs_sleep"));
+    const named = run(partita, ["upgrade"], { ...process.env, PBS_CONF_FILE: join(complex.home, "pbs.conf") });
+    assert.match(named.out, /^Restarted pbs_comm, pbs_mom, pbs_server\.$/m, named.err);
+    assert.ok(existsSync(join(exec, "bin/pbs_sleep")));
 
     assert.match(call("uninstall").err, /^partita: pbs_comm, pbs_mom, pbs_server, pbs_sched default still run: stop them first/);
     assert.equal(call("stop").status, 0);
