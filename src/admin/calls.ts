@@ -239,7 +239,8 @@ export async function makeCall(): Promise<void> {
     .help()
     .alias("help", "h")
     .fail((message, error) => {
-      if (error !== undefined && error !== null) throw error;
+      // YError: a mistake in the command line that yargs finds while it reads.
+      if (error !== undefined && error !== null && error.name !== "YError") throw error;
       process.stderr.write(`partita: ${mistake(message)}\nTry ${helpOf(process.argv[2], message)}.\n`);
       process.exit(2);
     })
@@ -248,6 +249,8 @@ export async function makeCall(): Promise<void> {
 
 /** What yargs says of a command line, in words of the help. */
 function mistake(message: string): string {
+  const option = /^Not enough arguments following: (\S+)$/.exec(message)?.[1];
+  if (option !== undefined) return `--${option} needs a value`;
   return message.startsWith("Not enough non-option arguments") ? "an argument is missing" : message;
 }
 
