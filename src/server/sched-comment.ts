@@ -69,7 +69,13 @@ function ownComment(kernel: Kernel, sched: Sched): string | null {
   return problem === null ? null : `${PROBLEM}${problem}`;
 }
 
+/** The scheduler is to run and has nothing to serve. */
 const lacksPartition = (sched: Sched): boolean => sched.attrs["scheduling"] === true && partitionsOf(sched).length === 0;
+
+/** Has the log of a scheduler that does not run say that it lacks a partition, if it does. */
+export function sayNoPartition(kernel: Kernel, sched: Sched): void {
+  if (lacksPartition(sched)) kernel.out.actions.push({ kind: "say-sched", sched: sched.name, text: NO_PARTITION });
+}
 
 /** After a change of the scheduler's attributes: names are those that changed, unset those that were removed. */
 export function commentFollows(kernel: Kernel, sched: Sched, names: readonly string[], unset: readonly string[]): void {
@@ -84,7 +90,7 @@ export function commentFollows(kernel: Kernel, sched: Sched, names: readonly str
   if (!names.includes("scheduling") && !names.includes("partition")) return;
   if (!lacksPartition(sched)) return;
   kernel.out.logs.push({ event: LOG_EVENT.SYSTEM, class: "Sched", object: sched.name, text: NO_PARTITION });
-  // One that is connected says so itself before it ends.
-  if (runtimeOf(kernel, sched.name).link === null) kernel.out.actions.push({ kind: "say-sched", sched: sched.name, text: NO_PARTITION });
+  // The log of a scheduler that runs is its own until it has ended.
+  if (!runtimeOf(kernel, sched.name).started) sayNoPartition(kernel, sched);
   if (comment !== NO_PARTITION && isServersComment(comment)) write(kernel, sched.name, NO_PARTITION);
 }

@@ -8,7 +8,7 @@ import type { Kernel } from "./kernel.ts";
 import { forgetPreemptions } from "./preemption.ts";
 import { whyNotReached } from "./remote-sched.ts";
 import { askersChanged } from "./resv/timing.ts";
-import { tellAttention, tellFault, tellProblem } from "./sched-comment.ts";
+import { sayNoPartition, tellAttention, tellFault, tellProblem } from "./sched-comment.ts";
 import { answerQrun, cycleEnd, logUnreachable, trigger } from "./sched-cycles.ts";
 import { decideOn } from "./sched-decisions.ts";
 import { happened, logSched, setServerState } from "./sched-happening.ts";
@@ -173,6 +173,7 @@ export function exited(kernel: Kernel, name: string, how: SchedEnd): void {
   if (runtime.link !== null) lost(kernel, runtime.link);
   runtime.started = false;
   kernel.timers.clear(`sched-start:${name}`);
+  sayNoPartition(kernel, sched);
   if (runtime.again && shouldRun(sched, kernel.config) && kernel.stopping === "no") return startProcess(kernel, name);
   if (how.stopped || runtime.leaving || how.code === 0 || kernel.stopping !== "no") return;
   crashed(kernel, sched, runtime, endText(how, sched));

@@ -185,7 +185,7 @@ test("a scheduler without partition is not started; one whose last partition is 
   assert.ok(pid > 0);
   assert.doesNotMatch(list("sched other"), /^ *partition =/m);
   assert.equal(comment("other"), NO_PARTITION);
-  assert.ok(complex.log("sched_logs_other").includes(`0040;pbs_sched;Svr;query_server;${NO_PARTITION}`));
+  await until("its log says why", () => complex.log("sched_logs_other").includes(`0040;pbs_sched;Svr;query_server;${NO_PARTITION}`));
   complex.qmgr("d sched bare");
 });
 

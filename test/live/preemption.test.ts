@@ -36,8 +36,7 @@ describe("preemption", () => {
     complex.qmgr("set server scheduling=False");
     const urgent = submit("-q", "express");
     const explained = complex.must("partita", ["explain", urgent.id]);
-    assert.match(explained, /: other jobs make room: the next cycle starts it\n/);
-    assert.ok(explained.includes(`preempts          ${victim.id}\n`), explained);
+    assert.match(explained, /Scheduler default has scheduling = False/);
     complex.qmgr("set server scheduling=True");
     await complex.untilJob(urgent.id, "R");
     assert.equal(complex.job(victim.id).job_state, "S");

@@ -16,14 +16,13 @@ import { PBSE } from "#model/pbse.ts";
 import type { DaemonLink } from "#protocol/ipc-transport.ts";
 import { connectLink } from "#protocol/ipc-transport.ts";
 import type { SchedCycle, SchedToServer, Snapshot, Verdict } from "#protocol/sched-link.ts";
-import { ATTRS_FAULT, NO_PARTITION, SCHED_COMMAND } from "#protocol/sched-link.ts";
+import { ATTRS_FAULT, SCHED_COMMAND } from "#protocol/sched-link.ts";
 import type { FrameOf } from "#protocol/schema-link.ts";
 import { frameTypes, parseFrame } from "#protocol/schema-link.ts";
 import { serverSocketPath } from "#protocol/socket-path.ts";
 import { AssertionFailed } from "#support/assert.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
 import { cycle, cycleInParts } from "../cycle.ts";
-import { whyIdle } from "../cycle-opening.ts";
 import type { Memory } from "../cycle-result.ts";
 import { NO_MEMORY } from "../cycle-result.ts";
 import { failedVictims, outcomeOf } from "../failed-victims.ts";
@@ -220,8 +219,6 @@ export function runScheduler(options: SchedulerOptions): Scheduler {
         answers.take(frame.data);
         return;
       case "sched-quit":
-        if (universe !== null && whyIdle(universe)?.code === "SCHED_WITHOUT_PARTITION")
-          record(LOG_EVENT.SCHED, "query_server", NO_PARTITION);
         onQuit();
         return;
       case "sched-refused":
