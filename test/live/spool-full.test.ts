@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { chownSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { chmodSync, chownSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, afterEach, before, test } from "node:test";
 import { systemUsers } from "#support/passwd.ts";
@@ -34,6 +34,8 @@ before(async () => {
   const site = join(complex.home, "..");
   mails = join(site, "mails");
   mkdirSync(mails);
+  // The mailer runs without root's rights.
+  chmodSync(mails, 0o777);
   writeFileSync(join(site, "sendmail"), `#!/bin/sh\ncat > ${mails}/.$$ && mv ${mails}/.$$ ${mails}/$$\n`, { mode: 0o755 });
   complex.qmgr("set server job_history_enable = True", `set server mailer = ${site}/sendmail`);
 });
