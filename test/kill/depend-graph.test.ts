@@ -116,7 +116,7 @@ test("a thousand jobs run in an order that their dependencies allow, each once",
     const job = jobs[ids[at] as string];
     const ran = existsSync(join(ended, String(at)));
     const told = `${job?.job_state} ${job?.["substate"]} ${job?.Exit_status}`;
-    const right = expected[at] === true ? `F ${status === 0 ? 92 : 93} ${status}` : "F 92 undefined";
+    const right = expected[at] === true ? `F ${status === 0 ? 92 : 93} ${status}` : "F 92 271";
     return told === right && ran === expected[at] && (job?.run_count ?? 0) === (ran ? 1 : 0)
       ? []
       : [`${at} ${ids[at]}: ${told}, should be ${right}`];
