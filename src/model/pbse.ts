@@ -413,6 +413,17 @@ export class Reject extends Error {
   }
 }
 
+/** The refusal that the work ends with; null: it is done. Other errors are thrown on. */
+export function refusalOf(work: () => void): Reject | null {
+  try {
+    work();
+    return null;
+  } catch (error) {
+    if (error instanceof Reject) return error;
+    throw error;
+  }
+}
+
 /**
  * The refusal for a number. A suffix (an attribute, `attribute.resource`, or another name) is appended after one blank, which gives two
  * blanks after texts that end in one (pbs/errors.md 4).

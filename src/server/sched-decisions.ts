@@ -2,7 +2,7 @@
 //
 // I4. Decisions are looked at in their order and answered frame by frame; behind a preempt decision they wait until it has worked or failed (preemption.ts).
 
-import { PBSE, Reject } from "#model/pbse.ts";
+import { PBSE, Reject, refusalOf } from "#model/pbse.ts";
 import { type Decision, SCHED_COMMAND, type Verdict } from "#protocol/sched-link.ts";
 import { unreachable } from "#support/assert.ts";
 import { askBeforeRun, mustAsk } from "./hooks/running.ts";
@@ -114,16 +114,6 @@ function askLater(kernel: Kernel, runtime: SchedRuntime, decision: Extract<Decis
     const sched = kernel.state.scheds.get(runtime.name);
     if (sched !== undefined && !isOccupied(runtime)) nextCycle(kernel, sched, runtime);
   });
-}
-
-function refusalOf(work: () => void): Reject | null {
-  try {
-    work();
-    return null;
-  } catch (error) {
-    if (error instanceof Reject) return error;
-    throw error;
-  }
 }
 
 /** A job that cannot be started by hand is told to who asked, when the scheduler tries no more. */

@@ -3,7 +3,7 @@
 import type { AttrChanges, HookChanges } from "#hooks/hook-input.ts";
 import { attributeOf, type ResourceValues } from "#model/attribute.ts";
 import { JOB_ATTRIBUTES } from "#model/job-attributes.ts";
-import { PBSE, Reject, reject } from "#model/pbse.ts";
+import { PBSE, type Reject, refusalOf, reject } from "#model/pbse.ts";
 import { hasFlag, isConsumable, type ResourceDef } from "#model/resource-table.ts";
 import { alterValue } from "#model/values/index.ts";
 import { listedResource, renderResourceList } from "#model/values/resource-list.ts";
@@ -137,16 +137,6 @@ function setResources(tx: Transaction, job: Job, { changes, by }: HookVerdict): 
 
 const PLACING: ReadonlySet<string> = new Set(["select", "place", "nodes", "nodect"]);
 const decidesPlace = (def: ResourceDef): boolean => PLACING.has(def.name) || hasFlag(def, "h") || isConsumable(def);
-
-function refusalOf(work: () => void): Reject | null {
-  try {
-    work();
-    return null;
-  } catch (error) {
-    if (error instanceof Reject) return error;
-    throw error;
-  }
-}
 
 const jobOf = (kernel: Kernel, id: string): Job | undefined => kernel.state.jobs.get(id) ?? queuedSubjob(kernel.state, id);
 
