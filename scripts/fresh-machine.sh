@@ -40,7 +40,7 @@ if [ ! -e "$dir/made" ]; then
   touch "$dir/made"
 fi
 cp /etc/resolv.conf /etc/hosts "$root/etc/"
-# A machine that greets whoever logs in is as fresh as any.
+# Many machines greet whoever logs in, so the login profile of this one prints a line: a test must not take it for the output of a job.
 echo 'echo "Welcome to this machine"' >"$root/etc/profile.d/greeting.sh"
 
 status=0
