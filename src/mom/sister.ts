@@ -4,7 +4,7 @@
 // The place is a process that does nothing, in a session and a control group as a job's top process has them: signals, usage, survival of the mom's restart and
 // clearing away afterwards are then those of any run.
 
-import { parseExecVnode } from "#model/exec-vnode.ts";
+import { parseExecVnode } from "#model/request/exec-vnode.ts";
 import { sizeKb } from "#model/values/size.ts";
 import type { MomJob, MomVnode } from "#protocol/mom-link.ts";
 import type { FilePlan } from "./agent-link.ts";

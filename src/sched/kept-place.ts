@@ -1,7 +1,7 @@
 // A place that was found before, read back from its text: is it still one for the job, and is it free at a time. So that what was published about a top
 // job stays true while nothing stands in its way, also when the search would now find another place first.
 
-import { parseExecVnode } from "#model/exec-vnode.ts";
+import { parseExecVnode } from "#model/request/exec-vnode.ts";
 import type { Window } from "./outlook.ts";
 import { statesDuring } from "./outlook.ts";
 import { ownersThen } from "./owners-then.ts";

@@ -3,8 +3,8 @@
 // R4. exec_vnode names the chunks in the order asked, so that chunk for chunk the old place is the new one's pattern.
 // R5. A chunk on which a job of the reservation runs stays, whatever its vnodes are; a reservation with running jobs is not moved elsewhere as a whole.
 
-import type { ExecChunk } from "#model/exec-vnode.ts";
-import { execVnodeText as chunksText, parseExecVnode } from "#model/exec-vnode.ts";
+import type { ExecChunk } from "#model/request/exec-vnode.ts";
+import { execVnodeText as chunksText, parseExecVnode } from "#model/request/exec-vnode.ts";
 import { isNodeUsable } from "#model/values/node-state.ts";
 import type { SchedJob, Why } from "#protocol/sched-link.ts";
 import type { Forecast } from "./forecast.ts";

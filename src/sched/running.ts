@@ -5,7 +5,7 @@
 //     from now, always.
 // K7. Every job that is expected to end before it must is in `soft`.
 
-import { parseExecVnode } from "#model/exec-vnode.ts";
+import { parseExecVnode } from "#model/request/exec-vnode.ts";
 import type { PlacedChunks } from "./placement-search.ts";
 import type { Amount, Place } from "./request.ts";
 import type { ResourceSpace } from "./resource-space.ts";

@@ -5,9 +5,9 @@
 // I3. run_count grows with every start; a mom refuses one it has seen (design.md 7).
 // I4. A suspended job that is to go on is in state R, with its resources, before its mom hears of it; a mom that refuses puts it back (suspension.ts).
 
-import { type ExecVnode, execVnodeText, parseExecVnode, vnodesOf } from "#model/exec-vnode.ts";
 import { SUBSTATE } from "#model/job-state.ts";
 import { PBSE, Reject, reject } from "#model/pbse.ts";
+import { type ExecVnode, execVnodeText, parseExecVnode, vnodesOf } from "#model/request/exec-vnode.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
 import { accountStarted } from "./accounting-record.ts";
 import { arrayOf } from "./apply.ts";

@@ -6,9 +6,9 @@
 // I3. Of a chunk the resources that vnodes give (flags n and f) are written. The vnodes of one vchunk share them: each gives what it has free,
 //     the last one gives the rest.
 
-import type { Pair } from "#model/chunk-text.ts";
-import { type ExecVnode, execVnodeText, parseExecVnode, partOf, type VnodePart } from "#model/exec-vnode.ts";
-import { parseSelect, type SelectChunk } from "#model/select.ts";
+import type { Pair } from "#model/request/chunk-text.ts";
+import { type ExecVnode, execVnodeText, parseExecVnode, partOf, type VnodePart } from "#model/request/exec-vnode.ts";
+import { parseSelect, type SelectChunk } from "#model/request/select.ts";
 import { type Amounts, amountOf, amountValue } from "./amounts.ts";
 import { availableAmount } from "./occupancy.ts";
 import type { JobAttrs, ServerState } from "./state.ts";

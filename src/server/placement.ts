@@ -6,7 +6,8 @@
 //     which host a vnode is on says its resource `host`, as schedulers see it.
 // I3. A suspended job has of its vnodes what it did not release: without resources_released nothing.
 
-import { type ExecVnode, execHosts, execHostText, parseExecHost, parseExecVnode, type VnodePart } from "#model/exec-vnode.ts";
+import { execHosts, execHostText, parseExecHost } from "#model/request/exec-host.ts";
+import { type ExecVnode, parseExecVnode, type VnodePart } from "#model/request/exec-vnode.ts";
 import type { ResourceDef } from "#model/resource-table.ts";
 import { addAmounts, amountOf, jobWideAmounts, partAmounts } from "./amounts.ts";
 import type { JobAttrs, Placement, ResourceRecord, ServerState, Vnode } from "./state.ts";

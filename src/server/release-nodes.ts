@@ -4,8 +4,9 @@
 // N1. Vnodes of a host that is given up whole stay the job's until its sister there has nothing of it left: they are named in `releasing` meanwhile.
 // N2. What the job had at its start is kept (*_orig): record E tells of it, and a run that is repeated asks for it.
 
-import { type ExecVnode, execHostText, execVnodeText, parseExecHost, parseExecVnode } from "#model/exec-vnode.ts";
-import { parseSelect, type Select, selectSums, selectText } from "#model/select.ts";
+import { execHostText, parseExecHost } from "#model/request/exec-host.ts";
+import { type ExecVnode, execVnodeText, parseExecVnode } from "#model/request/exec-vnode.ts";
+import { parseSelect, type Select, selectSums, selectText } from "#model/request/select.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
 import { accountPhase } from "./accounting-record.ts";
 import { logJob } from "./job-life.ts";

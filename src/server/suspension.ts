@@ -12,8 +12,8 @@
 // I5. `paused` is how long the run has stood still in all, `paused_since` since when it does: what is left of its walltime begins that much later.
 // I4. A job that its scheduler preempts carries `preempting`, the time of that decision, until the mom has said what became of it. It becomes `ptime`.
 
-import { execVnodeText, parseExecVnode } from "#model/exec-vnode.ts";
 import { SUBSTATE } from "#model/job-state.ts";
+import { execVnodeText, parseExecVnode } from "#model/request/exec-vnode.ts";
 import { inOrder } from "#model/values/node-state.ts";
 import { SCHED_COMMAND } from "#protocol/sched-link.ts";
 import { LOG_EVENT } from "#support/log-event.ts";

@@ -15,8 +15,8 @@
 import type { HookOutcome, HookRun } from "#hooks/hook-input.ts";
 import { positionOf } from "#model/array-indices.ts";
 import { isDependent } from "#model/depend.ts";
-import { parseExecVnode } from "#model/exec-vnode.ts";
 import { arrayIdOf, jobIdText, parseJobId, subjobIndex } from "#model/job-id.ts";
+import { parseExecVnode } from "#model/request/exec-vnode.ts";
 import { RESV_STATE } from "#model/resv-state.ts";
 import type { Decision } from "#protocol/sched-link.ts";
 import type { Batch, SchedFrame } from "#server/batch.ts";

@@ -3,7 +3,7 @@
 // I1. Both go on from the same instant with the same jobs. What is asked for as a change is asked of the real server, and may be refused.
 // I2. A job's wait is counted from when it was queued.
 
-import { parseExecVnode } from "#model/exec-vnode.ts";
+import { parseExecVnode } from "#model/request/exec-vnode.ts";
 import type { Colouring, JobNames } from "#replay/colouring.ts";
 import type { Gantt, GanttBar } from "#replay/gantt.ts";
 import type { ServerState } from "#server/state.ts";

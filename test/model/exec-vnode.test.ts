@@ -1,15 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import {
-  assignedAmounts,
-  execHosts,
-  execHostText,
-  execVnodeText,
-  parseExecHost,
-  parseExecVnode,
-  partOf,
-  vnodesOf,
-} from "#model/exec-vnode.ts";
+import { execHosts, execHostText, parseExecHost } from "#model/request/exec-host.ts";
+import { assignedAmounts, execVnodeText, parseExecVnode, partOf, vnodesOf } from "#model/request/exec-vnode.ts";
 import { builtinResources } from "#model/resource-table.ts";
 import { refusal } from "./refusal.ts";
 

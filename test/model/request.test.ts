@@ -4,10 +4,10 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { attributeOf, type ResourceValue } from "#model/attribute.ts";
 import { JOB_ATTRIBUTES } from "#model/job-attributes.ts";
-import { alterRequest, type RequestDefaults, resolveRequest } from "#model/job-request.ts";
-import { parsePlace, placeText } from "#model/place.ts";
+import { alterRequest, type RequestDefaults, resolveRequest } from "#model/request/job-request.ts";
+import { parsePlace, placeText } from "#model/request/place.ts";
+import { chunkCount, parseSelect, selectText, typedChunks } from "#model/request/select.ts";
 import { builtinResources, customResource } from "#model/resource-table.ts";
-import { chunkCount, parseSelect, selectText, typedChunks } from "#model/select.ts";
 import { listedResource, parseListedValue, renderResourceList } from "#model/values/resource-list.ts";
 import { refusal } from "./refusal.ts";
 

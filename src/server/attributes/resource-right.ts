@@ -2,8 +2,8 @@
 
 import { type AttributeDef, checkSettable, maySet, valueName } from "#model/attribute.ts";
 import { PBSE, reject } from "#model/pbse.ts";
+import { parseSelect } from "#model/request/select.ts";
 import type { ResourceDef, Resources } from "#model/resource-table.ts";
-import { parseSelect } from "#model/select.ts";
 import type { Identity } from "../transaction.ts";
 
 /**

@@ -3,7 +3,7 @@
 import type { AttributeTable } from "#model/attribute.ts";
 import { NODE_ATTRIBUTES } from "#model/node-attributes.ts";
 import { QUEUE_ATTRIBUTES } from "#model/queue-attributes.ts";
-import { parseSelect } from "#model/select.ts";
+import { parseSelect } from "#model/request/select.ts";
 import { SERVER_ATTRIBUTES } from "#model/server-attributes.ts";
 import type { Attrs, ServerState } from "../state.ts";
 import type { Transaction } from "../transaction.ts";

@@ -16,9 +16,9 @@ import {
   valueName,
 } from "#model/attribute.ts";
 import { JOB_ATTRIBUTES } from "#model/job-attributes.ts";
-import { alterRequest } from "#model/job-request.ts";
 import { SUBSTATE } from "#model/job-state.ts";
 import { PBSE, Reject, reject } from "#model/pbse.ts";
+import { alterRequest } from "#model/request/job-request.ts";
 import { removeHolds } from "#model/values/hold.ts";
 import { alterValue } from "#model/values/index.ts";
 import { listedResource } from "#model/values/resource-list.ts";

@@ -1,9 +1,9 @@
 // pbs_release_nodes (pbs/commands.md 3): a running job gives up hosts or vnodes that are not of its first host.
 
-import { type ExecChunk, parseExecVnode } from "#model/exec-vnode.ts";
 import { SUBSTATE } from "#model/job-state.ts";
 import { PBSE, Reject, reject } from "#model/pbse.ts";
-import { type ChunkRequest, checkSelect, parseSelect, typedChunks } from "#model/select.ts";
+import { type ExecChunk, parseExecVnode } from "#model/request/exec-vnode.ts";
+import { type ChunkRequest, checkSelect, parseSelect, typedChunks } from "#model/request/select.ts";
 import { parseResourceValue, resourceAmount } from "#model/values/resource-value.ts";
 import type { ReleaseNodesRequest } from "#protocol/messages.ts";
 import { LOG_EVENT } from "#support/log-event.ts";

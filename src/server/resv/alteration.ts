@@ -1,7 +1,7 @@
 // What may be altered on a reservation: its times and its chunks (pbs/commands.md 5, pbs_ralter).
 
 import { PBSE, reject } from "#model/pbse.ts";
-import { parseSelect, type SelectChunk } from "#model/select.ts";
+import { parseSelect, type SelectChunk } from "#model/request/select.ts";
 import type { Resv } from "../state.ts";
 import { isBegun } from "./holding.ts";
 import type { Times } from "./submission.ts";

@@ -3,8 +3,8 @@
 // I1. Nothing is confirmed twice: a scheduler that comes second is refused.
 // I2. At no time are more than its resources promised of a vnode.
 
-import { parseExecVnode } from "#model/exec-vnode.ts";
 import { PBSE, Reject, reject } from "#model/pbse.ts";
+import { parseExecVnode } from "#model/request/exec-vnode.ts";
 import type { Decision } from "#protocol/sched-link.ts";
 import type { Kernel } from "../kernel.ts";
 import { partitionOf, partitionsOf } from "../sched-runtime.ts";

@@ -4,8 +4,8 @@
 // I2. After a start of the server its vnodes are given HELLO_MS to say hello before they count as lost.
 // I3. Maintenance reservations are for vnodes that do not work: they are never degraded.
 
-import { parseExecVnode } from "#model/exec-vnode.ts";
 import { parseResvId } from "#model/job-id.ts";
+import { parseExecVnode } from "#model/request/exec-vnode.ts";
 import { RESV_STATE } from "#model/resv-state.ts";
 import type { Kernel } from "../kernel.ts";
 import { ownTransaction } from "../kernel.ts";

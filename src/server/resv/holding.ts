@@ -4,7 +4,7 @@
 //     holds and what its jobs use there. Server-wide likewise. Before and after that only its jobs count.
 // I2. A vnode notes every reservation that has it in an occurrence to come (pbsnodes: resv).
 
-import { parseExecVnode } from "#model/exec-vnode.ts";
+import { parseExecVnode } from "#model/request/exec-vnode.ts";
 import { isPromised } from "#model/resv-state.ts";
 import { type Amounts, jobWideAmounts } from "../amounts.ts";
 import type { Changes } from "../changes.ts";

@@ -3,8 +3,8 @@
 // Order of checks: 1. attributes one by one  2. times  3. resources together.
 
 import { type AttributeDef, attributeOf, checkSettable, type ResourceValues } from "#model/attribute.ts";
-import { resolveRequest } from "#model/job-request.ts";
 import { PBSE, reject } from "#model/pbse.ts";
+import { resolveRequest } from "#model/request/job-request.ts";
 import { RESV_ATTRIBUTES } from "#model/resv-attributes.ts";
 import { parseValue } from "#model/values/index.ts";
 import { listedResource, parseListedValue } from "#model/values/resource-list.ts";

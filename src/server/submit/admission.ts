@@ -4,8 +4,8 @@
 //        5. size of an array 15107  6. bounds of resources 15036  7. amounts of resources 15143.
 
 import type { ResourceValue, ResourceValues } from "#model/attribute.ts";
-import { alterRequest, isOldStyle } from "#model/job-request.ts";
 import { PBSE, type Reject, reject } from "#model/pbse.ts";
+import { alterRequest, isOldStyle } from "#model/request/job-request.ts";
 import { checkQueueLists, type Submitter } from "../attributes/permission.ts";
 import { waitingState } from "../job-life.ts";
 import { checkJobInResv } from "../resv/job-fit.ts";

@@ -4,8 +4,8 @@
 // I1. Nothing here is state: without it every answer would be the same, only slower.
 // I2. Values handed out are shared and never changed in place.
 
-import type { ResolvedRequest } from "#model/job-request.ts";
 import type { Reject } from "#model/pbse.ts";
+import type { ResolvedRequest } from "#model/request/job-request.ts";
 import type { ResourceDef } from "#model/resource-table.ts";
 import type { Attrs, Queue, ServerState } from "../state.ts";
 

@@ -7,11 +7,13 @@
 // I1. A request with select never holds job-wide amounts of chunk resources but the sums.
 // I2. resolving a resolved old-style request again (isOldStyle) gives the same result.
 
-import type { ResourceValue, ResourceValues } from "./attribute.ts";
+import type { ResourceValue, ResourceValues } from "../attribute.ts";
+import { PBSE, reject, rejectNaming } from "../pbse.ts";
+import { hasFlag, type Resources } from "../resource-table.ts";
+import { byName, renderResourceList } from "../values/resource-list.ts";
+import { renderResourceValue } from "../values/resource-value.ts";
 import { parseNodesSpec } from "./nodes-spec.ts";
-import { PBSE, reject, rejectNaming } from "./pbse.ts";
 import { parsePlace } from "./place.ts";
-import { hasFlag, type Resources } from "./resource-table.ts";
 import {
   canonicalSelect,
   checkSelect,
@@ -23,8 +25,6 @@ import {
   selectText,
   withChunkDefaults,
 } from "./select.ts";
-import { byName, renderResourceList } from "./values/resource-list.ts";
-import { renderResourceValue } from "./values/resource-value.ts";
 
 /** The attributes of a queue or of the server that give defaults. */
 export type DefaultsSource = {

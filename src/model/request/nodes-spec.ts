@@ -6,15 +6,15 @@
 //
 // I1. The job-wide sums of the chunks, asked again beside the same specification, give the same chunks.
 
-import type { ResourceValues } from "./attribute.ts";
+import type { ResourceValues } from "../attribute.ts";
+import { PBSE, reject } from "../pbse.ts";
+import { hasFlag, isConsumable, type ResourceDef, type Resources } from "../resource-table.ts";
+import { parseInteger } from "../values/integer.ts";
+import { byName } from "../values/resource-list.ts";
+import { renderResourceValue } from "../values/resource-value.ts";
+import { sizeKb } from "../values/size.ts";
 import type { Pair } from "./chunk-text.ts";
-import { PBSE, reject } from "./pbse.ts";
-import { hasFlag, isConsumable, type ResourceDef, type Resources } from "./resource-table.ts";
 import { pairOf, type Select, type SelectChunk } from "./select.ts";
-import { parseInteger } from "./values/integer.ts";
-import { byName } from "./values/resource-list.ts";
-import { renderResourceValue } from "./values/resource-value.ts";
-import { sizeKb } from "./values/size.ts";
 
 export type NodesRequest = { readonly select: Select; readonly place: string };
 

@@ -1,7 +1,7 @@
 // How chunks are put on vnodes: `[free|pack|scatter|vscatter][:excl|shared|exclhost][:group=RES]` in any order (pbs/commands.md 1.2).
 
-import { PBSE, reject } from "./pbse.ts";
-import type { Resources } from "./resource-table.ts";
+import { PBSE, reject } from "../pbse.ts";
+import type { Resources } from "../resource-table.ts";
 
 export type Arrangement = "free" | "pack" | "scatter" | "vscatter";
 export type Sharing = "excl" | "shared" | "exclhost";

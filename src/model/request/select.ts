@@ -5,13 +5,13 @@
 // I1. A select has at least one chunk; counts are at least 1.
 // I2. selectText(parseSelect(t)) is t, apart from blanks at its ends.
 
-import type { ResourceValue } from "./attribute.ts";
+import type { ResourceValue } from "../attribute.ts";
+import { PBSE, reject, rejectNaming } from "../pbse.ts";
+import { hasFlag, isConsumable, isNumeric, type ResourceDef, type Resources } from "../resource-table.ts";
+import { isRequestable } from "../values/resource-list.ts";
+import { combineResourceValues, parseResourceValue, renderResourceValue } from "../values/resource-value.ts";
+import { parseSize, renderSize } from "../values/size.ts";
 import { makePair, type Pair, Scanner, scanPair } from "./chunk-text.ts";
-import { PBSE, reject, rejectNaming } from "./pbse.ts";
-import { hasFlag, isConsumable, isNumeric, type ResourceDef, type Resources } from "./resource-table.ts";
-import { isRequestable } from "./values/resource-list.ts";
-import { combineResourceValues, parseResourceValue, renderResourceValue } from "./values/resource-value.ts";
-import { parseSize, renderSize } from "./values/size.ts";
 
 /** count: null when the text names none (1, or the default of the resource nchunk). */
 export type SelectChunk = { readonly count: number | null; readonly pairs: readonly Pair[] };

@@ -1,0 +1,76 @@
+// exec_host: `host/slot*ncpus+...`, made of an exec_vnode: one entry for each run of a chunk's vnodes on the same host.
+// The folder's one parser and one printer of the text; what others need of it are functions here.
+//
+// I2. execHostText(parseExecHost(t)) is t, apart from `*1`, which is not written.
+
+import { PBSE, reject } from "../pbse.ts";
+import type { ExecVnode } from "./exec-vnode.ts";
+
+/** One entry of exec_host: the host, its slot number and the processors there. */
+export type ExecHostEntry = { readonly host: string; readonly slot: number; readonly ncpus: number };
+
+const HOST_ENTRY = /^([^/*+\s]+)\/([0-9]{1,9})(?:\*([0-9]{1,9}))?$/;
+
+/**
+ * exec_host: for every chunk, one entry for each run of its vnodes on the same host, with the processors summed.
+ * @param takenSlots slot numbers on that host which other jobs have; the lowest free ones are given
+ */
+export function execHosts(
+  exec: ExecVnode,
+  hostOf: (vnode: string) => string,
+  takenSlots: (host: string) => ReadonlySet<number>,
+): ExecHostEntry[] {
+  const given = new Map<string, Set<number>>();
+  const entries: ExecHostEntry[] = [];
+  for (const chunk of exec) {
+    let last: { host: string; slot: number; ncpus: number } | undefined;
+    for (const { vnode, pairs } of chunk) {
+      const host = hostOf(vnode);
+      const ncpus = Number(pairs.find(({ name }) => name === "ncpus")?.text ?? 0);
+      if (last?.host === host) {
+        last.ncpus += ncpus;
+        continue;
+      }
+      last = { host, slot: freeSlot(host, given, takenSlots(host)), ncpus };
+      entries.push(last);
+    }
+  }
+  return entries;
+}
+
+/** `host/slot*ncpus+...`; one processor is not written. */
+export function execHostText(entries: readonly ExecHostEntry[]): string {
+  const text = entries.map(entryText).join("+");
+  written = { text, entries };
+  return text;
+}
+
+const entryText = ({ host, slot, ncpus }: ExecHostEntry): string => (ncpus === 1 ? `${host}/${slot}` : `${host}/${slot}*${ncpus}`);
+
+/** A start reads what it has just written. */
+let written: { readonly text: string; readonly entries: readonly ExecHostEntry[] } | null = null;
+
+/** Refuses a malformed exec_host with 15014. */
+export function parseExecHost(text: string): readonly ExecHostEntry[] {
+  if (text === written?.text) return written.entries;
+  return text.includes("+") ? text.split("+").map(hostEntry) : [hostEntry(text)];
+}
+
+function hostEntry(word: string): ExecHostEntry {
+  const match = HOST_ENTRY.exec(word);
+  if (match === null) throw malformed();
+  return { host: match[1] ?? "", slot: Number(match[2]), ncpus: Number(match[3] ?? 1) };
+}
+
+function freeSlot(host: string, given: Map<string, Set<number>>, taken: ReadonlySet<number>): number {
+  const mine = given.get(host) ?? new Set<number>();
+  given.set(host, mine);
+  let slot = mine.size;
+  while (taken.has(slot) || mine.has(slot)) slot++;
+  mine.add(slot);
+  return slot;
+}
+
+function malformed(): Error {
+  return reject(PBSE.BADATVAL);
+}
