@@ -29,6 +29,8 @@ export type Booking = {
   readonly to_s: number;
   /** occurrences in one place, in order and apart; absent: all the time */
   readonly times?: readonly Span[];
+  /** of a plan: when its walltime ends; absent: at to_s */
+  readonly firm_to_s?: number;
   readonly holding: Holding;
   /** the job that is planned, for limits of vnodes that look at owners */
   readonly job?: SchedJob;
@@ -154,13 +156,14 @@ export function book(universe: Universe, booking: Booking): void {
   const { calendar } = universe;
   unbook(universe, booking.id);
   const parts = new Map<string, Part>();
-  const { from_s, to_s, times = [{ from_s, to_s }] } = booking;
+  const { from_s, to_s, times = [{ from_s, to_s }], firm_to_s = to_s } = booking;
+  const kept = { firm: booking.kind === "resv", times, grace_s: to_s - firm_to_s };
   calendar.bookings.set(booking.id, { ...booking, times, parts });
   if (booking.kind === "resv") calendar.resv_ends = null;
   const made = new Map<Held, Part>();
   for (const [name, held] of booking.holding) {
     let part = made.get(held);
-    if (part === undefined) made.set(held, (part = partOf(calendar, booking.kind, times, held)));
+    if (part === undefined) made.set(held, (part = partOf(calendar, kept, held)));
     parts.set(name, part);
     const others = calendar.on.get(name);
     if (others === undefined) calendar.on.set(name, [part]);
@@ -204,18 +207,18 @@ function insertById(parts: Part[], part: Part): void {
 /** So many times are told from others by what they are; more are taken to be like no others. */
 const TIMES_COMPARED = 4;
 
-function partOf(calendar: Calendar, kind: Booking["kind"], times: readonly Span[], { amounts, closes, own }: Held): Part {
-  const firm = kind === "resv";
-  if (times.length > TIMES_COMPARED) return { id: calendar.next_part++, times, firm, amounts, closes, own };
+function partOf(calendar: Calendar, kept: Pick<Part, "times" | "firm" | "grace_s">, { amounts, closes, own }: Held): Part {
+  const { times, firm, grace_s } = kept;
+  if (times.length > TIMES_COMPARED) return { id: calendar.next_part++, ...kept, amounts, closes, own };
   const when = times.map(({ from_s, to_s }) => `${from_s}-${to_s}`).join("&");
-  const key = `${when}${firm ? "!" : ""}${own ? "+" : ""}${closes ?? ""}:${amounts.map(({ index, amount }) => `${index}=${amount}`).join()}`;
+  const key = `${when}${firm ? "!" : `/${grace_s}`}${own ? "+" : ""}${closes ?? ""}:${amounts.map(({ index, amount }) => `${index}=${amount}`).join()}`;
   let id = calendar.part_ids.get(key);
   if (id === undefined) {
     // What is booked keeps its number; an equal part made later is only another one.
     if (calendar.part_ids.size > PARTS_KEPT) calendar.part_ids.clear();
     calendar.part_ids.set(key, (id = calendar.next_part++));
   }
-  return { id, times, firm, amounts, closes, own };
+  return { id, ...kept, amounts, closes, own };
 }
 
 /** When reservations end, in order. */

@@ -22,6 +22,8 @@ export type Part = {
   readonly times: readonly Span[];
   /** a reservation: what may run into it, though it is expected to end before, must not start */
   readonly firm: boolean;
+  /** kill_delay of a plan, the last part of its time: a reservation may begin in it. 0 for a reservation */
+  readonly grace_s: number;
   readonly amounts: readonly Amount[];
   /** nobody else may use the vnode meanwhile: the state word it has then */
   readonly closes: string | undefined;
@@ -216,7 +218,7 @@ function spansDuring({ times }: Part, { from_s, to_s }: Window): readonly [low: 
   return [countSpans(times, (span) => span.to_s <= from_s), countSpans(times, (span) => span.from_s < to_s)];
 }
 
-/** Whether the begin of a part keeps a job away whose window this is. A reservation that begins in its kill_delay only counts beside plans. */
+/** Whether the begin of a part keeps a job away whose window this is. A reservation that begins in its kill_delay counts only beside plans. */
 const concerns = ({ firm }: Part, from_s: number, { firm_to_s }: Window): boolean => !firm || from_s < firm_to_s;
 
 /** How many of the first spans fulfil a condition, which no later one does. */
@@ -230,8 +232,8 @@ function countSpans(times: readonly Span[], condition: (span: Span) => boolean):
   return low;
 }
 
-/** begins: it has not begun before the window */
-type Change = { readonly at_s: number; readonly sign: 1 | -1; readonly part: Part; readonly begins: boolean };
+/** to_s: the end of the time that begins or ends. begins: it has not begun before the window */
+type Change = { readonly at_s: number; readonly to_s: number; readonly sign: 1 | -1; readonly part: Part; readonly begins: boolean };
 type Look = { readonly window: Window; readonly ncpus: number };
 
 /** The worst of a vnode in a window: what is booked is added up from change to change, on top of what is left of what runs. */
@@ -247,14 +249,19 @@ function worstOf(state: VnodeState, { parts, lefts }: VnodeOutlook, { window, nc
   let closes: string | undefined;
   let busy = false;
   let concerned = false;
-  changes.forEach(({ at_s, sign, part, begins }, at) => {
+  // The end of the last walltime of the plans that have begun.
+  let planned_to_s = Number.NEGATIVE_INFINITY;
+  changes.forEach(({ at_s, to_s, sign, part, begins }, at) => {
     for (const { index, amount } of part.amounts) now[index] = (now[index] as number) + sign * amount;
     if (part.own) jobs += sign;
     if (!part.firm) cpus_of_plans += sign * cpusOf(part, ncpus);
+    if (sign === 1 && !part.firm) planned_to_s = Math.max(planned_to_s, to_s - part.grace_s);
     if (sign === 1 && concerns(part, at_s, window)) {
       concerned = true;
       closes ??= part.closes;
     }
+    // A plan needs its room beside the reservations that begin in its walltime, too.
+    if (sign === 1 && part.firm && at_s < planned_to_s) concerned = true;
     if (begins && part.own && !part.firm && cpusOf(part, ncpus) === 0) begins_without_cpus = true;
     if (sign === -1 || changes[at + 1]?.at_s === at_s || !concerned) return;
     concerned = false;
@@ -286,7 +293,10 @@ function changesDuring(parts: readonly Part[], window: Window): Change[] {
     for (let at = low; at < high; at++) {
       const { from_s, to_s } = part.times[at] as Span;
       const begins = from_s >= window.from_s;
-      changes.push({ at_s: Math.max(window.from_s, from_s), sign: 1, part, begins }, { at_s: to_s, sign: -1, part, begins: false });
+      changes.push(
+        { at_s: Math.max(window.from_s, from_s), to_s, sign: 1, part, begins },
+        { at_s: to_s, to_s, sign: -1, part, begins: false },
+      );
     }
   }
   return changes.sort((a, b) => a.at_s - b.at_s || a.sign - b.sign);

@@ -14,6 +14,7 @@ import type { Forecast } from "./forecast.ts";
 import { createForecast } from "./forecast.ts";
 import { isPlaceFree } from "./kept-place.ts";
 import type { Candidate, Cycle } from "./module.ts";
+import type { Window } from "./outlook.ts";
 import { execVnodeText } from "./placement.ts";
 import type { Published } from "./published-place.ts";
 import { publishedPlace } from "./published-place.ts";
@@ -59,8 +60,8 @@ export function createPlanner(cycle: Cycle): Planner {
 
   const idOf = (job: string): string => `plan of ${job}`;
 
-  function enter({ job }: JobEntry, { from_s, to_s, holding, moment }: Entered): void {
-    book(universe, { id: idOf(job.id), kind: "plan", from_s, to_s, holding, job });
+  function enter({ job }: JobEntry, { from_s, to_s, firm_to_s, holding, moment }: Entered): void {
+    book(universe, { id: idOf(job.id), kind: "plan", from_s, to_s, firm_to_s, holding, job });
     booked.add(idOf(job.id));
     noteMoments(moments, job, { from_s, to_s });
     moments.push(moment);
@@ -127,7 +128,7 @@ function shortened(universe: Universe, candidate: Candidate): Candidate {
   return min_s === null ? candidate : { ...candidate, expected_s: min_s, most_s: min_s };
 }
 
-type Entered = { readonly from_s: number; readonly to_s: number; readonly holding: Holding; readonly moment: Moment };
+type Entered = Window & { readonly holding: Holding; readonly moment: Moment };
 type Task = { readonly candidate: Candidate; readonly wanted: Wanted; readonly forecast: Forecast };
 type Found = Start & { readonly moment: Moment; readonly published: Published | null };
 

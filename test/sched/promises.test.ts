@@ -81,6 +81,20 @@ test("what starts beside a plan ends before it with its whole walltime and its k
   assert.deepEqual(told(cycleOf({ ...world, kill_delay: 30 })), ["2 +130 (a:ncpus=4)", "5 runs (a:ncpus=1)"]);
 });
 
+test("what starts beside a plan leaves room for the reservation that begins in the plan's walltime", () => {
+  const world = {
+    nodes: "a ncpus=4",
+    resvs: "R1 ncpus=1 1000180-1000300=(a:ncpus=1)",
+    jobs: "1 R (a:ncpus=2) walltime=100; 2 ncpus=3 walltime=60; 3 ncpus=1 walltime=151; 4 ncpus=1 walltime=150",
+    kill_delay: 30,
+  };
+  // The walltime of 3 ends before the reservation, its kill_delay does not, and 2 needs its cpus until +190.
+  assert.deepEqual(told(cycleOf(world)), ["2 +130 (a:ncpus=3)", "4 runs (a:ncpus=1)"]);
+  // A reservation that begins in the plan's kill_delay is no matter of the plan.
+  const later = { ...world, resvs: "R1 ncpus=1 1000190-1000300=(a:ncpus=1)" };
+  assert.deepEqual(told(cycleOf(later)), ["2 +130 (a:ncpus=3)", "3 runs (a:ncpus=1)"]);
+});
+
 test("a job that has overtaken another is not expected to end at its soft_walltime", () => {
   const jobs = "1 R (a:ncpus=1) walltime=100 %soft_walltime=20; 2 ncpus=4 walltime=60";
   assert.deepEqual(told(cycleOf({ nodes: "a ncpus=4", jobs })), ["2 +20 (a:ncpus=4)"]);

@@ -73,8 +73,8 @@ function bookTopJobs({ universe, now_s }: Cycle, asked: readonly Question[]): st
     if (job.state !== "Q" || start_time === undefined || exec_vnode === undefined || own.has(job.id)) continue;
     const from_s = Math.max(start_time, now_s);
     const id = `published ${job.id}`;
-    const { to_s } = windowAt(durationsOf(universe, job), from_s);
-    book(universe, { id, kind: "plan", from_s, to_s, holding: readHolding(universe.space, exec_vnode) });
+    const { to_s, firm_to_s } = windowAt(durationsOf(universe, job), from_s);
+    book(universe, { id, kind: "plan", from_s, to_s, firm_to_s, holding: readHolding(universe.space, exec_vnode) });
     booked.push(id);
   }
   return booked;
