@@ -15,8 +15,8 @@ import type { Clock } from "#replay/time-axis.ts";
 import { ctimeText } from "#sched/local-time.ts";
 import { MACHINE_TIME } from "#sched/shell/machine-time.ts";
 import { readPrivate } from "#sched/shell/settings.ts";
-import type { ClientFrame } from "#server/batch.ts";
-import type { Peer } from "#server/identity.ts";
+import type { ClientFrame } from "#server/engine/batch.ts";
+import type { Peer } from "#server/engine/identity.ts";
 import { timeZone } from "#server/shell/time-zone.ts";
 import {
   type ConfigChange,

@@ -1,6 +1,6 @@
 // A mom that stood still (SIGSTOP, a host that hangs) may be lost for its server by now. It notices that by its own clock, before it does anything else.
 //
-// L1. The limit is a third of the time after which the server gives up on a mom (src/server/heartbeat.ts H1, which looks after three quarters of it): a mom
+// L1. The limit is a third of the time after which the server gives up on a mom (src/server/moms/heartbeat.ts H1, which looks after three quarters of it): a mom
 //     that is under the limit has answered in time, or the server will hear from it before it looks.
 
 /** Until the server has said how long it waits. */

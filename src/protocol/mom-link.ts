@@ -5,14 +5,14 @@
 // I2. An obit is repeated at every reconnect until it is acknowledged; acknowledging an unknown one is harmless.
 // I3. mom-hello lists every job the mom holds; the server answers with what to keep and what to kill.
 // I4. A mom says that it has taken a start before it starts anything of it, and starts nothing while it is not welcomed. It ends a connection on which it
-//     was silent for too long and says hello: a start that it had not taken may be elsewhere by then (src/server/heartbeat.ts, src/mom/stall.ts).
+//     was silent for too long and says hello: a start that it had not taken may be elsewhere by then (src/server/moms/heartbeat.ts, src/mom/stall.ts).
 
 export type MomVnode = {
   readonly name: string;
   /** attributes reported: resources_available.*, sharing, pcpus ..., values as src/model represents them */
   readonly attrs: { readonly [name: string]: unknown };
 };
-/** How long a run over several hosts waits for them, in seconds, as its mother superior is configured; what is absent is as usual (src/server/patience.ts). */
+/** How long a run over several hosts waits for them, in seconds, as its mother superior is configured; what is absent is as usual (src/server/moms/patience.ts). */
 export type MomPatience = {
   /** $sister_join_job_alarm */
   readonly join_s?: number;
@@ -47,7 +47,7 @@ export type MomHello = {
 };
 /**
  * All a mom needs to run a job. The first host of exec_host runs it; the others get the same and hold a place for its tasks, which they tell by mom-started;
- * their end is a mom-terminate and an obit (src/server/sisters.ts). attrs are the job's attributes by PBS name with typed values (src/model). */
+ * their end is a mom-terminate and an obit (src/server/moms/sisters.ts). attrs are the job's attributes by PBS name with typed values (src/model). */
 export type MomJob = {
   readonly id: string;
   readonly run_count: number;

@@ -11,7 +11,7 @@ import { type Conf, ConfError, readConf } from "#support/conf.ts";
 import { closeForeignDescriptors } from "#support/descriptors.ts";
 import { homeFault } from "#support/trusted-home.ts";
 import { PBS_VERSION } from "#support/version.ts";
-import { parseOptions, type ServerOptions, USAGE } from "./options.ts";
+import { parseOptions, type ServerOptions, USAGE } from "./core/options.ts";
 import { READY_ENV, READY_FD, storeFile, tellStarter } from "./shell/daemon-start.ts";
 
 async function main(): Promise<number> {

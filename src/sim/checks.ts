@@ -1,6 +1,6 @@
 // What must hold in every world, whatever happens to it. Each check throws a Violation that says what is broken.
 //
-// K1. The server's invariants, at every step (src/server/invariants.ts).
+// K1. The server's invariants, at every step (src/server/core/invariants.ts).
 // K2. A job whose submission was answered is there after every restart, until it has ended; what was committed is what a restarted server finds.
 // K3. A job has one process at a time over all hosts, unless the server had given the earlier run up (host silent too long, or by force).
 // K4. No vnode is oversubscribed by the processes that really run on it, and an exclusive job is alone.
@@ -19,15 +19,15 @@ import { arrayIdOf, jobIdText, parseJobId, subjobIndex } from "#model/job-id.ts"
 import { parseExecVnode } from "#model/request/exec-vnode.ts";
 import { RESV_STATE } from "#model/resv-state.ts";
 import type { Decision } from "#protocol/sched-link.ts";
-import type { Batch, SchedFrame } from "#server/batch.ts";
-import type { Core } from "#server/core.ts";
-import { violations } from "#server/invariants.ts";
-import { isWithMom } from "#server/job-life.ts";
-import { hostOf, isExclusive, placeWords } from "#server/placement.ts";
-import { partitionOf, partitionsOf, runtimeOfLink } from "#server/sched-runtime.ts";
-import type { JobAttrs, ServerState } from "#server/state.ts";
-import { isResuming } from "#server/suspension.ts";
-import type { AccountingRecord } from "#server/transaction.ts";
+import type { Core } from "#server/core/core.ts";
+import { violations } from "#server/core/invariants.ts";
+import type { Batch, SchedFrame } from "#server/engine/batch.ts";
+import { partitionOf, partitionsOf, runtimeOfLink } from "#server/engine/sched-runtime.ts";
+import type { AccountingRecord } from "#server/engine/transaction.ts";
+import { isWithMom } from "#server/jobs/life.ts";
+import { isResuming } from "#server/jobs/suspension.ts";
+import { hostOf, isExclusive, placeWords } from "#server/state/placement.ts";
+import type { JobAttrs, ServerState } from "#server/state/state.ts";
 import type { VirtualProcess } from "./starter-process.ts";
 
 export class Violation extends Error {

@@ -2,10 +2,10 @@
 //
 // D1. What commit() has taken is all that a restarted server finds.
 
-import { shared } from "#server/intern.ts";
-import { stateOfRows } from "#server/rows.ts";
-import type { ServerState } from "#server/state.ts";
-import type { AccountingRecord } from "#server/transaction.ts";
+import type { AccountingRecord } from "#server/engine/transaction.ts";
+import { shared } from "#server/state/intern.ts";
+import { stateOfRows } from "#server/state/rows.ts";
+import type { ServerState } from "#server/state/state.ts";
 import { type MemoryStore, memoryStore } from "#store/memory-store.ts";
 
 export type Disk = {

@@ -11,9 +11,9 @@ import { setsInOrder } from "#sched/placement-sets.ts";
 import type { PolicyBook } from "#sched/policy.ts";
 import { jobsOf } from "#sched/strands.ts";
 import type { NodeSet, Universe } from "#sched/universe.ts";
-import { type MirrorSource, snapshot } from "#server/sched-mirror.ts";
-import type { SchedRuntime } from "#server/sched-runtime.ts";
-import type { Sched } from "#server/state.ts";
+import type { SchedRuntime } from "#server/engine/sched-runtime.ts";
+import { type MirrorSource, snapshot } from "#server/scheds/mirror.ts";
+import type { Sched } from "#server/state/state.ts";
 
 /** The universe a scheduler would have that connected now. */
 export function freshUniverse(server: MirrorSource, sched: Sched, book: PolicyBook): Universe {

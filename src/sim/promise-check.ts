@@ -8,12 +8,12 @@
 //     starts a job some time after its cycle began) may move a start by so long.
 
 import { arrayIdOf } from "#model/job-id.ts";
-import type { Core } from "#server/core.ts";
-import { killDelayOf } from "#server/queue-defaults.ts";
-import type { SchedRuntime } from "#server/sched-runtime.ts";
-import type { Job, ServerState } from "#server/state.ts";
-import { remainingText } from "#server/subjobs.ts";
-import { isDerived } from "#server/vnode-states.ts";
+import type { Core } from "#server/core/core.ts";
+import type { SchedRuntime } from "#server/engine/sched-runtime.ts";
+import { killDelayOf } from "#server/jobs/queue-defaults.ts";
+import type { Job, ServerState } from "#server/state/state.ts";
+import { remainingText } from "#server/state/subjobs.ts";
+import { isDerived } from "#server/state/vnode-states.ts";
 import type { Scenario } from "./scenario.ts";
 
 type Promised = { readonly start_s: number; readonly exec_vnode: string };

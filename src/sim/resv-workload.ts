@@ -2,7 +2,7 @@
 // time a world has to come to rest.
 
 import type { AttrValueText, Request } from "#protocol/messages.ts";
-import type { ServerState } from "#server/state.ts";
+import type { ServerState } from "#server/state/state.ts";
 import type { Prng } from "#support/prng.ts";
 import { HOST } from "./server-process.ts";
 

@@ -4,9 +4,9 @@
 import { SUBSTATE } from "#model/job-state.ts";
 import { checkMomInvariants } from "#mom/core.ts";
 import type { Request } from "#protocol/messages.ts";
-import { isKeptOn } from "#server/checkpointed.ts";
-import { partitionOf, partitionsOf, schedOfQueue } from "#server/sched-runtime.ts";
-import type { Job } from "#server/state.ts";
+import { partitionOf, partitionsOf, schedOfQueue } from "#server/engine/sched-runtime.ts";
+import { isKeptOn } from "#server/jobs/checkpointed.ts";
+import type { Job } from "#server/state/state.ts";
 import { prng } from "#support/prng.ts";
 import { type Checks, createChecks, Violation } from "./checks.ts";
 import { type Complex, createComplex } from "./complex.ts";

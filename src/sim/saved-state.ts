@@ -3,9 +3,9 @@
 
 import type { LocalTime } from "#sched/local-time.ts";
 import { type Settings, type SettingsTexts, settingsOf } from "#sched/settings-text.ts";
-import { sharedAttrs } from "#server/intern.ts";
-import { stateOfRows } from "#server/rows.ts";
-import type { JobAttrs, ServerState } from "#server/state.ts";
+import { sharedAttrs } from "#server/state/intern.ts";
+import { stateOfRows } from "#server/state/rows.ts";
+import type { JobAttrs, ServerState } from "#server/state/state.ts";
 import type { Loaded } from "#store/store.ts";
 
 export const STATE_FORMAT = "partita-state";

@@ -11,7 +11,7 @@ import { mirrorOptions } from "#sched/modules/index.ts";
 import type { PolicyBook } from "#sched/policy.ts";
 import { refusedComment } from "#sched/reasons.ts";
 import type { Universe } from "#sched/universe.ts";
-import type { SchedEnd } from "#server/sched-session.ts";
+import type { SchedEnd } from "#server/scheds/session.ts";
 import type { Link } from "./network.ts";
 import type { World } from "./world.ts";
 

@@ -18,12 +18,12 @@ import { applyDelta, createUniverse } from "#sched/mirror.ts";
 import { mirrorOptions } from "#sched/modules/index.ts";
 import type { PolicyBook } from "#sched/policy.ts";
 import type { Universe } from "#sched/universe.ts";
-import type { Batch, ClientFrame, MomFrame, SchedFrame, ShellAction } from "#server/batch.ts";
-import { type Core, createCore } from "#server/core.ts";
-import type { Peer } from "#server/identity.ts";
-import { isWithMom } from "#server/job-life.ts";
-import type { ServerState, Vnode } from "#server/state.ts";
-import type { ServerConfig } from "#server/transaction.ts";
+import { type Core, createCore } from "#server/core/core.ts";
+import type { Batch, ClientFrame, MomFrame, SchedFrame, ShellAction } from "#server/engine/batch.ts";
+import type { Peer } from "#server/engine/identity.ts";
+import type { ServerConfig } from "#server/engine/transaction.ts";
+import { isWithMom } from "#server/jobs/life.ts";
+import type { ServerState, Vnode } from "#server/state/state.ts";
 
 /** Host -> when its part of a run ends; only the first host of a run ends it. */
 type StandInRun = { readonly run_count: number; left_ms: number; since_ms: number | null; readonly leads: boolean };

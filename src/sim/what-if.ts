@@ -6,7 +6,7 @@
 import { parseExecVnode } from "#model/request/exec-vnode.ts";
 import type { Colouring, JobNames } from "#replay/colouring.ts";
 import type { Gantt, GanttBar } from "#replay/gantt.ts";
-import type { ServerState } from "#server/state.ts";
+import type { ServerState } from "#server/state/state.ts";
 import type { StandIn } from "./stand-in.ts";
 
 export type JobOutcome = {

@@ -2,8 +2,8 @@
 
 import type { AttrValueText, QueueJobRequest, Request } from "#protocol/messages.ts";
 import type { TerminalTicket } from "#protocol/terminal-link.ts";
-import type { Peer } from "#server/identity.ts";
-import type { ServerState } from "#server/state.ts";
+import type { Peer } from "#server/engine/identity.ts";
+import type { ServerState } from "#server/state/state.ts";
 import type { Prng } from "#support/prng.ts";
 import { planningAttributes, planningChange } from "./plan-workload.ts";
 import { reservation, resvChange } from "./resv-workload.ts";

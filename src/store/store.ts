@@ -1,5 +1,5 @@
 // What the server needs of a place that keeps its rows: load everything, commit batches, ask the history, back up. The rows hold the same records as the
-// server's memory (src/server/state.ts); what they mean is not known here. sqlite-store.ts and memory-store.ts implement it.
+// server's memory (src/server/state/state.ts); what they mean is not known here. sqlite-store.ts and memory-store.ts implement it.
 //
 // R1. commit() is all or nothing, and durable when it resolves.
 // R2. Commits take effect in the order of the calls.

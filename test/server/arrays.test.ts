@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Request, StatusRequest } from "#protocol/messages.ts";
 import type { Delta } from "#protocol/sched-link.ts";
-import type { Attrs } from "#server/state.ts";
+import type { Attrs } from "#server/state/state.ts";
 import {
   ALICE,
   addHost,

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { withServerFacts } from "#server/explained-facts.ts";
+import { withServerFacts } from "#server/requests/explain/explained-facts.ts";
 import { addHost, harness } from "./harness.ts";
 import { qsub } from "./requests/qsub.ts";
 

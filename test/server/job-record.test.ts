@@ -1,5 +1,5 @@
 // The records of jobs stay what V8 keeps as a list of values beside a shared shape. One to which many attributes are added by computed names, or from which
-// one is deleted, becomes a hash table of its own: six times the memory, and slow to make (state.ts, apply.ts).
+// one is deleted, becomes a hash table of its own: six times the memory, and slow to make (state/state.ts, state/apply.ts).
 
 import assert from "node:assert/strict";
 import { test } from "node:test";

@@ -5,8 +5,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { SUBSTATE } from "#model/job-state.ts";
 import type { Request } from "#protocol/messages.ts";
-import type { Peer } from "#server/identity.ts";
-import type { Attrs } from "#server/state.ts";
+import type { Peer } from "#server/engine/identity.ts";
+import type { Attrs } from "#server/state/state.ts";
 import {
   ALICE,
   addHost,

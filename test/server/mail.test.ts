@@ -5,9 +5,9 @@ import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
-import type { Mail } from "#server/mail.ts";
+import type { Mail } from "#server/engine/mail.ts";
 import { addressesOf, mailer } from "#server/shell/mailer.ts";
-import type { Attrs } from "#server/state.ts";
+import type { Attrs } from "#server/state/state.ts";
 import { ALICE, addHost, addJob, askOk, type Harness, harness, mom, obit, ROOT, runOn } from "./harness.ts";
 
 const mails = (h: Harness): readonly Mail[] => h.actions.flatMap((action) => (action.kind === "send-mail" ? [action.mail] : []));

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { parseOptions } from "#server/options.ts";
+import { parseOptions } from "#server/core/options.ts";
 
 // biome-ignore format: a table
 const GOOD: readonly [argv: string[], options: object][] = [

@@ -5,7 +5,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { MomToServer, ServerToMom } from "#protocol/mom-link.ts";
 import type { Decision, ServerToSched, Verdict } from "#protocol/sched-link.ts";
-import type { Attrs } from "#server/state.ts";
+import type { Attrs } from "#server/state/state.ts";
 import type { Harness } from "./harness.ts";
 import {
   addHost,

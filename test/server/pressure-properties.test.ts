@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { isDependent } from "#model/depend.ts";
-import { pressuresNow } from "#server/pressure.ts";
+import { pressuresNow } from "#server/jobs/pressure.ts";
 import { prng } from "#support/prng.ts";
 import { ALICE, addHost, apply, askOk, harness, jobAttrs, schedHello } from "./harness.ts";
 import { ended, FORMULA, TRUE, told } from "./pressure-bed.ts";

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { RUN_TIMES_MAX } from "#server/apply.ts";
+import { RUN_TIMES_MAX } from "#server/state/apply.ts";
 import { ALICE, addHost, apply, askOk, BOB, harness, restart, schedHello } from "./harness.ts";
 import { ended, FORMULA, TRUE, told } from "./pressure-bed.ts";
 import { qalter, qsub } from "./requests/qsub.ts";

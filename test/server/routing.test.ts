@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Attrs } from "#server/state.ts";
+import type { Attrs } from "#server/state/state.ts";
 import {
   ALICE,
   addJob,

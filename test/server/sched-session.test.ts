@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Decision, SchedCycle } from "#protocol/sched-link.ts";
 import { type Change, type Delta, SCHED_COMMAND, type Snapshot } from "#protocol/sched-link.ts";
-import { afterCrash, isServersComment, SUPERVISION } from "#server/sched-supervisor.ts";
+import { afterCrash, isServersComment, SUPERVISION } from "#server/scheds/supervisor.ts";
 import {
   ALICE,
   addHost,

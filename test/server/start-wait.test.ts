@@ -5,7 +5,7 @@ import { test } from "node:test";
 import { type HookOutcome, NO_REQUESTS } from "#hooks/hook-input.ts";
 import { alterHook, freshHook } from "#model/hook.ts";
 import type { Decision, ServerToSched, Verdict } from "#protocol/sched-link.ts";
-import { HAND_PATIENCE_S } from "#server/start-wait.ts";
+import { HAND_PATIENCE_S } from "#server/jobs/start-wait.ts";
 import {
   addHost,
   addJob,

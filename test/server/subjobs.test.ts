@@ -4,8 +4,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
 import { indexAt, indexCount, parseIndexList } from "#model/array-indices.ts";
-import type { ClientFrame } from "#server/batch.ts";
-import { joinAnswers, noJointAnswers, splitToken } from "#server/joint-answers.ts";
+import type { ClientFrame } from "#server/engine/batch.ts";
+import { joinAnswers, noJointAnswers, splitToken } from "#server/engine/joint-answers.ts";
 import {
   indicesIn,
   isOver,
@@ -18,7 +18,7 @@ import {
   type SubjobState,
   setSubjobState,
   subjobsText,
-} from "#server/subjobs.ts";
+} from "#server/state/subjobs.ts";
 
 test("subjobs: any standing is what its row says, and what waits is listed", () => {
   const states = fc.array(fc.constantFrom<SubjobState>(0, 1, 2, 3, 4), { minLength: 1, maxLength: 60 });

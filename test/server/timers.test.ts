@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { createTimers } from "#server/timers.ts";
+import { createTimers } from "#server/engine/timers.ts";
 import { prng } from "#support/prng.ts";
 
 test("timers come in the order of their times, each once, replaced and cleared ones not", () => {

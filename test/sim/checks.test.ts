@@ -2,11 +2,11 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Batch } from "#server/batch.ts";
-import { createCore } from "#server/core.ts";
-import { prepareStart } from "#server/first-start.ts";
-import { freshState } from "#server/load.ts";
-import type { JobAttrs } from "#server/state.ts";
+import { createCore } from "#server/core/core.ts";
+import { prepareStart } from "#server/core/first-start.ts";
+import type { Batch } from "#server/engine/batch.ts";
+import { freshState } from "#server/state/load.ts";
+import type { JobAttrs } from "#server/state/state.ts";
 import { createChecks, Violation } from "#sim/checks.ts";
 import { createNetwork } from "#sim/network.ts";
 import { CONFIG, HOST } from "#sim/server-process.ts";

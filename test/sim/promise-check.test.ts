@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { POLICY_DEFAULT } from "#sched/policy.ts";
-import type { Core } from "#server/core.ts";
+import type { Core } from "#server/core/core.ts";
 import { createPromiseCheck } from "#sim/promise-check.ts";
 import type { Scenario } from "#sim/scenario.ts";
 

@@ -1,7 +1,7 @@
 // Answers of manager requests that are carried out and refused at once: warnings that count as errors (15026), requests over all objects of which some failed.
 
 import { pbseText } from "#model/pbse.ts";
-import type { Answer, Transaction } from "../transaction.ts";
+import type { Answer, Transaction } from "../engine/transaction.ts";
 
 /** An error reply after changes were applied, when a refusal may not be thrown any more. */
 export function answerError(tx: Transaction, code: number, text: string | null): Answer {

@@ -8,8 +8,8 @@ import { PBSE, reject } from "#model/pbse.ts";
 import type { ResourceDef } from "#model/resource-table.ts";
 import { alterValue } from "#model/values/index.ts";
 import type { AttrOp } from "#protocol/messages.ts";
-import type { Attrs } from "../state.ts";
-import type { Identity } from "../transaction.ts";
+import type { Identity } from "../engine/transaction.ts";
+import type { Attrs } from "../state/state.ts";
 
 export type ChangeContext = {
   readonly table: AttributeTable;

@@ -1,15 +1,15 @@
 // Attributes as status replies carry them: in the order of the table, only what the asker may read, and only what he asked for.
 //
 // I1. The cost of an object is that of the attributes asked for: a plain qstat of 10,000 jobs encodes six attributes each.
-// I2. Values in memory are never changed in place (state.ts I3), so the text of a record or list is made once however many jobs share it.
+// I2. Values in memory are never changed in place (state/state.ts I3), so the text of a record or list is made once however many jobs share it.
 
 import { type AttributeDef, type AttributeTable, type AttributeValue, attributeOf, mayRead } from "#model/attribute.ts";
 import type { ResourceDef } from "#model/resource-table.ts";
 import { renderValue, type WireValue } from "#model/values/index.ts";
 import type { WireAttrs } from "#protocol/messages.ts";
-import { shownExecHost } from "../node-names.ts";
-import type { Attrs, ServerState } from "../state.ts";
-import type { Identity } from "../transaction.ts";
+import type { Identity } from "../engine/transaction.ts";
+import { shownExecHost } from "../state/node-names.ts";
+import type { Attrs, ServerState } from "../state/state.ts";
 
 type Resources = ReadonlyMap<string, ResourceDef>;
 /** undefined: the attribute is not shown. */
@@ -98,7 +98,7 @@ function renderer(def: AttributeDef, resources: Resources, who: Identity): Rende
 
 const TEXTS = new WeakMap<object, WireValue>();
 
-/** Rendered once per value. A resource in use keeps its type (manager-resource.ts I2), so a text stays right. */
+/** Rendered once per value. A resource in use keeps its type (requests/manager/manager-resource.ts I2), so a text stays right. */
 function once(def: AttributeDef, resources: Resources): Render {
   return (value) => {
     const key = value as object;

@@ -6,7 +6,7 @@
 import { type Formula, JOB_FORMULA_NAMES, readFormula } from "#model/formula.ts";
 import { PBSE, reject } from "#model/pbse.ts";
 import { isNumeric, type Resources } from "#model/resource-table.ts";
-import type { ServerState } from "../state.ts";
+import type { ServerState } from "../state/state.ts";
 import type { Changed } from "./change.ts";
 
 const FAULTS = { syntax: PBSE.BAD_FORMULA, keyword: PBSE.BAD_FORMULA_KW, type: PBSE.BAD_FORMULA_TYPE } as const;

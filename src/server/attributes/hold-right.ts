@@ -1,7 +1,7 @@
 // Which holds somebody may set and take back: u everybody on his own jobs, o operators, s and p managers (pbs/commands.md 3).
 
 import { PBSE, reject } from "#model/pbse.ts";
-import type { Identity } from "../transaction.ts";
+import type { Identity } from "../engine/transaction.ts";
 
 const SETTERS: { readonly [letter: string]: readonly Identity["level"][] } = {
   u: ["user", "operator", "manager"],

@@ -5,7 +5,7 @@ import { mixesLimitStyles } from "#model/limits.ts";
 import { PBSE, reject } from "#model/pbse.ts";
 import { QUEUE_ATTRIBUTES } from "#model/queue-attributes.ts";
 import { SERVER_ATTRIBUTES } from "#model/server-attributes.ts";
-import type { Attrs, ServerState } from "../state.ts";
+import type { Attrs, ServerState } from "../state/state.ts";
 import type { Changed } from "./change.ts";
 
 type Style = "old" | "new";

@@ -2,7 +2,7 @@
 
 import { parseBoolean } from "#model/values/boolean.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
-import type { Transaction } from "../transaction.ts";
+import type { Transaction } from "../engine/transaction.ts";
 import type { Changed } from "./change.ts";
 
 /** What a line is about: class and object of the log. */

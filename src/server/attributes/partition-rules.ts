@@ -8,7 +8,7 @@
 
 import { PBSE, Reject, reject } from "#model/pbse.ts";
 import { DEFAULT_PARTITION } from "#model/sched-attributes.ts";
-import type { Attrs, Queue, ServerState, Vnode } from "../state.ts";
+import type { Attrs, Queue, ServerState, Vnode } from "../state/state.ts";
 import type { Changed } from "./change.ts";
 
 const partitionOf = (attrs: Attrs): string | undefined => attrs["partition"] as string | undefined;

@@ -5,8 +5,8 @@
 
 import { PBSE, reject } from "#model/pbse.ts";
 import { aclAdmitsGroups, aclAdmitsHost, aclAdmitsUser } from "#model/values/acl.ts";
-import type { Attrs, ServerState } from "../state.ts";
-import type { Identity, Transaction } from "../transaction.ts";
+import type { Identity, Transaction } from "../engine/transaction.ts";
+import type { Attrs, ServerState } from "../state/state.ts";
 
 /** Refuses with 15007 whoever is no manager. */
 export function checkManager(who: Identity): void {

@@ -1,7 +1,7 @@
 // Attributes whose values are names of resources.
 
 import { PBSE, reject } from "#model/pbse.ts";
-import type { ServerState } from "../state.ts";
+import type { ServerState } from "../state/state.ts";
 import type { Changed } from "./change.ts";
 
 /** pnames is advice and may name anything. */

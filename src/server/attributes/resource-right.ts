@@ -4,7 +4,7 @@ import { type AttributeDef, checkSettable, maySet, valueName } from "#model/attr
 import { PBSE, reject } from "#model/pbse.ts";
 import { parseSelect } from "#model/request/select.ts";
 import type { ResourceDef, Resources } from "#model/resource-table.ts";
-import type { Identity } from "../transaction.ts";
+import type { Identity } from "../engine/transaction.ts";
 
 /**
  * Refuses with 15003 a resource the caller may not set: itself, or one that a chunk of the select names. text: the value; null: it is taken away.

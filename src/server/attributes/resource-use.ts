@@ -5,8 +5,8 @@ import { NODE_ATTRIBUTES } from "#model/node-attributes.ts";
 import { QUEUE_ATTRIBUTES } from "#model/queue-attributes.ts";
 import { parseSelect } from "#model/request/select.ts";
 import { SERVER_ATTRIBUTES } from "#model/server-attributes.ts";
-import type { Attrs, ServerState } from "../state.ts";
-import type { Transaction } from "../transaction.ts";
+import type { Transaction } from "../engine/transaction.ts";
+import type { Attrs, ServerState } from "../state/state.ts";
 
 /** `job` or `reservation` when one asks for it; null: none of the live ones does. */
 export function usedByJob(state: ServerState, resource: string): "job" | "reservation" | null {

@@ -3,8 +3,8 @@
 import type { AttrChanges, HookInput } from "#hooks/hook-input.ts";
 import type { HookEvent } from "#model/hook.ts";
 import type { AttrOp } from "#protocol/messages.ts";
-import type { Attrs, Job } from "../state.ts";
-import type { HookAsk, Transaction } from "../transaction.ts";
+import type { HookAsk, Transaction } from "../engine/transaction.ts";
+import type { Attrs, Job } from "../state/state.ts";
 import { JOB_WRITABLE, jobObject, MOVEJOB_WRITABLE, RUNJOB_WRITABLE } from "./objects.ts";
 
 type Base = Pick<HookInput, "event" | "requestor" | "requestor_host" | "server" | "node">;

@@ -9,7 +9,7 @@ import { type Hook, type HookEvent, type HookScript, hooksOf } from "#model/hook
 import { PBSE, Reject } from "#model/pbse.ts";
 import { SCHED_COMMAND } from "#protocol/sched-link.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
-import type { Kernel } from "../kernel.ts";
+import type { Kernel } from "../engine/kernel.ts";
 import { resourceTypes } from "./objects.ts";
 
 /** What the hooks of an event come to. changes: of all of them together. by: the last hook that changed something, or the one that rejected. */

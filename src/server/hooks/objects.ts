@@ -8,15 +8,15 @@ import { JOB_ATTRIBUTES } from "#model/job-attributes.ts";
 import { NODE_ATTRIBUTES } from "#model/node-attributes.ts";
 import { RESV_ATTRIBUTES } from "#model/resv-attributes.ts";
 import type { StatusItem } from "#protocol/messages.ts";
-import { shownEligible } from "../accrual/eligible-time.ts";
 import { columnsOf, encode } from "../attributes/encode.ts";
-import { serverIdentity } from "../identity.ts";
-import type { Kernel } from "../kernel.ts";
-import { ownTransaction } from "../kernel.ts";
-import { nodeStatus } from "../requests/status-node.ts";
-import { queueStatus, serverStatus } from "../requests/status-object.ts";
-import type { Attrs, ServerState } from "../state.ts";
-import type { Transaction } from "../transaction.ts";
+import { serverIdentity } from "../engine/identity.ts";
+import type { Kernel } from "../engine/kernel.ts";
+import { ownTransaction } from "../engine/kernel.ts";
+import type { Transaction } from "../engine/transaction.ts";
+import { shownEligible } from "../jobs/eligible-time.ts";
+import type { Attrs, ServerState } from "../state/state.ts";
+import { nodeStatus } from "../status/node.ts";
+import { queueStatus, serverStatus } from "../status/object.ts";
 
 type Seen = Pick<Transaction, "state" | "config">;
 

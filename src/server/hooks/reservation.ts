@@ -4,8 +4,8 @@ import type { AttrChanges, HookInput, HookObject } from "#hooks/hook-input.ts";
 import { changedObject } from "#hooks/merge.ts";
 import { RESV_ATTRIBUTES } from "#model/resv-attributes.ts";
 import type { AttrValueText, WireAttrs } from "#protocol/messages.ts";
-import type { Resv } from "../state.ts";
-import type { Transaction } from "../transaction.ts";
+import type { Transaction } from "../engine/transaction.ts";
+import type { Resv } from "../state/state.ts";
 import { eventBase } from "./alteration.ts";
 import { RESV_WRITABLE, resvObject } from "./objects.ts";
 

@@ -8,9 +8,9 @@ import { JOB_ATTRIBUTES } from "#model/job-attributes.ts";
 import { PBSE, Reject } from "#model/pbse.ts";
 import type { AttrValueText, QueueJobRequest, WireAttrs } from "#protocol/messages.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
-import { localQueue } from "../routing.ts";
+import type { HookAsk, Transaction } from "../engine/transaction.ts";
+import { localQueue } from "../submit/routing.ts";
 import { checkAttributes, DEFAULTS } from "../submit/submission.ts";
-import type { HookAsk, Transaction } from "../transaction.ts";
 import { encountered } from "./chain.ts";
 import { jobObject, QUEUEJOB_WRITABLE } from "./objects.ts";
 

@@ -5,9 +5,9 @@ import { NODE_ATTRIBUTES } from "#model/node-attributes.ts";
 import { Reject } from "#model/pbse.ts";
 import type { AttrOp } from "#protocol/messages.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
-import { serverIdentity } from "../identity.ts";
-import { setNodeByHook } from "../requests/manager-node.ts";
-import type { Transaction } from "../transaction.ts";
+import { serverIdentity } from "../engine/identity.ts";
+import type { Transaction } from "../engine/transaction.ts";
+import { setNodeByHook } from "../requests/manager/manager-node.ts";
 import { opsOf } from "./alteration.ts";
 
 /** States that a hook may give or take; others are the server's own (pbs/objects.md 5). */

@@ -3,7 +3,7 @@
 
 import { PBSE, Reject, reject } from "#model/pbse.ts";
 import type { BackupRequest } from "#protocol/messages.ts";
-import type { Answer, Transaction } from "../transaction.ts";
+import type { Answer, Transaction } from "../engine/transaction.ts";
 
 export function backup(tx: Transaction, request: BackupRequest): Answer {
   if (!tx.who.root) throw reject(PBSE.PERM);

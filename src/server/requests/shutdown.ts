@@ -1,11 +1,11 @@
 // qterm (pbs/commands.md 3). quick: running jobs run on. delay: jobs that can be saved or rerun are requeued, the server ends when the others have ended.
-// immediate: the others are killed. What follows is in ../shutdown.ts.
+// immediate: the others are killed. What follows is in ../core/shutdown.ts.
 
 import type { ShutdownRequest } from "#protocol/messages.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
 import { checkOperator } from "../attributes/permission.ts";
-import { requestor } from "../job-life.ts";
-import type { Answer, Transaction } from "../transaction.ts";
+import type { Answer, Transaction } from "../engine/transaction.ts";
+import { requestor } from "../jobs/life.ts";
 
 export function shutdownRequest(tx: Transaction, request: ShutdownRequest): Answer {
   checkOperator(tx.who);

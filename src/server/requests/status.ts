@@ -1,12 +1,12 @@
 // Status of objects: qstat, qmgr list and print, pbsnodes. Who asks gets what he may read, in the order of the attribute table.
 
 import type { StatusItem, StatusRequest } from "#protocol/messages.ts";
-import type { Answer, Transaction } from "../transaction.ts";
-import { hookStatus } from "./manager-hook.ts";
-import { jobStatus } from "./status-job.ts";
-import { nodeStatus } from "./status-node.ts";
-import { queueStatus, resourceStatus, schedStatus, serverStatus } from "./status-object.ts";
-import { resvStatus } from "./status-resv.ts";
+import type { Answer, Transaction } from "../engine/transaction.ts";
+import { jobStatus } from "../status/job.ts";
+import { nodeStatus } from "../status/node.ts";
+import { queueStatus, resourceStatus, schedStatus, serverStatus } from "../status/object.ts";
+import { resvStatus } from "../status/resv.ts";
+import { hookStatus } from "./manager/manager-hook.ts";
 
 export function status(tx: Transaction, request: StatusRequest): Answer {
   switch (request.object) {

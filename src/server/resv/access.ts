@@ -5,8 +5,8 @@ import { PBSE, pbseText, Reject, reject } from "#model/pbse.ts";
 import { limitOf } from "#model/server-limits.ts";
 import { aclAdmitsGroups, aclAdmitsHost, aclAdmitsUser } from "#model/values/acl.ts";
 import { checkOperator, isOwner, mayRootOwnJobs } from "../attributes/permission.ts";
-import type { Resv } from "../state.ts";
-import type { Transaction } from "../transaction.ts";
+import type { Transaction } from "../engine/transaction.ts";
+import type { Resv } from "../state/state.ts";
 
 /** Refuses with 15094 (and a text of its own) while reservations are switched off, with 15092, 15093, 15094 whom the lists refuse, with 15095 root. */
 export function checkMayReserve(tx: Transaction): void {

@@ -2,8 +2,8 @@
 
 import { PBSE, reject } from "#model/pbse.ts";
 import { parseSelect, type SelectChunk } from "#model/request/select.ts";
-import type { Resv } from "../state.ts";
-import { isBegun } from "./holding.ts";
+import { isBegun } from "../state/resv-holding.ts";
+import type { Resv } from "../state/state.ts";
 import type { Times } from "./submission.ts";
 
 /** As given; undefined: not. */

@@ -6,10 +6,10 @@
 import { PBSE, Reject, reject } from "#model/pbse.ts";
 import { parseExecVnode } from "#model/request/exec-vnode.ts";
 import type { Decision } from "#protocol/sched-link.ts";
-import type { Kernel } from "../kernel.ts";
-import { partitionOf, partitionsOf } from "../sched-runtime.ts";
-import type { Promised, Resv, ServerState } from "../state.ts";
-import type { Transaction } from "../transaction.ts";
+import type { Kernel } from "../engine/kernel.ts";
+import { partitionOf, partitionsOf } from "../engine/sched-runtime.ts";
+import type { Transaction } from "../engine/transaction.ts";
+import type { Promised, Resv, ServerState } from "../state/state.ts";
 import { askOf, refusedBy } from "./asking.ts";
 import { settleHealth } from "./health.ts";
 import { confirm, deny } from "./life.ts";

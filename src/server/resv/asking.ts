@@ -8,11 +8,11 @@
 
 import { RESV_STATE } from "#model/resv-state.ts";
 import { type ResvAsk, SCHED_COMMAND, type SchedCommand } from "#protocol/sched-link.ts";
-import type { Kernel } from "../kernel.ts";
-import { runtimeOf, schedOfPartition } from "../sched-runtime.ts";
-import type { Resv, ResvAttrs, Sched, ServerState } from "../state.ts";
+import type { Kernel } from "../engine/kernel.ts";
+import { runtimeOf, schedOfPartition } from "../engine/sched-runtime.ts";
+import { occurrencesLeft, type Times } from "../state/resv-occurrences.ts";
+import type { Resv, ResvAttrs, Sched, ServerState } from "../state/state.ts";
 import { placesLost } from "./health.ts";
-import { occurrencesLeft, type Times } from "./occurrences.ts";
 
 export type Question = ResvAsk["kind"];
 

@@ -7,15 +7,15 @@
 import { parseResvId } from "#model/job-id.ts";
 import { parseExecVnode } from "#model/request/exec-vnode.ts";
 import { RESV_STATE } from "#model/resv-state.ts";
-import type { Kernel } from "../kernel.ts";
-import { ownTransaction } from "../kernel.ts";
-import { hostOf } from "../placement.ts";
-import type { Attrs, Promised, Resv, ResvAttrs, ServerState } from "../state.ts";
-import type { Transaction } from "../transaction.ts";
-import { isBegun, spotsOf } from "./holding.ts";
+import type { Kernel } from "../engine/kernel.ts";
+import { ownTransaction } from "../engine/kernel.ts";
+import type { Transaction } from "../engine/transaction.ts";
+import { hostOf } from "../state/placement.ts";
+import { isBegun, spotsOf } from "../state/resv-holding.ts";
+import { NO_PLACE } from "../state/resv-occurrences.ts";
+import type { Attrs, Promised, Resv, ResvAttrs, ServerState } from "../state/state.ts";
 import { retryLater } from "./life.ts";
 import { inTurn, noteShort } from "./lowered.ts";
-import { NO_PLACE } from "./occurrences.ts";
 import { claimsOn } from "./promises.ts";
 
 const HELLO_MS = 60_000;

@@ -2,15 +2,15 @@
 
 import { PBSE, Reject, reject } from "#model/pbse.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
-import { accountDeleted, accountQueued } from "../accounting-record.ts";
-import { deleteWaitingSubjobs } from "../array-end.ts";
 import { isOwner } from "../attributes/permission.ts";
-import { endWaiting, terminationOf } from "../job-end.ts";
-import { isWaiting, logJob, moveJob, requestor } from "../job-life.ts";
-import type { Job, Resv } from "../state.ts";
+import type { Transaction } from "../engine/transaction.ts";
+import { accountDeleted, accountQueued } from "../jobs/accounting-record.ts";
+import { deleteWaitingSubjobs } from "../jobs/array-end.ts";
+import { endWaiting, terminationOf } from "../jobs/end.ts";
+import { isWaiting, logJob, moveJob, requestor } from "../jobs/life.ts";
+import { resvOfQueue } from "../state/resv-holding.ts";
+import type { Job, Resv } from "../state/state.ts";
 import { admitJob } from "../submit/admission.ts";
-import type { Transaction } from "../transaction.ts";
-import { resvOfQueue } from "./holding.ts";
 
 /** Deletes the jobs in the reservation's queue: those that run when their mom says so. */
 export function deleteJobs(tx: Transaction, resv: Resv, which: "all" | "running"): void {

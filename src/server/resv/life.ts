@@ -6,12 +6,12 @@
 import { RESV_STATE } from "#model/resv-state.ts";
 import { SCHED_COMMAND, type SchedCommand } from "#protocol/sched-link.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
-import { partitionOf, schedOfPartition } from "../sched-runtime.ts";
-import type { Attrs, Promised, Resv } from "../state.ts";
-import type { Transaction } from "../transaction.ts";
-import { isBegun } from "./holding.ts";
+import { partitionOf, schedOfPartition } from "../engine/sched-runtime.ts";
+import type { Transaction } from "../engine/transaction.ts";
+import { isBegun } from "../state/resv-holding.ts";
+import { execVnodesText, NO_PLACE, occurrencesLeft, withPlaces } from "../state/resv-occurrences.ts";
+import type { Attrs, Promised, Resv } from "../state/state.ts";
 import { deleteJobs, moveSourceJob } from "./jobs.ts";
-import { execVnodesText, NO_PLACE, occurrencesLeft, withPlaces } from "./occurrences.ts";
 import { accessOf, amountsOf, removeQueue } from "./queue.ts";
 import { accountBegun, accountConfirmed, accountRemoved, logResv, resvRequestor } from "./records.ts";
 

@@ -6,11 +6,11 @@
 // I2. Maintenance wants no resources, and what a manager forced (pbs_ralter -W force) is left as it is: neither is ever short.
 
 import { parseResvId } from "#model/job-id.ts";
-import { type Amounts, addAmounts } from "../amounts.ts";
-import { availableAmount } from "../occupancy.ts";
-import type { Resv, ServerState } from "../state.ts";
-import type { Transaction } from "../transaction.ts";
-import { isBegun } from "./holding.ts";
+import type { Transaction } from "../engine/transaction.ts";
+import { type Amounts, addAmounts } from "../state/amounts.ts";
+import { availableAmount } from "../state/occupancy.ts";
+import { isBegun } from "../state/resv-holding.ts";
+import type { Resv, ServerState } from "../state/state.ts";
 import { type Claim, claimsOn } from "./promises.ts";
 
 /** Notes on every reservation of a vnode whether the vnode is too small for it now (I1). */

@@ -2,8 +2,8 @@
 
 import type { ResourceValues } from "#model/attribute.ts";
 import { PBSE, Reject } from "#model/pbse.ts";
-import { partitionOf } from "../sched-runtime.ts";
-import type { ServerState, Vnode } from "../state.ts";
+import { partitionOf } from "../engine/sched-runtime.ts";
+import type { ServerState, Vnode } from "../state/state.ts";
 
 /** What a maintenance reservation holds. place: an exec_vnode text; asked: the request that stands for it; partition: of all its vnodes, null if of several. */
 export type Maintenance = { readonly place: string; readonly asked: ResourceValues; readonly partition: string | null };

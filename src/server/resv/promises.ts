@@ -4,11 +4,11 @@
 
 import { PBSE, Reject } from "#model/pbse.ts";
 import { isPromised } from "#model/resv-state.ts";
-import { type Amounts, addAmounts } from "../amounts.ts";
-import { availableAmount } from "../occupancy.ts";
-import type { Promised, ResvSpot, ServerState } from "../state.ts";
-import { spotsOf } from "./holding.ts";
-import type { Times } from "./occurrences.ts";
+import { type Amounts, addAmounts } from "../state/amounts.ts";
+import { availableAmount } from "../state/occupancy.ts";
+import { spotsOf } from "../state/resv-holding.ts";
+import type { Times } from "../state/resv-occurrences.ts";
+import type { Promised, ResvSpot, ServerState } from "../state/state.ts";
 
 /** What somebody was promised of a vnode for a time. */
 export type Claim = Times & ResvSpot & { readonly id: string };

@@ -3,8 +3,8 @@
 import type { ResourceValues } from "#model/attribute.ts";
 import { isConsumable } from "#model/resource-table.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
-import type { Attrs, ResvAttrs, ServerState } from "../state.ts";
-import type { Transaction } from "../transaction.ts";
+import type { Transaction } from "../engine/transaction.ts";
+import type { Attrs, ResvAttrs, ServerState } from "../state/state.ts";
 
 /** Makes the queue: closed until the reservation is confirmed, not started until its period begins. */
 export function makeQueue(tx: Transaction, attrs: ResvAttrs): void {

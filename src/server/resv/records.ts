@@ -2,8 +2,8 @@
 
 import type { ResourceValues } from "#model/attribute.ts";
 import { renderResourceList } from "#model/values/resource-list.ts";
-import type { Attrs, Resv, ResvAttrs, ServerState } from "../state.ts";
-import type { Transaction } from "../transaction.ts";
+import type { Transaction } from "../engine/transaction.ts";
+import type { Attrs, Resv, ResvAttrs, ServerState } from "../state/state.ts";
 
 export function logResv(tx: Transaction, event: number, id: string, text: string): void {
   tx.log({ event, class: "Resv", object: id, text });

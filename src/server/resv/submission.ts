@@ -10,10 +10,10 @@ import { parseValue } from "#model/values/index.ts";
 import { listedResource, parseListedValue } from "#model/values/resource-list.ts";
 import type { AttrValueText } from "#protocol/messages.ts";
 import { checkAskable } from "../attributes/resource-right.ts";
-import type { Attrs, ResourceRecord } from "../state.ts";
-import { checkChunkCount, checkGivenText } from "../submit/job-text.ts";
-import type { Transaction } from "../transaction.ts";
-import { startsOfRule } from "./occurrences.ts";
+import type { Transaction } from "../engine/transaction.ts";
+import { checkChunkCount, checkGivenText } from "../state/job-text.ts";
+import { startsOfRule } from "../state/resv-occurrences.ts";
+import type { Attrs, ResourceRecord } from "../state/state.ts";
 
 export type Given = { readonly attrs: Attrs; readonly resources: ResourceValues };
 

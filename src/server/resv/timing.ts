@@ -5,12 +5,12 @@
 
 import { parseResvId } from "#model/job-id.ts";
 import { RESV_STATE } from "#model/resv-state.ts";
-import type { Kernel } from "../kernel.ts";
-import { ownTransaction } from "../kernel.ts";
-import type { Resv, ResvAttrs } from "../state.ts";
+import type { Kernel } from "../engine/kernel.ts";
+import { ownTransaction } from "../engine/kernel.ts";
+import { isBegun } from "../state/resv-holding.ts";
+import type { Resv, ResvAttrs } from "../state/state.ts";
 import { askAll, isRefused, questionOf } from "./asking.ts";
 import { reconfirmConflicting, settleHealth } from "./health.ts";
-import { isBegun } from "./holding.ts";
 import { begin, cleanUp, deny, end, endPeriod, expire, removeWhenEmpty } from "./life.ts";
 
 /** before: attributes before the change; null: it is new. */

@@ -7,7 +7,7 @@ import { closeSync, fstatSync, openSync, readSync } from "node:fs";
 import { join } from "node:path";
 import type { AccountingLog } from "#support/accounting-log.ts";
 import { localStamper } from "#support/local-time.ts";
-import type { DueRecord } from "../rows.ts";
+import type { DueRecord } from "../state/rows.ts";
 
 /** Only the end of a file can hold the records of the last batch: what that batch may take, and so much behind it of batches that had no rows to commit. */
 const TAIL_BYTES = 256 * 1024;

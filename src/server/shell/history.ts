@@ -4,10 +4,10 @@
 // H1. A step of a request is done in its user's turn (turns.ts); the next one begins when its reader has taken the parts before.
 
 import type { Store } from "#store/store.ts";
-import type { HistoryWalk } from "../batch.ts";
-import type { Core } from "../core.ts";
-import { jobOfHistory } from "../rows.ts";
-import type { Job } from "../state.ts";
+import type { Core } from "../core/core.ts";
+import type { HistoryWalk } from "../engine/batch.ts";
+import { jobOfHistory } from "../state/rows.ts";
+import type { Job } from "../state/state.ts";
 import { createShares } from "./listings.ts";
 
 type Surroundings = {

@@ -4,7 +4,7 @@ import type { HookRun } from "#hooks/hook-input.ts";
 import { type HookRunner, hookRunner } from "#hooks/hook-runner.ts";
 import type { Conf } from "#support/conf.ts";
 import type { UserDatabase } from "#support/passwd.ts";
-import type { Core } from "../core.ts";
+import type { Core } from "../core/core.ts";
 import { nobody } from "./unprivileged.ts";
 
 export type HookRunsOptions = {

@@ -7,8 +7,8 @@ import { identifyPeer, type PeerIdentity } from "#protocol/identity.ts";
 import type { ServerLink } from "#protocol/ipc-transport.ts";
 import type { Limits } from "#protocol/limits.ts";
 import type { UserDatabase } from "#support/passwd.ts";
-import type { Peer } from "../identity.ts";
-import type { ServerState } from "../state.ts";
+import type { Peer } from "../engine/identity.ts";
+import type { ServerState } from "../state/state.ts";
 import type { Shares } from "./listings.ts";
 
 export type Connection = {

@@ -6,7 +6,7 @@
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { trustedFile } from "#support/trusted-file.ts";
-import type { Mail } from "../mail.ts";
+import type { Mail } from "../engine/mail.ts";
 import type { Unprivileged } from "./unprivileged.ts";
 
 const RUNNING_MAX = 16;

@@ -4,7 +4,7 @@
 // R2. Parts of a reply leave before it, in order. Big lists are made into text bit by bit while the reader keeps up.
 
 import { encodePartFrame } from "#protocol/frame.ts";
-import type { ClientFrame } from "../batch.ts";
+import type { ClientFrame } from "../engine/batch.ts";
 import type { Connections } from "./links.ts";
 
 export type Replies = {

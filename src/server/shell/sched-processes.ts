@@ -1,4 +1,4 @@
-// Processes of local schedulers: started as children that outlive the server, watched, stopped. Which one should run is decided in the core (sched-session.ts).
+// Processes of local schedulers: started as children that outlive the server, watched, stopped. Which one should run is decided in the core (scheds/session.ts).
 //
 // I1. A scheduler is started with the directories that its attributes name, if they pass their checks.
 // I2. No second process is started for a name while one holds the lock of its sched_priv: one of an earlier server says hello by itself.
@@ -12,7 +12,7 @@ import { isLocked } from "#support/lock-file.ts";
 import type { UserDatabase } from "#support/passwd.ts";
 import { checkLogDirectory, checkPrivate } from "#support/sched-directory.ts";
 import { trustedDirectory } from "#support/trusted-file.ts";
-import type { SchedEnd } from "../sched-session.ts";
+import type { SchedEnd } from "../scheds/session.ts";
 import { makeSchedDirectories, openSchedOut } from "./sched-directories.ts";
 
 export type SchedProcessesOptions = {

@@ -26,12 +26,12 @@ import { keepFormulaFile } from "#support/formula-file.ts";
 import type { Log } from "#support/log.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
 import type { UserDatabase } from "#support/passwd.ts";
-import type { Batch, ShellAction } from "../batch.ts";
-import { type Core, createCore } from "../core.ts";
-import { shared } from "../intern.ts";
-import { rowsOf, stateOfRows } from "../rows.ts";
-import type { ServerState } from "../state.ts";
-import type { ServerConfig } from "../transaction.ts";
+import { type Core, createCore } from "../core/core.ts";
+import type { Batch, ShellAction } from "../engine/batch.ts";
+import type { ServerConfig } from "../engine/transaction.ts";
+import { shared } from "../state/intern.ts";
+import { rowsOf, stateOfRows } from "../state/rows.ts";
+import type { ServerState } from "../state/state.ts";
 import { coreClock } from "./core-clock.ts";
 import { historyWork } from "./history.ts";
 import { hookFiles } from "./hook-files.ts";
@@ -54,7 +54,7 @@ export type ServiceOptions = {
   readonly accounting: AccountingLog;
   readonly users: UserDatabase;
   readonly state: ServerState;
-  /** called once with the new core, before anything else happens: first-start.ts */
+  /** called once with the new core, before anything else happens: core/first-start.ts */
   readonly prepare: (core: Core) => void;
   /** everything is closed: the process may end */
   readonly ended: () => void;

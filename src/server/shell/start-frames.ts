@@ -9,7 +9,7 @@ import { randomBytes } from "node:crypto";
 import { arrayIdOf } from "#model/job-id.ts";
 import { encodeListFrame } from "#protocol/frame.ts";
 import type { MomJob } from "#protocol/mom-link.ts";
-import type { MomFrame } from "../batch.ts";
+import type { MomFrame } from "../engine/batch.ts";
 
 /** A frame is full with so much text; a single bigger job has a frame to itself. */
 const FRAME_CHARS = 16 * 1024 * 1024;
@@ -32,7 +32,7 @@ export type StartFramesOptions = {
 type Waiting = { readonly link: number; readonly at_ms: number; readonly job: MomJob | null; readonly frame: MomFrame | null };
 type WaitingJob = Waiting & { readonly job: MomJob };
 
-/** Sends frames to moms. The attributes of a job that starts stay as they are at this call (state.ts I4). */
+/** Sends frames to moms. The attributes of a job that starts stay as they are at this call (state/state.ts I4). */
 export function startFrames(options: StartFramesOptions): (frame: MomFrame) => void {
   const { link, scripts, isDeciding, complain } = options;
   let queue: Waiting[] = [];

@@ -7,12 +7,12 @@ import type { ResourceValue, ResourceValues } from "#model/attribute.ts";
 import { PBSE, type Reject, reject } from "#model/pbse.ts";
 import { alterRequest, isOldStyle } from "#model/request/job-request.ts";
 import { checkQueueLists, type Submitter } from "../attributes/permission.ts";
-import { waitingState } from "../job-life.ts";
-import { checkJobInResv } from "../resv/job-fit.ts";
-import type { Attrs, Job, JobAttrs, Queue, ServerState } from "../state.ts";
-import type { Transaction } from "../transaction.ts";
+import type { Transaction } from "../engine/transaction.ts";
+import { waitingState } from "../jobs/life.ts";
+import { checkJobInResv } from "../jobs/resv-fit.ts";
+import { weightOf } from "../state/entity-usage.ts";
+import type { Attrs, Job, JobAttrs, Queue, ServerState } from "../state/state.ts";
 import { checkArraySize, subjobCount } from "./array-size.ts";
-import { weightOf } from "./entity-usage.ts";
 import { type Counted, checkQueueLimits } from "./queue-limits.ts";
 import { checkBounds } from "./resource-bounds.ts";
 

@@ -2,8 +2,8 @@
 
 import { indexCount, parseArrayIndices } from "#model/array-indices.ts";
 import { PBSE, reject } from "#model/pbse.ts";
-import type { Attrs, Queue, ServerState } from "../state.ts";
-import { SUBJOBS_MAX } from "../subjobs.ts";
+import type { Attrs, Queue, ServerState } from "../state/state.ts";
+import { SUBJOBS_MAX } from "../state/subjobs.ts";
 
 /** For how many jobs a submission counts: an array for its subjobs. */
 export function subjobCount(attrs: Attrs): number {

@@ -7,7 +7,7 @@
 import { PBSE, reject } from "#model/pbse.ts";
 import { hostMatches } from "#model/values/acl.ts";
 import { mayRootOwnJobs } from "../attributes/permission.ts";
-import type { Transaction } from "../transaction.ts";
+import type { Transaction } from "../engine/transaction.ts";
 
 export type ExecutionUser = { readonly euser: string; readonly egroup: string };
 

@@ -2,7 +2,7 @@
 
 import { PBSE, reject } from "#model/pbse.ts";
 import type { TerminalTicket } from "#protocol/terminal-link.ts";
-import type { JobAttrs } from "../state.ts";
+import type { JobAttrs } from "../state/state.ts";
 
 /** Enters the ticket of an interactive job. Refuses one that nobody waits for, and one that is an array: each subjob would need a terminal of its own. */
 export function enterTerminal(attrs: JobAttrs, terminal: TerminalTicket | undefined): void {

@@ -1,6 +1,6 @@
 // Numbers of jobs: one after the other up to max_job_sequence_id, then again from 1, past those that are still in use.
 
-import type { ServerState } from "../state.ts";
+import type { ServerState } from "../state/state.ts";
 
 const MAX_DEFAULT = 9_999_999;
 

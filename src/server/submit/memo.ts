@@ -7,7 +7,7 @@
 import type { Reject } from "#model/pbse.ts";
 import type { ResolvedRequest } from "#model/request/job-request.ts";
 import type { ResourceDef } from "#model/resource-table.ts";
-import type { Attrs, Queue, ServerState } from "../state.ts";
+import type { Attrs, Queue, ServerState } from "../state/state.ts";
 
 /** A request with its defaults. bounds: why the queue does not take it, null: it does. */
 export type KeptRequest = ResolvedRequest & { readonly bounds: Reject | null };

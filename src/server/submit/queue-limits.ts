@@ -12,9 +12,9 @@ import {
   queuableRefusal,
   resourceRefusal,
 } from "#model/limits.ts";
-import { amountOf } from "../amounts.ts";
-import type { Attrs, JobAttrs, Queue, ServerState } from "../state.ts";
-import { entitiesOf, isWaitingToRun, usageOf } from "./entity-usage.ts";
+import { amountOf } from "../state/amounts.ts";
+import { entitiesOf, isWaitingToRun, usageOf } from "../state/entity-usage.ts";
+import type { Attrs, JobAttrs, Queue, ServerState } from "../state/state.ts";
 
 /** The job is counted where it is now: left out of the counts when it changes within its queue or moves within the complex. */
 export type Counted = { readonly attrs: JobAttrs };

@@ -4,7 +4,7 @@ import type { ResourceValues } from "#model/attribute.ts";
 import { PBSE, reject } from "#model/pbse.ts";
 import type { ResourceDef } from "#model/resource-table.ts";
 import { compareResourceValues } from "#model/values/resource-value.ts";
-import type { Attrs } from "../state.ts";
+import type { Attrs } from "../state/state.ts";
 
 type Resources = ReadonlyMap<string, ResourceDef>;
 

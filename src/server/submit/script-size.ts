@@ -3,7 +3,7 @@
 import { PBSE, reject } from "#model/pbse.ts";
 import { isMarkedScript, scriptCharacters } from "#model/script-text.ts";
 import { parseSize, sizeBytes } from "#model/values/size.ts";
-import type { ServerState } from "../state.ts";
+import type { ServerState } from "../state/state.ts";
 
 const SIZE_DEFAULT = "100mb";
 

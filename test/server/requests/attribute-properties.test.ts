@@ -14,7 +14,7 @@ import type { Delta, Snapshot } from "#protocol/sched-link.ts";
 import { applyDelta, createUniverse } from "#sched/mirror.ts";
 import { mirrorOptions } from "#sched/modules/index.ts";
 import type { Universe } from "#sched/universe.ts";
-import type { Sched } from "#server/state.ts";
+import type { Sched } from "#server/state/state.ts";
 import { mirrorFault } from "#sim/mirror-check.ts";
 import { book } from "../../sched/world.ts";
 import {

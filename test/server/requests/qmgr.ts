@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import type { StatusItem } from "#protocol/messages.ts";
 import { QmgrSession } from "#qmgr/session.ts";
-import type { Peer } from "#server/identity.ts";
+import type { Peer } from "#server/engine/identity.ts";
 import { ask, type Harness, HOST, ROOT, statusOf, user, utcTime } from "../harness.ts";
 
 /** Output of both streams, and `[status]` when it is not 0. */

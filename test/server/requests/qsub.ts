@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { makeJob, requestOf, type SubmitWorld } from "#cli/qsub/job.ts";
 import type { AttrOp, QueueJobRequest } from "#protocol/messages.ts";
-import type { Peer } from "#server/identity.ts";
+import type { Peer } from "#server/engine/identity.ts";
 import { ALICE, ask, type Harness, HOST, outcome } from "../harness.ts";
 
 /** The request of `qsub WORDS`, as sent by somebody whose home and directory is /home/NAME. */

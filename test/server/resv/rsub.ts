@@ -4,8 +4,8 @@ import assert from "node:assert/strict";
 import { RESV_STATE_WORDS } from "#model/resv-state.ts";
 import type { AttrValueText, Request } from "#protocol/messages.ts";
 import type { SchedResv, ServerToSched, Verdict } from "#protocol/sched-link.ts";
-import type { Peer } from "#server/identity.ts";
-import type { ResvAttrs } from "#server/state.ts";
+import type { Peer } from "#server/engine/identity.ts";
+import type { ResvAttrs } from "#server/state/state.ts";
 import { ALICE, type Answer, ask, cycle, type Harness, START_S } from "../harness.ts";
 
 /** Attributes as words: `start=3600` and `end=` are seconds after START_S; `walltime=`, `select=` and the like resources; others by their names. */

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { setImmediate } from "node:timers/promises";
 import type { ServerLink } from "#protocol/ipc-transport.ts";
-import type { Core } from "#server/core.ts";
+import type { Core } from "#server/core/core.ts";
 import { historyWork } from "#server/shell/history.ts";
 import { type Connection, connections } from "#server/shell/links.ts";
 import { createShares, isListing } from "#server/shell/listings.ts";

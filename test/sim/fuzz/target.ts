@@ -5,12 +5,12 @@ import { ATTRIBUTE_TABLES } from "#model/tables.ts";
 import { alterValue, parseValue, renderValue } from "#model/values/index.ts";
 import type { ManagedObject, ManagerRequest, Request, StatusItem } from "#protocol/messages.ts";
 import { QmgrSession } from "#qmgr/session.ts";
-import { hasRows } from "#server/changes.ts";
-import { type Core, createCore } from "#server/core.ts";
-import { prepareStart } from "#server/first-start.ts";
-import type { Peer } from "#server/identity.ts";
-import { checkInvariants } from "#server/invariants.ts";
-import { freshState } from "#server/load.ts";
+import { type Core, createCore } from "#server/core/core.ts";
+import { prepareStart } from "#server/core/first-start.ts";
+import { checkInvariants } from "#server/core/invariants.ts";
+import type { Peer } from "#server/engine/identity.ts";
+import { hasRows } from "#server/state/changes.ts";
+import { freshState } from "#server/state/load.ts";
 import { CONFIG, HOST } from "#sim/server-process.ts";
 import { START_MS } from "#sim/world.ts";
 

@@ -1,0 +1,33 @@
+// The wall clock was set. What lasts goes on as before: timeouts, heartbeats, intervals. What is to happen at a time of the day happens then: Execution_Time,
+// begin and end of reservations.
+
+import { jumpText } from "#support/jump-text.ts";
+import { LOG_EVENT } from "#support/log-event.ts";
+import { type Kernel, ownTransaction } from "../engine/kernel.ts";
+
+/** Timers (tick.ts) whose times are of the wall clock. */
+const OF_THE_DAY: ReadonlySet<string> = new Set(["wait", "resv"]);
+
+const staysAt = (timer: string): boolean => {
+  const colon = timer.indexOf(":");
+  return OF_THE_DAY.has(colon < 0 ? timer : timer.slice(0, colon));
+};
+
+/** by_ms: forward, or back (negative). kernel.now_ms is the new time. */
+export function clockSet(kernel: Kernel, by_ms: number): void {
+  const text = `the system clock was set ${jumpText(by_ms)}`;
+  ownTransaction(kernel).log({ event: LOG_EVENT.SYSTEM, class: "Svr", object: `Server@${kernel.config.host}`, text });
+  kernel.timers.shift(by_ms, staysAt);
+  kernel.heartbeat_ms += by_ms;
+  for (const mom of kernel.moms.values()) mom.heard_ms += by_ms;
+  for (const runtime of kernel.scheds.values()) {
+    runtime.away_ms += by_ms;
+    runtime.crashes = runtime.crashes.map((crash_ms) => crash_ms + by_ms);
+  }
+  for (const { sisters } of kernel.crews.values())
+    for (const sister of sisters.values()) if (sister.away_since_ms !== null) sister.away_since_ms += by_ms;
+  for (const [id, start] of kernel.starting) {
+    const waits = start.waits.map((wait) => (wait.until_ms === null ? wait : { ...wait, until_ms: wait.until_ms + by_ms }));
+    kernel.starting.set(id, { ...start, waits });
+  }
+}

@@ -1,0 +1,111 @@
+// What a server finds when it is started for the first time, and what -t and -a change (pbs/files.md 1.1, 10).
+
+import { defaultAttributes } from "#model/attribute.ts";
+import { PBSE, Reject } from "#model/pbse.ts";
+import { DEFAULT_SCHED, freshSched } from "#model/sched-attributes.ts";
+import { SERVER_ATTRIBUTES } from "#model/server-attributes.ts";
+import { LOG_EVENT } from "#support/log-event.ts";
+import { serverIdentity } from "../engine/identity.ts";
+import { nothingKnown, ownTransaction, transaction } from "../engine/kernel.ts";
+import type { Transaction } from "../engine/transaction.ts";
+import { endWaiting, finish } from "../jobs/end.ts";
+import { isWaiting } from "../jobs/life.ts";
+import { handle } from "../requests/index.ts";
+import type { Core } from "./core.ts";
+import type { ServerOptions } from "./options.ts";
+
+export type StartFacts = {
+  readonly start: ServerOptions["start"];
+  readonly scheduling?: boolean;
+  /** the store was empty */
+  readonly fresh: boolean;
+  /** host name of the node to create; null: no mom here */
+  readonly node: string | null;
+  /** server attributes by name with their text, which the installation asks for once, when the store is empty */
+  readonly wanted?: { readonly [name: string]: string };
+};
+
+/** Brings the state into the shape asked for, by events like any request. */
+export function prepareStart(core: Core, facts: StartFacts): void {
+  const { config } = core.kernel;
+  const tx = ownTransaction(core.kernel);
+  if (facts.start === "cold" || facts.start === "create") purgeJobs(tx);
+  if (facts.fresh || facts.start === "create") freshConfiguration(tx, facts.start === "create");
+  if (facts.fresh && facts.start !== "create") {
+    habitat(hostKnown(core, facts.node), facts.node);
+    for (const [name, value] of Object.entries(facts.wanted ?? {})) setWanted(tx, name, value);
+  }
+  const set: { [name: string]: unknown } = { pbs_version: config.pbs_version, server_host: config.host };
+  if (facts.scheduling !== undefined) set["scheduling"] = facts.scheduling;
+  const changed = Object.fromEntries(Object.entries(set).filter(([name, value]) => tx.state.server[name] !== value));
+  if (Object.keys(changed).length > 0) tx.apply({ kind: "server-changed", set: changed, unset: [] });
+}
+
+/** A transaction that knows the host on which the server runs: it is there, whether or not a name service tells so. */
+function hostKnown(core: Core, node: string | null): Transaction {
+  const known = nothingKnown();
+  if (node !== null) known.hosts.set(node, true);
+  return transaction(core.kernel, serverIdentity(core.kernel.config.host), 0, known);
+}
+
+/** A value that the server refuses is told in its log, and is no reason not to start. */
+function setWanted(tx: Transaction, name: string, value: string): void {
+  try {
+    handle(tx, { kind: "manager", verb: "set", object: "server", name: "", attrs: [{ name, op: "=", value }] });
+  } catch (error) {
+    if (!(error instanceof Reject)) throw error;
+    tx.log({ event: LOG_EVENT.ERROR, class: "Svr", object: `Server@${tx.config.host}`, text: `first_start: ${name}: ${error.text}` });
+  }
+}
+
+/** All jobs go, without history. */
+function purgeJobs(tx: Transaction): void {
+  for (const job of [...tx.state.jobs.values()]) {
+    if (isWaiting(job)) endWaiting(tx, job, false);
+    else finish(tx, job, 91, "", false);
+  }
+}
+
+/** Attributes of the server and the default scheduler as shipped; further schedulers go. With -t create the default one is idle. */
+function freshConfiguration(tx: Transaction, idle: boolean): void {
+  const { config, state } = tx;
+  for (const sched of [...state.scheds.values()]) {
+    if (sched.name !== DEFAULT_SCHED) tx.apply({ kind: "deleted", object: "sched", name: sched.name });
+  }
+  const attrs = { ...freshSched(DEFAULT_SCHED, config.home, config.host), scheduling: !idle };
+  if (!state.scheds.has(DEFAULT_SCHED)) tx.apply({ kind: "created", object: "sched", name: DEFAULT_SCHED, attrs });
+  else
+    tx.apply({
+      kind: "changed",
+      object: "sched",
+      name: DEFAULT_SCHED,
+      set: attrs,
+      unset: gone(state.scheds.get(DEFAULT_SCHED)?.attrs ?? {}, attrs),
+    });
+  const server = { ...defaultAttributes(SERVER_ATTRIBUTES), scheduling: !idle };
+  tx.apply({ kind: "server-changed", set: server, unset: gone(state.server, server) });
+}
+
+const gone = (old: object, next: object): string[] => Object.keys(old).filter((name) => !(name in next));
+
+/** Queue workq and the node of this host, as PBS' own installation makes them. */
+function habitat(tx: Transaction, node: string | null): void {
+  const attr = (name: string, value: string) => ({ name, op: "=" as const, value });
+  if (!tx.state.queues.has("workq")) {
+    handle(tx, {
+      kind: "manager",
+      verb: "create",
+      object: "queue",
+      name: "workq",
+      attrs: [attr("queue_type", "Execution"), attr("enabled", "True"), attr("started", "True")],
+    });
+    handle(tx, { kind: "manager", verb: "set", object: "server", name: "", attrs: [attr("default_queue", "workq")] });
+  }
+  if (node === null || tx.state.vnodes.has(node)) return;
+  try {
+    handle(tx, { kind: "manager", verb: "create", object: "node", name: node, attrs: [] });
+  } catch (error) {
+    // A host name that is no name of a node: the administrator creates it under another.
+    if (!(error instanceof Reject) || error.code === PBSE.INTERNAL) throw error;
+  }
+}

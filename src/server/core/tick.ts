@@ -1,0 +1,122 @@
+// What is due at a time. Names of timers: wait:JOB Execution_Time is there · route:JOB routing is tried again · rerun:JOB qrerun has waited long enough ·
+// accumulate:SCHED job_accumulation_time is over · iteration:SCHED scheduler_iteration is over · sched-start:SCHED a scheduler is started again ·
+// starting:JOB a scheduler waits no longer for a job it started ·
+// silent:HOST node_fail_requeue is over · heartbeat moms are asked · still-silent:HOST a silent mom's vnodes are down ·
+// join:JOB its sisters have had time to join · away:JOB HOST a sister has been away too long ·
+// question:N a mom did not answer · preempt:JOB a preempted run does not end ·
+// asked:TOKEN a scheduler did not answer ·
+// resv:ID begin or end of a reservation · resv-wait:ID nobody waits longer for an answer about it · resv-idle:ID unused too long ·
+// hook:NAME a periodic hook runs · resv-health vnodes have had time to say hello · purge-history finished jobs have become old.
+
+import { PBSE, Reject } from "#model/pbse.ts";
+import { SCHED_COMMAND } from "#protocol/sched-link.ts";
+import { type Kernel, ownTransaction, refuse } from "../engine/kernel.ts";
+import { periodicDue } from "../hooks/afterwards.ts";
+import { settleJob } from "../jobs/life.ts";
+import { preemptionLate } from "../jobs/preemption.ts";
+import { startLate } from "../jobs/start-wait.ts";
+import { stillSilent } from "../moms/heartbeat.ts";
+import { beat, hostSilentTooLong } from "../moms/host.ts";
+import { questionUnanswered } from "../moms/questions.ts";
+import { joinLate, sisterSilent } from "../moms/sisters.ts";
+import { vnodesDue } from "../resv/health.ts";
+import { idleTooLong, resvDue, waitOver } from "../resv/timing.ts";
+import { trigger } from "../scheds/cycles.ts";
+import { questionOver } from "../scheds/questions.ts";
+import { startDue } from "../scheds/session.ts";
+import { routeSoon } from "../submit/routing.ts";
+
+const PURGE_INTERVAL_MS = 3_600_000;
+const HISTORY_DURATION_S_DEFAULT = 336 * 3600;
+
+export function tick(kernel: Kernel): void {
+  for (const timer of kernel.timers.due(kernel.now_ms)) {
+    const colon = timer.indexOf(":");
+    due(kernel, colon < 0 ? timer : timer.slice(0, colon), colon < 0 ? "" : timer.slice(colon + 1));
+  }
+}
+
+function due(kernel: Kernel, kind: string, name: string): void {
+  const { state } = kernel;
+  const job = state.jobs.get(name);
+  switch (kind) {
+    case "wait":
+      if (job !== undefined) settleJob(ownTransaction(kernel), job);
+      break;
+    case "route": {
+      const queue = job === undefined ? undefined : state.queues.get(job.attrs.queue);
+      if (job !== undefined && queue !== undefined) routeSoon(kernel, ownTransaction(kernel), job, queue);
+      break;
+    }
+    case "rerun":
+      for (const token of kernel.reruns.get(name) ?? [])
+        refuse(kernel, token, new Reject(PBSE.TRYAGAIN, "Response timed out. Job rerun request still in progress for"));
+      kernel.reruns.delete(name);
+      break;
+    case "accumulate":
+      trigger(kernel, name, SCHED_COMMAND.NEW);
+      break;
+    case "iteration":
+      trigger(kernel, name, SCHED_COMMAND.TIME);
+      break;
+    case "sched-start":
+      startDue(kernel, name);
+      break;
+    case "heartbeat":
+      beat(kernel);
+      break;
+    case "still-silent":
+      stillSilent(kernel, name);
+      break;
+    case "silent":
+      hostSilentTooLong(kernel, name);
+      break;
+    case "join":
+      if (job !== undefined) joinLate(kernel, ownTransaction(kernel), job);
+      break;
+    case "away":
+      sisterSilent(kernel, ownTransaction(kernel), name);
+      break;
+    case "question":
+      questionUnanswered(kernel, Number(name));
+      break;
+    case "preempt":
+      preemptionLate(kernel, name);
+      break;
+    case "starting":
+      startLate(kernel, name);
+      break;
+    case "asked":
+      questionOver(kernel, Number(name));
+      break;
+    case "resv":
+      resvDue(kernel, name);
+      break;
+    case "resv-wait":
+      waitOver(kernel, name);
+      break;
+    case "resv-idle":
+      idleTooLong(kernel, name);
+      break;
+    case "resv-health":
+      vnodesDue(kernel);
+      break;
+    case "hook":
+      periodicDue(kernel, name);
+      break;
+    case "purge-history":
+      purgeHistory(kernel);
+      break;
+  }
+}
+
+/** Finished jobs leave the history job_history_duration after their end; all of them when the history is switched off. */
+function purgeHistory(kernel: Kernel): void {
+  kernel.timers.set("purge-history", kernel.now_ms + PURGE_INTERVAL_MS);
+  if (kernel.state.history_count === 0) return;
+  const { job_history_enable, job_history_duration: duration } = kernel.state.server;
+  const now_s = Math.floor(kernel.now_ms / 1000);
+  // Without a history nothing is kept, also not what has ended within this second.
+  const before_s = job_history_enable !== true ? now_s + 1 : now_s - (typeof duration === "number" ? duration : HISTORY_DURATION_S_DEFAULT);
+  kernel.out.actions.push({ kind: "purge-history", before_s });
+}

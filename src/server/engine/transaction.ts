@@ -1,0 +1,171 @@
+// What a request handler is given: the state to read, events to apply, effects to ask for. Handlers are deterministic functions of
+// (state, request, identity, now): the shell commits what they changed, and only then lets replies leave and actions run (group commit, design.md 4).
+//
+// I1. A handler checks everything before its first apply: after an apply it must not throw Reject or ask the history.
+// I2. Effects (reply, part, act, log, account) leave only after the commit of the batch the transaction belongs to.
+
+import type { HookInput } from "#hooks/hook-input.ts";
+import type { TimeZone } from "#model/civil-time.ts";
+import type { HookEvent } from "#model/hook.ts";
+import type { Request } from "#protocol/messages.ts";
+import type { SchedQuestion } from "#protocol/sched-link.ts";
+import type { LogRecord } from "#support/log-event.ts";
+import type { HookVerdict } from "../hooks/chain.ts";
+import type { Unserved } from "../scheds/unserved.ts";
+import type { Event } from "../state/event.ts";
+import type { Attrs, Job, Queue, ServerState } from "../state/state.ts";
+
+/** Who asks, from the peer credentials of the socket. level: computed from managers and operators when the request begins. */
+export type Identity = {
+  readonly user: string;
+  readonly uid: number;
+  readonly groups: readonly string[];
+  /** host the request comes from */
+  readonly host: string;
+  readonly level: "user" | "operator" | "manager";
+  /** root (user mode: the complex's own user) on the server host */
+  readonly root: boolean;
+};
+
+/** What the server is, apart from its state: fixed while it runs. */
+export type ServerConfig = {
+  /** short host name: name of the server, host part of its users */
+  readonly host: string;
+  /** what the system calls the machine, when the server has another name */
+  readonly machine?: string;
+  readonly home: string;
+  readonly pbs_version: string;
+  /** user mode: all jobs run as this user, who is manager; null: system mode */
+  readonly own_user: string | null;
+  /** `Fri Nov 20 09:26:28 2026`: epoch seconds in local time */
+  ctime(epoch_s: number): string;
+  /** a time zone of the tz database; null: there is none of that name */
+  timeZone(name: string): TimeZone | null;
+  /** whether the system knows a user of this name */
+  userExists(name: string): boolean;
+};
+
+/** What became of a reservation that was asked for, as pbs_rsub and pbs_ralter print it. */
+export type ResvWord = "CONFIRMED" | "DENIED" | "UNCONFIRMED" | "ALTER REQUESTED" | "delete, wait period expired";
+
+/** Things to do after the commit. Idempotent. */
+export type Action =
+  | { readonly kind: "trigger-sched"; readonly sched: string; readonly command: number }
+  | { readonly kind: "configure-sched"; readonly sched: string }
+  | { readonly kind: "start-sched"; readonly sched: string }
+  | { readonly kind: "stop-sched"; readonly sched: string }
+  | { readonly kind: "start-job"; readonly job: string }
+  /** force: without delay. over: nobody waits for its end */
+  | {
+      readonly kind: "terminate-job";
+      readonly job: string;
+      readonly why: "delete" | "rerun";
+      readonly force?: boolean;
+      readonly over?: boolean;
+    }
+  /** the sisters on these hosts let the run go, the job goes on */
+  | { readonly kind: "release-sisters"; readonly job: string; readonly hosts: readonly string[] }
+  | { readonly kind: "signal-job"; readonly job: string; readonly signal: string; readonly token: number }
+  | { readonly kind: "message-job"; readonly job: string; readonly files: string; readonly message: string; readonly token: number }
+  | { readonly kind: "modify-job-on-mom"; readonly job: string; readonly attrs: { readonly [name: string]: unknown } }
+  /** qrun without vnodes: the job's scheduler decides, its word is the reply; token null: nobody waits. Refused with 15099 when it cannot be reached */
+  | { readonly kind: "run-by-sched"; readonly sched: string; readonly job: string; readonly token: number | null }
+  /** a scheduler's word is the reply; refused with 15099 when it cannot be reached */
+  | { readonly kind: "ask-sched"; readonly sched: string; readonly question: SchedQuestion; readonly user: string; readonly token: number }
+  /** the request is answered when the mom has taken the job or sent it back (jobs/start-wait.ts) */
+  | { readonly kind: "await-start"; readonly job: string; readonly token: number }
+  /** the request is answered when the job ends, or is queued again */
+  | { readonly kind: "await-end" | "await-rerun"; readonly job: string; readonly token: number }
+  /** the request is answered with what becomes of a reservation, at the latest at a time (epoch seconds) */
+  | { readonly kind: "await-resv"; readonly resv: string; readonly token: number; readonly until_s: number }
+  | { readonly kind: "answer-resv"; readonly resv: string; readonly word: ResvWord }
+  | { readonly kind: "discard-on-host"; readonly job: string; readonly host: string }
+  | { readonly kind: "mail"; readonly job: string; readonly point: string; readonly text: string }
+  | { readonly kind: "mail-resv"; readonly resv: string; readonly point: string; readonly text: string }
+  | { readonly kind: "backup"; readonly file: string; readonly token: number }
+  | { readonly kind: "shutdown"; readonly manner: "immediate" | "delay" | "quick"; readonly scheds: boolean; readonly moms: boolean }
+  | {
+      readonly kind: "reply";
+      readonly token: number;
+      readonly ok: boolean;
+      readonly value?: unknown;
+      readonly code?: number;
+      readonly text?: string | null;
+    };
+
+/** A question to the hooks of an event. key: names it within its request. input: made when it is asked. */
+export type HookAsk = { readonly key: string; readonly event: HookEvent; readonly input: () => HookInput };
+
+export type AccountingRecord = { readonly type: string; readonly id: string; readonly text: string };
+
+export type Transaction = {
+  readonly state: ServerState;
+  readonly config: ServerConfig;
+  /** the server is ending: no job is started */
+  readonly stopping: boolean;
+  /** epoch seconds, whole */
+  readonly now_s: number;
+  readonly who: Identity;
+  /** names this request: a handler that answers later keeps it and a `reply` action carries it */
+  readonly token: number;
+  /** mtime of a changed job is set here */
+  apply(event: Event): void;
+  act(action: Action): void;
+  log(record: LogRecord): void;
+  account(record: AccountingRecord): void;
+  /** the request is answered when each of so many parts has been, by actions that carry these tokens (joint-answers.ts) */
+  split(count: number): readonly number[];
+  /** items of a status reply; may be called many times */
+  part(items: readonly unknown[]): void;
+  /**
+   * A finished job by its full id; undefined: not in the history either. Reading the store takes time: the first call for an id leaves the handler by an
+   * exception of the core's own and the handler is called again when the answer is there. So: ask before the first apply, never catch what you do not know.
+   */
+  history(id: string): Job | undefined;
+  /** makes sure that history() has the answers for all these ids at hand: one question instead of many */
+  historyOf(ids: readonly string[]): void;
+  /**
+   * What the hooks of these events say; null: there are none. Asked like history, before the first apply: all questions of a request at once, so that their
+   * hooks run side by side.
+   */
+  hooks(asks: readonly HookAsk[]): (HookVerdict | null)[];
+  /** whether the mom of a host is connected */
+  hasMom(host: string): boolean;
+  /** whether a host name resolves to an address; asked like history: before the first apply */
+  resolves(host: string): boolean;
+  /** why no scheduler looks at the jobs of an execution queue; null: one does */
+  unserved(queue: Queue): Unserved | null;
+  /** gives a job's attributes the comment that holds now, where no scheduler looks at it */
+  commentNow(): (attrs: Attrs) => Attrs;
+};
+
+/** A walk over the history in order of seq (subjobs behind their array in that of their indices), page by page. */
+export type HistoryStream = {
+  readonly queue?: string;
+  /** only jobs of these numbers */
+  readonly seqs?: readonly number[];
+  /** subjobs, too */
+  readonly subjobs?: boolean;
+  /** called with each page (the last one may be empty); parts given here leave in this order. A Reject ends the walk and is the answer */
+  page(tx: Transaction, jobs: readonly Job[], last: boolean): void;
+  /** what follows; asked for after the last page */
+  next?(): Stream | null;
+  /** the value of the reply, asked for when nothing follows */
+  value?(): unknown;
+};
+
+/** Work that would take long done in slices: others are served between them. */
+export type Slices = {
+  /** Does the next slice; returns whether more are to come. Needs no history but what was asked for before. A Reject ends it and is the answer. */
+  slice(tx: Transaction): boolean;
+  next?(): Stream | null;
+  value?(): unknown;
+};
+
+/** What an answer is made of bit by bit; the reply leaves after the last one. */
+export type Stream = HistoryStream | Slices;
+
+/** What a handler returns: a value for the reply (with an optional warning text), a stream, or `deferred` when a reply action follows later. */
+export type Answer = { readonly value?: unknown; readonly text?: string } | { readonly stream: Stream } | "deferred";
+/** One per file in server/requests/. Throws Reject (src/model/pbse.ts) to refuse. */
+export type RequestHandler<K extends Request["kind"]> = (tx: Transaction, request: Extract<Request, { kind: K }>) => Answer;

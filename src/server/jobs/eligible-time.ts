@@ -1,0 +1,159 @@
+// Eligible time of jobs: how long each could have run but for others (pbs/sched.md 4; objects.md 6). What a job's time counts as follows from its state; a
+// change of that is noted, and logged at the moment it happens.
+//
+// A job with a clock keeps in eligible_time what to add to what the clock shows (it may be negative); one without has its eligible time there.
+
+import { renderDuration } from "#model/values/duration.ts";
+import { LOG_EVENT } from "#support/log-event.ts";
+import { type Kernel, ownTransaction } from "../engine/kernel.ts";
+import type { Transaction } from "../engine/transaction.ts";
+import { type Clock, type ClockKey, clockId, clockKey, isExecutionQueue, isStopped, readAccrual, shownBy } from "../state/clocks.ts";
+import type { Attrs, Job, ServerState } from "../state/state.ts";
+import { hasWaiting } from "../state/subjobs.ts";
+import { isWithMom, logJob } from "./life.ts";
+
+/** What a job's time counts as. */
+export const ACCRUE = { INITIAL: 0, INELIGIBLE: 1, ELIGIBLE: 2, RUNNING: 3, EXITING: 4 } as const;
+type AccrueType = (typeof ACCRUE)[keyof typeof ACCRUE];
+const NAMES = ["initial_time", "ineligible_time", "eligible_time", "run_time", "exiting"] as const;
+
+/** A type that stays as it is, or a clock that says it. */
+type Counting = { readonly type: AccrueType } | { readonly key: ClockKey | null };
+
+/** What the job's time counts as, from its state. */
+function countingOf(state: ServerState, job: Job): Counting {
+  const { attrs } = job;
+  if (!state.accrual.enabled) return { type: ACCRUE.INITIAL };
+  if (attrs.job_state === "E" || OVER.has(attrs.job_state)) return { type: ACCRUE.EXITING };
+  if (isWithMom(job)) return { type: ACCRUE.RUNNING };
+  if (!isExecutionQueue(state.queues.get(attrs.queue)) || attrs.job_state === "T") return { type: ACCRUE.INITIAL };
+  const offersNothing = attrs["array_id"] !== undefined || (job.subjobs !== undefined && !hasWaiting(job.subjobs));
+  if (attrs.job_state === "W" || offersNothing) return { type: ACCRUE.INELIGIBLE };
+  if (attrs.job_state !== "H") return { key: clockKey(state, attrs) };
+  // His own hold, and what he asked to wait for. Who is held by others loses nothing by it.
+  const own = attrs.Hold_Types.includes("u") || attrs["depend"] !== undefined;
+  return own ? { type: ACCRUE.INELIGIBLE } : { key: null };
+}
+const OVER: ReadonlySet<string> = new Set(["F", "X", "M"]);
+
+/** Eligible time and accrue type of a job as they are shown; null: as its attributes say. */
+export function shownEligible(state: ServerState, attrs: Attrs, now_s: number): { eligible_time: number; accrue_type: number } | null {
+  const clock = state.clocks.get(String(attrs["accrual_clock"] ?? ""));
+  if (clock === undefined) return null;
+  const eligible_time = Math.max(0, Number(attrs["eligible_time"] ?? 0) + shownBy(clock, now_s));
+  return { eligible_time, accrue_type: clock.goes ? ACCRUE.ELIGIBLE : ACCRUE.INELIGIBLE };
+}
+
+/** What eligible_time must be so that a job shows a given time (qalter). */
+export function keptEligible(state: ServerState, attrs: Attrs, eligible_s: number, now_s: number): number {
+  const clock = state.clocks.get(String(attrs["accrual_clock"] ?? ""));
+  return clock === undefined ? eligible_s : eligible_s - shownBy(clock, now_s);
+}
+
+/** After a change of a job: its time counts as something else now, or by another clock. quiet: the switch was turned, no job did anything. */
+export function accrueJob(tx: Transaction, job: Job, quiet = false): void {
+  const { state, now_s } = tx;
+  const { attrs } = job;
+  const before = typeof attrs["accrual_clock"] === "string" ? attrs["accrual_clock"] : Number(attrs["accrue_type"] ?? ACCRUE.INITIAL);
+  const counting = countingOf(state, job);
+  const id = "key" in counting ? clockId(counting.key) : null;
+  if (before === (id ?? ("type" in counting ? counting.type : 0))) return;
+  const shown = shownEligible(state, attrs, now_s) ?? {
+    eligible_time: Number(attrs["eligible_time"] ?? 0),
+    accrue_type: Number(attrs["accrue_type"] ?? ACCRUE.INITIAL),
+  };
+  const clock = "key" in counting ? clockOf(tx, counting.key) : null;
+  const type = clock === null ? ("type" in counting ? counting.type : ACCRUE.INITIAL) : clock.goes ? ACCRUE.ELIGIBLE : ACCRUE.INELIGIBLE;
+  if (!quiet) logChange(tx, job, { ...shown, type });
+  tx.apply({ kind: "job-changed", id: job.id, ...changesFor(attrs, type, clock, shown.eligible_time, now_s) });
+}
+
+function changesFor(attrs: Attrs, type: AccrueType, clock: Clock | null, eligible_s: number, now_s: number) {
+  const gone = (...names: string[]): string[] => names.filter((name) => attrs[name] !== undefined);
+  if (type === ACCRUE.INITIAL) return { set: {}, unset: gone("eligible_time", "accrue_type", "accrual_clock", "sample_starttime") };
+  if (clock === null)
+    return { set: { eligible_time: eligible_s, accrue_type: type, sample_starttime: now_s }, unset: gone("accrual_clock") };
+  const set = { eligible_time: eligible_s - shownBy(clock, now_s), accrual_clock: clock.id, sample_starttime: now_s };
+  return { set, unset: gone("accrue_type") };
+}
+
+/** The clock of that key; it begins when the first job needs it. */
+function clockOf(tx: Transaction, key: ClockKey | null): Clock {
+  const id = clockId(key);
+  const there = tx.state.clocks.get(id);
+  if (there !== undefined) return there;
+  const clock: Clock = { id, key, value_s: 0, at_s: tx.now_s, goes: !isStopped(tx.state, key) };
+  tx.apply({ kind: "clock-put", clock });
+  return clock;
+}
+
+type Change = { readonly eligible_time: number; readonly accrue_type: number; readonly type: AccrueType };
+
+/** The first type of a new job is no news: it is as if it had been eligible. */
+function logChange(tx: Transaction, job: Job, { eligible_time, accrue_type, type }: Change): void {
+  const before = accrue_type === ACCRUE.INITIAL ? ACCRUE.ELIGIBLE : accrue_type;
+  if (before === type || type === ACCRUE.INITIAL) return;
+  const clock = tx.state.clocks.get(String(job.attrs["accrual_clock"] ?? ""));
+  const since_s = Math.max(Number(job.attrs["sample_starttime"] ?? tx.now_s), clock?.key == null ? 0 : clock.at_s);
+  logJob(tx, LOG_EVENT.DEBUG3, job.id, changeText({ type, before, since_s, now_s: tx.now_s, eligible_time }));
+}
+
+type ChangeText = {
+  readonly type: number;
+  readonly before: number;
+  readonly since_s: number;
+  readonly now_s: number;
+  readonly eligible_time: number;
+};
+
+function changeText({ type, before, since_s, now_s, eligible_time }: ChangeText): string {
+  const lasted_s = Math.max(0, now_s - since_s);
+  return `Accrue type has changed to ${NAMES[type]}, previous accrue type was ${NAMES[before]} for ${lasted_s} secs, total eligible_time=${renderDuration(eligible_time)}`;
+}
+
+// --- clocks as things change
+
+/** Before a batch leaves: limits that changed are read, clocks stop and go on, and those that nobody needs go away. */
+export function settleAccrual(kernel: Kernel): void {
+  const { state } = kernel;
+  const { accrual } = state;
+  if (accrual.stale) rereadAll(kernel);
+  if (accrual.dirty.size === 0) return;
+  const tx = ownTransaction(kernel);
+  for (const id of [...accrual.dirty]) {
+    accrual.dirty.delete(id);
+    const clock = state.clocks.get(id);
+    if (clock === undefined) continue;
+    if (!accrual.jobs.has(id)) tx.apply({ kind: "clock-deleted", id });
+    else if (clock.goes === isStopped(state, clock.key)) turnClock(tx, clock);
+  }
+}
+
+function rereadAll(kernel: Kernel): void {
+  const { state } = kernel;
+  const { enabled } = state.accrual;
+  readAccrual(state);
+  const tx = ownTransaction(kernel);
+  // Jobs keep their clocks where limits tell them apart as before.
+  for (const job of [...state.jobs.values()]) accrueJob(tx, job, enabled !== state.accrual.enabled);
+}
+
+function turnClock(tx: Transaction, clock: Clock): void {
+  const { now_s, state } = tx;
+  const goes = !clock.goes;
+  if ((Number(state.server["log_events"] ?? 0) & LOG_EVENT.DEBUG3) !== 0) logTurn(tx, clock);
+  tx.apply({ kind: "clock-put", clock: { ...clock, value_s: shownBy(clock, now_s), at_s: now_s, goes } });
+}
+
+/** A line for each of its jobs, where log_events asks for them. */
+function logTurn(tx: Transaction, clock: Clock): void {
+  const { state, now_s } = tx;
+  const [type, before] = clock.goes ? [ACCRUE.INELIGIBLE, ACCRUE.ELIGIBLE] : [ACCRUE.ELIGIBLE, ACCRUE.INELIGIBLE];
+  for (const id of state.queues.get(clock.key?.queue ?? "")?.jobs ?? []) {
+    const attrs = state.jobs.get(id)?.attrs;
+    if (attrs === undefined || attrs["accrual_clock"] !== clock.id) continue;
+    const since_s = Math.max(Number(attrs["sample_starttime"] ?? now_s), clock.at_s);
+    const eligible_time = shownEligible(state, attrs, now_s)?.eligible_time ?? 0;
+    logJob(tx, LOG_EVENT.DEBUG3, id, changeText({ type, before, since_s, now_s, eligible_time }));
+  }
+}

@@ -1,0 +1,419 @@
+// How a run ends: the obit and what its exit code means (pbs/mom.md 6), requeueing, and the way into the history.
+//
+// I1. The obit of a run is accounted for once: it counts only for a job that is with its mom under that run_count.
+// I2. A job that does not run any more holds no vnode: exec_vnode stays in the history only.
+
+import { SUBSTATE } from "#model/job-state.ts";
+import { PBSE, pbseText } from "#model/pbse.ts";
+import { addHolds } from "#model/values/hold.ts";
+import { LOG_EVENT } from "#support/log-event.ts";
+import { FILE_TROUBLE } from "../engine/mail.ts";
+import type { Transaction } from "../engine/transaction.ts";
+import { arrayOf } from "../state/apply.ts";
+import type { Attrs, Job, JobAttrs, ResourceRecord } from "../state/state.ts";
+import { accountAborted, accountEnded, usageItems } from "./accounting-record.ts";
+import { discardCheckpoint, discardOutput } from "./checkpointed.ts";
+import { isExecution, isWaiting, logJob, settleJob, waitingState } from "./life.ts";
+import { learnRunTime } from "./pressure.ts";
+import { askedAtStart } from "./release-nodes.ts";
+import { jobStarted } from "./run.ts";
+import { leaveMaintenance, preemptingSince } from "./suspension.ts";
+
+/** Exit_status below zero: why a mom could not run a job to its end (pbs/mom.md 6). */
+export const JOB_EXEC = {
+  FAIL1: -1,
+  FAIL2: -2,
+  RETRY: -3,
+  INITABT: -4,
+  INITRST: -5,
+  INITRMG: -6,
+  BADRESRT: -7,
+  FAILUID: -10,
+  RERUN: -11,
+  CHKP: -12,
+  FAIL_PASSWORD: -13,
+  RERUN_SIS_FAIL: -14,
+  QUERST: -15,
+  FAILHOOK_RERUN: -16,
+  FAILHOOK_DELETE: -17,
+  HOOK_RERUN: -18,
+  HOOK_DELETE: -19,
+  RERUN_MS_FAIL: -20,
+  FAIL_SECURITY: -21,
+  HOOKERROR: -22,
+  FAIL_KRB5: -23,
+  KILL_NCPUS_BURST: -24,
+  KILL_NCPUS_SUM: -25,
+  KILL_VMEM: -26,
+  KILL_MEM: -27,
+  KILL_CPUT: -28,
+  KILL_WALLTIME: -29,
+  JOINJOB: -30,
+} as const;
+
+/** More starts than this and the job is held. */
+export const RUN_COUNT_MAX = 20;
+
+/** Somebody ended the job: kept with it until the mom's obit. history false: it leaves none (qdel -x). preempted: a scheduler, to make room. */
+export type Termination = { readonly by: string; readonly history: boolean; readonly mail?: boolean; readonly preempted?: true };
+export const terminationOf = (job: Job): Termination | undefined => job.attrs["termination"] as Termination | undefined;
+
+export type Obit = {
+  readonly exit_status: number;
+  readonly used: { readonly [resource: string]: string | number };
+  readonly stageout_status?: 0 | 1;
+  readonly stagein_failed?: true;
+  /** output of the job waits on the host for its next run */
+  readonly kept?: true;
+  readonly message?: string;
+};
+
+/** What becomes of a job. rerun: back to the queue if it may run again, otherwise given up; retry: back to the queue, the run did not count. */
+type Reaction =
+  | { readonly kind: "end"; readonly substate: number; readonly suffix: string; readonly mail?: string; readonly log?: string }
+  | { readonly kind: "rerun"; readonly otherwise: string }
+  /** back to the queue; its next run goes on from a checkpoint */
+  | { readonly kind: "checkpointed" }
+  | { readonly kind: "retry"; readonly hold?: "s" | "p"; readonly comment?: string; readonly mail?: string }
+  | { readonly kind: "abort"; readonly mail: string };
+
+const LIMITS: { readonly [code: number]: string } = {
+  [JOB_EXEC.KILL_NCPUS_BURST]: "ncpus (burst)",
+  [JOB_EXEC.KILL_NCPUS_SUM]: "ncpus (sum)",
+  [JOB_EXEC.KILL_VMEM]: "vmem",
+  [JOB_EXEC.KILL_MEM]: "mem",
+  [JOB_EXEC.KILL_CPUT]: "cput",
+  [JOB_EXEC.KILL_WALLTIME]: "walltime",
+};
+
+/** The reaction to an Exit_status, of a job nobody deleted (pbs/mom.md 6). */
+export function reactionTo(exit_status: number, message = ""): Reaction {
+  if (exit_status === 0) return { kind: "end", substate: SUBSTATE.FINISHED, suffix: " and finished" };
+  if (exit_status > 0) return { kind: "end", substate: SUBSTATE.FAILED, suffix: " and failed" };
+  const limit = LIMITS[exit_status];
+  if (limit !== undefined) {
+    const mail = `Job exceeded resource ${limit}\nSee job standard error file`;
+    return { kind: "end", substate: SUBSTATE.FAILED, suffix: ` and exceeded resource ${limit}`, mail };
+  }
+  switch (exit_status) {
+    case JOB_EXEC.FAIL2:
+      return { kind: "abort", mail: "Job cannot be executed\nSee job standard error file" };
+    case JOB_EXEC.FAILHOOK_DELETE:
+    case JOB_EXEC.HOOK_DELETE: {
+      const mail =
+        exit_status === JOB_EXEC.HOOK_DELETE ? "a hook requested for job to be deleted" : `${pbseText(PBSE.HOOK_REJECT_DELETEJOB)}`;
+      return { kind: "end", substate: SUBSTATE.FAILED, suffix: " and failed", mail, log: mail };
+    }
+    case JOB_EXEC.INITABT:
+      return { kind: "rerun", otherwise: "Job aborted on PBS Server initialization" };
+    case JOB_EXEC.RERUN:
+    case JOB_EXEC.RERUN_SIS_FAIL:
+    case JOB_EXEC.RERUN_MS_FAIL:
+    case JOB_EXEC.BADRESRT:
+      return { kind: "rerun", otherwise: NOT_RERUNABLE };
+    case JOB_EXEC.INITRST:
+    case JOB_EXEC.INITRMG:
+    case JOB_EXEC.CHKP:
+    case JOB_EXEC.QUERST:
+      return { kind: "checkpointed" };
+    case JOB_EXEC.FAILUID:
+      return { kind: "retry", mail: "Bad UID for job execution" };
+    case JOB_EXEC.FAIL_PASSWORD:
+      return { kind: "retry", hold: "p", comment: `${message}:job has bad password` };
+    case JOB_EXEC.FAIL_SECURITY:
+      return { kind: "retry", hold: "s", comment: "job held due to possible security breach of job tmpdir, failed to start" };
+    case JOB_EXEC.RETRY:
+    case JOB_EXEC.FAILHOOK_RERUN:
+    case JOB_EXEC.HOOK_RERUN:
+    case JOB_EXEC.HOOKERROR:
+    case JOB_EXEC.JOINJOB:
+      return { kind: "retry" };
+    default:
+      return { kind: "abort", mail: "Job cannot be executed\nSee Administrator for help" };
+  }
+}
+
+/** The mom says the run is over; the job is with its mom under this run. */
+export function jobObit(tx: Transaction, job: Job, obit: Obit): void {
+  const { attrs } = job;
+  const runs = attrs.run_count ?? 0;
+  logJob(tx, LOG_EVENT.DEBUG, job.id, `Obit received momhop:${runs} serverhop:${runs} state:${attrs.job_state} substate:${attrs.substate}`);
+  const reaction = reactionTo(obit.exit_status, obit.message);
+  const ran = obit.exit_status >= 0 || reaction.kind === "end" || reaction.kind === "rerun" || reaction.kind === "checkpointed";
+  // A short job may be over (or lost) before its start was reported: the S record comes first all the same.
+  // What hosts keep of an earlier run stays known: a sister may have ended this one before its mother superior heard of it.
+  if (attrs.substate === SUBSTATE.PRE_RUN && ran) jobStarted(tx, job, undefined, undefined, { confirmed: false });
+  tx.apply({ kind: "job-changed", id: job.id, set: endAttrs(obit), unset: [] });
+  if (obit.stageout_status === 0) {
+    const text = `Post job file processing error; job ${job.id} on host ${hostOfJob(job)}\n${obit.message ?? ""}`;
+    tx.act({ kind: "mail", job: job.id, point: FILE_TROUBLE, text });
+  }
+  if (obit.kept === true) keptElsewhere(tx, job);
+  const trouble = obit.stageout_status === 0 ? `; ${fileTrouble(obit.message)}` : "";
+  const termination = terminationOf(job);
+  // What a preempted job ended with is told like that of any other; it is never run again.
+  if (termination !== undefined && !(termination.preempted === true && reaction.kind === "end")) {
+    finish(tx, job, SUBSTATE.TERMINATED, ` and terminated by ${termination.by}${trouble}`, termination.history);
+    // Its mom, who was told to end it for another run, has kept its output for that, and perhaps a checkpoint.
+    if (reaction.kind !== "end" && reaction.kind !== "abort") tx.act({ kind: "discard-on-host", job: job.id, host: hostOfJob(job) });
+    return;
+  }
+  if (obit.stagein_failed === true) {
+    waitForFiles(tx, job, obit.message ?? "");
+    return;
+  }
+  switch (reaction.kind) {
+    case "end":
+      if (reaction.log !== undefined) logJob(tx, LOG_EVENT.JOB, job.id, reaction.log);
+      if (reaction.mail !== undefined) tx.act({ kind: "mail", job: job.id, point: "a", text: reaction.mail });
+      finish(tx, job, reaction.substate, `${reaction.suffix}${trouble}`);
+      break;
+    case "abort":
+      abort(tx, job, reaction.mail);
+      break;
+    case "rerun":
+      requeueOrAbort(tx, job, reaction.otherwise);
+      break;
+    case "checkpointed":
+      requeue(tx, job, { checkpointed: hostOfJob(job) });
+      break;
+    case "retry":
+      if (reaction.mail !== undefined) tx.act({ kind: "mail", job: job.id, point: "a", text: reaction.mail });
+      logRetry(tx, job, obit.exit_status);
+      requeue(tx, job, {
+        ...(reaction.hold === undefined ? {} : { hold: reaction.hold }),
+        ...(reaction.comment === undefined ? {} : { comment: reaction.comment }),
+      });
+      break;
+    default: {
+      const unreachable: never = reaction;
+      return unreachable;
+    }
+  }
+}
+
+/** The host of this run keeps its output: what another host keeps of an earlier run is of no use. */
+function keptElsewhere(tx: Transaction, job: Job): void {
+  const host = hostOfJob(job);
+  if (job.attrs["output_on"] === host) return;
+  discardOutput(tx, job);
+  tx.apply({ kind: "job-changed", id: job.id, set: { output_on: host }, unset: [] });
+}
+
+/** Of what the mom says the first that is about files. */
+const fileTrouble = (message = ""): string => {
+  const lines = message.split("\n");
+  return lines.find((line) => line.startsWith("Unable to ")) ?? lines[0] ?? "";
+};
+
+/** The first host of exec_host. */
+const hostOfJob = (job: Job): string => /^[^/+]+/.exec(job.attrs.exec_host ?? "")?.[0] ?? "";
+
+/** Files could not be copied to the host: the job waits and is tried again (pbs/mom.md 1). */
+const STAGE_AGAIN_S = 1800;
+function waitForFiles(tx: Transaction, job: Job, message: string): void {
+  logJob(tx, LOG_EVENT.JOB, job.id, `${pbseText(PBSE.STAGEIN)}: ${message}`);
+  tx.act({
+    kind: "mail",
+    job: job.id,
+    point: FILE_TROUBLE,
+    text: `Stage in of files failed; the job is tried again in 30 minutes\n${message}`,
+  });
+  const Execution_Time = tx.now_s + STAGE_AGAIN_S;
+  requeue(tx, job, { Execution_Time, comment: `${pbseText(PBSE.STAGEIN)}; tried again at ${tx.config.ctime(Execution_Time)}` });
+}
+
+function endAttrs(obit: Obit): Attrs {
+  const set: Attrs = { Exit_status: obit.exit_status };
+  if (Object.keys(obit.used).length > 0) set["resources_used"] = obit.used as ResourceRecord;
+  if (obit.stageout_status !== undefined) set["Stageout_status"] = obit.stageout_status;
+  return set;
+}
+
+function logRetry(tx: Transaction, job: Job, exit_status: number): void {
+  if (exit_status === JOB_EXEC.FAILHOOK_RERUN || exit_status === JOB_EXEC.HOOKERROR) {
+    logJob(tx, LOG_EVENT.JOB, job.id, "hook rejected request, requiring job to be rerun");
+  }
+  if (exit_status === JOB_EXEC.JOINJOB) logJob(tx, LOG_EVENT.JOB, job.id, "Mom rejected job due to join job error");
+}
+
+/** The end of a job that ran: log, record E, history. */
+export function finish(tx: Transaction, job: Job, substate: number, suffix: string, keep = true): void {
+  const { attrs } = job;
+  touchVnodes(tx, job);
+  const items = [`Exit_status=${attrs.Exit_status ?? 0}`, ...usageItems(tx.state.resources, attrs)];
+  logJob(tx, LOG_EVENT.JOB_USAGE, job.id, items.join(" "));
+  accountEnded(tx, "E", job, tx.now_s);
+  tx.act({ kind: "mail", job: job.id, point: "e", text: ["Execution terminated", ...items].join("\n") });
+  if (substate === SUBSTATE.FINISHED) learnRunTime(tx, job);
+  leave(tx, job, substate, { obittime: tx.now_s, ...(attrs.comment === undefined ? {} : { comment: `${attrs.comment}${suffix}` }) }, keep);
+}
+
+/** The server gives a job up that was with a mom. */
+export function abort(tx: Transaction, job: Job, mail: string): void {
+  touchVnodes(tx, job);
+  const why = (mail.split("\n")[0] ?? "").trim();
+  logJob(tx, LOG_EVENT.JOB, job.id, why);
+  accountAborted(tx, job.id, why);
+  tx.act({ kind: "mail", job: job.id, point: "a", text: mail });
+  if (job.attrs.substate !== SUBSTATE.PRE_RUN) accountEnded(tx, "E", job, tx.now_s);
+  const { comment } = job.attrs;
+  leave(tx, job, SUBSTATE.FAILED, { obittime: tx.now_s, ...(comment === undefined ? {} : { comment: `${comment} and failed` }) }, true);
+}
+
+/**
+ * Exit_status of a job that ends before it has run: that of a job ended by SIGTERM. PBS leaves it out, and client programs take a finished job without
+ * Exit_status for a success.
+ */
+export const NEVER_RAN = 271;
+
+/** A job that waits is deleted: no record E (pbs/commands.md 3, qdel). */
+export function endWaiting(tx: Transaction, job: Job, keep: boolean, set: Attrs = {}): void {
+  leave(tx, job, SUBSTATE.TERMINATED, set, keep);
+}
+
+/** The Exit_status of a run; undefined: the job never ran, or nobody knows how it ended. */
+export const statusOfRun = ({ stime, Exit_status }: JobAttrs): number | undefined => (stime === undefined ? undefined : Exit_status);
+
+/** Out of the live jobs: into the history when there is one. */
+export function leave(tx: Transaction, job: Job, substate: number, set: Attrs, keep: boolean): void {
+  const history = keep && tx.state.server["job_history_enable"] === true;
+  if (!history)
+    logJob(tx, LOG_EVENT.DEBUG2, job.id, `dequeuing from ${job.attrs.queue}, state ${isWaiting(job) ? job.attrs.job_state : "E"}`);
+  discardCheckpoint(tx, job);
+  discardOutput(tx, job);
+  const unset = PRIVATE.filter((name) => job.attrs[name] !== undefined);
+  const over = { ...(job.attrs.stime === undefined ? { Exit_status: NEVER_RAN } : {}), ...set };
+  tx.apply({ kind: "job-changed", id: job.id, set: { ...over, job_state: "F", substate, history_timestamp: tx.now_s }, unset });
+  tx.apply({ kind: "job-ended", id: job.id, history });
+}
+
+/** Attributes of our own that mean nothing once the job is over. */
+const PRIVATE = [
+  "paused",
+  "paused_since",
+  "termination",
+  "placed_by_hand",
+  "suspended_by_admin",
+  "preempting",
+  "resuming",
+  "idled",
+  "checkpointed",
+  "output_on",
+  "terminal",
+  "releasing",
+] as const;
+
+/** The run is to be repeated: substate 60 until its obit. A run that the mom has not confirmed yet counts as begun, so that its R record has an S before it. */
+export function beginRerun(tx: Transaction, job: Job): void {
+  if (job.attrs.substate === SUBSTATE.PRE_RUN) jobStarted(tx, job, undefined, undefined, { confirmed: false });
+  tx.apply({ kind: "job-changed", id: job.id, set: { substate: SUBSTATE.RERUN }, unset: [] });
+}
+
+const NOT_RERUNABLE = "Non-rerunable job deleted on requeue";
+
+/** otherwise: what is said of a job that may not run again. */
+export function requeueOrAbort(tx: Transaction, job: Job, otherwise = NOT_RERUNABLE): void {
+  if (job.attrs.Rerunable) requeue(tx, job);
+  else abort(tx, job, otherwise);
+}
+
+/** hold: added, with its comment. Execution_Time: before which it is not tried again, since its files could not be staged in. */
+export type Requeue = {
+  readonly hold?: "s" | "p";
+  readonly comment?: string;
+  readonly Execution_Time?: number;
+  /** host on which a checkpoint of it waits */
+  readonly checkpointed?: string;
+};
+
+/** Back to the queue after a run. */
+export function requeue(tx: Transaction, job: Job, more: Requeue = {}): void {
+  touchVnodes(tx, job);
+  if (more.checkpointed !== undefined) tx.account({ type: "C", id: job.id, text: "" });
+  else if (job.attrs.substate !== SUBSTATE.PRE_RUN) accountEnded(tx, "R", job, tx.now_s);
+  let { hold, comment } = more;
+  const preempted_s = preemptingSince(job);
+  // A run that had to make room did not fail, nor did one that goes on later.
+  if ((job.attrs.run_count ?? 0) > RUN_COUNT_MAX && preempted_s === undefined && more.checkpointed === undefined) {
+    hold = "s";
+    comment = TOO_OFTEN;
+    logJob(tx, LOG_EVENT.JOB, job.id, comment);
+  }
+  if (hold !== undefined && holdArray(tx, job, hold, comment)) [hold, comment] = [undefined, undefined];
+  const Hold_Types = hold === undefined ? job.attrs.Hold_Types : addHolds(job.attrs.Hold_Types, hold);
+  const later = more.Execution_Time === undefined ? {} : { Execution_Time: more.Execution_Time };
+  const waiting = waitingState({ ...job.attrs, ...later, Hold_Types }, tx.now_s);
+  const queue = tx.state.queues.get(job.attrs.queue);
+  const eligible = waiting.job_state === "Q" && queue !== undefined && isExecution(queue);
+  const substate = waiting.job_state === "W" && more.Execution_Time !== undefined ? SUBSTATE.STAGE_FAIL : waiting.substate;
+  const set: Attrs = {
+    ...waiting,
+    substate,
+    ...later,
+    Hold_Types,
+    ...(preempted_s === undefined ? {} : { ptime: preempted_s }),
+    ...(more.checkpointed === undefined ? {} : { checkpointed: more.checkpointed }),
+    // A run that never was confirmed leaves what waits for one that will be.
+    ...(more.checkpointed !== undefined || job.attrs.substate === SUBSTATE.PRE_RUN || job.attrs["output_on"] !== undefined
+      ? {}
+      : { output_on: hostOfJob(job) }),
+    ...(eligible && job.attrs.etime === undefined ? { etime: tx.now_s } : {}),
+  };
+  if (comment !== undefined) set["comment"] = comment;
+  const again = askedAtStart(job.attrs);
+  Object.assign(set, again.set);
+  const unset = [
+    ...again.unset,
+    ...OF_A_RUN.filter((name) => job.attrs[name] !== undefined && set[name] === undefined),
+    ...(eligible || job.attrs.etime === undefined ? [] : ["etime"]),
+  ];
+  tx.apply({ kind: "job-changed", id: job.id, set, unset });
+}
+
+/** A subjob is not held, its array is. Whether it was one. */
+function holdArray(tx: Transaction, subjob: Job, hold: "s" | "p", why: string | undefined): boolean {
+  const array = arrayOf(tx.state, subjob);
+  if (array === undefined) return false;
+  const comment = why === TOO_OFTEN ? `Job Array Held, too many failed attempts to run subjob ${subjob.id}` : why;
+  logJob(tx, LOG_EVENT.JOB, array.id, comment ?? `held with subjob ${subjob.id}`);
+  settleJob(tx, array, { Hold_Types: addHolds(array.attrs.Hold_Types, hold), ...(comment === undefined ? {} : { comment }) });
+  return true;
+}
+
+const TOO_OFTEN = "job held, too many failed attempts to run";
+
+/** What belongs to one run and goes with it. */
+const OF_A_RUN = [
+  "paused",
+  "paused_since",
+  "exec_vnode",
+  "exec_host",
+  "session_id",
+  "jobdir",
+  "stime",
+  "obittime",
+  "Exit_status",
+  "Stageout_status",
+  "resources_used",
+  "comment",
+  "termination",
+  "placed_by_hand",
+  "suspended_by_admin",
+  "preempting",
+  "resuming",
+  "idled",
+  "resources_released",
+  "resource_released_list",
+  "releasing",
+  "alt_id",
+  "checkpointed",
+] as const;
+
+/** Vnodes remember when a job last ended there. */
+function touchVnodes(tx: Transaction, job: Job): void {
+  leaveMaintenance(tx, job);
+  for (const name of tx.state.placements.get(job.id)?.vnodes.keys() ?? []) {
+    if (tx.state.vnodes.has(name)) tx.apply({ kind: "changed", object: "node", name, set: { last_used_time: tx.now_s }, unset: [] });
+  }
+}

@@ -1,0 +1,150 @@
+// A job's way into the queue and between waiting states. What an administrator sees of it (log, accounting, comments) is written where it happens.
+//
+//   Q 10 queued    H 20 held (22: for a dependency)    W 30 waits for Execution_Time    T 0 in transit
+//   running and ending: run.ts, end.ts; routing: submit/routing.ts; arrays: array-life.ts
+//
+// I1. Of the waiting states a job is in the first that applies: H while a hold is set, W while Execution_Time lies ahead, else Q. An array that has begun is B or H.
+// I2. etime is set while the job is eligible (Q or B in an execution queue) and only then.
+// I3. topjob is a mark of jobs whose start a scheduler may plan: who is held, starts, goes on or changes its queue loses it.
+
+import { isDependent } from "#model/depend.ts";
+import { restingState, SUBSTATE } from "#model/job-state.ts";
+import { isHeld } from "#model/values/hold.ts";
+import { LOG_EVENT } from "#support/log-event.ts";
+import type { Transaction } from "../engine/transaction.ts";
+import type { Attrs, Job, JobAttrs, Queue } from "../state/state.ts";
+import { accountQueued } from "./accounting-record.ts";
+
+/** State and substate of a job that does not run, from its holds and its time. */
+export function waitingState(
+  attrs: Pick<JobAttrs, "Hold_Types" | "Execution_Time" | "stime"> & { readonly array?: unknown },
+  now_s: number,
+): { readonly job_state: string; readonly substate: number } {
+  const { state, substate } = restingState({
+    held: isHeld(attrs.Hold_Types),
+    dependent: attrs.Hold_Types.includes("s") && isDependent((attrs as Attrs)["depend"]),
+    waits: attrs.Execution_Time !== undefined && attrs.Execution_Time > now_s,
+    begun: attrs.array === true && attrs.stime !== undefined,
+  });
+  return { job_state: state, substate };
+}
+
+/**
+ * A new job enters its queue: the job is made, logged and accounted (server "enqueuing ..." and "Job Queued ..." lines, record Q). attrs hold everything
+ * but state, times, rank and queue_type; the queue's checks are done. A routing queue sends it on at once (core/consequences.ts).
+ */
+export function enqueueJob(tx: Transaction, id: string, seq: number, attrs: JobAttrs, script: string | null): void {
+  const { state, now_s } = tx;
+  const queue = state.queues.get(attrs.queue) as Queue;
+  const waiting = waitingState(attrs, now_s);
+  const eligible = waiting.job_state === "Q" && isExecution(queue);
+  const full: JobAttrs = {
+    ...attrs,
+    ...waiting,
+    ctime: now_s,
+    mtime: now_s,
+    qtime: now_s,
+    queue_rank: state.next_rank + 1,
+    queue_type: isExecution(queue) ? "E" : "R",
+    server: state.name,
+    hop_count: 1,
+  };
+  if (eligible) full.etime = now_s;
+  logJob(tx, LOG_EVENT.DEBUG2, id, `enqueuing into ${attrs.queue}, state ${waiting.job_state} hop 1`);
+  logJob(
+    tx,
+    LOG_EVENT.JOB,
+    id,
+    `Job Queued at request of ${requestor(tx)}, owner = ${attrs.Job_Owner}, job name = ${attrs.Job_Name}, queue = ${attrs.queue}`,
+  );
+  accountQueued(tx, { id, seq, attrs: full });
+  // A routing queue sends it on at once, and may even give it up: it is not certain that the job is still there afterwards.
+  tx.apply({ kind: "job-created", id, seq, attrs: full, script });
+}
+
+/** Whether the job waits for its scheduler to start it, or to let it go on. */
+export function isForSched({ attrs: { job_state, substate } }: Pick<Job, "attrs">): boolean {
+  return job_state === "Q" || (job_state === "S" && substate === SUBSTATE.SCHED_SUSPENDED);
+}
+
+/** Whether a scheduler may plan its start: of an array that has begun, the start of its next subjob. */
+export function isPlanned(job: Pick<Job, "attrs">): boolean {
+  return job.attrs.job_state === "B" || isForSched(job);
+}
+
+/** A job that is no top job any more (I3): the mark goes, and what was estimated where clear_topjob_estimates_enable says so or the job no longer waits. */
+export function loseTopjob(tx: Transaction, job: Job): void {
+  const clears = tx.state.server["clear_topjob_estimates_enable"] === true || isWithMom(job);
+  const unset = clears && job.attrs["estimated"] !== undefined ? ["topjob", "estimated"] : ["topjob"];
+  tx.apply({ kind: "job-changed", id: job.id, set: {}, unset });
+}
+
+/** After a change of holds, of Execution_Time, or because time has passed: the waiting state that fits now. Jobs that run are left alone. */
+export function settleJob(tx: Transaction, job: Job, set: Attrs = {}, unset: readonly string[] = []): void {
+  const { attrs } = job;
+  if (!isWaiting(job) && attrs.job_state !== "B") {
+    if (Object.keys(set).length + unset.length > 0) tx.apply({ kind: "job-changed", id: job.id, set, unset });
+    return;
+  }
+  const next = { ...attrs, ...set };
+  for (const name of unset) delete next[name];
+  const waiting = waitingState(next, tx.now_s);
+  const queue = tx.state.queues.get(attrs.queue);
+  const eligible = (waiting.job_state === "Q" || waiting.job_state === "B") && queue !== undefined && isExecution(queue);
+  const changes: Attrs = { ...set };
+  if (waiting.job_state !== attrs.job_state) changes["job_state"] = waiting.job_state;
+  if (waiting.substate !== attrs.substate) changes["substate"] = waiting.substate;
+  if (eligible && attrs.etime === undefined) changes["etime"] = tx.now_s;
+  const gone = eligible || attrs.etime === undefined ? unset : [...unset, "etime"];
+  if (Object.keys(changes).length + gone.length > 0) tx.apply({ kind: "job-changed", id: job.id, set: changes, unset: gone });
+}
+
+/** Into another queue (qmove, routing). The checks of the queue are done; resources come changed by its defaults. */
+export function moveJob(tx: Transaction, job: Job, queue: Queue, set: Attrs = {}): void {
+  const { attrs } = job;
+  logJob(tx, LOG_EVENT.DEBUG2, job.id, `dequeuing from ${attrs.queue}, state ${attrs.job_state}`);
+  const hops = Number(set["hop_count"] ?? attrs["hop_count"] ?? 1);
+  const next = { ...attrs, ...set };
+  const waiting = waitingState(next, tx.now_s);
+  const eligible = waiting.job_state === "Q" && isExecution(queue);
+  logJob(tx, LOG_EVENT.DEBUG2, job.id, `enqueuing into ${queue.name}, state ${waiting.job_state} hop ${hops}`);
+  const resv = tx.state.resv_queues.get(queue.name);
+  const unset = [...(eligible ? [] : ["etime"]), ...(resv === undefined ? ["reserve_ID"] : [])].filter((name) => attrs[name] !== undefined);
+  tx.apply({
+    kind: "job-changed",
+    id: job.id,
+    unset,
+    set: {
+      ...set,
+      ...waiting,
+      queue: queue.name,
+      qtime: tx.now_s,
+      queue_rank: tx.state.next_rank + 1,
+      queue_type: isExecution(queue) ? "E" : "R",
+      ...(eligible ? { etime: tx.now_s } : {}),
+      ...(resv === undefined ? {} : { reserve_ID: resv }),
+    },
+  });
+}
+
+export const isExecution = (queue: Queue): boolean => queue.attrs["queue_type"] === "Execution";
+export const isRoute = (queue: Queue): boolean => queue.attrs["queue_type"] === "Route";
+/** Queued, held, waiting or in transit: not with a mom. */
+export const isWaiting = (job: Job): boolean => WAITING.has(job.attrs.job_state);
+const WAITING: ReadonlySet<string> = new Set(["Q", "H", "W", "T"]);
+/** With a mom: running, suspended or exiting. */
+export const isWithMom = (job: Job): boolean => WITH_MOM.has(job.attrs.job_state);
+const WITH_MOM: ReadonlySet<string> = new Set(["R", "S", "U", "E"]);
+
+/** `alice@host` of whoever asks. */
+export const requestor = (tx: Transaction): string => `${tx.who.user}@${tx.who.host}`;
+
+export function logJob(tx: Transaction, event: number, id: string, text: string): void {
+  tx.log({ event, class: "Job", object: id, text });
+}
+
+/** `Fri Nov 20 at 09:26`, as comments have it. */
+export function commentDate(tx: Transaction): string {
+  const text = tx.config.ctime(tx.now_s);
+  return `${text.slice(0, 10)} at ${text.slice(11, 16)}`;
+}

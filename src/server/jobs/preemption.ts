@@ -1,0 +1,159 @@
+// Preemption (pbs/sched.md 8): a scheduler wants a running job out of the way of another. Methods are tried in the order it gives until one works; the
+// verdict says which.
+//
+//   S suspend      asked of the mom; done when the job is in state S, substate 45
+//   C checkpoint   asked of the mom (one without a checkpoint script refuses); done when the run has ended and the job is queued again
+//   R requeue      rerunnable jobs: killed; done when it is queued again
+//   D delete       killed; done when it has ended
+//
+// P1. While a preemption is under way no later decision of its scheduler is looked at (scheds/decisions.ts): what follows may count on its room.
+// P2. A mom that is not connected fails it at once, and no other method is tried: nothing is known to be wrong with the job.
+// P3. What the mom was asked is kept with the job (suspension.ts I4): after any crash its word settles what has become of the job.
+// P4. A preemption ends: by the mom's answer, by its silence, or after job_requeue_timeout. What a late mom does all the same still counts.
+
+import { SUBSTATE } from "#model/job-state.ts";
+import { PBSE, Reject, reject } from "#model/pbse.ts";
+import type { Decision, PreemptMethod, Verdict } from "#protocol/sched-link.ts";
+import { LOG_EVENT } from "#support/log-event.ts";
+import { schedulerIdentity } from "../engine/identity.ts";
+import { type Kernel, ownTransaction, type Preemption, transaction } from "../engine/kernel.ts";
+import { schedOfQueue } from "../engine/sched-runtime.ts";
+import type { Transaction } from "../engine/transaction.ts";
+import { momOfJob } from "../moms/orders.ts";
+import { preemptByDeletion } from "../requests/job/delete-job.ts";
+import type { Job } from "../state/state.ts";
+import { beginRerun, terminationOf } from "./end.ts";
+import { isWaiting, logJob, requestor } from "./life.ts";
+import { isResuming, preemptingSince } from "./suspension.ts";
+
+const REQUEUE_TIMEOUT_S_DEFAULT = 45;
+
+/** Begins what a decision asks. The verdict may be there at once. */
+export function beginPreemption(kernel: Kernel, sched: string, decision: Extract<Decision, { kind: "preempt" }>): Preemption {
+  const preemption: Preemption = { job: decision.job, sched, method: "S", rest: decision.methods, verdict: null };
+  const refusal = check(kernel, sched, decision.job);
+  if (refusal === null) tryNext(kernel, preemption);
+  else preemption.verdict = refused(refusal);
+  if (preemption.verdict === null) kernel.preemptions.set(preemption.job, preemption);
+  return preemption;
+}
+
+function check(kernel: Kernel, sched: string, id: string): Reject | null {
+  const job = kernel.state.jobs.get(id);
+  if (job === undefined || job.attrs.job_state === "E") return reject(PBSE.UNKJOBID);
+  const queue = kernel.state.queues.get(job.attrs.queue);
+  if (queue === undefined || schedOfQueue(kernel.state, queue)?.name !== sched) return reject(PBSE.PERM);
+  if (kernel.stopping !== "no") return reject(PBSE.SVRDOWN);
+  const { job_state, substate } = job.attrs;
+  const runs = job_state === "R" && (substate === SUBSTATE.RUNNING || substate === SUBSTATE.PRE_RUN);
+  if (!runs || terminationOf(job) !== undefined || isResuming(job) || kernel.preemptions.has(id)) return reject(PBSE.BADSTATE);
+  return null;
+}
+
+/** Tries the next method that the job allows. */
+function tryNext(kernel: Kernel, preemption: Preemption): void {
+  const job = kernel.state.jobs.get(preemption.job);
+  if (job === undefined || momOfJob(kernel, job.id) === undefined) {
+    settle(kernel, preemption, refused(reject(PBSE.NORELYMOM)));
+    return;
+  }
+  const tx = transaction(kernel, schedulerIdentity(kernel.config.host), 0);
+  while (preemption.rest !== "") {
+    preemption.method = preemption.rest[0] as PreemptMethod;
+    preemption.rest = preemption.rest.slice(1);
+    if (begins(tx, job, preemption.method)) {
+      if (preemption.method !== "S") arm(kernel, job.id);
+      return;
+    }
+  }
+  settle(kernel, preemption, refused(new Reject(PBSE.BADSTATE, "Job failed to be preempted")));
+}
+
+/** Whether the job allows a method; if so, it is under way. */
+function begins(tx: Transaction, job: Job, method: PreemptMethod): boolean {
+  const confirmed = job.attrs.substate === SUBSTATE.RUNNING;
+  switch (method) {
+    case "S":
+      if (confirmed) ask(tx, job, "suspend");
+      return confirmed;
+    case "C":
+      if (!confirmed || job.attrs["Checkpoint"] === "n") return false;
+      ask(tx, job, "checkpoint");
+      return true;
+    case "R":
+      if (!job.attrs.Rerunable) return false;
+      mark(tx, job);
+      logJob(tx, LOG_EVENT.JOB, job.id, `Job Rerun at request of ${requestor(tx)}`);
+      beginRerun(tx, job);
+      tx.act({ kind: "terminate-job", job: job.id, why: "rerun" });
+      return true;
+    case "D":
+      preemptByDeletion(tx, job);
+      return true;
+    default: {
+      const unreachable: never = method;
+      return unreachable;
+    }
+  }
+}
+
+function ask(tx: Transaction, job: Job, signal: string): void {
+  mark(tx, job);
+  tx.act({ kind: "signal-job", job: job.id, signal, token: 0 });
+}
+
+function mark(tx: Transaction, job: Job): void {
+  if (preemptingSince(job) === undefined) tx.apply({ kind: "job-changed", id: job.id, set: { preempting: tx.now_s }, unset: [] });
+}
+
+function arm(kernel: Kernel, id: string): void {
+  const timeout_s = Number(kernel.state.server["job_requeue_timeout"] ?? REQUEUE_TIMEOUT_S_DEFAULT);
+  kernel.timers.set(`preempt:${id}`, kernel.now_ms + timeout_s * 1000);
+}
+
+const refused = (why: Reject): Verdict => ({ ok: false, code: why.code, text: why.text ?? "" });
+
+function settle(kernel: Kernel, preemption: Preemption, verdict: Verdict): void {
+  preemption.verdict = verdict;
+  if (!verdict.ok) logJob(ownTransaction(kernel), LOG_EVENT.DEBUG, preemption.job, "Job failed to be preempted");
+  if (kernel.preemptions.get(preemption.job) !== preemption) return;
+  kernel.preemptions.delete(preemption.job);
+  kernel.timers.clear(`preempt:${preemption.job}`);
+  kernel.settled.add(preemption.sched);
+}
+
+// --- what happens to it
+
+/** A job changed its state, or is gone. */
+export function preemptionMet(kernel: Kernel, id: string): void {
+  const preemption = kernel.preemptions.get(id);
+  if (preemption === undefined) return;
+  const job = kernel.state.jobs.get(id);
+  const { method } = preemption;
+  if (job === undefined) settle(kernel, preemption, method === "D" ? { ok: true, method } : { ok: true });
+  else if (job.attrs.job_state === "S") settle(kernel, preemption, { ok: true, method: "S" });
+  else if (isWaiting(job)) settle(kernel, preemption, method === "C" || method === "R" ? { ok: true, method } : { ok: true });
+}
+
+/** The mom refused what it was asked, or did not answer: the next method. */
+export function preemptionRefused(kernel: Kernel, id: string, signal: string): void {
+  const preemption = kernel.preemptions.get(id);
+  if (preemption !== undefined && ASKED[preemption.method] === signal) tryNext(kernel, preemption);
+}
+const ASKED: { readonly [method in PreemptMethod]: string } = { S: "suspend", C: "checkpoint", R: "", D: "" };
+
+/** The timer: the run does not come to its end. */
+export function preemptionLate(kernel: Kernel, id: string): void {
+  const preemption = kernel.preemptions.get(id);
+  if (preemption !== undefined)
+    settle(kernel, preemption, refused(new Reject(PBSE.TRYAGAIN, "Job failed to be preempted: it has not ended in time")));
+}
+
+/** The scheduler is gone: nobody waits for the room. What was begun comes to its end. */
+export function forgetPreemptions(kernel: Kernel, sched: string): void {
+  for (const [id, preemption] of kernel.preemptions) {
+    if (preemption.sched !== sched) continue;
+    kernel.preemptions.delete(id);
+    kernel.timers.clear(`preempt:${id}`);
+  }
+}

@@ -1,0 +1,157 @@
+// A running job gives up vnodes of its sisters (pbs/mom.md 3, pbs_release_nodes): what it then has, and the accounting of its phases. Pure but for the
+// transaction's events.
+//
+// N1. Vnodes of a host that is given up whole stay the job's until its sister there has nothing of it left: they are named in `releasing` meanwhile.
+// N2. What the job had at its start is kept (*_orig): record E tells of it, and a run that is repeated asks for it.
+
+import { execHostText, parseExecHost } from "#model/request/exec-host.ts";
+import { type ExecVnode, execVnodeText, parseExecVnode } from "#model/request/exec-vnode.ts";
+import { parseSelect, type Select, selectSums, selectText } from "#model/request/select.ts";
+import { LOG_EVENT } from "#support/log-event.ts";
+import type { Transaction } from "../engine/transaction.ts";
+import { hostOf } from "../state/placement.ts";
+import type { Attrs, Job, ServerState } from "../state/state.ts";
+import { accountPhase } from "./accounting-record.ts";
+import { logJob } from "./life.ts";
+
+/** Vnodes that are being given up. */
+export const releasingOf = (job: Job): readonly string[] => (job.attrs["releasing"] as readonly string[] | undefined) ?? [];
+
+const hostOfVnode = (state: Pick<ServerState, "vnodes">, name: string): string => {
+  const vnode = state.vnodes.get(name);
+  return vnode === undefined ? name : hostOf(vnode);
+};
+
+/** Vnodes of the job by host, in order of appearance. */
+export function vnodesByHost(state: Pick<ServerState, "vnodes">, job: Job): Map<string, string[]> {
+  const found = new Map<string, string[]>();
+  for (const { vnode } of parseExecVnode(job.attrs.exec_vnode ?? "").flat()) {
+    const host = hostOfVnode(state, vnode);
+    const names = found.get(host) ?? [];
+    if (!names.includes(vnode)) names.push(vnode);
+    found.set(host, names);
+  }
+  return found;
+}
+
+/** All that are not of its first host. */
+export const furtherVnodes = (tx: Transaction, job: Job): readonly string[] => [...vnodesByHost(tx.state, job).values()].slice(1).flat();
+
+/** A job that runs is to give these vnodes up, none of them of its first host. */
+export function releaseVnodes(tx: Transaction, job: Job, wanted: readonly string[]): void {
+  const names = wanted.filter((name) => !releasingOf(job).includes(name));
+  if (names.length === 0) return;
+  const all = new Set([...releasingOf(job), ...names]);
+  const whole = [...vnodesByHost(tx.state, job)].filter(([, vnodes]) => vnodes.every((name) => all.has(name)));
+  const waiting = new Set(whole.flatMap(([, vnodes]) => vnodes));
+  // Of a host that stays the job's nobody need be asked.
+  const at_once = new Set(names.filter((name) => !waiting.has(name)));
+  if (at_once.size > 0) giveUp(tx, job, at_once);
+  if (waiting.size === 0) return;
+  tx.apply({ kind: "job-changed", id: job.id, set: { releasing: [...waiting] }, unset: [] });
+  tx.act({ kind: "release-sisters", job: job.id, hosts: whole.map(([host]) => host) });
+}
+
+/** The vnodes are the job's no more. at: in the midst of its run, which then has a further phase, or before it began. */
+export function giveUp(tx: Transaction, job: Job, names: ReadonlySet<string>, at: "run" | "start" = "run"): void {
+  const { attrs } = job;
+  const left = releasingOf(job).filter((name) => !names.has(name));
+  if (at === "run") accountPhase(tx, "u", job, tx.now_s);
+  const set = { ...remaining(tx, job, names), ...originals(attrs), ...(left.length > 0 ? { releasing: left } : {}) };
+  tx.apply({ kind: "job-changed", id: job.id, set, unset: left.length > 0 || attrs["releasing"] === undefined ? [] : ["releasing"] });
+  accountPhase(tx, at === "run" ? "c" : "s", job, tx.now_s);
+  if (at === "start") return;
+  logJob(tx, LOG_EVENT.JOB, job.id, `released ${[...names].join(", ")}`);
+  tx.act({
+    kind: "modify-job-on-mom",
+    job: job.id,
+    attrs: { exec_host: job.attrs.exec_host, exec_vnode: job.attrs.exec_vnode, schedselect: job.attrs["schedselect"] },
+  });
+}
+
+const KEPT = [
+  ["exec_host", "exec_host_orig"],
+  ["exec_vnode", "exec_vnode_orig"],
+  ["schedselect", "schedselect_orig"],
+  ["Resource_List", "Resource_List_orig"],
+] as const;
+
+const originals = (attrs: Attrs): Attrs =>
+  attrs["exec_vnode_orig"] === undefined ? Object.fromEntries(KEPT.map(([name, orig]) => [orig, attrs[name]])) : {};
+
+/** The attributes of the job as its run began; those of now when it gave nothing up. */
+export function attrsAtStart<A extends Attrs>(attrs: A): A {
+  if (attrs["exec_vnode_orig"] === undefined) return attrs;
+  return { ...attrs, ...Object.fromEntries(KEPT.map(([name, orig]) => [name, attrs[orig]])) };
+}
+
+/** What a job that goes back to its queue asks for again, and what it loses. */
+export function askedAtStart(attrs: Attrs): { readonly set: Attrs; readonly unset: readonly string[] } {
+  if (attrs["exec_vnode_orig"] === undefined) return { set: {}, unset: [] };
+  return {
+    set: { schedselect: attrs["schedselect_orig"], Resource_List: attrs["Resource_List_orig"] },
+    unset: KEPT.map(([, orig]) => orig),
+  };
+}
+
+/** exec_vnode, exec_host, schedselect and Resource_List without the vnodes. */
+function remaining(tx: Transaction, job: Job, names: ReadonlySet<string>): Attrs {
+  const { state } = tx;
+  const { attrs } = job;
+  const exec = parseExecVnode(attrs.exec_vnode ?? "");
+  const kept = exec.map((chunk) => chunk.filter(({ vnode }) => !names.has(vnode)));
+  const chunks = eachChunk(parseSelect(String(attrs["schedselect"] ?? attrs.Resource_List["select"] ?? "1")));
+  const select: Select = {
+    chunks: kept.flatMap((chunk, at) => {
+      if (chunk.length === 0) return [];
+      const asked = chunks[at]?.pairs ?? [];
+      if (chunk.length === exec[at]?.length) return [{ count: 1, pairs: asked }];
+      // Of a chunk on several vnodes what it has on those that are left.
+      const had = new Set(exec[at]?.flatMap(({ pairs }) => pairs.map(({ name }) => name)));
+      const has = parseSelect(`1:${sumPairs(chunk)}`).chunks[0]?.pairs ?? [];
+      return [{ count: 1, pairs: [...asked.filter(({ name }) => !had.has(name)), ...has] }];
+    }),
+  };
+  const sums = selectSums(select, state.resources);
+  const counted = Object.fromEntries(Object.entries(sums).filter(([name]) => attrs.Resource_List[name] !== undefined));
+  return {
+    exec_vnode: execVnodeText(kept.filter((chunk) => chunk.length > 0)),
+    exec_host: remainingHosts(state, exec, attrs.exec_host ?? "", names),
+    schedselect: selectText(select),
+    Resource_List: { ...attrs.Resource_List, ...counted, nodect: select.chunks.length, select: selectText(select) },
+  };
+}
+
+/** One chunk after another, as exec_vnode has them. */
+const eachChunk = (select: Select): Select["chunks"] =>
+  select.chunks.flatMap(({ count, pairs }) => Array.from({ length: count ?? 1 }, () => ({ count: 1, pairs })));
+
+function sumPairs(chunk: ExecVnode[number]): string {
+  const sums = new Map<string, string>();
+  for (const { name, text, raw } of chunk.flatMap(({ pairs }) => pairs)) {
+    const before = sums.get(name);
+    const number = /^(\d+)(kb)?$/.exec(text);
+    const added = /^(\d+)(kb)?$/.exec(before ?? "");
+    if (before === undefined || number === null || added === null) sums.set(name, before ?? raw.slice(name.length + 1));
+    else sums.set(name, `${Number(number[1]) + Number(added[1])}${number[2] ?? ""}`);
+  }
+  return [...sums].map(([name, text]) => `${name}=${text}`).join(":");
+}
+
+/** Entries stay as they are numbered: one for each host of a chunk (exec-vnode.ts execHosts). */
+function remainingHosts(state: ServerState, exec: ExecVnode, exec_host: string, names: ReadonlySet<string>): string {
+  const entries = parseExecHost(exec_host);
+  const groups = exec.flatMap((chunk) => {
+    const hosts: { host: string; ncpus: number; left: boolean }[] = [];
+    for (const { vnode, pairs } of chunk) {
+      const host = hostOfVnode(state, vnode);
+      if (hosts.at(-1)?.host !== host) hosts.push({ host, ncpus: 0, left: false });
+      const last = hosts.at(-1) as (typeof hosts)[number];
+      if (names.has(vnode)) continue;
+      last.left = true;
+      last.ncpus += Number(pairs.find(({ name }) => name === "ncpus")?.text ?? 0);
+    }
+    return hosts;
+  });
+  return execHostText(entries.flatMap((entry, at) => (groups[at]?.left === true ? [{ ...entry, ncpus: groups[at].ncpus }] : [])));
+}

@@ -1,0 +1,56 @@
+// Whether a job and the reservation whose queue it enters, or whose time it runs in, go together.
+
+import { PBSE, reject } from "#model/pbse.ts";
+import { notNow } from "../resv/promises.ts";
+import { addAmounts } from "../state/amounts.ts";
+import { availableAmount } from "../state/occupancy.ts";
+import { resvOfQueue } from "../state/resv-holding.ts";
+import type { JobAttrs, Queue, Resv, ResvSpot, ServerState, Vnode } from "../state/state.ts";
+
+/** What a job in the queue must not ask: more of its own than the reservation has to itself (15156). */
+export function checkJobInResv(state: ServerState, attrs: JobAttrs, queue: Queue): void {
+  const resv = resvOfQueue(state, queue.name);
+  if (resv === undefined) return;
+  const job = String(attrs.Resource_List["place"] ?? "").split(":");
+  const own = String(resv.attrs.Resource_List["place"] ?? "").split(":");
+  const conflict =
+    (job.includes("exclhost") && !own.includes("exclhost")) || (job.includes("excl") && !own.includes("excl") && !own.includes("exclhost"));
+  if (conflict) throw reject(PBSE.JOBINRESV_CONFLICT);
+}
+
+/** Refuses with 15044 what a running reservation does not give its job on a vnode: vnodes and amounts it does not hold, or that others still use. */
+export function checkInside(state: ServerState, resv: Resv, vnode: Vnode, spot: ResvSpot): void {
+  const held = resv.held.get(vnode.name);
+  if (!resv.counted || held === undefined) throw notNow(`vnode ${vnode.name} is not in reservation ${resv.id}`);
+  const used = resv.used.get(vnode.name);
+  for (const [resource, amount] of spot.amounts) {
+    const own = held.amounts.get(resource);
+    const available = availableAmount(state, vnode, resource);
+    if (own === undefined) {
+      if (available !== null && (vnode.assigned.get(resource) ?? 0) + amount > available + 1e-9)
+        throw notNow(`vnode ${vnode.name} has too little ${resource}`);
+    } else if ((used?.get(resource) ?? 0) + amount > own + 1e-9) {
+      throw notNow(`reservation ${resv.id} has too little ${resource} on vnode ${vnode.name}`);
+    } else if (available !== null && usedByJobs(state, vnode, resource) + amount > available + 1e-9) {
+      throw notNow(`vnode ${vnode.name} still gives ${resource} to jobs of before the reservation`);
+    }
+  }
+}
+
+function usedByJobs(state: ServerState, vnode: Vnode, resource: string): number {
+  const sum = new Map<string, number>();
+  for (const id of vnode.jobs.keys()) {
+    const placement = state.placements.get(id);
+    if (placement !== undefined) addAmounts(sum, placement.vnodes.get(vnode.name)?.amounts ?? new Map(), 1);
+  }
+  return sum.get(resource) ?? 0;
+}
+
+/** Refuses with 15044 a job outside that would share a vnode which it or a running reservation is to have alone. */
+export function checkOutside(state: ServerState, vnode: Vnode, spot: ResvSpot): void {
+  for (const [id, { exclusive }] of vnode.resvs) {
+    if (state.resvs.get(id)?.counted !== true) continue;
+    if (exclusive || (spot.exclusive && state.resvs.get(id)?.held.has(vnode.name) === true))
+      throw notNow(`vnode ${vnode.name} is reserved by ${id}`);
+  }
+}

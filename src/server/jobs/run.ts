@@ -1,0 +1,238 @@
+// A job is given to a mom: the check of a run decision against the state as it is now, and the start.
+//
+// I1. Every decision of a scheduler is checked: job, queue, vnodes, free amounts, exclusivity, partition. A refusal is a normal answer (design.md 5).
+// I2. An operator who names the vnodes himself (qrun -H) is not held to partitions, limits and amounts, only to vnodes that exist and are up.
+// I3. run_count grows with every start; a mom refuses one it has seen (design.md 7).
+// I4. A suspended job that is to go on is in state R, with its resources, before its mom hears of it; a mom that refuses puts it back (suspension.ts).
+
+import { SUBSTATE } from "#model/job-state.ts";
+import { PBSE, Reject, reject } from "#model/pbse.ts";
+import { type ExecVnode, execVnodeText, parseExecVnode, vnodesOf } from "#model/request/exec-vnode.ts";
+import { LOG_EVENT } from "#support/log-event.ts";
+import { wantsMail } from "../engine/mail.ts";
+import { partitionOf, schedOfQueue } from "../engine/sched-runtime.ts";
+import type { Transaction } from "../engine/transaction.ts";
+import { arrayOf } from "../state/apply.ts";
+import { availableAmount } from "../state/occupancy.ts";
+import { execHost, placeWords, releasedSpots, spots } from "../state/placement.ts";
+import { resvOfQueue } from "../state/resv-holding.ts";
+import type { Attrs, Job, Queue, Vnode } from "../state/state.ts";
+import { accountStarted } from "./accounting-record.ts";
+import { discardCheckpointElsewhere, discardOutputElsewhere } from "./checkpointed.ts";
+import { commentDate, isExecution, isForSched, isPlanned, logJob, requestor } from "./life.ts";
+import { checkInside, checkOutside } from "./resv-fit.ts";
+import { noteStart, queuedSubjob } from "./subjob-start.ts";
+import { beginResume } from "./suspension.ts";
+
+export type RunOptions = {
+  /** shrink-to-fit */
+  readonly walltime_s?: number;
+  /** the scheduler that decided it: the queue must be its own */
+  readonly sched?: string;
+  /** qrun: held jobs too, queues that are not started too */
+  readonly by_hand?: boolean;
+  /** qrun -H: the vnodes as the operator typed them */
+  readonly specified?: boolean;
+};
+
+/** Sends a job for execution. Refuses with 15001, 15016, 15062, 15044. */
+export function runJob(tx: Transaction, id: string, exec_vnode: string, options: RunOptions = {}): void {
+  const exec = checkRun(tx, id, exec_vnode, options);
+  const job = tx.state.jobs.get(id) ?? queuedSubjob(tx.state, id);
+  if (job === undefined) return;
+  if (exec === null) resumeNow(tx, job, options);
+  else start(tx, job, exec, exec_vnode, options);
+}
+
+/** Whether it may be sent there as things are now; refuses as runJob does. null: it is suspended and would go on where it is. */
+export function checkRun(tx: Transaction, id: string, exec_vnode: string, options: RunOptions): ExecVnode | null {
+  const job = tx.state.jobs.get(id) ?? queuedSubjob(tx.state, id);
+  if (job === undefined || job.subjobs !== undefined) throw reject(job === undefined ? PBSE.UNKJOBID : PBSE.IVALREQ);
+  if (tx.stopping) throw reject(PBSE.SVRDOWN);
+  if (job.attrs.job_state === "S") return null;
+  const queue = tx.state.queues.get(job.attrs.queue) as Queue;
+  checkJob(tx, job, queue, options);
+  const exec = parseExecVnode(exec_vnode);
+  checkVnodes(tx, job, queue, exec, options);
+  return exec;
+}
+
+function checkJob(tx: Transaction, job: Job, queue: Queue, options: RunOptions): void {
+  const { job_state } = job.attrs;
+  const manual = options.by_hand === true || options.specified === true;
+  const states = manual ? "QHB" : "QB";
+  if (!states.includes(job_state) || !states.includes(arrayOf(tx.state, job)?.attrs.job_state ?? job_state)) throw reject(PBSE.BADSTATE);
+  if (!isExecution(queue) || (queue.attrs["started"] !== true && !manual)) throw reject(PBSE.IVALREQ);
+}
+
+function checkVnodes(tx: Transaction, job: Job, queue: Queue, exec: ExecVnode, options: RunOptions): void {
+  const { state } = tx;
+  const place = placeWords(job.attrs.Resource_List["place"]);
+  if (options.sched !== undefined && schedOfQueue(state, queue)?.name !== options.sched)
+    throw refusedNow(`queue ${queue.name} belongs to another scheduler`);
+  const resv = resvOfQueue(state, queue.name);
+  const named = new Set(vnodesOf(exec));
+  for (const [name, spot] of spots(state, exec, place)) {
+    const vnode = state.vnodes.get(name);
+    if (vnode === undefined) throw new Reject(PBSE.UNKNODE, `Unknown node  ${name}`);
+    // What else is on the host of an exclhost job need only be unused, whatever partition it is in.
+    const is_named = named.has(name);
+    if (is_named) checkState(vnode, options);
+    if (options.specified === true) continue;
+    if (is_named && resv === undefined) checkBelongs(vnode, queue);
+    if (resv === undefined) checkOutside(state, vnode, spot);
+    checkExclusive(vnode, spot.exclusive);
+    if (resv === undefined) checkAmounts(tx, vnode, spot.amounts);
+    else checkInside(state, resv, vnode, spot);
+  }
+}
+
+/** Suspended jobs keep nobody away. */
+function checkExclusive(vnode: Vnode, exclusive: boolean): void {
+  for (const use of vnode.jobs.values())
+    if (!use.suspended && (exclusive || use.exclusive)) throw refusedNow(`vnode ${vnode.name} is in use and exclusiveness is asked`);
+}
+
+function checkBelongs(vnode: Vnode, queue: Queue): void {
+  if (partitionOf(vnode) !== partitionOf(queue)) throw refusedNow(`vnode ${vnode.name} is in another partition`);
+  const own = vnode.attrs["queue"];
+  if (typeof own === "string" && own !== "" && own !== queue.name) throw refusedNow(`vnode ${vnode.name} belongs to queue ${own}`);
+}
+
+function checkAmounts(tx: Transaction, vnode: Vnode, amounts: ReadonlyMap<string, number>): void {
+  for (const [resource, amount] of amounts) {
+    const available = availableAmount(tx.state, vnode, resource);
+    if (available !== null && (vnode.assigned.get(resource) ?? 0) + amount > available + 1e-9)
+      throw refusedNow(`vnode ${vnode.name} has too little ${resource}`);
+  }
+}
+
+/** States in which nothing is started. An operator may use a vnode that is offline or full. */
+const UP: ReadonlySet<string> = new Set(["job-busy", "job-exclusive", "resv-exclusive"]);
+function checkState(vnode: Vnode, options: RunOptions): void {
+  const states = (vnode.attrs["state"] as string[] | undefined) ?? [];
+  if (states.length === 0) return;
+  const in_way = states.filter((word) => !UP.has(word) && !(options.specified === true && (word === "offline" || word === "busy")));
+  if (in_way.length === 0) return;
+  throw in_way.includes("down") || in_way.includes("state-unknown")
+    ? reject(PBSE.NORELYMOM)
+    : refusedNow(`vnode ${vnode.name} is ${in_way.join(",")}`);
+}
+
+const refusedNow = (why: string): Reject => new Reject(PBSE.RESCUNAV, `Resource temporarily unavailable: ${why}`);
+
+function start(tx: Transaction, job: Job, exec: ExecVnode, exec_vnode: string, options: RunOptions): void {
+  const set: Attrs = {
+    job_state: "R",
+    substate: SUBSTATE.PRE_RUN,
+    exec_vnode: execVnodeText(exec),
+    exec_host: execHost(tx.state, exec),
+    run_count: (job.attrs.run_count ?? 0) + 1,
+    stime: tx.now_s,
+    comment: `Job was sent for execution at ${commentDate(tx)} on ${exec_vnode}`,
+  };
+  if (options.walltime_s !== undefined) set["Resource_List"] = { ...job.attrs.Resource_List, walltime: options.walltime_s };
+  if (options.specified === true) set["placed_by_hand"] = true;
+  if (tx.state.jobs.has(job.id)) {
+    tx.apply({ kind: "job-changed", id: job.id, set, unset: OF_WAITING.filter((name) => job.attrs[name] !== undefined) });
+  } else tx.apply({ kind: "job-created", id: job.id, seq: job.seq, attrs: { ...job.attrs, mtime: tx.now_s, ...set }, script: null });
+  logJob(tx, LOG_EVENT.JOB, job.id, `Job Run at request of ${requestor(tx)} on exec_vnode ${exec_vnode}`);
+  tx.act({ kind: "start-job", job: job.id });
+  const array = arrayOf(tx.state, job);
+  if (array !== undefined) noteStart(tx, array);
+}
+
+/** What a job has while it waits; ptime: when it was preempted. */
+const OF_WAITING = ["estimated", "topjob", "ptime"] as const;
+
+/** A suspended job goes on where it is, if what it released is free (qrun, or its scheduler once it is marked: substate 45). */
+export function resumeNow(tx: Transaction, job: Job, options: RunOptions = {}): void {
+  const { state } = tx;
+  const queue = state.queues.get(job.attrs.queue) as Queue;
+  const by_sched = options.sched !== undefined && options.by_hand !== true;
+  if (by_sched && (job.attrs.substate !== SUBSTATE.SCHED_SUSPENDED || queue.attrs["started"] !== true)) throw reject(PBSE.BADSTATE);
+  if (options.sched !== undefined && schedOfQueue(state, queue)?.name !== options.sched)
+    throw refusedNow(`queue ${queue.name} belongs to another scheduler`);
+  const resv = resvOfQueue(state, queue.name);
+  for (const [name, spot] of releasedSpots(state, job.attrs)) {
+    const vnode = state.vnodes.get(name);
+    if (vnode === undefined) throw new Reject(PBSE.UNKNODE, `Unknown node  ${name}`);
+    checkState(vnode, {});
+    checkExclusive(vnode, spot.exclusive);
+    if (resv === undefined) checkAmounts(tx, vnode, spot.amounts);
+    else checkInside(state, resv, vnode, spot);
+  }
+  beginResume(tx, job);
+}
+
+/** The mom has it: session known, record S (T: it goes on from its checkpoint), comment. confirmed: she has said so. */
+export function jobStarted(
+  tx: Transaction,
+  job: Job,
+  session_id: number | undefined,
+  jobdir: string | undefined,
+  { restarted = false, confirmed = true }: { readonly restarted?: boolean; readonly confirmed?: boolean } = {},
+): void {
+  // The vnodes as the comment of the start names them: with qrun -H as the operator typed them.
+  const where = /^Job was sent for execution at .* on (.*)$/.exec(job.attrs.comment ?? "")?.[1] ?? job.attrs.exec_vnode;
+  const set: Attrs = { substate: SUBSTATE.RUNNING, comment: `Job run at ${commentDate(tx)} on ${where}` };
+  if (session_id !== undefined) set["session_id"] = session_id;
+  // Until the mom's first sample: the run has used nothing yet.
+  set["resources_used"] ??= {
+    cpupercent: 0,
+    cput: 0,
+    mem: "0kb",
+    ncpus: Number(job.attrs.Resource_List["ncpus"] ?? 0),
+    vmem: "0kb",
+    walltime: 0,
+  };
+  if (jobdir !== undefined) set["jobdir"] = jobdir;
+  if (!restarted) discardCheckpointElsewhere(tx, job);
+  if (confirmed) discardOutputElsewhere(tx, job);
+  const unset = ["checkpointed", ...(confirmed ? ["output_on"] : [])].filter((name) => job.attrs[name] !== undefined);
+  tx.apply({ kind: "job-changed", id: job.id, set, unset });
+  if (wantsMail(job, "b")) tx.act({ kind: "mail", job: job.id, point: "b", text: "" });
+  if (restarted) tx.account({ type: "T", id: job.id, text: "" });
+  else accountStarted(tx, job);
+}
+
+/** What a scheduler publishes about the start of a job that waits. */
+export type Estimate = {
+  /** null: nothing (any more) */
+  readonly start_s: number | null;
+  readonly exec_vnode: string | null;
+  readonly topjob: boolean;
+};
+
+/** Sets estimated.* and topjob, or takes them back. Refused for a job that no longer waits. */
+export function estimateJob(tx: Transaction, id: string, { start_s, exec_vnode, topjob }: Estimate): void {
+  const job = tx.state.jobs.get(id);
+  if (job === undefined) throw reject(PBSE.UNKJOBID);
+  if (!isPlanned(job)) throw reject(PBSE.BADSTATE);
+  const { start_time: _start, exec_vnode: _where, ...others } = (job.attrs["estimated"] ?? {}) as { readonly [name: string]: unknown };
+  const estimated = { ...others, ...(start_s === null ? {} : { start_time: start_s }), ...(exec_vnode === null ? {} : { exec_vnode }) };
+  const set: Attrs = {};
+  const unset: string[] = [];
+  if (Object.keys(estimated).length > 0) set["estimated"] = estimated;
+  else if (job.attrs["estimated"] !== undefined) unset.push("estimated");
+  if (topjob) set["topjob"] = true;
+  else if (job.attrs["topjob"] !== undefined) unset.push("topjob");
+  tx.apply({ kind: "job-changed", id, set, unset });
+}
+
+/** Sets estimated.soft_walltime: a job takes longer than was thought. Refused for one that does not run. */
+export function extendJob(tx: Transaction, id: string, soft_walltime_s: number): void {
+  const job = tx.state.jobs.get(id);
+  if (job === undefined) throw reject(PBSE.UNKJOBID);
+  if (job.attrs.job_state !== "R") throw reject(PBSE.BADSTATE);
+  const estimated = { ...(job.attrs["estimated"] ?? {}), soft_walltime: soft_walltime_s };
+  tx.apply({ kind: "job-changed", id, set: { estimated }, unset: [] });
+}
+
+/** A scheduler's comment on a job that waits. Refused for a job that no longer does. */
+export function commentJob(tx: Transaction, id: string, comment: string): void {
+  const job = tx.state.jobs.get(id);
+  if (job === undefined) throw reject(PBSE.UNKJOBID);
+  if (!isForSched(job)) throw reject(PBSE.BADSTATE);
+  if (job.attrs.comment !== comment) tx.apply({ kind: "job-changed", id, set: { comment }, unset: [] });
+}

@@ -1,0 +1,140 @@
+// How long a scheduler waits for a job that it starts: its job_run_wait, of which throughput_mode is the old form (pbs/objects.md 3).
+//
+//   none           for nothing: the verdict comes before the runjob hooks have been asked; what they refuse is told to the job alone
+//   runjob_hook    for the runjob hooks
+//   execjob_hook   for the mom as well: until the job has been started there, its execjob hooks included, or came back
+//
+// W1. A scheduler that does not wait begins no cycle while runjob hooks are under way for jobs it started: its mirror does not show them running yet.
+// W2. No verdict waits for a mom that is lost, nor longer than the scheduler's sched_cycle_length: such a job counts as started.
+// W3. Who started a job by hand (qrun without -a) waits for its runjob hooks and its mom in any case, for the latter not longer than HAND_PATIENCE_S.
+
+import { SUBSTATE } from "#model/job-state.ts";
+import { PBSE, pbseText, Reject } from "#model/pbse.ts";
+import type { Verdict } from "#protocol/sched-link.ts";
+import { type Kernel, refuse } from "../engine/kernel.ts";
+import type { Sched } from "../state/state.ts";
+import { isWaiting } from "./life.ts";
+
+export type RunWait = "none" | "runjob_hook" | "execjob_hook";
+
+export function runWaitOf(sched: Sched | undefined): RunWait {
+  const value = sched?.attrs["job_run_wait"];
+  return value === "none" || value === "execjob_hook" ? value : "runjob_hook";
+}
+
+/** Somebody waits for a start: a scheduler, or (token) who asked for it by hand. until_ms: no longer than that; null: as long as it takes. */
+export type StartWait = {
+  readonly sched: string | null;
+  readonly token?: number;
+  readonly until_ms: number | null;
+  readonly then: (verdict: Verdict) => void;
+};
+
+/** All who wait for one start: a job that one asked for by hand may be started by a cycle that was under way. */
+export type StartWaits = { waits: readonly StartWait[]; exit_status: number | null };
+
+/** Long enough for a mom that is well and its prologue; execjob hooks may take longer. */
+export const HAND_PATIENCE_S = 10;
+
+/** sched_cycle_length where the scheduler has none */
+const CYCLE_LENGTH_S = 1200;
+
+/** Waits for a job that was just sent to its mom. false: there is nothing to wait for. */
+export function awaitStart(kernel: Kernel, sched: string, id: string, then: (verdict: Verdict) => void): boolean {
+  if (!isStarting(kernel, id)) return false;
+  const length_s = Number(kernel.state.scheds.get(sched)?.attrs["sched_cycle_length"] ?? CYCLE_LENGTH_S);
+  add(kernel, id, { sched, until_ms: length_s > 0 ? kernel.now_ms + length_s * 1000 : null, then });
+  return true;
+}
+
+/** The request is answered when the mom has taken the job or sent it back; at once when there is nothing to wait for (a job that was resumed). */
+export function answerAtStart(kernel: Kernel, id: string, token: number): void {
+  const then = (verdict: Verdict): void => {
+    if (verdict.ok) kernel.out.clients.push({ kind: "ok", token });
+    else refuse(kernel, token, new Reject(verdict.code, verdict.text));
+  };
+  if (!isStarting(kernel, id)) return then({ ok: true });
+  add(kernel, id, { sched: null, token, until_ms: kernel.now_ms + HAND_PATIENCE_S * 1000, then });
+}
+
+/** Clients that are gone wait for nothing. */
+export function forgetHands(kernel: Kernel, gone: ReadonlySet<number>): void {
+  forget(kernel, ({ token }) => token !== undefined && gone.has(token));
+}
+
+/** What somebody waits for may have come: called whenever a job has changed or is gone. */
+export function startMet(kernel: Kernel, id: string): void {
+  const start = kernel.starting.get(id);
+  if (start === undefined) return;
+  const job = kernel.state.jobs.get(id);
+  // Why it came back goes with the run: it is known just before.
+  if (isStarting(kernel, id)) start.exit_status = job?.attrs.Exit_status ?? null;
+  else settle(kernel, id, start.waits, job !== undefined && isWaiting(job) ? cameBack(start.exit_status) : { ok: true });
+}
+
+/** The job's mom is lost (W2). */
+export function startUnknown(kernel: Kernel, id: string): void {
+  settle(kernel, id, kernel.starting.get(id)?.waits ?? [], { ok: true });
+}
+
+/** The timer starting: some have waited long enough. */
+export function startLate(kernel: Kernel, id: string): void {
+  const waits = kernel.starting.get(id)?.waits ?? [];
+  settle(
+    kernel,
+    id,
+    waits.filter(({ until_ms }) => until_ms !== null && until_ms <= kernel.now_ms),
+    { ok: true },
+  );
+}
+
+/** The scheduler is lost: it waits no more. */
+export function forgetStarts(kernel: Kernel, sched: string): void {
+  forget(kernel, (wait) => wait.sched === sched);
+}
+
+function isStarting({ state }: Kernel, id: string): boolean {
+  const attrs = state.jobs.get(id)?.attrs;
+  return attrs?.job_state === "R" && attrs.substate === SUBSTATE.PRE_RUN;
+}
+
+function add(kernel: Kernel, id: string, wait: StartWait): void {
+  const start = kernel.starting.get(id);
+  keep(kernel, id, start?.exit_status ?? null, [...(start?.waits ?? []), wait]);
+}
+
+function settle(kernel: Kernel, id: string, met: readonly StartWait[], verdict: Verdict): void {
+  const start = kernel.starting.get(id);
+  if (start === undefined) return;
+  keep(
+    kernel,
+    id,
+    start.exit_status,
+    start.waits.filter((wait) => !met.includes(wait)),
+  );
+  for (const wait of met) wait.then(verdict);
+}
+
+function forget(kernel: Kernel, isGone: (wait: StartWait) => boolean): void {
+  for (const [id, { waits, exit_status }] of kernel.starting) {
+    const left = waits.filter((wait) => !isGone(wait));
+    if (left.length < waits.length) keep(kernel, id, exit_status, left);
+  }
+}
+
+/** Who waits for a start now; the timer is for the first of them whose time is up. */
+function keep(kernel: Kernel, id: string, exit_status: number | null, waits: readonly StartWait[]): void {
+  if (waits.length === 0) kernel.starting.delete(id);
+  else kernel.starting.set(id, { waits, exit_status });
+  const times = waits.flatMap(({ until_ms }) => until_ms ?? []);
+  if (times.length === 0) kernel.timers.clear(`starting:${id}`);
+  else kernel.timers.set(`starting:${id}`, Math.min(...times));
+}
+
+/** Exit_status of a run that an execjob hook did not let begin (pbs/mom.md 6). */
+const BY_HOOK: ReadonlySet<number | null> = new Set([-16, -18, -22]);
+
+function cameBack(exit_status: number | null): Verdict {
+  const code = BY_HOOK.has(exit_status) ? PBSE.HOOKERROR : PBSE.MOMREJECT;
+  return { ok: false, code, text: pbseText(code) ?? "" };
+}

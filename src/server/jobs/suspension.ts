@@ -1,0 +1,156 @@
+// Suspended jobs: state S, substate 43; 45 where the scheduler (or qrun) lets them go on: those it preempted, and those that qsig -s resume marked
+// (pbs/mom.md 5, commands.md 3 qsig, sched.md 8).
+//
+//   R 42 --suspend--> S 43 --resume--> S 45 --scheduler--> R 42          R 42 --admin-suspend--> S 43 --admin-resume--> R 42
+//   R 42 --preempted--> S 45
+//
+// I1. A job is suspended when the mom says so: until then its resources are its own. It stays on its vnodes without what it released: everything, or
+//     what restrict_res_to_release_on_suspend names.
+// I2. Vnodes of a job suspended by an administrator are in maintenance until all such jobs there have gone on or ended.
+// I3. A job that is to go on has its resources at once (`resuming`, state R); a mom that refuses puts it back. Whether the mom has done it is told by its
+//     answer, however late, or by its next hello: a resource is never given twice.
+// I5. `paused` is how long the run has stood still in all, `paused_since` since when it does: what is left of its walltime begins that much later.
+// I4. A job that its scheduler preempts carries `preempting`, the time of that decision, until the mom has said what became of it. It becomes `ptime`.
+
+import { SUBSTATE } from "#model/job-state.ts";
+import { execVnodeText, parseExecVnode } from "#model/request/exec-vnode.ts";
+import { inOrder } from "#model/values/node-state.ts";
+import { SCHED_COMMAND } from "#protocol/sched-link.ts";
+import { LOG_EVENT } from "#support/log-event.ts";
+import { schedOfQueue } from "../engine/sched-runtime.ts";
+import type { Transaction } from "../engine/transaction.ts";
+import type { Attrs, Job, ResourceRecord, Vnode } from "../state/state.ts";
+import { usageItems } from "./accounting-record.ts";
+import { commentDate, logJob } from "./life.ts";
+
+/** When a scheduler decided to preempt the job, if it is under way. */
+export const preemptingSince = (job: Job): number | undefined => job.attrs["preempting"] as number | undefined;
+/** The mom has been told to let it go on and has not answered yet. */
+export const isResuming = (job: Job): boolean => job.attrs["resuming"] === true;
+export const isSuspendedByAdmin = (job: Job): boolean => job.attrs["suspended_by_admin"] === true;
+
+/** It stands still because others use its host: shown as state U, in all else a job that runs. */
+export const isIdled = (job: { readonly attrs: Attrs }): boolean => job.attrs["idled"] === true;
+
+/** The mom has stopped the job. Record z. */
+export function jobSuspended(tx: Transaction, job: Job, by_admin: boolean): void {
+  if (job.attrs.job_state !== "R" || job.attrs.substate === SUBSTATE.RERUN) return;
+  if (isResuming(job)) return resumeRefused(tx, job);
+  const released = releasedResources(tx, job);
+  const since = preemptingSince(job);
+  logJob(tx, LOG_EVENT.JOB, job.id, "suspended");
+  const told = released === null ? [] : [`resources_released=${released.resources_released}`];
+  tx.account({ type: "z", id: job.id, text: [...usageItems(tx.state.resources, job.attrs), ...told].join(" ") });
+  tx.apply({
+    kind: "job-changed",
+    id: job.id,
+    unset: [...(since === undefined ? [] : ["preempting"]), ...(isIdled(job) ? ["idled"] : [])],
+    set: {
+      job_state: "S",
+      substate: since === undefined ? SUBSTATE.SUSPENDED : SUBSTATE.SCHED_SUSPENDED,
+      ...released,
+      paused_since: tx.now_s,
+      ...(since === undefined ? {} : { ptime: since }),
+      ...(by_admin ? { suspended_by_admin: true } : {}),
+    },
+  });
+  if (by_admin) for (const vnode of vnodesOf(tx, job)) setMaintenance(tx, vnode, [...maintenanceJobs(vnode), job.id]);
+  wakeSched(tx, job);
+}
+
+/** Resources have become free. */
+function wakeSched(tx: Transaction, job: Job): void {
+  const queue = tx.state.queues.get(job.attrs.queue);
+  const sched = queue === undefined ? undefined : schedOfQueue(tx.state, queue);
+  if (sched !== undefined) tx.act({ kind: "trigger-sched", sched: sched.name, command: SCHED_COMMAND.TERM });
+}
+
+/** What a job gives up, if the administrator restricts that; null: everything. */
+function releasedResources(
+  tx: Transaction,
+  job: Job,
+): { readonly resources_released: string; readonly resource_released_list: ResourceRecord } | null {
+  const names = tx.state.server["restrict_res_to_release_on_suspend"];
+  if (!Array.isArray(names) || names.length === 0) return null;
+  const exec = parseExecVnode(job.attrs.exec_vnode ?? "");
+  const kept = exec.map((chunk) => chunk.map(({ vnode, pairs }) => ({ vnode, pairs: pairs.filter(({ name }) => names.includes(name)) })));
+  const list = Object.entries(job.attrs.Resource_List).filter(([name]) => names.includes(name));
+  return { resources_released: execVnodeText(kept), resource_released_list: Object.fromEntries(list) };
+}
+
+/** qsig -s resume: the scheduler may let it go on. */
+export function markForResume(tx: Transaction, job: Job): void {
+  tx.apply({ kind: "job-changed", id: job.id, set: { substate: SUBSTATE.SCHED_SUSPENDED }, unset: [] });
+  const queue = tx.state.queues.get(job.attrs.queue);
+  const sched = queue === undefined ? undefined : schedOfQueue(tx.state, queue);
+  if (sched !== undefined) tx.act({ kind: "trigger-sched", sched: sched.name, command: SCHED_COMMAND.NEW });
+}
+
+/** It is to go on: it has its resources from now on, and the mom is told. */
+export function beginResume(tx: Transaction, job: Job): void {
+  const unset = ["estimated", "topjob", "paused_since"].filter((name) => job.attrs[name] !== undefined);
+  const set = { job_state: "R" as const, substate: SUBSTATE.RUNNING, resuming: true, ...pausedUntil(tx, job) };
+  tx.apply({ kind: "job-changed", id: job.id, set, unset });
+  tx.act({ kind: "signal-job", job: job.id, signal: "resume", token: 0 });
+}
+
+/** The mom lets it go on. Record r. */
+export function jobResumed(tx: Transaction, job: Job): void {
+  if (job.attrs.job_state !== "S" && !isResuming(job)) return;
+  logJob(tx, LOG_EVENT.JOB, job.id, "resumed");
+  tx.account({ type: "r", id: job.id, text: "" });
+  leaveMaintenance(tx, job);
+  tx.apply({
+    kind: "job-changed",
+    id: job.id,
+    set: {
+      ...pausedUntil(tx, job),
+      job_state: "R",
+      substate: SUBSTATE.RUNNING,
+      comment: `Job run at ${commentDate(tx)} on ${job.attrs.exec_vnode}`,
+    },
+    unset: OF_SUSPENSION.filter((name) => job.attrs[name] !== undefined),
+  });
+}
+
+/** The mom does not let it go on: it waits for the scheduler again. */
+export function resumeRefused(tx: Transaction, job: Job): void {
+  if (!isResuming(job)) return;
+  const set = { job_state: "S" as const, substate: SUBSTATE.SCHED_SUSPENDED, paused_since: tx.now_s };
+  tx.apply({ kind: "job-changed", id: job.id, set, unset: ["resuming"] });
+}
+
+/** What the pause that ends now adds to those before. */
+function pausedUntil(tx: Transaction, { attrs }: Job): Attrs {
+  const since = attrs["paused_since"];
+  return typeof since === "number" ? { paused: Number(attrs["paused"] ?? 0) + Math.max(0, tx.now_s - since) } : {};
+}
+
+/** What a suspended job has and one that runs has not. */
+const OF_SUSPENSION = ["paused_since", "suspended_by_admin", "resuming", "ptime", "resources_released", "resource_released_list"] as const;
+
+/** A job that goes on or ends keeps its vnodes no longer in maintenance. */
+export function leaveMaintenance(tx: Transaction, job: Job): void {
+  if (!isSuspendedByAdmin(job)) return;
+  for (const vnode of vnodesOf(tx, job))
+    setMaintenance(
+      tx,
+      vnode,
+      maintenanceJobs(vnode).filter((id) => id !== job.id),
+    );
+}
+
+function vnodesOf(tx: Transaction, job: Job): Vnode[] {
+  return [...(tx.state.placements.get(job.id)?.vnodes.keys() ?? [])].flatMap((name) => tx.state.vnodes.get(name) ?? []);
+}
+
+const maintenanceJobs = (vnode: Vnode): readonly string[] => (vnode.attrs["maintenance_jobs"] as readonly string[] | undefined) ?? [];
+
+function setMaintenance(tx: Transaction, vnode: Vnode, jobs: readonly string[]): void {
+  const states = ((vnode.attrs["state"] as string[] | undefined) ?? []).filter((word) => word !== "maintenance");
+  const set: Attrs = {
+    state: jobs.length === 0 ? states : inOrder([...states, "maintenance"]),
+    ...(jobs.length === 0 ? {} : { maintenance_jobs: jobs }),
+  };
+  tx.apply({ kind: "changed", object: "node", name: vnode.name, set, unset: jobs.length === 0 ? ["maintenance_jobs"] : [] });
+}

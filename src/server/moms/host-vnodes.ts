@@ -1,0 +1,206 @@
+// The vnodes of a host as its mom reports them: created, changed, revived, busy, down.
+//
+// I1. Values an administrator set on a vnode win over reported ones (pbs/mom.md 1).
+// I2. A partition that a mom reports keeps to the rules of qmgr (partition-rules.ts); one that breaks them is left out, and the log says why.
+
+import { defaultAttributes } from "#model/attribute.ts";
+import { NODE_ATTRIBUTES } from "#model/node-attributes.ts";
+import { Reject } from "#model/pbse.ts";
+import { inOrder } from "#model/values/node-state.ts";
+import type { MomVnode } from "#protocol/mom-link.ts";
+import { LOG_EVENT } from "#support/log-event.ts";
+import { checkNodePartition } from "../attributes/partition-rules.ts";
+import type { Kernel, MomRuntime } from "../engine/kernel.ts";
+import type { Transaction } from "../engine/transaction.ts";
+import { hostOf } from "../state/placement.ts";
+import type { Attrs, ResourceRecord, Vnode } from "../state/state.ts";
+import { checkVnode } from "./reported-vnode.ts";
+
+/** Names under which the vnodes of a mom may have its host: as it says itself. */
+export function vnodesOf(kernel: Kernel, host: string): Vnode[] {
+  const names = kernel.state.hosts.get(host) ?? [...kernel.state.hosts].find(([name]) => name.toLowerCase() === host.toLowerCase())?.[1];
+  return [...(names ?? [])].map((name) => kernel.state.vnodes.get(name) as Vnode);
+}
+
+/** What a connected mom says of her vnodes counts: at her hello, and whenever she says it anew. */
+export function report(kernel: Kernel, tx: Transaction, mom: MomRuntime): void {
+  kernel.reporting = true;
+  reportVnodes(kernel, tx, mom);
+  // What it says of its vnodes does not make it well (heartbeat.ts H4).
+  if (mom.ill !== null) hostUnknown(kernel, tx, mom.host, mom.ill);
+  tellBusy(kernel, tx, mom);
+  kernel.reporting = false;
+}
+
+/** Creates, updates and revives the vnodes a mom reports. A host of which no vnode was created by an administrator is not part of the complex. */
+function reportVnodes(kernel: Kernel, tx: Transaction, mom: MomRuntime): void {
+  const known = vnodesOf(kernel, mom.host);
+  if (known.length === 0) return;
+  const was_down = known.some((vnode) => statesOf(vnode).some((word) => word === "down" || word === "state-unknown"));
+  const vnodes = checkedVnodes(kernel, tx, mom);
+  const several = vnodes.length > 1;
+  for (const reported of vnodes) {
+    const vnode = kernel.state.vnodes.get(reported.name);
+    // The natural vnode is an administrator's to create, further ones of a definition file come by themselves.
+    if (vnode === undefined && reported.name.toLowerCase() !== mom.host.toLowerCase()) createVnode(tx, mom, reported, several);
+    else if (vnode !== undefined && hostOf(vnode).toLowerCase() === mom.host.toLowerCase()) updateVnode(tx, mom, vnode, reported, several);
+  }
+  const names = new Set(vnodes.map((vnode) => vnode.name));
+  for (const vnode of known) {
+    if (names.has(vnode.name)) continue;
+    const natural = vnodes[0];
+    if (vnode.attrs["from_mom"] === true) hostIsUp(tx, vnode, ["stale"], ["state-unknown", "down"]);
+    // A vnode that an administrator named otherwise than its host: the mom's natural vnode stands for it.
+    else if (known.length === 1 && natural !== undefined) updateVnode(tx, mom, vnode, natural, several);
+    else hostIsUp(tx, vnode, [], [...REVIVED]);
+  }
+  if (was_down) tx.log({ event: LOG_EVENT.SYSTEM, class: "Node", object: mom.host, text: "node up" });
+}
+
+/** What a mom says that stands; the rest is logged. */
+function checkedVnodes(kernel: Kernel, tx: Transaction, mom: MomRuntime): MomVnode[] {
+  return mom.vnodes.flatMap((reported) => {
+    const { vnode, refused } = checkVnode(kernel.state, reported);
+    if (refused.length > 0) {
+      const text = `vnode ${reported.name}: the values that the mom reports for ${refused.join(", ")} are not used`;
+      tx.log({ event: LOG_EVENT.ERROR, class: "Node", object: mom.host, text });
+    }
+    return vnode === null ? [] : withPartition(kernel, tx, vnode);
+  });
+}
+
+/** The vnode without a partition that it may not have now. */
+function withPartition(kernel: Kernel, tx: Transaction, reported: MomVnode): MomVnode {
+  const { partition, ...others } = reported.attrs;
+  const vnode = kernel.state.vnodes.get(reported.name) ?? null;
+  if (partition === undefined || vnode?.set_by_admin.includes("partition") === true) return reported;
+  const before = vnode?.attrs ?? {};
+  try {
+    checkNodePartition(kernel.state, { before, after: { ...before, partition }, touched: new Set(["partition"]), terms: [] }, vnode);
+    return reported;
+  } catch (error) {
+    if (!(error instanceof Reject)) throw error;
+    const text = `the partition ${partition} that the mom reports is not used: ${error.text ?? error.message}`;
+    tx.log({ event: LOG_EVENT.ERROR, class: "Node", object: reported.name, text });
+    return { ...reported, attrs: others };
+  }
+}
+
+function createVnode(tx: Transaction, mom: MomRuntime, reported: MomVnode, several: boolean): void {
+  const resources = {
+    host: mom.host,
+    vnode: reported.name,
+    ...((reported.attrs["resources_available"] as ResourceRecord | undefined) ?? {}),
+  };
+  const attrs: Attrs = {
+    ...defaultAttributes(NODE_ATTRIBUTES),
+    ...reported.attrs,
+    Mom: [mom.host],
+    Port: mom.hello.port,
+    resources_available: resources,
+    state: [],
+    pbs_version: mom.hello.version,
+    from_mom: true,
+    last_state_change_time: tx.now_s,
+    ...(several ? { in_multivnode_host: 1 } : {}),
+  };
+  tx.apply({ kind: "created", object: "node", name: reported.name, attrs });
+}
+
+function updateVnode(tx: Transaction, mom: MomRuntime, vnode: Vnode, reported: MomVnode, several: boolean): void {
+  const by_admin = new Set(vnode.set_by_admin);
+  const set: Attrs = {};
+  const put = (name: string, value: unknown): void => {
+    if (!by_admin.has(name) && JSON.stringify(vnode.attrs[name]) !== JSON.stringify(value)) set[name] = value;
+  };
+  for (const name in reported.attrs) if (name !== "resources_available") put(name, reported.attrs[name]);
+  put("pbs_version", mom.hello.version);
+  if (several) put("in_multivnode_host", 1);
+  const now = (vnode.attrs["resources_available"] as ResourceRecord | undefined) ?? {};
+  const resources: ResourceRecord = { ...now };
+  const given = { host: mom.host, vnode: vnode.name, ...((reported.attrs["resources_available"] as ResourceRecord | undefined) ?? {}) };
+  // The administrator's name of a natural vnode, which the mom does not know.
+  if (reported.name !== vnode.name) given.vnode = vnode.name;
+  for (const [name, value] of Object.entries(given)) if (!by_admin.has(`resources_available.${name}`)) resources[name] = value;
+  put("resources_available", resources);
+  const unset = [
+    ...(!several && vnode.attrs["in_multivnode_host"] !== undefined && !by_admin.has("in_multivnode_host") ? ["in_multivnode_host"] : []),
+    ...(isDownComment(vnode) ? ["comment"] : []),
+  ];
+  const states = statesOf(vnode).filter((word) => !REVIVED.has(word));
+  if (states.length !== statesOf(vnode).length) set["state"] = states;
+  if (Object.keys(set).length + unset.length > 0) tx.apply({ kind: "changed", object: "node", name: vnode.name, set, unset });
+}
+
+/** Words a hello takes away. down goes too: an administrator's own down lasts until then (pbs/objects.md 5: offline is the lasting one). */
+const REVIVED: ReadonlySet<string> = new Set(["state-unknown", "down", "stale", "unresolvable"]);
+
+/** Of a vnode that the mom does not report: she is there, whatever becomes of it. */
+function hostIsUp(tx: Transaction, vnode: Vnode, add: readonly string[], remove: readonly string[]): void {
+  setStates(tx, vnode, add, remove);
+  if (isDownComment(vnode)) tx.apply({ kind: "changed", object: "node", name: vnode.name, set: {}, unset: ["comment"] });
+}
+
+/** The mom of a host is gone. */
+export function hostDown(kernel: Kernel, tx: Transaction, host: string, why: string): void {
+  tellHost(kernel, tx, host, "down", `node down: ${why}`);
+}
+
+/** The mom of a host is there and does not answer, or cannot start anything: nothing new is sent there. */
+export function hostUnknown(kernel: Kernel, tx: Transaction, host: string, why: string): void {
+  tellHost(kernel, tx, host, "state-unknown", `node unknown: ${why}`);
+}
+
+function tellHost(kernel: Kernel, tx: Transaction, host: string, word: string, text: string): void {
+  for (const vnode of vnodesOf(kernel, host)) {
+    setStates(tx, vnode, [word], [], vnode.attrs["comment"] === undefined || isDownComment(vnode) ? { comment: text } : {});
+    tx.log({ event: LOG_EVENT.SYSTEM, class: "Node", object: vnode.name, text });
+  }
+}
+
+/** At the start of the server no mom has said a word. */
+export function allUnknown(kernel: Kernel, tx: Transaction): void {
+  for (const vnode of kernel.state.vnodes.values()) setStates(tx, vnode, ["state-unknown", "down"], ["stale"]);
+}
+
+/** Vnodes of a host that wait for the hello of its mom. */
+export const vnodesAway = (kernel: Kernel, host: string): readonly Vnode[] =>
+  vnodesOf(kernel, host).filter((vnode) => statesOf(vnode).some((word) => word === "state-unknown" || word === "down"));
+
+/** What the site says of the host's resources: kept apart from what vnodes have, for schedulers that ask for it. Names that are no resources are left out. */
+export function siteResources(kernel: Kernel, tx: Transaction, mom: MomRuntime, resources: { readonly [name: string]: string }): void {
+  const known = Object.fromEntries(Object.entries(resources).filter(([name]) => kernel.state.resources.get(name) !== undefined));
+  const { vnode } = checkVnode(kernel.state, { name: mom.host, attrs: { resources_available: known } });
+  const site_resources = (vnode?.attrs["resources_available"] as ResourceRecord | undefined) ?? {};
+  const none = Object.keys(site_resources).length === 0;
+  for (const { name, attrs } of vnodesOf(kernel, mom.host)) {
+    if (JSON.stringify(attrs["site_resources"] ?? {}) === JSON.stringify(site_resources)) continue;
+    tx.apply({ kind: "changed", object: "node", name, set: none ? {} : { site_resources }, unset: none ? ["site_resources"] : [] });
+  }
+}
+
+/** All vnodes of a host that others use are busy. */
+export function tellBusy(kernel: Kernel, tx: Transaction, { host, busy }: MomRuntime): void {
+  for (const vnode of vnodesOf(kernel, host)) setStates(tx, vnode, busy ? ["busy"] : [], busy ? [] : ["busy"]);
+}
+
+const isDownComment = (vnode: Vnode): boolean =>
+  typeof vnode.attrs["comment"] === "string" &&
+  /^node (?:down|unknown): /.test(vnode.attrs["comment"]) &&
+  !vnode.set_by_admin.includes("comment");
+
+function setStates(tx: Transaction, vnode: Vnode, add: readonly string[], remove: readonly string[], more: Attrs = {}): void {
+  const old = statesOf(vnode);
+  const states = inOrder([...old.filter((word) => !remove.includes(word)), ...add]);
+  const set: Attrs = { ...more, ...(states.join() === old.join() ? {} : { state: states }) };
+  if (Object.keys(set).length > 0) tx.apply({ kind: "changed", object: "node", name: vnode.name, set, unset: [] });
+}
+
+const statesOf = (vnode: Vnode): readonly string[] => (vnode.attrs["state"] as string[] | undefined) ?? [];
+
+/** An administrator created a node: if its mom is connected the node is up at once. */
+export function nodeCreated(kernel: Kernel, tx: Transaction, name: string): void {
+  const vnode = kernel.state.vnodes.get(name);
+  const mom = vnode === undefined ? undefined : kernel.moms.get(hostOf(vnode).toLowerCase());
+  if (mom !== undefined && !kernel.reporting) report(kernel, tx, mom);
+}

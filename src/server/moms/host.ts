@@ -1,0 +1,379 @@
+// The server's side of its moms: who is connected and which jobs she holds. A mom that comes (back) and the server compare notes. Her vnodes: host-vnodes.ts;
+// her answers: questions.ts.
+//
+// I1. A run is accounted for once: an obit counts if the job is with this mom under that run_count, and is acknowledged in any case (mom-link.ts I2).
+// I2. A job the server believes to run that its mom does not hold is started again if its start was never confirmed (same run_count), else its run is lost
+//     and it is requeued. A job the mom holds that the server does not is killed (mom-link.ts I3).
+
+import { SUBSTATE } from "#model/job-state.ts";
+import { Reject } from "#model/pbse.ts";
+import type { MomHello, MomToServer, Usage } from "#protocol/mom-link.ts";
+import { LOG_EVENT } from "#support/log-event.ts";
+import { type Kernel, type MomRuntime, ownTransaction } from "../engine/kernel.ts";
+import type { Transaction } from "../engine/transaction.ts";
+import { hookReported, jobKept, tellHooks } from "../hooks/mom-hooks.ts";
+import { checkpointHost, isKeptOn } from "../jobs/checkpointed.ts";
+import { abort, finish, JOB_EXEC, jobObit, requeueOrAbort, terminationOf } from "../jobs/end.ts";
+import { isWithMom, logJob } from "../jobs/life.ts";
+import { furtherVnodes, releaseVnodes } from "../jobs/release-nodes.ts";
+import { jobStarted } from "../jobs/run.ts";
+import { startUnknown } from "../jobs/start-wait.ts";
+import { isIdled, jobResumed, jobSuspended, preemptingSince } from "../jobs/suspension.ts";
+import { createFromJob } from "../resv/creation.ts";
+import { resvOfQueue } from "../state/resv-holding.ts";
+import type { Job } from "../state/state.ts";
+import { beginHeartbeat, heartbeat, momAnswered, momSilent } from "./heartbeat.ts";
+import { allUnknown, hostDown, report, siteResources, tellBusy, vnodesAway, vnodesOf } from "./host-vnodes.ts";
+import { acknowledgeObit, hostOfJob, startJob, terminateJob } from "./orders.ts";
+import { answered, notCheckpointed, questionUnanswered } from "./questions.ts";
+import { vnodesBack } from "./returned-hosts.ts";
+import {
+  alignSisters,
+  crewOf,
+  endRun,
+  isSister,
+  motherHello,
+  sisterAway,
+  sisterHello,
+  sisterJoined,
+  sisterObit,
+  sisterReady,
+  statusOfRun,
+  sumOf,
+  usageOfRun,
+} from "./sisters.ts";
+
+const NODE_FAIL_REQUEUE_S_DEFAULT = 310;
+
+const momOfLink = (kernel: Kernel, link: number): MomRuntime | undefined => kernel.mom_links.get(link);
+
+// --- frames
+
+export function frame<T extends keyof MomToServer>(kernel: Kernel, link: number, type: T, data: MomToServer[T]): void {
+  if (type === "mom-hello") return hello(kernel, link, data as MomHello);
+  const mom = momOfLink(kernel, link);
+  if (mom === undefined) return;
+  mom.heard_ms = kernel.now_ms;
+  const tx = ownTransaction(kernel);
+  switch (type) {
+    case "mom-pong":
+      momAnswered(kernel, mom, (data as MomToServer["mom-pong"]).ill);
+      break;
+    case "mom-accepted":
+      for (const { job, run_count } of (data as MomToServer["mom-accepted"]).runs)
+        if (mom.sent.get(job) === run_count) mom.sent.delete(job);
+      break;
+    case "mom-vnodes":
+      mom.vnodes = (data as MomToServer["mom-vnodes"]).vnodes;
+      mom.patience = (data as MomToServer["mom-vnodes"]).patience ?? {};
+      report(kernel, tx, mom);
+      break;
+    case "mom-joined": {
+      const job = runOf(kernel, data as MomToServer["mom-joined"]);
+      if (job !== undefined) sisterReady(kernel, job, mom.host);
+      break;
+    }
+    case "mom-started":
+      started(kernel, tx, mom.host, data as MomToServer["mom-started"]);
+      break;
+    case "mom-site":
+      siteResources(kernel, tx, mom, (data as MomToServer["mom-site"]).resources);
+      break;
+    case "mom-busy":
+      mom.busy = (data as MomToServer["mom-busy"]).busy;
+      tellBusy(kernel, tx, mom);
+      break;
+    case "mom-idled": {
+      const { idled, ...key } = data as MomToServer["mom-idled"];
+      const job = runOf(kernel, key);
+      if (job !== undefined && !isSister(job, mom.host) && isIdled(job) !== idled)
+        tx.apply({ kind: "job-changed", id: job.id, set: idled ? { idled } : {}, unset: idled ? [] : ["idled"] });
+      break;
+    }
+    case "mom-usage":
+      for (const told of (data as MomToServer["mom-usage"]).jobs) usage(kernel, tx, mom.host, told);
+      break;
+    case "mom-staging-out": {
+      const job = runOf(kernel, data as MomToServer["mom-staging-out"]);
+      if (job?.attrs.substate === SUBSTATE.RUNNING && isOnHost(kernel, job.id, mom.host)) releaseVnodes(tx, job, furtherVnodes(tx, job));
+      break;
+    }
+    case "mom-obit":
+      obit(kernel, tx, mom, data as MomToServer["mom-obit"]);
+      break;
+    case "mom-hook": {
+      const told = data as MomToServer["mom-hook"];
+      const job = told.job === undefined ? undefined : runOf(kernel, told.job);
+      hookReported(kernel, told, vnodesOf(kernel, mom.host), job);
+      break;
+    }
+    case "mom-kept": {
+      const job = runOf(kernel, data as MomToServer["mom-kept"]);
+      const kept = data as MomToServer["mom-kept"];
+      if (job !== undefined && kept.why === "checkpoint") notCheckpointed(kernel, tx, job, kept.text);
+      else if (job !== undefined) jobKept(kernel, job, kept);
+      break;
+    }
+    case "mom-result":
+      answered(kernel, tx, data as MomToServer["mom-result"]);
+      break;
+  }
+}
+
+function hello(kernel: Kernel, link: number, data: MomHello): void {
+  const key = data.host.toLowerCase();
+  const old = kernel.moms.get(key);
+  // The same mom again, after a broken connection that was not noticed yet.
+  if (old !== undefined) kernel.out.actions.push({ kind: "drop-link", link: old.link });
+  const mom: MomRuntime = {
+    host: data.host,
+    link,
+    hello: data,
+    vnodes: data.vnodes,
+    patience: data.patience ?? {},
+    hooks: data.hooks ?? "",
+    hook_files: new Map(),
+    busy: false,
+    heard_ms: kernel.now_ms,
+    ill: null,
+    sent: new Map(),
+  };
+  kernel.moms.set(key, mom);
+  if (old !== undefined && kernel.mom_links.get(old.link) === old) kernel.mom_links.delete(old.link);
+  kernel.mom_links.set(link, mom);
+  kernel.timers.clear(`silent:${key}`);
+  kernel.timers.clear(`still-silent:${key}`);
+  const tx = ownTransaction(kernel);
+  const away = vnodesAway(kernel, data.host);
+  report(kernel, tx, mom);
+  reconcile(kernel, tx, mom);
+  beginHeartbeat(kernel, mom);
+  vnodesBack(kernel, away);
+}
+
+/** The timer heartbeat. */
+export function beat(kernel: Kernel): void {
+  for (const mom of heartbeat(kernel)) {
+    momSilent(kernel, mom);
+    forgetMom(kernel, mom);
+  }
+}
+
+export function lost(kernel: Kernel, link: number, why: string): void {
+  const mom = momOfLink(kernel, link);
+  if (mom === undefined) return;
+  hostDown(kernel, ownTransaction(kernel), mom.host, why);
+  forgetMom(kernel, mom);
+}
+
+/** It is not connected any more: what waits for its words waits for its hello. */
+function forgetMom(kernel: Kernel, mom: MomRuntime): void {
+  kernel.moms.delete(mom.host.toLowerCase());
+  kernel.mom_links.delete(mom.link);
+  for (const [number, question] of kernel.questions) {
+    if (isOnHost(kernel, question.job, mom.host)) questionUnanswered(kernel, number, true);
+  }
+  for (const id of kernel.starting.keys()) if (isOnHost(kernel, id, mom.host)) startUnknown(kernel, id);
+  armSilence(kernel, mom.host);
+  for (const job of jobsWithSister(kernel, mom.host.toLowerCase())) sisterAway(kernel, job, mom.host);
+}
+
+/** At the start of the server nobody has said hello: vnodes are unknown, their jobs wait for their mom as after a loss. */
+export function allSilent(kernel: Kernel): void {
+  allUnknown(kernel, ownTransaction(kernel));
+  for (const host of kernel.state.hosts.keys()) {
+    armSilence(kernel, host);
+    for (const job of jobsWithSister(kernel, host.toLowerCase())) sisterAway(kernel, job, host);
+  }
+}
+
+/** node_fail_requeue: 0 never, below 0 as 1, unset 310 seconds. */
+function armSilence(kernel: Kernel, host: string): void {
+  const set = kernel.state.server["node_fail_requeue"];
+  const wait_s = typeof set === "number" ? set : NODE_FAIL_REQUEUE_S_DEFAULT;
+  if (wait_s !== 0) kernel.timers.set(`silent:${host.toLowerCase()}`, kernel.now_ms + Math.max(1, wait_s) * 1000);
+}
+
+/** The timer silent: jobs of a host that was down too long are requeued, or deleted if they cannot be rerun. */
+export function hostSilentTooLong(kernel: Kernel, key: string): void {
+  if (kernel.moms.has(key)) return;
+  for (const job of jobsOfHost(kernel, key)) endRun(kernel, job, () => motherSilent(kernel, job));
+}
+
+function motherSilent(kernel: Kernel, job: Job): void {
+  const tx = ownTransaction(kernel);
+  tx.apply({ kind: "job-changed", id: job.id, set: { Exit_status: JOB_EXEC.RERUN_MS_FAIL }, unset: [] });
+  const termination = terminationOf(job);
+  const deleted = `Job deleted, execution node ${hostOfJob(kernel, job.id)} down`;
+  if (termination !== undefined) {
+    logJob(tx, LOG_EVENT.JOB, job.id, deleted);
+    finish(tx, job, SUBSTATE.TERMINATED, ` and terminated by ${termination.by}`, termination.history);
+  } else if (!job.attrs.Rerunable) {
+    abort(tx, job, deleted);
+  } else {
+    logJob(tx, LOG_EVENT.JOB, job.id, `Job requeued, execution node ${hostOfJob(kernel, job.id)} down`);
+    requeueOrAbort(tx, job);
+  }
+}
+
+/** Jobs whose first chunk is on the host. */
+const jobsOfHost = (kernel: Kernel, key: string): Job[] => jobsOn(kernel, key).filter(({ id }) => isOnHost(kernel, id, key));
+/** Jobs with a chunk on the host that is not their first there is. */
+const jobsWithSister = (kernel: Kernel, key: string): Job[] => jobsOn(kernel, key).filter((job) => isSister(job, key));
+
+function jobsOn(kernel: Kernel, key: string): Job[] {
+  const ids = new Set<string>();
+  for (const vnode of vnodesOf(kernel, key)) for (const id of vnode.jobs.keys()) ids.add(id);
+  return [...ids].map((id) => kernel.state.jobs.get(id) as Job).filter(isWithMom);
+}
+
+// --- jobs
+
+/** Compares the mom's jobs with the server's (I2) and tells the mom what to keep and what to kill. */
+function reconcile(kernel: Kernel, tx: Transaction, mom: MomRuntime): void {
+  const keep: HeldJob[] = [];
+  const kill: string[] = [];
+  const acknowledged: { readonly job: string; readonly run_count: number }[] = [];
+  const held = new Map(mom.hello.jobs.map((entry) => [entry.job, entry]));
+  for (const entry of mom.hello.jobs) {
+    const job = kernel.state.jobs.get(entry.job);
+    if (job !== undefined && isRunOf(job, entry.run_count) && isWanted(kernel, job, mom.host)) keep.push(entry);
+    // Its obit was accounted for, or nobody wants it any more: only the acknowledgement was lost.
+    else if (entry.state === "ended") acknowledged.push({ job: entry.job, run_count: entry.run_count });
+    else kill.push(entry.job);
+  }
+  kernel.out.moms.push({ link: mom.link, type: "mom-welcome", data: { keep: keep.map((entry) => entry.job), kill, acknowledged } });
+  for (const id of mom.hello.checkpoints ?? []) {
+    const job = kernel.state.jobs.get(id);
+    const wanted = job !== undefined && (held.has(id) || checkpointHost(job)?.toLowerCase() === mom.host.toLowerCase());
+    if (!wanted) kernel.out.moms.push({ link: mom.link, type: "mom-discard", data: { job: id } });
+  }
+  for (const id of mom.hello.outputs ?? []) {
+    const job = kernel.state.jobs.get(id);
+    const wanted = job !== undefined && (isRunOf(job, held.get(id)?.run_count ?? -1) || isKeptOn(job, mom.host));
+    if (!wanted) kernel.out.moms.push({ link: mom.link, type: "mom-discard", data: { job: id } });
+  }
+  for (const { job } of acknowledged) keptInVain(kernel, mom.link, mom.host, job);
+  tellHooks(kernel, mom);
+  for (const entry of keep) {
+    const job = kernel.state.jobs.get(entry.job) as Job;
+    const crew = crewOf(kernel, job);
+    if (isSister(job, mom.host)) continue;
+    if (crew !== null) {
+      crew.begun = true;
+      motherHello(kernel, job);
+    }
+    if (entry.state !== "ended") catchUp(kernel, tx, job, entry);
+  }
+  for (const job of jobsOfHost(kernel, mom.host.toLowerCase())) {
+    const entry = held.get(job.id);
+    if (entry === undefined || !isRunOf(job, entry.run_count)) missing(kernel, job);
+  }
+  for (const job of jobsWithSister(kernel, mom.host.toLowerCase())) {
+    const entry = held.get(job.id);
+    sisterHello(kernel, tx, job, mom, entry !== undefined && isRunOf(job, entry.run_count) ? entry : undefined);
+  }
+}
+
+/** On one of its hosts; on its first not when its run is over and only sisters are waited for. */
+function isWanted(kernel: Kernel, job: Job, host: string): boolean {
+  if (isSister(job, host)) return true;
+  return isOnHost(kernel, job.id, host) && kernel.crews.get(job.id)?.over == null;
+}
+
+/** The mom holds the job: what was to be done when the connection broke is done now. */
+function catchUp(kernel: Kernel, tx: Transaction, job: Job, entry: HeldJob): void {
+  if (job.attrs.substate === SUBSTATE.PRE_RUN && entry.state !== "starting") jobStarted(tx, job, entry.session_id, undefined);
+  // It says so again if it still stands still.
+  if (isIdled(job)) tx.apply({ kind: "job-changed", id: job.id, set: {}, unset: ["idled"] });
+  if (entry.state === "suspended") jobSuspended(tx, job, false);
+  else if (entry.state === "running") jobResumed(tx, job);
+  alignSisters(kernel, job);
+  // It was asked to stop and has not heard, or has gone on since.
+  if (preemptingSince(job) !== undefined && job.attrs.substate !== SUBSTATE.RERUN)
+    tx.apply({ kind: "job-changed", id: job.id, set: {}, unset: ["preempting"] });
+  if (terminationOf(job) !== undefined) terminateJob(kernel, job.id, "delete", false);
+  else if (job.attrs.substate === SUBSTATE.RERUN) terminateJob(kernel, job.id, "rerun", false);
+}
+
+/** The server believes the job to be with a mom that does not know it. */
+function missing(kernel: Kernel, job: Job): void {
+  if (job.attrs.substate === SUBSTATE.PRE_RUN && terminationOf(job) === undefined) {
+    startJob(kernel, job.id);
+    return;
+  }
+  const crew = crewOf(kernel, job);
+  if (crew !== null) crew.begun = true;
+  const exit_status = statusOfRun(crew, job.attrs.substate === SUBSTATE.RERUN ? JOB_EXEC.RERUN : JOB_EXEC.INITABT);
+  const used = (job.attrs.resources_used as Usage) ?? {};
+  endRun(kernel, job, () => jobObit(ownTransaction(kernel), job, { exit_status, used }));
+}
+
+type HeldJob = MomHello["jobs"][number];
+/** Whether the first chunk of a job is on the host. */
+const isOnHost = (kernel: Kernel, id: string, host: string): boolean => hostOfJob(kernel, id).toLowerCase() === host.toLowerCase();
+const isRunOf = (job: Job, run_count: number): boolean => isWithMom(job) && (job.attrs.run_count ?? 0) === run_count;
+
+/** qsub -W create_resv_from_job: what the job holds becomes a reservation. A job that asks it without walltime runs without one. */
+function reserveForJob(tx: Transaction, job: Job): void {
+  try {
+    if (resvOfQueue(tx.state, job.attrs.queue) === undefined) createFromJob(tx, job, {});
+  } catch (error) {
+    if (!(error instanceof Reject)) throw error;
+    logJob(tx, LOG_EVENT.JOB, job.id, `no reservation made from the job: ${error.text}`);
+  }
+}
+
+/** The job, if this run of it is with a mom. */
+function runOf(kernel: Kernel, { job: id, run_count }: { readonly job: string; readonly run_count: number }): Job | undefined {
+  const job = kernel.state.jobs.get(id);
+  return job !== undefined && isRunOf(job, run_count) ? job : undefined;
+}
+
+function started(kernel: Kernel, tx: Transaction, host: string, data: MomToServer["mom-started"]): void {
+  const job = kernel.state.jobs.get(data.job);
+  if (job !== undefined && isSister(job, host)) {
+    if (isRunOf(job, data.run_count)) sisterJoined(kernel, job, host);
+    return;
+  }
+  // A host that the job has given up meanwhile.
+  if (job !== undefined && !isOnHost(kernel, job.id, host)) return;
+  if (job !== undefined && isRunOf(job, data.run_count) && job.attrs.substate === SUBSTATE.PRE_RUN) {
+    jobStarted(tx, job, data.session_id, data.jobdir, { restarted: data.restarted === true });
+    if (job.attrs["create_resv_from_job"] === true) reserveForJob(tx, job);
+  }
+}
+
+function usage(kernel: Kernel, tx: Transaction, host: string, told: MomToServer["mom-usage"]["jobs"][number]): void {
+  const { job: id, run_count, used } = told;
+  const job = kernel.state.jobs.get(id);
+  if (job === undefined || !isRunOf(job, run_count) || !(isSister(job, host) || isOnHost(kernel, job.id, host))) return;
+  tx.apply({ kind: "job-changed", id, set: { resources_used: usageOfRun(kernel, job, host, used) }, unset: [] });
+}
+
+function obit(kernel: Kernel, tx: Transaction, { link, host }: MomRuntime, data: MomToServer["mom-obit"]): void {
+  const job = kernel.state.jobs.get(data.job);
+  if (job === undefined || !isRunOf(job, data.run_count) || !(isSister(job, host) || isOnHost(kernel, job.id, host))) {
+    acknowledgeObit(kernel, link, data.job, data.run_count);
+    if (data.exit_status < 0 || data.kept === true) keptInVain(kernel, link, host, data.job);
+    return;
+  }
+  const crew = crewOf(kernel, job);
+  if (isSister(job, host)) return sisterObit(kernel, tx, job, host, data);
+  if (crew === null) acknowledgeObit(kernel, link, data.job, data.run_count);
+  endRun(kernel, job, () => {
+    const own = ownTransaction(kernel);
+    const tokens = kernel.reruns.get(job.id);
+    kernel.reruns.delete(job.id);
+    const used = crew === null ? data.used : sumOf(crew, data.used);
+    jobObit(own, job, { ...data, used, exit_status: statusOfRun(crew, data.exit_status) });
+    for (const token of tokens ?? []) kernel.out.clients.push({ kind: "ok", token });
+  });
+}
+
+/** The server had given the run up: what the mom has kept of it may be for nobody. A later run she may have looks after that. */
+function keptInVain(kernel: Kernel, link: number, host: string, id: string): void {
+  const job = kernel.state.jobs.get(id);
+  if (job !== undefined && (isKeptOn(job, host) || isSister(job, host) || isOnHost(kernel, job.id, host))) return;
+  kernel.out.moms.push({ link, type: "mom-discard", data: { job: id } });
+}

@@ -1,0 +1,27 @@
+// How long a run over several hosts waits for them (pbs/mom.md 3, 7). The mom.config of its mother superior decides; without a word of hers the hooks that
+// sisters run before it starts do, which may take that long.
+
+import { hooksOf } from "#model/hook.ts";
+import type { Kernel } from "../engine/kernel.ts";
+
+/** Where no hook runs. */
+const HOOKLESS_S = 30;
+const DOWNTIME_S_DEFAULT = 300;
+
+type Patient = Pick<Kernel, "moms" | "state">;
+
+const alarms_s = ({ state }: Patient, event: string): number =>
+  hooksOf(state.hooks.values(), event).reduce((sum, { attrs }) => sum + attrs.alarm, 0);
+
+const wordOf = ({ moms }: Patient, mother: string) => moms.get(mother.toLowerCase())?.patience ?? {};
+
+/** $sister_join_job_alarm, in ms: for what sisters do until their execjob_begin hooks have accepted the job. mother: host. */
+export const joinWait_ms = (kernel: Patient, mother: string): number =>
+  1000 * (wordOf(kernel, mother).join_s ?? (alarms_s(kernel, "execjob_begin") || HOOKLESS_S));
+
+/** $job_launch_delay, in ms: for their execjob_prologue hooks, from when all have come so far. */
+export const launchWait_ms = (kernel: Patient, mother: string): number =>
+  1000 * (wordOf(kernel, mother).launch_s ?? (alarms_s(kernel, "execjob_prologue") || HOOKLESS_S));
+
+/** $max_poll_downtime, in ms: how long a sister may be away. */
+export const downtime_ms = (kernel: Patient, mother: string): number => 1000 * (wordOf(kernel, mother).downtime_s ?? DOWNTIME_S_DEFAULT);

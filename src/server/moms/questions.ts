@@ -1,0 +1,64 @@
+// Questions to moms (signals, messages, suspending, saving a job): their answers, refusals, and what follows where none comes. Asked by orders.ts.
+
+import { PBSE, Reject, reject } from "#model/pbse.ts";
+import type { MomToServer } from "#protocol/mom-link.ts";
+import { LOG_EVENT } from "#support/log-event.ts";
+import { endUnsaved } from "../core/shutdown.ts";
+import { type Kernel, type MomQuestion, refuse } from "../engine/kernel.ts";
+import type { Transaction } from "../engine/transaction.ts";
+import { logJob } from "../jobs/life.ts";
+import { preemptionRefused } from "../jobs/preemption.ts";
+import { jobResumed, jobSuspended, preemptingSince, resumeRefused } from "../jobs/suspension.ts";
+import type { Job } from "../state/state.ts";
+import { hostOfJob } from "./orders.ts";
+import { alignSisters } from "./sisters.ts";
+
+/** A mom answers a question. */
+export function answered(kernel: Kernel, tx: Transaction, data: MomToServer["mom-result"]): void {
+  const question = kernel.questions.get(data.token);
+  if (question === undefined) return;
+  kernel.questions.delete(data.token);
+  kernel.timers.clear(`question:${data.token}`);
+  if (!data.ok) {
+    if (question.token !== 0)
+      refuse(kernel, question.token, data.code === undefined ? reject(PBSE.MOMREJECT) : new Reject(data.code, data.text ?? null));
+    momRefused(kernel, tx, question);
+    return;
+  }
+  const job = kernel.state.jobs.get(question.job);
+  if (job !== undefined && question.signal?.endsWith("suspend")) jobSuspended(tx, job, question.signal === "admin-suspend");
+  if (job !== undefined && question.signal?.endsWith("resume")) jobResumed(tx, job);
+  if (job !== undefined) alignSisters(kernel, job);
+  if (question.token !== 0) kernel.out.clients.push({ kind: "ok", token: question.token });
+}
+
+/** The mom has not done what it was asked. */
+function momRefused(kernel: Kernel, tx: Transaction, { job: id, signal }: MomQuestion): void {
+  const job = kernel.state.jobs.get(id);
+  if (job === undefined || signal === null) return;
+  if (signal === "resume") resumeRefused(tx, job);
+  alignSisters(kernel, job);
+  if (signal === "suspend" && preemptingSince(job) !== undefined) tx.apply({ kind: "job-changed", id, set: {}, unset: ["preempting"] });
+  preemptionRefused(kernel, id, signal);
+  if (signal === "checkpoint") endUnsaved(kernel, job);
+}
+
+/** The mom could not save the job: it goes on. */
+export function notCheckpointed(kernel: Kernel, tx: Transaction, job: Job, text: string): void {
+  logJob(tx, LOG_EVENT.JOB, job.id, `the job goes on: ${text}`);
+  preemptionRefused(kernel, job.id, "checkpoint");
+  endUnsaved(kernel, job);
+}
+
+/** The mom is gone (its next hello tells what it has done), or has not answered in time: an answer that comes later still counts. */
+export function questionUnanswered(kernel: Kernel, number: number, gone = false): void {
+  const question = kernel.questions.get(number);
+  if (question === undefined) return;
+  kernel.timers.clear(`question:${number}`);
+  if (gone || question.signal === null) kernel.questions.delete(number);
+  else kernel.questions.set(number, { ...question, token: 0 });
+  if (question.token !== 0) refuse(kernel, question.token, reject(PBSE.NORELYMOM, hostOfJob(kernel, question.job)));
+  if (question.signal !== null) preemptionRefused(kernel, question.job, question.signal);
+  const job = kernel.state.jobs.get(question.job);
+  if (question.signal === "checkpoint" && job !== undefined) endUnsaved(kernel, job);
+}

@@ -1,0 +1,68 @@
+// What a mom says of a vnode, read again by the types the server knows: a mom guesses the type of resources that the site made (pbs/mom.md 7), and what comes
+// over a link is not believed for its form's sake.
+//
+// I1. Nothing leaves here that qmgr could not have set or that is not a mom's to say.
+
+import type { AttributeValue } from "#model/attribute.ts";
+import { NODE_ATTRIBUTES } from "#model/node-attributes.ts";
+import { isObjectName } from "#model/object-names.ts";
+import { Reject } from "#model/pbse.ts";
+import { parseValue } from "#model/values/index.ts";
+import type { MomVnode } from "#protocol/mom-link.ts";
+import type { ServerState } from "../state/state.ts";
+
+/** The administrator's or the server's own business. */
+const NOT_FOR_MOMS: ReadonlySet<string> = new Set([
+  "Mom",
+  "Port",
+  "state",
+  "jobs",
+  "resv",
+  "resources_assigned",
+  "queue",
+  "maintenance_jobs",
+  "pbs_version",
+  "ntype",
+  "license",
+  "last_state_change_time",
+  "last_used_time",
+]);
+
+export type CheckedVnode = { readonly vnode: MomVnode | null /** what was left out, for the log */; readonly refused: readonly string[] };
+
+/** The vnode with the values that stand; null: its name is none. */
+export function checkVnode(state: Pick<ServerState, "resources">, { name, attrs }: MomVnode): CheckedVnode {
+  if (!isObjectName("node", name)) return { vnode: null, refused: ["its name"] };
+  const refused: string[] = [];
+  const checked: { [name: string]: unknown } = {};
+  const read = (attribute: string, value: unknown, resource?: string): AttributeValue | undefined => {
+    const def = NODE_ATTRIBUTES.byName(attribute);
+    const text = textOf(value);
+    try {
+      if (def !== undefined && text !== null && !NOT_FOR_MOMS.has(def.name)) return parseValue(def, text, state.resources, resource);
+    } catch (error) {
+      if (!(error instanceof Reject)) throw error;
+    }
+    refused.push(resource === undefined ? attribute : `${attribute}.${resource}`);
+    return undefined;
+  };
+  for (const [attribute, value] of Object.entries(attrs)) {
+    if (attribute === "resources_available") {
+      const resources = isRecord(value) ? Object.entries(value).map(([resource, amount]) => read(attribute, amount, resource)) : [];
+      checked[attribute] = Object.assign({}, ...resources);
+      continue;
+    }
+    const known = read(attribute, value);
+    if (known !== undefined) checked[NODE_ATTRIBUTES.byName(attribute)?.name ?? attribute] = known;
+  }
+  return { vnode: { name, attrs: checked }, refused };
+}
+
+const isRecord = (value: unknown): value is { readonly [name: string]: unknown } =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
+function textOf(value: unknown): string | null {
+  if (typeof value === "string") return value;
+  if (typeof value === "number" || typeof value === "boolean") return String(value);
+  return Array.isArray(value) && value.every((entry) => typeof entry === "string") ? value.join(",") : null;
+}

@@ -1,0 +1,447 @@
+// Jobs over several hosts (pbs/mom.md 3). The mother superior is the mom of the first host of exec_host; she runs the job's script. Every other host's mom is a
+// sister: she gets the same run, makes its files, and holds a place in which tasks of the job run. The server, which alone knows all of them, brings them together.
+//
+//   start: every sister is asked; the mother superior is asked only when all have joined · end: her obit waits until every sister has let the run go
+//
+// S1. No process of a run is left on a host when the run is over for the server, but for hosts that were given up (silent too long) and have not come back,
+//     and for runs ended by force.
+// S2. What is known here of a run is built up again from hellos after a restart; a host that has not said hello may hold it.
+// S3. Obits of mother superior and sisters are acknowledged when the run is over: a server that is killed meanwhile hears them again.
+
+import { SUBSTATE } from "#model/job-state.ts";
+import { sizeKb } from "#model/values/size.ts";
+import type { MomHello, MomToServer, Usage } from "#protocol/mom-link.ts";
+import { LOG_EVENT } from "#support/log-event.ts";
+import { type Kernel, type MomRuntime, ownTransaction } from "../engine/kernel.ts";
+import type { Transaction } from "../engine/transaction.ts";
+import { beginRerun, JOB_EXEC, jobObit, terminationOf } from "../jobs/end.ts";
+import { isWithMom, logJob } from "../jobs/life.ts";
+import { giveUp, releasingOf, vnodesByHost } from "../jobs/release-nodes.ts";
+import type { Job } from "../state/state.ts";
+import { acknowledgeObit, orderStart } from "./orders.ts";
+import { downtime_ms, joinWait_ms, launchWait_ms } from "./patience.ts";
+
+/** unknown: she has not said hello since we can know. asked: the run was sent. ready: she has all but asked her execjob_prologue hooks. */
+type Sister = {
+  readonly host: string;
+  state: "unknown" | "asked" | "ready" | "joined" | "gone";
+  /** since when her mom is not connected; null: she is */
+  away_since_ms: number | null;
+  /** she has stopped the run's processes, or was told to */
+  stands: boolean;
+  /** that she is gone was seen to: her state alone may come from the hello that the crew was made from */
+  missed: boolean;
+  used: Usage;
+};
+
+/** What is known of a run's sisters. */
+export type Crew = {
+  readonly run_count: number;
+  /** by host, in lower case */
+  readonly sisters: Map<string, Sister>;
+  /** the mother superior has been asked to start, or has it already */
+  begun: boolean;
+  /** what sisters are waited for while it is not begun */
+  awaited: "join" | "prologue";
+  /** usage of the mother superior alone */
+  own: Usage;
+  /** the run failed because of a sister */
+  failed: boolean;
+  /** the run is over, this is to be done once every sister has let it go; null: it is not over */
+  over: (() => void) | null;
+};
+
+/** The hosts of exec_host, each once: the mother superior's first. */
+export function hostsOf(job: Job): readonly string[] {
+  const text = job.attrs.exec_host ?? "";
+  if (!text.includes("+")) return text === "" ? [] : [text.split("/", 1)[0] as string];
+  return [...new Set(text.split("+").map((entry) => entry.split("/", 1)[0] as string))];
+}
+
+/** Whether the host is one of a job's that is not its first. */
+export const isSister = (job: Job, host: string): boolean =>
+  job.attrs.exec_host?.includes("+") === true &&
+  hostsOf(job)
+    .slice(1)
+    .some((name) => name.toLowerCase() === host.toLowerCase());
+
+/** null: the job is on one host. */
+export function crewOf(kernel: Kernel, job: Job): Crew | null {
+  if (job.attrs.exec_host?.includes("+") !== true) return null;
+  const [mother, ...others] = hostsOf(job);
+  if (mother === undefined || others.length === 0) return null;
+  const run_count = job.attrs.run_count ?? 0;
+  const known = kernel.crews.get(job.id);
+  if (known?.run_count === run_count) return known;
+  const sisters = others.map((host): [string, Sister] => {
+    const mom = kernel.moms.get(host.toLowerCase());
+    const state = mom === undefined ? "unknown" : stateIn(mom.hello, job.id, run_count);
+    const stands = mom !== undefined && standsIn(mom.hello, job.id);
+    return [host.toLowerCase(), { host, state, away_since_ms: mom === undefined ? kernel.now_ms : null, stands, missed: false, used: {} }];
+  });
+  const mom = kernel.moms.get(mother.toLowerCase());
+  const crew: Crew = {
+    run_count,
+    sisters: new Map(sisters),
+    begun: mom !== undefined && stateIn(mom.hello, job.id, run_count) !== "gone",
+    awaited: "join",
+    own: {},
+    failed: false,
+    over: null,
+  };
+  kernel.crews.set(job.id, crew);
+  return crew;
+}
+
+function stateIn(hello: MomHello, job: string, run_count: number): Sister["state"] {
+  const entry = hello.jobs.find((held) => held.job === job && held.run_count === run_count);
+  return entry === undefined ? "gone" : entry.state === "starting" ? "asked" : "joined";
+}
+
+const standsIn = (hello: MomHello, job: string): boolean => hello.jobs.some((held) => held.job === job && held.state === "suspended");
+
+const all = (crew: Crew, state: Sister["state"]): boolean => [...crew.sisters.values()].every((sister) => sister.state === state);
+
+// --- start
+
+/** Asks the sisters that have not joined, and the mother superior when all have. */
+export function startCrew(kernel: Kernel, job: Job, crew: Crew): void {
+  if (crew.over !== null) return;
+  for (const [key, sister] of crew.sisters) {
+    const mom = kernel.moms.get(key);
+    if (mom === undefined) sisterAway(kernel, job, sister.host);
+    if (sister.state === "joined" || mom === undefined) continue;
+    if (sister.state !== "ready") sister.state = "asked";
+    orderStart(kernel, job, mom);
+  }
+  if (!all(crew, "joined")) return awaitSisters(kernel, job, crew);
+  kernel.timers.clear(`join:${job.id}`);
+  const mom = kernel.moms.get((hostsOf(job)[0] as string).toLowerCase());
+  if (mom === undefined) return;
+  crew.begun = true;
+  orderStart(kernel, job, mom);
+}
+
+/** Nobody is waited for for ever: not until all have joined, and from then on not for the prologue's hooks. */
+function awaitSisters(kernel: Kernel, job: Job, crew: Crew): void {
+  const mother = hostsOf(job)[0] as string;
+  const awaited = [...crew.sisters.values()].every(({ state }) => state === "ready" || state === "joined") ? "prologue" : "join";
+  const timer = `join:${job.id}`;
+  if (awaited === crew.awaited && kernel.timers.at(timer) !== undefined) return;
+  crew.awaited = awaited;
+  kernel.timers.set(timer, kernel.now_ms + (awaited === "join" ? joinWait_ms(kernel, mother) : launchWait_ms(kernel, mother)));
+}
+
+/** The sister's execjob_begin hooks have accepted the job. */
+export function sisterReady(kernel: Kernel, job: Job, host: string): void {
+  const crew = crewOf(kernel, job);
+  const sister = crew?.sisters.get(host.toLowerCase());
+  if (crew == null || sister?.state !== "asked") return;
+  sister.state = "ready";
+  if (crew.over === null && !crew.begun && job.attrs.substate === SUBSTATE.PRE_RUN) awaitSisters(kernel, job, crew);
+}
+
+/** The sister has made ready. */
+export function sisterJoined(kernel: Kernel, job: Job, host: string): void {
+  const crew = crewOf(kernel, job);
+  const sister = crew?.sisters.get(host.toLowerCase());
+  if (crew == null || sister === undefined || sister.state === "gone") return;
+  sister.state = "joined";
+  if (crew.over === null && !crew.begun && job.attrs.substate === SUBSTATE.PRE_RUN) startCrew(kernel, job, crew);
+}
+
+/** The timer join: a start does not wait for ever for a sister. */
+export function joinLate(kernel: Kernel, tx: Transaction, job: Job): void {
+  const crew = kernel.crews.get(job.id);
+  if (crew === undefined || crew.begun || crew.over !== null || crew.run_count !== job.attrs.run_count) return;
+  // After a restart of the server the mother superior may have begun it: her hello tells, or her silence (node_fail_requeue).
+  if (!kernel.moms.has((hostsOf(job)[0] as string).toLowerCase())) return;
+  const late = (state: Sister["state"]): boolean => state !== "joined" && (state !== "ready" || crew.awaited === "prologue");
+  const missing = [...crew.sisters.values()].filter(({ state }) => late(state)).map(({ host }) => host);
+  joinFailed(kernel, tx, job, `no answer of ${missing.join(", ")} in time`, JOB_EXEC.JOINJOB, missing);
+}
+
+/** hosts: whose fault it is. */
+function joinFailed(kernel: Kernel, tx: Transaction, job: Job, why: string, exit_status: number, hosts: readonly string[]): void {
+  const crew = crewOf(kernel, job);
+  if (crew !== null && toleration(job) !== "none" && exit_status === JOB_EXEC.JOINJOB)
+    return startWithout(kernel, tx, job, crew, hosts, why);
+  logJob(tx, LOG_EVENT.ERROR, job.id, `Job could not be started on all its hosts: ${why}`);
+  endRun(kernel, job, () => jobObit(ownTransaction(kernel), job, { exit_status, used: {}, message: why }));
+}
+
+/** Which failures of nodes the job survives. */
+const toleration = (job: Job): unknown => job.attrs["tolerate_node_failures"] ?? "none";
+
+/** The job is started on the hosts that are left. */
+function startWithout(kernel: Kernel, tx: Transaction, job: Job, crew: Crew, hosts: readonly string[], why: string): void {
+  logJob(tx, LOG_EVENT.JOB, job.id, `Job is started without ${hosts.join(", ")}: ${why}`);
+  const by_host = vnodesByHost(tx.state, job);
+  for (const host of hosts) {
+    const key = host.toLowerCase();
+    const link = kernel.moms.get(key)?.link;
+    // Whoever refused has ended the run and is none of the job's hosts any more: her obit is not answered with those of the others (S3).
+    if (crew.sisters.get(key)?.state === "gone" && link !== undefined) acknowledgeObit(kernel, link, job.id, crew.run_count);
+    else letGo(kernel, job, key);
+    crew.sisters.delete(key);
+  }
+  const names = [...by_host].flatMap(([host, vnodes]) => (hosts.includes(host) ? vnodes : []));
+  giveUp(tx, job, new Set(names), "start");
+  startCrew(kernel, job, crew);
+}
+
+/** Whether the run is still waiting for its sisters, so that its mother superior, who is connected, knows nothing of it. */
+export function isJoining(kernel: Kernel, job: Job): boolean {
+  const crew = crewOf(kernel, job);
+  return crew !== null && !crew.begun;
+}
+
+/** A run that its mother superior has not heard of is to end. */
+export function endJoining(kernel: Kernel, job: Job, exit_status: number): void {
+  endRun(kernel, job, () => jobObit(ownTransaction(kernel), job, { exit_status, used: {} }));
+}
+
+// --- end
+
+/** The run is over where it was begun. over: what follows once no sister holds it; at once for a job of one host. */
+export function endRun(kernel: Kernel, job: Job, over: () => void): void {
+  const crew = crewOf(kernel, job);
+  if (crew === null) return over();
+  kernel.timers.clear(`join:${job.id}`);
+  crew.over ??= over;
+  for (const key of crew.sisters.keys()) letGo(kernel, job, key);
+  settle(kernel, job, crew);
+}
+
+/** Tells a sister that holds the run, or may, that it is over. */
+function letGo(kernel: Kernel, job: Job, key: string): void {
+  const mom = kernel.moms.get(key);
+  if (mom === undefined || kernel.crews.get(job.id)?.sisters.get(key)?.state === "gone") return;
+  kernel.out.moms.push({
+    link: mom.link,
+    type: "mom-terminate",
+    data: { job: job.id, run_count: job.attrs.run_count ?? 1, why: "delete", kill_delay_s: 0 },
+  });
+}
+
+function settle(kernel: Kernel, job: Job, crew: Crew): void {
+  if (crew.over === null || !all(crew, "gone") || kernel.crews.get(job.id) !== crew) return;
+  kernel.crews.delete(job.id);
+  acknowledge(kernel, job, crew);
+  const isStill = kernel.state.jobs.get(job.id) === job && isWithMom(job) && job.attrs.run_count === crew.run_count;
+  if (isStill) crew.over();
+}
+
+/** Obits that were kept waiting (S3). To a mom that has not ended the run it means nothing. */
+function acknowledge(kernel: Kernel, job: Job, { run_count }: Crew): void {
+  for (const host of hostsOf(job)) {
+    const link = kernel.moms.get(host.toLowerCase())?.link;
+    if (link !== undefined) acknowledgeObit(kernel, link, job.id, run_count);
+  }
+}
+
+/** The job gives these hosts up and goes on. */
+export function releaseSisters(kernel: Kernel, id: string, hosts: readonly string[]): void {
+  const job = kernel.state.jobs.get(id);
+  const crew = job === undefined ? null : crewOf(kernel, job);
+  if (job === undefined || crew === null) return;
+  for (const host of hosts) {
+    const key = host.toLowerCase();
+    // One that the job goes on without has nothing to let go.
+    if (crew.sisters.get(key)?.state === "gone") released(kernel, ownTransaction(kernel), job, crew, host);
+    else letGo(kernel, job, key);
+  }
+}
+
+/** A sister that was to let the run go has done so. false: she was not. */
+function released(kernel: Kernel, tx: Transaction, job: Job, crew: Crew, host: string): boolean {
+  const names = [...vnodesByHost(tx.state, job)].find(([each]) => each.toLowerCase() === host.toLowerCase())?.[1] ?? [];
+  if (!isReleasing(kernel, job, host)) return false;
+  const link = kernel.moms.get(host.toLowerCase())?.link;
+  if (link !== undefined) acknowledgeObit(kernel, link, job.id, crew.run_count);
+  crew.sisters.delete(host.toLowerCase());
+  giveUp(tx, job, new Set(names));
+  return true;
+}
+
+/** The server ends the run by force: nobody is waited for. */
+export function dismissCrew(kernel: Kernel, job: Job): void {
+  const crew = crewOf(kernel, job);
+  if (crew === null) return;
+  kernel.timers.clear(`join:${job.id}`);
+  for (const key of crew.sisters.keys()) letGo(kernel, job, key);
+  acknowledge(kernel, job, crew);
+  kernel.crews.delete(job.id);
+}
+
+/** Nothing of the run is left with the sister. */
+export function sisterObit(kernel: Kernel, tx: Transaction, job: Job, host: string, obit: MomToServer["mom-obit"]): void {
+  const crew = crewOf(kernel, job);
+  const sister = crew?.sisters.get(host.toLowerCase());
+  if (crew == null || sister === undefined) return;
+  sister.used = obit.used;
+  sisterGone(kernel, tx, job, host, obit.exit_status, obit.message);
+}
+
+/** Of these codes of a sister the job hears as they are: a hook wants it deleted. */
+const OWN_WORD: ReadonlySet<number> = new Set([JOB_EXEC.FAILHOOK_DELETE, JOB_EXEC.HOOK_DELETE]);
+
+/** The sister does not hold the run (any more). why: when that was not wanted. */
+function sisterGone(
+  kernel: Kernel,
+  tx: Transaction,
+  job: Job,
+  host: string,
+  exit_status: number,
+  why = "the job's place there is gone",
+): void {
+  const crew = crewOf(kernel, job);
+  const sister = crew?.sisters.get(host.toLowerCase());
+  if (crew == null || sister === undefined) return;
+  sister.state = "gone";
+  if (crew.over !== null) return settle(kernel, job, crew);
+  if (released(kernel, tx, job, crew, host) || sister.missed) return;
+  sister.missed = true;
+  if (!crew.begun && job.attrs.substate === SUBSTATE.PRE_RUN)
+    return joinFailed(kernel, tx, job, `${host}: ${why}`, OWN_WORD.has(exit_status) ? exit_status : JOB_EXEC.JOINJOB, [sister.host]);
+  if (toleration(job) === "all") {
+    logJob(tx, LOG_EVENT.JOB, job.id, `Job goes on without its sister ${host}: ${why}`);
+    return;
+  }
+  crew.failed = true;
+  if (terminationOf(job) !== undefined || job.attrs.substate === SUBSTATE.RERUN) return;
+  logJob(tx, LOG_EVENT.JOB, job.id, `Job is ended, its sister ${host} was lost: ${why}`);
+  beginRerun(tx, job);
+  tx.act({ kind: "terminate-job", job: job.id, why: "rerun" });
+}
+
+/** The exit status of a run that was ended because of a sister. */
+export const statusOfRun = (crew: Crew | null, exit_status: number): number =>
+  crew?.failed === true && exit_status === JOB_EXEC.RERUN ? JOB_EXEC.RERUN_SIS_FAIL : exit_status;
+
+// --- hosts that come and go
+
+/** A mom says hello of whom the job is, or should be, a sister's. entry: what she says of this run; undefined: nothing. */
+export function sisterHello(kernel: Kernel, tx: Transaction, job: Job, mom: MomRuntime, entry: MomHello["jobs"][number] | undefined): void {
+  const crew = crewOf(kernel, job);
+  const sister = crew?.sisters.get(mom.host.toLowerCase());
+  if (crew == null || sister === undefined) return;
+  sister.away_since_ms = null;
+  kernel.timers.clear(awayTimer(job, mom.host));
+  sister.stands = standsIn(mom.hello, job.id);
+  if (entry !== undefined) {
+    // A sister whose obit was heard sends the obit again: nothing changes. A sister that was given up because it was silent holds the run all the same.
+    if (sister.state === "gone" && entry.state !== "ended") sister.missed = false;
+    if (sister.state !== "gone" || entry.state !== "ended") sister.state = entry.state === "starting" ? "asked" : "joined";
+    if (crew.over !== null || isReleasing(kernel, job, mom.host)) letGo(kernel, job, mom.host.toLowerCase());
+    else if (entry.state !== "ended" && entry.state !== "starting") {
+      sisterJoined(kernel, job, mom.host);
+      alignSisters(kernel, job);
+    }
+    return;
+  }
+  if (crew.over === null && !crew.begun && job.attrs.substate === SUBSTATE.PRE_RUN) {
+    if (terminationOf(job) === undefined) return startCrew(kernel, job, crew);
+    // Whether the mother superior has begun it her own hello tells.
+    sister.state = "gone";
+    return;
+  }
+  sisterGone(kernel, tx, job, mom.host, JOB_EXEC.RERUN_SIS_FAIL, "she does not know the job");
+}
+
+const isReleasing = ({ state }: Kernel, job: Job, host: string): boolean => {
+  const names = [...vnodesByHost(state, job)].find(([each]) => each.toLowerCase() === host.toLowerCase())?.[1] ?? [];
+  return names.length > 0 && names.every((name) => releasingOf(job).includes(name));
+};
+
+/** Name of the timer: a host's name holds no blank. */
+const awayTimer = (job: Job, host: string): string => `away:${job.id} ${host.toLowerCase()}`;
+
+/** The sister's mom is not connected: she is waited for for a time ($max_poll_downtime), counted from the first word of it. */
+export function sisterAway(kernel: Kernel, job: Job, host: string): void {
+  const crew = crewOf(kernel, job);
+  const sister = crew?.sisters.get(host.toLowerCase());
+  if (crew == null || sister === undefined || sister.state === "gone") return;
+  const wait_ms = downtime_ms(kernel, hostsOf(job)[0] as string);
+  if (sister.away_since_ms === null && crew.over === null)
+    logJob(
+      ownTransaction(kernel),
+      LOG_EVENT.JOB,
+      job.id,
+      `sister ${host} is away: the job goes on, and waits for her ${wait_ms / 1000} seconds`,
+    );
+  sister.away_since_ms ??= kernel.now_ms;
+  kernel.timers.set(awayTimer(job, host), sister.away_since_ms + wait_ms);
+}
+
+/** The mother superior has come, who says how long: those of her sisters that are away are waited for by her word. */
+export function motherHello(kernel: Kernel, job: Job): void {
+  for (const sister of crewOf(kernel, job)?.sisters.values() ?? []) if (sister.away_since_ms !== null) sisterAway(kernel, job, sister.host);
+}
+
+/** The timer away: the sister has been silent too long, nobody waits for her. name: as in awayTimer. */
+export function sisterSilent(kernel: Kernel, tx: Transaction, name: string): void {
+  const [id = "", host = ""] = name.split(" ");
+  const job = kernel.state.jobs.get(id);
+  if (job === undefined || !isWithMom(job) || kernel.moms.has(host)) return;
+  const sister = crewOf(kernel, job)?.sisters.get(host);
+  if (sister === undefined || sister.state === "gone") return;
+  // Of an earlier run, or before the mother superior had spoken.
+  if ((sister.away_since_ms ?? kernel.now_ms) + downtime_ms(kernel, hostsOf(job)[0] as string) > kernel.now_ms)
+    return sisterAway(kernel, job, host);
+  logJob(tx, LOG_EVENT.JOB, job.id, `Job given up on execution node ${host} down`);
+  sisterGone(kernel, tx, job, host, JOB_EXEC.RERUN_SIS_FAIL, "node down");
+}
+
+/** Sisters stand still when the job does: they are told once the mother superior has done it, or not, and when they come back. */
+export function alignSisters(kernel: Kernel, job: Job): void {
+  const crew = crewOf(kernel, job);
+  if (crew === null || !crew.begun || crew.over !== null) return;
+  const stands = job.attrs.job_state === "S";
+  for (const [key, sister] of crew.sisters) {
+    const link = kernel.moms.get(key)?.link;
+    if (link === undefined || sister.state !== "joined" || sister.stands === stands) continue;
+    sister.stands = stands;
+    // Token 0: nobody waits for her answer.
+    kernel.out.moms.push({ link, type: "mom-signal", data: { token: 0, job: job.id, signal: stands ? "suspend" : "resume" } });
+  }
+}
+
+// --- usage
+
+/** Keeps what a mom of the run says it has used there; returns the job's: sums, but for the wall clock and what was requested. */
+export function usageOfRun(kernel: Kernel, job: Job, host: string, used: Usage): Usage {
+  const crew = crewOf(kernel, job);
+  if (crew === null) return used;
+  const sister = crew.sisters.get(host.toLowerCase());
+  if (sister === undefined) crew.own = used;
+  else sister.used = used;
+  if (sister !== undefined) tellMother(kernel, job, crew);
+  // After a restart of the server the job's sum alone is known, until the mother superior speaks.
+  const known = job.attrs.resources_used as Usage | undefined;
+  return known !== undefined && Object.keys(crew.own).length === 0 ? known : sumOf(crew, crew.own);
+}
+
+const ADDED = ["cput", "cpupercent"] as const;
+const ADDED_SIZES = ["mem", "vmem"] as const;
+
+/** own: of the mother superior. */
+export function sumOf(crew: Crew, own: Usage): Usage {
+  const sum: { [resource: string]: string | number } = { ...own };
+  for (const { used } of crew.sisters.values()) {
+    for (const name of ADDED) if (used[name] !== undefined) sum[name] = Number(sum[name] ?? 0) + Number(used[name]);
+    for (const name of ADDED_SIZES) if (used[name] !== undefined) sum[name] = `${kbOf(sum[name]) + kbOf(used[name])}kb`;
+  }
+  return sum;
+}
+
+const kbOf = (size: string | number | undefined): number => (typeof size === "string" ? (sizeKb(size) ?? 0) : 0);
+
+/** Limits are of the whole job, and the mother superior keeps them. */
+function tellMother(kernel: Kernel, job: Job, crew: Crew): void {
+  const mom = kernel.moms.get((hostsOf(job)[0] as string).toLowerCase());
+  if (mom === undefined) return;
+  const { cput = 0, mem, vmem } = sumOf(crew, {});
+  const data = { job: job.id, run_count: crew.run_count, cput_s: Number(cput), mem_kb: kbOf(mem), vmem_kb: kbOf(vmem) };
+  kernel.out.moms.push({ link: mom.link, type: "mom-sisters", data });
+}

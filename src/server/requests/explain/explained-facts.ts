@@ -1,0 +1,75 @@
+// What the server knows beside a scheduler, in an explanation that passes through. How long jobs like those it names took: a scheduler reckons with
+// walltimes, since what it promises must hold, but jobs mostly end earlier, and who waits likes to know. And what keeps a job from its scheduler: holds,
+// a time, other jobs.
+
+import { countLeft, isAfter, jobOfEntry } from "#model/depend.ts";
+import { arrayIdOf } from "#model/job-id.ts";
+import type { Explanation, Kept, Obstacle } from "#protocol/explanation.ts";
+import { dependenciesOf } from "../../jobs/dependencies.ts";
+import { learnedTime } from "../../jobs/pressure.ts";
+import type { Job, ServerState } from "../../state/state.ts";
+
+/** Whether no cycle changes what was said of the job. */
+export const isTerminal = (verdict: Explanation["verdict"]): boolean => verdict === "runs" || verdict === "held";
+
+/** An answer with what the server adds to it. One that is no explanation is passed on as it is. */
+export function withServerFacts(state: ServerState, answer: unknown, now_s: number): unknown {
+  if (!isExplanation(answer)) return answer;
+  /** a subjob that waits is what its array is */
+  const jobOf = (id: string): Job | undefined => state.jobs.get(id) ?? state.jobs.get(arrayIdOf(id) ?? "");
+  const timesOf = (id: string | null): { readonly learned_s?: number } => {
+    const job = id === null ? undefined : jobOf(id);
+    const learned_s = job === undefined ? undefined : learnedTime(state, job);
+    return learned_s === undefined ? {} : { learned_s };
+  };
+  const withTimes = (obstacles: readonly Obstacle[]): Obstacle[] =>
+    obstacles.map((obstacle) => (obstacle.kind === "reservation" ? obstacle : { ...obstacle, ...timesOf(obstacle.id) }));
+  const { earliest } = answer;
+  return {
+    ...answer,
+    ...timesOf(answer.job),
+    ...(answer.verdict === "held" ? keptFacts(state, jobOf(answer.job), now_s) : {}),
+    obstacles: withTimes(answer.obstacles),
+    earliest: earliest === null ? null : { ...earliest, after: withTimes(earliest.after) },
+  } satisfies Explanation;
+}
+
+function keptFacts(state: ServerState, job: Job | undefined, now_s: number): { readonly kept?: Kept } {
+  if (job === undefined) return {};
+  const { Hold_Types, Execution_Time, euser } = job.attrs;
+  const dependencies = dependenciesOf(state, job.attrs);
+  // Whoever may see this job sees whom it waits for, but not how another user's job stands.
+  const after = dependencies.flatMap((item) =>
+    item.type === "on" || !isAfter(item.type) ? [] : item.ids.map((entry) => ({ type: item.type, id: jobOfEntry(entry) })),
+  );
+  const stateOf = (id: string): { readonly state?: string } => {
+    const other = state.jobs.get(id);
+    return other?.attrs.euser === euser && other !== undefined ? { state: other.attrs.job_state } : {};
+  };
+  return {
+    kept: {
+      holds: Hold_Types.replaceAll("n", ""),
+      until_s: Execution_Time !== undefined && Execution_Time > now_s ? Execution_Time : null,
+      after: after.map(({ type, id }) => ({ type, id, ...stateOf(id) })),
+      on: countLeft(dependencies),
+    },
+  };
+}
+
+/** What a scheduler of another release says may look otherwise. */
+export function isExplanation(answer: unknown): answer is Explanation {
+  if (typeof answer !== "object" || answer === null) return false;
+  const { job, obstacles, earliest } = answer as Partial<Record<keyof Explanation, unknown>>;
+  return (
+    typeof job === "string" &&
+    areObstacles(obstacles) &&
+    (earliest === null || areObstacles((earliest as { after?: unknown } | undefined)?.after))
+  );
+}
+
+function areObstacles(list: unknown): list is readonly Obstacle[] {
+  return (
+    Array.isArray(list) &&
+    list.every((one: Partial<Obstacle> | null) => typeof one?.kind === "string" && (one.id === null || typeof one.id === "string"))
+  );
+}

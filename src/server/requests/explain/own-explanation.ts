@@ -1,0 +1,62 @@
+// What the server itself explains of a job that no scheduler looks at (`partita explain`). A scheduler that can be asked says the rest.
+
+import type { ExplainedWhy, Explanation } from "#protocol/explanation.ts";
+import { isForSched, isWithMom } from "../../jobs/life.ts";
+import type { Unserved } from "../../scheds/unserved.ts";
+import type { Job } from "../../state/state.ts";
+import { isTerminal } from "./explained-facts.ts";
+
+/** The whole explanation, made without a scheduler. id: of the job, or of a subjob of the array `job` that waits. */
+export function ownExplanation(id: string, job: Job, unserved: Unserved, now_s: number): Explanation {
+  const { attrs } = job;
+  const { place, walltime } = attrs.Resource_List;
+  const runs = isWithMom(job) && !isForSched(job);
+  const waits = !runs && "QSB".includes(attrs.job_state);
+  const why = waits ? unservedWhy(unserved) : null;
+  return {
+    job: id,
+    sched: unserved.sched,
+    at_s: now_s,
+    state: id === job.id ? attrs.job_state : "Q",
+    queue: attrs.queue,
+    select: attrs.schedselect,
+    place: typeof place === "string" ? place : "free",
+    walltime_s: typeof walltime === "number" ? walltime : null,
+    verdict: runs ? "runs" : waits ? "waits" : "held",
+    why,
+    remedy: unserved.remedy,
+    comment: attrs.comment ?? null,
+    reasons: why === null ? [] : [why],
+    obstacles: [],
+    preempts: [],
+    preempted_s: null,
+    jobs_before: null,
+    top_job: attrs["topjob"] === true,
+    chunks: [],
+    nodes: [],
+    nodes_left_out: 0,
+    earliest: null,
+    estimates: [],
+    running: runs ? runningOf(job) : null,
+  };
+}
+
+function runningOf({ attrs }: Job): NonNullable<Explanation["running"]> {
+  const { stime, exec_vnode = "", Resource_List } = attrs;
+  const { walltime } = Resource_List;
+  const end_s = stime !== undefined && typeof walltime === "number" ? stime + walltime : null;
+  return { since_s: stime ?? null, end_s, exec_vnode };
+}
+
+/** A scheduler's explanation of a job that it will not look at: what keeps it from that stands before its own reasons, and no start is promised. */
+export function withUnserved(told: Explanation, unserved: Unserved): Explanation {
+  if (isTerminal(told.verdict)) return told;
+  const why = unservedWhy(unserved);
+  // What a scheduler without vnodes says of itself is the same once more.
+  const others = told.reasons.filter(({ stage }) => stage !== "scheduler");
+  return { ...told, verdict: "waits", why, reasons: [why, ...others], remedy: unserved.remedy, preempts: [], earliest: null };
+}
+
+function unservedWhy({ code, text, sched }: Unserved): ExplainedWhy {
+  return { stage: "scheduler", why: { code, where: sched }, text: `Not Running: ${text}` };
+}

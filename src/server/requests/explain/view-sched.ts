@@ -1,0 +1,14 @@
+// What a scheduler is doing: its cycles, its vnodes, its top jobs (`partita top`). Anybody may ask; ids of jobs are told as query_other_jobs says.
+
+import { PBSE, reject } from "#model/pbse.ts";
+import type { ViewSchedRequest } from "#protocol/messages.ts";
+import type { Answer, Transaction } from "../../engine/transaction.ts";
+import { seesOthers } from "./explain-job.ts";
+
+export function viewSched(tx: Transaction, request: ViewSchedRequest): Answer {
+  const sched = tx.state.scheds.get(request.sched);
+  if (sched === undefined) throw reject(PBSE.UNKSCHED);
+  const question = { kind: "view", sees_others: seesOthers(tx) } as const;
+  tx.act({ kind: "ask-sched", sched: sched.name, question, user: tx.who.user, token: tx.token });
+  return "deferred";
+}

@@ -1,0 +1,156 @@
+// qdel (pbs/commands.md 3): a waiting job ends at once, a running one when its mom says so; by force it ends at once whatever the mom does. With -x
+// no history is left, and the record of a finished job goes. Of an array all subjobs are deleted, or those an id names; it ends with the last.
+//
+// I1. A mom that is not connected is told at its return. Who asked is answered with 15070 meanwhile: the job runs on.
+// I2. Single subjobs have no record of their own to delete (15159).
+
+import { jobIdText, parseJobId, subjobId } from "#model/job-id.ts";
+import { SUBSTATE } from "#model/job-state.ts";
+import { PBSE, pbseText, reject } from "#model/pbse.ts";
+import type { DeleteJobRequest } from "#protocol/messages.ts";
+import { LOG_EVENT } from "#support/log-event.ts";
+import { answerError } from "../../attributes/answers.ts";
+import { checkOperator, isOwner } from "../../attributes/permission.ts";
+import type { Answer, Transaction } from "../../engine/transaction.ts";
+import { accountDeleted } from "../../jobs/accounting-record.ts";
+import { deleteWaitingSubjobs } from "../../jobs/array-end.ts";
+import { endWaiting, finish, type Termination, terminationOf } from "../../jobs/end.ts";
+import { isWaiting, logJob, requestor } from "../../jobs/life.ts";
+import type { Job } from "../../state/state.ts";
+import { SUBJOB, subjobState } from "../../state/subjobs.ts";
+import { finishedJob, fullJobId, mayQuery } from "../../status/job.ts";
+import { type ArrayJob, checkOwner, ownedJob, startedJobs, type Target, targetOf } from "./job-access.ts";
+
+/** Exit_status of a job deleted by force: 256 + SIGKILL. */
+const KILLED = 265;
+
+export function deleteJob(tx: Transaction, request: DeleteJobRequest): Answer {
+  const id = fullJobId(tx.state, request.job);
+  if (request.history === true && id !== null && !tx.state.jobs.has(id) && deleteHistory(tx, id)) return {};
+  const target = targetOf(tx, request.job);
+  checkOwner(tx, ownedJob(target));
+  const runs_on = startedJobs(tx, target).filter((job) => request.force !== true && !isWaiting(job) && !tx.hasMom(hostOf(job)));
+  deleteTarget(tx, target, request);
+  return runs_on.length === 0 ? {} : answerError(tx, PBSE.NORELYMOM, pbseText(PBSE.NORELYMOM));
+}
+
+const hostOf = ({ attrs }: Job): string => /^[^/]+/.exec(attrs.exec_host ?? "")?.[0] ?? "";
+
+function deleteTarget(tx: Transaction, target: Target, request: DeleteJobRequest): void {
+  switch (target.kind) {
+    case "job":
+      return deleteOne(tx, target.job, request);
+    case "array":
+      return deleteArray(tx, target, request);
+    case "waiting":
+      return deleteWaiting(tx, target.array, [target.index], request);
+    case "over":
+      throw reject(PBSE.NOHISTARRAYSUBJOB);
+    case "range":
+      return deleteRange(tx, target, request);
+    default: {
+      const unreachable: never = target;
+      return unreachable;
+    }
+  }
+}
+
+/** Whether there was a record to delete. Of an array all records of its subjobs go with it. */
+function deleteHistory(tx: Transaction, id: string): boolean {
+  const parsed = parseJobId(id);
+  const is_part = parsed?.kind === "subjob" || parsed?.kind === "range";
+  const job = finishedJob(tx, is_part ? jobIdText({ ...parsed, kind: "array" }) : id);
+  if (job === undefined || !mayQuery(tx, job)) return false;
+  if (!isOwner(tx, job.attrs.Job_Owner)) checkOperator(tx.who);
+  if (is_part) throw reject(PBSE.NOHISTARRAYSUBJOB);
+  tx.apply({ kind: "history-purged", ids: [id], ...(job.attrs["array"] === true ? { arrays: [job.seq] } : {}) });
+  logJob(tx, LOG_EVENT.JOB, id, `Job history deleted at request of ${requestor(tx)}`);
+  return true;
+}
+
+/** A job, or a subjob that has started. */
+function deleteOne(tx: Transaction, job: Job, request: DeleteJobRequest): void {
+  const keep = request.history !== true;
+  logJob(tx, LOG_EVENT.DEBUG, job.id, "delete job request received");
+  if (isWaiting(job)) {
+    logDeletion(tx, job, request);
+    endWaiting(tx, job, keep);
+  } else if (request.force === true) {
+    logDeletion(tx, job, request);
+    deleteByForce(tx, job, keep);
+  } else {
+    deleteRunning(tx, job, request, keep);
+  }
+}
+
+/** What waits goes at once, the array with the last that runs. */
+function deleteArray(tx: Transaction, target: Extract<Target, { kind: "array" }>, request: DeleteJobRequest): void {
+  const array = target.job;
+  const running = startedJobs(tx, target);
+  const before = terminationOf(array);
+  logJob(tx, LOG_EVENT.DEBUG, array.id, "delete job request received");
+  if (before === undefined) logDeletion(tx, array, request);
+  const history = request.history !== true;
+  if (before?.history !== history) {
+    const termination: Termination = { by: before?.by ?? requestor(tx), history };
+    tx.apply({ kind: "job-changed", id: array.id, set: { termination }, unset: [] });
+  }
+  deleteWaitingSubjobs(tx, array);
+  for (const job of running) deleteOne(tx, job, request);
+}
+
+function deleteWaiting(tx: Transaction, array: ArrayJob, indices: readonly number[], request: DeleteJobRequest): void {
+  for (const index of indices) {
+    const id = subjobId(array.id, index);
+    logJob(tx, LOG_EVENT.DEBUG, id, "delete job request received");
+    logDeletion(tx, { id, attrs: array.attrs }, request);
+  }
+  deleteWaitingSubjobs(tx, array, indices);
+}
+
+function deleteRange(tx: Transaction, target: Extract<Target, { kind: "range" }>, request: DeleteJobRequest): void {
+  const { array, indices } = target;
+  const waiting = indices.filter((index) => subjobState(array.subjobs, index) === SUBJOB.QUEUED);
+  const started = startedJobs(tx, target);
+  if (waiting.length + started.length === 0) throw reject(PBSE.NOHISTARRAYSUBJOB);
+  // The array lives on while one of them runs: those that wait go first.
+  if (waiting.length > 0) deleteWaiting(tx, array, waiting, request);
+  for (const job of started) deleteOne(tx, job, request);
+}
+
+function logDeletion(tx: Transaction, job: Pick<Job, "id" | "attrs">, request: Pick<DeleteJobRequest, "suppressMail">): void {
+  logJob(tx, LOG_EVENT.JOB, job.id, `Job to be deleted at request of ${requestor(tx)}`);
+  accountDeleted(tx, job.id);
+  if (request.suppressMail === true || isOwner(tx, job.attrs.Job_Owner)) return;
+  tx.act({ kind: "mail", job: job.id, point: "a", text: `Job deleted at request of ${requestor(tx)}` });
+}
+
+/** The mom is told; the obit ends the job. Asked again, the mom is told again, the rest is done once. */
+function deleteRunning(tx: Transaction, job: Job, request: DeleteJobRequest, keep: boolean): void {
+  const before = terminationOf(job);
+  if (before === undefined) {
+    logJob(tx, LOG_EVENT.JOB, job.id, "Job sent signal TermJob on delete");
+    logDeletion(tx, job, request);
+  }
+  if (before === undefined || before.history !== keep) {
+    const termination: Termination = { by: before?.by ?? requestor(tx), history: keep };
+    tx.apply({ kind: "job-changed", id: job.id, set: { termination }, unset: [] });
+  }
+  tx.act({ kind: "terminate-job", job: job.id, why: "delete" });
+}
+
+/** A scheduler makes room: killed at once, its end is told as that of any job. */
+export function preemptByDeletion(tx: Transaction, job: Job): void {
+  logJob(tx, LOG_EVENT.DEBUG, job.id, "delete job request received");
+  logJob(tx, LOG_EVENT.JOB, job.id, "Job sent signal TermJob on delete");
+  logDeletion(tx, job, {});
+  const termination: Termination = { by: requestor(tx), history: true, preempted: true };
+  tx.apply({ kind: "job-changed", id: job.id, set: { termination }, unset: [] });
+  tx.act({ kind: "terminate-job", job: job.id, why: "delete", force: true });
+}
+
+function deleteByForce(tx: Transaction, job: Job, keep: boolean): void {
+  tx.act({ kind: "terminate-job", job: job.id, why: "delete", force: true, over: true });
+  tx.apply({ kind: "job-changed", id: job.id, set: { Exit_status: KILLED }, unset: [] });
+  finish(tx, job, SUBSTATE.TERMINATED, ` and terminated by ${requestor(tx)}`, keep);
+}

@@ -1,0 +1,36 @@
+// qhold: sets hold letters (pbs/commands.md 3). u: the owner or an operator, o: operators, s: managers. A running job only gets the letter.
+
+import { SUBSTATE } from "#model/job-state.ts";
+import { PBSE, reject } from "#model/pbse.ts";
+import { addHolds, parseHolds } from "#model/values/hold.ts";
+import type { HoldJobRequest } from "#protocol/messages.ts";
+import { LOG_EVENT } from "#support/log-event.ts";
+import { checkManager, checkOperator } from "../../attributes/permission.ts";
+import type { Answer, Transaction } from "../../engine/transaction.ts";
+import { isWaiting, logJob, requestor, settleJob } from "../../jobs/life.ts";
+import { checkOwner, checkState, wholeJob } from "./job-access.ts";
+
+export function holdJob(tx: Transaction, request: HoldJobRequest): Answer {
+  const job = wholeJob(tx, request.job);
+  checkOwner(tx, job);
+  const letters = checkHolds(tx, request.holds);
+  checkState(job, "QHWRSUB");
+  if (letters === "n") return {};
+  const set: { [name: string]: unknown } = { Hold_Types: addHolds(job.attrs.Hold_Types, letters) };
+  if (isWaiting(job) || job.attrs.job_state === "B") set["comment"] = `Job held by ${tx.who.user} on ${tx.config.ctime(tx.now_s)}`;
+  logJob(tx, LOG_EVENT.JOB, job.id, `Holds ${letters} set at request of ${requestor(tx)}`);
+  settleJob(tx, job, set);
+  // With a checkpoint script at the mom's the job ends and waits, held, to go on from there; else it runs on with its hold (pbs/mom.md 5).
+  if (job.attrs.job_state === "R" && job.attrs.substate === SUBSTATE.RUNNING && job.attrs["Checkpoint"] !== "n")
+    tx.act({ kind: "signal-job", job: job.id, signal: "checkpoint", token: 0 });
+  return {};
+}
+
+/** Canonical letters; refuses unknown ones with 15014 and, as a whole, a request with any letter beyond the asker's right with 15007. */
+export function checkHolds(tx: Transaction, text: string): string {
+  const letters = parseHolds(text);
+  if (letters === null) throw reject(PBSE.BADATVAL, "Hold_Types");
+  if (letters.includes("o")) checkOperator(tx.who);
+  if (letters.includes("s") || letters.includes("p")) checkManager(tx.who);
+  return letters;
+}

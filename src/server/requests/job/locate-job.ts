@@ -1,0 +1,15 @@
+// Where a job is: commands ask when a server does not know an id (pbs/commands.md 0).
+
+import { PBSE, Reject } from "#model/pbse.ts";
+import type { LocateJobRequest } from "#protocol/messages.ts";
+import type { Answer, Transaction } from "../../engine/transaction.ts";
+import { targetOf } from "./job-access.ts";
+
+export function locateJob(tx: Transaction, request: LocateJobRequest): Answer {
+  try {
+    targetOf(tx, request.job);
+  } catch (error) {
+    if (!(error instanceof Reject) || error.code !== PBSE.HISTJOBID) throw error;
+  }
+  return { value: { server: tx.state.name } };
+}

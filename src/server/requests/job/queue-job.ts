@@ -1,0 +1,52 @@
+// Submission of a job (pbs/commands.md 1).
+//
+// Order of checks: 1. the queue exists  2. attributes, one by one  3. hooks  4. resources together  5. user and group  6. the queue takes it  7. size of the script.
+
+import type { QueueJobRequest } from "#protocol/messages.ts";
+import type { Answer, Transaction } from "../../engine/transaction.ts";
+import { afterQueuejobHooks } from "../../hooks/submission.ts";
+import { type Asked, askDependencies, enterDependencies, recordsOfDependencies, withAsked } from "../../jobs/dependencies.ts";
+import { enqueueJob } from "../../jobs/life.ts";
+import { checkJobText } from "../../state/job-text.ts";
+import type { JobAttrs } from "../../state/state.ts";
+import { checkEntry } from "../../submit/admission.ts";
+import { enterTerminal } from "../../submit/interactive.ts";
+import { nextJobNumber } from "../../submit/job-number.ts";
+import { localQueue } from "../../submit/routing.ts";
+import { checkScriptSize } from "../../submit/script-size.ts";
+import { readSubmission } from "../../submit/submission.ts";
+
+export function queueJob(tx: Transaction, request: Omit<QueueJobRequest, "kind">): Answer {
+  return { value: { id: submitJob(tx, request, "queuejob") } };
+}
+
+/** The id of the new job. key: names the question to its hooks. Throws Reject before anything is changed. */
+export function submitJob(given_tx: Transaction, request: Omit<QueueJobRequest, "kind">, key: string): string {
+  const { tx, draft } = afterQueuejobHooks(given_tx, key, request);
+  const { state, who } = tx;
+  const queue = localQueue(tx, draft.destination);
+  const seq = nextJobNumber(state);
+  const submission = readSubmission(tx, queue, draft.attrs, seq);
+  enterTerminal(submission.attrs, request.terminal);
+  checkEntry(tx, submission.attrs, queue, { from_route: false, submitter: who, bounds: submission.bounds });
+  checkScriptSize(state, draft.script);
+  checkJobText(state, submission.attrs);
+  const id = submission.attrs["array"] === true ? `${seq}[].${state.name}` : `${seq}.${state.name}`;
+  const asked = dependenciesAsked(tx, id, submission.attrs);
+  enqueueJob(tx, id, seq, submission.attrs, draft.script);
+  if (asked !== null) enterDependencies(tx, id, asked);
+  return id;
+}
+
+/** Enters what is left of a new job's dependencies into its attributes. null: it asks for none. */
+function dependenciesAsked(tx: Transaction, id: string, attrs: JobAttrs): Asked | null {
+  const items = attrs["depend"] as readonly string[] | undefined;
+  if (items === undefined) return null;
+  tx.historyOf(recordsOfDependencies(tx, items));
+  const asked = askDependencies(tx, { id, owner: attrs.Job_Owner }, items);
+  const { depend, Hold_Types } = withAsked(asked, attrs.Hold_Types);
+  if (depend === undefined) delete attrs["depend"];
+  else attrs["depend"] = depend;
+  attrs.Hold_Types = Hold_Types;
+  return asked;
+}

@@ -1,0 +1,21 @@
+// qrls: takes hold letters away; the job becomes eligible when none is left, or waits for its time (pbs/commands.md 3).
+
+import { removeHolds } from "#model/values/hold.ts";
+import type { ReleaseJobRequest } from "#protocol/messages.ts";
+import { LOG_EVENT } from "#support/log-event.ts";
+import type { Answer, Transaction } from "../../engine/transaction.ts";
+import { logJob, requestor, settleJob } from "../../jobs/life.ts";
+import { checkHolds } from "./hold-job.ts";
+import { checkOwner, checkState, wholeJob } from "./job-access.ts";
+
+export function releaseJob(tx: Transaction, request: ReleaseJobRequest): Answer {
+  const job = wholeJob(tx, request.job);
+  checkOwner(tx, job);
+  const letters = checkHolds(tx, request.holds);
+  checkState(job, "QHWRSUB");
+  const Hold_Types = removeHolds(job.attrs.Hold_Types, letters);
+  if (Hold_Types === job.attrs.Hold_Types) return {};
+  logJob(tx, LOG_EVENT.JOB, job.id, `Holds ${letters} released at request of ${requestor(tx)}`);
+  settleJob(tx, job, { Hold_Types }, job.attrs.comment?.startsWith("Job held by ") ? ["comment"] : []);
+  return {};
+}

@@ -1,0 +1,41 @@
+// qsub -W block=true: answered when the job is over (pbs/commands.md 1.3). Value: {exit_status}, or {message} when it never ran.
+
+import { PBSE, Reject, reject } from "#model/pbse.ts";
+import type { WaitJobRequest } from "#protocol/messages.ts";
+import type { Answer, Transaction } from "../../engine/transaction.ts";
+import { statusOfRun } from "../../jobs/end.ts";
+import type { Job } from "../../state/state.ts";
+import { finishedJob, fullJobId } from "../../status/job.ts";
+import { checkOwner, ownedJob, type Target, targetOf } from "./job-access.ts";
+
+export function waitJob(tx: Transaction, request: WaitJobRequest): Answer {
+  const target = liveTarget(tx, request.job);
+  if (target !== null) checkOwner(tx, ownedJob(target));
+  if (target?.kind === "range") throw reject(PBSE.IVALREQ);
+  const id = fullJobId(tx.state, request.job) as string;
+  if (target?.kind === "job" || target?.kind === "array" || target?.kind === "waiting") {
+    if (target.kind === "job" || target.kind === "array") markWaited(tx, target.job);
+    tx.act({ kind: "await-end", job: id, token: tx.token });
+    return "deferred";
+  }
+  const job = finishedJob(tx, id);
+  if (target === null && job !== undefined) checkOwner(tx, job);
+  const status = job === undefined ? undefined : statusOfRun(job.attrs);
+  return { value: status === undefined ? { message: "Job deleted" } : { exit_status: status } };
+}
+
+/** The job shows that its qsub -W block=true waits. That of an interactive job only looks whether it is still there. */
+function markWaited(tx: Transaction, job: Job): void {
+  if (job.attrs["interactive"] === undefined && job.attrs["block"] !== 1)
+    tx.apply({ kind: "job-changed", id: job.id, set: { block: 1 }, unset: [] });
+}
+
+/** null: it has finished. */
+function liveTarget(tx: Transaction, id: string): Target | null {
+  try {
+    return targetOf(tx, id);
+  } catch (error) {
+    if (error instanceof Reject && error.code === PBSE.HISTJOBID) return null;
+    throw error;
+  }
+}

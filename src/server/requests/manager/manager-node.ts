@@ -1,0 +1,189 @@
+// qmgr create|delete|set|unset node (pbs/objects.md 5 and 10). What an administrator sets on a vnode is marked, so that what its mom reports does not
+// overwrite it.
+
+import { defaultAttributes } from "#model/attribute.ts";
+import { NODE_ATTRIBUTES } from "#model/node-attributes.ts";
+import { checkObjectName } from "#model/object-names.ts";
+import { PBSE, Reject, reject } from "#model/pbse.ts";
+import type { AttrOp, ManagerRequest } from "#protocol/messages.ts";
+import { LOG_EVENT } from "#support/log-event.ts";
+import { answerFailures } from "../../attributes/answers.ts";
+import { type Changed, changeAttrs, delta } from "../../attributes/change.ts";
+import { type LogTarget, logChanged, logCreated, logDeleted, loggedTerms } from "../../attributes/manager-log.ts";
+import { checkNodePartition } from "../../attributes/partition-rules.ts";
+import type { Answer, Transaction } from "../../engine/transaction.ts";
+import { isOwnName } from "../../state/own-host.ts";
+import type { Attrs, ServerState, Vnode } from "../../state/state.ts";
+
+export function manageNode(tx: Transaction, request: ManagerRequest): Answer {
+  switch (request.verb) {
+    case "create":
+      return createNode(tx, request);
+    case "delete":
+      return deleteNodes(tx, request.name);
+    case "set":
+    case "unset":
+      return changeNodes(tx, request, request.verb);
+    default: {
+      const unreachable: never = request.verb;
+      return unreachable;
+    }
+  }
+}
+
+function createNode(tx: Transaction, { name, attrs }: ManagerRequest): Answer {
+  const { state } = tx;
+  checkObjectName("node", name);
+  if (state.vnodes.has(name)) throw reject(PBSE.NODEEXIST);
+  checkKnown(attrs);
+  const fresh = { ...defaultAttributes(NODE_ATTRIBUTES), Mom: [name] };
+  const changed = changeAttrs(fresh, attrs, { table: NODE_ATTRIBUTES, resources: state.resources, who: tx.who, creating: true });
+  checkNode(state, changed, null);
+  const moms = (changed.after["Mom"] as readonly string[] | undefined) ?? [name];
+  for (const host of moms) if (!isKnownHost(tx, host)) throw unknownHost(tx, host);
+  logCreated(tx, target(name), loggedTerms(changed));
+  const set_by_admin = marks(changed.after, attrs).add;
+  tx.apply({ kind: "created", object: "node", name, attrs: withIdentity(changed.after, name, moms[0] ?? name), set_by_admin });
+  return {};
+}
+
+/** The text is PBS's, which tools compare; why, the log says. */
+function unknownHost(tx: Transaction, host: string): Reject {
+  tx.log({ event: LOG_EVENT.ERROR, class: "Node", object: host, text: "the name of this host does not resolve" });
+  return reject(PBSE.UNKNODE);
+}
+
+/** The resources host and vnode name the place; an administrator may set others. */
+function withIdentity(attrs: Attrs, name: string, mom: string): Attrs {
+  const host = isAddress(mom) ? mom : (mom.split(".")[0] ?? mom);
+  return {
+    ...attrs,
+    Mom: attrs["Mom"] ?? [mom],
+    resources_available: { host, vnode: name, ...(attrs["resources_available"] as object | undefined) },
+  };
+}
+
+/** Names of this host and addresses need no question; other names must resolve. */
+function isKnownHost(tx: Transaction, host: string): boolean {
+  return isOwnName(tx.config, host) || isAddress(host) || tx.state.hosts.has(host) || tx.resolves(host);
+}
+
+const isAddress = (host: string): boolean => /^[0-9]{1,3}(\.[0-9]{1,3}){3}$/.test(host) || host.includes(":");
+
+function changeNodes(tx: Transaction, request: ManagerRequest, verb: "set" | "unset"): Answer {
+  const failed: string[] = [];
+  const changes = nodesNamed(tx.state, request.name).flatMap((vnode) => {
+    try {
+      return [{ vnode, changed: changedNode(tx, vnode, request.attrs) }];
+    } catch (error) {
+      // One node's refusal is the answer; of all nodes those that can are changed. What no node may have is refused at once.
+      if (request.name !== "" || !(error instanceof Reject) || error.code === PBSE.NOATTR || error.code === PBSE.ATTRRO) throw error;
+      failed.push(vnode.name);
+      return [];
+    }
+  });
+  for (const { vnode, changed } of changes) {
+    logChanged(tx, target(vnode.name), verb, loggedTerms(changed));
+    tx.apply({ kind: "changed", object: "node", name: vnode.name, ...delta(changed) });
+    tx.apply({ kind: "vnode-admin-set", name: vnode.name, ...marks(changed.after, request.attrs, vnode.set_by_admin) });
+  }
+  return answerFailures(tx, PBSE.GMODERR, failed);
+}
+
+/** A hook sets attributes of a vnode, as qmgr would. Throws Reject before anything is changed. */
+export function setNodeByHook(tx: Transaction, vnode: Vnode, ops: readonly AttrOp[], hook: string): void {
+  if (ops.length === 0) return;
+  const changed = changedNode(tx, vnode, ops);
+  logChanged(tx, target(vnode.name), "set", loggedTerms(changed), hook);
+  tx.apply({ kind: "changed", object: "node", name: vnode.name, ...delta(changed) });
+  tx.apply({ kind: "vnode-admin-set", name: vnode.name, ...marks(changed.after, ops, vnode.set_by_admin) });
+}
+
+/** Attributes of a vnode that are shown but unknown to whoever sets attributes (15002), as to PBS. */
+const SHOWN_ONLY = "license";
+
+function checkKnown(ops: readonly AttrOp[]): void {
+  if (ops.some(({ name }) => name.toLowerCase() === SHOWN_ONLY)) throw reject(PBSE.NOATTR);
+}
+
+function changedNode(tx: Transaction, vnode: Vnode, ops: readonly AttrOp[]): Changed {
+  const { state } = tx;
+  checkKnown(ops);
+  // A state is never unset: without a word it is free.
+  const attrs = ops.map((op) =>
+    op.op === "unset" && op.name.toLowerCase() === "state" ? ({ ...op, op: "=", value: "free" } as const) : op,
+  );
+  const changed = changeAttrs(vnode.attrs, attrs, { table: NODE_ATTRIBUTES, resources: state.resources, who: tx.who });
+  checkNode(state, changed, vnode);
+  return changed;
+}
+
+function checkNode(state: ServerState, changed: Changed, vnode: Vnode | null): void {
+  const { after, touched } = changed;
+  const name = after["queue"];
+  if (touched.has("queue") && typeof name === "string") {
+    const queue = state.queues.get(name);
+    if (queue === undefined) throw reject(PBSE.UNKQUE);
+    if (queue.attrs["queue_type"] !== "Execution") throw reject(PBSE.ATTRTYPE);
+  }
+  checkProvisioning(changed);
+  checkNodePartition(state, changed, vnode);
+}
+
+/** An environment is what a vnode has, not what it could be given: provisioning is not done here. */
+function checkProvisioning({ after, touched }: Changed): void {
+  if (touched.has("provision_enable") && after["provision_enable"] === true)
+    throw new Reject(PBSE.NOSUP, "Feature/function not supported: vnodes are not provisioned, provision_enable cannot be True");
+  const current = after["current_aoe"];
+  if (!touched.has("current_aoe") || typeof current !== "string") return;
+  const aoe = (after["resources_available"] as { readonly [name: string]: unknown } | undefined)?.["aoe"];
+  const known = Array.isArray(aoe) ? aoe : String(aoe ?? "").split(",");
+  if (!known.includes(current)) throw reject(PBSE.NODE_BAD_CURRENT_AOE);
+}
+
+function deleteNodes(tx: Transaction, name: string): Answer {
+  const nodes = nodesNamed(tx.state, name);
+  const busy = nodes.filter((vnode) => vnode.jobs.size > 0);
+  if (name !== "" && busy.length > 0) throw reject(PBSE.OBJBUSY);
+  for (const vnode of nodes) {
+    if (busy.includes(vnode)) continue;
+    logDeleted(tx, target(vnode.name));
+    tx.apply({ kind: "deleted", object: "node", name: vnode.name });
+  }
+  return answerFailures(
+    tx,
+    PBSE.OBJBUSY,
+    busy.map((vnode) => vnode.name),
+  );
+}
+
+/** A name, or all for "". Refuses an unknown one, and all of none, with 15062. */
+function nodesNamed(state: ServerState, name: string): Vnode[] {
+  const vnodes = name === "" ? [...state.vnodes.values()] : [state.vnodes.get(name)];
+  const found = vnodes.filter((vnode) => vnode !== undefined);
+  if (found.length === 0) throw reject(PBSE.UNKNODE);
+  return found;
+}
+
+/** What is the administrator's from now on, and what is the mom's again: `comment`, `resources_available.mem`. before: what was his until now. */
+function marks(
+  after: Attrs,
+  ops: readonly AttrOp[],
+  before: readonly string[] = [],
+): { readonly add: string[]; readonly remove: string[] } {
+  const add: string[] = [];
+  const remove: string[] = [];
+  for (const op of ops) {
+    const attribute = NODE_ATTRIBUTES.byName(op.name)?.name ?? op.name;
+    const value = after[attribute];
+    if (op.resource !== undefined) {
+      const there = (value as { readonly [name: string]: unknown } | undefined)?.[op.resource] !== undefined;
+      (there ? add : remove).push(`${attribute}.${op.resource}`);
+    } else if (op.op === "unset" || value === undefined)
+      remove.push(attribute, ...before.filter((mark) => mark.startsWith(`${attribute}.`)));
+    else add.push(attribute);
+  }
+  return { add, remove };
+}
+
+const target = (name: string): LogTarget => ({ class: "Node", object: name });

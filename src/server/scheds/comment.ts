@@ -1,0 +1,96 @@
+// The comment of a scheduler, as far as the server writes it: what is wrong with it (pbs/sched.md 2, design.md 5).
+//
+// I1. An administrator's own comment is never overwritten; when it is unset, what the server has to say comes back.
+// I2. A fault switches scheduling off. That it is over switches nothing on.
+
+import { NO_PARTITION } from "#protocol/sched-link.ts";
+import { LOG_EVENT } from "#support/log-event.ts";
+import { type Kernel, ownTransaction } from "../engine/kernel.ts";
+import { partitionsOf, runtimeOf } from "../engine/sched-runtime.ts";
+import type { Attrs, Sched } from "../state/state.ts";
+import { logSched } from "./happening.ts";
+import { whyNotReached } from "./remote.ts";
+import { isFault, isProblem, isServersComment, NEEDS_ATTENTION, PROBLEM, READY_TO_USE } from "./supervisor.ts";
+
+/** Writes or, with null, removes the comment. */
+function write(kernel: Kernel, name: string, comment: string | null, more: Attrs = {}): void {
+  const set = comment === null ? more : { ...more, comment };
+  ownTransaction(kernel).apply({ kind: "changed", object: "sched", name, set, unset: comment === null ? ["comment"] : [] });
+}
+
+/** A directory or configuration is unusable: comment and scheduling False; once it is right again the comment goes. */
+export function tellFault(kernel: Kernel, name: string, text: string | null): void {
+  const sched = kernel.state.scheds.get(name);
+  if (sched === undefined) return;
+  const runtime = runtimeOf(kernel, name);
+  const { comment } = sched.attrs;
+  if (text === null) {
+    const given = runtime.fault;
+    runtime.fault = null;
+    if (comment !== undefined && (comment === given || isFault(comment))) write(kernel, name, null);
+    return;
+  }
+  const own = isServersComment(comment, runtime.fault);
+  runtime.fault = text;
+  logSched(kernel, name, `${text}: scheduling is switched off`);
+  if (own) write(kernel, name, text, { scheduling: false });
+  else ownTransaction(kernel).apply({ kind: "changed", object: "sched", name, set: { scheduling: false }, unset: [] });
+}
+
+/** What the administrator should see of its modules: not in place of a fault. */
+export function tellProblem(kernel: Kernel, name: string, text: string | null): void {
+  const sched = kernel.state.scheds.get(name);
+  if (sched === undefined) return;
+  runtimeOf(kernel, name).problem = text;
+  const { comment } = sched.attrs;
+  const isOwn = isProblem(comment) || (text !== null && (comment === undefined || comment === NEEDS_ATTENTION || comment === READY_TO_USE));
+  if (!isOwn || comment === (text === null ? undefined : `${PROBLEM}${text}`)) return;
+  write(kernel, name, text === null ? null : `${PROBLEM}${text}`);
+}
+
+/** It ended by itself too often. */
+export function tellAttention(kernel: Kernel, sched: Sched): void {
+  if (isServersComment(sched.attrs["comment"])) write(kernel, sched.name, NEEDS_ATTENTION);
+}
+
+/** It completed a cycle after that. */
+export function tellReady(kernel: Kernel, sched: Sched): void {
+  if (sched.attrs["comment"] === NEEDS_ATTENTION) write(kernel, sched.name, READY_TO_USE);
+}
+
+/** The server's word on a scheduler as it stands; null: there is nothing to say. */
+function ownComment(kernel: Kernel, sched: Sched): string | null {
+  const { fault, problem, attention, link } = runtimeOf(kernel, sched.name);
+  if (fault !== null) return fault;
+  const not_reached = whyNotReached(sched, kernel.config);
+  if (not_reached !== null) return not_reached;
+  if (lacksPartition(sched)) return NO_PARTITION;
+  if (attention && link === null) return NEEDS_ATTENTION;
+  return problem === null ? null : `${PROBLEM}${problem}`;
+}
+
+/** The scheduler is to run and has nothing to serve. */
+const lacksPartition = (sched: Sched): boolean => sched.attrs["scheduling"] === true && partitionsOf(sched).length === 0;
+
+/** Has the log of a scheduler that does not run say that it lacks a partition, if it does. */
+export function sayNoPartition(kernel: Kernel, sched: Sched): void {
+  if (lacksPartition(sched)) kernel.out.actions.push({ kind: "say-sched", sched: sched.name, text: NO_PARTITION });
+}
+
+/** After a change of the scheduler's attributes: names are those that changed, unset those that were removed. */
+export function commentFollows(kernel: Kernel, sched: Sched, names: readonly string[], unset: readonly string[]): void {
+  const { comment } = sched.attrs;
+  if (comment === NO_PARTITION && !lacksPartition(sched)) return write(kernel, sched.name, ownComment(kernel, sched));
+  // Whoever removes partition and comment in one request wants neither.
+  if (unset.includes("comment")) {
+    const own = names.includes("partition") ? null : ownComment(kernel, sched);
+    if (own !== null) write(kernel, sched.name, own);
+    return;
+  }
+  if (!names.includes("scheduling") && !names.includes("partition")) return;
+  if (!lacksPartition(sched)) return;
+  kernel.out.logs.push({ event: LOG_EVENT.SYSTEM, class: "Sched", object: sched.name, text: NO_PARTITION });
+  // The log of a scheduler that runs is its own until it has ended.
+  if (!runtimeOf(kernel, sched.name).started) sayNoPartition(kernel, sched);
+  if (comment !== NO_PARTITION && isServersComment(comment)) write(kernel, sched.name, NO_PARTITION);
+}

@@ -1,0 +1,148 @@
+// Cycles of the schedulers and what triggers them, qrun with them.
+//
+// I2. A cycle is given to an idle scheduler only; triggers meanwhile are folded into one more, jobs to be run by hand keep their order (pbs/sched.md 1).
+// I3. A scheduler with scheduling False gets no cycle but for qrun.
+
+import { PBSE, type Reject, reject } from "#model/pbse.ts";
+import { SCHED_COMMAND, type SchedCommand } from "#protocol/sched-link.ts";
+import { LOG_EVENT } from "#support/log-event.ts";
+import { type Kernel, refuse } from "../engine/kernel.ts";
+import { partitionOf, type SchedRuntime, schedOfQueue, unreachableText } from "../engine/sched-runtime.ts";
+import { answerAtStart } from "../jobs/start-wait.ts";
+import type { Queue, Sched } from "../state/state.ts";
+import { tellReady } from "./comment.ts";
+import { happened, logName } from "./happening.ts";
+
+/** A reason for a cycle of a scheduler. Nothing happens while it is not connected or its scheduling is False. */
+export function trigger(kernel: Kernel, name: string, command: SchedCommand): void {
+  const sched = kernel.state.scheds.get(name);
+  const runtime = kernel.scheds.get(name);
+  if (sched === undefined || runtime === undefined || runtime.link === null || sched.attrs["scheduling"] !== true) return;
+  if (kernel.stopping !== "no") return;
+  kernel.timers.clear(`accumulate:${name}`);
+  if (runtime.unsent === command) return;
+  if (isOccupied(runtime)) runtime.pending = command;
+  else startCycle(kernel, sched, runtime, command);
+}
+
+/** The frames of a batch leave: what happens from now on is news to the cycles that it begins. */
+export function cyclesLeave(kernel: Kernel): void {
+  for (const runtime of kernel.scheds.values()) runtime.unsent = null;
+}
+
+const logError = (kernel: Kernel, text: string): void =>
+  void kernel.out.logs.push({ event: LOG_EVENT.ERROR, class: "Svr", object: logName(kernel), text });
+
+/** A job's scheduler is not there. */
+export const logUnreachable = (kernel: Kernel, job: string): void => logError(kernel, unreachableText(job));
+
+/** A job has come into an execution queue in state Q: its scheduler works, at once or after job_accumulation_time. */
+export function jobQueued(kernel: Kernel, queue: Queue, job: string): void {
+  const sched = schedOfQueue(kernel.state, queue);
+  if (sched === undefined) {
+    logError(kernel, `No scheduler associated with the partition ${partitionOf(queue)}`);
+    logUnreachable(kernel, job);
+    return;
+  }
+  if (sched.attrs["scheduling"] !== true) return;
+  const runtime = kernel.scheds.get(sched.name);
+  if (runtime?.link === null) {
+    if (runtime.started) return; // on its way up: its first cycle takes the job
+    logError(kernel, `Unable to reach scheduler associated with partition ${partitionOf(queue)}`);
+    logUnreachable(kernel, job);
+    return;
+  }
+  const wait_s = Number(kernel.state.server["job_accumulation_time"] ?? 0);
+  const timer = `accumulate:${sched.name}`;
+  if (wait_s <= 0) trigger(kernel, sched.name, SCHED_COMMAND.NEW);
+  else if (kernel.timers.at(timer) === undefined) kernel.timers.set(timer, kernel.now_ms + wait_s * 1000);
+}
+
+/** A job of this queue has ended, or its resources have become free otherwise. */
+export function jobGone(kernel: Kernel, queue: Queue | undefined): void {
+  const sched = queue === undefined ? undefined : schedOfQueue(kernel.state, queue);
+  if (sched !== undefined) trigger(kernel, sched.name, SCHED_COMMAND.TERM);
+}
+
+/** qrun without -H: the job's scheduler runs a cycle for that job alone. Refuses with 15099 when it cannot be reached. */
+export function requestRun(kernel: Kernel, name: string, job: string, token: number | null): void {
+  const sched = kernel.state.scheds.get(name);
+  const runtime = kernel.scheds.get(name);
+  if (sched === undefined || runtime === undefined || runtime.link === null) {
+    logUnreachable(kernel, job);
+    throw reject(PBSE.NOSCHEDULER);
+  }
+  if (token !== null) kernel.qruns.set(job, token);
+  runtime.qruns.push(job);
+  if (!isOccupied(runtime)) nextCycle(kernel, sched, runtime);
+}
+
+/** No cycle can begin: one runs, or hooks are under way that it should see the answers of (jobs/start-wait.ts W1). */
+export const isOccupied = (runtime: SchedRuntime): boolean => runtime.busy || runtime.asking.size > 0;
+
+function startCycle(kernel: Kernel, sched: Sched, runtime: SchedRuntime, command: SchedCommand, job?: string): void {
+  if (runtime.link === null) return;
+  runtime.busy = true;
+  runtime.unsent = command;
+  runtime.cycle++;
+  runtime.running = job ?? null;
+  runtime.refusal = null;
+  kernel.out.logs.push({ event: LOG_EVENT.DEBUG3, class: "Svr", object: logName(kernel), text: "processing priority socket" });
+  kernel.out.logs.push({ event: LOG_EVENT.SCHED, class: "Svr", object: logName(kernel), text: `Scheduler sent command ${command}` });
+  kernel.out.scheds.push({
+    link: runtime.link,
+    type: "sched-cycle",
+    data: { cycle: runtime.cycle, command, ...(job === undefined ? {} : { job }) },
+  });
+  happened(kernel, sched.name, "cycle-begun");
+  const iteration_s = Number(sched.attrs["scheduler_iteration"] ?? 600);
+  if (iteration_s > 0) kernel.timers.set(`iteration:${sched.name}`, kernel.now_ms + iteration_s * 1000);
+}
+
+export function cycleEnd(kernel: Kernel, runtime: SchedRuntime): void {
+  const sched = kernel.state.scheds.get(runtime.name);
+  if (!runtime.busy || sched === undefined) return;
+  if (runtime.running !== null) {
+    if (runtime.qruns[0] === runtime.running) runtime.qruns.shift();
+    answerQrun(kernel, runtime.running, runtime.refusal ?? reject(PBSE.RESCUNAV));
+    runtime.running = null;
+  }
+  runtime.busy = false;
+  runtime.more = false;
+  runtime.cycles++;
+  happened(kernel, sched.name, "cycle-ended");
+  runtime.attention = false;
+  tellReady(kernel, sched);
+  if (!isOccupied(runtime)) nextCycle(kernel, sched, runtime);
+}
+
+/** Jobs to be run by hand come first, then the trigger that came meanwhile. */
+export function nextCycle(kernel: Kernel, sched: Sched, runtime: SchedRuntime): void {
+  const job = runtime.qruns[0];
+  if (job !== undefined) return startCycle(kernel, sched, runtime, SCHED_COMMAND.AJOB, job);
+  const { pending } = runtime;
+  runtime.pending = null;
+  if (pending !== null && sched.attrs["scheduling"] === true) startCycle(kernel, sched, runtime, pending);
+}
+
+/** The scheduler reads its attributes and files again. */
+export function configure(kernel: Kernel, name: string): void {
+  const link = kernel.scheds.get(name)?.link ?? null;
+  if (link === null) return;
+  kernel.out.logs.push({
+    event: LOG_EVENT.SCHED,
+    class: "Svr",
+    object: logName(kernel),
+    text: `Scheduler sent command ${SCHED_COMMAND.CONFIGURE}`,
+  });
+  kernel.out.scheds.push({ link, type: "sched-configure", data: {} });
+}
+
+/** The answer to qrun, if somebody waits for one. error null: the job was sent for execution. */
+export function answerQrun(kernel: Kernel, job: string, error: Reject | null): void {
+  const token = kernel.qruns.get(job);
+  if (token === undefined) return;
+  kernel.qruns.delete(job);
+  if (error === null) answerAtStart(kernel, job, token);
+  else refuse(kernel, token, error);
+}

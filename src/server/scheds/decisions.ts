@@ -1,0 +1,194 @@
+// Decisions of the schedulers and their verdicts.
+//
+// I4. Decisions are looked at in their order and answered frame by frame; behind a preempt decision they wait until it has worked or failed (jobs/preemption.ts).
+
+import { PBSE, Reject, refusalOf } from "#model/pbse.ts";
+import { type Decision, SCHED_COMMAND, type Verdict } from "#protocol/sched-link.ts";
+import { unreachable } from "#support/assert.ts";
+import { schedulerIdentity } from "../engine/identity.ts";
+import { type Kernel, ownTransaction, transaction } from "../engine/kernel.ts";
+import type { Deciding, SchedRuntime } from "../engine/sched-runtime.ts";
+import type { Transaction } from "../engine/transaction.ts";
+import { askBeforeRun, mustAsk } from "../hooks/running.ts";
+import { beginPreemption } from "../jobs/preemption.ts";
+import { checkRun, commentJob, estimateJob, extendJob, type RunOptions, runJob } from "../jobs/run.ts";
+import { awaitStart, runWaitOf } from "../jobs/start-wait.ts";
+import { confirmResv, denyResv, refuseFor } from "../resv/answers.ts";
+import { answerQrun, isOccupied, nextCycle, trigger } from "./cycles.ts";
+
+/** Goes on with the schedulers whose preemptions have settled. */
+export function decideOnSettled(kernel: Kernel): void {
+  for (const name of kernel.settled) {
+    kernel.settled.delete(name);
+    const runtime = kernel.scheds.get(name);
+    if (runtime !== undefined) decideOn(kernel, runtime);
+  }
+}
+
+/** Looks at what has come, up to a preemption under way; the verdicts of a frame leave together, frame after frame. */
+export function decideOn(kernel: Kernel, runtime: SchedRuntime): void {
+  const tx = schedTransaction(kernel);
+  for (const frame of runtime.deciding) if (!decideFrame(kernel, tx, runtime, frame)) break;
+  for (let first = runtime.deciding[0]; first?.left === 0; first = runtime.deciding[0]) {
+    const { cycle, verdicts } = first;
+    if (runtime.link !== null) kernel.out.scheds.push({ link: runtime.link, type: "sched-verdicts", data: { cycle, verdicts } });
+    runtime.deciding.shift();
+  }
+}
+
+/** false: it waits for preemptions. */
+function decideFrame(kernel: Kernel, tx: Transaction, runtime: SchedRuntime, frame: Deciding): boolean {
+  for (; ; frame.at++) {
+    const decision = frame.decisions[frame.at];
+    if (decision?.kind === "preempt") {
+      frame.preempting.push([frame.at, beginPreemption(kernel, runtime.name, decision)]);
+      continue;
+    }
+    for (let first = frame.preempting[0]; first !== undefined; first = frame.preempting[0]) {
+      const [at, { verdict }] = first;
+      if (verdict === null) return false;
+      give(frame, at, verdict);
+      frame.preempting.shift();
+    }
+    if (decision === undefined) return true;
+    decideOne(kernel, tx, runtime, frame, decision);
+  }
+}
+
+function give(frame: Deciding, at: number, verdict: Verdict): void {
+  frame.verdicts[at] = verdict;
+  frame.left--;
+}
+
+/** A start waits for its hooks, or its mom; others need not wait for it. Should the link break meanwhile, what was to be decided is void. */
+function decideOne(
+  kernel: Kernel,
+  tx: Transaction,
+  runtime: SchedRuntime,
+  frame: Deciding,
+  decision: Exclude<Decision, { kind: "preempt" }>,
+): void {
+  const { at } = frame;
+  if (decision.kind !== "run") return give(frame, at, decide(kernel, tx, runtime, decision));
+  const wait = runtime.running === decision.job ? "runjob_hook" : runWaitOf(kernel.state.scheds.get(runtime.name));
+  const begin = (now: Transaction): void => {
+    const verdict = decide(kernel, now, runtime, decision);
+    const later = (met: Verdict): void => {
+      if (!runtime.deciding.includes(frame)) return;
+      give(frame, at, met);
+      kernel.settled.add(runtime.name);
+    };
+    if (wait !== "execjob_hook" || !verdict.ok || !awaitStart(kernel, runtime.name, decision.job, later)) give(frame, at, verdict);
+  };
+  if (!mustAsk(kernel, decision.job)) return begin(tx);
+  const { job, exec_vnode } = decision;
+  const refusal = refusalOf(() => checkRun(tx, job, exec_vnode, runOptions(runtime, decision)));
+  if (refusal !== null) {
+    give(frame, at, refusedRun(runtime, job, refusal));
+    return;
+  }
+  if (wait === "none") {
+    give(frame, at, { ok: true });
+    askLater(kernel, runtime, decision);
+    return;
+  }
+  askBeforeRun(kernel, tx, job, exec_vnode, (refused) => {
+    if (!runtime.deciding.includes(frame)) return;
+    if (refused === null) begin(schedTransaction(kernel));
+    else give(frame, at, refusedRun(runtime, job, refused));
+    kernel.settled.add(runtime.name);
+  });
+}
+
+/** The scheduler goes on as if the job ran; if it must not, the job is told, and the next cycle sees it waiting (jobs/start-wait.ts W1). */
+function askLater(kernel: Kernel, runtime: SchedRuntime, decision: Extract<Decision, { kind: "run" }>): void {
+  const { job, exec_vnode } = decision;
+  runtime.asking.add(job);
+  askBeforeRun(kernel, schedTransaction(kernel), job, exec_vnode, (refused) => {
+    runtime.asking.delete(job);
+    const verdict = refused === null ? decide(kernel, schedTransaction(kernel), runtime, decision) : refusedRun(runtime, job, refused);
+    if (!verdict.ok) {
+      const comment = `Not Running: PBS Error: ${verdict.text}`;
+      refusalOf(() => commentJob(schedTransaction(kernel), job, comment));
+    }
+    const sched = kernel.state.scheds.get(runtime.name);
+    if (sched !== undefined && !isOccupied(runtime)) nextCycle(kernel, sched, runtime);
+  });
+}
+
+/** A job that cannot be started by hand is told to who asked, when the scheduler tries no more. */
+function refusedRun(runtime: SchedRuntime, job: string, error: Reject): Verdict {
+  if (runtime.running === job) runtime.refusal = error;
+  return { ok: false, code: error.code, text: error.text ?? "" };
+}
+
+const runOptions = (runtime: SchedRuntime, decision: Extract<Decision, { kind: "run" }>): RunOptions => ({
+  sched: runtime.name,
+  by_hand: runtime.running === decision.job,
+  ...(decision.walltime_s === undefined ? {} : { walltime_s: decision.walltime_s }),
+});
+
+/** What a scheduler decides is done in its name. */
+const schedTransaction = (kernel: Kernel): Transaction => transaction(kernel, schedulerIdentity(kernel.config.host), 0);
+
+function decide(kernel: Kernel, tx: Transaction, runtime: SchedRuntime, decision: Exclude<Decision, { kind: "preempt" }>): Verdict {
+  try {
+    switch (decision.kind) {
+      case "run":
+        runJob(tx, decision.job, decision.exec_vnode, runOptions(runtime, decision));
+        answerQrun(kernel, decision.job, null);
+        break;
+      case "comment": {
+        const quiet = !kernel.changes.jobs.has(decision.job) && runtime.untold?.jobs.has(decision.job) !== true;
+        commentJob(tx, decision.job, decision.comment);
+        if (quiet) runtime.own_comments.add(decision.job);
+        break;
+      }
+      case "qrun-refused":
+        answerQrun(kernel, decision.job, new Reject(PBSE.RESCUNAV, decision.text));
+        break;
+      case "estimate":
+        estimateJob(tx, decision.job, decision);
+        break;
+      case "extend":
+        extendJob(tx, decision.job, decision.soft_walltime_s);
+        break;
+      case "confirm-resv":
+        confirmResv(kernel, tx, runtime.name, decision);
+        // The cycle that confirmed looked at no job (pbs/sched.md 3).
+        kernel.vain_confirms.delete(decision.resv);
+        trigger(kernel, runtime.name, SCHED_COMMAND.NEW);
+        break;
+      case "deny-resv":
+        denyResv(kernel, tx, runtime.name, decision);
+        break;
+      default:
+        unreachable(decision);
+    }
+    return { ok: true };
+  } catch (error) {
+    if (!(error instanceof Reject)) throw error;
+    if (decision.kind === "run") return refusedRun(runtime, decision.job, error);
+    if (decision.kind === "confirm-resv") tryAgain(kernel, runtime.name, decision.resv);
+    return { ok: false, code: error.code, text: error.text ?? "" };
+  }
+}
+
+/** Cycles that follow one another because what one confirmed could not be promised any more (pbs/sched.md 3). */
+const VAIN_CONFIRMS_MAX = 5;
+
+/**
+ * What stood in the way will be in the scheduler's mirror: it looks again, but not for ever. Where the two disagree for good (an exclusive host with vnodes of
+ * other partitions, which the scheduler does not see), that is the scheduler's refusal: a cycle that confirms looks at no job.
+ */
+function tryAgain(kernel: Kernel, sched: string, id: string): void {
+  const resv = kernel.state.resvs.get(id);
+  if (resv === undefined) return;
+  const times = (kernel.vain_confirms.get(id) ?? 0) + 1;
+  kernel.vain_confirms.set(id, times);
+  if (times > VAIN_CONFIRMS_MAX) {
+    kernel.vain_confirms.delete(id);
+    refuseFor(kernel, ownTransaction(kernel), sched, resv);
+  }
+  trigger(kernel, sched, SCHED_COMMAND.NEW);
+}

@@ -1,0 +1,84 @@
+// Questions to schedulers that a client waits for: why a job waits, what a scheduler is doing. A scheduler answers at any time, also during a cycle; nothing
+// of it is stored.
+//
+// I1. A question is answered once: by the scheduler, by its loss, or after a time by nobody.
+
+import { arrayIdOf } from "#model/job-id.ts";
+import { PBSE, pbseText, Reject, reject } from "#model/pbse.ts";
+import { limitOf } from "#model/server-limits.ts";
+import type { SchedQuestion } from "#protocol/sched-link.ts";
+import { type Kernel, refuse } from "../engine/kernel.ts";
+import { isExplanation, withServerFacts } from "../requests/explain/explained-facts.ts";
+import { ownExplanation, withUnserved } from "../requests/explain/own-explanation.ts";
+import { whyUnserved } from "./unserved.ts";
+
+const ANSWER_MS_MAX = 60_000;
+
+/** Refuses with 15044 a user who has asked too much already, with 15099 when the scheduler cannot be reached. token: of the request */
+export function askSched(kernel: Kernel, name: string, question: SchedQuestion, user: string, token: number): void {
+  const max = limitOf(kernel.state, "max_user_questions");
+  let open = 0;
+  for (const asked of kernel.asked.values()) if (asked.user === user) open++;
+  if (open >= max) {
+    const text = `${pbseText(PBSE.RESCUNAV) ?? ""}: ${max} questions to schedulers are not answered yet (max_user_questions)`;
+    refuse(kernel, token, new Reject(PBSE.RESCUNAV, text));
+    return;
+  }
+  const link = kernel.scheds.get(name)?.link ?? null;
+  if (link === null) {
+    refuse(kernel, token, reject(PBSE.NOSCHEDULER));
+    return;
+  }
+  kernel.asked.set(token, { sched: name, question, user });
+  kernel.timers.set(`asked:${token}`, kernel.now_ms + ANSWER_MS_MAX);
+  kernel.out.scheds.push({ link, type: "sched-ask", data: { token, question } });
+}
+
+/** The scheduler's answer. value null: it does not know what it was asked about. */
+export function schedAnswered(kernel: Kernel, name: string, token: number, value: unknown): void {
+  const asked = kernel.asked.get(token);
+  if (asked?.sched !== name) return;
+  forgetQuestion(kernel, token);
+  if (value === null) refuse(kernel, token, reject(PBSE.UNKJOBID));
+  else kernel.out.clients.push({ kind: "ok", token, value: asked.question.kind === "explain" ? completed(kernel, value) : value });
+}
+
+/** An explanation with what the server knows beside the scheduler. */
+function completed(kernel: Kernel, answer: unknown): unknown {
+  const value = withServerFacts(kernel.state, answer, kernel.now_ms / 1000);
+  if (!isExplanation(value)) return value;
+  const queue = kernel.state.queues.get(value.queue);
+  const unserved = queue === undefined ? null : whyUnserved(kernel, queue);
+  return unserved === null ? value : withUnserved(value, unserved);
+}
+
+/** It will not answer any more. */
+export function askedInVain(kernel: Kernel, name: string): void {
+  for (const [token, { sched }] of kernel.asked) if (sched === name) questionOver(kernel, token);
+}
+
+/** Nobody has answered. What the server knows itself of a job that is explained is told all the same. */
+export function questionOver(kernel: Kernel, token: number): void {
+  const asked = kernel.asked.get(token);
+  if (asked === undefined) return;
+  forgetQuestion(kernel, token);
+  const value = asked.question.kind === "explain" ? ownAnswer(kernel, asked.question.job) : null;
+  if (value === null) refuse(kernel, token, reject(PBSE.NOSCHEDULER));
+  else kernel.out.clients.push({ kind: "ok", token, value });
+}
+
+/** null: a scheduler looks at the job, or it is gone. */
+function ownAnswer(kernel: Kernel, id: string): unknown {
+  const { state, now_ms } = kernel;
+  const job = state.jobs.get(id) ?? state.jobs.get(arrayIdOf(id) ?? "");
+  const queue = job === undefined ? undefined : state.queues.get(job.attrs.queue);
+  const unserved = queue === undefined ? null : whyUnserved(kernel, queue);
+  if (job === undefined || unserved === null) return null;
+  const now_s = Math.floor(now_ms / 1000);
+  return withServerFacts(state, ownExplanation(id, job, unserved, now_s), now_s);
+}
+
+export function forgetQuestion(kernel: Kernel, token: number): void {
+  kernel.asked.delete(token);
+  kernel.timers.clear(`asked:${token}`);
+}

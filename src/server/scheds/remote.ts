@@ -1,0 +1,32 @@
+// A scheduler whose sched_host is another host, or that has a sched_port. The server reaches no such scheduler in this release: it is stopped, stays down,
+// and its comment says why.
+
+import { LOG_EVENT } from "#support/log-event.ts";
+import { type Kernel, ownTransaction } from "../engine/kernel.ts";
+import { isRemote } from "../engine/sched-runtime.ts";
+import type { OwnHost } from "../state/own-host.ts";
+import type { Sched } from "../state/state.ts";
+import { isServersComment, NOT_REACHED } from "./supervisor.ts";
+
+/** The comment of such a scheduler, and the answer to one that connects all the same. null: it belongs to this host. */
+export function whyNotReached(sched: Sched, own: OwnHost): string | null {
+  if (!isRemote(sched, own)) return null;
+  const { sched_host, sched_port } = sched.attrs;
+  const which = sched_port === undefined ? `sched_host is ${sched_host}` : "sched_port is set";
+  return `${NOT_REACHED}${which}, and schedulers on other hosts are not supported. Unset it and the scheduler runs on ${own.host}.`;
+}
+
+/** Sets or removes the comment. A comment of an administrator stays; the log tells the reason in any case. */
+export function tellWhetherReached(kernel: Kernel, sched: Sched): void {
+  const why = whyNotReached(sched, kernel.config);
+  const { comment } = sched.attrs;
+  const told = typeof comment === "string" && comment.startsWith(NOT_REACHED);
+  const change = (set: { comment?: string }, unset: readonly string[]): void =>
+    ownTransaction(kernel).apply({ kind: "changed", object: "sched", name: sched.name, set, unset: [...unset] });
+  if (why === null) {
+    if (told) change({}, ["comment"]);
+    return;
+  }
+  kernel.out.logs.push({ event: LOG_EVENT.SYSTEM, class: "Sched", object: sched.name, text: why });
+  if (isServersComment(comment) && comment !== why) change({ comment: why }, []);
+}

@@ -1,0 +1,218 @@
+// The server's side of its schedulers: who is connected, crashes and restarts. Their cycles: cycles.ts; what they decide: decisions.ts.
+//
+// I1. One scheduler a name: a second one is refused with 15230, an unknown name with 15213.
+
+import { PBSE, pbseText, reject } from "#model/pbse.ts";
+import { SCHED_COMMAND, type SchedHello, type SchedToServer, WATCH_SIGNAL } from "#protocol/sched-link.ts";
+import type { Kernel } from "../engine/kernel.ts";
+import { noCycle, runtimeOf, runtimeOfLink, type SchedRuntime, shouldRun } from "../engine/sched-runtime.ts";
+import { forgetPreemptions } from "../jobs/preemption.ts";
+import { forgetStarts } from "../jobs/start-wait.ts";
+import { askersChanged } from "../resv/timing.ts";
+import type { Sched } from "../state/state.ts";
+import { sayNoPartition, tellAttention, tellFault, tellProblem } from "./comment.ts";
+import { answerQrun, cycleEnd, logUnreachable, trigger } from "./cycles.ts";
+import { decideOn } from "./decisions.ts";
+import { happened, logSched, setServerState } from "./happening.ts";
+import { askedInVain, schedAnswered } from "./questions.ts";
+import { whyNotReached } from "./remote.ts";
+import { afterCrash } from "./supervisor.ts";
+
+/** How long a lost connection may take to come back before the process is taken for dead. */
+const RECONNECT_MS = 3000;
+
+export function frame<T extends keyof SchedToServer>(kernel: Kernel, link: number, type: T, data: SchedToServer[T]): void {
+  if (type === "sched-hello") return hello(kernel, link, data as SchedHello);
+  const runtime = runtimeOfLink(kernel, link);
+  if (runtime === undefined) return;
+  switch (type) {
+    case "sched-decisions": {
+      const { cycle, decisions, more } = data as SchedToServer["sched-decisions"];
+      runtime.more = more === true && runtime.busy;
+      runtime.deciding.push({ cycle, decisions, at: 0, verdicts: [], left: decisions.length, preempting: [] });
+      decideOn(kernel, runtime);
+      break;
+    }
+    case "sched-cycle-end":
+      cycleEnd(kernel, runtime);
+      break;
+    case "sched-fault":
+      tellFault(kernel, runtime.name, (data as SchedToServer["sched-fault"]).fault);
+      break;
+    case "sched-leaving":
+      runtime.leaving = true;
+      break;
+    case "sched-problem":
+      tellProblem(kernel, runtime.name, (data as SchedToServer["sched-problem"]).problem);
+      break;
+    case "sched-answer": {
+      const { token, value } = data as SchedToServer["sched-answer"];
+      schedAnswered(kernel, runtime.name, token, value);
+      break;
+    }
+    case "sched-wake":
+      trigger(kernel, runtime.name, SCHED_COMMAND.TIME);
+      break;
+  }
+}
+
+// --- connections
+
+function hello(kernel: Kernel, link: number, { name, pid }: SchedHello): void {
+  const sched = kernel.state.scheds.get(name);
+  const code =
+    sched === undefined ? PBSE.UNKSCHED : kernel.scheds.get(name)?.link !== null && kernel.scheds.has(name) ? PBSE.SCHEDCONNECTED : null;
+  if (code !== null || sched === undefined) {
+    const number = code ?? PBSE.UNKSCHED;
+    kernel.out.scheds.push({ link, type: "sched-refused", data: { code: number, text: pbseText(number) ?? "" } });
+    return;
+  }
+  const not_reached = whyNotReached(sched, kernel.config);
+  if (not_reached !== null) {
+    kernel.out.scheds.push({ link, type: "sched-refused", data: { code: PBSE.NOSUP, text: not_reached } });
+    return;
+  }
+  const runtime = runtimeOf(kernel, name);
+  Object.assign(runtime, {
+    link,
+    pid,
+    started: true,
+    needs_snapshot: true,
+    revision: 0,
+    ...noCycle(),
+    cycles: 0,
+    leaving: false,
+    again: false,
+  });
+  kernel.timers.clear(`sched-start:${name}`);
+  logSched(kernel, name, "connected");
+  happened(kernel, name, "connected");
+  trigger(kernel, name, SCHED_COMMAND.FIRST);
+}
+
+export function lost(kernel: Kernel, link: number): void {
+  const runtime = runtimeOfLink(kernel, link);
+  if (runtime === undefined) return;
+  runtime.link = null;
+  runtime.away_ms = kernel.now_ms;
+  const tokens = runtime.qruns.splice(0);
+  if (tokens.length > 0) logSched(kernel, runtime.name, "deferred qrun request to scheduler failed");
+  for (const job of tokens) {
+    logUnreachable(kernel, job);
+    answerQrun(kernel, job, reject(PBSE.NOSCHEDULER));
+  }
+  askedInVain(kernel, runtime.name);
+  forgetPreemptions(kernel, runtime.name);
+  forgetStarts(kernel, runtime.name);
+  runtime.begun.clear();
+  Object.assign(runtime, noCycle());
+  for (const timer of ["accumulate", "iteration"]) kernel.timers.clear(`${timer}:${runtime.name}`);
+  const sched = kernel.state.scheds.get(runtime.name);
+  if (sched === undefined) return;
+  logSched(kernel, runtime.name, "scheduler disconnected");
+  happened(kernel, runtime.name, "lost");
+  askersChanged(kernel);
+  // The process may live on and come back; if it was not started here nobody else tells of its end.
+  if ((runtime.again || !runtime.leaving) && shouldRun(sched, kernel.config))
+    kernel.timers.set(`sched-start:${runtime.name}`, kernel.now_ms + RECONNECT_MS);
+}
+
+// --- processes
+
+/** At the start of the server, and for a scheduler made later: starts what should run. */
+export function startAll(kernel: Kernel): void {
+  for (const sched of kernel.state.scheds.values()) {
+    runtimeOf(kernel, sched.name);
+    happened(kernel, sched.name, "lost");
+    if (shouldRun(sched, kernel.config)) startProcess(kernel, sched.name);
+  }
+  setServerState(kernel);
+}
+
+/** Starts the process unless it is there; one that is ending is started again at its end. The shell looks whether one that was started before holds its lock. */
+export function startProcess(kernel: Kernel, name: string): void {
+  const runtime = runtimeOf(kernel, name);
+  kernel.timers.clear(`sched-start:${name}`);
+  runtime.again = runtime.leaving && runtime.started;
+  if (runtime.link !== null) return;
+  if (!runtime.started) runtime.away_ms = kernel.now_ms;
+  runtime.started = true;
+  runtime.leaving = false;
+  kernel.out.actions.push({ kind: "start-sched", sched: name });
+}
+
+/** Tells the process to end; it is not started again by itself. */
+export function stopProcess(kernel: Kernel, name: string): void {
+  const runtime = kernel.scheds.get(name);
+  if (runtime === undefined) return;
+  kernel.timers.clear(`sched-start:${name}`);
+  runtime.leaving = true;
+  runtime.again = false;
+  if (runtime.link !== null) kernel.out.scheds.push({ link: runtime.link, type: "sched-quit", data: {} });
+  kernel.out.actions.push({ kind: "stop-sched", sched: name, pid: runtime.link === null ? 0 : runtime.pid });
+}
+
+/** Ends the process, and starts it anew: what it runs as has changed. */
+export function restartProcess(kernel: Kernel, name: string): void {
+  const runtime = kernel.scheds.get(name);
+  if (runtime?.started !== true) return;
+  stopProcess(kernel, name);
+  runtime.again = true;
+}
+
+/** How a scheduler's process ended. pid: which one it was, where that is known. */
+export type SchedEnd = { readonly code: number | null; readonly signal: string | null; readonly stopped: boolean; readonly pid?: number };
+
+export function exited(kernel: Kernel, name: string, how: SchedEnd): void {
+  const runtime = kernel.scheds.get(name);
+  const sched = kernel.state.scheds.get(name);
+  if (runtime === undefined || sched === undefined) return;
+  // Another process of that name is connected: the one that ended is not the scheduler, or no longer.
+  if (runtime.link !== null && how.pid !== undefined && how.pid !== runtime.pid) return;
+  if (runtime.link !== null && how.code !== 0 && how.signal === null) return;
+  if (runtime.link !== null) lost(kernel, runtime.link);
+  runtime.started = false;
+  kernel.timers.clear(`sched-start:${name}`);
+  sayNoPartition(kernel, sched);
+  if (runtime.again && shouldRun(sched, kernel.config) && kernel.stopping === "no") return startProcess(kernel, name);
+  if (how.stopped || runtime.leaving || how.code === 0 || kernel.stopping !== "no") return;
+  crashed(kernel, sched, runtime, endText(how, sched));
+}
+
+/** It was not started: what is wrong must be mended first. */
+export function unfit(kernel: Kernel, name: string, text: string): void {
+  const runtime = kernel.scheds.get(name);
+  if (runtime === undefined) return;
+  runtime.started = false;
+  runtime.again = false;
+  kernel.timers.clear(`sched-start:${name}`);
+  tellFault(kernel, name, text);
+}
+
+/** The scheduler's own log and comment name the module when it is back. */
+function endText({ code, signal }: SchedEnd, sched: Sched): string {
+  if (signal === null) return `exit status ${code}`;
+  if (signal !== WATCH_SIGNAL) return `signal ${signal}`;
+  return `signal ${signal} of its own watch: a module's call took longer than module_alarm (${sched.attrs["sched_priv"]}/modules_stuck)`;
+}
+
+function crashed(kernel: Kernel, sched: Sched, runtime: SchedRuntime, why: string): void {
+  const { crashes, attention, delay_ms } = afterCrash(runtime.crashes, kernel.now_ms);
+  Object.assign(runtime, { crashes, attention });
+  const again = !shouldRun(sched, kernel.config)
+    ? ""
+    : delay_ms === 0
+      ? "; it is started again at once"
+      : `; it is started again in ${delay_ms / 1000} s`;
+  logSched(kernel, sched.name, `ended with ${why}${again}`);
+  if (attention) tellAttention(kernel, sched);
+  if (!shouldRun(sched, kernel.config)) return;
+  if (delay_ms === 0) startProcess(kernel, sched.name);
+  else kernel.timers.set(`sched-start:${sched.name}`, kernel.now_ms + delay_ms);
+}
+
+/** The timer sched-start: the delay is over, or a lost scheduler did not come back. */
+export function startDue(kernel: Kernel, name: string): void {
+  const sched = kernel.state.scheds.get(name);
+  if (sched !== undefined && shouldRun(sched, kernel.config) && kernel.stopping === "no") startProcess(kernel, name);
+}

@@ -1,0 +1,161 @@
+// Why no scheduler looks at the jobs of a queue: its partition has no scheduler, the scheduler is not at work, or the partition has no vnodes. The server
+// says so itself, as the job's comment, in `partita explain` and in `partita top`: nobody else is there to say it.
+//
+// U1. Nothing of it is stored. A comment is put in place of the scheduler's own when the job is shown, so it ends when its cause ends.
+// U2. The comment of an administrator, and that of an array that has begun, is left as it is.
+// U3. What usually passes at once is not told as a comment before TELL_AFTER_S; whoever asks for an explanation is told at once.
+
+import { isRemote, partitionOf, type SchedRuntime, schedOfPartition } from "../engine/sched-runtime.ts";
+import type { Timers } from "../engine/timers.ts";
+import { isForSched } from "../jobs/life.ts";
+import type { OwnHost } from "../state/own-host.ts";
+import type { Attrs, Queue, Sched, ServerState } from "../state/state.ts";
+import { isFault } from "./supervisor.ts";
+
+export type UnservedCode =
+  | "NO_SCHEDULER"
+  | "SCHEDULING_OFF"
+  | "SCHED_FAULT"
+  | "SCHED_ELSEWHERE"
+  | "SCHED_CRASHED"
+  | "SCHED_STARTING"
+  | "SCHED_DOWN"
+  | "NO_VNODES";
+
+export type Unserved = {
+  readonly code: UnservedCode;
+  /** "": the partition has no scheduler */
+  readonly sched: string;
+  readonly partition: string;
+  /** one sentence without its full stop */
+  readonly text: string;
+  /** what an administrator can do */
+  readonly remedy: string;
+  /** since when a scheduler that is starting has been away, epoch milliseconds */
+  readonly since_ms?: number;
+};
+
+/** What the answer is read from: the kernel. */
+export type ServedWorld = {
+  readonly state: ServerState;
+  readonly scheds: ReadonlyMap<string, SchedRuntime>;
+  readonly config: OwnHost;
+  readonly timers: Pick<Timers, "at">;
+  readonly now_ms: number;
+};
+
+/** Seconds that a job waits, or a scheduler may take to start, before the comment tells of it. */
+export const TELL_AFTER_S = 20;
+
+/** null: a scheduler looks at the jobs of this queue in its cycles. */
+export function whyUnserved(world: ServedWorld, queue: Queue): Unserved | null {
+  const { state } = world;
+  const partition = partitionOf(queue);
+  const sched = schedOfPartition(state, partition);
+  if (sched === undefined)
+    return {
+      code: "NO_SCHEDULER",
+      sched: "",
+      partition,
+      text: `No scheduler serves partition ${partition}`,
+      remedy: `qmgr -c "set sched NAME partition += ${partition}"`,
+    };
+  const away = whyAway(world, sched);
+  if (away !== null) return { sched: sched.name, partition, ...away };
+  if (state.resv_queues.has(queue.name) || hasVnodes(state, partition)) return null;
+  return {
+    code: "NO_VNODES",
+    sched: sched.name,
+    partition,
+    text: `Partition ${partition} of scheduler ${sched.name} has no vnodes`,
+    remedy: noVnodesRemedy(sched, partition),
+  };
+}
+
+function noVnodesRemedy({ name }: Sched, partition: string): string {
+  return name === "default" ? 'qmgr -c "unset node NAME partition"' : `qmgr -c "set node NAME partition = ${partition}"`;
+}
+
+function hasVnodes(state: ServerState, partition: string): boolean {
+  for (const vnode of state.vnodes.values()) if (partitionOf(vnode) === partition) return true;
+  return false;
+}
+
+type Away = Omit<Unserved, "sched" | "partition">;
+
+/** Why a scheduler runs no cycles; null: it does. */
+export function whyAway(world: ServedWorld, sched: Sched): Away | null {
+  const { name, attrs } = sched;
+  const runtime = world.scheds.get(name);
+  const start = `qmgr -c "set sched ${name} scheduling = True"`;
+  const { scheduling, comment } = attrs;
+  if (scheduling !== true) {
+    const fault = runtime?.fault ?? (isFault(comment) ? String(comment) : null);
+    if (fault === null) return { code: "SCHEDULING_OFF", text: `Scheduler ${name} has scheduling = False`, remedy: start };
+    const dirs = `sched_priv ${attrs["sched_priv"]}, sched_log ${attrs["sched_log"]}`;
+    return { code: "SCHED_FAULT", text: `Scheduler ${name}: ${fault}`, remedy: `mend it (${dirs}), then ${start}` };
+  }
+  if (runtime?.link !== null && runtime !== undefined) return null;
+  if (isRemote(sched, world.config)) {
+    const text = `Scheduler ${name} is to run on host ${attrs["sched_host"]}, which this release cannot reach`;
+    return { code: "SCHED_ELSEWHERE", text, remedy: `qmgr -c "unset sched ${name} sched_host,sched_port"` };
+  }
+  return whyDown(world, sched, runtime, start);
+}
+
+/** It should run here, and is not connected. */
+function whyDown({ timers, now_ms }: ServedWorld, { name, attrs }: Sched, runtime: SchedRuntime | undefined, start: string): Away {
+  const due_ms = timers.at(`sched-start:${name}`);
+  const crashes = runtime?.crashes.length ?? 0;
+  if (runtime?.attention === true) {
+    const again = due_ms === undefined ? "" : `, the next start is in ${Math.max(0, Math.ceil((due_ms - now_ms) / 1000))} s`;
+    const text = `Scheduler ${name} needs attention: it ended ${crashes} time${crashes === 1 ? "" : "s"} by itself${again}`;
+    return {
+      code: "SCHED_CRASHED",
+      text,
+      remedy: `see ${attrs["sched_log"]} and ${attrs["sched_priv"]}/sched_out; ${start} starts it at once`,
+    };
+  }
+  if (runtime?.started === true || due_ms !== undefined)
+    return {
+      code: "SCHED_STARTING",
+      text: `Scheduler ${name} is starting`,
+      remedy: `if it does not come up, see ${attrs["sched_log"]} and ${attrs["sched_priv"]}/sched_out`,
+      since_ms: runtime?.away_ms ?? 0,
+    };
+  return { code: "SCHED_DOWN", text: `Scheduler ${name} is down`, remedy: `${start} starts it` };
+}
+
+// --- as a comment
+
+/** What a job's comment says of it. */
+export const unservedComment = ({ text, remedy }: Unserved): string => `Not Running: ${text} (to mend: ${remedy})`;
+
+/** The texts of schedulers, which the server's word replaces (U2). */
+const SCHEDS_WORD = /^(Not Running|Can Never Run): /;
+
+/** Jobs as they are shown: attributes with the comment that holds now. Queues are asked once. */
+export function commentNow(world: ServedWorld): (attrs: Attrs) => Attrs {
+  const known = new Map<unknown, Unserved | null>();
+  const now_s = Math.floor(world.now_ms / 1000);
+  return (attrs) => {
+    const { queue, comment, etime } = attrs;
+    if (!isForSched({ attrs } as Parameters<typeof isForSched>[0])) return attrs;
+    if (comment !== undefined && !SCHEDS_WORD.test(String(comment))) return attrs;
+    let unserved = known.get(queue);
+    if (unserved === undefined) known.set(queue, (unserved = unservedQueue(world, String(queue))));
+    if (unserved === null || !isTold(unserved, typeof etime === "number" ? etime : now_s, now_s)) return attrs;
+    return { ...attrs, comment: unservedComment(unserved) };
+  };
+}
+
+function unservedQueue(world: ServedWorld, name: string): Unserved | null {
+  const queue = world.state.queues.get(name);
+  return queue === undefined || queue.attrs["queue_type"] !== "Execution" ? null : whyUnserved(world, queue);
+}
+
+/** U3. */
+function isTold({ code, since_ms = 0 }: Unserved, etime_s: number, now_s: number): boolean {
+  if (code === "SCHEDULING_OFF") return now_s - etime_s >= TELL_AFTER_S;
+  return code !== "SCHED_STARTING" || now_s - since_ms / 1000 >= TELL_AFTER_S;
+}

@@ -1,0 +1,509 @@
+// Carries events out on the state: attributes change, derived values follow, and it is noted which rows must be written and what schedulers must hear.
+//
+// I1. Cost of an event is independent of the number of jobs, queues and vnodes (design.md 12).
+// I2. An event that cannot be carried out (unknown object, name taken) is a programmer's error: its emitter has checked.
+
+import { idsAhead } from "#model/depend.ts";
+import { parseResvId } from "#model/job-id.ts";
+import { canFollow, type JobState, SUBSTATE } from "#model/job-state.ts";
+import { canResvFollow } from "#model/resv-state.ts";
+import { assert, present, unreachable } from "#support/assert.ts";
+import { definitionsChanged } from "./amounts.ts";
+import type { Changes } from "./changes.ts";
+import { countOnClock, countRunning, indexClock } from "./clocks.ts";
+import { countJob, weightOf } from "./entity-usage.ts";
+import type { Event, NamedObject } from "./event.ts";
+import { sharedAttrs } from "./intern.ts";
+import { isOfRun } from "./job-rows.ts";
+import { countJobText } from "./job-text.ts";
+import { place } from "./occupancy.ts";
+import { hasVnodes, hostOf, placedHost, placementOf } from "./placement.ts";
+import { holdAgain, holdHostAgain, holdNewVnode, newResv, release } from "./resv-holding.ts";
+import { occurrenceStarts } from "./resv-occurrences.ts";
+import type { Attrs, Job, JobAttrs, Queue, Resv, ResvAttrs, ServerState, Vnode } from "./state.ts";
+import { newSubjobs, noteLive, SUBJOB, type Subjobs, setSubjobState } from "./subjobs.ts";
+import { refreshVnode } from "./vnode-states.ts";
+
+/** One event at a time (epoch seconds), which becomes mtime of jobs and last_state_change_time of vnodes. changes: what to write and to tell, added to. */
+export function apply(state: ServerState, event: Event, changes: Changes, now_s: number): void {
+  changes.now_s = now_s;
+  switch (event.kind) {
+    case "server-changed":
+      state.server = changed(state.server, event.set, event.unset);
+      changes.server = true;
+      break;
+    case "created":
+      create(state, event, changes);
+      break;
+    case "changed":
+      change(state, event.object, event.name, event.set, event.unset, changes);
+      break;
+    case "deleted":
+      remove(state, event.object, event.name, changes);
+      break;
+    case "runtime":
+      if (event.object === "server") state.server = changed(state.server, event.set, []);
+      else {
+        const sched = present(state.scheds.get(event.name), `scheduler ${event.name}`);
+        sched.attrs = changed(sched.attrs, event.set, []);
+      }
+      break;
+    case "vnode-admin-set": {
+      const vnode = present(state.vnodes.get(event.name), `vnode ${event.name}`);
+      vnode.set_by_admin = [...new Set([...vnode.set_by_admin, ...event.add])].filter((name) => !event.remove.includes(name));
+      changes.vnodes.add(event.name);
+      break;
+    }
+    case "clock-put":
+      indexClock(state.accrual, event.clock, true);
+      state.clocks.set(event.clock.id, event.clock);
+      changes.clocks.add(event.clock.id);
+      break;
+    case "clock-deleted":
+      indexClock(state.accrual, present(state.clocks.get(event.id), `clock ${event.id}`), false);
+      state.clocks.delete(event.id);
+      changes.clocks.add(event.id);
+      break;
+    case "resource-put":
+      state.resources.set(event.resource.name, event.resource);
+      definitionsChanged(state.resources);
+      changes.resources.add(event.resource.name);
+      break;
+    case "resource-deleted":
+      state.resources.delete(event.name);
+      definitionsChanged(state.resources);
+      changes.resources.add(event.name);
+      break;
+    case "hook-put": {
+      const order = state.hooks.get(event.name)?.order ?? state.next_order++;
+      state.hooks.set(event.name, { name: event.name, order, attrs: event.attrs, script: event.script, config: event.config });
+      changes.hooks.add(event.name);
+      changes.server = true;
+      break;
+    }
+    case "hook-deleted":
+      assert(state.hooks.delete(event.name), `no hook ${event.name}`);
+      changes.hooks.add(event.name);
+      break;
+    case "run-time-learned":
+      learn(state, event.key, event.seconds, changes);
+      break;
+    case "job-created":
+      createJob(state, event, changes);
+      break;
+    case "job-changed":
+      changeJob(state, present(state.jobs.get(event.id), `job ${event.id}`), event.set, event.unset, changes);
+      break;
+    case "subjobs-deleted":
+      deleteSubjobs(state, present(state.jobs.get(event.id), `job ${event.id}`), event.indices, changes);
+      break;
+    case "job-ended":
+      endJob(state, present(state.jobs.get(event.id), `job ${event.id}`), event.history, changes);
+      break;
+    case "history-purged":
+      for (const id of event.ids) changes.purged.add(id);
+      state.history_count = Math.max(0, state.history_count - event.ids.length);
+      for (const seq of event.arrays ?? []) purgeSubjobs(state, seq, changes);
+      break;
+    default:
+      unreachable(event);
+  }
+}
+
+/** The one learned longest ago goes when there are too many. */
+function learn({ run_times }: ServerState, key: string, seconds: number, changes: Changes): void {
+  run_times.delete(key);
+  run_times.set(key, seconds);
+  changes.run_times.add(key);
+  if (run_times.size <= RUN_TIMES_MAX) return;
+  const [oldest] = run_times.keys();
+  run_times.delete(oldest as string);
+  changes.run_times.add(oldest as string);
+}
+/** Users, projects and names of jobs whose times are remembered. */
+export const RUN_TIMES_MAX = 10_000;
+
+/** The record with values set and names taken out: a new record, so that nobody who holds the old one is surprised. */
+function changed(attrs: Attrs, set: Attrs, unset: readonly string[]): Attrs {
+  const next: Attrs = { ...attrs, ...set };
+  if (unset.length === 0) return next;
+  for (const name of unset) delete next[name];
+  // A record that lost a property is a slow and large one; its copy is not.
+  return { ...next };
+}
+
+// --- queues, vnodes, schedulers, reservations
+
+function create(state: ServerState, event: Extract<Event, { kind: "created" }>, changes: Changes): void {
+  const { object, name } = event;
+  const attrs = { ...event.attrs };
+  const order = state.next_order++;
+  changes.server = true;
+  switch (object) {
+    case "queue": {
+      assert(!state.queues.has(name), `queue ${name} exists`);
+      let nodes = 0;
+      for (const vnode of state.vnodes.values()) if (vnode.attrs["queue"] === name) nodes++;
+      state.queues.set(name, newQueue(name, order, attrs, nodes));
+      changes.queues.add(name);
+      break;
+    }
+    case "node": {
+      assert(!state.vnodes.has(name), `vnode ${name} exists`);
+      const vnode = newVnode(name, order, attrs, [...(event.set_by_admin ?? [])]);
+      state.vnodes.set(name, vnode);
+      indexVnode(state, vnode, changes);
+      placeAgain(state, hostOf(vnode), changes);
+      holdNewVnode(state, vnode, changes);
+      changes.vnodes.add(name);
+      break;
+    }
+    case "sched":
+      assert(!state.scheds.has(name), `scheduler ${name} exists`);
+      state.scheds.set(name, { name, order, attrs });
+      changes.scheds.add(name);
+      break;
+    case "resv":
+      assert(!state.resvs.has(name), `reservation ${name} exists`);
+      addResv(state, name, attrs as ResvAttrs, changes);
+      state.next_seq = parseResvId(name)?.seq ?? state.next_seq;
+      changes.resvs.add(name);
+      break;
+    default:
+      unreachable(object);
+  }
+}
+
+/** Puts a reservation into state and all derived values. changes: null while loading. */
+export function addResv(state: ServerState, id: string, attrs: ResvAttrs, changes: Changes | null): void {
+  const resv = newResv(id, attrs, occurrenceStarts(attrs));
+  state.resvs.set(id, resv);
+  state.resv_queues.set(attrs.queue, id);
+  holdAgain(state, resv, changes);
+}
+
+export const newQueue = (name: string, order: number, attrs: Attrs, nodes: number): Queue => ({
+  name,
+  order,
+  attrs,
+  counts: new Map(),
+  jobs: new Set(),
+  assigned: new Map(),
+  nodes,
+});
+
+export const newVnode = (name: string, order: number, attrs: Attrs, set_by_admin: string[]): Vnode => ({
+  name,
+  order,
+  attrs,
+  set_by_admin,
+  assigned: new Map(),
+  slots: [],
+  jobs: new Map(),
+  resvs: new Map(),
+});
+
+function change(state: ServerState, object: NamedObject, name: string, set: Attrs, unset: readonly string[], changes: Changes): void {
+  switch (object) {
+    case "queue": {
+      const queue = present(state.queues.get(name), `queue ${name}`);
+      queue.attrs = changed(queue.attrs, set, unset);
+      changes.queues.add(name);
+      break;
+    }
+    case "node": {
+      const vnode = present(state.vnodes.get(name), `vnode ${name}`);
+      const { sharing } = vnode.attrs;
+      const host = placedHost(vnode);
+      unindexVnode(state, vnode, changes);
+      vnode.attrs = changed(vnode.attrs, set["state"] === undefined ? set : { last_state_change_time: changes.now_s, ...set }, unset);
+      indexVnode(state, vnode, changes);
+      if (vnode.attrs["sharing"] !== sharing || placedHost(vnode) !== host) {
+        placeAgain(state, hostOf(vnode), changes);
+        holdHostAgain(state, hostOf(vnode), changes);
+      }
+      refreshVnode(vnode, changes);
+      changes.vnodes.add(name);
+      break;
+    }
+    case "sched": {
+      const sched = present(state.scheds.get(name), `scheduler ${name}`);
+      sched.attrs = changed(sched.attrs, set, unset);
+      changes.scheds.add(name);
+      break;
+    }
+    case "resv": {
+      changeResv(state, present(state.resvs.get(name), `reservation ${name}`), set, unset, changes);
+      break;
+    }
+    default:
+      unreachable(object);
+  }
+}
+
+function changeResv(state: ServerState, resv: Resv, set: Attrs, unset: readonly string[], changes: Changes): void {
+  const { reserve_state } = resv.attrs;
+  resv.attrs = changed(resv.attrs, { mtime: changes.now_s, ...set }, unset) as ResvAttrs;
+  assert(
+    canResvFollow(reserve_state, resv.attrs.reserve_state),
+    `reservation ${resv.id} cannot go from ${reserve_state} to ${resv.attrs.reserve_state}`,
+  );
+  if (HOLDING.some((name) => set[name] !== undefined || unset.includes(name))) holdAgain(state, resv, changes);
+  changes.resvs.add(resv.id);
+}
+
+/** What decides on what a reservation holds. */
+const HOLDING = ["promised", "begun", "reserve_state", "Resource_List"] as const;
+
+function remove(state: ServerState, object: NamedObject, name: string, changes: Changes): void {
+  switch (object) {
+    case "queue": {
+      const queue = present(state.queues.get(name), `queue ${name}`);
+      assert(queue.jobs.size === 0, `queue ${name} holds jobs`);
+      state.queues.delete(name);
+      changes.queues.add(name);
+      break;
+    }
+    case "node": {
+      const vnode = present(state.vnodes.get(name), `vnode ${name}`);
+      assert(vnode.jobs.size === 0, `vnode ${name} runs jobs`);
+      unindexVnode(state, vnode, changes);
+      state.vnodes.delete(name);
+      changes.vnodes.add(name);
+      break;
+    }
+    case "sched":
+      assert(state.scheds.delete(name), `no scheduler ${name}`);
+      changes.scheds.add(name);
+      break;
+    case "resv": {
+      const resv = present(state.resvs.get(name), `reservation ${name}`);
+      assert(resv.used.size === 0 && resv.used_wide.size === 0, `reservation ${name} runs jobs`);
+      release(state, resv, changes);
+      state.resvs.delete(name);
+      state.resv_queues.delete(resv.attrs.queue);
+      changes.resvs.add(name);
+      break;
+    }
+    default:
+      unreachable(object);
+  }
+}
+
+/** Puts a vnode into the indexes by host and by queue. changes: null while loading. */
+export function indexVnode(state: ServerState, vnode: Vnode, changes: Changes | null): void {
+  const host = hostOf(vnode);
+  const names = state.hosts.get(host);
+  if (names === undefined) state.hosts.set(host, new Set([vnode.name]));
+  else names.add(vnode.name);
+  countNode(state, vnode, 1, changes);
+}
+
+/** A host has another vnode: jobs that have the whole host have that one too. */
+function placeAgain(state: ServerState, host: string, changes: Changes): void {
+  const ids = new Set<string>();
+  for (const name of state.hosts.get(host) ?? []) for (const id of state.vnodes.get(name)?.jobs.keys() ?? []) ids.add(id);
+  for (const id of ids) {
+    const job = present(state.jobs.get(id), `job ${id}`);
+    const [old, next] = [state.placements.get(id), placementOf(state, job.attrs)];
+    if (old !== undefined) place(state, job, old, -1, changes);
+    if (next !== null) place(state, job, next, 1, changes);
+  }
+}
+
+function unindexVnode(state: ServerState, vnode: Vnode, changes: Changes): void {
+  const host = hostOf(vnode);
+  const names = state.hosts.get(host);
+  names?.delete(vnode.name);
+  if (names?.size === 0) state.hosts.delete(host);
+  countNode(state, vnode, -1, changes);
+}
+
+function countNode(state: ServerState, vnode: Vnode, by: 1 | -1, changes: Changes | null): void {
+  const name = vnode.attrs["queue"];
+  const queue = typeof name === "string" ? state.queues.get(name) : undefined;
+  if (queue === undefined) return;
+  queue.nodes += by;
+  changes?.told.queues.add(queue.name);
+}
+
+// --- jobs
+
+function createJob(state: ServerState, event: Extract<Event, { kind: "job-created" }>, changes: Changes): void {
+  assert(!state.jobs.has(event.id), `job ${event.id} exists`);
+  const attrs = sharedAttrs(event.attrs);
+  const subjobs = attrs["array"] === true ? { subjobs: newSubjobs(String(attrs["array_indices_submitted"])) } : {};
+  const job: Job = { id: event.id, seq: event.seq, attrs, ...subjobs };
+  changes.jobs.add(job.id);
+  changes.jobs_new.add(job.id);
+  if (attrs["array_id"] !== undefined) {
+    startSubjob(state, job, changes);
+    return;
+  }
+  state.next_seq = event.seq;
+  state.next_rank = Math.max(state.next_rank, event.attrs.queue_rank);
+  addJob(state, job, changes);
+  changes.server = true;
+  if (event.script !== null) changes.scripts.set(job.id, event.script);
+}
+
+/** A subjob that waited in its array becomes a job. */
+function startSubjob(state: ServerState, job: Job, changes: Changes): void {
+  const array = present(arrayOf(state, job), `array of ${job.id}`);
+  const index = indexOf(job);
+  countJob(state, array.attrs, -1);
+  setSubjobState(array.subjobs, index, SUBJOB.LIVE);
+  noteLive(array.subjobs, index, job.attrs.job_state, 1);
+  changes.jobs.add(array.id);
+  addJob(state, job, changes);
+}
+
+function deleteSubjobs(state: ServerState, array: Job, indices: readonly number[], changes: Changes): void {
+  const subjobs = present(array.subjobs, `subjobs of ${array.id}`);
+  countJob(state, array.attrs, -1, indices.length);
+  for (const index of indices) setSubjobState(subjobs, index, SUBJOB.DELETED);
+  changes.jobs.add(array.id);
+}
+
+type ArrayJob = Job & { readonly subjobs: Subjobs };
+
+/** The array of a subjob; undefined: the job is none. */
+export function arrayOf(state: ServerState, job: Job): ArrayJob | undefined {
+  const id = job.attrs["array_id"];
+  const array = typeof id === "string" ? state.jobs.get(id) : undefined;
+  return array?.subjobs === undefined ? undefined : (array as ArrayJob);
+}
+
+const indexOf = (job: Job): number => Number(job.attrs["array_index"]);
+
+/** Puts a job into state and all derived values. changes: null while loading. */
+export function addJob(state: ServerState, job: Job, changes: Changes | null): void {
+  countJobText(state, job.attrs, 1);
+  state.jobs.set(job.id, job);
+  countJob(state, job.attrs, 1, weightOf(job));
+  countOnClock(state, job.attrs, 1);
+  countRunning(state, job.attrs, 1);
+  count(state, job.attrs.queue, job.id, job.attrs.job_state, 1);
+  const placement = placementOf(state, job.attrs);
+  if (placement !== null) place(state, job, placement, 1, changes);
+}
+
+function changeJob(state: ServerState, job: Job, set: Attrs, unset: readonly string[], changes: Changes): void {
+  const { job_state, queue } = job.attrs;
+  const moves =
+    (set["job_state"] !== undefined && set["job_state"] !== job_state) || (set["queue"] !== undefined && set["queue"] !== queue);
+  const replaces = moves || PLACING.some((name) => set[name] !== undefined || unset.includes(name));
+  const old = replaces && hasVnodes(job.attrs) ? state.placements.get(job.id) : undefined;
+  if (old !== undefined) place(state, job, old, -1, changes);
+  const weight = weightOf(job);
+  const recounts = replaces || COUNTING.some((name) => set[name] !== undefined);
+  const touched = unset.length > 0 ? [...Object.keys(set), ...unset] : Object.keys(set);
+  countJobText(state, job.attrs, -1, touched);
+  countJob(state, job.attrs, -1, weight);
+  countOnClock(state, job.attrs, -1);
+  if (recounts) countRunning(state, job.attrs, -1);
+  const rest = unset.length > 0 ? (changed(job.attrs, {}, unset) as JobAttrs) : job.attrs;
+  // Copied, not added name by name: that makes a slow and large record, too.
+  job.attrs = { ...rest, mtime: changes.now_s, ...sharedAttrs(set) } as JobAttrs;
+  if (job.attrs.queue_rank > state.next_rank) {
+    state.next_rank = job.attrs.queue_rank;
+    changes.server = true;
+  }
+  countJobText(state, job.attrs, 1, touched);
+  countJob(state, job.attrs, 1, weight);
+  countOnClock(state, job.attrs, 1);
+  if (recounts) countRunning(state, job.attrs, 1);
+  if (moves) {
+    assert(
+      canFollow(job_state as JobState, job.attrs.job_state as JobState),
+      `job ${job.id} cannot go from ${job_state} to ${job.attrs.job_state}`,
+    );
+    recount(state, job, queue, job_state);
+    noteSubjob(state, job, job_state, changes);
+  }
+  const next = replaces ? placementOf(state, job.attrs) : null;
+  if (next !== null) place(state, job, next, 1, changes);
+  changes.jobs.add(job.id);
+  if (!isOfRun(set, unset)) changes.jobs_whole.add(job.id);
+}
+
+/** What placementOf depends on besides job_state. */
+const PLACING = ["exec_vnode", "Resource_List", "resources_released"] as const;
+
+/** Whose a running job is. */
+const COUNTING = ["euser", "egroup", "project"] as const;
+
+function endJob(state: ServerState, job: Job, history: boolean, changes: Changes): void {
+  const placement = state.placements.get(job.id);
+  if (placement !== undefined) place(state, job, placement, -1, changes);
+  count(state, job.attrs.queue, job.id, job.attrs.job_state, -1);
+  countJobText(state, job.attrs, -1);
+  countJob(state, job.attrs, -1, weightOf(job));
+  countOnClock(state, job.attrs, -1);
+  countRunning(state, job.attrs, -1);
+  endSubjob(state, job, changes);
+  state.jobs.delete(job.id);
+  changes.jobs.add(job.id);
+  for (const id of idsAhead(job.attrs["depend"], state.name)) if (state.jobs.has(id)) changes.left_behind.add(id);
+  if (job.attrs.resources_used !== undefined) changes.last_used.set(job.id, job.attrs.resources_used);
+  if (!history) return;
+  changes.ended.set(job.id, { id: job.id, seq: job.seq, attrs: job.attrs });
+  state.history_count++;
+}
+
+/** A subjob's state has changed: its array counts anew. */
+function noteSubjob(state: ServerState, job: Job, before: string, changes: Changes): void {
+  const array = arrayOf(state, job);
+  if (array === undefined || job.attrs.job_state === before) return;
+  noteLive(array.subjobs, indexOf(job), before, -1);
+  noteLive(array.subjobs, indexOf(job), job.attrs.job_state, 1);
+  changes.jobs.add(array.id);
+}
+
+function endSubjob(state: ServerState, job: Job, changes: Changes): void {
+  const array = arrayOf(state, job);
+  if (array === undefined) return;
+  const { substate, Exit_status } = job.attrs;
+  noteLive(array.subjobs, indexOf(job), job.attrs.job_state, -1);
+  const how = substate === SUBSTATE.TERMINATED ? SUBJOB.DELETED : Exit_status === 0 ? SUBJOB.FINISHED : SUBJOB.FAILED;
+  setSubjobState(array.subjobs, indexOf(job), how);
+  changes.jobs.add(array.id);
+}
+
+/** Records of an array's subjobs go, also those that this batch would have written. How many there were the store finds out (core/core.ts historyCounted). */
+function purgeSubjobs(state: ServerState, seq: number, changes: Changes): void {
+  changes.purged_arrays.add(seq);
+  for (const [id, job] of changes.ended) {
+    if (job.seq !== seq || job.attrs["array_id"] === undefined) continue;
+    changes.ended.delete(id);
+    state.history_count--;
+  }
+}
+
+function count(state: ServerState, queue_name: string, id: string, job_state: string, by: 1 | -1): void {
+  const queue = present(state.queues.get(queue_name), `queue ${queue_name} of job ${id}`);
+  bump(queue.counts, job_state, by);
+  bump(state.counts, job_state, by);
+  if (by === 1) queue.jobs.add(id);
+  else queue.jobs.delete(id);
+}
+
+/** A job was in this queue and state. */
+function recount(state: ServerState, { id, attrs }: Job, queue_name: string, job_state: string): void {
+  if (attrs.queue !== queue_name) {
+    count(state, queue_name, id, job_state, -1);
+    count(state, attrs.queue, id, attrs.job_state, 1);
+    return;
+  }
+  const { counts } = present(state.queues.get(queue_name), `queue ${queue_name} of job ${id}`);
+  for (const table of [counts, state.counts]) {
+    bump(table, job_state, -1);
+    bump(table, attrs.job_state, 1);
+  }
+}
+
+function bump(counts: Map<string, number>, key: string, by: number): void {
+  const sum = (counts.get(key) ?? 0) + by;
+  if (sum === 0) counts.delete(key);
+  else counts.set(key, sum);
+}

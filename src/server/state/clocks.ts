@@ -1,0 +1,245 @@
+// Clocks of eligible time (pbs/sched.md 4). Whether a queued job's time counts depends on what its owner has running, so it begins and ends to count for all
+// jobs that stand behind the same limits at once, at every start and end. They share a clock: a job keeps what to add to it, and when a limit is reached or
+// left one clock stops or goes on, whatever number of jobs it is for.
+//
+// I1. A job has a clock while it is queued (or held by somebody else) in an execution queue and eligible_time_enable is set, and only then.
+// I2. A clock stands while a further job of its owners would break a run limit on users, groups or projects; limits for all do not stop it.
+// I3. The derived values here equal a fresh computation (checkAccrual).
+
+import { ENTITY_KINDS, type EntityKind, type LimitTable, limitOf, limitTable, lookedAt } from "#model/run-limits.ts";
+import { assert } from "#support/assert.ts";
+import { schedOfQueue } from "../engine/sched-runtime.ts";
+import { addAmounts, amountOf } from "./amounts.ts";
+import type { Attrs, JobAttrs, Queue, ServerState } from "./state.ts";
+
+/** For whom a clock is. Where no limit distinguishes users, groups, projects or amounts, they are not told apart. */
+export type ClockKey = {
+  readonly queue: string;
+  readonly user: string | null;
+  readonly group: string | null;
+  readonly project: string | null;
+  readonly amounts: { readonly [resource: string]: number };
+};
+export type Clock = {
+  readonly id: string;
+  /** null: of jobs that no limit of their owners concerns; it always goes */
+  readonly key: ClockKey | null;
+  /** it showed value_s at a time, and goes on since or stands */
+  readonly value_s: number;
+  readonly at_s: number;
+  readonly goes: boolean;
+};
+
+/** The clock that always goes. */
+export const FREE_CLOCK = "free";
+
+type Sums = { jobs: number; readonly amounts: Map<string, number> };
+/** Derived from limits and jobs; made anew when limits or partitions change. */
+export type Accrual = {
+  /** eligible_time_enable */
+  enabled: boolean;
+  /** limits, switch or partitions have changed: everything is to be looked at */
+  stale: boolean;
+  /** what limits tell apart; kinds empty: there are none of owners */
+  kinds: ReadonlySet<EntityKind>;
+  resources: readonly string[];
+  server: LimitTable;
+  queues: ReadonlyMap<string, LimitTable>;
+  /** running jobs by scope (`sched:NAME`, `queue:NAME`), then entity (`u:alice`) */
+  running: Map<string, Map<string, Sums>>;
+  /** jobs on each clock */
+  readonly jobs: Map<string, number>;
+  /** clocks by entity */
+  readonly of: Map<string, Set<string>>;
+  /** clocks that may have to stop, go on or go away */
+  readonly dirty: Set<string>;
+};
+
+const NO_LIMITS: LimitTable = { run: new Map(), resources: new Map() };
+
+export const noAccrual = (): Accrual => ({
+  enabled: false,
+  stale: true,
+  kinds: new Set(),
+  resources: [],
+  server: NO_LIMITS,
+  queues: new Map(),
+  running: new Map(),
+  jobs: new Map(),
+  of: new Map(),
+  dirty: new Set(),
+});
+
+// --- limits
+
+/** Reads switch and limits and counts what runs. */
+export function readAccrual(state: ServerState): void {
+  const { accrual } = state;
+  accrual.stale = false;
+  accrual.enabled = state.server["eligible_time_enable"] === true;
+  accrual.server = ownersOnly(state, state.server);
+  accrual.queues = new Map([...state.queues.values()].map((queue) => [queue.name, ownersOnly(state, queue.attrs)]));
+  const looked = [accrual.server, ...accrual.queues.values()].map(lookedAt);
+  accrual.kinds = new Set(looked.flatMap(({ kinds }) => [...kinds]) as EntityKind[]);
+  accrual.resources = [...new Set(looked.flatMap(({ resources }) => resources))].sort();
+  accrual.running = new Map();
+  for (const job of state.jobs.values()) countRunning(state, job.attrs, 1);
+  for (const id of state.clocks.keys()) accrual.dirty.add(id);
+}
+
+/** Limits on users, groups and projects. */
+function ownersOnly(state: ServerState, attrs: Attrs): LimitTable {
+  const table = limitTable(attrs, (resource, value) => amountOf(state.resources.get(resource), value));
+  const keep = (limits: ReadonlyMap<string, number>): Map<string, number> => new Map([...limits].filter(([key]) => !key.startsWith("o:")));
+  const resources = [...table.resources].map(([resource, limits]) => [resource, keep(limits)] as const);
+  return { run: keep(table.run), resources: new Map(resources.filter(([, limits]) => limits.size > 0)) };
+}
+
+// --- what runs
+
+/** A job that runs comes (1) or goes (-1); its clocks are to be looked at. */
+export function countRunning(state: ServerState, attrs: JobAttrs, sign: 1 | -1): void {
+  const { accrual } = state;
+  if (!accrual.enabled || accrual.kinds.size === 0 || !isCounted(attrs)) return;
+  for (const scope of scopesOf(state, attrs.queue)) {
+    let table = accrual.running.get(scope);
+    if (table === undefined) accrual.running.set(scope, (table = new Map()));
+    for (const entity of entitiesOf(attrs)) add(state, table, entity, attrs, sign);
+    if (table.size === 0) accrual.running.delete(scope);
+  }
+  for (const entity of entitiesOf(attrs)) for (const id of accrual.of.get(entity) ?? []) accrual.dirty.add(id);
+}
+
+/** As schedulers count it: running or exiting, arrays by their subjobs. */
+const isCounted = (attrs: JobAttrs): boolean => (attrs.job_state === "R" || attrs.job_state === "E") && attrs["array"] !== true;
+
+const entitiesOf = (attrs: Pick<JobAttrs, "euser" | "egroup" | "project">): string[] => [
+  `u:${attrs.euser}`,
+  `g:${attrs.egroup}`,
+  `p:${attrs.project}`,
+];
+
+/** Limits of the server count what one scheduler sees (design.md 9). */
+function scopesOf(state: ServerState, queue_name: string): string[] {
+  const queue = state.queues.get(queue_name);
+  const sched = queue === undefined ? undefined : schedOfQueue(state, queue)?.name;
+  return [`sched:${sched ?? ""}`, `queue:${queue_name}`];
+}
+
+function add(state: ServerState, table: Map<string, Sums>, entity: string, attrs: JobAttrs, sign: 1 | -1): void {
+  let sums = table.get(entity);
+  if (sums === undefined) table.set(entity, (sums = { jobs: 0, amounts: new Map() }));
+  sums.jobs += sign;
+  for (const resource of state.accrual.resources) {
+    const amount = amountOf(state.resources.get(resource), attrs.Resource_List[resource]);
+    if (amount !== null) addAmounts(sums.amounts, new Map([[resource, amount]]), sign);
+  }
+  if (sums.jobs === 0) table.delete(entity);
+}
+
+// --- clocks
+
+/** What a clock shows. */
+export const shownBy = ({ value_s, at_s, goes }: Clock, now_s: number): number => value_s + (goes ? Math.max(0, now_s - at_s) : 0);
+
+/** The key of a queued job's clock; null: no limit of its owners concerns it. */
+export function clockKey(state: ServerState, attrs: JobAttrs): ClockKey | null {
+  const { kinds, resources } = state.accrual;
+  if (kinds.size === 0) return null;
+  const amounts: { [resource: string]: number } = {};
+  for (const resource of resources) {
+    const amount = amountOf(state.resources.get(resource), attrs.Resource_List[resource]);
+    if (amount !== null && amount !== 0) amounts[resource] = amount;
+  }
+  return {
+    queue: attrs.queue,
+    user: kinds.has("u") ? attrs.euser : null,
+    group: kinds.has("g") ? attrs.egroup : null,
+    project: kinds.has("p") ? attrs.project : null,
+    amounts,
+  };
+}
+
+export const clockId = (key: ClockKey | null): string =>
+  key === null ? FREE_CLOCK : JSON.stringify([key.queue, key.user, key.group, key.project, key.amounts]);
+
+/** I2, as things are. */
+export function isStopped(state: ServerState, key: ClockKey | null): boolean {
+  const { accrual } = state;
+  if (key === null || accrual.kinds.size === 0) return false;
+  const [sched = "", queue = ""] = scopesOf(state, key.queue);
+  const own = accrual.queues.get(key.queue) ?? NO_LIMITS;
+  return isReached(own, accrual.running.get(queue), key) || isReached(accrual.server, accrual.running.get(sched), key);
+}
+
+function isReached(limits: LimitTable, running: ReadonlyMap<string, Sums> | undefined, key: ClockKey): boolean {
+  return ENTITY_KINDS.some((kind) => {
+    const entity = { u: key.user, g: key.group, p: key.project, o: null }[kind];
+    if (entity === null) return false;
+    const sums = running?.get(`${kind}:${entity}`);
+    const most = limitOf(limits.run, kind, entity);
+    if (most !== null && (sums?.jobs ?? 0) + 1 > most.limit) return true;
+    return Object.entries(key.amounts).some(([resource, asked]) => {
+      const limit = limitOf(limits.resources.get(resource) ?? NO_LIMITS.run, kind, entity);
+      return limit !== null && (sums?.amounts.get(resource) ?? 0) + asked > limit.limit;
+    });
+  });
+}
+
+/** A clock is there, or is gone. */
+export function indexClock(accrual: Accrual, { id, key }: Pick<Clock, "id" | "key">, isThere: boolean): void {
+  if (key === null) return;
+  for (const [kind, name] of [
+    ["u", key.user],
+    ["g", key.group],
+    ["p", key.project],
+  ] as const) {
+    if (name === null) continue;
+    const entity = `${kind}:${name}`;
+    const ids = accrual.of.get(entity);
+    if (!isThere) {
+      ids?.delete(id);
+      if (ids?.size === 0) accrual.of.delete(entity);
+    } else if (ids === undefined) accrual.of.set(entity, new Set([id]));
+    else ids.add(id);
+  }
+}
+
+/** A job takes up a clock (1) or leaves it (-1). */
+export function countOnClock({ accrual }: ServerState, attrs: Attrs, sign: 1 | -1): void {
+  const id = attrs["accrual_clock"];
+  if (typeof id !== "string") return;
+  const jobs = (accrual.jobs.get(id) ?? 0) + sign;
+  if (jobs !== 0) accrual.jobs.set(id, jobs);
+  else {
+    accrual.jobs.delete(id);
+    accrual.dirty.add(id);
+  }
+}
+
+export const isExecutionQueue = (queue: Queue | undefined): boolean => queue?.attrs["queue_type"] === "Execution";
+
+/** Refuses a state whose derived values are wrong, or a clock that goes when it should stand. */
+export function checkAccrual(state: ServerState): void {
+  const { accrual } = state;
+  if (accrual.stale || accrual.dirty.size > 0) return;
+  const fresh: ServerState = { ...state, accrual: noAccrual() };
+  for (const clock of state.clocks.values()) indexClock(fresh.accrual, clock, true);
+  for (const job of state.jobs.values()) countOnClock(fresh, job.attrs, 1);
+  readAccrual(fresh);
+  const plain = ({ running, jobs, of }: Accrual): string =>
+    JSON.stringify([
+      sorted(running, (table) => sorted(table, (sums) => [sums.jobs, sorted(sums.amounts, Math.round)])),
+      sorted(jobs, Number),
+      sorted(of, (ids) => [...ids].sort()),
+    ]);
+  assert(plain(accrual) === plain(fresh.accrual), `eligible time: ${plain(accrual)} counted, ${plain(fresh.accrual)} there`);
+  for (const { id, key, goes } of state.clocks.values()) {
+    assert(goes !== isStopped(state, key), `clock ${id} ${goes ? "goes" : "stands"}`);
+    assert(key === null || accrual.jobs.has(id), `clock ${id} is nobody's`);
+  }
+  for (const id of accrual.jobs.keys()) assert(state.clocks.has(id), `no clock ${id}`);
+}
+
+const sorted = <T>(map: ReadonlyMap<string, T>, of: (value: T) => unknown): unknown[] =>
+  [...map].map(([key, value]) => [key, of(value)] as const).sort(([a], [b]) => (a < b ? -1 : 1));

@@ -1,0 +1,119 @@
+// How much each user, group and project has queued, in the complex and in each queue: what limits at submission are compared with (pbs/errors.md 3).
+// Nothing is counted until a limit asks for it; then all jobs are counted once, and from then on every change of a job is followed (apply.ts).
+//
+// I1. The cost of a change and of a question does not depend on the number of jobs.
+// I2. What is counted equals what counting afresh would give (checkUsage).
+
+import type { EntityUse, JobEntities, LimitFamily } from "#model/limits.ts";
+import type { ResourceDef } from "#model/resource-table.ts";
+import { assert } from "#support/assert.ts";
+import { amountOf } from "./amounts.ts";
+import type { Job, JobAttrs } from "./state.ts";
+import { SUBJOB } from "./subjobs.ts";
+
+type Sums = { jobs: number; readonly amounts: Map<string, number> };
+/** By entity: `o`, `u:alice`, `g:staff`, `p:apollo`. queued: all live jobs; waiting: those that do not run (of arrays: subjobs). */
+type Scope = { readonly queued: Map<string, Sums>; readonly waiting: Map<string, Sums> };
+
+export type EntityUsage = {
+  /** jobs are counted */
+  tracked: boolean;
+  /** resources whose amounts are counted */
+  readonly resources: Set<string>;
+  /** "": the complex, else the queue's name */
+  readonly scopes: Map<string, Scope>;
+};
+
+type Counted = {
+  readonly usage: EntityUsage;
+  readonly jobs: ReadonlyMap<string, Job>;
+  readonly resources: ReadonlyMap<string, ResourceDef>;
+};
+
+export const noUsage = (): EntityUsage => ({ tracked: false, resources: new Set(), scopes: new Map() });
+
+/** For how many jobs a job counts: an array for its subjobs that wait (those that have started count themselves). */
+export const weightOf = (job: Job): number => job.subjobs?.counts[SUBJOB.QUEUED] ?? 1;
+
+/** A job comes (1) or goes (-1), or is about to change (-1) and has changed (1). weight: see weightOf. */
+export function countJob(state: Pick<Counted, "usage" | "resources">, attrs: JobAttrs, sign: 1 | -1, weight = 1): void {
+  if (!state.usage.tracked || weight === 0) return;
+  for (const scope of ["", attrs.queue]) {
+    const { queued, waiting } = scopeOf(state.usage, scope);
+    addTo(state, queued, attrs, sign * weight);
+    if (isWaitingToRun(attrs)) addTo(state, waiting, attrs, sign * weight);
+  }
+}
+
+/** Not running yet, or no longer: a held job counts, too, as in PBS. Of an array that has begun, its subjobs wait. */
+export const isWaitingToRun = (attrs: JobAttrs): boolean => "QHWTB".includes(attrs.job_state);
+
+/** What the entities of a job use of a queue ("": of the complex): jobs, or amounts of a resource. Starts counting at the first question. */
+export function usageOf(state: Counted, scope: string, family: LimitFamily, who: JobEntities, resource?: string): EntityUse {
+  track(state, resource);
+  const sums = state.usage.scopes.get(scope)?.[family];
+  const of = (entity: string): number => {
+    const found = sums?.get(entity);
+    return resource === undefined ? (found?.jobs ?? 0) : (found?.amounts.get(resource) ?? 0);
+  };
+  return { all: of("o"), user: of(`u:${who.user}`), group: of(`g:${who.group}`), project: of(`p:${who.project}`) };
+}
+
+export const entitiesOf = (attrs: JobAttrs): JobEntities => ({ user: attrs.euser, group: attrs.egroup, project: attrs.project });
+
+/** Refuses a state whose counts are wrong. */
+export function checkUsage(state: Counted): void {
+  if (!state.usage.tracked) return;
+  const fresh: Counted = { ...state, usage: { tracked: true, resources: state.usage.resources, scopes: new Map() } };
+  for (const job of state.jobs.values()) countJob(fresh, job.attrs, 1, weightOf(job));
+  for (const [scope, { queued, waiting }] of [...state.usage.scopes, ...fresh.usage.scopes]) {
+    for (const [family, sums] of [
+      ["queued", queued],
+      ["waiting", waiting],
+    ] as const) {
+      for (const entity of sums.keys()) {
+        const [a, b] = [state, fresh].map(({ usage }) => usage.scopes.get(scope)?.[family].get(entity));
+        assert((a?.jobs ?? 0) === (b?.jobs ?? 0), `${family} jobs of ${entity} in "${scope}": ${a?.jobs} counted, ${b?.jobs} there`);
+        for (const resource of state.usage.resources) {
+          const difference = (a?.amounts.get(resource) ?? 0) - (b?.amounts.get(resource) ?? 0);
+          assert(Math.abs(difference) < 1e-6, `${family} ${resource} of ${entity} in "${scope}" differs by ${difference}`);
+        }
+      }
+    }
+  }
+}
+
+/** Begins to count jobs, or amounts of one more resource. */
+function track(state: Counted, resource: string | undefined): void {
+  const { usage } = state;
+  if (usage.tracked && (resource === undefined || usage.resources.has(resource))) return;
+  usage.tracked = true;
+  if (resource !== undefined) usage.resources.add(resource);
+  usage.scopes.clear();
+  for (const job of state.jobs.values()) countJob(state, job.attrs, 1, weightOf(job));
+}
+
+function scopeOf(usage: EntityUsage, name: string): Scope {
+  let scope = usage.scopes.get(name);
+  if (scope === undefined) {
+    scope = { queued: new Map(), waiting: new Map() };
+    usage.scopes.set(name, scope);
+  }
+  return scope;
+}
+
+function addTo({ usage, resources }: Pick<Counted, "usage" | "resources">, sums: Map<string, Sums>, attrs: JobAttrs, by: number): void {
+  for (const entity of ["o", `u:${attrs.euser}`, `g:${attrs.egroup}`, `p:${attrs.project}`]) {
+    let sum = sums.get(entity);
+    if (sum === undefined) {
+      sum = { jobs: 0, amounts: new Map() };
+      sums.set(entity, sum);
+    }
+    sum.jobs += by;
+    for (const resource of usage.resources) {
+      const amount = amountOf(resources.get(resource), attrs.Resource_List[resource]);
+      if (amount !== null) sum.amounts.set(resource, (sum.amounts.get(resource) ?? 0) + by * amount);
+    }
+    if (sum.jobs === 0) sums.delete(entity);
+  }
+}

@@ -1,0 +1,122 @@
+// State from rows, and the state of a fresh complex. The rows are the attributes of objects as the store keeps them; everything derived is computed here.
+
+import { defaultAttributes } from "#model/attribute.ts";
+import type { Hook } from "#model/hook.ts";
+import { parseResvId } from "#model/job-id.ts";
+import { builtinResources, type ResourceDef } from "#model/resource-table.ts";
+import { DEFAULT_SCHED, freshSched } from "#model/sched-attributes.ts";
+import { SERVER_ATTRIBUTES } from "#model/server-attributes.ts";
+import { addJob, addResv, arrayOf, indexVnode, newQueue, newVnode } from "./apply.ts";
+import { type Clock, indexClock, noAccrual } from "./clocks.ts";
+import { noUsage } from "./entity-usage.ts";
+import type { Attrs, Job, JobAttrs, ResvAttrs, ServerState } from "./state.ts";
+import { loadSubjobs, noteLive } from "./subjobs.ts";
+import { refreshVnode } from "./vnode-states.ts";
+
+/** What the store holds of live objects. Order within a list does not matter. */
+export type StoredState = {
+  readonly server: Attrs;
+  readonly counters: { readonly next_seq: number; readonly next_order: number; readonly next_rank: number };
+  readonly history_count: number;
+  readonly resources: readonly ResourceDef[];
+  readonly queues: readonly { readonly name: string; readonly order: number; readonly attrs: Attrs }[];
+  readonly vnodes: readonly {
+    readonly name: string;
+    readonly order: number;
+    readonly attrs: Attrs;
+    readonly set_by_admin: readonly string[];
+  }[];
+  readonly scheds: readonly { readonly name: string; readonly order: number; readonly attrs: Attrs }[];
+  readonly resvs: readonly { readonly id: string; readonly attrs: Attrs }[];
+  readonly hooks: readonly Hook[];
+  /** of eligible time */
+  readonly clocks?: readonly Clock[];
+  readonly run_times: readonly { readonly key: string; readonly seconds: number }[];
+  readonly jobs: Iterable<{ readonly id: string; readonly seq: number; readonly attrs: JobAttrs }>;
+};
+
+/** State of the stored objects, whose records become its own. name: the server's. */
+export function loadState(name: string, stored: StoredState): ServerState {
+  const state = emptyState(name);
+  state.server = { ...stored.server };
+  Object.assign(state, stored.counters);
+  state.history_count = stored.history_count;
+  for (const resource of stored.resources) state.resources.set(resource.name, resource);
+  for (const queue of byOrder(stored.queues)) state.queues.set(queue.name, newQueue(queue.name, queue.order, queue.attrs, 0));
+  for (const { name: vnode_name, order, attrs, set_by_admin } of byOrder(stored.vnodes)) {
+    const vnode = newVnode(vnode_name, order, attrs, [...set_by_admin]);
+    state.vnodes.set(vnode_name, vnode);
+    indexVnode(state, vnode, null);
+  }
+  for (const sched of byOrder(stored.scheds)) state.scheds.set(sched.name, { ...sched });
+  for (const { id, attrs } of [...stored.resvs].sort(byCreation)) addResv(state, id, attrs as ResvAttrs, null);
+  for (const hook of byOrder(stored.hooks)) state.hooks.set(hook.name, { ...hook });
+  for (const clock of stored.clocks ?? []) {
+    state.clocks.set(clock.id, clock);
+    indexClock(state.accrual, clock, true);
+    state.accrual.dirty.add(clock.id);
+  }
+  for (const { key, seconds } of stored.run_times) state.run_times.set(key, seconds);
+  const jobs = [...stored.jobs].sort((a, b) => a.attrs.queue_rank - b.attrs.queue_rank);
+  for (const { id, seq, attrs } of jobs) {
+    addJob(state, loadedJob(id, seq, attrs), null);
+    state.next_rank = Math.max(state.next_rank, attrs.queue_rank);
+  }
+  for (const job of state.jobs.values()) {
+    const array = arrayOf(state, job);
+    if (array !== undefined) noteLive(array.subjobs, Number(job.attrs["array_index"]), job.attrs.job_state, 1);
+  }
+  for (const vnode of state.vnodes.values()) refreshVnode(vnode, null);
+  return state;
+}
+
+const byCreation = (a: { readonly id: string; readonly attrs: Attrs }, b: { readonly id: string; readonly attrs: Attrs }): number =>
+  Number(a.attrs["ctime"]) - Number(b.attrs["ctime"]) || (parseResvId(a.id)?.seq ?? 0) - (parseResvId(b.id)?.seq ?? 0);
+/** The row of an array carries its subjobs (job-rows.ts). */
+function loadedJob(id: string, seq: number, attrs: JobAttrs): Job {
+  if (attrs["array"] !== true) return { id, seq, attrs };
+  const { subjobs, ...own } = attrs as JobAttrs & { readonly subjobs: string };
+  return { id, seq, attrs: own as JobAttrs, subjobs: loadSubjobs(String(attrs["array_indices_submitted"]), subjobs) };
+}
+
+const byOrder = <T extends { readonly order: number }>(list: readonly T[]): T[] => [...list].sort((a, b) => a.order - b.order);
+
+/** Nothing at all: no objects, no attributes. */
+export function emptyState(name: string): ServerState {
+  return {
+    name,
+    server: {},
+    next_seq: 0,
+    next_order: 1,
+    next_rank: 0,
+    history_count: 0,
+    resources: builtinResources(),
+    queues: new Map(),
+    vnodes: new Map(),
+    scheds: new Map(),
+    hooks: new Map(),
+    run_times: new Map(),
+    jobs: new Map(),
+    resvs: new Map(),
+    resv_queues: new Map(),
+    counts: new Map(),
+    assigned: new Map(),
+    placements: new Map(),
+    hosts: new Map(),
+    chunk_slots: new Map(),
+    clocks: new Map(),
+    accrual: noAccrual(),
+    usage: noUsage(),
+  };
+}
+
+/** A complex as it is first started: server attributes and the default scheduler (pbs/objects.md 2, 3). Queue and node come by events (core/first-start.ts). */
+export function freshState(
+  name: string,
+  config: { readonly home: string; readonly host: string; readonly pbs_version: string },
+): ServerState {
+  const state = emptyState(name);
+  state.server = { ...defaultAttributes(SERVER_ATTRIBUTES), server_host: config.host, pbs_version: config.pbs_version };
+  state.scheds.set(DEFAULT_SCHED, { name: DEFAULT_SCHED, order: 0, attrs: { ...freshSched(DEFAULT_SCHED, config.home, config.host) } });
+  return state;
+}

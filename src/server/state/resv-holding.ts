@@ -1,0 +1,175 @@
+// What reservations hold of vnodes and of the server, and what their jobs use of it: values derived from the attributes of reservations and their jobs.
+//
+// I1. While its occurrence lasts a reservation counts as assigned on each of its vnodes, whatever runs in it: of every resource the larger of what it
+//     holds and what its jobs use there. Server-wide likewise. Before and after that only its jobs count.
+// I2. A vnode notes every reservation that has it in an occurrence to come (pbsnodes: resv).
+
+import { parseExecVnode } from "#model/request/exec-vnode.ts";
+import { isPromised } from "#model/resv-state.ts";
+import { type Amounts, jobWideAmounts } from "./amounts.ts";
+import type { Changes } from "./changes.ts";
+import { hostOf, placeWords, spots } from "./placement.ts";
+import type { Placement, Resv, ResvAttrs, ResvSpot, ServerState, Vnode } from "./state.ts";
+import { refreshVnode } from "./vnode-states.ts";
+
+type World = Pick<ServerState, "resources" | "vnodes" | "hosts">;
+
+/** A reservation without any derived values yet. */
+export const newResv = (id: string, attrs: ResvAttrs, starts: readonly number[]): Resv => ({
+  id,
+  attrs,
+  starts,
+  held: new Map(),
+  held_wide: new Map(),
+  counted: false,
+  vnodes: new Set(),
+  used: new Map(),
+  used_wide: new Map(),
+});
+
+/** The present occurrence has begun and is not over. */
+export const isBegun = (resv: { readonly attrs: ResvAttrs }): boolean => resv.attrs.begun !== undefined;
+
+/** The reservation a queue belongs to. */
+export function resvOfQueue(state: ServerState, queue: string): Resv | undefined {
+  const id = state.resv_queues.get(queue);
+  return id === undefined ? undefined : state.resvs.get(id);
+}
+
+/** Computes what the reservation holds again after its attributes changed. changes: null while loading. */
+export function holdAgain(state: ServerState, resv: Resv, changes: Changes | null): void {
+  countResv(state, resv, -1, changes);
+  for (const name of resv.vnodes) noteOnVnode(state, name, resv, -1, changes);
+  resv.held = heldSpots(state, resv.attrs);
+  resv.held_wide = jobWideAmounts(state.resources, resv.attrs.Resource_List);
+  resv.counted = isBegun(resv);
+  resv.vnodes = new Set([...resv.held.keys(), ...promisedVnodes(state, resv.attrs)]);
+  for (const name of resv.vnodes) noteOnVnode(state, name, resv, 1, changes);
+  countResv(state, resv, 1, changes);
+}
+
+/** Takes all that a reservation holds out of the derived values: it is being deleted. */
+export function release(state: ServerState, resv: Resv, changes: Changes | null): void {
+  countResv(state, resv, -1, changes);
+  for (const name of resv.vnodes) noteOnVnode(state, name, resv, -1, changes);
+  resv.held = new Map();
+  resv.vnodes = new Set();
+}
+
+/**
+ * A vnode has come into being and is in the indexes: reservations that were promised it hold it, and those that were promised its host whole, by their place
+ * or by the sharing of another vnode there.
+ */
+export function holdNewVnode(state: ServerState, vnode: Vnode, changes: Changes | null): void {
+  for (const resv of state.resvs.values())
+    if (resv.held.has(vnode.name) || resv.used.has(vnode.name)) countOnVnode(state, resv, vnode.name, 1, changes);
+  holdHostAgain(state, hostOf(vnode), changes);
+}
+
+/** What the vnodes of a host are to others has changed, one came or its sharing is another: who was promised any of them may have been promised more or less. */
+export function holdHostAgain(state: ServerState, host: string, changes: Changes | null): void {
+  const there = [...(state.hosts.get(host) ?? [])];
+  for (const resv of state.resvs.values()) if (there.some((name) => resv.vnodes.has(name))) holdAgain(state, resv, changes);
+}
+
+/** A job in a reservation takes (sign 1) or gives back (-1) its resources. */
+export function countInside(state: ServerState, resv: Resv, placement: Placement, sign: 1 | -1, changes: Changes | null): void {
+  for (const [name, spot] of placement.vnodes) {
+    if (spot.amounts.size === 0) continue;
+    countOnVnode(state, resv, name, -1, changes, spot.amounts);
+    const used = resv.used.get(name) ?? new Map<string, number>();
+    add(used, spot.amounts, sign);
+    if (used.size === 0) resv.used.delete(name);
+    else resv.used.set(name, used);
+    countOnVnode(state, resv, name, 1, changes, spot.amounts);
+  }
+  countServer(state, resv, -1, changes);
+  add(resv.used_wide, placement.job_wide, sign);
+  countServer(state, resv, 1, changes);
+}
+
+/** What a reservation counts for on one of its vnodes (I1). */
+export function countedOn(resv: Resv, name: string): Amounts {
+  return larger(resv.counted ? resv.held.get(name)?.amounts : undefined, resv.used.get(name));
+}
+
+/** What it counts for at the server. */
+export function countedWide(resv: Resv): Amounts {
+  return larger(resv.counted ? resv.held_wide : undefined, resv.used_wide);
+}
+
+/** What each vnode gives to an occurrence; nothing to one that has no place. */
+export function spotsOf(world: World, place_text: unknown, exec_vnode: string | undefined): ReadonlyMap<string, ResvSpot> {
+  return exec_vnode === undefined ? new Map() : spots(world, parseExecVnode(exec_vnode), placeWords(place_text));
+}
+
+function heldSpots(state: ServerState, attrs: ResvAttrs): ReadonlyMap<string, ResvSpot> {
+  const { promised } = attrs;
+  const text = promised?.places[promised.occurrences[0]?.place ?? 0];
+  return isPromised(attrs.reserve_state) ? spotsOf(state, attrs.Resource_List["place"], text) : new Map();
+}
+
+/** Vnodes of all occurrences to come: those named, there or not, and all of the hosts that are wanted whole. */
+function promisedVnodes(state: ServerState, { promised, reserve_state, Resource_List }: ResvAttrs): ReadonlySet<string> {
+  const names = new Set<string>();
+  if (!isPromised(reserve_state)) return names;
+  const places = new Set(promised?.occurrences.map(({ place }) => place));
+  for (const place of places) {
+    const text = promised?.places[place];
+    if (text === undefined) continue;
+    for (const part of parseExecVnode(text).flat()) names.add(part.vnode);
+    for (const name of spotsOf(state, Resource_List["place"], text).keys()) names.add(name);
+  }
+  return names;
+}
+
+function noteOnVnode(state: ServerState, name: string, resv: Resv, sign: 1 | -1, changes: Changes | null): void {
+  const vnode = state.vnodes.get(name);
+  if (vnode === undefined) return;
+  if (sign === 1) vnode.resvs.set(resv.id, { exclusive: resv.counted && resv.held.get(name)?.exclusive === true });
+  else vnode.resvs.delete(resv.id);
+  refreshVnode(vnode, changes);
+  changes?.told.vnodes.add(name);
+}
+
+function countResv(state: ServerState, resv: Resv, sign: 1 | -1, changes: Changes | null): void {
+  for (const name of new Set([...resv.held.keys(), ...resv.used.keys()])) countOnVnode(state, resv, name, sign, changes);
+  countServer(state, resv, sign, changes);
+}
+
+/** only: resources concerned; absent: all. */
+function countOnVnode(
+  state: ServerState,
+  resv: Resv,
+  name: string,
+  sign: 1 | -1,
+  changes: Changes | null,
+  only?: ReadonlyMap<string, number>,
+): void {
+  const vnode = state.vnodes.get(name);
+  if (vnode === undefined) return;
+  for (const [resource, amount] of countedOn(resv, name))
+    if (only === undefined || only.has(resource)) bump(vnode.assigned, resource, sign * amount);
+  changes?.told.vnodes.add(name);
+}
+
+function countServer(state: ServerState, resv: Resv, sign: 1 | -1, changes: Changes | null): void {
+  add(state.assigned, countedWide(resv), sign);
+  if (changes !== null) changes.told.server = true;
+}
+
+function larger(held: ReadonlyMap<string, number> | undefined, used: ReadonlyMap<string, number> | undefined): Amounts {
+  const sums: Amounts = new Map(held);
+  for (const [resource, amount] of used ?? []) sums.set(resource, Math.max(sums.get(resource) ?? 0, amount));
+  return sums;
+}
+
+function add(target: Amounts, amounts: ReadonlyMap<string, number>, sign: 1 | -1): void {
+  for (const [resource, amount] of amounts) bump(target, resource, sign * amount);
+}
+
+function bump(target: Amounts, resource: string, by: number): void {
+  const sum = (target.get(resource) ?? 0) + by;
+  if (Math.abs(sum) < 1e-9) target.delete(resource);
+  else target.set(resource, sum);
+}

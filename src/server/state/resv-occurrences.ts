@@ -1,0 +1,73 @@
+// When the occurrences of a reservation begin and end: one for an advance reservation, as many as its rule gives for a standing one; and which of them
+// have a place.
+
+import type { TimeZone } from "#model/civil-time.ts";
+import { PBSE, reject } from "#model/pbse.ts";
+import { checkDuration, expandRule, parseRule } from "#model/recurrence.ts";
+import type { Promised, Resv, ResvAttrs } from "./state.ts";
+
+export type Times = { readonly start_s: number; readonly end_s: number };
+
+/** Of an occurrence that has lost its place. */
+export const NO_PLACE = -1;
+
+/** Starts of all occurrences, the first one first. None while a start is not known (as soon as possible). */
+export function occurrenceStarts(attrs: ResvAttrs): readonly number[] {
+  const { standing, reserve_start } = attrs;
+  return standing?.starts ?? (reserve_start === undefined ? [] : [reserve_start]);
+}
+
+/** Starts by a rule as typed. Refuses it with the numbers of src/model/recurrence.ts, and with 15086 when its occurrences would overlap. */
+export function startsOfRule(text: string, zone: TimeZone, from_s: number, duration_s: number): readonly number[] {
+  const rule = parseRule(text);
+  checkDuration(rule, duration_s);
+  const starts = expandRule(rule, zone, from_s);
+  if (starts.some((start_s, at) => at > 0 && start_s - (starts[at - 1] as number) < duration_s)) throw reject(PBSE.BADTSPEC);
+  return starts;
+}
+
+/** The present or next occurrence and all later ones. */
+export function occurrencesLeft(resv: Pick<Resv, "attrs" | "starts">): readonly Times[] {
+  const { reserve_start, reserve_end, reserve_index, standing } = resv.attrs;
+  if (reserve_start === undefined || reserve_end === undefined) return [];
+  const first = { start_s: reserve_start, end_s: reserve_end };
+  if (standing === undefined) return [first];
+  const later = resv.starts.slice(reserve_index ?? 1);
+  return [first, ...later.map((start_s) => ({ start_s, end_s: start_s + standing.duration }))];
+}
+
+/** The places of occurrences with new ones for some: an occurrence is known by its start, but for the first, which may have been moved. */
+export function withPlaces(before: Promised | undefined, added: Promised, left: readonly Times[]): Promised {
+  const places: string[] = [];
+  const indexOf = (text: string | undefined): number => {
+    if (text === undefined) return NO_PLACE;
+    const known = places.indexOf(text);
+    return known >= 0 ? known : places.push(text) - 1;
+  };
+  const placeIn = (promised: Promised | undefined, start_s: number): string | undefined => {
+    const found = promised?.occurrences.find((each) => each.start_s === start_s);
+    return found === undefined ? undefined : promised?.places[found.place];
+  };
+  const occurrences = left.map((times) => ({ ...times, place: indexOf(placeIn(added, times.start_s) ?? placeIn(before, times.start_s)) }));
+  return { occurrences, places };
+}
+
+/** `2#(n1:ncpus=4){0-1}` as PBS writes the places of all occurrences: for each place the occurrences that have it, counted from 0. */
+export function execVnodesText({ occurrences, places }: Promised): string {
+  const parts = places.map((text, place) => {
+    const indexes = occurrences.flatMap((each, at) => (each.place === place ? [at] : []));
+    return `${text}{${ranges(indexes)}}`;
+  });
+  return `${occurrences.length}#${parts.join("")}`;
+}
+
+function ranges(indexes: readonly number[]): string {
+  const parts: string[] = [];
+  for (let at = 0; at < indexes.length; at++) {
+    const first = indexes[at] as number;
+    while (indexes[at + 1] === (indexes[at] as number) + 1) at++;
+    const last = indexes[at] as number;
+    parts.push(first === last ? `${first}` : `${first}-${last}`);
+  }
+  return parts.join(",");
+}

@@ -1,0 +1,120 @@
+// Objects as rows and back: what a batch of changes writes into the store, and the state that loaded rows stand for.
+//
+// I1. Values are not copied deeply: they are never changed in place (state.ts I3). The records of jobs are, so each row has its own (job-rows.ts).
+// I2. Values that a restart finds out anew (states of schedulers) may be in a row; load ignores them (scheds/session.ts startAll).
+
+import type { Hook } from "#model/hook.ts";
+import type { ResourceDef } from "#model/resource-table.ts";
+import { type Batch, type Data, type HistoryRow, type JobRow, type Loaded, type ObjectTable, WHOLE_JOB } from "#store/store.ts";
+import type { Changes } from "./changes.ts";
+import { hasRows } from "./changes.ts";
+import type { Clock } from "./clocks.ts";
+import { attrsOfRows, jobData, runData } from "./job-rows.ts";
+import { loadState } from "./load.ts";
+import type { Attrs, Job, JobAttrs, ServerState } from "./state.ts";
+
+/** An accounting record as it was due: written again after a crash if the file lacks it. */
+export type DueRecord = { readonly at_s: number; readonly type: string; readonly id: string; readonly text: string };
+
+/** Row of table `server` beside the server's own: the accounting records of the last batch, which a kill may have kept out of the file. */
+const ACCOUNTING_ROW = ".accounting";
+/** Rows of table `server`, one a clock of eligible time. */
+const CLOCK_ROW = ".clock ";
+
+/** The rows of a batch; null: nothing to write. due: its accounting records, kept with it until the next batch that has some. */
+export function rowsOf(state: ServerState, changes: Changes, due: readonly DueRecord[] = []): Batch | null {
+  if (!hasRows(changes)) return null;
+  const put: { table: ObjectTable; name: string; data: Data }[] = [];
+  const drop: { table: ObjectTable; name: string }[] = [];
+  const write = <T>(table: ObjectTable, names: ReadonlySet<string>, objects: ReadonlyMap<string, T>, data: (object: T) => Data): void => {
+    for (const name of names) {
+      const object = objects.get(name);
+      if (object === undefined) drop.push({ table, name });
+      else put.push({ table, name, data: data(object) });
+    }
+  };
+  if (due.length > 0) put.push({ table: "server", name: ACCOUNTING_ROW, data: { due } });
+  if (changes.server) put.push({ table: "server", name: state.name, data: state.server });
+  write("queues", changes.queues, state.queues, ({ order, attrs }) => ({ order, attrs }));
+  write("vnodes", changes.vnodes, state.vnodes, ({ order, attrs, set_by_admin }) => ({ order, attrs, set_by_admin }));
+  write("scheds", changes.scheds, state.scheds, ({ order, attrs }) => ({ order, attrs }));
+  write("resvs", changes.resvs, state.resvs, ({ attrs }) => ({ attrs }));
+  write("resources", changes.resources, state.resources, (def) => ({ ...def }));
+  write("hooks", changes.hooks, state.hooks, ({ order, attrs, script, config }) => ({ order, attrs, script, config }));
+  for (const id of changes.clocks) {
+    const clock = state.clocks.get(id);
+    const name = `${CLOCK_ROW}${id}`;
+    if (clock === undefined) drop.push({ table: "server", name });
+    else put.push({ table: "server", name, data: { ...clock } });
+  }
+  write("run_times", changes.run_times, state.run_times, (seconds) => ({ seconds }));
+  const jobs: JobRow[] = [];
+  const jobs_gone: string[] = [];
+  const runs: { id: string; data: Data }[] = [];
+  const runs_gone: string[] = [];
+  for (const id of changes.jobs) {
+    const job = state.jobs.get(id);
+    if (job === undefined) jobs_gone.push(id);
+    else if (changes.jobs_new.has(id)) jobs.push({ id, seq: job.seq, data: jobData(job) });
+    else if (changes.jobs_whole.has(id)) {
+      jobs.push({ id, seq: job.seq, data: jobData(job) });
+      runs_gone.push(id);
+    } else runs.push({ id, data: runData(job) });
+  }
+  const scripts = [...changes.scripts].filter(([id]) => state.jobs.has(id)).map(([id, text]) => ({ id, text }));
+  return {
+    put,
+    drop,
+    jobs,
+    jobs_gone,
+    runs,
+    runs_gone,
+    scripts,
+    history: [...changes.ended.values()].map(historyRow),
+    history_gone: [...changes.purged],
+    history_gone_arrays: [...changes.purged_arrays],
+    ...(changes.server ? { counters: { next_seq: state.next_seq, next_order: state.next_order, next_rank: state.next_rank } } : {}),
+  };
+}
+
+function historyRow(job: Job): HistoryRow {
+  const { attrs } = job;
+  return {
+    id: job.id,
+    seq: job.seq,
+    idx: attrs["array_id"] === undefined ? WHOLE_JOB : Number(attrs["array_index"]),
+    owner: attrs.Job_Owner.split("@", 1)[0] ?? "",
+    queue: attrs.queue,
+    state: attrs.job_state,
+    ended_s: attrs.history_timestamp ?? 0,
+    data: attrs,
+  };
+}
+
+/** Accounting records of the last batch that had any. */
+export function dueRecords(loaded: Loaded): readonly DueRecord[] {
+  const row = loaded.objects.server.find(({ name }) => name === ACCOUNTING_ROW);
+  return (row?.data["due"] as readonly DueRecord[] | undefined) ?? [];
+}
+
+/** A finished job as the store gives it. */
+export const jobOfHistory = (row: HistoryRow): Job => ({ id: row.id, seq: row.seq, attrs: row.data as JobAttrs });
+
+/** State of loaded rows. name: the server's name now (job ids keep the one they were made with). */
+export function stateOfRows(name: string, loaded: Loaded, history_count: number): ServerState {
+  const { objects, counters, jobs } = loaded;
+  return loadState(name, {
+    server: (objects.server.find((row) => !row.name.startsWith("."))?.data ?? {}) as Attrs,
+    counters: { next_seq: counters["next_seq"] ?? 0, next_order: counters["next_order"] ?? 1, next_rank: counters["next_rank"] ?? 0 },
+    history_count,
+    resources: objects.resources.map((row) => row.data as ResourceDef),
+    clocks: objects.server.filter((row) => row.name.startsWith(CLOCK_ROW)).map((row) => row.data as Clock),
+    queues: objects.queues.map((row) => ({ name: row.name, ...(row.data as { order: number; attrs: Attrs }) })),
+    vnodes: objects.vnodes.map((row) => ({ name: row.name, ...(row.data as { order: number; attrs: Attrs; set_by_admin: string[] }) })),
+    scheds: objects.scheds.map((row) => ({ name: row.name, ...(row.data as { order: number; attrs: Attrs }) })),
+    resvs: objects.resvs.map((row) => ({ id: row.name, ...(row.data as { attrs: Attrs }) })),
+    hooks: objects.hooks.map((row) => ({ name: row.name, ...(row.data as Omit<Hook, "name">) })),
+    run_times: objects.run_times.map((row) => ({ key: row.name, ...(row.data as { seconds: number }) })),
+    jobs: jobs.map(({ id, seq, data, run }) => ({ id, seq, attrs: attrsOfRows(data, run) })),
+  });
+}

@@ -1,0 +1,143 @@
+// The subjobs of an array: one byte each. Only a subjob that has started is a job of its own (and has a row); of the others the array knows how they stand.
+// The array's row carries them as runs: `D2F97R2Q3` is two deleted, 97 finished, two that are jobs, three that wait.
+//
+// I1. A subjob is LIVE here exactly while a job of its id is among the live jobs (core/invariants.ts).
+// I2. A subjob that is over stays so.
+
+import { type IndexRange, indexAt, indexCount, indexListText, parseArrayIndices, positionOf, rangesOf } from "#model/array-indices.ts";
+import { assert } from "#support/assert.ts";
+
+/** Letters of the row; the number is the byte. */
+const LETTERS = "QRFXD";
+export const SUBJOB = {
+  /** waits, has never started */
+  QUEUED: 0,
+  /** a job of its own: runs, or waits to run again */
+  LIVE: 1,
+  /** over with Exit_status 0 */
+  FINISHED: 2,
+  /** over otherwise */
+  FAILED: 3,
+  DELETED: 4,
+} as const;
+export type SubjobState = (typeof SUBJOB)[keyof typeof SUBJOB];
+
+export type Subjobs = {
+  readonly range: IndexRange;
+  /** SubjobState by position */
+  readonly states: Uint8Array;
+  /** how many are in each state */
+  readonly counts: [queued: number, live: number, finished: number, failed: number, deleted: number];
+  /** live ones by job_state, derived from the jobs */
+  readonly live: Map<string, number>;
+  /** indices of live ones that wait to run again */
+  readonly requeued: Set<number>;
+};
+
+/** More than this an array cannot have, whatever max_array_size says: they are counted in memory. */
+export const SUBJOBS_MAX = 10_000_000;
+
+/** All waiting. indices: `X-Y[:Z]`, checked. */
+export function newSubjobs(indices: string): Subjobs {
+  const range = parseArrayIndices(indices);
+  assert(range !== null, `indices ${indices}`);
+  const count = indexCount(range);
+  return { range, states: new Uint8Array(count), counts: [count, 0, 0, 0, 0], live: new Map(), requeued: new Set() };
+}
+
+/** From the runs of a row. The letters of live ones are noted as their jobs are loaded (noteLive). */
+export function loadSubjobs(indices: string, runs: string): Subjobs {
+  const subjobs = newSubjobs(indices);
+  let at = 0;
+  subjobs.counts.fill(0);
+  for (const [, letter = "", count = ""] of runs.matchAll(/([A-Z])([0-9]+)/g)) {
+    const state = LETTERS.indexOf(letter) as SubjobState;
+    subjobs.states.fill(state, at, at + Number(count));
+    subjobs.counts[state] += Number(count);
+    at += Number(count);
+  }
+  assert(at === subjobs.states.length, `subjobs ${indices}: the row tells of ${at}`);
+  return subjobs;
+}
+
+/** The runs for a row. */
+export function subjobsText({ states }: Subjobs): string {
+  let text = "";
+  for (let at = 0; at < states.length; ) {
+    const state = states[at] as number;
+    let end = at + 1;
+    while (states[end] === state) end++;
+    text += `${LETTERS[state]}${end - at}`;
+    at = end;
+  }
+  return text;
+}
+
+/** undefined: the array has no such index. */
+export function subjobState({ range, states }: Subjobs, index: number): SubjobState | undefined {
+  return states[positionOf(range, index)] as SubjobState | undefined;
+}
+
+/** apply.ts only. */
+export function setSubjobState(subjobs: Subjobs, index: number, state: SubjobState): void {
+  const at = positionOf(subjobs.range, index);
+  const before = subjobs.states[at] as SubjobState | undefined;
+  assert(before !== undefined && before <= SUBJOB.LIVE && before !== state, `subjob ${index} goes from ${before} to ${state}`);
+  subjobs.states[at] = state;
+  subjobs.counts[before]--;
+  subjobs.counts[state]++;
+}
+
+/** A live subjob is in a state (1) or leaves it (-1). */
+export function noteLive({ live, requeued }: Subjobs, index: number, letter: string, by: 1 | -1): void {
+  if (letter === "Q" && by === 1) requeued.add(index);
+  else if (letter === "Q") requeued.delete(index);
+  const count = (live.get(letter) ?? 0) + by;
+  if (count === 0) live.delete(letter);
+  else live.set(letter, count);
+}
+
+/** Nothing waits and nothing runs. */
+export const isOver = ({ counts }: Subjobs): boolean => counts[SUBJOB.QUEUED] + counts[SUBJOB.LIVE] === 0;
+
+export function* allIndices({ range, states }: Subjobs): Generator<number> {
+  for (let at = 0; at < states.length; at++) yield indexAt(range, at);
+}
+
+/** Indices in a state, in order. */
+export function* indicesIn({ range, states }: Subjobs, state: SubjobState): Generator<number> {
+  for (let at = states.indexOf(state); at >= 0; at = states.indexOf(state, at + 1)) yield indexAt(range, at);
+}
+
+/** Indices of the array that ranges name, each once, in order. */
+export function namedIndices({ range }: Subjobs, ranges: readonly IndexRange[]): number[] {
+  const named = new Set<number>();
+  for (const asked of ranges) {
+    // Whichever has fewer indices is walked through.
+    const few = indexCount(asked) < indexCount(range) ? asked : range;
+    for (let at = 0; at < indexCount(few); at++) {
+      const index = indexAt(few, at);
+      if (positionOf(asked, index) >= 0 && positionOf(range, index) >= 0) named.add(index);
+    }
+  }
+  return [...named].sort((a, b) => a - b);
+}
+
+/** Whether any subjob waits to run, for the first time or again. */
+export const hasWaiting = ({ counts, requeued }: Subjobs): boolean => counts[SUBJOB.QUEUED] + requeued.size > 0;
+
+/** array_indices_remaining: what waits to run, for the first time or again. */
+export function remainingText({ range, states, counts, requeued }: Subjobs): string {
+  const first = states.indexOf(SUBJOB.QUEUED);
+  // Mostly subjobs start in order: then all from the first on wait.
+  if (requeued.size === 0 && first >= 0 && states.length - first === counts[SUBJOB.QUEUED])
+    return indexListText([{ ...range, first: indexAt(range, first), last: indexAt(range, states.length - 1) }]);
+  return indexListText(rangesOf(range, (at) => states[at] === SUBJOB.QUEUED || (requeued.size > 0 && requeued.has(indexAt(range, at)))));
+}
+
+/** array_state_count. Suspended subjobs count as running. */
+export function subjobCountText({ counts, live }: Subjobs): string {
+  const sum = (letters: string): number => [...letters].reduce((total, letter) => total + (live.get(letter) ?? 0), 0);
+  const expired = counts[SUBJOB.FINISHED] + counts[SUBJOB.FAILED] + counts[SUBJOB.DELETED];
+  return `Queued:${counts[SUBJOB.QUEUED] + sum("Q")} Running:${sum("RSU")} Exiting:${sum("E")} Expired:${expired}`;
+}

@@ -1,0 +1,235 @@
+// Status of jobs: live ones from memory, finished and moved ones from the store's history (pbs/commands.md 2).
+//
+// I1. Items come in the order of the ids asked for, else in the order of queue rank.
+// I2. A job that has finished is an error item (15139) unless the history is asked for; asking for it while the server keeps none is refused (15140).
+// I3. While query_other_jobs is False users see only their own jobs; an id of another's is as unknown to them as one that nobody has.
+
+import { type IndexRange, indexAt, indexCount } from "#model/array-indices.ts";
+import { JOB_ATTRIBUTES } from "#model/job-attributes.ts";
+import { jobIdText, parseJobId, subjobId, withServer } from "#model/job-id.ts";
+import { PBSE, reject } from "#model/pbse.ts";
+import { briefItems } from "#protocol/brief-items.ts";
+import { LIMITS } from "#protocol/limits.ts";
+import type { StatusItem, StatusRequest, WireAttrs } from "#protocol/messages.ts";
+import { type Columns, columnsOf, encoder } from "../attributes/encode.ts";
+import { isOwner } from "../attributes/permission.ts";
+import type { Answer, Stream, Transaction } from "../engine/transaction.ts";
+import { shownEligible } from "../jobs/eligible-time.ts";
+import type { Attrs, Job, ServerState } from "../state/state.ts";
+import { namedIndices } from "../state/subjobs.ts";
+import { localQueue } from "../submit/routing.ts";
+import { listJobs, SLICE_JOBS } from "./job-listing.ts";
+import { type Expansion, expansionOf, hasRecords, type Shown, type ShownArray, shownArray, shownAttrs } from "./subjob.ts";
+
+/** Items of one part frame. */
+const PART_ITEMS_MAX = 500;
+
+export function jobStatus(tx: Transaction, request: StatusRequest): Answer {
+  const { state, who } = tx;
+  checkHistory(tx, request.history);
+  if (request.ids.length > LIMITS.job_ids_max) throw reject(PBSE.IVALREQ);
+  const columns = columnsOf(state, who, JOB_ATTRIBUTES, request.attrs);
+  if (request.ids.length > 0) return namedJobs(tx, request, columns);
+  const queue = request.queue === undefined || request.queue === "" ? undefined : localQueue(tx, request.queue).name;
+  const live = request.history === "only" ? [] : liveJobs(state, queue);
+  return listJobs(tx, live, {
+    give: (page, shown) => giveJobs(page, columns, shown, request.brief === true),
+    expand: request.subjobs === true,
+    history: request.history !== undefined,
+    ...(queue === undefined ? {} : { queue }),
+  });
+}
+
+/** Refuses with 15140 when finished jobs are asked for and not kept. */
+export function checkHistory(tx: Transaction, history: "with" | "only" | undefined): void {
+  if (history !== undefined && tx.state.server["job_history_enable"] !== true) throw reject(PBSE.JOBHISTNOTSET);
+}
+
+/** Live jobs and arrays, of one queue or all, by queue rank. Subjobs come with their array only. */
+export function liveJobs(state: ServerState, queue?: string): Job[] {
+  const all =
+    queue === undefined ? [...state.jobs.values()] : [...(state.queues.get(queue)?.jobs ?? [])].map((id) => state.jobs.get(id) as Job);
+  const jobs = all.filter((job) => job.attrs["array_id"] === undefined);
+  const sorted = jobs.every((job, at) => at === 0 || (jobs[at - 1] as Job).attrs.queue_rank <= job.attrs.queue_rank);
+  return sorted ? jobs : jobs.sort((a, b) => a.attrs.queue_rank - b.attrs.queue_rank);
+}
+
+/** Whether the asker may see a job (query_other_jobs). */
+export function mayQuery(tx: Transaction, { attrs }: { readonly attrs: Attrs }): boolean {
+  return tx.who.level !== "user" || tx.state.server["query_other_jobs"] !== false || isOwner(tx, String(attrs["Job_Owner"]));
+}
+
+/** Jobs with equal attributes (subjobs that wait) are encoded once. */
+function giveJobs(tx: Transaction, columns: Columns, shown: readonly Shown[], brief: boolean): void {
+  const encodeNext = encoder(columns);
+  const commentNow = tx.commentNow();
+  let last: Attrs | null = null;
+  let wire: WireAttrs = {};
+  for (let at = 0; at < shown.length; at += PART_ITEMS_MAX) {
+    const items: StatusItem[] = [];
+    for (const { id, attrs } of shown.slice(at, at + PART_ITEMS_MAX)) {
+      if (last !== attrs) {
+        if (!mayQuery(tx, { attrs })) continue;
+        last = attrs;
+        wire = encodeNext(commentNow(attrs), shownEligible(tx.state, attrs, tx.now_s));
+      }
+      items.push({ id, attrs: wire });
+    }
+    if (items.length > 0) tx.part(brief ? briefItems(items) : items);
+  }
+}
+
+// --- jobs by id
+
+/** What an id asks for. walk: subjobs of an array, records of which have to be read. */
+type Asked =
+  | { readonly kind: "refused"; readonly code: number }
+  | { readonly kind: "jobs"; readonly shown: readonly Shown[] }
+  | { readonly kind: "walk"; readonly shown: readonly Shown[]; readonly expansion: Expansion };
+/** The job or array of an id as it was when the request came. */
+type Named = { readonly id: string } & (
+  | { readonly kind: "refused"; readonly code: number }
+  | { readonly kind: "hidden" }
+  | { readonly kind: "found"; readonly job: Job; readonly live: boolean; readonly reads: boolean }
+);
+
+/** Records of so many subjobs that ranges name are read by their ids; more are read page by page. */
+const RECORDS_BY_ID_MAX = 500;
+
+function namedJobs(tx: Transaction, request: StatusRequest, columns: Columns): Answer {
+  const ids = request.ids.map((text) => fullJobId(tx.state, text) ?? text);
+  const read = new Set<string>();
+  if (tx.state.history_count > 0) {
+    const budget = { records: RECORDS_BY_ID_MAX };
+    tx.historyOf(ids.flatMap((id) => recordsNeeded(tx, id, budget, read)));
+  }
+  const named = ids.map((id) => namedJob(tx, request, id, read.has(id)));
+  const giving: Giving = { columns, named, subjobs: request.subjobs === true, next: 0, walk: null };
+  if (giveSome(tx, giving)) return { stream: goOn(giving) };
+  return {};
+}
+
+/** A reply to a list of ids under way. walk: what the id before next asks for yet. */
+type Giving = {
+  readonly columns: Columns;
+  readonly named: readonly Named[];
+  readonly subjobs: boolean;
+  next: number;
+  walk: Expansion | null;
+};
+
+/** Gives about a slice of what is at hand; stops at a walk. Returns whether more is to come. */
+function giveSome(tx: Transaction, giving: Giving): boolean {
+  for (let left = SLICE_JOBS; giving.next < giving.named.length && giving.walk === null && left > 0; ) {
+    const named = giving.named[giving.next++] as Named;
+    const part = askedFor(tx, named, giving.subjobs);
+    if (part.kind === "refused") tx.part([errorItem(named.id, part.code)]);
+    else giveJobs(tx, giving.columns, part.shown, false);
+    if (part.kind === "walk") giving.walk = part.expansion;
+    left -= 1 + (part.kind === "refused" ? 0 : part.shown.length);
+  }
+  return giving.walk !== null || giving.next < giving.named.length;
+}
+
+/** The rest: slices of what is at hand, and walks through the records of arrays. */
+function goOn(giving: Giving): Stream {
+  const { walk } = giving;
+  if (walk === null)
+    return {
+      slice: (tx) => giveSome(tx, giving) && giving.walk === null,
+      next: () => (giving.walk === null ? null : goOn(giving)),
+    };
+  return {
+    seqs: [walk.array.job.seq],
+    subjobs: true,
+    page(page, records, last) {
+      for (const record of records) giveJobs(page, giving.columns, walk.record(record), false);
+      if (!last) return;
+      giveJobs(page, giving.columns, walk.rest(), false);
+      giving.walk = null;
+    },
+    next: () => (giving.next < giving.named.length ? goOn(giving) : null),
+  };
+}
+
+/**
+ * Ids whose records must be at hand to say what an id asks for: of what is not live itself and its array. Those of ranges while the budget lasts; read: ids
+ * of subjobs and ranges whose records are among them.
+ */
+function recordsNeeded(tx: Transaction, id: string, budget: { records: number }, read: Set<string>): string[] {
+  const parsed = parseJobId(id);
+  if (parsed === null || (parsed.kind !== "subjob" && parsed.kind !== "range")) return tx.state.jobs.has(id) ? [] : [id];
+  const array_id = jobIdText({ ...parsed, kind: "array" });
+  const needed = tx.state.jobs.has(array_id) ? [] : [array_id];
+  // Of single subjobs a request names no more than job_ids_max: a walk through all records of their array for each would take much longer.
+  const ranges = parsed.kind === "subjob" ? [oneIndex(parsed.index)] : parsed.ranges;
+  const count = parsed.kind === "subjob" ? 0 : ranges.reduce((sum, range) => sum + indexCount(range), 0);
+  if (count > budget.records) return needed;
+  budget.records -= count;
+  read.add(id);
+  for (const range of ranges) for (let at = 0; at < indexCount(range); at++) needed.push(subjobId(array_id, indexAt(range, at)));
+  return needed;
+}
+
+/** reads: records of the subjobs that the id names are at hand. */
+function namedJob(tx: Transaction, { history }: StatusRequest, id: string, reads: boolean): Named {
+  const parsed = parseJobId(id);
+  const array_id = parsed?.kind === "subjob" || parsed?.kind === "range" ? jobIdText({ ...parsed, kind: "array" }) : id;
+  const live = tx.state.jobs.get(array_id);
+  const job = live ?? finishedJob(tx, array_id);
+  if (job === undefined) return { id, kind: "refused", code: PBSE.UNKJOBID };
+  if (!mayQuery(tx, job)) return { id, kind: "refused", code: PBSE.UNKJOBID };
+  if (live === undefined && history === undefined) return { id, kind: "refused", code: PBSE.HISTJOBID };
+  if (live !== undefined && history === "only") return { id, kind: "hidden" };
+  return { id, kind: "found", job, live: live !== undefined, reads };
+}
+
+function askedFor(tx: Transaction, named: Named, subjobs: boolean): Asked {
+  if (named.kind === "refused") return named;
+  if (named.kind === "hidden") return { kind: "jobs", shown: [] };
+  const { id, job, live } = named;
+  const array = job.id === id && !subjobs ? null : shownArray(job, live);
+  const whole = { id: job.id, attrs: shownAttrs(job) };
+  if (array === null) return job.id === id ? { kind: "jobs", shown: [whole] } : { kind: "refused", code: PBSE.UNKJOBID };
+  return subjobsAsked(tx, array, named, job.id === id ? [whole] : []);
+}
+
+/** An array with its subjobs, or those an id names. */
+function subjobsAsked(
+  tx: Transaction,
+  array: ShownArray,
+  { id, reads }: Extract<Named, { kind: "found" }>,
+  whole: readonly Shown[],
+): Asked {
+  const parsed = parseJobId(id);
+  const ranges = parsed?.kind === "subjob" ? [oneIndex(parsed.index)] : parsed?.kind === "range" ? parsed.ranges : null;
+  const indices = ranges === null ? null : namedIndices(array.subjobs, ranges);
+  if (indices?.length === 0) return { kind: "refused", code: PBSE.UNKJOBID };
+  const expansion = indices === null ? expansionOf(tx.state, array) : expansionOf(tx.state, array, indices);
+  if (!hasRecords(array) || tx.state.history_count === 0) return { kind: "jobs", shown: [...whole, ...expansion.rest()] };
+  if (indices === null || !reads) return { kind: "walk", shown: whole, expansion };
+  const shown = indices.flatMap((index) => {
+    const record = tx.history(subjobId(array.job.id, index));
+    return record === undefined ? [] : expansion.record(record);
+  });
+  return { kind: "jobs", shown: [...shown, ...expansion.rest()] };
+}
+
+const oneIndex = (index: number): IndexRange => ({ first: index, last: index, step: 1 });
+
+/** A job of the history. */
+export function finishedJob(tx: Transaction, id: string): Job | undefined {
+  return tx.state.history_count === 0 ? undefined : tx.history(id);
+}
+
+function errorItem(id: string, code: number): StatusItem {
+  const { text } = reject(code);
+  return { id, code, text };
+}
+
+/** The name under which a job is kept: the server's name is added. null: no job id. */
+export function fullJobId(state: ServerState, text: string): string | null {
+  if (state.jobs.has(text)) return text;
+  const id = parseJobId(text);
+  return id === null ? null : jobIdText(withServer(id, state.name));
+}

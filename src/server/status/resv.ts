@@ -1,0 +1,35 @@
+// Status of reservations (pbs_rstat): in the order of their making, or of the ids asked for.
+
+import { PBSE, reject } from "#model/pbse.ts";
+import { RESV_ATTRIBUTES } from "#model/resv-attributes.ts";
+import type { StatusItem, StatusRequest } from "#protocol/messages.ts";
+import { columnsOf, encode } from "../attributes/encode.ts";
+import { isOwner } from "../attributes/permission.ts";
+import type { Transaction } from "../engine/transaction.ts";
+import { seesOthers } from "../requests/explain/explain-job.ts";
+import { fullResvId } from "../resv/access.ts";
+import { resvResources } from "../resv/records.ts";
+import type { Attrs, Resv } from "../state/state.ts";
+
+/** The attributes; the job it was made from is told to whoever may see that job (query_other_jobs). */
+function seenBy(tx: Transaction, { attrs }: Resv): Attrs {
+  const { reserve_job, qmove, ...others } = attrs as Attrs;
+  if ((reserve_job === undefined && qmove === undefined) || seesOthers(tx) || isOwner(tx, String(attrs["Reserve_Owner"]))) return attrs;
+  return others;
+}
+
+export function resvStatus(tx: Transaction, { ids, attrs }: StatusRequest): StatusItem[] {
+  const { state } = tx;
+  const columns = columnsOf(state, tx.who, RESV_ATTRIBUTES, attrs);
+  const names = ids.length === 0 ? [...state.resvs.keys()] : ids.map((id) => fullResvId(state.name, id));
+  const { code, text } = reject(PBSE.UNKRESVID);
+  return names.map((id) => {
+    const resv = state.resvs.get(id);
+    if (resv === undefined) return { id, code, text };
+    const wire = encode(columns, seenBy(tx, resv));
+    const list = wire["Resource_List"] as { readonly [resource: string]: string } | undefined;
+    if (list === undefined) return { id, attrs: wire };
+    const order = Object.keys(resvResources(state, resv.attrs)).filter((name) => list[name] !== undefined);
+    return { id, attrs: { ...wire, Resource_List: Object.fromEntries(order.map((name) => [name, list[name] as string])) } };
+  });
+}

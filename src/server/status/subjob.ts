@@ -1,0 +1,122 @@
+// Subjobs as they are shown (pbs/commands.md 1.4). One that has started is a job of its own; one that is over has a record in the history; all others are
+// shown from their array, so that those of a large array that wait cost one record of attributes between them.
+
+import { subjobId, subjobIndex } from "#model/job-id.ts";
+import { SUBSTATE } from "#model/job-state.ts";
+import { NEVER_RAN } from "../jobs/end.ts";
+import { subjobAttrs } from "../jobs/subjob-start.ts";
+import { isIdled } from "../jobs/suspension.ts";
+import type { Attrs, Job, JobAttrs, ServerState } from "../state/state.ts";
+import {
+  allIndices,
+  loadSubjobs,
+  remainingText,
+  SUBJOB,
+  type SubjobState,
+  type Subjobs,
+  subjobCountText,
+  subjobState,
+} from "../state/subjobs.ts";
+
+/** An array, live or of the history, with its subjobs. */
+export type ShownArray = { readonly job: Job; readonly live: boolean; readonly subjobs: Subjobs };
+
+/** null: the job is no array. */
+export function shownArray(job: Job, live: boolean): ShownArray | null {
+  if (job.subjobs !== undefined) return { job, live, subjobs: job.subjobs };
+  if (job.attrs["array"] !== true) return null;
+  const { array_indices_submitted, subjobs } = job.attrs as JobAttrs & {
+    readonly array_indices_submitted: string;
+    readonly subjobs: string;
+  };
+  return { job, live, subjobs: loadSubjobs(array_indices_submitted, subjobs) };
+}
+
+/** A job's attributes with what is computed for an array; state U of one that stands still because others use its host. */
+export function shownAttrs(job: Job): Attrs {
+  const { attrs, subjobs } = job;
+  if (subjobs === undefined) return isIdled(job) && attrs.job_state === "R" ? { ...attrs, job_state: "U" } : attrs;
+  return { ...attrs, array_state_count: subjobCountText(subjobs), array_indices_remaining: remainingText(subjobs) };
+}
+
+/** A subjob that is over: X while its array lives. */
+export function recordAttrs(record: Job, live: boolean): Attrs {
+  return live ? { ...record.attrs, job_state: "X" } : record.attrs;
+}
+
+/** A subjob that is neither a job of its own nor a record, from its array. */
+export function viewAttrs({ job, live }: ShownArray, state: Exclude<SubjobState, typeof SUBJOB.LIVE>): Attrs {
+  const attrs = subjobAttrs(job.attrs);
+  if (state === SUBJOB.QUEUED) {
+    const { job_state, substate, comment, stime } = job.attrs;
+    return {
+      ...attrs,
+      ...(job_state === "B" ? {} : { substate }),
+      ...(stime === undefined && comment !== undefined ? { comment } : {}),
+    };
+  }
+  const { Exit_status: _, ...rest } = attrs;
+  return { ...rest, job_state: live ? "X" : "F", ...OVER[state] };
+}
+
+const OVER = {
+  [SUBJOB.FINISHED]: { substate: SUBSTATE.FINISHED, comment: "Subjob finished" },
+  [SUBJOB.FAILED]: { substate: SUBSTATE.FAILED, comment: "Subjob failed" },
+  [SUBJOB.DELETED]: { substate: SUBSTATE.TERMINATED, comment: "Subjob terminated", Exit_status: NEVER_RAN },
+} as const;
+
+export type Shown = { readonly id: string; readonly attrs: Attrs };
+
+/** A walk through an array's subjobs in order of index, of which records of the history come in that order from outside. */
+export type Expansion = {
+  readonly array: ShownArray;
+  /** subjobs before that of the record, then the record; nothing for one that is past or not asked for */
+  record(record: Job): Shown[];
+  /** those after the last record */
+  rest(): Shown[];
+};
+
+/** asked: only these indices, in order. Attributes of subjobs that are shown alike are one object. */
+export function expansionOf(state: ServerState, array: ShownArray, asked: Iterable<number> = allIndices(array.subjobs)): Expansion {
+  const { subjobs, job } = array;
+  const indices = asked[Symbol.iterator]();
+  let next = indices.next();
+  const views = new Map<SubjobState, Attrs>();
+
+  const show = (index: number): Shown[] => {
+    const standing = subjobState(subjobs, index);
+    if (standing === undefined) return [];
+    const id = subjobId(job.id, index);
+    const own = standing === SUBJOB.LIVE ? state.jobs.get(id) : undefined;
+    if (own !== undefined) return [{ id, attrs: own.attrs }];
+    const shownAs = standing === SUBJOB.LIVE ? SUBJOB.FINISHED : standing;
+    let attrs = views.get(shownAs);
+    if (attrs === undefined) views.set(shownAs, (attrs = viewAttrs(array, shownAs)));
+    return [{ id, attrs }];
+  };
+
+  return {
+    array,
+    record(record) {
+      const index = subjobIndex(record.id);
+      const shown: Shown[] = [];
+      for (; next.done !== true && next.value < index; next = indices.next()) shown.push(...show(next.value));
+      if (next.done === true || next.value !== index) return shown;
+      next = indices.next();
+      const standing = subjobState(subjobs, index);
+      // A record of an earlier array of that number tells nothing.
+      if (standing === SUBJOB.QUEUED || standing === SUBJOB.LIVE || record.attrs.ctime !== job.attrs.ctime) shown.push(...show(index));
+      else shown.push({ id: record.id, attrs: recordAttrs(record, array.live) });
+      return shown;
+    },
+    rest() {
+      const shown: Shown[] = [];
+      for (; next.done !== true; next = indices.next()) shown.push(...show(next.value));
+      return shown;
+    },
+  };
+}
+
+/** Whether records of the history tell more of some subjobs than their array does. */
+export const hasRecords = ({ subjobs }: ShownArray): boolean =>
+  subjobs.counts[SUBJOB.FINISHED] + subjobs.counts[SUBJOB.FAILED] + subjobs.counts[SUBJOB.DELETED] > 0;

@@ -1,0 +1,96 @@
+// Routing queues: jobs go on to the first destination that takes them (pbs/objects.md 4, attributes route_*). Destinations are queues of this server;
+// another server is a later release's.
+//
+// I1. A job that no destination takes for good is aborted; one that may be taken later is tried again every route_retry_time seconds, for route_lifetime at most.
+// I2. Held and waiting jobs stay unless route_held_jobs and route_waiting_jobs let them go.
+
+import { PBSE, Reject, reject } from "#model/pbse.ts";
+import { LOG_EVENT } from "#support/log-event.ts";
+import type { Kernel } from "../engine/kernel.ts";
+import type { Transaction } from "../engine/transaction.ts";
+import { accountAborted, accountQueued } from "../jobs/accounting-record.ts";
+import { endWaiting } from "../jobs/end.ts";
+import { isWaiting, logJob, moveJob } from "../jobs/life.ts";
+import { admit } from "../requests/job/queue-admission.ts";
+import type { Job, Queue } from "../state/state.ts";
+
+/** Queues a job may pass on its way. */
+const HOPS_MAX = 10;
+const RETRY_S_DEFAULT = 30;
+
+/** Refusals that may be gone later: queue disabled, too many jobs. */
+const RETRIED: ReadonlySet<number> = new Set([PBSE.QUNOENB, PBSE.MAXQUED, PBSE.ENTLIMCT, PBSE.ENTLIMRESC, PBSE.SYSTEM, PBSE.INTERNAL]);
+
+/** A job is in a routing queue: sends it on now if it may go, else sees to it that it is tried again. */
+export function routeSoon(kernel: Kernel, tx: Transaction, job: Job, queue: Queue): void {
+  kernel.timers.clear(`route:${job.id}`);
+  if (queue.attrs["started"] !== true || !isWaiting(job) || !mayGo(job, queue)) return;
+  const lifetime_s = Number(queue.attrs["route_lifetime"] ?? 0);
+  if (lifetime_s > 0 && tx.now_s > job.attrs.qtime + lifetime_s) return giveUp(tx, job, "Route queue lifetime exceeded");
+  if (Number(job.attrs["hop_count"] ?? 1) > HOPS_MAX) return giveUp(tx, job, "Job routing over too many hops");
+  const refusals: Reject[] = [];
+  for (const destination of destinationsOf(queue)) {
+    const refusal = tryDestination(tx, job, destination);
+    if (refusal === null) return;
+    refusals.push(refusal);
+  }
+  if (refusals.some((refusal) => RETRIED.has(refusal.code))) {
+    const retry_s = Number(queue.attrs["route_retry_time"] ?? RETRY_S_DEFAULT);
+    kernel.timers.set(`route:${job.id}`, kernel.now_ms + Math.max(1, retry_s) * 1000);
+  } else {
+    giveUp(tx, job, "Job rejected by all possible destinations");
+  }
+}
+
+function mayGo(job: Job, queue: Queue): boolean {
+  if (job.attrs.job_state === "H") return queue.attrs["route_held_jobs"] === true;
+  if (job.attrs.job_state === "W") return queue.attrs["route_waiting_jobs"] === true;
+  return true;
+}
+
+function destinationsOf(queue: Queue): readonly string[] {
+  const list = queue.attrs["route_destinations"];
+  return Array.isArray(list) ? (list as string[]) : [];
+}
+
+/** null: the job is there. */
+function tryDestination(tx: Transaction, job: Job, destination: string): Reject | null {
+  try {
+    const queue = localQueue(tx, destination);
+    const set = admit(tx, job, queue, { from_route: true });
+    moveJob(tx, job, queue, { ...set, hop_count: Number(job.attrs["hop_count"] ?? 1) + 1 });
+    accountQueued(tx, job);
+    return null;
+  } catch (error) {
+    if (error instanceof Reject) return error;
+    throw error;
+  }
+}
+
+/**
+ * The queue that `queue`, `queue@server` or `@server` names on this server. Refuses an unknown queue with 15018, no default queue with 15037, another
+ * server with 15008.
+ */
+export function localQueue(tx: Transaction, destination: string): Queue {
+  const [name = "", server] = destination.split("@");
+  if (server !== undefined && !isOwnName(tx, server)) throw reject(PBSE.BADHOST);
+  const wanted = name === "" ? tx.state.server["default_queue"] : name;
+  const queue = typeof wanted === "string" ? tx.state.queues.get(wanted) : undefined;
+  if (queue === undefined) throw reject(name === "" ? PBSE.QUENODFLT : PBSE.UNKQUE);
+  return queue;
+}
+
+/** The server's own name, `default`, or either as a full host name. */
+export function isOwnName(tx: Transaction, server: string): boolean {
+  const short = server.toLowerCase().split(".")[0];
+  return (
+    server === "default" || short === tx.state.name.toLowerCase().split(".")[0] || short === tx.config.host.toLowerCase().split(".")[0]
+  );
+}
+
+function giveUp(tx: Transaction, job: Job, text: string): void {
+  logJob(tx, LOG_EVENT.JOB, job.id, text);
+  accountAborted(tx, job.id, text);
+  tx.act({ kind: "mail", job: job.id, point: "a", text });
+  endWaiting(tx, job, true);
+}
