@@ -3,8 +3,8 @@
 // I1. A job that stands still for this goes on when the host is free, or when somebody resumes it; what the server suspends is the server's.
 // I2. Jobs over several hosts are left alone: one part standing still holds all others. `$action multinodebusy 0 requeue` sends them back to their queue.
 
+import { hostsOf } from "#model/request/host-entry.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
-import { chunkHosts } from "./job-attrs.ts";
 import { type Busyness, isBusy, type Measure, nextBusyness } from "./node-load.ts";
 import { type Context, keyOf, log, save } from "./run-record.ts";
 import { beginEnding } from "./run-watch.ts";
@@ -36,7 +36,7 @@ const standsStill = (busy: Busyness, suspend_on_load: boolean): boolean => busy.
 function standStill(cx: Context, run: Run): void {
   if (run.phase.name !== "running" || run.phase.suspended_ms !== null || run.ending !== null) return;
   const { node, suspend_signal } = cx.state.config;
-  if (new Set(chunkHosts(run.job.exec_host)).size > 1) {
+  if (hostsOf(run.job.exec_host).length > 1) {
     if (node.multinode_requeue) beginEnding(cx, run, "rerun", 0);
     return;
   }

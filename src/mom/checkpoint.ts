@@ -10,9 +10,10 @@
 // I4. Interactive jobs and jobs over several hosts are not saved.
 
 import { PBSE } from "#model/pbse.ts";
+import { hostsOf } from "#model/request/host-entry.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
 import { type ActionName, actionCommand, actionLimit_s } from "./action-script.ts";
-import { type Attrs, chunkHosts, isInteractive, textOf } from "./job-attrs.ts";
+import { type Attrs, isInteractive, textOf } from "./job-attrs.ts";
 import { JOB_EXEC } from "./job-exec.ts";
 import { type ScriptEnd, scriptEnvironment } from "./pelog.ts";
 import { type Context, keyOf, log, save } from "./run-record.ts";
@@ -79,7 +80,7 @@ function restOf(cx: Context, run: Run, action: ActionName, path: string): readon
 
 /** I4: with a terminal, or with processes on other hosts, a script here could save a part only. */
 function isSavable({ job }: Run): boolean {
-  return textOf(job.attrs, "Checkpoint") !== "n" && !isInteractive(job.attrs) && new Set(chunkHosts(job.exec_host)).size <= 1;
+  return textOf(job.attrs, "Checkpoint") !== "n" && !isInteractive(job.attrs) && hostsOf(job.exec_host).length <= 1;
 }
 
 // ---- to end it

@@ -1,7 +1,8 @@
 // The environment of a job (pbs/files.md 6): exactly these variables, nothing of the mom's own. Pure.
 
+import { chunkHosts } from "#model/request/host-entry.ts";
 import type { MomJob } from "#protocol/mom-link.ts";
-import { chunkHosts, chunksOf, isInteractive, jobNumbers, listOf, textOf } from "./job-attrs.ts";
+import { chunksOf, isInteractive, jobNumbers, listOf, textOf } from "./job-attrs.ts";
 
 export type JobPlaces = { readonly home: string; readonly jobdir: string; readonly tmpdir: string; readonly nodefile: string };
 

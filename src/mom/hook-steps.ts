@@ -8,11 +8,12 @@
 
 import type { HookInput } from "#hooks/hook-input.ts";
 import type { SequenceEnd } from "#hooks/hook-sequence.ts";
+import { hostsOf } from "#model/request/host-entry.ts";
 import type { MomHook, MomHookReport } from "#protocol/mom-link.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
 import { changedAttrs, jobObject, MOM_WRITABLE, resourcesOfTypes, usedByHooks, vnodeObject, vnodesOf, withoutUsage } from "./hook-view.ts";
 import type { Attrs } from "./job-attrs.ts";
-import { chunkHosts, isSameHost } from "./job-attrs.ts";
+import { isSameHost } from "./job-attrs.ts";
 import { JOB_EXEC } from "./job-exec.ts";
 import { failureText, type ScriptEnd, type ScriptName, scriptEnvironment } from "./pelog.ts";
 import { type Context, keyOf, modify } from "./run-record.ts";
@@ -35,7 +36,7 @@ export function askHooks(
   if (hooks.length === 0) return false;
   const { config, hooks: known, vnodes } = cx.state;
   const resources = resourcesOfTypes(known.resources);
-  const [first] = chunkHosts(run.job.exec_host);
+  const [first] = hostsOf(run.job.exec_host);
   const input: HookInput = {
     event,
     requestor: "pbs_mom",

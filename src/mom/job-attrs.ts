@@ -1,5 +1,6 @@
 // A job's attributes as the mom reads them: typed values by PBS name (src/model), taken with their defaults. Pure.
 
+import { eachChunk, readSelect } from "#model/request/select.ts";
 import type { MomJob } from "#protocol/mom-link.ts";
 import { type TerminalTicket, TICKET_SECRET, TICKET_SOCKET } from "#protocol/terminal-link.ts";
 
@@ -90,18 +91,6 @@ const unescapeXml = (text: string): string =>
 /** One chunk after another with its resources: `2:ncpus=2:mpiprocs=2+1:ncpus=1` has three. */
 export function chunksOf(attrs: Attrs): readonly { readonly [resource: string]: string }[] {
   const select = textOf(attrs, "schedselect") ?? String(resourcesOf(attrs)["select"] ?? "1:ncpus=1");
-  const chunks: { [resource: string]: string }[] = [];
-  for (const part of select.split("+")) {
-    const items = part.split(":");
-    const count = /^\d+$/.test(items[0] ?? "") ? Number(items.shift()) : 1;
-    const chunk = Object.fromEntries(items.map((item) => [item.slice(0, item.indexOf("=")), item.slice(item.indexOf("=") + 1)]));
-    for (let n = 0; n < count; n++) chunks.push(chunk);
-  }
-  return chunks;
+  const chunks = eachChunk(readSelect(select) ?? { chunks: [] });
+  return chunks.map(({ pairs }) => Object.fromEntries(pairs.map(({ name, text }) => [name, text])));
 }
-
-/** Host of each chunk: `n1/0*2+n2/1` -> n1, n2. */
-export const chunkHosts = (exec_host: string): readonly string[] => exec_host.split("+").map((part) => part.split("/")[0] ?? part);
-
-/** Its hosts, each once, in their order: PBS_NODENUM counts them. The first is the mother superior's. */
-export const hostsOf = (exec_host: string): readonly string[] => [...new Set(chunkHosts(exec_host))];

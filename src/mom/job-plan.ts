@@ -1,10 +1,11 @@
 // What is to be made, started and delivered for a job: its files (pbs/files.md 5), its program and environment (pbs/files.md 6). Pure.
 
+import { hostsOf } from "#model/request/host-entry.ts";
 import type { MomJob } from "#protocol/mom-link.ts";
 import type { FilePlan, OutputPlan, Prepared } from "./agent-link.ts";
 import type { JobLimits } from "./cgroup-limits.ts";
 import { jobEnvironment, type TaskNumbers } from "./environment.ts";
-import { type Attrs, commandOfJob, hostsOf, isInteractive, jobNumbers, shellOf, textOf, ticketOf, umaskOf } from "./job-attrs.ts";
+import { type Attrs, commandOfJob, isInteractive, jobNumbers, shellOf, textOf, ticketOf, umaskOf } from "./job-attrs.ts";
 import { kernelLimits, niceOf } from "./limits.ts";
 import type { FileIdentity } from "./posix.ts";
 import { pathLine, promptEntry } from "./shell-path.ts";

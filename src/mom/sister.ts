@@ -5,10 +5,11 @@
 // clearing away afterwards are then those of any run.
 
 import { parseExecVnode } from "#model/request/exec-vnode.ts";
+import { hasSeveralEntries, hostsOf } from "#model/request/host-entry.ts";
 import { sizeKb } from "#model/values/size.ts";
 import type { MomJob, MomVnode } from "#protocol/mom-link.ts";
 import type { FilePlan } from "./agent-link.ts";
-import { type Attrs, hostsOf, isSameHost, resourcesOf } from "./job-attrs.ts";
+import { type Attrs, isSameHost, resourcesOf } from "./job-attrs.ts";
 import type { PlanFacts } from "./job-plan.ts";
 import type { StartSpec } from "./starter-link.ts";
 
@@ -16,7 +17,7 @@ export const NO_SISTERS = { cput_s: 0, mem_kb: 0, vmem_kb: 0 } as const;
 
 /** Whether the job is here as on one of its further hosts. */
 export function isSister(job: Pick<MomJob, "exec_host">, host: string): boolean {
-  if (!job.exec_host.includes("+")) return false;
+  if (!hasSeveralEntries(job.exec_host)) return false;
   const [first = "", ...others] = hostsOf(job.exec_host);
   return !isSameHost(first, host) && others.some((other) => isSameHost(other, host));
 }

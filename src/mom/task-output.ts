@@ -17,9 +17,9 @@ import {
   unlinkSync,
   writeFileSync,
 } from "node:fs";
+import { hostsOf } from "#model/request/host-entry.ts";
 import type { TaskToMom } from "#protocol/task-link.ts";
 import type { Link } from "./frame-link.ts";
-import { hostsOf } from "./job-attrs.ts";
 import { isSister } from "./sister.ts";
 import type { MomState, Run } from "./state.ts";
 import { dialMom } from "./task-server.ts";

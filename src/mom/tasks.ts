@@ -5,9 +5,10 @@
 // T2. A task has the job's identity, environment, limits and group; what it leaves behind ends with the job.
 // T3. A question is answered by task-refused, or by task-started and then task-exited.
 
+import { hostsOf } from "#model/request/host-entry.ts";
 import type { MomToTask, TaskRun } from "#protocol/task-link.ts";
 import { nodefileText } from "./environment.ts";
-import { hostsOf, isSameHost } from "./job-attrs.ts";
+import { isSameHost } from "./job-attrs.ts";
 import { fullSpec, isSisters } from "./run-life.ts";
 import { type Context, FIRST_TASK, tasksSoFar } from "./run-record.ts";
 import { type ExitedRun, type RunKey, type StartedRun, type StarterRun, type StarterToMom, taskName, taskOf } from "./starter-link.ts";

@@ -12,7 +12,7 @@ import { JOB_INFINITY_S } from "./durations.ts";
 import type { Forecast } from "./forecast.ts";
 import { createForecast } from "./forecast.ts";
 import { isPlaceFree } from "./kept-place.ts";
-import { execVnodeText } from "./placement.ts";
+import { placedText } from "./placement.ts";
 import type { PlacedOccurrence } from "./resv-calendar.ts";
 import { bookAnswer, withoutOwn } from "./resv-calendar.ts";
 import type { ResvInfo } from "./resv-info.ts";
@@ -154,5 +154,5 @@ function soonest(asking: Asking, resv: ResvInfo, { duration_s = 0 }: ResvAsk, se
     },
   });
   if (found.start_s === null) return found.why ?? short ?? NO_NODES;
-  return [{ start_s: found.start_s, end_s: found.start_s + duration_s, exec_vnode: execVnodeText(universe, found.chunks) }];
+  return [{ start_s: found.start_s, end_s: found.start_s + duration_s, exec_vnode: placedText(universe, found.chunks) }];
 }

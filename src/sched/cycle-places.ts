@@ -1,5 +1,6 @@
 // Places for the jobs of a cycle: now, where they were, and what in the way of one is only booked.
 
+import { chunkTexts, readSelect } from "#model/request/select.ts";
 import type { SchedJob, Why } from "#protocol/sched-link.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
 import type { LogRecord } from "./log-record.ts";
@@ -10,7 +11,6 @@ import { couldPlaceAt, findPlace, placeAt, placeJob, usesNodeBuckets } from "./p
 import type { PlacedChunks } from "./placement-search.ts";
 import type { Policy } from "./policy.ts";
 import { isDue, publishedPlace } from "./published-place.ts";
-import { splitOutsideQuotes } from "./request.ts";
 import { windowAt } from "./start-search.ts";
 import type { NodeSet, Universe } from "./universe.ts";
 
@@ -104,6 +104,7 @@ export function createPlaces({ universe, policy, now_s, startedOn, last_host, tr
 
 /** The chunks a job asks for, as they were asked. */
 function chunkRecords({ id, schedselect }: SchedJob): LogRecord[] {
-  const texts = splitOutsideQuotes(schedselect, "+");
+  const asked = readSelect(schedselect);
+  const texts = asked === null ? [schedselect] : chunkTexts(asked);
   return texts.map((text) => ({ event: LOG_EVENT.DEBUG3, class: "Job", object: id, text: `Chunk: ${text}` }));
 }

@@ -29,7 +29,7 @@ import { STAGES } from "./module.ts";
 import { chainOf, mirrorOptions } from "./modules/index.ts";
 import { undoMoves } from "./node-sets.ts";
 import type { Placed } from "./placement.ts";
-import { execVnodeText } from "./placement.ts";
+import { placedText } from "./placement.ts";
 import type { Policy, PolicyBook } from "./policy.ts";
 import { createLevels, type LevelOf } from "./preempt-level.ts";
 import type { Probe } from "./probe.ts";
@@ -462,7 +462,7 @@ class Run implements Cycle {
 
   #start(candidate: Candidate, placed: Placed): void {
     const { job } = candidate.entry;
-    const exec_vnode = job.state === "S" ? (job.exec_vnode ?? "") : execVnodeText(this.universe, placed.chunks);
+    const exec_vnode = job.state === "S" ? (job.exec_vnode ?? "") : placedText(this.universe, placed.chunks);
     if (job.resources["min_walltime"] === undefined) this.decide({ kind: "run", job: job.id, exec_vnode });
     else {
       this.decide({ kind: "run", job: job.id, exec_vnode, walltime_s: candidate.most_s });

@@ -3,6 +3,9 @@
 // The key of a class holds what a check may look at: the request, amounts asked of queue and server, the owner as far as limits exist, the queue as far
 // as it matters. What only orders jobs (job_sort_key, rank) is not in it.
 
+import { readExecVnode } from "#model/request/exec-vnode.ts";
+import { FREE, placeOf, placeText } from "#model/request/place.ts";
+import { pairOf, selectText } from "#model/request/select.ts";
 import type { SchedJob, Why } from "#protocol/sched-link.ts";
 import { isOffered } from "./array-turn.ts";
 import { killDelayOf } from "./durations.ts";
@@ -158,10 +161,11 @@ export function requestOf(universe: Universe, select: string, place: string, kee
 
 /** A suspended job goes on where it is: it asks for what it released, on its vnodes by name, alone or not as before. */
 export function resumeRequest(universe: Universe, { exec_vnode = "", released = exec_vnode, place }: SchedJob): Request {
-  const pieces = released.replaceAll(/[()]/g, "").split("+");
-  const select = pieces.map((piece) => `1:vnode=${piece}`).join("+");
-  const sharing = place.split(":").filter((word) => word === "excl" || word === "exclhost" || word === "shared");
-  return requestOf(universe, select, ["free", ...sharing].join(":"), !released.includes(":ncpus="));
+  const parts = (readExecVnode(released) ?? []).flat();
+  const select = selectText({ chunks: parts.map(({ vnode, pairs }) => ({ count: 1, pairs: [pairOf("vnode", vnode), ...pairs] })) });
+  const { sharing } = placeOf(place);
+  const keeps_cpus = !parts.some(({ pairs }) => pairs.some(({ name }) => name === "ncpus"));
+  return requestOf(universe, select, placeText({ ...FREE, ...(sharing === undefined ? {} : { sharing }) }), keeps_cpus);
 }
 
 function classKey(universe: Universe, job: SchedJob, request: Request): string {

@@ -9,6 +9,7 @@
 // P6. A job that is grouped keeps to the smallest placement set that has room for it. Only one that no set could ever hold uses all vnodes, unless
 //     do_not_span_psets; one that a set could hold waits for it.
 
+import { type ExecVnode, execVnodeText, partOf, type VnodePart } from "#model/request/exec-vnode.ts";
 import type { SchedJob, Why } from "#protocol/sched-link.ts";
 import type { Piece, PlaceContext, Placed, PlacedChunks } from "./placement-search.ts";
 import { Search } from "./placement-search.ts";
@@ -117,15 +118,17 @@ export function usesNodeBuckets(set: NodeSet, { place, chunks }: Request): boole
 }
 
 /** `(a:ncpus=4+b:ncpus=2)+(c:ncpus=1:mem=1024kb)` */
-export function execVnodeText(universe: Universe, chunks: PlacedChunks): string {
-  const { consumed } = universe.space;
-  const pieceText = ({ vnode, amounts }: Piece): string => {
-    let text = vnode.name;
+export const placedText = (universe: Universe, chunks: PlacedChunks): string => execVnodeText(execOf(universe, chunks));
+
+/** What is placed, as exec_vnode has it. */
+export function execOf({ space: { consumed } }: Universe, chunks: PlacedChunks): ExecVnode {
+  const partOfPiece = ({ vnode, amounts }: Piece): VnodePart => {
+    const texts: [string, string][] = [];
     for (const { index, amount } of amounts) {
       const resource = consumed[index];
-      if (resource !== undefined) text += `:${resource.name}=${execAmountText(resource, amount)}`;
+      if (resource !== undefined) texts.push([resource.name, execAmountText(resource, amount)]);
     }
-    return text;
+    return partOf(vnode.name, texts);
   };
-  return chunks.map((pieces) => `(${pieces.map(pieceText).join("+")})`).join("+");
+  return chunks.map((pieces) => pieces.map(partOfPiece));
 }

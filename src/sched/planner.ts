@@ -15,7 +15,7 @@ import { createForecast } from "./forecast.ts";
 import { isPlaceFree } from "./kept-place.ts";
 import type { Candidate, Cycle } from "./module.ts";
 import type { Window } from "./outlook.ts";
-import { execVnodeText } from "./placement.ts";
+import { placedText } from "./placement.ts";
 import type { Published } from "./published-place.ts";
 import { publishedPlace } from "./published-place.ts";
 import type { Holding } from "./running.ts";
@@ -80,7 +80,7 @@ export function createPlanner(cycle: Cycle): Planner {
       const { start_s, chunks, moment } = found;
       const { holding, exec_vnode } = found.published ?? {
         holding: holdingOfChunks(request.place, chunks),
-        exec_vnode: execVnodeText(universe, chunks),
+        exec_vnode: placedText(universe, chunks),
       };
       enter(candidate.entry, { ...windowAt(wanted, start_s), holding, moment });
       return { start_s, exec_vnode };

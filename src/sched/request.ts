@@ -1,19 +1,10 @@
 // What a job asks of vnodes: schedselect and place, parsed once per distinct text. Input is what the server normalised; anything else is an
 // unusable request, which never runs and says so.
 
+import { FREE, type Place, readPlace } from "#model/request/place.ts";
+import { readSelect, type SelectChunk, selectText } from "#model/request/select.ts";
 import type { ResourceSpace } from "./resource-space.ts";
 import { amountOf, matchedOf } from "./resource-space.ts";
-
-export type Arrangement = "free" | "pack" | "scatter" | "vscatter";
-export type Sharing = "shared" | "excl" | "exclhost";
-
-export type Place = {
-  readonly arrangement: Arrangement;
-  /** undefined: what the vnode's `sharing` says */
-  readonly sharing: Sharing | undefined;
-  /** placement set resource */
-  readonly group: string | undefined;
-};
 
 export type Amount = { readonly index: number; readonly amount: number };
 export type Match = { readonly resource: string; readonly value: string | boolean };
@@ -46,15 +37,16 @@ export type Request = {
 
 /** Parses `2:ncpus=1:mem=1gb+ncpus=4` with `pack:excl`. id: the caller's number for this pair of texts. */
 export function parseRequest(space: ResourceSpace, select: string, place: string, id: number): Request {
-  const parsed = parsePlace(place);
+  const parsed = readPlace(place);
+  const asked = readSelect(select);
   const chunks: Chunk[] = [];
   let fault = parsed === null ? `place ${place}` : undefined;
-  for (const text of splitOutsideQuotes(select, "+")) {
-    const chunk = parseChunk(space, text);
-    if (chunk === null) fault ??= `select ${text}`;
+  if (asked === null) fault ??= `select ${select}`;
+  for (const each of asked?.chunks ?? []) {
+    const chunk = chunkOf(space, each);
+    if (chunk === null) fault ??= `select ${selectText({ chunks: [each] })}`;
     else chunks.push(chunk);
   }
-  if (chunks.length === 0) fault ??= "select";
   const totals = new Map<number, number>();
   for (const chunk of chunks)
     for (const { index, amount } of chunk.amounts) totals.set(index, (totals.get(index) ?? 0) + amount * chunk.count);
@@ -62,7 +54,7 @@ export function parseRequest(space: ResourceSpace, select: string, place: string
     id,
     chunks,
     chunk_count: chunks.reduce((sum, chunk) => sum + chunk.count, 0),
-    place: parsed ?? { arrangement: "free", sharing: undefined, group: undefined },
+    place: parsed ?? FREE,
     totals: [...totals].map(([index, amount]) => ({ index, amount })),
     fault,
   };
@@ -86,69 +78,25 @@ export function checkedPart(request: Request, checks: ChunkChecks): Request {
 /** By resource index, and by name. */
 export type ChunkChecks = { readonly checked: readonly boolean[]; readonly policy: { readonly resources: ReadonlySet<string> } };
 
-/** null: not a place specification. */
-export function parsePlace(text: string): Place | null {
-  let arrangement: Arrangement = "free";
-  let sharing: Sharing | undefined;
-  let group: string | undefined;
-  for (const word of text.split(":").filter((part) => part !== "")) {
-    if (word === "free" || word === "pack" || word === "scatter" || word === "vscatter") arrangement = word;
-    else if (word === "shared" || word === "excl" || word === "exclhost") sharing = word;
-    else if (word.startsWith("group=")) group = word.slice("group=".length);
-    else return null;
-  }
-  return { arrangement, sharing, group };
-}
-
-function parseChunk(space: ResourceSpace, text: string): Chunk | null {
-  const parts = splitOutsideQuotes(text, ":");
-  const count = /^[0-9]+$/.test(parts[0] ?? "") ? Number(parts.shift()) : 1;
+/** null: an amount is none of its resource. */
+function chunkOf(space: ResourceSpace, { count, pairs }: SelectChunk): Chunk | null {
   const amounts: Amount[] = [];
   const matches: Match[] = [];
   const levels: Level[] = [];
   let host: string | undefined;
   let vnode: string | undefined;
-  for (const part of parts) {
-    const equals = part.indexOf("=");
-    if (equals <= 0) return null;
-    const name = part.slice(0, equals);
-    const value = unquote(part.slice(equals + 1));
+  for (const { name, text } of pairs) {
     const resource = space.all.get(name);
-    if (name === "host") host = value;
-    else if (name === "vnode") vnode = value;
+    if (name === "host") host = text;
+    else if (name === "vnode") vnode = text;
     else {
-      const amount = amountOf(resource, value);
+      const amount = amountOf(resource, text);
       if (resource !== undefined && resource.index >= 0) {
         if (amount === null) return null;
         amounts.push({ index: resource.index, amount });
       } else if (amount !== null) levels.push({ resource: name, amount });
-      else matches.push({ resource: name, value: matchedOf(resource, value) });
+      else matches.push({ resource: name, value: matchedOf(resource, text) });
     }
   }
-  return count > 0 ? { count, amounts, matches, levels, host, vnode } : null;
-}
-
-/** Splits at a character that does not stand in quotes. */
-export function splitOutsideQuotes(text: string, separator: string): string[] {
-  if (!text.includes('"') && !text.includes("'")) return text.split(separator);
-  const parts: string[] = [];
-  let quote = "";
-  let start = 0;
-  for (let at = 0; at < text.length; at++) {
-    const character = text[at] as string;
-    if (quote !== "") {
-      if (character === quote) quote = "";
-    } else if (character === '"' || character === "'") quote = character;
-    else if (character === separator) {
-      parts.push(text.slice(start, at));
-      start = at + 1;
-    }
-  }
-  parts.push(text.slice(start));
-  return parts;
-}
-
-function unquote(text: string): string {
-  const first = text[0];
-  return text.length >= 2 && (first === '"' || first === "'") && text.at(-1) === first ? text.slice(1, -1) : text;
+  return { count: count ?? 1, amounts, matches, levels, host, vnode };
 }

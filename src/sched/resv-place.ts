@@ -3,13 +3,12 @@
 // R4. exec_vnode names the chunks in the order asked, so that chunk for chunk the old place is the new one's pattern.
 // R5. A chunk on which a job of the reservation runs stays, whatever its vnodes are; a reservation with running jobs is not moved elsewhere as a whole.
 
-import type { ExecChunk } from "#model/request/exec-vnode.ts";
-import { execVnodeText as chunksText, parseExecVnode } from "#model/request/exec-vnode.ts";
+import { type ExecChunk, type ExecVnode, execVnodeText, readExecVnode } from "#model/request/exec-vnode.ts";
 import { isNodeUsable } from "#model/values/node-state.ts";
 import type { SchedJob, Why } from "#protocol/sched-link.ts";
 import type { Forecast } from "./forecast.ts";
 import type { Window } from "./outlook.ts";
-import { execVnodeText, findPlace } from "./placement.ts";
+import { execOf, findPlace, placedText } from "./placement.ts";
 import type { PlacedChunks } from "./placement-search.ts";
 import type { Amount, Chunk, Request } from "./request.ts";
 import type { ResvInfo } from "./resv-info.ts";
@@ -36,7 +35,7 @@ function placeNew(view: ResvView, { request }: ResvInfo): string | Why {
   const short = checkTotals(universe.checks, set, request);
   if (short !== null) return short;
   const found = find(view, request);
-  return "why" in found ? found.why : execVnodeText(universe, found.chunks);
+  return "why" in found ? found.why : placedText(universe, found.chunks);
 }
 
 function find({ universe, set, window, forecast }: ResvView, request: Request): ReturnType<typeof findPlace> {
@@ -52,7 +51,7 @@ type Patterned = { readonly chunk: Chunk; readonly old: ExecChunk | null; readon
 /** null: the old place is no pattern for what is asked. */
 function patternOf(view: ResvView, resv: ResvInfo, old: string): readonly Patterned[] | null {
   const { universe, set } = view;
-  const chunks = readChunks(old);
+  const chunks = readExecVnode(old);
   const copies = resv.request.chunks.flatMap((chunk) => Array.from({ length: chunk.count }, () => ({ ...chunk, count: 1 })));
   if (chunks === null || copies.length > chunks.length) return null;
   const inUse = vnodesInUse(universe, resv.id);
@@ -82,14 +81,6 @@ function patterned(
   return { chunk, old: exec, busy, up };
 }
 
-function readChunks(text: string): readonly ExecChunk[] | null {
-  try {
-    return parseExecVnode(text);
-  } catch {
-    return null;
-  }
-}
-
 function vnodesInUse({ insiders }: Universe, id: string): Set<string> {
   const names = new Set<string>();
   for (const { job, holding } of insiders.values()) if (job.resv === id) for (const name of holding.keys()) names.add(name);
@@ -98,7 +89,7 @@ function vnodesInUse({ insiders }: Universe, id: string): Set<string> {
 
 function amountsOf(universe: Universe, exec: ExecChunk): Map<number, number> {
   const sums = new Map<number, number>();
-  for (const { amounts } of readHolding(universe.space, chunksText([exec])).values())
+  for (const { amounts } of readHolding(universe.space, execVnodeText([exec])).values())
     for (const { index, amount } of amounts) sums.set(index, (sums.get(index) ?? 0) + amount);
   return sums;
 }
@@ -128,12 +119,12 @@ function placeKept(view: ResvView, resv: ResvInfo, pattern: readonly Patterned[]
   const found = chunks.length === 0 ? { chunks: [] } : find(view, { ...resv.request, ...sumsOf(chunks), place: { ...place, arrangement } });
   if ("why" in found) return null;
   const moved = found.chunks.slice(pinned.length)[Symbol.iterator]();
-  return pattern.map(({ old }, at) => (stays[at] === true ? chunksText([old as ExecChunk]) : pieceText(universe, moved))).join("+");
+  return execVnodeText(pattern.flatMap(({ old }, at) => (stays[at] === true && old !== null ? [old] : nextChunk(universe, moved))));
 }
 
-function pieceText(universe: Universe, moved: Iterator<PlacedChunks[number]>): string {
+function nextChunk(universe: Universe, moved: Iterator<PlacedChunks[number]>): ExecVnode {
   const next = moved.next();
-  return next.done === true ? "" : execVnodeText(universe, [next.value]);
+  return next.done === true ? [] : execOf(universe, [next.value]);
 }
 
 /** What the jobs inside have of vnodes beside the reservation: a reservation that lasts longer keeps them there longer. */
@@ -152,7 +143,7 @@ function besideChunks({ universe, set }: ResvView, resv: ResvInfo): Chunk[] {
 }
 
 function pinnedChunks({ space }: Universe, chunk: Chunk, old: ExecChunk): Chunk[] {
-  return [...readHolding(space, chunksText([old]))].map(([vnode, { amounts }]) => ({ ...chunk, amounts, host: undefined, vnode }));
+  return [...readHolding(space, execVnodeText([old]))].map(([vnode, { amounts }]) => ({ ...chunk, amounts, host: undefined, vnode }));
 }
 
 function sumsOf(chunks: readonly Chunk[]): Pick<Request, "chunks" | "chunk_count" | "totals"> {

@@ -4,6 +4,7 @@
 // W1. While a job is away it counts for no limit and has no place in the calendar.
 // W2. A job that gets its vnodes back has them exactly as before, within all limits, with what was put in.
 
+import { execVnodeText, firstVnode, onlyResources, readExecVnode } from "#model/request/exec-vnode.ts";
 import type { SchedJob, Why } from "#protocol/sched-link.ts";
 import { takeFromServer } from "./ahead.ts";
 import { putAway } from "./calendar.ts";
@@ -173,13 +174,9 @@ export function asItWas(universe: Universe, { job, methods }: Away): Candidate {
 
 /** The vnodes of a suspended job lie in this set, whatever its queue uses by now. */
 export function setOfSuspended(universe: Universe, { exec_vnode = "" }: SchedJob): Candidate["set"] {
-  return universe.vnodes.get(/^\(?([^:()+]+)/.exec(exec_vnode)?.[1] ?? "")?.set;
+  return universe.vnodes.get(firstVnode(exec_vnode) ?? "")?.set;
 }
 
 /** An exec_vnode with these resources only. */
-function onlyThese(exec_vnode: string, names: ReadonlySet<string>): string {
-  return exec_vnode.replaceAll(/[^()+]+/g, (piece) => {
-    const [vnode, ...pairs] = piece.split(":");
-    return [vnode, ...pairs.filter((pair) => names.has(pair.split("=", 1)[0] ?? ""))].join(":");
-  });
-}
+const onlyThese = (exec_vnode: string, names: ReadonlySet<string>): string =>
+  execVnodeText(onlyResources(readExecVnode(exec_vnode) ?? [], (name) => names.has(name)));

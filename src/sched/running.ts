@@ -5,9 +5,10 @@
 //     from now, always.
 // K7. Every job that is expected to end before it must is in `soft`.
 
-import { parseExecVnode } from "#model/request/exec-vnode.ts";
+import { readExecVnode } from "#model/request/exec-vnode.ts";
+import type { Place } from "#model/request/place.ts";
 import type { PlacedChunks } from "./placement-search.ts";
-import type { Amount, Place } from "./request.ts";
+import type { Amount } from "./request.ts";
 import type { ResourceSpace } from "./resource-space.ts";
 import { amountOf } from "./resource-space.ts";
 import type { Vnode } from "./universe.ts";
@@ -187,7 +188,7 @@ function closeHost(holding: Map<string, Held>, vnode: Vnode): void {
 /** What an exec_vnode text takes. What cannot be read holds nothing. Who closes a vnode that is in use is told by the vnode's state. */
 export function readHolding(space: ResourceSpace, exec_vnode: string, closes?: string): Holding {
   const holding = new Map<string, Held>();
-  for (const { vnode, pairs } of readExec(exec_vnode).flat()) {
+  for (const { vnode, pairs } of (readExecVnode(exec_vnode) ?? []).flat()) {
     const amounts = pairs.flatMap(({ name, text }): Amount[] => {
       const resource = space.all.get(name);
       const amount = resource === undefined || resource.index < 0 ? null : amountOf(resource, text);
@@ -196,12 +197,4 @@ export function readHolding(space: ResourceSpace, exec_vnode: string, closes?: s
     holding.set(vnode, { amounts: [...(holding.get(vnode)?.amounts ?? []), ...amounts], closes, own: true });
   }
   return holding;
-}
-
-function readExec(text: string): ReturnType<typeof parseExecVnode> {
-  try {
-    return parseExecVnode(text);
-  } catch {
-    return [];
-  }
 }

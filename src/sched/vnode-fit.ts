@@ -1,8 +1,9 @@
 // Whether a vnode or a host can take a chunk, for which job at all, and if not, why. Leaf functions: no search, no changes.
 
+import type { Place, Sharing } from "#model/request/place.ts";
 import type { SchedJob, Why } from "#protocol/sched-link.ts";
 import type { Policy } from "./policy.ts";
-import type { Chunk, Place, Request, Sharing } from "./request.ts";
+import type { Chunk, Request } from "./request.ts";
 import type { ResourceSpace } from "./resource-space.ts";
 import { amountText, matchedText } from "./resource-space.ts";
 import type { VnodeSpec, VnodeState } from "./universe.ts";

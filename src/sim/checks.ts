@@ -17,6 +17,8 @@ import { positionOf } from "#model/array-indices.ts";
 import { isDependent } from "#model/depend.ts";
 import { arrayIdOf, jobIdText, parseJobId, subjobIndex } from "#model/job-id.ts";
 import { parseExecVnode } from "#model/request/exec-vnode.ts";
+import { hostsOf } from "#model/request/host-entry.ts";
+import { placeOf } from "#model/request/place.ts";
 import { RESV_STATE } from "#model/resv-state.ts";
 import type { Decision } from "#protocol/sched-link.ts";
 import type { Core } from "#server/core/core.ts";
@@ -26,7 +28,7 @@ import { partitionOf, partitionsOf, runtimeOfLink } from "#server/engine/sched-r
 import type { AccountingRecord } from "#server/engine/transaction.ts";
 import { isWithMom } from "#server/jobs/life.ts";
 import { isResuming } from "#server/jobs/suspension.ts";
-import { hostOf, isExclusive, placeWords } from "#server/state/placement.ts";
+import { hostOf, isExclusive } from "#server/state/placement.ts";
 import type { JobAttrs, ServerState } from "#server/state/state.ts";
 import type { VirtualProcess } from "./starter-process.ts";
 
@@ -207,7 +209,11 @@ export function createChecks(scale = 1, also: (core: Core) => string | null = ()
       if (isDependent(attrs["depend"]) && !let_go.has(process.job)) fail(`K8 ${process.job} runs and waits for ${attrs["depend"]}`);
       for (const other of seats) {
         if (other.process.job !== process.job) continue;
-        if (other.process.run_count === process.run_count && other.process.host !== process.host && hostsOf(attrs).includes(process.host))
+        if (
+          other.process.run_count === process.run_count &&
+          other.process.host !== process.host &&
+          hostsOf(attrs.exec_host ?? "").includes(process.host)
+        )
           continue;
         if (other.process.run_count >= process.run_count)
           fail(
@@ -220,7 +226,7 @@ export function createChecks(scale = 1, also: (core: Core) => string | null = ()
       }
       seats.add(seat);
       been.add(`${process.job}/${process.run_count}/${process.host}`);
-      const [mother, ...sisters] = hostsOf(attrs);
+      const [mother, ...sisters] = hostsOf(attrs.exec_host ?? "");
       for (const sister of process.host === mother ? sisters : [])
         if (!been.has(`${process.job}/${process.run_count}/${sister}`))
           fail(`K9 ${process.job}: run ${process.run_count} starts on ${mother} before ${sister} has joined`);
@@ -256,11 +262,6 @@ export function createChecks(scale = 1, also: (core: Core) => string | null = ()
     return [...forced].some((id) => isNamedBy(process.job, id));
   }
 
-  /** Of a run's exec_host: the mother superior's first. */
-  function hostsOf(attrs: JobAttrs): readonly string[] {
-    return [...new Set((attrs.exec_host ?? "").split("+").map((entry) => entry.split("/", 1)[0] as string))];
-  }
-
   /** The processes on the vnodes of a new one, against what the vnodes have. Those of runs that the server no longer counts do not count here. */
   function checkSeats(process: VirtualProcess): void {
     if (state === null) return;
@@ -292,7 +293,7 @@ export function createChecks(scale = 1, also: (core: Core) => string | null = ()
       const jobs = sum.jobs.map((seat) => seat.process.job).join(" ");
       if (available !== undefined && sum.ncpus > available)
         fail(`K4 vnode ${name} has ${available} cpus, ${sum.ncpus} are used by ${jobs}`);
-      const alone = sum.jobs.filter((seat) => isExclusive(vnode, placeWords(seat.attrs.Resource_List["place"])));
+      const alone = sum.jobs.filter((seat) => isExclusive(vnode, placeOf(seat.attrs.Resource_List["place"])));
       if (alone.length > 0 && sum.jobs.length > 1)
         fail(`K4 ${alone.map((seat) => seat.process.job)} wants vnode ${name} alone, there are ${jobs}`);
     }

@@ -8,6 +8,7 @@
 
 import type { HookOutcome } from "#hooks/hook-input.ts";
 import { NO_REQUESTS } from "#hooks/hook-input.ts";
+import { firstHost } from "#model/request/host-entry.ts";
 import type { Request } from "#protocol/messages.ts";
 import type { MomHello, MomJob, MomToServer } from "#protocol/mom-link.ts";
 import type { Decision, SchedCycle, Verdict } from "#protocol/sched-link.ts";
@@ -389,7 +390,7 @@ function helloOf(state: ServerState, host: StandInHost, now_ms: number): MomHell
 }
 
 /** `n1/0*3+n2/0`: n1. */
-const leadOf = (exec_host: string): string => (/^[^/+]*/.exec(exec_host)?.[0] ?? "").split(".")[0]?.toLowerCase() ?? "";
+const leadOf = (exec_host: string): string => firstHost(exec_host).split(".")[0]?.toLowerCase() ?? "";
 
 /** Seconds; Infinity without walltime. */
 function walltimeOf(attrs: { readonly [name: string]: unknown }): number {

@@ -37,8 +37,8 @@ function jobRequest(random: Prng, { queues, plans }: Scenario, now_ms: number): 
   ];
   const resource = (name: string, value: string): void => void attrs.push({ name: "Resource_List", resource: name, value });
   if (random.chance(0.6)) {
-    resource("select", selectText(random));
-    if (random.chance(0.5)) resource("place", placeText(random));
+    resource("select", someSelect(random));
+    if (random.chance(0.5)) resource("place", somePlace(random));
   } else if (random.chance(0.5)) {
     resource("ncpus", String(random.int(1, 4)));
   }
@@ -103,7 +103,7 @@ function subjobsOf(random: Prng, id: string): string {
   return id.replace("[]", `[${some}]`);
 }
 
-function selectText(random: Prng): string {
+function someSelect(random: Prng): string {
   const chunks = Array.from({ length: random.int(1, 2) }, () => {
     const resources = [
       `ncpus=${random.int(1, random.chance(0.1) ? 9 : 3)}`,
@@ -115,7 +115,7 @@ function selectText(random: Prng): string {
   return chunks.join("+");
 }
 
-function placeText(random: Prng): string {
+function somePlace(random: Prng): string {
   const sharing = random.pick(["", ":excl", ":shared", ":exclhost"]);
   return `${random.pick(["free", "pack", "scatter", "vscatter"])}${sharing}${random.chance(0.1) ? ":group=rack" : ""}`;
 }
@@ -232,8 +232,8 @@ function modification(random: Prng, now_ms: number): { name: string; resource?: 
   return random.pick([
     { name: "Priority", op: "=", value: String(random.int(-10, 10)) },
     { name: "Resource_List", resource: "walltime", op: "=", value: String(random.pick([5, 60, 600])) },
-    { name: "Resource_List", resource: "select", op: "=", value: selectText(random) },
-    { name: "Resource_List", resource: "place", op: "=", value: placeText(random) },
+    { name: "Resource_List", resource: "select", op: "=", value: someSelect(random) },
+    { name: "Resource_List", resource: "place", op: "=", value: somePlace(random) },
     { name: "Execution_Time", op: "=", value: String(Math.floor(now_ms / 1000) + random.int(-5, 60)) },
     { name: "Rerunable", op: "=", value: random.pick(["y", "n"]) },
     { name: "Job_Name", op: "=", value: "renamed" },

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { book as enter, putRunningJob, unbook } from "#sched/calendar.ts";
 import { createForecast } from "#sched/forecast.ts";
-import { execVnodeText } from "#sched/placement.ts";
+import { placedText } from "#sched/placement.ts";
 import { holdingOfChunks, readHolding } from "#sched/running.ts";
 import { findStart } from "#sched/start-search.ts";
 import type { JobEntry, NodeSet, Universe } from "#sched/universe.ts";
@@ -29,7 +29,7 @@ function startOf(universe: Universe, job: string, walltime_s: number, more: obje
     to_s: found.start_s + walltime_s,
     holding: holdingOfChunks(entry.request.place, found.chunks),
   });
-  return `${found.start_s} ${execVnodeText(universe, found.chunks)}`;
+  return `${found.start_s} ${placedText(universe, found.chunks)}`;
 }
 
 test("the first start is the first time at which a job fits around what was booked before it", () => {
@@ -95,7 +95,7 @@ test("a reservation keeps its vnodes free of jobs whose walltime reaches into it
     const wanted = { set: setOf(universe), request, job, most_s, grace_s: 10 };
     const found = findStart(universe, wanted, { now_s: 0, from_s: 0, until_s: 1000 });
     assert.ok(found.start_s !== null);
-    assert.equal(`${found.start_s} ${execVnodeText(universe, found.chunks)}`, start);
+    assert.equal(`${found.start_s} ${placedText(universe, found.chunks)}`, start);
   }
 });
 

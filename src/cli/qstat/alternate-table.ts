@@ -1,5 +1,6 @@
 // The alternate listing of jobs: -a -i -r -u -n -s -G -M -H -T (pbs/commands.md 2.2). Pure but for the local time zone.
 
+import { entryTexts } from "#model/request/host-entry.ts";
 import { left, right, shortId, sizeColumn } from "../columns.ts";
 import { dayName, monthName, two } from "../dates.ts";
 import type { QstatOptions } from "./arguments.ts";
@@ -78,7 +79,7 @@ const EXEC_WIDTH = 78;
 /** exec_host with host names cut at their first dot, broken before a `+` when the line grows beyond the width. */
 function nodeLine(exec_host: string): string {
   if (exec_host === "") return UNSET;
-  const parts = exec_host.split("+").map(shortHost);
+  const parts = entryTexts(exec_host).map(shortHost);
   let [text, column] = [parts[0] as string, 3 + (parts[0] as string).length];
   for (const part of parts.slice(1)) {
     if (column + 1 + part.length > EXEC_WIDTH) {

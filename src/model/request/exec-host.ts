@@ -1,10 +1,11 @@
 // exec_host: `host/slot*ncpus+...`, made of an exec_vnode: one entry for each run of a chunk's vnodes on the same host.
-// The folder's one parser and one printer of the text; what others need of it are functions here.
+// host-entry.ts reads the hosts of a text without checking it.
 //
 // I2. execHostText(parseExecHost(t)) is t, apart from `*1`, which is not written.
 
 import { PBSE, reject } from "../pbse.ts";
 import type { ExecVnode } from "./exec-vnode.ts";
+import { entryTexts } from "./host-entry.ts";
 
 /** One entry of exec_host: the host, its slot number and the processors there. */
 export type ExecHostEntry = { readonly host: string; readonly slot: number; readonly ncpus: number };
@@ -53,7 +54,8 @@ let written: { readonly text: string; readonly entries: readonly ExecHostEntry[]
 /** Refuses a malformed exec_host with 15014. */
 export function parseExecHost(text: string): readonly ExecHostEntry[] {
   if (text === written?.text) return written.entries;
-  return text.includes("+") ? text.split("+").map(hostEntry) : [hostEntry(text)];
+  if (text === "") throw malformed();
+  return entryTexts(text).map(hostEntry);
 }
 
 function hostEntry(word: string): ExecHostEntry {

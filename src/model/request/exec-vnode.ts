@@ -54,6 +54,23 @@ function scanChunks(text: string): ExecVnode {
 /** A start reads the same text several times, one after the other. plain: it is what execVnodeText would write. */
 let latest: { readonly text: string | null; readonly exec: ExecVnode; readonly plain: boolean } = { text: null, exec: [], plain: false };
 
+/** As parseExecVnode; null where that refuses. */
+export function readExecVnode(text: string): ExecVnode | null {
+  try {
+    return parseExecVnode(text);
+  } catch {
+    return null;
+  }
+}
+
+/** The vnode that comes first in a text the server has checked; null: the text is none. */
+export const firstVnode = (text: string): string | null => readExecVnode(text)?.[0]?.[0]?.vnode ?? null;
+
+/** All vnodes with those resources only. */
+export function onlyResources(exec: ExecVnode, isKept: (resource: string) => boolean): ExecVnode {
+  return exec.map((chunk) => chunk.map(({ vnode, pairs }) => ({ vnode, pairs: pairs.filter(({ name }) => isKept(name)) })));
+}
+
 export function execVnodeText(exec: ExecVnode): string {
   if (latest.plain && exec === latest.exec) return latest.text as string;
   return exec.map((chunk) => `(${chunk.map(partText).join("+")})`).join("+");

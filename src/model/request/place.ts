@@ -13,6 +13,13 @@ const SHARINGS: ReadonlySet<string> = new Set<Sharing>(["excl", "shared", "exclh
 
 /** Refuses with 15014 naming Resource_List.place what is malformed, said twice, or groups by a resource that does not exist. */
 export function parsePlace(text: string, resources?: Resources): Place {
+  const place = readPlace(text, resources);
+  if (place === null) throw reject(PBSE.BADATVAL, "Resource_List.place");
+  return place;
+}
+
+/** As parsePlace; null where that refuses. */
+export function readPlace(text: string, resources?: Resources): Place | null {
   let arrangement: Arrangement | undefined;
   let sharing: Sharing | undefined;
   let group: string | undefined;
@@ -20,10 +27,27 @@ export function parsePlace(text: string, resources?: Resources): Place {
     if (ARRANGEMENTS.has(word) && arrangement === undefined) arrangement = word as Arrangement;
     else if (SHARINGS.has(word) && sharing === undefined) sharing = word as Sharing;
     else if (word.startsWith("group=") && group === undefined && isGroup(word.slice(6), resources)) group = word.slice(6);
-    else throw reject(PBSE.BADATVAL, "Resource_List.place");
+    else return null;
   }
   return { arrangement: arrangement ?? "free", ...(sharing === undefined ? {} : { sharing }), ...(group === undefined ? {} : { group }) };
 }
+
+/**
+ * The place of a job or reservation, of an attribute that was checked when it was set. FREE where there is none.
+ * Many jobs have the same place, and a start reads its own three times: equal texts share a Place.
+ */
+export function placeOf(text: unknown): Place {
+  if (typeof text !== "string") return FREE;
+  let place = place_of.get(text);
+  if (place === undefined) {
+    if (place_of.size >= PLACES_MAX) place_of.clear();
+    place_of.set(text, (place = readPlace(text) ?? FREE));
+  }
+  return place;
+}
+export const FREE: Place = { arrangement: "free" };
+const place_of = new Map<string, Place>();
+const PLACES_MAX = 1000;
 
 export function placeText(place: Place): string {
   const parts: string[] = [place.arrangement];

@@ -34,9 +34,34 @@ export function parseSelect(text: string): Select {
   return { chunks };
 }
 
+/** As parseSelect; null where that refuses. */
+export function readSelect(text: string): Select | null {
+  try {
+    return parseSelect(text);
+  } catch {
+    return null;
+  }
+}
+
+/** Whether a chunk of a checked select names the resource. */
+export function asksFor(text: string, resource: string): boolean {
+  if (!text.includes(resource)) return false;
+  return readSelect(text)?.chunks.some(({ pairs }) => pairs.some(({ name }) => name === resource)) === true;
+}
+
+/** One chunk after another, each with the count 1, as exec_vnode has them. */
+export function eachChunk(select: Select): Select["chunks"] {
+  return select.chunks.flatMap(({ count, pairs }) => Array.from({ length: count ?? 1 }, () => ({ count: 1, pairs })));
+}
+
 /** A select written out; every chunk as it was given. */
 export function selectText(select: Select): string {
-  return select.chunks.map(chunkText).join("+");
+  return chunkTexts(select).join("+");
+}
+
+/** Each chunk written out, as it was given. */
+export function chunkTexts(select: Select): readonly string[] {
+  return select.chunks.map(chunkText);
 }
 
 /**

@@ -8,6 +8,7 @@
 // B7. `backfill.policy: cons`: every blocked job is planned and keeps its plan (kept-plans.ts); backfill_depth, where it is set, bounds how many.
 // B8. `backfill.matcher` is obeyed wherever something is placed, top jobs or not (matcher.ts): it is part of the policy.
 
+import { asksFor } from "#model/request/select.ts";
 import type { SchedJob, Why } from "#protocol/sched-link.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
 import { checkMoments } from "../ahead.ts";
@@ -158,10 +159,8 @@ function isTopJob(cycle: Cycle, candidate: Candidate): boolean {
   if (!cycle.keepsOn()) return false;
   if (job.topjob_ineligible === true || job.resv !== undefined || request.fault !== undefined) return false;
   if (state.hopeless.has(line?.class)) return false;
-  return cycle.policy.allow_aoe_calendar || !asksForAoe(job);
+  return cycle.policy.allow_aoe_calendar || !asksFor(job.schedselect, "aoe");
 }
-
-const asksForAoe = (job: SchedJob): boolean => /:aoe=/.test(job.schedselect);
 
 // --- planning
 

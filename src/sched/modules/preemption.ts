@@ -7,6 +7,7 @@
 // V4. A victim whose preemption failed is left alone for a while.
 
 import { SUBSTATE } from "#model/job-state.ts";
+import { asksFor } from "#model/request/select.ts";
 import { isNodeUsable } from "#model/values/node-state.ts";
 import type { SchedJob, Why } from "#protocol/sched-link.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
@@ -41,7 +42,7 @@ export const preemption: PolicyModule = {
   makeRoom(cycle, candidate, why) {
     const state = STATES.get(cycle);
     const { job } = candidate.entry;
-    if (state === undefined || job.resv !== undefined || /:aoe=/.test(job.schedselect)) return null;
+    if (state === undefined || job.resv !== undefined || asksFor(job.schedselect, "aoe")) return null;
     const level = cycle.qrun ? Number.POSITIVE_INFINITY : state.levelOf(job);
     if (level <= cycle.universe.preempt.lowest) return null;
     state.victims ??= victimsOf(cycle, state);

@@ -3,7 +3,7 @@
 import type { AttributeTable } from "#model/attribute.ts";
 import { NODE_ATTRIBUTES } from "#model/node-attributes.ts";
 import { QUEUE_ATTRIBUTES } from "#model/queue-attributes.ts";
-import { parseSelect } from "#model/request/select.ts";
+import { asksFor } from "#model/request/select.ts";
 import { SERVER_ATTRIBUTES } from "#model/server-attributes.ts";
 import type { Transaction } from "../engine/transaction.ts";
 import type { Attrs, ServerState } from "../state/state.ts";
@@ -21,8 +21,7 @@ export function usedByJobAttrs(attrs: Attrs, resource: string): boolean {
     if (record !== undefined && Object.hasOwn(record, resource)) return true;
   }
   const select = attrs["schedselect"];
-  if (typeof select !== "string" || !select.includes(resource)) return false;
-  return parseSelect(select).chunks.some((chunk) => chunk.pairs.some((pair) => pair.name === resource));
+  return typeof select === "string" && asksFor(select, resource);
 }
 
 /** Which kind of object has a value of it. */

@@ -1,6 +1,7 @@
 // What a host keeps of a job for its next run (pbs/mom.md 5): the checkpoint it goes on from, the output of the run before.
 
 import type { Transaction } from "../engine/transaction.ts";
+import { hostsOfJob } from "../state/job-hosts.ts";
 import type { Job } from "../state/state.ts";
 
 /** A checkpoint that waits on its host is of no use any more. */
@@ -30,7 +31,7 @@ export function discardOutputElsewhere(tx: Transaction, job: Job): void {
 }
 
 const hasPart = (job: Job, host: string | undefined): boolean =>
-  host !== undefined && (job.attrs.exec_host ?? "").split("+").some((entry) => isSameHost(host, entry.split("/", 1)[0]));
+  host !== undefined && hostsOfJob(job).some((each) => isSameHost(host, each));
 
 /** Whether what the host keeps of a job is for a run to come: a checkpoint, output. */
 export const isKeptOn = (job: Job, host: string): boolean =>

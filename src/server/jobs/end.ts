@@ -10,6 +10,7 @@ import { LOG_EVENT } from "#support/log-event.ts";
 import { FILE_TROUBLE } from "../engine/mail.ts";
 import type { Transaction } from "../engine/transaction.ts";
 import { arrayOf } from "../state/apply.ts";
+import { hostOfJob } from "../state/job-hosts.ts";
 import type { Attrs, Job, JobAttrs, ResourceRecord } from "../state/state.ts";
 import { accountAborted, accountEnded, usageItems } from "./accounting-record.ts";
 import { discardCheckpoint, discardOutput } from "./checkpointed.ts";
@@ -205,9 +206,6 @@ const fileTrouble = (message = ""): string => {
   const lines = message.split("\n");
   return lines.find((line) => line.startsWith("Unable to ")) ?? lines[0] ?? "";
 };
-
-/** The first host of exec_host. */
-const hostOfJob = (job: Job): string => /^[^/+]+/.exec(job.attrs.exec_host ?? "")?.[0] ?? "";
 
 /** Files could not be copied to the host: the job waits and is tried again (pbs/mom.md 1). */
 const STAGE_AGAIN_S = 1800;

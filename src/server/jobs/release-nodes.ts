@@ -6,7 +6,7 @@
 
 import { execHostText, parseExecHost } from "#model/request/exec-host.ts";
 import { type ExecVnode, execVnodeText, parseExecVnode } from "#model/request/exec-vnode.ts";
-import { parseSelect, type Select, selectSums, selectText } from "#model/request/select.ts";
+import { eachChunk, parseSelect, type Select, selectSums, selectText } from "#model/request/select.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
 import type { Transaction } from "../engine/transaction.ts";
 import { hostOf } from "../state/placement.ts";
@@ -121,10 +121,6 @@ function remaining(tx: Transaction, job: Job, names: ReadonlySet<string>): Attrs
     Resource_List: { ...attrs.Resource_List, ...counted, nodect: select.chunks.length, select: selectText(select) },
   };
 }
-
-/** One chunk after another, as exec_vnode has them. */
-const eachChunk = (select: Select): Select["chunks"] =>
-  select.chunks.flatMap(({ count, pairs }) => Array.from({ length: count ?? 1 }, () => ({ count: 1, pairs })));
 
 function sumPairs(chunk: ExecVnode[number]): string {
   const sums = new Map<string, string>();

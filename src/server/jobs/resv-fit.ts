@@ -1,6 +1,7 @@
 // Whether a job and the reservation whose queue it enters, or whose time it runs in, go together.
 
 import { PBSE, reject } from "#model/pbse.ts";
+import { placeOf } from "#model/request/place.ts";
 import { notNow } from "../resv/promises.ts";
 import { addAmounts } from "../state/amounts.ts";
 import { availableAmount } from "../state/occupancy.ts";
@@ -11,10 +12,9 @@ import type { JobAttrs, Queue, Resv, ResvSpot, ServerState, Vnode } from "../sta
 export function checkJobInResv(state: ServerState, attrs: JobAttrs, queue: Queue): void {
   const resv = resvOfQueue(state, queue.name);
   if (resv === undefined) return;
-  const job = String(attrs.Resource_List["place"] ?? "").split(":");
-  const own = String(resv.attrs.Resource_List["place"] ?? "").split(":");
-  const conflict =
-    (job.includes("exclhost") && !own.includes("exclhost")) || (job.includes("excl") && !own.includes("excl") && !own.includes("exclhost"));
+  const job = placeOf(attrs.Resource_List["place"]).sharing;
+  const own = placeOf(resv.attrs.Resource_List["place"]).sharing;
+  const conflict = (job === "exclhost" && own !== "exclhost") || (job === "excl" && own !== "excl" && own !== "exclhost");
   if (conflict) throw reject(PBSE.JOBINRESV_CONFLICT);
 }
 

@@ -8,13 +8,14 @@
 import { SUBSTATE } from "#model/job-state.ts";
 import { PBSE, Reject, reject } from "#model/pbse.ts";
 import { type ExecVnode, execVnodeText, parseExecVnode, vnodesOf } from "#model/request/exec-vnode.ts";
+import { placeOf } from "#model/request/place.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
 import { wantsMail } from "../engine/mail.ts";
 import { partitionOf, schedOfQueue } from "../engine/sched-runtime.ts";
 import type { Transaction } from "../engine/transaction.ts";
 import { arrayOf } from "../state/apply.ts";
 import { availableAmount } from "../state/occupancy.ts";
-import { execHost, placeWords, releasedSpots, spots } from "../state/placement.ts";
+import { execHost, releasedSpots, spots } from "../state/placement.ts";
 import { resvOfQueue } from "../state/resv-holding.ts";
 import type { Attrs, Job, Queue, Vnode } from "../state/state.ts";
 import { accountStarted } from "./accounting-record.ts";
@@ -67,7 +68,7 @@ function checkJob(tx: Transaction, job: Job, queue: Queue, options: RunOptions):
 
 function checkVnodes(tx: Transaction, job: Job, queue: Queue, exec: ExecVnode, options: RunOptions): void {
   const { state } = tx;
-  const place = placeWords(job.attrs.Resource_List["place"]);
+  const place = placeOf(job.attrs.Resource_List["place"]);
   if (options.sched !== undefined && schedOfQueue(state, queue)?.name !== options.sched)
     throw refusedNow(`queue ${queue.name} belongs to another scheduler`);
   const resv = resvOfQueue(state, queue.name);

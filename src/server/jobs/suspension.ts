@@ -13,7 +13,7 @@
 // I4. A job that its scheduler preempts carries `preempting`, the time of that decision, until the mom has said what became of it. It becomes `ptime`.
 
 import { SUBSTATE } from "#model/job-state.ts";
-import { execVnodeText, parseExecVnode } from "#model/request/exec-vnode.ts";
+import { execVnodeText, onlyResources, parseExecVnode } from "#model/request/exec-vnode.ts";
 import { inOrder } from "#model/values/node-state.ts";
 import { SCHED_COMMAND } from "#protocol/sched-link.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
@@ -72,8 +72,7 @@ function releasedResources(
 ): { readonly resources_released: string; readonly resource_released_list: ResourceRecord } | null {
   const names = tx.state.server["restrict_res_to_release_on_suspend"];
   if (!Array.isArray(names) || names.length === 0) return null;
-  const exec = parseExecVnode(job.attrs.exec_vnode ?? "");
-  const kept = exec.map((chunk) => chunk.map(({ vnode, pairs }) => ({ vnode, pairs: pairs.filter(({ name }) => names.includes(name)) })));
+  const kept = onlyResources(parseExecVnode(job.attrs.exec_vnode ?? ""), (name) => names.includes(name));
   const list = Object.entries(job.attrs.Resource_List).filter(([name]) => names.includes(name));
   return { resources_released: execVnodeText(kept), resource_released_list: Object.fromEntries(list) };
 }

@@ -16,9 +16,10 @@ import { LOG_EVENT } from "#support/log-event.ts";
 import { type Kernel, type MomRuntime, ownTransaction } from "../engine/kernel.ts";
 import { requeue } from "../jobs/end.ts";
 import { isWithMom, logJob } from "../jobs/life.ts";
+import { hostOfJob } from "../state/job-hosts.ts";
 import { hostDown, hostUnknown, report, vnodesAway } from "./host-vnodes.ts";
 import { vnodesBack } from "./returned-hosts.ts";
-import { endRun, hostsOf } from "./sisters.ts";
+import { endRun } from "./sisters.ts";
 
 /** So many heartbeats in that time. */
 const BEATS = 4;
@@ -88,7 +89,7 @@ export function momSilent(kernel: Kernel, mom: MomRuntime): void {
     const job = kernel.state.jobs.get(id);
     if (job === undefined || !isWithMom(job) || job.attrs.run_count !== run_count || job.attrs.substate !== SUBSTATE.PRE_RUN) continue;
     // A sister is waited for by the time a start has (sisters.ts).
-    if (hostsOf(job)[0]?.toLowerCase() !== mom.host.toLowerCase()) continue;
+    if (hostOfJob(job).toLowerCase() !== mom.host.toLowerCase()) continue;
     logJob(tx, LOG_EVENT.JOB, id, `Start taken back, execution node ${mom.host} does not answer`);
     endRun(kernel, job, () => requeue(ownTransaction(kernel), job));
   }

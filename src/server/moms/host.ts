@@ -20,11 +20,12 @@ import { jobStarted } from "../jobs/run.ts";
 import { startUnknown } from "../jobs/start-wait.ts";
 import { isIdled, jobResumed, jobSuspended, preemptingSince } from "../jobs/suspension.ts";
 import { createFromJob } from "../resv/creation.ts";
+import { hostOfJob } from "../state/job-hosts.ts";
 import { resvOfQueue } from "../state/resv-holding.ts";
 import type { Job } from "../state/state.ts";
 import { beginHeartbeat, heartbeat, momAnswered, momSilent } from "./heartbeat.ts";
 import { allUnknown, hostDown, report, siteResources, tellBusy, vnodesAway, vnodesOf } from "./host-vnodes.ts";
-import { acknowledgeObit, hostOfJob, startJob, terminateJob } from "./orders.ts";
+import { acknowledgeObit, startJob, terminateJob } from "./orders.ts";
 import { answered, notCheckpointed, questionUnanswered } from "./questions.ts";
 import { vnodesBack } from "./returned-hosts.ts";
 import {
@@ -204,14 +205,14 @@ function motherSilent(kernel: Kernel, job: Job): void {
   const tx = ownTransaction(kernel);
   tx.apply({ kind: "job-changed", id: job.id, set: { Exit_status: JOB_EXEC.RERUN_MS_FAIL }, unset: [] });
   const termination = terminationOf(job);
-  const deleted = `Job deleted, execution node ${hostOfJob(kernel, job.id)} down`;
+  const deleted = `Job deleted, execution node ${hostOfJob(job)} down`;
   if (termination !== undefined) {
     logJob(tx, LOG_EVENT.JOB, job.id, deleted);
     finish(tx, job, SUBSTATE.TERMINATED, ` and terminated by ${termination.by}`, termination.history);
   } else if (!job.attrs.Rerunable) {
     abort(tx, job, deleted);
   } else {
-    logJob(tx, LOG_EVENT.JOB, job.id, `Job requeued, execution node ${hostOfJob(kernel, job.id)} down`);
+    logJob(tx, LOG_EVENT.JOB, job.id, `Job requeued, execution node ${hostOfJob(job)} down`);
     requeueOrAbort(tx, job);
   }
 }
@@ -311,7 +312,8 @@ function missing(kernel: Kernel, job: Job): void {
 
 type HeldJob = MomHello["jobs"][number];
 /** Whether the first chunk of a job is on the host. */
-const isOnHost = (kernel: Kernel, id: string, host: string): boolean => hostOfJob(kernel, id).toLowerCase() === host.toLowerCase();
+const isOnHost = (kernel: Kernel, id: string, host: string): boolean =>
+  hostOfJob(kernel.state.jobs.get(id)).toLowerCase() === host.toLowerCase();
 const isRunOf = (job: Job, run_count: number): boolean => isWithMom(job) && (job.attrs.run_count ?? 0) === run_count;
 
 /** qsub -W create_resv_from_job: what the job holds becomes a reservation. A job that asks it without walltime runs without one. */

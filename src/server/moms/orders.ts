@@ -7,27 +7,19 @@ import type { Kernel, MomRuntime } from "../engine/kernel.ts";
 import { refuse } from "../engine/kernel.ts";
 import { JOB_EXEC } from "../jobs/end.ts";
 import { killDelayOf } from "../jobs/queue-defaults.ts";
+import { hostOfJob, hostsOfJob, isSpread } from "../state/job-hosts.ts";
 import type { Job } from "../state/state.ts";
 import { isAsked } from "./heartbeat.ts";
-import { crewOf, dismissCrew, endJoining, hostsOf, isJoining, startCrew } from "./sisters.ts";
+import { crewOf, dismissCrew, endJoining, isJoining, startCrew } from "./sisters.ts";
 
 /** Exit_status of a run that was deleted before it began. */
 const TERMINATED = 271;
 /** How long a mom may take to answer a signal or message. */
 const QUESTION_MS = 30_000;
 
-/** The host a job is with: that of its first chunk. */
-export function hostOfJob(kernel: Kernel, id: string): string {
-  const job = kernel.state.jobs.get(id);
-  return job === undefined ? "" : firstHost(job);
-}
-
-function firstHost({ attrs: { exec_host = "" } }: Job): string {
-  return exec_host.slice(0, Math.max(0, exec_host.indexOf("/")));
-}
-
 /** The connected mom of a job. */
-export const momOfJob = (kernel: Kernel, id: string): MomRuntime | undefined => kernel.moms.get(hostOfJob(kernel, id).toLowerCase());
+export const momOfJob = (kernel: Kernel, id: string): MomRuntime | undefined =>
+  kernel.moms.get(hostOfJob(kernel.state.jobs.get(id)).toLowerCase());
 
 /** The run begins: on its one host, or with its sisters. */
 export function startJob(kernel: Kernel, id: string): void {
@@ -35,7 +27,7 @@ export function startJob(kernel: Kernel, id: string): void {
   if (job === undefined) return;
   const crew = crewOf(kernel, job);
   if (crew !== null) return startCrew(kernel, job, crew);
-  const mom = kernel.moms.get(firstHost(job).toLowerCase());
+  const mom = kernel.moms.get(hostOfJob(job).toLowerCase());
   if (mom !== undefined) orderStart(kernel, job, mom);
 }
 
@@ -82,13 +74,13 @@ function momJob(kernel: Kernel, job: Job): MomJob {
     kill_delay_s: killDelay(kernel, job),
     cookie: "",
   };
-  const hosts = attrs.exec_host?.includes("+") === true ? hostsOf(job) : [];
+  const hosts = isSpread(job) ? hostsOfJob(job) : [];
   if (hosts.length < 2 && attrs["checkpointed"] === undefined) return order;
   return { ...order, ...(isHere(job) ? { restart: true as const } : {}), ...(hosts.length < 2 ? {} : taskSockets(kernel, hosts)) };
 }
 
 /** Its checkpoint is on the host where it is to run now. */
-const isHere = (job: Job): boolean => job.attrs["checkpointed"] === firstHost(job);
+const isHere = (job: Job): boolean => job.attrs["checkpointed"] === hostOfJob(job);
 
 /** `-c c`, `-c w` and intervals below the queue's checkpoint_min become that. */
 function checkpointAttrs(kernel: Kernel, { attrs }: Job): Job["attrs"] {
@@ -157,7 +149,7 @@ export function messageJob(kernel: Kernel, job: string, token: number, files: st
 
 function question(kernel: Kernel, job: string, token: number, signal: string | null): number | null {
   if (momOfJob(kernel, job) === undefined) {
-    if (token !== 0) refuse(kernel, token, reject(PBSE.NORELYMOM, hostOfJob(kernel, job)));
+    if (token !== 0) refuse(kernel, token, reject(PBSE.NORELYMOM, hostOfJob(kernel.state.jobs.get(job))));
     return null;
   }
   const number = kernel.next_question++;

@@ -9,8 +9,8 @@ import type { Transaction } from "../engine/transaction.ts";
 import { logJob } from "../jobs/life.ts";
 import { preemptionRefused } from "../jobs/preemption.ts";
 import { jobResumed, jobSuspended, preemptingSince, resumeRefused } from "../jobs/suspension.ts";
+import { hostOfJob } from "../state/job-hosts.ts";
 import type { Job } from "../state/state.ts";
-import { hostOfJob } from "./orders.ts";
 import { alignSisters } from "./sisters.ts";
 
 /** A mom answers a question. */
@@ -57,7 +57,7 @@ export function questionUnanswered(kernel: Kernel, number: number, gone = false)
   kernel.timers.clear(`question:${number}`);
   if (gone || question.signal === null) kernel.questions.delete(number);
   else kernel.questions.set(number, { ...question, token: 0 });
-  if (question.token !== 0) refuse(kernel, question.token, reject(PBSE.NORELYMOM, hostOfJob(kernel, question.job)));
+  if (question.token !== 0) refuse(kernel, question.token, reject(PBSE.NORELYMOM, hostOfJob(kernel.state.jobs.get(question.job))));
   if (question.signal !== null) preemptionRefused(kernel, question.job, question.signal);
   const job = kernel.state.jobs.get(question.job);
   if (question.signal === "checkpoint" && job !== undefined) endUnsaved(kernel, job);

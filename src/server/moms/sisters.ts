@@ -17,6 +17,7 @@ import type { Transaction } from "../engine/transaction.ts";
 import { beginRerun, JOB_EXEC, jobObit, terminationOf } from "../jobs/end.ts";
 import { isWithMom, logJob } from "../jobs/life.ts";
 import { giveUp, releasingOf, vnodesByHost } from "../jobs/release-nodes.ts";
+import { hostOfJob, hostsOfJob, isSpread } from "../state/job-hosts.ts";
 import type { Job } from "../state/state.ts";
 import { acknowledgeObit, orderStart } from "./orders.ts";
 import { downtime_ms, joinWait_ms, launchWait_ms } from "./patience.ts";
@@ -51,24 +52,17 @@ export type Crew = {
   over: (() => void) | null;
 };
 
-/** The hosts of exec_host, each once: the mother superior's first. */
-export function hostsOf(job: Job): readonly string[] {
-  const text = job.attrs.exec_host ?? "";
-  if (!text.includes("+")) return text === "" ? [] : [text.split("/", 1)[0] as string];
-  return [...new Set(text.split("+").map((entry) => entry.split("/", 1)[0] as string))];
-}
-
 /** Whether the host is one of a job's that is not its first. */
 export const isSister = (job: Job, host: string): boolean =>
-  job.attrs.exec_host?.includes("+") === true &&
-  hostsOf(job)
+  isSpread(job) &&
+  hostsOfJob(job)
     .slice(1)
     .some((name) => name.toLowerCase() === host.toLowerCase());
 
 /** null: the job is on one host. */
 export function crewOf(kernel: Kernel, job: Job): Crew | null {
-  if (job.attrs.exec_host?.includes("+") !== true) return null;
-  const [mother, ...others] = hostsOf(job);
+  if (!isSpread(job)) return null;
+  const [mother, ...others] = hostsOfJob(job);
   if (mother === undefined || others.length === 0) return null;
   const run_count = job.attrs.run_count ?? 0;
   const known = kernel.crews.get(job.id);
@@ -116,7 +110,7 @@ export function startCrew(kernel: Kernel, job: Job, crew: Crew): void {
   }
   if (!all(crew, "joined")) return awaitSisters(kernel, job, crew);
   kernel.timers.clear(`join:${job.id}`);
-  const mom = kernel.moms.get((hostsOf(job)[0] as string).toLowerCase());
+  const mom = kernel.moms.get(hostOfJob(job).toLowerCase());
   if (mom === undefined) return;
   crew.begun = true;
   orderStart(kernel, job, mom);
@@ -124,7 +118,7 @@ export function startCrew(kernel: Kernel, job: Job, crew: Crew): void {
 
 /** Nobody is waited for for ever: not until all have joined, and from then on not for the prologue's hooks. */
 function awaitSisters(kernel: Kernel, job: Job, crew: Crew): void {
-  const mother = hostsOf(job)[0] as string;
+  const mother = hostOfJob(job);
   const awaited = [...crew.sisters.values()].every(({ state }) => state === "ready" || state === "joined") ? "prologue" : "join";
   const timer = `join:${job.id}`;
   if (awaited === crew.awaited && kernel.timers.at(timer) !== undefined) return;
@@ -155,7 +149,7 @@ export function joinLate(kernel: Kernel, tx: Transaction, job: Job): void {
   const crew = kernel.crews.get(job.id);
   if (crew === undefined || crew.begun || crew.over !== null || crew.run_count !== job.attrs.run_count) return;
   // After a restart of the server the mother superior may have begun it: her hello tells, or her silence (node_fail_requeue).
-  if (!kernel.moms.has((hostsOf(job)[0] as string).toLowerCase())) return;
+  if (!kernel.moms.has(hostOfJob(job).toLowerCase())) return;
   const late = (state: Sister["state"]): boolean => state !== "joined" && (state !== "ready" || crew.awaited === "prologue");
   const missing = [...crew.sisters.values()].filter(({ state }) => late(state)).map(({ host }) => host);
   joinFailed(kernel, tx, job, `no answer of ${missing.join(", ")} in time`, JOB_EXEC.JOINJOB, missing);
@@ -234,7 +228,7 @@ function settle(kernel: Kernel, job: Job, crew: Crew): void {
 
 /** Obits that were kept waiting (S3). To a mom that has not ended the run it means nothing. */
 function acknowledge(kernel: Kernel, job: Job, { run_count }: Crew): void {
-  for (const host of hostsOf(job)) {
+  for (const host of hostsOfJob(job)) {
     const link = kernel.moms.get(host.toLowerCase())?.link;
     if (link !== undefined) acknowledgeObit(kernel, link, job.id, run_count);
   }
@@ -362,7 +356,7 @@ export function sisterAway(kernel: Kernel, job: Job, host: string): void {
   const crew = crewOf(kernel, job);
   const sister = crew?.sisters.get(host.toLowerCase());
   if (crew == null || sister === undefined || sister.state === "gone") return;
-  const wait_ms = downtime_ms(kernel, hostsOf(job)[0] as string);
+  const wait_ms = downtime_ms(kernel, hostOfJob(job));
   if (sister.away_since_ms === null && crew.over === null)
     logJob(
       ownTransaction(kernel),
@@ -387,8 +381,7 @@ export function sisterSilent(kernel: Kernel, tx: Transaction, name: string): voi
   const sister = crewOf(kernel, job)?.sisters.get(host);
   if (sister === undefined || sister.state === "gone") return;
   // Of an earlier run, or before the mother superior had spoken.
-  if ((sister.away_since_ms ?? kernel.now_ms) + downtime_ms(kernel, hostsOf(job)[0] as string) > kernel.now_ms)
-    return sisterAway(kernel, job, host);
+  if ((sister.away_since_ms ?? kernel.now_ms) + downtime_ms(kernel, hostOfJob(job)) > kernel.now_ms) return sisterAway(kernel, job, host);
   logJob(tx, LOG_EVENT.JOB, job.id, `Job given up on execution node ${host} down`);
   sisterGone(kernel, tx, job, host, JOB_EXEC.RERUN_SIS_FAIL, "node down");
 }
@@ -439,7 +432,7 @@ const kbOf = (size: string | number | undefined): number => (typeof size === "st
 
 /** Limits are of the whole job, and the mother superior keeps them. */
 function tellMother(kernel: Kernel, job: Job, crew: Crew): void {
-  const mom = kernel.moms.get((hostsOf(job)[0] as string).toLowerCase());
+  const mom = kernel.moms.get(hostOfJob(job).toLowerCase());
   if (mom === undefined) return;
   const { cput = 0, mem, vmem } = sumOf(crew, {});
   const data = { job: job.id, run_count: crew.run_count, cput_s: Number(cput), mem_kb: kbOf(mem), vmem_kb: kbOf(vmem) };

@@ -2,6 +2,8 @@
 
 import type { ResourceValues } from "#model/attribute.ts";
 import { PBSE, Reject } from "#model/pbse.ts";
+import { type ExecChunk, execVnodeText, partOf } from "#model/request/exec-vnode.ts";
+import { pairOf, type SelectChunk, selectText } from "#model/request/select.ts";
 import { partitionOf } from "../engine/sched-runtime.ts";
 import type { ServerState, Vnode } from "../state/state.ts";
 
@@ -10,8 +12,8 @@ export type Maintenance = { readonly place: string; readonly asked: ResourceValu
 
 /** All of some hosts. Refuses with 15062 a host that has no vnode with cpus, with 15055 one named twice. */
 export function maintenanceOf(state: ServerState, hosts: readonly string[]): Maintenance {
-  const chunks: string[] = [];
-  const parts: string[] = [];
+  const chunks: SelectChunk[] = [];
+  const held: ExecChunk[] = [];
   const seen = new Set<string>();
   const partitions = new Set<string>();
   for (const host of hosts) {
@@ -20,14 +22,15 @@ export function maintenanceOf(state: ServerState, hosts: readonly string[]): Mai
     const vnodes = [...state.vnodes.values()].filter((vnode) => hostResource(vnode) === host && ncpusOf(vnode) > 0);
     if (vnodes.length === 0) throw new Reject(PBSE.UNKNODE, `Host with resources not found: ${host}`);
     for (const vnode of vnodes) partitions.add(partitionOf(vnode));
-    chunks.push(`1:host=${host}:ncpus=${vnodes.reduce((sum, vnode) => sum + ncpusOf(vnode), 0)}`);
-    parts.push(`(${vnodes.map((vnode) => `${vnode.name}:ncpus=${ncpusOf(vnode)}`).join("+")})`);
+    const ncpus = vnodes.reduce((sum, vnode) => sum + ncpusOf(vnode), 0);
+    chunks.push({ count: 1, pairs: [pairOf("host", host), pairOf("ncpus", String(ncpus))] });
+    held.push(vnodes.map((vnode) => partOf(vnode.name, [["ncpus", String(ncpusOf(vnode))]])));
   }
   if (hosts.length === 0) throw new Reject(PBSE.IVALREQ, "missing host(s)");
   const [partition = null, other] = partitions;
   return {
-    place: parts.join("+"),
-    asked: { select: chunks.join("+"), place: "exclhost" },
+    place: execVnodeText(held),
+    asked: { select: selectText({ chunks }), place: "exclhost" },
     partition: other === undefined ? partition : null,
   };
 }

@@ -1,6 +1,7 @@
 // exec_host as users see it. Inside the server and the moms a host has the name that its mom says. A node that an administrator created by its IP address is
 // shown under that address, as PBS does.
 
+import { renameHosts } from "#model/request/host-entry.ts";
 import type { ServerState } from "./state.ts";
 
 type Hosts = Pick<ServerState, "hosts">;
@@ -9,16 +10,7 @@ const ADDRESS = /^(?:[0-9]{1,3}(?:\.[0-9]{1,3}){3}|[0-9A-Fa-f]*:[0-9A-Fa-f:.]*)$
 
 /** The cost is that of the entries, each of which is looked up. */
 export function shownExecHost(state: Hosts, exec_host: string): string {
-  const slash = exec_host.indexOf("/");
-  if (!exec_host.includes("+")) {
-    const host = exec_host.slice(0, Math.max(0, slash));
-    const name = shownHost(state, host);
-    return name === host ? exec_host : name + exec_host.slice(slash);
-  }
-  return exec_host
-    .split("+")
-    .map((entry) => entry.replace(/^[^/]+/, (host) => shownHost(state, host)))
-    .join("+");
+  return renameHosts(exec_host, (host) => shownHost(state, host));
 }
 
 /** The host's only vnode, if an address is its name. */

@@ -8,6 +8,7 @@
 
 import { execHosts, execHostText, parseExecHost } from "#model/request/exec-host.ts";
 import { type ExecVnode, parseExecVnode, type VnodePart } from "#model/request/exec-vnode.ts";
+import { type Place, placeOf } from "#model/request/place.ts";
 import type { ResourceDef } from "#model/resource-table.ts";
 import { addAmounts, amountOf, jobWideAmounts, partAmounts } from "./amounts.ts";
 import type { JobAttrs, Placement, ResourceRecord, ServerState, Vnode } from "./state.ts";
@@ -20,7 +21,7 @@ type World = Pick<ServerState, "resources" | "vnodes" | "hosts">;
 export function placementOf(world: World, attrs: JobAttrs): Placement | null {
   if (attrs.exec_vnode === undefined || !hasVnodes(attrs)) return null;
   const exec = parseExecVnode(attrs.exec_vnode);
-  const place = placeWords(attrs.Resource_List["place"]);
+  const place = placeOf(attrs.Resource_List["place"]);
   const vnodes = spots(world, exec, place);
   const all_wide = jobWideAmounts(world.resources, attrs.Resource_List);
   const counted = attrs.job_state !== "S";
@@ -31,7 +32,7 @@ export function placementOf(world: World, attrs: JobAttrs): Placement | null {
 /** What each vnode gets back when a job is suspended, and takes again when it goes on. */
 export function releasedSpots(world: World, attrs: JobAttrs): Map<string, Spot> {
   const { resources_released, exec_vnode = "" } = attrs;
-  const place = placeWords(attrs.Resource_List["place"]);
+  const place = placeOf(attrs.Resource_List["place"]);
   const text = typeof resources_released === "string" ? resources_released : exec_vnode;
   const released = spots(world, parseExecVnode(text), place);
   // Vnodes from which nothing was released still are the job's, maybe alone.
@@ -94,7 +95,7 @@ export const hasVnodes = ({ job_state }: JobAttrs): boolean => "RESU".includes(j
 const onlyPart = (exec: ExecVnode): VnodePart | null => (exec.length === 1 && exec[0]?.length === 1 ? (exec[0][0] as VnodePart) : null);
 
 /** What each vnode gives, by name, of an exec_vnode. */
-export function spots(world: World, exec: ExecVnode, place: ReadonlySet<string>): Map<string, Spot> {
+export function spots(world: World, exec: ExecVnode, place: Place): Map<string, Spot> {
   const found = new Map<string, Spot>();
   const only = onlyPart(exec);
   if (only !== null) {
@@ -146,34 +147,19 @@ function firstAmounts(resources: ReadonlyMap<string, ResourceDef>, part: VnodePa
   return amounts;
 }
 
-/** Words of a place: free pack scatter vscatter excl shared exclhost. */
-export function placeWords(place: unknown): ReadonlySet<string> {
-  if (typeof place !== "string") return NO_WORDS;
-  let words = words_of.get(place);
-  if (words === undefined) {
-    if (words_of.size >= PLACES_MAX) words_of.clear();
-    words_of.set(place, (words = new Set(place.split(":"))));
-  }
-  return words;
-}
-const NO_WORDS: ReadonlySet<string> = new Set();
-/** There are few places: a start asks for the words of its own three times. */
-const words_of = new Map<string, ReadonlySet<string>>();
-const PLACES_MAX = 1000;
-
-export function isExclusive(vnode: Vnode | undefined, place: ReadonlySet<string>): boolean {
+export function isExclusive(vnode: Vnode | undefined, place: Place): boolean {
   const sharing = vnode?.attrs["sharing"];
   if (sharing === "ignore_excl") return false;
   if (sharing === "force_excl" || sharing === "force_exclhost") return true;
-  if (place.has("excl") || place.has("exclhost")) return true;
-  return !place.has("shared") && (sharing === "default_excl" || sharing === "default_exclhost");
+  if (place.sharing !== undefined) return place.sharing !== "shared";
+  return sharing === "default_excl" || sharing === "default_exclhost";
 }
 
-function takesWholeHost(vnode: Vnode, place: ReadonlySet<string>): boolean {
+function takesWholeHost(vnode: Vnode, place: Place): boolean {
   const sharing = vnode.attrs["sharing"];
   if (sharing === "ignore_excl") return false;
-  if (sharing === "force_exclhost" || place.has("exclhost")) return true;
-  return sharing === "default_exclhost" && !place.has("shared") && !place.has("excl");
+  if (sharing === "force_exclhost" || place.sharing === "exclhost") return true;
+  return sharing === "default_exclhost" && place.sharing === undefined;
 }
 
 /** The vnodes that a job which takes the vnode's whole host closes: those of its host, but for vnodes that are always shared. */

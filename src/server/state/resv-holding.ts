@@ -5,10 +5,11 @@
 // I2. A vnode notes every reservation that has it in an occurrence to come (pbsnodes: resv).
 
 import { parseExecVnode } from "#model/request/exec-vnode.ts";
+import { placeOf } from "#model/request/place.ts";
 import { isPromised } from "#model/resv-state.ts";
 import { type Amounts, jobWideAmounts } from "./amounts.ts";
 import type { Changes } from "./changes.ts";
-import { hostOf, placeWords, spots } from "./placement.ts";
+import { hostOf, spots } from "./placement.ts";
 import type { Placement, Resv, ResvAttrs, ResvSpot, ServerState, Vnode } from "./state.ts";
 import { refreshVnode } from "./vnode-states.ts";
 
@@ -100,7 +101,7 @@ export function countedWide(resv: Resv): Amounts {
 
 /** What each vnode gives to an occurrence; nothing to one that has no place. */
 export function spotsOf(world: World, place_text: unknown, exec_vnode: string | undefined): ReadonlyMap<string, ResvSpot> {
-  return exec_vnode === undefined ? new Map() : spots(world, parseExecVnode(exec_vnode), placeWords(place_text));
+  return exec_vnode === undefined ? new Map() : spots(world, parseExecVnode(exec_vnode), placeOf(place_text));
 }
 
 function heldSpots(state: ServerState, attrs: ResvAttrs): ReadonlyMap<string, ResvSpot> {

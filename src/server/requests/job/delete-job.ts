@@ -16,6 +16,7 @@ import { accountDeleted } from "../../jobs/accounting-record.ts";
 import { deleteWaitingSubjobs } from "../../jobs/array-end.ts";
 import { endWaiting, finish, type Termination, terminationOf } from "../../jobs/end.ts";
 import { isWaiting, logJob, requestor } from "../../jobs/life.ts";
+import { hostOfJob } from "../../state/job-hosts.ts";
 import type { Job } from "../../state/state.ts";
 import { SUBJOB, subjobState } from "../../state/subjobs.ts";
 import { finishedJob, fullJobId, mayQuery } from "../../status/job.ts";
@@ -29,12 +30,10 @@ export function deleteJob(tx: Transaction, request: DeleteJobRequest): Answer {
   if (request.history === true && id !== null && !tx.state.jobs.has(id) && deleteHistory(tx, id)) return {};
   const target = targetOf(tx, request.job);
   checkOwner(tx, ownedJob(target));
-  const runs_on = startedJobs(tx, target).filter((job) => request.force !== true && !isWaiting(job) && !tx.hasMom(hostOf(job)));
+  const runs_on = startedJobs(tx, target).filter((job) => request.force !== true && !isWaiting(job) && !tx.hasMom(hostOfJob(job)));
   deleteTarget(tx, target, request);
   return runs_on.length === 0 ? {} : answerError(tx, PBSE.NORELYMOM, pbseText(PBSE.NORELYMOM));
 }
-
-const hostOf = ({ attrs }: Job): string => /^[^/]+/.exec(attrs.exec_host ?? "")?.[0] ?? "";
 
 function deleteTarget(tx: Transaction, target: Target, request: DeleteJobRequest): void {
   switch (target.kind) {
