@@ -3,6 +3,7 @@
 import { readFolders } from "./folders.mjs";
 import { arrowsUp, cyclesOf, foldersByFiles, mutualPairs } from "./imports.mjs";
 import { lostReferences } from "./references.mjs";
+import { PARSER, sourceTexts, strayParsers } from "./request-texts.mjs";
 import { readSources } from "./syntax.mjs";
 
 const LONG_FUNCTION_LINES = 70;
@@ -14,7 +15,7 @@ process.stdout.on("error", (error) => process.exit(error.code === "EPIPE" ? 0 : 
 const list = process.argv.includes("--list");
 const sources = readSources();
 const folders = readFolders();
-const rows = [...ofFolders(), ...ofFunctions(), ...ofWords()];
+const rows = [...ofFolders(), ...ofFunctions(), ...ofHomes(), ...ofWords()];
 const width = Math.max(...rows.map(([what]) => what.length));
 for (const [what, figure, behind] of rows) {
   process.stdout.write(`${what.padEnd(width)}  ${figure}\n`);
@@ -54,6 +55,11 @@ function ofFunctions() {
     ],
     ["casts `as T` (`as const` not counted)", casts.length, casts],
   ];
+}
+
+function ofHomes() {
+  const strays = strayParsers(sourceTexts());
+  return [["parsers of select text", 1 + strays.length, [PARSER, ...strays]]];
 }
 
 function ofWords() {

@@ -1,5 +1,6 @@
 // What the clients of one seed ask for: submissions of all kinds, and everything else that users, operators and managers do while the complex works.
 
+import { placeText } from "#model/request/place.ts";
 import type { AttrValueText, QueueJobRequest, Request } from "#protocol/messages.ts";
 import type { TerminalTicket } from "#protocol/terminal-link.ts";
 import type { Peer } from "#server/engine/identity.ts";
@@ -116,8 +117,10 @@ function someSelect(random: Prng): string {
 }
 
 function somePlace(random: Prng): string {
-  const sharing = random.pick(["", ":excl", ":shared", ":exclhost"]);
-  return `${random.pick(["free", "pack", "scatter", "vscatter"])}${sharing}${random.chance(0.1) ? ":group=rack" : ""}`;
+  const sharing = random.pick([undefined, "excl", "shared", "exclhost"] as const);
+  const arrangement = random.pick(["free", "pack", "scatter", "vscatter"] as const);
+  const group = random.chance(0.1) ? "rack" : undefined;
+  return placeText({ arrangement, ...(sharing === undefined ? {} : { sharing }), ...(group === undefined ? {} : { group }) });
 }
 
 /** Of a job that runs a hold asks more: it may be saved and end. */

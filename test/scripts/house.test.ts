@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { floorsOf } from "../../scripts/house/folders.mjs";
 import { arrowsUp, cyclesOf, foldersByFiles, mutualPairs } from "../../scripts/house/imports.mjs";
+import { sourceTexts, strayParsers } from "../../scripts/house/request-texts.mjs";
 
 /** Each line: `file: imported imported~`; `~` marks an import of types alone. */
 function tree(text: string) {
@@ -51,4 +52,31 @@ test("cycles: with types and without, two that share no file are two", () => {
 test("the floors of a README are the first words of its block, the highest first", () => {
   assert.deepEqual(floorsOf("# x\n\n```floors\nshell/    sockets\nstate     objects\n```\n"), ["shell", "state"]);
   assert.equal(floorsOf("# x\n```\nshell\n```\n"), undefined);
+});
+
+test("parsers of request texts: cuts outside the folder that owns them count, other grammars do not", () => {
+  const text = [
+    'const hosts = job.attrs.exec_host.split("+").map(hostOf);',
+    "const first = /^\\(?([^:()+]+)/.exec(exec_vnode)?.[1];",
+    'const spread = exec_host.includes("+");',
+    "const asks = /:aoe=/.test(schedselect);",
+    '// a comment may say split("+")',
+    'const words = line.split(" ");',
+  ].join("\n");
+  assert.deepEqual(
+    strayParsers([{ path: "src/sched/x.ts", text }]).map((each) => each.split(" ")[0]),
+    ["src/sched/x.ts:1", "src/sched/x.ts:2", "src/sched/x.ts:3", "src/sched/x.ts:4"],
+  );
+  assert.deepEqual(strayParsers([{ path: "src/model/request/x.ts", text }]), []);
+  assert.deepEqual(strayParsers([{ path: "src/model/values/duration.ts", text }]), []);
+});
+
+test("src/model/request alone parses select, place, nodes, exec_vnode and exec_host", () => {
+  const texts = sourceTexts();
+  assert.ok(texts.length > 500, "the sources are read");
+  assert.deepEqual(
+    strayParsers(texts),
+    [],
+    "use src/model/request; a text of another grammar: OTHER_GRAMMARS of scripts/house/request-texts.mjs",
+  );
 });

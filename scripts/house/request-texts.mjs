@@ -1,0 +1,52 @@
+// Where request texts (select, place, nodes, exec_vnode, exec_host) are taken apart. One folder may do so.
+
+import { execFileSync } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { basename, join } from "node:path";
+import { ROOT } from "../lib/paths.mjs";
+
+export const PARSER = "src/model/request";
+
+/** How such a text is cut up: at `+` or `:`, by an expression for a vnode or host, by the text of a pair inside it. */
+const CUTS = [
+  /\.split\((["'`])[+:]\1/,
+  /\.(?:includes|indexOf|lastIndexOf)\((["'`])\+\1/,
+  /\[\^[^\]]*\+[^\]]*\]/,
+  /\/\[[()]{2}\]\//,
+  /(?:["'`/]):[a-z_]+=/,
+  /\.split\((["'`])\/\1, 1\)/,
+];
+
+/** Files that cut texts of other grammars at the same characters, and which. */
+const OTHER_GRAMMARS = new Map([
+  ["acl.ts", "access control lists"],
+  ["doctor.ts", "PATH"],
+  ["duration.ts", "durations"],
+  ["help.ts", "markers of help texts"],
+  ["job-row.ts", "durations"],
+  ["launch.ts", "PATH"],
+  ["passwd.ts", "passwd and group files"],
+  ["preempt-rules.ts", "preempt_prio"],
+  ["resv-times.ts", "durations"],
+  ["sched-attributes.ts", "preempt_prio"],
+  ["sched-config.ts", "durations"],
+]);
+
+/** `path:line text` for each place outside PARSER that cuts a request text up. files: [{path, text}] */
+export function strayParsers(files) {
+  return files
+    .filter(({ path }) => !path.startsWith(`${PARSER}/`) && !OTHER_GRAMMARS.has(basename(path)))
+    .flatMap(({ path, text }) =>
+      text
+        .split("\n")
+        .map((line, at) => ({ line: line.trim(), at: at + 1 }))
+        .filter(({ line }) => !/^(\/\/|\/?\*)/.test(line) && CUTS.some((cut) => cut.test(line)))
+        .map(({ line, at }) => `${path}:${at} ${line}`),
+    );
+}
+
+/** The sources of src/ as strayParsers takes them. */
+export function sourceTexts() {
+  const paths = execFileSync("git", ["ls-files", "src"], { cwd: ROOT, encoding: "utf8" }).split("\n");
+  return paths.filter((path) => /\.tsx?$/.test(path)).map((path) => ({ path, text: readFileSync(join(ROOT, path), "utf8") }));
+}
