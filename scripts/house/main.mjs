@@ -1,10 +1,12 @@
 // `npm run house [-- --list]`: measures how well the source tree can be lived in, by the syntax tree and the imports. --list: also names what stands behind each figure.
 
+import { coreDrivers } from "./drivers.mjs";
 import { readFolders } from "./folders.mjs";
 import { arrowsUp, cyclesOf, foldersByFiles, mutualPairs } from "./imports.mjs";
 import { lostReferences } from "./references.mjs";
-import { PARSER, sourceTexts, strayParsers } from "./request-texts.mjs";
+import { PARSER, strayParsers } from "./request-texts.mjs";
 import { readSources } from "./syntax.mjs";
+import { sourceTexts } from "./texts.mjs";
 
 const LONG_FUNCTION_LINES = 70;
 const LAYERED = ["server", "sched", "mom"];
@@ -58,8 +60,12 @@ function ofFunctions() {
 }
 
 function ofHomes() {
-  const strays = strayParsers(sourceTexts());
-  return [["parsers of select text", 1 + strays.length, [PARSER, ...strays]]];
+  const strays = strayParsers(sourceTexts("src"));
+  const drivers = coreDrivers(sourceTexts("src", "test", "bench"));
+  return [
+    ["parsers of select text", 1 + strays.length, [PARSER, ...strays]],
+    ["drivers of the server's core", drivers.length, drivers],
+  ];
 }
 
 function ofWords() {

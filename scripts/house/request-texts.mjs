@@ -1,9 +1,6 @@
 // Where request texts (select, place, nodes, exec_vnode, exec_host) are taken apart. One folder may do so.
 
-import { execFileSync } from "node:child_process";
-import { readFileSync } from "node:fs";
-import { basename, join } from "node:path";
-import { ROOT } from "../lib/paths.mjs";
+import { basename } from "node:path";
 
 export const PARSER = "src/model/request";
 
@@ -43,10 +40,4 @@ export function strayParsers(files) {
         .filter(({ line }) => !/^(\/\/|\/?\*)/.test(line) && CUTS.some((cut) => cut.test(line)))
         .map(({ line, at }) => `${path}:${at} ${line}`),
     );
-}
-
-/** The sources of src/ as strayParsers takes them. */
-export function sourceTexts() {
-  const paths = execFileSync("git", ["ls-files", "src"], { cwd: ROOT, encoding: "utf8" }).split("\n");
-  return paths.filter((path) => /\.tsx?$/.test(path)).map((path) => ({ path, text: readFileSync(join(ROOT, path), "utf8") }));
 }

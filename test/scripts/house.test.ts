@@ -2,9 +2,11 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { coreDrivers } from "../../scripts/house/drivers.mjs";
 import { floorsOf } from "../../scripts/house/folders.mjs";
 import { arrowsUp, cyclesOf, foldersByFiles, mutualPairs } from "../../scripts/house/imports.mjs";
-import { sourceTexts, strayParsers } from "../../scripts/house/request-texts.mjs";
+import { strayParsers } from "../../scripts/house/request-texts.mjs";
+import { sourceTexts } from "../../scripts/house/texts.mjs";
 
 /** Each line: `file: imported imported~`; `~` marks an import of types alone. */
 function tree(text: string) {
@@ -64,7 +66,7 @@ test("parsers of request texts: cuts outside the folder that owns them count, ot
     'const words = line.split(" ");',
   ].join("\n");
   assert.deepEqual(
-    strayParsers([{ path: "src/sched/x.ts", text }]).map((each) => each.split(" ")[0]),
+    strayParsers([{ path: "src/sched/x.ts", text }]).map((each: string) => each.split(" ")[0]),
     ["src/sched/x.ts:1", "src/sched/x.ts:2", "src/sched/x.ts:3", "src/sched/x.ts:4"],
   );
   assert.deepEqual(strayParsers([{ path: "src/model/request/x.ts", text }]), []);
@@ -72,11 +74,19 @@ test("parsers of request texts: cuts outside the folder that owns them count, ot
 });
 
 test("src/model/request alone parses select, place, nodes, exec_vnode and exec_host", () => {
-  const texts = sourceTexts();
+  const texts = sourceTexts("src");
   assert.ok(texts.length > 500, "the sources are read");
   assert.deepEqual(
     strayParsers(texts),
     [],
     "use src/model/request; a text of another grammar: OTHER_GRAMMARS of scripts/house/request-texts.mjs",
   );
+});
+
+test("a driver makes a core; the file that defines it is none", () => {
+  const files = [
+    { path: "src/server/core/core.ts", text: `export function ${"createCore"}(state) {}` },
+    { path: "src/sim/server-process.ts", text: `const core = ${"createCore"}(state);` },
+  ];
+  assert.deepEqual(coreDrivers(files), ["src/sim/server-process.ts"]);
 });
