@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { beginSqliteStore } from "#store/sqlite-store.ts";
 import type { Store } from "#store/store.ts";
 import type { Conf } from "#support/conf.ts";
+import { returnLargeBlocks } from "#support/large-blocks.ts";
 import { type HeldLock, takeLock } from "#support/lock-file.ts";
 import { storeFile } from "./daemon-start.ts";
 
@@ -17,6 +18,8 @@ export async function openHome(conf: Conf, create: boolean): Promise<OpenHome | 
   // `ps` shows what runs, and site tools look for the name (pbs/files.md 9).
   process.title = ["pbs_server", ...process.argv.slice(2)].join(" ");
   process.umask(0o022);
+  // Before SQLite's threads allocate.
+  returnLargeBlocks();
   makeHome(conf);
   const lock = holdLock(conf);
   if (typeof lock === "string") return lock;
