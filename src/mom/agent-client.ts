@@ -117,6 +117,7 @@ function startLane(lane: "main" | "bulk", handlers: AgentHandlers, { onBulky, on
           handlers["agent-finished"](data);
           restWhenIdle();
         },
+        "agent-appended": handlers["agent-appended"],
         "agent-dropped": handlers["agent-dropped"],
         "agent-bulky": (data) => {
           for (const each of data.jobs) {

@@ -102,6 +102,8 @@ export type MomToAgent = {
       readonly text: string;
       /** text is bytes in base64 */
       readonly base64?: true;
+      /** the run that waits for `agent-appended` */
+      readonly for?: { readonly job: string; readonly run_count: number };
     }[];
   };
   /** files in spool that nobody waits for any more */
@@ -110,6 +112,8 @@ export type MomToAgent = {
 export type AgentToMom = {
   "agent-prepared": { readonly jobs: readonly Prepared[] };
   "agent-finished": { readonly jobs: readonly Finished[] };
+  /** the text is written, or cannot be */
+  "agent-appended": { readonly runs: readonly { readonly job: string; readonly run_count: number }[] };
   /** names of the jobs */
   "agent-dropped": { readonly jobs: readonly string[] };
   /** not begun: so much must be copied or removed that others would wait for it; for the second agent, which does only such work */

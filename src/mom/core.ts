@@ -39,7 +39,7 @@ import {
   started,
 } from "./run-life.ts";
 import { type Context, keyOf, log, modify, SAFE_ID, withRun } from "./run-record.ts";
-import { hungUp, walltimeOf, watch } from "./run-watch.ts";
+import { hungUp, told, walltimeOf, watch } from "./run-watch.ts";
 import { type RunKey, taskOf } from "./starter-link.ts";
 import type { MomAction, MomConfig, MomState } from "./state.ts";
 import { adopted, deserted, seenOfRun, signalTask, taskAsked, taskExited, taskFailed, taskStarted } from "./tasks.ts";
@@ -113,6 +113,8 @@ function handle(cx: Context, event: MomEvent): void {
       return withRun(cx, event.outcome.job, event.outcome.run_count, (run) => prepared(cx, run, event.outcome));
     case "finished":
       return withRun(cx, event.outcome.job, event.outcome.run_count, (run) => finished(cx, run, event.outcome));
+    case "told":
+      return withRun(cx, event.run.job, event.run.run_count, (run) => told(cx, run));
     case "purged":
       return purged(cx, event.job);
     case "task-asked":

@@ -44,6 +44,8 @@ export type MomEvent =
   | { readonly kind: "vnodes"; readonly vnodes: readonly MomVnode[] }
   | { readonly kind: "prepared"; readonly outcome: Prepared }
   | { readonly kind: "finished"; readonly outcome: Finished }
+  /** answer to an append that names its run */
+  | { readonly kind: "told"; readonly run: RunKey }
   /** answer to purge */
   | { readonly kind: "purged"; readonly job: string }
   | { readonly kind: "started"; readonly run: StartedRun }

@@ -58,12 +58,15 @@ function main(lane: string | undefined): void {
         }
         if (bulky.length > 0) link.send("agent-bulky", { jobs: bulky.map(({ plan }) => ({ job: plan.job, run_count: plan.run_count })) });
       },
-      "agent-append": ({ files }) =>
+      "agent-append": ({ files }) => {
         each(
           files,
           (file) => appendText(file.owner, file.path, file.base64 === true ? Buffer.from(file.text, "base64") : Buffer.from(file.text)),
           (file) => file.path,
-        ),
+        );
+        const runs = files.flatMap((file) => file.for ?? []);
+        if (runs.length > 0) link.send("agent-appended", { runs });
+      },
       "agent-drop": ({ jobs }) => {
         for (const { paths } of jobs) each(paths, dropFile, (path) => path);
         link.send("agent-dropped", { jobs: jobs.map(({ job }) => job) });

@@ -331,6 +331,9 @@ export class Mom {
       "agent-finished": ({ jobs }) => {
         for (const outcome of jobs) this.#happen({ kind: "finished", outcome });
       },
+      "agent-appended": ({ runs }) => {
+        for (const run of runs) this.#happen({ kind: "told", run });
+      },
       "agent-dropped": ({ jobs }) => {
         for (const job of jobs) this.#happen({ kind: "purged", job });
       },

@@ -29,6 +29,7 @@ export function recovered(cx: Context, saved: readonly SavedRun[]): void {
       suspended_total_ms: record.suspended_total_ms,
       ending: record.ending,
       breach: record.breach,
+      telling_since_ms: null,
       idled: record.idled === true,
       checkpointing: record.leaving === true ? { ...NO_CHECKPOINT, asked: "checkpoint_abort", unheard: true } : NO_CHECKPOINT,
       withheld: null,

@@ -50,6 +50,7 @@ export function beginRun(cx: Context, job: MomJob, owner: Owner | null, doomed: 
     suspended_total_ms: 0,
     ending: null,
     breach: null,
+    telling_since_ms: null,
     idled: false,
     checkpointing: NO_CHECKPOINT,
     withheld: null,

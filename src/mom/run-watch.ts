@@ -13,6 +13,9 @@ import { SIG } from "./signals.ts";
 import { isSister } from "./sister.ts";
 import type { OutputFiles, Run } from "./state.ts";
 
+/** A terminal that takes no text keeps its job this long past a limit, at most. */
+const TELLING_MS_MAX = 10_000;
+
 /** Wall-clock seconds without the time suspended. */
 export function walltimeOf(run: Run, until_ms: number): number {
   if (run.phase.name !== "running") return 0;
@@ -49,6 +52,10 @@ export function watch(cx: Context, run: Run): void {
     if (run.ending.kill_at_ms !== null && cx.now_ms >= run.ending.kill_at_ms) kill(cx, run);
     return;
   }
+  if (run.telling_since_ms !== null) {
+    if (cx.now_ms - run.telling_since_ms >= TELLING_MS_MAX) told(cx, run);
+    return;
+  }
   // The mother superior keeps the job's limits, which are of all its hosts together.
   if (isSister(run.job, cx.state.config.host)) return;
   // One that is being saved has used what it has used.
@@ -68,8 +75,19 @@ export function watch(cx: Context, run: Run): void {
 function punish(cx: Context, run: Run, breach: Breach, files: OutputFiles): void {
   run.breach = breach;
   log(cx, LOG_EVENT.JOB, run.job.id, breach.text);
-  cx.actions.push({ kind: "append", owner: run.plan.owner, path: files.stderr, text: `=>> PBS: job killed: ${breach.text}\n` });
-  beginEnding(cx, run, "limit", run.job.kill_delay_s);
+  const text = `=>> PBS: job killed: ${breach.text}\n`;
+  // A terminal goes with its shell, which may be gone before the file agent has opened it: the text comes first, and then the signals.
+  const tells = isInteractive(run.job.attrs);
+  cx.actions.push({ kind: "append", owner: run.plan.owner, path: files.stderr, text, ...(tells ? { for: keyOf(run) } : {}) });
+  if (tells) run.telling_since_ms = cx.now_ms;
+  else beginEnding(cx, run, "limit", run.job.kill_delay_s);
+}
+
+/** The breach stands on the job's terminal, or cannot be written there: the run ends. */
+export function told(cx: Context, run: Run): void {
+  if (run.telling_since_ms === null) return;
+  run.telling_since_ms = null;
+  if (run.ending === null) beginEnding(cx, run, "limit", run.job.kill_delay_s);
 }
 
 /** The run is to end: SIGTERM, and SIGKILL after the delay; a rerun or a run nobody wants is killed at once. */

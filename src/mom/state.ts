@@ -77,6 +77,8 @@ export type Run = {
   /** the run is to end: since a request, or since a limit was passed. kill_at_ms null: SIGKILL was sent */
   ending: { readonly why: "delete" | "rerun" | "limit" | "discard" | "hang-up" | "checkpoint"; kill_at_ms: number | null } | null;
   breach: Breach | null;
+  /** the breach is being written on the job's terminal since then; the run ends when it is there (run-watch.ts) */
+  telling_since_ms: number | null;
   /** it stands still because its host is in use (busy.ts) */
   idled: boolean;
   checkpointing: Checkpointing;
@@ -281,7 +283,15 @@ export type MomAction =
   /** the starter may forget it */
   | { readonly kind: "forget-task"; readonly run: RunKey }
   | { readonly kind: "finish"; readonly request: FinishRequest }
-  | { readonly kind: "append"; readonly owner: FileIdentity | null; readonly path: string; readonly text: string; readonly base64?: true }
+  | {
+      readonly kind: "append";
+      readonly owner: FileIdentity | null;
+      readonly path: string;
+      readonly text: string;
+      readonly base64?: true;
+      /** the core is told (`told`) when the text is written, or cannot be */
+      readonly for?: RunKey;
+    }
   | { readonly kind: "save"; readonly record: SavedRun }
   /** into the record of the run */
   | { readonly kind: "save-tasks"; readonly run: RunKey; readonly tasks: SavedTasks }

@@ -90,6 +90,44 @@ test("a terminal that goes while the job is being ended changes nothing", () => 
   assert.deepEqual(w.on(HUNG_UP), []);
 });
 
+const TOLD: MomEvent = { kind: "told", run: { job: J.id, run_count: 1 } };
+
+/** A session that has just passed its walltime of 5 s. */
+function overdue() {
+  const w = world();
+  const limited = job({ script: null, attrs: { ...J.attrs, Resource_List: { walltime: 5 } } });
+  w.on({ kind: "start", job: limited, owner: OWNER });
+  w.on(prepared(limited));
+  w.on(onTerminal(w.now_ms));
+  w.now_ms += 6000;
+  return w;
+}
+
+test("a limit is told on the terminal before the session is asked to end", () => {
+  const w = overdue();
+  assert.deepEqual(w.on({ kind: "tick" }), [`append ${PTY} =>> PBS: job killed: walltime 6 exceeded limit 5`]);
+  w.now_ms += 5000;
+  assert.deepEqual(w.on({ kind: "tick" }), []);
+  assert.deepEqual(w.on(TOLD), ["signal 1.n1 15", "signal 1.n1 1"]);
+  assert.deepEqual(w.on(TOLD), []);
+});
+
+test("a terminal that takes no text holds up the end of its session for ten seconds", () => {
+  const w = overdue();
+  w.on({ kind: "tick" });
+  w.now_ms += 9999;
+  assert.deepEqual(w.on({ kind: "tick" }), []);
+  w.now_ms += 1;
+  assert.deepEqual(w.on({ kind: "tick" }), ["signal 1.n1 15", "signal 1.n1 1"]);
+});
+
+test("qdel while a limit is being told: the session ends at once, and once", () => {
+  const w = overdue();
+  w.on({ kind: "tick" });
+  assert.deepEqual(w.on(DELETE), ["signal 1.n1 15", "signal 1.n1 1"]);
+  assert.deepEqual(w.on(TOLD), []);
+});
+
 test("what is said to the job is said on its terminal", () => {
   const w = running();
   const words = w.on({ kind: "message", data: { token: 1, job: J.id, files: "oe", message: "hello" } });
