@@ -6,15 +6,13 @@ import { chmodSync, chownSync, readFileSync, rmSync, statSync, writeFileSync } f
 import { userInfo } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
-import { systemUsers } from "#support/passwd.ts";
 import { becoming, type Complex, isAlive, type RunOptions, startComplex, until } from "./complex.ts";
+import { lackOfCheckout, lackOfUsers } from "./needed-users.ts";
 
 type Language = "python" | "javascript";
 type Source = { readonly python: string; readonly javascript: string };
 
 const USER = "pbsuser1";
-const hasUser = systemUsers().userByName(USER) !== null;
-const isRoot = process.getuid?.() === 0;
 /** PBSE_HOOKERROR as an exit status */
 const HOOK_ERROR = 15136 & 0xff;
 const FAILED = (hook: string): string => `qsub: request rejected as filter hook '${hook}' encountered an exception. Please inform Admin\n`;
@@ -30,9 +28,8 @@ export type HookTools = {
 
 /** Defines the tests; in user mode the complex is an ordinary user's, if there is one. more: tests of this mode alone. */
 export function hookTests(mode: "user" | "system", more: (tools: HookTools) => void): void {
-  const needed = isRoot && hasUser;
-  const skip = mode === "system" && !needed ? `needs root and the user ${USER} (scripts/test-host.sh makes it)` : false;
-  describe(`hooks in ${mode} mode`, { skip }, () => tests(mode, needed, more));
+  const skip = mode === "system" && lackOfUsers(USER);
+  describe(`hooks in ${mode} mode`, { skip }, () => tests(mode, mode === "system" || lackOfCheckout(USER) === false, more));
 }
 
 /** The hook that docs/hooks.md shows in a language. */

@@ -1,7 +1,10 @@
 // What a test of system mode needs of the machine: root, and users who own the jobs.
 
+import { spawnSync } from "node:child_process";
+import { join } from "node:path";
 import { systemUsers } from "#support/passwd.ts";
-import type { ComplexOptions, RunOptions } from "./complex.ts";
+import { becoming, type ComplexOptions, type RunOptions } from "./complex.ts";
+import { ROOT } from "./shared.ts";
 
 /** Why a test of system mode with jobs of these users cannot run here, for `skip`; false: it can. */
 export function lackOfUsers(...names: readonly string[]): string | false {
@@ -9,6 +12,14 @@ export function lackOfUsers(...names: readonly string[]): string | false {
   const users = systemUsers();
   const missing = names.filter((name) => users.userByName(name) === null);
   return missing.length > 0 && `needs the users ${missing.join(", ")} (scripts/test-host.sh makes them)`;
+}
+
+/** Why this user cannot run the programs of the checkout itself, for `skip`; false: the user can. A clone in a directory of mktemp is its owner's alone. */
+export function lackOfCheckout(user: string): string | false {
+  const lack = lackOfUsers(user);
+  if (lack !== false) return lack;
+  const [program = "", ...args] = [...becoming(user), "test", "-r", join(ROOT, "bin", "partita")];
+  return spawnSync(program, args, { cwd: "/" }).status !== 0 && `${user} may not read ${ROOT} (a directory above it is closed)`;
 }
 
 /** Who owns a test's jobs: in system mode an ordinary user, in user mode whoever runs the test. */

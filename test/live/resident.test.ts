@@ -28,11 +28,11 @@ import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { after, before, test } from "node:test";
 import { becoming, type Complex, isAlive, startComplex, until } from "./complex.ts";
-import { lackOfUsers } from "./needed-users.ts";
+import { lackOfCheckout } from "./needed-users.ts";
 import { ROOT } from "./shared.ts";
 
 const why = existsSync(join(ROOT, "dist", "pbs_launcher")) ? false : "there is no C compiler: no launcher, no residents";
-const asRoot = why || lackOfUsers("pbsuser1");
+const asRoot = why || lackOfCheckout("pbsuser1");
 const NOT_HERE = 127;
 const UNKNOWN_OUTCOME = 255;
 
