@@ -9,7 +9,7 @@
 
 import { readSync, writeSync } from "node:fs";
 import { constants, createContext, Script } from "node:vm";
-import { installPbs, type JavascriptHook } from "./javascript-pbs.ts";
+import { PBS_TEXT, type PbsParts } from "./javascript/pbs.ts";
 
 const CONTROL_IN = 3;
 const CONTROL_OUT = 4;
@@ -28,7 +28,7 @@ type Frame = {
   readonly answer?: unknown;
 };
 
-const BOOTSTRAP = new Script(`(${installPbs.toString()})`, { filename: "pbs" });
+const PBS = new Script(PBS_TEXT, { filename: "pbs" });
 let waiting = "";
 const decoder = new TextDecoder();
 
@@ -68,16 +68,16 @@ function send(text: string): void {
 /** One run: the answer as JSON text. */
 function runHook(setup: object, run: NonNullable<Frame["run"]>, script: Script): string {
   // No prototype leads from it to this program (H2).
-  const ask = Object.setPrototypeOf((question: string): string => {
+  const ask: (question: string) => string = Object.setPrototypeOf((question: string): string => {
     if (typeof question !== "string") return '{"error":"not a question"}';
     send(`{"query":${question}}`);
     const frame = nextFrame();
     if (frame === null) process.exit(1);
     return JSON.stringify(frame.answer ?? { error: "the server gave no answer" });
-  }, null) as (question: string) => string;
+  }, null);
   const context = createContext(constants.DONT_CONTEXTIFY, { codeGeneration: { strings: false, wasm: false } });
-  const install = BOOTSTRAP.runInContext(context) as typeof installPbs;
-  const hook: JavascriptHook = install(context as { [name: string]: unknown }, JSON.stringify({ ...setup, run }), ask);
+  const parts: PbsParts = PBS.runInContext(context);
+  const hook = new parts.PbsModule(parts, { global: context, runText: JSON.stringify({ ...setup, run }), ask });
   let threw = false;
   let thrown: unknown;
   try {

@@ -1,0 +1,52 @@
+// The objects of one run, with the properties and methods of their kind, and what the hook asked for by those methods. A part of the pbs module
+// (pbs.ts, J2).
+
+import type { HookObject, HookRequests } from "../hook-input.ts";
+import type { HookObjectView, HookTypes } from "./object.ts";
+
+export type ObjectsOptions = {
+  readonly types: HookTypes;
+  /** on an execution host: this one is the job's first */
+  readonly first_host: boolean;
+  readonly HookObjectView: typeof HookObjectView;
+};
+
+export class HookObjects {
+  /** What is to become of jobs, by id. */
+  readonly wishes: { [job: string]: HookRequests["jobs"][string] } = {};
+  readonly #options: ObjectsOptions;
+
+  constructor(options: ObjectsOptions) {
+    this.#options = options;
+  }
+
+  /** kind: job, resv, vnode or queue. writable: attributes that the hook may set. */
+  of(kind: string, object: HookObject, writable?: readonly string[]): HookObjectView {
+    return this.with(kind, object, this.#extra(kind, object.id), writable);
+  }
+
+  /** extra: properties that are no attributes. */
+  with(kind: string, object: HookObject, extra: { readonly [name: string]: unknown }, writable?: readonly string[]): HookObjectView {
+    const { types, HookObjectView } = this.#options;
+    return new HookObjectView(types, { kind, object, extra, writable });
+  }
+
+  #extra(kind: string, id: string | null): { readonly [name: string]: unknown } {
+    switch (kind) {
+      case "job":
+        return {
+          id,
+          rerun: () => void (this.wishes[String(id)] = "rerun"),
+          delete: () => void (this.wishes[String(id)] = "delete"),
+          in_ms_mom: () => this.#options.first_host,
+        };
+      case "vnode":
+      case "queue":
+        return { name: id };
+      case "resv":
+        return { resvid: id };
+      default:
+        return {};
+    }
+  }
+}

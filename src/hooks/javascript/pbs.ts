@@ -1,0 +1,151 @@
+// The pbs module of hooks in JavaScript. It is made in the hook's own context from its text (javascript-host-main.ts): nothing of the host can be reached
+// from it.
+//
+// J1. Only texts cross the border: the run comes as JSON, the answer leaves as JSON, a question to the server is one text to another.
+// J2. A part is one class whose text stands alone: it uses the language, its own members and what its constructor is given. The files of the parts import
+//     nothing but types from each other; the parts meet here.
+
+import type { HookInput, HookLog, HookRequests } from "../hook-input.ts";
+import { HookEvent, type HookFacts } from "./event.ts";
+import { HookObjectView } from "./object.ts";
+import { HookObjects } from "./objects.ts";
+import { HookResourceList, type ResourceTexts } from "./resource-list.ts";
+import { HookServer } from "./server.ts";
+import { HookValues } from "./values.ts";
+import { HookVerdict } from "./verdict.ts";
+
+/** What the host sends for a run, as JSON. */
+type RunText = {
+  /** types of attributes by kind of object */
+  readonly tables: { readonly [kind: string]: { readonly [name: string]: string } };
+  /** entries of pbs.conf */
+  readonly conf: { readonly [name: string]: string };
+  readonly events: readonly string[];
+  readonly run: {
+    readonly hook: HookFacts;
+    readonly input: HookInput;
+    /** types of all resources */
+    readonly resources: ResourceTexts;
+    /** text of the hook's configuration file; null: it has none */
+    readonly config: string | null;
+  };
+};
+
+/** Where a module is made. */
+export type PbsPlace = {
+  /** the context's global object */
+  readonly global: { [name: string]: unknown };
+  /** a RunText as JSON */
+  readonly runText: string;
+  /** a question to the server as JSON to its answer as JSON */
+  readonly ask: (question: string) => string;
+};
+
+export class PbsModule {
+  /** What a script may write to its console, in characters; the line that crosses it is the last. */
+  static readonly #OUTPUT_CHARS_MAX = 65536;
+  static readonly #LEVELS = {
+    LOG_ERROR: 4,
+    LOG_WARNING: 4,
+    LOG_DEBUG: 4,
+    EVENT_ERROR: 1,
+    EVENT_SYSTEM: 2,
+    EVENT_ADMIN: 4,
+    EVENT_JOB: 8,
+    EVENT_SECURITY: 32,
+    EVENT_SCHED: 64,
+    EVENT_DEBUG: 128,
+    EVENT_DEBUG2: 256,
+    EVENT_RESV: 512,
+    EVENT_DEBUG3: 1024,
+  };
+  readonly #texts: RunText;
+  readonly #values: HookValues;
+  readonly #verdict: HookVerdict;
+  readonly #objects: HookObjects;
+  readonly #event: HookEvent;
+  readonly #server: HookServer;
+  readonly #logs: HookLog[] = [];
+  #output = "";
+  #reboot: string | undefined;
+
+  /** Puts `pbs` and `console` into the global object. */
+  constructor(parts: PbsParts, { global, runText, ask }: PbsPlace) {
+    const texts: RunText = JSON.parse(runText);
+    const { input, hook, resources } = texts.run;
+    this.#texts = texts;
+    this.#values = new parts.HookValues();
+    this.#verdict = new parts.HookVerdict();
+    const types = { tables: texts.tables, resources, values: this.#values, HookResourceList: parts.HookResourceList };
+    this.#objects = new parts.HookObjects({ types, first_host: input.first_host !== false, HookObjectView: parts.HookObjectView });
+    this.#event = new parts.HookEvent(input, hook, this.#objects, this.#verdict);
+    this.#server = new parts.HookServer(input.server, this.#objects, ask);
+    global["pbs"] = Object.freeze({ ...PbsModule.#LEVELS, ...this.#eventNames(), ...this.#functions() });
+    global["console"] = this.#console();
+  }
+
+  /** pbs.QUEUEJOB, ...: what event().type is compared with. */
+  #eventNames(): { readonly [name: string]: string } {
+    return Object.fromEntries(this.#texts.events.map((event) => [event.toUpperCase(), event]));
+  }
+
+  #functions(): { readonly [name: string]: unknown } {
+    const { conf, run } = this.#texts;
+    return {
+      event: () => this.#event.proxy,
+      server: () => this.#server.view(),
+      duration: (value?: unknown) => this.#values.duration(value),
+      size: (value?: unknown) => this.#values.size(value),
+      logmsg: (level: unknown, message: unknown) => this.#log(level, null, message),
+      logjobmsg: (job: unknown, message: unknown) => this.#log(4, String(job), message),
+      get_local_nodename: () => run.input.node,
+      get_pbs_conf: () => ({ ...conf }),
+      /** text of the hook's configuration file; null: it has none */
+      config: run.config,
+      reboot: (command: unknown = "") => {
+        this.#reboot = String(command);
+        this.#verdict.end();
+      },
+    };
+  }
+
+  #log(level: unknown, job: string | null, message: unknown): void {
+    this.#logs.push({ level: typeof level === "number" ? Math.trunc(level) : 4, job, text: String(message) });
+  }
+
+  #console(): object {
+    const print = (...words: unknown[]): void => {
+      if (this.#output.length < PbsModule.#OUTPUT_CHARS_MAX) this.#output += `${words.map(String).join(" ")}\n`;
+    };
+    return Object.freeze({ log: print, info: print, warn: print, error: print, debug: print });
+  }
+
+  /** The answer as JSON. threw: the script ended by throwing `thrown`. */
+  finish(threw: boolean, thrown: unknown): string {
+    const told = { logs: this.#logs, output: this.#output };
+    if (threw && !this.#verdict.isEnd(thrown)) return JSON.stringify({ verdict: "error", error: PbsModule.#errorText(thrown), ...told });
+    const { verdict, message, code } = this.#verdict;
+    const keep = verdict === "accept" || this.#texts.run.input.keep_rejected === true;
+    const changes = keep ? this.#event.changes() : {};
+    return JSON.stringify({ verdict, message, code, changes, requests: this.#requests(), ...told });
+  }
+
+  #requests(): Partial<HookRequests> {
+    const cycle = this.#server.wants_cycle ? { restart_cycle: true } : {};
+    return { jobs: this.#objects.wishes, ...cycle, ...(this.#reboot === undefined ? {} : { reboot: this.#reboot }) };
+  }
+
+  static #errorText(thrown: unknown): string {
+    const stack = (thrown as { readonly stack?: unknown } | null | undefined)?.stack;
+    // What stands below the script is the host's.
+    return typeof stack === "string" ? (stack.split(/\n\s+at Script\.runInContext/)[0] ?? "") : String(thrown);
+  }
+}
+
+const PARTS = { HookValues, HookVerdict, HookResourceList, HookObjectView, HookObjects, HookEvent, HookServer, PbsModule };
+export type PbsParts = typeof PARTS;
+
+/** An expression whose value, in the context that evaluates it, is a PbsParts. */
+export const PBS_TEXT = `({ ${Object.entries(PARTS)
+  .map(([name, part]) => `${name}: ${part.toString()}`)
+  .join(",\n")} })`;

@@ -1,0 +1,95 @@
+// A resource list of an object (Resource_List, resources_available, ...) as hooks in JavaScript see it: a property for each resource. A part of the pbs
+// module (pbs.ts, J2). The list is the handler of its own proxy.
+
+import type { HookValues } from "./values.ts";
+
+export type ResourceTexts = { readonly [resource: string]: string };
+
+export class HookResourceList implements ProxyHandler<object> {
+  /** What the hook holds. */
+  readonly proxy: object;
+  /** Resources that the hook has set; null: unset. */
+  readonly changes: { [resource: string]: string | null } = {};
+  readonly #name: string;
+  readonly #held: { [resource: string]: string };
+  readonly #types: { readonly [resource: string]: string };
+  readonly #values: HookValues;
+  readonly #checkWritable: () => void;
+
+  /**
+   * name: the attribute's. held: texts by resource. types: of all resources of the server. checkWritable: throws when the hook may not set the attribute.
+   */
+  constructor(name: string, held: ResourceTexts, types: ResourceTexts, values: HookValues, checkWritable: () => void) {
+    this.#name = name;
+    this.#held = { ...held };
+    this.#types = types;
+    this.#values = values;
+    this.#checkWritable = checkWritable;
+    this.proxy = new Proxy<object>(Object.create(null), this);
+  }
+
+  /** Names of the resources that have a value. */
+  names(): readonly string[] {
+    return Object.keys(this.#held);
+  }
+
+  /** value null or undefined: the resource is unset. */
+  assign(resource: string, value: unknown): void {
+    this.#checkWritable();
+    const type = this.#typeOf(resource);
+    if (value === null || value === undefined) {
+      delete this.#held[resource];
+      this.changes[resource] = null;
+    } else {
+      const text = this.#values.toText(`${this.#name}.${resource}`, type, value);
+      this.#held[resource] = text;
+      this.changes[resource] = text;
+    }
+  }
+
+  #typeOf(resource: string): string {
+    const type = this.#types[resource];
+    if (type === undefined && !Object.hasOwn(this.#held, resource)) throw new TypeError(`there is no resource '${resource}'`);
+    return type ?? "string";
+  }
+
+  #text(): string {
+    return Object.entries(this.#held)
+      .map((entry) => entry.join("="))
+      .join(",");
+  }
+
+  // --- traps of the proxy
+
+  get(_: object, resource: string | symbol): unknown {
+    if (typeof resource === "symbol") return undefined;
+    if (resource === "toString") return () => this.#text();
+    if (resource === "toJSON") return () => ({ ...this.#held });
+    const type = this.#typeOf(resource);
+    const text = Object.hasOwn(this.#held, resource) ? this.#held[resource] : undefined;
+    return text === undefined ? null : this.#values.fromText(type, text);
+  }
+
+  set(_: object, resource: string | symbol, value: unknown): boolean {
+    this.assign(String(resource), value);
+    return true;
+  }
+
+  deleteProperty(_: object, resource: string | symbol): boolean {
+    this.assign(String(resource), null);
+    return true;
+  }
+
+  has(_: object, resource: string | symbol): boolean {
+    return Object.hasOwn(this.#held, resource);
+  }
+
+  ownKeys(): string[] {
+    return Object.keys(this.#held);
+  }
+
+  getOwnPropertyDescriptor(_: object, resource: string | symbol): PropertyDescriptor | undefined {
+    if (!Object.hasOwn(this.#held, resource)) return undefined;
+    return { value: this.#held[String(resource)], enumerable: true, configurable: true, writable: true };
+  }
+}

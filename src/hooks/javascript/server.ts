@@ -1,0 +1,55 @@
+// pbs.server() of hooks in JavaScript: objects of the server, asked for one by one. A part of the pbs module (pbs.ts, J2).
+
+import type { HookObject } from "../hook-input.ts";
+import type { HookObjects } from "./objects.ts";
+
+export class HookServer {
+  /** The hook wants a cycle of the scheduler. */
+  wants_cycle = false;
+  readonly #name: string;
+  readonly #objects: HookObjects;
+  readonly #ask: (question: string) => string;
+
+  /** name: the server's. ask: a question as JSON to its answer as JSON. */
+  constructor(name: string, objects: HookObjects, ask: (question: string) => string) {
+    this.#name = name;
+    this.#objects = objects;
+    this.#ask = ask;
+  }
+
+  /** The server as the hook sees it. Throws when the daemon gives no answer. */
+  view(): object {
+    const [found] = this.#query("server", "");
+    const methods = {
+      name: this.#name,
+      job: (id: unknown) => this.#one("job", id),
+      jobs: () => this.#all("job"),
+      queue: (name: unknown) => this.#one("queue", name),
+      queues: () => this.#all("queue"),
+      vnode: (name: unknown) => this.#one("vnode", name),
+      vnodes: () => this.#all("vnode"),
+      resv: (id: unknown) => this.#one("resv", id),
+      resvs: () => this.#all("resv"),
+      scheduler_restart_cycle: () => void (this.wants_cycle = true),
+    };
+    return this.#objects.with("server", found ?? { id: this.#name, attrs: {} }, methods).proxy;
+  }
+
+  #one(kind: string, name: unknown): object | null {
+    const [found] = this.#query(kind, String(name));
+    return found === undefined ? null : this.#objects.of(kind, found).proxy;
+  }
+
+  #all(kind: string): object[] {
+    return this.#query(kind, "").map((object) => this.#objects.of(kind, object).proxy);
+  }
+
+  /** name "": all of the kind. */
+  #query(what: string, name: string): readonly HookObject[] {
+    const answer: { readonly items?: readonly HookObject[]; readonly error?: string } = JSON.parse(
+      this.#ask(JSON.stringify({ what, name })),
+    );
+    if (answer.items === undefined) throw new Error(answer.error ?? "the server gave no answer");
+    return answer.items;
+  }
+}
