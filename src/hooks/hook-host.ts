@@ -51,113 +51,137 @@ const SCRIPTS_MAX = 64;
 /** The interpreter that is the system's own. */
 const PYTHONS = ["/usr/bin/python3", "/usr/local/bin/python3", "/bin/python3"];
 
+/** Starts an interpreter; it is alive until it dies, is killed or is closed. */
 export function startHost(language: HookLanguage, options: HostOptions): HookHost {
   const child = language === "python" ? startPython() : startJavascript(options.nobody);
-  const input = child.stdio[3] as Writable;
-  const output = child.stdio[4] as Readable;
-  const known: string[] = [];
-  let waiting = "";
-  let errors = "";
-  let alive = true;
-  let current: { readonly run: HostRun; readonly end: (answer: unknown) => void } | null = null;
-
-  const send = (frame: object): void => void input.write(`${JSON.stringify(frame)}\f`);
-
-  const die = (why: string): void => {
-    if (!alive) return;
-    alive = false;
-    killGroup(child);
-    input.destroy();
-    output.destroy();
-    const detail = errors.trim() === "" ? "" : `: ${errors.trim()}`;
-    current?.end({ verdict: "error", error: `${why}${detail}` });
-  };
-
-  const receive = (frame: { readonly [name: string]: unknown }): void => {
-    if (frame["query"] !== undefined && current !== null) {
-      const { what, name } = frame["query"] as { readonly what?: unknown; readonly name?: unknown };
-      send({ answer: current.run.answer({ what: String(what), name: String(name) }) });
-    } else if (frame["done"] !== undefined) current?.end(frame["done"]);
-  };
-
-  output.setEncoding("utf8");
-  output.on("data", (chunk: string) => {
-    waiting += chunk;
-    for (let end = waiting.indexOf("\f"); end >= 0; end = waiting.indexOf("\f")) {
-      const text = waiting.slice(0, end);
-      waiting = waiting.slice(end + 1);
-      let frame: unknown;
-      try {
-        frame = JSON.parse(text);
-      } catch {
-        return die("the hook host does not speak its protocol");
-      }
-      if (typeof frame !== "object" || frame === null) return die("the hook host does not speak its protocol");
-      receive(frame as { readonly [name: string]: unknown });
-    }
-    if (waiting.length > FRAME_CHARS_MAX) die("the hook's answer is too long");
-  });
-  output.on("error", () => die("the hook host was lost"));
-  output.on("close", () => die("the hook host ended"));
-  input.on("error", () => die("the hook host ended"));
-  child.stderr?.setEncoding("utf8");
-  child.stderr?.on("data", (chunk: string) => {
-    errors = (errors + chunk).slice(-ERRORS_CHARS_MAX);
-  });
-  child.once("error", (error) => die(error.message));
-  child.once("exit", (code, signal) => {
-    // Its words may still be on their way: the end of its output follows.
-    setTimeout(
-      () => die(signal === null ? `the hook host ended with status ${code}` : `the hook host was ended by ${signal}`),
-      100,
-    ).unref();
-  });
-  send({ setup: options.setup });
-
-  return {
-    language,
-    get alive() {
-      return alive;
-    },
-    run(run) {
-      return new Promise((resolve) => {
-        const begin = (): void => {
-          remember(run, known, send);
-          send({ run: run.frame });
-        };
-        let stopping: NodeJS.Timeout | null = null;
-        const timer = setTimeout(() => {
-          if (language !== "python") return finish({ verdict: "stopped" }, true);
-          send({ stop: true });
-          stopping = setTimeout(() => finish({ verdict: "stopped" }, true), STOP_MS_MAX);
-        }, run.alarm_ms);
-        const finish = (answer: unknown, kill = false): void => {
-          clearTimeout(timer);
-          if (stopping !== null) clearTimeout(stopping);
-          current = null;
-          if (kill) die("");
-          resolve(answer);
-        };
-        current = { run, end: (answer) => finish(answer) };
-        if (alive) begin();
-        else finish({ verdict: "error", error: "the hook host ended" });
-      });
-    },
-    close() {
-      alive = false;
-      input.end();
-    },
-  };
+  return new HostProcess(language, child, options.setup);
 }
 
-/** A script is sent once to a host; the oldest is forgotten. */
-function remember({ key, name, content }: HostRun, known: string[], send: (frame: object) => void): void {
-  const at = known.indexOf(key);
-  if (at >= 0) known.splice(at, 1);
-  else send({ script: { key, name, content } });
-  known.push(key);
-  if (known.length <= SCRIPTS_MAX) return;
-  send({ forget: known.shift() });
+/** The process, its pipes and the run it is at. */
+class HostProcess implements HookHost {
+  readonly language: HookLanguage;
+  readonly #child: ChildProcess;
+  readonly #input: Writable;
+  readonly #output: Readable;
+  /** keys of scripts that were sent, the least recently used first */
+  readonly #known: string[] = [];
+  /** the beginning of a frame */
+  #waiting = "";
+  #errors = "";
+  #alive = true;
+  #current: { readonly run: HostRun; readonly end: (answer: unknown) => void } | null = null;
+
+  constructor(language: HookLanguage, child: ChildProcess, setup: object) {
+    this.language = language;
+    this.#child = child;
+    this.#input = child.stdio[3] as Writable;
+    this.#output = child.stdio[4] as Readable;
+    this.#listen();
+    this.#send({ setup });
+  }
+
+  get alive(): boolean {
+    return this.#alive;
+  }
+
+  #listen(): void {
+    this.#output.setEncoding("utf8");
+    this.#output.on("data", (chunk: string) => this.#take(chunk));
+    this.#output.on("error", () => this.#die("the hook host was lost"));
+    this.#output.on("close", () => this.#die("the hook host ended"));
+    this.#input.on("error", () => this.#die("the hook host ended"));
+    this.#child.stderr?.setEncoding("utf8");
+    this.#child.stderr?.on("data", (chunk: string) => {
+      this.#errors = (this.#errors + chunk).slice(-ERRORS_CHARS_MAX);
+    });
+    this.#child.once("error", (error) => this.#die(error.message));
+    this.#child.once("exit", (code, signal) => {
+      // Its words may still be on their way: the end of its output follows.
+      const why = signal === null ? `the hook host ended with status ${code}` : `the hook host was ended by ${signal}`;
+      setTimeout(() => this.#die(why), 100).unref();
+    });
+  }
+
+  run(run: HostRun): Promise<unknown> {
+    return new Promise((resolve) => {
+      let stopping: NodeJS.Timeout | null = null;
+      const timer = setTimeout(() => {
+        if (this.language !== "python") return finish({ verdict: "stopped" }, true);
+        this.#send({ stop: true });
+        stopping = setTimeout(() => finish({ verdict: "stopped" }, true), STOP_MS_MAX);
+      }, run.alarm_ms);
+      const finish = (answer: unknown, kill = false): void => {
+        clearTimeout(timer);
+        if (stopping !== null) clearTimeout(stopping);
+        this.#current = null;
+        if (kill) this.#die("");
+        resolve(answer);
+      };
+      this.#current = { run, end: (answer) => finish(answer) };
+      if (!this.#alive) return finish({ verdict: "error", error: "the hook host ended" });
+      this.#sendScript(run);
+      this.#send({ run: run.frame });
+    });
+  }
+
+  close(): void {
+    this.#alive = false;
+    this.#input.end();
+  }
+
+  #send(frame: object): void {
+    this.#input.write(`${JSON.stringify(frame)}\f`);
+  }
+
+  /** A script is sent once to a host; the oldest is forgotten. */
+  #sendScript({ key, name, content }: HostRun): void {
+    const at = this.#known.indexOf(key);
+    if (at >= 0) this.#known.splice(at, 1);
+    else this.#send({ script: { key, name, content } });
+    this.#known.push(key);
+    if (this.#known.length > SCRIPTS_MAX) this.#send({ forget: this.#known.shift() });
+  }
+
+  #take(chunk: string): void {
+    this.#waiting += chunk;
+    for (let end = this.#waiting.indexOf("\f"); end >= 0; end = this.#waiting.indexOf("\f")) {
+      const frame = parsedFrame(this.#waiting.slice(0, end));
+      this.#waiting = this.#waiting.slice(end + 1);
+      if (frame === null) return this.#die("the hook host does not speak its protocol");
+      this.#receive(frame);
+    }
+    if (this.#waiting.length > FRAME_CHARS_MAX) this.#die("the hook's answer is too long");
+  }
+
+  #receive({ query, done }: HostFrame): void {
+    if (query !== undefined && this.#current !== null) {
+      const { what, name } = query;
+      this.#send({ answer: this.#current.run.answer({ what: String(what), name: String(name) }) });
+    } else if (done !== undefined) this.#current?.end(done);
+  }
+
+  #die(why: string): void {
+    if (!this.#alive) return;
+    this.#alive = false;
+    killGroup(this.#child);
+    this.#input.destroy();
+    this.#output.destroy();
+    const detail = this.#errors.trim() === "" ? "" : `: ${this.#errors.trim()}`;
+    this.#current?.end({ verdict: "error", error: `${why}${detail}` });
+  }
+}
+
+/** What a host says; nothing of it is believed (hook-input.ts, I1). */
+type HostFrame = { readonly query?: { readonly what?: unknown; readonly name?: unknown }; readonly done?: unknown };
+
+/** null: no object of JSON. */
+function parsedFrame(text: string): HostFrame | null {
+  try {
+    const frame: unknown = JSON.parse(text);
+    return typeof frame === "object" ? frame : null;
+  } catch {
+    return null;
+  }
 }
 
 function killGroup(child: ChildProcess): void {

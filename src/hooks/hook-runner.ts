@@ -38,131 +38,186 @@ const IDLE_MS = 300_000;
 const LIMIT_BEYOND_MS = 5000;
 
 type Waiting = { readonly run: HookRun; readonly identity: HookIdentity | null; readonly done: (outcome: HookOutcome) => void };
-type Pool = { readonly idle: { readonly host: HookHost; readonly timer: NodeJS.Timeout }[]; busy: number; readonly waiting: Waiting[] };
 
+/** Starts no process before the first run. */
 export function hookRunner(options: HookRunnerOptions): HookRunner {
-  const { directory, complain } = options;
-  const tmp = join(directory, "tmp");
-  const pools: { readonly [L in HookLanguage]: Pool } = {
-    python: { idle: [], busy: 0, waiting: [] },
-    javascript: { idle: [], busy: 0, waiting: [] },
-  };
-  const configs = new Map<string, { readonly content: string; readonly path: string }>();
-  let next_run = 1;
-  let closed = false;
-  prepare(tmp, complain);
+  return new Runner(options);
+}
 
-  const pump = (language: HookLanguage): void => {
-    const pool = pools[language];
-    while (pool.waiting.length > 0 && pool.busy < HOSTS_MAX) {
-      const next = pool.waiting.shift() as Waiting;
-      pool.busy++;
-      void serve(language, next);
+class Runner implements HookRunner {
+  readonly #options: HookRunnerOptions;
+  readonly #files: RunFiles;
+  readonly #pools: { readonly [L in HookLanguage]: HostPool };
+
+  constructor(options: HookRunnerOptions) {
+    this.#options = options;
+    this.#files = new RunFiles(join(options.directory, "tmp"), options.complain);
+    this.#pools = { python: this.#pool("python"), javascript: this.#pool("javascript") };
+  }
+
+  run(run: HookRun, identity: HookIdentity | null): Promise<HookOutcome> {
+    return new Promise((done) => this.#pools[run.script.language].add({ run, identity, done }));
+  }
+
+  close(): void {
+    for (const pool of Object.values(this.#pools)) pool.close();
+  }
+
+  #pool(language: HookLanguage): HostPool {
+    const { nobody, conf } = this.#options;
+    return new HostPool({
+      start: () => startHost(language, { nobody, setup: { tables: ATTRIBUTE_TYPES, conf, events: HOOK_EVENTS } }),
+      serve: (host, run, identity) => this.#serve(host, run, identity),
+    });
+  }
+
+  async #serve(host: HookHost, run: HookRun, identity: HookIdentity | null): Promise<HookOutcome> {
+    const answer = await host.run(this.#hostRun(run, identity));
+    if (run.debug) this.#files.keepForDebugging(run, answer);
+    return readAnswer(answer);
+  }
+
+  #hostRun(run: HookRun, identity: HookIdentity | null): HostRun {
+    const { script, config, input, resources, ...hook } = run;
+    const key = scriptKey(run);
+    const alarm_ms = run.alarm * 1000;
+    const own =
+      script.language === "javascript"
+        ? { config: config === null ? null : decoded(config.content).toString("utf8"), limit_ms: alarm_ms + LIMIT_BEYOND_MS }
+        : { config_file: config === null ? null : this.#files.configFile(run.name, config), identity, directory: this.#files.directory };
+    return {
+      key,
+      name: run.name,
+      content: script.content,
+      alarm_ms,
+      answer: this.#options.answer,
+      frame: { script: key, hook, input, resources, ...own },
+    };
+  }
+}
+
+type PoolOptions = {
+  readonly start: () => HookHost;
+  readonly serve: (host: HookHost, run: HookRun, identity: HookIdentity | null) => Promise<HookOutcome>;
+};
+
+/** Hosts of one language, and the runs that wait for one. */
+class HostPool {
+  readonly #options: PoolOptions;
+  readonly #idle: { readonly host: HookHost; readonly timer: NodeJS.Timeout }[] = [];
+  readonly #waiting: Waiting[] = [];
+  #busy = 0;
+  #closed = false;
+
+  constructor(options: PoolOptions) {
+    this.#options = options;
+  }
+
+  add(waiting: Waiting): void {
+    this.#waiting.push(waiting);
+    this.#pump();
+  }
+
+  close(): void {
+    this.#closed = true;
+    for (const { host, timer } of this.#idle.splice(0)) {
+      clearTimeout(timer);
+      host.close();
     }
-  };
+  }
 
-  const serve = async (language: HookLanguage, { run, identity, done }: Waiting): Promise<void> => {
-    const pool = pools[language];
+  #pump(): void {
+    while (this.#busy < HOSTS_MAX) {
+      const next = this.#waiting.shift();
+      if (next === undefined) return;
+      this.#busy++;
+      void this.#serve(next);
+    }
+  }
+
+  async #serve({ run, identity, done }: Waiting): Promise<void> {
     let host: HookHost | null = null;
     let outcome: HookOutcome;
     try {
-      host = takeHost(pool, language);
-      const answer = await host.run(hostRun(run, identity));
-      outcome = readAnswer(answer);
-      if (run.debug) keepForDebugging(run, answer);
+      host = this.#take();
+      outcome = await this.#options.serve(host, run, identity);
     } catch (error) {
       outcome = { kind: "error", text: (error as Error).message, logs: [] };
     }
-    pool.busy--;
-    if (host !== null) giveBack(pool, host);
+    this.#busy--;
+    if (host !== null) this.#giveBack(host);
     done(outcome);
-    pump(language);
-  };
+    this.#pump();
+  }
 
-  const takeHost = (pool: Pool, language: HookLanguage): HookHost => {
-    for (let kept = pool.idle.pop(); kept !== undefined; kept = pool.idle.pop()) {
+  #take(): HookHost {
+    for (let kept = this.#idle.pop(); kept !== undefined; kept = this.#idle.pop()) {
       clearTimeout(kept.timer);
       if (kept.host.alive) return kept.host;
     }
-    return startHost(language, { nobody: options.nobody, setup: { tables: ATTRIBUTE_TYPES, conf: options.conf, events: HOOK_EVENTS } });
-  };
+    return this.#options.start();
+  }
 
-  const giveBack = (pool: Pool, host: HookHost): void => {
+  #giveBack(host: HookHost): void {
     if (!host.alive) return;
-    if (closed) return host.close();
+    if (this.#closed) return host.close();
     const timer = setTimeout(() => {
-      pool.idle.splice(
-        pool.idle.findIndex((kept) => kept.host === host),
-        1,
-      );
+      const at = this.#idle.findIndex((kept) => kept.host === host);
+      this.#idle.splice(at, 1);
       host.close();
     }, IDLE_MS);
     timer.unref();
-    pool.idle.push({ host, timer });
-  };
+    this.#idle.push({ host, timer });
+  }
+}
 
-  const hostRun = (run: HookRun, identity: HookIdentity | null): HostRun => {
-    const { script, config, input, resources, ...hook } = run;
-    const javascript = script.language === "javascript";
-    return {
-      key: scriptKey(run),
-      name: run.name,
-      content: script.content,
-      alarm_ms: run.alarm * 1000,
-      answer: options.answer,
-      frame: {
-        script: scriptKey(run),
-        hook,
-        input,
-        resources,
-        ...(javascript
-          ? {
-              config: config === null ? null : Buffer.from(config.content, "base64").toString("utf8"),
-              limit_ms: run.alarm * 1000 + LIMIT_BEYOND_MS,
-            }
-          : { config_file: config === null ? null : configFile(run.name, config), identity, directory: tmp }),
-      },
-    };
-  };
+/** Files of runs in the hooks' tmp: configuration for Python hooks, inputs and outputs for debugging. */
+class RunFiles {
+  readonly directory: string;
+  readonly #complain: (text: string) => void;
+  readonly #configs = new Map<string, { readonly content: string; readonly path: string }>();
+  #next_run = 1;
 
-  /** Hooks in Python read their configuration from a file: it is written when it is new. */
-  const configFile = (name: string, config: NonNullable<HookRun["config"]>): string => {
-    const path = join(tmp, `${name}.config${config.suffix}`);
-    const known = configs.get(name);
+  constructor(directory: string, complain: (text: string) => void) {
+    this.directory = directory;
+    this.#complain = complain;
+    this.#prepare();
+  }
+
+  /** The configuration files of an earlier daemon are removed. */
+  #prepare(): void {
+    try {
+      mkdirSync(this.directory, { recursive: true, mode: 0o750 });
+      for (const name of readdirSync(this.directory))
+        if (/\.config(\.[a-z]+)?$/.test(name)) rmSync(join(this.directory, name), { force: true });
+    } catch (error) {
+      this.#complain(`${this.directory}: ${(error as Error).message}`);
+    }
+  }
+
+  /** Hooks in Python read their configuration from a file: it is written when it is new. Its path. */
+  configFile(name: string, config: NonNullable<HookRun["config"]>): string {
+    const path = join(this.directory, `${name}.config${config.suffix}`);
+    const known = this.#configs.get(name);
     if (known?.content === config.content && known.path === path) return path;
-    writeWhole(path, Buffer.from(config.content, "base64"));
-    configs.set(name, { content: config.content, path });
+    writeWhole(path, decoded(config.content));
+    this.#configs.set(name, { content: config.content, path });
     return path;
-  };
+  }
 
   /** debug: what went in and came out, as hook_EVENT_NAME_NUMBER.in and .out. */
-  const keepForDebugging = (run: HookRun, answer: unknown): void => {
-    const name = join(tmp, `hook_${run.input.event}_${run.name}_${process.pid}-${next_run++}`);
+  keepForDebugging(run: HookRun, answer: unknown): void {
+    const name = join(this.directory, `hook_${run.input.event}_${run.name}_${process.pid}-${this.#next_run++}`);
     try {
       writeWhole(`${name}.in`, `${JSON.stringify(run.input, null, 1)}\n`);
       writeWhole(`${name}.out`, `${JSON.stringify(answer, null, 1)}\n`);
     } catch (error) {
-      complain(`debug files of hook ${run.name}: ${(error as Error).message}`);
+      this.#complain(`debug files of hook ${run.name}: ${(error as Error).message}`);
     }
-  };
-
-  return {
-    run: (run, identity) =>
-      new Promise((done) => {
-        pools[run.script.language].waiting.push({ run, identity, done });
-        pump(run.script.language);
-      }),
-    close() {
-      closed = true;
-      for (const pool of Object.values(pools)) {
-        for (const { host, timer } of pool.idle.splice(0)) {
-          clearTimeout(timer);
-          host.close();
-        }
-      }
-    },
-  };
+  }
 }
+
+const decoded = (base64: string): Buffer => Buffer.from(base64, "base64");
 
 /** A hook whose script was imported anew is another script. */
 const keys = new WeakMap<object, string>();
@@ -174,15 +229,6 @@ function scriptKey({ script }: HookRun): string {
     keys.set(script, key);
   }
   return key;
-}
-
-function prepare(tmp: string, complain: (text: string) => void): void {
-  try {
-    mkdirSync(tmp, { recursive: true, mode: 0o750 });
-    for (const name of readdirSync(tmp)) if (/\.config(\.[a-z]+)?$/.test(name)) rmSync(join(tmp, name), { force: true });
-  } catch (error) {
-    complain(`${tmp}: ${(error as Error).message}`);
-  }
 }
 
 /** Readable for all, since hooks may run as users; the directories above are closed to them where it matters. */
