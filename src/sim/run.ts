@@ -4,8 +4,8 @@
 import { SUBSTATE } from "#model/job-state.ts";
 import { checkMomInvariants } from "#mom/core.ts";
 import type { Request } from "#protocol/messages.ts";
-import { partitionOf, partitionsOf, schedOfQueue } from "#server/engine/sched-runtime.ts";
 import { isKeptOn } from "#server/jobs/checkpointed.ts";
+import { partitionOf, partitionsOf, schedOfQueue } from "#server/state/partitions.ts";
 import type { Job } from "#server/state/state.ts";
 import { prng } from "#support/prng.ts";
 import { type Checks, createChecks, Violation } from "./checks.ts";

@@ -59,6 +59,11 @@ export function isOwner(tx: Transaction, owner: string): boolean {
   return tx.state.server["flatuid"] === true || owner.slice(at + 1).toLowerCase() === tx.who.host.toLowerCase();
 }
 
+/** Whether ids of all jobs may be told to the asker (query_other_jobs). */
+export function seesOthers(tx: Transaction): boolean {
+  return tx.who.level !== "user" || tx.state.server["query_other_jobs"] !== false;
+}
+
 function list(attrs: Attrs, name: string): readonly string[] | undefined {
   const value = attrs[name];
   return Array.isArray(value) ? (value as readonly string[]) : undefined;

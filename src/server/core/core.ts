@@ -35,6 +35,7 @@ import { cyclesLeave } from "../scheds/cycles.ts";
 import { decideOnSettled } from "../scheds/decisions.ts";
 import { deltas } from "../scheds/mirror.ts";
 import * as scheds from "../scheds/session.ts";
+import { commentNow, whyUnserved } from "../scheds/unserved.ts";
 import { hasRows, noChanges } from "../state/changes.ts";
 import type { Job, ServerState } from "../state/state.ts";
 import { carryOut } from "./actions.ts";
@@ -87,7 +88,7 @@ export type Core = {
 
 /** state: as loaded from the store (state/load.ts). */
 export function createCore(state: ServerState, config: ServerConfig, now_ms: number): Core {
-  const kernel = createKernel(state, config, now_ms, { consequences, carryOut });
+  const kernel = createKernel(state, config, now_ms, { consequences, carryOut, unserved: whyUnserved, commentNow });
   const at = (time_ms: number): void => {
     kernel.now_ms = time_ms;
   };

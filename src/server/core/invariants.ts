@@ -17,13 +17,13 @@ import { entriesOf, isBefore, isDependent, jobOfEntry, reverseType } from "#mode
 import { subjobId } from "#model/job-id.ts";
 import { SUBSTATE } from "#model/job-state.ts";
 import { isHeld } from "#model/values/hold.ts";
-import { partitionsOf } from "../engine/sched-runtime.ts";
 import { dependenciesOf } from "../jobs/dependencies.ts";
 import { isPlanned, isWaiting, isWithMom } from "../jobs/life.ts";
 import { type Amounts, addAmounts, sameAmounts } from "../state/amounts.ts";
 import { checkAccrual } from "../state/clocks.ts";
 import { checkUsage } from "../state/entity-usage.ts";
 import { availableAmount } from "../state/occupancy.ts";
+import { partitionsOf } from "../state/partitions.ts";
 import { placementOf } from "../state/placement.ts";
 import { countedOn, countedWide, resvOfQueue } from "../state/resv-holding.ts";
 import type { Job, JobAttrs, ServerState, Vnode } from "../state/state.ts";

@@ -5,13 +5,10 @@
 // I1. While it ends the server starts no job and takes no request but status (15060).
 // I2. Whoever asks for immediate a second time gets it: jobs that nobody can end now, since their mom is away, are found out about at the next start.
 
-import { SUBSTATE } from "#model/job-state.ts";
-import { type Kernel, ownTransaction } from "../engine/kernel.ts";
-import { beginRerun, terminationOf } from "../jobs/end.ts";
+import type { Kernel } from "../engine/kernel.ts";
+import { endRun } from "../jobs/last-runs.ts";
 import { isWithMom } from "../jobs/life.ts";
-import { momOfJob, terminateJob } from "../moms/orders.ts";
 import { setServerState } from "../scheds/happening.ts";
-import type { Job } from "../state/state.ts";
 
 export function beginShutdown(
   kernel: Kernel,
@@ -26,32 +23,6 @@ export function beginShutdown(
   setServerState(kernel);
   if (how.manner !== "quick") for (const job of [...kernel.state.jobs.values()]) if (isWithMom(job)) endRun(kernel, job);
   endWhenReady(kernel);
-}
-
-function endRun(kernel: Kernel, job: Job): void {
-  if (isEnding(job)) return;
-  const { substate, Checkpoint } = job.attrs;
-  if (substate === SUBSTATE.RUNNING && Checkpoint !== "n" && momOfJob(kernel, job.id) !== undefined)
-    ownTransaction(kernel).act({ kind: "signal-job", job: job.id, signal: "checkpoint", token: 0 });
-  else endUnsaved(kernel, job);
-}
-
-const isEnding = (job: Job): boolean => terminationOf(job) !== undefined || job.attrs.substate === SUBSTATE.RERUN;
-
-/** A mom has not saved a job: while the server ends it is run again, killed or waited for. */
-export function endUnsaved(kernel: Kernel, job: Job): void {
-  if (kernel.shutdown === null || kernel.shutdown.manner === "quick" || !isWithMom(job) || isEnding(job)) return;
-  const tx = ownTransaction(kernel);
-  const { id } = job;
-  const { Rerunable, job_state } = job.attrs;
-  if (Rerunable && (job_state === "R" || job_state === "S")) {
-    // A suspended one stays what it is until its mom has ended it.
-    if (job_state === "R") beginRerun(tx, job);
-    terminateJob(kernel, id, "rerun", false);
-  } else if (kernel.shutdown.manner === "immediate") {
-    tx.apply({ kind: "job-changed", id, set: { termination: { by: `${tx.who.user}@${tx.who.host}`, history: true } }, unset: [] });
-    terminateJob(kernel, id, "delete", false);
-  }
 }
 
 /** Asked with every batch: the shell is told once, when nothing runs any more (quick: at once). */

@@ -1,46 +1,23 @@
 // What the parts of the core share: state, pending changes and effects, timers, and what is known of connections. One kernel a server.
 // Nothing here survives a restart but the state; all else is built up again from hellos.
 
-import { hooksOf } from "#model/hook.ts";
+import type { HookChanges, HookInput } from "#hooks/hook-input.ts";
+import { type Hook, type HookEvent, hooksOf } from "#model/hook.ts";
 import type { Reject } from "#model/pbse.ts";
 import type { Request } from "#protocol/messages.ts";
-import type { MomHello, MomJob, MomPatience, MomVnode } from "#protocol/mom-link.ts";
+import type { MomJob } from "#protocol/mom-link.ts";
 import type { PreemptMethod, SchedQuestion, Verdict } from "#protocol/sched-link.ts";
-import type { Chain, HookVerdict } from "../hooks/chain.ts";
-import type { StartWaits } from "../jobs/start-wait.ts";
-import type { Crew } from "../moms/sisters.ts";
-import { commentNow, whyUnserved } from "../scheds/unserved.ts";
 import { apply } from "../state/apply.ts";
 import { type Changes, noChanges } from "../state/changes.ts";
 import type { Event } from "../state/event.ts";
-import type { Job, ServerState } from "../state/state.ts";
+import type { Attrs, Job, Queue, ServerState } from "../state/state.ts";
 import { emptyOutbox, type Outbox } from "./batch.ts";
 import { serverIdentity } from "./identity.ts";
 import { type JointAnswers, noJointAnswers, splitToken } from "./joint-answers.ts";
+import type { Crew, MomQuestion, MomRuntime } from "./mom-runtime.ts";
 import type { SchedRuntime } from "./sched-runtime.ts";
 import { createTimers, type Timers } from "./timers.ts";
-import type { Action, Answer, HookAsk, Identity, ServerConfig, Stream, Transaction } from "./transaction.ts";
-
-/** A connected mom. */
-export type MomRuntime = {
-  readonly host: string;
-  link: number;
-  hello: MomHello;
-  vnodes: readonly MomVnode[];
-  patience: MomPatience;
-  /** digest of the hooks it has */
-  hooks: string;
-  /** digests of the files those hooks are made of, by name; unknown for what a mom brings along: empty */
-  hook_files: ReadonlyMap<string, string>;
-  /** others use its host */
-  busy: boolean;
-  /** when it last said a word; steady as timers are (core/clock-jump.ts) */
-  heard_ms: number;
-  /** why it can start nothing; null: it is well */
-  ill: string | null;
-  /** runs that were sent on this connection and that it has not taken yet, by job */
-  readonly sent: Map<string, number>;
-};
+import type { Action, Answer, HookAsk, HookVerdict, Identity, ServerConfig, Stream, Transaction, Unserved } from "./transaction.ts";
 
 /** Answers of the world outside to a request's questions. */
 export type Known = {
@@ -52,9 +29,6 @@ export type Known = {
 export const nothingKnown = (): Known => ({ jobs: new Map(), hosts: new Map(), hooks: new Map() });
 /** A request that waits for such an answer. */
 export type WaitingRequest = { readonly who: Identity; readonly request: Request; readonly known: Known; readonly stream?: Stream };
-
-/** A signal or message on its way to a mom. */
-export type MomQuestion = { readonly token: number; readonly job: string; readonly signal: string | null };
 
 /** A job that a scheduler wants out of the way (jobs/preemption.ts). */
 export type Preemption = {
@@ -68,10 +42,34 @@ export type Preemption = {
   verdict: Verdict | null;
 };
 
-/** What follows from an event and what an action does: given by core/core.ts, because both stand above the kernel that calls them. */
+/** Somebody waits for a start: a scheduler, or (token) who asked for it by hand. until_ms: no longer than that; null: as long as it takes. */
+export type StartWait = {
+  readonly sched: string | null;
+  readonly token?: number;
+  readonly until_ms: number | null;
+  readonly then: (verdict: Verdict) => void;
+};
+
+/** All who wait for one start: a job that one asked for by hand may be started by a cycle that was under way. */
+export type StartWaits = { waits: readonly StartWait[]; exit_status: number | null };
+
+/** Hooks of an event that run one after another (hooks/chain.ts). */
+export type Chain = {
+  readonly event: HookEvent;
+  readonly hooks: readonly Hook[];
+  at: number;
+  input: HookInput;
+  changes: HookChanges;
+  by: string;
+  readonly then: (verdict: HookVerdict) => void;
+};
+
+/** What follows from an event, what an action does, and what schedulers are not at work for: given by core/core.ts, because all stand above the kernel that calls them. */
 export type Follow = {
   readonly consequences: (kernel: Kernel, tx: Transaction, event: Event, apply: () => void) => void;
   readonly carryOut: (kernel: Kernel, action: Action) => void;
+  readonly unserved: (kernel: Kernel, queue: Queue) => Unserved | null;
+  readonly commentNow: (kernel: Kernel) => (attrs: Attrs) => Attrs;
 };
 
 export type Kernel = {
@@ -236,8 +234,8 @@ export function transaction(kernel: Kernel, who: Identity, token: number, known:
       if (found === undefined) throw new AnswerNeeded("host", [host]);
       return found;
     },
-    unserved: (queue) => whyUnserved(kernel, queue),
-    commentNow: () => commentNow(kernel),
+    unserved: (queue) => kernel.follow.unserved(kernel, queue),
+    commentNow: () => kernel.follow.commentNow(kernel),
   };
   return tx;
 }

@@ -1,11 +1,8 @@
 // What is known of one scheduler while the server runs: its connection, its mirror, its cycle, its crashes. Gone with the server; the scheduler says hello again.
 
 import type { Reject } from "#model/pbse.ts";
-import { DEFAULT_PARTITION, DEFAULT_SCHED } from "#model/sched-attributes.ts";
 import type { Decision, SchedCommand, SchedJob, Verdict } from "#protocol/sched-link.ts";
 import type { Changes } from "../state/changes.ts";
-import { isOwnName, type OwnHost } from "../state/own-host.ts";
-import type { Queue, Sched, ServerState, Vnode } from "../state/state.ts";
 import type { SchedFrame } from "./batch.ts";
 
 /** A frame of decisions being looked at. preempting: those just before `at` whose verdicts the ones from `at` on wait for. */
@@ -133,38 +130,5 @@ export function runtimeOfLink(kernel: SchedTable, link: number): SchedRuntime | 
   return undefined;
 }
 
-export function partitionsOf(sched: Sched): readonly string[] {
-  if (sched.name === DEFAULT_SCHED) return [DEFAULT_PARTITION];
-  const list = sched.attrs["partition"];
-  return Array.isArray(list) ? (list as string[]) : [];
-}
-
-/** The partition of a queue or vnode; unset: the default scheduler's. */
-export function partitionOf(object: Queue | Vnode): string {
-  const partition = object.attrs["partition"];
-  return typeof partition === "string" && partition !== "" ? partition : DEFAULT_PARTITION;
-}
-
-/** The scheduler of a partition. */
-export function schedOfPartition(state: ServerState, partition: string): Sched | undefined {
-  if (partition === DEFAULT_PARTITION) return state.scheds.get(DEFAULT_SCHED);
-  for (const sched of state.scheds.values()) if (partitionsOf(sched).includes(partition)) return sched;
-  return undefined;
-}
-
 /** The log line about a job whose scheduler is not there. */
 export const unreachableText = (job: string): string => `Unable to reach scheduler associated with job ${job}`;
-
-export const schedOfQueue = (state: ServerState, queue: Queue): Sched | undefined => schedOfPartition(state, partitionOf(queue));
-
-/** Whether the server keeps a process for it (design.md 9): scheduling, and something to schedule. */
-export function shouldRun(sched: Sched, own: OwnHost): boolean {
-  return sched.attrs["scheduling"] === true && partitionsOf(sched).length > 0 && !isRemote(sched, own);
-}
-
-/** Whether it belongs to another host, or has a port: the server reaches no such scheduler in this release. */
-export function isRemote(sched: Sched, own: OwnHost): boolean {
-  if (sched.name === DEFAULT_SCHED) return false;
-  const { sched_host, sched_port } = sched.attrs;
-  return sched_port !== undefined || (typeof sched_host === "string" && !isOwnName(own, sched_host));
-}

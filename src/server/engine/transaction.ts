@@ -4,14 +4,13 @@
 // I1. A handler checks everything before its first apply: after an apply it must not throw Reject or ask the history.
 // I2. Effects (reply, part, act, log, account) leave only after the commit of the batch the transaction belongs to.
 
-import type { HookInput } from "#hooks/hook-input.ts";
+import type { HookChanges, HookInput } from "#hooks/hook-input.ts";
 import type { TimeZone } from "#model/civil-time.ts";
 import type { HookEvent } from "#model/hook.ts";
+import type { Reject } from "#model/pbse.ts";
 import type { Request } from "#protocol/messages.ts";
 import type { SchedQuestion } from "#protocol/sched-link.ts";
 import type { LogRecord } from "#support/log-event.ts";
-import type { HookVerdict } from "../hooks/chain.ts";
-import type { Unserved } from "../scheds/unserved.ts";
 import type { Event } from "../state/event.ts";
 import type { Attrs, Job, Queue, ServerState } from "../state/state.ts";
 
@@ -43,6 +42,30 @@ export type ServerConfig = {
   timeZone(name: string): TimeZone | null;
   /** whether the system knows a user of this name */
   userExists(name: string): boolean;
+};
+
+/** Why no scheduler looks at the jobs of a queue (scheds/unserved.ts). */
+export type UnservedCode =
+  | "NO_SCHEDULER"
+  | "SCHEDULING_OFF"
+  | "SCHED_FAULT"
+  | "SCHED_ELSEWHERE"
+  | "SCHED_CRASHED"
+  | "SCHED_STARTING"
+  | "SCHED_DOWN"
+  | "NO_VNODES";
+
+export type Unserved = {
+  readonly code: UnservedCode;
+  /** "": the partition has no scheduler */
+  readonly sched: string;
+  readonly partition: string;
+  /** one sentence without its full stop */
+  readonly text: string;
+  /** what an administrator can do */
+  readonly remedy: string;
+  /** since when a scheduler that is starting has been away, epoch milliseconds */
+  readonly since_ms?: number;
 };
 
 /** What became of a reservation that was asked for, as pbs_rsub and pbs_ralter print it. */
@@ -95,6 +118,12 @@ export type Action =
 
 /** A question to the hooks of an event. key: names it within its request. input: made when it is asked. */
 export type HookAsk = { readonly key: string; readonly event: HookEvent; readonly input: () => HookInput };
+
+/** The answer of an event's hooks; by: the hook that rejected or changed last. */
+export type HookVerdict = { readonly changes: HookChanges; readonly by: string } & (
+  | { readonly kind: "accept" }
+  | { readonly kind: "reject"; readonly reject: Reject }
+);
 
 export type AccountingRecord = { readonly type: string; readonly id: string; readonly text: string };
 

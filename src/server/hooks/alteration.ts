@@ -1,11 +1,14 @@
-// modifyjob, movejob and runjob: hooks see the job as it would be, and their changes become part of the request.
+// modifyjob, movejob and runjob: hooks see the job as it would be, and their changes become part of the request. And what hooks change later, as qalter would.
 
 import type { AttrChanges, HookInput } from "#hooks/hook-input.ts";
 import type { HookEvent } from "#model/hook.ts";
+import { Reject } from "#model/pbse.ts";
 import type { AttrOp } from "#protocol/messages.ts";
 import type { HookAsk, Transaction } from "../engine/transaction.ts";
 import type { Attrs, Job } from "../state/state.ts";
+import { accountAlteration, alterationOf, alterJob } from "../submit/alteration.ts";
 import { JOB_WRITABLE, jobObject, MOVEJOB_WRITABLE, RUNJOB_WRITABLE } from "./objects.ts";
+import { byHook } from "./submission.ts";
 
 type Base = Pick<HookInput, "event" | "requestor" | "requestor_host" | "server" | "node">;
 
@@ -64,3 +67,22 @@ const op = (name: string, value: string | null, resource?: string): AttrOp => ({
   ...(resource === undefined ? {} : { resource }),
   ...(value === null ? { op: "unset", value: "" } : { op: "=", value }),
 });
+
+/** The rights that a hook's changes are made under. What a user asked for was checked under his own rights before. */
+export const raised = (tx: Transaction): Transaction => ({ ...tx, who: { ...tx.who, level: "manager" } });
+
+/** A hook changes a job. A refusal is the hook's failure: its changes are left out and the log tells why. Whether it was done. */
+export function alterByHook(tx: Transaction, job: Job, wanted: AttrChanges, hook: string): boolean {
+  const ops = opsOf(wanted);
+  if (ops.length === 0) return true;
+  try {
+    const made = byHook(tx, hook, () => alterationOf(raised(tx), job, ops));
+    alterJob(tx, job, made);
+    // One record an attribute: what a hook sets, it sets one by one.
+    for (const op of ops) accountAlteration(tx, job.id, [op]);
+    return true;
+  } catch (error) {
+    if (error instanceof Reject) return false;
+    throw error;
+  }
+}

@@ -3,31 +3,17 @@
 // I1. The first hook that rejects, fails or takes too long ends the chain; the event is then rejected.
 // I2. A chain belongs to the server's memory: a restart forgets it, and with it the request or the happening that it was for.
 
-import type { HookChanges, HookInput, HookOutcome, HookRequests, HookRun } from "#hooks/hook-input.ts";
+import type { HookInput, HookOutcome, HookRequests, HookRun } from "#hooks/hook-input.ts";
 import { withChanges } from "#hooks/merge.ts";
 import { type Hook, type HookEvent, type HookScript, hooksOf } from "#model/hook.ts";
 import { PBSE, Reject } from "#model/pbse.ts";
 import { SCHED_COMMAND } from "#protocol/sched-link.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
-import type { Kernel } from "../engine/kernel.ts";
+import type { Chain, Kernel } from "../engine/kernel.ts";
+import type { HookVerdict } from "../engine/transaction.ts";
 import { resourceTypes } from "./objects.ts";
 
 /** What the hooks of an event come to. changes: of all of them together. by: the last hook that changed something, or the one that rejected. */
-export type HookVerdict = { readonly changes: HookChanges; readonly by: string } & (
-  | { readonly kind: "accept" }
-  | { readonly kind: "reject"; readonly reject: Reject }
-);
-
-export type Chain = {
-  readonly event: HookEvent;
-  readonly hooks: readonly Hook[];
-  at: number;
-  input: HookInput;
-  changes: HookChanges;
-  by: string;
-  readonly then: (verdict: HookVerdict) => void;
-};
-
 export const NOTHING_CHANGED: HookVerdict = { kind: "accept", changes: {}, by: "" };
 
 /** Whether the event has a hook that would run. */

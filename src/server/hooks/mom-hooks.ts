@@ -9,10 +9,11 @@ import type { MomHook, MomHookReport, MomHooks, MomToServer } from "#protocol/mo
 import { SCHED_COMMAND } from "#protocol/sched-link.ts";
 import { digestOf } from "#support/digest.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
-import { type Kernel, type MomRuntime, ownTransaction } from "../engine/kernel.ts";
+import { type Kernel, ownTransaction } from "../engine/kernel.ts";
+import type { MomRuntime } from "../engine/mom-runtime.ts";
 import { logJob } from "../jobs/life.ts";
-import { alterByHook } from "../requests/job/modify-job.ts";
 import type { Job, Vnode } from "../state/state.ts";
+import { alterByHook } from "./alteration.ts";
 import { resourceTypes } from "./objects.ts";
 import { changeVnodes } from "./vnode-change.ts";
 

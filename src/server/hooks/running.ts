@@ -10,13 +10,12 @@ import { listedResource, renderResourceList } from "#model/values/resource-list.
 import { LOG_EVENT } from "#support/log-event.ts";
 import type { Kernel } from "../engine/kernel.ts";
 import { ownTransaction } from "../engine/kernel.ts";
-import type { Transaction } from "../engine/transaction.ts";
+import type { HookVerdict, Transaction } from "../engine/transaction.ts";
 import { commentDate, logJob } from "../jobs/life.ts";
 import { queuedSubjob } from "../jobs/subjob-start.ts";
-import { alterByHook } from "../requests/job/modify-job.ts";
 import type { Job } from "../state/state.ts";
-import { runjobInput } from "./alteration.ts";
-import { type HookVerdict, hasHooks, runHooks } from "./chain.ts";
+import { alterByHook, runjobInput } from "./alteration.ts";
+import { hasHooks, runHooks } from "./chain.ts";
 import { ON_REJECTION } from "./objects.ts";
 
 /** Whether somebody must be asked before the job is started. */

@@ -5,9 +5,11 @@ import { NODE_ATTRIBUTES } from "#model/node-attributes.ts";
 import { Reject } from "#model/pbse.ts";
 import type { AttrOp } from "#protocol/messages.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
+import { logChanged, loggedTerms } from "../attributes/manager-log.ts";
+import { changedNode, enterNodeChange, nodeTarget } from "../attributes/vnode-change.ts";
 import { serverIdentity } from "../engine/identity.ts";
 import type { Transaction } from "../engine/transaction.ts";
-import { setNodeByHook } from "../requests/manager/manager-node.ts";
+import type { Vnode } from "../state/state.ts";
 import { opsOf } from "./alteration.ts";
 
 /** States that a hook may give or take; others are the server's own (pbs/objects.md 5). */
@@ -20,13 +22,21 @@ export function changeVnodes(tx: Transaction, changes: ObjectChanges, hook: stri
     const vnode = tx.state.vnodes.get(name);
     try {
       if (vnode === undefined || (names !== null && !names.has(name))) throw new Reject(0, "it is not there for this hook");
-      setNodeByHook(own, vnode, nodeOps(wanted, (vnode.attrs["state"] as readonly string[] | undefined) ?? []), hook);
+      setNode(own, vnode, nodeOps(wanted, (vnode.attrs["state"] as readonly string[] | undefined) ?? []), hook);
     } catch (error) {
       if (!(error instanceof Reject)) throw error;
       const text = `vnode ${name} is not changed: ${(error.text ?? "").trim()}`;
       tx.log({ event: LOG_EVENT.ERROR, class: "Hook", object: hook, text });
     }
   }
+}
+
+/** A hook sets attributes of a vnode, as qmgr would. Throws Reject before anything is changed. */
+function setNode(tx: Transaction, vnode: Vnode, ops: readonly AttrOp[], hook: string): void {
+  if (ops.length === 0) return;
+  const changed = changedNode(tx, vnode, ops);
+  logChanged(tx, nodeTarget(vnode.name), "set", loggedTerms(changed), hook);
+  enterNodeChange(tx, vnode, ops, changed);
 }
 
 /** state is the whole state to a hook: words it leaves out go, words that are not its own stay as they are. */

@@ -1,12 +1,14 @@
 // Whether a job and the reservation whose queue it enters, or whose time it runs in, go together.
 
-import { PBSE, reject } from "#model/pbse.ts";
+import { PBSE, Reject, reject } from "#model/pbse.ts";
 import { placeOf } from "#model/request/place.ts";
-import { notNow } from "../resv/promises.ts";
 import { addAmounts } from "../state/amounts.ts";
 import { availableAmount } from "../state/occupancy.ts";
 import { resvOfQueue } from "../state/resv-holding.ts";
 import type { JobAttrs, Queue, Resv, ResvSpot, ServerState, Vnode } from "../state/state.ts";
+
+/** The refusal of what cannot be now (15044). */
+export const notNow = (why: string): Reject => new Reject(PBSE.RESCUNAV, `Resource temporarily unavailable: ${why}`);
 
 /** What a job in the queue must not ask: more of its own than the reservation has to itself (15156). */
 export function checkJobInResv(state: ServerState, attrs: JobAttrs, queue: Queue): void {

@@ -11,10 +11,10 @@ import { type ExecVnode, execVnodeText, parseExecVnode, vnodesOf } from "#model/
 import { placeOf } from "#model/request/place.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
 import { wantsMail } from "../engine/mail.ts";
-import { partitionOf, schedOfQueue } from "../engine/sched-runtime.ts";
 import type { Transaction } from "../engine/transaction.ts";
 import { arrayOf } from "../state/apply.ts";
 import { availableAmount } from "../state/occupancy.ts";
+import { partitionOf, schedOfQueue } from "../state/partitions.ts";
 import { execHost, releasedSpots, spots } from "../state/placement.ts";
 import { resvOfQueue } from "../state/resv-holding.ts";
 import type { Attrs, Job, Queue, Vnode } from "../state/state.ts";

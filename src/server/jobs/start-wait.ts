@@ -11,7 +11,7 @@
 import { SUBSTATE } from "#model/job-state.ts";
 import { PBSE, pbseText, Reject } from "#model/pbse.ts";
 import type { Verdict } from "#protocol/sched-link.ts";
-import { type Kernel, refuse } from "../engine/kernel.ts";
+import { type Kernel, refuse, type StartWait } from "../engine/kernel.ts";
 import type { Sched } from "../state/state.ts";
 import { isWaiting } from "./life.ts";
 
@@ -21,17 +21,6 @@ export function runWaitOf(sched: Sched | undefined): RunWait {
   const value = sched?.attrs["job_run_wait"];
   return value === "none" || value === "execjob_hook" ? value : "runjob_hook";
 }
-
-/** Somebody waits for a start: a scheduler, or (token) who asked for it by hand. until_ms: no longer than that; null: as long as it takes. */
-export type StartWait = {
-  readonly sched: string | null;
-  readonly token?: number;
-  readonly until_ms: number | null;
-  readonly then: (verdict: Verdict) => void;
-};
-
-/** All who wait for one start: a job that one asked for by hand may be started by a cycle that was under way. */
-export type StartWaits = { waits: readonly StartWait[]; exit_status: number | null };
 
 /** Long enough for a mom that is well and its prologue; execjob hooks may take longer. */
 export const HAND_PATIENCE_S = 10;

@@ -17,8 +17,8 @@ import { execVnodeText, onlyResources, parseExecVnode } from "#model/request/exe
 import { inOrder } from "#model/values/node-state.ts";
 import { SCHED_COMMAND } from "#protocol/sched-link.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
-import { schedOfQueue } from "../engine/sched-runtime.ts";
 import type { Transaction } from "../engine/transaction.ts";
+import { schedOfQueue } from "../state/partitions.ts";
 import type { Attrs, Job, ResourceRecord, Vnode } from "../state/state.ts";
 import { usageItems } from "./accounting-record.ts";
 import { commentDate, logJob } from "./life.ts";

@@ -13,7 +13,8 @@
 import { SUBSTATE } from "#model/job-state.ts";
 import { limitOf } from "#model/server-limits.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
-import { type Kernel, type MomRuntime, ownTransaction } from "../engine/kernel.ts";
+import { type Kernel, ownTransaction } from "../engine/kernel.ts";
+import type { MomRuntime } from "../engine/mom-runtime.ts";
 import { requeue } from "../jobs/end.ts";
 import { isWithMom, logJob } from "../jobs/life.ts";
 import { hostOfJob } from "../state/job-hosts.ts";

@@ -3,8 +3,9 @@
 
 import { PBSE, reject } from "#model/pbse.ts";
 import type { MomJob } from "#protocol/mom-link.ts";
-import type { Kernel, MomRuntime } from "../engine/kernel.ts";
+import type { Kernel } from "../engine/kernel.ts";
 import { refuse } from "../engine/kernel.ts";
+import { type MomRuntime, momOfJob } from "../engine/mom-runtime.ts";
 import { JOB_EXEC } from "../jobs/end.ts";
 import { killDelayOf } from "../jobs/queue-defaults.ts";
 import { hostOfJob, hostsOfJob, isSpread } from "../state/job-hosts.ts";
@@ -16,10 +17,6 @@ import { crewOf, dismissCrew, endJoining, isJoining, startCrew } from "./sisters
 const TERMINATED = 271;
 /** How long a mom may take to answer a signal or message. */
 const QUESTION_MS = 30_000;
-
-/** The connected mom of a job. */
-export const momOfJob = (kernel: Kernel, id: string): MomRuntime | undefined =>
-  kernel.moms.get(hostOfJob(kernel.state.jobs.get(id)).toLowerCase());
 
 /** The run begins: on its one host, or with its sisters. */
 export function startJob(kernel: Kernel, id: string): void {

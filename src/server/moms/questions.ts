@@ -3,9 +3,10 @@
 import { PBSE, Reject, reject } from "#model/pbse.ts";
 import type { MomToServer } from "#protocol/mom-link.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
-import { endUnsaved } from "../core/shutdown.ts";
-import { type Kernel, type MomQuestion, refuse } from "../engine/kernel.ts";
+import { type Kernel, refuse } from "../engine/kernel.ts";
+import type { MomQuestion } from "../engine/mom-runtime.ts";
 import type { Transaction } from "../engine/transaction.ts";
+import { endUnsaved } from "../jobs/last-runs.ts";
 import { logJob } from "../jobs/life.ts";
 import { preemptionRefused } from "../jobs/preemption.ts";
 import { jobResumed, jobSuspended, preemptingSince, resumeRefused } from "../jobs/suspension.ts";

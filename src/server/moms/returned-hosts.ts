@@ -2,7 +2,7 @@
 // last cycle found no room for would wait for scheduler_iteration, 10 minutes, beside free vnodes. PBS leaves it waiting; we trigger a cycle.
 
 import type { Kernel } from "../engine/kernel.ts";
-import { partitionOf, schedOfPartition } from "../engine/sched-runtime.ts";
+import { partitionOf, schedOfPartition } from "../state/partitions.ts";
 import type { Vnode } from "../state/state.ts";
 
 /** Moms come in one after the other, after a switch has failed all at once: one cycle for all of so long. */

@@ -12,7 +12,8 @@ import { SUBSTATE } from "#model/job-state.ts";
 import { sizeKb } from "#model/values/size.ts";
 import type { MomHello, MomToServer, Usage } from "#protocol/mom-link.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
-import { type Kernel, type MomRuntime, ownTransaction } from "../engine/kernel.ts";
+import { type Kernel, ownTransaction } from "../engine/kernel.ts";
+import type { Crew, MomRuntime, Sister } from "../engine/mom-runtime.ts";
 import type { Transaction } from "../engine/transaction.ts";
 import { beginRerun, JOB_EXEC, jobObit, terminationOf } from "../jobs/end.ts";
 import { isWithMom, logJob } from "../jobs/life.ts";
@@ -21,36 +22,6 @@ import { hostOfJob, hostsOfJob, isSpread } from "../state/job-hosts.ts";
 import type { Job } from "../state/state.ts";
 import { acknowledgeObit, orderStart } from "./orders.ts";
 import { downtime_ms, joinWait_ms, launchWait_ms } from "./patience.ts";
-
-/** unknown: she has not said hello since we can know. asked: the run was sent. ready: she has all but asked her execjob_prologue hooks. */
-type Sister = {
-  readonly host: string;
-  state: "unknown" | "asked" | "ready" | "joined" | "gone";
-  /** since when her mom is not connected; null: she is */
-  away_since_ms: number | null;
-  /** she has stopped the run's processes, or was told to */
-  stands: boolean;
-  /** that she is gone was seen to: her state alone may come from the hello that the crew was made from */
-  missed: boolean;
-  used: Usage;
-};
-
-/** What is known of a run's sisters. */
-export type Crew = {
-  readonly run_count: number;
-  /** by host, in lower case */
-  readonly sisters: Map<string, Sister>;
-  /** the mother superior has been asked to start, or has it already */
-  begun: boolean;
-  /** what sisters are waited for while it is not begun */
-  awaited: "join" | "prologue";
-  /** usage of the mother superior alone */
-  own: Usage;
-  /** the run failed because of a sister */
-  failed: boolean;
-  /** the run is over, this is to be done once every sister has let it go; null: it is not over */
-  over: (() => void) | null;
-};
 
 /** Whether the host is one of a job's that is not its first. */
 export const isSister = (job: Job, host: string): boolean =>

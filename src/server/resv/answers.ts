@@ -7,13 +7,14 @@ import { PBSE, Reject, reject } from "#model/pbse.ts";
 import { parseExecVnode } from "#model/request/exec-vnode.ts";
 import type { Decision } from "#protocol/sched-link.ts";
 import type { Kernel } from "../engine/kernel.ts";
-import { partitionOf, partitionsOf } from "../engine/sched-runtime.ts";
 import type { Transaction } from "../engine/transaction.ts";
+import { notNow } from "../jobs/resv-fit.ts";
+import { partitionOf, partitionsOf } from "../state/partitions.ts";
 import type { Promised, Resv, ServerState } from "../state/state.ts";
 import { askOf, refusedBy } from "./asking.ts";
 import { settleHealth } from "./health.ts";
 import { confirm, deny } from "./life.ts";
-import { checkPromises, notNow } from "./promises.ts";
+import { checkPromises } from "./promises.ts";
 
 type Confirm = Extract<Decision, { readonly kind: "confirm-resv" }>;
 type Deny = Extract<Decision, { readonly kind: "deny-resv" }>;

@@ -9,7 +9,8 @@
 import { RESV_STATE } from "#model/resv-state.ts";
 import { type ResvAsk, SCHED_COMMAND, type SchedCommand } from "#protocol/sched-link.ts";
 import type { Kernel } from "../engine/kernel.ts";
-import { runtimeOf, schedOfPartition } from "../engine/sched-runtime.ts";
+import { runtimeOf } from "../engine/sched-runtime.ts";
+import { schedOfPartition } from "../state/partitions.ts";
 import { occurrencesLeft, type Times } from "../state/resv-occurrences.ts";
 import type { Resv, ResvAttrs, Sched, ServerState } from "../state/state.ts";
 import { placesLost } from "./health.ts";

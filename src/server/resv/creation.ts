@@ -3,8 +3,8 @@
 import { PBSE, reject } from "#model/pbse.ts";
 import { RESV_STATE } from "#model/resv-state.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
-import { partitionOf } from "../engine/sched-runtime.ts";
 import type { Transaction } from "../engine/transaction.ts";
+import { partitionOf } from "../state/partitions.ts";
 import type { Attrs, Job, Queue, Resv, ResvAttrs } from "../state/state.ts";
 import { nextJobNumber } from "../submit/job-number.ts";
 import { begin, confirm } from "./life.ts";

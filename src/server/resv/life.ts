@@ -6,8 +6,8 @@
 import { RESV_STATE } from "#model/resv-state.ts";
 import { SCHED_COMMAND, type SchedCommand } from "#protocol/sched-link.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
-import { partitionOf, schedOfPartition } from "../engine/sched-runtime.ts";
 import type { Transaction } from "../engine/transaction.ts";
+import { partitionOf, schedOfPartition } from "../state/partitions.ts";
 import { isBegun } from "../state/resv-holding.ts";
 import { execVnodesText, NO_PLACE, occurrencesLeft, withPlaces } from "../state/resv-occurrences.ts";
 import type { Attrs, Promised, Resv } from "../state/state.ts";

@@ -4,7 +4,7 @@ import type { ResourceValues } from "#model/attribute.ts";
 import { PBSE, Reject } from "#model/pbse.ts";
 import { type ExecChunk, execVnodeText, partOf } from "#model/request/exec-vnode.ts";
 import { pairOf, type SelectChunk, selectText } from "#model/request/select.ts";
-import { partitionOf } from "../engine/sched-runtime.ts";
+import { partitionOf } from "../state/partitions.ts";
 import type { ServerState, Vnode } from "../state/state.ts";
 
 /** What a maintenance reservation holds. place: an exec_vnode text; asked: the request that stands for it; partition: of all its vnodes, null if of several. */

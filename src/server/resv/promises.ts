@@ -2,8 +2,8 @@
 //
 // I1. At no time are more than its resources promised of a vnode; what is promised to one alone is promised to nobody else.
 
-import { PBSE, Reject } from "#model/pbse.ts";
 import { isPromised } from "#model/resv-state.ts";
+import { notNow } from "../jobs/resv-fit.ts";
 import { type Amounts, addAmounts } from "../state/amounts.ts";
 import { availableAmount } from "../state/occupancy.ts";
 import { spotsOf } from "../state/resv-holding.ts";
@@ -152,5 +152,3 @@ export function claimsOn(
     ]),
   );
 }
-
-export const notNow = (why: string): Reject => new Reject(PBSE.RESCUNAV, `Resource temporarily unavailable: ${why}`);

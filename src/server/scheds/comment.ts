@@ -6,7 +6,8 @@
 import { NO_PARTITION } from "#protocol/sched-link.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
 import { type Kernel, ownTransaction } from "../engine/kernel.ts";
-import { partitionsOf, runtimeOf } from "../engine/sched-runtime.ts";
+import { runtimeOf } from "../engine/sched-runtime.ts";
+import { partitionsOf } from "../state/partitions.ts";
 import type { Attrs, Sched } from "../state/state.ts";
 import { logSched } from "./happening.ts";
 import { whyNotReached } from "./remote.ts";

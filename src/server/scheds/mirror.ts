@@ -9,13 +9,14 @@
 import type { Change, SchedClock, SchedJob, SchedNode, SchedQueue, SchedResource, SchedResv, Snapshot } from "#protocol/sched-link.ts";
 import type { SchedFrame } from "../engine/batch.ts";
 import type { Kernel } from "../engine/kernel.ts";
-import { partitionOf, partitionsOf, type SchedRuntime } from "../engine/sched-runtime.ts";
+import type { SchedRuntime } from "../engine/sched-runtime.ts";
 import { isWithMom } from "../jobs/life.ts";
 import { headsOfChains, pressuresNow, wantsPressure } from "../jobs/pressure.ts";
 import { killDelayOf } from "../jobs/queue-defaults.ts";
 import { type AskSource, askOf } from "../resv/asking.ts";
 import { addHeard, type Heard, hasRows, noChanges } from "../state/changes.ts";
 import type { Clock } from "../state/clocks.ts";
+import { partitionOf, partitionsOf } from "../state/partitions.ts";
 import { hostOf, placedHost } from "../state/placement.ts";
 import { isBegun } from "../state/resv-holding.ts";
 import { NO_PLACE } from "../state/resv-occurrences.ts";

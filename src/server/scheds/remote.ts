@@ -3,8 +3,8 @@
 
 import { LOG_EVENT } from "#support/log-event.ts";
 import { type Kernel, ownTransaction } from "../engine/kernel.ts";
-import { isRemote } from "../engine/sched-runtime.ts";
 import type { OwnHost } from "../state/own-host.ts";
+import { isRemote } from "../state/partitions.ts";
 import type { Sched } from "../state/state.ts";
 import { isServersComment, NOT_REACHED } from "./supervisor.ts";
 

@@ -5,10 +5,11 @@
 import { PBSE, pbseText, reject } from "#model/pbse.ts";
 import { SCHED_COMMAND, type SchedHello, type SchedToServer, WATCH_SIGNAL } from "#protocol/sched-link.ts";
 import type { Kernel } from "../engine/kernel.ts";
-import { noCycle, runtimeOf, runtimeOfLink, type SchedRuntime, shouldRun } from "../engine/sched-runtime.ts";
+import { noCycle, runtimeOf, runtimeOfLink, type SchedRuntime } from "../engine/sched-runtime.ts";
 import { forgetPreemptions } from "../jobs/preemption.ts";
 import { forgetStarts } from "../jobs/start-wait.ts";
 import { askersChanged } from "../resv/timing.ts";
+import { shouldRun } from "../state/partitions.ts";
 import type { Sched } from "../state/state.ts";
 import { sayNoPartition, tellAttention, tellFault, tellProblem } from "./comment.ts";
 import { answerQrun, cycleEnd, logUnreachable, trigger } from "./cycles.ts";

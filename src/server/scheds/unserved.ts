@@ -5,35 +5,14 @@
 // U2. The comment of an administrator, and that of an array that has begun, is left as it is.
 // U3. What usually passes at once is not told as a comment before TELL_AFTER_S; whoever asks for an explanation is told at once.
 
-import { isRemote, partitionOf, type SchedRuntime, schedOfPartition } from "../engine/sched-runtime.ts";
+import type { SchedRuntime } from "../engine/sched-runtime.ts";
 import type { Timers } from "../engine/timers.ts";
+import type { Unserved } from "../engine/transaction.ts";
 import { isForSched } from "../jobs/life.ts";
 import type { OwnHost } from "../state/own-host.ts";
+import { isRemote, partitionOf, schedOfPartition } from "../state/partitions.ts";
 import type { Attrs, Queue, Sched, ServerState } from "../state/state.ts";
 import { isFault } from "./supervisor.ts";
-
-export type UnservedCode =
-  | "NO_SCHEDULER"
-  | "SCHEDULING_OFF"
-  | "SCHED_FAULT"
-  | "SCHED_ELSEWHERE"
-  | "SCHED_CRASHED"
-  | "SCHED_STARTING"
-  | "SCHED_DOWN"
-  | "NO_VNODES";
-
-export type Unserved = {
-  readonly code: UnservedCode;
-  /** "": the partition has no scheduler */
-  readonly sched: string;
-  readonly partition: string;
-  /** one sentence without its full stop */
-  readonly text: string;
-  /** what an administrator can do */
-  readonly remedy: string;
-  /** since when a scheduler that is starting has been away, epoch milliseconds */
-  readonly since_ms?: number;
-};
 
 /** What the answer is read from: the kernel. */
 export type ServedWorld = {

@@ -8,8 +8,8 @@
 
 import { ENTITY_KINDS, type EntityKind, type LimitTable, limitOf, limitTable, lookedAt } from "#model/run-limits.ts";
 import { assert } from "#support/assert.ts";
-import { schedOfQueue } from "../engine/sched-runtime.ts";
 import { addAmounts, amountOf } from "./amounts.ts";
+import { schedOfQueue } from "./partitions.ts";
 import type { Attrs, JobAttrs, Queue, ServerState } from "./state.ts";
 
 /** For whom a clock is. Where no limit distinguishes users, groups, projects or amounts, they are not told apart. */

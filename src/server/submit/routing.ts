@@ -11,8 +11,8 @@ import type { Transaction } from "../engine/transaction.ts";
 import { accountAborted, accountQueued } from "../jobs/accounting-record.ts";
 import { endWaiting } from "../jobs/end.ts";
 import { isWaiting, logJob, moveJob } from "../jobs/life.ts";
-import { admit } from "../requests/job/queue-admission.ts";
 import type { Job, Queue } from "../state/state.ts";
+import { admitJob } from "./admission.ts";
 
 /** Queues a job may pass on its way. */
 const HOPS_MAX = 10;
@@ -57,7 +57,7 @@ function destinationsOf(queue: Queue): readonly string[] {
 function tryDestination(tx: Transaction, job: Job, destination: string): Reject | null {
   try {
     const queue = localQueue(tx, destination);
-    const set = admit(tx, job, queue, { from_route: true });
+    const set = admitJob(tx, job, queue, { from_route: true });
     moveJob(tx, job, queue, { ...set, hop_count: Number(job.attrs["hop_count"] ?? 1) + 1 });
     accountQueued(tx, job);
     return null;

@@ -3,9 +3,10 @@
 
 import { PBSE, Reject, reject } from "#model/pbse.ts";
 import type { ExplainJobRequest } from "#protocol/messages.ts";
-import { schedOfQueue } from "../../engine/sched-runtime.ts";
+import { seesOthers } from "../../attributes/permission.ts";
 import type { Answer, Transaction } from "../../engine/transaction.ts";
 import { isExecution } from "../../jobs/life.ts";
+import { schedOfQueue } from "../../state/partitions.ts";
 import { ownedJob, targetOf } from "../job/job-access.ts";
 import { withServerFacts } from "./explained-facts.ts";
 import { ownExplanation } from "./own-explanation.ts";
@@ -28,9 +29,4 @@ export function explainJob(tx: Transaction, request: ExplainJobRequest): Answer 
   const question = { kind: "explain", job, sees_others: seesOthers(tx) } as const;
   tx.act({ kind: "ask-sched", sched: sched.name, question, user: tx.who.user, token: tx.token });
   return "deferred";
-}
-
-/** Whether ids of all jobs may be told. */
-export function seesOthers(tx: Transaction): boolean {
-  return tx.who.level !== "user" || tx.state.server["query_other_jobs"] !== false;
 }

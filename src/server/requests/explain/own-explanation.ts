@@ -1,8 +1,8 @@
 // What the server itself explains of a job that no scheduler looks at (`partita explain`). A scheduler that can be asked says the rest.
 
 import type { ExplainedWhy, Explanation } from "#protocol/explanation.ts";
+import type { Unserved } from "../../engine/transaction.ts";
 import { isForSched, isWithMom } from "../../jobs/life.ts";
-import type { Unserved } from "../../scheds/unserved.ts";
 import type { Job } from "../../state/state.ts";
 import { isTerminal } from "./explained-facts.ts";
 

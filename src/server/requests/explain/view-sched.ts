@@ -2,8 +2,8 @@
 
 import { PBSE, reject } from "#model/pbse.ts";
 import type { ViewSchedRequest } from "#protocol/messages.ts";
+import { seesOthers } from "../../attributes/permission.ts";
 import type { Answer, Transaction } from "../../engine/transaction.ts";
-import { seesOthers } from "./explain-job.ts";
 
 export function viewSched(tx: Transaction, request: ViewSchedRequest): Answer {
   const sched = tx.state.scheds.get(request.sched);

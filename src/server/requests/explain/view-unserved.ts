@@ -1,10 +1,10 @@
 // Jobs that wait while no scheduler looks at them (`partita top`): by partition, with the reason. Anybody may ask; single jobs are told as query_other_jobs says.
 
 import type { UnservedView, WaitingJob } from "#protocol/sched-view.ts";
+import { seesOthers } from "../../attributes/permission.ts";
 import type { Answer, Transaction } from "../../engine/transaction.ts";
 import { isExecution } from "../../jobs/life.ts";
 import type { Job, Queue } from "../../state/state.ts";
-import { seesOthers } from "./explain-job.ts";
 
 /** Jobs told of a partition: as many as a scheduler tells. */
 const WAITING_MAX = 40;

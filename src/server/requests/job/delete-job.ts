@@ -5,25 +5,20 @@
 // I2. Single subjobs have no record of their own to delete (15159).
 
 import { jobIdText, parseJobId, subjobId } from "#model/job-id.ts";
-import { SUBSTATE } from "#model/job-state.ts";
 import { PBSE, pbseText, reject } from "#model/pbse.ts";
 import type { DeleteJobRequest } from "#protocol/messages.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
 import { answerError } from "../../attributes/answers.ts";
 import { checkOperator, isOwner } from "../../attributes/permission.ts";
 import type { Answer, Transaction } from "../../engine/transaction.ts";
-import { accountDeleted } from "../../jobs/accounting-record.ts";
 import { deleteWaitingSubjobs } from "../../jobs/array-end.ts";
-import { endWaiting, finish, type Termination, terminationOf } from "../../jobs/end.ts";
+import { deleteOne, logDeletion } from "../../jobs/deletion.ts";
+import { type Termination, terminationOf } from "../../jobs/end.ts";
 import { isWaiting, logJob, requestor } from "../../jobs/life.ts";
 import { hostOfJob } from "../../state/job-hosts.ts";
-import type { Job } from "../../state/state.ts";
 import { SUBJOB, subjobState } from "../../state/subjobs.ts";
 import { finishedJob, fullJobId, mayQuery } from "../../status/job.ts";
 import { type ArrayJob, checkOwner, ownedJob, startedJobs, type Target, targetOf } from "./job-access.ts";
-
-/** Exit_status of a job deleted by force: 256 + SIGKILL. */
-const KILLED = 265;
 
 export function deleteJob(tx: Transaction, request: DeleteJobRequest): Answer {
   const id = fullJobId(tx.state, request.job);
@@ -67,21 +62,6 @@ function deleteHistory(tx: Transaction, id: string): boolean {
   return true;
 }
 
-/** A job, or a subjob that has started. */
-function deleteOne(tx: Transaction, job: Job, request: DeleteJobRequest): void {
-  const keep = request.history !== true;
-  logJob(tx, LOG_EVENT.DEBUG, job.id, "delete job request received");
-  if (isWaiting(job)) {
-    logDeletion(tx, job, request);
-    endWaiting(tx, job, keep);
-  } else if (request.force === true) {
-    logDeletion(tx, job, request);
-    deleteByForce(tx, job, keep);
-  } else {
-    deleteRunning(tx, job, request, keep);
-  }
-}
-
 /** What waits goes at once, the array with the last that runs. */
 function deleteArray(tx: Transaction, target: Extract<Target, { kind: "array" }>, request: DeleteJobRequest): void {
   const array = target.job;
@@ -115,41 +95,4 @@ function deleteRange(tx: Transaction, target: Extract<Target, { kind: "range" }>
   // The array lives on while one of them runs: those that wait go first.
   if (waiting.length > 0) deleteWaiting(tx, array, waiting, request);
   for (const job of started) deleteOne(tx, job, request);
-}
-
-function logDeletion(tx: Transaction, job: Pick<Job, "id" | "attrs">, request: Pick<DeleteJobRequest, "suppressMail">): void {
-  logJob(tx, LOG_EVENT.JOB, job.id, `Job to be deleted at request of ${requestor(tx)}`);
-  accountDeleted(tx, job.id);
-  if (request.suppressMail === true || isOwner(tx, job.attrs.Job_Owner)) return;
-  tx.act({ kind: "mail", job: job.id, point: "a", text: `Job deleted at request of ${requestor(tx)}` });
-}
-
-/** The mom is told; the obit ends the job. Asked again, the mom is told again, the rest is done once. */
-function deleteRunning(tx: Transaction, job: Job, request: DeleteJobRequest, keep: boolean): void {
-  const before = terminationOf(job);
-  if (before === undefined) {
-    logJob(tx, LOG_EVENT.JOB, job.id, "Job sent signal TermJob on delete");
-    logDeletion(tx, job, request);
-  }
-  if (before === undefined || before.history !== keep) {
-    const termination: Termination = { by: before?.by ?? requestor(tx), history: keep };
-    tx.apply({ kind: "job-changed", id: job.id, set: { termination }, unset: [] });
-  }
-  tx.act({ kind: "terminate-job", job: job.id, why: "delete" });
-}
-
-/** A scheduler makes room: killed at once, its end is told as that of any job. */
-export function preemptByDeletion(tx: Transaction, job: Job): void {
-  logJob(tx, LOG_EVENT.DEBUG, job.id, "delete job request received");
-  logJob(tx, LOG_EVENT.JOB, job.id, "Job sent signal TermJob on delete");
-  logDeletion(tx, job, {});
-  const termination: Termination = { by: requestor(tx), history: true, preempted: true };
-  tx.apply({ kind: "job-changed", id: job.id, set: { termination }, unset: [] });
-  tx.act({ kind: "terminate-job", job: job.id, why: "delete", force: true });
-}
-
-function deleteByForce(tx: Transaction, job: Job, keep: boolean): void {
-  tx.act({ kind: "terminate-job", job: job.id, why: "delete", force: true, over: true });
-  tx.apply({ kind: "job-changed", id: job.id, set: { Exit_status: KILLED }, unset: [] });
-  finish(tx, job, SUBSTATE.TERMINATED, ` and terminated by ${requestor(tx)}`, keep);
 }

@@ -1,57 +1,16 @@
 // qalter (pbs/commands.md 3).
 //
-// Order of checks: 1. the job, live and one's own  2. its state  3. attributes one by one: row, right, whether it may change while the job runs, value
-//                  4. resources together  5. bounds and limits of the queue  6. hooks, whose changes are checked likewise.
-// I1. Of a running job or an array that has begun only run-alterable attributes and resources change; users may lower a limit of a running job, raising it takes an operator.
-// I2. All attributes change or none.
+// Order of checks: 1. the job, live and one's own  2. its state  3. what is asked for (submit/alteration.ts)  4. hooks, whose changes are checked likewise.
 
-import type { AttrChanges } from "#hooks/hook-input.ts";
-import {
-  type AttributeDef,
-  type AttributeValue,
-  attributeOf,
-  checkSettable,
-  type ResourceValue,
-  type ResourceValues,
-  valueName,
-} from "#model/attribute.ts";
-import { JOB_ATTRIBUTES } from "#model/job-attributes.ts";
-import { SUBSTATE } from "#model/job-state.ts";
-import { PBSE, Reject, reject } from "#model/pbse.ts";
-import { alterRequest } from "#model/request/job-request.ts";
-import { removeHolds } from "#model/values/hold.ts";
-import { alterValue } from "#model/values/index.ts";
-import { listedResource } from "#model/values/resource-list.ts";
-import { compareResourceValues } from "#model/values/resource-value.ts";
-import type { AttrOp, ModifyJobRequest, WireAttrs } from "#protocol/messages.ts";
+import { PBSE, reject } from "#model/pbse.ts";
+import type { AttrOp, ModifyJobRequest } from "#protocol/messages.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
-import { columnsOf, encode } from "../../attributes/encode.ts";
-import { checkHoldRight } from "../../attributes/hold-right.ts";
-import { checkAskable } from "../../attributes/resource-right.ts";
-import { serverIdentity } from "../../engine/identity.ts";
 import type { Answer, Transaction } from "../../engine/transaction.ts";
-import { modifyjobAsk, opsOf } from "../../hooks/alteration.ts";
+import { modifyjobAsk, opsOf, raised } from "../../hooks/alteration.ts";
 import { byHook } from "../../hooks/submission.ts";
-import {
-  type Asked,
-  askDependencies,
-  enterDependencies,
-  recordsOfDependencies,
-  replaceDependencies,
-  withAsked,
-} from "../../jobs/dependencies.ts";
-import { keptEligible } from "../../jobs/eligible-time.ts";
-import { isWithMom, logJob, requestor, settleJob, waitingState } from "../../jobs/life.ts";
-import { weightOf } from "../../state/entity-usage.ts";
-import { checkChunkCount, checkGivenText, checkJobText } from "../../state/job-text.ts";
-import type { Attrs, Job, JobAttrs, Queue, ResourceRecord } from "../../state/state.ts";
-import { executionUser } from "../../submit/execution-user.ts";
-import { completePath } from "../../submit/job-paths.ts";
-import { checkQueueLimits } from "../../submit/queue-limits.ts";
-import { checkBounds } from "../../submit/resource-bounds.ts";
-import { checkRunCount } from "../../submit/run-count.ts";
-import { checkedItems, refuseLater } from "../../submit/submission.ts";
-import { workdirOf } from "../../submit/variable-list.ts";
+import { logJob, requestor } from "../../jobs/life.ts";
+import type { Attrs, Job } from "../../state/state.ts";
+import { type Alteration, accountAlteration, alterationOf, alterJob } from "../../submit/alteration.ts";
 import { checkOwner, wholeJob } from "./job-access.ts";
 
 export function modifyJob(tx: Transaction, request: ModifyJobRequest): Answer {
@@ -59,11 +18,11 @@ export function modifyJob(tx: Transaction, request: ModifyJobRequest): Answer {
   checkOwner(tx, job);
   checkRootsJob(tx, job);
   if (job.attrs.job_state === "E") throw reject(PBSE.BADSTATE);
-  const { ops, ...made } = afterHooks(tx, job, request.attrs, changes(tx, job, request.attrs));
+  const { ops, ...made } = afterHooks(tx, job, request.attrs, alterationOf(tx, job, request.attrs));
   logJob(tx, LOG_EVENT.JOB, job.id, `Job Modified at request of ${requestor(tx)}`);
   if (ops.length === 0) return {};
-  carryOut(tx, job, made);
-  account(tx, job.id, ops);
+  alterJob(tx, job, made);
+  accountAlteration(tx, job.id, ops);
   return {};
 }
 
@@ -72,237 +31,23 @@ function checkRootsJob({ who, config }: Transaction, job: Job): void {
   if (config.own_user === null && job.attrs.euser === "root" && !who.root) throw reject(PBSE.PERM);
 }
 
-function carryOut(tx: Transaction, job: Job, { set, unset, asked }: Changes): void {
-  if (asked === undefined) settleJob(tx, job, set, unset);
-  else {
-    const { depend } = replaceDependencies(tx, job, asked);
-    const before = job.attrs["depend"] === undefined ? [] : ["depend"];
-    settleJob(tx, job, depend === undefined ? set : { ...set, depend }, depend === undefined ? [...unset, ...before] : unset);
-    enterDependencies(tx, job.id, asked);
-  }
-  if (isWithMom(job)) tx.act({ kind: "modify-job-on-mom", job: job.id, attrs: set });
-}
-
 /** The request with what modifyjob hooks make of it. */
-function afterHooks(tx: Transaction, job: Job, ops: readonly AttrOp[], asked: Changes): Changes & { readonly ops: readonly AttrOp[] } {
+function afterHooks(
+  tx: Transaction,
+  job: Job,
+  ops: readonly AttrOp[],
+  asked: Alteration,
+): Alteration & { readonly ops: readonly AttrOp[] } {
   const [verdict] = tx.hooks([modifyjobAsk(tx, job, afterChanges(job, asked))]);
   if (verdict === null || verdict === undefined) return { ...asked, ops };
   if (verdict.kind === "reject") throw verdict.reject;
   const own = opsOf(verdict.changes.job ?? {});
   if (own.length === 0) return { ...asked, ops };
-  return { ...byHook(tx, verdict.by, () => changes(raised(tx), job, [...ops, ...own])), ops: [...ops, ...own] };
+  return { ...byHook(tx, verdict.by, () => alterationOf(raised(tx), job, [...ops, ...own])), ops: [...ops, ...own] };
 }
 
-function afterChanges(job: Job, { set, unset }: Changes): Attrs {
+function afterChanges(job: Job, { set, unset }: Alteration): Attrs {
   const after: Attrs = { ...job.attrs, ...set };
   for (const name of unset) delete after[name];
   return after;
 }
-
-/** What a user asked for was checked under his own rights before. */
-const raised = (tx: Transaction): Transaction => ({ ...tx, who: { ...tx.who, level: "manager" } });
-
-/** A hook changes a job. A refusal is the hook's failure: its changes are left out and the log tells why. Whether it was done. */
-export function alterByHook(tx: Transaction, job: Job, wanted: AttrChanges, hook: string): boolean {
-  const ops = opsOf(wanted);
-  if (ops.length === 0) return true;
-  try {
-    const made = byHook(tx, hook, () => changes(raised(tx), job, ops));
-    carryOut(tx, job, made);
-    // One record an attribute: what a hook sets, it sets one by one.
-    for (const op of ops) account(tx, job.id, [op]);
-    return true;
-  } catch (error) {
-    if (error instanceof Reject) return false;
-    throw error;
-  }
-}
-
-/** An array some of whose subjobs have started is changed like a running job. */
-const hasBegun = (job: Job): boolean => job.subjobs !== undefined && job.attrs.stime !== undefined;
-
-/** asked: dependencies, which other jobs must hear of. */
-type Changes = { readonly set: Attrs; readonly unset: string[]; readonly asked?: Asked };
-
-function changes(tx: Transaction, job: Job, ops: readonly AttrOp[]): Changes {
-  const { who } = tx;
-  checkGivenText(tx.state, ops);
-  const running = isWithMom(job) || hasBegun(job);
-  const after: Attrs = { ...job.attrs };
-  const touched = new Set<string>();
-  const resources: { [resource: string]: ResourceValue | undefined } = {};
-  for (const op of ops) {
-    const def = attributeOf(JOB_ATTRIBUTES, op.name);
-    refuseLater(def, op.value);
-    if (def.name === "max_run_subjobs" && job.subjobs === undefined) throw reject(PBSE.NOTARRAY_ATTR);
-    if (def.name === "Resource_List") {
-      alterResource(tx, job, def, op, resources, running);
-      continue;
-    }
-    checkSettable(def, who);
-    if (running && (def.runAlterable !== true || def.name === "run_count")) throw reject(PBSE.MODATRRUN, valueName(def));
-    const value = newValue(tx, def, after[def.name] as AttributeValue | undefined, op);
-    if (value === undefined) delete after[def.name];
-    else after[def.name] = checkedItems(def, value);
-    touched.add(def.name);
-  }
-  finishPlain(tx, job, after, touched);
-  checkJobText(tx.state, after as JobAttrs);
-  const asked = touched.delete("depend") ? newDependencies(tx, job, after, touched) : undefined;
-  const others = Object.keys(resources).length > 0;
-  if (others) alterResources(tx, job, after, touched, resources, running);
-  if (others || COUNTED_FOR.some((name) => after[name] !== job.attrs[name])) checkCounted(tx, job, after, running);
-  return { ...delta(job.attrs, after, touched), ...(asked === undefined ? {} : { asked }) };
-}
-
-/** Refuses what can never be met: with 15229 what a finished job has not done, with 15054 all else. */
-function newDependencies(tx: Transaction, job: Job, after: Attrs, touched: Set<string>): Asked {
-  const items = (after["depend"] ?? []) as readonly string[];
-  tx.historyOf(recordsOfDependencies(tx, items));
-  const asked = askDependencies(tx, { id: job.id, owner: job.attrs.Job_Owner }, items);
-  if (asked.refusal !== null) throw reject(tx.history(asked.refusal) === undefined ? PBSE.BADDEPEND : PBSE.HISTDEPEND);
-  const holds = String(after["Hold_Types"]);
-  after["Hold_Types"] = withAsked(asked, job.attrs.substate === SUBSTATE.DEPEND_HOLD ? removeHolds(holds, "s") : holds).Hold_Types;
-  touched.add("Hold_Types");
-  return asked;
-}
-
-/** What a job always has is not unset but goes back to its default. */
-function newValue(tx: Transaction, def: AttributeDef, old: AttributeValue | undefined, op: AttrOp): AttributeValue | undefined {
-  const value = alterValue(def, old, op, tx.state.resources);
-  return value ?? def.default;
-}
-
-/** Rules that concern single attributes once all are known. */
-function finishPlain(tx: Transaction, job: Job, after: Attrs, touched: Set<string>): void {
-  if (touched.has("Hold_Types")) checkHoldRight(tx.who, job.attrs.Hold_Types, String(after["Hold_Types"]));
-  const owner_host = job.attrs.Job_Owner.slice(job.attrs.Job_Owner.lastIndexOf("@") + 1);
-  for (const name of ["Output_Path", "Error_Path"]) {
-    if (!touched.has(name)) continue;
-    const text = after[name];
-    after[name] =
-      typeof text === "string" ? completePath(text, { host: owner_host, workdir: workdirOf(job.attrs["Variable_List"]) }) : job.attrs[name];
-  }
-  if (touched.has("run_count")) checkRunCount(job.attrs.run_count, after["run_count"]);
-  if (touched.has("eligible_time")) {
-    if (!tx.state.accrual.enabled) throw reject(PBSE.ETEERROR);
-    after["eligible_time"] = keptEligible(tx.state, job.attrs, Number(after["eligible_time"] ?? 0), tx.now_s);
-  }
-  // Whoever sat at its terminal has gone when it would run again.
-  if (touched.has("Rerunable") && after["Rerunable"] === true && after["interactive"] !== undefined)
-    throw reject(PBSE.BADATVAL, "Rerunable");
-  if (touched.has("Job_Name")) after["Job_Name"] ??= job.attrs.Job_Name;
-  if (touched.has("User_List") || touched.has("group_list")) {
-    Object.assign(after, newUser(tx, job, after));
-    touched.add("euser").add("egroup");
-  }
-}
-
-/** A manager's change leaves the user as he is: whose groups are those of the owner is known only when the owner asks. */
-function newUser(tx: Transaction, job: Job, after: Attrs): Pick<JobAttrs, "euser" | "egroup"> {
-  const lists = after as { readonly User_List?: readonly string[]; readonly group_list?: readonly string[] };
-  const owner = job.attrs.Job_Owner.slice(0, job.attrs.Job_Owner.lastIndexOf("@"));
-  if (owner === tx.who.user) return executionUser(tx, lists);
-  const known = { ...tx, who: { ...tx.who, user: owner, uid: owner === "root" ? 0 : 1, groups: [job.attrs.egroup] } };
-  return executionUser(known, lists);
-}
-
-/** One `Resource_List.resource = value`: undefined in `resources` takes it away. */
-function alterResource(
-  tx: Transaction,
-  job: Job,
-  def: AttributeDef,
-  op: AttrOp,
-  resources: { [resource: string]: ResourceValue | undefined },
-  running: boolean,
-): void {
-  const resc = listedResource(def, op.resource, tx.state.resources);
-  checkAskable(def, resc, op.op === "unset" ? null : op.value, tx.who, tx.state.resources);
-  if (running && resc.runAlterable !== true) throw reject(PBSE.MODATRRUN, valueName(def, resc.name));
-  const list = Object.hasOwn(resources, resc.name)
-    ? { ...job.attrs.Resource_List, [resc.name]: resources[resc.name] }
-    : job.attrs.Resource_List;
-  const altered = alterValue(def, list as ResourceValues, op, tx.state.resources) as ResourceValues | undefined;
-  const value = altered?.[resc.name];
-  if (running && tx.who.level === "user") checkLowers(tx, resc.name, job.attrs.Resource_List[resc.name], value);
-  resources[resc.name] = value;
-}
-
-/** Refuses with 15007 to raise a limit of a running job, or to set or take away one. */
-function checkLowers(tx: Transaction, resource: string, before: ResourceValue | undefined, after: ResourceValue | undefined): void {
-  const def = tx.state.resources.get(resource);
-  const order = def === undefined || before === undefined || after === undefined ? null : compareResourceValues(def, after, before);
-  if (order === null || order > 0) throw reject(PBSE.PERM);
-}
-
-function alterResources(
-  tx: Transaction,
-  job: Job,
-  after: Attrs,
-  touched: Set<string>,
-  resources: { readonly [resource: string]: ResourceValue | undefined },
-  running: boolean,
-): void {
-  const { state } = tx;
-  const queue = state.queues.get(job.attrs.queue) as Queue;
-  if (running) {
-    // Only limits of its run change: chunks and sums stay.
-    const list: { [resource: string]: ResourceValue } = { ...job.attrs.Resource_List };
-    for (const [name, value] of Object.entries(resources)) {
-      if (value === undefined) delete list[name];
-      else list[name] = value;
-    }
-    after["Resource_List"] = list;
-  } else {
-    const resolved = alterRequest(job.attrs.Resource_List, resources, { queue: queue.attrs, server: state.server }, state.resources);
-    checkChunkCount(state, resolved.Resource_List);
-    after["Resource_List"] = resolved.Resource_List;
-    after["schedselect"] = resolved.schedselect;
-    touched.add("schedselect");
-  }
-  touched.add("Resource_List");
-  if (tx.who.level === "user") checkBounds(after["Resource_List"] as ResourceRecord, queue.attrs, state.server, state.resources);
-}
-
-/** Whose job it is for the limits of queue and server. */
-const COUNTED_FOR = ["project", "euser", "egroup"] as const;
-
-/** Refuses what the limits on jobs and amounts in the queue do not allow him for whom the job would count. */
-function checkCounted(tx: Transaction, job: Job, after: Attrs, running: boolean): void {
-  const next = { ...(after as JobAttrs) };
-  if (!running) next.job_state = waitingState(next, tx.now_s).job_state;
-  checkQueueLimits(tx.state, next, tx.state.queues.get(job.attrs.queue) as Queue, { attrs: job.attrs }, weightOf(job));
-}
-
-function delta(before: Attrs, after: Attrs, touched: ReadonlySet<string>): Changes {
-  const set: Attrs = {};
-  const unset: string[] = [];
-  for (const name of touched) {
-    if (after[name] !== undefined) set[name] = after[name];
-    else if (before[name] !== undefined) unset.push(name);
-  }
-  return { set, unset };
-}
-
-/** Record a (pbs/files.md 4): what was asked for, with the values the job has now, in their usual form. What the job has no more is UNSET. */
-function account(tx: Transaction, id: string, ops: readonly AttrOp[]): void {
-  const job = tx.state.jobs.get(id);
-  if (job === undefined) return;
-  const names = [...new Set(ops.map(({ name }) => attributeOf(JOB_ATTRIBUTES, name).name))];
-  const texts = encode(columnsOf(tx.state, serverIdentity(tx.config.host), JOB_ATTRIBUTES, names), job.attrs);
-  const items = ops.map((op) => {
-    const { name } = attributeOf(JOB_ATTRIBUTES, op.name);
-    return `${valueName({ name }, op.resource)}=${quoted(textOf(texts[name], op.resource) ?? "UNSET")}`;
-  });
-  tx.account({ type: "a", id, text: [...new Set(items)].join(" ") });
-}
-
-function textOf(value: WireAttrs[string] | undefined, resource: string | undefined): string | undefined {
-  if (value === undefined || typeof value === "string") return value;
-  if (isList(value)) return value.join(",");
-  const text = resource === undefined ? undefined : value[resource];
-  return text === undefined || typeof text === "string" ? text : text.join(",");
-}
-
-const isList = (value: WireAttrs[string]): value is readonly string[] => Array.isArray(value);
-const quoted = (text: string): string => (/\s/.test(text) ? `"${text}"` : text);

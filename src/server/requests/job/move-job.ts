@@ -8,9 +8,9 @@ import { movejobAsk } from "../../hooks/alteration.ts";
 import { accountQueued } from "../../jobs/accounting-record.ts";
 import { logJob, moveJob, requestor } from "../../jobs/life.ts";
 import type { Job, Queue } from "../../state/state.ts";
+import { admitJob } from "../../submit/admission.ts";
 import { localQueue } from "../../submit/routing.ts";
 import { checkOwner, checkState, wholeJob } from "./job-access.ts";
-import { admit } from "./queue-admission.ts";
 
 export function moveJobRequest(tx: Transaction, request: MoveJobRequest): Answer {
   const job = wholeJob(tx, request.job);
@@ -27,7 +27,7 @@ export function moveJobRequest(tx: Transaction, request: MoveJobRequest): Answer
 
 function moveTo(tx: Transaction, job: Job, queue: Queue, destination: string): Answer {
   if (queue.name === job.attrs.queue) return {};
-  const set = admit(tx, job, queue, { from_route: false });
+  const set = admitJob(tx, job, queue, { from_route: false });
   moveJob(tx, job, queue, set);
   logJob(tx, LOG_EVENT.JOB, job.id, `Job moved to ${destination} at request of ${requestor(tx)}`);
   const moved = tx.state.jobs.get(job.id);

@@ -5,12 +5,12 @@ import { defaultAttributes } from "#model/attribute.ts";
 import { NODE_ATTRIBUTES } from "#model/node-attributes.ts";
 import { checkObjectName } from "#model/object-names.ts";
 import { PBSE, Reject, reject } from "#model/pbse.ts";
-import type { AttrOp, ManagerRequest } from "#protocol/messages.ts";
+import type { ManagerRequest } from "#protocol/messages.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
 import { answerFailures } from "../../attributes/answers.ts";
-import { type Changed, changeAttrs, delta } from "../../attributes/change.ts";
-import { type LogTarget, logChanged, logCreated, logDeleted, loggedTerms } from "../../attributes/manager-log.ts";
-import { checkNodePartition } from "../../attributes/partition-rules.ts";
+import { changeAttrs } from "../../attributes/change.ts";
+import { logChanged, logCreated, logDeleted, loggedTerms } from "../../attributes/manager-log.ts";
+import { changedNode, checkKnown, checkNode, enterNodeChange, marks, nodeTarget } from "../../attributes/vnode-change.ts";
 import type { Answer, Transaction } from "../../engine/transaction.ts";
 import { isOwnName } from "../../state/own-host.ts";
 import type { Attrs, ServerState, Vnode } from "../../state/state.ts";
@@ -41,7 +41,7 @@ function createNode(tx: Transaction, { name, attrs }: ManagerRequest): Answer {
   checkNode(state, changed, null);
   const moms = (changed.after["Mom"] as readonly string[] | undefined) ?? [name];
   for (const host of moms) if (!isKnownHost(tx, host)) throw unknownHost(tx, host);
-  logCreated(tx, target(name), loggedTerms(changed));
+  logCreated(tx, nodeTarget(name), loggedTerms(changed));
   const set_by_admin = marks(changed.after, attrs).add;
   tx.apply({ kind: "created", object: "node", name, attrs: withIdentity(changed.after, name, moms[0] ?? name), set_by_admin });
   return {};
@@ -83,62 +83,10 @@ function changeNodes(tx: Transaction, request: ManagerRequest, verb: "set" | "un
     }
   });
   for (const { vnode, changed } of changes) {
-    logChanged(tx, target(vnode.name), verb, loggedTerms(changed));
-    tx.apply({ kind: "changed", object: "node", name: vnode.name, ...delta(changed) });
-    tx.apply({ kind: "vnode-admin-set", name: vnode.name, ...marks(changed.after, request.attrs, vnode.set_by_admin) });
+    logChanged(tx, nodeTarget(vnode.name), verb, loggedTerms(changed));
+    enterNodeChange(tx, vnode, request.attrs, changed);
   }
   return answerFailures(tx, PBSE.GMODERR, failed);
-}
-
-/** A hook sets attributes of a vnode, as qmgr would. Throws Reject before anything is changed. */
-export function setNodeByHook(tx: Transaction, vnode: Vnode, ops: readonly AttrOp[], hook: string): void {
-  if (ops.length === 0) return;
-  const changed = changedNode(tx, vnode, ops);
-  logChanged(tx, target(vnode.name), "set", loggedTerms(changed), hook);
-  tx.apply({ kind: "changed", object: "node", name: vnode.name, ...delta(changed) });
-  tx.apply({ kind: "vnode-admin-set", name: vnode.name, ...marks(changed.after, ops, vnode.set_by_admin) });
-}
-
-/** Attributes of a vnode that are shown but unknown to whoever sets attributes (15002), as to PBS. */
-const SHOWN_ONLY = "license";
-
-function checkKnown(ops: readonly AttrOp[]): void {
-  if (ops.some(({ name }) => name.toLowerCase() === SHOWN_ONLY)) throw reject(PBSE.NOATTR);
-}
-
-function changedNode(tx: Transaction, vnode: Vnode, ops: readonly AttrOp[]): Changed {
-  const { state } = tx;
-  checkKnown(ops);
-  // A state is never unset: without a word it is free.
-  const attrs = ops.map((op) =>
-    op.op === "unset" && op.name.toLowerCase() === "state" ? ({ ...op, op: "=", value: "free" } as const) : op,
-  );
-  const changed = changeAttrs(vnode.attrs, attrs, { table: NODE_ATTRIBUTES, resources: state.resources, who: tx.who });
-  checkNode(state, changed, vnode);
-  return changed;
-}
-
-function checkNode(state: ServerState, changed: Changed, vnode: Vnode | null): void {
-  const { after, touched } = changed;
-  const name = after["queue"];
-  if (touched.has("queue") && typeof name === "string") {
-    const queue = state.queues.get(name);
-    if (queue === undefined) throw reject(PBSE.UNKQUE);
-    if (queue.attrs["queue_type"] !== "Execution") throw reject(PBSE.ATTRTYPE);
-  }
-  checkProvisioning(changed);
-  checkNodePartition(state, changed, vnode);
-}
-
-/** An environment is what a vnode has, not what it could be given: provisioning is not done here. */
-function checkProvisioning({ after, touched }: Changed): void {
-  if (touched.has("provision_enable") && after["provision_enable"] === true)
-    throw new Reject(PBSE.NOSUP, "Feature/function not supported: vnodes are not provisioned, provision_enable cannot be True");
-  const current = after["current_aoe"];
-  if (!touched.has("current_aoe") || typeof current !== "string") return;
-  const aoe = (after["resources_available"] as { readonly [name: string]: unknown } | undefined)?.["aoe"];
-  const known = Array.isArray(aoe) ? aoe : String(aoe ?? "").split(",");
-  if (!known.includes(current)) throw reject(PBSE.NODE_BAD_CURRENT_AOE);
 }
 
 function deleteNodes(tx: Transaction, name: string): Answer {
@@ -147,7 +95,7 @@ function deleteNodes(tx: Transaction, name: string): Answer {
   if (name !== "" && busy.length > 0) throw reject(PBSE.OBJBUSY);
   for (const vnode of nodes) {
     if (busy.includes(vnode)) continue;
-    logDeleted(tx, target(vnode.name));
+    logDeleted(tx, nodeTarget(vnode.name));
     tx.apply({ kind: "deleted", object: "node", name: vnode.name });
   }
   return answerFailures(
@@ -164,26 +112,3 @@ function nodesNamed(state: ServerState, name: string): Vnode[] {
   if (found.length === 0) throw reject(PBSE.UNKNODE);
   return found;
 }
-
-/** What is the administrator's from now on, and what is the mom's again: `comment`, `resources_available.mem`. before: what was his until now. */
-function marks(
-  after: Attrs,
-  ops: readonly AttrOp[],
-  before: readonly string[] = [],
-): { readonly add: string[]; readonly remove: string[] } {
-  const add: string[] = [];
-  const remove: string[] = [];
-  for (const op of ops) {
-    const attribute = NODE_ATTRIBUTES.byName(op.name)?.name ?? op.name;
-    const value = after[attribute];
-    if (op.resource !== undefined) {
-      const there = (value as { readonly [name: string]: unknown } | undefined)?.[op.resource] !== undefined;
-      (there ? add : remove).push(`${attribute}.${op.resource}`);
-    } else if (op.op === "unset" || value === undefined)
-      remove.push(attribute, ...before.filter((mark) => mark.startsWith(`${attribute}.`)));
-    else add.push(attribute);
-  }
-  return { add, remove };
-}
-
-const target = (name: string): LogTarget => ({ class: "Node", object: name });

@@ -9,7 +9,6 @@ import { RESV_STATE } from "#model/resv-state.ts";
 import type { ModifyResvRequest } from "#protocol/messages.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
 import { checkManager } from "../../attributes/permission.ts";
-import { schedOfPartition } from "../../engine/sched-runtime.ts";
 import type { Answer, Transaction } from "../../engine/transaction.ts";
 import { afterModifyresvHooks } from "../../hooks/reservation.ts";
 import { checkResvOwner, resvNamed } from "../../resv/access.ts";
@@ -17,6 +16,7 @@ import { alteredTimes, checkSubset } from "../../resv/alteration.ts";
 import { confirm, followQueue } from "../../resv/life.ts";
 import { logResv } from "../../resv/records.ts";
 import { readAttributes, resolve } from "../../resv/submission.ts";
+import { schedOfPartition } from "../../state/partitions.ts";
 import type { Attrs, Resv } from "../../state/state.ts";
 
 const { CONFIRMED, RUNNING, DEGRADED, BEING_ALTERED } = RESV_STATE;

@@ -6,7 +6,6 @@
 import { PBSE, Reject, reject } from "#model/pbse.ts";
 import type { SubmitResvRequest } from "#protocol/messages.ts";
 import { checkOperator } from "../../attributes/permission.ts";
-import { schedOfPartition } from "../../engine/sched-runtime.ts";
 import type { Answer, Transaction } from "../../engine/transaction.ts";
 import { afterResvsubHooks } from "../../hooks/reservation.ts";
 import { checkMayReserve, checkOccurrences } from "../../resv/access.ts";
@@ -16,6 +15,7 @@ import { sourceJob } from "../../resv/jobs.ts";
 import { begin, confirm } from "../../resv/life.ts";
 import { maintenanceOf } from "../../resv/maintenance.ts";
 import { type Given, postAttrs, postProcessing_s, readAttributes, resolve, standingOf, timesOf } from "../../resv/submission.ts";
+import { schedOfPartition } from "../../state/partitions.ts";
 import type { Attrs, Job, ResourceRecord, Resv } from "../../state/state.ts";
 import { fullJobId, mayQuery } from "../../status/job.ts";
 import { nextJobNumber } from "../../submit/job-number.ts";

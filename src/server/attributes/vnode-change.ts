@@ -1,0 +1,85 @@
+// What an administrator, or a hook in his place, sets of a vnode (pbs/objects.md 5 and 10). It is marked, so that what the mom reports does not overwrite it.
+
+import { NODE_ATTRIBUTES } from "#model/node-attributes.ts";
+import { PBSE, Reject, reject } from "#model/pbse.ts";
+import type { AttrOp } from "#protocol/messages.ts";
+import type { Transaction } from "../engine/transaction.ts";
+import type { Attrs, ServerState, Vnode } from "../state/state.ts";
+import { type Changed, changeAttrs, delta } from "./change.ts";
+import type { LogTarget } from "./manager-log.ts";
+import { checkNodePartition } from "./partition-rules.ts";
+
+/** Attributes of a vnode that are shown but unknown to whoever sets attributes (15002), as to PBS. */
+const SHOWN_ONLY = "license";
+
+/** Refuses with 15002 what is shown but cannot be set. */
+export function checkKnown(ops: readonly AttrOp[]): void {
+  if (ops.some(({ name }) => name.toLowerCase() === SHOWN_ONLY)) throw reject(PBSE.NOATTR);
+}
+
+/** What operations of qmgr make of a vnode under the rights of the asker; nothing is changed yet. */
+export function changedNode(tx: Transaction, vnode: Vnode, ops: readonly AttrOp[]): Changed {
+  const { state } = tx;
+  checkKnown(ops);
+  // A state is never unset: without a word it is free.
+  const attrs = ops.map((op) =>
+    op.op === "unset" && op.name.toLowerCase() === "state" ? ({ ...op, op: "=", value: "free" } as const) : op,
+  );
+  const changed = changeAttrs(vnode.attrs, attrs, { table: NODE_ATTRIBUTES, resources: state.resources, who: tx.who });
+  checkNode(state, changed, vnode);
+  return changed;
+}
+
+/** vnode null: it is being created. */
+export function checkNode(state: ServerState, changed: Changed, vnode: Vnode | null): void {
+  const { after, touched } = changed;
+  const name = after["queue"];
+  if (touched.has("queue") && typeof name === "string") {
+    const queue = state.queues.get(name);
+    if (queue === undefined) throw reject(PBSE.UNKQUE);
+    if (queue.attrs["queue_type"] !== "Execution") throw reject(PBSE.ATTRTYPE);
+  }
+  checkProvisioning(changed);
+  checkNodePartition(state, changed, vnode);
+}
+
+/** An environment is what a vnode has, not what it could be given: provisioning is not done here. */
+function checkProvisioning({ after, touched }: Changed): void {
+  if (touched.has("provision_enable") && after["provision_enable"] === true)
+    throw new Reject(PBSE.NOSUP, "Feature/function not supported: vnodes are not provisioned, provision_enable cannot be True");
+  const current = after["current_aoe"];
+  if (!touched.has("current_aoe") || typeof current !== "string") return;
+  const aoe = (after["resources_available"] as { readonly [name: string]: unknown } | undefined)?.["aoe"];
+  const known = Array.isArray(aoe) ? aoe : String(aoe ?? "").split(",");
+  if (!known.includes(current)) throw reject(PBSE.NODE_BAD_CURRENT_AOE);
+}
+
+/** Applies a change that was checked, and marks what is set by an administrator. */
+export function enterNodeChange(tx: Transaction, vnode: Vnode, ops: readonly AttrOp[], changed: Changed): void {
+  tx.apply({ kind: "changed", object: "node", name: vnode.name, ...delta(changed) });
+  tx.apply({ kind: "vnode-admin-set", name: vnode.name, ...marks(changed.after, ops, vnode.set_by_admin) });
+}
+
+/** What is the administrator's from now on, and what is the mom's again: `comment`, `resources_available.mem`. before: what was his until now. */
+export function marks(
+  after: Attrs,
+  ops: readonly AttrOp[],
+  before: readonly string[] = [],
+): { readonly add: string[]; readonly remove: string[] } {
+  const add: string[] = [];
+  const remove: string[] = [];
+  for (const op of ops) {
+    const attribute = NODE_ATTRIBUTES.byName(op.name)?.name ?? op.name;
+    const value = after[attribute];
+    if (op.resource !== undefined) {
+      const there = (value as { readonly [name: string]: unknown } | undefined)?.[op.resource] !== undefined;
+      (there ? add : remove).push(`${attribute}.${op.resource}`);
+    } else if (op.op === "unset" || value === undefined)
+      remove.push(attribute, ...before.filter((mark) => mark.startsWith(`${attribute}.`)));
+    else add.push(attribute);
+  }
+  return { add, remove };
+}
+
+/** A vnode as lines of the log name it. */
+export const nodeTarget = (name: string): LogTarget => ({ class: "Node", object: name });

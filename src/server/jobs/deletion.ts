@@ -1,0 +1,71 @@
+// How a job is deleted: one that waits ends at once, one that runs when its mom says so, by force at once whatever the mom does. Which jobs, and who may ask:
+// requests/job/delete-job.ts.
+
+import { SUBSTATE } from "#model/job-state.ts";
+import type { DeleteJobRequest } from "#protocol/messages.ts";
+import { LOG_EVENT } from "#support/log-event.ts";
+import { isOwner } from "../attributes/permission.ts";
+import type { Transaction } from "../engine/transaction.ts";
+import type { Job } from "../state/state.ts";
+import { accountDeleted } from "./accounting-record.ts";
+import { endWaiting, finish, type Termination, terminationOf } from "./end.ts";
+import { isWaiting, logJob, requestor } from "./life.ts";
+
+/** history: nothing is left of it in the history either. */
+export type DeletionManner = Pick<DeleteJobRequest, "force" | "history" | "suppressMail">;
+
+/** Exit_status of a job deleted by force: 256 + SIGKILL. */
+const KILLED = 265;
+
+/** A job, or a subjob that has started. */
+export function deleteOne(tx: Transaction, job: Job, how: DeletionManner): void {
+  const keep = how.history !== true;
+  logJob(tx, LOG_EVENT.DEBUG, job.id, "delete job request received");
+  if (isWaiting(job)) {
+    logDeletion(tx, job, how);
+    endWaiting(tx, job, keep);
+  } else if (how.force === true) {
+    logDeletion(tx, job, how);
+    deleteByForce(tx, job, keep);
+  } else {
+    deleteRunning(tx, job, how, keep);
+  }
+}
+
+/** The log, the record D and the mail to an owner whose job somebody else deletes. */
+export function logDeletion(tx: Transaction, job: Pick<Job, "id" | "attrs">, how: Pick<DeletionManner, "suppressMail">): void {
+  logJob(tx, LOG_EVENT.JOB, job.id, `Job to be deleted at request of ${requestor(tx)}`);
+  accountDeleted(tx, job.id);
+  if (how.suppressMail === true || isOwner(tx, job.attrs.Job_Owner)) return;
+  tx.act({ kind: "mail", job: job.id, point: "a", text: `Job deleted at request of ${requestor(tx)}` });
+}
+
+/** The mom is told; the obit ends the job. Asked again, the mom is told again, the rest is done once. */
+function deleteRunning(tx: Transaction, job: Job, how: DeletionManner, keep: boolean): void {
+  const before = terminationOf(job);
+  if (before === undefined) {
+    logJob(tx, LOG_EVENT.JOB, job.id, "Job sent signal TermJob on delete");
+    logDeletion(tx, job, how);
+  }
+  if (before === undefined || before.history !== keep) {
+    const termination: Termination = { by: before?.by ?? requestor(tx), history: keep };
+    tx.apply({ kind: "job-changed", id: job.id, set: { termination }, unset: [] });
+  }
+  tx.act({ kind: "terminate-job", job: job.id, why: "delete" });
+}
+
+/** A scheduler makes room: killed at once, its end is told as that of any job. */
+export function preemptByDeletion(tx: Transaction, job: Job): void {
+  logJob(tx, LOG_EVENT.DEBUG, job.id, "delete job request received");
+  logJob(tx, LOG_EVENT.JOB, job.id, "Job sent signal TermJob on delete");
+  logDeletion(tx, job, {});
+  const termination: Termination = { by: requestor(tx), history: true, preempted: true };
+  tx.apply({ kind: "job-changed", id: job.id, set: { termination }, unset: [] });
+  tx.act({ kind: "terminate-job", job: job.id, why: "delete", force: true });
+}
+
+function deleteByForce(tx: Transaction, job: Job, keep: boolean): void {
+  tx.act({ kind: "terminate-job", job: job.id, why: "delete", force: true, over: true });
+  tx.apply({ kind: "job-changed", id: job.id, set: { Exit_status: KILLED }, unset: [] });
+  finish(tx, job, SUBSTATE.TERMINATED, ` and terminated by ${requestor(tx)}`, keep);
+}

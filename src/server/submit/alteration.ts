@@ -1,0 +1,254 @@
+// What qalter, and a hook in its place, may make of a job (pbs/commands.md 3).
+//
+// Order of checks: 1. attributes one by one: row, right, whether it may change while the job runs, value  2. resources together
+//                  3. bounds and limits of the queue.
+// I1. Of a running job or an array that has begun only run-alterable attributes and resources change; users may lower a limit of a running job, raising it takes an operator.
+// I2. All attributes change or none.
+
+import {
+  type AttributeDef,
+  type AttributeValue,
+  attributeOf,
+  checkSettable,
+  type ResourceValue,
+  type ResourceValues,
+  valueName,
+} from "#model/attribute.ts";
+import { JOB_ATTRIBUTES } from "#model/job-attributes.ts";
+import { SUBSTATE } from "#model/job-state.ts";
+import { PBSE, reject } from "#model/pbse.ts";
+import { alterRequest } from "#model/request/job-request.ts";
+import { removeHolds } from "#model/values/hold.ts";
+import { alterValue } from "#model/values/index.ts";
+import { listedResource } from "#model/values/resource-list.ts";
+import { compareResourceValues } from "#model/values/resource-value.ts";
+import type { AttrOp, WireAttrs } from "#protocol/messages.ts";
+import { columnsOf, encode } from "../attributes/encode.ts";
+import { checkHoldRight } from "../attributes/hold-right.ts";
+import { checkAskable } from "../attributes/resource-right.ts";
+import { serverIdentity } from "../engine/identity.ts";
+import type { Transaction } from "../engine/transaction.ts";
+import {
+  type Asked,
+  askDependencies,
+  enterDependencies,
+  recordsOfDependencies,
+  replaceDependencies,
+  withAsked,
+} from "../jobs/dependencies.ts";
+import { keptEligible } from "../jobs/eligible-time.ts";
+import { isWithMom, settleJob, waitingState } from "../jobs/life.ts";
+import { weightOf } from "../state/entity-usage.ts";
+import { checkChunkCount, checkGivenText, checkJobText } from "../state/job-text.ts";
+import type { Attrs, Job, JobAttrs, Queue, ResourceRecord } from "../state/state.ts";
+import { executionUser } from "./execution-user.ts";
+import { completePath } from "./job-paths.ts";
+import { checkQueueLimits } from "./queue-limits.ts";
+import { checkBounds } from "./resource-bounds.ts";
+import { checkRunCount } from "./run-count.ts";
+import { checkedItems, refuseLater } from "./submission.ts";
+import { workdirOf } from "./variable-list.ts";
+
+/** Applies an alteration: to the job, to those it depends on, and to its mom. */
+export function alterJob(tx: Transaction, job: Job, { set, unset, asked }: Alteration): void {
+  if (asked === undefined) settleJob(tx, job, set, unset);
+  else {
+    const { depend } = replaceDependencies(tx, job, asked);
+    const before = job.attrs["depend"] === undefined ? [] : ["depend"];
+    settleJob(tx, job, depend === undefined ? set : { ...set, depend }, depend === undefined ? [...unset, ...before] : unset);
+    enterDependencies(tx, job.id, asked);
+  }
+  if (isWithMom(job)) tx.act({ kind: "modify-job-on-mom", job: job.id, attrs: set });
+}
+
+/** An array some of whose subjobs have started is changed like a running job. */
+const hasBegun = (job: Job): boolean => job.subjobs !== undefined && job.attrs.stime !== undefined;
+
+/** What an alteration sets and unsets. asked: dependencies, which other jobs must hear of. */
+export type Alteration = { readonly set: Attrs; readonly unset: string[]; readonly asked?: Asked };
+
+/**
+ * What operations of qalter make of a job under the rights of the asker; nothing is changed yet. Refuses what may not or cannot be, with the number of PBS.
+ */
+export function alterationOf(tx: Transaction, job: Job, ops: readonly AttrOp[]): Alteration {
+  const { who } = tx;
+  checkGivenText(tx.state, ops);
+  const running = isWithMom(job) || hasBegun(job);
+  const after: Attrs = { ...job.attrs };
+  const touched = new Set<string>();
+  const resources: { [resource: string]: ResourceValue | undefined } = {};
+  for (const op of ops) {
+    const def = attributeOf(JOB_ATTRIBUTES, op.name);
+    refuseLater(def, op.value);
+    if (def.name === "max_run_subjobs" && job.subjobs === undefined) throw reject(PBSE.NOTARRAY_ATTR);
+    if (def.name === "Resource_List") {
+      alterResource(tx, job, def, op, resources, running);
+      continue;
+    }
+    checkSettable(def, who);
+    if (running && (def.runAlterable !== true || def.name === "run_count")) throw reject(PBSE.MODATRRUN, valueName(def));
+    const value = newValue(tx, def, after[def.name] as AttributeValue | undefined, op);
+    if (value === undefined) delete after[def.name];
+    else after[def.name] = checkedItems(def, value);
+    touched.add(def.name);
+  }
+  finishPlain(tx, job, after, touched);
+  checkJobText(tx.state, after as JobAttrs);
+  const asked = touched.delete("depend") ? newDependencies(tx, job, after, touched) : undefined;
+  const others = Object.keys(resources).length > 0;
+  if (others) alterResources(tx, job, after, touched, resources, running);
+  if (others || COUNTED_FOR.some((name) => after[name] !== job.attrs[name])) checkCounted(tx, job, after, running);
+  return { ...delta(job.attrs, after, touched), ...(asked === undefined ? {} : { asked }) };
+}
+
+/** Refuses what can never be met: with 15229 what a finished job has not done, with 15054 all else. */
+function newDependencies(tx: Transaction, job: Job, after: Attrs, touched: Set<string>): Asked {
+  const items = (after["depend"] ?? []) as readonly string[];
+  tx.historyOf(recordsOfDependencies(tx, items));
+  const asked = askDependencies(tx, { id: job.id, owner: job.attrs.Job_Owner }, items);
+  if (asked.refusal !== null) throw reject(tx.history(asked.refusal) === undefined ? PBSE.BADDEPEND : PBSE.HISTDEPEND);
+  const holds = String(after["Hold_Types"]);
+  after["Hold_Types"] = withAsked(asked, job.attrs.substate === SUBSTATE.DEPEND_HOLD ? removeHolds(holds, "s") : holds).Hold_Types;
+  touched.add("Hold_Types");
+  return asked;
+}
+
+/** What a job always has is not unset but goes back to its default. */
+function newValue(tx: Transaction, def: AttributeDef, old: AttributeValue | undefined, op: AttrOp): AttributeValue | undefined {
+  const value = alterValue(def, old, op, tx.state.resources);
+  return value ?? def.default;
+}
+
+/** Rules that concern single attributes once all are known. */
+function finishPlain(tx: Transaction, job: Job, after: Attrs, touched: Set<string>): void {
+  if (touched.has("Hold_Types")) checkHoldRight(tx.who, job.attrs.Hold_Types, String(after["Hold_Types"]));
+  const owner_host = job.attrs.Job_Owner.slice(job.attrs.Job_Owner.lastIndexOf("@") + 1);
+  for (const name of ["Output_Path", "Error_Path"]) {
+    if (!touched.has(name)) continue;
+    const text = after[name];
+    after[name] =
+      typeof text === "string" ? completePath(text, { host: owner_host, workdir: workdirOf(job.attrs["Variable_List"]) }) : job.attrs[name];
+  }
+  if (touched.has("run_count")) checkRunCount(job.attrs.run_count, after["run_count"]);
+  if (touched.has("eligible_time")) {
+    if (!tx.state.accrual.enabled) throw reject(PBSE.ETEERROR);
+    after["eligible_time"] = keptEligible(tx.state, job.attrs, Number(after["eligible_time"] ?? 0), tx.now_s);
+  }
+  // Whoever sat at its terminal has gone when it would run again.
+  if (touched.has("Rerunable") && after["Rerunable"] === true && after["interactive"] !== undefined)
+    throw reject(PBSE.BADATVAL, "Rerunable");
+  if (touched.has("Job_Name")) after["Job_Name"] ??= job.attrs.Job_Name;
+  if (touched.has("User_List") || touched.has("group_list")) {
+    Object.assign(after, newUser(tx, job, after));
+    touched.add("euser").add("egroup");
+  }
+}
+
+/** A manager's change leaves the user as he is: whose groups are those of the owner is known only when the owner asks. */
+function newUser(tx: Transaction, job: Job, after: Attrs): Pick<JobAttrs, "euser" | "egroup"> {
+  const lists = after as { readonly User_List?: readonly string[]; readonly group_list?: readonly string[] };
+  const owner = job.attrs.Job_Owner.slice(0, job.attrs.Job_Owner.lastIndexOf("@"));
+  if (owner === tx.who.user) return executionUser(tx, lists);
+  const known = { ...tx, who: { ...tx.who, user: owner, uid: owner === "root" ? 0 : 1, groups: [job.attrs.egroup] } };
+  return executionUser(known, lists);
+}
+
+/** One `Resource_List.resource = value`: undefined in `resources` takes it away. */
+function alterResource(
+  tx: Transaction,
+  job: Job,
+  def: AttributeDef,
+  op: AttrOp,
+  resources: { [resource: string]: ResourceValue | undefined },
+  running: boolean,
+): void {
+  const resc = listedResource(def, op.resource, tx.state.resources);
+  checkAskable(def, resc, op.op === "unset" ? null : op.value, tx.who, tx.state.resources);
+  if (running && resc.runAlterable !== true) throw reject(PBSE.MODATRRUN, valueName(def, resc.name));
+  const list = Object.hasOwn(resources, resc.name)
+    ? { ...job.attrs.Resource_List, [resc.name]: resources[resc.name] }
+    : job.attrs.Resource_List;
+  const altered = alterValue(def, list as ResourceValues, op, tx.state.resources) as ResourceValues | undefined;
+  const value = altered?.[resc.name];
+  if (running && tx.who.level === "user") checkLowers(tx, resc.name, job.attrs.Resource_List[resc.name], value);
+  resources[resc.name] = value;
+}
+
+/** Refuses with 15007 to raise a limit of a running job, or to set or take away one. */
+function checkLowers(tx: Transaction, resource: string, before: ResourceValue | undefined, after: ResourceValue | undefined): void {
+  const def = tx.state.resources.get(resource);
+  const order = def === undefined || before === undefined || after === undefined ? null : compareResourceValues(def, after, before);
+  if (order === null || order > 0) throw reject(PBSE.PERM);
+}
+
+function alterResources(
+  tx: Transaction,
+  job: Job,
+  after: Attrs,
+  touched: Set<string>,
+  resources: { readonly [resource: string]: ResourceValue | undefined },
+  running: boolean,
+): void {
+  const { state } = tx;
+  const queue = state.queues.get(job.attrs.queue) as Queue;
+  if (running) {
+    // Only limits of its run change: chunks and sums stay.
+    const list: { [resource: string]: ResourceValue } = { ...job.attrs.Resource_List };
+    for (const [name, value] of Object.entries(resources)) {
+      if (value === undefined) delete list[name];
+      else list[name] = value;
+    }
+    after["Resource_List"] = list;
+  } else {
+    const resolved = alterRequest(job.attrs.Resource_List, resources, { queue: queue.attrs, server: state.server }, state.resources);
+    checkChunkCount(state, resolved.Resource_List);
+    after["Resource_List"] = resolved.Resource_List;
+    after["schedselect"] = resolved.schedselect;
+    touched.add("schedselect");
+  }
+  touched.add("Resource_List");
+  if (tx.who.level === "user") checkBounds(after["Resource_List"] as ResourceRecord, queue.attrs, state.server, state.resources);
+}
+
+/** Whose job it is for the limits of queue and server. */
+const COUNTED_FOR = ["project", "euser", "egroup"] as const;
+
+/** Refuses what the limits on jobs and amounts in the queue do not allow him for whom the job would count. */
+function checkCounted(tx: Transaction, job: Job, after: Attrs, running: boolean): void {
+  const next = { ...(after as JobAttrs) };
+  if (!running) next.job_state = waitingState(next, tx.now_s).job_state;
+  checkQueueLimits(tx.state, next, tx.state.queues.get(job.attrs.queue) as Queue, { attrs: job.attrs }, weightOf(job));
+}
+
+function delta(before: Attrs, after: Attrs, touched: ReadonlySet<string>): Alteration {
+  const set: Attrs = {};
+  const unset: string[] = [];
+  for (const name of touched) {
+    if (after[name] !== undefined) set[name] = after[name];
+    else if (before[name] !== undefined) unset.push(name);
+  }
+  return { set, unset };
+}
+
+/** Record a (pbs/files.md 4): what was asked for, with the values the job has now, in their usual form. What the job has no more is UNSET. */
+export function accountAlteration(tx: Transaction, id: string, ops: readonly AttrOp[]): void {
+  const job = tx.state.jobs.get(id);
+  if (job === undefined) return;
+  const names = [...new Set(ops.map(({ name }) => attributeOf(JOB_ATTRIBUTES, name).name))];
+  const texts = encode(columnsOf(tx.state, serverIdentity(tx.config.host), JOB_ATTRIBUTES, names), job.attrs);
+  const items = ops.map((op) => {
+    const { name } = attributeOf(JOB_ATTRIBUTES, op.name);
+    return `${valueName({ name }, op.resource)}=${quoted(textOf(texts[name], op.resource) ?? "UNSET")}`;
+  });
+  tx.account({ type: "a", id, text: [...new Set(items)].join(" ") });
+}
+
+function textOf(value: WireAttrs[string] | undefined, resource: string | undefined): string | undefined {
+  if (value === undefined || typeof value === "string") return value;
+  if (isList(value)) return value.join(",");
+  const text = resource === undefined ? undefined : value[resource];
+  return text === undefined || typeof text === "string" ? text : text.join(",");
+}
+
+const isList = (value: WireAttrs[string]): value is readonly string[] => Array.isArray(value);
+const quoted = (text: string): string => (/\s/.test(text) ? `"${text}"` : text);
