@@ -1,7 +1,8 @@
 // The mom's shell: carries the core's actions out and brings it what happens. Owns the links to server, starter and file agent, the clock and the log.
 
 import type { MomVnode, ServerToMom } from "#protocol/mom-link.ts";
-import { jumpWatch, steady_ms } from "#support/clock.ts";
+import { steady_ms } from "#support/clock.ts";
+import { clockJumps } from "#support/clock-jumps.ts";
 import type { Conf } from "#support/conf.ts";
 import { jumpText } from "#support/jump-text.ts";
 import { LOG_EVENT, type Log, openLog } from "#support/log.ts";
@@ -85,7 +86,7 @@ export class Mom {
   readonly #site_reader = siteReader((text) => this.#fault(text));
   #phase: "up" | "ending" | "closed" = "up";
   readonly #stall = stallWatch(steady_ms());
-  readonly #jumped = jumpWatch();
+  readonly #jumped = clockJumps(Date.now, () => performance.now());
   #stall_timer: NodeJS.Timeout;
   #silence_s = 0;
 

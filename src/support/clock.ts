@@ -20,20 +20,6 @@ export const realClock: Clock = {
  */
 export const steady_ms = (): number => Number(process.hrtime.bigint() / 1_000_000n);
 
-/** A wall clock that moves by so much against the monotonic clock between two looks was set. */
-export const CLOCK_JUMP_MS = 1000;
-
-/** How far the wall clock was set since the last look, in ms; 0: it was not. A drift that an NTP daemon corrects bit by bit is none. */
-export function jumpWatch(wall_ms: () => number = Date.now, monotonic_ms: () => number = () => performance.now()): () => number {
-  let before_ms = wall_ms() - monotonic_ms();
-  return () => {
-    const now_ms = wall_ms() - monotonic_ms();
-    const by_ms = now_ms - before_ms;
-    before_ms = now_ms;
-    return Math.abs(by_ms) >= CLOCK_JUMP_MS ? by_ms : 0;
-  };
-}
-
 export type ManualClock = Clock & {
   /** moves wall clock and monotonic clock on by ms >= 0 */
   advance(ms: number): void;

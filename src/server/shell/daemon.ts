@@ -14,13 +14,14 @@ import { systemUsers } from "#support/passwd.ts";
 import { PBS_VERSION } from "#support/version.ts";
 import { prepareStart } from "../core/first-start.ts";
 import type { ServerOptions } from "../core/options.ts";
+import { loadFromStore } from "../driver/store-port.ts";
 import type { ServerConfig } from "../engine/transaction.ts";
 import { dueRecords } from "../state/rows.ts";
 import type { ServerState } from "../state/state.ts";
 import { recoverAccounting } from "./accounting-recovery.ts";
 import { FIRST_START, tellStarter } from "./daemon-start.ts";
 import type { OpenHome } from "./open-home.ts";
-import { loadFromStore, startService } from "./service.ts";
+import { startService } from "./service.ts";
 import { timeZone } from "./time-zone.ts";
 
 /** The server's log names jobs and their owners: root and a group of the site's read it, unless pbs.conf says otherwise (three octal digits). */

@@ -2,8 +2,9 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { coreClock } from "#server/shell/core-clock.ts";
-import { jumpWatch, manualClock } from "#support/clock.ts";
+import { coreClock } from "#server/driver/core-clock.ts";
+import { manualClock } from "#support/clock.ts";
+import { clockJumps } from "#support/clock-jumps.ts";
 import { addHost, addJob, advance, askOk, type Harness, harness, ROOT, runOn, settle, stateOf } from "../harness.ts";
 
 const TWO_DAYS_S = 172_800;
@@ -67,7 +68,7 @@ test("a job that waits for a time of the day begins to be eligible when the cloc
 
 test("only a clock that was set is one: drift and waiting are not", () => {
   const clock = manualClock(1_000_000);
-  const look = jumpWatch(clock.now_ms, clock.monotonic_ms);
+  const look = clockJumps(clock.now_ms, clock.monotonic_ms);
   clock.advance(86_400_000);
   assert.equal(look(), 0, "a day has passed");
   for (let second = 0; second < 10; second++) {
@@ -83,7 +84,10 @@ test("only a clock that was set is one: drift and waiting are not", () => {
 test("the core hears that the clock was set before it is told a time of after", () => {
   const clock = manualClock(1_000_000);
   const told: string[] = [];
-  const now = coreClock((by_ms, at_ms) => void told.push(`set ${by_ms} ${at_ms}`), clock.now_ms, clock.monotonic_ms);
+  const now = coreClock((by_ms, at_ms) => void told.push(`set ${by_ms} ${at_ms}`), {
+    wall_ms: clock.now_ms,
+    steady_ms: clock.monotonic_ms,
+  });
   told.push(`now ${now()}`);
   clock.advance(10);
   clock.jump(5_000_010);

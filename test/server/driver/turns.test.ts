@@ -5,10 +5,11 @@ import { test } from "node:test";
 import { setImmediate } from "node:timers/promises";
 import type { ServerLink } from "#protocol/ipc-transport.ts";
 import type { Core } from "#server/core/core.ts";
-import { historyWork } from "#server/shell/history.ts";
-import { type Connection, connections } from "#server/shell/links.ts";
-import { createShares, isListing } from "#server/shell/listings.ts";
-import { createTurns } from "#server/shell/turns.ts";
+import { type Connection, connections } from "#server/driver/connections.ts";
+import { historySteps } from "#server/driver/history-steps.ts";
+import { createShares, isListing } from "#server/driver/listings.ts";
+import { atOnce, storePort } from "#server/driver/store-port.ts";
+import { createTurns } from "#server/driver/turns.ts";
 import { memoryStore } from "#store/memory-store.ts";
 import type { UserDatabase } from "#support/passwd.ts";
 
@@ -71,14 +72,21 @@ test("turns: nobody saves up time by pausing, and work of a lost connection is d
   assert.equal(done.length, 20);
 });
 
-test("turns: whoever waits for a piece of work hears of it when its connection is lost before its turn", async () => {
+test("turns: whoever waits for a piece of work hears of it when its connection is lost before its turn", () => {
   const { turns, done, add } = world();
+  const piece = (connection: number, name: string): void =>
+    turns.add(
+      1,
+      connection,
+      () => void done.push(name),
+      () => void done.push(`${name} dropped`),
+    );
   add(1, 1, 10, "first");
-  const [lost, kept] = [turns.wait(1, 1, () => true), turns.wait(1, 2, () => done.push("kept") > 0)];
+  piece(1, "lost");
+  piece(2, "kept");
   turns.drop(1, 1);
   turns.serve(1000);
-  const told = await Promise.race([Promise.all([lost, kept]), setImmediate("nobody was told")]);
-  assert.deepEqual([told, done], [[false, true], ["kept"]]);
+  assert.deepEqual(done, ["lost dropped", "kept"]);
 });
 
 test("history: lists of ids whose readers are gone before their turn give back their share", async () => {
@@ -86,15 +94,22 @@ test("history: lists of ids whose readers are gone before their turn give back t
   const given: number[] = [];
   const open = new Set([1, 2, 3]);
   const core = { historyRead: (token: number) => void given.push(token) } as unknown as Core;
-  const history = historyWork({
-    store: memoryStore(),
-    core: (work) => work(core),
-    turn: (token, work) => turns.wait(7, token, () => (work(), true)),
-    taken: async () => undefined,
+  const history = historySteps({
+    history: storePort(memoryStore(), "svr", atOnce).history,
+    core: (work) => work(core, 0),
+    turn: (token, work) =>
+      turns.add(
+        7,
+        token,
+        () => work(open.has(token)),
+        () => work(false),
+      ),
+    taken: (_token, then) => then(),
     uidOf: (token) => (open.has(token) ? 7 : undefined),
     rows_max: () => 10,
+    failed: (_token, error) => assert.fail(error),
   });
-  const read = (token: number): void => void history.read(token, ["1.svr", "2.svr"]);
+  const read = (token: number): void => history.read(token, ["1.svr", "2.svr"]);
   for (const token of [1, 2]) read(token);
   await setImmediate();
   for (const token of [1, 2]) {

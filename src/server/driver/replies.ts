@@ -5,15 +5,13 @@
 
 import { encodePartFrame } from "#protocol/frame.ts";
 import type { ClientFrame } from "../engine/batch.ts";
-import type { Connections } from "./links.ts";
+import type { Connections } from "./connections.ts";
 
 export type Replies = {
-  /** The frames of a batch that was committed. */
+  /** The frames of a batch that was committed, or a refusal. */
   answer(frames: readonly ClientFrame[]): void;
-  value(token: number, value?: unknown): void;
-  refuse(token: number, code: number, text: string): void;
-  /** Resolves when the reader has taken in all parts so far. */
-  taken(token: number): Promise<void>;
+  /** Calls then when the reader has taken in all parts so far. */
+  taken(token: number, then: () => void): void;
   /** The readers are gone. */
   forget(tokens: Iterable<number>): void;
 };
@@ -67,18 +65,10 @@ export function replies(conns: Pick<Connections, "take" | "peek">): Replies {
       for (const [token, lists] of parts) sendParts(token, lists);
     },
 
-    value(token, value) {
-      const pending = conns.take(token);
-      pending?.connection.link.reply({ id: pending.id, ok: true, ...(value === undefined ? {} : { value }) });
-    },
-
-    refuse(token, code, text) {
-      const pending = conns.take(token);
-      pending?.connection.link.reply({ id: pending.id, ok: false, code, text });
-    },
-
-    async taken(token) {
-      await sending.get(token);
+    taken(token, then) {
+      const parts = sending.get(token);
+      if (parts === undefined) then();
+      else void parts.then(then);
     },
 
     forget(tokens) {

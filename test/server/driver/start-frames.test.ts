@@ -2,7 +2,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { decodeFrame } from "#protocol/frame.ts";
 import type { MomJob } from "#protocol/mom-link.ts";
-import { bySize, startFrames } from "#server/shell/start-frames.ts";
+import type { ClockPort } from "#server/driver/ports.ts";
+import { bySize, startFrames } from "#server/driver/start-frames.ts";
 
 const MI = 1024 * 1024;
 const job = (id: string, chars: number): string => id + "x".repeat(chars);
@@ -16,7 +17,36 @@ test("jobs go to a mom in frames of a bounded size, in their order", () => {
   assert.deepEqual(bySize([]), []);
 });
 
-test("frames of one mom keep their order, whatever waits for scripts; starts wait while decisions come in", async () => {
+/** A clock that goes on from one piece of work to the next. */
+function manualWork() {
+  let now_ms = 0;
+  const waiting: { readonly at_ms: number; readonly work: () => void }[] = [];
+  const later = (delay_ms: number, work: () => void): void => void waiting.push({ at_ms: now_ms + delay_ms, work });
+  const clock: Pick<ClockPort, "steady_ms" | "after" | "soon"> = {
+    steady_ms: () => now_ms,
+    after(delay_ms, work) {
+      later(delay_ms, work);
+      return () => undefined;
+    },
+    soon: (work) => later(0, work),
+  };
+  /** does everything that is due until then */
+  const run = (until_ms: number): void => {
+    for (;;) {
+      const next = waiting.findIndex(({ at_ms }) => at_ms === Math.min(...waiting.map((each) => each.at_ms)));
+      const [due] = next >= 0 && (waiting[next]?.at_ms ?? 0) <= until_ms ? waiting.splice(next, 1) : [];
+      if (due === undefined) break;
+      now_ms = Math.max(now_ms, due.at_ms);
+      due.work();
+    }
+    now_ms = until_ms;
+  };
+  return { clock, run };
+}
+const cookies = (count: number): string => "0123456789ABCDEF".repeat(2 * count);
+
+test("frames of one mom keep their order, whatever waits for scripts; starts wait while decisions come in", () => {
+  const { clock, run } = manualWork();
   const sent: string[] = [];
   let deciding = true;
   const asked: (readonly string[])[] = [];
@@ -30,10 +60,12 @@ test("frames of one mom keep their order, whatever waits for scripts; starts wai
   });
   const send = startFrames({
     link: to,
-    scripts: async (ids) => {
+    scripts: (ids, done) => {
       asked.push(ids);
-      return new Map(ids.map((id) => [id, `script of ${id}`]));
+      clock.soon(() => done({ ok: true, value: new Map(ids.map((id) => [id, `script of ${id}`])) }));
     },
+    cookies,
+    clock,
     isDeciding: () => deciding,
     complain: (text) => assert.fail(text),
   });
@@ -43,10 +75,10 @@ test("frames of one mom keep their order, whatever waits for scripts; starts wai
   send({ link: 1, type: "mom-discard", data: { job: "1.s" } });
   send({ link: 2, type: "mom-discard", data: { job: "9.s" } });
   send({ link: 1, type: "mom-start", data: { jobs: [job("3.s")] } });
-  await new Promise((resolve) => setImmediate(resolve));
+  run(900);
   assert.deepEqual(sent, ["2 mom-discard"]);
   deciding = false;
-  while (sent.length < 4) await new Promise((resolve) => setTimeout(resolve, 1));
+  run(920);
   assert.deepEqual(sent.slice(1), [
     "1 mom-start 1.s:script of 1.s:32 5[3].s:script of 5[].s:32",
     "1 mom-discard",
@@ -55,7 +87,30 @@ test("frames of one mom keep their order, whatever waits for scripts; starts wai
   assert.deepEqual(asked, [["1.s", "5[].s"]]);
 });
 
-test("scripts that cannot be read end the links of the moms that need them, and no other's", async () => {
+test("starts do not wait longer than a second for a scheduler's decisions", () => {
+  const { clock, run } = manualWork();
+  const sent: string[] = [];
+  const send = startFrames({
+    link: () => ({
+      send: () => undefined,
+      sendText: (text) => void sent.push(decodeFrame(text.slice(0, -1)).type),
+      destroy: () => undefined,
+    }),
+    scripts: (_ids, done) => done({ ok: true, value: new Map() }),
+    cookies,
+    clock,
+    isDeciding: () => true,
+    complain: (text) => assert.fail(text),
+  });
+  send({ link: 1, type: "mom-start", data: { jobs: [{ id: "1.s", attrs: {} } as unknown as MomJob] } });
+  run(990);
+  assert.deepEqual(sent, []);
+  run(1010);
+  assert.deepEqual(sent, ["mom-start"]);
+});
+
+test("scripts that cannot be read end the links of the moms that need them, and no other's", () => {
+  const { clock, run } = manualWork();
   const sent: string[] = [];
   const told: string[] = [];
   const send = startFrames({
@@ -64,7 +119,9 @@ test("scripts that cannot be read end the links of the moms that need them, and 
       sendText: (text) => void sent.push(`${number} ${decodeFrame(text.slice(0, -1)).type}`),
       destroy: () => void sent.push(`${number} destroyed`),
     }),
-    scripts: async () => Promise.reject(new Error("disk I/O error")),
+    scripts: (_ids, done) => clock.soon(() => done({ ok: false, error: new Error("disk I/O error") })),
+    cookies,
+    clock,
     isDeciding: () => false,
     complain: (text) => void told.push(text),
   });
@@ -72,7 +129,7 @@ test("scripts that cannot be read end the links of the moms that need them, and 
   send({ link: 1, type: "mom-start", data: { jobs: [job("1.s", {}), job("2.s", { executable: "x" })] } });
   send({ link: 1, type: "mom-discard", data: { job: "1.s" } });
   send({ link: 2, type: "mom-start", data: { jobs: [job("3.s", { executable: "x" })] } });
-  while (sent.length < 2) await new Promise((resolve) => setTimeout(resolve, 1));
+  run(100);
   assert.deepEqual(sent, ["1 destroyed", "2 mom-start"]);
   assert.deepEqual(told, ["scripts cannot be read: disk I/O error"]);
 });

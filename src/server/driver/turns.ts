@@ -5,15 +5,13 @@
 // F3. Work of one connection is done in the order in which it came.
 
 type Work = () => void;
-/** dropped: done in place of work when the connection is gone before its turn */
-type Piece = { readonly work: Work; readonly dropped?: Work };
+type Piece = { readonly work: Work; readonly dropped: Work | undefined };
 type Queue = { readonly key: number; spent_ms: number; readonly pieces: Piece[] };
 type User = { readonly key: number; spent_ms: number; readonly queues: Map<number, Queue>; now_ms: number };
 
 export type Turns = {
-  add(uid: number, connection: number, work: Work): void;
-  /** The same. Resolves with what work returns; with false when the connection is gone before its turn. */
-  wait(uid: number, connection: number, work: () => boolean): Promise<boolean>;
+  /** dropped: called in place of work when the connection is gone before its turn */
+  add(uid: number, connection: number, work: Work, dropped?: Work): void;
   /** the connection is gone, and its work with it */
   drop(uid: number, connection: number): void;
   /** Does work for about so long; at least one piece. Returns whether more waits. */
@@ -52,28 +50,14 @@ export function createTurns(clock: () => number): Turns {
     return clock() - begun_ms;
   };
 
-  const add = (uid: number, connection: number, piece: Piece): void => {
-    let user = users.get(uid);
-    if (user === undefined) users.set(uid, (user = { key: uid, spent_ms: now_ms, queues: new Map(), now_ms: 0 }));
-    let queue = user.queues.get(connection);
-    if (queue === undefined) user.queues.set(connection, (queue = { key: connection, spent_ms: user.now_ms, pieces: [] }));
-    queue.pieces.push(piece);
-  };
-
   return {
-    add: (uid, connection, work) => add(uid, connection, { work }),
-    wait: (uid, connection, work) =>
-      new Promise((resolve) => {
-        const settle = (): void => {
-          let done = false;
-          try {
-            done = work();
-          } finally {
-            resolve(done);
-          }
-        };
-        add(uid, connection, { work: settle, dropped: () => resolve(false) });
-      }),
+    add(uid, connection, work, dropped) {
+      let user = users.get(uid);
+      if (user === undefined) users.set(uid, (user = { key: uid, spent_ms: now_ms, queues: new Map(), now_ms: 0 }));
+      let queue = user.queues.get(connection);
+      if (queue === undefined) user.queues.set(connection, (queue = { key: connection, spent_ms: user.now_ms, pieces: [] }));
+      queue.pieces.push({ work, dropped });
+    },
     drop(uid, connection) {
       const user = users.get(uid);
       const pieces = user?.queues.get(connection)?.pieces ?? [];

@@ -5,11 +5,11 @@
 // F2. While a scheduler's decisions come in, starts wait: it waits for their verdicts, and the moms have time. But none waits longer than START_WAIT_MS.
 // F3. A user decides how big his scripts and environments are; a frame beyond the limit would end the link, again at every try.
 
-import { randomBytes } from "node:crypto";
 import { arrayIdOf } from "#model/job-id.ts";
 import { encodeListFrame } from "#protocol/frame.ts";
 import type { MomJob } from "#protocol/mom-link.ts";
 import type { MomFrame } from "../engine/batch.ts";
+import type { ClockPort, Done, Result } from "./ports.ts";
 
 /** A frame is full with so much text; a single bigger job has a frame to itself. */
 const FRAME_CHARS = 16 * 1024 * 1024;
@@ -22,7 +22,11 @@ const LOOK_MS = 10;
 export type StartFramesOptions = {
   /** undefined: the mom has gone */
   readonly link: (number: number) => { send(type: string, data: unknown): void; sendText(text: string): void; destroy(): void } | undefined;
-  readonly scripts: (ids: readonly string[]) => Promise<ReadonlyMap<string, string>>;
+  /** texts of jobs' scripts; ids without one are absent */
+  readonly scripts: (ids: readonly string[], done: Done<ReadonlyMap<string, string>>) => void;
+  /** so many times 32 random hexadecimal digits */
+  readonly cookies: (count: number) => string;
+  readonly clock: Pick<ClockPort, "steady_ms" | "after" | "soon">;
   /** decisions of a scheduler come in (F2) */
   readonly isDeciding: () => boolean;
   readonly complain: (text: string) => void;
@@ -34,7 +38,7 @@ type WaitingJob = Waiting & { readonly job: MomJob };
 
 /** Sends frames to moms. The attributes of a job that starts stay as they are at this call (state/state.ts I4). */
 export function startFrames(options: StartFramesOptions): (frame: MomFrame) => void {
-  const { link, scripts, isDeciding, complain } = options;
+  const { link, scripts, cookies, clock, isDeciding, complain } = options;
   let queue: Waiting[] = [];
   let head = 0;
   /** how much waits for a mom */
@@ -46,28 +50,32 @@ export function startFrames(options: StartFramesOptions): (frame: MomFrame) => v
     counts.set(number, (counts.get(number) ?? 0) + waiting.length);
     if (going) return;
     going = true;
-    setImmediate(() => void turn());
+    clock.soon(turn);
   };
 
-  const turn = async (): Promise<void> => {
+  const turn = (): void => {
     const first = queue[head] as Waiting;
-    if (isDeciding() && performance.now() - first.at_ms < START_WAIT_MS) {
-      setTimeout(() => void turn(), LOOK_MS);
+    if (isDeciding() && clock.steady_ms() - first.at_ms < START_WAIT_MS) {
+      clock.after(LOOK_MS, turn);
       return;
     }
     const some = queue.slice(head, head + TURN_JOBS);
-    let ready: readonly Waiting[] = some;
-    let found: ReadonlyMap<string, string> = new Map();
-    try {
-      found = await scriptsOf(some);
-    } catch (error) {
-      complain(`scripts cannot be read: ${(error as Error).message}`);
+    const wanted = new Set<string>();
+    for (const waiting of some) if (needsScript(waiting)) wanted.add(scriptId(waiting.job));
+    if (wanted.size === 0) send(some, { ok: true, value: new Map() });
+    else scripts([...wanted], (found) => send(some, found));
+  };
+
+  const send = (some: readonly Waiting[], found: Result<ReadonlyMap<string, string>>): void => {
+    if (found.ok) deliver(some, textsOf(some, found.value));
+    else {
+      complain(`scripts cannot be read: ${found.error.message}`);
       // Their hello asks for what they did not get. Moms whose frames need no script have no part in it.
       const without = new Set(some.filter(needsScript).map((waiting) => waiting.link));
       for (const number of without) link(number)?.destroy();
-      ready = some.filter((waiting) => !without.has(waiting.link));
+      const ready = some.filter((waiting) => !without.has(waiting.link));
+      deliver(ready, textsOf(ready, new Map()));
     }
-    deliver(ready, textsOf(ready, found));
     for (const { link: number } of some) {
       const left = (counts.get(number) ?? 0) - 1;
       if (left > 0) counts.set(number, left);
@@ -80,25 +88,17 @@ export function startFrames(options: StartFramesOptions): (frame: MomFrame) => v
       head = 0;
     }
     if (queue.length === 0) going = false;
-    else setImmediate(() => void turn());
-  };
-
-  const scriptsOf = async (some: readonly Waiting[]): Promise<ReadonlyMap<string, string>> => {
-    const wanted = new Set<string>();
-    for (const waiting of some) if (needsScript(waiting)) wanted.add(scriptId(waiting.job));
-    return wanted.size === 0 ? new Map<string, string>() : scripts([...wanted]);
+    else clock.soon(turn);
   };
 
   /** Jobs as the texts of their starts, with script and cookie, by their place in the list. */
   const textsOf = (some: readonly Waiting[], found: ReadonlyMap<string, string>): readonly string[] => {
-    const cookies = randomBytes(16 * some.length)
-      .toString("hex")
-      .toUpperCase();
+    const hex = cookies(some.length);
     return some.map((waiting, at) => {
       const { job } = waiting;
       if (job === null) return "";
       const script = needsScript(waiting) ? (found.get(scriptId(job)) ?? null) : null;
-      return JSON.stringify({ ...job, script, cookie: cookies.slice(32 * at, 32 * at + 32) });
+      return JSON.stringify({ ...job, script, cookie: hex.slice(32 * at, 32 * at + 32) });
     });
   };
 
@@ -122,7 +122,7 @@ export function startFrames(options: StartFramesOptions): (frame: MomFrame) => v
   };
 
   return (frame) => {
-    const waits = { link: frame.link, at_ms: Math.trunc(performance.now()) };
+    const waits = { link: frame.link, at_ms: Math.trunc(clock.steady_ms()) };
     if (frame.type === "mom-start")
       add(
         frame.link,

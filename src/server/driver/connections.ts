@@ -11,8 +11,14 @@ import type { Peer } from "../engine/identity.ts";
 import type { ServerState } from "../state/state.ts";
 import type { Shares } from "./listings.ts";
 
+/** What is used of a link: a socket's in the daemon, a virtual one's in the simulator. */
+export type Link = Pick<
+  ServerLink,
+  "id" | "peer" | "serveNext" | "hold" | "release" | "send" | "sendText" | "reply" | "part" | "sendFrames" | "welcome" | "end" | "destroy"
+>;
+
 export type Connection = {
-  readonly link: ServerLink;
+  readonly link: Link;
   /** null: its uid has no name */
   readonly peer: Peer | null;
   readonly pid: number;
@@ -25,11 +31,11 @@ export type Connection = {
 export type Pending = { readonly connection: Connection; readonly id: number };
 
 export type Connections = {
-  add(link: ServerLink): Connection;
-  of(link: ServerLink): Connection | undefined;
+  add(link: Link): Connection;
+  of(link: Link): Connection | undefined;
   byNumber(link: number): Connection | undefined;
   /** the connection's open requests are forgotten and returned */
-  remove(link: ServerLink): Connection | undefined;
+  remove(link: Link): Connection | undefined;
   /** a token for a request */
   open(connection: Connection, id: number, is_listing?: boolean): number;
   /** the request of a token; it stays open */
@@ -40,7 +46,9 @@ export type Connections = {
   mayBeDaemon(connection: Connection): boolean;
   /** I1; sched_user: the attribute of the scheduler it says it is */
   mayBeSched(connection: Connection, sched_user: unknown): boolean;
-  all(): Iterable<Connection>;
+  /** schedulers and moms */
+  daemons(): readonly Connection[];
+  all(): readonly Connection[];
   tokens(): number[];
 };
 
@@ -126,7 +134,8 @@ export function connections(options: {
       if (found?.connection.listings.delete(token) === true) options.listings.over(found.connection.link.peer.uid);
       return found;
     },
-    all: () => by_number.values(),
+    daemons: () => [...by_number.values()].filter(({ role }) => role !== "client"),
+    all: () => [...by_number.values()],
     tokens: () => [...pending.keys()],
   };
 }

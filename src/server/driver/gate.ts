@@ -1,0 +1,204 @@
+// Where frames come in and answers go out: who stands behind a connection, whether a frame is one that this peer may send, which request an answer belongs to.
+// Links of the daemon are sockets, those of the simulator are virtual.
+//
+// G1. A frame that no schema knows, or that its sender may not send, reaches nothing: a request is refused, a daemon's link is ended.
+// G2. While the store takes nothing, and while the state is loaded again, schedulers and moms wait outside: a frame of theirs ends their link.
+// G3. Frames of one mom keep their order (start-frames.ts). Replies to clients: replies.ts.
+
+import { PBSE, pbseText } from "#model/pbse.ts";
+import { limitOf } from "#model/server-limits.ts";
+import type { Limits } from "#protocol/limits.ts";
+import type { MomToServer } from "#protocol/mom-link.ts";
+import type { SchedToServer } from "#protocol/sched-link.ts";
+import { parseRequest } from "#protocol/schema.ts";
+import { frameTypes, parseFrame } from "#protocol/schema-link.ts";
+import { LOG_EVENT } from "#support/log-event.ts";
+import type { UserDatabase } from "#support/passwd.ts";
+import type { ClientFrame, MomFrame, SchedFrame } from "../engine/batch.ts";
+import type { ServerState } from "../state/state.ts";
+import { type Connection, type Connections, connections, type Link, linkLimits } from "./connections.ts";
+import { createShares, isListing } from "./listings.ts";
+import type { Asker, ClientsPort, LinksPort, LogPort } from "./ports.ts";
+import { type Replies, replies } from "./replies.ts";
+import type { ServerDriver } from "./server-driver.ts";
+import { type StartFramesOptions, startFrames } from "./start-frames.ts";
+
+export type GateOptions = Pick<StartFramesOptions, "scripts" | "cookies" | "clock"> & {
+  readonly driver: () => ServerDriver;
+  readonly users: UserDatabase;
+  readonly host: string;
+  readonly own_uid: number;
+  /** system mode: only root is root, and a scheduler may be its sched_user's */
+  readonly system: boolean;
+  readonly log: Pick<LogPort, "note">;
+  /** what takes connections in */
+  readonly listener: { setLimits(limits: Partial<Limits>): void; close(done: () => void): void };
+};
+
+const SCHED_TYPES: ReadonlySet<string> = new Set(frameTypes("sched-to-server"));
+
+export class Gate implements LinksPort, ClientsPort {
+  readonly #options: GateOptions;
+  readonly #listings = createShares<Connection>(() => limitOf(this.#driver.core.state, "max_user_listings"));
+  readonly #connections: Connections;
+  readonly #replies: Replies;
+  readonly #sendToMom: (frame: MomFrame) => void;
+
+  constructor(options: GateOptions) {
+    const { users, host, own_uid, system, scripts, cookies, clock, log } = options;
+    this.#options = options;
+    this.#connections = connections({ users, host, own_uid, system, listings: this.#listings });
+    this.#replies = replies(this.#connections);
+    this.#sendToMom = startFrames({
+      link: (number) => this.#connections.byNumber(number)?.link,
+      scripts,
+      cookies,
+      clock,
+      isDeciding: () => [...this.#driver.core.kernel.scheds.values()].some(({ more }) => more),
+      complain: (text) => log.note(LOG_EVENT.ERROR, text),
+    });
+  }
+
+  get #driver(): ServerDriver {
+    return this.#options.driver();
+  }
+
+  // --- what comes in
+
+  opened(link: Link): void {
+    this.#connections.add(link);
+  }
+
+  /** A client's frame waits to be served in its turn. */
+  ready(link: Link): void {
+    const connection = this.#connections.of(link);
+    if (connection !== undefined) this.#inTurn(connection, () => this.#serve(connection));
+  }
+
+  frame(link: Link, type: string, data: unknown): void {
+    const connection = this.#connections.of(link);
+    if (connection === undefined || this.#driver.isOver) return;
+    if (type === "request") this.#request(connection, data);
+    else if (!this.#driver.takesDaemons) connection.link.destroy();
+    else if (SCHED_TYPES.has(type)) this.#schedFrame(connection, type, data);
+    else this.#momFrame(connection, type, data);
+  }
+
+  closed(link: Link): void {
+    const connection = this.#connections.remove(link);
+    if (connection === undefined) return;
+    this.#replies.forget(connection.tokens);
+    const driver = this.#driver;
+    driver.linkLost(link.peer.uid, link.id, [...connection.tokens]);
+    if (connection.role === "mom") driver.momLost(link.id);
+    if (connection.role === "sched") driver.schedLost(link.id, connection.pid);
+  }
+
+  #serve(connection: Connection): void {
+    if (connection.link.serveNext()) this.#inTurn(connection, () => this.#serve(connection));
+  }
+
+  #inTurn({ link }: Connection, work: () => void): void {
+    this.#driver.inTurn({ uid: link.peer.uid, link: link.id }, work);
+  }
+
+  #request(connection: Connection, data: unknown): void {
+    const parsed = parseRequest(data);
+    const { link, peer } = connection;
+    if (!parsed.ok) {
+      this.#options.log.note(LOG_EVENT.SECURITY, `${parsed.text} from uid ${link.peer.uid}`);
+      if (parsed.id === null) return link.destroy();
+      return link.reply({ id: parsed.id, ok: false, code: parsed.code, text: parsed.text });
+    }
+    if (peer === null) return link.reply({ id: parsed.id, ok: false, code: PBSE.BADCRED, text: pbseText(PBSE.BADCRED) });
+    const { id, request } = parsed;
+    if (!isListing(request)) return this.#driver.request(peer, request, this.#connections.open(connection, id), link.id);
+    // Without a share the connection waits, with what is behind this request, until another listing of the user is over.
+    link.hold();
+    this.#listings.take(peer.uid, connection, () => {
+      const token = this.#connections.open(connection, id, true);
+      link.release();
+      this.#inTurn(connection, () => this.#driver.request(peer, request, token, link.id));
+    });
+  }
+
+  #schedFrame(connection: Connection, type: string, data: unknown): void {
+    const parsed = parseFrame("sched-to-server", type, data);
+    if (!parsed.ok) return this.#intruder(connection, type);
+    const { frame } = parsed;
+    if (frame.type !== "sched-hello") {
+      if (connection.role !== "sched") return this.#intruder(connection, type);
+      return this.#driver.sched(connection.link.id, frame.type, frame.data as SchedToServer[typeof frame.type]);
+    }
+    const sched_user = this.#driver.core.state.scheds.get(frame.data.name)?.attrs["sched_user"];
+    if (!this.#connections.mayBeSched(connection, sched_user)) return this.#intruder(connection, type);
+    connection.role = "sched";
+    connection.link.welcome();
+    // The process we may have to end one day: by the kernel's word, not by its own.
+    this.#driver.sched(connection.link.id, frame.type, { ...frame.data, pid: connection.pid });
+  }
+
+  #momFrame(connection: Connection, type: string, data: unknown): void {
+    const parsed = parseFrame("mom-to-server", type, data);
+    const hello = parsed.ok && parsed.frame.type === "mom-hello";
+    if (!parsed.ok || (hello ? !this.#connections.mayBeDaemon(connection) : connection.role !== "mom"))
+      return this.#intruder(connection, type);
+    if (hello) {
+      connection.role = "mom";
+      connection.link.welcome();
+    }
+    const { frame } = parsed;
+    this.#driver.mom(connection.link.id, frame.type, frame.data as MomToServer[typeof frame.type]);
+  }
+
+  #intruder({ link, pid }: Connection, type: string): void {
+    this.#options.log.note(LOG_EVENT.SECURITY, `${type.slice(0, 40)} refused from uid ${link.peer.uid}, pid ${pid}`);
+    link.destroy();
+  }
+
+  // --- what goes out: to schedulers and moms
+
+  toSched({ link, type, data }: SchedFrame): void {
+    this.#connections.byNumber(link)?.link.send(type, data);
+  }
+
+  toMom(frame: MomFrame): void {
+    this.#sendToMom(frame);
+  }
+
+  end(link: number): void {
+    this.#connections.byNumber(link)?.link.end();
+  }
+
+  dropDaemons(): void {
+    for (const { link } of this.#connections.daemons()) link.destroy();
+  }
+
+  setLimits(state: ServerState): void {
+    this.#options.listener.setLimits(linkLimits(state));
+  }
+
+  close(done: () => void): void {
+    for (const { link } of this.#connections.all()) link.end();
+    this.#options.listener.close(done);
+  }
+
+  // --- to clients
+
+  answer(frames: readonly ClientFrame[]): void {
+    this.#replies.answer(frames);
+  }
+
+  taken(token: number, then: () => void): void {
+    this.#replies.taken(token, then);
+  }
+
+  of(token: number): Asker | undefined {
+    const link = this.#connections.peek(token)?.connection.link;
+    return link === undefined ? undefined : { uid: link.peer.uid, link: link.id };
+  }
+
+  open(): readonly number[] {
+    return this.#connections.tokens();
+  }
+}

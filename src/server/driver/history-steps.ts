@@ -1,0 +1,116 @@
+// What the core asks for in steps, so that others are answered between them: records of the history by id, walks through it page by page, long listings
+// slice by slice, purges.
+//
+// H1. A step of a request is done in its user's turn (turns.ts); the next one begins when its reader has taken the parts before.
+
+import type { Core } from "../core/core.ts";
+import type { HistoryWalk } from "../engine/batch.ts";
+import { createShares } from "./listings.ts";
+import type { HistoryPort, Result } from "./ports.ts";
+
+type Surroundings = {
+  readonly history: HistoryPort;
+  /** does something in the core, as it is then */
+  core(work: (core: Core, now_ms: number) => void): void;
+  /** Calls a piece of a request's work in its turn. is_open: the request still waits. */
+  turn(token: number, work: (is_open: boolean) => void): void;
+  /** calls then when the reader of a page has taken it in */
+  taken(token: number, then: () => void): void;
+  /** undefined: the request is not open any more */
+  uidOf(token: number): number | undefined;
+  /** rows read at once */
+  rows_max(): number;
+  /** token 0: nobody waits */
+  failed(token: number, error: Error): void;
+};
+
+export type HistorySteps = {
+  read(token: number, ids: readonly string[]): void;
+  page(token: number, walk: HistoryWalk): void;
+  /** a listing of live jobs */
+  slices(token: number): void;
+  purge(before_s: number): void;
+  /** tells the core how many records there are */
+  count(): void;
+};
+
+/** Lists of ids of one user that are read from the history at a time. */
+const READS_PER_USER = 2;
+
+export function historySteps({ history, core, turn, taken, uidOf, rows_max, failed }: Surroundings): HistorySteps {
+  const reads = createShares<number>(() => READS_PER_USER);
+
+  /** over: called when the core has been told, or will not be. */
+  const readNow = (token: number, ids: readonly string[], over: () => void): void => {
+    const tell = (result: Result<Parameters<Core["historyRead"]>[1]>): void => {
+      if (!result.ok) {
+        failed(token, result.error);
+        return over();
+      }
+      turn(token, (is_open) => {
+        if (is_open) core((running, now_ms) => running.historyRead(token, result.value, now_ms));
+        over();
+      });
+    };
+    if (uidOf(token) === undefined) over();
+    else history.read(ids, rows_max(), tell);
+  };
+
+  const forTurn = <T>(token: number, result: Result<T>, give: (value: T) => void): void => {
+    if (!result.ok) return failed(token, result.error);
+    turn(token, (is_open) => {
+      if (is_open) give(result.value);
+    });
+  };
+
+  return {
+    read(token, ids) {
+      const uid = uidOf(token);
+      if (uid === undefined) return;
+      if (ids.length === 1) return readNow(token, ids, () => undefined);
+      reads.take(uid, token, () => readNow(token, ids, () => reads.over(uid)));
+    },
+
+    page(token, walk) {
+      const pages = history.pages(walk, rows_max());
+      const next = (): void =>
+        pages.next((result) =>
+          forTurn(token, result, (jobs) => {
+            core((running, now_ms) => running.historyPage(token, jobs ?? [], jobs === null, now_ms));
+            if (jobs !== null) taken(token, next);
+          }),
+        );
+      next();
+    },
+
+    slices(token) {
+      const next = (): void =>
+        turn(token, (is_open) => {
+          let more = false;
+          if (is_open)
+            core((running, now_ms) => {
+              more = running.slice(token, now_ms);
+            });
+          if (more) taken(token, next);
+        });
+      next();
+    },
+
+    purge(before_s) {
+      const next = (): void =>
+        history.purge(before_s, (result) => {
+          if (!result.ok) return failed(0, result.error);
+          core((running) => running.historyPurged(result.value));
+          if (result.value > 0) next();
+        });
+      next();
+    },
+
+    count() {
+      history.count((result) => {
+        if (result.ok) core((running) => running.historyCounted(result.value));
+        else failed(0, result.error);
+      });
+    },
+  };
+}

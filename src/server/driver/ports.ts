@@ -1,0 +1,148 @@
+// What the driver of the core needs of the world. The daemon gives it sockets, SQLite, clocks and child processes (../shell/service.ts); the simulator, what-if
+// and the tests give it virtual ones.
+//
+// P1. A callback is called once: before the call that was given it returns, or later. When the process is over it may never be called.
+
+import type { HookOutcome, HookRun } from "#hooks/hook-input.ts";
+import type { Hook } from "#model/hook.ts";
+import type { ResourceDef } from "#model/resource-table.ts";
+import type { Batch as Rows } from "#store/store.ts";
+import type { AccountingLog } from "#support/accounting-log.ts";
+import type { LogRecord } from "#support/log-event.ts";
+import type { Core } from "../core/core.ts";
+import type { Batch, ClientFrame, HistoryWalk, MomFrame, SchedFrame } from "../engine/batch.ts";
+import type { Mail } from "../engine/mail.ts";
+import type { Job, ServerState } from "../state/state.ts";
+
+export type Result<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly error: Error };
+export type Done<T> = (result: Result<T>) => void;
+
+export type ClockPort = {
+  /** epoch milliseconds, whole; this clock may be set */
+  wall_ms(): number;
+  /** milliseconds since an arbitrary start; this clock is never set */
+  steady_ms(): number;
+  /** Does work once after a delay. Returns a function that cancels it. */
+  after(delay_ms: number, work: () => void): () => void;
+  /** Does work as soon as everything that has already arrived has been told. */
+  soon(work: () => void): void;
+};
+
+export type StorePort = {
+  /** Writes all rows or none. fault: why the store could not. Any other error must not come back: it ends the program. */
+  commit(rows: Rows, done: (fault: Error | null) => void): void;
+  /** the state that the rows stand for */
+  load(done: (state: ServerState) => void): void;
+  readonly history: HistoryPort;
+  /** a copy of the store in a new file */
+  backup(file: string, done: Done<void>): void;
+  close(done: () => void): void;
+};
+
+export type HistoryPort = {
+  /** null: the history has no such job. page_rows: records read at once */
+  read(ids: readonly string[], page_rows: number, done: Done<ReadonlyMap<string, Job | null>>): void;
+  pages(walk: HistoryWalk, page_rows: number): HistoryPages;
+  /** forgets jobs that ended before then; how many, 0: none is left */
+  purge(before_s: number, done: Done<number>): void;
+  count(done: Done<number>): void;
+};
+/** null: there is no further page. */
+export type HistoryPages = { next(done: Done<readonly Job[] | null>): void };
+
+/** Connections of schedulers and moms, by number. Frames to a link that is gone are dropped. */
+export type LinksPort = {
+  toSched(frame: SchedFrame): void;
+  toMom(frame: MomFrame): void;
+  /** ends a link after what was sent; its loss is told to the driver like any other */
+  end(link: number): void;
+  /** ends all links of schedulers and moms at once */
+  dropDaemons(): void;
+  /** attributes of the server changed, and limits of links with them */
+  setLimits(state: ServerState): void;
+  /** ends everything, clients too, after what was sent */
+  close(done: () => void): void;
+};
+
+/** Who waits for the answer to a request. uid, link: whose turn it is (turns.ts) */
+export type Asker = { readonly uid: number; readonly link: number };
+
+export type ClientsPort = {
+  /** frames for requests that nobody waits for are dropped */
+  answer(frames: readonly ClientFrame[]): void;
+  /** calls then when the reader has taken in all parts of the answer so far */
+  taken(token: number, then: () => void): void;
+  /** undefined: nobody waits any more */
+  of(token: number): Asker | undefined;
+  /** requests that wait */
+  open(): readonly number[];
+};
+
+/** Processes of local schedulers. */
+export type ProcessesPort = {
+  start(sched: string): void;
+  /** makes the directories of one that does not run */
+  prepare(sched: string): void;
+  /** one that does not run says this in its log */
+  say(sched: string, text: string): void;
+  /** pid: of one that is no child; 0: it is not connected */
+  stop(sched: string, pid: number): void;
+  /** none that was told to stop is left */
+  stopped(done: () => void): void;
+  /** the process was started here: its end is told to the driver */
+  isChild(pid: number): boolean;
+  isAlive(pid: number): boolean;
+};
+
+export type HooksPort = {
+  run(hook: HookRun, done: (outcome: HookOutcome) => void): void;
+  close(): void;
+};
+
+/** Copies in files for people and site tools: the store is the truth. */
+export type FilesPort = {
+  /** hook undefined: it is gone */
+  hook(name: string, hook: Hook | undefined): void;
+  resources(defs: Iterable<ResourceDef>): void;
+  /** null: there is no formula */
+  formula(text: string | null): void;
+};
+
+export type LogPort = {
+  /** a record of the server's own. event: a LOG_EVENT value */
+  note(event: number, text: string): void;
+  records(list: readonly LogRecord[]): void;
+  setMask(mask: number): void;
+};
+
+/** Looks at the core between its calls: checks of the simulator and of tests. */
+export type Watch = {
+  /** the core was called: nothing of what follows is committed yet */
+  stepped?(core: Core): void;
+  /** a batch has left the core */
+  taken?(core: Core, batch: Batch): void;
+  /** a batch is committed and leaves now */
+  delivered?(batch: Batch): void;
+  /** this core begins */
+  began?(core: Core): void;
+};
+
+export type ServerPorts = {
+  readonly store: StorePort;
+  readonly clock: ClockPort;
+  readonly links: LinksPort;
+  readonly clients: ClientsPort;
+  readonly processes: ProcessesPort;
+  readonly hooks: HooksPort;
+  readonly files: FilesPort;
+  readonly log: LogPort;
+  readonly accounting: Pick<AccountingLog, "record" | "flush" | "lost">;
+  readonly mail: { send(mail: Mail): void };
+  /** whether a host name has an address */
+  resolve(host: string, done: (found: boolean) => void): void;
+  /** an error of the program inside the core; what was not committed is given up after it */
+  onBug(error: unknown): void;
+  /** everything is closed */
+  ended(): void;
+  readonly watch?: Watch;
+};

@@ -1,0 +1,477 @@
+// Drives the core: everything that happens is told to the core; what gathers there is committed in batches; only then replies, frames and actions leave. The
+// daemon, the simulator, what-if and the tests have this one driver, over ports of their own (ports.ts).
+//
+// I1. One commit is under way at a time; meanwhile the next batch gathers.
+// I2. Nothing of a batch leaves before its commit. A commit that fails refuses every request of the batch (15010) and starts again from the store.
+// I3. While the store takes nothing (a full disk) questions are answered from what is stored, changes are refused, schedulers and moms wait outside.
+// I4. Requests of clients are served in turns by user and connection, for a slice of time; then what waits of schedulers, moms and the store goes on.
+
+import { PBSE, pbseText } from "#model/pbse.ts";
+import { limitOf } from "#model/server-limits.ts";
+import type { Request } from "#protocol/messages.ts";
+import type { MomToServer } from "#protocol/mom-link.ts";
+import type { SchedToServer } from "#protocol/sched-link.ts";
+import type { Batch as Rows } from "#store/store.ts";
+import { LOG_EVENT } from "#support/log-event.ts";
+import { type Core, createCore } from "../core/core.ts";
+import type { Batch, ShellAction } from "../engine/batch.ts";
+import type { Peer } from "../engine/identity.ts";
+import type { ServerConfig } from "../engine/transaction.ts";
+import type { SchedEnd } from "../scheds/session.ts";
+import { rowsOf } from "../state/rows.ts";
+import type { ServerState } from "../state/state.ts";
+import { coreClock } from "./core-clock.ts";
+import { type HistorySteps, historySteps } from "./history-steps.ts";
+import type { Asker, ServerPorts } from "./ports.ts";
+import { createTurns, type Turns } from "./turns.ts";
+
+/** After a commit that failed, how long the next one waits: a full disk is not hammered. */
+const FAULT_PAUSE_MS = 200;
+/** How often a store that took nothing is tried again. */
+const PROBE_MS = 1000;
+/** What can be answered without writing; a shutdown must be possible, too. */
+const WITHOUT_STORE: ReadonlySet<Request["kind"]> = new Set(["status", "select-jobs", "locate-job", "backup", "shutdown"]);
+/** Requests are served so long before what they made is written and new ones are read. */
+const SLICE_MS = 10;
+/** Work on requests that gathers at most while a batch is being written. */
+const GATHER_MS = 50;
+/** A process whose connection broke is looked for after this. */
+const LOOK_AFTER_MS = 200;
+/** The longest delay that a timer of Node takes. */
+const TIMER_MS_MAX = 2 ** 31 - 1;
+
+/** A batch on its way. at_s: its time in the accounting file. */
+type Taken = { readonly batch: Batch; readonly at_s: number; readonly rows: Rows | null };
+
+export class ServerDriver {
+  readonly #ports: ServerPorts;
+  readonly #config: ServerConfig;
+  readonly #now: () => number;
+  readonly #turns: Turns;
+  readonly #history: HistorySteps;
+  #core: Core;
+  #phase: "serving" | "reloading" | "over" = "serving";
+  /** the end has begun: schedulers may still be at work */
+  #closing = false;
+  /** why the store takes nothing; null: it does (I3) */
+  #fault: string | null = null;
+  #writing = false;
+  #when_written: (() => void)[] = [];
+  #is_pumping = false;
+  #is_scheduled = false;
+  /** what goes on when the batch of this turn has left */
+  #when_pumped: (() => void)[] = [];
+  /** Time spent on requests whose batch was not taken yet. While one is being written not too much gathers for the next: whoever asks waits for both. */
+  #gathered_ms = 0;
+  /** the timer of the next tick: when it is due, and what cancels it */
+  #tick: { readonly due_ms: number; readonly cancel: () => void } | null = null;
+  #cancelProbe: () => void = () => undefined;
+  #lost_records = 0;
+
+  /** state: as loaded from the store. Nothing happens before start(). */
+  constructor(ports: ServerPorts, config: ServerConfig, state: ServerState) {
+    this.#ports = ports;
+    this.#config = config;
+    this.#now = coreClock((by_ms, at_ms) => this.#clockSet(by_ms, at_ms), ports.clock);
+    this.#turns = createTurns(ports.clock.steady_ms);
+    this.#core = createCore(state, config, ports.clock.wall_ms());
+    this.#history = historySteps({
+      history: ports.store.history,
+      core: (work) => this.do(work),
+      turn: (token, work) => this.#inTurnOf(token, work),
+      taken: (token, then) => void this.#when_pumped.push(() => ports.clients.taken(token, then)),
+      uidOf: (token) => ports.clients.of(token)?.uid,
+      rows_max: () => limitOf(this.#core.state, "max_history_rows"),
+      failed: (token, error) => this.#historyFailed(token, error),
+    });
+  }
+
+  /** The present core: another one takes its place when the state is loaded again. */
+  get core(): Core {
+    return this.#core;
+  }
+
+  get isOver(): boolean {
+    return this.#phase === "over";
+  }
+
+  /** Nothing is being written, and nothing waits to be. */
+  get isIdle(): boolean {
+    return this.#phase === "serving" && this.#fault === null && !this.#writing && !this.#is_scheduled;
+  }
+
+  /** Schedulers and moms are listened to (I3). */
+  get takesDaemons(): boolean {
+    return this.#phase === "serving" && this.#fault === null;
+  }
+
+  start(): void {
+    this.#ports.watch?.began?.(this.#core);
+    this.do((core, now_ms) => core.start(now_ms));
+    this.#pump();
+  }
+
+  /** qterm -t quick */
+  stop(): void {
+    this.#end(false);
+  }
+
+  // --- what comes in
+
+  /** link: number of the client's connection, for the log. */
+  request(peer: Peer, request: Request, token: number, link = 0): void {
+    if (this.#ports.clients.of(token) === undefined) return; // refused while the state was being loaded again
+    if (this.#fault !== null && !WITHOUT_STORE.has(request.kind)) return this.#refuse(token, PBSE.SYSTEM, this.#fault);
+    this.do((core, now_ms) => core.request(peer, request, token, now_ms, link));
+  }
+
+  sched<T extends keyof SchedToServer>(link: number, type: T, data: SchedToServer[T]): void {
+    this.do((core, now_ms) => core.sched(link, type, data, now_ms));
+  }
+
+  mom<T extends keyof MomToServer>(link: number, type: T, data: MomToServer[T]): void {
+    this.do((core, now_ms) => core.mom(link, type, data, now_ms));
+  }
+
+  /** A connection is gone. tokens: its open requests. What a scheduler or a mom it was is told beside. */
+  linkLost(uid: number, link: number, tokens: readonly number[]): void {
+    this.#turns.drop(uid, link);
+    this.do((core) => core.clientLost(tokens));
+  }
+
+  momLost(link: number): void {
+    this.do((core, now_ms) => core.momLost(link, now_ms));
+  }
+
+  /** A scheduler that is no child of ours may have died: nobody else tells. */
+  schedLost(link: number, pid: number): void {
+    if (this.#phase !== "serving") return;
+    const { processes, clock } = this.#ports;
+    const name = [...this.#core.kernel.scheds.values()].find((runtime) => runtime.link === link)?.name;
+    this.do((core, now_ms) => core.schedLost(link, now_ms));
+    if (name === undefined || processes.isChild(pid)) return;
+    clock.after(LOOK_AFTER_MS, () => {
+      if (!processes.isAlive(pid)) this.schedExited(name, { code: null, signal: "unknown", stopped: false, pid });
+    });
+  }
+
+  schedExited(name: string, how: SchedEnd): void {
+    this.do((core, now_ms) => core.schedExited(name, how, now_ms));
+  }
+
+  schedUnfit(name: string, text: string): void {
+    this.do((core, now_ms) => core.schedUnfit(name, text, now_ms));
+  }
+
+  /** Does a piece of a client's work when it is its turn; not when its connection is gone by then. */
+  inTurn({ uid, link }: Asker, work: () => void): void {
+    this.#turns.add(uid, link, work);
+    this.#soon();
+  }
+
+  /** Does something in the core. A programmer's error there must not end the server for everybody: what was not committed is given up instead. */
+  do(work: (core: Core, now_ms: number) => void): void {
+    if (this.#phase !== "serving") return;
+    try {
+      work(this.#core, this.#now());
+      this.#ports.watch?.stepped?.(this.#core);
+      this.#soon();
+    } catch (error) {
+      this.#failed(error);
+    }
+  }
+
+  // --- batches
+
+  /** Requests are served in turns (turns.ts). Whatever is done in this turn of the event loop goes into one batch. */
+  #soon(): void {
+    if (this.#is_scheduled) return;
+    this.#is_scheduled = true;
+    this.#ports.clock.soon(() => {
+      this.#is_scheduled = false;
+      const more = this.#serveTurns();
+      this.#pump();
+      for (const then of this.#when_pumped.splice(0)) then();
+      if (more) this.#soon();
+    });
+  }
+
+  #serveTurns(): boolean {
+    if (this.#phase !== "serving" || (this.#writing && this.#gathered_ms >= GATHER_MS)) return false;
+    const { clock } = this.#ports;
+    const begin_ms = clock.steady_ms();
+    const more = this.#turns.serve(SLICE_MS);
+    this.#gathered_ms += clock.steady_ms() - begin_ms;
+    return more;
+  }
+
+  /** Does a piece of work of an open request in its turn. */
+  #inTurnOf(token: number, work: (is_open: boolean) => void): void {
+    const { clients } = this.#ports;
+    const asker = clients.of(token);
+    if (asker === undefined) return work(false);
+    this.#turns.add(
+      asker.uid,
+      asker.link,
+      () => work(clients.of(token) !== undefined),
+      () => work(false),
+    );
+    this.#soon();
+  }
+
+  /** Lets out what has gathered, as far as it need not wait for the store. */
+  #pump(): void {
+    if (this.#is_pumping) return;
+    this.#is_pumping = true;
+    try {
+      while (!this.#writing && this.#phase === "serving") {
+        const taken = this.#take();
+        if (taken === null) break;
+        if (taken.rows === null) this.#deliver(taken);
+        else this.#write(taken.rows, (fault) => (fault === null ? this.#deliver(taken) : this.#commitFailed(taken, fault)));
+      }
+    } finally {
+      this.#is_pumping = false;
+    }
+    this.#arm();
+  }
+
+  #take(): Taken | null {
+    const core = this.#core;
+    try {
+      const batch = core.take();
+      this.#gathered_ms = 0;
+      if (batch === null) return null;
+      this.#ports.watch?.taken?.(core, batch);
+      const at_s = Math.floor(this.#ports.clock.wall_ms() / 1000);
+      const due = batch.accounting.map((record) => ({ at_s, ...record }));
+      return { batch, at_s, rows: rowsOf(core.state, batch.changes, due) };
+    } catch (error) {
+      this.#failed(error);
+      return null;
+    }
+  }
+
+  /** I1. done: whatever comes of it. */
+  #write(rows: Rows, done: (fault: Error | null) => void): void {
+    this.#writing = true;
+    this.#ports.store.commit(rows, (fault) => {
+      this.#writing = false;
+      done(fault);
+      for (const then of this.#when_written.splice(0)) then();
+      this.#pump();
+      this.#soon();
+    });
+  }
+
+  #whenWritten(then: () => void): void {
+    if (this.#writing) this.#when_written.push(then);
+    else then();
+  }
+
+  #arm(): void {
+    const { clock } = this.#ports;
+    const due_ms = this.#phase === "over" || this.#fault !== null ? null : this.#core.nextTick();
+    if (due_ms === (this.#tick?.due_ms ?? null)) return;
+    this.#disarm();
+    if (due_ms === null) return;
+    const delay_ms = Math.min(Math.max(0, due_ms - clock.wall_ms()), TIMER_MS_MAX);
+    const cancel = clock.after(delay_ms, () => {
+      this.#tick = null;
+      this.do((core, now_ms) => core.tick(now_ms));
+    });
+    this.#tick = { due_ms, cancel };
+  }
+
+  #disarm(): void {
+    this.#tick?.cancel();
+    this.#tick = null;
+  }
+
+  /** The delay of the next tick was counted on the clock as it was. */
+  #clockSet(by_ms: number, at_ms: number): void {
+    this.#disarm();
+    this.#core.clockSet(by_ms, at_ms);
+  }
+
+  // --- what goes wrong
+
+  #commitFailed({ batch, at_s, rows }: Taken, error: Error): void {
+    // A server that can write nothing can still be ended.
+    if (this.#fault !== null && batch.actions.some(({ kind }) => kind === "shutdown")) return this.#deliver({ batch, at_s, rows });
+    this.#ports.log.note(LOG_EVENT.ERROR, `commit failed: ${error.message}`);
+    const text = `${pbseText(PBSE.SYSTEM) ?? ""}${error.message}`;
+    for (const frame of batch.clients) if (frame.kind !== "part") this.#refuse(frame.token, PBSE.SYSTEM, text);
+    this.#fault = text;
+    this.#startOver(PBSE.SYSTEM, text);
+  }
+
+  #failed(error: unknown): void {
+    this.#ports.onBug(error);
+    this.#startOver(PBSE.INTERNAL, pbseText(PBSE.INTERNAL) ?? "");
+  }
+
+  /** Memory holds what was not written: it is thrown away, the store is the truth. Open requests are refused, daemons say hello again. */
+  #startOver(code: number, text: string): void {
+    if (this.#phase !== "serving") return;
+    this.#phase = "reloading";
+    const { clients, links, clock, store } = this.#ports;
+    const open = clients.open();
+    // What is being written now may succeed: its answers go out as they are.
+    this.#whenWritten(() => {
+      for (const token of open) this.#refuse(token, code, text);
+      links.dropDaemons();
+      clock.after(FAULT_PAUSE_MS, () => store.load((state) => this.#goOnWith(state)));
+    });
+  }
+
+  #goOnWith(state: ServerState): void {
+    if (this.#phase !== "reloading") return;
+    this.#core = createCore(state, this.#config, this.#ports.clock.wall_ms());
+    this.#ports.log.note(LOG_EVENT.SYSTEM, "state loaded again from the store");
+    this.#ports.watch?.began?.(this.#core);
+    this.#phase = "serving";
+    if (this.#fault === null) this.do((core, now_ms) => core.start(now_ms));
+    else this.#probeSoon();
+    this.#pump();
+    this.#soon();
+  }
+
+  #probeSoon(): void {
+    this.#cancelProbe();
+    this.#cancelProbe = this.#ports.clock.after(PROBE_MS, () => this.#whenWritten(() => this.#probe()));
+  }
+
+  #probe(): void {
+    if (this.#phase !== "serving") return;
+    this.#write({ counters: { probed: this.#ports.clock.wall_ms() } }, (fault) => {
+      if (fault !== null) return this.#probeSoon();
+      this.#fault = null;
+      this.#ports.log.note(LOG_EVENT.SYSTEM, "the store can be written again");
+      this.do((core, now_ms) => core.start(now_ms));
+    });
+  }
+
+  #refuse(token: number, code: number, text: string): void {
+    this.#ports.clients.answer([{ kind: "error", token, code, text }]);
+  }
+
+  #historyFailed(token: number, error: Error): void {
+    this.#ports.log.note(LOG_EVENT.ERROR, `history: ${error.message}`);
+    if (token !== 0) this.#refuse(token, PBSE.SYSTEM, `${pbseText(PBSE.SYSTEM) ?? ""}${error.message}`);
+  }
+
+  // --- what leaves after a commit
+
+  #deliver({ batch, at_s }: Taken): void {
+    const { watch, log, files, links, clients, processes } = this.#ports;
+    const { state } = this.#core;
+    watch?.delivered?.(batch);
+    log.records(batch.logs);
+    this.#account(batch, at_s);
+    if (batch.changes.resources.size > 0) files.resources(state.resources.values());
+    if (batch.changes.server) links.setLimits(state);
+    for (const name of batch.changes.hooks) files.hook(name, state.hooks.get(name));
+    // Who made a scheduler may write its files as soon as it is answered.
+    for (const action of batch.actions) if (action.kind === "prepare-sched") processes.prepare(action.sched);
+    clients.answer(batch.clients);
+    for (const frame of batch.scheds) {
+      links.toSched(frame);
+      if (frame.type === "sched-refused") links.end(frame.link);
+    }
+    for (const frame of batch.moms) links.toMom(frame);
+    for (const action of batch.actions) this.#act(action);
+    if (batch.changes.purged_arrays.size > 0) this.#history.count();
+  }
+
+  /** With the next batch the store forgets these records: they must be in the file by then (../shell/accounting-recovery.ts). */
+  #account({ accounting: records }: Batch, at_s: number): void {
+    if (records.length === 0) return;
+    const { accounting, log } = this.#ports;
+    for (const { type, id, text } of records) accounting.record(type, id, text, at_s);
+    accounting.flush();
+    if (accounting.lost > this.#lost_records)
+      log.note(LOG_EVENT.ERROR, `${accounting.lost - this.#lost_records} accounting records lost: cannot be written`);
+    this.#lost_records = accounting.lost;
+  }
+
+  #act(action: ShellAction): void {
+    const { processes, links, log, files, mail, store } = this.#ports;
+    switch (action.kind) {
+      case "start-sched":
+        return processes.start(action.sched);
+      case "stop-sched":
+        return processes.stop(action.sched, action.pid);
+      case "prepare-sched":
+        return;
+      case "say-sched":
+        return processes.say(action.sched, action.text);
+      case "drop-link":
+        return links.end(action.link);
+      case "log-events":
+        return log.setMask(action.mask);
+      case "formula":
+        return files.formula(action.text);
+      case "send-mail":
+        return mail.send(action.mail);
+      case "read-history":
+        return this.#history.read(action.token, action.ids);
+      case "page-history":
+        return this.#history.page(action.token, action.walk);
+      case "go-on":
+        return this.#history.slices(action.token);
+      case "purge-history":
+        return this.#history.purge(action.before_s);
+      case "run-hook":
+        return this.#runHook(action);
+      case "resolve-host":
+        return this.#ports.resolve(action.host, (found) =>
+          this.do((core, now_ms) => core.hostResolved(action.token, action.host, found, now_ms)),
+        );
+      case "backup":
+        return store.backup(action.file, (result) => {
+          if (result.ok) this.#ports.clients.answer([{ kind: "ok", token: action.token }]);
+          else this.#refuse(action.token, PBSE.SYSTEM, `${pbseText(PBSE.SYSTEM) ?? ""}${result.error.message}`);
+        });
+      case "shutdown":
+        return this.#end(action.scheds);
+      default: {
+        const unreachable: never = action;
+        return unreachable;
+      }
+    }
+  }
+
+  /** A core that has taken another's place hears nothing of what that one asked. */
+  #runHook({ run, hook }: Extract<ShellAction, { kind: "run-hook" }>): void {
+    const asked = this.#core;
+    this.#ports.hooks.run(hook, (outcome) => {
+      if (this.#core === asked) this.do((core, now_ms) => core.hookEnded(run, outcome, now_ms));
+    });
+  }
+
+  // --- the end
+
+  #end(scheds: boolean): void {
+    if (this.#closing) return;
+    this.#closing = true;
+    if (!scheds) return this.#close();
+    // A scheduler ends when its cycle is over, for which it needs our verdicts: they are given until then.
+    const { processes } = this.#ports;
+    for (const runtime of this.#core.kernel.scheds.values()) processes.stop(runtime.name, runtime.link === null ? 0 : runtime.pid);
+    processes.stopped(() => this.#close());
+  }
+
+  /** What was answered in this batch is on its way; what came in since is refused by the closed connection. */
+  #close(): void {
+    const { hooks, log, links, store } = this.#ports;
+    this.#phase = "over";
+    this.#disarm();
+    this.#cancelProbe();
+    this.#whenWritten(() => {
+      hooks.close();
+      log.note(LOG_EVENT.SYSTEM | LOG_EVENT.FORCE, "Server has been shut down");
+      links.close(() => store.close(() => this.#ports.ended()));
+    });
+  }
+}

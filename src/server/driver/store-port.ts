@@ -1,0 +1,78 @@
+// A store of promises as the driver's port.
+
+import { isStoreError, type Loaded, type Store } from "#store/store.ts";
+import { shared } from "../state/intern.ts";
+import { jobOfHistory, stateOfRows } from "../state/rows.ts";
+import type { Job, ServerState } from "../state/state.ts";
+import type { Done, HistoryPort, StorePort } from "./ports.ts";
+
+/** Calls done with what becomes of a promise; ask makes it. The daemon asks at once, the simulator after a delay. An error that done throws ends the program. */
+export type Settle = <T>(ask: () => Promise<T>, done: Done<T>) => void;
+
+export const atOnce: Settle = (ask, done) =>
+  void ask().then(
+    (value) => done({ ok: true, value }),
+    (error: Error) => done({ ok: false, error }),
+  );
+
+/** name: the server's name now, which the state gets when it is loaded. */
+export function storePort(store: Store, name: string, settle: Settle): StorePort {
+  return {
+    commit(rows, done) {
+      settle(
+        () => store.commit(rows),
+        (result) => {
+          if (result.ok) return done(null);
+          if (!isStoreError(result.error)) throw result.error;
+          done(result.error);
+        },
+      );
+    },
+    load(done) {
+      settle(
+        () => loadFromStore(store, name),
+        (result) => {
+          if (!result.ok) throw result.error;
+          done(result.value);
+        },
+      );
+    },
+    history: historyPort(store, settle),
+    backup: (file, done) => settle(() => store.backup(file), done),
+    close: (done) => settle(() => store.close(), done),
+  };
+}
+
+/** State of the store as it is now. onLoaded: sees the rows as well. */
+export async function loadFromStore(store: Store, name: string, onLoaded?: (loaded: Loaded) => void): Promise<ServerState> {
+  const history_count = await store.history.count();
+  const loaded = await store.load(shared);
+  onLoaded?.(loaded);
+  return stateOfRows(name, loaded, history_count);
+}
+
+function historyPort({ history }: Store, settle: Settle): HistoryPort {
+  const read = async (ids: readonly string[], page_rows: number): Promise<ReadonlyMap<string, Job | null>> => {
+    const found = new Map<string, Job | null>(ids.map((id) => [id, null]));
+    if (ids.length === 1) {
+      const [id = ""] = ids;
+      const row = await history.get(id);
+      return found.set(id, row && jobOfHistory(row));
+    }
+    for await (const rows of history.pages({ ids }, page_rows)) for (const row of rows) found.set(row.id, jobOfHistory(row));
+    return found;
+  };
+  return {
+    read: (ids, page_rows, done) => settle(() => read(ids, page_rows), done),
+    pages(walk, page_rows) {
+      const pages = history.pages(walk, page_rows);
+      const next = async (): Promise<readonly Job[] | null> => {
+        const page = await pages.next();
+        return page.done === true ? null : page.value.map(jobOfHistory);
+      };
+      return { next: (done) => settle(next, done) };
+    },
+    purge: (before_s, done) => settle(async () => (await history.purge(before_s)).length, done),
+    count: (done) => settle(() => history.count(), done),
+  };
+}
