@@ -23,6 +23,8 @@ const SCRIPTS = {
   },
   /** Figures about the structure of the sources. */
   house: (args) => runNode([join(ROOT, "scripts", "house", "main.mjs"), ...args]),
+  /** Brings the tables in docs/reference up to date. */
+  reference: () => runNode([join(ROOT, "scripts", "reference", "main.mjs")]),
   /** Makes package-lock.json anew after a change of package.json. */
   lock: () => runInOurPlace(process.execPath, [join(ROOT, "scripts", "lock-file.mjs")]),
   /** Formats and sorts imports in place. */

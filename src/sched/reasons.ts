@@ -7,7 +7,7 @@ import type { Why } from "#protocol/sched-link.ts";
 type Row = readonly [comment: string, log?: string];
 
 // biome-ignore format: one row per reason
-const REASONS = {
+export const REASONS = {
   SCHD_ERROR:                  ["Internal Scheduling Error", "A scheduling error has occurred"],
   NOT_QUEUED:                  ["Job not in queued state", "Job is not in queued state"],
   QUEUE_NOT_STARTED:           ["Queue not started.", "Queue not started"],
