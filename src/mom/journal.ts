@@ -8,7 +8,7 @@ import { closeSync, constants, fdatasync, fsyncSync, openSync, readFileSync, ren
 import { dirname } from "node:path";
 import { type ExitedRun, type RunKey, type StartedRun, type StarterRun, taskOf } from "./starter-link.ts";
 
-type Record =
+export type JournalRecord =
   | { readonly t: "boot"; readonly boot: string }
   | (StartedRun & {
       readonly t: "start" /** start time of the process in ticks since boot: tells a pid used again */;
@@ -21,21 +21,33 @@ type Record =
   | (RunKey & { readonly t: "failed" })
   | (RunKey & { readonly t: "forget" });
 
-/** Runs read back, with what is needed to find a leftover process again. */
+/** A run with what is needed to find a leftover process of it again. */
+export type JournalRun = StarterRun & { readonly ticks: number; readonly cookie?: string };
+
+/** Runs read back. */
 export type JournalState = {
   readonly boot: string;
-  readonly runs: Map<string, StarterRun & { readonly ticks: number; readonly cookie?: string }>;
+  readonly runs: Map<string, JournalRun>;
   readonly last: Map<string, number>;
 };
 
 export type Journal = {
   /** all of them or, when it throws, perhaps a part of them */
-  append(records: readonly Record[]): void;
+  append(records: readonly JournalRecord[]): void;
   sync(): Promise<void>;
   /** writes a fresh file of what still matters */
   compact(state: JournalState): void;
   readonly bytes: number;
 };
+
+/** Appends records that need not be on the disk before we go on. */
+export function noteInJournal(journal: Journal, records: readonly JournalRecord[], complain: (text: string) => void): void {
+  try {
+    if (records.length > 0) journal.append(records);
+  } catch (error) {
+    complain(`journal: ${(error as Error).message}`);
+  }
+}
 
 /** How many forgotten jobs' run counts are kept (a start that comes late must still be seen to be stale). */
 export const LAST_RUNS_MAX = 10_000;
@@ -106,10 +118,10 @@ export function rememberLast(last: Map<string, number>, run: RunKey): void {
     }
 }
 
-function parseLine(line: string): Record | null {
+function parseLine(line: string): JournalRecord | null {
   if (!line.startsWith("{")) return null;
   try {
-    return JSON.parse(line) as Record;
+    return JSON.parse(line) as JournalRecord;
   } catch {
     return null;
   }
@@ -187,7 +199,7 @@ export function writeWhole(fd: number, text: string): number {
 
 /** A lost run has no exit: it is written as started, and found lost again. */
 export function linesOf(state: JournalState): string {
-  const records: Record[] = [{ t: "boot", boot: state.boot }];
+  const records: JournalRecord[] = [{ t: "boot", boot: state.boot }];
   for (const [job, run_count] of state.last) records.push({ t: "forget", job, run_count });
   for (const run of state.runs.values()) {
     records.push({
@@ -208,7 +220,7 @@ export function linesOf(state: JournalState): string {
 const cookieOf = ({ state, cookie }: { readonly state: string; readonly cookie?: string }): { cookie?: string } =>
   cookie === undefined || state === "ended" ? {} : { cookie };
 
-const textOf = (records: readonly Record[]): string => records.map((record) => `${JSON.stringify(record)}\n`).join("");
+const textOf = (records: readonly JournalRecord[]): string => records.map((record) => `${JSON.stringify(record)}\n`).join("");
 
 function readText(path: string): string {
   try {

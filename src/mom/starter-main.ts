@@ -16,8 +16,9 @@ import { openGroups } from "./cgroup.ts";
 import { frameLink, type Link } from "./frame-link.ts";
 import { identityTool } from "./identity-words.ts";
 import { openJournal } from "./journal.ts";
+import { settleLostRuns } from "./lost-runs.ts";
 import { becomeSubreaper, lowerFileLimit } from "./posix.ts";
-import { makeStarter, settleLostRuns } from "./starter.ts";
+import { Starter } from "./starter.ts";
 import { type MomToStarter, STARTER_SOCKET, type StarterToMom } from "./starter-link.ts";
 
 /** Without a mom and without jobs it has nothing to wait for. */
@@ -42,8 +43,8 @@ function main(directory: string): void {
   settleLostRuns(state, boot, groups);
   const present = { ...state, boot };
   journal.compact(present);
-  const starter = makeStarter({ journal, state: present, now_ms: steady_ms, groups, complain });
-  process.on("SIGCHLD", starter.reapAll);
+  const starter = new Starter({ journal, state: present, now_ms: steady_ms, groups, complain });
+  process.on("SIGCHLD", () => starter.reapAll());
   const own = inodeOf(directory);
   setInterval(() => {
     const now = inodeOf(directory);
@@ -78,7 +79,7 @@ function inodeOf(path: string): string | null {
   }
 }
 
-function listen(directory: string, starter: ReturnType<typeof makeStarter>): void {
+function listen(directory: string, starter: Starter): void {
   const path = `${directory}/${STARTER_SOCKET}`;
   let mom: Link<StarterToMom> | null = null;
   let idle: NodeJS.Timeout | null = null;

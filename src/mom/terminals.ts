@@ -34,119 +34,136 @@ export function terminalEnvironment(env: readonly string[], { term, display, aut
   return [...env.filter((entry) => !set.some((other) => other.startsWith(entry.slice(0, entry.indexOf("=") + 1)))), ...set];
 }
 
-type Relay = RunKey & {
-  readonly pid: number;
-  /** write end of its stdin; null: closed, the job is over */
-  order: number | null;
-  open: boolean;
-  readonly failed: (text: string) => void;
-};
-
-export type Terminals = {
-  /** Starts a relay; one of the answers comes once, later. */
-  open(
-    spec: StartSpec & { readonly terminal: TerminalTicket },
-    answers: { readonly opened: (terminal: OpenTerminal) => void; readonly failed: (text: string) => void },
-  ): void;
-  /** a relay of this very run lives */
-  has(key: RunKey): boolean;
-  /** relays: not to be taken for leftovers of jobs */
-  readonly pids: ReadonlySet<number>;
-  /** the job's processes are gone: its relay may end. False: there is none (any more) */
-  over(job: string): boolean;
-  /** A process of ours has ended: the run whose terminal was open is returned, null: nobody's that matters. */
-  ended(pid: number): RunKey | null;
-  /** its relay is dead, and was not reaped yet */
-  hasDied(job: string): boolean;
-  kill(job: string): void;
-  /** those that have no terminal yet are given up: their mom will ask again */
-  cancelOpening(): void;
-};
-
 const RELAY_ENVIRONMENT = ["PATH=/usr/bin:/bin"];
 const WORD_CHARS_MAX = 4096;
 
-export function makeTerminals(): Terminals {
-  const byPid = new Map<number, Relay>();
-  const pids = new Set<number>();
-  const ofJob = (job: string): Relay | undefined => [...byPid.values()].find((relay) => relay.job === job);
-  const closeOrder = (relay: Relay): void => {
-    if (relay.order !== null) closeSync(relay.order);
-    relay.order = null;
-  };
-  return {
-    pids,
-    open(spec, { opened, failed }) {
-      const started = startRelay(spec);
-      if ("text" in started) return queueMicrotask(() => failed(started.text));
-      let answered = false;
-      const answer = (give: () => void): void => {
-        if (!answered) give();
-        answered = true;
-      };
-      const relay: Relay = {
-        job: spec.job,
-        run_count: spec.run_count,
-        pid: started.pid,
-        order: started.order,
-        open: false,
-        failed: (text) => answer(() => failed(text)),
-      };
-      byPid.set(relay.pid, relay);
-      pids.add(relay.pid);
-      readWord(started.words, (word) => {
-        // Its end is told when it is reaped.
-        if (word === null) return;
-        if ("failed" in word) return relay.failed(word.failed);
-        if (!isPseudoTerminal(word.pty) || !isTerm(word.term)) return relay.failed("the relay did not name a terminal");
-        if (!byPid.has(relay.pid)) return;
-        answer(() => {
-          relay.open = true;
-          opened(word);
-        });
-      });
-    },
-    has: ({ job, run_count }) => ofJob(job)?.run_count === run_count,
-    over(job) {
-      const relay = ofJob(job);
-      if (relay !== undefined) closeOrder(relay);
-      return relay !== undefined;
-    },
-    ended(pid) {
-      const relay = byPid.get(pid);
-      pids.delete(pid);
-      if (relay === undefined) return null;
-      byPid.delete(pid);
-      closeOrder(relay);
-      relay.failed("the relay of the terminal has ended");
-      return relay.open ? { job: relay.job, run_count: relay.run_count } : null;
-    },
-    hasDied(job) {
-      const relay = ofJob(job);
-      return relay?.open === true && readProcess(relay.pid)?.state === "Z";
-    },
-    kill(job) {
-      const relay = ofJob(job);
-      if (relay !== undefined) killQuietly(relay.pid);
-    },
-    cancelOpening() {
-      for (const relay of [...byPid.values()]) {
-        if (relay.open) continue;
-        // It is nobody's from now on: the run may be asked for again before it is reaped.
-        byPid.delete(relay.pid);
-        closeOrder(relay);
-        killQuietly(relay.pid);
-        relay.failed("the mom was lost while qsub was being called");
-      }
-    },
-  };
+/** How a relay that was asked for answers, once. */
+export type TerminalAnswers = { readonly opened: (terminal: OpenTerminal) => void; readonly failed: (text: string) => void };
+
+/** A relay process. */
+class Relay {
+  readonly key: RunKey;
+  readonly pid: number;
+  /** write end of its stdin; null: closed, the job is over */
+  #order: number | null;
+  #answers: TerminalAnswers | null;
+  #open = false;
+
+  constructor({ job, run_count }: RunKey, { pid, order }: Started, answers: TerminalAnswers) {
+    this.key = { job, run_count };
+    this.pid = pid;
+    this.#order = order;
+    this.#answers = answers;
+  }
+
+  /** It has a terminal. */
+  get isOpen(): boolean {
+    return this.#open;
+  }
+
+  open(terminal: OpenTerminal): void {
+    const answers = this.#answers;
+    if (answers === null) return;
+    this.#answers = null;
+    this.#open = true;
+    answers.opened(terminal);
+  }
+
+  fail(text: string): void {
+    const answers = this.#answers;
+    this.#answers = null;
+    answers?.failed(text);
+  }
+
+  /** The job is over: it passes on what is left, then ends. */
+  closeOrder(): void {
+    if (this.#order !== null) closeSync(this.#order);
+    this.#order = null;
+  }
+
+  kill(): void {
+    try {
+      process.kill(this.pid, "SIGKILL");
+    } catch {
+      // It has ended just now.
+    }
+  }
 }
 
-function killQuietly(pid: number): void {
-  try {
-    process.kill(pid, "SIGKILL");
-  } catch {
-    // It has ended just now.
+export class Terminals {
+  readonly #relays = new Map<number, Relay>();
+  readonly #pids = new Set<number>();
+
+  /** Relays: not to be taken for leftovers of jobs. */
+  get pids(): ReadonlySet<number> {
+    return this.#pids;
+  }
+
+  #ofJob(job: string): Relay | undefined {
+    return [...this.#relays.values()].find(({ key }) => key.job === job);
+  }
+
+  /** Starts a relay; one of the answers comes once, later. */
+  open(spec: StartSpec & { readonly terminal: TerminalTicket }, answers: TerminalAnswers): void {
+    const started = startRelay(spec);
+    if ("text" in started) return queueMicrotask(() => answers.failed(started.text));
+    const relay = new Relay(spec, started, answers);
+    this.#relays.set(relay.pid, relay);
+    this.#pids.add(relay.pid);
+    readWord(started.words, (word) => this.#answer(relay, word));
+  }
+
+  #answer(relay: Relay, word: RelayWord | null): void {
+    // Its end is told when it is reaped.
+    if (word === null) return;
+    if ("failed" in word) return relay.fail(word.failed);
+    if (!isPseudoTerminal(word.pty) || !isTerm(word.term)) return relay.fail("the relay did not name a terminal");
+    if (this.#relays.has(relay.pid)) relay.open(word);
+  }
+
+  /** A relay of this very run lives. */
+  has({ job, run_count }: RunKey): boolean {
+    return this.#ofJob(job)?.key.run_count === run_count;
+  }
+
+  /** The job's processes are gone: its relay may end. False: there is none (any more). */
+  over(job: string): boolean {
+    const relay = this.#ofJob(job);
+    relay?.closeOrder();
+    return relay !== undefined;
+  }
+
+  /** A process of ours has ended: the run whose terminal was open is returned, null: nobody's that matters. */
+  ended(pid: number): RunKey | null {
+    const relay = this.#relays.get(pid);
+    this.#pids.delete(pid);
+    if (relay === undefined) return null;
+    this.#relays.delete(pid);
+    relay.closeOrder();
+    relay.fail("the relay of the terminal has ended");
+    return relay.isOpen ? relay.key : null;
+  }
+
+  /** Its relay is dead, and was not reaped yet. */
+  hasDied(job: string): boolean {
+    const relay = this.#ofJob(job);
+    return relay?.isOpen === true && readProcess(relay.pid)?.state === "Z";
+  }
+
+  kill(job: string): void {
+    this.#ofJob(job)?.kill();
+  }
+
+  /** Those that have no terminal yet are given up: their mom will ask again. */
+  cancelOpening(): void {
+    for (const relay of [...this.#relays.values()]) {
+      if (relay.isOpen) continue;
+      // It is nobody's from now on: the run may be asked for again before it is reaped.
+      this.#relays.delete(relay.pid);
+      relay.closeOrder();
+      relay.kill();
+      relay.fail("the mom was lost while qsub was being called");
+    }
   }
 }
 
@@ -204,7 +221,7 @@ function displayOf(display: unknown, authority: unknown): Pick<OpenTerminal, "di
 
 function parseWord(line: string): RelayWord {
   try {
-    const { pty, term, display, authority, failed } = JSON.parse(line) as { readonly [name: string]: unknown };
+    const { pty, term, display, authority, failed }: { readonly [name: string]: unknown } = JSON.parse(line);
     if (typeof pty === "string" && typeof term === "string") return { pty, term, ...displayOf(display, authority) };
     if (typeof failed === "string") return { failed };
   } catch {

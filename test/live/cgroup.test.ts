@@ -282,7 +282,7 @@ test("a task's start does not meet the limits of its job; the task does", { skip
 /** A mom's groups at the path named first: `start` runs a job and says its pid, `again` clears away what it takes for an earlier starter's. */
 const OTHER_MOM = `
 import { spawn } from "node:child_process";
-const [at, what, cgroup, starter] = process.argv.slice(2);
+const [at, what, cgroup, lost] = process.argv.slice(2);
 const groups = (await import(cgroup)).openGroups(at, (text) => { throw new Error(text); });
 const limits = { memory_bytes: null, cpus: null, ncpus: null, pids_max: null };
 if (what === "start") {
@@ -291,7 +291,7 @@ if (what === "start") {
   child.unref();
   console.log(child.pid);
 } else {
-  (await import(starter)).settleLostRuns({ boot: "b", runs: new Map(), last: new Map() }, "b", groups);
+  (await import(lost)).settleLostRuns({ boot: "b", runs: new Map(), last: new Map() }, "b", groups);
   groups.dissolve();
 }
 process.exit(0);
@@ -304,7 +304,7 @@ test("moms with equal paths in different mount namespaces: neither kills the oth
   writeFileSync(program, OTHER_MOM);
   const library = (name: string): string => new URL(`../../src/mom/${name}.ts`, import.meta.url).href;
   const mom = (home: string, what: string): string => {
-    const words = [process.execPath, ...process.execArgv, program, path, what, library("cgroup"), library("starter")];
+    const words = [process.execPath, ...process.execArgv, program, path, what, library("cgroup"), library("lost-runs")];
     const script = 'mount --bind "$0" "$1" && shift && exec "$@"';
     const ran = spawnSync("unshare", ["-m", "sh", "-c", script, home, path, ...words], { encoding: "utf8" });
     assert.equal(ran.status, 0, ran.stderr);

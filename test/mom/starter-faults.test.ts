@@ -9,7 +9,7 @@ import { test } from "node:test";
 import { JOB_EXEC } from "#mom/job-exec.ts";
 import { type Journal, readJournal } from "#mom/journal.ts";
 import { launch } from "#mom/launch.ts";
-import { makeStarter } from "#mom/starter.ts";
+import { Starter } from "#mom/starter.ts";
 import type { StarterToMom, StartSpec } from "#mom/starter-link.ts";
 
 function inDirectory(work: (dir: string) => void): void {
@@ -57,7 +57,7 @@ test("a journal that takes nothing: no run is started, and the starter goes on",
       throw new Error("no space left");
     };
     const journal: Journal = { append: full, sync: () => Promise.resolve(), compact: full, bytes: 1e9 };
-    const starter = makeStarter({
+    const starter = new Starter({
       journal,
       state: { boot: "b", runs: new Map(), last: new Map() },
       groups: null,

@@ -12,7 +12,7 @@ import { reap } from "#mom/posix.ts";
 import { readProcess } from "#mom/proc-table.ts";
 import { openPseudoTerminal } from "#mom/pseudo-terminal.ts";
 import { ownerOf } from "#mom/session-end.ts";
-import { makeStarter } from "#mom/starter.ts";
+import { Starter } from "#mom/starter.ts";
 import type { StarterToMom, StartSpec } from "#mom/starter-link.ts";
 
 const KEY = { job: "1.n1", run_count: 1 };
@@ -41,7 +41,7 @@ type Sent = { [T in keyof StarterToMom]: { readonly type: T; readonly data: Star
 function world() {
   const sent: Sent[] = [];
   const journal: Journal = { append() {}, sync: () => new Promise(() => undefined), compact() {}, bytes: 0 };
-  const starter = makeStarter({
+  const starter = new Starter({
     journal,
     state: { boot: "b", runs: new Map(), last: new Map() },
     groups: null,
