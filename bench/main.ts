@@ -1,4 +1,4 @@
-// npm run bench [-- --json FILE] [--only live|commands|starts|arrays|freeze|cycle|replay|peers] [--quick]: the rows of design.md 12 that exist now, as a table and as
+// npm run bench [-- --json FILE] [--only live|commands|starts|arrays|freeze|cycle|replay|peers] [--quick]: the rows of the budget (docs/bench.md), as a table and as
 // JSON, with the machine's load. --quick leaves out the rows with 100,000 jobs.
 
 import { writeFileSync } from "node:fs";

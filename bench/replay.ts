@@ -1,15 +1,14 @@
-// Replays of a real trace by the scheduler's calendar (design.md 12): reading it included. The trace lies in the shared folder.
+// Replays of a real trace by the scheduler's calendar, with the time to read it (docs/bench.md). The trace lies in the shared folder.
 
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { gunzipSync } from "node:zlib";
 import { type Algorithm, algorithmNamed } from "#replay/algorithm.ts";
 import { replay } from "#replay/replay.ts";
 import { parseTrace } from "#replay/trace.ts";
+import { SHARED } from "../test/live/shared.ts";
 import { median, type Row } from "./row.ts";
 
-const SHARED = process.env["PARTITA_SHARED"] ?? fileURLToPath(new URL("../../shared", import.meta.url));
 const TRACE = join(SHARED, "workloads/traces/KTH-SP2-1996-2.1-cln.swf.gz");
 const PROCS = 100;
 

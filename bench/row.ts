@@ -1,4 +1,4 @@
-// One line of the benchmark's table (design.md 12).
+// One line of the benchmark's table (docs/bench.md).
 
 export type Row = {
   readonly work: string;

@@ -1,4 +1,4 @@
-// The scheduler's cycle alone (design.md 12): the pure function on universes of several sizes. Not measured: the link, the server, the log's file.
+// The scheduler's cycle alone (docs/bench.md): the pure function on universes of several sizes. Not measured: the link, the server, the log's file.
 
 import { parseResourceGroup } from "#model/resource-group.ts";
 import type { Change, SchedClock, SchedJob, SchedNode, Snapshot } from "#protocol/sched-link.ts";

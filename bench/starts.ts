@@ -1,4 +1,4 @@
-// The row of the whole way of a cycle (design.md 12): a real server and a real scheduler, and in place of moms ourselves. We say that we have 50,000 vnodes,
+// The row of the whole way of a cycle (docs/bench.md): a real server and a real scheduler, and in place of moms ourselves. We say that we have 50,000 vnodes,
 // take every start, and answer each as a mom does. The last commit is told by the server's log, which says of each start that it was made when it is
 // committed; starts leave for their moms after that.
 

@@ -1,26 +1,43 @@
-// References in src/ and docs/ to documents that a reader of the repository cannot open.
+// References in src/ and docs/ to documents, or to sections of docs/reference, that a reader of the repository cannot open.
 
 import { execFileSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { ROOT } from "../lib/paths.mjs";
 
-const DOCUMENT = /(?<![\w./-])((?:[\w-]+\/)*[\w-]+\.md)\b/g;
+/** A document, and the numbers of sections behind it: `docs/reference/commands.md 1.2, 3 and 5`. */
+const DOCUMENT = /(?<![\w./-])((?:[\w-]+\/)*[\w-]+\.md)\b((?:(?:,| and|-)? ?\d+(?:\.\d+)?(?![\w%]))*)/g;
 /** Places that the documents of another folder are found under: a reference may be written from the root, from its own folder, or from docs/. */
 const PLACES = (path) => ["", dirname(path), "docs"];
+/** Pages with numbered sections. */
+const NUMBERED = "docs/reference/";
 
 /** `path:line document` for each. */
 export function lostReferences() {
   const files = execFileSync("git", ["ls-files", "src", "docs"], { cwd: ROOT, encoding: "utf8" }).split("\n").filter(Boolean);
-  return files.filter((path) => /\.(tsx?|md|mjs)$/.test(path)).flatMap(lostIn);
+  return files.filter((path) => /\.(tsx?|md|mjs)$/.test(path)).flatMap((path) => lostIn(path, readFileSync(join(ROOT, path), "utf8")));
 }
 
-function lostIn(path) {
-  const lines = readFileSync(join(ROOT, path), "utf8").split("\n");
-  return lines.flatMap((line, at) =>
-    [...line.matchAll(DOCUMENT)]
-      .map((match) => match[1])
-      .filter((document) => !PLACES(path).some((place) => existsSync(join(ROOT, place, document))))
-      .map((document) => `${path}:${at + 1} ${document}`),
+/** The same for a text as if it stood at the path. */
+export function lostIn(path, text) {
+  return text.split("\n").flatMap((line, at) =>
+    [...line.matchAll(DOCUMENT)].flatMap(([, document, numbers]) => {
+      if (!PLACES(path).some((place) => existsSync(join(ROOT, place, document)))) return [`${path}:${at + 1} ${document}`];
+      if (!document.startsWith(NUMBERED)) return [];
+      const sections = sectionsOf(document);
+      const unknown = [...numbers.matchAll(/\d+(?:\.\d+)?/g)].map(([number]) => number).filter((number) => !sections.has(number));
+      return unknown.map((number) => `${path}:${at + 1} ${document} ${number}`);
+    }),
   );
+}
+
+const known = new Map();
+
+/** Numbers of a page's headings. */
+function sectionsOf(document) {
+  if (!known.has(document)) {
+    const headings = readFileSync(join(ROOT, document), "utf8").matchAll(/^#+ (\d+(?:\.\d+)?)\.? /gm);
+    known.set(document, new Set([...headings].map(([, number]) => number)));
+  }
+  return known.get(document);
 }

@@ -1,4 +1,4 @@
-// The calls of partita and their options (design.md 11). What a call does is loaded when it is made.
+// The calls of partita and their options. What a call does is loaded when it is made.
 
 import { spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";

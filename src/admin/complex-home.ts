@@ -1,4 +1,4 @@
-// Where a complex lies: DIR holds pbs.conf and PBS_HOME (DIR/pbs). What `partita init` makes, with the modes of pbs/files.md 1.
+// Where a complex lies: DIR holds pbs.conf and PBS_HOME (DIR/pbs). What `partita init` makes, with the modes of docs/reference/files.md 1.
 
 import { chmodSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { homedir, hostname } from "node:os";

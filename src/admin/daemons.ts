@@ -1,4 +1,4 @@
-// Start and stop of a complex's daemons, by their pid files (pbs/files.md 9). Schedulers are the server's business.
+// Start and stop of a complex's daemons, by their pid files (docs/reference/files.md 9). Schedulers are the server's business.
 
 import { spawn } from "node:child_process";
 import { closeSync, existsSync, openSync, readdirSync, readFileSync } from "node:fs";

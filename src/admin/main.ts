@@ -1,4 +1,4 @@
-// partita: makes, starts, stops and looks after a complex (design.md 11). A replay of a trace whose options are plain begins at once; every other call is
+// partita: makes, starts, stops and looks after a complex. A replay of a trace whose options are plain begins at once; every other call is
 // read by yargs (calls.ts).
 
 import { watchReader } from "./reader-gone.ts";

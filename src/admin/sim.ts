@@ -1,4 +1,4 @@
-// partita sim: replays a trace (design.md 11). The schedule is computed in src/replay; here are files and options.
+// partita sim: replays a trace (docs/sim.md). The schedule is computed in src/replay; here are files and options.
 
 import { readFileSync, writeFileSync } from "node:fs";
 import { basename } from "node:path";

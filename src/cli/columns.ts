@@ -1,4 +1,4 @@
-// Cells of tables: width, truncation and the short forms of sizes (pbs/commands.md 2). Pure.
+// Cells of tables: width, truncation and the short forms of sizes (docs/reference/commands.md 2). Pure.
 
 /** Left-aligned; longer values keep width-1 characters and `*`. */
 export function left(text: string, width: number): string {

@@ -1,5 +1,5 @@
 // The shape of every command: a function of arguments, environment, directory and streams that returns an exit status, free of process globals
-// (design.md 10), so that tests and the admin shell run commands in-process and a launcher can hand them to a resident agent.
+// (docs/resident.md), so that tests and the admin shell run commands in-process and a launcher can hand them to a resident agent.
 
 import type { Flow } from "#protocol/client.ts";
 import type { Terminal } from "./terminal.ts";

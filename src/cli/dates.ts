@@ -1,4 +1,4 @@
-// Times as commands take and print them, in the machine's local time (pbs/commands.md 0).
+// Times as commands take and print them, in the machine's local time (docs/reference/commands.md 0).
 
 const DAYS = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"] as const;
 const MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"] as const;

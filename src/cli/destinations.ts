@@ -1,4 +1,4 @@
-// Destinations as users type them (pbs/commands.md 0): queue, @server, queue@server. Pure.
+// Destinations as users type them (docs/reference/commands.md 0): queue, @server, queue@server. Pure.
 
 export const QUEUE_NAME_MAX = 15;
 

@@ -1,4 +1,4 @@
-// How refusals and failures reach the user (pbs/commands.md 0): text on stderr and exit status. Pure.
+// How refusals and failures reach the user (docs/reference/commands.md 0): text on stderr and exit status. Pure.
 
 import type { ErrorReply } from "#protocol/messages.ts";
 

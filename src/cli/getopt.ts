@@ -1,4 +1,4 @@
-// Options as POSIX getopt reads them and glibc reports them (pbs/commands.md 0): grouped letters (-fx), joined values (-lselect=2), `--` ends the
+// Options as POSIX getopt reads them and glibc reports them (docs/reference/commands.md 0): grouped letters (-fx), joined values (-lselect=2), `--` ends the
 // options, and options may follow operands unless POSIXLY_CORRECT is set. Pure.
 
 /** One thing found on the command line, in order. invalid: a letter the command does not know; missing: its value is not there. */

@@ -1,4 +1,4 @@
-// What qhold and qrls share: hold letters and the request (pbs/commands.md 3).
+// What qhold and qrls share: hold letters and the request (docs/reference/commands.md 3).
 
 import type { CommandIo } from "./command.ts";
 import type { Complex } from "./complex.ts";

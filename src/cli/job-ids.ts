@@ -1,4 +1,4 @@
-// Job identifiers as users type them (pbs/commands.md 0): seq[.server][@server], array seq[][.server], subjob seq[idx][.server], range
+// Job identifiers as users type them (docs/reference/commands.md 0): seq[.server][@server], array seq[][.server], subjob seq[idx][.server], range
 // seq[a-b][:step]. A missing server part is the complex's own.
 
 import type { Complex } from "./complex.ts";

@@ -1,4 +1,4 @@
-// Options that set job attributes, the same for qsub and qalter (pbs/commands.md 1 and 3): what a value must look like and which attribute it sets.
+// Options that set job attributes, the same for qsub and qalter (docs/reference/commands.md 1 and 3): what a value must look like and which attribute it sets.
 // Pure: what it needs of the world is handed in.
 
 import type { AttrValueText } from "#protocol/messages.ts";

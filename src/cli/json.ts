@@ -1,4 +1,4 @@
-// JSON as PBS prints it (pbs/commands.md 2.6): a tab per level, a tab after the colon, and values that are JSON themselves as such. Pure.
+// JSON as PBS prints it (docs/reference/commands.md 2.6): a tab per level, a tab after the colon, and values that are JSON themselves as such. Pure.
 
 /** Text that may stand unquoted: a number, true, false or null as JSON spells them. */
 const LITERAL = /^(?:-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null)$/;

@@ -1,4 +1,4 @@
-// Objects with all their attributes, as text, dsv and JSON (pbs/commands.md 2.4-2.6): what qstat -f prints, and other commands like it.
+// Objects with all their attributes, as text, dsv and JSON (docs/reference/commands.md 2.4-2.6): what qstat -f prints, and other commands like it.
 //
 // L1. A line is broken at commas, or hard at LINE_MAX columns, and goes on after a TAB.
 // L2. Times are epoch seconds on the wire and dates here; history_timestamp stays a number.

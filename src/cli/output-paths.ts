@@ -1,4 +1,4 @@
-// -o and -e: where a job's output goes, as host:/absolute/path (pbs/files.md 5).
+// -o and -e: where a job's output goes, as host:/absolute/path (docs/reference/files.md 5).
 
 import { statSync } from "node:fs";
 import type { CommandIo } from "./command.ts";

@@ -1,4 +1,4 @@
-// qstart, qstop, qenable and qdisable: one attribute of queues on or off (pbs/commands.md 3). They know no options: every word is a queue.
+// qstart, qstop, qenable and qdisable: one attribute of queues on or off (docs/reference/commands.md 3). They know no options: every word is a queue.
 
 import { ServerUnreachable } from "#protocol/client.ts";
 import type { Command, CommandIo } from "./command.ts";

@@ -1,4 +1,4 @@
-// Lists inside option values: name=value lists, lists of names with hosts, resource lists, dependencies, staging lists (pbs/commands.md 1). Pure.
+// Lists inside option values: name=value lists, lists of names with hosts, resource lists, dependencies, staging lists (docs/reference/commands.md 1). Pure.
 
 import { splitOutsideBrackets } from "#model/split-ids.ts";
 import { parseStageItem } from "#model/values/stage-item.ts";

@@ -1,5 +1,5 @@
 // pbs_comm: the stand-in for PBS' communication daemon. On one host there is nothing to route: our daemons talk over unix sockets. Site tools nevertheless
-// look for a process, its pid file and its log (pbs/files.md 9); this is a small process that has them, says what it is, and answers signals. It listens
+// look for a process, its pid file and its log (docs/reference/files.md 9); this is a small process that has them, says what it is, and answers signals. It listens
 // nowhere.
 
 import { spawn } from "node:child_process";

@@ -1,4 +1,4 @@
-// The command line of pbs_comm (pbs/files.md 10). Pure.
+// The command line of pbs_comm (docs/reference/files.md 10). Pure.
 
 export type CommOptions = {
   /** -N */

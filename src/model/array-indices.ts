@@ -1,4 +1,4 @@
-// Indices of job arrays: what `qsub -J X-Y[:Z]` asks for, what ranges of an id name, and lists as they are shown (pbs/commands.md 1.4):
+// Indices of job arrays: what `qsub -J X-Y[:Z]` asks for, what ranges of an id name, and lists as they are shown (docs/reference/commands.md 1.4):
 // 1-5:2 · 2-3 · 3,7 · 3,7-9 · `-` for none.
 
 /** first, first + step, ... up to last at most. */

@@ -57,9 +57,9 @@ export type AttributeValue = boolean | number | string | readonly string[] | Res
 export type AttributeOptions = {
   /** in a fresh system this value is set (shown, stored, printed) */
   readonly default?: AttributeValue;
-  /** unset restores `default`; otherwise unset removes the value (pbs/objects.md 10) */
+  /** unset restores `default`; otherwise unset removes the value (docs/reference/attributes.md 10) */
   readonly restored?: boolean;
-  /** resource_list: unset of one of these resources gives its value back; unset of the whole attribute removes it (pbs/objects.md 10) */
+  /** resource_list: unset of one of these resources gives its value back; unset of the whole attribute removes it (docs/reference/attributes.md 10) */
   readonly restoredResources?: ResourceValues;
   /** not shown while unset, but the system behaves as if it had this value */
   readonly assumed?: AttributeValue;
@@ -200,7 +200,7 @@ export function maySet(def: { readonly set: SetLevel }, caller: Caller): boolean
 }
 
 /**
- * Refuses with 15003 what the caller may not set. The name (and resource) is told, but not for what only root may set (pbs/qmgr.md 5).
+ * Refuses with 15003 what the caller may not set. The name (and resource) is told, but not for what only root may set (docs/reference/qmgr.md 5).
  * A resource's own level counts too: pass it as `resource`.
  */
 export function checkSettable(def: AttributeDef, caller: Caller, resource?: { readonly name: string; readonly set: SetLevel }): void {

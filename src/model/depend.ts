@@ -1,4 +1,4 @@
-// Dependencies between jobs as the attribute depend holds them (pbs/commands.md 1.3): items `afterok:1.svr@svr:2.svr@svr`, `on:2`, `beforeany:3.svr@svr`.
+// Dependencies between jobs as the attribute depend holds them (docs/reference/commands.md 1.3): items `afterok:1.svr@svr:2.svr@svr`, `on:2`, `beforeany:3.svr@svr`.
 //
 // D1. A job waits for its after... and on items; its before... items name who waits for it. `before...` of a new job uses up an `on` of the other.
 // D2. An item stands once for each type, in the order in which types came; an id stands once in an item.

@@ -1,4 +1,4 @@
-// Where a job is sent or what a command is about: `queue`, `@server` or `queue@server` (pbs/commands.md 0).
+// Where a job is sent or what a command is about: `queue`, `@server` or `queue@server` (docs/reference/commands.md 0).
 
 import { QUEUE_NAME_LENGTH_MAX } from "./object-names.ts";
 

@@ -1,4 +1,4 @@
-// Fairshare (pbs/sched.md 10): who has used how much of what is his. The tree of resource_group with usage on it, in memory; usage-file.ts keeps it.
+// Fairshare (docs/reference/scheduler.md 10): who has used how much of what is his. The tree of resource_group with usage on it, in memory; usage-file.ts keeps it.
 //
 // H1. A group's usage is 1 and what the entities below have used; an entity that has used nothing counts 1 itself and adds nothing to its groups.
 // H2. Entities that the file does not name stand below `unknown`, one share each, from their first job on.

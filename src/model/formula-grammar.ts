@@ -1,5 +1,5 @@
 // The grammar of job_sort_formula and fairshare_usage_res in chevrotain: the numeric part of Python's expressions, as PBS users write them
-// (pbs/sched.md 4). Text to tree and nothing else: what names mean is formula.ts' business. No text is ever evaluated as code.
+// (docs/reference/scheduler.md 4). Text to tree and nothing else: what names mean is formula.ts' business. No text is ever evaluated as code.
 //
 //   expression: test `if` test `else` expression          loosest
 //   test: `or`, `and`, `not`, comparisons (chained as in Python), + -, * / // %, unary + -, ** (binds to the right)          tightest

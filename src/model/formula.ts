@@ -1,4 +1,4 @@
-// Formulas: which names they may use, and their value (pbs/sched.md 4). Numbers only, with the meaning Python gives the operators; a truth value is 1 or 0.
+// Formulas: which names they may use, and their value (docs/reference/scheduler.md 4). Numbers only, with the meaning Python gives the operators; a truth value is 1 or 0.
 //
 // F2. A formula is read once and then only evaluated: its tree becomes closures over numbered inputs, and no name is looked up at evaluation.
 // F3. Every evaluation ends in a finite number or in an error with a text: there is no NaN, no infinity and no other exception.

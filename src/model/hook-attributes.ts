@@ -1,4 +1,4 @@
-// Attributes of hooks in the order in which qmgr prints them (pbs/objects.md 9). Booleans of hooks are printed in lower case.
+// Attributes of hooks in the order in which qmgr prints them (docs/reference/attributes.md 9). Booleans of hooks are printed in lower case.
 
 import { type AttributeRow, attributeTable } from "./attribute.ts";
 

@@ -1,6 +1,6 @@
 // Hooks as objects: their attributes with the texts PBS refuses bad ones with (all of them 15136), their contents, and which daemon runs which event.
 //
-// I1. Every refusal here is PBSE 15136: qmgr then says `hook error returned from server` (pbs/qmgr.md 5).
+// I1. Every refusal here is PBSE 15136: qmgr then says `hook error returned from server` (docs/reference/qmgr.md 5).
 // I2. event, fail_action and freq stay consistent: provision stands alone, a fail_action has an event it can act for.
 
 import type { AttributeValue } from "./attribute.ts";
@@ -178,7 +178,7 @@ function combine(old: readonly string[], op: Term["op"], given: readonly string[
   return all.filter((word) => wanted.has(word));
 }
 
-/** What an action can be taken for (pbs/mom.md 9). */
+/** What an action can be taken for (docs/reference/execution.md 9). */
 const ACTS_FOR: { readonly [action: string]: readonly string[] } = {
   offline_vnodes: ["execjob_begin", "exechost_startup", "execjob_prologue"],
   clear_vnodes_upon_recovery: ["exechost_startup"],

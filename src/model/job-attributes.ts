@@ -1,4 +1,4 @@
-// Attributes of jobs (pbs/objects.md 6). The table of the reference ends with a place for attributes it does not know; there is no row for that here:
+// Attributes of jobs (docs/reference/attributes.md 6). The table of the reference ends with a place for attributes it does not know; there is no row for that here:
 // an unknown name is refused with 15002.
 
 import { type AttributeRow, attributeTable } from "./attribute.ts";
@@ -6,7 +6,7 @@ import { isMailUser } from "./attribute-checks.ts";
 
 const RUN = { runAlterable: true } as const;
 const HIDDEN = { hidden: true } as const;
-/** Three digits. PBS takes those that are not octal, too (transcripts/qsub-refusals2.txt). */
+/** Three digits. PBS also accepts digits that are not octal. */
 const UMASK_MAX = 999;
 const CREATE = { createOnly: true } as const;
 

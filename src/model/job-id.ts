@@ -1,4 +1,4 @@
-// Identifiers of jobs and reservations (pbs/commands.md 0):
+// Identifiers of jobs and reservations (docs/reference/commands.md 0):
 //   job 12[.SERVER][@SERVER] · array 12[][.SERVER] · subjob 12[3][.SERVER] · subjobs 12[1-8:7,10][.SERVER] · reservation R5[.SERVER], S6, M7
 // The server after the point is where the job was made and part of its name; the one after @ is where to ask.
 

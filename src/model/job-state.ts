@@ -1,4 +1,4 @@
-// States and substates of jobs and which states follow which (pbs/mom.md, commands.md 1.3-1.4, 3).
+// States and substates of jobs and which states follow which (docs/reference/attributes.md 6).
 //
 //   T --> Q <--> H, W          submission, holds, waiting for a time
 //   Q --> R --> E --> F        run, end

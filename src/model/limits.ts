@@ -1,4 +1,4 @@
-// Limits at submission: may one more job enter queue or complex, and if not, in which words is it refused (pbs/errors.md 3)?
+// Limits at submission: may one more job enter queue or complex, and if not, in which words is it refused (docs/reference/errors.md 3)?
 // The counts come from the server; here is only the comparison.
 //
 // I1. A named limit goes before the generic one; all limits of all kinds must hold.

@@ -1,4 +1,4 @@
-// Attributes of vnodes (pbs/objects.md 5).
+// Attributes of vnodes (docs/reference/attributes.md 5).
 
 import { type AttributeRow, attributeTable } from "./attribute.ts";
 import { isPartitionName } from "./sched-attributes.ts";

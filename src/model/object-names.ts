@@ -1,4 +1,4 @@
-// Names of objects: what characters they are made of and how long they may be (pbs/objects.md 3-5, errors.md 1).
+// Names of objects: what characters they are made of and how long they may be (docs/reference/attributes.md 3-5, docs/reference/errors.md 1).
 
 import { PBSE, reject } from "./pbse.ts";
 

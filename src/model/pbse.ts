@@ -1,5 +1,5 @@
 // The PBS error table: symbol, number and text of every error a server returns, and the error class that carries one.
-// Numbers and texts are part of the contract (pbs/errors.md 1): several texts end in one blank, kept here, because an attribute name may follow after
+// Numbers and texts are part of the contract (docs/reference/errors.md 1): several texts end in one blank, kept here, because an attribute name may follow after
 // a further blank. Numbers that are multiples of 256 are never used: a command exits with the number modulo 256, and that must not be 0.
 
 /** PBS error numbers by symbol, without the `PBSE_` prefix. */
@@ -426,14 +426,14 @@ export function refusalOf(work: () => void): Reject | null {
 
 /**
  * The refusal for a number. A suffix (an attribute, `attribute.resource`, or another name) is appended after one blank, which gives two
- * blanks after texts that end in one (pbs/errors.md 4).
+ * blanks after texts that end in one (docs/reference/errors.md 4).
  */
 export function reject(code: number, suffix?: string): Reject {
   const text = pbseText(code);
   return new Reject(code, suffix === undefined ? text : `${text ?? ""} ${suffix}`);
 }
 
-/** The refusal in the `text: name` form that qsub's select errors use (pbs/commands.md 1.2). */
+/** The refusal in the `text: name` form that qsub's select errors use (docs/reference/commands.md 1.2). */
 export function rejectNaming(code: number, name: string): Reject {
   return new Reject(code, `${pbseText(code) ?? ""}: ${name}`);
 }

@@ -14,7 +14,7 @@ import { PBSE, reject } from "./pbse.ts";
 export const FREQUENCIES = ["YEARLY", "MONTHLY", "WEEKLY", "DAILY", "HOURLY", "MINUTELY", "SECONDLY"] as const;
 export type Frequency = (typeof FREQUENCIES)[number];
 
-/** Longest duration of an occurrence by frequency in seconds, and the number of the refusal (pbs/errors.md). */
+/** Longest duration of an occurrence by frequency in seconds, and the number of the refusal (docs/reference/errors.md 1). */
 const DURATION_MAX: { readonly [frequency in Frequency]: readonly [seconds: number, code: number] } = {
   YEARLY: [365 * DAY_S, PBSE.BAD_RRULE_YEARLY],
   MONTHLY: [28 * DAY_S, PBSE.BAD_RRULE_MONTHLY],

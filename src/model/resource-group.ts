@@ -1,4 +1,4 @@
-// The resource_group file: the fairshare tree (pbs/sched.md 10). Pure: text in, tree out. Usage and its decay belong to the fairshare module.
+// The resource_group file: the fairshare tree (docs/reference/scheduler.md 10). Pure: text in, tree out. Usage and its decay belong to the fairshare module.
 //
 // R1. Names are unique; a parent stands before its children. R2. The root is TREEROOT; `unknown` takes those the file does not name.
 

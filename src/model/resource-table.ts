@@ -1,4 +1,4 @@
-// The resources of the complex: the 49 built-in ones (pbs/objects.md 8) as a table, and what a resource is. Custom resources made by qmgr have the same form.
+// The resources of the complex: the 49 built-in ones (docs/reference/attributes.md 8) as a table, and what a resource is. Custom resources made by qmgr have the same form.
 //
 // I1. flags are written in the order h q n f i r m; n and f exclude each other and need h; boolean, string and string_array resources take none of n f q.
 // I2. Built-in resources cannot be changed or deleted.
@@ -85,7 +85,7 @@ const ROWS: readonly Row[] = [
   ["pcap_accelerator",  "long",         "m",    "user", "power cap of an accelerator"],
 ];
 
-/** The built-in resources in the order of pbs/objects.md 8. */
+/** The built-in resources in the order of docs/reference/attributes.md 8. */
 export const BUILTIN_RESOURCES: readonly ResourceDef[] = ROWS.map(([name, type, flags, set, help, runAlterable]) => ({
   name,
   type,

@@ -1,4 +1,4 @@
-// Attributes of reservations (pbs/objects.md 7).
+// Attributes of reservations (docs/reference/attributes.md 7).
 
 import { type AttributeRow, attributeTable } from "./attribute.ts";
 import { isMailUser } from "./attribute-checks.ts";

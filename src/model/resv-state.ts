@@ -1,4 +1,4 @@
-// States and substates of reservations and which states follow which (pbs/commands.md 5, sched.md 9).
+// States and substates of reservations and which states follow which (docs/reference/commands.md 5, docs/reference/scheduler.md 9).
 //
 //   UNCONFIRMED --confirmed--> CONFIRMED --begins--> RUNNING --ends--> BEING_DELETED (its jobs end) --> gone
 //       | denied: gone            ^   |  \             |  ^ \

@@ -1,8 +1,8 @@
-// Run limits of a server or queue as a table: both styles, hard and soft (pbs/objects.md 2 and 4). max_running is [o:PBS_ALL], max_user_run is
+// Run limits of a server or queue as a table: both styles, hard and soft (docs/reference/attributes.md 2 and 4). max_running is [o:PBS_ALL], max_user_run is
 // [u:PBS_GENERIC]: old and new style differ in name only, and the server refuses a mixture.
 
 export type EntityKind = "g" | "p" | "o" | "u";
-/** The order in which limits are looked at (pbs/sched.md 5). */
+/** The order in which limits are looked at (docs/reference/scheduler.md 5). */
 export const ENTITY_KINDS: readonly EntityKind[] = ["g", "p", "o", "u"];
 
 /** By `u:alice`, `u:PBS_GENERIC`, `o:PBS_ALL`; resources: by resource, then so. */

@@ -1,4 +1,4 @@
-// Attributes of schedulers (pbs/objects.md 3 with the rulings of design.md 9: partition is a list that `partitions` names too, sched_port and sched_user exist).
+// Attributes of schedulers (docs/reference/attributes.md 3, docs/reference/differences.md: `partition` is a list, and `partitions` names it too).
 //
 // I1. The scheduler `default` always exists; its partition reads pbs-default and cannot be set.
 

@@ -1,4 +1,4 @@
-// Attributes of the server (pbs/objects.md 2).
+// Attributes of the server (docs/reference/attributes.md 2).
 
 import { type AttributeRow, attributeTable } from "./attribute.ts";
 import { isAbsolutePath, isMailSender } from "./attribute-checks.ts";

@@ -1,4 +1,4 @@
-// The usage file of a sched_priv (pbs/sched.md 10) as text: JSON, since only the scheduler and pbsfs read it. Entities that have used nothing (1) are not in it.
+// The usage file of a sched_priv (docs/reference/scheduler.md 10) as text: JSON, since only the scheduler and pbsfs read it. Entities that have used nothing (1) are not in it.
 //
 //   { "format": "fairshare usage 1", "last_decay": 1790000000, "usage": { "alice": 120.5 }, "running": { "5.svr": [1, 60] } }
 //

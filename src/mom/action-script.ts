@@ -1,4 +1,4 @@
-// `$action` of mom_priv/config (pbs/mom.md 5): a site's scripts in place of what a mom does by itself. Pure.
+// `$action` of mom_priv/config (docs/reference/execution.md 5): a site's scripts in place of what a mom does by itself. Pure.
 //
 // A1. No shell reads the line: it is cut at blanks, and each word is one argument whatever it holds.
 

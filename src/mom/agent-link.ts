@@ -76,7 +76,7 @@ export type Prepared = { readonly job: string; readonly run_count: number } & (
       readonly places?: JobDirectories;
     }
   | {
-      readonly ok: false /** a code of pbs/mom.md 6 */;
+      readonly ok: false /** a code of docs/reference/execution.md 6 */;
       readonly exit_status: number;
       readonly text: string /** what failed is the copying of files to here */;
       readonly stagein?: true;

@@ -1,4 +1,4 @@
-// Checkpoints of jobs by the site's scripts (`$action checkpoint`, `checkpoint_abort`, `restart`; qsub -c; pbs/mom.md 5). Pure.
+// Checkpoints of jobs by the site's scripts (`$action checkpoint`, `checkpoint_abort`, `restart`; qsub -c; docs/reference/execution.md 5). Pure.
 //
 //   checkpoint        at the intervals of -c; the job goes on
 //   checkpoint_abort  for qhold and preemption; then the job ends with CHKP and its files wait here

@@ -1,4 +1,4 @@
-// mom_priv/config (pbs/mom.md 7): text to settings. Pure.
+// mom_priv/config (docs/reference/execution.md 7): text to settings. Pure.
 //
 // K1. A wrong value stops the start (errors); a directive that is unknown, or known but without effect, is named in the log and ignored (notes).
 // K2. Every message names the line. The whole is docs/node-configuration.md.

@@ -1,4 +1,4 @@
-// The environment of a job (pbs/files.md 6): exactly these variables, nothing of the mom's own. Pure.
+// The environment of a job (docs/reference/files.md 6): exactly these variables, nothing of the mom's own. Pure.
 
 import { chunkHosts } from "#model/request/host-entry.ts";
 import type { MomJob } from "#protocol/mom-link.ts";

@@ -1,4 +1,4 @@
-// Questions to hooks and scripts at the stations of a run, and what their answers mean for it (pbs/mom.md 6 and 9, files.md 7). Pure.
+// Questions to hooks and scripts at the stations of a run, and what their answers mean for it (docs/reference/execution.md 6 and 9, docs/reference/files.md 7). Pure.
 //
 //   beginning: execjob_begin · admitting: execjob_prologue or the prologue, then execjob_launch · epilogue: execjob_epilogue or the epilogue · leaving: execjob_end
 //   running: execjob_preterm before it is ended, execjob_postsuspend after, execjob_preresume before · execjob_abort when it never came to run

@@ -63,7 +63,7 @@ export function isSameHost(name: string, host: string): boolean {
   return name.toLowerCase() === host.toLowerCase() || short(name) === short(host);
 }
 
-/** Program and arguments of `qsub -- program args` (stored as XML elements, pbs/commands.md); null: the job is a script. */
+/** Program and arguments of `qsub -- program args` (stored as XML elements, docs/reference/commands.md 1.1); null: the job is a script. */
 export function commandOfJob(attrs: Attrs): readonly string[] | null {
   const executable = textOf(attrs, "executable");
   if (executable === null) return null;

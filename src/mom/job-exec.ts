@@ -1,4 +1,4 @@
-// Exit_status below zero, and the one for what could not be executed: why there is no exit value of the job's own (pbs/mom.md 6). Those this mom gives.
+// Exit_status below zero, and the one for what could not be executed: why there is no exit value of the job's own (docs/reference/execution.md 6). Those this mom gives.
 
 export const JOB_EXEC = {
   /** failed before and after its files were set up */

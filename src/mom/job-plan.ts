@@ -1,4 +1,4 @@
-// What is to be made, started and delivered for a job: its files (pbs/files.md 5), its program and environment (pbs/files.md 6). Pure.
+// What is to be made, started and delivered for a job: its files (docs/reference/files.md 5), its program and environment (docs/reference/files.md 6). Pure.
 
 import { hostsOf } from "#model/request/host-entry.ts";
 import type { MomJob } from "#protocol/mom-link.ts";

@@ -1,4 +1,4 @@
-// Output of a run that waits in spool for the job's next one (pbs/mom.md 5). Pure.
+// Output of a run that waits in spool for the job's next one (docs/reference/execution.md 5). Pure.
 //
 // O1. What is kept is noted in mom_priv/jobs before the server hears of the run's end, until a later run here has delivered it or the file agent has removed
 //     it: a mom that ends before that tells of it once more. The note is not synced: a host that goes down may forget one. Only what is noted is told at a

@@ -3,7 +3,7 @@
 // L1. Files and directory are opened under the owner's identity, so a link planted in spool or home gives him nothing he could not open himself.
 // L2. As ourselves the program is executed directly; identity, limits and nice value are otherwise put on by programs of the system (exec, no fork), in an
 //     order in which each still may: nice, chroot or setpriv (identity-words.ts), prlimit, program.
-// L3. A program that cannot be executed is told on the job's stderr and ends with 254 (pbs/mom.md 6).
+// L3. A program that cannot be executed is told on the job's stderr and ends with 254 (docs/reference/execution.md 6).
 // L4. What runs as root on the way sees nothing of the user's that could steer it: such variables are set by env once the identity is the owner's.
 // L5. Nothing a user puts in our way is waited for: a FIFO where a file should be is refused, for the starter serves all jobs of the host.
 // L6. A restart script is the site's, not the job's: it runs as ourselves, and only one that nobody else could have written.

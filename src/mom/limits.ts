@@ -1,4 +1,4 @@
-// Limits of a job: what the kernel enforces per process, what the mom watches for the whole job (pbs/mom.md 4). Pure.
+// Limits of a job: what the kernel enforces per process, what the mom watches for the whole job (docs/reference/execution.md 4). Pure.
 
 import { parseSize, sizeBytes, sizeKb } from "#model/values/size.ts";
 import { type Attrs, resourcesOf } from "./job-attrs.ts";
@@ -18,7 +18,7 @@ export function kernelLimits(attrs: Attrs, several_hosts = false): { [name: stri
   lower("fsize", bytes("file"));
   lower("rss", bytes("pmem"));
   lower("as", bytes("pvmem"));
-  // Of several hosts none knows what the others use: there it is watched only (pbs/mom.md 4).
+  // Of several hosts none knows what the others use: there it is watched only (docs/reference/execution.md 4).
   if (!several_hosts) lower("as", bytes("vmem"));
   lower("core", bytes("core"));
   lower("cpu", secondsOf(resources["pcput"]));

@@ -1,4 +1,4 @@
-// When a host is too busy for jobs (`$ideal_load`, `$max_load`, `$kbd_idle` of mom_priv/config, pbs/mom.md 7 and 10). Pure.
+// When a host is too busy for jobs (`$ideal_load`, `$max_load`, `$kbd_idle` of mom_priv/config, docs/reference/execution.md 7 and 10). Pure.
 //
 // B1. Between the ideal and the maximal load it stays what it was: a load that swings about one limit does not make the node swing.
 

@@ -1,4 +1,4 @@
-// The command line of pbs_mom (pbs/mom.md 8). Pure.
+// The command line of pbs_mom (docs/reference/execution.md 8). Pure.
 
 export type MomOptions = {
   /** -p is what happens anyhow; -r kills and requeues the jobs found */

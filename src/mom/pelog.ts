@@ -1,4 +1,4 @@
-// Prologue and epilogue scripts (pbs/files.md 7): their arguments, their environment, and what their exit codes mean for the job. Pure.
+// Prologue and epilogue scripts (docs/reference/files.md 7): their arguments, their environment, and what their exit codes mean for the job. Pure.
 
 import { renderDuration } from "#model/values/duration.ts";
 import type { MomJob, Usage } from "#protocol/mom-link.ts";

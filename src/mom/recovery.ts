@@ -130,7 +130,7 @@ function goOn(cx: Context, run: Run, found: boolean): void {
   else if (found && cx.state.config.kill_found) beginEnding(cx, run, "rerun", 0);
 }
 
-/** Nobody will ever know how it ended (pbs/mom.md 6, INITABT: requeued if it may be rerun). */
+/** Nobody will ever know how it ended (docs/reference/execution.md 6, INITABT: requeued if it may be rerun). */
 function lose(cx: Context, run: Run): void {
   const text = "the starter was lost with the job: its exit status is unknown";
   log(cx, LOG_EVENT.ERROR, run.job.id, text);

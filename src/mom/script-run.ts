@@ -1,4 +1,4 @@
-// Runs the prologue or the epilogue (pbs/files.md 7): as ourselves, in a session of its own, its words in the job's files.
+// Runs the prologue or the epilogue (docs/reference/files.md 7): as ourselves, in a session of its own, its words in the job's files.
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { closeSync, constants, openSync, type Stats, statSync } from "node:fs";

@@ -140,7 +140,7 @@ export function vnodeReporter(
   };
 }
 
-/** Modes of pbs/files.md 1. */
+/** Modes of docs/reference/files.md 1. */
 export function makeDirectories(home: string, mode: "user" | "system"): void {
   const shared = mode === "system" ? 0o1777 : 0o700;
   const modes: readonly (readonly [name: string, mode: number])[] = [

@@ -1,4 +1,4 @@
-// A run on a host that is not the first of its job (pbs/mom.md 3): a sister makes the files that tasks of the job need there and holds a place for it, whose end
+// A run on a host that is not the first of its job (docs/reference/execution.md 3): a sister makes the files that tasks of the job need there and holds a place for it, whose end
 // is the end of all that the job has on this host. Pure.
 //
 // The place is a process that does nothing, in a session and a control group as a job's top process has them: signals, usage, survival of the mom's restart and

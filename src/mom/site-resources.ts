@@ -1,4 +1,4 @@
-// Resources of the site in mom_priv/config: `name value`, and `name !program arguments`, whose first line of output is the value (pbs/mom.md 7).
+// Resources of the site in mom_priv/config: `name value`, and `name !program arguments`, whose first line of output is the value (docs/reference/execution.md 7).
 //
 // N1. No shell reads the line; a program is run only if nobody but root and ourselves could have written it.
 // N2. A program that fails, says nothing or takes too long leaves its resource without a value, with a word in the log each time that begins.

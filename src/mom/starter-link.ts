@@ -107,7 +107,7 @@ export type StarterToMom = {
   };
   "starter-pong": Record<string, never>;
   "starter-started": { readonly runs: readonly StartedRun[] };
-  /** the program could not be executed (254, told on the job's stderr) or the job could not be set up (code of pbs/mom.md 6) */
+  /** the program could not be executed (254, told on the job's stderr) or the job could not be set up (code of docs/reference/execution.md 6) */
   "starter-failed": {
     readonly runs: readonly (RunKey & { readonly exit_status: number; readonly text: string; readonly at_ms: number })[];
   };

@@ -1,4 +1,4 @@
-// Processes of users who have no business on an execution host (`$restrict_user` of mom_priv/config, pbs/mom.md 7). Pure.
+// Processes of users who have no business on an execution host (`$restrict_user` of mom_priv/config, docs/reference/execution.md 7). Pure.
 //
 // W1. Nobody up to maxsysid, nobody excepted and nobody with a job here, in whatever stage of it, loses a process.
 

@@ -1,4 +1,4 @@
-// Tasks of a job beside its top process (pbs/mom.md 3): pbsdsh, pbs_tmrsh and pbs_attach ask the mom of their host, who starts them here or asks the mom of
+// Tasks of a job beside its top process (docs/reference/execution.md 3): pbsdsh, pbs_tmrsh and pbs_attach ask the mom of their host, who starts them here or asks the mom of
 // another host of the job. Pure, like run-life.ts.
 //
 // T1. Only for a run that runs here and is not ending; asked by its owner with its secret, or by a mom of the same run (task-link.ts K1, K2).

@@ -1,4 +1,4 @@
-// Vnode definition files (pbs/mom.md 7) and what a mom reports about its vnodes. Pure.
+// Vnode definition files (docs/reference/execution.md 7) and what a mom reports about its vnodes. Pure.
 //
 //     $configversion 2
 //     n1[0]: resources_available.ncpus = 4

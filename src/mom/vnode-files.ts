@@ -1,4 +1,4 @@
-// `pbs_mom -s insert|remove|show|list` (pbs/mom.md 7): the vnode definition files in mom_priv/config.d. Read at the start and at SIGHUP.
+// `pbs_mom -s insert|remove|show|list` (docs/reference/execution.md 7): the vnode definition files in mom_priv/config.d. Read at the start and at SIGHUP.
 //
 // F1. Names that begin with PBS are reserved: such files are made by other programs, read first, and neither inserted nor removed here.
 

@@ -1,5 +1,5 @@
 // The thin client of the commands: one connection to the server, many requests in flight. Loads node:net and nothing else, so that a command starts
-// quickly (design.md 10).
+// quickly (CONTRIBUTING.md).
 //
 // C1. Every request is answered exactly once: by the server's reply, or by ServerUnreachable when the connection ends first.
 // C2. Parts of a reply arrive in order and before it.

@@ -25,7 +25,7 @@ export type AttrValueText = { readonly name: string; readonly resource?: string;
 export type ManagedObject = "server" | "queue" | "node" | "resource" | "sched" | "hook" | "pbshook";
 export type StatusObject = ManagedObject | "job" | "resv";
 
-/** qmgr create|delete|set|unset. name "" means all objects of the type (server: the server; sched: see pbs/qmgr.md 3). */
+/** qmgr create|delete|set|unset. name "" means all objects of the type (server: the server; sched: see docs/reference/qmgr.md 3). */
 export type ManagerRequest = {
   readonly kind: "manager";
   readonly verb: "create" | "delete" | "set" | "unset";

@@ -1,7 +1,7 @@
 // What server and mom say to one another on one host (frames as in messages.ts): the mom connects to the server's socket and says mom-hello.
 // Remote moms speak the same messages over TCP+TLS in a later release.
 //
-// I1. A start request carries run_count; a mom refuses one not larger than the last it saw for that job (design.md 7).
+// I1. A start request carries run_count; a mom refuses one not larger than the last it saw for that job.
 // I2. An obit is repeated at every reconnect until it is acknowledged; acknowledging an unknown one is harmless.
 // I3. mom-hello lists every job the mom holds; the server answers with what to keep and what to kill.
 // I4. A mom says that it has taken a start before it starts anything of it, and starts nothing while it is not welcomed. It ends a connection on which it
@@ -125,7 +125,7 @@ export type MomToServer = {
   "mom-obit": {
     readonly job: string;
     readonly run_count: number;
-    /** Exit_status of pbs/mom.md 6 */
+    /** Exit_status of docs/reference/execution.md 6 */
     readonly exit_status: number;
     readonly used: Usage;
     /** 1 ok, 0 failed, absent: there was nothing to deliver */

@@ -1,4 +1,4 @@
-// What server and scheduler say to one another (design.md 5). Frames as in messages.ts.
+// What server and scheduler say to one another (ARCHITECTURE.md). Frames as in messages.ts.
 //
 // A local scheduler connects to the server's socket and says sched-hello; the server answers with sched-welcome or sched-refused and a snapshot;
 // deltas follow in order. I1. revision grows by one with every delta; a gap means the link is broken: the scheduler reconnects.
@@ -149,7 +149,7 @@ export type Change =
     };
 export type Delta = { readonly revision: number; readonly changes: readonly Change[] };
 
-/** Command numbers of pbs/sched.md 1. */
+/** Command numbers of docs/reference/scheduler.md 1. */
 export const SCHED_COMMAND = {
   NEW: 1,
   TERM: 2,
@@ -181,7 +181,7 @@ export const SCHED_ENV = { priv: "PARTITA_SCHED_PRIV", log: "PARTITA_SCHED_LOG",
 /** Ends a scheduler whose module does not come to its end (pbs_sched's watch over modules): whoever started it knows by it why. */
 export const WATCH_SIGNAL = "SIGALRM";
 
-/** Why a job does not run: data (design.md 5). code names a row of the reason table in src/sched/reasons.ts. */
+/** Why a job does not run, as data. code names a row of the reason table in src/sched/reasons.ts. */
 export type Why = {
   readonly code: string;
   readonly module?: string;

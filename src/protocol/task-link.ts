@@ -1,4 +1,4 @@
-// Tasks of a job that runs (PBS' task management interface, pbs/mom.md 3): what pbsdsh, pbs_tmrsh and pbs_attach say to the mom of their host, and what moms of
+// Tasks of a job that runs (PBS' task management interface, docs/reference/execution.md 3): what pbsdsh, pbs_tmrsh and pbs_attach say to the mom of their host, and what moms of
 // one job say to one another, over the unix socket MOM_HOME/sock/mom.sock.
 //
 // K1. Who asks is told by the kernel: the job's owner, who also shows the secret of the run on this host (PBS_JOBCOOKIE), or the moms' own user, who names

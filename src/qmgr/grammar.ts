@@ -1,4 +1,4 @@
-// The grammar of one qmgr request in chevrotain (pbs/qmgr.md 3): which tokens may follow which. scanner.ts makes the tokens, name-list.ts checks names.
+// The grammar of one qmgr request in chevrotain (docs/reference/qmgr.md 3): which tokens may follow which. scanner.ts makes the tokens, name-list.ts checks names.
 // Pure: a function of the line and of what attributes exist.
 
 import { createToken, createTokenInstance, EmbeddedActionsParser, EOF, type IToken, type TokenType } from "chevrotain";

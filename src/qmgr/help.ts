@@ -1,4 +1,4 @@
-// The texts of `help` (pbs/qmgr.md 10): a general text, one per topic; a topic is matched by prefix. Each text ends with an empty line. Pure.
+// The texts of `help` (docs/reference/qmgr.md 10): a general text, one per topic; a topic is matched by prefix. Each text ends with an empty line. Pure.
 
 import { tableOf } from "./print.ts";
 

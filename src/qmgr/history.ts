@@ -1,4 +1,4 @@
-// History across sessions (pbs/qmgr.md 1): $HOME/.pbs_qmgr_history, else PBS_HOME/spool/.pbs_qmgr_history_USER; 500 lines, adjacent duplicates once.
+// History across sessions (docs/reference/qmgr.md 1): $HOME/.pbs_qmgr_history, else PBS_HOME/spool/.pbs_qmgr_history_USER; 500 lines, adjacent duplicates once.
 
 import { appendFileSync, closeSync, constants, fstatSync, openSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

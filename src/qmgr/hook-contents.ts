@@ -1,4 +1,4 @@
-// qmgr import and export of hooks (pbs/qmgr.md 9): what is asked for, and which texts the user gets. Files and streams are the world's.
+// qmgr import and export of hooks (docs/reference/qmgr.md 9): what is asked for, and which texts the user gets. Files and streams are the world's.
 
 import type { ExportHookRequest, ImportHookRequest } from "#protocol/messages.ts";
 

@@ -1,4 +1,4 @@
-// Files and streams of import and export (pbs/qmgr.md 9): what is read becomes base64, what is written comes from it.
+// Files and streams of import and export (docs/reference/qmgr.md 9): what is read becomes base64, what is written comes from it.
 
 import { readFileSync, statSync, writeFileSync } from "node:fs";
 import { resolve } from "node:path";

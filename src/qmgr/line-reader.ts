@@ -1,4 +1,4 @@
-// From the lines of standard input to requests: comments, continuation lines and `;` (pbs/qmgr.md 2). Pure.
+// From the lines of standard input to requests: comments, continuation lines and `;` (docs/reference/qmgr.md 2). Pure.
 //
 // I1. A `;` or `#` inside quotes is text. I2. A comment line inside a continuation is dropped and the continuation goes on.
 

@@ -1,4 +1,4 @@
-// qmgr: the administrator's command (pbs/qmgr.md). `-c` runs one request; otherwise requests come from standard input: line mode on a pipe, a dumb
+// qmgr: the administrator's command (docs/reference/qmgr.md). `-c` runs one request; otherwise requests come from standard input: line mode on a pipe, a dumb
 // terminal or with --plain, else the admin shell.
 
 import { accessSync, constants } from "node:fs";

@@ -1,4 +1,4 @@
-// Name lists: `name[@server][,name[@server]...]` or `@server`, no blanks inside (pbs/qmgr.md 3). Pure.
+// Name lists: `name[@server][,name[@server]...]` or `@server`, no blanks inside (docs/reference/qmgr.md 3). Pure.
 
 import type { ObjectName } from "./request.ts";
 

@@ -1,4 +1,4 @@
-// The texts of `list` and `print` (pbs/qmgr.md 6 and 7), to the blank. `print` can be fed back to qmgr. Pure.
+// The texts of `list` and `print` (docs/reference/qmgr.md 6 and 7), to the blank. `print` can be fed back to qmgr. Pure.
 
 import type { AttributeDef, AttributeTable } from "#model/attribute.ts";
 import { ATTRIBUTE_TABLES } from "#model/tables.ts";
@@ -121,7 +121,7 @@ function createLines(object: ManagedObject, id: string, attrs: WireAttrs): strin
   return `${frame(`Create and define ${kind} ${id}`)}${create}\n`;
 }
 
-/** What can be set is printed; state of nodes and schedulers by the rules of pbs/qmgr.md 7. */
+/** What can be set is printed; state of nodes and schedulers by the rules of docs/reference/qmgr.md 7. */
 function isPrinted(object: ManagedObject, { def, name, value }: Line): boolean {
   if (object === "resource") return true;
   if (object === "node" && (name === "Mom" || name === "Port")) return false;

@@ -20,7 +20,7 @@ export const VERBS = [
 ] as const;
 export type Verb = (typeof VERBS)[number];
 
-/** Object type words in the order in which prefixes are resolved (pbs/qmgr.md 3), with the object each stands for. */
+/** Object type words in the order in which prefixes are resolved (docs/reference/qmgr.md 3), with the object each stands for. */
 export const OBJECT_WORDS: readonly (readonly [word: string, object: ManagedObject])[] = [
   ["server", "server"],
   ["queue", "queue"],
@@ -61,7 +61,7 @@ export type QmgrRequest =
   | { readonly verb: "quit" }
   | { readonly verb: "nothing" };
 
-/** What the parser refuses. exit_code as documented in pbs/qmgr.md 4. */
+/** What the parser refuses. exit_code as documented in docs/reference/qmgr.md 4. */
 export type ParseFault =
   | { readonly kind: "operation"; readonly exit_code: 1; readonly word: string }
   | { readonly kind: "no-object"; readonly exit_code: 2 }

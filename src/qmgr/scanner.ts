@@ -1,4 +1,4 @@
-// Cuts one qmgr request into tokens. Where a word ends depends on where it stands (pbs/qmgr.md 3): three head words, then attribute terms,
+// Cuts one qmgr request into tokens. Where a word ends depends on where it stands (docs/reference/qmgr.md 3): three head words, then attribute terms,
 // and a value follows its own quoting rules; so the scanner walks the text once and names each token by its place. The grammar checks their order.
 //
 // Error columns are the caret positions that PBS users know: a token carries the column an error at it is reported at.
@@ -106,7 +106,7 @@ function attributeTokens(line: string, from: number, object: ManagedObject, look
 }
 
 /**
- * One value (pbs/qmgr.md 3 "Value quoting"). A plain value ends at a comma or white space. A quoted part may start anywhere in it; the first quote character
+ * One value (docs/reference/qmgr.md 3 "Value quoting"). A plain value ends at a comma or white space. A quoted part may start anywhere in it; the first quote character
  * used is the only one for this value; white space of any kind, line ends included, stands inside quotes. In entity limits blanks belong to the value, a
  * quote opens quoting only as first character, and the text must follow the limit grammar.
  */

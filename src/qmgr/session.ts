@@ -1,4 +1,4 @@
-// One run of qmgr: which servers it talks to, which objects are active, what a request does and with which exit status it ends (pbs/qmgr.md 1, 4, 5, 8).
+// One run of qmgr: which servers it talks to, which objects are active, what a request does and with which exit status it ends (docs/reference/qmgr.md 1, 4, 5, 8).
 // The world (connections, streams, history) is passed in.
 
 import { BUILTIN_RESOURCES } from "#model/resource-table.ts";
@@ -366,7 +366,7 @@ export class QmgrSession {
 
 function toOperation(verb: ManagerRequest["verb"], { name, resource, op, value }: AttributeTerm): AttrOp {
   const base = { name, ...(resource === undefined ? {} : { resource }) };
-  // an empty value unsets (pbs/qmgr.md 3)
+  // an empty value unsets (docs/reference/qmgr.md 3)
   if (verb === "unset" || (verb === "set" && value === "")) return { ...base, op: "unset", value: "" };
   return { ...base, op: op ?? "=", value: value ?? "" };
 }

@@ -1,4 +1,4 @@
-// pbs_ralter: alters a reservation (pbs/commands.md 5).
+// pbs_ralter: alters a reservation (docs/reference/commands.md 5).
 
 import type { Command, CommandIo } from "#cli/command.ts";
 import { asCommand, type Complex } from "#cli/complex.ts";

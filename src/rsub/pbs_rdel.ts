@@ -1,4 +1,4 @@
-// pbs_rdel: deletes reservations with all their jobs (pbs/commands.md 5).
+// pbs_rdel: deletes reservations with all their jobs (docs/reference/commands.md 5).
 
 import type { Command, CommandIo } from "#cli/command.ts";
 import { asCommand, type Complex, cannotConnect, foreignServer, type Link, mustBeOurs } from "#cli/complex.ts";

@@ -1,4 +1,4 @@
-// pbs_rstat: shows reservations (pbs/commands.md 5). `-F json` and `-F dsv` as qstat has them are ours: no reservation is called so.
+// pbs_rstat: shows reservations (docs/reference/commands.md 5). `-F json` and `-F dsv` as qstat has them are ours: no reservation is called so.
 
 import type { Command, CommandIo } from "#cli/command.ts";
 import { asCommand, type Complex, statusItems } from "#cli/complex.ts";

@@ -1,4 +1,4 @@
-// pbs_rsub: makes a reservation (pbs/commands.md 5). `-p PARTITION` gives it to the scheduler of that partition alone (design.md 9).
+// pbs_rsub: makes a reservation (docs/reference/commands.md 5). `-p PARTITION` gives it to the scheduler of that partition alone.
 
 import type { Command, CommandIo } from "#cli/command.ts";
 import { asCommand, type Complex, mustBeOurs } from "#cli/complex.ts";

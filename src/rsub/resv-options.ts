@@ -1,4 +1,4 @@
-// Options that set attributes of reservations, the same for pbs_rsub and pbs_ralter (pbs/commands.md 5). Pure.
+// Options that set attributes of reservations, the same for pbs_rsub and pbs_ralter (docs/reference/commands.md 5). Pure.
 
 import { parseTimeArgument } from "#cli/dates.ts";
 import { isJobName } from "#cli/job-options.ts";

@@ -1,4 +1,4 @@
-// Times as the table of pbs_rstat shows them: as short as they can be told apart from others (pbs/commands.md 5). Pure but for the machine's time zone.
+// Times as the table of pbs_rstat shows them: as short as they can be told apart from others (docs/reference/commands.md 5). Pure but for the machine's time zone.
 
 import { dayName, monthName, two } from "#cli/dates.ts";
 

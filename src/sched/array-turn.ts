@@ -1,4 +1,4 @@
-// An array in a cycle: its next subjob stands for it and is tried like a job; when it is started the one after it takes its place (pbs/sched.md 7).
+// An array in a cycle: its next subjob stands for it and is tried like a job; when it is started the one after it takes its place (docs/reference/scheduler.md 7).
 //
 // T1. What a check sees is a job with the subjob's id; the array it belongs to is told beside it. Comments are the array's.
 

@@ -1,4 +1,4 @@
-// Answers what the scheduler is asked about a reservation: where it can be, at every occurrence, in the universe as it will be (pbs/sched.md 9). Running
+// Answers what the scheduler is asked about a reservation: where it can be, at every occurrence, in the universe as it will be (docs/reference/scheduler.md 9). Running
 // jobs are there until their walltime ends; other reservations and top jobs have what they were promised.
 //
 // R1. All occurrences or none: a standing reservation is confirmed with a place for each.

@@ -23,7 +23,7 @@ export function logTime(cycle: Cycle): void {
   }
 }
 
-/** Why a scheduler schedules nothing at all: it has no partition, no vnodes or no queues (pbs/sched.md 2); null: it does. Jobs get no comment of it. */
+/** Why a scheduler schedules nothing at all: it has no partition, no vnodes or no queues (docs/reference/scheduler.md 2); null: it does. Jobs get no comment of it. */
 export function whyIdle({ sched, vnodes, queues }: Universe): Why | null {
   const { partition } = sched.attrs;
   const partitioned =
@@ -54,7 +54,7 @@ export function logShapes(cycle: Cycle): void {
   }
 }
 
-/** What should be over by now is expected to go on: what is booked sees it, and of a job with a soft_walltime it is published (pbs/sched.md 7). */
+/** What should be over by now is expected to go on: what is booked sees it, and of a job with a soft_walltime it is published (docs/reference/scheduler.md 7). */
 export function extendRunning(cycle: Cycle): void {
   const { universe, now_s } = cycle;
   const { calendar, jobs } = universe;

@@ -1,4 +1,4 @@
-// One scheduling cycle (pbs/sched.md 3): a function of universe, policy and clock that yields decisions and log records. It places jobs in the universe
+// One scheduling cycle (docs/reference/scheduler.md 3): a function of universe, policy and clock that yields decisions and log records. It places jobs in the universe
 // as it goes and takes everything back at the end: afterwards the universe is as it was (Y1), and what becomes true comes back as deltas.
 //
 // Y1. The universe is left as it was found.
@@ -67,7 +67,7 @@ export function* cycleInParts(universe: Universe, book: PolicyBook, input: Cycle
   return run.result();
 }
 
-/** What is checked of a job in a reservation (pbs/sched.md 9): its vnodes, its time and its share of the server were granted with the reservation. */
+/** What is checked of a job in a reservation (docs/reference/scheduler.md 9): its vnodes, its time and its share of the server were granted with the reservation. */
 const INSIDE: ReadonlySet<Stage> = new Set<Stage>(["queue", "fairshare", "limits", "queue-resources"]);
 
 /** sched_cycle_length where the scheduler has none */

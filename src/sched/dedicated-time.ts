@@ -1,4 +1,4 @@
-// The dedicated_time file (pbs/sched.md 11): `MM/DD/YYYY HH:MM MM/DD/YYYY HH:MM` a line, from and to. Pure: text in, and a local calendar given.
+// The dedicated_time file (docs/reference/scheduler.md 11): `MM/DD/YYYY HH:MM MM/DD/YYYY HH:MM` a line, from and to. Pure: text in, and a local calendar given.
 
 import type { FileMessage } from "./holidays.ts";
 import type { LocalTime } from "./local-time.ts";

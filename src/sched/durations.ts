@@ -1,4 +1,4 @@
-// How long a job runs, as far as a scheduler can know: walltime, soft_walltime, and the shortest and longest a shrink-to-fit job takes (pbs/sched.md 5, 7).
+// How long a job runs, as far as a scheduler can know: walltime, soft_walltime, and the shortest and longest a shrink-to-fit job takes (docs/reference/scheduler.md 5, 7).
 
 import type { SchedJob } from "#protocol/sched-link.ts";
 import type { ResourceSpace } from "./resource-space.ts";

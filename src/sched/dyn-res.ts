@@ -1,4 +1,4 @@
-// server_dyn_res (pbs/sched.md 12): `RESOURCE !PROGRAM [ARGUMENT...]`. The program's first line is what the server has of the resource in that cycle.
+// server_dyn_res (docs/reference/scheduler.md 12): `RESOURCE !PROGRAM [ARGUMENT...]`. The program's first line is what the server has of the resource in that cycle.
 // The shell runs it (shell/dyn-programs.ts); this reads the line of sched_config and the program's answer.
 
 import { isNumeric } from "#model/resource-table.ts";

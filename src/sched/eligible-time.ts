@@ -1,9 +1,9 @@
-// Eligible time as a scheduler sees it (pbs/sched.md 4). The server keeps it; it tells for each job a base and the clock that runs for the job while it is
+// Eligible time as a scheduler sees it (docs/reference/scheduler.md 4). The server keeps it; it tells for each job a base and the clock that runs for the job while it is
 // queued, and for each clock what it shows and whether it goes. So the time of all jobs that stand behind the same limits passes without a word.
 
 import type { SchedClock, SchedJob } from "#protocol/sched-link.ts";
 
-/** Accrue types of pbs/sched.md 4. */
+/** Accrue types of docs/reference/scheduler.md 4. */
 export const ACCRUE = { INITIAL: 0, INELIGIBLE: 1, ELIGIBLE: 2, RUNNING: 3, EXITING: 4 } as const;
 
 export type Eligible = { readonly eligible_s: number; readonly accrue_type: number };

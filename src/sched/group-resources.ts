@@ -1,4 +1,4 @@
-// By which resources vnodes are grouped into placement sets, as server and queue say (pbs/objects.md: node_group_enable, node_group_key).
+// By which resources vnodes are grouped into placement sets, as server and queue say (docs/placement-sets.md).
 
 import type { Queue, Universe } from "./universe.ts";
 

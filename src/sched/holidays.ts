@@ -1,4 +1,4 @@
-// Prime and non-prime time from the holidays file (pbs/sched.md 11). Pure: text in, and a local calendar given.
+// Prime and non-prime time from the holidays file (docs/reference/scheduler.md 11). Pure: text in, and a local calendar given.
 //
 // H1. A day has prime time from its prime start to its non-prime start; outside it is non-prime. A holiday is non-prime all day.
 // H2. Without YEAR, and for what the file does not say, it is always prime time.

@@ -1,4 +1,4 @@
-// The order in which a cycle looks at jobs (pbs/sched.md 4): tracks of lines are merged by heaps, so that the order costs what is looked at, not what is
+// The order in which a cycle looks at jobs (docs/reference/scheduler.md 4): tracks of lines are merged by heaps, so that the order costs what is looked at, not what is
 // queued. by_queue: queue after queue; round_robin: one job of each queue of equal Priority in turn; neither: one list.
 //
 // Running reservations come before all queues. Within whatever takes turns the level for preemption decides first, then jobs that were preempted come

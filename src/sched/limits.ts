@@ -1,6 +1,6 @@
-// Run limits of server and queues (pbs/sched.md 5 and 6): running sums of what counts against them, and the check.
+// Run limits of server and queues (docs/reference/scheduler.md 5 and 6): running sums of what counts against them, and the check.
 //
-// I1. Counted are jobs in state R or E. I2. The order of checks is the order of pbs/sched.md 5.
+// I1. Counted are jobs in state R or E. I2. The order of checks is the order of docs/reference/scheduler.md 5.
 
 import { ENTITY_KINDS, type EntityKind, type LimitTable, limitOf } from "#model/run-limits.ts";
 import type { SchedJob, Why } from "#protocol/sched-link.ts";

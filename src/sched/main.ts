@@ -1,5 +1,5 @@
-// pbs_sched: options, checks, lock, log, signals (pbs/files.md 10, pbs/sched.md 1 and 2). By hand it becomes a daemon and returns 0 when it is up; with -N,
-// as the server starts it, it stays in the foreground.
+// pbs_sched: options, checks, lock, log, signals (docs/reference/files.md 10, docs/reference/scheduler.md 1 and 2). A scheduler that is started by hand becomes
+// a daemon and returns 0 when it is up. With -N, which the server gives, it stays in the foreground.
 
 import { spawn } from "node:child_process";
 import { closeSync, existsSync, openSync, writeSync } from "node:fs";
@@ -68,7 +68,7 @@ async function serve(conf: Conf, options: SchedOptions, isDaemon: boolean): Prom
   const only_say = process.env[SCHED_ENV.say];
   delete process.env[SCHED_ENV.say];
   if (only_say !== undefined) return sayOnly(options, conf, sched_log, only_say);
-  // Without its own directory only the server can say where it works; by hand there is nobody to ask (design.md 9).
+  // Without its own directory only the server can say where it works; a scheduler that is started by hand has no server to ask.
   const lock = existsSync(sched_priv) || isDaemon ? lockOf(sched_priv) : null;
   if (typeof lock === "string") return failed(lock, isDaemon);
   const wrong = isDaemon && options.log_file === undefined ? checkLogDirectory(sched_log) : null;

@@ -1,4 +1,4 @@
-// The mirror: a universe made from a snapshot and kept by deltas (design.md 5). Pure data; the link that delivers them is main.ts' business.
+// The mirror: a universe made from a snapshot and kept by deltas (ARCHITECTURE.md). Pure data; the link that delivers them is main.ts' business.
 //
 // M1. A universe after any deltas equals one made from the same objects at once (checkMirror).
 // M2. What costs the number of jobs or vnodes happens only when the policy, the resources or what limits look at changes, never in a cycle.

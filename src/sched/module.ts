@@ -1,9 +1,9 @@
-// The interface of modules (design.md 6; administrators' page: docs/modules.md). A chain of them is named by `modules:` of sched_config; each hears of the
+// The interface of modules (docs/modules.md). A chain of them is named by `modules:` of sched_config; each hears of the
 // scheduler's start, of every cycle and of its end. Policy modules are pure and write only into the cycle they are given; service modules may touch the
 // world and hear of a cycle when it is over.
 //
 // A cycle asks, for the head of each class of jobs in turn: every check in the order of STAGES; the first reason wins. A job without one is placed and
-// started; `started` and `blocked` tell the modules. Where a stage has no module yet, its row says which part of pbs/sched.md belongs there.
+// started; `started` and `blocked` tell the modules. Where a stage has no module yet, its row names the section of docs/reference/scheduler.md that belongs there.
 //
 // M1. What a policy module's check looks at is in the class' key (universe.ts U4): a site's module names it with classKey.
 // M2. A site's module that throws or answers nonsense is out of the chain until the files are read again; built-in modules assert and crash.
@@ -19,11 +19,11 @@ import type { RankContext } from "./ranking.ts";
 import type { Room } from "./room.ts";
 import type { JobEntry, NodeSet, Queue, Universe } from "./universe.ts";
 
-/** The order of checks (pbs/sched.md 5). */
+/** The order of checks (docs/reference/scheduler.md 5). */
 export const STAGES = [
   /** is the queue one from which jobs run */
   "queue",
-  /** fairshare: an entity without shares never runs (sched.md 10) */
+  /** fairshare: an entity without shares never runs (docs/reference/scheduler.md 10) */
   "fairshare",
   /** could all vnodes together hold it, now or ever */
   "totals",
@@ -35,7 +35,7 @@ export const STAGES = [
   "queue-resources",
   /** resources_available of the server */
   "server-resources",
-  /** reservations and top jobs of the calendar that a start now would disturb (sched.md 7, 9) */
+  /** reservations and top jobs of the calendar that a start now would disturb (docs/reference/scheduler.md 7, 9) */
   "calendar",
 ] as const;
 export type Stage = (typeof STAGES)[number];

@@ -1,4 +1,4 @@
-// Placement sets (pbs/sched.md 5): the vnodes of a node set grouped by the values of a resource, so that a job keeps to one rack, switch or cabinet. Which
+// Placement sets (docs/reference/scheduler.md 5): the vnodes of a node set grouped by the values of a resource, so that a job keeps to one rack, switch or cabinet. Which
 // groupings exist is said by node_group_key of server and queues and by jobs with place=group=; the mirror keeps them, a cycle only asks.
 //
 // G1. A vnode is in the set of each of its values (a string array has several); without a value it is in the set `rack=""`, unless only_explicit_psets.

@@ -1,4 +1,4 @@
-// Why a chunk has no place (pbs/sched.md 5): what the first host in the order of walking lacks, of those that the job may use at all; else why it may not
+// Why a chunk has no place (docs/reference/scheduler.md 5): what the first host in the order of walking lacks, of those that the job may use at all; else why it may not
 // use the first one. Reads a search under way, changes nothing.
 
 import type { Why } from "#protocol/sched-link.ts";

@@ -1,4 +1,4 @@
-// Where a job runs: its chunks put on vnodes (pbs/sched.md 5). First fit: vnodes are walked in the order of node_sort_key, then of definition, and each
+// Where a job runs: its chunks put on vnodes (docs/reference/scheduler.md 5). First fit: vnodes are walked in the order of node_sort_key, then of definition, and each
 // chunk goes to the first host that can take it. The walk is over buckets of equal hosts, never over all hosts.
 //
 // P1. A host is taken out of its bucket while a job is being placed; on success it returns in its new state, on failure in its old one.
@@ -102,7 +102,7 @@ function searchOn(context: PlaceContext, set: NodeSet, request: Request, job: Sc
   const why = request.place.arrangement === "pack" && request.chunk_count > 1 ? search.packAll() : search.spread();
   if (why === null || (request.place.arrangement !== "pack" && search.spreadHardestFirst())) return { search };
   search.giveBack();
-  // Exclusive jobs without further wishes are placed by whole buckets of nodes, which know no single node to blame (pbs/sched.md 5).
+  // Exclusive jobs without further wishes are placed by whole buckets of nodes, which know no single node to blame (docs/reference/scheduler.md 5).
   return { why: usesNodeBuckets(set, request) ? { code: "NO_NODE_RESOURCES", module: "placement" } : why };
 }
 

@@ -1,5 +1,5 @@
 // What a site decides about scheduling, as the core reads it: sched_config with all defaults filled in, once for prime and once for non-prime time,
-// with holidays and dedicated time (pbs/sched.md 11 and 12). Made by sched-config.ts; frozen.
+// with holidays and dedicated time (docs/reference/scheduler.md 11 and 12). Made by sched-config.ts; frozen.
 
 import type { DecayRule, FairshareEntity } from "#model/fairshare.ts";
 import type { FairshareTree } from "#model/resource-group.ts";

@@ -1,4 +1,4 @@
-// How high a job stands for preemption (pbs/sched.md 8), as things are: its queue, what its owner uses of his shares and of soft limits. Numbers of
+// How high a job stands for preemption (docs/reference/scheduler.md 8), as things are: its queue, what its owner uses of his shares and of soft limits. Numbers of
 // preempt-rules.ts; larger ones may make smaller ones make room.
 
 import { entity, treeUsage } from "#model/fairshare.ts";

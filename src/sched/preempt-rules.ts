@@ -1,4 +1,4 @@
-// The scheduler's preempt_* attributes compiled (pbs/sched.md 8, objects.md 3): which jobs may make room for which, and how victims are preempted.
+// The scheduler's preempt_* attributes compiled (docs/reference/scheduler.md 8, docs/reference/attributes.md 3): which jobs may make room for which, and how victims are preempted.
 //
 // R1. A job has every property that holds for it; the first level in the order of `levels` all of whose properties it has is its own: levels of more
 //     properties (joined by +) first, then the higher ones. A job with none of these levels is a normal one.

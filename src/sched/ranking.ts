@@ -1,4 +1,4 @@
-// By what queued jobs are ordered (pbs/sched.md 4): job_sort_formula, shares, job_sort_key, then rank. Compiled when the attributes change; what a formula is
+// By what queued jobs are ordered (docs/reference/scheduler.md 4): job_sort_formula, shares, job_sort_key, then rank. Compiled when the attributes change; what a formula is
 // worth for a job is computed for the heads of strands only.
 //
 // A strand holds jobs whose values differ by amounts that never change, so that it stays sorted while time passes and shares are used. What a formula

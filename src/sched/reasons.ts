@@ -1,4 +1,4 @@
-// Why a job does not run, rendered: the comment of the job and the text of the scheduler's log (pbs/sched.md 6). The only place that knows the sentences.
+// Why a job does not run, rendered: the comment of the job and the text of the scheduler's log (docs/reference/scheduler.md 6). The only place that knows the sentences.
 //
 // Placeholders: {resource}, {detail} the (R: A: T:) or (a != b) form, {where} queue, state or other object, {entity} user, group or project.
 

@@ -61,7 +61,7 @@ export function parseRequest(space: ResourceSpace, select: string, place: string
 }
 
 /**
- * The request as far as sched_config's `resources` goes: a resource that is not named there is neither looked at nor assigned (pbs/sched.md 12). Booleans,
+ * The request as far as sched_config's `resources` goes: a resource that is not named there is neither looked at nor assigned (docs/reference/scheduler.md 12). Booleans,
  * host and vnode stay.
  */
 export function checkedPart(request: Request, checks: ChunkChecks): Request {

@@ -1,4 +1,4 @@
-// A reservation as the scheduler reads it: what it asks, what it holds of which vnode and when (pbs/sched.md 9).
+// A reservation as the scheduler reads it: what it asks, what it holds of which vnode and when (docs/reference/scheduler.md 9).
 //
 // V1. Occurrences in one place share its holding, also from one state of the reservation to the next: a year of nights on a thousand vnodes is one place
 //     and 365 intervals.

@@ -1,5 +1,5 @@
 // Running reservations as their jobs see them: a node set of each, whose vnodes have what the reservation holds of them, less what its jobs use
-// (pbs/sched.md 9). The mirror keeps them as reservations, their jobs and the vnodes below change; a cycle places jobs there as anywhere.
+// (docs/reference/scheduler.md 9). The mirror keeps them as reservations, their jobs and the vnodes below change; a cycle places jobs there as anywhere.
 //
 // W1. Of what the reservation holds on a vnode its jobs have that much, whatever jobs outside do.
 // W2. Of what it did not ask for (mem, in a reservation of ncpus) they have what the vnode has left, less what other reservations were promised

@@ -1,4 +1,4 @@
-// The keys of sched_config (pbs/sched.md 12): what kind of value each has, its default, and names that were keys once.
+// The keys of sched_config (docs/reference/scheduler.md 12): what kind of value each has, its default, and names that were keys once.
 
 import { MODULES_DEFAULT } from "./modules/index.ts";
 

@@ -1,4 +1,4 @@
-// sched_config (pbs/sched.md 12): text to a frozen record with all defaults filled in and units resolved; what is wrong with the file is told by line.
+// sched_config (docs/reference/scheduler.md 12): text to a frozen record with all defaults filled in and units resolved; what is wrong with the file is told by line.
 // Pure: the caller reads the file and writes the messages to the log.
 //
 // C1. A line is `name: value [prime|non_prime|all|none]`; the last one of a name wins, list keys accumulate.

@@ -1,4 +1,4 @@
-// The quick answer over a whole node set (pbs/sched.md 5): is there a free vnode, are there enough vnodes to scatter, is there enough of everything
+// The quick answer over a whole node set (docs/reference/scheduler.md 5): is there a free vnode, are there enough vnodes to scatter, is there enough of everything
 // in all of them together, does any vnode match. What does not fit the totals either never will, nor what asks more in one chunk than any host has.
 
 import type { Why } from "#protocol/sched-link.ts";

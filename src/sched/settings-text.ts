@@ -1,4 +1,4 @@
-// What the files of a sched_priv say (pbs/sched.md 11, 12): parsed into what a cycle needs, with what is wrong with them for the log. Pure.
+// What the files of a sched_priv say (docs/reference/scheduler.md 11, 12): parsed into what a cycle needs, with what is wrong with them for the log. Pure.
 
 import { parseResourceGroup } from "#model/resource-group.ts";
 import { parseDedicatedTime } from "./dedicated-time.ts";

@@ -1,4 +1,4 @@
-// Jobs by fairshare (pbs/sched.md 4 and 10): of all entities with jobs the one with the best claim is served next, and the claims change with every job that
+// Jobs by fairshare (docs/reference/scheduler.md 4 and 10): of all entities with jobs the one with the best claim is served next, and the claims change with every job that
 // is started. A tree of heaps over the resource groups: when a job of one entity has started, only the heaps on its way to the root are put right.
 
 import type { ShareNode } from "#model/fairshare.ts";

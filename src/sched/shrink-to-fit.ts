@@ -1,4 +1,4 @@
-// Shrink-to-fit (pbs/sched.md 5): a job with min_walltime that cannot run for its whole time is tried for less: to the bound of prime or dedicated time that
+// Shrink-to-fit (docs/reference/scheduler.md 5): a job with min_walltime that cannot run for its whole time is tried for less: to the bound of prime or dedicated time that
 // it would cross, or to the begin of what is booked in its way, and at last for its shortest time.
 
 import { renderDuration } from "#model/values/duration.ts";

@@ -1,4 +1,4 @@
-// Soft limits (max_run_soft and its relatives): who uses more than them is not kept from running, but may be preempted (pbs/sched.md 8).
+// Soft limits (max_run_soft and its relatives): who uses more than them is not kept from running, but may be preempted (docs/reference/scheduler.md 8).
 
 import { type LimitTable, limitOf } from "#model/run-limits.ts";
 import type { SchedJob } from "#protocol/sched-link.ts";

@@ -1,4 +1,4 @@
-// What runs have used, added to their entities' usage (pbs/sched.md 10): told by deltas, counted before a cycle. Only runs of which something new was told
+// What runs have used, added to their entities' usage (docs/reference/scheduler.md 10): told by deltas, counted before a cycle. Only runs of which something new was told
 // are looked at.
 
 import { countRun, entityOf, type Fairshare, forgetRun } from "#model/fairshare.ts";

@@ -36,7 +36,7 @@ export type MomOptions = {
   readonly host: string;
   readonly vnodes: readonly MomVnode[];
   readonly starter: StarterProcess;
-  /** a job's files cannot be made: a code of pbs/mom.md 6 */
+  /** a job's files cannot be made: a code of docs/reference/execution.md 6 */
   prepareFailure(job: string, run_count: number): number | null;
   dial(host: string): Link<"mom-to-server", "server-to-mom"> | null;
 };

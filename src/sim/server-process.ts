@@ -1,5 +1,5 @@
 // The server as a process: the real core, with a shell that does in virtual time what main.ts does in real time. Rows are committed in groups, and only then do
-// answers, frames and actions leave (design.md 4). It can be killed at any event, also between commit and effects.
+// answers, frames and actions leave (ARCHITECTURE.md). It can be killed at any event, also between commit and effects.
 
 import type { HookOutcome, HookRun } from "#hooks/hook-input.ts";
 import { PBSE } from "#model/pbse.ts";

@@ -27,7 +27,7 @@ export type Behaviour = {
   readonly load: number;
   /** of an interactive run: whether qsub is there, and after how long its terminal goes; null: it stays */
   readonly terminal: { readonly refused: boolean; readonly goes_ms: number | null };
-  /** the program cannot be started: a code of pbs/mom.md 6 or 254 */
+  /** the program cannot be started: a code of docs/reference/execution.md 6 or 254 */
   readonly start_failure: number | null;
 };
 

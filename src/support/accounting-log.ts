@@ -1,4 +1,4 @@
-// The accounting file (pbs/files.md 4): `MM/DD/YYYY HH:MM:SS;T;ID;MESSAGE`, one file a local day, no header lines.
+// The accounting file (docs/reference/files.md 4): `MM/DD/YYYY HH:MM:SS;T;ID;MESSAGE`, one file a local day, no header lines.
 
 import type { Clock } from "./clock.ts";
 import { realClock } from "./clock.ts";

@@ -1,4 +1,4 @@
-// pbs.conf (pbs/files.md 2): read once at the edge of every program into a frozen value. Every command does this at its start, so nothing but
+// pbs.conf (docs/reference/files.md 2): read once at the edge of every program into a frozen value. Every command does this at its start, so nothing but
 // node:fs and node:os is loaded and nothing is looked up on a network.
 //
 // C1. An environment variable of the same name overrides the file, for the names PBS knows. Unknown keys are kept (`values`).

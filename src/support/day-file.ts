@@ -1,4 +1,4 @@
-// A file of lines that changes its name with the local day: daemon logs and accounting (pbs/files.md 3, 4). Lines are gathered and written in one
+// A file of lines that changes its name with the local day: daemon logs and accounting (docs/reference/files.md 3, 4). Lines are gathered and written in one
 // system call a batch, in the order they came.
 //
 // F1. Lines reach the file in the order of write(); a batch never mixes days.

@@ -1,4 +1,4 @@
-// sched_formula (pbs/files.md): a copy of job_sort_formula in server_priv and in each sched_priv, for site tools that look for it. Nobody reads it here.
+// sched_formula (docs/reference/files.md 1): a copy of job_sort_formula in server_priv and in each sched_priv, for site tools that look for it. Nobody reads it here.
 
 import { readFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,5 +1,5 @@
 // Pid files that are locks (server.lock, sched.lock, mom.lock, comm.lock): flock(2), given back by the kernel when the process dies, pid as text for
-// people and site tools (pbs/files.md 9).
+// people and site tools (docs/reference/files.md 9).
 
 import { closeSync, constants, ftruncateSync, openSync, readFileSync, writeSync } from "node:fs";
 import { libc } from "./libc.ts";

@@ -1,4 +1,4 @@
-// Event types of the daemons' logs and their masks (pbs/files.md 3). Pure: the cores name events without loading the logger.
+// Event types of the daemons' logs and their masks (docs/reference/files.md 3). Pure: the cores name events without loading the logger.
 
 export const LOG_EVENT = {
   ERROR: 0x0001,

@@ -1,4 +1,4 @@
-// The daemons' logs (pbs/files.md 3): `MM/DD/YYYY HH:MM:SS;EEEE;DAEMON;CLASS;OBJECT;TEXT`, one file a local day, by winston.
+// The daemons' logs (docs/reference/files.md 3): `MM/DD/YYYY HH:MM:SS;EEEE;DAEMON;CLASS;OBJECT;TEXT`, one file a local day, by winston.
 //
 // L1. A record whose event is not in the mask is not even formatted; errors and forced records always pass.
 // L2. One record is one line: line ends in a text are written as \n.
@@ -133,7 +133,7 @@ class PbsTransport extends Transport {
 
 type Line = (now_ms: number, event: number, logClass: string, object: string, text: string) => string;
 
-/** What a new file begins with (pbs/files.md 3). */
+/** What a new file begins with (docs/reference/files.md 3). */
 function headerLines(now_ms: number, line: Line, daemon: string, header: readonly string[]): string {
   return [
     line(now_ms, LOG_EVENT.SYSTEM, "Svr", "Log", "Log opened"),

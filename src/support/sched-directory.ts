@@ -1,4 +1,4 @@
-// The checks of a scheduler's directories, made by the server before it starts the scheduler and by the scheduler before it uses them (pbs/sched.md 2).
+// The checks of a scheduler's directories, made by the server before it starts the scheduler and by the scheduler before it uses them (docs/reference/scheduler.md 2).
 
 import { statSync } from "node:fs";
 import { join } from "node:path";

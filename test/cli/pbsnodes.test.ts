@@ -1,4 +1,4 @@
-// pbsnodes against recorded output (transcripts/pbsnodes-formats.txt, node-states.txt): formats, marks, hosts of several vnodes.
+// pbsnodes against output recorded from a real PBS: formats, marks, hosts of several vnodes.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";

@@ -71,7 +71,7 @@ J3              pbsuser1 workq    waiter        --    1   1    --    --  W   --
 J4              pbsuser1 workq    toobig        --    1  15    --  00:30 Q   -- 
 `;
 
-// Literal outputs of transcripts/qstat-lists.txt.
+// Literal outputs of a real PBS: lists.
 const LISTS: readonly (readonly [words: string, text: string])[] = [
   [
     "",
@@ -347,7 +347,7 @@ const SERVER_HEAD = `Server             Max   Tot   Que   Run   Hld   Wat   Trn 
 `;
 const SERVER_ROW = "HOST                 0     3     2     0     1     0     0     0 Active    \n";
 
-// Literal outputs of transcripts/qstat-server-queue.txt.
+// Literal outputs of a real PBS: queues and servers.
 const QUEUE_OUTPUTS: readonly (readonly [words: string, text: string, status: number])[] = [
   ["-Q", QUEUE_HEAD + WORKQ + FRONT, 0],
   ["-Q front", QUEUE_HEAD + FRONT, 0],

@@ -1,4 +1,4 @@
-// qsub: what it refuses itself, what it sends, directives, variables, batches. Texts are those of transcripts/qsub-*.txt.
+// qsub: what it refuses itself, what it sends, directives, variables, batches. Texts are those of a real PBS.
 
 import assert from "node:assert/strict";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";

@@ -1,4 +1,4 @@
-// tracejob, pbs_hostn, pbs_dataservice, pbsfs and printjob: texts of transcripts/admin-usage.txt and job-life.txt.
+// tracejob, pbs_hostn, pbs_dataservice, pbsfs and printjob: texts recorded from a real PBS.
 
 import assert from "node:assert/strict";
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";

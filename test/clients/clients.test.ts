@@ -1,4 +1,4 @@
-// Programs that talk to PBS, satisfied by ours: their acceptance runs lie in the shared folder (pbs/clients.md tells what they rely on), the programs
+// Programs that talk to PBS, satisfied by ours: their acceptance runs lie in the shared folder (docs/reference/clients.md tells what they rely on), the programs
 // are Debian's packages (scripts/test-host.sh installs them). Each runs as an ordinary user: in user mode, and as another user of a system-mode complex.
 
 import assert from "node:assert/strict";

@@ -1,4 +1,4 @@
-// `partita` and the init script on real complexes: what site tooling expects of an installation (pbs/files.md 9).
+// `partita` and the init script on real complexes: what site tooling expects of an installation (docs/reference/files.md 9).
 
 import assert from "node:assert/strict";
 import { spawn, spawnSync } from "node:child_process";

@@ -206,7 +206,7 @@ test("print fed into a second, empty complex gives the same print there", async 
 
     const scheds = complex.qmgr("p sched").replaceAll(complex.pbsHome, second.pbsHome);
     const fed = second.run("qmgr", [], { input: scheds });
-    // The default scheduler is there already and keeps its directories; what a state was is no setting (pbs/qmgr.md 9).
+    // The default scheduler is there already and keeps its directories; what a state was is no setting (docs/reference/qmgr.md 9).
     const refusals = [...fed.stderr.matchAll(/^qmgr obj=(\S+) svr=default: (.*)\nqmgr: Error \((\d+)\) returned from server$/gm)];
     const unexpected = refusals.filter(
       ([, object, text, code]) =>

@@ -1,4 +1,4 @@
-// Jobs over several hosts (pbs/mom.md 3): moms with homes and names of their own on this machine.
+// Jobs over several hosts (docs/reference/execution.md 3): moms with homes and names of their own on this machine.
 
 import assert from "node:assert/strict";
 import { existsSync, readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
@@ -251,7 +251,7 @@ test("$max_poll_downtime: a host that is away longer costs the job its run, what
   await complex.untilJob(id, "Q");
   assert.match(complex.log("server_logs"), new RegExp(`;${id.replace(".", "\\.")};Job given up on execution node 127\\.0\\.0\\.3 down`));
   await gamma.start();
-  // A host that comes back starts no cycle by itself (pbs/sched.md 1).
+  // A host that comes back starts no cycle by itself (docs/reference/scheduler.md 1).
   complex.qmgr("set server scheduling = true");
   await until("it runs again", () => complex.job(id).run_count === 2 && complex.job(id)["substate"] === 42);
   complex.must("qdel", [id]);

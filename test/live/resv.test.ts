@@ -1,4 +1,4 @@
-// Reservations over three partitions and the default scheduler's vnodes (interface 8 of the multi-scheduler design, pbs/sched.md 9): real daemons, real jobs.
+// Reservations over three partitions and the default scheduler's vnodes (interface 8 of the multi-scheduler design, docs/reference/scheduler.md 9): real daemons, real jobs.
 
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";

@@ -1,4 +1,4 @@
-// Stage lists and output to other hosts (pbs/files.md 5), with real jobs. The other host is played by a copy program of the test's (PBS_SCP), which takes
+// Stage lists and output to other hosts (docs/reference/files.md 5), with real jobs. The other host is played by a copy program of the test's (PBS_SCP), which takes
 // `user@far:PATH` as a path below a directory of its own.
 
 import assert from "node:assert/strict";

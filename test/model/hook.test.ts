@@ -1,4 +1,4 @@
-// Attributes of hooks: what is taken, what is refused and with which text (pbs/objects.md 9, mom.md 9), in which order hooks run.
+// Attributes of hooks: what is taken, what is refused and with which text (docs/reference/attributes.md 9, docs/reference/execution.md 9), in which order hooks run.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";

@@ -1,4 +1,4 @@
-// Stations of a run at which hooks or scripts are asked, and what their answers make of it (pbs/mom.md 6 and 9, files.md 7).
+// Stations of a run at which hooks or scripts are asked, and what their answers make of it (docs/reference/execution.md 6 and 9, docs/reference/files.md 7).
 
 import assert from "node:assert/strict";
 import { test } from "node:test";

@@ -1,5 +1,5 @@
 // Words that do not belong into a directive: every verb, every type of object, every kind of stray word. A malformed directive is a syntax error
-// and asks nothing of the server (pbs/qmgr.md 3, 4).
+// and asks nothing of the server (docs/reference/qmgr.md 3, 4).
 
 import assert from "node:assert/strict";
 import { test } from "node:test";

@@ -1,4 +1,4 @@
-// Top jobs, shrink-to-fit, prime and dedicated time in cycles: what is started, planned and said (pbs/sched.md 5 and 7).
+// Top jobs, shrink-to-fit, prime and dedicated time in cycles: what is started, planned and said (docs/reference/scheduler.md 5 and 7).
 
 import assert from "node:assert/strict";
 import { test } from "node:test";

@@ -1,4 +1,4 @@
-// Every option of sched_config (pbs/sched.md 12): what a cycle does without it and with it. What is not obeyed is refused in the log; a new option without a
+// Every option of sched_config (docs/reference/scheduler.md 12): what a cycle does without it and with it. What is not obeyed is refused in the log; a new option without a
 // row here fails.
 
 import assert from "node:assert/strict";
@@ -154,7 +154,7 @@ for (const [name, line, text] of REFUSED) {
   });
 }
 
-/** Names of former releases (pbs/sched.md 12): told, and nothing else. */
+/** Names of former releases (docs/reference/scheduler.md 12): told, and nothing else. */
 const OBSOLETE = [
   "log_filter",
   "preempt_queue_prio",

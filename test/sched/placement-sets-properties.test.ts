@@ -1,4 +1,4 @@
-// Placement sets (pbs/sched.md 5): what holds for any world: a grouped job runs where it would run if the vnodes of the smallest set that has room were all
+// Placement sets (docs/reference/scheduler.md 5): what holds for any world: a grouped job runs where it would run if the vnodes of the smallest set that has room were all
 // there are.
 
 import assert from "node:assert/strict";

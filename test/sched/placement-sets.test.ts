@@ -1,4 +1,4 @@
-// Placement sets (pbs/sched.md 5): nodes | jobs | attributes => decisions.
+// Placement sets (docs/reference/scheduler.md 5): nodes | jobs | attributes => decisions.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";

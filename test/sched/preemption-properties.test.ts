@@ -1,4 +1,4 @@
-// Preemption in random worlds under seeds, against rules and a scheduler of few lines that are slow and plain (pbs/sched.md 8).
+// Preemption in random worlds under seeds, against rules and a scheduler of few lines that are slow and plain (docs/reference/scheduler.md 8).
 
 import assert from "node:assert/strict";
 import { test } from "node:test";

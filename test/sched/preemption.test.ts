@@ -1,4 +1,4 @@
-// Who makes room for whom (pbs/sched.md 8): jobs, attributes of the scheduler => preemptions and starts, and what the log says.
+// Who makes room for whom (docs/reference/scheduler.md 8): jobs, attributes of the scheduler => preemptions and starts, and what the log says.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";

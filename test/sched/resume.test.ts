@@ -1,4 +1,4 @@
-// Suspended jobs go on where they are, as soon as what they released is free there (pbs/sched.md 8, restrict_res_to_release_on_suspend).
+// Suspended jobs go on where they are, as soon as what they released is free there (docs/reference/scheduler.md 8, restrict_res_to_release_on_suspend).
 
 import assert from "node:assert/strict";
 import { test } from "node:test";

@@ -1,5 +1,5 @@
 // Sessions recorded from a real PBS, replayed command by command against a system-mode complex. The recordings and the tool that plays them lie in the
-// shared folder beside the checkout (../shared or $PARTITA_SHARED); without it, or without root, the tests say so and are skipped.
+// shared folder beside the checkout (test/live/shared.ts); without it, or without root, the tests say so and are skipped.
 
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";

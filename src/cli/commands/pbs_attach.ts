@@ -1,4 +1,4 @@
-// pbs_attach: a session of processes that came about otherwise becomes the job's: it is counted, limited and ended with it (pbs/commands.md 9).
+// pbs_attach: a session of processes that came about otherwise becomes the job's: it is counted, limited and ended with it (docs/reference/commands.md 6).
 
 import { spawn } from "node:child_process";
 import { constants } from "node:os";

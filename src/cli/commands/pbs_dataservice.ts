@@ -1,4 +1,4 @@
-// pbs_dataservice: the service that keeps PBS's data (pbs/commands.md 6). Here that is pbs_server itself, so that the service runs when the server does.
+// pbs_dataservice: the service that keeps PBS's data (docs/reference/commands.md 6). Here that is pbs_server itself, so that the service runs when the server does.
 
 import { ServerUnreachable } from "#protocol/client.ts";
 import type { Command, CommandIo } from "../command.ts";

@@ -1,4 +1,4 @@
-// pbs_hostn: how this machine resolves a host name (pbs/commands.md 6).
+// pbs_hostn: how this machine resolves a host name (docs/reference/commands.md 6).
 
 import type { LookupAddress } from "node:dns";
 import { lookup, lookupService } from "node:dns/promises";

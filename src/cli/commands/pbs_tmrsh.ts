@@ -1,4 +1,4 @@
-// pbs_tmrsh: rsh for programs that want one, inside a job: the command runs as a task of the job on one of its hosts (pbs/commands.md 9). Words of the command
+// pbs_tmrsh: rsh for programs that want one, inside a job: the command runs as a task of the job on one of its hosts (docs/reference/commands.md 6). Words of the command
 // are joined by blanks and read by the user's shell there, as rsh does it.
 
 import type { Command, CommandIo } from "../command.ts";

@@ -1,4 +1,4 @@
-// pbsdsh: runs a program as tasks of the job it is in, one for each line of the job's node file (pbs/commands.md 9).
+// pbsdsh: runs a program as tasks of the job it is in, one for each line of the job's node file (docs/reference/commands.md 6).
 
 import type { Command, CommandIo } from "../command.ts";
 import { asCommand, type Complex } from "../complex.ts";

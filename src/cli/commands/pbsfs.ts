@@ -1,4 +1,4 @@
-// pbsfs: the fairshare tree of a scheduler, shown and changed (pbs/commands.md 6). It works on the files of the scheduler's sched_priv; the scheduler reads
+// pbsfs: the fairshare tree of a scheduler, shown and changed (docs/reference/commands.md 6). It works on the files of the scheduler's sched_priv; the scheduler reads
 // usage again when it finds usage.touch.
 //
 // I1. The usage file is always whole, the one before is kept as usage.bak; one that cannot be read is not touched.

@@ -1,4 +1,4 @@
-// pbsnodes: shows nodes and marks them offline (pbs/commands.md 4).
+// pbsnodes: shows nodes and marks them offline (docs/reference/commands.md 4).
 
 import { ServerUnreachable } from "#protocol/client.ts";
 import type { AttrOp, StatusItem } from "#protocol/messages.ts";

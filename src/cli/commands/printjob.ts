@@ -1,4 +1,4 @@
-// printjob: all the server keeps about a job (pbs/commands.md 6). For root, and in user mode for the complex's own user.
+// printjob: all the server keeps about a job (docs/reference/commands.md 6). For root, and in user mode for the complex's own user.
 
 import { readFileSync } from "node:fs";
 import { ServerUnreachable } from "#protocol/client.ts";

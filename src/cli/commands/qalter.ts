@@ -1,4 +1,4 @@
-// qalter: changes attributes of jobs (pbs/commands.md 3).
+// qalter: changes attributes of jobs (docs/reference/commands.md 3).
 
 import type { AttrOp } from "#protocol/messages.ts";
 import type { Command, CommandIo } from "../command.ts";

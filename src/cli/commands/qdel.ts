@@ -1,4 +1,4 @@
-// qdel: deletes jobs (pbs/commands.md 3).
+// qdel: deletes jobs (docs/reference/commands.md 3).
 
 import type { Command, CommandIo } from "../command.ts";
 import { asCommand, type Complex } from "../complex.ts";

@@ -1,4 +1,4 @@
-// qhold: puts holds on jobs (pbs/commands.md 3).
+// qhold: puts holds on jobs (docs/reference/commands.md 3).
 
 import type { Command, CommandIo } from "../command.ts";
 import { asCommand, type Complex } from "../complex.ts";

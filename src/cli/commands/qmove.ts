@@ -1,4 +1,4 @@
-// qmove: moves jobs to another queue (pbs/commands.md 3).
+// qmove: moves jobs to another queue (docs/reference/commands.md 3).
 
 import type { Command, CommandIo } from "../command.ts";
 import { asCommand, type Complex } from "../complex.ts";

@@ -1,4 +1,4 @@
-// qmsg: writes a message into the output of running jobs (pbs/commands.md 3).
+// qmsg: writes a message into the output of running jobs (docs/reference/commands.md 3).
 
 import type { Command, CommandIo } from "../command.ts";
 import { asCommand, type Complex } from "../complex.ts";

@@ -1,4 +1,4 @@
-// qorder: swaps the places of two jobs in their queues (pbs/commands.md 3).
+// qorder: swaps the places of two jobs in their queues (docs/reference/commands.md 3).
 
 import type { Command, CommandIo } from "../command.ts";
 import { asCommand, type Complex, mustBeOurs } from "../complex.ts";

@@ -1,4 +1,4 @@
-// qrerun: stops running jobs and puts them back into their queues (pbs/commands.md 3).
+// qrerun: stops running jobs and puts them back into their queues (docs/reference/commands.md 3).
 
 import type { Command, CommandIo } from "../command.ts";
 import { asCommand, type Complex } from "../complex.ts";

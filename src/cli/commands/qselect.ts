@@ -1,4 +1,4 @@
-// qselect: ids of the jobs that meet criteria (pbs/commands.md 3).
+// qselect: ids of the jobs that meet criteria (docs/reference/commands.md 3).
 
 import { ServerUnreachable } from "#protocol/client.ts";
 import type { SelectJobsRequest } from "#protocol/messages.ts";

@@ -1,4 +1,4 @@
-// qstat: jobs, queues and servers (pbs/commands.md 2). Jobs are printed as their parts arrive, and only the attributes a layout shows are asked for.
+// qstat: jobs, queues and servers (docs/reference/commands.md 2). Jobs are printed as their parts arrive, and only the attributes a layout shows are asked for.
 
 import { type BriefItem, wholeItems } from "#protocol/brief-items.ts";
 import { ServerUnreachable } from "#protocol/client.ts";

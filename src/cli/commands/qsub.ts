@@ -1,4 +1,4 @@
-// qsub: submits a job (pbs/commands.md 1), or many (`--batch`, docs/commands/qsub-batch.md).
+// qsub: submits a job (docs/reference/commands.md 1), or many (`--batch`, docs/commands/qsub-batch.md).
 
 import { ServerUnreachable } from "#protocol/client.ts";
 import type { Command, CommandIo } from "../command.ts";

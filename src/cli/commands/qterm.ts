@@ -1,4 +1,4 @@
-// qterm: stops the server, and with it schedulers and moms where asked (pbs/commands.md 3).
+// qterm: stops the server, and with it schedulers and moms where asked (docs/reference/commands.md 3).
 
 import { ServerUnreachable } from "#protocol/client.ts";
 import type { ShutdownRequest } from "#protocol/messages.ts";

@@ -1,4 +1,4 @@
-// tracejob: what the logs of the last days tell about a job (pbs/commands.md 6).
+// tracejob: what the logs of the last days tell about a job (docs/reference/commands.md 6).
 
 import { readdirSync, readFileSync } from "node:fs";
 import { gunzipSync } from "node:zlib";

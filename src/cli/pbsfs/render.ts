@@ -1,4 +1,4 @@
-// Texts of pbsfs (pbs/commands.md 6): the list, the tree, one entity.
+// Texts of pbsfs (docs/reference/commands.md 6): the list, the tree, one entity.
 
 import { type Fairshare, pathOf, type ShareNode, treeUsage } from "#model/fairshare.ts";
 

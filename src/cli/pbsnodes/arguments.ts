@@ -1,4 +1,4 @@
-// What a pbsnodes command line asks for (pbs/commands.md 4). Pure.
+// What a pbsnodes command line asks for (docs/reference/commands.md 4). Pure.
 
 import { optionFault, scanOptions } from "../getopt.ts";
 

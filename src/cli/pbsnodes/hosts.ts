@@ -1,4 +1,4 @@
-// Vnodes put together to hosts: amounts summed, other values that differ shown as <various> (pbs/commands.md 4). Pure.
+// Vnodes put together to hosts: amounts summed, other values that differ shown as <various> (docs/reference/commands.md 4). Pure.
 
 import type { WireAttrs } from "#protocol/messages.ts";
 import { sizeBytes } from "../columns.ts";

@@ -1,4 +1,4 @@
-// Nodes as text, dsv and JSON: the long listing, -S and -Sj (pbs/commands.md 4). Pure.
+// Nodes as text, dsv and JSON: the long listing, -S and -Sj (docs/reference/commands.md 4). Pure.
 
 import type { WireAttrs } from "#protocol/messages.ts";
 import { ctimeOfText } from "../dates.ts";

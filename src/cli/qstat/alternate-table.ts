@@ -1,4 +1,4 @@
-// The alternate listing of jobs: -a -i -r -u -n -s -G -M -H -T (pbs/commands.md 2.2). Pure but for the local time zone.
+// The alternate listing of jobs: -a -i -r -u -n -s -G -M -H -T (docs/reference/commands.md 2.2). Pure but for the local time zone.
 
 import { entryTexts } from "#model/request/host-entry.ts";
 import { left, right, shortId, sizeColumn } from "../columns.ts";

@@ -1,4 +1,4 @@
-// What a qstat command line asks for: options, their conflicts, what is shown (pbs/commands.md 2). Pure.
+// What a qstat command line asks for: options, their conflicts, what is shown (docs/reference/commands.md 2). Pure.
 
 import { optionFault, scanOptions } from "../getopt.ts";
 

@@ -1,4 +1,4 @@
-// Tables of queues and servers: qstat -Q, -q, -B (pbs/commands.md 2.3). Pure.
+// Tables of queues and servers: qstat -Q, -q, -B (docs/reference/commands.md 2.3). Pure.
 
 import type { WireAttrs } from "#protocol/messages.ts";
 import { left, right, sizeColumn } from "../columns.ts";

@@ -1,4 +1,4 @@
-// The default listing of jobs: qstat, qstat -w, qstat -p (pbs/commands.md 2.1). Pure.
+// The default listing of jobs: qstat, qstat -w, qstat -p (docs/reference/commands.md 2.1). Pure.
 
 import { left, leftBelow, shortId } from "../columns.ts";
 import { counts, type Job, owner, resource, scalar, seconds } from "./job-row.ts";

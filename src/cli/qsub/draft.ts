@@ -1,4 +1,4 @@
-// A submission being put together from its sources: the command line before directives before the server's default_qsub_arguments (pbs/commands.md 1).
+// A submission being put together from its sources: the command line before directives before the server's default_qsub_arguments (docs/reference/commands.md 1).
 // Pure.
 //
 // D1. Of two sources the one with the lower rank wins; within one source the later word wins. Resources are counted one by one.

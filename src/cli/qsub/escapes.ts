@@ -1,5 +1,5 @@
 // What qsub itself understands of what is typed to an interactive job: a tilde at the beginning of a line, followed by a dot (end) or by the suspend
-// character (pbs/commands.md 1). Pure.
+// character (docs/reference/commands.md 1). Pure.
 
 export type Typed = { readonly kind: "send"; readonly bytes: Uint8Array } | { readonly kind: "terminate" } | { readonly kind: "suspend" };
 

@@ -1,4 +1,4 @@
-// qsub -I: submits the job, waits until it calls, and is its terminal until it ends (pbs/commands.md 1.3).
+// qsub -I: submits the job, waits until it calls, and is its terminal until it ends (docs/reference/commands.md 1.3).
 //
 // I1. The terminal is as it was before on every way out that is not SIGKILL's.
 // I2. A job that nobody will sit at is deleted: whoever says so, or goes, while it waits takes it along. Once it runs its terminal's end is its end.

@@ -1,4 +1,4 @@
-// One submission from its words: script or program, directives, variables, and the request that comes of them (pbs/commands.md 1).
+// One submission from its words: script or program, directives, variables, and the request that comes of them (docs/reference/commands.md 1).
 
 import { isUtf8 } from "node:buffer";
 import { closeSync, fstatSync, openSync, readFileSync, statSync } from "node:fs";

@@ -1,4 +1,4 @@
-// A job script as qsub reads it: the directives in it (pbs/commands.md 1.1). Pure.
+// A job script as qsub reads it: the directives in it (docs/reference/commands.md 1.1). Pure.
 
 /** directives: what stands behind the prefix, in order. script: the text that is sent, with each continued directive on one line. */
 export type ScriptDirectives = { readonly directives: readonly string[]; readonly script: string };

@@ -16,7 +16,7 @@ export async function defaultArguments(link: Link, complex: Complex): Promise<st
   return typeof text === "string" ? text : "";
 }
 
-/** An unknown attribute is told by its number, without its text (pbs/commands.md 1.3). */
+/** An unknown attribute is told by its number, without its text (docs/reference/commands.md 1.3). */
 export function submitRefusal(reply: Pick<ErrorReply, "code" | "text">): string {
   return reply.text === null || reply.text === "" || reply.code === PBSE_NOATTR
     ? `qsub: Error (${reply.code}) submitting job\n`

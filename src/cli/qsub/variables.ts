@@ -1,4 +1,4 @@
-// Variable_List: what of the environment goes with a job, and how it is written (pbs/commands.md 1, pbs/files.md 6).
+// Variable_List: what of the environment goes with a job, and how it is written (docs/reference/commands.md 1, docs/reference/files.md 6).
 
 import { userInfo } from "node:os";
 

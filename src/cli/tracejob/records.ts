@@ -1,4 +1,4 @@
-// Log and accounting lines about one job: found, filtered, ordered and laid out (pbs/commands.md 6). Pure.
+// Log and accounting lines about one job: found, filtered, ordered and laid out (docs/reference/commands.md 6). Pure.
 //
 // T1. Lines are ordered by second; within a second logs come before accounting, logs by their fraction of the second, then as they stand in the files.
 

@@ -1,5 +1,5 @@
 // The common grammar of select and exec_vnode: `name=value` pairs joined by colons, values quoted with " or ' where they hold blanks, colons,
-// commas or plus signs (pbs/commands.md 1.2).
+// commas or plus signs (docs/reference/commands.md 1.2).
 //
 // I1. Nothing is lost: the texts a scanner hands out, joined again, are the input.
 

@@ -1,5 +1,5 @@
 // What a job holds where: `(vn1:ncpus=2:mem=1gb+vn2:ncpus=1)+(vn1:ncpus=1)`, one pair of brackets a chunk, several vnodes in it when the chunk is
-// spread over them (pbs/mom.md 2, sched.md 3).
+// spread over them (docs/reference/execution.md 2, docs/reference/scheduler.md 3).
 //
 // I1. execVnodeText(parseExecVnode(t)) is t.
 

@@ -1,5 +1,5 @@
 // From what a job asks for to what the server keeps: defaults, old-style requests turned into select and place, job-wide sums, schedselect
-// (pbs/commands.md 1.2). Everything is a function of the request, the defaults of queue and server, and the resources.
+// (docs/reference/commands.md 1.2). Everything is a function of the request, the defaults of queue and server, and the resources.
 //
 // Order: 1. conflicts of the request  2. job-wide defaults: resources_default, then resources_max, of the queue, then of the server
 //        3. select, from nodes or from the job-wide amounts where it was not given  4. place  5. schedselect: select with default_chunk

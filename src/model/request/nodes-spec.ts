@@ -1,4 +1,4 @@
-// The old node specification `-l nodes=SPEC`, turned into select and place (pbs/commands.md 1.2):
+// The old node specification `-l nodes=SPEC`, turned into select and place (docs/reference/commands.md 1.2):
 //   SPEC := chunk[+chunk...][#shared|#excl]    chunk := [N|HOST|PROPERTY][:PROPERTY|ppn=P|cpp=C|res=value]...
 // ppn=P gives ncpus=P (times C of cpp=C) and, from 2 on, mpiprocs=P; a boolean resource is a property; another word is a host; arrangement is scatter.
 // Amounts asked beside it are meant for the whole job. mem is divided by processors and written in kb; so is ncpus where no chunk says how many it has

@@ -1,4 +1,4 @@
-// How chunks are put on vnodes: `[free|pack|scatter|vscatter][:excl|shared|exclhost][:group=RES]` in any order (pbs/commands.md 1.2).
+// How chunks are put on vnodes: `[free|pack|scatter|vscatter][:excl|shared|exclhost][:group=RES]` in any order (docs/reference/commands.md 1.2).
 
 import { PBSE, reject } from "../pbse.ts";
 import type { Resources } from "../resource-table.ts";

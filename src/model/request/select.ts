@@ -1,4 +1,4 @@
-// Chunks a job asks for: `[N:]res=value[:res=value...][+...]`, where a chunk may be just N (pbs/commands.md 1.2).
+// Chunks a job asks for: `[N:]res=value[:res=value...][+...]`, where a chunk may be just N (docs/reference/commands.md 1.2).
 // Written by hand and not with chevrotain: the grammar has one nesting level, a select is parsed for every submission (the budget is 5,000 a second,
 // this takes about a microsecond), and the scheduler, the moms and the simulator parse the same text without loading a parser library.
 //

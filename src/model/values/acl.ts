@@ -1,4 +1,4 @@
-// Access lists: entries [+|-]name[@host] for users and groups, [+|-]host for hosts. The first matching entry decides; no match refuses (pbs/objects.md 1).
+// Access lists: entries [+|-]name[@host] for users and groups, [+|-]host for hosts. The first matching entry decides; no match refuses (docs/reference/attributes.md 1).
 // A host may start with `*`: `*` alone is every host, `*.example.org` every host below that domain. Managers and operators need the host part.
 //
 // I1. A list holds an entry once (15055 otherwise).
@@ -62,7 +62,7 @@ export function aclAdmitsHost(entries: readonly string[] | undefined, host: stri
 }
 
 /**
- * Whether a host is meant by the host part of an entry. Case does not count. A host known by its short name (server and nodes are, design.md 1)
+ * Whether a host is meant by the host part of an entry. Case does not count. A host known by its short name (the server and nodes are)
  * is meant by a full name that begins with it; the other way round nothing is assumed, because anybody's domain may have a host of that name.
  */
 export function hostMatches(pattern: string, host: string): boolean {

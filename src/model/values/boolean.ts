@@ -1,4 +1,4 @@
-// Booleans as PBS writes them: True and False; taken: True, T, Y, 1, False, F, N, 0 in any case (pbs/qmgr.md 3).
+// Booleans as PBS writes them: True and False; taken: True, T, Y, 1, False, F, N, 0 in any case (docs/reference/qmgr.md 3).
 
 const TRUE_WORDS: ReadonlySet<string> = new Set(["true", "t", "y", "1"]);
 const FALSE_WORDS: ReadonlySet<string> = new Set(["false", "f", "n", "0"]);

@@ -1,4 +1,4 @@
-// Durations: [[HH:]MM:]SS[.fraction] or seconds. In memory whole seconds, shown HH:MM:SS with as many hours as it takes (pbs/objects.md 1).
+// Durations: [[HH:]MM:]SS[.fraction] or seconds. In memory whole seconds, shown HH:MM:SS with as many hours as it takes (docs/reference/attributes.md 1).
 
 const PART = /^[0-9]{1,15}$/;
 const SECONDS = /^[0-9]{1,15}(\.[0-9]{1,9})?$/;

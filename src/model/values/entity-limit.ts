@@ -1,8 +1,8 @@
-// Entity limits: `[o:PBS_ALL=n]`, `[u:NAME=n]`, `[g:NAME=n]`, `[p:NAME=n]`, several joined by commas (pbs/errors.md 3, qmgr.md 3).
+// Entity limits: `[o:PBS_ALL=n]`, `[u:NAME=n]`, `[g:NAME=n]`, `[p:NAME=n]`, several joined by commas (docs/reference/errors.md 3, docs/reference/qmgr.md 3).
 // NAME may be PBS_GENERIC: everybody who has no entry of his own. A name with blanks or other unusual characters stands in double quotes.
 //
 // I1. In memory: record `u:alice -> 5`; per resource: record resource -> such a record, sizes as canonical text.
-// I2. Entries are shown in the order of their keys (bytes), per-resource ones of all resources together: by key, then by resource (pbs/objects.md 10).
+// I2. Entries are shown in the order of their keys (bytes), per-resource ones of all resources together: by key, then by resource (docs/reference/attributes.md 10).
 // I3. A record without entries does not exist: combining yields undefined instead.
 
 import type { AttributeDef, EntityLimits, ResourceEntityLimits } from "../attribute.ts";

@@ -1,4 +1,4 @@
-// Holds of a job: u user, o operator, s system, p bad password. Shown in the order s, o, u, p; `n` when there is none (pbs/commands.md 3).
+// Holds of a job: u user, o operator, s system, p bad password. Shown in the order s, o, u, p; `n` when there is none (docs/reference/commands.md 3).
 
 const ORDER = "soup";
 

@@ -1,4 +1,4 @@
-// Values of attributes by type: from text, to text, and what the operators = += -= and unset make of them (pbs/qmgr.md 3, objects.md 10).
+// Values of attributes by type: from text, to text, and what the operators = += -= and unset make of them (docs/reference/qmgr.md 3, docs/reference/attributes.md 10).
 // One place decides which type goes with which parser; the forms themselves are in the files beside this one.
 //
 // I1. Nothing but Reject is thrown for a text, whatever it holds.
@@ -198,7 +198,7 @@ export function attrsEncoder(
 
 /**
  * The refusal of a bad value, 15014. Server, queue, node and scheduler attributes are not named, but for resources and limits;
- * attributes of jobs and reservations always are (pbs/qmgr.md 5, errors.md 4).
+ * attributes of jobs and reservations always are (docs/reference/qmgr.md 5, docs/reference/errors.md 4).
  */
 export function badValue(def: AttributeDef, resource?: string): Reject {
   const named = resource !== undefined || def.object === "job" || def.object === "resv";

@@ -1,5 +1,5 @@
 // Names of jobs and reservations (qsub -N): 1 to 230 printable characters without blanks and slashes. The manual
-// forbids a leading `-`, PBS itself takes it (transcripts/qsub-refusals2.txt).
+// forbids a leading `-`, PBS itself takes it.
 
 export const JOB_NAME_LENGTH_MAX = 230;
 

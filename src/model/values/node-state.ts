@@ -1,4 +1,4 @@
-// States of a vnode: a set of words, shown in a fixed order, `free` when there is none (pbs/objects.md 5 and 10).
+// States of a vnode: a set of words, shown in a fixed order, `free` when there is none (docs/reference/attributes.md 5 and 10).
 // Administrators set offline, down, maintenance and sleep; all others come from server and moms.
 //
 // I1. In memory the list is in order and never holds `free`.

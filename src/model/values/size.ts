@@ -1,5 +1,5 @@
 // Sizes: a whole number with a unit, 8gb, 100mw, 51200kb. The unit given is kept; b and w (words of 8 bytes) count single ones.
-// Taken in any case, and a bare prefix means bytes: 102400K is 102400kb (pbs/clients.md). Without unit: bytes.
+// Taken in any case, and a bare prefix means bytes: 102400K is 102400kb (docs/reference/clients.md). Without unit: bytes.
 //
 // I1. In memory a size is its canonical text (parseSize(t) then renderSize gives the same text again).
 // I2. Two sizes are added in the smaller of their units (8gb + 512mb = 8704mb); words and bytes meet in bytes.

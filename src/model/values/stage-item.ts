@@ -1,4 +1,4 @@
-// One item of the job attributes stagein and stageout: `LOCAL@HOST:PATH` (pbs/commands.md 1, qsub -W).
+// One item of the job attributes stagein and stageout: `LOCAL@HOST:PATH` (docs/reference/commands.md 1, qsub -W).
 
 export type StageItemText = { readonly local: string; readonly host: string; readonly path: string };
 

@@ -1,4 +1,4 @@
-// Module `backfill`: strict_ordering, and top jobs with it (pbs/sched.md 7). The first blocked jobs in the order are given the earliest start that is
+// Module `backfill`: strict_ordering, and top jobs with it (docs/reference/scheduler.md 7). The first blocked jobs in the order are given the earliest start that is
 // possible, and later jobs start only where they are not in the way (planner.ts).
 //
 // B3. An estimate is decided only where what was published differs.

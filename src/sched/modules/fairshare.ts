@@ -1,4 +1,4 @@
-// Module `fairshare` (pbs/sched.md 10): entities without shares never run; a job that starts counts for the rest of the cycle as if it had used what it
+// Module `fairshare` (docs/reference/scheduler.md 10): entities without shares never run; a job that starts counts for the rest of the cycle as if it had used what it
 // asks for. The order by shares lies in share-source.ts, the tree in fairshare.ts.
 
 import { addTemporary, entityOf } from "#model/fairshare.ts";

@@ -41,7 +41,7 @@ const BUILT_IN: ReadonlyMap<string, PolicyModule> = new Map([
   backfill,
 ].map((module) => [module.name, module]));
 
-/** Modules that pbs/sched.md and design.md 6 name and that do not exist yet: asking for one is refused. */
+/** Names of modules that do not exist yet. A sched_config that asks for one is refused. */
 export const MODULES_LATER: readonly string[] = [];
 
 export function moduleNamed(name: string): PolicyModule | undefined {

@@ -1,5 +1,5 @@
-// Module `limits`: run limits of queue and server (pbs/sched.md 5). Limits look at the jobs this scheduler sees (design.md 9). The server's do not concern
-// jobs in reservations: what they use was granted.
+// Module `limits`: run limits of queue and server (docs/reference/scheduler.md 2 and 5). A limit counts the jobs that this scheduler sees. Limits of the server
+// do not hold for jobs in reservations, because their resources were granted with the reservation.
 
 import type { Why } from "#protocol/sched-link.ts";
 import { checkLimits } from "../limits.ts";

@@ -1,4 +1,4 @@
-// Module `preemption` (pbs/sched.md 8): a job that cannot start makes running jobs of lower levels make room for it. Which ones is found by taking them
+// Module `preemption` (docs/reference/scheduler.md 8): a job that cannot start makes running jobs of lower levels make room for it. Which ones is found by taking them
 // off their vnodes in the cycle's universe, lowest level and latest start first, until it could start; who need not go after all gets his place back.
 //
 // V1. Only jobs of lower levels make room, and none whose going would lift anybody above the job it makes room for.
@@ -144,7 +144,7 @@ function isTarget({ space }: Universe, word: string, job: SchedJob): boolean {
   return amount === null ? String(have) === value : amount === amountOf(want, value);
 }
 
-/** Reasons that no preemption helps against (pbs/sched.md 8). */
+/** Reasons that no preemption helps against (docs/reference/scheduler.md 8). */
 const HOPELESS: ReadonlySet<string> = new Set([
   "SCHD_ERROR",
   "NOT_QUEUED",

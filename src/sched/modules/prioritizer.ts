@@ -1,4 +1,4 @@
-// Module `prioritizer`: job_sort_formula with its threshold, and job_sort_key (pbs/sched.md 3, 4). How jobs are ordered lies in ranking.ts and
+// Module `prioritizer`: job_sort_formula with its threshold, and job_sort_key (docs/reference/scheduler.md 3, 4). How jobs are ordered lies in ranking.ts and
 // job-order.ts; this tells it: values in the log, jobs that are not worth enough, errors of the formula.
 
 import { formulaText } from "#model/formula.ts";

@@ -1,5 +1,5 @@
 // Module `reservations`: before any job is looked at, what the scheduler is asked about reservations is answered; when one was confirmed, the cycle ends
-// and another one follows (pbs/sched.md 3 and 9). What vnodes were promised is in the calendar; what the server's resources were promised is checked here.
+// and another one follows (docs/reference/scheduler.md 3 and 9). What vnodes were promised is in the calendar; what the server's resources were promised is checked here.
 //
 // R6. Alterations are answered first, then the older request. What one is given no other is, in the same cycle neither.
 // R7. Top jobs keep what was published about them: no reservation is put in their place.

@@ -1,4 +1,4 @@
-// Module `resources`: what the vnodes have in all, and what queue and server have (pbs/sched.md 5). An unset resource of queue or server is no bound.
+// Module `resources`: what the vnodes have in all, and what queue and server have (docs/reference/scheduler.md 5). An unset resource of queue or server is no bound.
 // What could not run if nothing else ran never runs.
 
 import type { Why } from "#protocol/sched-link.ts";

@@ -1,5 +1,5 @@
 // Module `time`: prime-time, non-prime-time and dedicated queues, and jobs that would run into dedicated time or, with backfill_prime, into the other one of
-// prime and non-prime time (pbs/sched.md 5, 7, 11).
+// prime and non-prime time (docs/reference/scheduler.md 5, 7, 11).
 
 import type { Why } from "#protocol/sched-link.ts";
 import { dedicatedNow } from "../dedicated-time.ts";

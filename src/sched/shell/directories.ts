@@ -1,5 +1,5 @@
 // The directories of a scheduler: where its files and its log are, as the attributes of its object say. Each is checked before it is used, and the lock of
-// sched_priv is held (pbs/sched.md 2).
+// sched_priv is held (docs/reference/scheduler.md 2).
 
 import { chdir } from "node:process";
 import { LOG_FAULT, PRIV_FAULT } from "#protocol/sched-link.ts";

@@ -1,4 +1,4 @@
-// The files of a sched_priv (pbs/sched.md 11, 12): read. What they say: ../settings-text.ts; their check: #support/sched-directory.ts.
+// The files of a sched_priv (docs/reference/scheduler.md 11, 12): read. What they say: ../settings-text.ts; their check: #support/sched-directory.ts.
 
 import { readFileSync, statSync } from "node:fs";
 import { join } from "node:path";

@@ -9,7 +9,7 @@ export function answerError(tx: Transaction, code: number, text: string | null):
   return "deferred";
 }
 
-/** `Cannot delete busy object q1,  q2` (pbs/qmgr.md 5); without failures a plain success. */
+/** `Cannot delete busy object q1,  q2` (docs/reference/qmgr.md 5); without failures a plain success. */
 export function answerFailures(tx: Transaction, code: number, names: readonly string[]): Answer {
   if (names.length === 0) return {};
   return answerError(tx, code, `${(pbseText(code) ?? "").trimEnd()} ${names.join(",  ")}`);

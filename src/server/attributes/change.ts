@@ -1,5 +1,5 @@
 // A list of attribute operations carried out on a record of attributes: rows and rights are looked up, values parsed and combined, one after the other
-// (pbs/qmgr.md 3 and 5). Nothing is changed in place: either all operations succeed and a new record is there, or the request is refused.
+// (docs/reference/qmgr.md 3 and 5). Nothing is changed in place: either all operations succeed and a new record is there, or the request is refused.
 //
 // I1. Refusals come in the order of the operations: unknown attribute 15002, no right 15003, bad value 15014 and its relatives.
 
@@ -46,7 +46,7 @@ export function changeAttrs(before: Attrs, ops: readonly AttrOp[], context: Chan
   return { before, after, touched, terms };
 }
 
-/** The whole attribute is unset; an empty value does the same (pbs/qmgr.md 3). */
+/** The whole attribute is unset; an empty value does the same (docs/reference/qmgr.md 3). */
 export const isUnset = ({ op, value, resource }: AttrOp): boolean =>
   resource === undefined && (op === "unset" || (op === "=" && value === ""));
 

@@ -1,4 +1,4 @@
-// Rules of job_sort_formula on server and schedulers (pbs/qmgr.md 5, sched.md 4).
+// Rules of job_sort_formula on server and schedulers (docs/reference/qmgr.md 5, docs/reference/scheduler.md 4).
 //
 // I1. A formula that is stored can be evaluated: its grammar, names and types were checked, and a resource it names is not deleted while it does.
 // I2. Server and schedulers agree: where both have a formula it is the same text (15226).

@@ -1,4 +1,4 @@
-// Which holds somebody may set and take back: u everybody on his own jobs, o operators, s and p managers (pbs/commands.md 3).
+// Which holds somebody may set and take back: u everybody on his own jobs, o operators, s and p managers (docs/reference/commands.md 3).
 
 import { PBSE, reject } from "#model/pbse.ts";
 import type { Identity } from "../engine/transaction.ts";

@@ -1,4 +1,5 @@
-// Server log of manager requests (pbs/qmgr.md 11, files.md 3.1): `created at request of u@h`, `attributes set:  at request of u@h`, then one line an attribute.
+// Server log of manager requests (docs/reference/qmgr.md 11, docs/reference/files.md 3.1): `created at request of u@h`, `attributes set:  at request of u@h`,
+// then one line for each attribute.
 
 import { parseBoolean } from "#model/values/boolean.ts";
 import { LOG_EVENT } from "#support/log-event.ts";

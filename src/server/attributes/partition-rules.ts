@@ -1,4 +1,4 @@
-// Which scheduler a queue and a vnode belong to must stay unambiguous (pbs/errors.md 2, sched.md 2, rulings of design.md 9):
+// Which scheduler a queue and a vnode belong to must stay unambiguous (docs/reference/errors.md 2, docs/reference/scheduler.md 2):
 //
 // I1. `pbs-default` is nobody's to give: queues and vnodes without a partition are the default scheduler's (15228, 15223).
 // I2. A partition belongs to one scheduler at most (15224).

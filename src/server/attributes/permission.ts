@@ -1,4 +1,4 @@
-// Who may ask for what: levels for manager requests, and the access lists of server and queues (pbs/qmgr.md 5, objects.md 1).
+// Who may ask for what: levels for manager requests, and the access lists of server and queues (docs/reference/qmgr.md 5, docs/reference/attributes.md 1).
 //
 // I1. A list counts only while its *_enable attribute is True; without an entry that matches, an enabled list refuses.
 // I2. The server's own host and managers and operators cannot lock themselves out of the server.
@@ -37,7 +37,7 @@ function admitsHost(server: Attrs, host: string, state: ServerState): boolean {
 /** Whom a queue lets in: the job's owner, his groups and the host he submits from. */
 export type Submitter = { readonly user: string; readonly host: string; readonly groups: readonly string[] };
 
-/** The lists of a queue: hosts, users, groups; each refuses with 15007 (pbs/commands.md 1.2). */
+/** The lists of a queue: hosts, users, groups; each refuses with 15007 (docs/reference/commands.md 1.2). */
 export function checkQueueLists(queue: Attrs, who: Submitter): void {
   if (queue["acl_host_enable"] === true && !aclAdmitsHost(list(queue, "acl_hosts"), who.host)) throw reject(PBSE.PERM);
   if (queue["acl_user_enable"] === true && !aclAdmitsUser(list(queue, "acl_users"), { name: who.user, host: who.host }))

@@ -1,4 +1,4 @@
-// Who may ask for which resource: job-wide, and within the chunks of a select (pbs/objects.md 1: flags i and r).
+// Who may ask for which resource: job-wide, and within the chunks of a select (docs/reference/attributes.md 1: flags i and r).
 
 import { type AttributeDef, checkSettable, maySet, valueName } from "#model/attribute.ts";
 import { PBSE, reject } from "#model/pbse.ts";

@@ -1,4 +1,4 @@
-// Where a resource has values: jobs and reservations that ask for it keep it, values on server, queues and vnodes go with it (pbs/objects.md 10).
+// Where a resource has values: jobs and reservations that ask for it keep it, values on server, queues and vnodes go with it (docs/reference/attributes.md 10).
 
 import type { AttributeTable } from "#model/attribute.ts";
 import { NODE_ATTRIBUTES } from "#model/node-attributes.ts";

@@ -1,4 +1,4 @@
-// What an administrator, or a hook in his place, sets of a vnode (pbs/objects.md 5 and 10). It is marked, so that what the mom reports does not overwrite it.
+// What an administrator, or a hook in his place, sets of a vnode (docs/reference/attributes.md 5 and 10). It is marked, so that what the mom reports does not overwrite it.
 
 import { NODE_ATTRIBUTES } from "#model/node-attributes.ts";
 import { PBSE, Reject, reject } from "#model/pbse.ts";

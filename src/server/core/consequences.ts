@@ -1,8 +1,8 @@
 // What follows from an event inside the server, whoever caused it: timers, cycles of schedulers, answers that somebody waits for, values that mirror one another.
 // Handlers need not think of it.
 //
-// I1. A job that comes into Q in an execution queue triggers its scheduler (one that is not started, too: the job is told so); so does a job's end (pbs/sched.md 1).
-// I2. scheduling and scheduler_iteration of the server and of the default scheduler are one value (pbs/objects.md 2, 3).
+// I1. A job that comes into Q in an execution queue triggers its scheduler (one that is not started, too: the job is told so); so does a job's end (docs/reference/scheduler.md 1).
+// I2. scheduling and scheduler_iteration of the server and of the default scheduler are one value (docs/reference/attributes.md 2, 3).
 
 import { arrayIdOf, subjobId } from "#model/job-id.ts";
 import { RUN_LIMIT_ATTRS } from "#model/run-limits.ts";

@@ -1,4 +1,4 @@
-// The server's core: deterministic; request, message or tick with a time in, effects out (design.md 4). The shell (main.ts) owns sockets, store, clock and
+// The server's core: deterministic; request, message or tick with a time in, effects out (ARCHITECTURE.md). The shell (main.ts) owns sockets, store, clock and
 // child processes: it calls one of these functions for each thing that happens, takes the batch, commits its rows, and then lets the effects go.
 //
 // I1. The same calls with the same times give the same batches.

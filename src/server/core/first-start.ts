@@ -1,4 +1,4 @@
-// What a server finds when it is started for the first time, and what -t and -a change (pbs/files.md 1.1, 10).
+// What a server finds when it is started for the first time, and what -t and -a change (docs/reference/files.md 1.1, 10).
 
 import { defaultAttributes } from "#model/attribute.ts";
 import { PBSE, Reject } from "#model/pbse.ts";

@@ -1,4 +1,4 @@
-// The command line of pbs_server (pbs/files.md 10). Pure.
+// The command line of pbs_server (docs/reference/files.md 10). Pure.
 
 export type ServerOptions = {
   /** -a: scheduling of the default scheduler; absent: as stored */

@@ -1,4 +1,4 @@
-// What leaves the core: gathered while events are applied, taken by the shell, which writes the rows and only then lets the rest go (group commit, design.md 4).
+// What leaves the core is gathered here while events are applied. The shell takes it, writes the rows, and only then lets the rest go (group commit, ARCHITECTURE.md).
 
 import type { HookRun } from "#hooks/hook-input.ts";
 import type { ServerToMom } from "#protocol/mom-link.ts";

@@ -1,4 +1,4 @@
-// The level of whoever asks: manager, operator or user (pbs/objects.md 1).
+// The level of whoever asks: manager, operator or user (docs/reference/attributes.md 1).
 //
 // I1. Root on the server host (user mode: the complex's own user) is always a manager.
 // I2. Lists are read entry by entry, `[+|-]name[@host]`, the first match decides; a host may start with `*`.

@@ -1,5 +1,5 @@
 // What a request handler is given: the state to read, events to apply, effects to ask for. Handlers are deterministic functions of
-// (state, request, identity, now): the shell commits what they changed, and only then lets replies leave and actions run (group commit, design.md 4).
+// (state, request, identity, now): the shell commits what they changed, and only then lets replies leave and actions run (group commit, ARCHITECTURE.md).
 //
 // I1. A handler checks everything before its first apply: after an apply it must not throw Reject or ask the history.
 // I2. Effects (reply, part, act, log, account) leave only after the commit of the batch the transaction belongs to.

@@ -1,4 +1,4 @@
-// The hooks of one event, run one after the other: each sees what those before it have changed (pbs/qmgr.md 9, objects.md 9).
+// The hooks of one event, run one after the other: each sees what those before it have changed (docs/reference/qmgr.md 9, docs/reference/attributes.md 9).
 //
 // I1. The first hook that rejects, fails or takes too long ends the chain; the event is then rejected.
 // I2. A chain belongs to the server's memory: a restart forgets it, and with it the request or the happening that it was for.
@@ -91,7 +91,7 @@ function failureOf(kernel: Kernel, event: HookEvent, hook: string, outcome: Hook
   }
 }
 
-/** What users are told of a hook that failed (pbs/commands.md 1.2). */
+/** What users are told of a hook that failed (docs/reference/commands.md 1.2). */
 export const encountered = (hook: string): Reject =>
   new Reject(PBSE.HOOKERROR, `request rejected as filter hook '${hook}' encountered an exception. Please inform Admin`);
 

@@ -1,6 +1,6 @@
 // Objects of the server as hooks see them: attributes as texts, those a manager may read. What of them an event's hooks may set is here too.
 //
-// I1. What a hook may set is what a manager could set, never what only PBS sets (pbs/objects.md 1).
+// I1. What a hook may set is what a manager could set, never what only PBS sets (docs/reference/attributes.md 1).
 
 import type { HookObject } from "#hooks/hook-input.ts";
 import type { AttributeTable } from "#model/attribute.ts";

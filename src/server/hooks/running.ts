@@ -1,4 +1,4 @@
-// runjob: a job that is about to be sent for execution. Its hooks may keep it from running, and then also hold it or let it wait (pbs/commands.md 1.2).
+// runjob: a job that is about to be sent for execution. Its hooks may keep it from running, and then also hold it or let it wait (docs/reference/commands.md 1.2).
 
 import type { AttrChanges, HookChanges } from "#hooks/hook-input.ts";
 import { attributeOf, type ResourceValues } from "#model/attribute.ts";

@@ -1,4 +1,4 @@
-// queuejob: hooks see a submission as its user made it, before the server adds its defaults, and change it as they like (pbs/commands.md 1.2).
+// queuejob: hooks see a submission as its user made it, before the server adds its defaults, and change it as they like (docs/reference/commands.md 1.2).
 //
 // I1. What the user gave is checked under his own rights before a hook sees it; what the hooks made of it is read under a manager's.
 // I2. A hook that sets what the server cannot take is a hook that failed: its user is told so, the log tells why.

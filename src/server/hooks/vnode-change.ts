@@ -12,7 +12,7 @@ import type { Transaction } from "../engine/transaction.ts";
 import type { Vnode } from "../state/state.ts";
 import { opsOf } from "./alteration.ts";
 
-/** States that a hook may give or take; others are the server's own (pbs/objects.md 5). */
+/** States that a hook may give or take; others are the server's own (docs/reference/attributes.md 5). */
 const SETTABLE: ReadonlySet<string> = new Set(["offline", "down", "sleep"]);
 
 /** names: only these vnodes are the hook's to change; null: all. */

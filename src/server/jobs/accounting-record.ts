@@ -1,4 +1,4 @@
-// Texts of accounting records (pbs/files.md 4). Items in the documented order, separated by one blank; Q and S records end in one.
+// Texts of accounting records (docs/reference/files.md 4). Items in the documented order, separated by one blank; Q and S records end in one.
 
 import type { ResourceValues } from "#model/attribute.ts";
 import { renderDuration } from "#model/values/duration.ts";

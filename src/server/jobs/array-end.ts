@@ -1,4 +1,4 @@
-// How job arrays end (pbs/commands.md 1.4): with their last subjob, however that ended. Exit_status of an array that has begun: 1 when a subjob failed, else 0.
+// How job arrays end (docs/reference/commands.md 1.4): with their last subjob, however that ended. Exit_status of an array that has begun: 1 when a subjob failed, else 0.
 //
 // I1. An array lives as long as one of its subjobs waits, or is a job of its own.
 

@@ -1,4 +1,4 @@
-// What a host keeps of a job for its next run (pbs/mom.md 5): the checkpoint it goes on from, the output of the run before.
+// What a host keeps of a job for its next run (docs/reference/execution.md 5): the checkpoint it goes on from, the output of the run before.
 
 import type { Transaction } from "../engine/transaction.ts";
 import { hostsOfJob } from "../state/job-hosts.ts";

@@ -1,4 +1,4 @@
-// Dependencies between jobs (pbs/commands.md 1.3, 3): who waits for whom, what a start or an end releases, and what can no more be met.
+// Dependencies between jobs (docs/reference/commands.md 1.3, 3): who waits for whom, what a start or an end releases, and what can no more be met.
 //
 //   new job --all met--> Q          --some not--> H 22, hold s --last one met--> Q
 //           --never--> F 92         a job of which can never be met what it waits for goes the same way, and all that wait for it

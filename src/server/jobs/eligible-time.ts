@@ -1,7 +1,8 @@
-// Eligible time of jobs: how long each could have run but for others (pbs/sched.md 4; objects.md 6). What a job's time counts as follows from its state; a
-// change of that is noted, and logged at the moment it happens.
+// Eligible time of jobs: how long each job has waited only because other jobs held the resources (docs/reference/scheduler.md 4). The state of a job decides
+// what its time counts as. A change of that kind is noted and logged when it happens.
 //
-// A job with a clock keeps in eligible_time what to add to what the clock shows (it may be negative); one without has its eligible time there.
+// A job with a clock keeps in eligible_time the number of seconds to add to the clock's time (it may be negative). A job without a clock keeps its eligible
+// time there.
 
 import { renderDuration } from "#model/values/duration.ts";
 import { LOG_EVENT } from "#support/log-event.ts";

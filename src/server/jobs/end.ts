@@ -1,4 +1,4 @@
-// How a run ends: the obit and what its exit code means (pbs/mom.md 6), requeueing, and the way into the history.
+// How a run ends: the obit and what its exit code means (docs/reference/execution.md 6), requeueing, and the way into the history.
 //
 // I1. The obit of a run is accounted for once: it counts only for a job that is with its mom under that run_count.
 // I2. A job that does not run any more holds no vnode: exec_vnode stays in the history only.
@@ -20,7 +20,7 @@ import { askedAtStart } from "./release-nodes.ts";
 import { jobStarted } from "./run.ts";
 import { leaveMaintenance, preemptingSince } from "./suspension.ts";
 
-/** Exit_status below zero: why a mom could not run a job to its end (pbs/mom.md 6). */
+/** Exit_status below zero: why a mom could not run a job to its end (docs/reference/execution.md 6). */
 export const JOB_EXEC = {
   FAIL1: -1,
   FAIL2: -2,
@@ -87,7 +87,7 @@ const LIMITS: { readonly [code: number]: string } = {
   [JOB_EXEC.KILL_WALLTIME]: "walltime",
 };
 
-/** The reaction to an Exit_status, of a job nobody deleted (pbs/mom.md 6). */
+/** The reaction to an Exit_status, of a job nobody deleted (docs/reference/execution.md 6). */
 export function reactionTo(exit_status: number, message = ""): Reaction {
   if (exit_status === 0) return { kind: "end", substate: SUBSTATE.FINISHED, suffix: " and finished" };
   if (exit_status > 0) return { kind: "end", substate: SUBSTATE.FAILED, suffix: " and failed" };
@@ -207,7 +207,7 @@ const fileTrouble = (message = ""): string => {
   return lines.find((line) => line.startsWith("Unable to ")) ?? lines[0] ?? "";
 };
 
-/** Files could not be copied to the host: the job waits and is tried again (pbs/mom.md 1). */
+/** Files could not be copied to the host: the job waits and is tried again (docs/reference/execution.md 1). */
 const STAGE_AGAIN_S = 1800;
 function waitForFiles(tx: Transaction, job: Job, message: string): void {
   logJob(tx, LOG_EVENT.JOB, job.id, `${pbseText(PBSE.STAGEIN)}: ${message}`);
@@ -265,7 +265,7 @@ export function abort(tx: Transaction, job: Job, mail: string): void {
  */
 export const NEVER_RAN = 271;
 
-/** A job that waits is deleted: no record E (pbs/commands.md 3, qdel). */
+/** A job that waits is deleted: no record E (docs/reference/commands.md 3, qdel). */
 export function endWaiting(tx: Transaction, job: Job, keep: boolean, set: Attrs = {}): void {
   leave(tx, job, SUBSTATE.TERMINATED, set, keep);
 }

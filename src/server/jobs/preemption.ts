@@ -1,4 +1,4 @@
-// Preemption (pbs/sched.md 8): a scheduler wants a running job out of the way of another. Methods are tried in the order it gives until one works; the
+// Preemption (docs/reference/scheduler.md 8): a scheduler wants a running job out of the way of another. Methods are tried in the order it gives until one works; the
 // verdict says which.
 //
 //   S suspend      asked of the mom; done when the job is in state S, substate 45

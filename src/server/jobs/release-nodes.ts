@@ -1,4 +1,4 @@
-// A running job gives up vnodes of its sisters (pbs/mom.md 3, pbs_release_nodes): what it then has, and the accounting of its phases. Pure but for the
+// A running job gives up vnodes of its sisters (docs/reference/execution.md 3, pbs_release_nodes): what it then has, and the accounting of its phases. Pure but for the
 // transaction's events.
 //
 // N1. Vnodes of a host that is given up whole stay the job's until its sister there has nothing of it left: they are named in `releasing` meanwhile.

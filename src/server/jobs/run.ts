@@ -1,8 +1,8 @@
 // A job is given to a mom: the check of a run decision against the state as it is now, and the start.
 //
-// I1. Every decision of a scheduler is checked: job, queue, vnodes, free amounts, exclusivity, partition. A refusal is a normal answer (design.md 5).
+// I1. Every decision of a scheduler is checked: job, queue, vnodes, free amounts, exclusivity, partition. A refusal is a normal answer (ARCHITECTURE.md).
 // I2. An operator who names the vnodes himself (qrun -H) is not held to partitions, limits and amounts, only to vnodes that exist and are up.
-// I3. run_count grows with every start; a mom refuses one it has seen (design.md 7).
+// I3. run_count grows with every start; a mom refuses a number that it has seen.
 // I4. A suspended job that is to go on is in state R, with its resources, before its mom hears of it; a mom that refuses puts it back (suspension.ts).
 
 import { SUBSTATE } from "#model/job-state.ts";

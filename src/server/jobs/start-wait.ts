@@ -1,4 +1,4 @@
-// How long a scheduler waits for a job that it starts: its job_run_wait, of which throughput_mode is the old form (pbs/objects.md 3).
+// How long a scheduler waits for a job that it starts: its job_run_wait, of which throughput_mode is the old form (docs/reference/attributes.md 3).
 //
 //   none           for nothing: the verdict comes before the runjob hooks have been asked; what they refuse is told to the job alone
 //   runjob_hook    for the runjob hooks
@@ -120,7 +120,7 @@ function keep(kernel: Kernel, id: string, exit_status: number | null, waits: rea
   else kernel.timers.set(`starting:${id}`, Math.min(...times));
 }
 
-/** Exit_status of a run that an execjob hook did not let begin (pbs/mom.md 6). */
+/** Exit_status of a run that an execjob hook did not let begin (docs/reference/execution.md 6). */
 const BY_HOOK: ReadonlySet<number | null> = new Set([-16, -18, -22]);
 
 function cameBack(exit_status: number | null): Verdict {

@@ -1,5 +1,5 @@
 // Suspended jobs: state S, substate 43; 45 where the scheduler (or qrun) lets them go on: those it preempted, and those that qsig -s resume marked
-// (pbs/mom.md 5, commands.md 3 qsig, sched.md 8).
+// (docs/reference/execution.md 5, docs/reference/commands.md 3 qsig, docs/reference/scheduler.md 8).
 //
 //   R 42 --suspend--> S 43 --resume--> S 45 --scheduler--> R 42          R 42 --admin-suspend--> S 43 --admin-resume--> R 42
 //   R 42 --preempted--> S 45

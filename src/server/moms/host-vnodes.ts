@@ -1,6 +1,6 @@
 // The vnodes of a host as its mom reports them: created, changed, revived, busy, down.
 //
-// I1. Values an administrator set on a vnode win over reported ones (pbs/mom.md 1).
+// I1. Values an administrator set on a vnode win over reported ones (docs/reference/execution.md 1).
 // I2. A partition that a mom reports keeps to the rules of qmgr (partition-rules.ts); one that breaks them is left out, and the log says why.
 
 import { defaultAttributes } from "#model/attribute.ts";
@@ -133,7 +133,7 @@ function updateVnode(tx: Transaction, mom: MomRuntime, vnode: Vnode, reported: M
   if (Object.keys(set).length + unset.length > 0) tx.apply({ kind: "changed", object: "node", name: vnode.name, set, unset });
 }
 
-/** Words a hello takes away. down goes too: an administrator's own down lasts until then (pbs/objects.md 5: offline is the lasting one). */
+/** Words a hello takes away. down goes too: an administrator's own down lasts until then (docs/reference/attributes.md 5: offline is the lasting one). */
 const REVIVED: ReadonlySet<string> = new Set(["state-unknown", "down", "stale", "unresolvable"]);
 
 /** Of a vnode that the mom does not report: she is there, whatever becomes of it. */

@@ -1,4 +1,4 @@
-// How long a run over several hosts waits for them (pbs/mom.md 3, 7). The mom.config of its mother superior decides; without a word of hers the hooks that
+// How long a run over several hosts waits for them (docs/reference/execution.md 3, 7). The mom.config of its mother superior decides; without a word of hers the hooks that
 // sisters run before it starts do, which may take that long.
 
 import { hooksOf } from "#model/hook.ts";

@@ -1,4 +1,4 @@
-// What a mom says of a vnode, read again by the types the server knows: a mom guesses the type of resources that the site made (pbs/mom.md 7), and what comes
+// What a mom says of a vnode, read again by the types the server knows: a mom guesses the type of resources that the site made (docs/reference/execution.md 7), and what comes
 // over a link is not believed for its form's sake.
 //
 // I1. Nothing leaves here that qmgr could not have set or that is not a mom's to say.

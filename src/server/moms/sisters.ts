@@ -1,4 +1,4 @@
-// Jobs over several hosts (pbs/mom.md 3). The mother superior is the mom of the first host of exec_host; she runs the job's script. Every other host's mom is a
+// Jobs over several hosts (docs/reference/execution.md 3). The mother superior is the mom of the first host of exec_host; she runs the job's script. Every other host's mom is a
 // sister: she gets the same run, makes its files, and holds a place in which tasks of the job run. The server, which alone knows all of them, brings them together.
 //
 //   start: every sister is asked; the mother superior is asked only when all have joined · end: her obit waits until every sister has let the run go

@@ -1,4 +1,4 @@
-// qterm (pbs/commands.md 3). quick: running jobs run on. delay: jobs that can be saved or rerun are requeued, the server ends when the others have ended.
+// qterm (docs/reference/commands.md 3). quick: running jobs run on. delay: jobs that can be saved or rerun are requeued, the server ends when the others have ended.
 // immediate: the others are killed. What follows is in ../core/shutdown.ts.
 
 import type { ShutdownRequest } from "#protocol/messages.ts";

@@ -1,4 +1,4 @@
-// What may be altered on a reservation: its times and its chunks (pbs/commands.md 5, pbs_ralter).
+// What may be altered on a reservation: its times and its chunks (docs/reference/commands.md 5, pbs_ralter).
 
 import { PBSE, reject } from "#model/pbse.ts";
 import { parseSelect, type SelectChunk } from "#model/request/select.ts";

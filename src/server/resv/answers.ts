@@ -1,4 +1,4 @@
-// Answers of schedulers about reservations: checked against the state as it is now, then carried out (design.md 5).
+// Answers of schedulers about reservations: checked against the state as it is now, then carried out.
 //
 // I1. Nothing is confirmed twice: a scheduler that comes second is refused.
 // I2. At no time are more than its resources promised of a vnode.

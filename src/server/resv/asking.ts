@@ -1,4 +1,4 @@
-// Which schedulers are asked about a reservation, and what their answers come to (pbs/sched.md 9, rulings of design.md 9).
+// Which schedulers are asked about a reservation, and what their answers come to (docs/reference/scheduler.md 9).
 //
 // I1. A reservation with a partition (asked for with -p, or by the scheduler that confirmed it) is asked of that partition's scheduler only; one without
 //     of every scheduler. Whoever confirms first has it.

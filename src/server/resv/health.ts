@@ -1,4 +1,4 @@
-// Whether the vnodes promised to reservations are there (pbs/sched.md 9): a reservation that lost one is degraded, and looks for another place after a while.
+// Whether the vnodes promised to reservations are there (docs/reference/scheduler.md 9): a reservation that lost one is degraded, and looks for another place after a while.
 //
 // I1. A vnode that comes back makes the reservation sound again at once.
 // I2. After a start of the server its vnodes are given HELLO_MS to say hello before they count as lost.

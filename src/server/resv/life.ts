@@ -1,4 +1,5 @@
-// A reservation's life after its submission: confirmed or denied, begun, ended, deleted (states: src/model/resv-state.ts; pbs/commands.md 5, sched.md 9).
+// A reservation's life after its submission: confirmed or denied, begun, ended, deleted (docs/reference/commands.md 5,
+// docs/reference/scheduler.md 9). The states are in src/model/resv-state.ts.
 //
 // I1. A reservation and its queue go together, and only when the queue holds no job any more.
 // I2. What was promised is kept until the end, an agreed alteration, or a maintenance reservation over it.

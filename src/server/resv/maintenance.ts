@@ -1,4 +1,4 @@
-// What a maintenance reservation takes of its hosts: everything (pbs/commands.md 5, --hosts).
+// What a maintenance reservation takes of its hosts: everything (docs/reference/commands.md 5, --hosts).
 
 import type { ResourceValues } from "#model/attribute.ts";
 import { PBSE, Reject } from "#model/pbse.ts";

@@ -1,4 +1,4 @@
-// The queue of a reservation: its jobs' way in (pbs/commands.md 5). Named like the reservation without the server.
+// The queue of a reservation: its jobs' way in (docs/reference/commands.md 5). Named like the reservation without the server.
 
 import type { ResourceValues } from "#model/attribute.ts";
 import { isConsumable } from "#model/resource-table.ts";

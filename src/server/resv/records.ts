@@ -1,4 +1,4 @@
-// What is written about reservations: log lines, accounting records U Y B K k (pbs/files.md 4), mail (pbs/sched.md 9).
+// What is written about reservations: log lines, accounting records U Y B K k (docs/reference/files.md 4), mail (docs/reference/scheduler.md 9).
 
 import type { ResourceValues } from "#model/attribute.ts";
 import { renderResourceList } from "#model/values/resource-list.ts";

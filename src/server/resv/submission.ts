@@ -1,4 +1,4 @@
-// A reservation as asked for, read: its attributes looked up, checked and typed, its times worked out, its request resolved (pbs/commands.md 5).
+// A reservation as asked for, read: its attributes looked up, checked and typed, its times worked out, its request resolved (docs/reference/commands.md 5).
 //
 // Order of checks: 1. attributes one by one  2. times  3. resources together.
 

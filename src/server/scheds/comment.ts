@@ -1,4 +1,4 @@
-// The comment of a scheduler, as far as the server writes it: what is wrong with it (pbs/sched.md 2, design.md 5).
+// The comment of a scheduler, as far as the server writes it: what is wrong with it (docs/reference/scheduler.md 2).
 //
 // I1. An administrator's own comment is never overwritten; when it is unset, what the server has to say comes back.
 // I2. A fault switches scheduling off. That it is over switches nothing on.

@@ -1,6 +1,6 @@
 // Cycles of the schedulers and what triggers them, qrun with them.
 //
-// I2. A cycle is given to an idle scheduler only; triggers meanwhile are folded into one more, jobs to be run by hand keep their order (pbs/sched.md 1).
+// I2. A cycle is given to an idle scheduler only; triggers meanwhile are folded into one more, jobs to be run by hand keep their order (docs/reference/scheduler.md 1).
 // I3. A scheduler with scheduling False gets no cycle but for qrun.
 
 import { PBSE, type Reject, reject } from "#model/pbse.ts";

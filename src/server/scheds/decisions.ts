@@ -155,7 +155,7 @@ function decide(kernel: Kernel, tx: Transaction, runtime: SchedRuntime, decision
         break;
       case "confirm-resv":
         confirmResv(kernel, tx, runtime.name, decision);
-        // The cycle that confirmed looked at no job (pbs/sched.md 3).
+        // The cycle that confirmed looked at no job (docs/reference/scheduler.md 3).
         kernel.vain_confirms.delete(decision.resv);
         trigger(kernel, runtime.name, SCHED_COMMAND.NEW);
         break;
@@ -174,7 +174,7 @@ function decide(kernel: Kernel, tx: Transaction, runtime: SchedRuntime, decision
   }
 }
 
-/** Cycles that follow one another because what one confirmed could not be promised any more (pbs/sched.md 3). */
+/** Cycles that follow one another because what one confirmed could not be promised any more (docs/reference/scheduler.md 3). */
 const VAIN_CONFIRMS_MAX = 5;
 
 /**

@@ -15,7 +15,7 @@ export function happened(kernel: Kernel, name: string, happening: SchedHappening
   if (name === DEFAULT_SCHED) setServerState(kernel);
 }
 
-/** server_state follows the default scheduler and the manner of shutting down (pbs/objects.md 2). */
+/** server_state follows the default scheduler and the manner of shutting down (docs/reference/attributes.md 2). */
 export function setServerState(kernel: Kernel): void {
   const defaultSched = (kernel.state.scheds.get(DEFAULT_SCHED)?.attrs["state"] ?? "down") as SchedState;
   const { stopping } = kernel;

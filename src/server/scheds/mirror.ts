@@ -1,4 +1,4 @@
-// What each scheduler sees of the state, and how it hears of changes: a snapshot first, then deltas in order (src/protocol/sched-link.ts, design.md 5).
+// What each scheduler sees of the state, and how it hears of changes: a snapshot first, then deltas in order (src/protocol/sched-link.ts).
 //
 // I1. A scheduler sees the execution queues and vnodes of its partitions, the jobs in those queues and those on those vnodes, and all global objects.
 //     An array stands for its subjobs that wait; those that run are jobs.

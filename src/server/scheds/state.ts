@@ -1,4 +1,4 @@
-// States of schedulers and what follows for the server (pbs/objects.md 2 and 3, qmgr.md 6).
+// States of schedulers and what follows for the server (docs/reference/attributes.md 2 and 3, docs/reference/qmgr.md 6).
 //
 //   down --connects--> idle <--cycle begins, ends--> scheduling;   either --link lost--> down
 

@@ -1,4 +1,4 @@
-// When a scheduler that ended is started again (design.md 5). Pure: times of crashes in, a decision out.
+// When a scheduler that ended is started again (docs/schedulers.md). Pure: times of crashes in, a decision out.
 //
 // I1. The first crashes are answered at once; from crashes_max within the window on the comment is NEEDS_ATTENTION and each start waits longer.
 // I2. Only comments the server wrote itself are overwritten.
@@ -41,7 +41,7 @@ export function afterCrash(crashes: readonly number[], now_ms: number, policy: S
   return { crashes: counted, attention: true, delay_ms: Math.min((over + 1) * policy.delay_step_ms, policy.delay_max_ms) };
 }
 
-/** Faults a scheduler reports (pbs/sched.md 2): the server writes them into the comment and takes them away again. */
+/** Faults a scheduler reports (docs/reference/scheduler.md 2): the server writes them into the comment and takes them away again. */
 const FAULTS: ReadonlySet<string> = new Set([
   PRIV_FAULT,
   LOG_FAULT,

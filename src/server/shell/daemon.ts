@@ -1,4 +1,4 @@
-// The service of pbs_server: logs are opened, the state is loaded from the store; then it serves until a signal or qterm ends it (pbs/files.md 10).
+// The service of pbs_server: logs are opened, the state is loaded from the store; then it serves until a signal or qterm ends it (docs/reference/files.md 10).
 
 import { readFileSync } from "node:fs";
 import { hostname } from "node:os";

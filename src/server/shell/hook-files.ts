@@ -1,5 +1,5 @@
 // server_priv/hooks: a copy of every hook for people and site tools, `NAME.HK` attributes, `NAME.PY` or `NAME.JS` script, `NAME.CF` configuration
-// (pbs/files.md 1). The store is the truth: the files are written after its commit and made anew at the start; nothing reads them back.
+// (docs/reference/files.md 1). The store is the truth: the files are written after its commit and made anew at the start; nothing reads them back.
 
 import { chmodSync, mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

@@ -15,7 +15,7 @@ export type OpenHome = { readonly lock: HeldLock; readonly opened: Promise<Store
 
 /** Resolves when SQLite's threads are at work; or why this process may not serve. create: the server begins anew, whatever the store has lost. */
 export async function openHome(conf: Conf, create: boolean): Promise<OpenHome | string> {
-  // `ps` shows what runs, and site tools look for the name (pbs/files.md 9).
+  // `ps` shows what runs, and site tools look for the name (docs/reference/files.md 9).
   process.title = ["pbs_server", ...process.argv.slice(2)].join(" ");
   process.umask(0o022);
   // Before SQLite's threads allocate.
@@ -33,7 +33,7 @@ export async function openHome(conf: Conf, create: boolean): Promise<OpenHome | 
   return { lock, opened: opened.opened, notices };
 }
 
-/** Directories of the server that are missing (pbs/files.md 1). */
+/** Directories of the server that are missing (docs/reference/files.md 1). */
 function makeHome(conf: Conf): void {
   const directories: readonly (readonly [path: string, mode: number])[] = [
     ["server_logs", 0o755],

@@ -1,4 +1,4 @@
-// server_priv/resourcedef (pbs/files.md 1): the custom resources, `NAME type=T flag=F` a line, for site tools that look for it. The store is the truth: the
+// server_priv/resourcedef (docs/reference/files.md 1): the custom resources, `NAME type=T flag=F` a line, for site tools that look for it. The store is the truth: the
 // file is written after its commit and made anew at the start; nothing reads it back.
 
 import { readFileSync } from "node:fs";

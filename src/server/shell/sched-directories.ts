@@ -1,4 +1,4 @@
-// The directories of a scheduler before the server starts it (design.md 9): default-named ones that are missing are made, with the shipped defaults in them;
+// The directories of a scheduler before the server starts it (docs/schedulers.md): default-named ones that are missing are made, with the shipped defaults in them;
 // directories set explicitly must exist, the scheduler itself checks them.
 //
 // I1. sched_priv may belong to sched_user while we are root: what we make in it is made anew or not at all, and no link in it is followed.
@@ -25,7 +25,7 @@ import {
 import { join } from "node:path";
 import { schedDirectories } from "#model/sched-attributes.ts";
 
-/** File of sched_priv and the shipped default it is copied from (pbs/files.md 9). */
+/** File of sched_priv and the shipped default it is copied from (docs/reference/files.md 9). */
 const FILES = [
   ["sched_config", "pbs_sched_config"],
   ["holidays", "pbs_holidays"],

@@ -1,6 +1,6 @@
 // Carries events out on the state: attributes change, derived values follow, and it is noted which rows must be written and what schedulers must hear.
 //
-// I1. Cost of an event is independent of the number of jobs, queues and vnodes (design.md 12).
+// I1. Cost of an event is independent of the number of jobs, queues and vnodes.
 // I2. An event that cannot be carried out (unknown object, name taken) is a programmer's error: its emitter has checked.
 
 import { idsAhead } from "#model/depend.ts";

@@ -1,4 +1,4 @@
-// Clocks of eligible time (pbs/sched.md 4). Whether a queued job's time counts depends on what its owner has running, so it begins and ends to count for all
+// Clocks of eligible time (docs/reference/scheduler.md 4). Whether a queued job's time counts depends on what its owner has running, so it begins and ends to count for all
 // jobs that stand behind the same limits at once, at every start and end. They share a clock: a job keeps what to add to it, and when a limit is reached or
 // left one clock stops or goes on, whatever number of jobs it is for.
 //
@@ -119,7 +119,7 @@ const entitiesOf = (attrs: Pick<JobAttrs, "euser" | "egroup" | "project">): stri
   `p:${attrs.project}`,
 ];
 
-/** Limits of the server count what one scheduler sees (design.md 9). */
+/** Limits of the server count what one scheduler sees (docs/reference/scheduler.md 2). */
 function scopesOf(state: ServerState, queue_name: string): string[] {
   const queue = state.queues.get(queue_name);
   const sched = queue === undefined ? undefined : schedOfQueue(state, queue)?.name;

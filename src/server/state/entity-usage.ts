@@ -1,4 +1,4 @@
-// How much each user, group and project has queued, in the complex and in each queue: what limits at submission are compared with (pbs/errors.md 3).
+// How much each user, group and project has queued, in the complex and in each queue: what limits at submission are compared with (docs/reference/errors.md 3).
 // Nothing is counted until a limit asks for it; then all jobs are counted once, and from then on every change of a job is followed (apply.ts).
 //
 // I1. The cost of a change and of a question does not depend on the number of jobs.

@@ -1,5 +1,5 @@
 // One copy of what many jobs have in common: texts like the owner, resource records, environment lists. Ten thousand jobs of one user differ in a name,
-// two paths and a few numbers; the rest is shared, which is where the memory of a queued job goes otherwise (design.md 12: at most 3 kB each).
+// two paths and a few numbers; the rest is shared, which is where the memory of a queued job goes otherwise (docs/bench.md).
 //
 // I1. What is interned is never changed in place (state.ts I3).
 

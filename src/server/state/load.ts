@@ -110,7 +110,7 @@ export function emptyState(name: string): ServerState {
   };
 }
 
-/** A complex as it is first started: server attributes and the default scheduler (pbs/objects.md 2, 3). Queue and node come by events (core/first-start.ts). */
+/** A complex as it is first started: server attributes and the default scheduler (docs/reference/attributes.md 2, 3). Queue and node come by events (core/first-start.ts). */
 export function freshState(
   name: string,
   config: { readonly home: string; readonly host: string; readonly pbs_version: string },

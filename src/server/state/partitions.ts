@@ -26,7 +26,7 @@ export function schedOfPartition(state: ServerState, partition: string): Sched |
 
 export const schedOfQueue = (state: ServerState, queue: Queue): Sched | undefined => schedOfPartition(state, partitionOf(queue));
 
-/** Whether the server keeps a process for it (design.md 9): scheduling, and something to schedule. */
+/** Whether the server keeps a process for it (docs/reference/differences.md): scheduling, and something to schedule. */
 export function shouldRun(sched: Sched, own: OwnHost): boolean {
   return sched.attrs["scheduling"] === true && partitionsOf(sched).length > 0 && !isRemote(sched, own);
 }

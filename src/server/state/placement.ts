@@ -1,7 +1,7 @@
 // Where a job is: exec_vnode read against the resources and vnodes of the state. Used by apply.ts (derived values) and by the check of a run decision.
 //
 // I1. A job is exclusive on a vnode when its place says excl or exclhost or the vnode's sharing demands it; shared and the vnode's ignore_excl take that back
-//     (pbs/objects.md 5, sharing).
+//     (docs/reference/attributes.md 5, sharing).
 // I2. An exclhost job is on every vnode of each host it uses that can be had alone, with no amounts where it has none. A mom may serve vnodes of several hosts:
 //     which host a vnode is on says its resource `host`, as schedulers see it.
 // I3. A suspended job has of its vnodes what it did not release: without resources_released nothing.
@@ -67,7 +67,7 @@ function chunkSlots(exec_host: string | undefined): Placement["chunk_slots"] {
   return exec_host === undefined ? [] : parseExecHost(exec_host);
 }
 
-/** exec_host of a job about to run: its chunks get the lowest indexes that no chunk on the host has (pbs/mom.md 3). */
+/** exec_host of a job about to run: its chunks get the lowest indexes that no chunk on the host has (docs/reference/execution.md 3). */
 export function execHost(state: Pick<ServerState, "vnodes" | "chunk_slots">, exec: ExecVnode): string {
   const only = onlyPart(exec);
   const vnode = only === null ? undefined : state.vnodes.get(only.vnode);

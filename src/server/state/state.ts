@@ -16,7 +16,7 @@ import type { Subjobs } from "./subjobs.ts";
 export type Attrs = { [name: string]: unknown };
 export type ResourceRecord = { [resource: string]: string | number | boolean };
 
-/** A job's attributes (objects.md 6) as the server uses them; further attributes are kept under their PBS names. Times are epoch seconds. */
+/** A job's attributes (docs/reference/attributes.md 6) as the server uses them; further attributes are kept under their PBS names. Times are epoch seconds. */
 export type JobAttrs = Attrs & {
   Job_Name: string;
   Job_Owner: string;
@@ -84,7 +84,7 @@ export type Vnode = {
 };
 export type Sched = { readonly name: string; readonly order: number; attrs: Attrs };
 
-/** A reservation's attributes (objects.md 7). Those of our own are kept with it and never shown. Times are epoch seconds. */
+/** A reservation's attributes (docs/reference/attributes.md 7). Those of our own are kept with it and never shown. Times are epoch seconds. */
 export type ResvAttrs = Attrs & {
   Reserve_Name: string;
   Reserve_Owner: string;

@@ -1,4 +1,4 @@
-// Status of jobs: live ones from memory, finished and moved ones from the store's history (pbs/commands.md 2).
+// Status of jobs: live ones from memory, finished and moved ones from the store's history (docs/reference/commands.md 2).
 //
 // I1. Items come in the order of the ids asked for, else in the order of queue rank.
 // I2. A job that has finished is an error item (15139) unless the history is asked for; asking for it while the server keeps none is refused (15140).

@@ -1,4 +1,4 @@
-// Status of vnodes (pbs/objects.md 5, commands.md 4).
+// Status of vnodes (docs/reference/attributes.md 5, docs/reference/commands.md 4).
 
 import { NODE_ATTRIBUTES } from "#model/node-attributes.ts";
 import { PBSE, reject } from "#model/pbse.ts";

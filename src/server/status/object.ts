@@ -1,4 +1,4 @@
-// Status of the server, queues, schedulers and resources, with what is computed rather than stored (pbs/objects.md 2-4).
+// Status of the server, queues, schedulers and resources, with what is computed rather than stored (docs/reference/attributes.md 2-4).
 
 import { mayRead } from "#model/attribute.ts";
 import { stateCountText } from "#model/job-state.ts";

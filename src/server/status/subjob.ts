@@ -1,4 +1,4 @@
-// Subjobs as they are shown (pbs/commands.md 1.4). One that has started is a job of its own; one that is over has a record in the history; all others are
+// Subjobs as they are shown (docs/reference/commands.md 1.4). One that has started is a job of its own; one that is over has a record in the history; all others are
 // shown from their array, so that those of a large array that wait cost one record of attributes between them.
 
 import { subjobId, subjobIndex } from "#model/job-id.ts";

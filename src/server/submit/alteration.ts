@@ -1,4 +1,4 @@
-// What qalter, and a hook in its place, may make of a job (pbs/commands.md 3).
+// What qalter, and a hook in its place, may make of a job (docs/reference/commands.md 3).
 //
 // Order of checks: 1. attributes one by one: row, right, whether it may change while the job runs, value  2. resources together
 //                  3. bounds and limits of the queue.
@@ -230,7 +230,7 @@ function delta(before: Attrs, after: Attrs, touched: ReadonlySet<string>): Alter
   return { set, unset };
 }
 
-/** Record a (pbs/files.md 4): what was asked for, with the values the job has now, in their usual form. What the job has no more is UNSET. */
+/** Record a (docs/reference/files.md 4): what was asked for, with the values the job has now, in their usual form. What the job has no more is UNSET. */
 export function accountAlteration(tx: Transaction, id: string, ops: readonly AttrOp[]): void {
   const job = tx.state.jobs.get(id);
   if (job === undefined) return;

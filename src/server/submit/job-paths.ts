@@ -1,4 +1,4 @@
-// Output_Path and Error_Path as they are kept: host:/absolute/path (pbs/files.md 5). Default: <job name>.o<number> in the directory of the submission.
+// Output_Path and Error_Path as they are kept: host:/absolute/path (docs/reference/files.md 5). Default: <job name>.o<number> in the directory of the submission.
 
 const GIVEN = /^(?:([^/:\s]+):)?(.*)$/s;
 

@@ -1,4 +1,4 @@
-// Whether limits of server and queue leave room for a job, or for a larger one (pbs/errors.md 3).
+// Whether limits of server and queue leave room for a job, or for a larger one (docs/reference/errors.md 3).
 //
 // I1. All limits must hold: old style, numbers of jobs, amounts of resources; of the queue, then of the complex.
 

@@ -1,4 +1,4 @@
-// Routing queues: jobs go on to the first destination that takes them (pbs/objects.md 4, attributes route_*). Destinations are queues of this server;
+// Routing queues: jobs go on to the first destination that takes them (docs/reference/attributes.md 4, attributes route_*). Destinations are queues of this server;
 // another server is a later release's.
 //
 // I1. A job that no destination takes for good is aborted; one that may be taken later is tried again every route_retry_time seconds, for route_lifetime at most.

@@ -1,5 +1,5 @@
 // run_count as users may give it (qsub and qalter -W run_count). The server counts on it to tell the runs of a job apart: moms refuse a run they have seen
-// (design.md 7), so the number never goes back and does not change under a run.
+// (docs/reference/execution.md 6), so the number never goes back and does not change under a run.
 
 import { PBSE, reject } from "#model/pbse.ts";
 

@@ -1,4 +1,4 @@
-// A submission read: its attributes looked up, checked and typed, and what the server adds to them (pbs/commands.md 1).
+// A submission read: its attributes looked up, checked and typed, and what the server adds to them (docs/reference/commands.md 1).
 //
 // I1. Refusals come in the order of the attributes: unknown 15002, no right 15003, bad value 15014 and its relatives; then those of the resources together.
 // I2. Of jobs that are submitted by the thousand, what they have in common is read once (memo.ts).

@@ -1,4 +1,4 @@
-// Variable_List as it is kept: what qsub sent, then PBS_O_QUEUE and PBS_O_HOST, which only the server knows (pbs/files.md 6).
+// Variable_List as it is kept: what qsub sent, then PBS_O_QUEUE and PBS_O_HOST, which only the server knows (docs/reference/files.md 6).
 
 import { splitList } from "#model/values/string-array.ts";
 import type { SubmitMemo } from "./memo.ts";

@@ -1,4 +1,4 @@
-// Preemption in the server (pbs/sched.md 8): which method works, when the decisions behind it are looked at, and that whatever breaks in between nothing
+// Preemption in the server (docs/reference/scheduler.md 8): which method works, when the decisions behind it are looked at, and that whatever breaks in between nothing
 // is given twice and nothing is left behind.
 
 import assert from "node:assert/strict";

@@ -1,4 +1,4 @@
-// Every attribute of every object, set and then unset, driven by the tables of attributes. What unset leaves stands here, as pbs/objects.md 10 has it, apart
+// Every attribute of every object, set and then unset, driven by the tables of attributes. What unset leaves stands here, as docs/reference/attributes.md 10 has it, apart
 // from the tables. That behaviour follows, and not only the listing, is shown by the whole: after set and unset the server's state, its timers and what a
 // connected scheduler has been told are what they are after an unset alone.
 

@@ -1,4 +1,4 @@
-// qmgr on hooks: what is listed, printed, imported and exported, and who may (pbs/qmgr.md 9; transcript hooks).
+// qmgr on hooks: what is listed, printed, imported and exported, and who may (docs/reference/qmgr.md 9; transcript hooks).
 
 import assert from "node:assert/strict";
 import { test } from "node:test";

@@ -1,4 +1,4 @@
-// Requests on jobs as tables: who asks what of a job in which state, the answer, and the state afterwards (pbs/commands.md 3, transcripts hold-release, qdel,
+// Requests on jobs as tables: who asks what of a job in which state, the answer, and the state afterwards (docs/reference/commands.md 3, transcripts hold-release, qdel,
 // move-order-run).
 
 import assert from "node:assert/strict";

@@ -1,4 +1,4 @@
-// qdel (pbs/commands.md 3): a waiting job ends at once, a running one when its mom says so; by force it ends at once whatever the mom does. With -x
+// qdel (docs/reference/commands.md 3): a waiting job ends at once, a running one when its mom says so; by force it ends at once whatever the mom does. With -x
 // no history is left, and the record of a finished job goes. Of an array all subjobs are deleted, or those an id names; it ends with the last.
 //
 // I1. A mom that is not connected is told at its return. Who asked is answered with 15070 meanwhile: the job runs on.

@@ -1,4 +1,4 @@
-// qhold: sets hold letters (pbs/commands.md 3). u: the owner or an operator, o: operators, s: managers. A running job only gets the letter.
+// qhold: sets hold letters (docs/reference/commands.md 3). u: the owner or an operator, o: operators, s: managers. A running job only gets the letter.
 
 import { SUBSTATE } from "#model/job-state.ts";
 import { PBSE, reject } from "#model/pbse.ts";
@@ -20,7 +20,7 @@ export function holdJob(tx: Transaction, request: HoldJobRequest): Answer {
   if (isWaiting(job) || job.attrs.job_state === "B") set["comment"] = `Job held by ${tx.who.user} on ${tx.config.ctime(tx.now_s)}`;
   logJob(tx, LOG_EVENT.JOB, job.id, `Holds ${letters} set at request of ${requestor(tx)}`);
   settleJob(tx, job, set);
-  // With a checkpoint script at the mom's the job ends and waits, held, to go on from there; else it runs on with its hold (pbs/mom.md 5).
+  // With a checkpoint script at the mom's the job ends and waits, held, to go on from there; else it runs on with its hold (docs/reference/execution.md 5).
   if (job.attrs.job_state === "R" && job.attrs.substate === SUBSTATE.RUNNING && job.attrs["Checkpoint"] !== "n")
     tx.act({ kind: "signal-job", job: job.id, signal: "checkpoint", token: 0 });
   return {};

@@ -1,4 +1,4 @@
-// qalter (pbs/commands.md 3).
+// qalter (docs/reference/commands.md 3).
 //
 // Order of checks: 1. the job, live and one's own  2. its state  3. what is asked for (submit/alteration.ts)  4. hooks, whose changes are checked likewise.
 

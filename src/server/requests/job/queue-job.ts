@@ -1,4 +1,4 @@
-// Submission of a job (pbs/commands.md 1).
+// Submission of a job (docs/reference/commands.md 1).
 //
 // Order of checks: 1. the queue exists  2. attributes, one by one  3. hooks  4. resources together  5. user and group  6. the queue takes it  7. size of the script.
 

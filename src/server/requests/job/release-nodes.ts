@@ -1,4 +1,4 @@
-// pbs_release_nodes (pbs/commands.md 3): a running job gives up hosts or vnodes that are not of its first host.
+// pbs_release_nodes (docs/reference/commands.md 3): a running job gives up hosts or vnodes that are not of its first host.
 
 import { SUBSTATE } from "#model/job-state.ts";
 import { PBSE, Reject, reject } from "#model/pbse.ts";

@@ -1,4 +1,4 @@
-// qrerun: a running job is killed and queued again (pbs/commands.md 3). The reply waits for the obit, job_requeue_timeout at most; by force nothing is waited for.
+// qrerun: a running job is killed and queued again (docs/reference/commands.md 3). The reply waits for the obit, job_requeue_timeout at most; by force nothing is waited for.
 // Of an array those subjobs that run are queued again.
 
 import { PBSE, reject } from "#model/pbse.ts";

@@ -1,4 +1,4 @@
-// qrun (pbs/commands.md 3): without vnodes the job's scheduler runs a cycle for that job alone and its word is the reply; with vnodes (-H) the server starts
+// qrun (docs/reference/commands.md 3): without vnodes the job's scheduler runs a cycle for that job alone and its word is the reply; with vnodes (-H) the server starts
 // it there; `-H -` is for a suspended job: where it was. Of arrays single subjobs and ranges of them are run, not the whole (15004). A start is answered when
 // the mom has taken the job (jobs/start-wait.ts W3); with -a at once.
 

@@ -1,4 +1,4 @@
-// qselect: ids of jobs that meet criteria, in the order of queue rank (pbs/commands.md 3).
+// qselect: ids of jobs that meet criteria, in the order of queue rank (docs/reference/commands.md 3).
 //
 // I1. Criteria are joined by and. A job without a value meets only `ne`.
 // I2. Texts are compared as equal or not; numbers, durations, times and sizes have an order; Checkpoint has the order of its letters n s c u.
@@ -132,7 +132,7 @@ function valueTest(tx: Transaction, def: AttributeDef, { resource, op, value }: 
   return equality(op, wanted, (attrs) => attrs[def.name] as AttributeValue | undefined);
 }
 
-/** The value; a refusal does not tell the attribute's name here (pbs/commands.md 3). */
+/** The value; a refusal does not tell the attribute's name here (docs/reference/commands.md 3). */
 function bare<T>(parse: () => T): T {
   try {
     return parse();

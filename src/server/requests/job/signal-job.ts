@@ -1,4 +1,4 @@
-// qsig (pbs/commands.md 3): a signal for a running job, delivered by its mom, whose answer is the reply. suspend, resume, admin-suspend and admin-resume
+// qsig (docs/reference/commands.md 3): a signal for a running job, delivered by its mom, whose answer is the reply. suspend, resume, admin-suspend and admin-resume
 // are the operators': they change the job's state (jobs/suspension.ts). Of an array those of its subjobs are meant that are in a state for it.
 
 import { SUBSTATE } from "#model/job-state.ts";

@@ -1,4 +1,4 @@
-// qsub -W block=true: answered when the job is over (pbs/commands.md 1.3). Value: {exit_status}, or {message} when it never ran.
+// qsub -W block=true: answered when the job is over (docs/reference/commands.md 1.3). Value: {exit_status}, or {message} when it never ran.
 
 import { PBSE, Reject, reject } from "#model/pbse.ts";
 import type { WaitJobRequest } from "#protocol/messages.ts";

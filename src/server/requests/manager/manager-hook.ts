@@ -1,4 +1,4 @@
-// qmgr create|delete|set|unset hook and pbshook, import and export (pbs/qmgr.md 9, objects.md 9). Everybody but root on the server host is refused.
+// qmgr create|delete|set|unset hook and pbshook, import and export (docs/reference/qmgr.md 9, docs/reference/attributes.md 9). Everybody but root on the server host is refused.
 //
 // I1. Hooks of type pbs come with a release; this one has none, so that a pbshook never exists.
 

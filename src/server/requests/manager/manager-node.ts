@@ -1,4 +1,4 @@
-// qmgr create|delete|set|unset node (pbs/objects.md 5 and 10). What an administrator sets on a vnode is marked, so that what its mom reports does not
+// qmgr create|delete|set|unset node (docs/reference/attributes.md 5 and 10). What an administrator sets on a vnode is marked, so that what its mom reports does not
 // overwrite it.
 
 import { defaultAttributes } from "#model/attribute.ts";

@@ -1,4 +1,4 @@
-// qmgr create|delete|set|unset queue (pbs/objects.md 4 and 10, qmgr.md 5).
+// qmgr create|delete|set|unset queue (docs/reference/attributes.md 4 and 10, docs/reference/qmgr.md 5).
 
 import { checkObjectName, QUEUE_NAME_LENGTH_MAX } from "#model/object-names.ts";
 import { PBSE, Reject, reject } from "#model/pbse.ts";

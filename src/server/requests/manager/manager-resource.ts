@@ -1,4 +1,4 @@
-// qmgr create|delete|set|unset resource (pbs/objects.md 8 and 10).
+// qmgr create|delete|set|unset resource (docs/reference/attributes.md 8 and 10).
 //
 // I1. Built-in resources cannot be changed or deleted (15004).
 // I2. A resource a job or reservation asks for, finished jobs of the history included, is not deleted and keeps type and flags; one with values anywhere

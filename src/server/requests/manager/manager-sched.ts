@@ -1,4 +1,4 @@
-// qmgr create|delete|set|unset sched (pbs/objects.md 3, qmgr.md 12; rulings of design.md 9: partition is a list, None means none).
+// qmgr create|delete|set|unset sched (docs/reference/attributes.md 3, docs/reference/qmgr.md 12, docs/reference/differences.md).
 //
 // I1. `default` always exists and keeps its partition and directories (15214, 15223).
 // I2. No two schedulers share a sched_priv or sched_log (15215, 15216).
@@ -80,7 +80,7 @@ function changedSched(tx: Transaction, name: string, before: Attrs, ops: readonl
   return changed;
 }
 
-/** `partition = None` is the design's way to say that there is none. */
+/** `partition = None` unsets the partition (docs/reference/differences.md). */
 function withoutNone(op: AttrOp): AttrOp {
   if (SCHED_ATTRIBUTES.byName(op.name)?.name !== "partition" || op.op === "unset") return op;
   const names = splitList(op.value);

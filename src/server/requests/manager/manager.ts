@@ -1,4 +1,4 @@
-// qmgr create, delete, set, unset: each type of object in a file of its own. Here are the rights that do not depend on the attribute (pbs/qmgr.md 5).
+// qmgr create, delete, set, unset: each type of object in a file of its own. Here are the rights that do not depend on the attribute (docs/reference/qmgr.md 5).
 
 import { PBSE, reject } from "#model/pbse.ts";
 import type { ManagerRequest } from "#protocol/messages.ts";

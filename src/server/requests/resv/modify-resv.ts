@@ -1,4 +1,4 @@
-// pbs_ralter (pbs/commands.md 5): name, mail and lists change at once; times and chunks are asked of the scheduler that has the reservation, unless a
+// pbs_ralter (docs/reference/commands.md 5): name, mail and lists change at once; times and chunks are asked of the scheduler that has the reservation, unless a
 // manager forces them. Until the answer the reservation holds what it held.
 //
 // Order of checks: 1. the reservation  2. who  3. its state  4. attributes  5. times  6. chunks.

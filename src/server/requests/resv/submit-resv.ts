@@ -1,4 +1,4 @@
-// pbs_rsub (pbs/commands.md 5): a reservation is made. Advance, standing and as-soon-as-possible ones are asked of schedulers; one made from a running job
+// pbs_rsub (docs/reference/commands.md 5): a reservation is made. Advance, standing and as-soon-as-possible ones are asked of schedulers; one made from a running job
 // and one for maintenance hold at once.
 //
 // Order of checks: 1. whether and who  2. attributes  3. the job it comes from  4. times  5. resources  6. partition.
