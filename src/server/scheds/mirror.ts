@@ -258,8 +258,8 @@ function withNeighbours(state: ServerState, view: View, names: Iterable<string>)
 }
 
 /**
- * Whether a job of a partition that the scheduler does not see is on a vnode's host. The vnodes of a mom are looked through once for all of them: a mom may
- * serve thousands.
+ * Whether a job or running reservation of a partition that the scheduler does not see is on a vnode's host. The vnodes of a mom are looked through once for all
+ * of them: a mom may serve thousands.
  */
 function crowding(state: ServerState, view: View): (vnode: Vnode) => boolean {
   const known = new Map<string, ReadonlySet<string>>();
@@ -271,13 +271,14 @@ function crowding(state: ServerState, view: View): (vnode: Vnode) => boolean {
   };
 }
 
-/** The hosts served by a mom that such a job is on. Vnodes with ignore_excl disturb nobody. */
+/** The hosts served by a mom that such a job, or a running reservation, is on. Vnodes with ignore_excl disturb nobody. */
 function crowdedHosts(state: ServerState, mom: string, view: View): ReadonlySet<string> {
   const hosts = new Set<string>();
   for (const name of state.hosts.get(mom) ?? []) {
     const vnode = state.vnodes.get(name);
     if (vnode === undefined || view.node(vnode) || vnode.attrs["sharing"] === "ignore_excl") continue;
-    if ([...vnode.jobs.values()].some(({ suspended }) => !suspended)) hosts.add(placedHost(vnode));
+    const is_reserved = [...vnode.resvs.keys()].some((id) => state.resvs.get(id)?.counted === true);
+    if (is_reserved || [...vnode.jobs.values()].some(({ suspended }) => !suspended)) hosts.add(placedHost(vnode));
   }
   return hosts;
 }

@@ -2,10 +2,13 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import type { Delta } from "#protocol/sched-link.ts";
 import {
   ALICE,
   addHost,
+  addSched,
   advance,
+  apply,
   ask,
   BOB,
   cycle,
@@ -13,6 +16,7 @@ import {
   harness,
   jobAttrs,
   lettersOf,
+  mom,
   obit,
   outcome,
   ROOT,
@@ -216,4 +220,27 @@ test("a job that is gone or runs already when its reservation is confirmed: the 
   ]);
   assert.equal(wordOf(h.answers.get(token)), "R2.svr DENIED");
   assert.equal(resvState(h, "R2.svr"), "gone");
+});
+
+test("a running reservation on a host is told to a scheduler with other vnodes there: nobody can have the host alone", () => {
+  const { h, link } = complex();
+  addSched(h, "s1", { partition: ["p1"] });
+  mom(h, link, "mom-vnodes", {
+    vnodes: ["n1", "n1[0]"].map((name) => ({ name, attrs: { resources_available: { ncpus: 4 } } })),
+  });
+  apply(h, { kind: "changed", object: "node", name: "n1", set: { partition: "p1" }, unset: [] });
+  schedHello(h, 2, "s1");
+  cycle(h, 2);
+  cycle(h, 1);
+  const crowded = (): unknown =>
+    h.to_scheds
+      .filter(({ link: to, type }) => to === 2 && type === "sched-delta")
+      .flatMap(({ data }) => (data as Delta).changes)
+      .findLast((item) => "put" in item && item.put === "node" && item.value.name === "n1");
+  const id = rsub(h, "start=60 walltime=600 select=1:ncpus=1");
+  answerResv(h, 1, id, "(n1[0]:ncpus=1)");
+  advance(h, 60);
+  assert.equal((crowded() as { value: { crowded?: true } } | undefined)?.value.crowded, true);
+  advance(h, 700);
+  assert.equal((crowded() as { value: { crowded?: true } }).value.crowded, undefined);
 });
