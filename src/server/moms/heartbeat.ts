@@ -1,7 +1,7 @@
 // The heartbeat between server and moms: each mom is asked again and again whether it is there. One that stopped (SIGSTOP, a host that hangs) holds its
 // connection open and answers nothing.
 //
-// H1. A mom that has answered nothing for node_silence_timeout (45 s) is lost: its vnodes are state-unknown, and down after twice as long. The connection is
+// H1. A mom that has said nothing for node_silence_timeout (45 s) is lost: its vnodes are state-unknown, and down after twice as long. The connection is
 //     ended, so that it says hello when it goes on (host.ts).
 // H2. A start that a silent mom has not taken goes back to the queue. Nothing runs twice: a mom says that it takes a start before it starts anything of it,
 //     and starts nothing after a time of silence before it was welcomed again (mom-link.ts I4). What it has taken waits for it, as a running job does
@@ -15,6 +15,7 @@ import { limitOf } from "#model/server-limits.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
 import { type Kernel, ownTransaction } from "../engine/kernel.ts";
 import type { MomRuntime } from "../engine/mom-runtime.ts";
+import { nextLook, stoodStill } from "../engine/silence.ts";
 import { requeue } from "../jobs/end.ts";
 import { isWithMom, logJob } from "../jobs/life.ts";
 import { hostOfJob } from "../state/job-hosts.ts";
@@ -22,21 +23,16 @@ import { hostDown, hostUnknown, report, vnodesAway } from "./host-vnodes.ts";
 import { vnodesBack } from "./returned-hosts.ts";
 import { endRun } from "./sisters.ts";
 
-/** So many heartbeats in that time. */
-const BEATS = 4;
-
 /** node_silence_timeout in ms; 0: moms are not asked. */
 const silence_ms = ({ state }: Kernel): number => 1000 * limitOf(state, "node_silence_timeout");
-
-const interval_ms = (kernel: Kernel): number => silence_ms(kernel) / BEATS;
 
 /** The first heartbeat: when moms come, and when the attribute has changed. */
 export function armHeartbeat(kernel: Kernel): void {
   kernel.timers.clear("heartbeat");
   if (silence_ms(kernel) === 0 || kernel.moms.size === 0) return;
-  const next_ms = kernel.now_ms + interval_ms(kernel);
-  kernel.heartbeat_ms = next_ms;
-  kernel.timers.set("heartbeat", next_ms);
+  const heard = [...kernel.moms.values()].filter(isAsked).map(({ heard_ms }) => heard_ms);
+  kernel.heartbeat_ms = nextLook(kernel.now_ms, silence_ms(kernel), heard);
+  kernel.timers.set("heartbeat", kernel.heartbeat_ms);
 }
 
 /** The attribute has changed: moms hear of it at once. */
@@ -65,12 +61,11 @@ function ping(kernel: Kernel, mom: MomRuntime): void {
 
 /** The timer heartbeat. Returns the moms that are silent (H1). */
 export function heartbeat(kernel: Kernel): MomRuntime[] {
-  const stood_still = kernel.now_ms - kernel.heartbeat_ms > interval_ms(kernel);
+  const stood_still = stoodStill(kernel.now_ms, kernel.heartbeat_ms, silence_ms(kernel));
   const silent: MomRuntime[] = [];
   for (const mom of kernel.moms.values()) {
     if (stood_still) mom.heard_ms = kernel.now_ms;
-    // The next look would come after the time is over.
-    if (isAsked(mom) && kernel.now_ms - mom.heard_ms > silence_ms(kernel) - interval_ms(kernel)) silent.push(mom);
+    if (isAsked(mom) && kernel.now_ms - mom.heard_ms >= silence_ms(kernel)) silent.push(mom);
     else ping(kernel, mom);
   }
   armHeartbeat(kernel);

@@ -64,6 +64,15 @@ test("a silent mom is noticed: its vnodes are unknown within 45 seconds, its con
   assert.ok(h.logs.some(({ text }) => text === "node up"));
 });
 
+test("a mom is given up when its last word is as old as the comment says, not sooner", () => {
+  const h = harness();
+  const link = addHost(h, "n1");
+  advance(h, 20);
+  h.silent.add(link);
+  mom(h, link, "mom-usage", { jobs: [] });
+  assert.equal(secondsUntilChange(h), 45);
+});
+
 test("a mom of an earlier release is not asked, and not taken for silent: it knows no pings", () => {
   const h = harness();
   const link = addHost(h, "n1");
