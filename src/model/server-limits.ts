@@ -24,6 +24,7 @@ const DEFAULTS = {
   max_user_job_text: "64mb",
   max_user_occurrences: 10_000,
   node_silence_timeout: 45,
+  sched_silence_timeout: 45,
 } as const;
 
 export type LimitName = keyof typeof DEFAULTS;
@@ -55,6 +56,7 @@ export const LIMIT_ROWS: readonly AttributeRow[] = [
   row("max_user_job_text", "text of the attributes of all jobs of one user that are not over", TEXT_MIN),
   row("max_user_occurrences", "reservations of one user that are not over, each occurrence of a standing one counted"),
   row("node_silence_timeout", "seconds without an answer of a mom until its vnodes are state-unknown; 0: moms are not asked", 0),
+  row("sched_silence_timeout", "seconds without an answer of a scheduler until it counts as down; 0: schedulers are not asked", 0),
 ];
 
 /** The limit that holds: a number, of text in characters. */

@@ -5,6 +5,7 @@
 // I2. A cycle frame is sent only when the scheduler is idle; triggers meanwhile are folded into one more.
 // I3. Every decision gets exactly one verdict, in the order of the decisions frame. A refusal is a normal answer.
 // I4. A scheduler may send the decisions of a cycle in several frames while it goes on deciding; until the last of them it hears of no changes.
+// I5. A scheduler that said so in its hello answers each sched-ping with a sched-pong, also between the parts of a cycle (src/server/scheds/heartbeat.ts).
 
 /** What a job asks for and is, as far as a scheduler needs it. Attribute values as src/model represents them (sizes as text, durations in seconds). */
 export type SchedJob = {
@@ -233,7 +234,8 @@ export type Verdict =
 
 // --- frames, by type
 /** scheduler -> server */
-export type SchedHello = { readonly name: string; readonly pid: number; readonly version: string };
+/** pongs: it answers sched-ping; a scheduler of an earlier release does not know that frame */
+export type SchedHello = { readonly name: string; readonly pid: number; readonly version: string; readonly pongs?: true };
 /** more: further frames of the same pass follow; the server tells what has changed only with the verdicts on the last one. */
 export type SchedDecisions = { readonly cycle: number; readonly decisions: readonly Decision[]; readonly more?: true };
 export type SchedCycleEnd = { readonly cycle: number; readonly jobs_considered: number; readonly cycle_ms: number };
@@ -248,6 +250,8 @@ export type SchedQuestion =
 export type SchedAsk = { readonly token: number; readonly question: SchedQuestion };
 /** value: an Explanation or a SchedView; null: the scheduler does not know what it was asked about */
 export type SchedAnswer = { readonly token: number; readonly value: unknown };
+/** number: chosen by the server, returned in the answer */
+export type SchedPing = { readonly number: number };
 export type SchedProblem = { readonly problem: string | null };
 /** server -> scheduler */
 export type SchedRefused = { readonly code: number; readonly text: string };
@@ -265,6 +269,7 @@ export type SchedToServer = {
   /** it wants a cycle: what it waits for has come by the clock */
   "sched-wake": Record<string, never>;
   "sched-answer": SchedAnswer;
+  "sched-pong": SchedPing;
 };
 export type ServerToSched = {
   "sched-refused": SchedRefused;
@@ -276,4 +281,5 @@ export type ServerToSched = {
   "sched-verdicts": SchedVerdicts;
   "sched-quit": Record<string, never>;
   "sched-ask": SchedAsk;
+  "sched-ping": SchedPing;
 };

@@ -66,13 +66,14 @@ const decision = z.discriminatedUnion("kind", [
 ]) satisfies z.ZodType<Decision>;
 
 const SCHED_TO_SERVER = {
-  "sched-hello": z.strictObject({ name, pid, version: name }),
+  "sched-hello": z.strictObject({ name, pid, version: name, pongs: z.literal(true).exactOptional() }),
   "sched-decisions": z.strictObject({ cycle: count, decisions: items(decision), more: z.literal(true).exactOptional() }),
   "sched-cycle-end": z.strictObject({ cycle: count, jobs_considered: count, cycle_ms: z.number().nonnegative() }),
   "sched-fault": z.strictObject({ fault: told.nullable() }),
   "sched-leaving": z.strictObject({}),
   "sched-problem": z.strictObject({ problem: told.nullable() }),
   "sched-wake": z.strictObject({}),
+  "sched-pong": z.strictObject({ number: count }),
   "sched-answer": z.strictObject({
     token: count,
     value: z.custom<unknown>((value) => value === null || isRecord(value), "must be an object or null"),
@@ -125,6 +126,7 @@ const SERVER_TO_SCHED = {
       z.strictObject({ kind: z.literal("view"), sees_others: z.boolean() }),
     ]),
   }),
+  "sched-ping": z.strictObject({ number: count }),
 } as unknown as { readonly [K in keyof ServerToSched]: z.ZodType<ServerToSched[K]> };
 
 // --- mom -> server

@@ -73,6 +73,17 @@ export function createComplex(world: World, scenario: Scenario, checks: Checks):
       commit_ms_max: scenario.commit_ms_max,
       startSched,
       isAlive: (name, pid) => scheds.get(name)?.alive === true && scheds.get(name)?.pid === pid,
+      lookAtSched: (name, pid) => {
+        const sched = scheds.get(name);
+        if (sched?.alive !== true || (pid > 0 && sched.pid !== pid)) return { pid, process: "none" };
+        return { pid: sched.pid, process: sched.paused ? "stopped" : "runs" };
+      },
+      killSched: (name, pid, parent) => {
+        const sched = scheds.get(name);
+        if (sched?.alive !== true || sched.pid !== pid) return false;
+        sched.kill();
+        return sched.parent !== parent;
+      },
       // SIGTERM at once: it may come before the word to quit that went over the link.
       stopSched: (name, parent, pid) => {
         const sched = scheds.get(name);

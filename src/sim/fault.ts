@@ -44,6 +44,11 @@ function carryOut({ world, server, scheds, moms, starters, network }: Complex, f
       if (alive.length > 0) random.pick(alive).kill();
       break;
     }
+    case "pause-sched": {
+      const alive = [...scheds.values()].filter((sched) => sched.alive);
+      if (alive.length > 0) random.pick(alive).pause(pauseOf(random));
+      break;
+    }
     case "kill-mom": {
       const mom = random.pick(moms);
       mom.kill();

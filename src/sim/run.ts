@@ -180,6 +180,7 @@ function createScript(complex: Complex, checks: Checks, counts: Counts) {
     setClock(complex, 0);
     server.behave();
     await server.start();
+    for (const sched of complex.scheds.values()) sched.behave();
     for (const mom of complex.moms) {
       await mom.behave();
       mom.start();

@@ -26,6 +26,7 @@ export const FAULTS = [
   "kill-server",
   "kill-server-after-commit",
   "kill-sched",
+  "pause-sched",
   "kill-mom",
   "kill-mom-in-event",
   "pause-mom",
@@ -247,6 +248,7 @@ function setupRequests(random: Prng, hosts: Scenario["hosts"], scheds: Scenario[
   requests.push(set("server", "", ["default_queue", "workq"], ["job_history_enable", random.chance(0.7) ? "True" : "False"]));
   if (random.chance(0.3)) requests.push(set("server", "", ["job_accumulation_time", String(random.int(1, 5))]));
   if (random.chance(0.3)) requests.push(set("server", "", ["node_silence_timeout", String(random.pick([0, 10, 20]))]));
+  if (random.chance(0.3)) requests.push(set("server", "", ["sched_silence_timeout", String(random.pick([0, 5, 20]))]));
   if (random.chance(0.3)) requests.push(set("server", "", ["node_fail_requeue", String(random.pick([0, 5, 60]))]));
   // So that root may make maintenance reservations; the retry time is one that a world sees pass.
   if (random.chance(0.5)) requests.push(set("server", "", ["acl_roots", "root@*"], ["reserve_retry_time", String(random.pick([5, 30]))]));

@@ -16,6 +16,8 @@ import type { Link } from "./network.ts";
 import type { World } from "./world.ts";
 
 const RECONNECT_MS = 1000;
+/** A process that is stopped does not hear SIGTERM: the server kills it after this. */
+const KILL_AFTER_MS = 10_000;
 
 type Frame = FrameOf<"server-to-sched">;
 /** A cycle between its start and its last verdict. */
@@ -58,6 +60,12 @@ export type SchedProcess = {
   kill(): void;
   /** SIGTERM of its parent */
   stop(): void;
+  /** stopped (SIGSTOP) */
+  readonly paused: boolean;
+  /** stopped, and goes on after so long */
+  pause(for_ms: number): void;
+  /** goes on if it is stopped */
+  behave(): void;
   /** a fault of its directories is found, or is over */
   report(fault: string | null): void;
 };
@@ -73,14 +81,32 @@ export function createSchedProcess(world: World, name: string, options: SchedOpt
   let memory: Memory = NO_MEMORY;
   let work: Work | null = null;
   let waiting: Frame[] = [];
+  /** stopped (SIGSTOP) since then, and what happens to it meanwhile */
+  let paused_ms: number | null = null;
+  let missed: (() => void)[] = [];
 
   const pid = (): number => 1000 + life;
 
   const later = (delay_ms: number, act: () => void): void => {
     const mine = life;
-    world.after(delay_ms, () => {
-      if (mine === life) act();
-    });
+    world.after(delay_ms, () =>
+      awake(() => {
+        if (mine === life) act();
+      }),
+    );
+  };
+
+  /** Does it now, or when the process goes on. */
+  const awake = (act: () => void): void => {
+    if (paused_ms === null) act();
+    else missed.push(act);
+  };
+
+  const goOn = (): void => {
+    if (paused_ms === null) return;
+    world.trace.add(who, "goes-on", `after ${world.now_ms - paused_ms} ms`);
+    paused_ms = null;
+    for (const act of missed.splice(0)) act();
   };
 
   const connect = (): void => {
@@ -94,24 +120,27 @@ export function createSchedProcess(world: World, name: string, options: SchedOpt
       return;
     }
     own.listen({
-      receive: (frame) => {
-        if (own === link) receive(frame);
-      },
-      lost: () => {
-        if (own !== link) return;
-        world.trace.add(who, "link-lost");
-        link = null;
-        universe = null;
-        work = null;
-        waiting = [];
-        later(random.int(0, RECONNECT_MS), connect);
-      },
+      receive: (frame) =>
+        awake(() => {
+          if (own === link) receive(frame);
+        }),
+      lost: () =>
+        awake(() => {
+          if (own !== link) return;
+          world.trace.add(who, "link-lost");
+          link = null;
+          universe = null;
+          work = null;
+          waiting = [];
+          later(random.int(0, RECONNECT_MS), connect);
+        }),
     });
-    own.send("sched-hello", { name, pid: pid(), version: "sim" });
+    own.send("sched-hello", { name, pid: pid(), version: "sim", pongs: true });
   };
 
   const receive = (frame: Frame): void => {
-    if (frame.type === "sched-verdicts") takeVerdicts(frame.data.cycle, frame.data.verdicts);
+    if (frame.type === "sched-ping") link?.send("sched-pong", frame.data);
+    else if (frame.type === "sched-verdicts") takeVerdicts(frame.data.cycle, frame.data.verdicts);
     else if (work !== null) waiting.push(frame);
     else handle(frame);
   };
@@ -139,6 +168,7 @@ export function createSchedProcess(world: World, name: string, options: SchedOpt
         break;
       case "sched-configure":
       case "sched-verdicts":
+      case "sched-ping":
         break;
       default: {
         const unreachable: never = frame;
@@ -244,6 +274,8 @@ export function createSchedProcess(world: World, name: string, options: SchedOpt
     const own = pid();
     alive = false;
     life++;
+    paused_ms = null;
+    missed = [];
     link?.close();
     link = null;
     universe = null;
@@ -266,7 +298,7 @@ export function createSchedProcess(world: World, name: string, options: SchedOpt
       return universe;
     },
     get idle() {
-      return link !== null && universe !== null && work === null && waiting.length === 0;
+      return link !== null && universe !== null && work === null && waiting.length === 0 && paused_ms === null;
     },
     start(by) {
       if (alive) return;
@@ -278,7 +310,31 @@ export function createSchedProcess(world: World, name: string, options: SchedOpt
       later(random.int(1, 200), connect);
     },
     kill: () => end({ code: null, signal: "SIGKILL" }),
-    stop: () => end({ code: 0, signal: null }, true),
-    report: (fault) => link?.send("sched-fault", { fault }),
+    stop() {
+      if (paused_ms !== null) {
+        const mine = life;
+        world.after(KILL_AFTER_MS, () => {
+          if (mine === life) end({ code: null, signal: "SIGKILL" }, true);
+        });
+      }
+      const target = life;
+      awake(() => {
+        if (target === life) end({ code: 0, signal: null }, true);
+      });
+    },
+    get paused() {
+      return paused_ms !== null;
+    },
+    pause(for_ms) {
+      if (!alive || paused_ms !== null) return;
+      world.trace.add(who, "stopped", `for ${for_ms} ms`);
+      paused_ms = world.now_ms;
+      const mine = life;
+      world.after(for_ms, () => {
+        if (mine === life) goOn();
+      });
+    },
+    behave: goOn,
+    report: (fault) => awake(() => link?.send("sched-fault", { fault })),
   };
 }

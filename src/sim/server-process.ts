@@ -11,6 +11,7 @@ import { prepareStart } from "#server/core/first-start.ts";
 import type { Batch, ClientFrame, ShellAction } from "#server/engine/batch.ts";
 import type { Peer } from "#server/engine/identity.ts";
 import type { ServerConfig } from "#server/engine/transaction.ts";
+import type { SchedSight } from "#server/scheds/heartbeat.ts";
 import type { SchedEnd } from "#server/scheds/session.ts";
 import { jobOfHistory, rowsOf } from "#server/state/rows.ts";
 import type { Job } from "#server/state/state.ts";
@@ -72,6 +73,9 @@ export type ServerOptions = {
   startSched(name: string, parent: number): void;
   stopSched(name: string, parent: number, pid: number): void;
   isAlive(name: string, pid: number): boolean;
+  lookAtSched(name: string, pid: number): SchedSight;
+  /** SIGKILL; returns whether nobody but this server tells of its end: it is no child of `parent` */
+  killSched(name: string, pid: number, parent: number): boolean;
 };
 
 export type ServerProcess = ReturnType<typeof createServerProcess>;
@@ -208,6 +212,12 @@ export function createServerProcess(world: World, network: Network, disk: Disk, 
       case "stop-sched":
         options.stopSched(action.sched, mine, action.pid);
         break;
+      case "look-at-sched":
+        later(() => enter((running) => running.schedSeen(action.sched, options.lookAtSched(action.sched, action.pid), world.wall_ms)));
+        break;
+      case "kill-sched":
+        if (options.killSched(action.sched, action.pid, mine)) lookAfter(action.sched, action.pid, null);
+        break;
       case "prepare-sched":
       case "say-sched":
         break;
@@ -273,7 +283,7 @@ export function createServerProcess(world: World, network: Network, disk: Disk, 
   };
 
   /** A scheduler that is no child of this server may have died: nobody else tells. */
-  const lookAfter = (name: string, pid: number, parent: number): void => {
+  const lookAfter = (name: string, pid: number, parent: number | null): void => {
     if (parent === life) return;
     const mine = life;
     world.after(LOOK_AFTER_MS, () => {

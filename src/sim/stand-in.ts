@@ -82,8 +82,9 @@ export function createStandIn({ state, config, now_ms, bookOf }: StandInInput): 
   const parts = new Map<number, unknown[]>();
   const starts: StandInStart[] = [];
   const ends: StandInEnd[] = [];
-  // Moms that only keep time always answer: nobody need ask them every few seconds of the months to come.
+  // Moms that only keep time and schedulers without a process always answer: nobody need ask them every few seconds of the months to come.
   state.server["node_silence_timeout"] = 0;
+  state.server["sched_silence_timeout"] = 0;
   const core = createCore(state, config, now_ms);
 
   const tellServer = <T extends keyof MomToServer>(host: StandInHost, type: T, data: MomToServer[T]): void =>
@@ -111,6 +112,8 @@ export function createStandIn({ state, config, now_ms, bookOf }: StandInInput): 
         return stopSched(action.sched);
       case "prepare-sched":
       case "say-sched":
+      case "look-at-sched":
+      case "kill-sched":
         return;
       case "drop-link": {
         const sched = [...scheds.values()].find((each) => each.link === action.link);
@@ -179,6 +182,8 @@ export function createStandIn({ state, config, now_ms, bookOf }: StandInInput): 
       case "sched-quit":
       case "sched-refused":
         return stopSched(sched.name);
+      case "sched-ping":
+        return;
       case "sched-ask":
         return core.sched(sched.link, "sched-answer", { token: frame.data.token, value: null }, clock_ms);
       case "sched-configure":

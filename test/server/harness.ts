@@ -14,6 +14,7 @@ import { identify } from "#server/engine/identity.ts";
 import { ownTransaction, transaction } from "#server/engine/kernel.ts";
 import type { AccountingRecord, ServerConfig } from "#server/engine/transaction.ts";
 import { enqueueJob } from "#server/jobs/life.ts";
+import type { SchedSight } from "#server/scheds/heartbeat.ts";
 import { timeZone } from "#server/shell/time-zone.ts";
 import { attrsOfRows, jobData } from "#server/state/job-rows.ts";
 import { freshState, loadState, type StoredState } from "#server/state/load.ts";
@@ -63,11 +64,14 @@ export type Harness = {
   readonly actions: ShellAction[];
   readonly answers: Map<number, Answer>;
   readonly parts: Map<number, unknown[]>;
+  /** without sched-ping, which schedulers answer at once */
   readonly to_scheds: { link: number; type: keyof ServerToSched; data: unknown }[];
   /** without mom-ping, which moms answer at once */
   readonly to_moms: { link: number; type: keyof ServerToMom; data: unknown }[];
-  /** links of moms that answer no mom-ping */
+  /** links of moms and schedulers that answer no ping */
   readonly silent: Set<number>;
+  /** what the shell sees of schedulers' processes, by name; others run */
+  readonly sights: Map<string, SchedSight>;
   next_token: number;
 };
 
@@ -95,6 +99,7 @@ export function harness(options: { readonly server?: Attrs } = {}): Harness {
     to_scheds: [],
     to_moms: [],
     silent: new Set(),
+    sights: new Map(),
     next_token: 1,
   };
   h.core.kernel.changes.server = true;
@@ -264,7 +269,7 @@ export function sched<T extends keyof SchedToServer>(h: Harness, link: number, t
 
 /** A scheduler says hello. */
 export function schedHello(h: Harness, link: number, name = "default"): void {
-  sched(h, link, "sched-hello", { name, pid: 4711, version: "x" });
+  sched(h, link, "sched-hello", { name, pid: 4711, version: "x", pongs: true });
 }
 
 export function schedLost(h: Harness, link: number): void {
@@ -389,7 +394,10 @@ function writeJobs(stored: StoredRows["jobs"], state: ServerState, changes: Batc
 function deliver(h: Harness, batch: Batch): void {
   h.logs.push(...batch.logs);
   h.accounting.push(...batch.accounting);
-  h.to_scheds.push(...batch.scheds.map((frame) => structuredClone(frame)));
+  for (const frame of batch.scheds) {
+    if (frame.type !== "sched-ping") h.to_scheds.push(structuredClone(frame));
+    else if (!h.silent.has(frame.link)) h.core.sched(frame.link, "sched-pong", { number: frame.data.number }, h.now_ms);
+  }
   for (const frame of batch.moms) {
     if (frame.type !== "mom-ping") h.to_moms.push(structuredClone(frame));
     else if (!h.silent.has(frame.link)) h.core.mom(frame.link, "mom-pong", { number: frame.data.number }, h.now_ms);
@@ -408,6 +416,8 @@ function deliver(h: Harness, batch: Batch): void {
     else if (action.kind === "resolve-host")
       h.core.hostResolved(action.token, action.host, ["localhost", HOST].includes(action.host), h.now_ms);
     else if (action.kind === "page-history") pageHistory(h, action);
+    else if (action.kind === "look-at-sched")
+      h.core.schedSeen(action.sched, h.sights.get(action.sched) ?? { pid: action.pid, process: "runs" }, h.now_ms);
     else if (action.kind === "go-on") while (h.core.slice(action.token, h.now_ms));
     else if (action.kind === "purge-history") purge(h, action.before_s);
     else h.actions.push(action);

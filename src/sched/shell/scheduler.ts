@@ -144,7 +144,7 @@ export function runScheduler(options: SchedulerOptions): Scheduler {
     types: frameTypes("server-to-sched"),
     onOpen(opened) {
       unreachable_told = false;
-      opened.send("sched-hello", { name, pid, version: options.version });
+      opened.send("sched-hello", { name, pid, version: options.version, pongs: true });
     },
     onFrame: receive,
     onClose(why) {
@@ -185,6 +185,7 @@ export function runScheduler(options: SchedulerOptions): Scheduler {
     }
     const { frame } = parsed;
     if (frame.type === "sched-verdicts") takeVerdicts(frame.data.cycle, frame.data.verdicts);
+    else if (frame.type === "sched-ping") send("sched-pong", frame.data);
     else if (isBusy()) waiting.push(frame);
     else handle(frame);
   }
@@ -228,6 +229,7 @@ export function runScheduler(options: SchedulerOptions): Scheduler {
         takeSnapshot(frame.data);
         return;
       case "sched-verdicts":
+      case "sched-ping":
         return;
       default: {
         const unreachable: never = frame;

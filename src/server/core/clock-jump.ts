@@ -19,9 +19,12 @@ export function clockSet(kernel: Kernel, by_ms: number): void {
   ownTransaction(kernel).log({ event: LOG_EVENT.SYSTEM, class: "Svr", object: `Server@${kernel.config.host}`, text });
   kernel.timers.shift(by_ms, staysAt);
   kernel.heartbeat_ms += by_ms;
+  kernel.sched_heartbeat_ms += by_ms;
   for (const mom of kernel.moms.values()) mom.heard_ms += by_ms;
   for (const runtime of kernel.scheds.values()) {
     runtime.away_ms += by_ms;
+    runtime.heard_ms += by_ms;
+    if (runtime.silent !== null) runtime.silent = { ...runtime.silent, heard_ms: runtime.silent.heard_ms + by_ms };
     runtime.crashes = runtime.crashes.map((crash_ms) => crash_ms + by_ms);
   }
   for (const { sisters } of kernel.crews.values())

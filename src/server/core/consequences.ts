@@ -29,6 +29,7 @@ import { armResv, askersChanged, resvChanged, resvGone, resvJobsChanged } from "
 import { commentFollows } from "../scheds/comment.ts";
 import * as cycles from "../scheds/cycles.ts";
 import { setServerState } from "../scheds/happening.ts";
+import { schedHeartbeatChanged } from "../scheds/heartbeat.ts";
 import { forgetQuestion } from "../scheds/questions.ts";
 import { tellWhetherReached } from "../scheds/remote.ts";
 import * as scheds from "../scheds/session.ts";
@@ -325,6 +326,7 @@ function serverChanged(kernel: Kernel, tx: Transaction, event: Extract<Event, { 
     for (const runtime of kernel.scheds.values()) formulaChanged(kernel, runtime);
   }
   if (event.set["node_silence_timeout"] !== undefined || event.unset.includes("node_silence_timeout")) heartbeatChanged(kernel);
+  if (event.set["sched_silence_timeout"] !== undefined || event.unset.includes("sched_silence_timeout")) schedHeartbeatChanged(kernel);
   if (HISTORY.some((name) => event.set[name] !== undefined || event.unset.includes(name)))
     kernel.timers.set("purge-history", kernel.now_ms);
 }
@@ -366,7 +368,7 @@ function schedDeleted(kernel: Kernel, name: string): void {
   const link = kernel.scheds.get(name)?.link ?? null;
   if (link !== null) kernel.out.actions.push({ kind: "drop-link", link });
   kernel.scheds.delete(name);
-  for (const timer of ["accumulate", "iteration", "sched-start"]) kernel.timers.clear(`${timer}:${name}`);
+  for (const timer of ["accumulate", "iteration", "sched-start", "sched-silent"]) kernel.timers.clear(`${timer}:${name}`);
 }
 
 function schedChanged(

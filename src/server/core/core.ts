@@ -33,6 +33,7 @@ import { handle } from "../requests/index.ts";
 import { awaitVnodes } from "../resv/health.ts";
 import { cyclesLeave } from "../scheds/cycles.ts";
 import { decideOnSettled } from "../scheds/decisions.ts";
+import type { SchedSight } from "../scheds/heartbeat.ts";
 import { deltas } from "../scheds/mirror.ts";
 import * as scheds from "../scheds/session.ts";
 import { commentNow, whyUnserved } from "../scheds/unserved.ts";
@@ -73,6 +74,8 @@ export type Core = {
   schedExited(name: string, how: scheds.SchedEnd, now_ms: number): void;
   /** a scheduler was not started, since a directory of it fails its check. text: as its comment says it */
   schedUnfit(name: string, text: string, now_ms: number): void;
+  /** answer to look-at-sched */
+  schedSeen(name: string, sight: SchedSight, now_ms: number): void;
   mom<T extends keyof MomToServer>(link: number, type: T, data: MomToServer[T], now_ms: number): void;
   momLost(link: number, now_ms: number, why?: string): void;
   /** the server has come up: starts schedulers, arms timers */
@@ -169,6 +172,10 @@ export function createCore(state: ServerState, config: ServerConfig, now_ms: num
     schedUnfit(name, text, time_ms) {
       at(time_ms);
       scheds.unfit(kernel, name, text);
+    },
+    schedSeen(name, sight, time_ms) {
+      at(time_ms);
+      scheds.seen(kernel, name, sight);
     },
     mom(link, type, data, time_ms) {
       at(time_ms);

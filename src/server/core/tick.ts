@@ -2,6 +2,7 @@
 // accumulate:SCHED job_accumulation_time is over · iteration:SCHED scheduler_iteration is over · sched-start:SCHED a scheduler is started again ·
 // starting:JOB a scheduler waits no longer for a job it started ·
 // silent:HOST node_fail_requeue is over · heartbeat moms are asked · still-silent:HOST a silent mom's vnodes are down ·
+// sched-heartbeat schedulers are asked · sched-silent:SCHED one that still does not answer is ended ·
 // join:JOB its sisters have had time to join · away:JOB HOST a sister has been away too long ·
 // question:N a mom did not answer · preempt:JOB a preempted run does not end ·
 // asked:TOKEN a scheduler did not answer ·
@@ -22,8 +23,9 @@ import { joinLate, sisterSilent } from "../moms/sisters.ts";
 import { vnodesDue } from "../resv/health.ts";
 import { idleTooLong, resvDue, waitOver } from "../resv/timing.ts";
 import { trigger } from "../scheds/cycles.ts";
+import { schedHeartbeat } from "../scheds/heartbeat.ts";
 import { questionOver } from "../scheds/questions.ts";
-import { startDue } from "../scheds/session.ts";
+import { schedStillSilent, startDue } from "../scheds/session.ts";
 import { routeSoon } from "../submit/routing.ts";
 
 const PURGE_INTERVAL_MS = 3_600_000;
@@ -64,6 +66,12 @@ function due(kernel: Kernel, kind: string, name: string): void {
       break;
     case "heartbeat":
       beat(kernel);
+      break;
+    case "sched-heartbeat":
+      schedHeartbeat(kernel);
+      break;
+    case "sched-silent":
+      schedStillSilent(kernel, name);
       break;
     case "still-silent":
       stillSilent(kernel, name);

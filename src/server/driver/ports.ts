@@ -12,6 +12,7 @@ import type { LogRecord } from "#support/log-event.ts";
 import type { Core } from "../core/core.ts";
 import type { Batch, ClientFrame, HistoryWalk, MomFrame, SchedFrame } from "../engine/batch.ts";
 import type { Mail } from "../engine/mail.ts";
+import type { SchedSight } from "../scheds/heartbeat.ts";
 import type { Job, ServerState } from "../state/state.ts";
 
 export type Result<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly error: Error };
@@ -87,6 +88,10 @@ export type ProcessesPort = {
   say(sched: string, text: string): void;
   /** pid: of one that is no child; 0: it is not connected */
   stop(sched: string, pid: number): void;
+  /** whether its process is stopped. pid: of the connected scheduler; 0: of the process that is to connect, if there is one */
+  look(sched: string, pid: number): SchedSight;
+  /** SIGKILL, if that process still is the scheduler; its end is told to the driver */
+  kill(sched: string, pid: number): void;
   /** none that was told to stop is left */
   stopped(done: () => void): void;
   /** the process was started here: its end is told to the driver */

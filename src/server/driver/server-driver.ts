@@ -17,7 +17,7 @@ import { type Core, createCore } from "../core/core.ts";
 import type { Batch, ShellAction } from "../engine/batch.ts";
 import type { Peer } from "../engine/identity.ts";
 import type { ServerConfig } from "../engine/transaction.ts";
-import type { SchedEnd } from "../scheds/session.ts";
+import { endablePid, type SchedEnd } from "../scheds/session.ts";
 import { rowsOf } from "../state/rows.ts";
 import type { ServerState } from "../state/state.ts";
 import { coreClock } from "./core-clock.ts";
@@ -402,6 +402,10 @@ export class ServerDriver {
         return processes.start(action.sched);
       case "stop-sched":
         return processes.stop(action.sched, action.pid);
+      case "look-at-sched":
+        return this.do((core, now_ms) => core.schedSeen(action.sched, processes.look(action.sched, action.pid), now_ms));
+      case "kill-sched":
+        return processes.kill(action.sched, action.pid);
       case "prepare-sched":
         return;
       case "say-sched":
@@ -458,7 +462,7 @@ export class ServerDriver {
     if (!scheds) return this.#close();
     // A scheduler ends when its cycle is over, for which it needs our verdicts: they are given until then.
     const { processes } = this.#ports;
-    for (const runtime of this.#core.kernel.scheds.values()) processes.stop(runtime.name, runtime.link === null ? 0 : runtime.pid);
+    for (const runtime of this.#core.kernel.scheds.values()) processes.stop(runtime.name, endablePid(runtime));
     processes.stopped(() => this.#close());
   }
 

@@ -34,6 +34,10 @@ export type ShellAction =
   | { readonly kind: "send-mail"; readonly mail: Mail }
   /** pid: of the connected scheduler, which need not be a child; 0: not connected */
   | { readonly kind: "stop-sched"; readonly sched: string; readonly pid: number }
+  /** find out whether its process is stopped and call core.schedSeen(sched, ...). pid: of the connected scheduler; 0: not connected */
+  | { readonly kind: "look-at-sched"; readonly sched: string; readonly pid: number }
+  /** SIGKILL, if that process still is the scheduler */
+  | { readonly kind: "kill-sched"; readonly sched: string; readonly pid: number }
   /** look these ids up in the history and call core.historyRead(token, ...) */
   | { readonly kind: "read-history"; readonly token: number; readonly ids: readonly string[] }
   /** find out whether the name resolves and call core.hostResolved(token, ...) */

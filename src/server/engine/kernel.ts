@@ -84,7 +84,9 @@ export type Kernel = {
   readonly scheds: Map<string, SchedRuntime>;
   /** when the next heartbeat of moms is due (moms/heartbeat.ts) */
   heartbeat_ms: number;
-  /** number of the last mom-ping */
+  /** when the next heartbeat of schedulers is due (scheds/heartbeat.ts) */
+  sched_heartbeat_ms: number;
+  /** number of the last mom-ping or sched-ping */
   pings: number;
   /** by host name */
   readonly moms: Map<string, MomRuntime>;
@@ -146,6 +148,7 @@ export function createKernel(state: ServerState, config: ServerConfig, now_ms: n
     now_ms,
     scheds: new Map(),
     heartbeat_ms: now_ms,
+    sched_heartbeat_ms: now_ms,
     pings: 0,
     moms: new Map(),
     mom_links: new Map(),

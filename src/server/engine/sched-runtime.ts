@@ -17,6 +17,9 @@ export type Deciding = {
   readonly preempting: (readonly [at: number, preemption: { readonly verdict: Verdict | null }])[];
 };
 
+/** heard_ms: its last word, epoch milliseconds; stopped: its process was found stopped, and does not only take too long */
+export type Silence = { readonly pid: number; readonly heard_ms: number; readonly stopped: boolean };
+
 export type SchedRuntime = {
   readonly name: string;
   /** null: not connected */
@@ -68,6 +71,12 @@ export type SchedRuntime = {
   attention: boolean;
   /** since when it has been on its way up, epoch milliseconds; of one that is connected: when it was */
   away_ms: number;
+  /** it answers sched-ping */
+  pongs: boolean;
+  /** when it last said a word, or was started, or lost its connection; steady as timers are (clock-jump.ts) */
+  heard_ms: number;
+  /** it counts as down because it does not answer (scheds/heartbeat.ts); null: it does */
+  silent: Silence | null;
   /** it is started again when it has ended */
   again: boolean;
   /** it was told to end, or ended by itself in good order */
@@ -100,6 +109,9 @@ export function runtimeOf(kernel: SchedTable, name: string): SchedRuntime {
       problem: null,
       attention: false,
       away_ms: 0,
+      pongs: false,
+      heard_ms: 0,
+      silent: null,
       again: false,
       leaving: false,
     };

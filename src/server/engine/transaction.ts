@@ -52,6 +52,7 @@ export type UnservedCode =
   | "SCHED_ELSEWHERE"
   | "SCHED_CRASHED"
   | "SCHED_STARTING"
+  | "SCHED_SILENT"
   | "SCHED_DOWN"
   | "NO_VNODES";
 

@@ -11,7 +11,7 @@ import { partitionsOf } from "../state/partitions.ts";
 import type { Attrs, Sched } from "../state/state.ts";
 import { logSched } from "./happening.ts";
 import { whyNotReached } from "./remote.ts";
-import { isFault, isProblem, isServersComment, NEEDS_ATTENTION, PROBLEM, READY_TO_USE } from "./supervisor.ts";
+import { isFault, isProblem, isServersComment, NEEDS_ATTENTION, PROBLEM, READY_TO_USE, silentText } from "./supervisor.ts";
 
 /** Writes or, with null, removes the comment. */
 function write(kernel: Kernel, name: string, comment: string | null, more: Attrs = {}): void {
@@ -59,13 +59,25 @@ export function tellReady(kernel: Kernel, sched: Sched): void {
   if (sched.attrs["comment"] === NEEDS_ATTENTION) write(kernel, sched.name, READY_TO_USE);
 }
 
+/** It does not answer: not in place of a fault. */
+export function tellSilent(kernel: Kernel, sched: Sched, text: string): void {
+  const { comment } = sched.attrs;
+  if (isServersComment(comment) && !isFault(comment)) write(kernel, sched.name, `${PROBLEM}${text}`);
+}
+
+/** It answers again, or has ended. */
+export function tellAnswers(kernel: Kernel, sched: Sched): void {
+  if (isProblem(sched.attrs["comment"])) write(kernel, sched.name, ownComment(kernel, sched));
+}
+
 /** The server's word on a scheduler as it stands; null: there is nothing to say. */
 function ownComment(kernel: Kernel, sched: Sched): string | null {
-  const { fault, problem, attention, link } = runtimeOf(kernel, sched.name);
+  const { fault, problem, attention, link, silent } = runtimeOf(kernel, sched.name);
   if (fault !== null) return fault;
   const not_reached = whyNotReached(sched, kernel.config);
   if (not_reached !== null) return not_reached;
   if (lacksPartition(sched)) return NO_PARTITION;
+  if (silent !== null) return `${PROBLEM}${silentText(silent, kernel.now_ms)}`;
   if (attention && link === null) return NEEDS_ATTENTION;
   return problem === null ? null : `${PROBLEM}${problem}`;
 }

@@ -48,7 +48,7 @@ export function jobQueued(kernel: Kernel, queue: Queue, job: string): void {
   if (sched.attrs["scheduling"] !== true) return;
   const runtime = kernel.scheds.get(sched.name);
   if (runtime?.link === null) {
-    if (runtime.started) return; // on its way up: its first cycle takes the job
+    if (runtime.started && runtime.silent === null) return; // on its way up: its first cycle takes the job
     logError(kernel, `Unable to reach scheduler associated with partition ${partitionOf(queue)}`);
     logUnreachable(kernel, job);
     return;

@@ -11,13 +11,14 @@ import { forgetStarts } from "../jobs/start-wait.ts";
 import { askersChanged } from "../resv/timing.ts";
 import { shouldRun } from "../state/partitions.ts";
 import type { Sched } from "../state/state.ts";
-import { sayNoPartition, tellAttention, tellFault, tellProblem } from "./comment.ts";
+import { sayNoPartition, tellAnswers, tellAttention, tellFault, tellProblem, tellSilent } from "./comment.ts";
 import { answerQrun, cycleEnd, logUnreachable, trigger } from "./cycles.ts";
 import { decideOn } from "./decisions.ts";
 import { happened, logSched, setServerState } from "./happening.ts";
+import { armKill, beginSchedHeartbeat, type SchedSight, schedSilence_ms, silenceOf } from "./heartbeat.ts";
 import { askedInVain, schedAnswered } from "./questions.ts";
 import { whyNotReached } from "./remote.ts";
-import { afterCrash } from "./supervisor.ts";
+import { afterCrash, silentText } from "./supervisor.ts";
 
 /** How long a lost connection may take to come back before the process is taken for dead. */
 const RECONNECT_MS = 3000;
@@ -26,6 +27,7 @@ export function frame<T extends keyof SchedToServer>(kernel: Kernel, link: numbe
   if (type === "sched-hello") return hello(kernel, link, data as SchedHello);
   const runtime = runtimeOfLink(kernel, link);
   if (runtime === undefined) return;
+  runtime.heard_ms = kernel.now_ms;
   switch (type) {
     case "sched-decisions": {
       const { cycle, decisions, more } = data as SchedToServer["sched-decisions"];
@@ -51,6 +53,8 @@ export function frame<T extends keyof SchedToServer>(kernel: Kernel, link: numbe
       schedAnswered(kernel, runtime.name, token, value);
       break;
     }
+    case "sched-pong":
+      break;
     case "sched-wake":
       trigger(kernel, runtime.name, SCHED_COMMAND.TIME);
       break;
@@ -59,7 +63,7 @@ export function frame<T extends keyof SchedToServer>(kernel: Kernel, link: numbe
 
 // --- connections
 
-function hello(kernel: Kernel, link: number, { name, pid }: SchedHello): void {
+function hello(kernel: Kernel, link: number, { name, pid, pongs }: SchedHello): void {
   const sched = kernel.state.scheds.get(name);
   const code =
     sched === undefined ? PBSE.UNKSCHED : kernel.scheds.get(name)?.link !== null && kernel.scheds.has(name) ? PBSE.SCHEDCONNECTED : null;
@@ -84,11 +88,15 @@ function hello(kernel: Kernel, link: number, { name, pid }: SchedHello): void {
     cycles: 0,
     leaving: false,
     again: false,
+    pongs: pongs === true,
+    heard_ms: kernel.now_ms,
   });
   kernel.timers.clear(`sched-start:${name}`);
+  answersAgain(kernel, runtime, sched);
   logSched(kernel, name, "connected");
   happened(kernel, name, "connected");
   trigger(kernel, name, SCHED_COMMAND.FIRST);
+  beginSchedHeartbeat(kernel, runtime);
 }
 
 export function lost(kernel: Kernel, link: number): void {
@@ -96,6 +104,7 @@ export function lost(kernel: Kernel, link: number): void {
   if (runtime === undefined) return;
   runtime.link = null;
   runtime.away_ms = kernel.now_ms;
+  runtime.heard_ms = kernel.now_ms;
   const tokens = runtime.qruns.splice(0);
   if (tokens.length > 0) logSched(kernel, runtime.name, "deferred qrun request to scheduler failed");
   for (const job of tokens) {
@@ -114,8 +123,43 @@ export function lost(kernel: Kernel, link: number): void {
   happened(kernel, runtime.name, "lost");
   askersChanged(kernel);
   // The process may live on and come back; if it was not started here nobody else tells of its end.
-  if ((runtime.again || !runtime.leaving) && shouldRun(sched, kernel.config))
+  if (runtime.silent === null && (runtime.again || !runtime.leaving) && shouldRun(sched, kernel.config))
     kernel.timers.set(`sched-start:${runtime.name}`, kernel.now_ms + RECONNECT_MS);
+}
+
+/** The shell has looked at the process of a scheduler that said nothing for long (heartbeat.ts B3). */
+export function seen(kernel: Kernel, name: string, sight: SchedSight): void {
+  const runtime = kernel.scheds.get(name);
+  const sched = kernel.state.scheds.get(name);
+  const silent = runtime === undefined ? null : silenceOf(kernel, runtime, sight);
+  if (runtime === undefined || sched === undefined || silent === null) return;
+  runtime.silent = silent;
+  const text = silentText(silent, kernel.now_ms);
+  logSched(kernel, name, `${text}; it is ended in ${schedSilence_ms(kernel) / 1000} s unless it goes on`);
+  armKill(kernel, name);
+  if (runtime.link !== null) {
+    kernel.out.actions.push({ kind: "drop-link", link: runtime.link });
+    lost(kernel, runtime.link);
+  }
+  tellSilent(kernel, sched, text);
+}
+
+/** The timer sched-silent (heartbeat.ts B4). */
+export function schedStillSilent(kernel: Kernel, name: string): void {
+  const silent = kernel.scheds.get(name)?.silent ?? null;
+  if (silent === null) return;
+  logSched(kernel, name, `${silentText(silent, kernel.now_ms)}: it is ended by SIGKILL`);
+  kernel.out.actions.push({ kind: "kill-sched", sched: name, pid: silent.pid });
+  // One that cannot be killed at once (state D) is tried again.
+  armKill(kernel, name);
+}
+
+/** It goes on, or another process has taken its place. */
+function answersAgain(kernel: Kernel, runtime: SchedRuntime, sched: Sched): void {
+  kernel.timers.clear(`sched-silent:${runtime.name}`);
+  if (runtime.silent === null) return;
+  runtime.silent = null;
+  tellAnswers(kernel, sched);
 }
 
 // --- processes
@@ -136,9 +180,10 @@ export function startProcess(kernel: Kernel, name: string): void {
   kernel.timers.clear(`sched-start:${name}`);
   runtime.again = runtime.leaving && runtime.started;
   if (runtime.link !== null) return;
-  if (!runtime.started) runtime.away_ms = kernel.now_ms;
+  if (!runtime.started) Object.assign(runtime, { away_ms: kernel.now_ms, heard_ms: kernel.now_ms });
   runtime.started = true;
   runtime.leaving = false;
+  beginSchedHeartbeat(kernel, runtime);
   kernel.out.actions.push({ kind: "start-sched", sched: name });
 }
 
@@ -150,8 +195,11 @@ export function stopProcess(kernel: Kernel, name: string): void {
   runtime.leaving = true;
   runtime.again = false;
   if (runtime.link !== null) kernel.out.scheds.push({ link: runtime.link, type: "sched-quit", data: {} });
-  kernel.out.actions.push({ kind: "stop-sched", sched: name, pid: runtime.link === null ? 0 : runtime.pid });
+  kernel.out.actions.push({ kind: "stop-sched", sched: name, pid: endablePid(runtime) });
 }
+
+/** Whom a scheduler's end is asked of; 0: the child alone is known. */
+export const endablePid = ({ silent, link, pid }: SchedRuntime): number => silent?.pid ?? (link === null ? 0 : pid);
 
 /** Ends the process, and starts it anew: what it runs as has changed. */
 export function restartProcess(kernel: Kernel, name: string): void {
@@ -174,6 +222,7 @@ export function exited(kernel: Kernel, name: string, how: SchedEnd): void {
   if (runtime.link !== null) lost(kernel, runtime.link);
   runtime.started = false;
   kernel.timers.clear(`sched-start:${name}`);
+  answersAgain(kernel, runtime, sched);
   sayNoPartition(kernel, sched);
   if (runtime.again && shouldRun(sched, kernel.config) && kernel.stopping === "no") return startProcess(kernel, name);
   if (how.stopped || runtime.leaving || how.code === 0 || kernel.stopping !== "no") return;

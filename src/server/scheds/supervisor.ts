@@ -4,6 +4,7 @@
 // I2. Only comments the server wrote itself are overwritten.
 
 import { ATTRS_FAULT, LOG_FAULT, NO_PARTITION, PRIV_FAULT } from "#protocol/sched-link.ts";
+import type { Silence } from "../engine/sched-runtime.ts";
 
 export type SupervisionPolicy = {
   /** crashes within the window that need attention */
@@ -24,6 +25,12 @@ export const PROBLEM = `${NEEDS_ATTENTION}: `;
 /** What the comment about a scheduler that belongs to another host begins with. */
 export const NOT_REACHED = "Not started: ";
 export const isProblem = (comment: unknown): boolean => typeof comment === "string" && comment.startsWith(PROBLEM);
+
+/** What the log and, behind PROBLEM, the comment say of a scheduler that does not answer. */
+export function silentText({ pid, stopped, heard_ms }: Silence, now_ms: number): string {
+  const seconds = Math.round((now_ms - heard_ms) / 1000);
+  return `has not answered for ${seconds} seconds, process ${pid}${stopped ? " is stopped" : ""}`;
+}
 
 export type AfterCrash = {
   /** crashes that still count, this one last */

@@ -12,7 +12,7 @@ import { isForSched } from "../jobs/life.ts";
 import type { OwnHost } from "../state/own-host.ts";
 import { isRemote, partitionOf, schedOfPartition } from "../state/partitions.ts";
 import type { Attrs, Queue, Sched, ServerState } from "../state/state.ts";
-import { isFault } from "./supervisor.ts";
+import { isFault, silentText } from "./supervisor.ts";
 
 /** What the answer is read from: the kernel. */
 export type ServedWorld = {
@@ -84,6 +84,17 @@ export function whyAway(world: ServedWorld, sched: Sched): Away | null {
 
 /** It should run here, and is not connected. */
 function whyDown({ timers, now_ms }: ServedWorld, { name, attrs }: Sched, runtime: SchedRuntime | undefined, start: string): Away {
+  if (runtime !== undefined && runtime.silent !== null) {
+    const { pid } = runtime.silent;
+    const kill_ms = timers.at(`sched-silent:${name}`);
+    const ended =
+      kill_ms === undefined ? "" : `; else it is ended and started anew in ${Math.max(0, Math.ceil((kill_ms - now_ms) / 1000))} s`;
+    return {
+      code: "SCHED_SILENT",
+      text: `Scheduler ${name} ${silentText(runtime.silent, now_ms)}`,
+      remedy: runtime.silent.stopped ? `kill -CONT ${pid}${ended}` : `kill -KILL ${pid}${ended}`,
+    };
+  }
   const due_ms = timers.at(`sched-start:${name}`);
   const crashes = runtime?.crashes.length ?? 0;
   if (runtime?.attention === true) {

@@ -4,14 +4,15 @@
 // I2. No second process is started for a name while one holds the lock of its sched_priv: one of an earlier server says hello by itself.
 
 import { type ChildProcess, spawn } from "node:child_process";
-import { closeSync, existsSync, readFileSync } from "node:fs";
+import { closeSync, existsSync, readFileSync, statSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { LOG_FAULT, PRIV_FAULT, SCHED_ENV } from "#protocol/sched-link.ts";
-import { isLocked } from "#support/lock-file.ts";
+import { isLocked, readPid } from "#support/lock-file.ts";
 import type { UserDatabase } from "#support/passwd.ts";
 import { checkLogDirectory, checkPrivate } from "#support/sched-directory.ts";
 import { trustedDirectory } from "#support/trusted-file.ts";
+import type { SchedSight } from "../scheds/heartbeat.ts";
 import type { SchedEnd } from "../scheds/session.ts";
 import { makeSchedDirectories, openSchedOut } from "./sched-directories.ts";
 
@@ -37,6 +38,10 @@ export type SchedProcesses = {
   say(name: string, text: string): void;
   /** SIGTERM, and SIGKILL when that does not help. pid: of a scheduler that was not started here */
   stop(name: string, pid: number): void;
+  /** the process of a scheduler: pid, of the connected one; 0: the child, or whoever holds the lock of its sched_priv */
+  look(name: string, pid: number): SchedSight;
+  /** SIGKILL, if that process still is the scheduler; its end is told */
+  kill(name: string, pid: number): void;
   /** it was started here, whether it lives or not */
   isChild(pid: number): boolean;
   /** waits until none that was told to stop is left */
@@ -45,6 +50,7 @@ export type SchedProcesses = {
 
 const LOCK_POLL_MS = 500;
 const KILL_AFTER_MS = 10_000;
+const LOOK_MS = 50;
 
 export function schedProcesses(options: SchedProcessesOptions): SchedProcesses {
   const children = new Map<string, { readonly process: ChildProcess; stopped: boolean }>();
@@ -100,6 +106,22 @@ export function schedProcesses(options: SchedProcessesOptions): SchedProcesses {
     });
   };
 
+  /**
+   * The process of a scheduler: the child, or the holder of its lock. A lock file belongs to the scheduler's user, who could write any pid into it: a process
+   * of another user is not believed.
+   */
+  const ownerOf = (name: string): number | null => {
+    const child = children.get(name)?.process.pid;
+    if (child !== undefined) return child;
+    const attrs = options.attrsOf(name);
+    if (attrs === undefined) return null;
+    const lock = join(String(attrs["sched_priv"]), "sched.lock");
+    const pid = isLocked(lock) ? readPid(lock) : null;
+    const sched_user =
+      options.system && typeof attrs["sched_user"] === "string" ? options.users.userByName(attrs["sched_user"])?.uid : null;
+    return pid !== null && uidOf(pid) === (sched_user ?? process.getuid?.()) ? pid : null;
+  };
+
   /** Directories of a scheduler that does not run; what goes wrong is told when it is started. */
   const prepare = (name: string): void => {
     const attrs = options.attrsOf(name);
@@ -136,6 +158,17 @@ export function schedProcesses(options: SchedProcessesOptions): SchedProcesses {
       stopping.add(gone);
       void gone.then(() => stopping.delete(gone));
     },
+    look(name, pid) {
+      const target = pid > 0 ? pid : (ownerOf(name) ?? 0);
+      const process = processState(target);
+      return { pid: target, process: process === null ? "none" : /^[Tt]$/.test(process) ? "stopped" : "runs" };
+    },
+    kill(name, pid) {
+      if (ownerOf(name) !== pid) return options.log(name, `process ${pid} is not the scheduler any more`);
+      const is_child = children.has(name);
+      send(pid, "SIGKILL");
+      if (!is_child) void gone(pid).then(() => options.exited(name, { code: null, signal: "SIGKILL", stopped: false, pid }));
+    },
     isChild: (pid) => started.has(pid),
     async stopped() {
       await Promise.all(stopping);
@@ -145,32 +178,46 @@ export function schedProcesses(options: SchedProcessesOptions): SchedProcesses {
 
 /** A zombie is dead: whoever should reap it (the first process of a container, say) may never do so. */
 export function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== "EPERM") return false;
-  }
+  const state = processState(pid);
+  return state !== null && !/[ZX]/.test(state);
+}
+
+/** The letter of proc(5): T and t are stopped, Z is a zombie. null: no such process */
+function processState(pid: number): string | null {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
-    return !/^[ZX]/.test(stat.slice(stat.lastIndexOf(")") + 2));
+    return stat.charAt(stat.lastIndexOf(")") + 2);
   } catch {
-    return false;
+    return null;
+  }
+}
+
+function uidOf(pid: number): number | null {
+  try {
+    return statSync(`/proc/${pid}`).uid;
+  } catch {
+    return null;
+  }
+}
+
+async function gone(pid: number): Promise<void> {
+  while (isAlive(pid)) await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
+}
+
+function send(pid: number, signal: NodeJS.Signals): void {
+  try {
+    process.kill(pid, signal);
+  } catch {
+    // It has ended meanwhile.
   }
 }
 
 async function terminate(pid: number, lives: () => boolean): Promise<void> {
-  const send = (signal: NodeJS.Signals): void => {
-    try {
-      process.kill(pid, signal);
-    } catch {
-      // It has ended meanwhile.
-    }
-  };
-  send("SIGTERM");
+  send(pid, "SIGTERM");
   const end = Date.now() + KILL_AFTER_MS;
   while (lives()) {
-    if (Date.now() > end) send("SIGKILL");
-    await new Promise((resolve) => setTimeout(resolve, 50));
+    if (Date.now() > end) send(pid, "SIGKILL");
+    await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
   }
 }
 

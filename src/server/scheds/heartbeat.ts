@@ -1,0 +1,89 @@
+// The heartbeat between server and schedulers: each scheduler is asked again and again whether it is there. A process that was stopped (SIGSTOP, a debugger)
+// holds its connection open, answers nothing, and its jobs wait.
+//
+// B1. The process of a scheduler that has said nothing for sched_silence_timeout (45 s) is looked at. One that is stopped is silent.
+// B2. A process that is not stopped may be in the midst of a long cycle: it is silent only after sched_cycle_length more.
+// B3. A silent scheduler is down: its connection is ended, so that nothing it had decided counts. When it goes on it says hello and gets a snapshot.
+// B4. A process that is still silent after as long again is killed; its end is a crash like any other (session.ts).
+// B5. The server's own standstill is nobody else's silence (moms/heartbeat.ts H3).
+// B6. Only schedulers that say so in their hello are asked. One that has not said hello yet is silent only if its process is stopped.
+
+import { limitOf } from "#model/server-limits.ts";
+import type { Kernel } from "../engine/kernel.ts";
+import type { SchedRuntime, Silence } from "../engine/sched-runtime.ts";
+import { nextLook, stoodStill } from "../engine/silence.ts";
+
+/** What the shell found: the process is stopped, is not, or is not there. pid: whose state that is; 0: no process was found */
+export type SchedSight = { readonly pid: number; readonly process: "stopped" | "runs" | "none" };
+
+/** sched_cycle_length where the scheduler has none */
+const CYCLE_LENGTH_S = 1200;
+
+/** sched_silence_timeout in ms; 0: schedulers are not asked. */
+export const schedSilence_ms = ({ state }: Kernel): number => 1000 * limitOf(state, "sched_silence_timeout");
+
+/** Arms the heartbeat, unless it is armed: a scheduler was started, or has said hello. */
+export function beginSchedHeartbeat(kernel: Kernel, runtime: SchedRuntime): void {
+  if (schedSilence_ms(kernel) > 0) ping(kernel, runtime);
+  if (kernel.timers.at("sched-heartbeat") === undefined) arm(kernel);
+}
+
+/** The attribute has changed: the new time counts from now. */
+export function schedHeartbeatChanged(kernel: Kernel): void {
+  for (const runtime of kernel.scheds.values()) {
+    runtime.heard_ms = kernel.now_ms;
+    kernel.timers.clear(`sched-silent:${runtime.name}`);
+    if (runtime.silent !== null) armKill(kernel, runtime.name);
+    else if (schedSilence_ms(kernel) > 0) ping(kernel, runtime);
+  }
+  arm(kernel);
+}
+
+/** The timer sched-heartbeat. */
+export function schedHeartbeat(kernel: Kernel): void {
+  const silence_ms = schedSilence_ms(kernel);
+  const stood_still = stoodStill(kernel.now_ms, kernel.sched_heartbeat_ms, silence_ms);
+  for (const runtime of kernel.scheds.values()) {
+    if (stood_still) runtime.heard_ms = kernel.now_ms;
+    ping(kernel, runtime);
+    if (isAwaited(runtime) && kernel.now_ms - runtime.heard_ms >= silence_ms)
+      kernel.out.actions.push({ kind: "look-at-sched", sched: runtime.name, pid: runtime.link === null ? 0 : runtime.pid });
+  }
+  arm(kernel);
+}
+
+/** The shell has looked. Returns how the scheduler is silent; null: it is not, or it has said a word since. */
+export function silenceOf(kernel: Kernel, runtime: SchedRuntime, { pid, process }: SchedSight): Silence | null {
+  const silence_ms = schedSilence_ms(kernel);
+  if (silence_ms === 0 || !isAwaited(runtime) || pid === 0 || process === "none") return null;
+  if (runtime.link !== null && pid !== runtime.pid) return null;
+  const stopped = process === "stopped";
+  if (!stopped && runtime.link === null) return null;
+  const length_s = kernel.state.scheds.get(runtime.name)?.attrs["sched_cycle_length"] ?? CYCLE_LENGTH_S;
+  const limit_ms = silence_ms + (stopped ? 0 : 1000 * Number(length_s));
+  return kernel.now_ms - runtime.heard_ms < limit_ms ? null : { pid, stopped, heard_ms: runtime.heard_ms };
+}
+
+/** B4: sched_silence_timeout from now on. */
+export function armKill(kernel: Kernel, name: string): void {
+  const silence_ms = schedSilence_ms(kernel);
+  if (silence_ms > 0) kernel.timers.set(`sched-silent:${name}`, kernel.now_ms + silence_ms);
+}
+
+function arm(kernel: Kernel): void {
+  kernel.timers.clear("sched-heartbeat");
+  const silence_ms = schedSilence_ms(kernel);
+  const awaited = [...kernel.scheds.values()].filter(isAwaited);
+  if (silence_ms === 0 || awaited.length === 0) return;
+  const heard = awaited.map(({ heard_ms }) => heard_ms);
+  kernel.sched_heartbeat_ms = nextLook(kernel.now_ms, silence_ms, heard);
+  kernel.timers.set("sched-heartbeat", kernel.sched_heartbeat_ms);
+}
+
+/** B6. A word of it is to come: it is connected and answers pings, or is on its way up. */
+const isAwaited = ({ link, pongs, started, leaving, silent }: SchedRuntime): boolean =>
+  silent === null && (link !== null ? pongs : started && !leaving);
+
+function ping(kernel: Kernel, { link, pongs }: SchedRuntime): void {
+  if (link !== null && pongs) kernel.out.scheds.push({ link, type: "sched-ping", data: { number: ++kernel.pings } });
+}
