@@ -28,6 +28,9 @@ export type MomRuntime = {
 /** A signal or message on its way to a mom. */
 export type MomQuestion = { readonly token: number; readonly job: string; readonly signal: string | null };
 
+/** Whether a mom takes part in the heartbeat (moms/heartbeat.ts H5). */
+export const isAsked = ({ hello }: MomRuntime): boolean => hello.pongs === true;
+
 /** unknown: she has not said hello since we can know. asked: the run was sent. ready: she has all but asked her execjob_prologue hooks. */
 export type Sister = {
   readonly host: string;

@@ -7,7 +7,7 @@ import type { Transaction } from "../engine/transaction.ts";
 import { amountValue } from "../state/amounts.ts";
 import { shownExecHost } from "../state/node-names.ts";
 import type { Job, JobAttrs, Placement } from "../state/state.ts";
-import { attrsAtStart } from "./release-nodes.ts";
+import { attrsAtStart } from "./start-attrs.ts";
 
 type Resources = Transaction["state"]["resources"];
 

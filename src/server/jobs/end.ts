@@ -16,8 +16,8 @@ import { accountAborted, accountEnded, usageItems } from "./accounting-record.ts
 import { discardCheckpoint, discardOutput } from "./checkpointed.ts";
 import { isExecution, isWaiting, logJob, settleJob, waitingState } from "./life.ts";
 import { learnRunTime } from "./pressure.ts";
-import { askedAtStart } from "./release-nodes.ts";
 import { jobStarted } from "./run.ts";
+import { askedAtStart } from "./start-attrs.ts";
 import { leaveMaintenance, preemptingSince } from "./suspension.ts";
 
 /** Exit_status below zero: why a mom could not run a job to its end (docs/reference/execution.md 6). */

@@ -13,6 +13,7 @@ import { hostOf } from "../state/placement.ts";
 import type { Attrs, Job, ServerState } from "../state/state.ts";
 import { accountPhase } from "./accounting-record.ts";
 import { logJob } from "./life.ts";
+import { originals } from "./start-attrs.ts";
 
 /** Vnodes that are being given up. */
 export const releasingOf = (job: Job): readonly string[] => (job.attrs["releasing"] as readonly string[] | undefined) ?? [];
@@ -67,31 +68,6 @@ export function giveUp(tx: Transaction, job: Job, names: ReadonlySet<string>, at
     job: job.id,
     attrs: { exec_host: job.attrs.exec_host, exec_vnode: job.attrs.exec_vnode, schedselect: job.attrs["schedselect"] },
   });
-}
-
-const KEPT = [
-  ["exec_host", "exec_host_orig"],
-  ["exec_vnode", "exec_vnode_orig"],
-  ["schedselect", "schedselect_orig"],
-  ["Resource_List", "Resource_List_orig"],
-] as const;
-
-const originals = (attrs: Attrs): Attrs =>
-  attrs["exec_vnode_orig"] === undefined ? Object.fromEntries(KEPT.map(([name, orig]) => [orig, attrs[name]])) : {};
-
-/** The attributes of the job as its run began; those of now when it gave nothing up. */
-export function attrsAtStart<A extends Attrs>(attrs: A): A {
-  if (attrs["exec_vnode_orig"] === undefined) return attrs;
-  return { ...attrs, ...Object.fromEntries(KEPT.map(([name, orig]) => [name, attrs[orig]])) };
-}
-
-/** What a job that goes back to its queue asks for again, and what it loses. */
-export function askedAtStart(attrs: Attrs): { readonly set: Attrs; readonly unset: readonly string[] } {
-  if (attrs["exec_vnode_orig"] === undefined) return { set: {}, unset: [] };
-  return {
-    set: { schedselect: attrs["schedselect_orig"], Resource_List: attrs["Resource_List_orig"] },
-    unset: KEPT.map(([, orig]) => orig),
-  };
 }
 
 /** exec_vnode, exec_host, schedselect and Resource_List without the vnodes. */

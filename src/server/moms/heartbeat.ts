@@ -14,7 +14,7 @@ import { SUBSTATE } from "#model/job-state.ts";
 import { limitOf } from "#model/server-limits.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
 import { type Kernel, ownTransaction } from "../engine/kernel.ts";
-import type { MomRuntime } from "../engine/mom-runtime.ts";
+import { isAsked, type MomRuntime } from "../engine/mom-runtime.ts";
 import { nextLook, stoodStill } from "../engine/silence.ts";
 import { requeue } from "../jobs/end.ts";
 import { isWithMom, logJob } from "../jobs/life.ts";
@@ -49,9 +49,6 @@ export function beginHeartbeat(kernel: Kernel, mom: MomRuntime): void {
   if (silence_ms(kernel) > 0) ping(kernel, mom);
   if (kernel.timers.at("heartbeat") === undefined) armHeartbeat(kernel);
 }
-
-/** H5. */
-export const isAsked = ({ hello }: MomRuntime): boolean => hello.pongs === true;
 
 function ping(kernel: Kernel, mom: MomRuntime): void {
   if (!isAsked(mom)) return;

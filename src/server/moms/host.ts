@@ -26,7 +26,7 @@ import { resvOfQueue } from "../state/resv-holding.ts";
 import type { Job } from "../state/state.ts";
 import { beginHeartbeat, heartbeat, momAnswered, momSilent } from "./heartbeat.ts";
 import { allUnknown, hostDown, report, siteResources, tellBusy, vnodesAway, vnodesOf } from "./host-vnodes.ts";
-import { acknowledgeObit, startJob, terminateJob } from "./orders.ts";
+import { startJob, terminateJob } from "./orders.ts";
 import { answered, notCheckpointed, questionUnanswered } from "./questions.ts";
 import { vnodesBack } from "./returned-hosts.ts";
 import {
@@ -44,6 +44,7 @@ import {
   sumOf,
   usageOfRun,
 } from "./sisters.ts";
+import { acknowledgeObit } from "./starts.ts";
 
 const NODE_FAIL_REQUEUE_S_DEFAULT = 310;
 

@@ -20,8 +20,8 @@ import { isWithMom, logJob } from "../jobs/life.ts";
 import { giveUp, releasingOf, vnodesByHost } from "../jobs/release-nodes.ts";
 import { hostOfJob, hostsOfJob, isSpread } from "../state/job-hosts.ts";
 import type { Job } from "../state/state.ts";
-import { acknowledgeObit, orderStart } from "./orders.ts";
 import { downtime_ms, joinWait_ms, launchWait_ms } from "./patience.ts";
+import { acknowledgeObit, orderStart } from "./starts.ts";
 
 /** Whether the host is one of a job's that is not its first. */
 export const isSister = (job: Job, host: string): boolean =>
