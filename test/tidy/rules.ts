@@ -79,6 +79,33 @@ export const PURE: readonly string[] = [
 /** Entries that no other file imports, besides the programs of scripts/lib/programs.mjs. */
 export const ENTRIES: readonly string[] = ["src/sim/main.ts", "bench/main.ts"];
 
+/** Most files in a folder, READMEs not counted. */
+export const FOLDER_FILES = 25;
+
+/** Folders that still hold more. The list only becomes shorter. */
+export const HEAPS: readonly string[] = [
+  "src/cli/commands",
+  "src/model",
+  "src/mom",
+  "src/protocol",
+  "src/sched",
+  "test/live",
+  "test/sched",
+];
+
+/** Pairs of folders that still import each other. The list only becomes shorter. */
+export const MUTUAL: readonly string[] = [
+  "src/admin <-> src/admin/top",
+  "src/hooks <-> src/hooks/javascript",
+  "src/model <-> src/model/values",
+  "src/qmgr <-> src/qmgr/shell",
+  "src/sched <-> src/sched/modules",
+  "src/sched <-> src/sched/shell",
+];
+
+/** Folders with subfolders whose README does not yet draw them as floors. The list only becomes shorter. */
+export const WITHOUT_FLOORS: readonly string[] = ["src/admin", "src/cli", "src/hooks", "src/model", "src/qmgr", "src/sched"];
+
 /** Longest line of a source file; the formatter breaks code at 140, so what is longer is a comment, a text or a table row. */
 export const LINE_LENGTH = 180;
 
