@@ -8,7 +8,7 @@ import { connectServer, ServerUnreachable } from "#protocol/client.ts";
 import type { StatusItem } from "#protocol/messages.ts";
 import { LOG_FAULT, PRIV_FAULT } from "#protocol/sched-link.ts";
 import type { Conf } from "#support/conf.ts";
-import { isLocked, lockState, readPid } from "#support/lock-file.ts";
+import { isLocked, lockState, readPid } from "#support/libc/lock-file.ts";
 import { AdminError, programTree } from "./complex-home.ts";
 import { descendants, gone, kill } from "./processes.ts";
 

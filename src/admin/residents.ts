@@ -3,7 +3,7 @@
 import { existsSync, lstatSync, readdirSync, readFileSync, realpathSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { isLocked } from "#support/lock-file.ts";
+import { isLocked } from "#support/libc/lock-file.ts";
 import { programTree } from "./complex-home.ts";
 
 /** bundle: the program it was started from, which tells the installation. */

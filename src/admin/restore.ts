@@ -13,7 +13,7 @@ import { storeBytes } from "#store/sqlite-mark.ts";
 import { quickCheck } from "#store/sqlite-open.ts";
 import { isStoreError } from "#store/store.ts";
 import type { Conf } from "#support/conf.ts";
-import { takeLock } from "#support/lock-file.ts";
+import { takeLock } from "#support/libc/lock-file.ts";
 import { syncDirectory } from "#support/whole-file.ts";
 import { AdminError } from "./complex-home.ts";
 import { daemonPid } from "./daemons.ts";

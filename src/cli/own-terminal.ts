@@ -1,7 +1,7 @@
 // The terminal of this process (terminal.ts), with standard input and output. Loads the C library: only interactive jobs get here.
 
 import { writeSync } from "node:fs";
-import { applySettings, controlsOf, rawSettings, terminalSettings, windowSize } from "#support/terminal-modes.ts";
+import { applySettings, controlsOf, rawSettings, terminalSettings, windowSize } from "#support/libc/terminal-modes.ts";
 import type { Terminal } from "./terminal.ts";
 
 /** Of programs on terminals that do not know their size. */

@@ -8,7 +8,7 @@ import { hostname } from "node:os";
 import { join } from "node:path";
 import { type Conf, ConfError, readConf, shortHostName } from "#support/conf.ts";
 import { closeForeignDescriptors } from "#support/descriptors.ts";
-import { takeLock } from "#support/lock-file.ts";
+import { takeLock } from "#support/libc/lock-file.ts";
 import { LOG_EVENT, openLog } from "#support/log.ts";
 import { homeFault } from "#support/trusted-home.ts";
 import { PBS_VERSION } from "#support/version.ts";

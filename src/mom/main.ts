@@ -7,7 +7,7 @@ import { closeSync, mkdirSync, openSync, writeSync } from "node:fs";
 import { setPriority } from "node:os";
 import { type Conf, ConfError, readConf } from "#support/conf.ts";
 import { closeForeignDescriptors } from "#support/descriptors.ts";
-import { takeLock } from "#support/lock-file.ts";
+import { takeLock } from "#support/libc/lock-file.ts";
 import { homeFault } from "#support/trusted-home.ts";
 import { PBS_VERSION } from "#support/version.ts";
 import { type MomOptions, parseMomOptions, USAGE } from "./options.ts";

@@ -4,7 +4,7 @@
 // P2. An identity taken with actAs() holds for the calling thread and for synchronous file calls only: asynchronous file work is done with our own rights,
 //     whoever we are meanwhile, by threads that must have been made while we were ourselves (the first such work is begun then).
 
-import { libc } from "#support/libc.ts";
+import { libc } from "#support/libc/libc.ts";
 
 export type FileIdentity = { readonly uid: number; readonly gid: number; readonly groups: readonly number[] };
 

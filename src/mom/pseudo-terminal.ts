@@ -1,7 +1,7 @@
 // A pseudo terminal, made by the terminal relay with its own identity: the kernel gives its slave to that user, so nothing need be handed over.
 
 import { writeSync } from "node:fs";
-import { libc } from "#support/libc.ts";
+import { libc } from "#support/libc/libc.ts";
 
 const O_RDWR = 2;
 const O_NOCTTY = 0o400;

@@ -1,6 +1,6 @@
 // When to look at the processes of jobs, and one look at all of them. Jobs shorter than the period are never looked at.
 
-import { libc } from "#support/libc.ts";
+import { libc } from "#support/libc/libc.ts";
 import { hasInterval } from "./checkpoint.ts";
 import { needsWatching } from "./limits.ts";
 import { processesOf, readProcesses } from "./proc-table.ts";

@@ -11,7 +11,7 @@ import { peerCredentials } from "#protocol/peer-credentials.ts";
 import { socketAddress } from "#protocol/socket-path.ts";
 import { steady_ms } from "#support/clock.ts";
 import { closeForeignDescriptors } from "#support/descriptors.ts";
-import { takeLock } from "#support/lock-file.ts";
+import { takeLock } from "#support/libc/lock-file.ts";
 import { openGroups } from "./cgroup.ts";
 import { frameLink, type Link } from "./frame-link.ts";
 import { identityTool } from "./identity-words.ts";

@@ -10,7 +10,7 @@ import { ReadStream } from "node:tty";
 import { dialTerminal, type TerminalChannel } from "#protocol/terminal-channel.ts";
 import type { TerminalFrame, TerminalShape } from "#protocol/terminal-link.ts";
 import { closeForeignDescriptors } from "#support/descriptors.ts";
-import { applySettings, setWindowSize, terminalSettings, withControls } from "#support/terminal-modes.ts";
+import { applySettings, setWindowSize, terminalSettings, withControls } from "#support/libc/terminal-modes.ts";
 import { openPseudoTerminal, terminalWriter } from "./pseudo-terminal.ts";
 import type { RelayOrder, RelayWord } from "./terminals.ts";
 import { type JobDisplay, openDisplay } from "./x11-display.ts";

@@ -1,7 +1,7 @@
 // Who is at the other end of a unix socket: SO_PEERCRED, set by the kernel when the peer connected; nothing a peer says can change it.
 
 import type { Socket } from "node:net";
-import { libc } from "#support/libc.ts";
+import { libc } from "#support/libc/libc.ts";
 
 export type PeerCredentials = { readonly pid: number; readonly uid: number; readonly gid: number };
 

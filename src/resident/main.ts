@@ -10,7 +10,7 @@ import { chmodSync, fstatSync, ftruncateSync, futimesSync, readdirSync, rmSync, 
 import { createServer } from "node:net";
 import { dirname, join } from "node:path";
 import { peerCredentials } from "#protocol/peer-credentials.ts";
-import { isLocked } from "#support/lock-file.ts";
+import { isLocked } from "#support/libc/lock-file.ts";
 import { loadCommand } from "./commands.ts";
 import { serverLinks } from "./server-links.ts";
 import { type Session, serve } from "./session.ts";

@@ -7,8 +7,8 @@
 
 import { chmodSync, closeSync, existsSync, fsyncSync, linkSync, openSync, rmSync, statSync } from "node:fs";
 import { dirname } from "node:path";
-import type { HeldLock } from "#support/lock-file.ts";
-import { takeLock } from "#support/lock-file.ts";
+import type { HeldLock } from "#support/libc/lock-file.ts";
+import { takeLock } from "#support/libc/lock-file.ts";
 import { type Mark, markFile, type OpenMark, openMark, readMark } from "./mark.ts";
 import type { SchemaStep } from "./schema.ts";
 import { SCHEMA_STEPS } from "./schema.ts";

@@ -6,7 +6,7 @@
 import { readFileSync } from "node:fs";
 import type { Clock } from "./clock.ts";
 import { realClock } from "./clock.ts";
-import { libc } from "./libc.ts";
+import { libc } from "./libc/libc.ts";
 
 export type SystemUser = {
   readonly name: string;

@@ -4,7 +4,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { closeSync, constants, openSync } from "node:fs";
 import { ReadStream } from "node:tty";
 import { openPseudoTerminal, terminalWriter } from "#mom/pseudo-terminal.ts";
-import { setWindowSize, terminalSettings } from "#support/terminal-modes.ts";
+import { setWindowSize, terminalSettings } from "#support/libc/terminal-modes.ts";
 import { until } from "./complex.ts";
 
 export type Seat = {

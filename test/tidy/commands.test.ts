@@ -17,7 +17,7 @@ const NOT_LOADED = [
   "src/cli/qsub/interactive.ts",
   "src/cli/run-process.ts",
   "src/cli/own-terminal.ts",
-  "src/support/libc.ts",
+  "src/support/libc/libc.ts",
   "src/support/live-screen.ts",
 ];
 

@@ -3,8 +3,8 @@
 
 import { chdir } from "node:process";
 import { LOG_FAULT, PRIV_FAULT } from "#protocol/sched-link.ts";
-import type { HeldLock } from "#support/lock-file.ts";
-import { takeLock } from "#support/lock-file.ts";
+import type { HeldLock } from "#support/libc/lock-file.ts";
+import { takeLock } from "#support/libc/lock-file.ts";
 import type { Log } from "#support/log.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
 import { checkLogDirectory, checkPrivate } from "#support/sched-directory.ts";

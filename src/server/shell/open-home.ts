@@ -6,8 +6,8 @@ import { join } from "node:path";
 import { beginSqliteStore } from "#store/sqlite-store.ts";
 import type { Store } from "#store/store.ts";
 import type { Conf } from "#support/conf.ts";
-import { returnLargeBlocks } from "#support/large-blocks.ts";
-import { type HeldLock, takeLock } from "#support/lock-file.ts";
+import { returnLargeBlocks } from "#support/libc/large-blocks.ts";
+import { type HeldLock, takeLock } from "#support/libc/lock-file.ts";
 import { storeFile } from "./daemon-start.ts";
 
 /** notices: of what took time or deserves a log line. opened: rejects with a StoreError. */

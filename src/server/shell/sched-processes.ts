@@ -8,7 +8,7 @@ import { closeSync, existsSync, readFileSync, statSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { LOG_FAULT, PRIV_FAULT, SCHED_ENV } from "#protocol/sched-link.ts";
-import { isLocked, readPid } from "#support/lock-file.ts";
+import { isLocked, readPid } from "#support/libc/lock-file.ts";
 import type { UserDatabase } from "#support/passwd.ts";
 import { checkLogDirectory, checkPrivate } from "#support/sched-directory.ts";
 import { trustedDirectory } from "#support/trusted-file.ts";

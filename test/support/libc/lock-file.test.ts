@@ -4,7 +4,7 @@ import { mkdtempSync, readFileSync, rmSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
-import { isLocked, readPid, takeLock } from "#support/lock-file.ts";
+import { isLocked, readPid, takeLock } from "#support/libc/lock-file.ts";
 
 test("lock: one holder, named by pid in text; free again after release; a link is not followed", () => {
   const dir = mkdtempSync(join(tmpdir(), "partita-lock-"));
@@ -34,7 +34,7 @@ test("lock: it goes with the process that held it", () => {
   const dir = mkdtempSync(join(tmpdir(), "partita-lock-"));
   try {
     const path = join(dir, "x.lock");
-    const script = `import { takeLock } from "${new URL("../../src/support/lock-file.ts", import.meta.url).href}"; console.log("held" in takeLock(${JSON.stringify(path)})); process.kill(process.pid, "SIGKILL");`;
+    const script = `import { takeLock } from "${new URL("../../../src/support/libc/lock-file.ts", import.meta.url).href}"; console.log("held" in takeLock(${JSON.stringify(path)})); process.kill(process.pid, "SIGKILL");`;
     const child = spawnSync(process.execPath, ["--input-type=module", "-e", script], { encoding: "utf8" });
     assert.equal(child.stdout, "true\n");
     assert.equal(child.signal, "SIGKILL");

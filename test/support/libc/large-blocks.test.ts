@@ -11,8 +11,8 @@ const SMALL_KB = (BLOCKS * BEHIND_BYTES) / 1024;
 /** Allocates large blocks with a small one behind each, frees the large ones, and prints what remains resident, in KiB. */
 const program = (fixed: boolean): string => `
   import { readFileSync } from "node:fs";
-  import { libc } from "#support/libc.ts";
-  import { returnLargeBlocks } from "#support/large-blocks.ts";
+  import { libc } from "#support/libc/libc.ts";
+  import { returnLargeBlocks } from "#support/libc/large-blocks.ts";
   const c = libc().libc;
   const malloc = c.func("void *malloc(size_t bytes)");
   const fill = c.func("void *memset(void *block, int byte, size_t bytes)");
