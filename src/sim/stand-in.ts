@@ -23,7 +23,7 @@ import { type Core, createCore } from "#server/core/core.ts";
 import type { Batch, ClientFrame, MomFrame, SchedFrame, ShellAction } from "#server/engine/batch.ts";
 import type { Peer } from "#server/engine/identity.ts";
 import type { ServerConfig } from "#server/engine/transaction.ts";
-import { isWithMom } from "#server/jobs/life.ts";
+import { isWithMom } from "#server/state/job-phase.ts";
 import type { ServerState, Vnode } from "#server/state/state.ts";
 
 /** Host -> when its part of a run ends; only the first host of a run ends it. */

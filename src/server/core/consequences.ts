@@ -18,7 +18,7 @@ import { endArrayIfOver, subjobEnded } from "../jobs/array-end.ts";
 import { dependentsAtChange, dependentsAtEnd } from "../jobs/dependencies.ts";
 import { accrueJob } from "../jobs/eligible-time.ts";
 import { statusOfRun } from "../jobs/end.ts";
-import { isExecution, isPlanned, isRoute, isWaiting, isWithMom, loseTopjob, requestor } from "../jobs/life.ts";
+import { isExecution, isRoute, loseTopjob, requestor } from "../jobs/life.ts";
 import { preemptionMet } from "../jobs/preemption.ts";
 import { wantsPressure } from "../jobs/pressure.ts";
 import { forgetHands, startMet } from "../jobs/start-wait.ts";
@@ -35,6 +35,7 @@ import { tellWhetherReached } from "../scheds/remote.ts";
 import * as scheds from "../scheds/session.ts";
 import { arrayOf } from "../state/apply.ts";
 import type { Event } from "../state/event.ts";
+import { isIn, isPlanned, isWaiting, isWithMom, phaseOf } from "../state/job-phase.ts";
 import { isRemote, partitionOf, partitionsOf, schedOfPartition, shouldRun } from "../state/partitions.ts";
 import { resvOfQueue } from "../state/resv-holding.ts";
 import type { Job } from "../state/state.ts";
@@ -99,8 +100,9 @@ function follow(kernel: Kernel, tx: Transaction, event: Event, apply: () => void
       break;
     case "job-changed": {
       const job = state.jobs.get(event.id) as Job;
-      const { job_state, queue, Execution_Time, substate, stime } = job.attrs;
-      const run = state.hooks.size > 0 && event.set["job_state"] !== undefined && isWithMom(job) ? { ...job.attrs } : null;
+      const before = job.attrs;
+      const { job_state, queue, Execution_Time } = before;
+      const run = state.hooks.size > 0 && event.set["job_state"] !== undefined && isWithMom(job) ? before : null;
       apply();
       if (run !== null && isWaiting(job)) jobOver(kernel, job.id, run);
       if (job.attrs.queue !== queue) {
@@ -111,7 +113,7 @@ function follow(kernel: Kernel, tx: Transaction, event: Event, apply: () => void
         }
       }
       if (job.attrs["topjob"] === true && (!isPlanned(job) || job.attrs.queue !== queue)) loseTopjob(tx, job);
-      if (job.attrs["depend"] !== undefined) dependentsAtChange(tx, job, { job_state, substate, stime });
+      if (job.attrs["depend"] !== undefined) dependentsAtChange(tx, job, before);
       isNews(kernel, event.id);
       if (job.attrs.job_state !== job_state) preemptionMet(kernel, job.id);
       startMet(kernel, job.id);
@@ -221,14 +223,14 @@ function jobArrived(kernel: Kernel, tx: Transaction, job: Job): void {
   const queue = kernel.state.queues.get(job.attrs.queue);
   if (queue === undefined) return;
   if (isRoute(queue)) routeSoon(kernel, tx, job, queue);
-  else if ((job.attrs.job_state === "Q" || job.attrs.job_state === "B") && isExecution(queue)) cycles.jobQueued(kernel, queue, job.id);
+  else if (isIn(job, "queued", "begun") && isExecution(queue)) cycles.jobQueued(kernel, queue, job.id);
 }
 
 /** The timer of a job that waits for its time. */
 function armJob(kernel: Kernel, job: Job): void {
-  const { job_state, Execution_Time } = job.attrs;
+  const phase = phaseOf(job);
   const timer = `wait:${job.id}`;
-  if (job_state === "W" && Execution_Time !== undefined) kernel.timers.set(timer, Execution_Time * 1000);
+  if (phase.name === "waiting") kernel.timers.set(timer, phase.until_s * 1000);
   else if (kernel.timers.at(timer) !== undefined) kernel.timers.clear(timer);
 }
 

@@ -9,8 +9,8 @@ import { serverIdentity } from "../engine/identity.ts";
 import { nothingKnown, ownTransaction, transaction } from "../engine/kernel.ts";
 import type { Transaction } from "../engine/transaction.ts";
 import { endWaiting, finish } from "../jobs/end.ts";
-import { isWaiting } from "../jobs/life.ts";
 import { handle } from "../requests/index.ts";
+import { isWaiting } from "../state/job-phase.ts";
 import type { Core } from "./core.ts";
 import type { ServerOptions } from "./options.ts";
 
@@ -62,7 +62,7 @@ function setWanted(tx: Transaction, name: string, value: string): void {
 function purgeJobs(tx: Transaction): void {
   for (const job of [...tx.state.jobs.values()]) {
     if (isWaiting(job)) endWaiting(tx, job, false);
-    else finish(tx, job, 91, "", false);
+    else finish(tx, job, "deleted", "", false);
   }
 }
 

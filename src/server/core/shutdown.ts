@@ -7,8 +7,8 @@
 
 import type { Kernel } from "../engine/kernel.ts";
 import { endRun } from "../jobs/last-runs.ts";
-import { isWithMom } from "../jobs/life.ts";
 import { setServerState } from "../scheds/happening.ts";
+import { isWithMom } from "../state/job-phase.ts";
 
 export function beginShutdown(
   kernel: Kernel,

@@ -11,7 +11,7 @@ import type { ImportHookRequest, ManagerRequest } from "#protocol/messages.ts";
 import { serverIdentity } from "../engine/identity.ts";
 import { type Kernel, ownTransaction } from "../engine/kernel.ts";
 import type { Identity, Transaction } from "../engine/transaction.ts";
-import { isWaiting } from "../jobs/life.ts";
+import { isWaiting } from "../state/job-phase.ts";
 import type { Attrs, Job, Resv } from "../state/state.ts";
 import { alterByHook, eventBase } from "./alteration.ts";
 import { hasHooks, runHooks } from "./chain.ts";

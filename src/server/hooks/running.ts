@@ -13,6 +13,7 @@ import { ownTransaction } from "../engine/kernel.ts";
 import type { HookVerdict, Transaction } from "../engine/transaction.ts";
 import { commentDate, logJob } from "../jobs/life.ts";
 import { queuedSubjob } from "../jobs/subjob-start.ts";
+import { isIn, isSuspended } from "../state/job-phase.ts";
 import type { Job } from "../state/state.ts";
 import { alterByHook, runjobInput } from "./alteration.ts";
 import { hasHooks, runHooks } from "./chain.ts";
@@ -20,7 +21,9 @@ import { ON_REJECTION } from "./objects.ts";
 
 /** Whether somebody must be asked before the job is started. */
 export const mustAsk = (kernel: Kernel, job: string): boolean =>
-  kernel.state.jobs.get(job)?.attrs.job_state !== "S" && (kernel.posting.has(job) || hasHooks(kernel, "runjob"));
+  !isStopped(kernel.state.jobs.get(job)) && (kernel.posting.has(job) || hasHooks(kernel, "runjob"));
+
+const isStopped = (job: Job | undefined): boolean => job !== undefined && isSuspended(job);
 
 /** Waits for the job's postqueuejob hooks, then asks the runjob hooks; then: null, it may run. The job may be gone by then. */
 export function askBeforeRun(
@@ -49,9 +52,7 @@ export function askBeforeRun(
 export function askRunjobHooks(tx: Transaction, jobs: readonly Job[], vnodesFor: (job: Job) => string): (HookVerdict | null)[] {
   return tx.hooks(
     jobs.flatMap((job) =>
-      job.attrs.job_state === "S"
-        ? []
-        : [{ key: `runjob ${job.id}`, event: "runjob" as const, input: () => runjobInput(tx, job, vnodesFor(job)) }],
+      isSuspended(job) ? [] : [{ key: `runjob ${job.id}`, event: "runjob" as const, input: () => runjobInput(tx, job, vnodesFor(job)) }],
     ),
   );
 }
@@ -94,7 +95,7 @@ export function settleRun(tx: Transaction, job: Job, verdict: HookVerdict): Reje
     only(wanted, (name) => ON_REJECTION.has(name)),
     verdict.by,
   );
-  if (typeof hold === "string" && hold !== "n" && job.attrs.job_state === "H") {
+  if (typeof hold === "string" && hold !== "n" && isIn(job, "held")) {
     const comment = `Job held by '${verdict.by}' hook on ${commentDate(tx)}`;
     tx.apply({ kind: "job-changed", id: job.id, set: { comment }, unset: [] });
     logJob(tx, LOG_EVENT.JOB, job.id, comment);

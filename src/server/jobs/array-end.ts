@@ -2,7 +2,6 @@
 //
 // I1. An array lives as long as one of its subjobs waits, or is a job of its own.
 
-import { SUBSTATE } from "#model/job-state.ts";
 import type { Transaction } from "../engine/transaction.ts";
 import type { Attrs, Job } from "../state/state.ts";
 import { indicesIn, isOver, SUBJOB, type Subjobs, subjobsText } from "../state/subjobs.ts";
@@ -35,11 +34,11 @@ export function endArrayIfOver(tx: Transaction, array: Job): void {
   tx.apply({ kind: "job-changed", id: array.id, set: { Exit_status }, unset: [] });
   accountEnded(tx, "E", array, tx.now_s);
   tx.act({ kind: "mail", job: array.id, point: "e", text: `Execution terminated\nExit_status=${Exit_status}` });
-  const substate = deleted ? SUBSTATE.TERMINATED : SUBSTATE.FINISHED;
-  const how = deleted ? "terminated" : "finished";
-  const comment = attrs.comment === undefined ? `Job Array ${how}` : `${attrs.comment} and ${how}`;
+  const how = deleted ? "deleted" : "finished";
+  const word = deleted ? "terminated" : "finished";
+  const comment = attrs.comment === undefined ? `Job Array ${word}` : `${attrs.comment} and ${word}`;
   const over = { subjobs: subjobsText(subjobs), array_indices_remaining: "-", array_state_count: NONE_LEFT };
-  leave(tx, array, substate, { ...over, obittime: tx.now_s, comment }, keep);
+  leave(tx, array, how, { ...over, obittime: tx.now_s, comment }, keep);
 }
 
 /** What the record of an array says that goes before it has begun: all its subjobs have expired. */

@@ -1,15 +1,15 @@
 // How a job is deleted: one that waits ends at once, one that runs when its mom says so, by force at once whatever the mom does. Which jobs, and who may ask:
 // requests/job/delete-job.ts.
 
-import { SUBSTATE } from "#model/job-state.ts";
 import type { DeleteJobRequest } from "#protocol/messages.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
 import { isOwner } from "../attributes/permission.ts";
 import type { Transaction } from "../engine/transaction.ts";
+import { isWaiting } from "../state/job-phase.ts";
 import type { Job } from "../state/state.ts";
 import { accountDeleted } from "./accounting-record.ts";
 import { endWaiting, finish, type Termination, terminationOf } from "./end.ts";
-import { isWaiting, logJob, requestor } from "./life.ts";
+import { logJob, requestor } from "./life.ts";
 
 /** history: nothing is left of it in the history either. */
 export type DeletionManner = Pick<DeleteJobRequest, "force" | "history" | "suppressMail">;
@@ -67,5 +67,5 @@ export function preemptByDeletion(tx: Transaction, job: Job): void {
 function deleteByForce(tx: Transaction, job: Job, keep: boolean): void {
   tx.act({ kind: "terminate-job", job: job.id, why: "delete", force: true, over: true });
   tx.apply({ kind: "job-changed", id: job.id, set: { Exit_status: KILLED }, unset: [] });
-  finish(tx, job, SUBSTATE.TERMINATED, ` and terminated by ${requestor(tx)}`, keep);
+  finish(tx, job, "deleted", ` and terminated by ${requestor(tx)}`, keep);
 }

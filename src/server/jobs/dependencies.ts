@@ -31,17 +31,17 @@ import {
   withEntries,
   withoutDependency,
 } from "#model/depend.ts";
-import { SUBSTATE } from "#model/job-state.ts";
 import { PBSE, Reject, reject } from "#model/pbse.ts";
 import { limitOf } from "#model/server-limits.ts";
 import { addHolds, removeHolds } from "#model/values/hold.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
 import type { Transaction } from "../engine/transaction.ts";
-import type { Attrs, Job, ServerState } from "../state/state.ts";
+import { howOver, isHeldForDependency, isIn, isRunning, isWaiting, isWithMom, phaseName } from "../state/job-phase.ts";
+import type { Attrs, Job, JobAttrs, ServerState } from "../state/state.ts";
 import { accountAborted } from "./accounting-record.ts";
 import { unstartedAttrs } from "./array-end.ts";
 import { leave, statusOfRun } from "./end.ts";
-import { isWaiting, isWithMom, logJob, settleJob } from "./life.ts";
+import { logJob, settleJob } from "./life.ts";
 
 export const dependenciesOf = (state: ServerState, attrs: Attrs): Dependencies =>
   parseDependencies((attrs["depend"] as readonly string[] | undefined) ?? [], state.name);
@@ -141,7 +141,7 @@ function standingOf(tx: Transaction, type: AfterType, id: string): "met" | "wait
 }
 
 const hasStarted = (job: Job): boolean =>
-  job.subjobs === undefined ? isWithMom(job) && job.attrs.substate !== SUBSTATE.PRE_RUN : job.attrs.stime !== undefined;
+  job.subjobs === undefined ? isWithMom(job) && !isIn(job, "starting") : job.attrs.stime !== undefined;
 const endOf = ({ attrs }: Job): End => ({ ran: attrs.stime !== undefined, exit_status: statusOfRun(attrs) });
 
 /** before...: the other waits with an `on` to spare; runone: it is not over. Both only among jobs of one owner. */
@@ -260,29 +260,23 @@ function withdraw(tx: Transaction, job: Job, dependencies: Dependencies): void {
 // --- what follows from starts and ends
 
 /** A job that others wait for may have been given to a mom, or may have started (an array: its first subjob has). */
-export function dependentsAtChange(
-  tx: Transaction,
-  job: Job,
-  before: { readonly job_state: string; readonly substate: number; readonly stime: number | undefined },
-): void {
-  const { job_state, substate, stime } = job.attrs;
+export function dependentsAtChange(tx: Transaction, job: Job, before: JobAttrs): void {
+  const { stime } = job.attrs;
+  const [phase, last] = [phaseName(job), { attrs: before }];
   if (job.subjobs !== undefined) {
     if (before.stime !== undefined || stime === undefined) return;
     for (const other of companionsOf(tx.state, job)) holdForRunOne(tx, other);
     dependentsAtStart(tx, job);
     return;
   }
-  if (job_state === "R" && before.job_state !== "R" && substate === SUBSTATE.PRE_RUN)
-    for (const other of companionsOf(tx.state, job)) holdForRunOne(tx, other);
-  if (isWaiting(job) && WITH_MOM.has(before.job_state)) releaseCompanions(tx, job);
-  if (before.substate === SUBSTATE.PRE_RUN && substate === SUBSTATE.RUNNING) dependentsAtStart(tx, job);
+  if (phase === "starting" && !isRunning(last)) for (const other of companionsOf(tx.state, job)) holdForRunOne(tx, other);
+  if (isWaiting(job) && isWithMom(last)) releaseCompanions(tx, job);
+  if (phase === "running" && isIn(last, "starting")) dependentsAtStart(tx, job);
 }
 
 function dependentsAtStart(tx: Transaction, job: Job): void {
   for (const entry of entriesOf(dependenciesOf(tx.state, job.attrs), "before")) release(tx, jobOfEntry(entry), "after", job.id);
 }
-
-const WITH_MOM: ReadonlySet<string> = new Set(["R", "S", "U", "E"]);
 
 /** The one that ran is queued again: each of its set may run now, unless it waits for something else. */
 function releaseCompanions(tx: Transaction, job: Job): void {
@@ -300,7 +294,7 @@ export function dependentsAtEnd(tx: Transaction, job: Job): void {
   if (end.ran) for (const other of companionsOf(tx.state, job)) if (isWaiting(other)) giveUpAll(tx, other, job.id);
   if (end.exit_status === undefined) {
     // Deleted before it ran (P3). Who was given up for a dependency took along all that waited for it already.
-    const given_up = job.attrs.substate === SUBSTATE.FINISHED;
+    const given_up = howOver(job.attrs.substate) === "finished";
     withdraw(tx, job, given_up ? dependencies.filter(({ type }) => type === "runone") : dependencies);
     return;
   }
@@ -316,7 +310,7 @@ export function dependentsAtEnd(tx: Transaction, job: Job): void {
 /** A deletion is a failure, whatever the job made of the signal. Who still waits for its start waits in vain. */
 function endOfLive(job: Job): End {
   const end = endOf(job);
-  const failed = job.attrs.substate === SUBSTATE.TERMINATED && end.exit_status === 0;
+  const failed = howOver(job.attrs.substate) === "deleted" && end.exit_status === 0;
   return { ...end, ...(failed ? { exit_status: DELETED_WHILE_RUNNING } : {}) };
 }
 const DELETED_WHILE_RUNNING = 271;
@@ -331,7 +325,7 @@ function release(tx: Transaction, id: string, type: AfterType, parent: string): 
   if (job === undefined || !waitsFor(tx.state, id, type, parent)) return;
   logJob(tx, LOG_EVENT.JOB, id, `Dependency on job ${parent} released.`);
   const left = withoutDependency(dependenciesOf(tx.state, job.attrs), type, entryOf(tx.state, parent));
-  const free = !isDependent(itemsOf(left)) && job.attrs.substate === SUBSTATE.DEPEND_HOLD;
+  const free = !isDependent(itemsOf(left)) && isHeldForDependency(job);
   setDependencies(tx, job, left, free ? { Hold_Types: removeHolds(job.attrs.Hold_Types, "s") } : {});
 }
 
@@ -359,5 +353,5 @@ function giveUp(tx: Transaction, job: Job, text: string): void {
   logJob(tx, LOG_EVENT.JOB, job.id, text);
   accountAborted(tx, job.id, text);
   tx.act({ kind: "mail", job: job.id, point: "a", text });
-  leave(tx, job, SUBSTATE.FINISHED, job.subjobs === undefined ? {} : unstartedAttrs(job.subjobs), true);
+  leave(tx, job, "finished", job.subjobs === undefined ? {} : unstartedAttrs(job.subjobs), true);
 }

@@ -9,9 +9,10 @@ import { LOG_EVENT } from "#support/log-event.ts";
 import { type Kernel, ownTransaction } from "../engine/kernel.ts";
 import type { Transaction } from "../engine/transaction.ts";
 import { type Clock, type ClockKey, clockId, clockKey, isExecutionQueue, isStopped, readAccrual, shownBy } from "../state/clocks.ts";
+import { isWithMom, phaseName } from "../state/job-phase.ts";
 import type { Attrs, Job, ServerState } from "../state/state.ts";
 import { hasWaiting } from "../state/subjobs.ts";
-import { isWithMom, logJob } from "./life.ts";
+import { logJob } from "./life.ts";
 
 /** What a job's time counts as. */
 export const ACCRUE = { INITIAL: 0, INELIGIBLE: 1, ELIGIBLE: 2, RUNNING: 3, EXITING: 4 } as const;
@@ -25,17 +26,17 @@ type Counting = { readonly type: AccrueType } | { readonly key: ClockKey | null 
 function countingOf(state: ServerState, job: Job): Counting {
   const { attrs } = job;
   if (!state.accrual.enabled) return { type: ACCRUE.INITIAL };
-  if (attrs.job_state === "E" || OVER.has(attrs.job_state)) return { type: ACCRUE.EXITING };
+  const phase = phaseName(job);
+  if (phase === "exiting" || phase === "over") return { type: ACCRUE.EXITING };
   if (isWithMom(job)) return { type: ACCRUE.RUNNING };
-  if (!isExecutionQueue(state.queues.get(attrs.queue)) || attrs.job_state === "T") return { type: ACCRUE.INITIAL };
+  if (!isExecutionQueue(state.queues.get(attrs.queue)) || phase === "transit") return { type: ACCRUE.INITIAL };
   const offersNothing = attrs["array_id"] !== undefined || (job.subjobs !== undefined && !hasWaiting(job.subjobs));
-  if (attrs.job_state === "W" || offersNothing) return { type: ACCRUE.INELIGIBLE };
-  if (attrs.job_state !== "H") return { key: clockKey(state, attrs) };
+  if (phase === "waiting" || offersNothing) return { type: ACCRUE.INELIGIBLE };
+  if (phase !== "held") return { key: clockKey(state, attrs) };
   // His own hold, and what he asked to wait for. Who is held by others loses nothing by it.
   const own = attrs.Hold_Types.includes("u") || attrs["depend"] !== undefined;
   return own ? { type: ACCRUE.INELIGIBLE } : { key: null };
 }
-const OVER: ReadonlySet<string> = new Set(["F", "X", "M"]);
 
 /** Eligible time and accrue type of a job as they are shown; null: as its attributes say. */
 export function shownEligible(state: ServerState, attrs: Attrs, now_s: number): { eligible_time: number; accrue_type: number } | null {

@@ -11,10 +11,11 @@ import { FILE_TROUBLE } from "../engine/mail.ts";
 import type { Transaction } from "../engine/transaction.ts";
 import { arrayOf } from "../state/apply.ts";
 import { hostOfJob } from "../state/job-hosts.ts";
+import { type HowOver, isIn, isWaiting, OVER, RUN_PHASE } from "../state/job-phase.ts";
 import type { Attrs, Job, JobAttrs, ResourceRecord } from "../state/state.ts";
 import { accountAborted, accountEnded, usageItems } from "./accounting-record.ts";
 import { discardCheckpoint, discardOutput } from "./checkpointed.ts";
-import { isExecution, isWaiting, logJob, settleJob, waitingState } from "./life.ts";
+import { isExecution, logJob, settleJob, waitingState } from "./life.ts";
 import { learnRunTime } from "./pressure.ts";
 import { jobStarted } from "./run.ts";
 import { askedAtStart } from "./start-attrs.ts";
@@ -71,7 +72,7 @@ export type Obit = {
 
 /** What becomes of a job. rerun: back to the queue if it may run again, otherwise given up; retry: back to the queue, the run did not count. */
 type Reaction =
-  | { readonly kind: "end"; readonly substate: number; readonly suffix: string; readonly mail?: string; readonly log?: string }
+  | { readonly kind: "end"; readonly how: HowOver; readonly suffix: string; readonly mail?: string; readonly log?: string }
   | { readonly kind: "rerun"; readonly otherwise: string }
   /** back to the queue; its next run goes on from a checkpoint */
   | { readonly kind: "checkpointed" }
@@ -89,12 +90,12 @@ const LIMITS: { readonly [code: number]: string } = {
 
 /** The reaction to an Exit_status, of a job nobody deleted (docs/reference/execution.md 6). */
 export function reactionTo(exit_status: number, message = ""): Reaction {
-  if (exit_status === 0) return { kind: "end", substate: SUBSTATE.FINISHED, suffix: " and finished" };
-  if (exit_status > 0) return { kind: "end", substate: SUBSTATE.FAILED, suffix: " and failed" };
+  if (exit_status === 0) return { kind: "end", how: "finished", suffix: " and finished" };
+  if (exit_status > 0) return { kind: "end", how: "failed", suffix: " and failed" };
   const limit = LIMITS[exit_status];
   if (limit !== undefined) {
     const mail = `Job exceeded resource ${limit}\nSee job standard error file`;
-    return { kind: "end", substate: SUBSTATE.FAILED, suffix: ` and exceeded resource ${limit}`, mail };
+    return { kind: "end", how: "failed", suffix: ` and exceeded resource ${limit}`, mail };
   }
   switch (exit_status) {
     case JOB_EXEC.FAIL2:
@@ -103,7 +104,7 @@ export function reactionTo(exit_status: number, message = ""): Reaction {
     case JOB_EXEC.HOOK_DELETE: {
       const mail =
         exit_status === JOB_EXEC.HOOK_DELETE ? "a hook requested for job to be deleted" : `${pbseText(PBSE.HOOK_REJECT_DELETEJOB)}`;
-      return { kind: "end", substate: SUBSTATE.FAILED, suffix: " and failed", mail, log: mail };
+      return { kind: "end", how: "failed", suffix: " and failed", mail, log: mail };
     }
     case JOB_EXEC.INITABT:
       return { kind: "rerun", otherwise: "Job aborted on PBS Server initialization" };
@@ -143,7 +144,7 @@ export function jobObit(tx: Transaction, job: Job, obit: Obit): void {
   const ran = obit.exit_status >= 0 || reaction.kind === "end" || reaction.kind === "rerun" || reaction.kind === "checkpointed";
   // A short job may be over (or lost) before its start was reported: the S record comes first all the same.
   // What hosts keep of an earlier run stays known: a sister may have ended this one before its mother superior heard of it.
-  if (attrs.substate === SUBSTATE.PRE_RUN && ran) jobStarted(tx, job, undefined, undefined, { confirmed: false });
+  if (isIn(job, "starting") && ran) jobStarted(tx, job, undefined, undefined, { confirmed: false });
   tx.apply({ kind: "job-changed", id: job.id, set: endAttrs(obit), unset: [] });
   if (obit.stageout_status === 0) {
     const text = `Post job file processing error; job ${job.id} on host ${hostOfJob(job)}\n${obit.message ?? ""}`;
@@ -154,7 +155,7 @@ export function jobObit(tx: Transaction, job: Job, obit: Obit): void {
   const termination = terminationOf(job);
   // What a preempted job ended with is told like that of any other; it is never run again.
   if (termination !== undefined && !(termination.preempted === true && reaction.kind === "end")) {
-    finish(tx, job, SUBSTATE.TERMINATED, ` and terminated by ${termination.by}${trouble}`, termination.history);
+    finish(tx, job, "deleted", ` and terminated by ${termination.by}${trouble}`, termination.history);
     // Its mom, who was told to end it for another run, has kept its output for that, and perhaps a checkpoint.
     if (reaction.kind !== "end" && reaction.kind !== "abort") tx.act({ kind: "discard-on-host", job: job.id, host: hostOfJob(job) });
     return;
@@ -167,7 +168,7 @@ export function jobObit(tx: Transaction, job: Job, obit: Obit): void {
     case "end":
       if (reaction.log !== undefined) logJob(tx, LOG_EVENT.JOB, job.id, reaction.log);
       if (reaction.mail !== undefined) tx.act({ kind: "mail", job: job.id, point: "a", text: reaction.mail });
-      finish(tx, job, reaction.substate, `${reaction.suffix}${trouble}`);
+      finish(tx, job, reaction.how, `${reaction.suffix}${trouble}`);
       break;
     case "abort":
       abort(tx, job, reaction.mail);
@@ -236,15 +237,15 @@ function logRetry(tx: Transaction, job: Job, exit_status: number): void {
 }
 
 /** The end of a job that ran: log, record E, history. */
-export function finish(tx: Transaction, job: Job, substate: number, suffix: string, keep = true): void {
+export function finish(tx: Transaction, job: Job, how: HowOver, suffix: string, keep = true): void {
   const { attrs } = job;
   touchVnodes(tx, job);
   const items = [`Exit_status=${attrs.Exit_status ?? 0}`, ...usageItems(tx.state.resources, attrs)];
   logJob(tx, LOG_EVENT.JOB_USAGE, job.id, items.join(" "));
   accountEnded(tx, "E", job, tx.now_s);
   tx.act({ kind: "mail", job: job.id, point: "e", text: ["Execution terminated", ...items].join("\n") });
-  if (substate === SUBSTATE.FINISHED) learnRunTime(tx, job);
-  leave(tx, job, substate, { obittime: tx.now_s, ...(attrs.comment === undefined ? {} : { comment: `${attrs.comment}${suffix}` }) }, keep);
+  if (how === "finished") learnRunTime(tx, job);
+  leave(tx, job, how, { obittime: tx.now_s, ...(attrs.comment === undefined ? {} : { comment: `${attrs.comment}${suffix}` }) }, keep);
 }
 
 /** The server gives a job up that was with a mom. */
@@ -254,9 +255,9 @@ export function abort(tx: Transaction, job: Job, mail: string): void {
   logJob(tx, LOG_EVENT.JOB, job.id, why);
   accountAborted(tx, job.id, why);
   tx.act({ kind: "mail", job: job.id, point: "a", text: mail });
-  if (job.attrs.substate !== SUBSTATE.PRE_RUN) accountEnded(tx, "E", job, tx.now_s);
+  if (!isIn(job, "starting")) accountEnded(tx, "E", job, tx.now_s);
   const { comment } = job.attrs;
-  leave(tx, job, SUBSTATE.FAILED, { obittime: tx.now_s, ...(comment === undefined ? {} : { comment: `${comment} and failed` }) }, true);
+  leave(tx, job, "failed", { obittime: tx.now_s, ...(comment === undefined ? {} : { comment: `${comment} and failed` }) }, true);
 }
 
 /**
@@ -267,14 +268,14 @@ export const NEVER_RAN = 271;
 
 /** A job that waits is deleted: no record E (docs/reference/commands.md 3, qdel). */
 export function endWaiting(tx: Transaction, job: Job, keep: boolean, set: Attrs = {}): void {
-  leave(tx, job, SUBSTATE.TERMINATED, set, keep);
+  leave(tx, job, "deleted", set, keep);
 }
 
 /** The Exit_status of a run; undefined: the job never ran, or nobody knows how it ended. */
 export const statusOfRun = ({ stime, Exit_status }: JobAttrs): number | undefined => (stime === undefined ? undefined : Exit_status);
 
 /** Out of the live jobs: into the history when there is one. */
-export function leave(tx: Transaction, job: Job, substate: number, set: Attrs, keep: boolean): void {
+export function leave(tx: Transaction, job: Job, how: HowOver, set: Attrs, keep: boolean): void {
   const history = keep && tx.state.server["job_history_enable"] === true;
   if (!history)
     logJob(tx, LOG_EVENT.DEBUG2, job.id, `dequeuing from ${job.attrs.queue}, state ${isWaiting(job) ? job.attrs.job_state : "E"}`);
@@ -282,7 +283,7 @@ export function leave(tx: Transaction, job: Job, substate: number, set: Attrs, k
   discardOutput(tx, job);
   const unset = PRIVATE.filter((name) => job.attrs[name] !== undefined);
   const over = { ...(job.attrs.stime === undefined ? { Exit_status: NEVER_RAN } : {}), ...set };
-  tx.apply({ kind: "job-changed", id: job.id, set: { ...over, job_state: "F", substate, history_timestamp: tx.now_s }, unset });
+  tx.apply({ kind: "job-changed", id: job.id, set: { ...over, ...OVER[how], history_timestamp: tx.now_s }, unset });
   tx.apply({ kind: "job-ended", id: job.id, history });
 }
 
@@ -304,8 +305,8 @@ const PRIVATE = [
 
 /** The run is to be repeated: substate 60 until its obit. A run that the mom has not confirmed yet counts as begun, so that its R record has an S before it. */
 export function beginRerun(tx: Transaction, job: Job): void {
-  if (job.attrs.substate === SUBSTATE.PRE_RUN) jobStarted(tx, job, undefined, undefined, { confirmed: false });
-  tx.apply({ kind: "job-changed", id: job.id, set: { substate: SUBSTATE.RERUN }, unset: [] });
+  if (isIn(job, "starting")) jobStarted(tx, job, undefined, undefined, { confirmed: false });
+  tx.apply({ kind: "job-changed", id: job.id, set: { ...RUN_PHASE.rerunning }, unset: [] });
 }
 
 const NOT_RERUNABLE = "Non-rerunable job deleted on requeue";
@@ -329,7 +330,7 @@ export type Requeue = {
 export function requeue(tx: Transaction, job: Job, more: Requeue = {}): void {
   touchVnodes(tx, job);
   if (more.checkpointed !== undefined) tx.account({ type: "C", id: job.id, text: "" });
-  else if (job.attrs.substate !== SUBSTATE.PRE_RUN) accountEnded(tx, "R", job, tx.now_s);
+  else if (!isIn(job, "starting")) accountEnded(tx, "R", job, tx.now_s);
   let { hold, comment } = more;
   const preempted_s = preemptingSince(job);
   // A run that had to make room did not fail, nor did one that goes on later.
@@ -353,7 +354,7 @@ export function requeue(tx: Transaction, job: Job, more: Requeue = {}): void {
     ...(preempted_s === undefined ? {} : { ptime: preempted_s }),
     ...(more.checkpointed === undefined ? {} : { checkpointed: more.checkpointed }),
     // A run that never was confirmed leaves what waits for one that will be.
-    ...(more.checkpointed !== undefined || job.attrs.substate === SUBSTATE.PRE_RUN || job.attrs["output_on"] !== undefined
+    ...(more.checkpointed !== undefined || isIn(job, "starting") || job.attrs["output_on"] !== undefined
       ? {}
       : { output_on: hostOfJob(job) }),
     ...(eligible && job.attrs.etime === undefined ? { etime: tx.now_s } : {}),

@@ -1,33 +1,31 @@
 // What becomes of jobs that run when the server is to end (core/shutdown.ts): saved by their mom where a script of the site does that, else run again, if
 // they may be, else killed or waited for.
 
-import { SUBSTATE } from "#model/job-state.ts";
 import { type Kernel, ownTransaction } from "../engine/kernel.ts";
 import { momOfJob } from "../engine/mom-runtime.ts";
+import { isIn, isRunning, isSuspended, isWithMom } from "../state/job-phase.ts";
 import type { Job } from "../state/state.ts";
 import { beginRerun, terminationOf } from "./end.ts";
-import { isWithMom } from "./life.ts";
 
 /** Begins the end of a run: its mom saves it, where it can. */
 export function endRun(kernel: Kernel, job: Job): void {
   if (isEnding(job)) return;
-  const { substate, Checkpoint } = job.attrs;
-  if (substate === SUBSTATE.RUNNING && Checkpoint !== "n" && momOfJob(kernel, job.id) !== undefined)
+  const { Checkpoint } = job.attrs;
+  if (isIn(job, "running") && Checkpoint !== "n" && momOfJob(kernel, job.id) !== undefined)
     ownTransaction(kernel).act({ kind: "signal-job", job: job.id, signal: "checkpoint", token: 0 });
   else endUnsaved(kernel, job);
 }
 
-const isEnding = (job: Job): boolean => terminationOf(job) !== undefined || job.attrs.substate === SUBSTATE.RERUN;
+const isEnding = (job: Job): boolean => terminationOf(job) !== undefined || isIn(job, "rerunning");
 
 /** A mom has not saved a job: while the server ends it is run again, killed or waited for. */
 export function endUnsaved(kernel: Kernel, job: Job): void {
   if (kernel.shutdown === null || kernel.shutdown.manner === "quick" || !isWithMom(job) || isEnding(job)) return;
   const tx = ownTransaction(kernel);
   const { id } = job;
-  const { Rerunable, job_state } = job.attrs;
-  if (Rerunable && (job_state === "R" || job_state === "S")) {
+  if (job.attrs.Rerunable && (isRunning(job) || isSuspended(job))) {
     // A suspended one stays what it is until its mom has ended it.
-    if (job_state === "R") beginRerun(tx, job);
+    if (!isSuspended(job)) beginRerun(tx, job);
     tx.act({ kind: "terminate-job", job: id, why: "rerun" });
   } else if (kernel.shutdown.manner === "immediate") {
     tx.apply({ kind: "job-changed", id, set: { termination: { by: `${tx.who.user}@${tx.who.host}`, history: true } }, unset: [] });

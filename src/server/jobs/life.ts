@@ -8,10 +8,11 @@
 // I3. topjob is a mark of jobs whose start a scheduler may plan: who is held, starts, goes on or changes its queue loses it.
 
 import { isDependent } from "#model/depend.ts";
-import { restingState, SUBSTATE } from "#model/job-state.ts";
+import { restingState } from "#model/job-state.ts";
 import { isHeld } from "#model/values/hold.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
 import type { Transaction } from "../engine/transaction.ts";
+import { isIn, isWaiting, isWithMom } from "../state/job-phase.ts";
 import type { Attrs, Job, JobAttrs, Queue } from "../state/state.ts";
 import { accountQueued } from "./accounting-record.ts";
 
@@ -62,16 +63,6 @@ export function enqueueJob(tx: Transaction, id: string, seq: number, attrs: JobA
   tx.apply({ kind: "job-created", id, seq, attrs: full, script });
 }
 
-/** Whether the job waits for its scheduler to start it, or to let it go on. */
-export function isForSched({ attrs: { job_state, substate } }: Pick<Job, "attrs">): boolean {
-  return job_state === "Q" || (job_state === "S" && substate === SUBSTATE.SCHED_SUSPENDED);
-}
-
-/** Whether a scheduler may plan its start: of an array that has begun, the start of its next subjob. */
-export function isPlanned(job: Pick<Job, "attrs">): boolean {
-  return job.attrs.job_state === "B" || isForSched(job);
-}
-
 /** A job that is no top job any more (I3): the mark goes, and what was estimated where clear_topjob_estimates_enable says so or the job no longer waits. */
 export function loseTopjob(tx: Transaction, job: Job): void {
   const clears = tx.state.server["clear_topjob_estimates_enable"] === true || isWithMom(job);
@@ -82,7 +73,7 @@ export function loseTopjob(tx: Transaction, job: Job): void {
 /** After a change of holds, of Execution_Time, or because time has passed: the waiting state that fits now. Jobs that run are left alone. */
 export function settleJob(tx: Transaction, job: Job, set: Attrs = {}, unset: readonly string[] = []): void {
   const { attrs } = job;
-  if (!isWaiting(job) && attrs.job_state !== "B") {
+  if (!isWaiting(job) && !isIn(job, "begun")) {
     if (Object.keys(set).length + unset.length > 0) tx.apply({ kind: "job-changed", id: job.id, set, unset });
     return;
   }
@@ -129,12 +120,6 @@ export function moveJob(tx: Transaction, job: Job, queue: Queue, set: Attrs = {}
 
 export const isExecution = (queue: Queue): boolean => queue.attrs["queue_type"] === "Execution";
 export const isRoute = (queue: Queue): boolean => queue.attrs["queue_type"] === "Route";
-/** Queued, held, waiting or in transit: not with a mom. */
-export const isWaiting = (job: Job): boolean => WAITING.has(job.attrs.job_state);
-const WAITING: ReadonlySet<string> = new Set(["Q", "H", "W", "T"]);
-/** With a mom: running, suspended or exiting. */
-export const isWithMom = (job: Job): boolean => WITH_MOM.has(job.attrs.job_state);
-const WITH_MOM: ReadonlySet<string> = new Set(["R", "S", "U", "E"]);
 
 /** `alice@host` of whoever asks. */
 export const requestor = (tx: Transaction): string => `${tx.who.user}@${tx.who.host}`;

@@ -11,7 +11,6 @@
 // P3. What the mom was asked is kept with the job (suspension.ts I4): after any crash its word settles what has become of the job.
 // P4. A preemption ends: by the mom's answer, by its silence, or after job_requeue_timeout. What a late mom does all the same still counts.
 
-import { SUBSTATE } from "#model/job-state.ts";
 import { PBSE, Reject, reject } from "#model/pbse.ts";
 import type { Decision, PreemptMethod, Verdict } from "#protocol/sched-link.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
@@ -19,11 +18,12 @@ import { schedulerIdentity } from "../engine/identity.ts";
 import { type Kernel, ownTransaction, type Preemption, transaction } from "../engine/kernel.ts";
 import { momOfJob } from "../engine/mom-runtime.ts";
 import type { Transaction } from "../engine/transaction.ts";
+import { isIn, isSuspended, isWaiting } from "../state/job-phase.ts";
 import { schedOfQueue } from "../state/partitions.ts";
 import type { Job } from "../state/state.ts";
 import { preemptByDeletion } from "./deletion.ts";
 import { beginRerun, terminationOf } from "./end.ts";
-import { isWaiting, logJob, requestor } from "./life.ts";
+import { logJob, requestor } from "./life.ts";
 import { isResuming, preemptingSince } from "./suspension.ts";
 
 const REQUEUE_TIMEOUT_S_DEFAULT = 45;
@@ -40,12 +40,11 @@ export function beginPreemption(kernel: Kernel, sched: string, decision: Extract
 
 function check(kernel: Kernel, sched: string, id: string): Reject | null {
   const job = kernel.state.jobs.get(id);
-  if (job === undefined || job.attrs.job_state === "E") return reject(PBSE.UNKJOBID);
+  if (job === undefined || isIn(job, "exiting")) return reject(PBSE.UNKJOBID);
   const queue = kernel.state.queues.get(job.attrs.queue);
   if (queue === undefined || schedOfQueue(kernel.state, queue)?.name !== sched) return reject(PBSE.PERM);
   if (kernel.stopping !== "no") return reject(PBSE.SVRDOWN);
-  const { job_state, substate } = job.attrs;
-  const runs = job_state === "R" && (substate === SUBSTATE.RUNNING || substate === SUBSTATE.PRE_RUN);
+  const runs = isIn(job, "starting", "running");
   if (!runs || terminationOf(job) !== undefined || isResuming(job) || kernel.preemptions.has(id)) return reject(PBSE.BADSTATE);
   return null;
 }
@@ -71,7 +70,7 @@ function tryNext(kernel: Kernel, preemption: Preemption): void {
 
 /** Whether the job allows a method; if so, it is under way. */
 function begins(tx: Transaction, job: Job, method: PreemptMethod): boolean {
-  const confirmed = job.attrs.substate === SUBSTATE.RUNNING;
+  const confirmed = isIn(job, "running");
   switch (method) {
     case "S":
       if (confirmed) ask(tx, job, "suspend");
@@ -131,7 +130,7 @@ export function preemptionMet(kernel: Kernel, id: string): void {
   const job = kernel.state.jobs.get(id);
   const { method } = preemption;
   if (job === undefined) settle(kernel, preemption, method === "D" ? { ok: true, method } : { ok: true });
-  else if (job.attrs.job_state === "S") settle(kernel, preemption, { ok: true, method: "S" });
+  else if (isSuspended(job)) settle(kernel, preemption, { ok: true, method: "S" });
   else if (isWaiting(job)) settle(kernel, preemption, method === "C" || method === "R" ? { ok: true, method } : { ok: true });
 }
 

@@ -7,8 +7,8 @@
 import { idsAhead, isBefore, isDependent, jobOfEntry, parseDependencies } from "#model/depend.ts";
 import { isHeld } from "#model/values/hold.ts";
 import type { Transaction } from "../engine/transaction.ts";
+import { isWaiting } from "../state/job-phase.ts";
 import type { Job, JobAttrs, Sched, ServerState } from "../state/state.ts";
-import { isWaiting } from "./life.ts";
 
 /** Part of a new time in the moving average. */
 const WEIGHT = 0.25;

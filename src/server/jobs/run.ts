@@ -5,7 +5,6 @@
 // I3. run_count grows with every start; a mom refuses a number that it has seen.
 // I4. A suspended job that is to go on is in state R, with its resources, before its mom hears of it; a mom that refuses puts it back (suspension.ts).
 
-import { SUBSTATE } from "#model/job-state.ts";
 import { PBSE, Reject, reject } from "#model/pbse.ts";
 import { type ExecVnode, execVnodeText, parseExecVnode, vnodesOf } from "#model/request/exec-vnode.ts";
 import { placeOf } from "#model/request/place.ts";
@@ -13,6 +12,7 @@ import { LOG_EVENT } from "#support/log-event.ts";
 import { wantsMail } from "../engine/mail.ts";
 import type { Transaction } from "../engine/transaction.ts";
 import { arrayOf } from "../state/apply.ts";
+import { isForSched, isIn, isPlanned, isRunning, isSuspended, type PhaseName, RUN_PHASE } from "../state/job-phase.ts";
 import { availableAmount } from "../state/occupancy.ts";
 import { partitionOf, schedOfQueue } from "../state/partitions.ts";
 import { execHost, releasedSpots, spots } from "../state/placement.ts";
@@ -20,7 +20,7 @@ import { resvOfQueue } from "../state/resv-holding.ts";
 import type { Attrs, Job, Queue, Vnode } from "../state/state.ts";
 import { accountStarted } from "./accounting-record.ts";
 import { discardCheckpointElsewhere, discardOutputElsewhere } from "./checkpointed.ts";
-import { commentDate, isExecution, isForSched, isPlanned, logJob, requestor } from "./life.ts";
+import { commentDate, isExecution, logJob, requestor } from "./life.ts";
 import { checkInside, checkOutside } from "./resv-fit.ts";
 import { noteStart, queuedSubjob } from "./subjob-start.ts";
 import { beginResume } from "./suspension.ts";
@@ -50,7 +50,7 @@ export function checkRun(tx: Transaction, id: string, exec_vnode: string, option
   const job = tx.state.jobs.get(id) ?? queuedSubjob(tx.state, id);
   if (job === undefined || job.subjobs !== undefined) throw reject(job === undefined ? PBSE.UNKJOBID : PBSE.IVALREQ);
   if (tx.stopping) throw reject(PBSE.SVRDOWN);
-  if (job.attrs.job_state === "S") return null;
+  if (isSuspended(job)) return null;
   const queue = tx.state.queues.get(job.attrs.queue) as Queue;
   checkJob(tx, job, queue, options);
   const exec = parseExecVnode(exec_vnode);
@@ -59,10 +59,9 @@ export function checkRun(tx: Transaction, id: string, exec_vnode: string, option
 }
 
 function checkJob(tx: Transaction, job: Job, queue: Queue, options: RunOptions): void {
-  const { job_state } = job.attrs;
   const manual = options.by_hand === true || options.specified === true;
-  const states = manual ? "QHB" : "QB";
-  if (!states.includes(job_state) || !states.includes(arrayOf(tx.state, job)?.attrs.job_state ?? job_state)) throw reject(PBSE.BADSTATE);
+  const phases: readonly PhaseName[] = manual ? ["queued", "held", "begun"] : ["queued", "begun"];
+  if (!isIn(job, ...phases) || !isIn(arrayOf(tx.state, job) ?? job, ...phases)) throw reject(PBSE.BADSTATE);
   if (!isExecution(queue) || (queue.attrs["started"] !== true && !manual)) throw reject(PBSE.IVALREQ);
 }
 
@@ -124,8 +123,7 @@ const refusedNow = (why: string): Reject => new Reject(PBSE.RESCUNAV, `Resource 
 
 function start(tx: Transaction, job: Job, exec: ExecVnode, exec_vnode: string, options: RunOptions): void {
   const set: Attrs = {
-    job_state: "R",
-    substate: SUBSTATE.PRE_RUN,
+    ...RUN_PHASE.starting,
     exec_vnode: execVnodeText(exec),
     exec_host: execHost(tx.state, exec),
     run_count: (job.attrs.run_count ?? 0) + 1,
@@ -151,7 +149,7 @@ export function resumeNow(tx: Transaction, job: Job, options: RunOptions = {}): 
   const { state } = tx;
   const queue = state.queues.get(job.attrs.queue) as Queue;
   const by_sched = options.sched !== undefined && options.by_hand !== true;
-  if (by_sched && (job.attrs.substate !== SUBSTATE.SCHED_SUSPENDED || queue.attrs["started"] !== true)) throw reject(PBSE.BADSTATE);
+  if (by_sched && (!isIn(job, "resumable") || queue.attrs["started"] !== true)) throw reject(PBSE.BADSTATE);
   if (options.sched !== undefined && schedOfQueue(state, queue)?.name !== options.sched)
     throw refusedNow(`queue ${queue.name} belongs to another scheduler`);
   const resv = resvOfQueue(state, queue.name);
@@ -176,7 +174,7 @@ export function jobStarted(
 ): void {
   // The vnodes as the comment of the start names them: with qrun -H as the operator typed them.
   const where = /^Job was sent for execution at .* on (.*)$/.exec(job.attrs.comment ?? "")?.[1] ?? job.attrs.exec_vnode;
-  const set: Attrs = { substate: SUBSTATE.RUNNING, comment: `Job run at ${commentDate(tx)} on ${where}` };
+  const set: Attrs = { ...RUN_PHASE.running, comment: `Job run at ${commentDate(tx)} on ${where}` };
   if (session_id !== undefined) set["session_id"] = session_id;
   // Until the mom's first sample: the run has used nothing yet.
   set["resources_used"] ??= {
@@ -225,7 +223,7 @@ export function estimateJob(tx: Transaction, id: string, { start_s, exec_vnode, 
 export function extendJob(tx: Transaction, id: string, soft_walltime_s: number): void {
   const job = tx.state.jobs.get(id);
   if (job === undefined) throw reject(PBSE.UNKJOBID);
-  if (job.attrs.job_state !== "R") throw reject(PBSE.BADSTATE);
+  if (!isRunning(job)) throw reject(PBSE.BADSTATE);
   const estimated = { ...(job.attrs["estimated"] ?? {}), soft_walltime: soft_walltime_s };
   tx.apply({ kind: "job-changed", id, set: { estimated }, unset: [] });
 }

@@ -8,12 +8,11 @@
 // W2. No verdict waits for a mom that is lost, nor longer than the scheduler's sched_cycle_length: such a job counts as started.
 // W3. Who started a job by hand (qrun without -a) waits for its runjob hooks and its mom in any case, for the latter not longer than HAND_PATIENCE_S.
 
-import { SUBSTATE } from "#model/job-state.ts";
 import { PBSE, pbseText, Reject } from "#model/pbse.ts";
 import type { Verdict } from "#protocol/sched-link.ts";
 import { type Kernel, refuse, type StartWait } from "../engine/kernel.ts";
+import { isIn, isWaiting } from "../state/job-phase.ts";
 import type { Sched } from "../state/state.ts";
-import { isWaiting } from "./life.ts";
 
 export type RunWait = "none" | "runjob_hook" | "execjob_hook";
 
@@ -84,7 +83,7 @@ export function forgetStarts(kernel: Kernel, sched: string): void {
 
 function isStarting({ state }: Kernel, id: string): boolean {
   const attrs = state.jobs.get(id)?.attrs;
-  return attrs?.job_state === "R" && attrs.substate === SUBSTATE.PRE_RUN;
+  return attrs !== undefined && isIn({ attrs }, "starting");
 }
 
 function add(kernel: Kernel, id: string, wait: StartWait): void {

@@ -12,12 +12,12 @@
 // I5. `paused` is how long the run has stood still in all, `paused_since` since when it does: what is left of its walltime begins that much later.
 // I4. A job that its scheduler preempts carries `preempting`, the time of that decision, until the mom has said what became of it. It becomes `ptime`.
 
-import { SUBSTATE } from "#model/job-state.ts";
 import { execVnodeText, onlyResources, parseExecVnode } from "#model/request/exec-vnode.ts";
 import { inOrder } from "#model/values/node-state.ts";
 import { SCHED_COMMAND } from "#protocol/sched-link.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
 import type { Transaction } from "../engine/transaction.ts";
+import { isIn, isSuspended, RUN_PHASE } from "../state/job-phase.ts";
 import { schedOfQueue } from "../state/partitions.ts";
 import type { Attrs, Job, ResourceRecord, Vnode } from "../state/state.ts";
 import { usageItems } from "./accounting-record.ts";
@@ -34,7 +34,7 @@ export const isIdled = (job: { readonly attrs: Attrs }): boolean => job.attrs["i
 
 /** The mom has stopped the job. Record z. */
 export function jobSuspended(tx: Transaction, job: Job, by_admin: boolean): void {
-  if (job.attrs.job_state !== "R" || job.attrs.substate === SUBSTATE.RERUN) return;
+  if (!isIn(job, "starting", "running")) return;
   if (isResuming(job)) return resumeRefused(tx, job);
   const released = releasedResources(tx, job);
   const since = preemptingSince(job);
@@ -46,8 +46,7 @@ export function jobSuspended(tx: Transaction, job: Job, by_admin: boolean): void
     id: job.id,
     unset: [...(since === undefined ? [] : ["preempting"]), ...(isIdled(job) ? ["idled"] : [])],
     set: {
-      job_state: "S",
-      substate: since === undefined ? SUBSTATE.SUSPENDED : SUBSTATE.SCHED_SUSPENDED,
+      ...(since === undefined ? RUN_PHASE.suspended : RUN_PHASE.resumable),
       ...released,
       paused_since: tx.now_s,
       ...(since === undefined ? {} : { ptime: since }),
@@ -79,7 +78,7 @@ function releasedResources(
 
 /** qsig -s resume: the scheduler may let it go on. */
 export function markForResume(tx: Transaction, job: Job): void {
-  tx.apply({ kind: "job-changed", id: job.id, set: { substate: SUBSTATE.SCHED_SUSPENDED }, unset: [] });
+  tx.apply({ kind: "job-changed", id: job.id, set: { ...RUN_PHASE.resumable }, unset: [] });
   const queue = tx.state.queues.get(job.attrs.queue);
   const sched = queue === undefined ? undefined : schedOfQueue(tx.state, queue);
   if (sched !== undefined) tx.act({ kind: "trigger-sched", sched: sched.name, command: SCHED_COMMAND.NEW });
@@ -88,14 +87,14 @@ export function markForResume(tx: Transaction, job: Job): void {
 /** It is to go on: it has its resources from now on, and the mom is told. */
 export function beginResume(tx: Transaction, job: Job): void {
   const unset = ["estimated", "topjob", "paused_since"].filter((name) => job.attrs[name] !== undefined);
-  const set = { job_state: "R" as const, substate: SUBSTATE.RUNNING, resuming: true, ...pausedUntil(tx, job) };
+  const set = { ...RUN_PHASE.running, resuming: true, ...pausedUntil(tx, job) };
   tx.apply({ kind: "job-changed", id: job.id, set, unset });
   tx.act({ kind: "signal-job", job: job.id, signal: "resume", token: 0 });
 }
 
 /** The mom lets it go on. Record r. */
 export function jobResumed(tx: Transaction, job: Job): void {
-  if (job.attrs.job_state !== "S" && !isResuming(job)) return;
+  if (!isSuspended(job) && !isResuming(job)) return;
   logJob(tx, LOG_EVENT.JOB, job.id, "resumed");
   tx.account({ type: "r", id: job.id, text: "" });
   leaveMaintenance(tx, job);
@@ -104,8 +103,7 @@ export function jobResumed(tx: Transaction, job: Job): void {
     id: job.id,
     set: {
       ...pausedUntil(tx, job),
-      job_state: "R",
-      substate: SUBSTATE.RUNNING,
+      ...RUN_PHASE.running,
       comment: `Job run at ${commentDate(tx)} on ${job.attrs.exec_vnode}`,
     },
     unset: OF_SUSPENSION.filter((name) => job.attrs[name] !== undefined),
@@ -115,7 +113,7 @@ export function jobResumed(tx: Transaction, job: Job): void {
 /** The mom does not let it go on: it waits for the scheduler again. */
 export function resumeRefused(tx: Transaction, job: Job): void {
   if (!isResuming(job)) return;
-  const set = { job_state: "S" as const, substate: SUBSTATE.SCHED_SUSPENDED, paused_since: tx.now_s };
+  const set = { ...RUN_PHASE.resumable, paused_since: tx.now_s };
   tx.apply({ kind: "job-changed", id: job.id, set, unset: ["resuming"] });
 }
 

@@ -10,15 +10,15 @@
 // H4. A mom that answers but can start nothing (its starter hangs) gets nothing new: its vnodes are state-unknown until it is well.
 // H5. Only moms that say so in their hello are asked: one of an earlier release would end the connection at a frame that it does not know.
 
-import { SUBSTATE } from "#model/job-state.ts";
 import { limitOf } from "#model/server-limits.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
 import { type Kernel, ownTransaction } from "../engine/kernel.ts";
 import { isAsked, type MomRuntime } from "../engine/mom-runtime.ts";
 import { nextLook, stoodStill } from "../engine/silence.ts";
 import { requeue } from "../jobs/end.ts";
-import { isWithMom, logJob } from "../jobs/life.ts";
+import { logJob } from "../jobs/life.ts";
 import { hostOfJob } from "../state/job-hosts.ts";
+import { isIn, isWithMom } from "../state/job-phase.ts";
 import { hostDown, hostUnknown, report, vnodesAway } from "./host-vnodes.ts";
 import { vnodesBack } from "./returned-hosts.ts";
 import { endRun } from "./sisters.ts";
@@ -80,7 +80,7 @@ export function momSilent(kernel: Kernel, mom: MomRuntime): void {
   kernel.out.actions.push({ kind: "drop-link", link: mom.link });
   for (const [id, run_count] of mom.sent) {
     const job = kernel.state.jobs.get(id);
-    if (job === undefined || !isWithMom(job) || job.attrs.run_count !== run_count || job.attrs.substate !== SUBSTATE.PRE_RUN) continue;
+    if (job === undefined || !isWithMom(job) || job.attrs.run_count !== run_count || !isIn(job, "starting")) continue;
     // A sister is waited for by the time a start has (sisters.ts).
     if (hostOfJob(job).toLowerCase() !== mom.host.toLowerCase()) continue;
     logJob(tx, LOG_EVENT.JOB, id, `Start taken back, execution node ${mom.host} does not answer`);

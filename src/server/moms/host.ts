@@ -5,7 +5,6 @@
 // I2. A job the server believes to run that its mom does not hold is started again if its start was never confirmed (same run_count), else its run is lost
 //     and it is requeued. A job the mom holds that the server does not is killed (mom-link.ts I3).
 
-import { SUBSTATE } from "#model/job-state.ts";
 import { Reject } from "#model/pbse.ts";
 import type { MomHello, MomToServer, Usage } from "#protocol/mom-link.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
@@ -15,13 +14,14 @@ import type { Transaction } from "../engine/transaction.ts";
 import { hookReported, jobKept, tellHooks } from "../hooks/mom-hooks.ts";
 import { checkpointHost, isKeptOn } from "../jobs/checkpointed.ts";
 import { abort, finish, JOB_EXEC, jobObit, requeueOrAbort, terminationOf } from "../jobs/end.ts";
-import { isWithMom, logJob } from "../jobs/life.ts";
+import { logJob } from "../jobs/life.ts";
 import { furtherVnodes, releaseVnodes } from "../jobs/release-nodes.ts";
 import { jobStarted } from "../jobs/run.ts";
 import { startUnknown } from "../jobs/start-wait.ts";
 import { isIdled, jobResumed, jobSuspended, preemptingSince } from "../jobs/suspension.ts";
 import { createFromJob } from "../resv/creation.ts";
 import { hostOfJob } from "../state/job-hosts.ts";
+import { isIn, isWithMom } from "../state/job-phase.ts";
 import { resvOfQueue } from "../state/resv-holding.ts";
 import type { Job } from "../state/state.ts";
 import { beginHeartbeat, heartbeat, momAnswered, momSilent } from "./heartbeat.ts";
@@ -98,7 +98,7 @@ export function frame<T extends keyof MomToServer>(kernel: Kernel, link: number,
       break;
     case "mom-staging-out": {
       const job = runOf(kernel, data as MomToServer["mom-staging-out"]);
-      if (job?.attrs.substate === SUBSTATE.RUNNING && isOnHost(kernel, job.id, mom.host)) releaseVnodes(tx, job, furtherVnodes(tx, job));
+      if (job !== undefined && isIn(job, "running") && isOnHost(kernel, job.id, mom.host)) releaseVnodes(tx, job, furtherVnodes(tx, job));
       break;
     }
     case "mom-obit":
@@ -210,7 +210,7 @@ function motherSilent(kernel: Kernel, job: Job): void {
   const deleted = `Job deleted, execution node ${hostOfJob(job)} down`;
   if (termination !== undefined) {
     logJob(tx, LOG_EVENT.JOB, job.id, deleted);
-    finish(tx, job, SUBSTATE.TERMINATED, ` and terminated by ${termination.by}`, termination.history);
+    finish(tx, job, "deleted", ` and terminated by ${termination.by}`, termination.history);
   } else if (!job.attrs.Rerunable) {
     abort(tx, job, deleted);
   } else {
@@ -286,28 +286,28 @@ function isWanted(kernel: Kernel, job: Job, host: string): boolean {
 
 /** The mom holds the job: what was to be done when the connection broke is done now. */
 function catchUp(kernel: Kernel, tx: Transaction, job: Job, entry: HeldJob): void {
-  if (job.attrs.substate === SUBSTATE.PRE_RUN && entry.state !== "starting") jobStarted(tx, job, entry.session_id, undefined);
+  if (isIn(job, "starting") && entry.state !== "starting") jobStarted(tx, job, entry.session_id, undefined);
   // It says so again if it still stands still.
   if (isIdled(job)) tx.apply({ kind: "job-changed", id: job.id, set: {}, unset: ["idled"] });
   if (entry.state === "suspended") jobSuspended(tx, job, false);
   else if (entry.state === "running") jobResumed(tx, job);
   alignSisters(kernel, job);
   // It was asked to stop and has not heard, or has gone on since.
-  if (preemptingSince(job) !== undefined && job.attrs.substate !== SUBSTATE.RERUN)
+  if (preemptingSince(job) !== undefined && !isIn(job, "rerunning"))
     tx.apply({ kind: "job-changed", id: job.id, set: {}, unset: ["preempting"] });
   if (terminationOf(job) !== undefined) terminateJob(kernel, job.id, "delete", false);
-  else if (job.attrs.substate === SUBSTATE.RERUN) terminateJob(kernel, job.id, "rerun", false);
+  else if (isIn(job, "rerunning")) terminateJob(kernel, job.id, "rerun", false);
 }
 
 /** The server believes the job to be with a mom that does not know it. */
 function missing(kernel: Kernel, job: Job): void {
-  if (job.attrs.substate === SUBSTATE.PRE_RUN && terminationOf(job) === undefined) {
+  if (isIn(job, "starting") && terminationOf(job) === undefined) {
     startJob(kernel, job.id);
     return;
   }
   const crew = crewOf(kernel, job);
   if (crew !== null) crew.begun = true;
-  const exit_status = statusOfRun(crew, job.attrs.substate === SUBSTATE.RERUN ? JOB_EXEC.RERUN : JOB_EXEC.INITABT);
+  const exit_status = statusOfRun(crew, isIn(job, "rerunning") ? JOB_EXEC.RERUN : JOB_EXEC.INITABT);
   const used = (job.attrs.resources_used as Usage) ?? {};
   endRun(kernel, job, () => jobObit(ownTransaction(kernel), job, { exit_status, used }));
 }
@@ -342,7 +342,7 @@ function started(kernel: Kernel, tx: Transaction, host: string, data: MomToServe
   }
   // A host that the job has given up meanwhile.
   if (job !== undefined && !isOnHost(kernel, job.id, host)) return;
-  if (job !== undefined && isRunOf(job, data.run_count) && job.attrs.substate === SUBSTATE.PRE_RUN) {
+  if (job !== undefined && isRunOf(job, data.run_count) && isIn(job, "starting")) {
     jobStarted(tx, job, data.session_id, data.jobdir, { restarted: data.restarted === true });
     if (job.attrs["create_resv_from_job"] === true) reserveForJob(tx, job);
   }

@@ -8,7 +8,6 @@
 // S2. What is known here of a run is built up again from hellos after a restart; a host that has not said hello may hold it.
 // S3. Obits of mother superior and sisters are acknowledged when the run is over: a server that is killed meanwhile hears them again.
 
-import { SUBSTATE } from "#model/job-state.ts";
 import { sizeKb } from "#model/values/size.ts";
 import type { MomHello, MomToServer, Usage } from "#protocol/mom-link.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
@@ -16,9 +15,10 @@ import { type Kernel, ownTransaction } from "../engine/kernel.ts";
 import type { Crew, MomRuntime, Sister } from "../engine/mom-runtime.ts";
 import type { Transaction } from "../engine/transaction.ts";
 import { beginRerun, JOB_EXEC, jobObit, terminationOf } from "../jobs/end.ts";
-import { isWithMom, logJob } from "../jobs/life.ts";
+import { logJob } from "../jobs/life.ts";
 import { giveUp, releasingOf, vnodesByHost } from "../jobs/release-nodes.ts";
 import { hostOfJob, hostsOfJob, isSpread } from "../state/job-hosts.ts";
+import { isIn, isWithMom } from "../state/job-phase.ts";
 import type { Job } from "../state/state.ts";
 import { downtime_ms, joinWait_ms, launchWait_ms } from "./patience.ts";
 import { acknowledgeObit, orderStart } from "./starts.ts";
@@ -103,7 +103,7 @@ export function sisterReady(kernel: Kernel, job: Job, host: string): void {
   const sister = crew?.sisters.get(host.toLowerCase());
   if (crew == null || sister?.state !== "asked") return;
   sister.state = "ready";
-  if (crew.over === null && !crew.begun && job.attrs.substate === SUBSTATE.PRE_RUN) awaitSisters(kernel, job, crew);
+  if (crew.over === null && !crew.begun && isIn(job, "starting")) awaitSisters(kernel, job, crew);
 }
 
 /** The sister has made ready. */
@@ -112,7 +112,7 @@ export function sisterJoined(kernel: Kernel, job: Job, host: string): void {
   const sister = crew?.sisters.get(host.toLowerCase());
   if (crew == null || sister === undefined || sister.state === "gone") return;
   sister.state = "joined";
-  if (crew.over === null && !crew.begun && job.attrs.substate === SUBSTATE.PRE_RUN) startCrew(kernel, job, crew);
+  if (crew.over === null && !crew.begun && isIn(job, "starting")) startCrew(kernel, job, crew);
 }
 
 /** The timer join: a start does not wait for ever for a sister. */
@@ -267,14 +267,14 @@ function sisterGone(
   if (crew.over !== null) return settle(kernel, job, crew);
   if (released(kernel, tx, job, crew, host) || sister.missed) return;
   sister.missed = true;
-  if (!crew.begun && job.attrs.substate === SUBSTATE.PRE_RUN)
+  if (!crew.begun && isIn(job, "starting"))
     return joinFailed(kernel, tx, job, `${host}: ${why}`, OWN_WORD.has(exit_status) ? exit_status : JOB_EXEC.JOINJOB, [sister.host]);
   if (toleration(job) === "all") {
     logJob(tx, LOG_EVENT.JOB, job.id, `Job goes on without its sister ${host}: ${why}`);
     return;
   }
   crew.failed = true;
-  if (terminationOf(job) !== undefined || job.attrs.substate === SUBSTATE.RERUN) return;
+  if (terminationOf(job) !== undefined || isIn(job, "rerunning")) return;
   logJob(tx, LOG_EVENT.JOB, job.id, `Job is ended, its sister ${host} was lost: ${why}`);
   beginRerun(tx, job);
   tx.act({ kind: "terminate-job", job: job.id, why: "rerun" });
@@ -305,7 +305,7 @@ export function sisterHello(kernel: Kernel, tx: Transaction, job: Job, mom: MomR
     }
     return;
   }
-  if (crew.over === null && !crew.begun && job.attrs.substate === SUBSTATE.PRE_RUN) {
+  if (crew.over === null && !crew.begun && isIn(job, "starting")) {
     if (terminationOf(job) === undefined) return startCrew(kernel, job, crew);
     // Whether the mother superior has begun it her own hello tells.
     sister.state = "gone";

@@ -7,7 +7,8 @@ import type { Transaction } from "../engine/transaction.ts";
 import { accountDeleted, accountQueued } from "../jobs/accounting-record.ts";
 import { deleteWaitingSubjobs } from "../jobs/array-end.ts";
 import { endWaiting, terminationOf } from "../jobs/end.ts";
-import { isWaiting, logJob, moveJob, requestor } from "../jobs/life.ts";
+import { logJob, moveJob, requestor } from "../jobs/life.ts";
+import { isRunning, isWaiting } from "../state/job-phase.ts";
 import { resvOfQueue } from "../state/resv-holding.ts";
 import type { Job, Resv } from "../state/state.ts";
 import { admitJob } from "../submit/admission.ts";
@@ -62,7 +63,7 @@ export function sourceJob(tx: Transaction, id: string, running: boolean): Job {
   if (!isOwner(tx, job.attrs.Job_Owner) && tx.who.level === "user") throw reject(PBSE.PERM);
   if (job.attrs["array"] === true || id.includes("[")) throw reject(PBSE.RESV_FROM_ARRJOB);
   if (resvOfQueue(tx.state, job.attrs.queue) !== undefined) throw reject(PBSE.RESV_FROM_RESVJOB);
-  if (running ? job.attrs.job_state !== "R" : !isWaiting(job)) throw reject(PBSE.BADSTATE);
+  if (running ? !isRunning(job) : !isWaiting(job)) throw reject(PBSE.BADSTATE);
   return job;
 }
 

@@ -10,12 +10,12 @@ import type { Change, SchedClock, SchedJob, SchedNode, SchedQueue, SchedResource
 import type { SchedFrame } from "../engine/batch.ts";
 import type { Kernel } from "../engine/kernel.ts";
 import type { SchedRuntime } from "../engine/sched-runtime.ts";
-import { isWithMom } from "../jobs/life.ts";
 import { headsOfChains, pressuresNow, wantsPressure } from "../jobs/pressure.ts";
 import { killDelayOf } from "../jobs/queue-defaults.ts";
 import { type AskSource, askOf } from "../resv/asking.ts";
 import { addHeard, type Heard, hasRows, noChanges } from "../state/changes.ts";
 import type { Clock } from "../state/clocks.ts";
+import { isWithMom } from "../state/job-phase.ts";
 import { partitionOf, partitionsOf } from "../state/partitions.ts";
 import { hostOf, placedHost } from "../state/placement.ts";
 import { isBegun } from "../state/resv-holding.ts";

@@ -8,7 +8,7 @@
 import type { SchedRuntime } from "../engine/sched-runtime.ts";
 import type { Timers } from "../engine/timers.ts";
 import type { Unserved } from "../engine/transaction.ts";
-import { isForSched } from "../jobs/life.ts";
+import { isForSched } from "../state/job-phase.ts";
 import type { OwnHost } from "../state/own-host.ts";
 import { isRemote, partitionOf, schedOfPartition } from "../state/partitions.ts";
 import type { Attrs, Queue, Sched, ServerState } from "../state/state.ts";

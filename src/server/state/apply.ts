@@ -5,7 +5,7 @@
 
 import { idsAhead } from "#model/depend.ts";
 import { parseResvId } from "#model/job-id.ts";
-import { canFollow, type JobState, SUBSTATE } from "#model/job-state.ts";
+import { canFollow, type JobState } from "#model/job-state.ts";
 import { canResvFollow } from "#model/resv-state.ts";
 import { assert, present, unreachable } from "#support/assert.ts";
 import { definitionsChanged } from "./amounts.ts";
@@ -14,6 +14,7 @@ import { countOnClock, countRunning, indexClock } from "./clocks.ts";
 import { countJob, weightOf } from "./entity-usage.ts";
 import type { Event, NamedObject } from "./event.ts";
 import { sharedAttrs } from "./intern.ts";
+import { howOver } from "./job-phase.ts";
 import { isOfRun } from "./job-rows.ts";
 import { countJobText } from "./job-text.ts";
 import { place } from "./occupancy.ts";
@@ -465,7 +466,7 @@ function endSubjob(state: ServerState, job: Job, changes: Changes): void {
   if (array === undefined) return;
   const { substate, Exit_status } = job.attrs;
   noteLive(array.subjobs, indexOf(job), job.attrs.job_state, -1);
-  const how = substate === SUBSTATE.TERMINATED ? SUBJOB.DELETED : Exit_status === 0 ? SUBJOB.FINISHED : SUBJOB.FAILED;
+  const how = howOver(substate) === "deleted" ? SUBJOB.DELETED : Exit_status === 0 ? SUBJOB.FINISHED : SUBJOB.FAILED;
   setSubjobState(array.subjobs, indexOf(job), how);
   changes.jobs.add(array.id);
 }

@@ -9,6 +9,7 @@
 import { ENTITY_KINDS, type EntityKind, type LimitTable, limitOf, limitTable, lookedAt } from "#model/run-limits.ts";
 import { assert } from "#support/assert.ts";
 import { addAmounts, amountOf } from "./amounts.ts";
+import { isIn } from "./job-phase.ts";
 import { schedOfQueue } from "./partitions.ts";
 import type { Attrs, JobAttrs, Queue, ServerState } from "./state.ts";
 
@@ -111,7 +112,7 @@ export function countRunning(state: ServerState, attrs: JobAttrs, sign: 1 | -1):
 }
 
 /** As schedulers count it: running or exiting, arrays by their subjobs. */
-const isCounted = (attrs: JobAttrs): boolean => (attrs.job_state === "R" || attrs.job_state === "E") && attrs["array"] !== true;
+const isCounted = (attrs: JobAttrs): boolean => isIn({ attrs }, "starting", "running", "rerunning", "exiting") && attrs["array"] !== true;
 
 const entitiesOf = (attrs: Pick<JobAttrs, "euser" | "egroup" | "project">): string[] => [
   `u:${attrs.euser}`,

@@ -8,6 +8,7 @@ import type { EntityUse, JobEntities, LimitFamily } from "#model/limits.ts";
 import type { ResourceDef } from "#model/resource-table.ts";
 import { assert } from "#support/assert.ts";
 import { amountOf } from "./amounts.ts";
+import { isIn, isWaiting } from "./job-phase.ts";
 import type { Job, JobAttrs } from "./state.ts";
 import { SUBJOB } from "./subjobs.ts";
 
@@ -46,7 +47,7 @@ export function countJob(state: Pick<Counted, "usage" | "resources">, attrs: Job
 }
 
 /** Not running yet, or no longer: a held job counts, too, as in PBS. Of an array that has begun, its subjobs wait. */
-export const isWaitingToRun = (attrs: JobAttrs): boolean => "QHWTB".includes(attrs.job_state);
+export const isWaitingToRun = (attrs: JobAttrs): boolean => isWaiting({ attrs }) || isIn({ attrs }, "begun");
 
 /** What the entities of a job use of a queue ("": of the complex): jobs, or amounts of a resource. Starts counting at the first question. */
 export function usageOf(state: Counted, scope: string, family: LimitFamily, who: JobEntities, resource?: string): EntityUse {

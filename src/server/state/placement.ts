@@ -11,6 +11,7 @@ import { type ExecVnode, parseExecVnode, type VnodePart } from "#model/request/e
 import { type Place, placeOf } from "#model/request/place.ts";
 import type { ResourceDef } from "#model/resource-table.ts";
 import { addAmounts, amountOf, jobWideAmounts, partAmounts } from "./amounts.ts";
+import { isSuspended } from "./job-phase.ts";
 import type { JobAttrs, Placement, ResourceRecord, ServerState, Vnode } from "./state.ts";
 
 /** amounts may be shared with other jobs. */
@@ -24,7 +25,7 @@ export function placementOf(world: World, attrs: JobAttrs): Placement | null {
   const place = placeOf(attrs.Resource_List["place"]);
   const vnodes = spots(world, exec, place);
   const all_wide = jobWideAmounts(world.resources, attrs.Resource_List);
-  const counted = attrs.job_state !== "S";
+  const counted = !isSuspended({ attrs });
   const job_wide = counted ? all_wide : takeReleased(world, attrs, vnodes, all_wide);
   return { vnodes, chunk_slots: chunkSlots(attrs.exec_host), job_wide, counted };
 }

@@ -6,6 +6,7 @@ import { SUBSTATE } from "#model/job-state.ts";
 import { NEVER_RAN } from "../jobs/end.ts";
 import { subjobAttrs } from "../jobs/subjob-start.ts";
 import { isIdled } from "../jobs/suspension.ts";
+import { isRunning } from "../state/job-phase.ts";
 import type { Attrs, Job, JobAttrs, ServerState } from "../state/state.ts";
 import {
   allIndices,
@@ -35,7 +36,7 @@ export function shownArray(job: Job, live: boolean): ShownArray | null {
 /** A job's attributes with what is computed for an array; state U of one that stands still because others use its host. */
 export function shownAttrs(job: Job): Attrs {
   const { attrs, subjobs } = job;
-  if (subjobs === undefined) return isIdled(job) && attrs.job_state === "R" ? { ...attrs, job_state: "U" } : attrs;
+  if (subjobs === undefined) return isIdled(job) && isRunning(job) ? { ...attrs, job_state: "U" } : attrs;
   return { ...attrs, array_state_count: subjobCountText(subjobs), array_indices_remaining: remainingText(subjobs) };
 }
 

@@ -15,7 +15,6 @@ import {
   valueName,
 } from "#model/attribute.ts";
 import { JOB_ATTRIBUTES } from "#model/job-attributes.ts";
-import { SUBSTATE } from "#model/job-state.ts";
 import { PBSE, reject } from "#model/pbse.ts";
 import { alterRequest } from "#model/request/job-request.ts";
 import { removeHolds } from "#model/values/hold.ts";
@@ -37,8 +36,9 @@ import {
   withAsked,
 } from "../jobs/dependencies.ts";
 import { keptEligible } from "../jobs/eligible-time.ts";
-import { isWithMom, settleJob, waitingState } from "../jobs/life.ts";
+import { settleJob, waitingState } from "../jobs/life.ts";
 import { weightOf } from "../state/entity-usage.ts";
+import { isHeldForDependency, isWithMom } from "../state/job-phase.ts";
 import { checkChunkCount, checkGivenText, checkJobText } from "../state/job-text.ts";
 import type { Attrs, Job, JobAttrs, Queue, ResourceRecord } from "../state/state.ts";
 import { executionUser } from "./execution-user.ts";
@@ -108,7 +108,7 @@ function newDependencies(tx: Transaction, job: Job, after: Attrs, touched: Set<s
   const asked = askDependencies(tx, { id: job.id, owner: job.attrs.Job_Owner }, items);
   if (asked.refusal !== null) throw reject(tx.history(asked.refusal) === undefined ? PBSE.BADDEPEND : PBSE.HISTDEPEND);
   const holds = String(after["Hold_Types"]);
-  after["Hold_Types"] = withAsked(asked, job.attrs.substate === SUBSTATE.DEPEND_HOLD ? removeHolds(holds, "s") : holds).Hold_Types;
+  after["Hold_Types"] = withAsked(asked, isHeldForDependency(job) ? removeHolds(holds, "s") : holds).Hold_Types;
   touched.add("Hold_Types");
   return asked;
 }

@@ -10,7 +10,8 @@ import type { Kernel } from "../engine/kernel.ts";
 import type { Transaction } from "../engine/transaction.ts";
 import { accountAborted, accountQueued } from "../jobs/accounting-record.ts";
 import { endWaiting } from "../jobs/end.ts";
-import { isWaiting, logJob, moveJob } from "../jobs/life.ts";
+import { logJob, moveJob } from "../jobs/life.ts";
+import { isIn, isWaiting } from "../state/job-phase.ts";
 import type { Job, Queue } from "../state/state.ts";
 import { admitJob } from "./admission.ts";
 
@@ -43,8 +44,8 @@ export function routeSoon(kernel: Kernel, tx: Transaction, job: Job, queue: Queu
 }
 
 function mayGo(job: Job, queue: Queue): boolean {
-  if (job.attrs.job_state === "H") return queue.attrs["route_held_jobs"] === true;
-  if (job.attrs.job_state === "W") return queue.attrs["route_waiting_jobs"] === true;
+  if (isIn(job, "held")) return queue.attrs["route_held_jobs"] === true;
+  if (isIn(job, "waiting")) return queue.attrs["route_waiting_jobs"] === true;
   return true;
 }
 

@@ -2,7 +2,7 @@
 
 import type { ExplainedWhy, Explanation } from "#protocol/explanation.ts";
 import type { Unserved } from "../../engine/transaction.ts";
-import { isForSched, isWithMom } from "../../jobs/life.ts";
+import { isForSched, isIn, isWithMom } from "../../state/job-phase.ts";
 import type { Job } from "../../state/state.ts";
 import { isTerminal } from "./explained-facts.ts";
 
@@ -11,7 +11,7 @@ export function ownExplanation(id: string, job: Job, unserved: Unserved, now_s: 
   const { attrs } = job;
   const { place, walltime } = attrs.Resource_List;
   const runs = isWithMom(job) && !isForSched(job);
-  const waits = !runs && "QSB".includes(attrs.job_state);
+  const waits = !runs && isIn(job, "queued", "suspended", "resumable", "begun");
   const why = waits ? unservedWhy(unserved) : null;
   return {
     job: id,

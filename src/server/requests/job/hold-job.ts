@@ -1,13 +1,13 @@
 // qhold: sets hold letters (docs/reference/commands.md 3). u: the owner or an operator, o: operators, s: managers. A running job only gets the letter.
 
-import { SUBSTATE } from "#model/job-state.ts";
 import { PBSE, reject } from "#model/pbse.ts";
 import { addHolds, parseHolds } from "#model/values/hold.ts";
 import type { HoldJobRequest } from "#protocol/messages.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
 import { checkManager, checkOperator } from "../../attributes/permission.ts";
 import type { Answer, Transaction } from "../../engine/transaction.ts";
-import { isWaiting, logJob, requestor, settleJob } from "../../jobs/life.ts";
+import { logJob, requestor, settleJob } from "../../jobs/life.ts";
+import { isIn, isWaiting } from "../../state/job-phase.ts";
 import { checkOwner, checkState, wholeJob } from "./job-access.ts";
 
 export function holdJob(tx: Transaction, request: HoldJobRequest): Answer {
@@ -17,12 +17,11 @@ export function holdJob(tx: Transaction, request: HoldJobRequest): Answer {
   checkState(job, "QHWRSUB");
   if (letters === "n") return {};
   const set: { [name: string]: unknown } = { Hold_Types: addHolds(job.attrs.Hold_Types, letters) };
-  if (isWaiting(job) || job.attrs.job_state === "B") set["comment"] = `Job held by ${tx.who.user} on ${tx.config.ctime(tx.now_s)}`;
+  if (isWaiting(job) || isIn(job, "begun")) set["comment"] = `Job held by ${tx.who.user} on ${tx.config.ctime(tx.now_s)}`;
   logJob(tx, LOG_EVENT.JOB, job.id, `Holds ${letters} set at request of ${requestor(tx)}`);
   settleJob(tx, job, set);
   // With a checkpoint script at the mom's the job ends and waits, held, to go on from there; else it runs on with its hold (docs/reference/execution.md 5).
-  if (job.attrs.job_state === "R" && job.attrs.substate === SUBSTATE.RUNNING && job.attrs["Checkpoint"] !== "n")
-    tx.act({ kind: "signal-job", job: job.id, signal: "checkpoint", token: 0 });
+  if (isIn(job, "running") && job.attrs["Checkpoint"] !== "n") tx.act({ kind: "signal-job", job: job.id, signal: "checkpoint", token: 0 });
   return {};
 }
 

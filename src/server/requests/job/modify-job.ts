@@ -9,6 +9,7 @@ import type { Answer, Transaction } from "../../engine/transaction.ts";
 import { modifyjobAsk, opsOf, raised } from "../../hooks/alteration.ts";
 import { byHook } from "../../hooks/submission.ts";
 import { logJob, requestor } from "../../jobs/life.ts";
+import { isIn } from "../../state/job-phase.ts";
 import type { Attrs, Job } from "../../state/state.ts";
 import { type Alteration, accountAlteration, alterationOf, alterJob } from "../../submit/alteration.ts";
 import { checkOwner, wholeJob } from "./job-access.ts";
@@ -17,7 +18,7 @@ export function modifyJob(tx: Transaction, request: ModifyJobRequest): Answer {
   const job = wholeJob(tx, request.job);
   checkOwner(tx, job);
   checkRootsJob(tx, job);
-  if (job.attrs.job_state === "E") throw reject(PBSE.BADSTATE);
+  if (isIn(job, "exiting")) throw reject(PBSE.BADSTATE);
   const { ops, ...made } = afterHooks(tx, job, request.attrs, alterationOf(tx, job, request.attrs));
   logJob(tx, LOG_EVENT.JOB, job.id, `Job Modified at request of ${requestor(tx)}`);
   if (ops.length === 0) return {};

@@ -1,6 +1,5 @@
 // pbs_release_nodes (docs/reference/commands.md 3): a running job gives up hosts or vnodes that are not of its first host.
 
-import { SUBSTATE } from "#model/job-state.ts";
 import { PBSE, Reject, reject } from "#model/pbse.ts";
 import { type ExecChunk, parseExecVnode } from "#model/request/exec-vnode.ts";
 import { type ChunkRequest, checkSelect, parseSelect, typedChunks } from "#model/request/select.ts";
@@ -10,6 +9,7 @@ import { LOG_EVENT } from "#support/log-event.ts";
 import type { Answer, Transaction } from "../../engine/transaction.ts";
 import { logJob, requestor } from "../../jobs/life.ts";
 import { furtherVnodes, releaseVnodes, vnodesByHost } from "../../jobs/release-nodes.ts";
+import { isIn } from "../../state/job-phase.ts";
 import type { Job } from "../../state/state.ts";
 import { checkOwner, targetOf } from "./job-access.ts";
 
@@ -18,7 +18,7 @@ export function releaseNodes(tx: Transaction, request: ReleaseNodesRequest): Ans
   if (target.kind !== "job") throw reject(PBSE.IVALREQ);
   const { job } = target;
   checkOwner(tx, job);
-  if (job.attrs.job_state !== "R" || job.attrs.substate !== SUBSTATE.RUNNING) throw reject(PBSE.BADSTATE);
+  if (!isIn(job, "running")) throw reject(PBSE.BADSTATE);
   const hosts = [...vnodesByHost(tx.state, job)];
   const names = wanted(tx, job, request, hosts);
   if (names.length > 0) logJob(tx, LOG_EVENT.JOB, job.id, `release of ${names.join(", ")} asked for by ${requestor(tx)}`);

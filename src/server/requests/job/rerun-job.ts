@@ -8,6 +8,7 @@ import { checkOperator } from "../../attributes/permission.ts";
 import type { Answer, Transaction } from "../../engine/transaction.ts";
 import { beginRerun, JOB_EXEC, requeue, terminationOf } from "../../jobs/end.ts";
 import { logJob, requestor } from "../../jobs/life.ts";
+import { isRunning } from "../../state/job-phase.ts";
 import type { Job } from "../../state/state.ts";
 import { checkState, forEach, startedJobs, targetOf } from "./job-access.ts";
 
@@ -18,7 +19,7 @@ export function rerunJob(tx: Transaction, request: RerunJobRequest): Answer {
   // Of an array and a range those that run.
   return forEach(
     tx,
-    startedJobs(tx, target).filter((job) => job.attrs.job_state === "R"),
+    startedJobs(tx, target).filter((job) => isRunning(job)),
     (part, job) => rerunOne(part, request, job),
   );
 }

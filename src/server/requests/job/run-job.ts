@@ -15,6 +15,7 @@ import { afterRunjobHooks, afterSubjobStart, askRunjobHooks } from "../../hooks/
 import { isExecution } from "../../jobs/life.ts";
 import { checkRun, resumeNow, runJob } from "../../jobs/run.ts";
 import { queuedSubjob } from "../../jobs/subjob-start.ts";
+import { isSuspended } from "../../state/job-phase.ts";
 import { schedOfQueue } from "../../state/partitions.ts";
 import type { Job, Queue } from "../../state/state.ts";
 import { checkState, forEach, type Target, targetOf } from "./job-access.ts";
@@ -54,7 +55,7 @@ function jobsToRun(tx: Transaction, target: Exclude<Target, { kind: "array" }>):
 
 /** What an operator names, with the resources of the job. A suspended job goes on where it is. */
 function vnodesFor(tx: Transaction, job: Job, text: string): string {
-  return text === "-" || job.attrs.job_state === "S" ? text : namedVnodes(tx.state, job.attrs, text);
+  return text === "-" || isSuspended(job) ? text : namedVnodes(tx.state, job.attrs, text);
 }
 
 function runOne(tx: Transaction, request: RunJobRequest, job: Job): Answer {
@@ -62,7 +63,7 @@ function runOne(tx: Transaction, request: RunJobRequest, job: Job): Answer {
   const waits = request.async !== true;
   const queue = tx.state.queues.get(job.attrs.queue) as Queue;
   if (!isExecution(queue)) throw reject(PBSE.IVALREQ);
-  if (request.exec_vnode === "-" || (request.exec_vnode !== undefined && job.attrs.job_state === "S")) {
+  if (request.exec_vnode === "-" || (request.exec_vnode !== undefined && isSuspended(job))) {
     checkState(job, "S");
     resumeNow(tx, job);
     return {};

@@ -1,7 +1,6 @@
 // qsig (docs/reference/commands.md 3): a signal for a running job, delivered by its mom, whose answer is the reply. suspend, resume, admin-suspend and admin-resume
 // are the operators': they change the job's state (jobs/suspension.ts). Of an array those of its subjobs are meant that are in a state for it.
 
-import { SUBSTATE } from "#model/job-state.ts";
 import { PBSE, reject } from "#model/pbse.ts";
 import type { SignalJobRequest } from "#protocol/messages.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
@@ -9,6 +8,7 @@ import { checkOperator } from "../../attributes/permission.ts";
 import type { Answer, Transaction } from "../../engine/transaction.ts";
 import { logJob, requestor } from "../../jobs/life.ts";
 import { isSuspendedByAdmin, markForResume } from "../../jobs/suspension.ts";
+import { isIn } from "../../state/job-phase.ts";
 import type { Job } from "../../state/state.ts";
 import { checkOwner, checkState, forEach, ownedJob, startedJobs, targetOf } from "./job-access.ts";
 
@@ -63,7 +63,7 @@ function send(tx: Transaction, job: Job, signal: string, typed: string): void {
 
 function suspend(tx: Transaction, job: Job, signal: "suspend" | "admin-suspend"): Answer {
   checkOperator(tx.who);
-  if (job.attrs.job_state !== "R" || job.attrs.substate !== SUBSTATE.RUNNING) throw reject(PBSE.BADSTATE);
+  if (!isIn(job, "running")) throw reject(PBSE.BADSTATE);
   send(tx, job, signal, signal);
   return "deferred";
 }

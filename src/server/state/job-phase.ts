@@ -1,0 +1,137 @@
+// Where a job is in its life: computed from the attributes that are stored, never stored beside them. Nothing else in the server decides by job_state and
+// substate.
+//
+//   transit --> queued, held, waiting          submission, holds, Execution_Time
+//   queued --> starting --> running --> over   a run
+//   running <--> suspended, resumable          stopped; resumable: its scheduler may let it go on
+//   starting, running --> rerunning            its mom is to end the run, and the job runs again
+//   a run --> queued, held, waiting            rerun, held after too many failed starts, files that could not be staged in
+//   queued, held <--> begun                    an array some subjobs of which have started
+//
+// F1. The substates of a phase other than its own (HELD and DEPEND_HOLD, WAITING and STAGE_FAIL) tell why, not where: no transition depends on them but
+//     through a field of the phase.
+// F2. The names of a state that PBS has and this server never sets (E, M, U) have a phase, since stores of other servers may hold them.
+
+import { SUBSTATE } from "#model/job-state.ts";
+import type { Job, JobAttrs } from "./state.ts";
+
+/** What every run has. start_s: epoch seconds of the decision that sent it. */
+export type RunFacts = { readonly exec_vnode: string; readonly start_s: number; readonly run_count: number };
+
+export type JobPhase =
+  | { readonly name: "transit" }
+  | { readonly name: "queued" }
+  /** holds: as Hold_Types shows them. dependent: for a dependency */
+  | { readonly name: "held"; readonly holds: string; readonly dependent: boolean }
+  /** until_s: Execution_Time */
+  | { readonly name: "waiting"; readonly until_s: number }
+  | { readonly name: "begun"; readonly start_s: number }
+  /** its mom has not confirmed the start */
+  | ({ readonly name: "starting" } & RunFacts)
+  | ({ readonly name: "running" } & RunFacts)
+  | ({ readonly name: "rerunning" } & RunFacts)
+  /** an operator must let it go on */
+  | ({ readonly name: "suspended" } & RunFacts)
+  /** its scheduler may let it go on */
+  | ({ readonly name: "resumable" } & RunFacts)
+  | ({ readonly name: "exiting" } & RunFacts)
+  /** how null: moved to another server. exit_status undefined: nobody knows how it ended */
+  | { readonly name: "over"; readonly how: HowOver | null; readonly exit_status: number | undefined };
+
+export type PhaseName = JobPhase["name"];
+
+/** Anything with the attributes that tell the phase. */
+type Phased = { readonly attrs: Pick<JobAttrs, "job_state" | "substate"> };
+
+/** The phase's name alone, for the many that ask for no more. */
+export function phaseName({ attrs: { job_state, substate } }: Phased): PhaseName {
+  switch (job_state) {
+    case "T":
+      return "transit";
+    case "Q":
+      return "queued";
+    case "H":
+      return "held";
+    case "W":
+      return "waiting";
+    case "B":
+      return "begun";
+    case "R":
+    case "U":
+      return substate === SUBSTATE.PRE_RUN ? "starting" : substate === SUBSTATE.RERUN ? "rerunning" : "running";
+    case "S":
+      return substate === SUBSTATE.SCHED_SUSPENDED ? "resumable" : "suspended";
+    case "E":
+      return "exiting";
+    default:
+      return "over";
+  }
+}
+
+export function phaseOf(job: Pick<Job, "attrs">): JobPhase {
+  const { attrs } = job;
+  const name = phaseName(job);
+  switch (name) {
+    case "transit":
+    case "queued":
+      return { name };
+    case "held":
+      return { name, holds: attrs.Hold_Types, dependent: attrs.substate === SUBSTATE.DEPEND_HOLD };
+    case "waiting":
+      return { name, until_s: attrs.Execution_Time ?? 0 };
+    case "begun":
+      return { name, start_s: attrs.stime ?? 0 };
+    case "over":
+      return { name, how: howOver(attrs.substate), exit_status: attrs.Exit_status };
+    default:
+      return { name, exec_vnode: attrs.exec_vnode ?? "", start_s: attrs.stime ?? 0, run_count: attrs.run_count ?? 0 };
+  }
+}
+
+/** The attributes that put a job into a phase of its run. Those of resting phases come from restingState (src/model/job-state.ts). */
+export const RUN_PHASE = {
+  starting: { job_state: "R", substate: SUBSTATE.PRE_RUN },
+  running: { job_state: "R", substate: SUBSTATE.RUNNING },
+  rerunning: { job_state: "R", substate: SUBSTATE.RERUN },
+  suspended: { job_state: "S", substate: SUBSTATE.SUSPENDED },
+  resumable: { job_state: "S", substate: SUBSTATE.SCHED_SUSPENDED },
+} as const;
+
+/** How a job that is over has ended: by itself and with 0, by itself, by somebody's command; and the attributes that say so. */
+export const OVER = {
+  finished: { job_state: "F", substate: SUBSTATE.FINISHED },
+  failed: { job_state: "F", substate: SUBSTATE.FAILED },
+  deleted: { job_state: "F", substate: SUBSTATE.TERMINATED },
+} as const;
+export type HowOver = keyof typeof OVER;
+
+const HOW_OVER: ReadonlyMap<number, HowOver> = new Map(
+  (["finished", "failed", "deleted"] as const).map((how) => [OVER[how].substate, how]),
+);
+export const howOver = (substate: number): HowOver | null => HOW_OVER.get(substate) ?? null;
+
+// --- the questions that are asked most
+
+/** The job is in one of these phases. */
+export const isIn = (job: Phased, ...names: readonly PhaseName[]): boolean => names.includes(phaseName(job));
+
+/** Queued, held, waiting or in transit: not with a mom. */
+export const isWaiting = (job: Phased): boolean => WAITING.has(phaseName(job));
+const WAITING: ReadonlySet<PhaseName> = new Set(["queued", "held", "waiting", "transit"]);
+
+/** With a mom: running, suspended or exiting. */
+export const isWithMom = (job: Phased): boolean => WITH_MOM.has(phaseName(job));
+const WITH_MOM: ReadonlySet<PhaseName> = new Set(["starting", "running", "rerunning", "suspended", "resumable", "exiting"]);
+
+/** With a mom, and neither suspended nor exiting: state R. */
+export const isRunning = (job: Phased): boolean => isIn(job, "starting", "running", "rerunning");
+
+export const isHeldForDependency = (job: Pick<Job, "attrs">): boolean => isIn(job, "held") && job.attrs.substate === SUBSTATE.DEPEND_HOLD;
+
+export const isSuspended = (job: Phased): boolean => isIn(job, "suspended", "resumable");
+
+/** The job waits for its scheduler: to be started, or to be let go on. */
+export const isForSched = (job: Phased): boolean => isIn(job, "queued", "resumable");
+
+/** A scheduler may plan its start: of an array that has begun, the start of its next subjob. */
+export const isPlanned = (job: Phased): boolean => isIn(job, "queued", "resumable", "begun");
