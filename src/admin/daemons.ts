@@ -7,10 +7,11 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { connectServer, ServerUnreachable } from "#protocol/client.ts";
 import type { StatusItem } from "#protocol/messages.ts";
 import { LOG_FAULT, PRIV_FAULT } from "#protocol/sched-link.ts";
+import { connectWatched } from "#protocol/watched-link.ts";
 import type { Conf } from "#support/conf.ts";
 import { isLocked, lockState, readPid } from "#support/libc/lock-file.ts";
 import { AdminError, programTree } from "./complex-home.ts";
-import { descendants, gone, kill } from "./processes.ts";
+import { descendants, gone, isStopped, kill } from "./processes.ts";
 
 export type DaemonName = "comm" | "mom" | "server";
 /** In the order of starting. */
@@ -123,6 +124,8 @@ export type Seen = {
 
 /** What the server says about itself, its schedulers and vnodes; null: it does not answer, or not in time. */
 export async function askServer(conf: Conf): Promise<Seen | null> {
+  const pid = daemonPid(conf, "server");
+  if (pid !== null && isStopped(pid)) return null;
   try {
     const link = await connectServer(conf, { flow: { ended: AbortSignal.timeout(ANSWER_S_MAX * 1000), room: () => null } });
     const ask = async (object: "server" | "sched" | "node"): Promise<readonly StatusItem[]> => {
@@ -149,6 +152,9 @@ export async function waitUntilUp(conf: Conf, limit_s = 120): Promise<void> {
     const missing = seen === null ? { text: "the server does not answer", is_told: false } : notUp(seen, conf);
     if (missing === null) return;
     const dead = enabledDaemons(conf).filter((daemon) => daemonPid(conf, daemon) === null);
+    const stopped = runningDaemons(conf).filter(([, pid]) => isStopped(pid));
+    if (stopped.length > 0)
+      throw new AdminError(stopped.map(([name, pid]) => `${name} (pid ${pid}) is stopped: kill -CONT ${pid} continues it`).join("; "));
     if (dead.length > 0) throw new AdminError(dead.map((daemon) => endOf(conf, daemon)).join("; "));
     const waited_s = (performance.now() - begin_ms) / 1000;
     if (missing.is_told && waited_s > SCHED_DOWN_S_MAX)
@@ -203,13 +209,16 @@ export function downNode(seen: Seen, conf: Conf): string | null {
   return /down|state-unknown/.test(state) ? state : null;
 }
 
+function runningDaemons(conf: Conf): readonly (readonly [name: string, pid: number])[] {
+  return DAEMONS.flatMap((daemon) => {
+    const pid = daemonPid(conf, daemon);
+    return pid === null ? [] : [[`pbs_${daemon}`, pid] as const];
+  });
+}
+
 /** The daemons by name with their pids, schedulers included. */
 export function runningProcesses(conf: Conf): Map<string, number> {
-  const pids = new Map<string, number>();
-  for (const daemon of DAEMONS) {
-    const pid = daemonPid(conf, daemon);
-    if (pid !== null) pids.set(`pbs_${daemon}`, pid);
-  }
+  const pids = new Map(runningDaemons(conf));
   for (const { name, pid } of schedPids(conf)) pids.set(`pbs_sched ${name}`, pid);
   return pids;
 }
@@ -224,6 +233,12 @@ export async function stopDaemons(
     name.startsWith("pbs_sched") ? wanted.includes("server") : wanted.some((daemon) => name === `pbs_${daemon}`);
   const pids = new Map([...runningProcesses(conf)].filter(([name]) => isWanted(name)));
   const server = pids.get("pbs_server");
+  // A process that is stopped hears of nothing but its continuation.
+  for (const [name, pid] of pids)
+    if (isStopped(pid)) {
+      waits(`${name} (pid ${pid}) was stopped: it is continued to end`);
+      kill(pid, "SIGCONT");
+    }
   const told = server !== undefined && (await shutDown(conf));
   if (server !== undefined && !told) kill(server, "SIGTERM");
   // Schedulers even when the server was told: one that is just then without a link to it hears nothing of its end, and would wait for the next server.
@@ -234,14 +249,22 @@ export async function stopDaemons(
 
 /** What qterm -t quick -s asks for. False: the server does not answer, or not us. */
 async function shutDown(conf: Conf): Promise<boolean> {
+  let is_silent = false;
   try {
-    const link = await connectServer(conf);
+    const patience = { notice_s: ANSWER_S_MAX, limit_s: 0 };
+    const link = await connectWatched(conf, {
+      patience,
+      silent: () => {
+        is_silent = true;
+        link.close();
+      },
+    });
     const reply = await link.request({ kind: "shutdown", manner: "quick", scheds: true, moms: false });
     link.close();
     return reply.ok;
   } catch (error) {
     // The server may be gone before its answer is here.
-    return error instanceof ServerUnreachable && error.line === "Communication failure.";
+    return !is_silent && error instanceof ServerUnreachable && error.line === "Communication failure.";
   }
 }
 

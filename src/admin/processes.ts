@@ -14,11 +14,23 @@ const BURIAL_S_MAX = 5;
 export type Life = "runs" | "zombie" | "gone";
 
 export function lifeOf(pid: number): Life {
+  const state = stateOf(pid);
+  if (state === null) return "gone";
+  return /[ZX]/.test(state) ? "zombie" : "runs";
+}
+
+/** Stopped by SIGSTOP or by a debugger. */
+export function isStopped(pid: number): boolean {
+  return /^[Tt]$/.test(stateOf(pid) ?? "");
+}
+
+/** The letter of proc(5); null: there is no such process. */
+function stateOf(pid: number): string | null {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, "latin1");
-    return /^[ZX]/.test(stat.slice(stat.lastIndexOf(")") + 2)) ? "zombie" : "runs";
+    return stat.charAt(stat.lastIndexOf(")") + 2);
   } catch {
-    return "gone";
+    return null;
   }
 }
 

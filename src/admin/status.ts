@@ -4,6 +4,7 @@
 
 import type { Conf } from "#support/conf.ts";
 import { askServer, DAEMONS, type DaemonName, daemonPid, downNode, downScheds, enabledDaemons, isClosed, type Seen } from "./daemons.ts";
+import { isStopped } from "./processes.ts";
 
 export type Report = {
   readonly text: string;
@@ -48,7 +49,7 @@ function asJson(conf: Conf, seen: Seen | null, daemons: readonly (readonly [Daem
 function lines(conf: Conf, seen: Seen | null, daemons: readonly (readonly [DaemonName, Daemon])[]): string[] {
   const enabled = enabledDaemons(conf);
   const word = (name: DaemonName, state: Daemon): string => {
-    if (typeof state === "number") return `pid ${state}`;
+    if (typeof state === "number") return isStopped(state) ? `pid ${state}, stopped: kill -CONT ${state} continues it` : `pid ${state}`;
     if (state === "unknown") return "not known (only root may look)";
     return state === "not running" && !enabled.includes(name) ? "not running (not enabled)" : state;
   };

@@ -2,9 +2,9 @@
 // one. Nothing is read or connected before a command asks: mistakes in the arguments are told first.
 
 import { hostname } from "node:os";
-import type { Flow, ServerConnection } from "#protocol/client.ts";
-import { connectServer, ServerUnreachable } from "#protocol/client.ts";
+import { type ServerConnection, ServerUnreachable } from "#protocol/client.ts";
 import type { Reply, Request, StatusItem, StatusRequest } from "#protocol/messages.ts";
+import { connectWatched, patienceOf, silentServer } from "#protocol/watched-link.ts";
 import { type Conf, ConfError, readConf } from "#support/conf.ts";
 import { PBS_VERSION } from "#support/version.ts";
 import type { Command, CommandIo } from "./command.ts";
@@ -30,8 +30,12 @@ export type Complex = {
 /** A command's body: the world it sees and the complex it talks to. Returns the exit status. */
 export type CommandBody = (io: CommandIo, complex: Complex) => Promise<number>;
 
-/** The real complex of an environment; flow: of the command's links. */
-export function realComplex(env: CommandIo["env"], flow?: Flow): Complex {
+/** Commands whose questions are given up when the server does not answer. All others wait, also with the questions before what they do. */
+const ONLY_ASK: ReadonlySet<string> = new Set(["qstat", "qselect", "pbsnodes", "pbs_rstat", "pbsfs", "printjob", "qmgr"]);
+
+/** The real complex as a command sees it. name: of the command, which says when the server does not answer. */
+export function realComplex(io: Pick<CommandIo, "env" | "flow" | "err">, name: string): Complex {
+  const { env, flow } = io;
   let conf: (Conf & { readonly meant: string }) | null = null;
   const read = (): Conf & { readonly meant: string } => {
     if (conf === null) {
@@ -48,7 +52,9 @@ export function realComplex(env: CommandIo["env"], flow?: Flow): Complex {
     connect: async () => {
       const { server, meant } = read();
       if (meant !== server) await mustBeOurs(complex, meant);
-      return connectServer(read(), { flow });
+      const asked = patienceOf((key) => env[key] ?? read().values[key]);
+      const patience = ONLY_ASK.has(name) ? asked : { ...asked, limit_s: 0 };
+      return connectWatched(read(), { patience, silent: () => io.err(silentServer(name, meant)) }, flow);
     },
     whose: async (name) => {
       const { server, values } = read();
@@ -85,7 +91,7 @@ export function asCommand(name: string, usage: string, body: CommandBody): Comma
       io.out(usage);
       return 0;
     }
-    const complex = realComplex(io.env, io.flow);
+    const complex = realComplex(io, name);
     try {
       return await body(io, complex);
     } catch (error) {

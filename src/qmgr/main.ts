@@ -171,7 +171,7 @@ function makeWorld(io: CommandIo, conf: Conf, silent: boolean): World {
   let history: readonly string[] = [];
   let connection: Link | undefined;
   let input = inputOfStream(io.stdin);
-  const complex = realComplex(io.env, io.flow);
+  const complex = realComplex({ ...io, err: (text) => streams.err(text) }, "qmgr");
   return {
     out: (text) => streams.out(text),
     err: (text) => streams.err(text),

@@ -1,6 +1,9 @@
 // Daemons stopped by SIGSTOP: what users are told meanwhile, and what is right again when they go on.
 
 import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { type Complex, startComplex, until } from "./complex.ts";
 
@@ -72,4 +75,58 @@ test("a scheduler that was stopped when its server was killed is noticed and rep
   const id = complex.submit(["--", "/bin/true"]);
   await complex.untilJob(id, "F");
   assert.notEqual(complex.schedPid("default"), pid);
+});
+
+type Ended = { readonly status: number | null; readonly stdout: string; readonly stderr: string };
+/** A command that goes on while the test does something else. */
+function begin(
+  command: string,
+  args: readonly string[],
+  env: Readonly<Record<string, string>> = {},
+): { readonly seen: { stderr: string }; readonly ended: Promise<Ended> } {
+  const child = spawn(complex.command(command), args, {
+    cwd: complex.work(),
+    env: { ...complex.env(), ...env },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  const seen = { stdout: "", stderr: "" };
+  child.stdout.on("data", (text: Buffer) => {
+    seen.stdout += text.toString();
+  });
+  child.stderr.on("data", (text: Buffer) => {
+    seen.stderr += text.toString();
+  });
+  return { seen, ended: new Promise((resolve) => child.once("close", (status) => resolve({ status, ...seen }))) };
+}
+
+test("a stopped server: questions end after a time, what changes something waits and is done once, status and stop know", async () => {
+  const pid = complex.pid("server") as number;
+  const server = /^PBS_SERVER=(.*)$/m.exec(readFileSync(join(complex.home, "pbs.conf"), "utf8"))?.[1] ?? "";
+  const silent = (command: string): string => `${command}: server ${server} does not answer, still waiting\n`;
+  signal(pid, "SIGSTOP");
+  const impatient = { PARTITA_SERVER_NOTICE: "1", PARTITA_SERVER_TIMEOUT: "3" };
+  const qsub = begin("qsub", ["-N", "once", "--", "/bin/true"], impatient);
+  const qstat = await begin("qstat", [], impatient).ended;
+  assert.deepEqual(qstat, {
+    status: 255,
+    stdout: "",
+    stderr: `${silent("qstat")}Communication failure.\nqstat: cannot connect to server ${server} (errno=15010)\n`,
+  });
+  const explain = await begin("partita", ["explain", "1"], impatient).ended;
+  assert.deepEqual([explain.status, explain.stderr.startsWith(`${silent("partita")}partita: Communication failure.`)], [1, true]);
+  const status = complex.run("partita", ["status"]);
+  assert.match(status.stdout, /the server does not answer\n/);
+  assert.match(status.stdout, new RegExp(`pbs_server +pid ${pid}, stopped: kill -CONT ${pid} continues it\n`));
+  assert.equal(status.status, 1);
+  const started = complex.run("partita", ["start"]);
+  assert.deepEqual([started.status, started.stderr.includes(`pbs_server (pid ${pid}) is stopped`)], [1, true]);
+  await until("qsub tells", () => qsub.seen.stderr !== "");
+  signal(pid, "SIGCONT");
+  const submitted = await qsub.ended;
+  assert.deepEqual([submitted.status, submitted.stderr], [0, silent("qsub")]);
+  await complex.untilJob(submitted.stdout.trim(), "F");
+  assert.equal(Object.values(complex.jobs()).filter((job) => job["Job_Name"] === "once").length, 1);
+  for (const stopped_pid of [pid, complex.pid("mom") as number]) signal(stopped_pid, "SIGSTOP");
+  complex.halt();
+  assert.deepEqual([complex.pid("server"), complex.pid("mom")], [null, null]);
 });

@@ -1,9 +1,9 @@
 // What `partita top` shows: the server's schedulers, and of each that answers its own view of itself. Read through the server, as any user may.
 
 import { pbseText } from "#model/pbse.ts";
-import { connectServer } from "#protocol/client.ts";
 import type { StatusItem } from "#protocol/messages.ts";
 import type { SchedView, UnservedView } from "#protocol/sched-view.ts";
+import { connectWatched, type LinkWatch } from "#protocol/watched-link.ts";
 import type { Conf } from "#support/conf.ts";
 
 export type SchedPicture = {
@@ -25,9 +25,12 @@ export type TopPicture = {
   readonly unserved: readonly UnservedView[];
 };
 
+/** A server that says nothing for so long is not waited for; the picture tells. */
+export const PICTURE_WATCH: Pick<LinkWatch, "patience" | "silent"> = { patience: { notice_s: 0, limit_s: 10 }, silent: () => undefined };
+
 /** Rejects with ServerUnreachable. */
 export async function takePicture(conf: Conf): Promise<TopPicture> {
-  const link = await connectServer(conf);
+  const link = await connectWatched(conf, PICTURE_WATCH);
   try {
     const items: StatusItem[] = [];
     await link.request({ kind: "status", object: "sched", ids: [] }, { onPart: (part) => items.push(...(part as readonly StatusItem[])) });

@@ -6,7 +6,7 @@ import { drawAlways } from "#support/live-screen.ts";
 import { AdminError } from "../complex-home.ts";
 import { askExplanation } from "../explain.ts";
 import { explanationText } from "../explanation-text.ts";
-import { type TopPicture, takePicture } from "./picture.ts";
+import { PICTURE_WATCH, type TopPicture, takePicture } from "./picture.ts";
 import { snapshotText } from "./screen.ts";
 
 export type TopOptions = { readonly json: boolean; readonly seconds: number };
@@ -21,7 +21,7 @@ export async function top(conf: Conf, { json, seconds }: TopOptions, out: NodeJS
     await runTop({
       refresh_ms: Math.max(0.2, seconds) * 1000,
       picture: () => orNull(takePicture(conf)),
-      explain: (job) => askExplanation(conf, job).then(explanationText, (error: Error) => `${job}: ${error.message}\n`),
+      explain: (job) => askExplanation(conf, job, PICTURE_WATCH).then(explanationText, (error: Error) => `${job}: ${error.message}\n`),
     });
   }
 }
