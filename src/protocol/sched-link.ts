@@ -57,6 +57,8 @@ export type SchedJob = {
   readonly pressure_s?: number;
   /** of a subjob that runs */
   readonly array_id?: string;
+  /** kill_delay of its queue, where the scheduler sees the job for its vnodes and does not see the queue */
+  readonly kill_delay_s?: number;
 };
 
 /** Attribute records keep PBS names and the value representation of src/model (typed values, not text). */

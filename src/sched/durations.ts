@@ -17,7 +17,7 @@ export type Durations = {
   readonly grace_s: number;
 };
 
-/** kill_delay of a queue, in seconds. The server tells it for every queue, also where it is unset. */
+/** kill_delay of a queue, in seconds. The server tells it for every queue, also where it is unset, and of other queues with their jobs. */
 export function killDelayOf(queue: Pick<Queue, "attrs"> | undefined): number {
   const delay_s = queue?.attrs["kill_delay"];
   return typeof delay_s === "number" ? delay_s : 0;
@@ -32,7 +32,7 @@ export function durationsOf({ space, queues }: Pick<Universe, "space" | "queues"
   const most_s = limit_s ?? JOB_INFINITY_S;
   const soft_s = time("soft_walltime");
   const expected_s = soft_s === null || soft_s <= 0 ? most_s : Math.min(soft_s, most_s);
-  return { expected_s, most_s, grace_s: limit_s === null ? 0 : killDelayOf(queues.get(job.queue)) };
+  return { expected_s, most_s, grace_s: limit_s === null ? 0 : (job.kill_delay_s ?? killDelayOf(queues.get(job.queue))) };
 }
 
 /** The shortest time a shrink-to-fit job takes; null: it is none. */

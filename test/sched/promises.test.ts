@@ -124,6 +124,11 @@ test("another kill_delay of the queue changes when running jobs are gone", () =>
   assert.equal(ends(), 90);
 });
 
+test("a running job whose queue another scheduler has may take that queue's kill_delay to go", () => {
+  const world = { nodes: "a ncpus=4", jobs: "1 R (a:ncpus=4) walltime=60; 2 ncpus=4 walltime=60", kill_delay: 5 };
+  assert.deepEqual(told(cycleOf({ ...world, more: { "1": { queue: "elsewhere", kill_delay_s: 30 } } })), ["2 +90 (a:ncpus=4)"]);
+});
+
 test("a vnode that is down stays down when an exclusive job of its host has ended", () => {
   const world = {
     nodes: "v1 host=h ncpus=2; v2 host=h ncpus=2 :down",

@@ -75,7 +75,7 @@ export function snapshot(kernel: MirrorSource, sched: Sched, runtime: SchedRunti
   const nodes = [...state.vnodes.values()].filter(view.node).sort((a, b) => a.order - b.order);
   const isCrowded = crowding(state, view);
   const jobs: SchedJob[] = [];
-  const seen = jobView(state, sched);
+  const seen = jobView(state, sched, view);
   for (const job of state.jobs.values()) {
     if (!view.job(job)) continue;
     known.jobs.add(job.id);
@@ -128,6 +128,8 @@ function changesFor(kernel: Kernel, sched: Sched, runtime: SchedRuntime, changes
       for (const clock of state.clocks.values())
         if (sees && clock.key?.queue === name) list.push({ put: "clock", value: schedClock(clock) });
     }
+    // Jobs of another scheduler's queue on vnodes of this one: they carry the queue's kill_delay.
+    if (!sees && changes.queues.has(name)) for (const id of queue?.jobs ?? []) if (known.jobs.has(id)) moved.add(id);
     tell(list, "queue", name, known.queues, sees ? schedQueue(queue) : null);
   }
   const isCrowded = crowding(state, view);
@@ -137,7 +139,7 @@ function changesFor(kernel: Kernel, sched: Sched, runtime: SchedRuntime, changes
     if (vnode !== undefined && sees !== known.nodes.has(name)) for (const id of vnode.jobs.keys()) moved.add(id);
     tell(list, "node", name, known.nodes, sees ? schedNode(vnode, isCrowded) : null);
   }
-  const seen = jobView(state, sched);
+  const seen = jobView(state, sched, view);
   if (changes.jobs.size > 0 && wantsPressure(state, sched))
     for (const id of headsOfChains(state, union(changes.jobs, changes.left_behind))) moved.add(id);
   for (const id of union(changes.jobs, moved)) {
@@ -334,10 +336,15 @@ function schedArray(subjobs: Subjobs, max_run_subjobs: unknown): SchedJob["array
 }
 
 /** Jobs as a scheduler sees them at one moment. */
-function jobView(state: ServerState, sched: Sched): (job: Job) => SchedJob {
-  if (!wantsPressure(state, sched)) return (job) => schedJob(state, job);
+function jobView(state: ServerState, sched: Sched, view: View): (job: Job) => SchedJob {
+  const seen = (job: Job): SchedJob => {
+    const queue = state.queues.get(job.attrs.queue);
+    const value = schedJob(state, job);
+    return queue !== undefined && view.queue(queue) ? value : { ...value, kill_delay_s: killDelayOf(queue) };
+  };
+  if (!wantsPressure(state, sched)) return seen;
   const pressure = pressuresNow(state);
-  return (job) => ({ ...schedJob(state, job), pressure_s: pressure(job) });
+  return (job) => ({ ...seen(job), pressure_s: pressure(job) });
 }
 
 function schedJob(state: ServerState, job: Job): SchedJob {

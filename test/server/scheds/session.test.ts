@@ -441,6 +441,25 @@ test("mirrors: each scheduler sees its own partitions; a queue that changes part
   assert.deepEqual(names(2), ["drop queue q1", `drop job ${job}`]);
 });
 
+test("kill_delay of a queue that goes to another partition is told with its running jobs", () => {
+  const { h, host } = world();
+  addQueue(h, "slow", { kill_delay: 40 });
+  const running = addJob(h, { queue: "slow" });
+  cycle(h, LINK);
+  runOn(h, running, "n1", host);
+  const told = (from: number): unknown[] =>
+    changesTo(h, LINK, from).flatMap((change) =>
+      "put" in change && change.put === "job" ? [[change.value.id, change.value.kill_delay_s]] : "drop" in change ? [change.id] : [],
+    );
+  assert.deepEqual(told(0).at(-1), [running, undefined]);
+  const from = h.to_scheds.length;
+  apply(h, { kind: "changed", object: "queue", name: "slow", set: { partition: "p1" }, unset: [] });
+  assert.deepEqual(told(from), ["slow", [running, 40]]);
+  const later = h.to_scheds.length;
+  apply(h, { kind: "changed", object: "queue", name: "slow", set: { kill_delay: 50 }, unset: [] });
+  assert.deepEqual(told(later), [[running, 50]]);
+});
+
 test("mirrors equal the state after every kind of change: deltas give what a fresh snapshot gives", () => {
   const { h, host } = world();
   const jobs = [addJob(h), addJob(h, { Hold_Types: "u" }), addJob(h)];
