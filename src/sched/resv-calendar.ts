@@ -2,9 +2,12 @@
 //
 // V3. Occurrences in one place are one booking with several times. Only what has changed is entered again: a place with the same holding at the same times
 //     stays as it is.
+// V4. A running reservation is expected to end when it is to end, and what follows it is booked from then on. Past that time it keeps its vnodes because of
+//     its jobs, for at most the kill_delay of its queue.
 
 import type { Occurrence, ResvAsk } from "#protocol/sched-link.ts";
 import { book, dropBeside, putBeside, renewFor, unbook } from "./calendar.ts";
+import { killDelayOf } from "./durations.ts";
 import type { Span } from "./outlook.ts";
 import type { HeldOccurrence, ResvInfo } from "./resv-info.ts";
 import { resvHolding } from "./resv-info.ts";
@@ -22,12 +25,14 @@ export function bookResv(universe: Universe, resv: ResvInfo, before: ResvInfo | 
   dropBeside(universe, resv.id);
   if (resv.present === null) return;
   const { start_s, end_s, exec_vnode, holding } = resv.present;
+  // When it is over its jobs may take the kill_delay of its queue to go.
+  const grace_s = killDelayOf(universe.queues.get(resv.queue));
   putBeside(universe, {
     id: resv.id,
     from_s: start_s,
     to_s: end_s,
-    last_s: end_s,
-    grace_s: 0,
+    last_s: end_s + grace_s,
+    grace_s,
     exec_vnode,
     holding,
     counted: true,

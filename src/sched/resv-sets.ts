@@ -169,7 +169,7 @@ function countInsider(universe: Universe, insider: Insider, sign: 1 | -1): void 
   }
 }
 
-/** The calendar's entries of the jobs inside: of what the reservation holds nothing, and no longer than it. */
+/** The calendar's entries of the jobs inside: of what the reservation holds nothing, and expected to end with it (resv-calendar.ts, V4). */
 function settleInsiders(universe: Universe, id: string): void {
   for (const insider of universe.insiders.values()) if (insider.job.resv === id) settleInsider(universe, insider);
 }
@@ -185,10 +185,11 @@ function settleInsider(universe: Universe, { job, holding }: Insider): void {
   );
   const from_s = (job.stime_s ?? job.qtime_s) + (job.paused_s ?? 0);
   const end_s = resvSet?.resv.present?.end_s ?? Number.POSITIVE_INFINITY;
-  const { expected_s, most_s } = durationsOf(universe, job);
+  const { expected_s, most_s, grace_s } = durationsOf(universe, job);
   const left_s = end_s - from_s;
-  const times = runningTimes(from_s, { expected_s: Math.min(left_s, expected_s), most_s: Math.min(left_s, most_s), grace_s: 0 });
-  putRunning(universe, { id: job.id, ...times, exec_vnode: job.exec_vnode ?? "", holding: beside, counted: true, gone: false });
+  const times = runningTimes(from_s, { expected_s: Math.min(left_s, expected_s), most_s: Math.min(left_s, most_s), grace_s });
+  const to_s = Math.min(end_s, times.to_s);
+  putRunning(universe, { id: job.id, ...times, to_s, exec_vnode: job.exec_vnode ?? "", holding: beside, counted: true, gone: false });
 }
 
 function addInsider(universe: Universe, inner: ResvVnode, { job, holding }: Insider, sign: 1 | -1): void {

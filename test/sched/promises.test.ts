@@ -129,6 +129,22 @@ test("a running job whose queue another scheduler has may take that queue's kill
   assert.deepEqual(told(cycleOf({ ...world, more: { "1": { queue: "elsewhere", kill_delay_s: 30 } } })), ["2 +90 (a:ncpus=4)"]);
 });
 
+test("jobs in a reservation may take kill_delay to go, after their walltime and after its end", () => {
+  const queues = [queue("workq"), queue("R1", { kill_delay: 30 })];
+  const within = (end_s: number): Case => ({
+    nodes: "a ncpus=4 mem=8gb",
+    queues,
+    resvs: `R1 RN ncpus=2 0-${end_s}=(a:ncpus=2)`,
+    jobs: "1 R in=R1 (a:ncpus=2:mem=6gb) walltime=60; 2 ncpus=2:mem=4gb walltime=10",
+  });
+  assert.deepEqual(told(cycleOf(within(NOW_S + 100))), ["2 +90 (a:ncpus=2:mem=4194304kb)"]);
+  // What follows a reservation is planned for its end: it may be gone by then.
+  assert.deepEqual(told(cycleOf(within(NOW_S + 80))), ["2 +80 (a:ncpus=2:mem=4194304kb)"]);
+  assert.deepEqual(told(cycleOf(within(NOW_S - 5))), ["2 +25 (a:ncpus=2:mem=4194304kb)"]);
+  const whole = { ...within(NOW_S - 5), jobs: "1 R in=R1 (a:ncpus=2) walltime=600; 2 ncpus=4 walltime=10" };
+  assert.deepEqual(told(cycleOf(whole)), ["2 +25 (a:ncpus=4)"]);
+});
+
 test("a vnode that is down stays down when an exclusive job of its host has ended", () => {
   const world = {
     nodes: "v1 host=h ncpus=2; v2 host=h ncpus=2 :down",
