@@ -8,13 +8,18 @@ import { allFiles } from "./tree.ts";
 /** The one file that says where the shared folder lies, its page, and this test. */
 const KNOW_THE_FOLDER = ["test/live/shared.ts", "test/README.md", "test/tidy/references.test.ts"];
 
-test("every document and section that src and docs refer to is in the repository", () => {
+test("every document, section and source file that src and docs refer to is in the repository", () => {
   assert.deepEqual(lostReferences(), [], "cite a page of docs/reference (its sections are numbered), another page, or say the fact itself");
 });
 
-test("a reference to an unknown document or section is found", () => {
-  const text = "// a (docs/reference/commands.md 1.2, 3)\n// b (pbs/files.md 1)\n// c (docs/reference/errors.md 1 and 77)";
-  assert.deepEqual(lostIn("src/model/x.ts", text), ["src/model/x.ts:2 pbs/files.md", "src/model/x.ts:3 docs/reference/errors.md 77"]);
+test("a reference to an unknown document, section or source file is found", () => {
+  const text =
+    "// a (docs/reference/commands.md 1.2, 3)\n// b (pbs/files.md 1)\n// c (docs/reference/errors.md 1 and 77)\n// d (src/model/gone.ts, src/KIND.ts)";
+  assert.deepEqual(lostIn("src/model/x.ts", text), [
+    "src/model/x.ts:2 pbs/files.md",
+    "src/model/x.ts:3 docs/reference/errors.md 77",
+    "src/model/x.ts:4 src/model/gone.ts",
+  ]);
 });
 
 test("tests and benchmarks name the shared folder in one place", () => {
