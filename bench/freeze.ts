@@ -1,6 +1,6 @@
 // Rows of requests that are meant to keep the server busy: the slowest answer that another connection gets meanwhile, and what the server's memory grows by.
 
-import { serverSocketPath } from "#protocol/socket-path.ts";
+import { serverSocketPath } from "#protocol/wire/socket-path.ts";
 import { startComplex } from "../test/live/complex.ts";
 import { attack, FREEZING, prepare, residentAfterCollectionKB, type Size } from "../test/live/freezing-requests.ts";
 import type { Row } from "./row.ts";

@@ -14,7 +14,7 @@ import {
 } from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";
-import { serverSocketPath } from "#protocol/socket-path.ts";
+import { serverSocketPath } from "#protocol/wire/socket-path.ts";
 import { isStoreError } from "#store/store.ts";
 import { CONF_FILE_DEFAULT, type Conf, ConfError, parseConfText } from "#support/conf.ts";
 import { systemUsers } from "#support/passwd.ts";

@@ -3,8 +3,9 @@
 
 import { hostname } from "node:os";
 import { type ServerConnection, ServerUnreachable } from "#protocol/client.ts";
-import type { Reply, Request, StatusItem, StatusRequest } from "#protocol/messages.ts";
+import type { Request, StatusItem, StatusRequest } from "#protocol/messages.ts";
 import { connectWatched, patienceOf, silentServer } from "#protocol/watched-link.ts";
+import type { Reply } from "#protocol/wire/reply.ts";
 import { type Conf, ConfError, readConf } from "#support/conf.ts";
 import { PBS_VERSION } from "#support/version.ts";
 import type { Command, CommandIo } from "./command.ts";

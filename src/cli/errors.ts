@@ -1,6 +1,6 @@
 // How refusals and failures reach the user (docs/reference/commands.md 0): text on stderr and exit status. Pure.
 
-import type { ErrorReply } from "#protocol/messages.ts";
+import type { ErrorReply } from "#protocol/wire/reply.ts";
 
 export const PBSE_UNKJOBID = 15001;
 export const PBSE_NOATTR = 15002;

@@ -1,7 +1,8 @@
 // One request a job for a list of operands: qdel, qalter, qhold and the like. Many requests are in flight, answers are told in the order of the operands.
 
 import { ServerUnreachable } from "#protocol/client.ts";
-import type { ErrorReply, Request } from "#protocol/messages.ts";
+import type { Request } from "#protocol/messages.ts";
+import type { ErrorReply } from "#protocol/wire/reply.ts";
 import type { CommandIo } from "./command.ts";
 import { type Complex, cannotConnect, foreignServer, type Link } from "./complex.ts";
 import { jobRefusal, refusalStatus } from "./errors.ts";

@@ -2,10 +2,10 @@
 
 import type { Socket } from "node:net";
 import { dirname } from "node:path";
-import { encodeFrame, type Frame, frameDecoder } from "#protocol/frame.ts";
-import { LIMITS } from "#protocol/limits.ts";
 import { type MomToTask, type TaskRun, type TaskToMom, taskSocketPath } from "#protocol/task-link.ts";
-import { connectUnix } from "#protocol/unix-connect.ts";
+import { encodeFrame, type Frame, frameDecoder } from "#protocol/wire/frame.ts";
+import { LIMITS } from "#protocol/wire/limits.ts";
+import { connectUnix } from "#protocol/wire/unix-connect.ts";
 import type { CommandIo } from "./command.ts";
 import type { Complex } from "./complex.ts";
 

@@ -1,6 +1,6 @@
 // The terminal a command is used at, for the few that do more with it than print: what they see of it, so that tests can give them another one.
 
-import type { WindowSize } from "#protocol/terminal-link.ts";
+import type { WindowSize } from "#protocol/terminal/link.ts";
 
 export type TerminalSignal = "SIGINT" | "SIGTERM" | "SIGHUP" | "SIGQUIT" | "SIGTSTP" | "SIGCONT" | "SIGWINCH";
 

@@ -35,7 +35,7 @@ export type HookAttrs = {
   readonly fail_action: readonly string[];
 };
 
-/** Longest hook or configuration file in bytes. Its base64 must fit a request frame (protocol/limits.ts). */
+/** Longest hook or configuration file in bytes. Its base64 must fit a request frame (protocol/wire/limits.ts). */
 export const HOOK_BYTES_MAX = 8 * 1024 * 1024;
 export const HOOK_NAME_LENGTH_MAX = 79;
 

@@ -3,8 +3,8 @@
 // F1. A peer that does not speak the protocol is disconnected; what it sent is not acted upon.
 
 import type { Duplex, Readable, Writable } from "node:stream";
-import { encodeFrame, frameDecoder } from "#protocol/frame.ts";
-import { LIMITS } from "#protocol/limits.ts";
+import { encodeFrame, frameDecoder } from "#protocol/wire/frame.ts";
+import { LIMITS } from "#protocol/wire/limits.ts";
 
 type Messages = { readonly [type: string]: unknown };
 

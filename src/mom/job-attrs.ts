@@ -2,7 +2,7 @@
 
 import { eachChunk, readSelect } from "#model/request/select.ts";
 import type { MomJob } from "#protocol/mom-link.ts";
-import { type TerminalTicket, TICKET_SECRET, TICKET_SOCKET } from "#protocol/terminal-link.ts";
+import { type TerminalTicket, TICKET_SECRET, TICKET_SOCKET } from "#protocol/terminal/link.ts";
 
 export type Attrs = MomJob["attrs"];
 

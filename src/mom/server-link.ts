@@ -1,9 +1,9 @@
 // The mom's link to its server: frames to events.
 
-import { connectLink, type DaemonLink } from "#protocol/ipc-transport.ts";
 import type { ServerToMom } from "#protocol/mom-link.ts";
 import { frameTypes, parseFrame } from "#protocol/schema-link.ts";
-import { serverSocketPath } from "#protocol/socket-path.ts";
+import { connectLink, type DaemonLink } from "#protocol/wire/ipc-transport.ts";
+import { serverSocketPath } from "#protocol/wire/socket-path.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
 import type { MomEvent } from "./event.ts";
 import type { OwnerOf } from "./owners.ts";

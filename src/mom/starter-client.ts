@@ -5,8 +5,8 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { closeSync, openSync } from "node:fs";
 import { connect } from "node:net";
-import { peerCredentials } from "#protocol/peer-credentials.ts";
-import { socketAddress } from "#protocol/socket-path.ts";
+import { peerCredentials } from "#protocol/wire/peer-credentials.ts";
+import { socketAddress } from "#protocol/wire/socket-path.ts";
 import { steady_ms } from "#support/clock.ts";
 import { frameLink, type Link } from "./frame-link.ts";
 import { siblingProgram } from "./sibling.ts";

@@ -1,10 +1,10 @@
-// What mom and starter say to one another over PBS_HOME/mom_priv/starter.sock (frames of src/protocol/frame.ts).
+// What mom and starter say to one another over PBS_HOME/mom_priv/starter.sock (frames of src/protocol/wire/frame.ts).
 //
 // S1. The starter tells of an exit only after its journal holds it on the disk.
 // S2. It repeats everything it knows at every connect and forgets a run only when told so.
 // S3. `exited` means that nothing of the job's session is left.
 
-import type { TerminalTicket } from "#protocol/terminal-link.ts";
+import type { TerminalTicket } from "#protocol/terminal/link.ts";
 import type { GroupUsage } from "./cgroup.ts";
 import type { JobLimits } from "./cgroup-limits.ts";
 import type { FileIdentity, WaitStatus } from "./posix.ts";

@@ -7,8 +7,8 @@
 
 import { chmodSync, readFileSync, statSync, unlinkSync, writeSync } from "node:fs";
 import { createServer } from "node:net";
-import { peerCredentials } from "#protocol/peer-credentials.ts";
-import { socketAddress } from "#protocol/socket-path.ts";
+import { peerCredentials } from "#protocol/wire/peer-credentials.ts";
+import { socketAddress } from "#protocol/wire/socket-path.ts";
 import { steady_ms } from "#support/clock.ts";
 import { closeForeignDescriptors } from "#support/descriptors.ts";
 import { takeLock } from "#support/libc/lock-file.ts";

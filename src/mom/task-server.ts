@@ -6,11 +6,11 @@
 // Q3. Of a run only so many questions to other hosts are there at a time ($tasks_max).
 
 import { connect } from "node:net";
-import { type LinkServer, listenLinks, type ServerLink } from "#protocol/ipc-transport.ts";
-import { peerCredentials } from "#protocol/peer-credentials.ts";
 import { type FrameOf, frameTypes, parseFrame } from "#protocol/schema-link.ts";
-import { socketAddress } from "#protocol/socket-path.ts";
 import { type MomToTask, type TaskToMom, taskSocketPath } from "#protocol/task-link.ts";
+import { type LinkServer, listenLinks, type ServerLink } from "#protocol/wire/ipc-transport.ts";
+import { peerCredentials } from "#protocol/wire/peer-credentials.ts";
+import { socketAddress } from "#protocol/wire/socket-path.ts";
 import type { MomEvent } from "./event.ts";
 import { frameLink, type Link, type LinkHandlers } from "./frame-link.ts";
 import { ownerOf } from "./session-end.ts";

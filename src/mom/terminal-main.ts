@@ -7,8 +7,8 @@
 
 import { closeSync, writeSync } from "node:fs";
 import { ReadStream } from "node:tty";
-import { dialTerminal, type TerminalChannel } from "#protocol/terminal-channel.ts";
-import type { TerminalFrame, TerminalShape } from "#protocol/terminal-link.ts";
+import { dialTerminal, type TerminalChannel } from "#protocol/terminal/channel.ts";
+import type { TerminalFrame, TerminalShape } from "#protocol/terminal/link.ts";
 import { closeForeignDescriptors } from "#support/descriptors.ts";
 import { applySettings, setWindowSize, terminalSettings, withControls } from "#support/libc/terminal-modes.ts";
 import { openPseudoTerminal, terminalWriter } from "./pseudo-terminal.ts";

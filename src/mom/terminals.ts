@@ -6,7 +6,7 @@
 
 import { closeSync, openSync, writeSync } from "node:fs";
 import { Socket } from "node:net";
-import { isTerm, type TerminalTicket } from "#protocol/terminal-link.ts";
+import { isTerm, type TerminalTicket } from "#protocol/terminal/link.ts";
 import { commandOf } from "./launch.ts";
 import { errorText, makePipe, spawnSession } from "./posix.ts";
 import { readProcess } from "./proc-table.ts";

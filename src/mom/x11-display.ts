@@ -2,14 +2,14 @@
 // cookie that they must show. What they say goes to qsub, which checks the cookie and knows the real display.
 //
 // D1. Anybody on the host can reach the port. Clients that the display has not answered yet are few, have little time, and keep no others out
-//     (waiting-room.ts).
+//     (src/protocol/wire/waiting-room.ts).
 
 import { closeSync, constants, openSync, rmSync, writeSync } from "node:fs";
 import { createServer, type Server } from "node:net";
-import type { TerminalChannel } from "#protocol/terminal-channel.ts";
-import { waitingRoom } from "#protocol/waiting-room.ts";
-import { authorityFile, FIRST_DISPLAY, X11_PORT } from "#protocol/x11.ts";
-import { X11_CLIENTS_MAX, type X11Streams, x11Streams } from "#protocol/x11-streams.ts";
+import type { TerminalChannel } from "#protocol/terminal/channel.ts";
+import { authorityFile, FIRST_DISPLAY, X11_PORT } from "#protocol/terminal/x11.ts";
+import { X11_CLIENTS_MAX, type X11Streams, x11Streams } from "#protocol/terminal/x11-streams.ts";
+import { waitingRoom } from "#protocol/wire/waiting-room.ts";
 import { tcpOwner } from "./tcp-owner.ts";
 
 const DISPLAYS_MAX = 1000;

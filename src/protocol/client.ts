@@ -5,12 +5,13 @@
 // C2. Parts of a reply arrive in order and before it.
 
 import type { Socket } from "node:net";
-import type { Frame } from "./frame.ts";
-import { FRAME_END, frameDecoder } from "./frame.ts";
-import { LIMITS } from "./limits.ts";
-import type { PartFrame, Reply, Request } from "./messages.ts";
-import { serverSocketPath } from "./socket-path.ts";
-import { connectUnix } from "./unix-connect.ts";
+import type { Request } from "./messages.ts";
+import type { Frame } from "./wire/frame.ts";
+import { FRAME_END, frameDecoder } from "./wire/frame.ts";
+import { LIMITS } from "./wire/limits.ts";
+import type { PartFrame, Reply } from "./wire/reply.ts";
+import { serverSocketPath } from "./wire/socket-path.ts";
+import { connectUnix } from "./wire/unix-connect.ts";
 
 /** Why there is no server to talk to. errno of `cannot connect to server X (errno=N)`, and the line the PBS library prints before it. */
 export class ServerUnreachable extends Error {

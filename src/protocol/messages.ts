@@ -9,7 +9,7 @@
 // I1. Nobody says who he is: the server takes user and groups from the socket's peer credentials.
 // I2. Attribute values travel as the text the user typed; only the server parses them.
 
-import type { TerminalTicket } from "./terminal-link.ts";
+import type { TerminalTicket } from "./terminal/link.ts";
 
 /** One attribute operation as typed by the user. */
 export type AttrOp = {
@@ -213,13 +213,3 @@ export type Request =
   | ModifyResvRequest;
 
 export type RequestKind = Request["kind"];
-
-export type OkReply = {
-  readonly id: number;
-  readonly ok: true;
-  readonly value?: unknown /** warning printed by the client, e.g. 15026's */;
-  readonly text?: string;
-};
-export type ErrorReply = { readonly id: number; readonly ok: false; readonly code: number; readonly text: string | null };
-export type Reply = OkReply | ErrorReply;
-export type PartFrame = { readonly id: number; readonly items: readonly unknown[] };

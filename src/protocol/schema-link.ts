@@ -5,12 +5,12 @@
 
 import * as z from "zod";
 import { isPrintableText, printableText } from "#model/attribute-checks.ts";
-import { LIMITS } from "./limits.ts";
 import type { MomToServer, ServerToMom } from "./mom-link.ts";
 import type { Change, Decision, SchedCommand, SchedToServer, ServerToSched, Verdict, Why } from "./sched-link.ts";
 import { SCHED_COMMAND } from "./sched-link.ts";
 import { firstIssue } from "./schema.ts";
 import type { MomToTask, TaskToMom } from "./task-link.ts";
+import { LIMITS } from "./wire/limits.ts";
 
 const name = z.string().max(LIMITS.name_chars_max);
 const text = z.string().max(LIMITS.attr_value_chars_max);

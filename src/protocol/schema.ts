@@ -1,13 +1,13 @@
-// What a request must look like before anything acts on it: one strict zod schema a kind, with the lengths of limits.ts. Shapes only; what values mean
+// What a request must look like before anything acts on it: one strict zod schema a kind, with the lengths of wire/limits.ts. Shapes only; what values mean
 // is for the server to check.
 //
 // S1. parseRequest never throws: whatever came, the answer is a request or a refusal with a PBS error.
 // S2. Each schema accepts exactly the type of messages.ts (checked by the compiler below).
 
 import * as z from "zod";
-import { LIMITS } from "./limits.ts";
 import type { Request, RequestKind } from "./messages.ts";
-import { TICKET_SECRET, TICKET_SOCKET } from "./terminal-link.ts";
+import { TICKET_SECRET, TICKET_SOCKET } from "./terminal/link.ts";
+import { LIMITS } from "./wire/limits.ts";
 
 const name = z.string().max(LIMITS.name_chars_max);
 const value = z.string().max(LIMITS.attr_value_chars_max);

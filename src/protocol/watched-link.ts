@@ -7,8 +7,9 @@
 // P3. There is one second connection at a time, and it is kept until it is answered: a server that is stopped takes only so many connections.
 
 import { connectServer, connectSocket, type Flow, type RequestOptions, type ServerConnection } from "./client.ts";
-import type { Reply, Request } from "./messages.ts";
-import { serverSocketPath } from "./socket-path.ts";
+import type { Request } from "./messages.ts";
+import type { Reply } from "./wire/reply.ts";
+import { serverSocketPath } from "./wire/socket-path.ts";
 
 export type Patience = {
   /** after so long without an answer the caller is told; 0: never */

@@ -3,7 +3,7 @@
 import { readFileSync, statSync, writeFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { createInterface } from "node:readline";
-import { LIMITS } from "#protocol/limits.ts";
+import { LIMITS } from "#protocol/wire/limits.ts";
 import { base64Lines, type HookFiles } from "./hook-contents.ts";
 
 /** The standard input, from where a session has read to. */

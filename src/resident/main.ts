@@ -9,7 +9,7 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import { chmodSync, fstatSync, ftruncateSync, futimesSync, readdirSync, rmSync, statSync, writeSync } from "node:fs";
 import { createServer } from "node:net";
 import { dirname, join } from "node:path";
-import { peerCredentials } from "#protocol/peer-credentials.ts";
+import { peerCredentials } from "#protocol/wire/peer-credentials.ts";
 import { isLocked } from "#support/libc/lock-file.ts";
 import { loadCommand } from "./commands.ts";
 import { serverLinks } from "./server-links.ts";

@@ -6,7 +6,7 @@
 
 import { statSync } from "node:fs";
 import { connectSocket, type Flow, type KeptConnection, type ServerConnection, ServerUnreachable } from "#protocol/client.ts";
-import { isQuiet } from "#protocol/peer-credentials.ts";
+import { isQuiet } from "#protocol/wire/peer-credentials.ts";
 
 /** An idle connection is a burden to the server: users are many. */
 const KEEP_MS = 5000;

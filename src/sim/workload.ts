@@ -2,7 +2,7 @@
 
 import { placeText } from "#model/request/place.ts";
 import type { AttrValueText, QueueJobRequest, Request } from "#protocol/messages.ts";
-import type { TerminalTicket } from "#protocol/terminal-link.ts";
+import type { TerminalTicket } from "#protocol/terminal/link.ts";
 import type { Peer } from "#server/engine/identity.ts";
 import type { ServerState } from "#server/state/state.ts";
 import type { Prng } from "#support/prng.ts";

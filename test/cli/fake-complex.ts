@@ -4,7 +4,8 @@ import { Readable } from "node:stream";
 import type { Command, CommandIo } from "#cli/command.ts";
 import type { CommandBody, Complex, Link } from "#cli/complex.ts";
 import type { ServerUnreachable } from "#protocol/client.ts";
-import type { Reply, Request, StatusItem } from "#protocol/messages.ts";
+import type { Request, StatusItem } from "#protocol/messages.ts";
+import type { Reply } from "#protocol/wire/reply.ts";
 
 /** What the fake server answers: items of a status request, a value, or a refusal. */
 export type Answer =

@@ -8,8 +8,8 @@ import { qsub } from "#cli/commands/qsub.ts";
 import { escapeReader } from "#cli/qsub/escapes.ts";
 import type { Terminal, TerminalSignal } from "#cli/terminal.ts";
 import type { QueueJobRequest, Request } from "#protocol/messages.ts";
-import { dialTerminal, type TerminalChannel } from "#protocol/terminal-channel.ts";
-import type { TerminalFrame, TerminalTicket } from "#protocol/terminal-link.ts";
+import { dialTerminal, type TerminalChannel } from "#protocol/terminal/channel.ts";
+import type { TerminalFrame, TerminalTicket } from "#protocol/terminal/link.ts";
 import { type Answer, fakeComplex } from "./fake-complex.ts";
 
 const CONTROLS = [3, 28, 127, 21, 4, 26];

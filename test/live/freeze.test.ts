@@ -3,7 +3,7 @@
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { serverSocketPath } from "#protocol/socket-path.ts";
+import { serverSocketPath } from "#protocol/wire/socket-path.ts";
 import { type Complex, startComplex } from "./complex.ts";
 import { attack, FREEZING, type Known, prepare, residentAfterCollectionKB, residentKB, type Size } from "./freezing-requests.ts";
 

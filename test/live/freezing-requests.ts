@@ -5,8 +5,8 @@ import { readFileSync } from "node:fs";
 import { createConnection, type Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { connectSocket, type ServerConnection } from "#protocol/client.ts";
-import { encodeFrame } from "#protocol/frame.ts";
 import type { AttrValueText, Request } from "#protocol/messages.ts";
+import { encodeFrame } from "#protocol/wire/frame.ts";
 
 /** How much of each: connections, requests on each, entries in a list, jobs that are there before. */
 export type Size = { readonly connections: number; readonly requests: number; readonly entries: number; readonly jobs: number };

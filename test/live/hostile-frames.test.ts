@@ -5,8 +5,8 @@ import { readdirSync, readFileSync } from "node:fs";
 import { createConnection, type Socket } from "node:net";
 import { join } from "node:path";
 import { test } from "node:test";
-import { encodeFrame } from "#protocol/frame.ts";
-import { serverSocketPath } from "#protocol/socket-path.ts";
+import { encodeFrame } from "#protocol/wire/frame.ts";
+import { serverSocketPath } from "#protocol/wire/socket-path.ts";
 import { type Prng, prng } from "#support/prng.ts";
 import { startComplex } from "./complex.ts";
 

@@ -3,8 +3,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { connectSocket } from "#protocol/client.ts";
-import { encodeFrame } from "#protocol/frame.ts";
-import { ended, ITEM, inWorld, locate, open, serve, until } from "../protocol/links-bed.ts";
+import { encodeFrame } from "#protocol/wire/frame.ts";
+import { ended, ITEM, inWorld, locate, open, serve, until } from "../protocol/wire/links-bed.ts";
 
 test("hostile peers: each loses its connection, and the others are served", async () => {
   await inWorld(async (world) => {

@@ -5,7 +5,7 @@ import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { authorityFile } from "#protocol/x11.ts";
+import { authorityFile } from "#protocol/terminal/x11.ts";
 import { type Complex, isAlive, startComplex, until } from "./complex.ts";
 import { type Seat, takeSeat } from "./seat.ts";
 

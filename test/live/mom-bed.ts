@@ -5,10 +5,10 @@ import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync 
 import { hostname, tmpdir, userInfo } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { type LinkServer, listenLinks, type ServerLink } from "#protocol/ipc-transport.ts";
 import type { MomJob, MomToServer, ServerToMom } from "#protocol/mom-link.ts";
 import { frameTypes, parseFrame } from "#protocol/schema-link.ts";
-import { serverSocketPath } from "#protocol/socket-path.ts";
+import { type LinkServer, listenLinks, type ServerLink } from "#protocol/wire/ipc-transport.ts";
+import { serverSocketPath } from "#protocol/wire/socket-path.ts";
 import { ROOT } from "./shared.ts";
 
 export const HOST = hostname().split(".")[0] as string;

@@ -5,10 +5,10 @@ import { chmodSync, copyFileSync, existsSync, mkdirSync, mkdtempSync, readdirSyn
 import { hostname, tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { type LinkServer, listenLinks, type ServerLink } from "#protocol/ipc-transport.ts";
 import type { Change, Decision, SchedCommand, Snapshot, Verdict } from "#protocol/sched-link.ts";
 import { frameTypes } from "#protocol/schema-link.ts";
-import { serverSocketPath } from "#protocol/socket-path.ts";
+import { type LinkServer, listenLinks, type ServerLink } from "#protocol/wire/ipc-transport.ts";
+import { serverSocketPath } from "#protocol/wire/socket-path.ts";
 import { ROOT } from "./shared.ts";
 
 export const PROGRAM = join(ROOT, "src/sched/main.ts");

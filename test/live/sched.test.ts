@@ -5,10 +5,10 @@ import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { chmodSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
-import { type LinkServer, listenLinks, type ServerLink } from "#protocol/ipc-transport.ts";
 import type { Decision, SchedJob, Snapshot, Verdict } from "#protocol/sched-link.ts";
 import { frameTypes } from "#protocol/schema-link.ts";
-import { serverSocketPath } from "#protocol/socket-path.ts";
+import { type LinkServer, listenLinks, type ServerLink } from "#protocol/wire/ipc-transport.ts";
+import { serverSocketPath } from "#protocol/wire/socket-path.ts";
 import { jobOf, snapshotOf } from "../sched/world.ts";
 import { type Home, lines, logOf, makeHome, makePrivate, PATIENCE_MS, PROGRAM, until } from "./sched-bed.ts";
 

@@ -25,8 +25,8 @@ import { jobNameFault } from "#model/values/job-name.ts";
 import { parseStageItem } from "#model/values/stage-item.ts";
 import { removeFromList, splitList } from "#model/values/string-array.ts";
 import { variableList } from "#mom/environment.ts";
-import { decodeFrame, frameDecoder } from "#protocol/frame.ts";
 import { parseRequest } from "#protocol/schema.ts";
+import { decodeFrame, frameDecoder } from "#protocol/wire/frame.ts";
 
 const resources = builtinResources();
 const times = (count: number, make: (at: number) => string, separator: string): string =>

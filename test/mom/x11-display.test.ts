@@ -8,8 +8,8 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { ownerIn, tcpOwner } from "#mom/tcp-owner.ts";
 import { openDisplay } from "#mom/x11-display.ts";
-import type { TerminalFrame } from "#protocol/terminal-link.ts";
-import { X11_PORT } from "#protocol/x11.ts";
+import type { TerminalFrame } from "#protocol/terminal/link.ts";
+import { X11_PORT } from "#protocol/terminal/x11.ts";
 
 test("whose a connection is", async () => {
   const table = `  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { LIMITS } from "#protocol/limits.ts";
 import { parseRequest } from "#protocol/schema.ts";
 import { frameTypes, parseFrame } from "#protocol/schema-link.ts";
+import { LIMITS } from "#protocol/wire/limits.ts";
 import { prng } from "#support/prng.ts";
 
 const submit = { kind: "queue-job", destination: "", script: "true\n", attrs: [{ name: "Resource_List", resource: "ncpus", value: "1" }] };

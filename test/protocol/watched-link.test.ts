@@ -3,8 +3,9 @@
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import { type ServerConnection, ServerUnreachable } from "#protocol/client.ts";
-import type { Reply, Request } from "#protocol/messages.ts";
+import type { Request } from "#protocol/messages.ts";
 import { type Patience, patienceOf, watchedLink } from "#protocol/watched-link.ts";
+import type { Reply } from "#protocol/wire/reply.ts";
 
 type World = {
   readonly link: ServerConnection;

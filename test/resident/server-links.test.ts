@@ -8,8 +8,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
 import { type Flow, ServerUnreachable } from "#protocol/client.ts";
-import { FRAME_END } from "#protocol/frame.ts";
 import type { Request } from "#protocol/messages.ts";
+import { FRAME_END } from "#protocol/wire/frame.ts";
 import { serverLinks } from "#resident/server-links.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "partita-links-"));

@@ -83,15 +83,7 @@ export const ENTRIES: readonly string[] = ["src/sim/main.ts", "bench/main.ts"];
 export const FOLDER_FILES = 25;
 
 /** Folders that still hold more. The list only becomes shorter. */
-export const HEAPS: readonly string[] = [
-  "src/cli/commands",
-  "src/model",
-  "src/mom",
-  "src/protocol",
-  "src/sched",
-  "test/live",
-  "test/sched",
-];
+export const HEAPS: readonly string[] = ["src/cli/commands", "src/model", "src/mom", "src/sched", "test/live", "test/sched"];
 
 /** Pairs of folders that still import each other. The list only becomes shorter. */
 export const MUTUAL: readonly string[] = [

@@ -1,6 +1,6 @@
 // qrun: runs jobs at once, through their scheduler or on given vnodes (docs/reference/commands.md 3).
 
-import type { ErrorReply } from "#protocol/messages.ts";
+import type { ErrorReply } from "#protocol/wire/reply.ts";
 import type { Command, CommandIo } from "../command.ts";
 import { asCommand, type Complex } from "../complex.ts";
 import { jobRefusal, PBSE_HOOKERROR, PBSE_UNKNODE } from "../errors.ts";

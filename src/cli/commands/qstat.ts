@@ -2,8 +2,9 @@
 
 import { type BriefItem, wholeItems } from "#protocol/brief-items.ts";
 import { ServerUnreachable } from "#protocol/client.ts";
-import { LIMITS } from "#protocol/limits.ts";
-import type { ErrorReply, StatusItem, StatusObject, StatusRequest } from "#protocol/messages.ts";
+import type { StatusItem, StatusObject, StatusRequest } from "#protocol/messages.ts";
+import { LIMITS } from "#protocol/wire/limits.ts";
+import type { ErrorReply } from "#protocol/wire/reply.ts";
 import { PBS_VERSION } from "#support/version.ts";
 import type { Command, CommandIo } from "../command.ts";
 import { asCommand, type Complex, cannotConnect, type Link, mustBeOurs, statusItems } from "../complex.ts";

@@ -7,8 +7,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { ServerUnreachable } from "#protocol/client.ts";
 import type { QueueJobRequest } from "#protocol/messages.ts";
-import { type ChannelHandlers, listenForTerminal, type TerminalChannel, type TerminalListener } from "#protocol/terminal-channel.ts";
-import { isTerm, type TerminalFrame } from "#protocol/terminal-link.ts";
+import { type ChannelHandlers, listenForTerminal, type TerminalChannel, type TerminalListener } from "#protocol/terminal/channel.ts";
+import { isTerm, type TerminalFrame } from "#protocol/terminal/link.ts";
 import type { CommandIo } from "../command.ts";
 import type { Complex, Link } from "../complex.ts";
 import { refusalStatus } from "../errors.ts";

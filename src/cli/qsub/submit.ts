@@ -1,6 +1,6 @@
 // What a single submission and a batch share: the server's default arguments, and how a refusal is told.
 
-import type { ErrorReply } from "#protocol/messages.ts";
+import type { ErrorReply } from "#protocol/wire/reply.ts";
 import { type Complex, type Link, statusItems } from "../complex.ts";
 import { PBSE_NOATTR } from "../errors.ts";
 

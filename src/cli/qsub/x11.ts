@@ -1,13 +1,13 @@
-// qsub -X: the submitter's display for the X clients of his job. They show a cookie made for the job; the display gets the real one (protocol/x11.ts X1).
+// qsub -X: the submitter's display for the X clients of his job. They show a cookie made for the job; the display gets the real one (protocol/terminal/x11.ts X1).
 
 import { randomBytes } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { connect, type Socket } from "node:net";
 import { hostname } from "node:os";
-import type { TerminalChannel } from "#protocol/terminal-channel.ts";
-import type { TerminalFrame } from "#protocol/terminal-link.ts";
-import { clientSetup, cookieFor, type Display, parseDisplay, X11_PORT } from "#protocol/x11.ts";
-import { X11_CLIENTS_MAX, x11Streams } from "#protocol/x11-streams.ts";
+import type { TerminalChannel } from "#protocol/terminal/channel.ts";
+import type { TerminalFrame } from "#protocol/terminal/link.ts";
+import { clientSetup, cookieFor, type Display, parseDisplay, X11_PORT } from "#protocol/terminal/x11.ts";
+import { X11_CLIENTS_MAX, x11Streams } from "#protocol/terminal/x11-streams.ts";
 import type { CommandIo } from "../command.ts";
 
 const COOKIE_BYTES = 16;

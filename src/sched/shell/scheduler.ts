@@ -13,13 +13,13 @@
 import { hrtime, pid } from "node:process";
 import type { Fairshare } from "#model/fairshare.ts";
 import { PBSE } from "#model/pbse.ts";
-import type { DaemonLink } from "#protocol/ipc-transport.ts";
-import { connectLink } from "#protocol/ipc-transport.ts";
 import type { SchedCycle, SchedToServer, Snapshot, Verdict } from "#protocol/sched-link.ts";
 import { ATTRS_FAULT, SCHED_COMMAND } from "#protocol/sched-link.ts";
 import type { FrameOf } from "#protocol/schema-link.ts";
 import { frameTypes, parseFrame } from "#protocol/schema-link.ts";
-import { serverSocketPath } from "#protocol/socket-path.ts";
+import type { DaemonLink } from "#protocol/wire/ipc-transport.ts";
+import { connectLink } from "#protocol/wire/ipc-transport.ts";
+import { serverSocketPath } from "#protocol/wire/socket-path.ts";
 import { AssertionFailed } from "#support/assert.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
 import { cycle, cycleInParts } from "../cycle.ts";

@@ -3,9 +3,9 @@
 // I1. Who a peer is comes from the kernel (SO_PEERCRED): root and the server's own user may be daemons, a scheduler also its sched_user.
 
 import { limitOf } from "#model/server-limits.ts";
-import { identifyPeer, type PeerIdentity } from "#protocol/identity.ts";
-import type { ServerLink } from "#protocol/ipc-transport.ts";
-import type { Limits } from "#protocol/limits.ts";
+import { identifyPeer, type PeerIdentity } from "#protocol/wire/identity.ts";
+import type { ServerLink } from "#protocol/wire/ipc-transport.ts";
+import type { Limits } from "#protocol/wire/limits.ts";
 import type { UserDatabase } from "#support/passwd.ts";
 import type { Peer } from "../engine/identity.ts";
 import type { ServerState } from "../state/state.ts";

@@ -7,11 +7,11 @@
 
 import { PBSE, pbseText } from "#model/pbse.ts";
 import { limitOf } from "#model/server-limits.ts";
-import type { Limits } from "#protocol/limits.ts";
 import type { MomToServer } from "#protocol/mom-link.ts";
 import type { SchedToServer } from "#protocol/sched-link.ts";
 import { parseRequest } from "#protocol/schema.ts";
 import { frameTypes, parseFrame } from "#protocol/schema-link.ts";
+import type { Limits } from "#protocol/wire/limits.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
 import type { UserDatabase } from "#support/passwd.ts";
 import type { ClientFrame, MomFrame, SchedFrame } from "../engine/batch.ts";

@@ -3,7 +3,7 @@
 // R1. A request is answered once: whoever takes its token answers it, and a token that is gone is answered by nobody.
 // R2. Parts of a reply leave before it, in order. Big lists are made into text bit by bit while the reader keeps up.
 
-import { encodePartFrame } from "#protocol/frame.ts";
+import { encodePartFrame } from "#protocol/wire/frame.ts";
 import type { ClientFrame } from "../engine/batch.ts";
 import type { Connections } from "./connections.ts";
 

@@ -6,8 +6,8 @@
 // F3. A user decides how big his scripts and environments are; a frame beyond the limit would end the link, again at every try.
 
 import { arrayIdOf } from "#model/job-id.ts";
-import { encodeListFrame } from "#protocol/frame.ts";
 import type { MomJob } from "#protocol/mom-link.ts";
+import { encodeListFrame } from "#protocol/wire/frame.ts";
 import type { MomFrame } from "../engine/batch.ts";
 import type { ClockPort, Done, Result } from "./ports.ts";
 

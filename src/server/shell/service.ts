@@ -4,9 +4,9 @@
 import { randomBytes } from "node:crypto";
 import { lookup } from "node:dns";
 import { join } from "node:path";
-import { type LinkServer, listenLinks } from "#protocol/ipc-transport.ts";
 import { frameTypes } from "#protocol/schema-link.ts";
-import { serverSocketPath } from "#protocol/socket-path.ts";
+import { type LinkServer, listenLinks } from "#protocol/wire/ipc-transport.ts";
+import { serverSocketPath } from "#protocol/wire/socket-path.ts";
 import type { Store } from "#store/store.ts";
 import type { AccountingLog } from "#support/accounting-log.ts";
 import type { Conf } from "#support/conf.ts";

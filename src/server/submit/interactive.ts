@@ -1,7 +1,7 @@
 // Interactive jobs (qsub -I): what the server makes of them. Where their qsub waits goes with the job to its mom and is shown to nobody.
 
 import { PBSE, reject } from "#model/pbse.ts";
-import type { TerminalTicket } from "#protocol/terminal-link.ts";
+import type { TerminalTicket } from "#protocol/terminal/link.ts";
 import type { JobAttrs } from "../state/state.ts";
 
 /** Enters the ticket of an interactive job. Refuses one that nobody waits for, and one that is an array: each subjob would need a terminal of its own. */

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { decodeFrame } from "#protocol/frame.ts";
 import type { MomJob } from "#protocol/mom-link.ts";
+import { decodeFrame } from "#protocol/wire/frame.ts";
 import type { ClockPort } from "#server/driver/ports.ts";
 import { bySize, startFrames } from "#server/driver/start-frames.ts";
 

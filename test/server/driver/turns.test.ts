@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { setImmediate } from "node:timers/promises";
-import type { ServerLink } from "#protocol/ipc-transport.ts";
+import type { ServerLink } from "#protocol/wire/ipc-transport.ts";
 import type { Core } from "#server/core/core.ts";
 import { type Connection, connections } from "#server/driver/connections.ts";
 import { historySteps } from "#server/driver/history-steps.ts";

@@ -6,10 +6,10 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { encodeFrame, FrameError, frameDecoder } from "#protocol/frame.ts";
 import type { Request } from "#protocol/messages.ts";
 import { parseRequest } from "#protocol/schema.ts";
 import { parseFrame } from "#protocol/schema-link.ts";
+import { encodeFrame, FrameError, frameDecoder } from "#protocol/wire/frame.ts";
 import { HOST } from "#sim/server-process.ts";
 import { START_MS } from "#sim/world.ts";
 import { type Prng, prng } from "#support/prng.ts";

@@ -10,7 +10,7 @@ import { test } from "node:test";
 import type { CommandIo } from "#cli/command.ts";
 import { qsub } from "#cli/commands/qsub.ts";
 import type { Complex } from "#cli/complex.ts";
-import type { Reply as WireReply } from "#protocol/messages.ts";
+import type { Reply as WireReply } from "#protocol/wire/reply.ts";
 import { POLICY_DEFAULT } from "#sched/policy.ts";
 import { freshUniverse, startable } from "#sim/mirror-check.ts";
 import { policyBook } from "#sim/scenario.ts";

@@ -4,9 +4,9 @@ import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { createConnection, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { encodePartFrame } from "#protocol/frame.ts";
-import { type LinkServer, type ListenOptions, listenLinks, type ServerLink } from "#protocol/ipc-transport.ts";
-import { serverSocketPath } from "#protocol/socket-path.ts";
+import { encodePartFrame } from "#protocol/wire/frame.ts";
+import { type LinkServer, type ListenOptions, listenLinks, type ServerLink } from "#protocol/wire/ipc-transport.ts";
+import { serverSocketPath } from "#protocol/wire/socket-path.ts";
 
 export type World = {
   readonly dir: string;

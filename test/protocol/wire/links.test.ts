@@ -5,8 +5,8 @@ import { statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { connectServer, connectSocket, ServerUnreachable } from "#protocol/client.ts";
-import type { DaemonLink, ListenOptions } from "#protocol/ipc-transport.ts";
-import { connectLink } from "#protocol/ipc-transport.ts";
+import type { DaemonLink, ListenOptions } from "#protocol/wire/ipc-transport.ts";
+import { connectLink } from "#protocol/wire/ipc-transport.ts";
 import { inWorld, locate, serve, until } from "./links-bed.ts";
 
 for (const [length, sub] of [

@@ -1,4 +1,4 @@
-// What qsub and a job's terminal relay say to one another for an interactive job (`qsub -I`), over the channel of terminal-channel.ts. Pure.
+// What qsub and a job's terminal relay say to one another for an interactive job (`qsub -I`), over the channel that channel.ts makes. Pure.
 //
 //   qsub listens and gives the job a ticket · the relay on the execution host dials it and says hello · qsub answers with its terminal · then bytes both
 //   ways, window sizes from qsub, and an end from the relay once nothing more comes.

@@ -2,15 +2,15 @@
 // exchange), over an abstract unix socket. Loads node:tls: only interactive jobs get here.
 //
 // T1. Neither side says or believes anything before the other has proved that it knows the secret; whoever took the socket's name meanwhile learns nothing.
-// T2. qsub takes one channel for a job. Connections that prove nothing are dropped after a time and never keep the relay out (waiting-room.ts).
+// T2. qsub takes one channel for a job. Connections that prove nothing are dropped after a time and never keep the relay out (wire/waiting-room.ts).
 // T3. What the receiver does not take is not read: a terminal that stands still stops the job's output, not our memory.
 
 import { randomBytes } from "node:crypto";
 import { connect, createServer, type Server, type Socket } from "node:net";
 import { connect as connectTls, createSecureContext, TLSSocket } from "node:tls";
-import { peerCredentials } from "./peer-credentials.ts";
-import { encodeTerminalFrame, type TerminalFrame, type TerminalTicket, terminalFrameDecoder } from "./terminal-link.ts";
-import { waitingRoom } from "./waiting-room.ts";
+import { peerCredentials } from "../wire/peer-credentials.ts";
+import { waitingRoom } from "../wire/waiting-room.ts";
+import { encodeTerminalFrame, type TerminalFrame, type TerminalTicket, terminalFrameDecoder } from "./link.ts";
 
 const IDENTITY = "partita-terminal";
 const TLS = { ciphers: "ECDHE-PSK-CHACHA20-POLY1305", minVersion: "TLSv1.2", maxVersion: "TLSv1.2" } as const;

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { authorityFile, clientSetup, cookieFor, parseDisplay } from "#protocol/x11.ts";
+import { authorityFile, clientSetup, cookieFor, parseDisplay } from "#protocol/terminal/x11.ts";
 
 // biome-ignore format: one row a case
 const DISPLAYS: readonly (readonly [text: string, expected: ReturnType<typeof parseDisplay>])[] = [

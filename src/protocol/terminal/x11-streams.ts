@@ -3,8 +3,8 @@
 // S1. Whoever is slow makes the others wait: a display that takes nothing stops the channel, a channel that is full stops the clients. Nothing piles up.
 
 import type { Socket } from "node:net";
-import type { TerminalChannel } from "./terminal-channel.ts";
-import type { TerminalFrame } from "./terminal-link.ts";
+import type { TerminalChannel } from "./channel.ts";
+import type { TerminalFrame } from "./link.ts";
 
 /** Clients at a time. */
 export const X11_CLIENTS_MAX = 256;

@@ -10,8 +10,8 @@ import { encodeFrame, encodePartFrame, type Frame, FrameError, frameDecoder } fr
 import { allowedOf, type IpcServer, setInbox } from "./ipc.ts";
 import type { Limits } from "./limits.ts";
 import { type Outbox, outbox } from "./link.ts";
-import type { Reply } from "./messages.ts";
 import type { PeerCredentials } from "./peer-credentials.ts";
+import type { Reply } from "./reply.ts";
 
 /** One connection, seen from the server. */
 export type ServerLink = {

@@ -4,8 +4,8 @@ import assert from "node:assert/strict";
 import { connect } from "node:net";
 import { test } from "node:test";
 import fc from "fast-check";
-import { dialTerminal, listenForTerminal, type TerminalChannel } from "#protocol/terminal-channel.ts";
-import { encodeTerminalFrame, FRAME_BYTES_MAX, type TerminalFrame, terminalFrameDecoder } from "#protocol/terminal-link.ts";
+import { dialTerminal, listenForTerminal, type TerminalChannel } from "#protocol/terminal/channel.ts";
+import { encodeTerminalFrame, FRAME_BYTES_MAX, type TerminalFrame, terminalFrameDecoder } from "#protocol/terminal/link.ts";
 
 const SHAPE = { rows: 24, columns: 80, term: "xterm-256color", controls: [3, 28, 127, 21, 4, 26] };
 const FRAMES: readonly TerminalFrame[] = [

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Frame } from "#protocol/frame.ts";
-import { encodeFrame, encodePartFrame, FrameError, frameDecoder } from "#protocol/frame.ts";
+import type { Frame } from "#protocol/wire/frame.ts";
+import { encodeFrame, encodePartFrame, FrameError, frameDecoder } from "#protocol/wire/frame.ts";
 import { prng } from "#support/prng.ts";
 
 const decodeAll = (chunks: readonly string[], limit = 1000): Frame[] => {
