@@ -2,7 +2,7 @@
 
 import type { PolicyBook } from "#sched/policy.ts";
 import type { Prng } from "#support/prng.ts";
-import { attrsOfRun, type Checks } from "./checks.ts";
+import { attrsOfRun, type Checks } from "./checks/checks.ts";
 import { type Disk, emptyDisk } from "./disk.ts";
 import { createMomProcess, type MomProcess } from "./mom-process.ts";
 import { createNetwork, type Network } from "./network.ts";

@@ -7,7 +7,8 @@ import { prepareStart } from "#server/core/first-start.ts";
 import type { Batch } from "#server/engine/batch.ts";
 import { freshState } from "#server/state/load.ts";
 import type { JobAttrs } from "#server/state/state.ts";
-import { createChecks, Violation } from "#sim/checks.ts";
+import { Checks } from "#sim/checks/checks.ts";
+import { Violation } from "#sim/checks/violation.ts";
 import { createNetwork } from "#sim/network.ts";
 import { CONFIG, HOST } from "#sim/server-process.ts";
 import type { VirtualProcess } from "#sim/starter-process.ts";
@@ -76,7 +77,7 @@ const attrsOf = (core: ReturnType<typeof coreWithJob>["core"], id: string): JobA
 
 test("K1 is seen: a state that breaks the server's invariants", () => {
   const { core, submit } = coreWithJob("(n1:ncpus=1)", 4);
-  const checks = createChecks();
+  const checks = new Checks();
   const id = submit();
   checks.stepped(core);
   core.state.queues.get("workq")?.jobs.delete(id);
@@ -85,7 +86,7 @@ test("K1 is seen: a state that breaks the server's invariants", () => {
 
 test("K2 is seen: a job answered before its commit, an id given twice, a job lost by a restart", () => {
   const { core, submit } = coreWithJob("(n1:ncpus=1)", 4);
-  const checks = createChecks();
+  const checks = new Checks();
   const id = submit();
   const batch = core.take() as Batch;
   checks.taken(core, batch);
@@ -98,7 +99,7 @@ test("K2 is seen: a job answered before its commit, an id given twice, a job los
 
 test("K3 is seen: two runs of one job at once, unless the server gave the first one up", () => {
   const { core, submit } = coreWithJob("(n1:ncpus=1)", 4);
-  const checks = createChecks();
+  const checks = new Checks();
   const id = submit();
   checks.stepped(core);
   checks.born(born(id, 1), attrsOf(core, id));
@@ -114,7 +115,7 @@ test("K4 is seen: more cpus in use than there are, and company of an exclusive j
     [4, "excl", /K4 .* wants vnode n1 alone/],
   ] as const) {
     const { core, submit } = coreWithJob("(n1:ncpus=1)", ncpus, place);
-    const checks = createChecks();
+    const checks = new Checks();
     const [first, second] = [submit(), submit()];
     checks.stepped(core);
     // Placed by an operator's hand they may be; take that word away.
@@ -126,7 +127,7 @@ test("K4 is seen: more cpus in use than there are, and company of an exclusive j
 
 test("K6 is seen: records that do not fit a job's life", () => {
   const { core, submit } = coreWithJob("(n1:ncpus=1)", 4);
-  const checks = createChecks();
+  const checks = new Checks();
   const id = submit();
   checks.taken(core, core.take() as Batch);
   checks.committed();

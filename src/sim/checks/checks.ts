@@ -1,0 +1,158 @@
+// What must hold in every world, whatever happens to it. Each check throws a Violation that says what is broken.
+//
+// K1. The server's invariants, at every step (src/server/core/invariants.ts).
+// K2. A job whose submission was answered is there after every restart, until it has ended; what was committed is what a restarted server finds.
+// K3. A job has one process at a time over all hosts, unless the server had given the earlier run up (host silent too long, or by force).
+// K4. No vnode is oversubscribed by the processes that really run on it, and an exclusive job is alone.
+// K5. A run decided by a scheduler is on vnodes of its partitions, and so is the job's queue; a suspended job goes on where it was.
+// K6. Accounting: one Q for a job (and one for each move), each S or T followed by one R, C or E before the next, one end. A subjob has no Q.
+// K7. A quiet scheduler's mirror equals the server's state, and what it derived from deltas equals what a snapshot gives (mirror-check.ts).
+// K8. A job that waits for others is not run, but by hand or when a manager or a hook let it go.
+// K9. A job over several hosts starts on its first one when it is on all others.
+// K10. is in promise-check.ts.
+// K11. A reservation whose submission was answered is there after every restart, until it has ended; its records: U first, B only after a Y, one K or k at
+//      the end and nothing after it.
+
+import type { HookOutcome, HookRun } from "#hooks/hook-input.ts";
+import type { Decision } from "#protocol/sched-link.ts";
+import type { Core } from "#server/core/core.ts";
+import { violations } from "#server/core/invariants.ts";
+import type { Batch } from "#server/engine/batch.ts";
+import type { AccountingRecord } from "#server/engine/transaction.ts";
+import type { JobAttrs, ServerState } from "#server/state/state.ts";
+import { checkJobRecords, checkResvRecords } from "./accounting.ts";
+import { Committed } from "./committed.ts";
+import { type SeatedProcess, Seats } from "./seats.ts";
+import { Verdicts } from "./verdicts.ts";
+import { fail, Violation } from "./violation.ts";
+
+/** Log lines and accounting texts of the server by which a run is over although its mom did not say so. */
+const GIVEN_UP_LOG = /^Job (requeued, |deleted, |given up on )execution node |^Job is started without /;
+const GIVEN_UP_RECORD = /execution node .* down/;
+
+export class Checks {
+  /** Ids that submissions were answered with. */
+  readonly accepted = new Set<string>();
+  readonly #scale: number;
+  readonly #also: (core: Core) => string | null;
+  readonly #jobs = new Committed("K2");
+  readonly #resvs = new Committed("K11");
+  readonly #verdicts = new Verdicts();
+  readonly #seats = new Seats();
+  /** how often each job entered a queue */
+  readonly #entries = new Map<string, number>();
+  #state: ServerState | null = null;
+  #looked = 0;
+
+  /**
+   * scale: of the world (scenario.ts). K1 costs as much as there are jobs: in larger worlds it is looked at in every so many steps only.
+   * also: looks at the server after each step, too; what is wrong, or null.
+   */
+  constructor(scale = 1, also: (core: Core) => string | null = () => null) {
+    this.#scale = scale;
+    this.#also = also;
+  }
+
+  /** Processes that run now, given-up ones included. */
+  get running(): number {
+    return this.#seats.size;
+  }
+
+  // --- what the server does
+
+  stepped(core: Core): void {
+    this.#state = core.state;
+    this.#checkState(core);
+    const wrong = this.#also(core);
+    if (wrong !== null) fail(wrong);
+  }
+
+  loaded(core: Core): void {
+    const { state } = core;
+    this.#state = state;
+    this.#verdicts.load();
+    const faults = violations(state);
+    if (faults.length > 0) fail(`K1 after a start: ${faults.join("; ")}`);
+    this.#jobs.load(state.jobs);
+    this.#resvs.load(state.resvs);
+    for (const id of state.jobs.keys()) if (!this.#jobs.has(id)) fail(`K2 ${id} was never committed and is there after a start`);
+  }
+
+  decided(core: Core, link: number, decisions: readonly Decision[]): void {
+    this.#verdicts.decide(core, link, decisions);
+  }
+
+  taken(core: Core, batch: Batch): void {
+    this.#checkState(core);
+    this.#verdicts.check(core, batch.scheds, true);
+    this.#jobs.take(batch.changes.jobs, core.state.jobs);
+    this.#resvs.take(batch.changes.resvs, core.state.resvs);
+    for (const { text, object } of batch.logs) {
+      if (text.startsWith("enqueuing into ")) this.#entries.set(object, (this.#entries.get(object) ?? 0) + 1);
+      if (GIVEN_UP_LOG.test(text)) this.#seats.giveUp(object, core.state.jobs.get(object));
+    }
+    for (const { id, text } of batch.accounting) if (GIVEN_UP_RECORD.test(text)) this.#seats.giveUp(id, core.state.jobs.get(id));
+  }
+
+  committed(): void {
+    this.#jobs.commit();
+    this.#resvs.commit();
+  }
+
+  /** A hook may take a system hold off, as a manager may. */
+  hooked({ input }: HookRun, outcome: HookOutcome): void {
+    if (outcome.kind !== "accept" && outcome.kind !== "reject") return;
+    const holds = outcome.changes.job?.["Hold_Types"];
+    const id = input.job?.id;
+    if (typeof id === "string" && typeof holds === "string" && !holds.includes("s")) this.#seats.letGo(id);
+  }
+
+  /** K1. */
+  #checkState(core: Core): void {
+    if (++this.#looked % this.#scale !== 0) return;
+    const faults = violations(core.state);
+    if (faults.length > 0) fail(`K1 ${faults.join("; ")}`);
+  }
+
+  // --- what clients do
+
+  /** A submission was answered with this id. */
+  answered(id: string): void {
+    if (this.accepted.has(id)) fail(`K2 id ${id} was given twice`);
+    this.accepted.add(id);
+    if (!this.#jobs.has(id)) fail(`K2 ${id} was answered before it was committed`);
+  }
+
+  /** A request that ends a run without its mom's word. */
+  force(id: string): void {
+    this.#seats.force(id);
+  }
+
+  /** The job may run though it waits for others. */
+  letGo(id: string): void {
+    this.#seats.letGo(id);
+  }
+
+  // --- what happens on hosts
+
+  born(process: SeatedProcess, attrs: JobAttrs): void {
+    this.#seats.add(process, attrs, this.#state);
+  }
+
+  died(process: SeatedProcess): void {
+    this.#seats.remove(process);
+  }
+
+  // --- at the end
+
+  accounting(records: readonly AccountingRecord[], live: ServerState): void {
+    checkJobRecords(records, live, this.#jobs, this.#entries);
+    checkResvRecords(records, live, this.#resvs);
+  }
+}
+
+/** A job's attributes as a mom was given them. */
+export function attrsOfRun(attrs: { readonly [name: string]: unknown } | undefined): JobAttrs {
+  if (attrs === undefined) throw new Violation("a process starts for a job its mom does not know");
+  return attrs as JobAttrs;
+}

@@ -1,0 +1,136 @@
+// Processes of jobs on their hosts (K3, K4, K9; K8: a job that waits for others is not run).
+
+import { positionOf } from "#model/array-indices.ts";
+import { isDependent } from "#model/depend.ts";
+import { arrayIdOf, jobIdText, parseJobId, subjobIndex } from "#model/job-id.ts";
+import { parseExecVnode } from "#model/request/exec-vnode.ts";
+import { hostsOf } from "#model/request/host-entry.ts";
+import { placeOf } from "#model/request/place.ts";
+import { isWithMom } from "#server/state/job-phase.ts";
+import { hostOf, isExclusive } from "#server/state/placement.ts";
+import type { Job, JobAttrs, ServerState } from "#server/state/state.ts";
+import { fail } from "./violation.ts";
+
+/** The process of a run on a host. */
+export type SeatedProcess = {
+  readonly job: string;
+  readonly run_count: number;
+  readonly host: string;
+  /** it stands still, and uses no cpu */
+  readonly stopped: boolean;
+};
+
+type Seat = { readonly process: SeatedProcess; readonly attrs: JobAttrs };
+/** What the processes on a vnode use of it. by_hand: an operator placed one of them. */
+type Use = { ncpus: number; readonly seats: Seat[]; by_hand: boolean };
+
+export class Seats {
+  readonly #seats = new Set<Seat>();
+  /** `job/run` the server has given up without hearing of its end */
+  readonly #given_up = new Set<string>();
+  readonly #forced = new Set<string>();
+  readonly #let_go = new Set<string>();
+  /** `job/run/host`: it had a process there */
+  readonly #been = new Set<string>();
+
+  /** Processes that run now, given-up ones included. */
+  get size(): number {
+    return this.#seats.size;
+  }
+
+  /** A request ends a run without its mom's word. */
+  force(id: string): void {
+    this.#forced.add(id);
+  }
+
+  /** The job may run though it waits for others. */
+  letGo(id: string): void {
+    this.#let_go.add(id);
+  }
+
+  /** The server gives up the present run of the job, and earlier ones. */
+  giveUp(id: string, job: Job | undefined): void {
+    const run = job?.attrs.run_count;
+    for (const { process } of this.#seats)
+      if (process.job === id && (run === undefined || process.run_count <= run)) this.#given_up.add(`${id}/${process.run_count}`);
+    // Its start may still be on the way.
+    if (run !== undefined) this.#given_up.add(`${id}/${run}`);
+  }
+
+  /** attrs: as the mom has them. state: of a server that is up; null: there is none. */
+  add(process: SeatedProcess, attrs: JobAttrs, state: ServerState | null): void {
+    const { job, run_count, host } = process;
+    if (isDependent(attrs["depend"]) && !this.#let_go.has(job)) fail(`K8 ${job} runs and waits for ${attrs["depend"]}`);
+    for (const seat of this.#seats) if (seat.process.job === job) this.#checkOther(process, attrs, seat.process);
+    this.#seats.add({ process, attrs });
+    this.#been.add(`${job}/${run_count}/${host}`);
+    const [mother, ...sisters] = hostsOf(attrs.exec_host ?? "");
+    for (const sister of host === mother ? sisters : [])
+      if (!this.#been.has(`${job}/${run_count}/${sister}`))
+        fail(`K9 ${job}: run ${run_count} starts on ${mother} before ${sister} has joined`);
+    if (state !== null) this.#checkVnodes(process, state);
+  }
+
+  remove(process: SeatedProcess): void {
+    for (const seat of this.#seats) if (seat.process === process) this.#seats.delete(seat);
+  }
+
+  /** K3. other: a process of the same job that lives. */
+  #checkOther({ job, run_count, host }: SeatedProcess, attrs: JobAttrs, other: SeatedProcess): void {
+    if (other.run_count === run_count && other.host !== host && hostsOf(attrs.exec_host ?? "").includes(host)) return;
+    const begins = `K3 ${job}: run ${run_count} starts on ${host} while run ${other.run_count}`;
+    if (other.run_count >= run_count) fail(`${begins} is on ${other.host}`);
+    if (!this.#isGivenUp(other)) fail(`${begins} still lives on ${other.host}`);
+  }
+
+  #isGivenUp({ job, run_count }: SeatedProcess): boolean {
+    if (this.#given_up.has(`${job}/${run_count}`) || this.#forced.has(job)) return true;
+    return [...this.#forced].some((id) => isNamedBy(job, id));
+  }
+
+  /** K4. The processes on the vnodes of a new one, against what the vnodes have. */
+  #checkVnodes(process: SeatedProcess, state: ServerState): void {
+    for (const [name, use] of this.#uses(state)) {
+      const vnode = state.vnodes.get(name);
+      if (vnode === undefined || use.by_hand || !use.seats.some((seat) => seat.process === process)) continue;
+      const available = (vnode.attrs["resources_available"] as { ncpus?: number } | undefined)?.ncpus;
+      const jobs = use.seats.map((seat) => seat.process.job).join(" ");
+      if (available !== undefined && use.ncpus > available)
+        fail(`K4 vnode ${name} has ${available} cpus, ${use.ncpus} are used by ${jobs}`);
+      const alone = use.seats.filter((seat) => isExclusive(vnode, placeOf(seat.attrs.Resource_List["place"])));
+      if (alone.length > 0 && use.seats.length > 1)
+        fail(`K4 ${alone.map((seat) => seat.process.job)} wants vnode ${name} alone, there are ${jobs}`);
+    }
+  }
+
+  /** By vnode. */
+  #uses(state: ServerState): ReadonlyMap<string, Use> {
+    const uses = new Map<string, Use>();
+    for (const seat of this.#seats) {
+      const job = state.jobs.get(seat.process.job);
+      if (job === undefined || !isCounted(seat.process, job)) continue;
+      for (const { vnode, pairs } of parseExecVnode(seat.attrs.exec_vnode ?? "").flat()) {
+        const on = state.vnodes.get(vnode);
+        if (on !== undefined && hostOf(on) !== seat.process.host) continue;
+        const use = uses.get(vnode) ?? { ncpus: 0, seats: [], by_hand: false };
+        use.ncpus += Number(pairs.find((pair) => pair.name === "ncpus")?.text ?? 0);
+        if (!use.seats.some((other) => other.process === seat.process)) use.seats.push(seat);
+        use.by_hand ||= job.attrs["placed_by_hand"] === true;
+        uses.set(vnode, use);
+      }
+    }
+    return uses;
+  }
+}
+
+/** Whether the server counts the process's run as one that uses its vnodes. */
+function isCounted({ run_count, stopped }: SeatedProcess, job: Job): boolean {
+  return isWithMom(job) && job.attrs.run_count === run_count && job.attrs.job_state !== "S" && !stopped;
+}
+
+/** Whether an id of an array or a range names the subjob. */
+function isNamedBy(subjob: string, id: string): boolean {
+  const parsed = parseJobId(id);
+  if (arrayIdOf(subjob) === null || parsed === null || jobIdText({ ...parsed, kind: "array" }) !== arrayIdOf(subjob)) return false;
+  return parsed.kind === "array" || (parsed.kind === "range" && parsed.ranges.some((range) => positionOf(range, subjobIndex(subjob)) >= 0));
+}

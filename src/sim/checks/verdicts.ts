@@ -1,0 +1,70 @@
+// K5: a run that a scheduler decided and the server accepted is on vnodes of the scheduler's partitions, and so is the job's queue.
+
+import { parseExecVnode } from "#model/request/exec-vnode.ts";
+import type { Decision } from "#protocol/sched-link.ts";
+import type { Core } from "#server/core/core.ts";
+import type { SchedFrame } from "#server/engine/batch.ts";
+import { runtimeOfLink } from "#server/engine/sched-runtime.ts";
+import { isResuming } from "#server/jobs/suspension.ts";
+import { partitionOf, partitionsOf } from "#server/state/partitions.ts";
+import { fail } from "./violation.ts";
+
+export class Verdicts {
+  /** decisions without verdicts, by link */
+  readonly #undecided = new Map<number, (readonly Decision[])[]>();
+  /** frames of verdicts that were looked at */
+  readonly #judged = new WeakSet<SchedFrame>();
+
+  /** Decisions of a scheduler were served; their verdicts are in the outbox, or come later. */
+  decide(core: Core, link: number, decisions: readonly Decision[]): void {
+    const waiting = this.#undecided.get(link) ?? [];
+    this.#undecided.set(link, waiting);
+    waiting.push(decisions);
+    this.check(core, core.kernel.out.scheds, false);
+  }
+
+  /** A server came up: it knows of no decisions. */
+  load(): void {
+    this.#undecided.clear();
+  }
+
+  /**
+   * The verdicts that came just now. late: after hooks, when anything may have happened since, or preemptions, when what is behind them is of this moment.
+   */
+  check(core: Core, frames: readonly SchedFrame[], late: boolean): void {
+    for (const frame of frames) {
+      if (frame.type !== "sched-verdicts" || this.#judged.has(frame)) continue;
+      this.#judged.add(frame);
+      const decisions = this.#undecided.get(frame.link)?.shift();
+      const runtime = runtimeOfLink(core.kernel, frame.link);
+      if (decisions === undefined || runtime === undefined) continue;
+      const { verdicts } = frame.data;
+      if (verdicts.length !== decisions.length) fail(`K5 ${decisions.length} decisions, ${verdicts.length} verdicts`);
+      const from = late ? decisions.findLastIndex(({ kind }) => kind === "preempt") : -1;
+      if (late && from < 0) continue;
+      decisions.forEach((decision, at) => {
+        if (decision.kind === "run" && at > from && verdicts[at]?.ok === true) checkRun(core, runtime.name, decision);
+      });
+    }
+  }
+}
+
+function checkRun(core: Core, name: string, decision: Extract<Decision, { kind: "run" }>): void {
+  // job_run_wait none: its hooks are still being asked.
+  if (core.kernel.scheds.get(name)?.asking.has(decision.job) === true) return;
+  const sched = core.state.scheds.get(name);
+  const partitions = sched === undefined ? [] : partitionsOf(sched);
+  const job = core.state.jobs.get(decision.job);
+  const queue = job === undefined ? undefined : core.state.queues.get(job.attrs.queue);
+  // Where a scheduler waits for the mom (job_run_wait), the job may be over by the time of its verdict; K2 and K6 look at that.
+  if (job === undefined || queue === undefined) return;
+  const where = partitionOf(queue);
+  if (!partitions.includes(where)) fail(`K5 scheduler ${name} of ${partitions} ran ${job.id} of queue ${queue.name} in ${where}`);
+  // Who goes on after a suspension does so where he was, and his queue may have been given to another partition meanwhile.
+  if (isResuming(job)) return;
+  for (const { vnode } of parseExecVnode(job.attrs.exec_vnode ?? "").flat()) {
+    const own = core.state.vnodes.get(vnode);
+    if (own === undefined || partitionOf(own) !== where)
+      fail(`K5 ${job.id} of partition ${where} was run on ${vnode} of ${own === undefined ? "nowhere" : partitionOf(own)}`);
+  }
+}

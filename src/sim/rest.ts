@@ -1,0 +1,124 @@
+// When a complex has come to rest, and what must hold then: every job is over, or waits for a good reason.
+
+import { checkMomInvariants } from "#mom/core.ts";
+import type { Core } from "#server/core/core.ts";
+import { isKeptOn } from "#server/jobs/checkpointed.ts";
+import { partitionOf, partitionsOf, schedOfQueue } from "#server/state/partitions.ts";
+import type { Job, Sched } from "#server/state/state.ts";
+import { fail } from "./checks/violation.ts";
+import type { Complex } from "./complex.ts";
+import { mirrorFault, startable } from "./mirror-check.ts";
+
+/** Longest time in which everything must come to rest after the faults: longer than every delay and interval of the complex. */
+export const REST_MS = 3 * 3_600_000;
+
+/** What is still under way; null: nothing, and nothing could be. running: processes that live. */
+export function unrest(complex: Complex, running: number): string | null {
+  const { server, network, world } = complex;
+  const { core } = server;
+  if (core === null || !server.idle) return "the server is at work";
+  if (network.in_flight > 0) return "frames are under way";
+  return (
+    unrestOfMoms(complex) ??
+    unrestOfResvs(core, world.wall_ms) ??
+    (running > 0 ? `${running} processes live` : null) ??
+    unrestOfJobs(core, world.wall_ms) ??
+    unrestOfScheds(complex, core)
+  );
+}
+
+function unrestOfMoms({ moms }: Complex): string | null {
+  for (const { host, state } of moms)
+    if (state?.welcomed !== true || state.runs.size > 0) return `mom ${host} has ${[...(state?.runs.keys() ?? [])].join(" ")}`;
+  return null;
+}
+
+/** One that was wanted as soon as possible begins when the last job has ended, and one made from a job ends with it: in five years where it has no walltime. */
+function unrestOfResvs({ state }: Core, wall_ms: number): string | null {
+  for (const { id, attrs } of state.resvs.values()) {
+    const { reserve_start: start_s = 0, reserve_end: end_s = 0 } = attrs;
+    const next_s = start_s * 1000 > wall_ms ? start_s : end_s;
+    if (next_s * 1000 < wall_ms + REST_MS) return `${id} is in state ${attrs.reserve_state} ${attrs.reserve_substate}`;
+  }
+  return null;
+}
+
+function unrestOfJobs({ state }: Core, wall_ms: number): string | null {
+  for (const job of state.jobs.values())
+    if (!"QHTB".includes(job.attrs.job_state) && !waitsForLong(job, wall_ms))
+      return `${job.id} is in state ${job.attrs.job_state} ${job.attrs.substate}`;
+  return null;
+}
+
+/** For a time that was drawn while the clock was ahead. */
+function waitsForLong({ attrs: { job_state, Execution_Time } }: Job, wall_ms: number): boolean {
+  return job_state === "W" && Number(Execution_Time ?? 0) * 1000 > wall_ms + REST_MS;
+}
+
+function unrestOfScheds(complex: Complex, core: Core): string | null {
+  for (const sched of core.state.scheds.values()) {
+    const what = partitionsOf(sched).length === 0 ? null : unrestOfSched(complex, core, sched);
+    if (what !== null) return what;
+  }
+  return null;
+}
+
+function unrestOfSched({ scheds, book, world }: Complex, { kernel }: Core, sched: Sched): string | null {
+  const { name, attrs } = sched;
+  const runtime = kernel.scheds.get(name);
+  if (scheds.get(name)?.idle !== true || runtime?.link == null || runtime.busy || runtime.pending !== null)
+    return `scheduler ${name} is ${attrs["state"]}`;
+  if (kernel.timers.at(`accumulate:${name}`) !== undefined) return `scheduler ${name} waits for more jobs`;
+  // A switch that was thrown before may come late, held up by a hook or a fault.
+  if (attrs["scheduling"] !== true) return null;
+  const jobs = startable(kernel, sched, book, Math.floor(world.wall_ms / 1000));
+  if (jobs.length === 0) return null;
+  const universe = scheds.get(name)?.universe;
+  const mirror = universe == null ? "none" : (mirrorFault(universe, kernel, sched, book) ?? "right");
+  return `${jobs.join(" ")} could run; mirror: ${mirror}`;
+}
+
+/** No scheduler sees both its queue and its vnodes: the queue has gone to another partition than they, or the partition has no scheduler any more. */
+export function isStranded(core: Core | null, { id, attrs }: Job): boolean {
+  const queue = core?.state.queues.get(attrs.queue);
+  if (core === null || queue === undefined) return false;
+  if (schedOfQueue(core.state, queue) === undefined) return true;
+  const names = [...(core.state.placements.get(id)?.vnodes.keys() ?? [])];
+  return names.some((name) => {
+    const vnode = core.state.vnodes.get(name);
+    return vnode !== undefined && partitionOf(vnode) !== partitionOf(queue);
+  });
+}
+
+/** At the end: the moms' invariants, K7, and that somebody says of every job that waits why it does. */
+export function checkEnd(complex: Complex, core: Core): void {
+  checkMoms(complex, core);
+  for (const sched of core.state.scheds.values()) {
+    const universe = complex.scheds.get(sched.name)?.universe;
+    if (universe === undefined || universe === null) continue;
+    const fault = mirrorFault(universe, core.kernel, sched, complex.book);
+    if (fault !== null) fail(`K7 scheduler ${sched.name}: ${fault}`);
+  }
+  for (const job of core.state.jobs.values()) if (isUnexplained(complex, core, job)) fail(`${job.id} waits and nobody says why`);
+}
+
+function checkMoms({ moms }: Complex, core: Core): void {
+  for (const { host, state } of moms) {
+    if (state === null) continue;
+    checkMomInvariants(state);
+    for (const id of [...state.kept, ...state.checkpoints]) {
+      const job = core.state.jobs.get(id);
+      if (job === undefined || !isKeptOn(job, host)) fail(`mom ${host} keeps what is left of ${id}, for which no run waits`);
+    }
+  }
+}
+
+function isUnexplained({ scheds }: Complex, { state }: Core, { attrs }: Job): boolean {
+  // Why a subjob waits again is told of its array.
+  if (attrs.job_state !== "Q" || attrs.comment !== undefined || attrs["array_id"] !== undefined) return false;
+  const queue = state.queues.get(attrs.queue);
+  const sched = queue === undefined ? undefined : schedOfQueue(state, queue);
+  if (queue?.attrs["queue_type"] !== "Execution" || sched?.attrs["scheduling"] !== true) return false;
+  // A scheduler without vnodes says nothing of any job.
+  return (scheds.get(sched.name)?.universe?.vnodes.size ?? 0) > 0;
+}

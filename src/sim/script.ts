@@ -1,0 +1,208 @@
+// What happens in a world, in three phases: the complex is set up without faults; clients and faults do what they like; then the faults stop,
+// everything is brought back, and everything must come to its end: every job over, or waiting for a good reason (rest.ts).
+
+import { SUBSTATE } from "#model/job-state.ts";
+import type { Request } from "#protocol/messages.ts";
+import type { Prng } from "#support/prng.ts";
+import type { Checks } from "./checks/checks.ts";
+import { fail } from "./checks/violation.ts";
+import type { Complex } from "./complex.ts";
+import { setClock, strike } from "./fault.ts";
+import { checkEnd, isStranded, REST_MS, unrest } from "./rest.ts";
+import { create, set } from "./scenario.ts";
+import type { Answer } from "./server-process.ts";
+import { type Ask, anyRequest, ROOT, submission } from "./workload.ts";
+
+/** What the run had in it: a simulator that tests nothing shows here. jobs: submissions that were accepted, an array as one. */
+export type Counts = { jobs: number; runs: number; requests: number; refused: number; faults: number; virtual_s: number; waiting: number };
+
+/** How long a request may take when nothing goes wrong. */
+const ANSWER_MS = 60_000;
+/** How long a server that was lost may take to come back. */
+const RETURN_MS = 600_000;
+/** Jobs that are suspended when the faults have stopped are ended so often. */
+const SUSPENDED_MS = 300_000;
+
+export class Script {
+  readonly #complex: Complex;
+  readonly #checks: Checks;
+  readonly #counts: Counts;
+  readonly #random: Prng;
+
+  constructor(complex: Complex, checks: Checks, counts: Counts) {
+    this.#complex = complex;
+    this.#checks = checks;
+    this.#counts = counts;
+    this.#random = complex.world.random.split("script");
+  }
+
+  // --- requests
+
+  /** The result hangs up: the client does not wait for its answer any more. */
+  #send({ peer, request }: Ask, done: (answer: Answer) => void = () => undefined): () => void {
+    const { world, server } = this.#complex;
+    this.#counts.requests++;
+    if ((request.kind === "delete-job" || request.kind === "rerun-job") && request.force === true) this.#checks.force(request.job);
+    if (request.kind === "run-job" || (request.kind === "release-job" && request.holds.includes("s"))) this.#checks.letGo(request.job);
+    return server.request(peer, request, (answer) => {
+      world.trace.add(peer.user, "answer", answer);
+      if (answer.ok === false) this.#counts.refused++;
+      if (answer.ok === true) this.#noteAnswer(request, answer.value);
+      done(answer);
+    });
+  }
+
+  #noteAnswer(request: Request, value: unknown): void {
+    if (request.kind === "queue-job") this.#checks.answered((value as { readonly id: string }).id);
+    if (request.kind !== "queue-jobs") return;
+    const { results } = value as { readonly results: readonly { readonly id?: string }[] };
+    for (const { id } of results) if (id !== undefined) this.#checks.answered(id);
+  }
+
+  /** Lets the world go on until something holds; fails when it does not within the time. */
+  async #until(what: string, holds: () => boolean, limit_ms: number, why: () => string | null = () => null): Promise<void> {
+    const { world } = this.#complex;
+    const end_ms = world.now_ms + limit_ms;
+    while (!holds()) {
+      if (await world.next(end_ms)) continue;
+      if (holds()) return;
+      const reason = why();
+      fail(`${what} did not come about within ${limit_ms / 1000} s${reason === null ? "" : `: ${reason}`}`);
+    }
+  }
+
+  /** A request and its answer; asked again when the server was lost. */
+  async #wish(request: Request): Promise<Exclude<Answer, { ok: "lost" }>> {
+    for (;;) {
+      const answers: Answer[] = [];
+      this.#send({ peer: ROOT, request }, (answer) => answers.push(answer));
+      await this.#until(`an answer to ${JSON.stringify(request)}`, () => answers.length > 0, ANSWER_MS);
+      const [answer] = answers;
+      if (answer !== undefined && answer.ok !== "lost") return answer;
+      await this.#until("the server", () => this.#complex.server.core !== null, RETURN_MS);
+    }
+  }
+
+  async #must(request: Request): Promise<void> {
+    const answer = await this.#wish(request);
+    if (!answer.ok) fail(`${JSON.stringify(request)} was refused: ${answer.code} ${answer.text}`);
+  }
+
+  // --- phase 1
+
+  async setUp(): Promise<void> {
+    const { server, scenario, moms } = this.#complex;
+    await server.start();
+    for (const { name } of scenario.hosts) await this.#must(create("node", name));
+    for (const mom of moms) mom.start();
+    const names = scenario.hosts.flatMap((host) => host.vnodes.map((vnode) => vnode.name));
+    const up = (name: string): boolean =>
+      ((server.core?.state.vnodes.get(name)?.attrs["state"] as string[] | undefined) ?? ["down"]).length === 0;
+    await this.#until(`nodes ${names}`, () => names.every(up), ANSWER_MS);
+    for (const request of scenario.setup) await this.#must(request);
+  }
+
+  // --- phase 2
+
+  async disturb(): Promise<void> {
+    const { world, scenario } = this.#complex;
+    this.#complex.failures = scenario.faults.includes("start-failures");
+    const end_ms = world.now_ms + scenario.busy_ms;
+    this.#submitJobs();
+    this.#again(end_ms, scenario.op_every_ms, "ops", (own) => this.#anyRequest(own));
+    if (scenario.faults.length > 0)
+      this.#again(end_ms, scenario.fault_every_ms, "faults", (own) => {
+        this.#counts.faults++;
+        strike(this.#complex, own);
+      });
+    while (await world.next(end_ms)) {
+      // the world goes on
+    }
+    world.sleepUntil(end_ms);
+  }
+
+  #submitJobs(): void {
+    const { world, scenario } = this.#complex;
+    const jobs = this.#random.split("jobs");
+    for (let at = 0; at < scenario.jobs; at++) {
+      world.after(jobs.int(0, Math.floor(scenario.busy_ms / 2)), () => {
+        const hangUp = this.#send(submission(jobs, scenario, world.wall_ms));
+        if (jobs.chance(0.03)) world.after(jobs.int(0, 50), hangUp);
+      });
+    }
+  }
+
+  #anyRequest(own: Prng): void {
+    const { world, scenario, server } = this.#complex;
+    const state = server.core?.state;
+    const ask = state === undefined ? null : anyRequest(own, scenario, state, world.wall_ms);
+    if (ask === null) return;
+    const hangUp = this.#send(ask);
+    if (own.chance(0.05)) world.after(own.int(0, 100), hangUp);
+  }
+
+  /** every_ms: on average. of: names the source of its random numbers. */
+  #again(end_ms: number, every_ms: number, of: string, act: (own: Prng) => void): void {
+    const { world } = this.#complex;
+    const own = this.#random.split(of);
+    const next = (): void => {
+      if (world.now_ms >= end_ms) return;
+      act(own);
+      world.after(own.int(1, 2 * every_ms), next);
+    };
+    world.after(own.int(1, 2 * every_ms), next);
+  }
+
+  // --- phase 3
+
+  async settle(): Promise<void> {
+    const { world, server, scheds, moms } = this.#complex;
+    world.trace.add("script", "faults-stop");
+    this.#complex.failures = false;
+    setClock(this.#complex, 0);
+    server.behave();
+    await server.start();
+    for (const sched of scheds.values()) sched.behave();
+    for (const mom of moms) {
+      await mom.behave();
+      mom.start();
+    }
+    await this.#restore();
+    this.#endSuspended();
+    const why = (): string | null => unrest(this.#complex, this.#checks.running);
+    await this.#until("rest", () => why() === null, REST_MS, why);
+    this.#finish();
+  }
+
+  /** What clients switched off is switched on again. */
+  async #restore(): Promise<void> {
+    const { server, scenario } = this.#complex;
+    const state = () => server.core?.state;
+    await this.#until("the server", () => state() !== undefined, RETURN_MS);
+    await this.#wish({ kind: "manager", verb: "delete", object: "hook", name: "", attrs: [] });
+    for (const { name } of scenario.hosts) if (!state()?.vnodes.has(name)) await this.#wish(create("node", name));
+    for (const name of [...(state()?.queues.keys() ?? [])].filter((queue) => !state()?.resv_queues.has(queue)))
+      await this.#wish(set("queue", name, ["started", "True"], ["enabled", "True"]));
+    for (const name of [...(state()?.scheds.keys() ?? [])]) await this.#wish(set("sched", name, ["scheduling", "True"]));
+    for (const name of [...(state()?.vnodes.keys() ?? [])]) await this.#wish(set("node", name, ["state", "free"]));
+  }
+
+  /** Suspended jobs would wait for ever; some are suspended late, by a word that was under way. */
+  #endSuspended(): void {
+    const { core } = this.#complex.server;
+    for (const job of core?.state.jobs.values() ?? [])
+      if (job.attrs.job_state === "S" && (job.attrs.substate === SUBSTATE.SUSPENDED || isStranded(core, job)))
+        this.#send({ peer: ROOT, request: { kind: "delete-job", job: job.id } });
+    this.#complex.world.after(SUSPENDED_MS, () => this.#endSuspended());
+  }
+
+  #finish(): void {
+    const { server, disk } = this.#complex;
+    const { core } = server;
+    if (core === null) return fail("no server at the end");
+    checkEnd(this.#complex, core);
+    this.#counts.waiting += core.state.jobs.size;
+    this.#checks.accounting(disk.accounting, core.state);
+    this.#counts.runs = disk.accounting.filter(({ type }) => type === "S").length;
+  }
+}
