@@ -16,7 +16,7 @@ export const PROGRAMS = [
     ["pbs_file_agent", "src/mom/file-agent-main.ts"],
     ["pbs_terminal", "src/mom/terminal-main.ts"],
     ["pbs_sched_watch", "src/sched/shell/module-watch-main.ts"],
-    ["pbs_hook_host", "src/hooks/javascript-host-main.ts"],
+    ["pbs_hook_host", "src/hooks/javascript/host-main.ts"],
     ["pbs_resident", "src/resident/main.ts"],
   ].map(([name, source]) => ({ name, source, kind: "helper" })),
   { name: "qmgr", source: "src/qmgr/main.ts", kind: "command" },

@@ -1,4 +1,4 @@
-// One host process: a Python or JavaScript interpreter that runs hooks one after the other (python/hook_host.py, javascript-host-main.ts).
+// One host process: a Python or JavaScript interpreter that runs hooks one after the other (python/hook_host.py, javascript/host-main.ts).
 //
 // P1. A run ends: with the host's answer, at its alarm, or with the host's death. A host that was not asked nicely enough is killed with its process group.
 // P2. A host that has been killed or has died runs nothing more.
@@ -225,7 +225,7 @@ function startJavascript(nobody: HostOptions["nobody"]): ChildProcess {
 /** Beside our own source in a checkout that runs sources, beside our own bundle otherwise. */
 function javascriptProgram(): string {
   const self = fileURLToPath(import.meta.url);
-  return self.endsWith(".ts") ? join(dirname(self), "javascript-host-main.ts") : join(dirname(self), "pbs_hook_host.mjs");
+  return self.endsWith(".ts") ? join(dirname(self), "javascript", "host-main.ts") : join(dirname(self), "pbs_hook_host.mjs");
 }
 
 /** The folder of the Python files: src/hooks, also in an installation. */

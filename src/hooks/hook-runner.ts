@@ -7,9 +7,9 @@ import { chmodSync, mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } 
 import { join } from "node:path";
 import type { HookLanguage } from "#model/hook.ts";
 import { HOOK_EVENTS } from "#model/hook-attributes.ts";
-import { ATTRIBUTE_TYPES } from "./attribute-types.ts";
 import { type HookHost, type HookQuery, type HostRun, startHost } from "./hook-host.ts";
-import { type HookOutcome, type HookRun, readAnswer } from "./hook-input.ts";
+import { ATTRIBUTE_TYPES } from "./run/attribute-types.ts";
+import { type HookOutcome, type HookRun, readAnswer } from "./run/hook-input.ts";
 
 export type HookIdentity = { readonly uid: number; readonly gid: number; readonly groups: readonly number[] };
 

@@ -1,6 +1,6 @@
 // Everything a mom hears of, from its server, its starter, its file agent and its clock.
 
-import type { SequenceEnd } from "#hooks/hook-sequence.ts";
+import type { SequenceEnd } from "#hooks/run/hook-sequence.ts";
 import type { MomHooks, MomJob, MomVnode, ServerToMom } from "#protocol/mom-link.ts";
 import type { Finished, Prepared } from "./agent-link.ts";
 import type { Owner } from "./job-plan.ts";

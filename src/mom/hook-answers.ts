@@ -1,6 +1,6 @@
 // Hooks as the server sends them, those of the host itself, and whose question an answer is for. Pure.
 
-import type { SequenceEnd } from "#hooks/hook-sequence.ts";
+import type { SequenceEnd } from "#hooks/run/hook-sequence.ts";
 import { PBSE, pbseText } from "#model/pbse.ts";
 import type { MomHooks } from "#protocol/mom-link.ts";
 import { LOG_EVENT } from "#support/log-event.ts";

@@ -3,7 +3,7 @@
 import { spawn } from "node:child_process";
 import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { type HookRunner, hookRunner } from "#hooks/hook-runner.ts";
-import { runSequence, type SequenceEnd } from "#hooks/hook-sequence.ts";
+import { runSequence, type SequenceEnd } from "#hooks/run/hook-sequence.ts";
 import type { MomHooks } from "#protocol/mom-link.ts";
 import type { Conf } from "#support/conf.ts";
 import { systemUsers } from "#support/passwd.ts";

@@ -6,8 +6,8 @@
 // E1. A run whose station has no hook and no script goes on at once: hooks that are not there cost nothing.
 // E2. The scripts are not run where hooks of their event exist.
 
-import type { HookInput } from "#hooks/hook-input.ts";
-import type { SequenceEnd } from "#hooks/hook-sequence.ts";
+import type { HookInput } from "#hooks/run/hook-input.ts";
+import type { SequenceEnd } from "#hooks/run/hook-sequence.ts";
 import { hostsOf } from "#model/request/host-entry.ts";
 import type { MomHook, MomHookReport } from "#protocol/mom-link.ts";
 import { LOG_EVENT } from "#support/log-event.ts";

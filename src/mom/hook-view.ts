@@ -1,6 +1,6 @@
 // What hooks of this host see of its jobs and vnodes, and what they may set of them. Pure.
 
-import type { AttrChanges, HookInput, HookObject } from "#hooks/hook-input.ts";
+import type { AttrChanges, HookInput, HookObject } from "#hooks/run/hook-input.ts";
 import type { AttributeDef, AttributeValue } from "#model/attribute.ts";
 import { JOB_ATTRIBUTES } from "#model/job-attributes.ts";
 import { NODE_ATTRIBUTES } from "#model/node-attributes.ts";

@@ -4,7 +4,7 @@
 // R1. A run leaves the table only when the server acknowledged its obit or wants nothing of it (discard).
 // R2. Its record goes before the starter forgets it: a mom that dies between the two forgets it again, and never takes it for lost.
 
-import type { SequenceEnd } from "#hooks/hook-sequence.ts";
+import type { SequenceEnd } from "#hooks/run/hook-sequence.ts";
 import { renderDuration } from "#model/values/duration.ts";
 import type { MomJob, Usage } from "#protocol/mom-link.ts";
 import { LOG_EVENT } from "#support/log-event.ts";

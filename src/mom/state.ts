@@ -1,6 +1,6 @@
 // What a mom knows about its jobs. Owned by core.ts: nothing else changes it. The drawing of the phases is in README.md.
 
-import type { HookInput } from "#hooks/hook-input.ts";
+import type { HookInput } from "#hooks/run/hook-input.ts";
 import type { MomHook, MomHooks, MomJob, MomToServer, MomVnode, Usage } from "#protocol/mom-link.ts";
 import type { Actions } from "./action-script.ts";
 import type { FilePlan, FinishRequest, PrepareRequest } from "./agent-link.ts";

@@ -1,7 +1,7 @@
 // Hooks without hosts: what a hook might say to an event, drawn by chance. Everything a real one could answer occurs: changes that cannot be, too.
 
-import type { HookChanges, HookOutcome, HookRun } from "#hooks/hook-input.ts";
-import { NO_REQUESTS } from "#hooks/hook-input.ts";
+import type { HookChanges, HookOutcome, HookRun } from "#hooks/run/hook-input.ts";
+import { NO_REQUESTS } from "#hooks/run/hook-input.ts";
 import { PELOG, PELOG_TEXTS, type ScriptEnd } from "#mom/pelog.ts";
 import type { Prng } from "#support/prng.ts";
 

@@ -3,7 +3,7 @@
 // The file agent does its work in the order in which it is asked; when it dies, what it was asked is asked again (agent-link.ts). Records and words to the
 // starter leave at the end of an event (mom.ts): a mom that is killed in the midst of one has sent some frames and written nothing.
 
-import { runSequence } from "#hooks/hook-sequence.ts";
+import { runSequence } from "#hooks/run/hook-sequence.ts";
 import type { Actions } from "#mom/action-script.ts";
 import { checkMomInvariants, helloJobs, makeMomState, reduce } from "#mom/core.ts";
 import type { MomEvent } from "#mom/event.ts";

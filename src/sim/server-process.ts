@@ -1,7 +1,7 @@
 // The server as a process: the real core, with a shell that does in virtual time what main.ts does in real time. Rows are committed in groups, and only then do
 // answers, frames and actions leave (ARCHITECTURE.md). It can be killed at any event, also between commit and effects.
 
-import type { HookOutcome, HookRun } from "#hooks/hook-input.ts";
+import type { HookOutcome, HookRun } from "#hooks/run/hook-input.ts";
 import { PBSE } from "#model/pbse.ts";
 import type { Request } from "#protocol/messages.ts";
 import type { Decision } from "#protocol/sched-link.ts";

@@ -6,8 +6,8 @@
 // W3. Everything that is due at an instant has happened before anybody decides: all ends first, then what the server and the schedulers do.
 // W4. Hosts that were down stay down. Hooks are not run, and no history is kept.
 
-import type { HookOutcome } from "#hooks/hook-input.ts";
-import { NO_REQUESTS } from "#hooks/hook-input.ts";
+import type { HookOutcome } from "#hooks/run/hook-input.ts";
+import { NO_REQUESTS } from "#hooks/run/hook-input.ts";
 import { firstHost } from "#model/request/host-entry.ts";
 import type { Request } from "#protocol/messages.ts";
 import type { MomHello, MomJob, MomToServer } from "#protocol/mom-link.ts";

@@ -3,8 +3,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { type HookInput, isAttrChanges, isObjectChanges, readAnswer } from "#hooks/hook-input.ts";
-import { runSequence } from "#hooks/hook-sequence.ts";
+import { type HookInput, isAttrChanges, isObjectChanges, readAnswer } from "#hooks/run/hook-input.ts";
+import { runSequence } from "#hooks/run/hook-sequence.ts";
 
 const anyAnswer = fc.oneof(
   fc.jsonValue(),

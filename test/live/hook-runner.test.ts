@@ -5,8 +5,8 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
-import type { HookInput, HookOutcome, HookRun } from "#hooks/hook-input.ts";
 import { hookRunner } from "#hooks/hook-runner.ts";
+import type { HookInput, HookOutcome, HookRun } from "#hooks/run/hook-input.ts";
 import { isAlive } from "./complex.ts";
 
 const directory = mkdtempSync(join(tmpdir(), "partita-hooks-"));

@@ -2,8 +2,8 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { NO_REQUESTS } from "#hooks/hook-input.ts";
-import type { SequenceEnd } from "#hooks/hook-sequence.ts";
+import { NO_REQUESTS } from "#hooks/run/hook-input.ts";
+import type { SequenceEnd } from "#hooks/run/hook-sequence.ts";
 import { helloJobs } from "#mom/core.ts";
 import type { ScriptEnd } from "#mom/pelog.ts";
 import type { MomHook } from "#protocol/mom-link.ts";

@@ -1,7 +1,7 @@
 // pbs.event() of hooks in JavaScript: the event's objects and fields, and what the hook changed of them. A part of the pbs module (pbs.ts, J2). The event
 // is the handler of its own proxy.
 
-import type { HookChanges, HookInput, HookObject, HookRun, ObjectChanges } from "../hook-input.ts";
+import type { HookChanges, HookInput, HookObject, HookRun, ObjectChanges } from "../run/hook-input.ts";
 import type { HookObjectView } from "./object.ts";
 import type { HookObjects } from "./objects.ts";
 import type { HookVerdict } from "./verdict.ts";

@@ -1,7 +1,7 @@
 // A job, reservation, vnode, queue or the server as hooks in JavaScript see it: a property for each attribute, and what the hook has set. A part of the pbs
 // module (pbs.ts, J2). The object is the handler of its own proxy.
 
-import type { AttrChanges, HookObject } from "../hook-input.ts";
+import type { AttrChanges, HookObject } from "../run/hook-input.ts";
 import type { HookResourceList, ResourceTexts } from "./resource-list.ts";
 import type { HookValues } from "./values.ts";
 

@@ -1,7 +1,7 @@
 // The objects of one run, with the properties and methods of their kind, and what the hook asked for by those methods. A part of the pbs module
 // (pbs.ts, J2).
 
-import type { HookObject, HookRequests } from "../hook-input.ts";
+import type { HookObject, HookRequests } from "../run/hook-input.ts";
 import type { HookObjectView, HookTypes } from "./object.ts";
 
 export type ObjectsOptions = {

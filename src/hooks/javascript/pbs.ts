@@ -1,11 +1,11 @@
-// The pbs module of hooks in JavaScript. It is made in the hook's own context from its text (javascript-host-main.ts): nothing of the host can be reached
+// The pbs module of hooks in JavaScript. It is made in the hook's own context from its text (host-main.ts): nothing of the host can be reached
 // from it.
 //
 // J1. Only texts cross the border: the run comes as JSON, the answer leaves as JSON, a question to the server is one text to another.
 // J2. A part is one class whose text stands alone: it uses the language, its own members and what its constructor is given. The files of the parts import
 //     nothing but types from each other; the parts meet here.
 
-import type { HookInput, HookLog, HookRequests } from "../hook-input.ts";
+import type { HookInput, HookLog, HookRequests } from "../run/hook-input.ts";
 import { HookEvent, type HookFacts } from "./event.ts";
 import { HookObjectView } from "./object.ts";
 import { HookObjects } from "./objects.ts";

@@ -1,6 +1,6 @@
 // pbs.server() of hooks in JavaScript: objects of the server, asked for one by one. A part of the pbs module (pbs.ts, J2).
 
-import type { HookObject } from "../hook-input.ts";
+import type { HookObject } from "../run/hook-input.ts";
 import type { HookObjects } from "./objects.ts";
 
 export class HookServer {

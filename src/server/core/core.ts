@@ -4,7 +4,7 @@
 // I1. The same calls with the same times give the same batches.
 // I2. take() gives everything since the last take; what it holds must be committed before any of its effects leaves. Called until it gives null.
 
-import type { HookOutcome } from "#hooks/hook-input.ts";
+import type { HookOutcome } from "#hooks/run/hook-input.ts";
 import { PBSE, Reject, reject } from "#model/pbse.ts";
 import type { Request } from "#protocol/messages.ts";
 import type { MomToServer } from "#protocol/mom-link.ts";

@@ -3,7 +3,7 @@
 //
 // P1. A callback is called once: before the call that was given it returns, or later. When the process is over it may never be called.
 
-import type { HookOutcome, HookRun } from "#hooks/hook-input.ts";
+import type { HookOutcome, HookRun } from "#hooks/run/hook-input.ts";
 import type { Hook } from "#model/hook.ts";
 import type { ResourceDef } from "#model/resource-table.ts";
 import type { Batch as Rows } from "#store/store.ts";

@@ -1,6 +1,6 @@
 // What leaves the core is gathered here while events are applied. The shell takes it, writes the rows, and only then lets the rest go (group commit, ARCHITECTURE.md).
 
-import type { HookRun } from "#hooks/hook-input.ts";
+import type { HookRun } from "#hooks/run/hook-input.ts";
 import type { ServerToMom } from "#protocol/mom-link.ts";
 import type { ServerToSched } from "#protocol/sched-link.ts";
 import type { LogRecord } from "#support/log-event.ts";

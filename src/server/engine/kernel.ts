@@ -1,7 +1,7 @@
 // What the parts of the core share: state, pending changes and effects, timers, and what is known of connections. One kernel a server.
 // Nothing here survives a restart but the state; all else is built up again from hellos.
 
-import type { HookChanges, HookInput } from "#hooks/hook-input.ts";
+import type { HookChanges, HookInput } from "#hooks/run/hook-input.ts";
 import { type Hook, type HookEvent, hooksOf } from "#model/hook.ts";
 import type { Reject } from "#model/pbse.ts";
 import type { Request } from "#protocol/messages.ts";

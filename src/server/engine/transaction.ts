@@ -4,7 +4,7 @@
 // I1. A handler checks everything before its first apply: after an apply it must not throw Reject or ask the history.
 // I2. Effects (reply, part, act, log, account) leave only after the commit of the batch the transaction belongs to.
 
-import type { HookChanges, HookInput } from "#hooks/hook-input.ts";
+import type { HookChanges, HookInput } from "#hooks/run/hook-input.ts";
 import type { TimeZone } from "#model/civil-time.ts";
 import type { HookEvent } from "#model/hook.ts";
 import type { Reject } from "#model/pbse.ts";

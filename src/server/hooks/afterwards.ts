@@ -4,7 +4,7 @@
 // A1. No scheduler starts a job while its postqueuejob hooks run: what they change must be there when it does. (An operator may, with qrun -H.)
 // A2. A periodic hook runs once at a time, and again freq seconds after its last start.
 
-import type { HookInput } from "#hooks/hook-input.ts";
+import type { HookInput } from "#hooks/run/hook-input.ts";
 import { isPeriodic } from "#model/hook.ts";
 import { RESV_STATE } from "#model/resv-state.ts";
 import type { ImportHookRequest, ManagerRequest } from "#protocol/messages.ts";

@@ -1,6 +1,6 @@
 // modifyjob, movejob and runjob: hooks see the job as it would be, and their changes become part of the request. And what hooks change later, as qalter would.
 
-import type { AttrChanges, HookInput } from "#hooks/hook-input.ts";
+import type { AttrChanges, HookInput } from "#hooks/run/hook-input.ts";
 import type { HookEvent } from "#model/hook.ts";
 import { Reject } from "#model/pbse.ts";
 import type { AttrOp } from "#protocol/messages.ts";

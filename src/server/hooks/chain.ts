@@ -3,8 +3,8 @@
 // I1. The first hook that rejects, fails or takes too long ends the chain; the event is then rejected.
 // I2. A chain belongs to the server's memory: a restart forgets it, and with it the request or the happening that it was for.
 
-import type { HookInput, HookOutcome, HookRequests, HookRun } from "#hooks/hook-input.ts";
-import { withChanges } from "#hooks/merge.ts";
+import type { HookInput, HookOutcome, HookRequests, HookRun } from "#hooks/run/hook-input.ts";
+import { withChanges } from "#hooks/run/merge.ts";
 import { type Hook, type HookEvent, type HookScript, hooksOf } from "#model/hook.ts";
 import { PBSE, Reject } from "#model/pbse.ts";
 import { SCHED_COMMAND } from "#protocol/sched-link.ts";

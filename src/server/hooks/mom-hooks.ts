@@ -3,7 +3,7 @@
 // M1. A mom has the present set of hooks before it hears of a job: the frame with them goes out before any start that follows the change.
 // M2. A hook of a host changes vnodes of that host, and jobs that are there, and nothing else.
 
-import { type AttrChanges, isAttrChanges, isObjectChanges } from "#hooks/hook-input.ts";
+import { type AttrChanges, isAttrChanges, isObjectChanges } from "#hooks/run/hook-input.ts";
 import { type Hook, type HookScript, isMomEvent } from "#model/hook.ts";
 import type { MomHook, MomHookReport, MomHooks, MomToServer } from "#protocol/mom-link.ts";
 import { SCHED_COMMAND } from "#protocol/sched-link.ts";

@@ -2,7 +2,7 @@
 //
 // I1. What a hook may set is what a manager could set, never what only PBS sets (docs/reference/attributes.md 1).
 
-import type { HookObject } from "#hooks/hook-input.ts";
+import type { HookObject } from "#hooks/run/hook-input.ts";
 import type { AttributeTable } from "#model/attribute.ts";
 import { JOB_ATTRIBUTES } from "#model/job-attributes.ts";
 import { NODE_ATTRIBUTES } from "#model/node-attributes.ts";

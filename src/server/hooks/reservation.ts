@@ -1,7 +1,7 @@
 // resvsub and modifyresv: hooks see a reservation as it is asked for, or as it would be, and their changes become part of the request.
 
-import type { AttrChanges, HookInput, HookObject } from "#hooks/hook-input.ts";
-import { changedObject } from "#hooks/merge.ts";
+import type { AttrChanges, HookInput, HookObject } from "#hooks/run/hook-input.ts";
+import { changedObject } from "#hooks/run/merge.ts";
 import { RESV_ATTRIBUTES } from "#model/resv-attributes.ts";
 import type { AttrValueText, WireAttrs } from "#protocol/messages.ts";
 import type { Transaction } from "../engine/transaction.ts";

@@ -1,6 +1,6 @@
 // runjob: a job that is about to be sent for execution. Its hooks may keep it from running, and then also hold it or let it wait (docs/reference/commands.md 1.2).
 
-import type { AttrChanges, HookChanges } from "#hooks/hook-input.ts";
+import type { AttrChanges, HookChanges } from "#hooks/run/hook-input.ts";
 import { attributeOf, type ResourceValues } from "#model/attribute.ts";
 import { JOB_ATTRIBUTES } from "#model/job-attributes.ts";
 import { PBSE, type Reject, refusalOf, reject } from "#model/pbse.ts";

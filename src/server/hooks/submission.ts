@@ -3,7 +3,7 @@
 // I1. What the user gave is checked under his own rights before a hook sees it; what the hooks made of it is read under a manager's.
 // I2. A hook that sets what the server cannot take is a hook that failed: its user is told so, the log tells why.
 
-import type { AttrChanges, HookInput, HookObject } from "#hooks/hook-input.ts";
+import type { AttrChanges, HookInput, HookObject } from "#hooks/run/hook-input.ts";
 import { JOB_ATTRIBUTES } from "#model/job-attributes.ts";
 import { PBSE, Reject } from "#model/pbse.ts";
 import type { AttrValueText, QueueJobRequest, WireAttrs } from "#protocol/messages.ts";

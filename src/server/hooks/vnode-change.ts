@@ -1,6 +1,6 @@
 // Vnodes that a hook changed: as a manager would with qmgr, one vnode after the other; what cannot be is logged and left out.
 
-import type { AttrChanges, ObjectChanges } from "#hooks/hook-input.ts";
+import type { AttrChanges, ObjectChanges } from "#hooks/run/hook-input.ts";
 import { NODE_ATTRIBUTES } from "#model/node-attributes.ts";
 import { Reject } from "#model/pbse.ts";
 import type { AttrOp } from "#protocol/messages.ts";

@@ -13,7 +13,7 @@
 // K11. A reservation whose submission was answered is there after every restart, until it has ended; its records: U first, B only after a Y, one K or k at
 //      the end and nothing after it.
 
-import type { HookOutcome, HookRun } from "#hooks/hook-input.ts";
+import type { HookOutcome, HookRun } from "#hooks/run/hook-input.ts";
 import type { Decision } from "#protocol/sched-link.ts";
 import type { Core } from "#server/core/core.ts";
 import { violations } from "#server/core/invariants.ts";

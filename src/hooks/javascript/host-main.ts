@@ -9,7 +9,7 @@
 
 import { readSync, writeSync } from "node:fs";
 import { constants, createContext, Script } from "node:vm";
-import { PBS_TEXT, type PbsParts } from "./javascript/pbs.ts";
+import { PBS_TEXT, type PbsParts } from "./pbs.ts";
 
 const CONTROL_IN = 3;
 const CONTROL_OUT = 4;
