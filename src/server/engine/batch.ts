@@ -21,22 +21,22 @@ export type LinkFrame<Frames> = {
 export type SchedFrame = LinkFrame<ServerToSched>;
 export type MomFrame = LinkFrame<ServerToMom>;
 
-/** Which records a walk through the history meets. Without subjobs only those of whole jobs and arrays. */
+/** Which records a walk through the history visits. Without subjobs it visits only whole jobs and arrays. */
 export type HistoryWalk = { readonly queue?: string; readonly seqs?: readonly number[]; readonly subjobs: boolean };
 
-/** What only the shell can do. */
+/** Actions that only the shell can carry out. */
 export type ShellAction =
   | Extract<Action, { kind: "backup" | "shutdown" | "start-sched" }>
   /** make its default-named directories */
   | { readonly kind: "prepare-sched"; readonly sched: string }
-  /** one that does not run says this in its log */
+  /** a scheduler that does not run writes this into its log */
   | { readonly kind: "say-sched"; readonly sched: string; readonly text: string }
   | { readonly kind: "send-mail"; readonly mail: Mail }
   /** pid: of the connected scheduler, which need not be a child; 0: not connected */
   | { readonly kind: "stop-sched"; readonly sched: string; readonly pid: number }
   /** find out whether its process is stopped and call core.schedSeen(sched, ...). pid: of the connected scheduler; 0: not connected */
   | { readonly kind: "look-at-sched"; readonly sched: string; readonly pid: number }
-  /** SIGKILL, if that process still is the scheduler */
+  /** SIGKILL, if that process is still the scheduler */
   | { readonly kind: "kill-sched"; readonly sched: string; readonly pid: number }
   /** look these ids up in the history and call core.historyRead(token, ...) */
   | { readonly kind: "read-history"; readonly token: number; readonly ids: readonly string[] }
@@ -46,7 +46,7 @@ export type ShellAction =
   | { readonly kind: "run-hook"; readonly run: number; readonly hook: HookRun }
   /** page through the history and call core.historyPage(token, ...) */
   | { readonly kind: "page-history"; readonly token: number; readonly walk: HistoryWalk }
-  /** call core.slice(token, ...) until it says that there is no more */
+  /** call core.slice(token, ...) until it reports that nothing is left */
   | { readonly kind: "go-on"; readonly token: number }
   /** forget finished jobs older than this (epoch seconds), then core.historyPurged(count) */
   | { readonly kind: "purge-history"; readonly before_s: number }

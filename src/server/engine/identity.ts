@@ -1,7 +1,7 @@
-// The level of whoever asks: manager, operator or user (docs/reference/attributes.md 1).
+// The level of a caller: manager, operator or user (docs/reference/attributes.md 1).
 //
 // I1. Root on the server host (user mode: the complex's own user) is always a manager.
-// I2. Lists are read entry by entry, `[+|-]name[@host]`, the first match decides; a host may start with `*`.
+// I2. Lists consist of entries `[+|-]name[@host]`; the first entry that matches decides. A host may begin with `*`.
 
 import type { ServerState } from "../state/state.ts";
 import type { Identity } from "./transaction.ts";
@@ -29,7 +29,7 @@ function isListed(list: unknown, peer: Peer): boolean {
   return false;
 }
 
-/** `*` and `*.example.org`; names of hosts are compared without regard to case; a short name matches the full one. */
+/** `*` and `*.example.org`. Names of hosts are compared without regard to case; a short name matches the full one. */
 export function matchesHost(pattern: string, host: string): boolean {
   const wanted = pattern.toLowerCase();
   const given = host.toLowerCase();
@@ -38,7 +38,7 @@ export function matchesHost(pattern: string, host: string): boolean {
   return !given.includes(".") && wanted.startsWith(`${given}.`);
 }
 
-/** What the server does on its own account. */
+/** The identity of the server for its own actions. */
 export function serverIdentity(host: string): Identity {
   return { user: "root", uid: 0, groups: [], host, level: "manager", root: true };
 }

@@ -1,6 +1,7 @@
-// One request, many answers: what is asked of an array or a range of its subjobs is asked of each, and the client is answered once, when all have answered.
+// One request with several answers. A request about an array or a range of subjobs is carried out for each of them, and the client is answered once, when all
+// parts have answered.
 //
-// I1. A part's token is negative: no client has one. The joint answer is the last refusal, or ok when there was none.
+// I1. The token of a part is negative; no client has such a token. The joint answer is the last refusal, or ok if there was none.
 
 import type { ClientFrame } from "./batch.ts";
 
@@ -13,7 +14,7 @@ export type JointAnswers = {
 
 export const noJointAnswers = (): JointAnswers => ({ parts: new Map(), open: new Map(), next_part: -1 });
 
-/** Tokens for so many parts (at least one) of a request. */
+/** Tokens for this number of parts (at least one) of a request. */
 export function splitToken(joint: JointAnswers, token: number, count: number): readonly number[] {
   const parts = Array.from({ length: count }, () => joint.next_part--);
   for (const part of parts) joint.parts.set(part, token);
@@ -21,7 +22,7 @@ export function splitToken(joint: JointAnswers, token: number, count: number): r
   return parts;
 }
 
-/** Frames with those of parts taken out, and the joint answers that became complete in their place. */
+/** The frames without the answers of parts, and with the joint answers that are now complete. */
 export function joinAnswers(joint: JointAnswers, frames: readonly ClientFrame[]): ClientFrame[] {
   if (joint.next_part === -1) return frames as ClientFrame[];
   return frames.flatMap((frame) => (frame.token < 0 ? joinOne(joint, frame) : [frame]));

@@ -1,5 +1,5 @@
-// What the parts of the core share: state, pending changes and effects, timers, and what is known of connections. One kernel a server.
-// Nothing here survives a restart but the state; all else is built up again from hellos.
+// Data that the parts of the core share: state, pending changes and effects, timers, and knowledge about connections. A server has one kernel.
+// Only the state survives a restart; the rest is built again from hellos.
 
 import type { HookChanges, HookInput } from "#hooks/run/hook-input.ts";
 import { type Hook, type HookEvent, hooksOf } from "#model/hook.ts";
@@ -19,7 +19,7 @@ import type { SchedRuntime } from "./sched-runtime.ts";
 import { createTimers, type Timers } from "./timers.ts";
 import type { Action, Answer, HookAsk, HookVerdict, Identity, ServerConfig, Stream, Transaction, Unserved } from "./transaction.ts";
 
-/** Answers of the world outside to a request's questions. */
+/** Answers from outside of the core to a request's questions. */
 export type Known = {
   readonly jobs: Map<string, Job | null>;
   readonly hosts: Map<string, boolean>;
@@ -30,19 +30,19 @@ export const nothingKnown = (): Known => ({ jobs: new Map(), hosts: new Map(), h
 /** A request that waits for such an answer. */
 export type WaitingRequest = { readonly who: Identity; readonly request: Request; readonly known: Known; readonly stream?: Stream };
 
-/** A job that a scheduler wants out of the way (jobs/preemption.ts). */
+/** A job that a scheduler wants to preempt (jobs/preemption.ts). */
 export type Preemption = {
   readonly job: string;
   readonly sched: string;
-  /** being tried */
+  /** the method that is tried */
   method: PreemptMethod;
-  /** to be tried if it fails */
+  /** the methods to try if it fails */
   rest: string;
   /** null: not settled */
   verdict: Verdict | null;
 };
 
-/** Somebody waits for a start: a scheduler, or (token) who asked for it by hand. until_ms: no longer than that; null: as long as it takes. */
+/** A start that a scheduler waits for, or (token) the client that requested it by hand. until_ms: the latest time; null: none. */
 export type StartWait = {
   readonly sched: string | null;
   readonly token?: number;
@@ -50,7 +50,7 @@ export type StartWait = {
   readonly then: (verdict: Verdict) => void;
 };
 
-/** All who wait for one start: a job that one asked for by hand may be started by a cycle that was under way. */
+/** Everything that waits for one start: a job that was requested by hand may be started by a cycle that was under way. */
 export type StartWaits = { waits: readonly StartWait[]; exit_status: number | null };
 
 /** Hooks of an event that run one after another (hooks/chain.ts). */
@@ -64,7 +64,10 @@ export type Chain = {
   readonly then: (verdict: HookVerdict) => void;
 };
 
-/** What follows from an event, what an action does, and what schedulers are not at work for: given by core/core.ts, because all stand above the kernel that calls them. */
+/**
+ * Functions of higher folders that the kernel calls: consequences of an event, effects of an action, and whether a scheduler is at work. core/core.ts
+ * supplies them.
+ */
 export type Follow = {
   readonly consequences: (kernel: Kernel, tx: Transaction, event: Event, apply: () => void) => void;
   readonly carryOut: (kernel: Kernel, action: Action) => void;
@@ -90,24 +93,24 @@ export type Kernel = {
   pings: number;
   /** by host name */
   readonly moms: Map<string, MomRuntime>;
-  /** by connection: who said hello there last */
+  /** by connection: the mom or scheduler that last said hello there */
   readonly mom_links: Map<number, MomRuntime>;
-  /** jobs to be started, by connection: the lists of the mom-start frames in `out` */
+  /** jobs to start, by connection: the lists of the mom-start frames in `out` */
   readonly starts: Map<number, MomJob[]>;
   readonly waiting: Map<number, WaitingRequest>;
   /** job id -> tokens of wait-job requests */
   readonly waiters: Map<string, number[]>;
   /** job id -> tokens of rerun-job requests not yet answered */
   readonly reruns: Map<string, number[]>;
-  /** job id -> token of a qrun that its scheduler decides */
+  /** job id -> token of a qrun that its scheduler must decide */
   readonly qruns: Map<string, number>;
-  /** tokens of requests that a scheduler answers: which one, and what it was asked */
+  /** tokens of requests that a scheduler must answer: the scheduler, and the question */
   readonly asked: Map<number, { readonly sched: string; readonly question: SchedQuestion; readonly user: string }>;
-  /** reservation id -> tokens of requests that wait for what becomes of it */
+  /** reservation id -> tokens of requests that wait for its outcome */
   readonly resv_waiters: Map<string, number[]>;
   /** reservation id -> schedulers that have refused the present question about it */
   readonly refusals: Map<string, Set<string>>;
-  /** reservation id -> how often a scheduler's confirmation of it had to be refused */
+  /** reservation id -> how often a scheduler's confirmation was refused */
   readonly vain_confirms: Map<string, number>;
   readonly joint: JointAnswers;
   readonly questions: Map<number, MomQuestion>;
@@ -115,21 +118,21 @@ export type Kernel = {
   readonly crews: Map<string, Crew>;
   /** preemptions under way, by job */
   readonly preemptions: Map<string, Preemption>;
-  /** schedulers whose preemptions have settled: the rest of their decisions is looked at before the batch leaves */
+  /** schedulers whose preemptions have settled: the rest of their decisions is examined before the batch leaves */
   readonly settled: Set<string>;
-  /** starts that somebody waits for, by job */
+  /** starts that something waits for, by job */
   readonly starting: Map<string, StartWaits>;
   next_question: number;
   /** hooks that run, by number */
   readonly hook_runs: Map<number, Chain>;
   next_hook_run: number;
-  /** jobs whose postqueuejob hooks run: how many chains, and what waits for their end */
+  /** jobs whose postqueuejob hooks run: the number of chains, and what waits for their end */
   readonly posting: Map<string, { chains: number; readonly waiting: (() => void)[] }>;
-  /** states of vnodes as modifyvnode hooks know them; empty while there are none */
+  /** states of vnodes that modifyvnode hooks have seen; empty while there are no such hooks */
   readonly vnode_states: Map<string, { readonly state: string; readonly since: string }>;
   /** a value is being copied between the server and the default scheduler */
   mirroring: boolean;
-  /** a mom's vnodes are being entered: new ones among them are no administrator's */
+  /** the vnodes of a mom are being entered; new vnodes among them are not made by an administrator */
   reporting: boolean;
   /** shutting down: new requests are refused */
   stopping: "no" | "quick" | "delay" | "immediate";
@@ -180,7 +183,7 @@ export function createKernel(state: ServerState, config: ServerConfig, now_ms: n
   };
 }
 
-/** Thrown out of a handler that needs an answer which is not at hand yet (Transaction.history, resolves). Never leaves the core. */
+/** Thrown by a handler that needs an answer which is not available yet (Transaction.history, resolves). Never leaves the core. */
 export class AnswerNeeded extends Error {
   readonly what: "job" | "host" | "hooks";
   readonly names: readonly string[];
@@ -193,7 +196,7 @@ export class AnswerNeeded extends Error {
   }
 }
 
-/** A transaction of `who` at the kernel's time. known: what was looked up for it already. */
+/** A transaction of `who` at the kernel's time. known: answers that were already looked up for it. */
 export function transaction(kernel: Kernel, who: Identity, token: number, known: Known = NOTHING): Transaction {
   const { state, config } = kernel;
   const now_s = Math.floor(kernel.now_ms / 1000);

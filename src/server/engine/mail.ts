@@ -1,4 +1,4 @@
-// Mail about jobs (qsub -m, -M): which events are wanted by whom, and the text. The shell hands it to the server's mailer.
+// Mail about jobs (qsub -m, -M): the recipients of each event, and the text. The shell hands it to the server's mailer.
 
 import type { Attrs, Job, Resv } from "../state/state.ts";
 
@@ -6,7 +6,7 @@ export type Mail = {
   readonly mailer: string;
   readonly from: string;
   readonly to: readonly string[];
-  /** nobody else is named: it goes to whose job it is */
+  /** without Mail_Users the mail goes to the owner */
   readonly to_owner: boolean;
   readonly subject: string;
   readonly body: string;
@@ -14,10 +14,10 @@ export type Mail = {
 
 const FIRST_LINE: { readonly [point: string]: string } = { a: "Aborted by PBS Server", b: "Begun execution", e: "Execution terminated" };
 
-/** Mail point of trouble with a job's files: the owner is told whatever -m says, unless it is n. */
+/** Mail point for trouble with a job's files: the owner gets the mail whatever -m says, except with n. */
 export const FILE_TROUBLE = "f";
 
-/** Whether anybody wants to hear of it (-m; see mailFor). */
+/** Whether anybody wants mail about the event (-m; see mailFor). */
 export function wantsMail(job: Job, point: string): boolean {
   const stated = job.attrs["Mail_Points"];
   const wanted = typeof stated === "string" ? stated : "a";
@@ -25,7 +25,7 @@ export function wantsMail(job: Job, point: string): boolean {
   return job.attrs["array_id"] === undefined || wanted.includes("j");
 }
 
-/** point: a aborted, b begun, e ended, FILE_TROUBLE. null: nobody wants it. Of subjobs nothing is told but with j. */
+/** point: a aborted, b begun, e ended, FILE_TROUBLE. null: no mail is wanted. Subjobs cause mail only with j. */
 export function mailFor(server: Attrs, job: Job, point: string, text: string): Mail | null {
   if (!wantsMail(job, point)) return null;
   const first = FIRST_LINE[point];
@@ -39,7 +39,7 @@ export function mailFor(server: Attrs, job: Job, point: string, text: string): M
   return letter(server, job.attrs["Mail_Users"], job.attrs.Job_Owner, `PBS JOB ${job.id}`, lines);
 }
 
-/** point: a aborted, b begun, c confirmed, e ended. null: nobody wants it. */
+/** point: a aborted, b begun, c confirmed, e ended. null: no mail is wanted. */
 export function mailForResv(server: Attrs, { id, attrs }: Resv, point: string, text: string): Mail | null {
   const wanted = attrs["Mail_Points"];
   if (!(typeof wanted === "string" ? wanted : "ac").includes(point)) return null;

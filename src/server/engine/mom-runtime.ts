@@ -1,4 +1,4 @@
-// What is known of one mom, and of the runs it takes part in, while the server runs. Gone with the server; the mom says hello again.
+// What the server knows about one mom and about the runs it takes part in. It is lost when the server ends; the mom says hello again.
 
 import type { MomHello, MomPatience, MomVnode, Usage } from "#protocol/mom-link.ts";
 import { hostOfJob } from "../state/job-hosts.ts";
@@ -11,17 +11,17 @@ export type MomRuntime = {
   hello: MomHello;
   vnodes: readonly MomVnode[];
   patience: MomPatience;
-  /** digest of the hooks it has */
+  /** digest of the hooks that the mom has */
   hooks: string;
-  /** digests of the files those hooks are made of, by name; unknown for what a mom brings along: empty */
+  /** digests of the files of those hooks, by name; empty if the mom came with hooks whose files are unknown */
   hook_files: ReadonlyMap<string, string>;
-  /** others use its host */
+  /** its host has other users */
   busy: boolean;
-  /** when it last said a word; steady as timers are (core/clock-jump.ts) */
+  /** time of its last message; steady as timers are (core/clock-jump.ts) */
   heard_ms: number;
-  /** why it can start nothing; null: it is well */
+  /** why the mom can start nothing; null: it can */
   ill: string | null;
-  /** runs that were sent on this connection and that it has not taken yet, by job */
+  /** runs that were sent on this connection and that the mom has not accepted yet, by job */
   readonly sent: Map<string, number>;
 };
 
@@ -31,37 +31,37 @@ export type MomQuestion = { readonly token: number; readonly job: string; readon
 /** Whether a mom takes part in the heartbeat (moms/heartbeat.ts H5). */
 export const isAsked = ({ hello }: MomRuntime): boolean => hello.pongs === true;
 
-/** unknown: she has not said hello since we can know. asked: the run was sent. ready: she has all but asked her execjob_prologue hooks. */
+/** unknown: the sister has not said hello since the server's start. asked: the run was sent. ready: everything but its execjob_prologue hooks is done. */
 export type Sister = {
   readonly host: string;
   state: "unknown" | "asked" | "ready" | "joined" | "gone";
-  /** since when her mom is not connected; null: she is */
+  /** since when its mom is not connected; null: it is connected */
   away_since_ms: number | null;
-  /** she has stopped the run's processes, or was told to */
+  /** the sister has stopped the run's processes, or was told to */
   stands: boolean;
-  /** that she is gone was seen to: her state alone may come from the hello that the crew was made from */
+  /** its loss was handled: only its state may come from the hello that the crew was made from */
   missed: boolean;
   used: Usage;
 };
 
-/** What is known of a run's sisters. */
+/** What the server knows about the sisters of a run. */
 export type Crew = {
   readonly run_count: number;
   /** by host, in lower case */
   readonly sisters: Map<string, Sister>;
-  /** the mother superior has been asked to start, or has it already */
+  /** the mother superior has been asked to start the run, or already has it */
   begun: boolean;
-  /** what sisters are waited for while it is not begun */
+  /** state for which sisters are waited for while the run has not begun */
   awaited: "join" | "prologue";
   /** usage of the mother superior alone */
   own: Usage;
   /** the run failed because of a sister */
   failed: boolean;
-  /** the run is over, this is to be done once every sister has let it go; null: it is not over */
+  /** the run is over, and this must be done once every sister has released it; null: it is not over */
   over: (() => void) | null;
 };
 
-/** Where moms are kept: the kernel. */
+/** The part of the kernel that holds moms. */
 type Hosts = { readonly state: ServerState; readonly moms: ReadonlyMap<string, MomRuntime> };
 
 /** The connected mom of a job. */

@@ -1,23 +1,23 @@
-// What is known of one scheduler while the server runs: its connection, its mirror, its cycle, its crashes. Gone with the server; the scheduler says hello again.
+// What the server knows about one scheduler: its connection, mirror, cycle and crashes. It is lost when the server ends; the scheduler says hello again.
 
 import type { Reject } from "#model/pbse.ts";
 import type { Decision, SchedCommand, SchedJob, Verdict } from "#protocol/sched-link.ts";
 import type { Changes } from "../state/changes.ts";
 import type { SchedFrame } from "./batch.ts";
 
-/** A frame of decisions being looked at. preempting: those just before `at` whose verdicts the ones from `at` on wait for. */
+/** A frame of decisions that is being examined. preempting: decisions just before `at` whose verdicts the later ones wait for. */
 export type Deciding = {
   readonly cycle: number;
   readonly decisions: readonly Decision[];
   at: number;
-  /** by decision; with holes where hooks or preemptions are under way */
+  /** by decision; with gaps where hooks or preemptions are under way */
   readonly verdicts: Verdict[];
-  /** how many verdicts are missing */
+  /** number of verdicts that are missing */
   left: number;
   readonly preempting: (readonly [at: number, preemption: { readonly verdict: Verdict | null }])[];
 };
 
-/** heard_ms: its last word, epoch milliseconds; stopped: its process was found stopped, and does not only take too long */
+/** heard_ms: time of its last message, epoch milliseconds; stopped: its process was found stopped, and is not only slow */
 export type Silence = { readonly pid: number; readonly heard_ms: number; readonly stopped: boolean };
 
 export type SchedRuntime = {
@@ -25,65 +25,65 @@ export type SchedRuntime = {
   /** null: not connected */
   link: number | null;
   pid: number;
-  /** the process was started and is not known to have ended */
+  /** the process was started, and the server does not know of its end */
   started: boolean;
   /** the next frame must be a snapshot */
   needs_snapshot: boolean;
   revision: number;
-  /** names the mirror holds: what it need not be told to drop it never had */
+  /** names that the mirror holds; only these must be dropped explicitly */
   readonly known: { readonly queues: Set<string>; readonly nodes: Set<string>; readonly jobs: Set<string> };
-  /** jobs whose only news is a comment this scheduler sent itself */
+  /** jobs whose only change is a comment that this scheduler sent itself */
   readonly own_comments: Set<string>;
   /** number of the last cycle */
   cycle: number;
-  /** a cycle runs */
+  /** a cycle is running */
   busy: boolean;
-  /** the command of a cycle whose frame has not left yet: all of this batch is in the deltas before it, and needs no further cycle */
+  /** the command of a cycle whose frame has not left yet: the deltas before it include all of this batch, so no further cycle is needed */
   unsent: SchedCommand | null;
-  /** more of its decisions are to come */
+  /** more of its decisions will follow */
   more: boolean;
-  /** what it is not told until they have */
+  /** changes that are kept back until they have come */
   untold: Changes | null;
-  /** frames that wait until it is told, in the next batch; null: none do (scheds/mirror.ts I3) */
+  /** frames that wait until the scheduler was told, in the next batch; null: none (scheds/mirror.ts I3) */
   held: SchedFrame[] | null;
-  /** subjobs that have begun meanwhile: what they use counts, though they may be over before it hears of them */
+  /** subjobs that began meanwhile: their usage counts, even if they are over before the scheduler is told */
   readonly begun: Map<string, SchedJob>;
-  /** decisions that are not answered yet: the first frame waits for preemptions, the others for it */
+  /** decisions without an answer yet: the first frame waits for preemptions, the others wait for it */
   deciding: Deciding[];
-  /** jobs it started without waiting for their runjob hooks, which are under way */
+  /** jobs that were started without waiting for their runjob hooks, which are under way */
   readonly asking: Set<string>;
-  /** a trigger that came meanwhile */
+  /** a trigger that came during the cycle */
   pending: SchedCommand | null;
-  /** jobs to be run by hand, in order; the first is in the present cycle when `running` names it */
+  /** jobs to run by hand, in order; if `running` names the first one, it is in the present cycle */
   readonly qruns: string[];
   running: string | null;
-  /** why the server refused to start that job when its scheduler last tried */
+  /** why the server refused to start that job at its scheduler's last attempt */
   refusal: Reject | null;
-  /** times of crashes within the window, epoch milliseconds */
+  /** times of crashes in the last hour, epoch milliseconds */
   crashes: number[];
-  /** cycles ended since it connected */
+  /** number of cycles since it connected */
   cycles: number;
-  /** what it complained of last */
+  /** the last fault that it reported */
   fault: string | null;
-  /** what it said last that the administrator should see */
+  /** its last message for the administrator */
   problem: string | null;
-  /** it ended by itself too often, and has completed no cycle since */
+  /** it ended by itself too often and has completed no cycle since */
   attention: boolean;
-  /** since when it has been on its way up, epoch milliseconds; of one that is connected: when it was */
+  /** since when it has been starting, epoch milliseconds; if it is connected: when it was started */
   away_ms: number;
   /** it answers sched-ping */
   pongs: boolean;
-  /** when it last said a word, or was started, or lost its connection; steady as timers are (clock-jump.ts) */
+  /** time of its last message, start or loss of connection; steady as timers are (clock-jump.ts) */
   heard_ms: number;
-  /** it counts as down because it does not answer (scheds/heartbeat.ts); null: it does */
+  /** it counts as down because it does not answer (scheds/heartbeat.ts); null: it does not */
   silent: Silence | null;
-  /** it is started again when it has ended */
+  /** it will be started again when it has ended */
   again: boolean;
-  /** it was told to end, or ended by itself in good order */
+  /** it was told to end, or ended by itself without a fault */
   leaving: boolean;
 };
 
-/** Where runtimes are kept: the kernel. */
+/** The part of the kernel that holds runtimes. */
 type SchedTable = { readonly scheds: Map<string, SchedRuntime> };
 
 export function runtimeOf(kernel: SchedTable, name: string): SchedRuntime {
@@ -120,7 +120,7 @@ export function runtimeOf(kernel: SchedTable, name: string): SchedRuntime {
   return runtime;
 }
 
-/** What a runtime has of its cycles while no cycle runs and none is to come: at a hello, and when the connection is lost. */
+/** The cycle part of a runtime without a running or pending cycle: at a hello, and when the connection is lost. */
 export function noCycle(): Pick<SchedRuntime, OfCycles> {
   return {
     busy: false,
@@ -142,5 +142,5 @@ export function runtimeOfLink(kernel: SchedTable, link: number): SchedRuntime | 
   return undefined;
 }
 
-/** The log line about a job whose scheduler is not there. */
+/** The log line about a job whose scheduler is not connected. */
 export const unreachableText = (job: string): string => `Unable to reach scheduler associated with job ${job}`;

@@ -1,9 +1,9 @@
-// When the server looks whether moms and schedulers still answer (moms/heartbeat.ts, scheds/heartbeat.ts). Times: epoch milliseconds of the core's clock.
+// When the server checks whether moms and schedulers still answer (moms/heartbeat.ts, scheds/heartbeat.ts). Times are epoch milliseconds of the core's clock.
 
-/** The server asks so often within the time after which it gives up. */
+/** Number of checks within the time after which the server gives up. */
 export const BEATS = 4;
 
-/** The next look: after an interval, or sooner when the time of a daemon is over. heard_ms: when each daemon said its last word. */
+/** The time of the next check: after an interval, or sooner if the time of a daemon is over. heard_ms: times of the last messages of the daemons. */
 export function nextLook(now_ms: number, silence_ms: number, heard_ms: Iterable<number>): number {
   let next_ms = now_ms + silence_ms / BEATS;
   for (const heard of heard_ms) {
@@ -13,5 +13,5 @@ export function nextLook(now_ms: number, silence_ms: number, heard_ms: Iterable<
   return next_ms;
 }
 
-/** Whether the server itself stood still since the look that was due: nobody else is silent then. */
+/** Whether the server itself stood still since the check that was due; then no daemon counts as silent. */
 export const stoodStill = (now_ms: number, due_ms: number, silence_ms: number): boolean => now_ms - due_ms > silence_ms / BEATS;

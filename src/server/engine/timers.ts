@@ -1,4 +1,4 @@
-// Things to do at a time: a heap of named times. The core never waits; the shell asks when the next time is and comes back then.
+// Things to do at a time: a heap of named times. The core never waits; the shell asks for the next time and calls the core then.
 //
 // I1. A name has one time at most; setting it again replaces it.
 
@@ -9,9 +9,9 @@ export type Timers = {
   at(name: string): number | undefined;
   /** the earliest time; null: nothing to do */
   next(): number | null;
-  /** moves all times but those that stay */
+  /** moves all times except those that stay */
   shift(by: number, stays: (name: string) => boolean): void;
-  /** takes out and returns the names whose time has come, earliest first */
+  /** removes and returns the names whose time has come, earliest first */
   due(now: number): string[];
 };
 
@@ -19,7 +19,7 @@ type Entry = { readonly name: string; readonly at: number };
 
 export function createTimers(): Timers {
   const times = new Map<string, number>();
-  // Entries of replaced and cleared names stay in the heap until they come up.
+  // Entries of replaced and cleared names stay in the heap until they reach its top.
   const heap: Entry[] = [];
   const isStale = (entry: Entry): boolean => times.get(entry.name) !== entry.at;
   const settle = (): void => {

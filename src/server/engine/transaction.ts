@@ -1,5 +1,5 @@
-// What a request handler is given: the state to read, events to apply, effects to ask for. Handlers are deterministic functions of
-// (state, request, identity, now): the shell commits what they changed, and only then lets replies leave and actions run (group commit, ARCHITECTURE.md).
+// The input and output of a request handler: the state to read, events to apply, effects to request. Handlers are deterministic functions of
+// (state, request, identity, now). The shell commits their changes, and only then lets replies leave and actions run (group commit, ARCHITECTURE.md).
 //
 // I1. A handler checks everything before its first apply: after an apply it must not throw Reject or ask the history.
 // I2. Effects (reply, part, act, log, account) leave only after the commit of the batch the transaction belongs to.
@@ -14,7 +14,7 @@ import type { LogRecord } from "#support/log-event.ts";
 import type { Event } from "../state/event.ts";
 import type { Attrs, Job, Queue, ServerState } from "../state/state.ts";
 
-/** Who asks, from the peer credentials of the socket. level: computed from managers and operators when the request begins. */
+/** The caller, from the peer credentials of the socket. level: computed from managers and operators when the request begins. */
 export type Identity = {
   readonly user: string;
   readonly uid: number;
@@ -26,19 +26,19 @@ export type Identity = {
   readonly root: boolean;
 };
 
-/** What the server is, apart from its state: fixed while it runs. */
+/** Properties of the server apart from its state; they are fixed while it runs. */
 export type ServerConfig = {
   /** short host name: name of the server, host part of its users */
   readonly host: string;
-  /** what the system calls the machine, when the server has another name */
+  /** the system's name of the machine, if the server has another name */
   readonly machine?: string;
   readonly home: string;
   readonly pbs_version: string;
-  /** user mode: all jobs run as this user, who is manager; null: system mode */
+  /** user mode: all jobs run as this user, who is a manager; null: system mode */
   readonly own_user: string | null;
   /** `Fri Nov 20 09:26:28 2026`: epoch seconds in local time */
   ctime(epoch_s: number): string;
-  /** a time zone of the tz database; null: there is none of that name */
+  /** a time zone of the tz database; null: there is none with that name */
   timeZone(name: string): TimeZone | null;
   /** whether the system knows a user of this name */
   userExists(name: string): boolean;
@@ -63,13 +63,13 @@ export type Unserved = {
   readonly partition: string;
   /** one sentence without its full stop */
   readonly text: string;
-  /** what an administrator can do */
+  /** what an administrator can do about it */
   readonly remedy: string;
   /** since when a scheduler that is starting has been away, epoch milliseconds */
   readonly since_ms?: number;
 };
 
-/** What became of a reservation that was asked for, as pbs_rsub and pbs_ralter print it. */
+/** The outcome of a reservation request, as pbs_rsub and pbs_ralter print it. */
 export type ResvWord = "CONFIRMED" | "DENIED" | "UNCONFIRMED" | "ALTER REQUESTED" | "delete, wait period expired";
 
 /** Things to do after the commit. Idempotent. */
@@ -79,7 +79,7 @@ export type Action =
   | { readonly kind: "start-sched"; readonly sched: string }
   | { readonly kind: "stop-sched"; readonly sched: string }
   | { readonly kind: "start-job"; readonly job: string }
-  /** force: without delay. over: nobody waits for its end */
+  /** force: without delay. over: nothing waits for its end */
   | {
       readonly kind: "terminate-job";
       readonly job: string;
@@ -87,20 +87,23 @@ export type Action =
       readonly force?: boolean;
       readonly over?: boolean;
     }
-  /** the sisters on these hosts let the run go, the job goes on */
+  /** the sisters on these hosts release the run; the job continues */
   | { readonly kind: "release-sisters"; readonly job: string; readonly hosts: readonly string[] }
   | { readonly kind: "signal-job"; readonly job: string; readonly signal: string; readonly token: number }
   | { readonly kind: "message-job"; readonly job: string; readonly files: string; readonly message: string; readonly token: number }
   | { readonly kind: "modify-job-on-mom"; readonly job: string; readonly attrs: { readonly [name: string]: unknown } }
-  /** qrun without vnodes: the job's scheduler decides, its word is the reply; token null: nobody waits. Refused with 15099 when it cannot be reached */
+  /**
+   * qrun without vnodes: the job's scheduler decides, and its text is the reply. token null: no client waits. Refused with 15099 if the scheduler cannot be
+   * reached
+   */
   | { readonly kind: "run-by-sched"; readonly sched: string; readonly job: string; readonly token: number | null }
-  /** a scheduler's word is the reply; refused with 15099 when it cannot be reached */
+  /** the scheduler's text is the reply; refused with 15099 if it cannot be reached */
   | { readonly kind: "ask-sched"; readonly sched: string; readonly question: SchedQuestion; readonly user: string; readonly token: number }
-  /** the request is answered when the mom has taken the job or sent it back (jobs/start-wait.ts) */
+  /** the request is answered when the mom has accepted the job or sent it back (jobs/start-wait.ts) */
   | { readonly kind: "await-start"; readonly job: string; readonly token: number }
-  /** the request is answered when the job ends, or is queued again */
+  /** the request is answered when the job has ended or is queued again */
   | { readonly kind: "await-end" | "await-rerun"; readonly job: string; readonly token: number }
-  /** the request is answered with what becomes of a reservation, at the latest at a time (epoch seconds) */
+  /** the request is answered with the outcome of a reservation, at the latest at a time (epoch seconds) */
   | { readonly kind: "await-resv"; readonly resv: string; readonly token: number; readonly until_s: number }
   | { readonly kind: "answer-resv"; readonly resv: string; readonly word: ResvWord }
   | { readonly kind: "discard-on-host"; readonly job: string; readonly host: string }
@@ -117,10 +120,10 @@ export type Action =
       readonly text?: string | null;
     };
 
-/** A question to the hooks of an event. key: names it within its request. input: made when it is asked. */
+/** A question to the hooks of an event. key: its name within the request. input: made when the question is asked. */
 export type HookAsk = { readonly key: string; readonly event: HookEvent; readonly input: () => HookInput };
 
-/** The answer of an event's hooks; by: the hook that rejected or changed last. */
+/** The answer of an event's hooks. by: the last hook that rejected or changed something. */
 export type HookVerdict = { readonly changes: HookChanges; readonly by: string } & (
   | { readonly kind: "accept" }
   | { readonly kind: "reject"; readonly reject: Reject }
@@ -136,36 +139,36 @@ export type Transaction = {
   /** epoch seconds, whole */
   readonly now_s: number;
   readonly who: Identity;
-  /** names this request: a handler that answers later keeps it and a `reply` action carries it */
+  /** identifies this request: a handler that answers later keeps it, and a `reply` action carries it */
   readonly token: number;
   /** mtime of a changed job is set here */
   apply(event: Event): void;
   act(action: Action): void;
   log(record: LogRecord): void;
   account(record: AccountingRecord): void;
-  /** the request is answered when each of so many parts has been, by actions that carry these tokens (joint-answers.ts) */
+  /** the request is answered when each of this number of parts has been, by actions that carry these tokens (joint-answers.ts) */
   split(count: number): readonly number[];
   /** items of a status reply; may be called many times */
   part(items: readonly unknown[]): void;
   /**
-   * A finished job by its full id; undefined: not in the history either. Reading the store takes time: the first call for an id leaves the handler by an
-   * exception of the core's own and the handler is called again when the answer is there. So: ask before the first apply, never catch what you do not know.
+   * A finished job by its full id; undefined: it is not in the history either. Reading the store takes time: the first call for an id leaves the handler by an
+   * exception of the core, and the handler is called again when the answer is there. So call it before the first apply, and never catch unknown exceptions.
    */
   history(id: string): Job | undefined;
-  /** makes sure that history() has the answers for all these ids at hand: one question instead of many */
+  /** makes the answers of history() for all these ids available with one question in place of many */
   historyOf(ids: readonly string[]): void;
   /**
-   * What the hooks of these events say; null: there are none. Asked like history, before the first apply: all questions of a request at once, so that their
-   * hooks run side by side.
+   * The answers of the hooks of these events; null: there are no hooks. Ask before the first apply, as with history: all questions of a request at once, so that
+   * their hooks run side by side.
    */
   hooks(asks: readonly HookAsk[]): (HookVerdict | null)[];
   /** whether the mom of a host is connected */
   hasMom(host: string): boolean;
-  /** whether a host name resolves to an address; asked like history: before the first apply */
+  /** whether a host name resolves to an address; ask before the first apply, as with history */
   resolves(host: string): boolean;
   /** why no scheduler looks at the jobs of an execution queue; null: one does */
   unserved(queue: Queue): Unserved | null;
-  /** gives a job's attributes the comment that holds now, where no scheduler looks at it */
+  /** gives a job's attributes the present comment, if no scheduler looks at the job */
   commentNow(): (attrs: Attrs) => Attrs;
 };
 
@@ -174,28 +177,31 @@ export type HistoryStream = {
   readonly queue?: string;
   /** only jobs of these numbers */
   readonly seqs?: readonly number[];
-  /** subjobs, too */
+  /** subjobs included */
   readonly subjobs?: boolean;
-  /** called with each page (the last one may be empty); parts given here leave in this order. A Reject ends the walk and is the answer */
+  /** called with each page (the last one may be empty); the parts returned here are sent in this order. A Reject ends the walk and is the answer */
   page(tx: Transaction, jobs: readonly Job[], last: boolean): void;
-  /** what follows; asked for after the last page */
+  /** the next walk; called after the last page */
   next?(): Stream | null;
-  /** the value of the reply, asked for when nothing follows */
+  /** the value of the reply; called when no walk follows */
   value?(): unknown;
 };
 
-/** Work that would take long done in slices: others are served between them. */
+/** Long work that is done in slices, with other requests served between them. */
 export type Slices = {
-  /** Does the next slice; returns whether more are to come. Needs no history but what was asked for before. A Reject ends it and is the answer. */
+  /**
+   * Does the next slice and returns whether more slices follow. It needs only answers of the history that were asked for before. A Reject ends the work and
+   * is the answer.
+   */
   slice(tx: Transaction): boolean;
   next?(): Stream | null;
   value?(): unknown;
 };
 
-/** What an answer is made of bit by bit; the reply leaves after the last one. */
+/** The source of an answer that is made in pieces; the reply leaves after the last piece. */
 export type Stream = HistoryStream | Slices;
 
-/** What a handler returns: a value for the reply (with an optional warning text), a stream, or `deferred` when a reply action follows later. */
+/** The result of a handler: a value for the reply (with an optional warning text), a stream, or `deferred` if a reply action follows later. */
 export type Answer = { readonly value?: unknown; readonly text?: string } | { readonly stream: Stream } | "deferred";
 /** One per file in server/requests/. Throws Reject (src/model/pbse.ts) to refuse. */
 export type RequestHandler<K extends Request["kind"]> = (tx: Transaction, request: Extract<Request, { kind: K }>) => Answer;

@@ -1,12 +1,12 @@
-// Amounts of resources as plain numbers, the unit in which the server adds and compares them: sizes in kilobytes, durations in seconds, the rest as it is.
-// Strings and booleans are no amounts.
+// Amounts of resources as plain numbers, in the units in which the server adds and compares them: sizes in kilobytes, durations in seconds, other numbers
+// as they are. Strings and booleans are no amounts.
 
 import type { ResourceDef } from "#model/resource-table.ts";
 import { kbText, sizeKb } from "#model/values/size.ts";
 
 export type Amounts = Map<string, number>;
 
-/** null: the resource is not counted. Values are typed, or text as in exec_vnode. */
+/** null: the resource is not counted. Values are typed, or texts as in exec_vnode. */
 export function amountOf(def: ResourceDef | undefined, value: unknown): number | null {
   if (def === undefined || value === undefined) return null;
   switch (def.type) {
@@ -29,16 +29,16 @@ export function amountOf(def: ResourceDef | undefined, value: unknown): number |
   }
 }
 
-/** The value as attributes hold it: sizes as `20kb`. */
+/** The value in the form that attributes have: sizes as `20kb`. */
 export function amountValue(def: ResourceDef | undefined, amount: number): number | string {
   return def?.type === "size" ? kbText(amount) : amount;
 }
 
-/** Adds sign times every amount; entries that come to 0 go away. */
+/** Adds sign times every amount. Entries that become 0 are removed. */
 export function addAmounts(target: Amounts, amounts: ReadonlyMap<string, number>, sign: 1 | -1): void {
   for (const [resource, amount] of amounts) {
     const sum = (target.get(resource) ?? 0) + sign * amount;
-    // Fractions of float resources leave dust behind.
+    // Sums of fractions of float resources are not exact.
     if (Math.abs(sum) < 1e-9) target.delete(resource);
     else target.set(resource, sum);
   }
@@ -54,7 +54,7 @@ export function sameAmounts(a: ReadonlyMap<string, number>, b: ReadonlyMap<strin
 
 type Definitions = ReadonlyMap<string, ResourceDef>;
 type Fixed = ReadonlyMap<string, number>;
-/** What was worked out with a table of definitions, by the list or record it was worked out of: these are never changed in place (state.ts I3). */
+/** Results computed with a table of definitions, by the list or record that they were computed from. Those are never changed in place (state.ts I3). */
 type Worked = { readonly parts: WeakMap<object, Fixed>; readonly wide: WeakMap<object, Fixed> };
 const worked = new WeakMap<Definitions, Worked>();
 
@@ -67,7 +67,10 @@ function workedOf(resources: Definitions): Worked {
 /** A resource was defined, redefined or deleted. */
 export const definitionsChanged = (resources: Definitions): void => void worked.delete(resources);
 
-/** Resources with flag n of a part's pairs, which are consumed where they are named. null: one has flag f, it depends on what the job has elsewhere. */
+/**
+ * Resources with flag n among a part's pairs, which are consumed on the vnode that is named. null: one has flag f, so the result depends on the job's other
+ * parts.
+ */
 export function partAmounts(resources: Definitions, pairs: readonly { readonly name: string; readonly text: string }[]): Fixed | null {
   const { parts } = workedOf(resources);
   const known = parts.get(pairs);
@@ -84,7 +87,7 @@ export function partAmounts(resources: Definitions, pairs: readonly { readonly n
   return amounts;
 }
 
-/** Resources with flag q of a job-wide record: what server and queue count as assigned. */
+/** Resources with flag q of a job-wide record: the amounts that server and queue count as assigned. */
 export function jobWideAmounts(resources: Definitions, record: { readonly [resource: string]: unknown }): Fixed {
   const { wide } = workedOf(resources);
   const known = wide.get(record);

@@ -1,4 +1,4 @@
-// Carries events out on the state: attributes change, derived values follow, and it is noted which rows must be written and what schedulers must hear.
+// Carries out events on the state. Attributes change, derived values follow, and the changes note the rows to write and the news for schedulers.
 //
 // I1. Cost of an event is independent of the number of jobs, queues and vnodes.
 // I2. An event that cannot be carried out (unknown object, name taken) is a programmer's error: its emitter has checked.
@@ -25,7 +25,10 @@ import type { Attrs, Job, JobAttrs, Queue, Resv, ResvAttrs, ServerState, Vnode }
 import { newSubjobs, noteLive, SUBJOB, type Subjobs, setSubjobState } from "./subjobs.ts";
 import { refreshVnode } from "./vnode-states.ts";
 
-/** One event at a time (epoch seconds), which becomes mtime of jobs and last_state_change_time of vnodes. changes: what to write and to tell, added to. */
+/**
+ * Carries out one event at a time (epoch seconds), which becomes mtime of jobs and last_state_change_time of vnodes. changes: receives the rows to write and
+ * the news for schedulers.
+ */
 export function apply(state: ServerState, event: Event, changes: Changes, now_s: number): void {
   changes.now_s = now_s;
   switch (event.kind) {
@@ -111,7 +114,7 @@ export function apply(state: ServerState, event: Event, changes: Changes, now_s:
   }
 }
 
-/** The one learned longest ago goes when there are too many. */
+/** If there are too many, the one that was learned longest ago is dropped. */
 function learn({ run_times }: ServerState, key: string, seconds: number, changes: Changes): void {
   run_times.delete(key);
   run_times.set(key, seconds);
@@ -121,15 +124,15 @@ function learn({ run_times }: ServerState, key: string, seconds: number, changes
   run_times.delete(oldest as string);
   changes.run_times.add(oldest as string);
 }
-/** Users, projects and names of jobs whose times are remembered. */
+/** Number of combinations of user, project and job name whose run times are remembered. */
 export const RUN_TIMES_MAX = 10_000;
 
-/** The record with values set and names taken out: a new record, so that nobody who holds the old one is surprised. */
+/** A copy of the record with some values set and some names removed. The old record stays unchanged for everything that still holds it. */
 function changed(attrs: Attrs, set: Attrs, unset: readonly string[]): Attrs {
   const next: Attrs = { ...attrs, ...set };
   if (unset.length === 0) return next;
   for (const name of unset) delete next[name];
-  // A record that lost a property is a slow and large one; its copy is not.
+  // V8 keeps a record slow and large after a property was deleted; a copy is fast and small.
   return { ...next };
 }
 
@@ -253,7 +256,7 @@ function changeResv(state: ServerState, resv: Resv, set: Attrs, unset: readonly 
   changes.resvs.add(resv.id);
 }
 
-/** What decides on what a reservation holds. */
+/** Attributes that decide which resources a reservation holds. */
 const HOLDING = ["promised", "begun", "reserve_state", "Resource_List"] as const;
 
 function remove(state: ServerState, object: NamedObject, name: string, changes: Changes): void {
@@ -300,7 +303,7 @@ export function indexVnode(state: ServerState, vnode: Vnode, changes: Changes | 
   countNode(state, vnode, 1, changes);
 }
 
-/** A host has another vnode: jobs that have the whole host have that one too. */
+/** The host has got another vnode. Jobs that have the whole host to themselves have the new vnode, too. */
 function placeAgain(state: ServerState, host: string, changes: Changes): void {
   const ids = new Set<string>();
   for (const name of state.hosts.get(host) ?? []) for (const id of state.vnodes.get(name)?.jobs.keys() ?? []) ids.add(id);
@@ -348,7 +351,7 @@ function createJob(state: ServerState, event: Extract<Event, { kind: "job-create
   if (event.script !== null) changes.scripts.set(job.id, event.script);
 }
 
-/** A subjob that waited in its array becomes a job. */
+/** A subjob that has waited in its array becomes a job. */
 function startSubjob(state: ServerState, job: Job, changes: Changes): void {
   const array = present(arrayOf(state, job), `array of ${job.id}`);
   const index = indexOf(job);
@@ -368,7 +371,7 @@ function deleteSubjobs(state: ServerState, array: Job, indices: readonly number[
 
 type ArrayJob = Job & { readonly subjobs: Subjobs };
 
-/** The array of a subjob; undefined: the job is none. */
+/** The array of a subjob; undefined: the job is no subjob. */
 export function arrayOf(state: ServerState, job: Job): ArrayJob | undefined {
   const id = job.attrs["array_id"];
   const array = typeof id === "string" ? state.jobs.get(id) : undefined;
@@ -404,7 +407,7 @@ function changeJob(state: ServerState, job: Job, set: Attrs, unset: readonly str
   countOnClock(state, job.attrs, -1);
   if (recounts) countRunning(state, job.attrs, -1);
   const rest = unset.length > 0 ? (changed(job.attrs, {}, unset) as JobAttrs) : job.attrs;
-  // Copied, not added name by name: that makes a slow and large record, too.
+  // The record is copied as a whole, because adding names one by one also makes a slow and large record.
   job.attrs = { ...rest, mtime: changes.now_s, ...sharedAttrs(set) } as JobAttrs;
   if (job.attrs.queue_rank > state.next_rank) {
     state.next_rank = job.attrs.queue_rank;
@@ -428,10 +431,10 @@ function changeJob(state: ServerState, job: Job, set: Attrs, unset: readonly str
   if (!isOfRun(set, unset)) changes.jobs_whole.add(job.id);
 }
 
-/** What placementOf depends on besides job_state. */
+/** Attributes that placementOf depends on besides job_state. */
 const PLACING = ["exec_vnode", "Resource_List", "resources_released"] as const;
 
-/** Whose a running job is. */
+/** The owner, group and project of a running job. */
 const COUNTING = ["euser", "egroup", "project"] as const;
 
 function endJob(state: ServerState, job: Job, history: boolean, changes: Changes): void {
@@ -452,7 +455,7 @@ function endJob(state: ServerState, job: Job, history: boolean, changes: Changes
   state.history_count++;
 }
 
-/** A subjob's state has changed: its array counts anew. */
+/** The state of a subjob has changed; its array counts the subjobs again. */
 function noteSubjob(state: ServerState, job: Job, before: string, changes: Changes): void {
   const array = arrayOf(state, job);
   if (array === undefined || job.attrs.job_state === before) return;
@@ -471,7 +474,10 @@ function endSubjob(state: ServerState, job: Job, changes: Changes): void {
   changes.jobs.add(array.id);
 }
 
-/** Records of an array's subjobs go, also those that this batch would have written. How many there were the store finds out (core/core.ts historyCounted). */
+/**
+ * Removes the history records of an array's subjobs, including those that this batch would have written. The store finds out their number (core/core.ts
+ * historyCounted).
+ */
 function purgeSubjobs(state: ServerState, seq: number, changes: Changes): void {
   changes.purged_arrays.add(seq);
   for (const [id, job] of changes.ended) {
@@ -489,7 +495,7 @@ function count(state: ServerState, queue_name: string, id: string, job_state: st
   else queue.jobs.delete(id);
 }
 
-/** A job was in this queue and state. */
+/** Removes a job from the count of its queue and state. */
 function recount(state: ServerState, { id, attrs }: Job, queue_name: string, job_state: string): void {
   if (attrs.queue !== queue_name) {
     count(state, queue_name, id, job_state, -1);

@@ -1,4 +1,4 @@
-// What a batch of events changed: the rows to write, and what only schedulers must hear because it is derived and has no row.
+// Changes made by a batch of events: the rows to write, and derived changes without a row that only schedulers need to know.
 
 import type { Job, ResourceRecord } from "./state.ts";
 
@@ -7,7 +7,7 @@ export type Changes = {
   now_s: number;
   /** attributes of the server, or its counters */
   server: boolean;
-  /** names of objects created, changed or deleted: the state says which */
+  /** names of objects that were created, changed or deleted; the state says which */
   readonly queues: Set<string>;
   readonly vnodes: Set<string>;
   readonly scheds: Set<string>;
@@ -16,7 +16,7 @@ export type Changes = {
   readonly hooks: Set<string>;
   readonly run_times: Set<string>;
   readonly jobs: Set<string>;
-  /** of these: new ones, and others that changed in what stands in their whole row only (job-rows.ts) */
+  /** those of these jobs that are new, or that changed in an attribute that only the whole row holds (job-rows.ts) */
   readonly jobs_new: Set<string>;
   readonly jobs_whole: Set<string>;
   readonly clocks: Set<string>;
@@ -24,14 +24,14 @@ export type Changes = {
   readonly scripts: Map<string, string>;
   /** jobs that go into the history */
   readonly ended: Map<string, Job>;
-  /** ids taken out of the history, and numbers of arrays whose subjobs are */
+  /** ids that were removed from the history, and numbers of arrays whose subjobs were */
   readonly purged: Set<string>;
-  /** live jobs that others waited for which are gone */
+  /** live jobs that other jobs waited for and that are gone */
   readonly left_behind: Set<string>;
-  /** what jobs that are over had used */
+  /** usage of jobs that are over */
   readonly last_used: Map<string, ResourceRecord>;
   readonly purged_arrays: Set<number>;
-  /** derived values changed: not stored, but told to schedulers */
+  /** derived values have changed: they are not stored, but schedulers are told */
   readonly told: { server: boolean; readonly queues: Set<string>; readonly vnodes: Set<string>; readonly resvs: Set<string> };
 };
 
@@ -60,11 +60,11 @@ export function noChanges(): Changes {
   };
 }
 
-/** What schedulers hear of. */
+/** The part of the changes that schedulers are told. */
 const HEARD = ["queues", "vnodes", "scheds", "resvs", "resources", "jobs", "clocks", "left_behind"] as const;
 export type Heard = Pick<Changes, (typeof HEARD)[number] | "server" | "last_used" | "told">;
 
-/** Adds to what a scheduler has not been told yet. */
+/** Adds changes to those that a scheduler has not been told yet. */
 export function addHeard(to: Changes, from: Changes): void {
   to.server ||= from.server;
   to.told.server ||= from.told.server;

@@ -1,9 +1,10 @@
-// Clocks of eligible time (docs/reference/scheduler.md 4). Whether a queued job's time counts depends on what its owner has running, so it begins and ends to count for all
-// jobs that stand behind the same limits at once, at every start and end. They share a clock: a job keeps what to add to it, and when a limit is reached or
-// left one clock stops or goes on, whatever number of jobs it is for.
+// Clocks of eligible time (docs/reference/scheduler.md 4). The time of a queued job counts or does not count depending on the running jobs of its owner. It
+// therefore starts or stops to count for all jobs behind the same limits at once, at every start and end of a job. Such jobs share a clock, and each job
+// keeps the difference
+// to its clock. When a limit is reached or left, one clock stops or goes on, for any number of jobs.
 //
-// I1. A job has a clock while it is queued (or held by somebody else) in an execution queue and eligible_time_enable is set, and only then.
-// I2. A clock stands while a further job of its owners would break a run limit on users, groups or projects; limits for all do not stop it.
+// I1. A job has a clock if and only if it is queued (or held by somebody other than its owner) in an execution queue and eligible_time_enable is set.
+// I2. A clock stands while one more job of its owner would break a run limit on users, groups or projects. Limits over all do not stop it.
 // I3. The derived values here equal a fresh computation (checkAccrual).
 
 import { ENTITY_KINDS, type EntityKind, type LimitTable, limitOf, limitTable, lookedAt } from "#model/run-limits.ts";
@@ -13,7 +14,7 @@ import { isIn } from "./job-phase.ts";
 import { schedOfQueue } from "./partitions.ts";
 import type { Attrs, JobAttrs, Queue, ServerState } from "./state.ts";
 
-/** For whom a clock is. Where no limit distinguishes users, groups, projects or amounts, they are not told apart. */
+/** The owner that a clock is for. Where no limit distinguishes users, groups, projects or amounts, the clock does not either. */
 export type ClockKey = {
   readonly queue: string;
   readonly user: string | null;
@@ -23,9 +24,9 @@ export type ClockKey = {
 };
 export type Clock = {
   readonly id: string;
-  /** null: of jobs that no limit of their owners concerns; it always goes */
+  /** null: the clock of jobs that no limit of their owners concerns; it always goes */
   readonly key: ClockKey | null;
-  /** it showed value_s at a time, and goes on since or stands */
+  /** the clock showed value_s at a time; since then it has been going, or it stands */
   readonly value_s: number;
   readonly at_s: number;
   readonly goes: boolean;
@@ -39,9 +40,9 @@ type Sums = { jobs: number; readonly amounts: Map<string, number> };
 export type Accrual = {
   /** eligible_time_enable */
   enabled: boolean;
-  /** limits, switch or partitions have changed: everything is to be looked at */
+  /** limits, eligible_time_enable or partitions have changed: everything must be checked again */
   stale: boolean;
-  /** what limits tell apart; kinds empty: there are none of owners */
+  /** what limits distinguish; kinds is empty if no limit concerns owners */
   kinds: ReadonlySet<EntityKind>;
   resources: readonly string[];
   server: LimitTable;
@@ -52,7 +53,7 @@ export type Accrual = {
   readonly jobs: Map<string, number>;
   /** clocks by entity */
   readonly of: Map<string, Set<string>>;
-  /** clocks that may have to stop, go on or go away */
+  /** clocks that may have to stop, to go on, or to be removed */
   readonly dirty: Set<string>;
 };
 
@@ -73,7 +74,7 @@ export const noAccrual = (): Accrual => ({
 
 // --- limits
 
-/** Reads switch and limits and counts what runs. */
+/** Reads eligible_time_enable and the limits, and counts running jobs. */
 export function readAccrual(state: ServerState): void {
   const { accrual } = state;
   accrual.stale = false;
@@ -98,7 +99,7 @@ function ownersOnly(state: ServerState, attrs: Attrs): LimitTable {
 
 // --- what runs
 
-/** A job that runs comes (1) or goes (-1); its clocks are to be looked at. */
+/** A running job is added (1) or removed (-1); its clocks must be checked. */
 export function countRunning(state: ServerState, attrs: JobAttrs, sign: 1 | -1): void {
   const { accrual } = state;
   if (!accrual.enabled || accrual.kinds.size === 0 || !isCounted(attrs)) return;
@@ -111,7 +112,7 @@ export function countRunning(state: ServerState, attrs: JobAttrs, sign: 1 | -1):
   for (const entity of entitiesOf(attrs)) for (const id of accrual.of.get(entity) ?? []) accrual.dirty.add(id);
 }
 
-/** As schedulers count it: running or exiting, arrays by their subjobs. */
+/** Running jobs as schedulers count them: running or exiting; arrays by their subjobs. */
 const isCounted = (attrs: JobAttrs): boolean => isIn({ attrs }, "starting", "running", "rerunning", "exiting") && attrs["array"] !== true;
 
 const entitiesOf = (attrs: Pick<JobAttrs, "euser" | "egroup" | "project">): string[] => [
@@ -140,7 +141,7 @@ function add(state: ServerState, table: Map<string, Sums>, entity: string, attrs
 
 // --- clocks
 
-/** What a clock shows. */
+/** The time that a clock shows. */
 export const shownBy = ({ value_s, at_s, goes }: Clock, now_s: number): number => value_s + (goes ? Math.max(0, now_s - at_s) : 0);
 
 /** The key of a queued job's clock; null: no limit of its owners concerns it. */
@@ -164,7 +165,7 @@ export function clockKey(state: ServerState, attrs: JobAttrs): ClockKey | null {
 export const clockId = (key: ClockKey | null): string =>
   key === null ? FREE_CLOCK : JSON.stringify([key.queue, key.user, key.group, key.project, key.amounts]);
 
-/** I2, as things are. */
+/** I2, for the present state. */
 export function isStopped(state: ServerState, key: ClockKey | null): boolean {
   const { accrual } = state;
   if (key === null || accrual.kinds.size === 0) return false;
@@ -187,7 +188,7 @@ function isReached(limits: LimitTable, running: ReadonlyMap<string, Sums> | unde
   });
 }
 
-/** A clock is there, or is gone. */
+/** A clock was added or removed. */
 export function indexClock(accrual: Accrual, { id, key }: Pick<Clock, "id" | "key">, isThere: boolean): void {
   if (key === null) return;
   for (const [kind, name] of [
@@ -206,7 +207,7 @@ export function indexClock(accrual: Accrual, { id, key }: Pick<Clock, "id" | "ke
   }
 }
 
-/** A job takes up a clock (1) or leaves it (-1). */
+/** A job starts to use a clock (1) or stops using it (-1). */
 export function countOnClock({ accrual }: ServerState, attrs: Attrs, sign: 1 | -1): void {
   const id = attrs["accrual_clock"];
   if (typeof id !== "string") return;
@@ -220,7 +221,7 @@ export function countOnClock({ accrual }: ServerState, attrs: Attrs, sign: 1 | -
 
 export const isExecutionQueue = (queue: Queue | undefined): boolean => queue?.attrs["queue_type"] === "Execution";
 
-/** Refuses a state whose derived values are wrong, or a clock that goes when it should stand. */
+/** Refuses a state whose derived values are wrong, or a clock that goes although it should stand. */
 export function checkAccrual(state: ServerState): void {
   const { accrual } = state;
   if (accrual.stale || accrual.dirty.size > 0) return;

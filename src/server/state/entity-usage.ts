@@ -1,8 +1,9 @@
-// How much each user, group and project has queued, in the complex and in each queue: what limits at submission are compared with (docs/reference/errors.md 3).
-// Nothing is counted until a limit asks for it; then all jobs are counted once, and from then on every change of a job is followed (apply.ts).
+// How much each user, group and project has queued, in the complex and in each queue. Limits at submission are compared with these sums
+// (docs/reference/errors.md 3).
+// Nothing is counted until a limit needs it. Then all jobs are counted once, and every later change of a job is followed (apply.ts).
 //
 // I1. The cost of a change and of a question does not depend on the number of jobs.
-// I2. What is counted equals what counting afresh would give (checkUsage).
+// I2. The counts equal those of a fresh computation (checkUsage).
 
 import type { EntityUse, JobEntities, LimitFamily } from "#model/limits.ts";
 import type { ResourceDef } from "#model/resource-table.ts";
@@ -13,7 +14,7 @@ import type { Job, JobAttrs } from "./state.ts";
 import { SUBJOB } from "./subjobs.ts";
 
 type Sums = { jobs: number; readonly amounts: Map<string, number> };
-/** By entity: `o`, `u:alice`, `g:staff`, `p:apollo`. queued: all live jobs; waiting: those that do not run (of arrays: subjobs). */
+/** By entity: `o`, `u:alice`, `g:staff`, `p:apollo`. queued: all live jobs; waiting: jobs that do not run (of arrays: subjobs). */
 type Scope = { readonly queued: Map<string, Sums>; readonly waiting: Map<string, Sums> };
 
 export type EntityUsage = {
@@ -33,10 +34,10 @@ type Counted = {
 
 export const noUsage = (): EntityUsage => ({ tracked: false, resources: new Set(), scopes: new Map() });
 
-/** For how many jobs a job counts: an array for its subjobs that wait (those that have started count themselves). */
+/** The number of jobs that a job counts for: an array counts for its waiting subjobs; subjobs that have started count themselves. */
 export const weightOf = (job: Job): number => job.subjobs?.counts[SUBJOB.QUEUED] ?? 1;
 
-/** A job comes (1) or goes (-1), or is about to change (-1) and has changed (1). weight: see weightOf. */
+/** A job is added (1) or removed (-1); a change is a removal before it and an addition after it. weight: see weightOf. */
 export function countJob(state: Pick<Counted, "usage" | "resources">, attrs: JobAttrs, sign: 1 | -1, weight = 1): void {
   if (!state.usage.tracked || weight === 0) return;
   for (const scope of ["", attrs.queue]) {
@@ -46,10 +47,10 @@ export function countJob(state: Pick<Counted, "usage" | "resources">, attrs: Job
   }
 }
 
-/** Not running yet, or no longer: a held job counts, too, as in PBS. Of an array that has begun, its subjobs wait. */
+/** The job does not run yet, or no longer. A held job counts, too, as in PBS. Of an array that has begun, the subjobs wait. */
 export const isWaitingToRun = (attrs: JobAttrs): boolean => isWaiting({ attrs }) || isIn({ attrs }, "begun");
 
-/** What the entities of a job use of a queue ("": of the complex): jobs, or amounts of a resource. Starts counting at the first question. */
+/** The number of jobs, or the amount of a resource, that the entities of a job have in a queue ("": in the complex). The first call starts the counting. */
 export function usageOf(state: Counted, scope: string, family: LimitFamily, who: JobEntities, resource?: string): EntityUse {
   track(state, resource);
   const sums = state.usage.scopes.get(scope)?.[family];
@@ -84,7 +85,7 @@ export function checkUsage(state: Counted): void {
   }
 }
 
-/** Begins to count jobs, or amounts of one more resource. */
+/** Starts to count jobs, or amounts of one more resource. */
 function track(state: Counted, resource: string | undefined): void {
   const { usage } = state;
   if (usage.tracked && (resource === undefined || usage.resources.has(resource))) return;

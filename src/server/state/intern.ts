@@ -1,18 +1,18 @@
-// One copy of what many jobs have in common: texts like the owner, resource records, environment lists. Ten thousand jobs of one user differ in a name,
-// two paths and a few numbers; the rest is shared, which is where the memory of a queued job goes otherwise (docs/bench.md).
+// One copy of values that many jobs share: texts such as the owner, resource records, environment lists. Ten thousand jobs of one user differ in a name,
+// two paths and a few numbers. Sharing the rest saves most of the memory of a queued job (docs/bench.md).
 //
-// I1. What is interned is never changed in place (state.ts I3).
+// I1. An interned value is never changed in place (state.ts I3).
 
-/** Characters of keys kept; when they are too many the tables are emptied: what is shared stays so, only new jobs find it no more. */
+/** Characters of keys that are kept. If there are more, the tables are emptied: values that are shared stay shared, and only new jobs do not find them. */
 const KEYS_LENGTH_MAX = 16_000_000;
-/** Values longer than this are assumed to be a job's own. */
+/** A value longer than this is assumed to belong to one job. */
 const KEY_LENGTH_MAX = 20_000;
 
 let keys_length = 0;
 
 const strings = new Map<string, string>();
 const objects = new Map<string, object>();
-/** by attribute: the value given out last */
+/** by attribute: the last value that was returned */
 const latest = new Map<string, object>();
 const latest_texts = new Map<string, string>();
 
@@ -23,7 +23,7 @@ const SHARED: ReadonlySet<string> = new Set([
   "Remove_Files", "Resource_List", "schedselect", "Shell_Path_List", "sandbox", "User_List", "group_list", "Variable_List", "euser", "egroup", "queue_type",
   "project", "Submit_arguments", "Submit_Host", "executable", "argument_list", "comment", "jobdir", "resources_used", "estimated",
 ]);
-/** What comments of jobs that run begin with: they name the job's own vnodes. */
+/** Beginnings of comments of running jobs. Such a comment names the job's own vnodes and is not shared. */
 const OWN_COMMENT = "Job ";
 
 /** The value to keep for an attribute of a job. */
@@ -38,7 +38,7 @@ export function shared(name: string, value: unknown): unknown {
     return kept;
   }
   if (typeof value !== "object" || value === null) return value;
-  // Jobs that come one after the other are mostly alike: comparing with the last value costs less than making its key.
+  // Consecutive jobs are mostly alike: a comparison with the last value is cheaper than making the key.
   const last = latest.get(name);
   if (last !== undefined && isAlike(last, value)) return last;
   const kept = sharedObject(value);
@@ -81,7 +81,7 @@ function makeRoom(length: number): void {
   keys_length = length;
 }
 
-/** Same elements, or same names with the same plain values in the same order. */
+/** Whether two values have the same elements, or the same names with the same plain values in the same order. */
 function isAlike(a: object, b: object): boolean {
   if (Array.isArray(a)) {
     return Array.isArray(b) && a.length === b.length && a.every((item, at) => item === b[at]);

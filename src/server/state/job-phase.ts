@@ -1,27 +1,27 @@
-// Where a job is in its life: computed from the attributes that are stored, never stored beside them. Nothing else in the server decides by job_state and
+// The phase of a job's life. It is computed from the stored attributes and never stored beside them. No other file of the server decides by job_state and
 // substate.
 //
 //   transit --> queued, held, waiting          submission, holds, Execution_Time
 //   queued --> starting --> running --> over   a run
-//   running <--> suspended, resumable          stopped; resumable: its scheduler may let it go on
-//   starting, running --> rerunning            its mom is to end the run, and the job runs again
+// running <--> suspended, resumable          stopped; resumable: its scheduler may resume it
+// starting, running --> rerunning            its mom must end the run, and the job runs again
 //   a run --> queued, held, waiting            rerun, held after too many failed starts, files that could not be staged in
-//   queued, held <--> begun                    an array some subjobs of which have started
+// queued, held <--> begun                    an array some of whose subjobs have started
 //
-// F1. The substates of a phase other than its own (HELD and DEPEND_HOLD, WAITING and STAGE_FAIL) tell why, not where: no transition depends on them but
-//     through a field of the phase.
-// F2. The names of a state that PBS has and this server never sets (E, M, U) have a phase, since stores of other servers may hold them.
+// F1. The substates of a phase other than its own (HELD and DEPEND_HOLD, WAITING and STAGE_FAIL) give the reason, not the phase. A transition depends on them
+//     only through a field of the phase.
+// F2. The states of PBS that this server never sets (E, M, U) have a phase, because the stores of other servers may hold them.
 
 import { SUBSTATE } from "#model/job-state.ts";
 import type { Job, JobAttrs } from "./state.ts";
 
-/** What every run has. start_s: epoch seconds of the decision that sent it. */
+/** The part that every run has. start_s: epoch seconds of the decision that sent it. */
 export type RunFacts = { readonly exec_vnode: string; readonly start_s: number; readonly run_count: number };
 
 export type JobPhase =
   | { readonly name: "transit" }
   | { readonly name: "queued" }
-  /** holds: as Hold_Types shows them. dependent: for a dependency */
+  /** holds: the text of Hold_Types. dependent: the job is held for a dependency */
   | { readonly name: "held"; readonly holds: string; readonly dependent: boolean }
   /** until_s: Execution_Time */
   | { readonly name: "waiting"; readonly until_s: number }
@@ -30,20 +30,20 @@ export type JobPhase =
   | ({ readonly name: "starting" } & RunFacts)
   | ({ readonly name: "running" } & RunFacts)
   | ({ readonly name: "rerunning" } & RunFacts)
-  /** an operator must let it go on */
+  /** an operator must resume the job */
   | ({ readonly name: "suspended" } & RunFacts)
-  /** its scheduler may let it go on */
+  /** its scheduler may resume the job */
   | ({ readonly name: "resumable" } & RunFacts)
   | ({ readonly name: "exiting" } & RunFacts)
-  /** how null: moved to another server. exit_status undefined: nobody knows how it ended */
+  /** how null: moved to another server. exit_status undefined: the end of the run is unknown */
   | { readonly name: "over"; readonly how: HowOver | null; readonly exit_status: number | undefined };
 
 export type PhaseName = JobPhase["name"];
 
-/** Anything with the attributes that tell the phase. */
+/** An object with the attributes that give the phase. */
 type Phased = { readonly attrs: Pick<JobAttrs, "job_state" | "substate"> };
 
-/** The phase's name alone, for the many that ask for no more. */
+/** The name of the phase alone, for callers that need nothing else. */
 export function phaseName({ attrs: { job_state, substate } }: Phased): PhaseName {
   switch (job_state) {
     case "T":
@@ -88,7 +88,7 @@ export function phaseOf(job: Pick<Job, "attrs">): JobPhase {
   }
 }
 
-/** The attributes that put a job into a phase of its run. Those of resting phases come from restingState (src/model/job-state.ts). */
+/** The attributes that put a job into a phase of its run. restingState (src/model/job-state.ts) gives those of resting phases. */
 export const RUN_PHASE = {
   starting: { job_state: "R", substate: SUBSTATE.PRE_RUN },
   running: { job_state: "R", substate: SUBSTATE.RUNNING },
@@ -97,7 +97,7 @@ export const RUN_PHASE = {
   resumable: { job_state: "S", substate: SUBSTATE.SCHED_SUSPENDED },
 } as const;
 
-/** How a job that is over has ended: by itself and with 0, by itself, by somebody's command; and the attributes that say so. */
+/** How a job ended: by itself with 0, by itself with another status, or by a command; and the attributes for it. */
 export const OVER = {
   finished: { job_state: "F", substate: SUBSTATE.FINISHED },
   failed: { job_state: "F", substate: SUBSTATE.FAILED },
@@ -110,28 +110,28 @@ const HOW_OVER: ReadonlyMap<number, HowOver> = new Map(
 );
 export const howOver = (substate: number): HowOver | null => HOW_OVER.get(substate) ?? null;
 
-// --- the questions that are asked most
+// --- frequent questions
 
 /** The job is in one of these phases. */
 export const isIn = (job: Phased, ...names: readonly PhaseName[]): boolean => names.includes(phaseName(job));
 
-/** Queued, held, waiting or in transit: not with a mom. */
+/** The job is queued, held, waiting or in transit: it is not with a mom. */
 export const isWaiting = (job: Phased): boolean => WAITING.has(phaseName(job));
 const WAITING: ReadonlySet<PhaseName> = new Set(["queued", "held", "waiting", "transit"]);
 
-/** With a mom: running, suspended or exiting. */
+/** The job is with a mom: running, suspended or exiting. */
 export const isWithMom = (job: Phased): boolean => WITH_MOM.has(phaseName(job));
 const WITH_MOM: ReadonlySet<PhaseName> = new Set(["starting", "running", "rerunning", "suspended", "resumable", "exiting"]);
 
-/** With a mom, and neither suspended nor exiting: state R. */
+/** The job is with a mom and neither suspended nor exiting: state R. */
 export const isRunning = (job: Phased): boolean => isIn(job, "starting", "running", "rerunning");
 
 export const isHeldForDependency = (job: Pick<Job, "attrs">): boolean => isIn(job, "held") && job.attrs.substate === SUBSTATE.DEPEND_HOLD;
 
 export const isSuspended = (job: Phased): boolean => isIn(job, "suspended", "resumable");
 
-/** The job waits for its scheduler: to be started, or to be let go on. */
+/** The job waits for its scheduler to start or resume it. */
 export const isForSched = (job: Phased): boolean => isIn(job, "queued", "resumable");
 
-/** A scheduler may plan its start: of an array that has begun, the start of its next subjob. */
+/** A scheduler may plan its start; for an array that has begun, the start of its next subjob. */
 export const isPlanned = (job: Phased): boolean => isIn(job, "queued", "resumable", "begun");

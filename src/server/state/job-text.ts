@@ -1,7 +1,7 @@
-// How much text jobs hold: of a request before it is parsed, of one job, and of all jobs of a user that are not over (docs/limits.md).
+// Bounds on the text of jobs: of a request before it is parsed, of one job, and of all jobs of a user that are not over (docs/limits.md).
 //
-// T1. Text that jobs share counts once for a user: it is in memory once. Values below COUNTED_FROM do not count; the number of jobs bounds them.
-// T2. A user's text is counted from the first question on; then every change of a job is followed (apply.ts). The cost of a change does not depend on
+// T1. Text that jobs share counts once for a user, because it is in memory once. Values below COUNTED_FROM do not count; the number of jobs bounds them.
+// T2. Counting a user's text starts with the first question; every later change of a job is followed (apply.ts). The cost of a change does not depend on
 //     the number of jobs.
 
 import type { ResourceValues } from "#model/attribute.ts";
@@ -15,7 +15,7 @@ type Given = { readonly name: string; readonly resource?: string; readonly value
 
 const exceeds = (code: number, what: string, limit: LimitName): Reject => new Reject(code, `${pbseText(code) ?? ""}: ${what} (${limit})`);
 
-/** Refuses with 15014 a request that would take long to parse: too much text, or too many chunks written down. */
+/** Refuses a request with 15014 if parsing it would take long: too much text, or too many chunks that are written one by one. */
 export function checkGivenText(state: ServerState, given: readonly Given[]): void {
   const [chunks_max, resource_max] = [limitOf(state, "max_select_chunks"), limitOf(state, "max_resource_text")];
   let chars = 0;
@@ -36,14 +36,14 @@ function occurrences(text: string, character: string): number {
   return count;
 }
 
-/** Refuses with 15014 more chunks, counts included, than a job may have. */
+/** Refuses a job with 15014 if it has more chunks, counts included, than allowed. */
 export function checkChunkCount(state: ServerState, { nodect }: ResourceValues): void {
   const max = limitOf(state, "max_job_chunks");
   if (typeof nodect === "number" && nodect > max)
     throw exceeds(PBSE.BADATVAL, `Resource_List.select of more than ${max} chunks`, "max_job_chunks");
 }
 
-/** Refuses with 15014 attributes that hold too much text together, with 15036 what makes the jobs of their user hold too much. */
+/** Refuses attributes with 15014 if they hold too much text together, and with 15036 if the jobs of their user would hold too much. */
 export function checkJobText(state: ServerState, attrs: JobAttrs): void {
   let [all, fresh] = [0, 0];
   const { refs, chars } = textOf(state, attrs);
@@ -58,7 +58,7 @@ export function checkJobText(state: ServerState, attrs: JobAttrs): void {
     throw exceeds(PBSE.EXCQRESC, "text of all jobs of the user", "max_user_job_text");
 }
 
-/** refs: how many jobs hold a value. */
+/** refs: the number of jobs that hold a value. */
 type Use = { chars: number; readonly refs: Map<unknown, number> };
 const USES = new WeakMap<ServerState, Map<string, Use>>();
 
@@ -76,7 +76,7 @@ function textOf(state: ServerState, attrs: JobAttrs): Use {
   return use;
 }
 
-/** A job comes (1) or goes (-1), or is about to change (-1) and has changed (1); only: names of the attributes that change. */
+/** A job is added (1) or removed (-1); a change is a removal before it and an addition after it. only: names of the attributes that change. */
 export function countJobText(state: ServerState, attrs: JobAttrs, sign: 1 | -1, only: readonly string[] = Object.keys(attrs)): void {
   if (!USES.has(state)) return;
   for (const name of only) {

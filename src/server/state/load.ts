@@ -1,4 +1,4 @@
-// State from rows, and the state of a fresh complex. The rows are the attributes of objects as the store keeps them; everything derived is computed here.
+// The state from rows, and the state of a new complex. Rows are the attributes of objects as stored; everything derived is computed here.
 
 import { defaultAttributes } from "#model/attribute.ts";
 import type { Hook } from "#model/hook.ts";
@@ -13,7 +13,7 @@ import type { Attrs, Job, JobAttrs, ResvAttrs, ServerState } from "./state.ts";
 import { loadSubjobs, noteLive } from "./subjobs.ts";
 import { refreshVnode } from "./vnode-states.ts";
 
-/** What the store holds of live objects. Order within a list does not matter. */
+/** The live objects in the store. The order within a list has no meaning. */
 export type StoredState = {
   readonly server: Attrs;
   readonly counters: { readonly next_seq: number; readonly next_order: number; readonly next_rank: number };
@@ -35,7 +35,7 @@ export type StoredState = {
   readonly jobs: Iterable<{ readonly id: string; readonly seq: number; readonly attrs: JobAttrs }>;
 };
 
-/** State of the stored objects, whose records become its own. name: the server's. */
+/** The state of the stored objects. It takes over their records. name: the server's. */
 export function loadState(name: string, stored: StoredState): ServerState {
   const state = emptyState(name);
   state.server = { ...stored.server };
@@ -81,7 +81,7 @@ function loadedJob(id: string, seq: number, attrs: JobAttrs): Job {
 
 const byOrder = <T extends { readonly order: number }>(list: readonly T[]): T[] => [...list].sort((a, b) => a.order - b.order);
 
-/** Nothing at all: no objects, no attributes. */
+/** A state without objects and attributes. */
 export function emptyState(name: string): ServerState {
   return {
     name,
@@ -110,7 +110,10 @@ export function emptyState(name: string): ServerState {
   };
 }
 
-/** A complex as it is first started: server attributes and the default scheduler (docs/reference/attributes.md 2, 3). Queue and node come by events (core/first-start.ts). */
+/**
+ * A complex at its first start: server attributes and the default scheduler (docs/reference/attributes.md 2, 3). Queue and node are made by events
+ * (core/first-start.ts).
+ */
 export function freshState(
   name: string,
   config: { readonly home: string; readonly host: string; readonly pbs_version: string },

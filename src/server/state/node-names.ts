@@ -1,5 +1,5 @@
-// exec_host as users see it. Inside the server and the moms a host has the name that its mom says. A node that an administrator created by its IP address is
-// shown under that address, as PBS does.
+// exec_host as users see it. Server and moms use the host name that the mom reports. A node that an administrator created by its IP address is
+// shown under that address, as in PBS.
 
 import { renameHosts } from "#model/request/host-entry.ts";
 import type { ServerState } from "./state.ts";
@@ -8,12 +8,12 @@ type Hosts = Pick<ServerState, "hosts">;
 
 const ADDRESS = /^(?:[0-9]{1,3}(?:\.[0-9]{1,3}){3}|[0-9A-Fa-f]*:[0-9A-Fa-f:.]*)$/;
 
-/** The cost is that of the entries, each of which is looked up. */
+/** The cost is proportional to the number of entries, because each entry is looked up. */
 export function shownExecHost(state: Hosts, exec_host: string): string {
   return renameHosts(exec_host, (host) => shownHost(state, host));
 }
 
-/** The host's only vnode, if an address is its name. */
+/** The host's only vnode, if its name is an address. */
 function shownHost({ hosts }: Hosts, host: string): string {
   const vnodes = hosts.get(host);
   if (vnodes?.size !== 1) return host;

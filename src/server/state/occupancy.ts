@@ -1,4 +1,4 @@
-// What jobs take: of vnodes, chunk indexes of hosts, queues and the server. Derived from their placements (placement.ts), never stored.
+// Resources that jobs occupy: of vnodes, chunk indexes of hosts, queues and the server. They are derived from placements (placement.ts) and never stored.
 
 import { addAmounts, amountOf } from "./amounts.ts";
 import type { Changes } from "./changes.ts";
@@ -6,7 +6,7 @@ import { countInside, resvOfQueue } from "./resv-holding.ts";
 import type { Job, Placement, ServerState, Vnode } from "./state.ts";
 import { refreshVnode } from "./vnode-states.ts";
 
-/** Takes (sign 1) or gives back (-1) the resources of a placement. A vnode that is gone is left out. */
+/** Takes (sign 1) or gives back (-1) the resources of a placement. Vnodes that no longer exist are skipped. */
 export function place(state: ServerState, job: Job, placement: Placement, sign: 1 | -1, changes: Changes | null): void {
   if (sign === 1) state.placements.set(job.id, placement);
   else state.placements.delete(job.id);
@@ -32,7 +32,7 @@ export function place(state: ServerState, job: Job, placement: Placement, sign: 
   if (queue !== undefined) changes.told.queues.add(queue.name);
 }
 
-/** How a job is on a vnode. */
+/** How a job uses a vnode. */
 const ALONE = { exclusive: true, suspended: false } as const;
 const SHARED = { exclusive: false, suspended: false } as const;
 const SUSPENDED = { exclusive: false, suspended: true } as const;
@@ -51,7 +51,7 @@ function setChunkSlot(chunk_slots: Map<string, string[]>, host: string, slot: nu
   if (slots.length === 0) chunk_slots.delete(host);
 }
 
-/** The lowest free cpu slots become the job's; its own become free. */
+/** The lowest free cpu slots are given to the job; its own slots are freed. */
 function fillSlots(vnode: Vnode, id: string, ncpus: number, sign: 1 | -1): void {
   const { slots } = vnode;
   if (sign === -1) {

@@ -1,6 +1,6 @@
-// Which names of hosts are the server's own. Pure: no name is looked up.
+// The names of hosts that mean the server's own host. Pure: no name is looked up.
 
-/** host: the server's name; machine: what the system calls the machine it runs on, where that is known. */
+/** host: the server's name; machine: the system's name of the machine, if it is known. */
 export type OwnHost = { readonly host: string; readonly machine?: string };
 
 /** Whether a name means the server's host: one of its names in any case, with or without the domain, or the loopback. */

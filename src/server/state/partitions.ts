@@ -1,10 +1,10 @@
-// Which scheduler is for which queues and vnodes: the one of their partition.
+// Which scheduler serves which queues and vnodes: the scheduler of their partition.
 
 import { DEFAULT_PARTITION, DEFAULT_SCHED } from "#model/sched-attributes.ts";
 import { isOwnName, type OwnHost } from "./own-host.ts";
 import type { Queue, Sched, ServerState, Vnode } from "./state.ts";
 
-/** The partitions of a scheduler: one of its own for the default scheduler, `partition` for others. */
+/** The partitions of a scheduler: pbs-default for the default scheduler, `partition` for others. */
 export function partitionsOf(sched: Sched): readonly string[] {
   if (sched.name === DEFAULT_SCHED) return [DEFAULT_PARTITION];
   const list = sched.attrs["partition"];
@@ -26,12 +26,12 @@ export function schedOfPartition(state: ServerState, partition: string): Sched |
 
 export const schedOfQueue = (state: ServerState, queue: Queue): Sched | undefined => schedOfPartition(state, partitionOf(queue));
 
-/** Whether the server keeps a process for it (docs/reference/differences.md): scheduling, and something to schedule. */
+/** Whether the server keeps a process for the scheduler (docs/reference/differences.md): it has scheduling=True and a partition. */
 export function shouldRun(sched: Sched, own: OwnHost): boolean {
   return sched.attrs["scheduling"] === true && partitionsOf(sched).length > 0 && !isRemote(sched, own);
 }
 
-/** Whether it belongs to another host, or has a port: the server reaches no such scheduler in this release. */
+/** Whether the scheduler belongs to another host or has a port. The server cannot reach such a scheduler in this release. */
 export function isRemote(sched: Sched, own: OwnHost): boolean {
   if (sched.name === DEFAULT_SCHED) return false;
   const { sched_host, sched_port } = sched.attrs;

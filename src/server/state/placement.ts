@@ -1,10 +1,11 @@
-// Where a job is: exec_vnode read against the resources and vnodes of the state. Used by apply.ts (derived values) and by the check of a run decision.
+// The placement of a job: its exec_vnode read against the resources and vnodes of the state. apply.ts (derived values) and the check of a run decision use it.
 //
-// I1. A job is exclusive on a vnode when its place says excl or exclhost or the vnode's sharing demands it; shared and the vnode's ignore_excl take that back
+// I1. A job has a vnode exclusively if its place says excl or exclhost, or if the vnode's sharing demands it; `shared` and the vnode's ignore_excl override that
 //     (docs/reference/attributes.md 5, sharing).
-// I2. An exclhost job is on every vnode of each host it uses that can be had alone, with no amounts where it has none. A mom may serve vnodes of several hosts:
-//     which host a vnode is on says its resource `host`, as schedulers see it.
-// I3. A suspended job has of its vnodes what it did not release: without resources_released nothing.
+// I2. An exclhost job is on every vnode, of each host it uses, that can be had exclusively; where it uses nothing, with no amounts. A mom may serve vnodes of
+//     several hosts:
+//     the resource `host` says which host a vnode belongs to, as it does for schedulers.
+// I3. A suspended job keeps the resources of its vnodes that it did not release; without resources_released it keeps none.
 
 import { execHosts, execHostText, parseExecHost } from "#model/request/exec-host.ts";
 import { type ExecVnode, parseExecVnode, type VnodePart } from "#model/request/exec-vnode.ts";
@@ -14,7 +15,7 @@ import { addAmounts, amountOf, jobWideAmounts, partAmounts } from "./amounts.ts"
 import { isSuspended } from "./job-phase.ts";
 import type { JobAttrs, Placement, ResourceRecord, ServerState, Vnode } from "./state.ts";
 
-/** amounts may be shared with other jobs. */
+/** The amounts may be shared with other jobs. */
 type Spot = { amounts: ReadonlyMap<string, number>; ncpus: number; exclusive: boolean };
 type World = Pick<ServerState, "resources" | "vnodes" | "hosts">;
 
@@ -30,19 +31,19 @@ export function placementOf(world: World, attrs: JobAttrs): Placement | null {
   return { vnodes, chunk_slots: chunkSlots(attrs.exec_host), job_wide, counted };
 }
 
-/** What each vnode gets back when a job is suspended, and takes again when it goes on. */
+/** The resources that each vnode gets back when a job is suspended, and that the job takes again when it resumes. */
 export function releasedSpots(world: World, attrs: JobAttrs): Map<string, Spot> {
   const { resources_released, exec_vnode = "" } = attrs;
   const place = placeOf(attrs.Resource_List["place"]);
   const text = typeof resources_released === "string" ? resources_released : exec_vnode;
   const released = spots(world, parseExecVnode(text), place);
-  // Vnodes from which nothing was released still are the job's, maybe alone.
+  // Vnodes from which nothing was released still belong to the job, possibly exclusively.
   for (const [name, spot] of spots(world, parseExecVnode(exec_vnode), place))
     if (!released.has(name)) released.set(name, { ...spot, amounts: NOTHING, ncpus: 0 });
   return released;
 }
 
-/** Leaves what a suspended job keeps; what it keeps job-wide is returned. */
+/** Reduces the placement to what a suspended job keeps, and returns the part that is job-wide. */
 function takeReleased(
   world: World,
   attrs: JobAttrs,
@@ -68,7 +69,7 @@ function chunkSlots(exec_host: string | undefined): Placement["chunk_slots"] {
   return exec_host === undefined ? [] : parseExecHost(exec_host);
 }
 
-/** exec_host of a job about to run: its chunks get the lowest indexes that no chunk on the host has (docs/reference/execution.md 3). */
+/** The exec_host of a job about to run. Its chunks get the lowest indexes that no other chunk on the host has (docs/reference/execution.md 3). */
 export function execHost(state: Pick<ServerState, "vnodes" | "chunk_slots">, exec: ExecVnode): string {
   const only = onlyPart(exec);
   const vnode = only === null ? undefined : state.vnodes.get(only.vnode);
@@ -89,13 +90,13 @@ export function execHost(state: Pick<ServerState, "vnodes" | "chunk_slots">, exe
 
 const NO_SLOTS: ReadonlySet<number> = new Set();
 
-/** Running, exiting and suspended jobs are on their vnodes; a begun array is not, its subjobs are. */
+/** Whether the job is on its vnodes. Running, exiting and suspended jobs are; a begun array is not, because its subjobs are. */
 export const hasVnodes = ({ job_state }: JobAttrs): boolean => "RESU".includes(job_state);
 
-/** The part of a job that has one; null: it has more. */
+/** The only part of a job; null: the job has several. */
 const onlyPart = (exec: ExecVnode): VnodePart | null => (exec.length === 1 && exec[0]?.length === 1 ? (exec[0][0] as VnodePart) : null);
 
-/** What each vnode gives, by name, of an exec_vnode. */
+/** The amounts that each vnode gives for an exec_vnode, by name of the vnode. */
 export function spots(world: World, exec: ExecVnode, place: Place): Map<string, Spot> {
   const found = new Map<string, Spot>();
   const only = onlyPart(exec);
@@ -113,7 +114,7 @@ export function spots(world: World, exec: ExecVnode, place: Place): Map<string, 
     }
     return spot;
   };
-  /** resources with flag f that a vnode has given */
+  /** resources with flag f that a vnode has already given */
   const once = new Set<string>();
   for (const part of exec.flat()) {
     const spot = spotOf(part.vnode);
@@ -122,7 +123,7 @@ export function spots(world: World, exec: ExecVnode, place: Place): Map<string, 
     spot.amounts = amounts;
     spot.ncpus = amounts.get("ncpus") ?? 0;
   }
-  /** each host once: a job may use thousands of vnodes of one */
+  /** each host once, because a job may use thousands of vnodes of one host */
   const taken = new Set<string>();
   for (const name of [...found.keys()]) {
     const vnode = world.vnodes.get(name);
@@ -135,7 +136,7 @@ export function spots(world: World, exec: ExecVnode, place: Place): Map<string, 
   return found;
 }
 
-/** Resources consumed at the vnode: flag n always, flag f at the job's first vnode that gives it only. */
+/** Resources consumed on the vnode: those with flag n always, those with flag f only on the first vnode of the job that gives them. */
 function firstAmounts(resources: ReadonlyMap<string, ResourceDef>, part: VnodePart, once: Set<string>): ReadonlyMap<string, number> {
   const amounts = new Map<string, number>();
   for (const { name, text } of part.pairs) {
@@ -163,7 +164,7 @@ function takesWholeHost(vnode: Vnode, place: Place): boolean {
   return sharing === "default_exclhost" && place.sharing === undefined;
 }
 
-/** The vnodes that a job which takes the vnode's whole host closes: those of its host, but for vnodes that are always shared. */
+/** The vnodes that become unavailable when a job takes the vnode's whole host: those of its host, except vnodes that are always shared. */
 export function hostVnodes(world: Pick<World, "vnodes" | "hosts">, vnode: Vnode): string[] {
   const there = world.hosts.get(hostOf(vnode));
   if (there === undefined || there.size < 2) return there === undefined ? [] : [...there];
@@ -174,7 +175,7 @@ export function hostVnodes(world: Pick<World, "vnodes" | "hosts">, vnode: Vnode)
   });
 }
 
-/** The host that jobs are placed on: the resource `host`, else the mom's. */
+/** The host for placement: the resource `host`, else the host of the mom. */
 export function placedHost(vnode: Vnode): string {
   const host = (vnode.attrs["resources_available"] as { readonly [resource: string]: unknown } | undefined)?.["host"];
   return typeof host === "string" ? host : hostOf(vnode);

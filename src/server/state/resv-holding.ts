@@ -1,8 +1,8 @@
-// What reservations hold of vnodes and of the server, and what their jobs use of it: values derived from the attributes of reservations and their jobs.
+// Resources of vnodes and of the server that reservations hold, and that their jobs use. They are derived from the attributes of reservations and their jobs.
 //
-// I1. While its occurrence lasts a reservation counts as assigned on each of its vnodes, whatever runs in it: of every resource the larger of what it
-//     holds and what its jobs use there. Server-wide likewise. Before and after that only its jobs count.
-// I2. A vnode notes every reservation that has it in an occurrence to come (pbsnodes: resv).
+// I1. During its occurrence a reservation counts as assigned on each of its vnodes, with or without jobs: of every resource the larger of the amount that it
+//     holds and the amount that its jobs use there. The same holds for the server. Before and after the occurrence only its jobs count.
+// I2. A vnode notes every reservation that has it in a present or later occurrence (pbsnodes: resv).
 
 import { parseExecVnode } from "#model/request/exec-vnode.ts";
 import { placeOf } from "#model/request/place.ts";
@@ -31,13 +31,13 @@ export const newResv = (id: string, attrs: ResvAttrs, starts: readonly number[])
 /** The present occurrence has begun and is not over. */
 export const isBegun = (resv: { readonly attrs: ResvAttrs }): boolean => resv.attrs.begun !== undefined;
 
-/** The reservation a queue belongs to. */
+/** The reservation that a queue belongs to. */
 export function resvOfQueue(state: ServerState, queue: string): Resv | undefined {
   const id = state.resv_queues.get(queue);
   return id === undefined ? undefined : state.resvs.get(id);
 }
 
-/** Computes what the reservation holds again after its attributes changed. changes: null while loading. */
+/** Computes again which resources the reservation holds, after its attributes have changed. changes: null while loading. */
 export function holdAgain(state: ServerState, resv: Resv, changes: Changes | null): void {
   countResv(state, resv, -1, changes);
   for (const name of resv.vnodes) noteOnVnode(state, name, resv, -1, changes);
@@ -49,7 +49,7 @@ export function holdAgain(state: ServerState, resv: Resv, changes: Changes | nul
   countResv(state, resv, 1, changes);
 }
 
-/** Takes all that a reservation holds out of the derived values: it is being deleted. */
+/** Removes everything that a reservation holds from the derived values, because it is deleted. */
 export function release(state: ServerState, resv: Resv, changes: Changes | null): void {
   countResv(state, resv, -1, changes);
   for (const name of resv.vnodes) noteOnVnode(state, name, resv, -1, changes);
@@ -58,7 +58,7 @@ export function release(state: ServerState, resv: Resv, changes: Changes | null)
 }
 
 /**
- * A vnode has come into being and is in the indexes: reservations that were promised it hold it, and those that were promised its host whole, by their place
+ * A vnode was created and is in the indexes. Reservations that were promised this vnode hold it. So do those that were promised its whole host, by their place
  * or by the sharing of another vnode there.
  */
 export function holdNewVnode(state: ServerState, vnode: Vnode, changes: Changes | null): void {
@@ -67,7 +67,7 @@ export function holdNewVnode(state: ServerState, vnode: Vnode, changes: Changes 
   holdHostAgain(state, hostOf(vnode), changes);
 }
 
-/** What the vnodes of a host are to others has changed, one came or its sharing is another: who was promised any of them may have been promised more or less. */
+/** The set of vnodes of a host, or the sharing of one of them, has changed. Reservations that were promised any of these vnodes may now hold more or fewer. */
 export function holdHostAgain(state: ServerState, host: string, changes: Changes | null): void {
   const there = [...(state.hosts.get(host) ?? [])];
   for (const resv of state.resvs.values()) if (there.some((name) => resv.vnodes.has(name))) holdAgain(state, resv, changes);
@@ -89,17 +89,17 @@ export function countInside(state: ServerState, resv: Resv, placement: Placement
   countServer(state, resv, 1, changes);
 }
 
-/** What a reservation counts for on one of its vnodes (I1). */
+/** The amounts that a reservation counts for on one of its vnodes (I1). */
 export function countedOn(resv: Resv, name: string): Amounts {
   return larger(resv.counted ? resv.held.get(name)?.amounts : undefined, resv.used.get(name));
 }
 
-/** What it counts for at the server. */
+/** The amounts that it counts for at the server. */
 export function countedWide(resv: Resv): Amounts {
   return larger(resv.counted ? resv.held_wide : undefined, resv.used_wide);
 }
 
-/** What each vnode gives to an occurrence; nothing to one that has no place. */
+/** The amounts that each vnode gives to an occurrence; none for an occurrence without a place. */
 export function spotsOf(world: World, place_text: unknown, exec_vnode: string | undefined): ReadonlyMap<string, ResvSpot> {
   return exec_vnode === undefined ? new Map() : spots(world, parseExecVnode(exec_vnode), placeOf(place_text));
 }
@@ -110,7 +110,7 @@ function heldSpots(state: ServerState, attrs: ResvAttrs): ReadonlyMap<string, Re
   return isPromised(attrs.reserve_state) ? spotsOf(state, attrs.Resource_List["place"], text) : new Map();
 }
 
-/** Vnodes of all occurrences to come: those named, there or not, and all of the hosts that are wanted whole. */
+/** Vnodes of the present and all later occurrences: those that are named, existing or not, and all vnodes of hosts that are reserved as a whole. */
 function promisedVnodes(state: ServerState, { promised, reserve_state, Resource_List }: ResvAttrs): ReadonlySet<string> {
   const names = new Set<string>();
   if (!isPromised(reserve_state)) return names;
@@ -138,7 +138,7 @@ function countResv(state: ServerState, resv: Resv, sign: 1 | -1, changes: Change
   countServer(state, resv, sign, changes);
 }
 
-/** only: resources concerned; absent: all. */
+/** only: the resources to count; absent: all. */
 function countOnVnode(
   state: ServerState,
   resv: Resv,

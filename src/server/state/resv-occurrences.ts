@@ -1,5 +1,6 @@
-// When the occurrences of a reservation begin and end: one for an advance reservation, as many as its rule gives for a standing one; and which of them
-// have a place.
+// Start and end times of a reservation's occurrences, and which of them have a place. An advance reservation has one occurrence; a standing reservation has
+// as many as its
+// rule gives.
 
 import type { TimeZone } from "#model/civil-time.ts";
 import { PBSE, reject } from "#model/pbse.ts";
@@ -8,16 +9,16 @@ import type { Promised, Resv, ResvAttrs } from "./state.ts";
 
 export type Times = { readonly start_s: number; readonly end_s: number };
 
-/** Of an occurrence that has lost its place. */
+/** The place of an occurrence that has lost its place. */
 export const NO_PLACE = -1;
 
-/** Starts of all occurrences, the first one first. None while a start is not known (as soon as possible). */
+/** Starts of all occurrences in order. Empty while the start is not known (as soon as possible). */
 export function occurrenceStarts(attrs: ResvAttrs): readonly number[] {
   const { standing, reserve_start } = attrs;
   return standing?.starts ?? (reserve_start === undefined ? [] : [reserve_start]);
 }
 
-/** Starts by a rule as typed. Refuses it with the numbers of src/model/recurrence.ts, and with 15086 when its occurrences would overlap. */
+/** Starts by the rule as it was typed. Refuses the rule with the numbers of src/model/recurrence.ts, and with 15086 if occurrences would overlap. */
 export function startsOfRule(text: string, zone: TimeZone, from_s: number, duration_s: number): readonly number[] {
   const rule = parseRule(text);
   checkDuration(rule, duration_s);
@@ -36,7 +37,7 @@ export function occurrencesLeft(resv: Pick<Resv, "attrs" | "starts">): readonly 
   return [first, ...later.map((start_s) => ({ start_s, end_s: start_s + standing.duration }))];
 }
 
-/** The places of occurrences with new ones for some: an occurrence is known by its start, but for the first, which may have been moved. */
+/** The places of occurrences, with new places for some. An occurrence is identified by its start, except for the first one, whose start may have been moved. */
 export function withPlaces(before: Promised | undefined, added: Promised, left: readonly Times[]): Promised {
   const places: string[] = [];
   const indexOf = (text: string | undefined): number => {
@@ -52,7 +53,7 @@ export function withPlaces(before: Promised | undefined, added: Promised, left: 
   return { occurrences, places };
 }
 
-/** `2#(n1:ncpus=4){0-1}` as PBS writes the places of all occurrences: for each place the occurrences that have it, counted from 0. */
+/** `2#(n1:ncpus=4){0-1}`, the form of PBS for the places of all occurrences: for each place the occurrences that have it, counted from 0. */
 export function execVnodesText({ occurrences, places }: Promised): string {
   const parts = places.map((text, place) => {
     const indexes = occurrences.flatMap((each, at) => (each.place === place ? [at] : []));

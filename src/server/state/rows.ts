@@ -1,7 +1,7 @@
-// Objects as rows and back: what a batch of changes writes into the store, and the state that loaded rows stand for.
+// Objects as rows and back: the rows that a batch of changes writes into the store, and the state from loaded rows.
 //
-// I1. Values are not copied deeply: they are never changed in place (state.ts I3). The records of jobs are, so each row has its own (job-rows.ts).
-// I2. Values that a restart finds out anew (states of schedulers) may be in a row; load ignores them (scheds/session.ts startAll).
+// I1. Values are not copied deeply, because they are never changed in place (state.ts I3). Records of jobs are copied, so each row has its own (job-rows.ts).
+// I2. A row may hold values that a restart finds out again (states of schedulers); load ignores them (scheds/session.ts startAll).
 
 import type { Hook } from "#model/hook.ts";
 import type { ResourceDef } from "#model/resource-table.ts";
@@ -13,15 +13,15 @@ import { attrsOfRows, jobData, runData } from "./job-rows.ts";
 import { loadState } from "./load.ts";
 import type { Attrs, Job, JobAttrs, ServerState } from "./state.ts";
 
-/** An accounting record as it was due: written again after a crash if the file lacks it. */
+/** An accounting record when it was due. After a crash it is written again if the file lacks it. */
 export type DueRecord = { readonly at_s: number; readonly type: string; readonly id: string; readonly text: string };
 
-/** Row of table `server` beside the server's own: the accounting records of the last batch, which a kill may have kept out of the file. */
+/** Row of table `server` besides the server's own: the accounting records of the last batch, which may not have reached the file before a kill. */
 const ACCOUNTING_ROW = ".accounting";
-/** Rows of table `server`, one a clock of eligible time. */
+/** Rows of table `server`, one for each clock of eligible time. */
 const CLOCK_ROW = ".clock ";
 
-/** The rows of a batch; null: nothing to write. due: its accounting records, kept with it until the next batch that has some. */
+/** The rows of a batch; null: nothing to write. due: its accounting records, which are stored until the next batch that has some. */
 export function rowsOf(state: ServerState, changes: Changes, due: readonly DueRecord[] = []): Batch | null {
   if (!hasRows(changes)) return null;
   const put: { table: ObjectTable; name: string; data: Data }[] = [];
@@ -97,10 +97,10 @@ export function dueRecords(loaded: Loaded): readonly DueRecord[] {
   return (row?.data["due"] as readonly DueRecord[] | undefined) ?? [];
 }
 
-/** A finished job as the store gives it. */
+/** A finished job in the form that the store returns. */
 export const jobOfHistory = (row: HistoryRow): Job => ({ id: row.id, seq: row.seq, attrs: row.data as JobAttrs });
 
-/** State of loaded rows. name: the server's name now (job ids keep the one they were made with). */
+/** The state of the loaded rows. name: the present name of the server (job ids keep the name they were made with). */
 export function stateOfRows(name: string, loaded: Loaded, history_count: number): ServerState {
   const { objects, counters, jobs } = loaded;
   return loadState(name, {

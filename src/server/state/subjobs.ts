@@ -1,13 +1,13 @@
-// The subjobs of an array: one byte each. Only a subjob that has started is a job of its own (and has a row); of the others the array knows how they stand.
-// The array's row carries them as runs: `D2F97R2Q3` is two deleted, 97 finished, two that are jobs, three that wait.
+// The subjobs of an array, one byte each. Only a subjob that has started is a job of its own with a row; of the others the array knows only the state.
+// The row of the array holds them as runs: `D2F97R2Q3` means two deleted, 97 finished, two that are jobs, three that wait.
 //
 // I1. A subjob is LIVE here exactly while a job of its id is among the live jobs (core/invariants.ts).
-// I2. A subjob that is over stays so.
+// I2. A subjob that is over stays over.
 
 import { type IndexRange, indexAt, indexCount, indexListText, parseArrayIndices, positionOf, rangesOf } from "#model/array-indices.ts";
 import { assert } from "#support/assert.ts";
 
-/** Letters of the row; the number is the byte. */
+/** Letters of the row; the index of a letter is the byte. */
 const LETTERS = "QRFXD";
 export const SUBJOB = {
   /** waits, has never started */
@@ -30,11 +30,11 @@ export type Subjobs = {
   readonly counts: [queued: number, live: number, finished: number, failed: number, deleted: number];
   /** live ones by job_state, derived from the jobs */
   readonly live: Map<string, number>;
-  /** indices of live ones that wait to run again */
+  /** indices of live ones that wait for another run */
   readonly requeued: Set<number>;
 };
 
-/** More than this an array cannot have, whatever max_array_size says: they are counted in memory. */
+/** The largest number of subjobs whatever max_array_size says, because their states are in memory. */
 export const SUBJOBS_MAX = 10_000_000;
 
 /** All waiting. indices: `X-Y[:Z]`, checked. */
@@ -45,7 +45,7 @@ export function newSubjobs(indices: string): Subjobs {
   return { range, states: new Uint8Array(count), counts: [count, 0, 0, 0, 0], live: new Map(), requeued: new Set() };
 }
 
-/** From the runs of a row. The letters of live ones are noted as their jobs are loaded (noteLive). */
+/** Subjobs from the runs of a row. The states of live ones are noted when their jobs are loaded (noteLive). */
 export function loadSubjobs(indices: string, runs: string): Subjobs {
   const subjobs = newSubjobs(indices);
   let at = 0;
@@ -88,7 +88,7 @@ export function setSubjobState(subjobs: Subjobs, index: number, state: SubjobSta
   subjobs.counts[state]++;
 }
 
-/** A live subjob is in a state (1) or leaves it (-1). */
+/** A live subjob enters a state (1) or leaves it (-1). */
 export function noteLive({ live, requeued }: Subjobs, index: number, letter: string, by: 1 | -1): void {
   if (letter === "Q" && by === 1) requeued.add(index);
   else if (letter === "Q") requeued.delete(index);
@@ -97,7 +97,7 @@ export function noteLive({ live, requeued }: Subjobs, index: number, letter: str
   else live.set(letter, count);
 }
 
-/** Nothing waits and nothing runs. */
+/** No subjob waits or runs. */
 export const isOver = ({ counts }: Subjobs): boolean => counts[SUBJOB.QUEUED] + counts[SUBJOB.LIVE] === 0;
 
 export function* allIndices({ range, states }: Subjobs): Generator<number> {
@@ -109,11 +109,11 @@ export function* indicesIn({ range, states }: Subjobs, state: SubjobState): Gene
   for (let at = states.indexOf(state); at >= 0; at = states.indexOf(state, at + 1)) yield indexAt(range, at);
 }
 
-/** Indices of the array that ranges name, each once, in order. */
+/** The indices of the array that ranges name, each once, in order. */
 export function namedIndices({ range }: Subjobs, ranges: readonly IndexRange[]): number[] {
   const named = new Set<number>();
   for (const asked of ranges) {
-    // Whichever has fewer indices is walked through.
+    // The loop is over the shorter of the two sets of indices.
     const few = indexCount(asked) < indexCount(range) ? asked : range;
     for (let at = 0; at < indexCount(few); at++) {
       const index = indexAt(few, at);
@@ -126,10 +126,10 @@ export function namedIndices({ range }: Subjobs, ranges: readonly IndexRange[]):
 /** Whether any subjob waits to run, for the first time or again. */
 export const hasWaiting = ({ counts, requeued }: Subjobs): boolean => counts[SUBJOB.QUEUED] + requeued.size > 0;
 
-/** array_indices_remaining: what waits to run, for the first time or again. */
+/** array_indices_remaining: the indices that wait to run, for the first time or again. */
 export function remainingText({ range, states, counts, requeued }: Subjobs): string {
   const first = states.indexOf(SUBJOB.QUEUED);
-  // Mostly subjobs start in order: then all from the first on wait.
+  // Subjobs mostly start in order; then all indices from the first waiting one on wait.
   if (requeued.size === 0 && first >= 0 && states.length - first === counts[SUBJOB.QUEUED])
     return indexListText([{ ...range, first: indexAt(range, first), last: indexAt(range, states.length - 1) }]);
   return indexListText(rangesOf(range, (at) => states[at] === SUBJOB.QUEUED || (requeued.size > 0 && requeued.has(indexAt(range, at)))));

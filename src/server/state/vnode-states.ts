@@ -1,10 +1,10 @@
-// The words of a vnode's state that follow from what is on it; the others come from administrators and moms.
+// The words of a vnode's state that follow from its jobs and reservations. The other words come from administrators and moms.
 
 import { inOrder } from "#model/values/node-state.ts";
 import type { Changes } from "./changes.ts";
 import type { Vnode } from "./state.ts";
 
-/** Derived words of the state: job-exclusive while an exclusive job is there, else job-busy while all cpus are taken; resv-exclusive while a reservation has it alone. */
+/** Derived words of the state: job-exclusive with an exclusive job, else job-busy when all cpus are taken; resv-exclusive while a reservation has it exclusively. */
 export function derivedStates(vnode: Vnode): readonly string[] {
   const words: string[] = [];
   for (const { exclusive } of vnode.resvs.values()) if (exclusive) words[0] = "resv-exclusive";
@@ -12,14 +12,14 @@ export function derivedStates(vnode: Vnode): readonly string[] {
   for (const { exclusive } of vnode.jobs.values()) if (exclusive) return words.length === 0 ? JOB_EXCLUSIVE : ["job-exclusive", ...words];
   const available = (vnode.attrs["resources_available"] as ResourceRecordOrNothing)?.["ncpus"];
   const ncpus = typeof available === "number" ? available : 0;
-  // Counted by what jobs have: a reservation counts as assigned without keeping cpus busy. Slots end with a taken one.
+  // Cpus are counted by the jobs on them, because a reservation counts as assigned without keeping cpus busy. The list of slots ends with a taken one.
   if (vnode.slots.length === 0 || vnode.slots.length < ncpus) return words;
   let used = 0;
   for (const id of vnode.slots) if (id !== "") used++;
   if (used < ncpus) return words;
   return words.length === 0 ? JOB_BUSY : ["job-busy", ...words];
 }
-/** What most vnodes that are used are, and nothing else: one list for all. */
+/** The state of most vnodes in use; they share one list. */
 const JOB_EXCLUSIVE: readonly string[] = ["job-exclusive"];
 const JOB_BUSY: readonly string[] = ["job-busy"];
 type ResourceRecordOrNothing = { readonly [resource: string]: unknown } | undefined;
@@ -34,6 +34,6 @@ export function refreshVnode(vnode: Vnode, changes: Changes | null): void {
   const next = states.every(isDerived) ? derived : inOrder([...states.filter((word) => !isDerived(word)), ...derived]);
   if (next.length === states.length && next.every((word, at) => word === states[at])) return;
   vnode.attrs = changes === null ? { ...vnode.attrs, state: next } : { ...vnode.attrs, state: next, last_state_change_time: changes.now_s };
-  // No row for it: a restart computes these words again, and changes the states of all vnodes anyway (moms/host-vnodes.ts allUnknown).
+  // No row is written: a restart computes these words again, and changes the states of all vnodes anyway (moms/host-vnodes.ts allUnknown).
   changes?.told.vnodes.add(vnode.name);
 }
