@@ -9,12 +9,14 @@
 // P6. A job that is grouped keeps to the smallest placement set that has room for it. Only one that no set could ever hold uses all vnodes, unless
 //     do_not_span_psets; one that a set could hold waits for it.
 
-import { type ExecVnode, execVnodeText, partOf, type VnodePart } from "#model/request/exec-vnode.ts";
+import type { Pair } from "#model/request/chunk-text.ts";
+import { type ExecVnode, execVnodeText, type VnodePart } from "#model/request/exec-vnode.ts";
+import { pairOf } from "#model/request/select.ts";
 import type { SchedJob, Why } from "#protocol/sched-link.ts";
 import type { Piece, PlaceContext, Placed, PlacedChunks } from "./placement-search.ts";
 import { Search } from "./placement-search.ts";
 import { groupingFor, setsInOrder } from "./placement-sets.ts";
-import type { Request } from "./request.ts";
+import type { Amount, Request } from "./request.ts";
 import { execAmountText } from "./resource-space.ts";
 import { checkTotals } from "./set-totals.ts";
 import type { Grouping, NodeSet, Universe } from "./universe.ts";
@@ -121,14 +123,21 @@ export function usesNodeBuckets(set: NodeSet, { place, chunks }: Request): boole
 export const placedText = (universe: Universe, chunks: PlacedChunks): string => execVnodeText(execOf(universe, chunks));
 
 /** What is placed, as exec_vnode has it. */
-export function execOf({ space: { consumed } }: Universe, chunks: PlacedChunks): ExecVnode {
-  const partOfPiece = ({ vnode, amounts }: Piece): VnodePart => {
-    const texts: [string, string][] = [];
-    for (const { index, amount } of amounts) {
-      const resource = consumed[index];
-      if (resource !== undefined) texts.push([resource.name, execAmountText(resource, amount)]);
-    }
-    return partOf(vnode.name, texts);
-  };
-  return chunks.map((pieces) => pieces.map(partOfPiece));
+export function execOf(universe: Universe, chunks: PlacedChunks): ExecVnode {
+  const partOf = ({ vnode, amounts }: Piece): VnodePart => ({ vnode: vnode.name, pairs: pairsFor(universe, amounts) });
+  return chunks.map((pieces) => pieces.map(partOf));
 }
+
+/** Jobs of one request share their amounts, and a cycle may start thousands of them. */
+function pairsFor({ space: { consumed } }: Universe, amounts: readonly Amount[]): readonly Pair[] {
+  let pairs = pairs_for.get(amounts);
+  if (pairs === undefined) {
+    pairs = amounts.flatMap(({ index, amount }) => {
+      const resource = consumed[index];
+      return resource === undefined ? [] : [pairOf(resource.name, execAmountText(resource, amount))];
+    });
+    pairs_for.set(amounts, pairs);
+  }
+  return pairs;
+}
+const pairs_for = new WeakMap<readonly Amount[], readonly Pair[]>();

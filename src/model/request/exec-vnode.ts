@@ -102,7 +102,9 @@ export function assignedAmounts(exec: ExecVnode, resources: Resources): Map<stri
 }
 
 function partText({ vnode, pairs }: VnodePart): string {
-  return [vnode, ...pairs.map(({ raw }) => raw)].join(":");
+  let text = vnode;
+  for (const { raw } of pairs) text += `:${raw}`;
+  return text;
 }
 
 function scanChunk(scanner: Scanner): ExecChunk {
