@@ -27,6 +27,7 @@ const OTHER_GRAMMARS = new Map([
   ["resv-times.ts", "durations"],
   ["sched-attributes.ts", "preempt_prio"],
   ["sched-config.ts", "durations"],
+  ["tokens.ts", "requests of qmgr"],
 ]);
 
 /** `path:line text` for each place outside PARSER that cuts a request text up. files: [{path, text}] */

@@ -1,13 +1,33 @@
 // What may come next in a request that is being typed: candidates for the word under the cursor, and one line of help about it. The admin shell shows both.
-// Everything comes from the attribute tables and the names the server knows. Pure.
+// Which words may follow is the grammar's own answer (content-assist.ts); what they are called comes from the attribute tables and the names that the
+// server knows. Pure.
 
+import type { IToken, TokenType } from "chevrotain";
 import type { AttributeDef } from "#model/attribute.ts";
 import { BUILTIN_RESOURCES, RESOURCE_TYPES } from "#model/resource-table.ts";
 import type { ManagedObject } from "#protocol/messages.ts";
+import { attributeLookup, tableOf } from "./attribute-lookup.ts";
+import { typesAfter } from "./grammar.ts";
 import { helpLine } from "./help.ts";
-import { tableOf } from "./print.ts";
-import { VERBS } from "./request.ts";
-import { findObject, findVerb } from "./scanner.ts";
+import { VERBS, type Verb } from "./request.ts";
+import {
+  At,
+  Attribute,
+  Comma,
+  isOf,
+  ListComma,
+  Name,
+  Nothing,
+  nameOf,
+  ObjectType,
+  Operator,
+  objectOf,
+  Text,
+  tokenize,
+  UnknownObject,
+  UnknownVerb,
+  verbOf,
+} from "./tokens.ts";
 
 /** Names the server knows, by object type; fetched by the shell. */
 export type KnownNames = { readonly [type in ManagedObject]?: readonly string[] };
@@ -29,67 +49,108 @@ const OBJECTS_OF: { readonly [verb: string]: readonly string[] } = {
 };
 const ALL_OBJECTS = ["server", "queue", "node", "resource", "sched", "hook", "pbshook"];
 const RESOURCE_ATTRIBUTES = ["type", "flag"];
+const OPERATORS = ["=", "+=", "-="];
+/** Longest line that is completed: nobody types one, and the grammar is asked at each key. */
+const LINE_LENGTH_MAX = 10_000;
 
 /** Candidates for the word that ends at the cursor. */
 export function complete(line: string, cursor: number, known: KnownNames): Completion {
+  if (cursor > LINE_LENGTH_MAX) return { start: cursor, candidates: [], help: "" };
   const before = line.slice(0, cursor);
-  const words = before.trimStart().split(/\s+/);
-  const verb_word = words[0] ?? "";
-  if (words.length <= 1)
-    return offer(
-      before,
-      /\S*$/,
-      VERBS.filter((verb) => verb !== "?"),
-      "verb: create, delete, set, unset, list, print, active, help, quit",
-    );
-  const verb = findVerb(verb_word);
-  if (verb === undefined) return { start: cursor, candidates: [], help: `unknown verb ${verb_word}` };
-  if (words.length === 2) return offer(before, /\S*$/, OBJECTS_OF[verb] ?? ALL_OBJECTS, helpLine(verb));
-  const object = findObject(words[1] ?? "");
-  if (object === undefined) return { start: cursor, candidates: [], help: `unknown object type ${words[1]}` };
-  const rest = before.slice(headLength(before));
-  const named = /^\s*\S*$/.test(rest) && !/[=,.]/.test(rest.trim().split(",").at(-1) ?? "");
-  if (named) {
-    const names = known[object] ?? [];
-    const attributes = object === "server" || (object === "sched" && verb !== "create") ? attributeNames(object, verb) : [];
-    return offer(
-      before,
-      /[^\s,]*$/,
-      [...(verb === "create" ? [] : names), ...attributes],
-      object === "server" ? "attribute of the server" : `name of a ${object}`,
-    );
-  }
-  return completeTerm(before, object, verb, known);
+  const { tokens, start, attribute } = wordAtCursor(before);
+  const place: Place = { attribute, verb: verbOf(tokens[0]), object: objectOf(tokens[1]), tokens, known };
+  const offers = typesAfter(tokens).flatMap((type) => offersOf(type, place));
+  const candidates = [...new Set(offers.flatMap((offer) => offer.candidates))].filter((each) => startsWith(each, before.slice(start)));
+  return { start, candidates, help: offers[0]?.help ?? unknownWord(tokens) };
 }
 
-/** Inside the attribute list: an attribute, its resource, or its value. */
-function completeTerm(before: string, object: ManagedObject, verb: string, known: KnownNames): Completion {
-  const value = /([\w]+)(?:\.([\w]+))?\s*(?:\+=|-=|=)\s*([^\s,]*)$/.exec(before);
-  if (value !== null) {
-    const [, name = "", , typed = ""] = value;
-    const def = tableOf(object)?.byName(name);
-    return {
-      start: before.length - typed.length,
-      candidates: matching(values(object, name, def, known), typed),
-      help: def === undefined ? "" : describe(def),
-    };
+/** attribute: the word being typed, whose resource begins at start. */
+type WordAtCursor = { readonly tokens: readonly IToken[]; readonly start: number; readonly attribute: string };
+
+/** The tokens before the word that is being typed, and where it begins. A value is one word, however many parts it has; a resource is a word behind its dot. */
+function wordAtCursor(before: string): WordAtCursor {
+  const tokens = tokenize(before, attributeLookup);
+  const operator = tokens.findLastIndex((token) => isOf(token, Operator));
+  const value = tokens.slice(operator + 1);
+  if (operator >= 0 && isOpenValue(value, before))
+    return { tokens: tokens.slice(0, operator + 1), start: value[0]?.startOffset ?? before.length, attribute: "" };
+  const last = tokens.at(-1);
+  const is_typed = last !== undefined && last.startOffset + last.image.length === before.length && !SIGNS.some((sign) => isOf(last, sign));
+  if (!is_typed) return { tokens, start: before.length, attribute: "" };
+  const dot = isOf(last, Attribute) ? last.image.indexOf(".") : -1;
+  return { tokens: tokens.slice(0, -1), start: last.startOffset + dot + 1, attribute: isOf(last, Attribute) ? last.image : "" };
+}
+const SIGNS = [At, ListComma, Comma, Operator, Nothing];
+
+/** Whether what stands behind an operator goes on at the cursor. */
+function isOpenValue(value: readonly IToken[], before: string): boolean {
+  const last = value.at(-1);
+  if (last === undefined) return true;
+  if (value.some((token) => isOf(token, Comma) || isOf(token, Attribute))) return false;
+  return last.startOffset + last.image.length === before.length;
+}
+
+type Place = {
+  readonly attribute: string;
+  readonly verb: Verb | undefined;
+  readonly object: ManagedObject | undefined;
+  /** what stands before the word */
+  readonly tokens: readonly IToken[];
+  readonly known: KnownNames;
+};
+type Offer = Pick<Completion, "candidates" | "help">;
+
+/** What may be typed for a token that the grammar takes next. */
+function offersOf(type: TokenType, place: Place): readonly Offer[] {
+  const { verb, object, attribute: typed, known } = place;
+  if (verb === undefined || type === ObjectType) {
+    if (verb === undefined) return [{ candidates: VERBS.filter((each) => each !== "?"), help: VERB_HELP }];
+    return [{ candidates: OBJECTS_OF[verb] ?? ALL_OBJECTS, help: helpLine(verb) }];
   }
-  const resource = /([\w]+)\.([\w]*)$/.exec(before);
-  if (resource !== null) {
-    const [, name = "", typed = ""] = resource;
-    const def = tableOf(object)?.byName(name);
-    const takesResource = def?.type === "resource_list" || def?.type === "entity_limit_res";
-    const names = takesResource ? [...BUILTIN_RESOURCES.map((row) => row.name), ...(known.resource ?? [])] : [];
-    return {
-      start: before.length - typed.length,
-      candidates: matching([...new Set(names)], typed),
-      help: def === undefined ? "" : describe(def),
-    };
+  if (object === undefined) return [];
+  switch (type) {
+    case Name: {
+      if (isOf(place.tokens.at(-1) as IToken, At)) return [];
+      const names = verb === "create" ? [] : (known[object] ?? []);
+      // A third word is an attribute where an object needs no name.
+      const first = isOf(place.tokens.at(-1) as IToken, ObjectType) && (object === "server" || (object === "sched" && verb !== "create"));
+      const attributes = first ? attributeNames(object, verb) : [];
+      return [{ candidates: [...names, ...attributes], help: object === "server" ? "attribute of the server" : `name of a ${object}` }];
+    }
+    case Attribute:
+      return isOf(place.tokens.at(-1) as IToken, ObjectType) ? [] : [attributeOffer(object, verb, typed, known)];
+    case Operator:
+      return isOf(place.tokens.at(-1) as IToken, Attribute) ? [{ candidates: OPERATORS, help: helpOf(object, place.tokens.at(-1)) }] : [];
+    case Text: {
+      const attribute = place.tokens.at(-2);
+      const name = nameOf(attribute?.image ?? "");
+      return [{ candidates: values(object, name, tableOf(object)?.byName(name), known), help: helpOf(object, attribute) }];
+    }
+    default:
+      return [];
   }
-  const typed = /[^\s,]*$/.exec(before)?.[0] ?? "";
-  const candidates = matching(attributeNames(object, verb), typed);
-  const def = tableOf(object)?.byName(typed);
-  return { start: before.length - typed.length, candidates, help: def === undefined ? `attribute of the ${object}` : describe(def) };
+}
+const VERB_HELP = "verb: create, delete, set, unset, list, print, active, help, quit";
+
+/** An attribute, or behind its dot a resource of it. */
+function attributeOffer(object: ManagedObject, verb: Verb, typed: string, known: KnownNames): Offer {
+  const def = tableOf(object)?.byName(nameOf(typed));
+  const help = def === undefined ? `attribute of the ${object}` : describe(def);
+  if (!typed.includes(".")) return { candidates: attributeNames(object, verb), help };
+  const takesResource = def?.type === "resource_list" || def?.type === "entity_limit_res";
+  const names = takesResource ? [...BUILTIN_RESOURCES.map((row) => row.name), ...(known.resource ?? [])] : [];
+  return { candidates: names, help };
+}
+
+function helpOf(object: ManagedObject, attribute: IToken | undefined): string {
+  const def = tableOf(object)?.byName(nameOf(attribute?.image ?? ""));
+  return def === undefined ? "" : describe(def);
+}
+
+/** Says which word is none; "" where the grammar just takes nothing more. */
+function unknownWord([verb, object]: readonly IToken[]): string {
+  if (verb !== undefined && isOf(verb, UnknownVerb)) return `unknown verb ${verb.image}`;
+  return object !== undefined && isOf(object, UnknownObject) ? `unknown object type ${object.image}` : "";
 }
 
 function values(object: ManagedObject, name: string, def: AttributeDef | undefined, known: KnownNames): readonly string[] {
@@ -114,20 +175,7 @@ function describe(def: AttributeDef): string {
   return `${def.name} (${def.type}${fallback === undefined ? "" : `, ${JSON.stringify(fallback)}`}): ${def.help}`;
 }
 
-function offer(before: string, word: RegExp, all: readonly string[], help: string): Completion {
-  const typed = word.exec(before)?.[0] ?? "";
-  return { start: before.length - typed.length, candidates: matching(all, typed), help };
-}
-
-function matching(all: readonly string[], typed: string): readonly string[] {
-  const folded = typed.toLowerCase();
-  return all.filter((candidate) => candidate.toLowerCase().startsWith(folded));
-}
-
-/** Length of `verb object` with the blank after it. */
-function headLength(text: string): number {
-  return /^\s*\S+\s+\S+/.exec(text)?.[0].length ?? text.length;
-}
+const startsWith = (candidate: string, typed: string): boolean => candidate.toLowerCase().startsWith(typed.toLowerCase());
 
 /** The longest text that all candidates begin with. */
 export function commonPrefix(candidates: readonly string[]): string {

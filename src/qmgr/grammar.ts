@@ -1,150 +1,381 @@
-// The grammar of one qmgr request in chevrotain (docs/reference/qmgr.md 3): which tokens may follow which. scanner.ts makes the tokens, name-list.ts checks names.
+// The grammar of a qmgr request in chevrotain (docs/reference/qmgr.md 3): verbs, lists of objects, attribute terms, operators, values and quotes. tokens.ts cuts the line.
 // Pure: a function of the line and of what attributes exist.
+//
+// G1. The fault that is reported is the leftmost one, with the caret where PBS puts it (faultOf): behind an operator, at the start of a value whatever is wrong
+//     inside it, in a list of names at the sign before an empty part.
 
-import { createToken, createTokenInstance, EmbeddedActionsParser, EOF, type IToken, type TokenType } from "chevrotain";
-import { parseNames } from "./name-list.ts";
-import type { AttributeTerm, ObjectName, ParseResult, QmgrRequest } from "./request.ts";
-import { type AttributeLookup, type ScannedToken, scan, type TokenKind } from "./scanner.ts";
+import {
+  type BaseParser,
+  EmbeddedActionsParser,
+  EOF,
+  type IRecognitionException,
+  type IToken,
+  LLkLookaheadStrategy,
+  type TokenType,
+} from "chevrotain";
+import { parseLimitSyntax } from "#model/values/entity-limit.ts";
+import type { ManagedObject } from "#protocol/messages.ts";
+import { nextTokenTypes } from "./content-assist.ts";
+import type { AttributeTerm, ObjectName, ParseFault, ParseResult, QmgrRequest } from "./request.ts";
+import {
+  At,
+  Attribute,
+  type AttributeLookup,
+  Bad,
+  BareVerb,
+  CloseQuote,
+  Comma,
+  Create,
+  isOf,
+  LimitOperator,
+  ListComma,
+  MoveVerb,
+  Name,
+  Nothing,
+  ObjectType,
+  OpenQuote,
+  Operator,
+  objectOf,
+  prepareLexer,
+  QuotedText,
+  SetVerb,
+  ShowVerb,
+  Text,
+  TOKENS,
+  tokenize,
+  Unset,
+  verbOf,
+  Word,
+  WordVerb,
+} from "./tokens.ts";
 
-// A value may be empty ("" unsets), and tokens come from our scanner: chevrotain's own lexer is not used, the patterns never match text.
-const NEVER = /(?!)/;
-const TYPE: Record<TokenKind, TokenType> = {
-  Verb: createToken({ name: "Verb", pattern: NEVER }),
-  ObjectType: createToken({ name: "ObjectType", pattern: NEVER }),
-  Names: createToken({ name: "Names", pattern: NEVER }),
-  Attribute: createToken({ name: "Attribute", pattern: NEVER }),
-  Operator: createToken({ name: "Operator", pattern: NEVER }),
-  Value: createToken({ name: "Value", pattern: NEVER }),
-  Comma: createToken({ name: "Comma", pattern: NEVER }),
-  Word: createToken({ name: "Word", pattern: NEVER }),
-  Bad: createToken({ name: "Bad", pattern: NEVER }),
-};
+/** Longest word (attribute, value) that is taken; PBS says `max word length exceeded` above its own bound. */
+export const WORD_LENGTH_MAX = 10_240;
+/** Longest request that is looked at. */
+export const REQUEST_LENGTH_MAX = 1_048_576;
 
-class RequestParser extends EmbeddedActionsParser {
+type SyntaxFault = Extract<ParseFault, { kind: "syntax" }>;
+type Subject = { readonly object: ManagedObject; readonly names: readonly ObjectName[] };
+type Terms = readonly AttributeTerm[];
+
+type Lookahead = InstanceType<typeof LLkLookaheadStrategy>;
+type Choice = ReturnType<Lookahead["buildLookaheadForAlternation"]>;
+type Decision = ReturnType<Lookahead["buildLookaheadForOptional"]>;
+
+/** What a rule looks ahead for is worked out when the rule is first used: a command has one request, which passes few of them. */
+class LazyLookahead extends LLkLookaheadStrategy {
   constructor() {
-    super(Object.values(TYPE), { recoveryEnabled: false, maxLookahead: 1 });
+    super({ maxLookahead: 1 });
+  }
+  override buildLookaheadForAlternation(options: Parameters<Lookahead["buildLookaheadForAlternation"]>[0]): Choice {
+    let choose: Choice | undefined;
+    const build = (): Choice => super.buildLookaheadForAlternation(options);
+    return function (this: BaseParser, alternatives) {
+      choose ??= build();
+      return choose.call(this, alternatives);
+    };
+  }
+  override buildLookaheadForOptional(options: Parameters<Lookahead["buildLookaheadForOptional"]>[0]): Decision {
+    let decide: Decision | undefined;
+    const build = (): Decision => super.buildLookaheadForOptional(options);
+    return function (this: BaseParser) {
+      decide ??= build();
+      return decide.call(this);
+    };
+  }
+}
+
+export class RequestParser extends EmbeddedActionsParser {
+  /** the leftmost fault of words that stand where they may */
+  fault: SyntaxFault | undefined;
+  /** the first name that begins as no name may */
+  bad_name: IToken | undefined;
+
+  /** The grammar is constant: the tests have chevrotain check it, not each start of qmgr. */
+  constructor({ check = false } = {}) {
+    super(TOKENS, {
+      recoveryEnabled: false,
+      maxLookahead: 1,
+      skipValidations: !check,
+      ...(check ? {} : { lookaheadStrategy: new LazyLookahead() }),
+    });
     this.performSelfAnalysis();
   }
 
-  /** `attr[.res] op value [, ...]`: create and set */
-  readonly assignments = this.RULE("assignments", (): AttributeTerm[] => {
+  readonly request = this.RULE(
+    "request",
+    (): QmgrRequest =>
+      this.OR([
+        {
+          ALT: () =>
+            objectRequest(
+              this.CONSUME(Create),
+              this.SUBRULE(this.subject),
+              this.OPTION(() => this.SUBRULE(this.assignments)),
+            ),
+        },
+        { ALT: () => objectRequest(this.CONSUME(SetVerb), this.SUBRULE1(this.subject), this.SUBRULE1(this.assignments)) },
+        { ALT: () => objectRequest(this.CONSUME(Unset), this.SUBRULE2(this.subject), this.SUBRULE(this.attributes)) },
+        {
+          ALT: () =>
+            objectRequest(
+              this.CONSUME(ShowVerb),
+              this.SUBRULE3(this.subject),
+              this.OPTION1(() => this.SUBRULE1(this.attributes)),
+            ),
+        },
+        { ALT: () => objectRequest(this.CONSUME(BareVerb), this.SUBRULE4(this.subject)) },
+        { ALT: () => contentsRequest(this.CONSUME(MoveVerb), this.SUBRULE5(this.subject), this.SUBRULE(this.words)) },
+        {
+          ALT: () => {
+            const verb = this.CONSUME(WordVerb);
+            const words = this.SUBRULE1(this.words);
+            return this.ACTION(() => wordRequest(verb, words));
+          },
+        },
+      ]),
+  );
+
+  /** the type of object, and which objects */
+  readonly subject = this.RULE("subject", (): Subject => {
+    const object = objectOf(this.CONSUME(ObjectType)) ?? "server";
+    const names = this.OPTION(() => this.SUBRULE(this.names, { ARGS: [object] }));
+    return { object, names: names ?? [] };
+  });
+
+  /** `name[@server][,...]`; `@server`: all objects of the server */
+  readonly names = this.RULE("names", (object: ManagedObject): readonly ObjectName[] => {
+    const names: ObjectName[] = [];
+    this.AT_LEAST_ONE_SEP({
+      SEP: ListComma,
+      DEF: () =>
+        this.OR([
+          {
+            ALT: () => {
+              const name = this.CONSUME(Name);
+              this.ACTION(() => this.checkName(name, object));
+              const server = this.OPTION(() => this.SUBRULE(this.server));
+              this.ACTION(() => names.push({ name: name.image, server: server ?? "" }));
+            },
+          },
+          {
+            ALT: () => {
+              const server = this.SUBRULE1(this.server);
+              this.ACTION(() => names.push({ name: "", server }));
+            },
+          },
+        ]),
+    });
+    return names;
+  });
+
+  readonly server = this.RULE("server", (): string => {
+    this.CONSUME(At);
+    return this.CONSUME(Name).image;
+  });
+
+  /** `attr[.res] op value [, ...]` */
+  readonly assignments = this.RULE("assignments", (): Terms => {
     const terms: AttributeTerm[] = [];
     this.AT_LEAST_ONE_SEP({
-      SEP: TYPE.Comma,
+      SEP: Comma,
       DEF: () => {
-        const name = this.CONSUME(TYPE.Attribute);
-        const op = this.CONSUME(TYPE.Operator);
-        const value = this.CONSUME(TYPE.Value);
-        this.ACTION(() =>
-          terms.push({ ...splitAttribute(name.image), op: op.image as "=", value: (value.payload as ScannedToken).value ?? value.image }),
-        );
+        const name = this.CONSUME(Attribute);
+        const operator = this.CONSUME(Operator);
+        const value = this.SUBRULE(this.value, { ARGS: [operator] });
+        this.ACTION(() => terms.push({ ...this.attribute(name), op: operator.image as "=", value }));
       },
     });
     return terms;
   });
 
-  /** `attr[.res] [, ...]`: unset, list and print */
-  readonly attributes = this.RULE("attributes", (): AttributeTerm[] => {
+  /** `attr[.res] [, ...]` */
+  readonly attributes = this.RULE("attributes", (): Terms => {
     const terms: AttributeTerm[] = [];
     this.AT_LEAST_ONE_SEP({
-      SEP: TYPE.Comma,
+      SEP: Comma,
       DEF: () => {
-        const name = this.CONSUME(TYPE.Attribute);
-        this.ACTION(() => terms.push(splitAttribute(name.image)));
+        const name = this.CONSUME(Attribute);
+        this.ACTION(() => terms.push(this.attribute(name)));
       },
     });
     return terms;
   });
+
+  /** Plain and quoted parts with nothing between them. A value may be empty before a comma, not at the end of the request. */
+  readonly value = this.RULE("value", (operator: IToken): string => {
+    let value = "";
+    let first: IToken | undefined;
+    let last: IToken | undefined;
+    this.OR([
+      {
+        ALT: () =>
+          this.AT_LEAST_ONE(() => {
+            this.OR1([
+              {
+                ALT: () => {
+                  last = this.CONSUME(Text);
+                  value += last.image;
+                },
+              },
+              {
+                ALT: () => {
+                  const quote = this.CONSUME(OpenQuote);
+                  this.MANY(() => {
+                    value += this.CONSUME(QuotedText).image;
+                  });
+                  last = this.CONSUME(CloseQuote);
+                  first ??= quote;
+                },
+              },
+            ]);
+            first ??= last;
+          }),
+      },
+      { GATE: () => isOf(this.LA(1), Comma), ALT: () => undefined },
+    ]);
+    return this.ACTION(() => this.checkValue(value, first, last, isOf(operator, LimitOperator)));
+  });
+
+  readonly words = this.RULE("words", (): readonly string[] => {
+    const words: string[] = [];
+    this.MANY(() => {
+      const word = this.CONSUME(Word);
+      this.ACTION(() => words.push(word.image));
+    });
+    return words;
+  });
+
+  /** Names of nodes may begin with a digit, all others begin with a letter. */
+  private checkName(name: IToken, object: ManagedObject): void {
+    if (!(object === "node" ? /^[A-Za-z0-9]/ : /^[A-Za-z]/).test(name.image)) this.bad_name ??= name;
+  }
+
+  private attribute(token: IToken): { name: string; resource?: string } {
+    if (isTooLong(token)) this.fault ??= syntax(4, token.startOffset, true);
+    const { image } = token;
+    const dot = image.indexOf(".");
+    return dot < 0 ? { name: image } : { name: image.slice(0, dot), resource: image.slice(dot + 1) };
+  }
+
+  /** The value without quotes. Blanks around limits are no part of them, and their text must follow the grammar of limits. */
+  private checkValue(value: string, first: IToken | undefined, last: IToken | undefined, is_limit: boolean): string {
+    if (first === undefined || last === undefined) return value;
+    const start = first.startOffset;
+    const limits = is_limit && value.trim() !== "" ? parseLimitSyntax(value.trimEnd()) : null;
+    if (limits?.ok === false) this.fault ??= syntax(4, start + (isOf(first, OpenQuote) ? 1 : 0) + Math.min(limits.column, value.length));
+    else if (endOf(last) - start > WORD_LENGTH_MAX) this.fault ??= syntax(4, start, true);
+    return is_limit ? value.trim() : value;
+  }
+}
+
+function objectRequest(verb: IToken, { object, names }: Subject, attrs: Terms = []): QmgrRequest {
+  return { verb: verbOf(verb) as "set", object, names, attrs };
+}
+function contentsRequest(verb: IToken, { object, names }: Subject, words: readonly string[]): QmgrRequest {
+  return { verb: verbOf(verb) as "import", object, names, words };
+}
+function wordRequest(token: IToken, words: readonly string[]): QmgrRequest {
+  const verb = verbOf(token);
+  return verb === "quit" || verb === "exit" ? { verb: "quit" } : { verb: verb === "history" ? verb : "help", argument: words.join(" ") };
 }
 
 let parser: RequestParser | undefined;
+/** The one parser: made when it is first needed. */
+function requestParser(): RequestParser {
+  parser ??= new RequestParser();
+  return parser;
+}
+
+/** Makes lexer and parser, which takes some milliseconds, so that the first request finds them: while a server is being waited for, say. */
+export function prepareParser(): void {
+  prepareLexer();
+  requestParser();
+}
+
+/** The types of token that may follow the beginning of a request. */
+export function typesAfter(tokens: readonly IToken[]): readonly TokenType[] {
+  const rule = requestParser().getGAstProductions()["request"];
+  return rule === undefined ? [] : nextTokenTypes(rule, tokens);
+}
 
 /** Parse one request line. A blank line is the request `nothing`. */
 export function parseRequest(line: string, lookup: AttributeLookup): ParseResult {
-  const { tokens, verb, object, end } = scan(line, lookup);
-  const [first, second, third] = tokens;
-  if (first === undefined) return ok({ verb: "nothing" });
-  if (verb === undefined) return { ok: false, fault: { kind: "operation", exit_code: 1, word: first.text } };
-  if (verb === "quit" || verb === "exit") return ok({ verb: "quit" });
-  if (verb === "help" || verb === "?" || verb === "history") {
-    return ok({
-      verb: verb === "?" ? "help" : verb,
-      argument: tokens
-        .slice(1)
-        .map((token) => token.text)
-        .join(" "),
-    });
+  if (line.length > REQUEST_LENGTH_MAX) return { ok: false, fault: syntax(4, REQUEST_LENGTH_MAX, true) };
+  const tokens = tokenize(line, lookup);
+  if (tokens[0] === undefined || isOf(tokens[0], Nothing)) return { ok: true, request: { verb: "nothing" } };
+  const read = requestParser();
+  read.fault = undefined;
+  read.bad_name = undefined;
+  read.input = tokens;
+  const request = read.request();
+  const [error] = read.errors;
+  const fault = leftmost(line, tokens, read, error) ?? misplaced(line, request);
+  return fault === undefined ? { ok: true, request } : { ok: false, fault };
+}
+
+function leftmost(
+  line: string,
+  tokens: readonly IToken[],
+  { fault, bad_name }: RequestParser,
+  error?: IRecognitionException,
+): ParseFault | undefined {
+  if (bad_name !== undefined && !(error !== undefined && isSecondServer(tokens, bad_name, error.token)))
+    return syntax(3, bad_name.startOffset);
+  if (fault !== undefined) return fault;
+  return error === undefined ? undefined : faultOf(line, tokens, error);
+}
+
+/** Whether the error is a second `@` in the part of a list that begins with the name: PBS looks for that first. */
+function isSecondServer(tokens: readonly IToken[], name: IToken, error: IToken): boolean {
+  if (!isOf(error, At)) return false;
+  return !tokens.slice(tokens.indexOf(name), tokens.indexOf(error)).some((token) => isOf(token, ListComma));
+}
+
+/** Only hooks have contents. */
+function misplaced(line: string, request: QmgrRequest): ParseFault | undefined {
+  if (request.verb !== "import" && request.verb !== "export") return undefined;
+  return request.object === "hook" || request.object === "pbshook" ? undefined : syntax(4, line.trimEnd().length + 1);
+}
+
+/** What chevrotain refuses as PBS says it. */
+function faultOf(line: string, tokens: readonly IToken[], { token, context }: IRecognitionException): ParseFault {
+  const [verb, object] = tokens;
+  const end = line.trimEnd().length;
+  if (token === verb) return { kind: "operation", exit_code: 1, word: token.image };
+  if (object === undefined || (token === object && isOf(object, Nothing))) return { kind: "no-object", exit_code: 2 };
+  if (token === object) return { kind: "object", exit_code: 2, word: token.image };
+  const at = token.tokenType === EOF ? tokens.length : tokens.indexOf(token);
+  const before = tokens[at - 1] as IToken;
+  if (isOf(token, At)) return syntax(3, token.startOffset);
+  if (isOf(token, ListComma) || context.ruleStack.includes("names")) return syntax(3, (at > 2 ? before : token).startOffset);
+  if (verb !== undefined && isOf(verb, BareVerb)) return strayWord(tokens, at);
+  if (token.tokenType === EOF ? isOf(before, OpenQuote) || isOf(before, QuotedText) : isOf(token, Bad)) {
+    const start = valueStart(tokens, at);
+    return syntax(4, start, (token.tokenType === EOF ? line.length : endOf(token)) - start > WORD_LENGTH_MAX);
   }
-  if (second === undefined) return { ok: false, fault: { kind: "no-object", exit_code: 2 } };
-  if (object === undefined) return { ok: false, fault: { kind: "object", exit_code: 2, word: second.text } };
-
-  let names: readonly ObjectName[] = [];
-  let rest = tokens.slice(2);
-  if (third?.kind === "Names") {
-    const parsed = parseNames(third.text, object === "node");
-    if (!parsed.ok) return syntax(3, third.start + parsed.offset);
-    names = parsed.names;
-    rest = tokens.slice(3);
-  }
-  switch (verb) {
-    case "import":
-    case "export":
-      if (object !== "hook" && object !== "pbshook") return syntax(4, end + 1);
-      return ok({ verb, object, names, words: rest.map((token) => token.text) });
-    case "active":
-      return rest.length === 0
-        ? ok({ verb, object, names, attrs: [] })
-        : syntax(4, third === undefined ? end : third.start + third.text.length);
-    case "delete": {
-      const stray = rest[0];
-      return stray === undefined ? ok({ verb, object, names, attrs: [] }) : syntax(4, stray.start, stray.too_long);
-    }
-    case "create":
-    case "list":
-    case "print":
-      if (rest.length === 0) return ok({ verb, object, names, attrs: [] });
-      break;
-    case "set":
-    case "unset":
-      break;
-    default: {
-      const unreachable: never = verb;
-      return unreachable;
-    }
-  }
-  const parsed = parseTerms(verb === "create" || verb === "set" ? "assignments" : "attributes", rest, end);
-  return parsed.ok ? ok({ verb, object, names, attrs: parsed.terms }) : parsed.result;
+  if (token.tokenType === EOF) return syntax(4, end);
+  return isOf(token, Operator) ? syntax(4, endOf(token)) : syntax(4, token.startOffset, isTooLong(token));
 }
 
-function parseTerms(
-  rule: "assignments" | "attributes",
-  tokens: readonly ScannedToken[],
-  end: number,
-): { readonly ok: true; readonly terms: readonly AttributeTerm[] } | { readonly ok: false; readonly result: ParseResult } {
-  parser ??= new RequestParser();
-  parser.input = tokens.map(toChevrotain);
-  const terms = parser[rule]();
-  const error = parser.errors[0];
-  if (error === undefined) return { ok: true, terms };
-  const token = error.token.tokenType === EOF ? undefined : (error.token.payload as ScannedToken);
-  return { ok: false, result: syntax(4, token?.column ?? end, token?.too_long) };
+/** Words behind `active` and `delete`, which take none. */
+function strayWord(tokens: readonly IToken[], at: number): SyntaxFault {
+  const [verb, , third] = tokens as readonly [IToken, IToken, IToken];
+  const stray = tokens[at] as IToken;
+  if (verbOf(verb) === "delete") return syntax(4, stray.startOffset, isOf(stray, Attribute) && isTooLong(stray));
+  return syntax(4, endOf(at > 2 ? (tokens[at - 1] as IToken) : third));
 }
 
-function toChevrotain(token: ScannedToken): IToken {
-  const last = token.start + token.text.length - 1;
-  const made = createTokenInstance(TYPE[token.kind], token.text, token.start, last, 1, 1, token.start + 1, last + 1);
-  made.payload = token;
-  return made;
+/** Where the value begins that a token belongs to: behind the last operator. */
+function valueStart(tokens: readonly IToken[], at: number): number {
+  let first = at;
+  while (first > 0 && !isOf(tokens[first - 1] as IToken, Operator)) first--;
+  return (tokens[first] as IToken).startOffset;
 }
 
-function splitAttribute(text: string): { name: string; resource?: string } {
-  const dot = text.indexOf(".");
-  return dot < 0 ? { name: text } : { name: text.slice(0, dot), resource: text.slice(dot + 1) };
-}
+const endOf = (token: IToken): number => token.startOffset + token.image.length;
+const isTooLong = (token: IToken): boolean => token.image.length > WORD_LENGTH_MAX;
 
-function ok(request: QmgrRequest): ParseResult {
-  return { ok: true, request };
-}
-function syntax(exit_code: 3 | 4, column: number, word_too_long = false): ParseResult {
-  return { ok: false, fault: { kind: "syntax", exit_code, column, word_too_long } };
+function syntax(exit_code: 3 | 4, column: number, word_too_long = false): SyntaxFault {
+  return { kind: "syntax", exit_code, column, word_too_long };
 }

@@ -1,6 +1,6 @@
 // The texts of `help` (docs/reference/qmgr.md 10): a general text, one per topic; a topic is matched by prefix. Each text ends with an empty line. Pure.
 
-import { tableOf } from "./print.ts";
+import { tableOf } from "./attribute-lookup.ts";
 
 const COMMANDS: readonly (readonly [name: string, text: string])[] = [
   ["active", "The active command will set the active objects."],

@@ -1,9 +1,9 @@
 // The texts of `list` and `print` (docs/reference/qmgr.md 6 and 7), to the blank. `print` can be fed back to qmgr. Pure.
 
-import type { AttributeDef, AttributeTable } from "#model/attribute.ts";
-import { ATTRIBUTE_TABLES } from "#model/tables.ts";
+import type { AttributeDef } from "#model/attribute.ts";
 import { resourceLimitLines } from "#model/values/entity-limit.ts";
 import type { ManagedObject, WireAttrs } from "#protocol/messages.ts";
+import { tableOf } from "./attribute-lookup.ts";
 
 /** Text of a time for people: the shell supplies the local clock's. */
 export type Ctime = (epoch_s: number) => string;
@@ -17,12 +17,6 @@ const HEADER: Record<ManagedObject, string> = {
   hook: "Hook",
   pbshook: "Hook",
 };
-
-/** The attribute table of an object type; resources have two fixed attributes and no table. */
-export function tableOf(object: ManagedObject): AttributeTable | undefined {
-  if (object === "resource") return undefined;
-  return ATTRIBUTE_TABLES[object === "pbshook" ? "hook" : object];
-}
 
 /** One line of output before it is laid out: `attr[.resource] = value`. */
 type Line = { readonly def: AttributeDef | undefined; readonly name: string; readonly resource?: string; readonly value: string };

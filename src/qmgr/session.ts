@@ -3,12 +3,12 @@
 
 import { BUILTIN_RESOURCES } from "#model/resource-table.ts";
 import type { AttrOp, ManagedObject, ManagerRequest, StatusItem, StatusRequest, WireAttrs } from "#protocol/messages.ts";
-import { parseRequest } from "./grammar.ts";
+import { attributeLookup } from "./attribute-lookup.ts";
+import { parseRequest, prepareParser } from "./grammar.ts";
 import { helpText } from "./help.ts";
 import { contentsWords, exportContents, type HookFiles, type HookServer, importContents, printContents } from "./hook-contents.ts";
-import { banner, type Ctime, listObject, printObject, tableOf } from "./print.ts";
+import { banner, type Ctime, listObject, printObject } from "./print.ts";
 import type { AttributeTerm, ObjectName, ParseFault, QmgrRequest } from "./request.ts";
-import type { AttributeLookup } from "./scanner.ts";
 
 export type Refusal = { readonly ok: false; readonly code: number; readonly text: string | null };
 /** A connection to one server. Throws when the connection is lost. */
@@ -34,11 +34,6 @@ export type QmgrOptions = { readonly abort: boolean; readonly echo: boolean; rea
 /** What a request ended with: an exit status, and whether qmgr goes on. */
 export type Outcome = { readonly status: number; readonly kind: "ok" | "parse" | "refused" | "quit" };
 
-export const attributeLookup: AttributeLookup = {
-  isAttribute: (object, name) => tableOf(object)?.byName(name) !== undefined,
-  isEntityLimit: (object, name) => tableOf(object)?.byName(name)?.type.startsWith("entity_limit") ?? false,
-};
-
 const BUILTIN = new Set(BUILTIN_RESOURCES.map((resource) => resource.name));
 const PBSE_ATTRRO = 15003;
 const PBSE_HOOKERROR = 15136;
@@ -62,7 +57,9 @@ export class QmgrSession {
   async connectAll(): Promise<readonly string[]> {
     const missing: string[] = [];
     for (const server of this.servers) {
-      if ((await this.world.connect(server)) === undefined) {
+      const connecting = this.world.connect(server);
+      prepareParser();
+      if ((await connecting) === undefined) {
         this.complain(`qmgr: cannot connect to server ${server}`);
         missing.push(server);
       }

@@ -24,6 +24,16 @@ const OFFERS: readonly (readonly [line: string, wanted: readonly string[]])[] = 
   ["create resource r type=str", ["string", "string_array"]],
   ["list node n", ["n1"]],
   ["frobnicate queue ", []],
+  ["set queue workq enabled ", ["=", "+=", "-="]],
+  ["set queue workq enabled=True ", []],
+  ["list queue workq enabled ", []],
+  ["list queue workq,wor", ["workq", "work2"]],
+  ["list queue workq@", []],
+  ["delete queue workq ", []],
+  ["active s", ["server", "sched"]],
+  ["import hook h application/x-python ", []],
+  ["help set ", []],
+  ["set server comment='a b' , default_queue='wo", []],
 ];
 
 test("the shell completes verbs, objects, names, attributes, resources and values", () => {

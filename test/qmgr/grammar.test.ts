@@ -2,10 +2,11 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { Lexer } from "chevrotain";
 import fc from "fast-check";
-import { parseRequest } from "#qmgr/grammar.ts";
+import { parseRequest, REQUEST_LENGTH_MAX, RequestParser, WORD_LENGTH_MAX } from "#qmgr/grammar.ts";
 import { NO_PENDING, splitRequests, takeEnd, takeLine } from "#qmgr/line-reader.ts";
-import type { AttributeLookup } from "#qmgr/scanner.ts";
+import { type AttributeLookup, MODES } from "#qmgr/tokens.ts";
 
 const ATTRIBUTES: Record<string, readonly string[]> = {
   server: ["comment", "max_run", "max_queued", "scheduling", "managers", "max_run_res"],
@@ -162,4 +163,93 @@ test("qmgr never throws and never reports a caret outside the line, whatever is 
     ),
     { numRuns: 2000 },
   );
+});
+
+test("chevrotain finds nothing wrong with the lexer's modes and the grammar", () => {
+  new RequestParser({ check: true });
+  const { lexerDefinitionErrors } = new Lexer(
+    { modes: MODES, defaultMode: "verb" },
+    { positionTracking: "onlyOffset", deferDefinitionErrorsHandling: true },
+  );
+  assert.deepEqual(
+    lexerDefinitionErrors.map(({ message }) => message),
+    [],
+  );
+});
+
+const LONG = "x".repeat(WORD_LENGTH_MAX);
+// biome-ignore format: a table
+const LONG_WORDS: readonly (readonly [what: string, line: string, caret: number | null])[] = [
+  ["a value of just the length",        `set server comment=${LONG}`,           null],
+  ["a longer value",                    `set server comment=${LONG}x`,          19],
+  ["quotes count",                      `set server comment='${LONG}'`,         19],
+  ["a quote that is not closed",        `set server comment='${LONG}`,          19],
+  ["blanks around limits count",        `set server max_run= [u:a=1]${" ".repeat(WORD_LENGTH_MAX)}`, 20],
+  ["an attribute",                      `set server ${LONG}x=1`,                null],
+  ["an attribute behind a name",        `set queue q ${LONG}x=1`,               12],
+  ["a word behind delete",              `delete queue q ${LONG}x`,              15],
+  ["a request",                         "set server ".padEnd(REQUEST_LENGTH_MAX + 1, "a=b,"), REQUEST_LENGTH_MAX],
+];
+
+test("words over the length that PBS takes are refused at their beginning", () => {
+  for (const [what, line, caret] of LONG_WORDS) {
+    const parsed = parseRequest(line, lookup);
+    const seen = !parsed.ok && parsed.fault.kind === "syntax" && parsed.fault.word_too_long === true ? parsed.fault.column : null;
+    assert.equal(seen, caret, what);
+  }
+});
+
+// biome-ignore format: a table
+const VALUES: readonly (readonly [text: string, value: string | number])[] = [
+  ["a'b'c",          "abc"],
+  [`"a'b"'c'`,       "a'b'c'"],
+  [`'a''b'`,         "ab"],
+  [`'x'y"z"`,        'xy"z"'],
+  ["'a\nb'",         "a\nb"],
+  ["a\nb",           19],
+  ["'a\u0007'",      19],
+  ["a\tb",           21],
+  ["a&",             19],
+  ["'' ",            ""],
+  ["'open \"too\"",   19],
+];
+
+test("the first quote character of a value is the only one for it, and white space of any kind stands in quotes", () => {
+  for (const [text, wanted] of VALUES) {
+    const parsed = parseRequest(`set server comment=${text}`, lookup);
+    const seen = parsed.ok ? "attrs" in parsed.request && parsed.request.attrs[0]?.value : "column" in parsed.fault && parsed.fault.column;
+    assert.equal(seen, wanted, JSON.stringify(text));
+  }
+});
+
+/** Requests that make a parser look back, or keep much open. */
+const HOSTILE: { readonly [what: string]: (n: number) => string } = {
+  terms: (n) => `set server ${"a=b,".repeat(n / 4)}`,
+  attributes: (n) => `list server ${"a,".repeat(n / 2)}`,
+  names: (n) => `list queue ${"a,".repeat(n / 2)}`,
+  servers: (n) => `list queue ${"@".repeat(n)}`,
+  quotes: (n) => `set server comment=${"'x'".repeat(n / 3)}`,
+  "open quotes": (n) => `set server comment=${"'x' \"".repeat(n / 5)}`,
+  limits: (n) => `set server max_run=${"[u:a=1],".repeat(n / 8)}`,
+  blanks: (n) => `set server comment${" ".repeat(n)}=${" ".repeat(n)}`,
+  signs: (n) => `set server ${"+".repeat(n)}${"=".repeat(n)}`,
+  "bad characters": (n) => `set server comment=${"&".repeat(n)}`,
+  words: (n) => `import hook h ${"w ".repeat(n / 2)}`,
+};
+
+test("the cost of a request grows with its length, not with its square", () => {
+  const cost = (line: string): number => {
+    let least = Number.POSITIVE_INFINITY;
+    for (let round = 0; round < 2; round++) {
+      const before = process.cpuUsage();
+      parseRequest(line, lookup);
+      const { user, system } = process.cpuUsage(before);
+      least = Math.min(least, (user + system) / 1000);
+    }
+    return least;
+  };
+  for (const [what, text] of Object.entries(HOSTILE)) {
+    const [short_ms, long_ms] = [cost(text(5_000)), cost(text(80_000))];
+    assert.ok(long_ms < 64 * Math.max(short_ms, 5), `${what}: 16 times the length took ${long_ms} ms after ${short_ms} ms`);
+  }
 });

@@ -3,12 +3,13 @@
 
 import { Box, render, Static, Text, useApp, useInput } from "ink";
 import { useEffect, useRef, useState } from "react";
+import { attributeLookup } from "../attribute-lookup.ts";
 import { complete, type KnownNames } from "../completion.ts";
 import { type EditorKey, type EditorState, EMPTY_EDITOR, keysOfText, pressKey, type ShellKey } from "../editor.ts";
 import { parseRequest } from "../grammar.ts";
 import { NO_PENDING, type PendingLine, takeLine } from "../line-reader.ts";
 import type { ParseFault } from "../request.ts";
-import { attributeLookup, type Outcome } from "../session.ts";
+import type { Outcome } from "../session.ts";
 
 export type SchedStatus = {
   readonly name: string;

@@ -7,8 +7,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ATTRIBUTE_TABLES } from "#model/tables.ts";
+import { attributeLookup } from "#qmgr/attribute-lookup.ts";
 import { parseRequest } from "#qmgr/grammar.ts";
-import { attributeLookup } from "#qmgr/session.ts";
 import { identify } from "#server/engine/identity.ts";
 import { type Prng, prng } from "#support/prng.ts";
 import { babble, mutated, noise } from "./mutate.ts";

@@ -1,0 +1,17 @@
+// The attributes of each type of object, as the parser, the printer and the completion ask for them. Pure.
+
+import type { AttributeTable } from "#model/attribute.ts";
+import { ATTRIBUTE_TABLES } from "#model/tables.ts";
+import type { ManagedObject } from "#protocol/messages.ts";
+import type { AttributeLookup } from "./tokens.ts";
+
+/** The attribute table of an object type; resources have two fixed attributes and no table. */
+export function tableOf(object: ManagedObject): AttributeTable | undefined {
+  if (object === "resource") return undefined;
+  return ATTRIBUTE_TABLES[object === "pbshook" ? "hook" : object];
+}
+
+export const attributeLookup: AttributeLookup = {
+  isAttribute: (object, name) => tableOf(object)?.byName(name) !== undefined,
+  isEntityLimit: (object, name) => tableOf(object)?.byName(name)?.type.startsWith("entity_limit") ?? false,
+};

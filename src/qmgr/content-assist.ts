@@ -1,0 +1,57 @@
+// Which tokens a grammar takes next: a walk over the grammar that chevrotain has recorded from the parser's rules. chevrotain's own content assist ended with
+// its version 13. Pure.
+//
+// C1. The grammar must not be left-recursive. What is kept between two tokens is a set of places, each a list of what is still to come.
+
+import {
+  Alternation,
+  Alternative,
+  type IProduction,
+  type IToken,
+  NonTerminal,
+  Option,
+  Repetition,
+  RepetitionMandatory,
+  RepetitionMandatoryWithSeparator,
+  RepetitionWithSeparator,
+  type Rule,
+  Terminal,
+  type TokenType,
+  tokenMatcher,
+} from "chevrotain";
+
+/** What is still to come, the next part first; null: nothing. */
+type Rest = { readonly part: Part; readonly next: Rest } | null;
+/** A production, or the further turns of a repetition with separators. */
+type Part = IProduction | { readonly turns: RepetitionWithSeparator | RepetitionMandatoryWithSeparator };
+/** A token that may come, and what then comes after it. */
+type Step = { readonly type: TokenType; readonly next: Rest };
+
+/** The types of token that may follow these tokens, each once, in the order of the grammar; none where the tokens are no beginning of the rule. */
+export function nextTokenTypes(rule: Rule, tokens: readonly IToken[]): readonly TokenType[] {
+  let steps = stepsFrom(inOrder(rule.definition, null));
+  for (const token of tokens) steps = steps.filter(({ type }) => tokenMatcher(token, type)).flatMap(({ next }) => stepsFrom(next));
+  return [...new Set(steps.map(({ type }) => type))];
+}
+
+const inOrder = (parts: readonly Part[], next: Rest): Rest => parts.reduceRight<Rest>((rest, part) => ({ part, next: rest }), next);
+
+function stepsFrom(rest: Rest): readonly Step[] {
+  if (rest === null) return [];
+  const { part, next } = rest;
+  if ("turns" in part) {
+    const turn = inOrder(part.turns.definition, { part, next });
+    return [{ type: part.turns.separator, next: turn }, ...stepsFrom(next)];
+  }
+  if (part instanceof Terminal) return [{ type: part.terminalType, next }];
+  if (part instanceof NonTerminal) return stepsFrom(inOrder(part.referencedRule.definition, next));
+  if (part instanceof Alternation) return part.definition.flatMap((each) => stepsFrom({ part: each, next }));
+  if (part instanceof Alternative) return stepsFrom(inOrder(part.definition, next));
+  if (part instanceof Option) return [...stepsFrom(inOrder(part.definition, next)), ...stepsFrom(next)];
+  if (part instanceof Repetition) return [...stepsFrom(inOrder(part.definition, { part, next })), ...stepsFrom(next)];
+  if (part instanceof RepetitionMandatory) return stepsFrom(inOrder(part.definition, { part: new Repetition(part), next }));
+  if (part instanceof RepetitionMandatoryWithSeparator) return stepsFrom(inOrder(part.definition, { part: { turns: part }, next }));
+  if (part instanceof RepetitionWithSeparator)
+    return [...stepsFrom(inOrder(part.definition, { part: { turns: part }, next })), ...stepsFrom(next)];
+  throw new Error("a production that the grammar of qmgr does not have");
+}

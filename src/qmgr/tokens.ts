@@ -1,0 +1,257 @@
+// The words of a qmgr request as chevrotain's lexer cuts them (docs/reference/qmgr.md 3). What a character means depends on where it stands, so the lexer has modes:
+//
+//   verb -> object -> gap -> subject -> attributes <-> value-start -> value, in quotes, after quotes
+//                                                      the same for entity limits, where blanks belong to a value and a quote only opens it
+//   import and export: verb -> moved-object -> moved-gap -> moved-subject -> words;  help, history, quit: verb -> words
+//
+// L1. Every character of every mode belongs to a token: the lexer itself refuses nothing, the grammar does.
+
+import { createToken, type IToken, Lexer, type TokenType, tokenMatcher } from "chevrotain";
+import type { ManagedObject } from "#protocol/messages.ts";
+import { OBJECT_WORDS, VERBS, type Verb } from "./request.ts";
+
+/** What the lexer must know of attributes: whether the third word is one, and whether values follow the entity-limit grammar. */
+export type AttributeLookup = {
+  isAttribute(object: ManagedObject, name: string): boolean;
+  isEntityLimit(object: ManagedObject, name: string): boolean;
+};
+
+type Match = RegExpExecArray | null;
+type Pattern = RegExp | ((text: string, offset: number, matched: IToken[]) => Match);
+type Options = { readonly in?: TokenType | readonly TokenType[]; readonly to?: string; readonly skipped?: true };
+
+/** A token type. in: what the grammar knows it as; to: the mode that follows it. Patterns are sticky: chevrotain does not take those apart, which saves time. */
+function token(name: string, pattern: Pattern, { in: categories = [], to, skipped }: Options = {}): TokenType {
+  return createToken({
+    name,
+    pattern: pattern as RegExp,
+    categories: [categories].flat(),
+    line_breaks: true,
+    // A mode is never returned from: chevrotain cannot leave its first mode for another.
+    ...(to === undefined ? {} : { push_mode: to }),
+    ...(skipped === true ? { group: Lexer.SKIPPED } : {}),
+  });
+}
+const category = (name: string, parent: readonly TokenType[] = []): TokenType =>
+  createToken({ name, pattern: Lexer.NA, categories: [...parent] });
+
+// --- words before the attributes end at a blank or an operator
+
+const WORD = /(?:[^\s=+-]|[+-](?!=))+/y;
+const wordAt = (text: string, offset: number): Match => {
+  WORD.lastIndex = offset;
+  return WORD.exec(text);
+};
+const BLANK = /\s+/y;
+
+function findVerb(word: string): Verb | undefined {
+  return VERBS.find((verb) => verb.startsWith(word));
+}
+function findObject(word: string): ManagedObject | undefined {
+  return OBJECT_WORDS.find(([name]) => name.startsWith(word))?.[1];
+}
+
+/** An operator where a verb or an object belongs, with the rest of the line: PBS then sees no word at all. */
+export const Nothing = token("Nothing", /[+-]?=[\s\S]*/y);
+export const UnknownVerb = token("UnknownVerb", wordAt, { to: "words" });
+export const UnknownObject = token("UnknownObject", wordAt, { to: "words" });
+const Blank = token("Blank", BLANK, { skipped: true });
+
+/** Verbs by what may follow them. */
+const verbToken = (name: string, verbs: readonly Verb[], to: string): TokenType =>
+  token(
+    name,
+    (text, offset) => {
+      const word = wordAt(text, offset);
+      const verb = word === null ? undefined : findVerb(word[0]);
+      return verb !== undefined && verbs.includes(verb) ? word : null;
+    },
+    { to },
+  );
+export const Create = verbToken("Create", ["create"], "object");
+export const SetVerb = verbToken("Set", ["set"], "object");
+export const Unset = verbToken("Unset", ["unset"], "object");
+export const ShowVerb = verbToken("Show", ["list", "print"], "object");
+export const BareVerb = verbToken("Bare", ["active", "delete"], "object");
+export const MoveVerb = verbToken("Move", ["import", "export"], "moved-object");
+export const WordVerb = verbToken("Words", ["help", "?", "history", "quit", "exit"], "words");
+const VERB_TOKENS = [Create, SetVerb, Unset, ShowVerb, BareVerb, MoveVerb, WordVerb];
+
+const objectAt = (text: string, offset: number): Match => {
+  const word = wordAt(text, offset);
+  return word !== null && findObject(word[0]) !== undefined ? word : null;
+};
+export const ObjectType = token("ObjectType", objectAt, { to: "gap" });
+const MovedObject = token("MovedObject", objectAt, { in: ObjectType, to: "moved-gap" });
+
+/** The verb that a token stands for; undefined: it is no verb. */
+export const verbOf = (word: IToken | undefined): Verb | undefined =>
+  word !== undefined && VERB_TOKENS.includes(word.tokenType) ? findVerb(word.image) : undefined;
+/** The type of object that a token stands for; undefined: it is no such token. */
+export const objectOf = (word: IToken | undefined): ManagedObject | undefined =>
+  word !== undefined && (word.tokenType === ObjectType || word.tokenType === MovedObject) ? findObject(word.image) : undefined;
+
+// --- names of objects; the first word after the object type may be an attribute already
+
+export const Name = token("Name", /(?:[^\s=,@+-]|[+-](?!=))+/y);
+export const At = token("At", /@/y);
+export const ListComma = token("ListComma", /,/y);
+export const Word = token("Word", /\S+/y);
+const OperatorWord = token("OperatorWord", /[+-]?=\S*/y, { in: Word, to: "words" });
+
+/** Attributes of the line that is being cut: patterns are functions of the text alone otherwise. */
+let lookup_now: AttributeLookup = { isAttribute: () => false, isEntityLimit: () => false };
+
+const ATTRIBUTE = /(?:[^\s,=+-]|[+-](?!=))+/y;
+const attributeAt = (text: string, offset: number): Match => {
+  ATTRIBUTE.lastIndex = offset;
+  return ATTRIBUTE.exec(text);
+};
+/** The attribute of `attribute.resource`. */
+export const nameOf = (attribute: string): string => {
+  const dot = attribute.indexOf(".");
+  return dot < 0 ? attribute : attribute.slice(0, dot);
+};
+/** Hooks and resources have names only: a third word is never an attribute of them. */
+const ALWAYS_NAMED: readonly ManagedObject[] = ["hook", "pbshook", "resource"];
+
+function firstAttributeAt(text: string, offset: number, matched: IToken[]): Match {
+  const object = objectOf(matched[1]);
+  if (matched.length !== 2 || object === undefined || ALWAYS_NAMED.includes(object)) return null;
+  const word = attributeAt(text, offset);
+  return word !== null && lookup_now.isAttribute(object, nameOf(word[0])) ? word : null;
+}
+const isLimit = (word: Match, object: ManagedObject | undefined): boolean =>
+  word !== null && object !== undefined && lookup_now.isEntityLimit(object, nameOf(word[0]));
+function limitAttributeAt(text: string, offset: number, matched: IToken[]): Match {
+  const word = attributeAt(text, offset);
+  return isLimit(word, objectOf(matched[1])) ? word : null;
+}
+function firstLimitAttributeAt(text: string, offset: number, matched: IToken[]): Match {
+  const word = firstAttributeAt(text, offset, matched);
+  return isLimit(word, objectOf(matched[1])) ? word : null;
+}
+
+export const Attribute = token("Attribute", ATTRIBUTE);
+export const LimitAttribute = token("LimitAttribute", limitAttributeAt, { in: Attribute });
+const FirstAttribute = token("FirstAttribute", firstAttributeAt, { in: Attribute, to: "attributes" });
+const FirstLimitAttribute = token("FirstLimitAttribute", firstLimitAttributeAt, { in: [LimitAttribute, Attribute], to: "attributes" });
+const MovedAttribute = token("MovedAttribute", firstAttributeAt, { in: Word, to: "words" });
+
+// --- attribute terms
+
+const OPERATOR = /[+-]?=/y;
+const LIMITS: readonly TokenType[] = [LimitAttribute, FirstLimitAttribute];
+function limitOperatorAt(text: string, offset: number, matched: IToken[]): Match {
+  const last = matched.at(-1)?.tokenType;
+  if (last === undefined || !LIMITS.includes(last)) return null;
+  OPERATOR.lastIndex = offset;
+  return OPERATOR.exec(text);
+}
+export const Operator = token("Operator", OPERATOR, { to: "value-start" });
+export const LimitOperator = token("LimitOperator", limitOperatorAt, { in: Operator, to: "limit-start" });
+export const Comma = token("Comma", /,/y);
+const OPERATORS = [LimitOperator, Operator];
+
+// --- values: the first quote character of a value is the only one for it
+
+export const Text = category("Text");
+export const OpenQuote = category("OpenQuote");
+export const CloseQuote = category("CloseQuote");
+/** Characters that no value may have; white space of any kind may stand in quotes. */
+const BAD = "&\\x00-\\x08\\x0a-\\x1f\\x7f";
+const BAD_QUOTED = "&\\x00-\\x08\\x0e-\\x1f\\x7f";
+export const Bad = token("Bad", new RegExp(`[${BAD}]`, "y"));
+const BadQuoted = token("BadQuoted", new RegExp(`[${BAD_QUOTED}]`, "y"), { in: Bad });
+const ValueComma = token("ValueComma", /,/y, { in: Comma, to: "attributes" });
+const ValueEnd = token("ValueEnd", BLANK, { skipped: true, to: "attributes" });
+
+type Quote = { readonly name: string; readonly sign: string };
+const QUOTES: readonly Quote[] = [
+  { name: "double", sign: '"' },
+  { name: "single", sign: "'" },
+];
+export const QuotedText = category("QuotedText");
+const quotedText = new Map(
+  QUOTES.map(({ name, sign }) => [name, token(`${name} text`, textWithout(`${sign}${BAD_QUOTED}`), { in: QuotedText })]),
+);
+
+function textWithout(characters: string): RegExp {
+  return new RegExp(`[^${characters}]+`, "y");
+}
+
+/** Modes of one kind of value. blanks: white space ends it; anywhere: quotes open inside it, too. */
+function valueModes(
+  kind: string,
+  { blanks, anywhere }: { readonly blanks: boolean; readonly anywhere: boolean },
+): Record<string, TokenType[]> {
+  const ends = blanks ? [ValueEnd, ValueComma] : [ValueComma];
+  const stop = `,${BAD}${blanks ? "\\s" : ""}`;
+  const open = ({ name, sign }: Quote): TokenType =>
+    token(`${kind} opening ${name}`, new RegExp(sign, "y"), { in: OpenQuote, to: `${kind}-${name}` });
+  const opened = QUOTES.map(open);
+  const plain = token(`${kind} text`, textWithout(`${stop}${anywhere ? "\"'" : ""}`), { in: Text, to: kind });
+  const modes: Record<string, TokenType[]> = {
+    [`${kind}-start`]: [Blank, ValueComma, Bad, ...opened, plain],
+    [kind]: [Bad, ...ends, ...(anywhere ? opened : []), plain],
+  };
+  QUOTES.forEach(({ name, sign }, at) => {
+    const after = `${kind}-after-${name}`;
+    modes[`${kind}-${name}`] = [
+      BadQuoted,
+      quotedText.get(name) as TokenType,
+      token(`${kind} closing ${name}`, new RegExp(sign, "y"), { in: CloseQuote, to: after }),
+    ];
+    modes[after] = [
+      Bad,
+      ...ends,
+      opened[at] as TokenType,
+      token(`${kind} text after ${name}`, textWithout(`${stop}${sign}`), { in: Text }),
+    ];
+  });
+  return modes;
+}
+
+/** Token types by mode. */
+export const MODES: Record<string, TokenType[]> = {
+  verb: [Blank, Nothing, ...VERB_TOKENS, UnknownVerb],
+  object: [Blank, Nothing, ObjectType, UnknownObject],
+  gap: [token("Gap", BLANK, { skipped: true, to: "subject" }), ...OPERATORS],
+  subject: [
+    token("NamesEnd", BLANK, { skipped: true, to: "attributes" }),
+    FirstLimitAttribute,
+    FirstAttribute,
+    ...OPERATORS,
+    At,
+    ListComma,
+    Name,
+  ],
+  attributes: [Blank, Comma, ...OPERATORS, LimitAttribute, Attribute],
+  ...valueModes("value", { blanks: true, anywhere: true }),
+  ...valueModes("limit", { blanks: false, anywhere: false }),
+  "moved-object": [Blank, Nothing, MovedObject, UnknownObject],
+  "moved-gap": [token("MovedGap", BLANK, { skipped: true, to: "moved-subject" }), OperatorWord],
+  "moved-subject": [token("MovedNamesEnd", BLANK, { skipped: true, to: "words" }), MovedAttribute, OperatorWord, At, ListComma, Name],
+  words: [Blank, Word],
+};
+
+/** All token types, for the parser. */
+export const TOKENS: TokenType[] = [...new Set([Text, OpenQuote, CloseQuote, QuotedText, ...Object.values(MODES).flat()])];
+
+/** Whether a token is of a type or of the category. */
+export const isOf = (token: IToken, type: TokenType): boolean => tokenMatcher(token, type);
+
+let lexer: Lexer | undefined;
+
+/** The one lexer: made when it is first needed. */
+export function prepareLexer(): Lexer {
+  // The token types are constant: they are checked by the tests, not at each start of qmgr.
+  lexer ??= new Lexer({ modes: MODES, defaultMode: "verb" }, { positionTracking: "onlyOffset", skipValidations: true, safeMode: true });
+  return lexer;
+}
+
+/** The tokens of a line. */
+export function tokenize(line: string, lookup: AttributeLookup): IToken[] {
+  lookup_now = lookup;
+  return prepareLexer().tokenize(line).tokens;
+}
