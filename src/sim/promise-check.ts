@@ -110,14 +110,14 @@ function see(state: ServerState, at_s: number, { policy }: Scenario): Seen {
   return { at_s, jobs, turns, world: seeWorld(state) };
 }
 
-function seeJob(state: ServerState, { id, attrs, subjobs }: Job): JobSeen {
+function seeJob(state: ServerState, { id, attrs, own, subjobs }: Job): JobSeen {
   const seconds = (name: string): number | null => {
     const value = attrs.Resource_List[name];
     return typeof value === "number" ? value : null;
   };
   const { start_time, exec_vnode } = (attrs["estimated"] ?? {}) as { readonly start_time?: number; readonly exec_vnode?: string };
   const promised = attrs["topjob"] === true && start_time !== undefined && "QB".includes(attrs.job_state);
-  const own = [
+  const asked = [
     attrs.schedselect,
     attrs.Resource_List,
     attrs["Hold_Types"],
@@ -131,12 +131,12 @@ function seeJob(state: ServerState, { id, attrs, subjobs }: Job): JobSeen {
     state: attrs.job_state,
     rank: attrs.queue_rank,
     queue: attrs.queue,
-    own: JSON.stringify(own),
-    by_hand: attrs["placed_by_hand"] === true,
+    own: JSON.stringify(asked),
+    by_hand: own.placed_by_hand === true,
     remaining: subjobs === undefined ? "" : remainingText(subjobs),
     exec_vnode: attrs.exec_vnode ?? "",
     stime_s: attrs.stime ?? 0,
-    from_s: (attrs.stime ?? 0) + Number(attrs["paused"] ?? 0),
+    from_s: (attrs.stime ?? 0) + (own.paused ?? 0),
     walltime_s: seconds("walltime"),
     soft_s: seconds("soft_walltime"),
     grace_s: killDelayOf(state.queues.get(attrs.queue)),

@@ -16,7 +16,8 @@ import type { AccountingRecord, ServerConfig } from "#server/engine/transaction.
 import { enqueueJob } from "#server/jobs/life.ts";
 import type { SchedSight } from "#server/scheds/heartbeat.ts";
 import { timeZone } from "#server/shell/time-zone.ts";
-import { attrsOfRows, jobData } from "#server/state/job-rows.ts";
+import type { JobOwn } from "#server/state/job-own.ts";
+import { jobData, jobOfRows } from "#server/state/job-rows.ts";
 import { freshState, loadState, type StoredState } from "#server/state/load.ts";
 import { rowsOf } from "#server/state/rows.ts";
 import type { Attrs, Job, JobAttrs, ServerState } from "#server/state/state.ts";
@@ -310,6 +311,13 @@ export function jobAttrs(h: Harness, id: string): JobAttrs {
   return job.attrs;
 }
 
+/** What the server keeps for itself of a live or finished job. */
+export function jobOwn(h: Harness, id: string): JobOwn {
+  const job = h.core.state.jobs.get(id) ?? h.store.history.get(id);
+  assert.ok(job !== undefined, `no job ${id}`);
+  return job.own;
+}
+
 /** `R 42` */
 export const stateOf = (h: Harness, id: string): string => `${jobAttrs(h, id).job_state} ${jobAttrs(h, id).substate}`;
 /** Log texts of an object. */
@@ -387,7 +395,10 @@ function writeJobs(stored: StoredRows["jobs"], state: ServerState, changes: Batc
     const job = state.jobs.get(id);
     const row = stored.get(id);
     if (job === undefined) assert.equal(row, undefined);
-    else assert.deepEqual(attrsOfRows(row?.data ?? {}, row?.run), copy(jobData(job)), `rows of ${id}`);
+    else {
+      const { attrs, own } = jobOfRows(row?.data ?? {}, row?.run);
+      assert.deepEqual({ ...attrs, ...own }, copy(jobData(job)), `rows of ${id}`);
+    }
   }
 }
 
@@ -460,7 +471,7 @@ export function restart(h: Harness): void {
     hooks: list(stored.hooks),
     clocks: list(stored.clocks),
     run_times: [...stored.run_times].map(([key, seconds]) => ({ key, seconds: seconds as number })),
-    jobs: structuredClone([...stored.jobs.values()]).map(({ id, seq, data, run }) => ({ id, seq, attrs: attrsOfRows(data, run) })),
+    jobs: structuredClone([...stored.jobs.values()]).map(({ id, seq, data, run }) => ({ id, seq, ...jobOfRows(data, run) })),
   });
   checkInvariants(state);
   h.core = createCore(state, CONFIG, h.now_ms);

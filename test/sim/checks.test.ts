@@ -5,6 +5,7 @@ import { test } from "node:test";
 import { createCore } from "#server/core/core.ts";
 import { prepareStart } from "#server/core/first-start.ts";
 import type { Batch } from "#server/engine/batch.ts";
+import { NOTHING_OWN } from "#server/state/job-own.ts";
 import { freshState } from "#server/state/load.ts";
 import type { JobAttrs } from "#server/state/state.ts";
 import { Checks } from "#sim/checks/checks.ts";
@@ -119,7 +120,7 @@ test("K4 is seen: more cpus in use than there are, and company of an exclusive j
     const [first, second] = [submit(), submit()];
     checks.stepped(core);
     // Placed by an operator's hand they may be; take that word away.
-    for (const job of core.state.jobs.values()) delete job.attrs["placed_by_hand"];
+    for (const job of core.state.jobs.values()) job.own = NOTHING_OWN;
     checks.born(born(first, 1), attrsOf(core, first));
     assert.throws(() => checks.born(born(second, 1), attrsOf(core, second)), message);
   }

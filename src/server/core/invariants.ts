@@ -9,11 +9,13 @@
 //     Only a job whose start a scheduler may plan is a top job.
 // I7. Ids and ranks given lie below the counters; queue ranks differ (subjobs have that of their array).
 // I8. Reservations: see core/resv-invariants.ts.
-// I10. Clocks of eligible time: see state/clocks.ts.
 // I9. A subjob is a job exactly when its array counts it as live, and an array lives as long as a subjob waits or lives.
-// I10. A job that waits for a live one is in that one's list; substate 22 is that of jobs that wait for others.
+// I10. Clocks of eligible time: see state/clocks.ts.
+// I11. Attributes of a job hold names of the table alone: what is the server's own stands beside them (state/job-own.ts O2).
+// I12. A job that waits for a live one is in that one's list; substate 22 is that of jobs that wait for others.
 
 import { entriesOf, isBefore, isDependent, jobOfEntry, reverseType } from "#model/depend.ts";
+import { JOB_ATTRIBUTES } from "#model/job-attributes.ts";
 import { subjobId } from "#model/job-id.ts";
 import { SUBSTATE } from "#model/job-state.ts";
 import { isHeld } from "#model/values/hold.ts";
@@ -26,7 +28,7 @@ import { availableAmount } from "../state/occupancy.ts";
 import { partitionsOf } from "../state/partitions.ts";
 import { placementOf } from "../state/placement.ts";
 import { countedOn, countedWide, resvOfQueue } from "../state/resv-holding.ts";
-import type { Job, JobAttrs, ServerState, Vnode } from "../state/state.ts";
+import type { Attrs, Job, JobAttrs, ServerState, Vnode } from "../state/state.ts";
 import { isOver, SUBJOB, subjobState } from "../state/subjobs.ts";
 import { derivedStates, isDerived } from "../state/vnode-states.ts";
 import { checkResvs } from "./resv-invariants.ts";
@@ -124,7 +126,7 @@ function checkAssigned(state: ServerState, check: Check): void {
 
 function checkVnodes(state: ServerState, check: Check): void {
   for (const vnode of state.vnodes.values()) {
-    const by_hand = [...vnode.jobs.keys()].some((id) => state.jobs.get(id)?.attrs["placed_by_hand"] === true);
+    const by_hand = [...vnode.jobs.keys()].some((id) => state.jobs.get(id)?.own.placed_by_hand === true);
     for (const [resource, amount] of jobsUse(state, vnode)) {
       const available = availableAmount(state, vnode, resource);
       check(
@@ -168,8 +170,16 @@ function checkScheds(state: ServerState, check: Check): void {
   }
 }
 
+/** Records of attributes whose names have been checked: a record never changes. */
+const named = new WeakSet<Attrs>();
+
 function checkJob(state: ServerState, job: Job, check: Check): void {
   const { attrs } = job;
+  if (!named.has(attrs)) {
+    for (const name in attrs)
+      check(JOB_ATTRIBUTES.byName(name) !== undefined || name === "accrual_clock", () => `${job.id}: ${name} is no attribute`);
+    named.add(attrs);
+  }
   check("QHWTRESBUX".includes(attrs.job_state), () => `${job.id}: live with state ${attrs.job_state}`);
   check(
     (attrs.job_state === "H") === (isHeld(attrs.Hold_Types) && isWaiting(job)),

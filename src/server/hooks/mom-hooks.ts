@@ -134,6 +134,6 @@ function restartCycles(kernel: Kernel): void {
 /** An execjob_preterm hook wants the job to go on: nobody has deleted it. */
 export function jobKept(kernel: Kernel, job: Job, { text }: MomToServer["mom-kept"]): void {
   const tx = ownTransaction(kernel);
-  tx.apply({ kind: "job-changed", id: job.id, set: {}, unset: ["termination"] });
+  tx.apply({ kind: "job-changed", id: job.id, set: {}, unset: [], own: { termination: null } });
   logJob(tx, LOG_EVENT.JOB, job.id, `execjob_preterm hook rejected request: ${text}`);
 }

@@ -6,7 +6,7 @@ import type { Transaction } from "../engine/transaction.ts";
 import type { Attrs, Job } from "../state/state.ts";
 import { indicesIn, isOver, SUBJOB, type Subjobs, subjobsText } from "../state/subjobs.ts";
 import { accountDeleted, accountEnded } from "./accounting-record.ts";
-import { endWaiting, leave, terminationOf } from "./end.ts";
+import { endWaiting, leave } from "./end.ts";
 
 /** A subjob is over. Of an array's output all has been delivered (Stageout_status 1) or something has not (0). */
 export function subjobEnded(tx: Transaction, array: Job, { attrs }: Job): void {
@@ -21,11 +21,11 @@ export function subjobEnded(tx: Transaction, array: Job, { attrs }: Job): void {
 export function endArrayIfOver(tx: Transaction, array: Job): void {
   const { subjobs, attrs } = array;
   if (subjobs === undefined || !isOver(subjobs)) return;
-  const keep = terminationOf(array)?.history !== false;
+  const keep = array.own.termination?.history !== false;
   if (!keep && tx.state.history_count > 0) tx.apply({ kind: "history-purged", ids: [], arrays: [array.seq] });
   if (attrs.stime === undefined) {
     // Its subjobs were deleted one by one: so is the array.
-    if (terminationOf(array) === undefined) accountDeleted(tx, array.id);
+    if (array.own.termination === undefined) accountDeleted(tx, array.id);
     endWaiting(tx, array, keep, unstartedAttrs(subjobs));
     return;
   }

@@ -12,8 +12,8 @@ export function discardCheckpoint(tx: Transaction, job: Job): void {
 
 /** Output that a host keeps for a run of the job that will never be, or that keeps output of its own: also where the last run ended before it was confirmed. */
 export function discardOutput(tx: Transaction, job: Job): void {
-  const host = job.attrs["output_on"];
-  if (typeof host === "string") tx.act({ kind: "discard-on-host", job: job.id, host });
+  const host = job.own.output_on;
+  if (host !== undefined) tx.act({ kind: "discard-on-host", job: job.id, host });
 }
 
 /**
@@ -26,18 +26,17 @@ export function discardCheckpointElsewhere(tx: Transaction, job: Job): void {
 
 /** The job runs: what another host has kept of its output for this run is of no use (the run has begun without it). */
 export function discardOutputElsewhere(tx: Transaction, job: Job): void {
-  const host = job.attrs["output_on"];
-  if (typeof host === "string" && !hasPart(job, host)) tx.act({ kind: "discard-on-host", job: job.id, host });
+  const host = job.own.output_on;
+  if (host !== undefined && !hasPart(job, host)) tx.act({ kind: "discard-on-host", job: job.id, host });
 }
 
 const hasPart = (job: Job, host: string | undefined): boolean =>
   host !== undefined && hostsOfJob(job).some((each) => isSameHost(host, each));
 
 /** Whether what the host keeps of a job is for a run to come: a checkpoint, output. */
-export const isKeptOn = (job: Job, host: string): boolean =>
-  isSameHost(host, checkpointHost(job)) || isSameHost(host, job.attrs["output_on"]);
+export const isKeptOn = (job: Job, host: string): boolean => isSameHost(host, checkpointHost(job)) || isSameHost(host, job.own.output_on);
 
 const isSameHost = (host: string, other: unknown): boolean => typeof other === "string" && other.toLowerCase() === host.toLowerCase();
 
 /** Where the checkpoint is from which the job will go on. */
-export const checkpointHost = (job: Job): string | undefined => job.attrs["checkpointed"] as string | undefined;
+export const checkpointHost = (job: Job): string | undefined => job.own.checkpointed;

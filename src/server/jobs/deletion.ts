@@ -5,10 +5,11 @@ import type { DeleteJobRequest } from "#protocol/messages.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
 import { isOwner } from "../attributes/permission.ts";
 import type { Transaction } from "../engine/transaction.ts";
+import type { Termination } from "../state/job-own.ts";
 import { isWaiting } from "../state/job-phase.ts";
 import type { Job } from "../state/state.ts";
 import { accountDeleted } from "./accounting-record.ts";
-import { endWaiting, finish, type Termination, terminationOf } from "./end.ts";
+import { endWaiting, finish } from "./end.ts";
 import { logJob, requestor } from "./life.ts";
 
 /** history: nothing is left of it in the history either. */
@@ -42,14 +43,14 @@ export function logDeletion(tx: Transaction, job: Pick<Job, "id" | "attrs">, how
 
 /** The mom is told; the obit ends the job. Asked again, the mom is told again, the rest is done once. */
 function deleteRunning(tx: Transaction, job: Job, how: DeletionManner, keep: boolean): void {
-  const before = terminationOf(job);
+  const before = job.own.termination;
   if (before === undefined) {
     logJob(tx, LOG_EVENT.JOB, job.id, "Job sent signal TermJob on delete");
     logDeletion(tx, job, how);
   }
   if (before === undefined || before.history !== keep) {
     const termination: Termination = { by: before?.by ?? requestor(tx), history: keep };
-    tx.apply({ kind: "job-changed", id: job.id, set: { termination }, unset: [] });
+    tx.apply({ kind: "job-changed", id: job.id, set: {}, unset: [], own: { termination } });
   }
   tx.act({ kind: "terminate-job", job: job.id, why: "delete" });
 }
@@ -60,7 +61,7 @@ export function preemptByDeletion(tx: Transaction, job: Job): void {
   logJob(tx, LOG_EVENT.JOB, job.id, "Job sent signal TermJob on delete");
   logDeletion(tx, job, {});
   const termination: Termination = { by: requestor(tx), history: true, preempted: true };
-  tx.apply({ kind: "job-changed", id: job.id, set: { termination }, unset: [] });
+  tx.apply({ kind: "job-changed", id: job.id, set: {}, unset: [], own: { termination } });
   tx.act({ kind: "terminate-job", job: job.id, why: "delete", force: true });
 }
 

@@ -11,6 +11,7 @@ import { FILE_TROUBLE } from "../engine/mail.ts";
 import type { Transaction } from "../engine/transaction.ts";
 import { arrayOf } from "../state/apply.ts";
 import { hostOfJob } from "../state/job-hosts.ts";
+import { type OwnChange, without } from "../state/job-own.ts";
 import { type HowOver, isIn, isWaiting, OVER, RUN_PHASE } from "../state/job-phase.ts";
 import type { Attrs, Job, JobAttrs, ResourceRecord } from "../state/state.ts";
 import { accountAborted, accountEnded, usageItems } from "./accounting-record.ts";
@@ -55,10 +56,6 @@ export const JOB_EXEC = {
 
 /** More starts than this and the job is held. */
 export const RUN_COUNT_MAX = 20;
-
-/** Somebody ended the job: kept with it until the mom's obit. history false: it leaves none (qdel -x). preempted: a scheduler, to make room. */
-export type Termination = { readonly by: string; readonly history: boolean; readonly mail?: boolean; readonly preempted?: true };
-export const terminationOf = (job: Job): Termination | undefined => job.attrs["termination"] as Termination | undefined;
 
 export type Obit = {
   readonly exit_status: number;
@@ -152,7 +149,7 @@ export function jobObit(tx: Transaction, job: Job, obit: Obit): void {
   }
   if (obit.kept === true) keptElsewhere(tx, job);
   const trouble = obit.stageout_status === 0 ? `; ${fileTrouble(obit.message)}` : "";
-  const termination = terminationOf(job);
+  const { termination } = job.own;
   // What a preempted job ended with is told like that of any other; it is never run again.
   if (termination !== undefined && !(termination.preempted === true && reaction.kind === "end")) {
     finish(tx, job, "deleted", ` and terminated by ${termination.by}${trouble}`, termination.history);
@@ -197,9 +194,9 @@ export function jobObit(tx: Transaction, job: Job, obit: Obit): void {
 /** The host of this run keeps its output: what another host keeps of an earlier run is of no use. */
 function keptElsewhere(tx: Transaction, job: Job): void {
   const host = hostOfJob(job);
-  if (job.attrs["output_on"] === host) return;
+  if (job.own.output_on === host) return;
   discardOutput(tx, job);
-  tx.apply({ kind: "job-changed", id: job.id, set: { output_on: host }, unset: [] });
+  tx.apply({ kind: "job-changed", id: job.id, set: {}, unset: [], own: { output_on: host } });
 }
 
 /** Of what the mom says the first that is about files. */
@@ -281,27 +278,32 @@ export function leave(tx: Transaction, job: Job, how: HowOver, set: Attrs, keep:
     logJob(tx, LOG_EVENT.DEBUG2, job.id, `dequeuing from ${job.attrs.queue}, state ${isWaiting(job) ? job.attrs.job_state : "E"}`);
   discardCheckpoint(tx, job);
   discardOutput(tx, job);
-  const unset = PRIVATE.filter((name) => job.attrs[name] !== undefined);
   const over = { ...(job.attrs.stime === undefined ? { Exit_status: NEVER_RAN } : {}), ...set };
-  tx.apply({ kind: "job-changed", id: job.id, set: { ...over, ...OVER[how], history_timestamp: tx.now_s }, unset });
+  tx.apply({
+    kind: "job-changed",
+    id: job.id,
+    set: { ...over, ...OVER[how], history_timestamp: tx.now_s },
+    unset: [],
+    own: NOT_OF_HISTORY,
+  });
   tx.apply({ kind: "job-ended", id: job.id, history });
 }
 
-/** Attributes of our own that mean nothing once the job is over. */
-const PRIVATE = [
+const OF_A_RUN_OWN = without(
   "paused",
   "paused_since",
   "termination",
   "placed_by_hand",
+  "sent_to",
   "suspended_by_admin",
   "preempting",
   "resuming",
   "idled",
-  "checkpointed",
-  "output_on",
-  "terminal",
   "releasing",
-] as const;
+  "checkpointed",
+);
+/** Nothing of the server's own means anything once the job is over. */
+const NOT_OF_HISTORY: OwnChange = { ...OF_A_RUN_OWN, output_on: null, terminal: null };
 
 /** The run is to be repeated: substate 60 until its obit. A run that the mom has not confirmed yet counts as begun, so that its R record has an S before it. */
 export function beginRerun(tx: Transaction, job: Job): void {
@@ -352,13 +354,11 @@ export function requeue(tx: Transaction, job: Job, more: Requeue = {}): void {
     ...later,
     Hold_Types,
     ...(preempted_s === undefined ? {} : { ptime: preempted_s }),
-    ...(more.checkpointed === undefined ? {} : { checkpointed: more.checkpointed }),
-    // A run that never was confirmed leaves what waits for one that will be.
-    ...(more.checkpointed !== undefined || isIn(job, "starting") || job.attrs["output_on"] !== undefined
-      ? {}
-      : { output_on: hostOfJob(job) }),
     ...(eligible && job.attrs.etime === undefined ? { etime: tx.now_s } : {}),
   };
+  // A run that never was confirmed leaves what waits for one that will be.
+  const keeps = more.checkpointed === undefined && !isIn(job, "starting") && job.own.output_on === undefined;
+  const own: OwnChange = { ...OF_A_RUN_OWN, checkpointed: more.checkpointed ?? null, ...(keeps ? { output_on: hostOfJob(job) } : {}) };
   if (comment !== undefined) set["comment"] = comment;
   const again = askedAtStart(job.attrs);
   Object.assign(set, again.set);
@@ -367,7 +367,7 @@ export function requeue(tx: Transaction, job: Job, more: Requeue = {}): void {
     ...OF_A_RUN.filter((name) => job.attrs[name] !== undefined && set[name] === undefined),
     ...(eligible || job.attrs.etime === undefined ? [] : ["etime"]),
   ];
-  tx.apply({ kind: "job-changed", id: job.id, set, unset });
+  tx.apply({ kind: "job-changed", id: job.id, set, unset, own });
 }
 
 /** A subjob is not held, its array is. Whether it was one. */
@@ -384,8 +384,6 @@ const TOO_OFTEN = "job held, too many failed attempts to run";
 
 /** What belongs to one run and goes with it. */
 const OF_A_RUN = [
-  "paused",
-  "paused_since",
   "exec_vnode",
   "exec_host",
   "session_id",
@@ -396,17 +394,9 @@ const OF_A_RUN = [
   "Stageout_status",
   "resources_used",
   "comment",
-  "termination",
-  "placed_by_hand",
-  "suspended_by_admin",
-  "preempting",
-  "resuming",
-  "idled",
   "resources_released",
   "resource_released_list",
-  "releasing",
   "alt_id",
-  "checkpointed",
 ] as const;
 
 /** Vnodes remember when a job last ended there. */

@@ -5,7 +5,7 @@ import { type Kernel, ownTransaction } from "../engine/kernel.ts";
 import { momOfJob } from "../engine/mom-runtime.ts";
 import { isIn, isRunning, isSuspended, isWithMom } from "../state/job-phase.ts";
 import type { Job } from "../state/state.ts";
-import { beginRerun, terminationOf } from "./end.ts";
+import { beginRerun } from "./end.ts";
 
 /** Begins the end of a run: its mom saves it, where it can. */
 export function endRun(kernel: Kernel, job: Job): void {
@@ -16,7 +16,7 @@ export function endRun(kernel: Kernel, job: Job): void {
   else endUnsaved(kernel, job);
 }
 
-const isEnding = (job: Job): boolean => terminationOf(job) !== undefined || isIn(job, "rerunning");
+const isEnding = (job: Job): boolean => job.own.termination !== undefined || isIn(job, "rerunning");
 
 /** A mom has not saved a job: while the server ends it is run again, killed or waited for. */
 export function endUnsaved(kernel: Kernel, job: Job): void {
@@ -28,7 +28,7 @@ export function endUnsaved(kernel: Kernel, job: Job): void {
     if (!isSuspended(job)) beginRerun(tx, job);
     tx.act({ kind: "terminate-job", job: id, why: "rerun" });
   } else if (kernel.shutdown.manner === "immediate") {
-    tx.apply({ kind: "job-changed", id, set: { termination: { by: `${tx.who.user}@${tx.who.host}`, history: true } }, unset: [] });
+    tx.apply({ kind: "job-changed", id, set: {}, unset: [], own: { termination: { by: `${tx.who.user}@${tx.who.host}`, history: true } } });
     tx.act({ kind: "terminate-job", job: id, why: "delete" });
   }
 }

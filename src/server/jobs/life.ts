@@ -12,6 +12,7 @@ import { restingState } from "#model/job-state.ts";
 import { isHeld } from "#model/values/hold.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
 import type { Transaction } from "../engine/transaction.ts";
+import { type JobOwn, NOTHING_OWN } from "../state/job-own.ts";
 import { isIn, isWaiting, isWithMom } from "../state/job-phase.ts";
 import type { Attrs, Job, JobAttrs, Queue } from "../state/state.ts";
 import { accountQueued } from "./accounting-record.ts";
@@ -34,7 +35,14 @@ export function waitingState(
  * A new job enters its queue: the job is made, logged and accounted (server "enqueuing ..." and "Job Queued ..." lines, record Q). attrs hold everything
  * but state, times, rank and queue_type; the queue's checks are done. A routing queue sends it on at once (core/consequences.ts).
  */
-export function enqueueJob(tx: Transaction, id: string, seq: number, attrs: JobAttrs, script: string | null): void {
+export function enqueueJob(
+  tx: Transaction,
+  id: string,
+  seq: number,
+  attrs: JobAttrs,
+  script: string | null,
+  own: JobOwn = NOTHING_OWN,
+): void {
   const { state, now_s } = tx;
   const queue = state.queues.get(attrs.queue) as Queue;
   const waiting = waitingState(attrs, now_s);
@@ -58,9 +66,9 @@ export function enqueueJob(tx: Transaction, id: string, seq: number, attrs: JobA
     id,
     `Job Queued at request of ${requestor(tx)}, owner = ${attrs.Job_Owner}, job name = ${attrs.Job_Name}, queue = ${attrs.queue}`,
   );
-  accountQueued(tx, { id, seq, attrs: full });
+  accountQueued(tx, { id, seq, attrs: full, own });
   // A routing queue sends it on at once, and may even give it up: it is not certain that the job is still there afterwards.
-  tx.apply({ kind: "job-created", id, seq, attrs: full, script });
+  tx.apply({ kind: "job-created", id, seq, attrs: full, own, script });
 }
 
 /** A job that is no top job any more (I3): the mark goes, and what was estimated where clear_topjob_estimates_enable says so or the job no longer waits. */

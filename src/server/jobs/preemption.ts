@@ -22,7 +22,7 @@ import { isIn, isSuspended, isWaiting } from "../state/job-phase.ts";
 import { schedOfQueue } from "../state/partitions.ts";
 import type { Job } from "../state/state.ts";
 import { preemptByDeletion } from "./deletion.ts";
-import { beginRerun, terminationOf } from "./end.ts";
+import { beginRerun } from "./end.ts";
 import { logJob, requestor } from "./life.ts";
 import { isResuming, preemptingSince } from "./suspension.ts";
 
@@ -45,7 +45,7 @@ function check(kernel: Kernel, sched: string, id: string): Reject | null {
   if (queue === undefined || schedOfQueue(kernel.state, queue)?.name !== sched) return reject(PBSE.PERM);
   if (kernel.stopping !== "no") return reject(PBSE.SVRDOWN);
   const runs = isIn(job, "starting", "running");
-  if (!runs || terminationOf(job) !== undefined || isResuming(job) || kernel.preemptions.has(id)) return reject(PBSE.BADSTATE);
+  if (!runs || job.own.termination !== undefined || isResuming(job) || kernel.preemptions.has(id)) return reject(PBSE.BADSTATE);
   return null;
 }
 
@@ -102,7 +102,7 @@ function ask(tx: Transaction, job: Job, signal: string): void {
 }
 
 function mark(tx: Transaction, job: Job): void {
-  if (preemptingSince(job) === undefined) tx.apply({ kind: "job-changed", id: job.id, set: { preempting: tx.now_s }, unset: [] });
+  if (preemptingSince(job) === undefined) tx.apply({ kind: "job-changed", id: job.id, set: {}, unset: [], own: { preempting: tx.now_s } });
 }
 
 function arm(kernel: Kernel, id: string): void {

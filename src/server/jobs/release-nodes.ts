@@ -16,7 +16,7 @@ import { logJob } from "./life.ts";
 import { originals } from "./start-attrs.ts";
 
 /** Vnodes that are being given up. */
-export const releasingOf = (job: Job): readonly string[] => (job.attrs["releasing"] as readonly string[] | undefined) ?? [];
+export const releasingOf = (job: Job): readonly string[] => job.own.releasing ?? [];
 
 const hostOfVnode = (state: Pick<ServerState, "vnodes">, name: string): string => {
   const vnode = state.vnodes.get(name);
@@ -49,7 +49,7 @@ export function releaseVnodes(tx: Transaction, job: Job, wanted: readonly string
   const at_once = new Set(names.filter((name) => !waiting.has(name)));
   if (at_once.size > 0) giveUp(tx, job, at_once);
   if (waiting.size === 0) return;
-  tx.apply({ kind: "job-changed", id: job.id, set: { releasing: [...waiting] }, unset: [] });
+  tx.apply({ kind: "job-changed", id: job.id, set: {}, unset: [], own: { releasing: [...waiting] } });
   tx.act({ kind: "release-sisters", job: job.id, hosts: whole.map(([host]) => host) });
 }
 
@@ -58,8 +58,8 @@ export function giveUp(tx: Transaction, job: Job, names: ReadonlySet<string>, at
   const { attrs } = job;
   const left = releasingOf(job).filter((name) => !names.has(name));
   if (at === "run") accountPhase(tx, "u", job, tx.now_s);
-  const set = { ...remaining(tx, job, names), ...originals(attrs), ...(left.length > 0 ? { releasing: left } : {}) };
-  tx.apply({ kind: "job-changed", id: job.id, set, unset: left.length > 0 || attrs["releasing"] === undefined ? [] : ["releasing"] });
+  const set = { ...remaining(tx, job, names), ...originals(attrs) };
+  tx.apply({ kind: "job-changed", id: job.id, set, unset: [], own: { releasing: left.length > 0 ? left : null } });
   accountPhase(tx, at === "run" ? "c" : "s", job, tx.now_s);
   if (at === "start") return;
   logJob(tx, LOG_EVENT.JOB, job.id, `released ${[...names].join(", ")}`);

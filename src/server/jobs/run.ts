@@ -12,6 +12,7 @@ import { LOG_EVENT } from "#support/log-event.ts";
 import { wantsMail } from "../engine/mail.ts";
 import type { Transaction } from "../engine/transaction.ts";
 import { arrayOf } from "../state/apply.ts";
+import { changedOwn, type OwnChange, without } from "../state/job-own.ts";
 import { isForSched, isIn, isPlanned, isRunning, isSuspended, type PhaseName, RUN_PHASE } from "../state/job-phase.ts";
 import { availableAmount } from "../state/occupancy.ts";
 import { partitionOf, schedOfQueue } from "../state/partitions.ts";
@@ -131,10 +132,21 @@ function start(tx: Transaction, job: Job, exec: ExecVnode, exec_vnode: string, o
     comment: `Job was sent for execution at ${commentDate(tx)} on ${exec_vnode}`,
   };
   if (options.walltime_s !== undefined) set["Resource_List"] = { ...job.attrs.Resource_List, walltime: options.walltime_s };
-  if (options.specified === true) set["placed_by_hand"] = true;
+  const own: OwnChange = {
+    ...(options.specified === true ? { placed_by_hand: true } : {}),
+    ...(set["exec_vnode"] === exec_vnode ? {} : { sent_to: exec_vnode }),
+  };
   if (tx.state.jobs.has(job.id)) {
-    tx.apply({ kind: "job-changed", id: job.id, set, unset: OF_WAITING.filter((name) => job.attrs[name] !== undefined) });
-  } else tx.apply({ kind: "job-created", id: job.id, seq: job.seq, attrs: { ...job.attrs, mtime: tx.now_s, ...set }, script: null });
+    tx.apply({ kind: "job-changed", id: job.id, set, unset: OF_WAITING.filter((name) => job.attrs[name] !== undefined), own });
+  } else
+    tx.apply({
+      kind: "job-created",
+      id: job.id,
+      seq: job.seq,
+      attrs: { ...job.attrs, mtime: tx.now_s, ...set },
+      own: changedOwn(job.own, own),
+      script: null,
+    });
   logJob(tx, LOG_EVENT.JOB, job.id, `Job Run at request of ${requestor(tx)} on exec_vnode ${exec_vnode}`);
   tx.act({ kind: "start-job", job: job.id });
   const array = arrayOf(tx.state, job);
@@ -172,8 +184,7 @@ export function jobStarted(
   jobdir: string | undefined,
   { restarted = false, confirmed = true }: { readonly restarted?: boolean; readonly confirmed?: boolean } = {},
 ): void {
-  // The vnodes as the comment of the start names them: with qrun -H as the operator typed them.
-  const where = /^Job was sent for execution at .* on (.*)$/.exec(job.attrs.comment ?? "")?.[1] ?? job.attrs.exec_vnode;
+  const where = job.own.sent_to ?? job.attrs.exec_vnode;
   const set: Attrs = { ...RUN_PHASE.running, comment: `Job run at ${commentDate(tx)} on ${where}` };
   if (session_id !== undefined) set["session_id"] = session_id;
   // Until the mom's first sample: the run has used nothing yet.
@@ -188,8 +199,9 @@ export function jobStarted(
   if (jobdir !== undefined) set["jobdir"] = jobdir;
   if (!restarted) discardCheckpointElsewhere(tx, job);
   if (confirmed) discardOutputElsewhere(tx, job);
-  const unset = ["checkpointed", ...(confirmed ? ["output_on"] : [])].filter((name) => job.attrs[name] !== undefined);
-  tx.apply({ kind: "job-changed", id: job.id, set, unset });
+  const met = job.own.checkpointed !== undefined || (confirmed && job.own.output_on !== undefined);
+  const own = met ? { own: without("checkpointed", ...(confirmed ? (["output_on"] as const) : [])) } : {};
+  tx.apply({ kind: "job-changed", id: job.id, set, unset: [], ...own });
   if (wantsMail(job, "b")) tx.act({ kind: "mail", job: job.id, point: "b", text: "" });
   if (restarted) tx.account({ type: "T", id: job.id, text: "" });
   else accountStarted(tx, job);

@@ -8,6 +8,7 @@
 import { arrayIdOf, subjobIndex } from "#model/job-id.ts";
 import { SUBSTATE } from "#model/job-state.ts";
 import type { Transaction } from "../engine/transaction.ts";
+import { NOTHING_OWN } from "../state/job-own.ts";
 import type { Job, JobAttrs, ServerState } from "../state/state.ts";
 import { SUBJOB, subjobState } from "../state/subjobs.ts";
 import { accountStarted } from "./accounting-record.ts";
@@ -26,7 +27,7 @@ export function queuedSubjob(state: ServerState, id: string): Job | undefined {
     if (typeof value === "string") attrs[name] = value.replaceAll("^array_index^", String(index));
     else if (Array.isArray(value)) attrs[name] = value.map((item) => String(item).replaceAll("^array_index^", String(index)));
   }
-  return { id, seq: array.seq, attrs };
+  return { id, seq: array.seq, attrs, own: NOTHING_OWN };
 }
 
 /** Where `^array_index^` stands for the index. */
@@ -52,7 +53,6 @@ const ARRAYS_OWN: readonly (keyof JobAttrs & string)[] = [
   "Stageout_status",
   "stime",
   "subjobs",
-  "termination",
   "topjob",
 ];
 

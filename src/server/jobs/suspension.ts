@@ -17,6 +17,7 @@ import { inOrder } from "#model/values/node-state.ts";
 import { SCHED_COMMAND } from "#protocol/sched-link.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
 import type { Transaction } from "../engine/transaction.ts";
+import { type OwnChange, without } from "../state/job-own.ts";
 import { isIn, isSuspended, RUN_PHASE } from "../state/job-phase.ts";
 import { schedOfQueue } from "../state/partitions.ts";
 import type { Attrs, Job, ResourceRecord, Vnode } from "../state/state.ts";
@@ -24,13 +25,13 @@ import { usageItems } from "./accounting-record.ts";
 import { commentDate, logJob } from "./life.ts";
 
 /** When a scheduler decided to preempt the job, if it is under way. */
-export const preemptingSince = (job: Job): number | undefined => job.attrs["preempting"] as number | undefined;
+export const preemptingSince = (job: Job): number | undefined => job.own.preempting;
 /** The mom has been told to let it go on and has not answered yet. */
-export const isResuming = (job: Job): boolean => job.attrs["resuming"] === true;
-export const isSuspendedByAdmin = (job: Job): boolean => job.attrs["suspended_by_admin"] === true;
+export const isResuming = (job: Job): boolean => job.own.resuming === true;
+export const isSuspendedByAdmin = (job: Job): boolean => job.own.suspended_by_admin === true;
 
 /** It stands still because others use its host: shown as state U, in all else a job that runs. */
-export const isIdled = (job: { readonly attrs: Attrs }): boolean => job.attrs["idled"] === true;
+export const isIdled = (job: Pick<Job, "own">): boolean => job.own.idled === true;
 
 /** The mom has stopped the job. Record z. */
 export function jobSuspended(tx: Transaction, job: Job, by_admin: boolean): void {
@@ -44,13 +45,12 @@ export function jobSuspended(tx: Transaction, job: Job, by_admin: boolean): void
   tx.apply({
     kind: "job-changed",
     id: job.id,
-    unset: [...(since === undefined ? [] : ["preempting"]), ...(isIdled(job) ? ["idled"] : [])],
+    unset: [],
+    own: { ...without("preempting", "idled"), paused_since: tx.now_s, ...(by_admin ? { suspended_by_admin: true } : {}) },
     set: {
       ...(since === undefined ? RUN_PHASE.suspended : RUN_PHASE.resumable),
       ...released,
-      paused_since: tx.now_s,
       ...(since === undefined ? {} : { ptime: since }),
-      ...(by_admin ? { suspended_by_admin: true } : {}),
     },
   });
   if (by_admin) for (const vnode of vnodesOf(tx, job)) setMaintenance(tx, vnode, [...maintenanceJobs(vnode), job.id]);
@@ -86,9 +86,9 @@ export function markForResume(tx: Transaction, job: Job): void {
 
 /** It is to go on: it has its resources from now on, and the mom is told. */
 export function beginResume(tx: Transaction, job: Job): void {
-  const unset = ["estimated", "topjob", "paused_since"].filter((name) => job.attrs[name] !== undefined);
-  const set = { ...RUN_PHASE.running, resuming: true, ...pausedUntil(tx, job) };
-  tx.apply({ kind: "job-changed", id: job.id, set, unset });
+  const unset = ["estimated", "topjob"].filter((name) => job.attrs[name] !== undefined);
+  const own: OwnChange = { resuming: true, paused_since: null, ...pausedUntil(tx, job) };
+  tx.apply({ kind: "job-changed", id: job.id, set: { ...RUN_PHASE.running }, unset, own });
   tx.act({ kind: "signal-job", job: job.id, signal: "resume", token: 0 });
 }
 
@@ -102,29 +102,33 @@ export function jobResumed(tx: Transaction, job: Job): void {
     kind: "job-changed",
     id: job.id,
     set: {
-      ...pausedUntil(tx, job),
       ...RUN_PHASE.running,
       comment: `Job run at ${commentDate(tx)} on ${job.attrs.exec_vnode}`,
     },
     unset: OF_SUSPENSION.filter((name) => job.attrs[name] !== undefined),
+    own: { ...without("paused_since", "suspended_by_admin", "resuming"), ...pausedUntil(tx, job) },
   });
 }
 
 /** The mom does not let it go on: it waits for the scheduler again. */
 export function resumeRefused(tx: Transaction, job: Job): void {
   if (!isResuming(job)) return;
-  const set = { ...RUN_PHASE.resumable, paused_since: tx.now_s };
-  tx.apply({ kind: "job-changed", id: job.id, set, unset: ["resuming"] });
+  tx.apply({
+    kind: "job-changed",
+    id: job.id,
+    set: { ...RUN_PHASE.resumable },
+    unset: [],
+    own: { resuming: null, paused_since: tx.now_s },
+  });
 }
 
 /** What the pause that ends now adds to those before. */
-function pausedUntil(tx: Transaction, { attrs }: Job): Attrs {
-  const since = attrs["paused_since"];
-  return typeof since === "number" ? { paused: Number(attrs["paused"] ?? 0) + Math.max(0, tx.now_s - since) } : {};
+function pausedUntil(tx: Transaction, { own: { paused = 0, paused_since } }: Job): OwnChange {
+  return paused_since === undefined ? {} : { paused: paused + Math.max(0, tx.now_s - paused_since) };
 }
 
 /** What a suspended job has and one that runs has not. */
-const OF_SUSPENSION = ["paused_since", "suspended_by_admin", "resuming", "ptime", "resources_released", "resource_released_list"] as const;
+const OF_SUSPENSION = ["ptime", "resources_released", "resource_released_list"] as const;
 
 /** A job that goes on or ends keeps its vnodes no longer in maintenance. */
 export function leaveMaintenance(tx: Transaction, job: Job): void {

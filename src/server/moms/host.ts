@@ -13,7 +13,7 @@ import type { MomRuntime } from "../engine/mom-runtime.ts";
 import type { Transaction } from "../engine/transaction.ts";
 import { hookReported, jobKept, tellHooks } from "../hooks/mom-hooks.ts";
 import { checkpointHost, isKeptOn } from "../jobs/checkpointed.ts";
-import { abort, finish, JOB_EXEC, jobObit, requeueOrAbort, terminationOf } from "../jobs/end.ts";
+import { abort, finish, JOB_EXEC, jobObit, requeueOrAbort } from "../jobs/end.ts";
 import { logJob } from "../jobs/life.ts";
 import { furtherVnodes, releaseVnodes } from "../jobs/release-nodes.ts";
 import { jobStarted } from "../jobs/run.ts";
@@ -90,7 +90,7 @@ export function frame<T extends keyof MomToServer>(kernel: Kernel, link: number,
       const { idled, ...key } = data as MomToServer["mom-idled"];
       const job = runOf(kernel, key);
       if (job !== undefined && !isSister(job, mom.host) && isIdled(job) !== idled)
-        tx.apply({ kind: "job-changed", id: job.id, set: idled ? { idled } : {}, unset: idled ? [] : ["idled"] });
+        tx.apply({ kind: "job-changed", id: job.id, set: {}, unset: [], own: { idled: idled ? true : null } });
       break;
     }
     case "mom-usage":
@@ -206,7 +206,7 @@ export function hostSilentTooLong(kernel: Kernel, key: string): void {
 function motherSilent(kernel: Kernel, job: Job): void {
   const tx = ownTransaction(kernel);
   tx.apply({ kind: "job-changed", id: job.id, set: { Exit_status: JOB_EXEC.RERUN_MS_FAIL }, unset: [] });
-  const termination = terminationOf(job);
+  const termination = job.own.termination;
   const deleted = `Job deleted, execution node ${hostOfJob(job)} down`;
   if (termination !== undefined) {
     logJob(tx, LOG_EVENT.JOB, job.id, deleted);
@@ -288,20 +288,20 @@ function isWanted(kernel: Kernel, job: Job, host: string): boolean {
 function catchUp(kernel: Kernel, tx: Transaction, job: Job, entry: HeldJob): void {
   if (isIn(job, "starting") && entry.state !== "starting") jobStarted(tx, job, entry.session_id, undefined);
   // It says so again if it still stands still.
-  if (isIdled(job)) tx.apply({ kind: "job-changed", id: job.id, set: {}, unset: ["idled"] });
+  if (isIdled(job)) tx.apply({ kind: "job-changed", id: job.id, set: {}, unset: [], own: { idled: null } });
   if (entry.state === "suspended") jobSuspended(tx, job, false);
   else if (entry.state === "running") jobResumed(tx, job);
   alignSisters(kernel, job);
   // It was asked to stop and has not heard, or has gone on since.
   if (preemptingSince(job) !== undefined && !isIn(job, "rerunning"))
-    tx.apply({ kind: "job-changed", id: job.id, set: {}, unset: ["preempting"] });
-  if (terminationOf(job) !== undefined) terminateJob(kernel, job.id, "delete", false);
+    tx.apply({ kind: "job-changed", id: job.id, set: {}, unset: [], own: { preempting: null } });
+  if (job.own.termination !== undefined) terminateJob(kernel, job.id, "delete", false);
   else if (isIn(job, "rerunning")) terminateJob(kernel, job.id, "rerun", false);
 }
 
 /** The server believes the job to be with a mom that does not know it. */
 function missing(kernel: Kernel, job: Job): void {
-  if (isIn(job, "starting") && terminationOf(job) === undefined) {
+  if (isIn(job, "starting") && job.own.termination === undefined) {
     startJob(kernel, job.id);
     return;
   }

@@ -39,7 +39,8 @@ function momRefused(kernel: Kernel, tx: Transaction, { job: id, signal }: MomQue
   if (job === undefined || signal === null) return;
   if (signal === "resume") resumeRefused(tx, job);
   alignSisters(kernel, job);
-  if (signal === "suspend" && preemptingSince(job) !== undefined) tx.apply({ kind: "job-changed", id, set: {}, unset: ["preempting"] });
+  if (signal === "suspend" && preemptingSince(job) !== undefined)
+    tx.apply({ kind: "job-changed", id, set: {}, unset: [], own: { preempting: null } });
   preemptionRefused(kernel, id, signal);
   if (signal === "checkpoint") endUnsaved(kernel, job);
 }

@@ -14,7 +14,7 @@ import { LOG_EVENT } from "#support/log-event.ts";
 import { type Kernel, ownTransaction } from "../engine/kernel.ts";
 import type { Crew, MomRuntime, Sister } from "../engine/mom-runtime.ts";
 import type { Transaction } from "../engine/transaction.ts";
-import { beginRerun, JOB_EXEC, jobObit, terminationOf } from "../jobs/end.ts";
+import { beginRerun, JOB_EXEC, jobObit } from "../jobs/end.ts";
 import { logJob } from "../jobs/life.ts";
 import { giveUp, releasingOf, vnodesByHost } from "../jobs/release-nodes.ts";
 import { hostOfJob, hostsOfJob, isSpread } from "../state/job-hosts.ts";
@@ -274,7 +274,7 @@ function sisterGone(
     return;
   }
   crew.failed = true;
-  if (terminationOf(job) !== undefined || isIn(job, "rerunning")) return;
+  if (job.own.termination !== undefined || isIn(job, "rerunning")) return;
   logJob(tx, LOG_EVENT.JOB, job.id, `Job is ended, its sister ${host} was lost: ${why}`);
   beginRerun(tx, job);
   tx.act({ kind: "terminate-job", job: job.id, why: "rerun" });
@@ -306,7 +306,7 @@ export function sisterHello(kernel: Kernel, tx: Transaction, job: Job, mom: MomR
     return;
   }
   if (crew.over === null && !crew.begun && isIn(job, "starting")) {
-    if (terminationOf(job) === undefined) return startCrew(kernel, job, crew);
+    if (job.own.termination === undefined) return startCrew(kernel, job, crew);
     // Whether the mother superior has begun it her own hello tells.
     sister.state = "gone";
     return;

@@ -45,18 +45,24 @@ function momJob(kernel: Kernel, job: Job): MomJob {
     queue: attrs.queue,
     exec_host: attrs.exec_host ?? "",
     exec_vnode: attrs.exec_vnode ?? "",
-    attrs: checkpointAttrs(kernel, job),
+    attrs: momAttrs(kernel, job),
     script: null,
     kill_delay_s: killDelay(kernel, job),
     cookie: "",
   };
   const hosts = isSpread(job) ? hostsOfJob(job) : [];
-  if (hosts.length < 2 && attrs["checkpointed"] === undefined) return order;
+  if (hosts.length < 2 && job.own.checkpointed === undefined) return order;
   return { ...order, ...(isHere(job) ? { restart: true as const } : {}), ...(hosts.length < 2 ? {} : taskSockets(kernel, hosts)) };
 }
 
 /** Its checkpoint is on the host where it is to run now. */
-const isHere = (job: Job): boolean => job.attrs["checkpointed"] === hostOfJob(job);
+const isHere = (job: Job): boolean => job.own.checkpointed === hostOfJob(job);
+
+/** With the ticket of an interactive job, which is no attribute. */
+function momAttrs(kernel: Kernel, job: Job): MomJob["attrs"] {
+  const attrs = checkpointAttrs(kernel, job);
+  return job.own.terminal === undefined ? attrs : { ...attrs, terminal: job.own.terminal };
+}
 
 /** `-c c`, `-c w` and intervals below the queue's checkpoint_min become that. */
 function checkpointAttrs(kernel: Kernel, { attrs }: Job): Job["attrs"] {

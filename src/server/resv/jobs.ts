@@ -6,7 +6,7 @@ import { isOwner } from "../attributes/permission.ts";
 import type { Transaction } from "../engine/transaction.ts";
 import { accountDeleted, accountQueued } from "../jobs/accounting-record.ts";
 import { deleteWaitingSubjobs } from "../jobs/array-end.ts";
-import { endWaiting, terminationOf } from "../jobs/end.ts";
+import { endWaiting } from "../jobs/end.ts";
 import { logJob, moveJob, requestor } from "../jobs/life.ts";
 import { isRunning, isWaiting } from "../state/job-phase.ts";
 import { resvOfQueue } from "../state/resv-holding.ts";
@@ -27,10 +27,10 @@ export function deleteJobs(tx: Transaction, resv: Resv, which: "all" | "running"
 /** Subjobs that wait go with their array, which ends with the last one that runs: those are jobs of their own here. */
 function deleteArray(tx: Transaction, array: Job, which: "all" | "running"): void {
   if (which === "running") return;
-  if (terminationOf(array) === undefined) {
+  if (array.own.termination === undefined) {
     logJob(tx, LOG_EVENT.JOB, array.id, `Job to be deleted at request of ${requestor(tx)}`);
     accountDeleted(tx, array.id);
-    tx.apply({ kind: "job-changed", id: array.id, set: { termination: { by: requestor(tx), history: true } }, unset: [] });
+    tx.apply({ kind: "job-changed", id: array.id, set: {}, unset: [], own: { termination: { by: requestor(tx), history: true } } });
   }
   deleteWaitingSubjobs(tx, array);
 }
@@ -44,11 +44,11 @@ function deleteWaiting(tx: Transaction, job: Job): void {
 }
 
 function deleteRunning(tx: Transaction, job: Job): void {
-  if (terminationOf(job) === undefined) {
+  if (job.own.termination === undefined) {
     logJob(tx, LOG_EVENT.JOB, job.id, "Job sent signal TermJob on delete");
     logJob(tx, LOG_EVENT.JOB, job.id, `Job to be deleted at request of ${requestor(tx)}`);
     accountDeleted(tx, job.id);
-    tx.apply({ kind: "job-changed", id: job.id, set: { termination: { by: requestor(tx), history: true } }, unset: [] });
+    tx.apply({ kind: "job-changed", id: job.id, set: {}, unset: [], own: { termination: { by: requestor(tx), history: true } } });
   }
   tx.act({ kind: "terminate-job", job: job.id, why: "delete" });
 }

@@ -321,7 +321,6 @@ const OPTIONAL = {
   topjob: "topjob",
   topjob_ineligible: "topjob_ineligible",
   sched_preempted_s: "ptime",
-  paused_s: "paused",
   released: "resources_released",
   estimated: "estimated",
   array_id: "array_id",
@@ -377,5 +376,6 @@ function schedJob(state: ServerState, job: Job): SchedJob {
     const set = attrs[OPTIONAL[name as keyof typeof OPTIONAL]];
     if (set !== undefined) value[name] = set;
   }
+  if (job.own.paused !== undefined) value["paused_s"] = job.own.paused;
   return value as SchedJob;
 }

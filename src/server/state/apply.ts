@@ -14,6 +14,7 @@ import { countOnClock, countRunning, indexClock } from "./clocks.ts";
 import { countJob, weightOf } from "./entity-usage.ts";
 import type { Event, NamedObject } from "./event.ts";
 import { sharedAttrs } from "./intern.ts";
+import { changedOwn, namesChanged } from "./job-own.ts";
 import { howOver } from "./job-phase.ts";
 import { isOfRun } from "./job-rows.ts";
 import { countJobText } from "./job-text.ts";
@@ -96,7 +97,7 @@ export function apply(state: ServerState, event: Event, changes: Changes, now_s:
       createJob(state, event, changes);
       break;
     case "job-changed":
-      changeJob(state, present(state.jobs.get(event.id), `job ${event.id}`), event.set, event.unset, changes);
+      changeJob(state, present(state.jobs.get(event.id), `job ${event.id}`), event, changes);
       break;
     case "subjobs-deleted":
       deleteSubjobs(state, present(state.jobs.get(event.id), `job ${event.id}`), event.indices, changes);
@@ -337,7 +338,7 @@ function createJob(state: ServerState, event: Extract<Event, { kind: "job-create
   assert(!state.jobs.has(event.id), `job ${event.id} exists`);
   const attrs = sharedAttrs(event.attrs);
   const subjobs = attrs["array"] === true ? { subjobs: newSubjobs(String(attrs["array_indices_submitted"])) } : {};
-  const job: Job = { id: event.id, seq: event.seq, attrs, ...subjobs };
+  const job: Job = { id: event.id, seq: event.seq, attrs, own: event.own, ...subjobs };
   changes.jobs.add(job.id);
   changes.jobs_new.add(job.id);
   if (attrs["array_id"] !== undefined) {
@@ -392,7 +393,7 @@ export function addJob(state: ServerState, job: Job, changes: Changes | null): v
   if (placement !== null) place(state, job, placement, 1, changes);
 }
 
-function changeJob(state: ServerState, job: Job, set: Attrs, unset: readonly string[], changes: Changes): void {
+function changeJob(state: ServerState, job: Job, { set, unset, own }: Extract<Event, { kind: "job-changed" }>, changes: Changes): void {
   const { job_state, queue } = job.attrs;
   const moves =
     (set["job_state"] !== undefined && set["job_state"] !== job_state) || (set["queue"] !== undefined && set["queue"] !== queue);
@@ -428,7 +429,9 @@ function changeJob(state: ServerState, job: Job, set: Attrs, unset: readonly str
   const next = replaces ? placementOf(state, job.attrs) : null;
   if (next !== null) place(state, job, next, 1, changes);
   changes.jobs.add(job.id);
-  if (!isOfRun(set, unset)) changes.jobs_whole.add(job.id);
+  const touched_own = own === undefined ? [] : namesChanged(job.own, own);
+  if (own !== undefined && touched_own.length > 0) job.own = changedOwn(job.own, own);
+  if (!isOfRun(set, [...unset, ...touched_own])) changes.jobs_whole.add(job.id);
 }
 
 /** Attributes that placementOf depends on besides job_state. */
@@ -451,7 +454,7 @@ function endJob(state: ServerState, job: Job, history: boolean, changes: Changes
   for (const id of idsAhead(job.attrs["depend"], state.name)) if (state.jobs.has(id)) changes.left_behind.add(id);
   if (job.attrs.resources_used !== undefined) changes.last_used.set(job.id, job.attrs.resources_used);
   if (!history) return;
-  changes.ended.set(job.id, { id: job.id, seq: job.seq, attrs: job.attrs });
+  changes.ended.set(job.id, { id: job.id, seq: job.seq, attrs: job.attrs, own: job.own });
   state.history_count++;
 }
 

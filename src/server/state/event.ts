@@ -4,6 +4,7 @@
 import type { HookAttrs, HookConfig, HookScript } from "#model/hook.ts";
 import type { ResourceDef } from "#model/resource-table.ts";
 import type { Clock } from "./clocks.ts";
+import type { JobOwn, OwnChange } from "./job-own.ts";
 import type { Attrs, JobAttrs } from "./state.ts";
 
 export type NamedObject = "queue" | "node" | "sched" | "resv";
@@ -45,11 +46,18 @@ export type Event =
     }
   | { readonly kind: "hook-deleted"; readonly name: string }
   /** a new job, or a subjob that starts (array_id names its array) */
-  | { readonly kind: "job-created"; readonly id: string; readonly seq: number; readonly attrs: JobAttrs; readonly script: string | null }
+  | {
+      readonly kind: "job-created";
+      readonly id: string;
+      readonly seq: number;
+      readonly attrs: JobAttrs;
+      readonly own: JobOwn;
+      readonly script: string | null;
+    }
   /** waiting subjobs of an array that were deleted and will never run */
   | { readonly kind: "subjobs-deleted"; readonly id: string; readonly indices: readonly number[] }
   /** indexes, counts and assigned resources are computed from the attributes before and after */
-  | { readonly kind: "job-changed"; readonly id: string; readonly set: Attrs; readonly unset: readonly string[] }
+  | { readonly kind: "job-changed"; readonly id: string; readonly set: Attrs; readonly unset: readonly string[]; readonly own?: OwnChange }
   /** moves a live job into the history (job_history_enable) or removes it */
   | { readonly kind: "job-ended"; readonly id: string; readonly history: boolean }
   /** learned run time of jobs of that user, project and name (jobs/pressure.ts) */

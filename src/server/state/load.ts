@@ -9,6 +9,7 @@ import { SERVER_ATTRIBUTES } from "#model/server-attributes.ts";
 import { addJob, addResv, arrayOf, indexVnode, newQueue, newVnode } from "./apply.ts";
 import { type Clock, indexClock, noAccrual } from "./clocks.ts";
 import { noUsage } from "./entity-usage.ts";
+import type { JobOwn } from "./job-own.ts";
 import type { Attrs, Job, JobAttrs, ResvAttrs, ServerState } from "./state.ts";
 import { loadSubjobs, noteLive } from "./subjobs.ts";
 import { refreshVnode } from "./vnode-states.ts";
@@ -32,8 +33,10 @@ export type StoredState = {
   /** of eligible time */
   readonly clocks?: readonly Clock[];
   readonly run_times: readonly { readonly key: string; readonly seconds: number }[];
-  readonly jobs: Iterable<{ readonly id: string; readonly seq: number; readonly attrs: JobAttrs }>;
+  readonly jobs: Iterable<StoredJob>;
 };
+
+export type StoredJob = { readonly id: string; readonly seq: number; readonly attrs: JobAttrs; readonly own: JobOwn };
 
 /** The state of the stored objects. It takes over their records. name: the server's. */
 export function loadState(name: string, stored: StoredState): ServerState {
@@ -58,9 +61,9 @@ export function loadState(name: string, stored: StoredState): ServerState {
   }
   for (const { key, seconds } of stored.run_times) state.run_times.set(key, seconds);
   const jobs = [...stored.jobs].sort((a, b) => a.attrs.queue_rank - b.attrs.queue_rank);
-  for (const { id, seq, attrs } of jobs) {
-    addJob(state, loadedJob(id, seq, attrs), null);
-    state.next_rank = Math.max(state.next_rank, attrs.queue_rank);
+  for (const job of jobs) {
+    addJob(state, loadedJob(job), null);
+    state.next_rank = Math.max(state.next_rank, job.attrs.queue_rank);
   }
   for (const job of state.jobs.values()) {
     const array = arrayOf(state, job);
@@ -73,10 +76,10 @@ export function loadState(name: string, stored: StoredState): ServerState {
 const byCreation = (a: { readonly id: string; readonly attrs: Attrs }, b: { readonly id: string; readonly attrs: Attrs }): number =>
   Number(a.attrs["ctime"]) - Number(b.attrs["ctime"]) || (parseResvId(a.id)?.seq ?? 0) - (parseResvId(b.id)?.seq ?? 0);
 /** The row of an array carries its subjobs (job-rows.ts). */
-function loadedJob(id: string, seq: number, attrs: JobAttrs): Job {
-  if (attrs["array"] !== true) return { id, seq, attrs };
-  const { subjobs, ...own } = attrs as JobAttrs & { readonly subjobs: string };
-  return { id, seq, attrs: own as JobAttrs, subjobs: loadSubjobs(String(attrs["array_indices_submitted"]), subjobs) };
+function loadedJob({ id, seq, attrs, own }: StoredJob): Job {
+  if (attrs["array"] !== true) return { id, seq, attrs, own };
+  const { subjobs, ...rest } = attrs as JobAttrs & { readonly subjobs: string };
+  return { id, seq, attrs: rest as JobAttrs, own, subjobs: loadSubjobs(String(attrs["array_indices_submitted"]), subjobs) };
 }
 
 const byOrder = <T extends { readonly order: number }>(list: readonly T[]): T[] => [...list].sort((a, b) => a.order - b.order);

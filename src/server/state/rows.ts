@@ -9,9 +9,10 @@ import { type Batch, type Data, type HistoryRow, type JobRow, type Loaded, type 
 import type { Changes } from "./changes.ts";
 import { hasRows } from "./changes.ts";
 import type { Clock } from "./clocks.ts";
-import { attrsOfRows, jobData, runData } from "./job-rows.ts";
+import { splitRow } from "./job-own.ts";
+import { jobData, jobOfRows, runData } from "./job-rows.ts";
 import { loadState } from "./load.ts";
-import type { Attrs, Job, JobAttrs, ServerState } from "./state.ts";
+import type { Attrs, Job, ServerState } from "./state.ts";
 
 /** An accounting record when it was due. After a crash it is written again if the file lacks it. */
 export type DueRecord = { readonly at_s: number; readonly type: string; readonly id: string; readonly text: string };
@@ -98,7 +99,7 @@ export function dueRecords(loaded: Loaded): readonly DueRecord[] {
 }
 
 /** A finished job in the form that the store returns. */
-export const jobOfHistory = (row: HistoryRow): Job => ({ id: row.id, seq: row.seq, attrs: row.data as JobAttrs });
+export const jobOfHistory = (row: HistoryRow): Job => ({ id: row.id, seq: row.seq, ...splitRow(row.data) });
 
 /** The state of the loaded rows. name: the present name of the server (job ids keep the name they were made with). */
 export function stateOfRows(name: string, loaded: Loaded, history_count: number): ServerState {
@@ -115,6 +116,6 @@ export function stateOfRows(name: string, loaded: Loaded, history_count: number)
     resvs: objects.resvs.map((row) => ({ id: row.name, ...(row.data as { attrs: Attrs }) })),
     hooks: objects.hooks.map((row) => ({ name: row.name, ...(row.data as Omit<Hook, "name">) })),
     run_times: objects.run_times.map((row) => ({ key: row.name, ...(row.data as { seconds: number }) })),
-    jobs: jobs.map(({ id, seq, data, run }) => ({ id, seq, attrs: attrsOfRows(data, run) })),
+    jobs: jobs.map(({ id, seq, data, run }) => ({ id, seq, ...jobOfRows(data, run) })),
   });
 }

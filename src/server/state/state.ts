@@ -12,6 +12,7 @@ import type { Hook } from "#model/hook.ts";
 import type { ResourceDef } from "#model/resource-table.ts";
 import type { Accrual, Clock } from "./clocks.ts";
 import type { EntityUsage } from "./entity-usage.ts";
+import type { JobOwn } from "./job-own.ts";
 import type { Subjobs } from "./subjobs.ts";
 
 export type Attrs = { [name: string]: unknown };
@@ -53,10 +54,10 @@ export type JobAttrs = Attrs & {
 };
 
 /**
- * seq: the number in the id, and the order of creation. subjobs: of an array that is not over. A subjob that has started is also a job, with array_id and
- * array_index.
+ * seq: the number in the id, and the order of creation. own: the server's flags, which are no attributes (job-own.ts). subjobs: of an array that is not over.
+ * A subjob that has started is also a job, with array_id and array_index.
  */
-export type Job = { readonly id: string; readonly seq: number; attrs: JobAttrs; readonly subjobs?: Subjobs };
+export type Job = { readonly id: string; readonly seq: number; attrs: JobAttrs; own: JobOwn; readonly subjobs?: Subjobs };
 export type Queue = {
   readonly name: string;
   readonly order: number;

@@ -115,7 +115,7 @@ export class Seats {
         const use = uses.get(vnode) ?? { ncpus: 0, seats: [], by_hand: false };
         use.ncpus += Number(pairs.find((pair) => pair.name === "ncpus")?.text ?? 0);
         if (!use.seats.some((other) => other.process === seat.process)) use.seats.push(seat);
-        use.by_hand ||= job.attrs["placed_by_hand"] === true;
+        use.by_hand ||= job.own.placed_by_hand === true;
         uses.set(vnode, use);
       }
     }

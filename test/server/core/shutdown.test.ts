@@ -10,7 +10,7 @@ import {
   ask,
   type Harness,
   harness,
-  jobAttrs,
+  jobOwn,
   mom,
   obit,
   outcome,
@@ -80,7 +80,7 @@ test("saved jobs wait for the next start of the server, whether they may be reru
   qterm(h, "immediate");
   answer(h, link, true);
   for (const id of jobs) obit(h, link, id, -12);
-  for (const id of jobs) assert.deepEqual([stateOf(h, id), jobAttrs(h, id)["checkpointed"]], ["Q 10", "n1"]);
+  for (const id of jobs) assert.deepEqual([stateOf(h, id), jobOwn(h, id).checkpointed], ["Q 10", "n1"]);
   assert.equal(ended(h), true);
 });
 

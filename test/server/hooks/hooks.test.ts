@@ -294,11 +294,11 @@ test("a job that an execjob_preterm hook keeps was never deleted; changes of hoo
   const id = addJob(h);
   runOn(h, id, "n1", link);
   outcome(h, ALICE, { kind: "delete-job", job: id } as never);
-  assert.notEqual(h.core.state.jobs.get(id)?.attrs["termination"], undefined);
+  assert.notEqual(h.core.state.jobs.get(id)?.own.termination, undefined);
   mom(h, link, "mom-kept", { job: id, run_count: 9, text: "another run" });
-  assert.notEqual(h.core.state.jobs.get(id)?.attrs["termination"], undefined);
+  assert.notEqual(h.core.state.jobs.get(id)?.own.termination, undefined);
   mom(h, link, "mom-kept", { job: id, run_count: 1, text: "stay" });
-  assert.equal(h.core.state.jobs.get(id)?.attrs["termination"], undefined);
+  assert.equal(h.core.state.jobs.get(id)?.own.termination, undefined);
   assert.equal(stateOf(h, id), "R 42");
   assert.ok(logsOf(h, id).includes("execjob_preterm hook rejected request: stay"));
   const report = { hook: "hk", event: "execjob_begin", actions: [], restart_cycle: false, vnodes: {} };

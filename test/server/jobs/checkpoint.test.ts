@@ -13,6 +13,7 @@ import {
   type Harness,
   harness,
   jobAttrs,
+  jobOwn,
   lettersOf,
   mom,
   momHello,
@@ -86,7 +87,7 @@ test("output of a run that is repeated on another host goes when that has begun;
   assert.deepEqual(sent(h, "mom-discard"), [{ job: "77.s" }], "it may yet come back");
   mom(h, other, "mom-started", { job: id, run_count: 2, session_id: 5, jobdir: "/home/alice" });
   assert.deepEqual(sent(h, "mom-discard"), [{ job: "77.s" }, { job: id }]);
-  assert.equal(jobAttrs(h, id)["output_on"], undefined);
+  assert.equal(jobOwn(h, id).output_on, undefined);
   hello(link + 12);
   assert.deepEqual(sent(h, "mom-discard"), [{ job: id }, { job: "77.s" }], "she had not heard");
   h.to_moms.length = 0;
@@ -106,7 +107,7 @@ test("what a host keeps of the run before is not discarded there while it has pa
   started(1);
   ask(h, ROOT, { kind: "rerun-job", job });
   for (const link of [n1, n2]) mom(h, link, "mom-obit", { job, run_count: 1, exit_status: -11, used: {} });
-  assert.deepEqual([stateOf(h, job), jobAttrs(h, job)["output_on"]], ["Q 10", "n1"]);
+  assert.deepEqual([stateOf(h, job), jobOwn(h, job).output_on], ["Q 10", "n1"]);
   askOk(h, ROOT, { kind: "run-job", job, exec_vnode: "(n2:ncpus=1)+(n1:ncpus=1)", async: true });
   started(2);
   assert.deepEqual([stateOf(h, job), jobAttrs(h, job).exec_host, sent(h, "mom-discard")], ["R 42", "n2/0+n1/0", []]);
@@ -122,9 +123,9 @@ test("a run that was taken back before its mom confirmed it leaves what another 
   askOk(h, ROOT, { kind: "run-job", job, exec_vnode: "(n2:ncpus=1)", async: true });
   ask(h, ROOT, { kind: "rerun-job", job });
   obit(h, n2, job, -11);
-  assert.deepEqual([stateOf(h, job), jobAttrs(h, job)["output_on"], sent(h, "mom-discard")], ["Q 10", "n1", []]);
+  assert.deepEqual([stateOf(h, job), jobOwn(h, job).output_on, sent(h, "mom-discard")], ["Q 10", "n1", []]);
   runOn(h, job, "n2", n2);
-  assert.deepEqual([jobAttrs(h, job)["output_on"], sent(h, "mom-discard")], [undefined, [{ job }]]);
+  assert.deepEqual([jobOwn(h, job).output_on, sent(h, "mom-discard")], [undefined, [{ job }]]);
 });
 
 test("a job deleted while its mom ends it for another run, or has saved it, leaves nothing with her", () => {
@@ -180,7 +181,7 @@ test("released, it goes on there from its checkpoint: record T, also after the s
     assert.equal(lastStart(h)?.restart, true);
     mom(h, link, "mom-started", { job: id, run_count: 2, session_id: 5, jobdir: "/home/alice", restarted: true });
     assert.equal(stateOf(h, id), "R 42");
-    assert.equal(jobAttrs(h, id)["checkpointed"], undefined);
+    assert.equal(jobOwn(h, id).checkpointed, undefined);
     obit(h, link, id);
     assert.equal(lettersOf(h, id), "QSCTE");
   }
@@ -214,7 +215,7 @@ test("a restart that failed: from the beginning", () => {
   apply(h, { kind: "job-changed", id, set: { Rerunable: true }, unset: [] });
   obit(h, link, id, -7);
   assert.equal(stateOf(h, id), "Q 10");
-  assert.equal(jobAttrs(h, id)["checkpointed"], undefined);
+  assert.equal(jobOwn(h, id).checkpointed, undefined);
 });
 
 test("-c c and short intervals become the queue's checkpoint_min", () => {
@@ -259,7 +260,7 @@ test("a host that keeps output of an unconfirmed run is the one where it is look
   askOk(h, ROOT, { kind: "run-job", job, exec_vnode: "(n2:ncpus=1)", async: true });
   ask(h, ROOT, { kind: "rerun-job", job });
   mom(h, n2, "mom-obit", { job, run_count: 2, exit_status: -11, used: {}, kept: true });
-  assert.deepEqual([stateOf(h, job), jobAttrs(h, job)["output_on"], sent(h, "mom-discard")], ["Q 10", "n2", [{ job }]]);
+  assert.deepEqual([stateOf(h, job), jobOwn(h, job).output_on, sent(h, "mom-discard")], ["Q 10", "n2", [{ job }]]);
 });
 
 test("a run that was deleted by force says in its late obit what its mom keeps: that is for nobody", () => {

@@ -19,6 +19,7 @@ import {
   cycle,
   harness,
   jobAttrs,
+  jobOwn,
   lettersOf,
   logsOf,
   mom,
@@ -93,7 +94,7 @@ test("suspend: what follows waits for the mom's answer and then has the room", (
   assert.deepEqual(answer(h, link), [{ ok: true, method: "S" }, { ok: true }]);
   assert.deepEqual([stateOf(h, victim), stateOf(h, urgent), assigned(h)], ["S 45", "R 41", 3]);
   assert.equal(jobAttrs(h, victim)["ptime"], START_S, "when it was decided, not when it was done");
-  assert.equal(jobAttrs(h, victim)["preempting"], undefined);
+  assert.equal(jobOwn(h, victim).preempting, undefined);
   assert.equal(lettersOf(h, victim), "QSz");
 });
 
@@ -112,7 +113,7 @@ test("the suspended job goes on when there is room: its cpus are its own before 
   );
   assert.deepEqual([stateOf(h, victim), assigned(h)], ["R 42", 3]);
   answer(h, link);
-  assert.deepEqual([stateOf(h, victim), jobAttrs(h, victim)["ptime"], jobAttrs(h, victim)["resuming"]], ["R 42", undefined, undefined]);
+  assert.deepEqual([stateOf(h, victim), jobAttrs(h, victim)["ptime"], jobOwn(h, victim).resuming], ["R 42", undefined, undefined]);
   assert.match(jobAttrs(h, victim).comment ?? "", /^Job run at .* on \(n1:ncpus=3\)$/);
   assert.equal(lettersOf(h, victim), "QSzr");
 });
@@ -170,11 +171,11 @@ test("how long a job has stood still is known to its scheduler, over several pau
   pause();
   decide(h, run(victim));
   answer(h, link, false);
-  assert.deepEqual([stateOf(h, victim), jobAttrs(h, victim)["paused"]], ["S 45", 100]);
+  assert.deepEqual([stateOf(h, victim), jobOwn(h, victim).paused], ["S 45", 100]);
   advance(h, 7);
   decide(h, run(victim));
   answer(h, link);
-  assert.deepEqual([stateOf(h, victim), jobAttrs(h, victim)["paused"], jobAttrs(h, victim)["paused_since"]], ["R 42", 107, undefined]);
+  assert.deepEqual([stateOf(h, victim), jobOwn(h, victim).paused, jobOwn(h, victim).paused_since], ["R 42", 107, undefined]);
   advance(h, 1000);
   pause();
   decide(h, run(victim));
@@ -185,7 +186,7 @@ test("how long a job has stood still is known to its scheduler, over several pau
   );
   assert.equal(jobs.at(-1), 207);
   assert.deepEqual(ended(h, link, victim, 0), null);
-  assert.equal(jobAttrs(h, victim)["paused"], undefined);
+  assert.equal(jobOwn(h, victim).paused, undefined);
 });
 
 test("methods in their order: a refusal of the mom leads to the next one", () => {
@@ -213,7 +214,7 @@ test("methods a job does not allow are passed over; when none is left the verdic
   assert.deepEqual(verdicts?.[0], { ok: false, code: 15016, text: "Job failed to be preempted" });
   assert.equal(verdicts?.[1]?.ok, false);
   assert.ok(logsOf(h, victim).includes("Job failed to be preempted"));
-  assert.deepEqual([stateOf(h, victim), jobAttrs(h, victim)["preempting"]], ["R 42", undefined]);
+  assert.deepEqual([stateOf(h, victim), jobOwn(h, victim).preempting], ["R 42", undefined]);
 });
 
 test("requeue: a preempted job starts anew as often as it must, and loses its place among the preempted when it runs", () => {
@@ -362,7 +363,7 @@ test("a mom that is lost: the preemption fails, no other method is tried; its he
     verdictsSince(h, from)?.map(({ ok }) => ok),
     [false, false],
   );
-  assert.deepEqual([stateOf(h, victim), jobAttrs(h, victim)["ptime"], jobAttrs(h, victim)["preempting"]], ["S 45", START_S, undefined]);
+  assert.deepEqual([stateOf(h, victim), jobAttrs(h, victim)["ptime"], jobOwn(h, victim).preempting], ["S 45", START_S, undefined]);
 });
 
 test("a mom that comes back without having stopped the job: it runs on as if nothing had been", () => {
@@ -370,7 +371,7 @@ test("a mom that comes back without having stopped the job: it runs on as if not
   decide(h, preempt(victim, "S"));
   h.core.momLost(link, h.now_ms);
   momHello(h, link + 1, "n1", [{ job: victim, run_count: 1, state: "running" }]);
-  assert.deepEqual([stateOf(h, victim), jobAttrs(h, victim)["preempting"]], ["R 42", undefined]);
+  assert.deepEqual([stateOf(h, victim), jobOwn(h, victim).preempting], ["R 42", undefined]);
 });
 
 test("a mom that is silent: the next method after half a minute, and none after job_requeue_timeout; what it does late still counts", () => {

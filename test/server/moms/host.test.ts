@@ -16,6 +16,7 @@ import {
   type Harness,
   harness,
   jobAttrs,
+  jobOwn,
   lettersOf,
   logsOf,
   mom,
@@ -489,12 +490,12 @@ test("a job that stands still because its host is in use shows state U and runs 
   mom(h, LINK, "mom-idled", { job: id, run_count: 1, idled: true });
   assert.deepEqual([shown(), stateOf(h, id)], ["U", "R 42"]);
   mom(h, LINK, "mom-idled", { job: id, run_count: 1, idled: false });
-  assert.deepEqual([shown(), jobAttrs(h, id)["idled"]], ["R", undefined]);
+  assert.deepEqual([shown(), jobOwn(h, id).idled], ["R", undefined]);
   mom(h, LINK, "mom-idled", { job: id, run_count: 9, idled: true });
   assert.equal(shown(), "R");
   mom(h, LINK, "mom-idled", { job: id, run_count: 1, idled: true });
   obit(h, LINK, id);
-  assert.equal(jobAttrs(h, id)["idled"], undefined);
+  assert.equal(jobOwn(h, id).idled, undefined);
 });
 
 test("resources of the site are typed, kept apart from the vnode's own, and shown to nobody but schedulers", () => {

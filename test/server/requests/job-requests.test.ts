@@ -20,6 +20,7 @@ import {
   type Harness,
   harness,
   jobAttrs,
+  jobOwn,
   lettersOf,
   logsOf,
   mom,
@@ -244,7 +245,7 @@ test("qdel of a running job: the mom is told, the obit ends it with its exit sta
   assert.equal(jobAttrs(h, job).Exit_status, 271);
   assert.equal(jobAttrs(h, job).comment, "Job run at Fri Nov 20 at 09:26 on (n1:ncpus=1) and terminated by alice@svr");
   assert.equal(lettersOf(h, job), "QSDE");
-  assert.equal(jobAttrs(h, job)["termination"], undefined);
+  assert.equal(jobOwn(h, job).termination, undefined);
 });
 
 test("a job that is deleted before it ran has Exit_status 271, also when it ran before and was queued again", () => {

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { markedScript } from "#model/script-text.ts";
 import type { AttrValueText } from "#protocol/messages.ts";
+import type { ServerToMom } from "#protocol/mom-link.ts";
 import {
   ALICE,
   addHost,
@@ -13,6 +14,7 @@ import {
   HOST,
   harness,
   jobAttrs,
+  jobOwn,
   lettersOf,
   logsOf,
   obit,
@@ -445,15 +447,17 @@ test("an interactive job: not rerunnable, its ticket goes to its mom and is show
   const answer = ask(h, ALICE, { ...asked, terminal });
   const { id } = (answer as { readonly value: { readonly id: string } }).value;
   const attrs = jobAttrs(h, id) as { readonly [name: string]: unknown };
-  assert.deepEqual([attrs["interactive"], attrs["Rerunable"], attrs["terminal"]], [1, false, terminal]);
+  assert.deepEqual([attrs["interactive"], attrs["Rerunable"], jobOwn(h, id).terminal], [1, false, terminal]);
   for (const who of [ALICE, ROOT]) {
     const text = JSON.stringify(ask(h, who, { kind: "status", object: "job", ids: [id] }));
     assert.doesNotMatch(text, /partita-qsub|abab/);
   }
   runOn(h, id, "n1", link);
+  const sent = h.to_moms.find(({ type }) => type === "mom-start")?.data as ServerToMom["mom-start"];
+  assert.deepEqual(sent.jobs[0]?.attrs["terminal"], terminal);
   obit(h, link, id);
   assert.equal(stateOf(h, id).slice(0, 1), "F");
-  assert.equal((jobAttrs(h, id) as { readonly [name: string]: unknown })["terminal"], undefined);
+  assert.equal(h.store.history.get(id)?.own.terminal, undefined);
 });
 
 test("interactive=False makes a batch job", async () => {

@@ -175,7 +175,7 @@ export function checkState({ core }: Target): void {
 }
 
 /** Attributes of the server's own that no table names. */
-const INTERNAL: ReadonlySet<string> = new Set(["from_mom", "termination", "placed_by_hand", "output_on"]);
+const INTERNAL: ReadonlySet<string> = new Set(["from_mom"]);
 
 /** The value that setting the entries one by one makes. */
 function again(

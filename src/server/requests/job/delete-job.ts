@@ -13,9 +13,9 @@ import { checkOperator, isOwner } from "../../attributes/permission.ts";
 import type { Answer, Transaction } from "../../engine/transaction.ts";
 import { deleteWaitingSubjobs } from "../../jobs/array-end.ts";
 import { deleteOne, logDeletion } from "../../jobs/deletion.ts";
-import { type Termination, terminationOf } from "../../jobs/end.ts";
 import { logJob, requestor } from "../../jobs/life.ts";
 import { hostOfJob } from "../../state/job-hosts.ts";
+import type { Termination } from "../../state/job-own.ts";
 import { isWaiting } from "../../state/job-phase.ts";
 import { SUBJOB, subjobState } from "../../state/subjobs.ts";
 import { finishedJob, fullJobId, mayQuery } from "../../status/job.ts";
@@ -67,13 +67,13 @@ function deleteHistory(tx: Transaction, id: string): boolean {
 function deleteArray(tx: Transaction, target: Extract<Target, { kind: "array" }>, request: DeleteJobRequest): void {
   const array = target.job;
   const running = startedJobs(tx, target);
-  const before = terminationOf(array);
+  const before = array.own.termination;
   logJob(tx, LOG_EVENT.DEBUG, array.id, "delete job request received");
   if (before === undefined) logDeletion(tx, array, request);
   const history = request.history !== true;
   if (before?.history !== history) {
     const termination: Termination = { by: before?.by ?? requestor(tx), history };
-    tx.apply({ kind: "job-changed", id: array.id, set: { termination }, unset: [] });
+    tx.apply({ kind: "job-changed", id: array.id, set: {}, unset: [], own: { termination } });
   }
   deleteWaitingSubjobs(tx, array);
   for (const job of running) deleteOne(tx, job, request);

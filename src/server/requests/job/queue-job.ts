@@ -27,13 +27,13 @@ export function submitJob(given_tx: Transaction, request: Omit<QueueJobRequest, 
   const queue = localQueue(tx, draft.destination);
   const seq = nextJobNumber(state);
   const submission = readSubmission(tx, queue, draft.attrs, seq);
-  enterTerminal(submission.attrs, request.terminal);
+  const own = enterTerminal(submission.attrs, request.terminal);
   checkEntry(tx, submission.attrs, queue, { from_route: false, submitter: who, bounds: submission.bounds });
   checkScriptSize(state, draft.script);
   checkJobText(state, submission.attrs);
   const id = submission.attrs["array"] === true ? `${seq}[].${state.name}` : `${seq}.${state.name}`;
   const asked = dependenciesAsked(tx, id, submission.attrs);
-  enqueueJob(tx, id, seq, submission.attrs, draft.script);
+  enqueueJob(tx, id, seq, submission.attrs, draft.script, own);
   if (asked !== null) enterDependencies(tx, id, asked);
   return id;
 }

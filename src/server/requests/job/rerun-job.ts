@@ -6,7 +6,7 @@ import type { RerunJobRequest } from "#protocol/messages.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
 import { checkOperator } from "../../attributes/permission.ts";
 import type { Answer, Transaction } from "../../engine/transaction.ts";
-import { beginRerun, JOB_EXEC, requeue, terminationOf } from "../../jobs/end.ts";
+import { beginRerun, JOB_EXEC, requeue } from "../../jobs/end.ts";
 import { logJob, requestor } from "../../jobs/life.ts";
 import { isRunning } from "../../state/job-phase.ts";
 import type { Job } from "../../state/state.ts";
@@ -26,7 +26,7 @@ export function rerunJob(tx: Transaction, request: RerunJobRequest): Answer {
 
 function rerunOne(tx: Transaction, request: RerunJobRequest, job: Job): Answer {
   checkState(job, "R");
-  if (terminationOf(job) !== undefined) throw reject(PBSE.BADSTATE);
+  if (job.own.termination !== undefined) throw reject(PBSE.BADSTATE);
   if (!job.attrs.Rerunable) throw reject(PBSE.NORERUN);
   logJob(tx, LOG_EVENT.JOB, job.id, `Job Rerun at request of ${requestor(tx)}`);
   if (request.force === true) {

@@ -1,0 +1,82 @@
+// What the server keeps of a job for itself, beside the attributes of PBS: no request sets it and no status shows it. In the store's rows it stands among the
+// attributes, under the same names (job-rows.ts).
+//
+// O1. A record is replaced, never changed in place; jobs without anything of their own share NOTHING_OWN.
+// O2. Attributes hold names of the attribute table alone, and accrual_clock, which is how eligible_time is stored (jobs/eligible-time.ts).
+
+import type { TerminalTicket } from "#protocol/terminal/link.ts";
+import type { Attrs, JobAttrs } from "./state.ts";
+
+/** Somebody ended the job: kept with it until the mom's obit. history false: it leaves none (qdel -x). preempted: a scheduler ended it, to make room. */
+export type Termination = { readonly by: string; readonly history: boolean; readonly mail?: boolean; readonly preempted?: true };
+
+/** Times are epoch seconds. */
+export type JobOwn = {
+  readonly termination?: Termination;
+  /** of an interactive job: where its qsub waits */
+  readonly terminal?: TerminalTicket;
+  /** an operator named its vnodes: they may be oversubscribed */
+  readonly placed_by_hand?: true;
+  /** the vnodes as the operator typed them, where exec_vnode says more (qrun -H) */
+  readonly sent_to?: string;
+  /** seconds that its run has stood still, and since when it stands still now (jobs/suspension.ts I5) */
+  readonly paused?: number;
+  readonly paused_since?: number;
+  readonly suspended_by_admin?: true;
+  /** its mom was told to let it go on and has not answered */
+  readonly resuming?: true;
+  /** when a scheduler decided to preempt it */
+  readonly preempting?: number;
+  /** its mom has stopped it because others use its host: shown as state U */
+  readonly idled?: true;
+  /** host on which a checkpoint waits for its next run; host that keeps output for it */
+  readonly checkpointed?: string;
+  readonly output_on?: string;
+  /** vnodes that it is giving up */
+  readonly releasing?: readonly string[];
+};
+
+export const NOTHING_OWN: JobOwn = Object.freeze({});
+
+/** null: no longer */
+export type OwnChange = { readonly [K in keyof JobOwn]?: JobOwn[K] | null };
+
+const NAMES: { readonly [K in keyof Required<JobOwn>]: true } = {
+  termination: true,
+  terminal: true,
+  placed_by_hand: true,
+  sent_to: true,
+  paused: true,
+  paused_since: true,
+  suspended_by_admin: true,
+  resuming: true,
+  preempting: true,
+  idled: true,
+  checkpointed: true,
+  output_on: true,
+  releasing: true,
+};
+
+export function changedOwn(own: JobOwn, change: OwnChange): JobOwn {
+  const left = Object.entries({ ...own, ...change }).filter(([, value]) => value !== null);
+  return left.length === 0 ? NOTHING_OWN : (Object.fromEntries(left) as JobOwn);
+}
+
+/** The names that such a change gives another value. */
+export function namesChanged(own: JobOwn, change: OwnChange): readonly (keyof JobOwn)[] {
+  return (Object.keys(change) as (keyof JobOwn)[]).filter((name) => (own[name] ?? null) !== change[name]);
+}
+
+/** These are no longer. */
+export const without = (...names: readonly (keyof JobOwn)[]): OwnChange => Object.fromEntries(names.map((name) => [name, null]));
+
+/** The attributes of a stored job, and what stands among them of the server's own. */
+export function splitRow(row: Attrs): { readonly attrs: JobAttrs; readonly own: JobOwn } {
+  const names = Object.keys(row).filter((name) => Object.hasOwn(NAMES, name));
+  if (names.length === 0) return { attrs: row as JobAttrs, own: NOTHING_OWN };
+  const attrs: Attrs = { ...row };
+  for (const name of names) delete attrs[name];
+  const own = Object.fromEntries(names.map((name) => [name, row[name]])) as JobOwn;
+  // V8 keeps a record slow and large after a property was deleted; a copy is fast and small.
+  return { attrs: { ...attrs } as JobAttrs, own };
+}
