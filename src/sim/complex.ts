@@ -8,8 +8,9 @@ import { createMomProcess, type MomProcess } from "./mom-process.ts";
 import { createNetwork, type Network } from "./network.ts";
 import { momVnodes, policyBook, type Scenario } from "./scenario.ts";
 import { createSchedProcess, type SchedProcess } from "./sched-process.ts";
+import { SchedProcesses } from "./sched-processes.ts";
 import { createServerProcess, type ServerProcess } from "./server-process.ts";
-import { type Behaviour, createStarter, type StarterProcess } from "./starter-process.ts";
+import { type Behaviour, StarterProcess } from "./starter-process.ts";
 import type { World } from "./world.ts";
 
 export type Complex = {
@@ -19,7 +20,7 @@ export type Complex = {
   readonly disk: Disk;
   readonly server: ServerProcess;
   /** made when the server first starts one of that name */
-  readonly scheds: Map<string, SchedProcess>;
+  readonly scheds: ReadonlyMap<string, SchedProcess>;
   readonly moms: readonly MomProcess[];
   readonly starters: readonly StarterProcess[];
   readonly book: PolicyBook;
@@ -27,97 +28,58 @@ export type Complex = {
   failures: boolean;
 };
 
-/** How often a server looks whether a scheduler's lock is free. */
-const LOCK_POLL_MS = 500;
-
 export function createComplex(world: World, scenario: Scenario, checks: Checks): Complex {
   const network = createNetwork(world, scenario);
   const disk = emptyDisk();
   const book = policyBook(scenario.policy, scenario.keeps_plans);
-  const scheds = new Map<string, SchedProcess>();
   const complex = { failures: false };
-  /** starts that wait for a lock */
-  const awaited = new Set<string>();
-
-  const schedOf = (name: string): SchedProcess => {
-    let sched = scheds.get(name);
-    if (sched === undefined) {
-      sched = createSchedProcess(world, name, {
-        book,
-        cycle_ms_max: scenario.cycle_ms_max,
-        dial: (who, pid, parent) => server.dialSched(who, pid, parent),
-        ended: (who, parent, how) => server.schedExited(who, parent, how),
-      });
-      scheds.set(name, sched);
-    }
-    return sched;
-  };
-  /** No second process of a name: one that is there says hello by itself, or goes and makes room. */
-  const startSched = (name: string, parent: number): void => {
-    if (server.life !== parent || server.core?.state.scheds.get(name)?.attrs["state"] !== "down") return;
-    const sched = schedOf(name);
-    if (!sched.alive) sched.start(parent);
-    else if (sched.parent !== parent && !awaited.has(`${parent} ${name}`)) {
-      awaited.add(`${parent} ${name}`);
-      world.after(LOCK_POLL_MS, () => {
-        awaited.delete(`${parent} ${name}`);
-        startSched(name, parent);
-      });
-    }
-  };
+  const processes = new SchedProcesses(world, (name) =>
+    createSchedProcess(world, name, {
+      book,
+      cycle_ms_max: scenario.cycle_ms_max,
+      dial: (who, pid, parent) => server.dialSched(who, pid, parent),
+      ended: (who, parent, how) => server.schedExited(who, parent, how),
+    }),
+  );
+  const isWanted = (name: string, parent: number): boolean =>
+    server.life === parent && server.core?.state.scheds.get(name)?.attrs["state"] === "down";
   const server: ServerProcess = createServerProcess(
     world,
     network,
     disk,
     {
       commit_ms_max: scenario.commit_ms_max,
-      startSched,
-      isAlive: (name, pid) => scheds.get(name)?.alive === true && scheds.get(name)?.pid === pid,
-      lookAtSched: (name, pid) => {
-        const sched = scheds.get(name);
-        if (sched?.alive !== true || (pid > 0 && sched.pid !== pid)) return { pid, process: "none" };
-        return { pid: sched.pid, process: sched.paused ? "stopped" : "runs" };
-      },
-      killSched: (name, pid, parent) => {
-        const sched = scheds.get(name);
-        if (sched?.alive !== true || sched.pid !== pid) return false;
-        sched.kill();
-        return sched.parent !== parent;
-      },
-      // SIGTERM at once: it may come before the word to quit that went over the link.
-      stopSched: (name, parent, pid) => {
-        const sched = scheds.get(name);
-        if (sched?.alive !== true || (sched.parent !== parent && sched.pid !== pid)) return;
-        const target = sched.pid;
-        world.after(world.random.int(0, 5), () => {
-          if (sched.pid === target) sched.stop();
-        });
-      },
+      startSched: (name, parent) => processes.start(name, parent, () => isWanted(name, parent)),
+      isAlive: (name, pid) => processes.isAlive(name, pid),
+      lookAtSched: (name, pid) => processes.look(name, pid),
+      killSched: (name, pid, parent) => processes.kill(name, pid, parent),
+      stopSched: (name, parent, pid) => processes.stop(name, parent, pid),
     },
     checks,
   );
   const behaviour = behaviours(world, scenario, () => complex.failures);
-  const called = new Set<string>();
-  const starters = scenario.hosts.map(({ name: host }) =>
-    createStarter(world, {
+  const attrsOnMom = (host: string, job: string) => attrsOfRun(moms.find((mom) => mom.host === host)?.state?.runs.get(job)?.job.attrs);
+  const starterOn = (host: string, called: Set<string>): StarterProcess =>
+    new StarterProcess(world, {
       host,
       behaviour,
       called,
       born: (process) => checks.born(process, attrsOnMom(process.host, process.job)),
       died: (process) => checks.died(process),
-    }),
-  );
-  const moms = scenario.hosts.map((host, at) =>
+    });
+  const called = new Set<string>();
+  const hosts = scenario.hosts.map((host) => ({ host, starter: starterOn(host.name, called) }));
+  const moms = hosts.map(({ host, starter }) =>
     createMomProcess(world, {
       host: host.name,
       vnodes: momVnodes(host),
-      starter: starters[at] as StarterProcess,
+      starter,
       prepareFailure: (job, run_count) => prepareFailure(world, scenario, complex.failures, job, run_count),
       dial: (name) => server.dialMom(name),
     }),
   );
-  const attrsOnMom = (host: string, job: string) => attrsOfRun(moms.find((mom) => mom.host === host)?.state?.runs.get(job)?.job.attrs);
-  return Object.assign(complex, { world, scenario, network, disk, server, scheds, moms, starters, book });
+  const starters = hosts.map(({ starter }) => starter);
+  return Object.assign(complex, { world, scenario, network, disk, server, scheds: processes.byName, moms, starters, book });
 }
 
 /** How the program of a run behaves: given by the seed, whatever else happens. */

@@ -3,7 +3,8 @@
 
 import type { WaitStatus } from "#mom/posix.ts";
 import { PLACEHOLDER } from "#mom/sister.ts";
-import type { ExitedRun, MomToStarter, RunKey, StarterRun, StarterToMom, StartSpec } from "#mom/starter-link.ts";
+import type { ExitedRun, MomToStarter, RunKey, StartedRun, StarterRun, StarterToMom, StartSpec } from "#mom/starter-link.ts";
+import type { Prng } from "#support/prng.ts";
 import { pipe, type World } from "./world.ts";
 
 /** A job's processes as they really are. */
@@ -42,235 +43,258 @@ export type StarterOptions = {
 };
 
 type Told = { [T in keyof StarterToMom]: { readonly type: T; readonly data: StarterToMom[T] } }[keyof StarterToMom];
+type Asked = { [T in keyof MomToStarter]: [type: T, data: MomToStarter[T]] }[keyof MomToStarter];
 type Journal = { readonly runs: Map<string, StarterRun>; readonly last: Map<string, number> };
-
-export type StarterProcess = {
-  readonly alive: boolean;
-  /** a new one, which kills what an earlier one left running */
-  start(): void;
-  kill(): void;
-  /** the host goes down: processes too, and the boot is another */
-  reboot(): void;
-  /** who hears from now on, and hears of this starter's death */
-  attach(lost: () => void, tell: (frame: Told) => void): void;
-  /** its mom has gone */
-  detach(): void;
-  take<T extends keyof MomToStarter>(type: T, data: MomToStarter[T]): void;
-  /** cpu seconds and pid of living processes */
-  samples(): { readonly pid: number; readonly cput_s: number }[];
-};
 
 /** Exit_status of a run that reaches no qsub */
 const NO_TERMINAL = -1;
 const KILLED: WaitStatus = { signal: 9 };
 const PLACE_MS = 1e12;
 
-export function createStarter(world: World, options: StarterOptions): StarterProcess {
-  const random = world.random.split(`starter/${options.host}`);
-  const who = `starter:${options.host}`;
-  const journal: Journal = { runs: new Map(), last: new Map() };
-  const processes = new Map<string, VirtualProcess>();
-  let life = 0;
-  let alive = false;
-  let tell: ((frame: Told) => void) | null = null;
-  let lost: (() => void) | null = null;
-  let next_pid = 100;
+/** Takes frames of its mom, and tells it in frames; each way keeps the order and takes a few milliseconds. */
+export class StarterProcess {
+  readonly #world: World;
+  readonly #options: StarterOptions;
+  readonly #random: Prng;
+  readonly #who: string;
+  readonly #journal: Journal = { runs: new Map(), last: new Map() };
+  readonly #processes = new Map<string, VirtualProcess>();
   /** exits that are not in the journal yet: nobody hears of them (S1) */
-  const unwritten = new Set<string>();
+  readonly #unwritten = new Set<string>();
+  readonly #out: (act: () => void) => void;
+  readonly #into: (act: () => void) => void;
+  #life = 0;
+  #alive = false;
+  #tell: ((frame: Told) => void) | null = null;
+  #lost: (() => void) | null = null;
+  #next_pid = 100;
 
-  const out = pipe(world, random, 3);
-  const into = pipe(world, random, 3);
-  const send = (frame: Told): void => {
-    const to = tell;
-    if (to === null) return;
-    out(() => {
-      if (to === tell) to(frame);
+  constructor(world: World, options: StarterOptions) {
+    this.#world = world;
+    this.#options = options;
+    this.#who = `starter:${options.host}`;
+    this.#random = world.random.split(`starter/${options.host}`);
+    this.#out = pipe(world, this.#random, 3);
+    this.#into = pipe(world, this.#random, 3);
+  }
+
+  get alive(): boolean {
+    return this.#alive;
+  }
+
+  /** A new one, which kills what an earlier one left running. */
+  start(): void {
+    if (this.#alive) return;
+    this.#life++;
+    this.#unwritten.clear();
+    this.#world.trace.add(this.#who, "started");
+    this.#killProcesses();
+    this.#alive = true;
+    const { runs } = this.#journal;
+    for (const run of [...runs.values()]) {
+      if (run.state !== "running") continue;
+      const { job, run_count, pid, at_ms } = run;
+      runs.set(job, { job, run_count, pid, at_ms, state: "lost" });
+    }
+  }
+
+  kill(): void {
+    if (!this.#alive) return;
+    this.#world.trace.add(this.#who, "killed");
+    this.#alive = false;
+    this.#life++;
+    const lost = this.#lost;
+    this.detach();
+    if (lost !== null) this.#world.after(this.#random.int(0, 5), lost);
+  }
+
+  /** The host goes down: processes too, and the boot is another. */
+  reboot(): void {
+    this.kill();
+    this.#killProcesses();
+  }
+
+  #killProcesses(): void {
+    for (const process of [...this.#processes.values()]) this.#die(process, KILLED);
+  }
+
+  /** Who hears from now on, and hears of this starter's death. */
+  attach(lost: () => void, tell: (frame: Told) => void): void {
+    this.#tell = tell;
+    this.#lost = lost;
+    const runs = [...this.#journal.runs.values()].map(
+      (run): StarterRun => (this.#unwritten.has(run.job) && run.state === "ended" ? { ...run, state: "running" } : run),
+    );
+    const last = [...this.#journal.last].map(([job, run_count]) => ({ job, run_count }));
+    this.#send({ type: "starter-state", data: { pid: this.#life, runs, last } });
+  }
+
+  /** Its mom has gone. */
+  detach(): void {
+    this.#tell = null;
+    this.#lost = null;
+  }
+
+  take<T extends keyof MomToStarter>(type: T, data: MomToStarter[T]): void;
+  take(...[type, data]: Asked): void {
+    const life = this.#life;
+    this.#into(() => {
+      if (life !== this.#life || !this.#alive) return;
+      switch (type) {
+        case "starter-start":
+          for (const spec of data.runs) this.#startRun(spec);
+          break;
+        case "starter-signal":
+          for (const request of data.runs) this.#signal(request);
+          break;
+        case "starter-forget":
+          for (const key of data.runs) this.#forget(key);
+          break;
+      }
     });
-  };
+  }
 
-  const launch = (key: RunKey, at: Behaviour): VirtualProcess => {
+  /** Cpu seconds and pid of living processes. */
+  samples(): { readonly pid: number; readonly cput_s: number }[] {
+    return [...this.#processes.values()].map((process) => ({ pid: process.pid, cput_s: this.#cputOf(process) }));
+  }
+
+  #send(frame: Told): void {
+    const to = this.#tell;
+    if (to === null) return;
+    this.#out(() => {
+      if (to === this.#tell) to(frame);
+    });
+  }
+
+  // --- runs
+
+  #startRun({ job, run_count, path, terminal }: StartSpec): void {
+    const { called } = this.#options;
+    const known = this.#journal.runs.get(job);
+    if (known !== undefined && known.run_count >= run_count) return;
+    const at_ms = this.#world.now_ms;
+    const drawn = this.#options.behaviour(job, run_count);
+    // A sister's place stays until it is taken away.
+    const behaviour = path === PLACEHOLDER ? { ...drawn, run_ms: PLACE_MS } : drawn;
+    const unreached = terminal !== null && (behaviour.terminal.refused || called.has(job)) ? NO_TERMINAL : null;
+    const exit_status = behaviour.start_failure ?? unreached;
+    if (exit_status !== null) {
+      this.#send({ type: "starter-failed", data: { runs: [{ job, run_count, exit_status, text: "cannot be started", at_ms }] } });
+      return;
+    }
+    if (terminal !== null) called.add(job);
+    const process = this.#launch({ job, run_count }, behaviour);
+    const run = { job, run_count, pid: process.pid, at_ms, ...(terminal === null ? {} : { terminal: `/dev/pts/${process.pid}` }) };
+    this.#journal.runs.set(job, { ...run, state: "running" });
+    this.#send({ type: "starter-started", data: { runs: [run] } });
+    const { goes_ms } = behaviour.terminal;
+    if (terminal !== null && goes_ms !== null) this.#world.after(goes_ms, () => this.#hangUp(process));
+  }
+
+  #launch(key: RunKey, { run_ms, exit_code }: Behaviour): VirtualProcess {
+    const { now_ms } = this.#world;
     const process: VirtualProcess = {
       ...key,
-      host: options.host,
-      pid: next_pid++,
-      since_ms: world.now_ms,
+      host: this.#options.host,
+      pid: this.#next_pid++,
+      since_ms: now_ms,
       stopped: false,
       ended: false,
-      left_ms: at.run_ms,
-      goes_on_ms: world.now_ms,
+      left_ms: run_ms,
+      goes_on_ms: now_ms,
       turn: 0,
     };
-    processes.set(key.job, process);
-    world.trace.add(who, "process-born", `${key.job} run ${key.run_count} pid ${process.pid} for ${at.run_ms} ms`);
-    options.born(process);
-    goOn(process, { code: at.exit_code });
+    this.#processes.set(key.job, process);
+    this.#world.trace.add(this.#who, "process-born", `${key.job} run ${key.run_count} pid ${process.pid} for ${run_ms} ms`);
+    this.#options.born(process);
+    this.#goOn(process, exit_code);
     return process;
-  };
+  }
+
+  /** The terminal of a run goes. */
+  #hangUp(process: VirtualProcess): void {
+    const run = this.#journal.runs.get(process.job);
+    if (!this.#alive || process.ended || run?.pid !== process.pid || run.state !== "running") return;
+    this.#world.trace.add(this.#who, "hung-up", process.job);
+    this.#journal.runs.set(process.job, { ...run, hung_up: true });
+    this.#send({ type: "starter-hung-up", data: { runs: [{ job: process.job, run_count: process.run_count }] } });
+  }
+
+  #forget({ job, run_count }: RunKey): void {
+    const { runs, last } = this.#journal;
+    const run = runs.get(job);
+    if (run?.run_count === run_count && run.state === "running") return;
+    if (run?.run_count === run_count) runs.delete(job);
+    last.set(job, Math.max(run_count, last.get(job) ?? 0));
+  }
+
+  // --- processes
 
   /** Ends by itself when its time is over, unless it is stopped before. */
-  const goOn = (process: VirtualProcess, status: WaitStatus): void => {
-    process.goes_on_ms = world.now_ms;
+  #goOn(process: VirtualProcess, code: number): void {
+    process.goes_on_ms = this.#world.now_ms;
     const turn = ++process.turn;
-    world.after(process.left_ms, () => {
-      if (turn === process.turn) die(process, status);
+    this.#world.after(process.left_ms, () => {
+      if (turn === process.turn) this.#die(process, { code });
     });
-  };
+  }
 
-  const die = (process: VirtualProcess, status: WaitStatus): void => {
+  #die(process: VirtualProcess, status: WaitStatus): void {
     if (process.ended) return;
+    const { job, run_count } = process;
     process.ended = true;
     process.turn++;
-    if (processes.get(process.job) === process) processes.delete(process.job);
-    world.trace.add(who, "process-died", `${process.job} run ${process.run_count} ${JSON.stringify(status)}`);
-    options.died(process);
-    const run = journal.runs.get(process.job);
+    if (this.#processes.get(job) === process) this.#processes.delete(job);
+    this.#world.trace.add(this.#who, "process-died", `${job} run ${run_count} ${JSON.stringify(status)}`);
+    this.#options.died(process);
+    const run = this.#journal.runs.get(job);
     // The starter that would have waited for it is dead: nobody will ever know.
-    if (!alive || run?.run_count !== process.run_count || run.state !== "running" || run.pid !== process.pid) return;
-    const exit: ExitedRun = { job: process.job, run_count: process.run_count, status, cput_s: cputOf(process), at_ms: world.now_ms };
-    const mine = life;
-    unwritten.add(process.job);
-    world.after(random.int(0, 10), () => {
-      if (mine !== life) return;
-      unwritten.delete(process.job);
-      journal.runs.set(process.job, { job: run.job, run_count: run.run_count, pid: run.pid, at_ms: run.at_ms, state: "ended", exit });
-      send({ type: "starter-exited", data: { runs: [exit] } });
+    if (!this.#alive || run?.run_count !== run_count || run.state !== "running" || run.pid !== process.pid) return;
+    this.#writeExit(run, { job, run_count, status, cput_s: this.#cputOf(process), at_ms: this.#world.now_ms });
+  }
+
+  #writeExit({ job, run_count, pid, at_ms }: StartedRun, exit: ExitedRun): void {
+    const life = this.#life;
+    this.#unwritten.add(job);
+    this.#world.after(this.#random.int(0, 10), () => {
+      if (life !== this.#life) return;
+      this.#unwritten.delete(job);
+      this.#journal.runs.set(job, { job, run_count, pid, at_ms, state: "ended", exit });
+      this.#send({ type: "starter-exited", data: { runs: [exit] } });
     });
-  };
+  }
 
-  const cputOf = (process: VirtualProcess): number => {
-    const { load, run_ms } = options.behaviour(process.job, process.run_count);
-    const ran_ms = run_ms - process.left_ms + (process.stopped || process.ended ? 0 : world.now_ms - process.goes_on_ms);
+  #cputOf(process: VirtualProcess): number {
+    const { load, run_ms } = this.#options.behaviour(process.job, process.run_count);
+    const ran_ms = run_ms - process.left_ms + (process.stopped || process.ended ? 0 : this.#world.now_ms - process.goes_on_ms);
     return (Math.min(ran_ms, run_ms) / 1000) * load;
-  };
+  }
 
-  const signal = ({ job, run_count, signal: number }: RunKey & { readonly signal: number }): void => {
-    const process = processes.get(job);
+  #signal({ job, run_count, signal }: RunKey & { readonly signal: number }): void {
+    const process = this.#processes.get(job);
     if (process?.run_count !== run_count) return;
-    world.trace.add(who, "signal", `${job} ${number}`);
-    const { term_ms } = options.behaviour(job, run_count);
-    switch (number) {
+    this.#world.trace.add(this.#who, "signal", `${job} ${signal}`);
+    const { term_ms, exit_code } = this.#options.behaviour(job, run_count);
+    switch (signal) {
       case 9:
-        world.after(random.int(0, 30), () => die(process, KILLED));
+        this.#world.after(this.#random.int(0, 30), () => this.#die(process, KILLED));
         break;
       case 1:
       case 15:
-        if (term_ms !== null && !process.stopped) world.after(term_ms, () => die(process, { signal: number }));
+        if (term_ms !== null && !process.stopped) this.#world.after(term_ms, () => this.#die(process, { signal }));
         break;
       case 19:
         if (process.stopped) break;
         process.stopped = true;
-        process.left_ms -= world.now_ms - process.goes_on_ms;
+        process.left_ms -= this.#world.now_ms - process.goes_on_ms;
         process.turn++;
         break;
       case 18:
         if (!process.stopped) break;
         process.stopped = false;
-        goOn(process, { code: options.behaviour(job, run_count).exit_code });
+        this.#goOn(process, exit_code);
         break;
     }
-  };
-
-  const startRuns = (runs: readonly StartSpec[]): void => {
-    for (const { job, run_count, path, terminal } of runs) {
-      const known = journal.runs.get(job);
-      if (known !== undefined && known.run_count >= run_count) continue;
-      // A sister's place stays until it is taken away.
-      const drawn = options.behaviour(job, run_count);
-      const behaviour = path === PLACEHOLDER ? { ...drawn, run_ms: PLACE_MS } : drawn;
-      const start_failure =
-        behaviour.start_failure ?? (terminal !== null && (behaviour.terminal.refused || options.called.has(job)) ? NO_TERMINAL : null);
-      if (start_failure !== null) {
-        send({
-          type: "starter-failed",
-          data: { runs: [{ job, run_count, exit_status: start_failure, text: "cannot be started", at_ms: world.now_ms }] },
-        });
-        continue;
-      }
-      if (terminal !== null) options.called.add(job);
-      const process = launch({ job, run_count }, behaviour);
-      const on = terminal === null ? {} : { terminal: `/dev/pts/${process.pid}` };
-      const run = { job, run_count, pid: process.pid, at_ms: world.now_ms, ...on };
-      journal.runs.set(job, { ...run, state: "running" });
-      send({ type: "starter-started", data: { runs: [run] } });
-      if (terminal !== null && behaviour.terminal.goes_ms !== null) world.after(behaviour.terminal.goes_ms, () => hangUp(process));
-    }
-  };
-
-  /** The terminal of a run goes. */
-  const hangUp = (process: VirtualProcess): void => {
-    const run = journal.runs.get(process.job);
-    if (!alive || process.ended || run?.pid !== process.pid || run.state !== "running") return;
-    world.trace.add(who, "hung-up", process.job);
-    journal.runs.set(process.job, { ...run, hung_up: true });
-    send({ type: "starter-hung-up", data: { runs: [{ job: process.job, run_count: process.run_count }] } });
-  };
-
-  return {
-    get alive() {
-      return alive;
-    },
-    start() {
-      if (alive) return;
-      life++;
-      unwritten.clear();
-      world.trace.add(who, "started");
-      for (const process of [...processes.values()]) die(process, KILLED);
-      alive = true;
-      for (const run of [...journal.runs.values()]) {
-        if (run.state === "running")
-          journal.runs.set(run.job, { job: run.job, run_count: run.run_count, pid: run.pid, at_ms: run.at_ms, state: "lost" });
-      }
-    },
-    kill() {
-      if (!alive) return;
-      world.trace.add(who, "killed");
-      alive = false;
-      life++;
-      tell = null;
-      const told = lost;
-      lost = null;
-      if (told !== null) world.after(random.int(0, 5), told);
-    },
-    reboot() {
-      this.kill();
-      for (const process of [...processes.values()]) die(process, KILLED);
-    },
-    detach() {
-      tell = null;
-      lost = null;
-    },
-    attach(when_lost, to) {
-      tell = to;
-      lost = when_lost;
-      const runs = [...journal.runs.values()].map(
-        (run): StarterRun => (unwritten.has(run.job) && run.state === "ended" ? { ...run, state: "running" } : run),
-      );
-      send({ type: "starter-state", data: { pid: life, runs, last: [...journal.last].map(([job, run_count]) => ({ job, run_count })) } });
-    },
-    take(type, data) {
-      const mine = life;
-      into(() => {
-        if (mine !== life || !alive) return;
-        switch (type) {
-          case "starter-start":
-            startRuns((data as MomToStarter["starter-start"]).runs);
-            break;
-          case "starter-signal":
-            for (const request of (data as MomToStarter["starter-signal"]).runs) signal(request);
-            break;
-          case "starter-forget":
-            for (const key of (data as MomToStarter["starter-forget"]).runs) forget(key);
-            break;
-        }
-      });
-    },
-    samples: () => [...processes.values()].map((process) => ({ pid: process.pid, cput_s: cputOf(process) })),
-  };
-
-  function forget(key: RunKey): void {
-    const run = journal.runs.get(key.job);
-    if (run?.run_count === key.run_count && run.state === "running") return;
-    if (run?.run_count === key.run_count) journal.runs.delete(key.job);
-    journal.last.set(key.job, Math.max(key.run_count, journal.last.get(key.job) ?? 0));
   }
 }
