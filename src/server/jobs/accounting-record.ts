@@ -20,13 +20,13 @@ export function accountStarted(tx: Transaction, job: Job): void {
   tx.account({ type: "S", id: job.id, text: `${jobRecord(tx, job.attrs, "S")} ${assigned.map((item) => `${item} `).join("")}` });
 }
 
-/** E (ended) and R (rerun): of what the job had at its start; after phases, the last of them first. end_s: when the run ended. */
+/** Record E (ended) or R (rerun), about what the job had at its start. After phases, a record of the last phase comes first. end_s: the end of the run. */
 export function accountEnded(tx: Transaction, type: "E" | "R", job: Job, end_s: number): void {
   if (job.attrs["exec_vnode_orig"] !== undefined) endRecord(tx, "e", job, job.attrs, end_s);
   endRecord(tx, type, job, attrsAtStart(job.attrs), end_s);
 }
 
-/** A job that gives nodes up: u is the end of what it had, c the beginning of what it has now; s: it is started without some. */
+/** Records of a job that gives vnodes up: u for the phase that ended, c for the phase that begins; s: it is started without some of its vnodes. */
 export function accountPhase(tx: Transaction, type: "u" | "c" | "s", job: Job, at_s: number): void {
   if (type === "u") return endRecord(tx, type, job, job.attrs, at_s);
   const assigned = assignedItems(tx.state.resources, tx.state.placements.get(job.id));
@@ -46,7 +46,7 @@ export function accountDeleted(tx: Transaction, id: string): void {
   tx.account({ type: "D", id, text: `requestor=${tx.who.user}@${tx.who.host}` });
 }
 
-/** Aborted by the server, with a short text. */
+/** The server has aborted the object; text: why, in short. */
 export function accountAborted(tx: Transaction, id: string, text: string): void {
   tx.account({ type: "A", id, text });
 }
@@ -56,7 +56,7 @@ export function usageItems(resources: Resources, attrs: JobAttrs): string[] {
   return resourceItems(resources, "resources_used", attrs.resources_used ?? {});
 }
 
-/** Record A: what is known of the job, `start=` only once it started. */
+/** Record A: the attributes of the job; `start=` only after it has started. */
 function jobRecord(tx: Transaction, attrs: JobAttrs, type: "Q" | "S" | "E"): string {
   const items: string[] = [];
   const add = (name: string, value: unknown): void => {

@@ -1,6 +1,7 @@
-// How job arrays end (docs/reference/commands.md 1.4): with their last subjob, however that ended. Exit_status of an array that has begun: 1 when a subjob failed, else 0.
+// The end of job arrays (docs/reference/commands.md 1.4). An array ends with its last subjob, however that ended. Exit_status of an array that has begun is 1
+// if a subjob failed, else 0.
 //
-// I1. An array lives as long as one of its subjobs waits, or is a job of its own.
+// I1. An array lives as long as one of its subjobs waits or is a job of its own.
 
 import type { Transaction } from "../engine/transaction.ts";
 import type { Attrs, Job } from "../state/state.ts";
@@ -8,7 +9,7 @@ import { indicesIn, isOver, SUBJOB, type Subjobs, subjobsText } from "../state/s
 import { accountDeleted, accountEnded } from "./accounting-record.ts";
 import { endWaiting, leave } from "./end.ts";
 
-/** A subjob is over. Of an array's output all has been delivered (Stageout_status 1) or something has not (0). */
+/** A subjob is over. Stageout_status of the array is 1 if all output has been delivered, else 0. */
 export function subjobEnded(tx: Transaction, array: Job, { attrs }: Job): void {
   const before = array.attrs["Stageout_status"];
   const delivered = attrs["Stageout_status"];
@@ -17,14 +18,14 @@ export function subjobEnded(tx: Transaction, array: Job, { attrs }: Job): void {
   endArrayIfOver(tx, array);
 }
 
-/** Ends an array whose last subjob is over; any other is left alone. */
+/** Ends an array whose last subjob is over. Other arrays stay as they are. */
 export function endArrayIfOver(tx: Transaction, array: Job): void {
   const { subjobs, attrs } = array;
   if (subjobs === undefined || !isOver(subjobs)) return;
   const keep = array.own.termination?.history !== false;
   if (!keep && tx.state.history_count > 0) tx.apply({ kind: "history-purged", ids: [], arrays: [array.seq] });
   if (attrs.stime === undefined) {
-    // Its subjobs were deleted one by one: so is the array.
+    // Its subjobs were deleted one by one, so the array counts as deleted.
     if (array.own.termination === undefined) accountDeleted(tx, array.id);
     endWaiting(tx, array, keep, unstartedAttrs(subjobs));
     return;
@@ -41,7 +42,7 @@ export function endArrayIfOver(tx: Transaction, array: Job): void {
   leave(tx, array, how, { ...over, obittime: tx.now_s, comment }, keep);
 }
 
-/** What the record of an array says that goes before it has begun: all its subjobs have expired. */
+/** The record of an array that is deleted before it has begun: all its subjobs are expired. */
 export function unstartedAttrs({ states }: Subjobs): Attrs {
   return {
     subjobs: `D${states.length}`,
@@ -50,10 +51,10 @@ export function unstartedAttrs({ states }: Subjobs): Attrs {
   };
 }
 
-/** Of an array that has begun nothing is left to count: its subjobs have gone into the history with it. */
+/** An array that has begun counts no subjobs at its end: they have moved into the history with it. */
 const NONE_LEFT = "Queued:0 Running:0 Exiting:0 Expired:0";
 
-/** Subjobs that wait are deleted: all, or those of these indices. The array ends if they were the last (core/consequences.ts). */
+/** Deletes waiting subjobs: all, or those with these indices. If they were the last ones, the array ends (core/consequences.ts). */
 export function deleteWaitingSubjobs(tx: Transaction, array: Job, indices?: readonly number[]): void {
   if (array.subjobs === undefined) return;
   const gone = indices ?? [...indicesIn(array.subjobs, SUBJOB.QUEUED)];

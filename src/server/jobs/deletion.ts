@@ -1,5 +1,5 @@
-// How a job is deleted: one that waits ends at once, one that runs when its mom says so, by force at once whatever the mom does. Which jobs, and who may ask:
-// requests/job/delete-job.ts.
+// Deletion of jobs. A waiting job ends at once, a running job when its mom reports the end; by force a job ends at once, whatever the mom does. Which jobs
+// are deleted, and who may do it, is in requests/job/delete-job.ts.
 
 import type { DeleteJobRequest } from "#protocol/messages.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
@@ -12,7 +12,7 @@ import { accountDeleted } from "./accounting-record.ts";
 import { endWaiting, finish } from "./end.ts";
 import { logJob, requestor } from "./life.ts";
 
-/** history: nothing is left of it in the history either. */
+/** history: the job is removed from the history, too. */
 export type DeletionManner = Pick<DeleteJobRequest, "force" | "history" | "suppressMail">;
 
 /** Exit_status of a job deleted by force: 256 + SIGKILL. */
@@ -33,7 +33,7 @@ export function deleteOne(tx: Transaction, job: Job, how: DeletionManner): void 
   }
 }
 
-/** The log, the record D and the mail to an owner whose job somebody else deletes. */
+/** The log, record D, and the mail to an owner whose job is deleted by another user. */
 export function logDeletion(tx: Transaction, job: Pick<Job, "id" | "attrs">, how: Pick<DeletionManner, "suppressMail">): void {
   logJob(tx, LOG_EVENT.JOB, job.id, `Job to be deleted at request of ${requestor(tx)}`);
   accountDeleted(tx, job.id);
@@ -41,7 +41,7 @@ export function logDeletion(tx: Transaction, job: Pick<Job, "id" | "attrs">, how
   tx.act({ kind: "mail", job: job.id, point: "a", text: `Job deleted at request of ${requestor(tx)}` });
 }
 
-/** The mom is told; the obit ends the job. Asked again, the mom is told again, the rest is done once. */
+/** The mom is told to end the job; its obit ends it. If the deletion is requested again, the mom is told again and the rest is not repeated. */
 function deleteRunning(tx: Transaction, job: Job, how: DeletionManner, keep: boolean): void {
   const before = job.own.termination;
   if (before === undefined) {
@@ -55,7 +55,7 @@ function deleteRunning(tx: Transaction, job: Job, how: DeletionManner, keep: boo
   tx.act({ kind: "terminate-job", job: job.id, why: "delete" });
 }
 
-/** A scheduler makes room: killed at once, its end is told as that of any job. */
+/** A scheduler preempts the job by deletion: it is killed at once, and its end is reported like that of any job. */
 export function preemptByDeletion(tx: Transaction, job: Job): void {
   logJob(tx, LOG_EVENT.DEBUG, job.id, "delete job request received");
   logJob(tx, LOG_EVENT.JOB, job.id, "Job sent signal TermJob on delete");

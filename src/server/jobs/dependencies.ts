@@ -1,12 +1,13 @@
-// Dependencies between jobs (docs/reference/commands.md 1.3, 3): who waits for whom, what a start or an end releases, and what can no more be met.
+// Dependencies between jobs (docs/reference/commands.md 1.3, 3): which job waits for which, what a start or an end releases, and which conditions can no
+// longer be met.
 //
 //   new job --all met--> Q          --some not--> H 22, hold s --last one met--> Q
-//           --never--> F 92         a job of which can never be met what it waits for goes the same way, and all that wait for it
+//           --never--> F 92         a job whose condition can never be met is deleted, and so are all jobs that wait for it
 //
-// P1. What a job waits for stands in its own depend (after..., on) and, the other way round (before...), in that of the job it waits for.
-// P2. A job whose last dependency is met loses its hold s. A manager may take that hold away before; the dependency stays and releases nothing then.
-// P3. A job that is deleted before it ran releases nobody. One that is deleted while it runs has failed, whatever its Exit_status.
-// P4. Of runone jobs one runs at a time: the others have a hold s while it runs. They are deleted when it ends, and lose the hold when it is queued again.
+// P1. The jobs that a job waits for stand in its own depend (after..., on) and, in reverse (before...), in the depend of each of those jobs.
+// P2. A job whose last dependency is met loses its hold s. A manager may remove that hold earlier; the dependency then stays without effect.
+// P3. A job that is deleted before it ran releases no other job. One that is deleted while it runs has failed, whatever its Exit_status.
+// P4. Of runone jobs one runs at a time; meanwhile the others have a hold s. They are deleted when it ends, and lose the hold when it is queued again.
 
 import {
   AFTER_TYPES,
@@ -47,13 +48,13 @@ export const dependenciesOf = (state: ServerState, attrs: Attrs): Dependencies =
   parseDependencies((attrs["depend"] as readonly string[] | undefined) ?? [], state.name);
 
 const entryOf = (state: ServerState, id: string): string => `${id}@${state.name}`;
-/** undefined: nothing is left. */
+/** undefined: no dependency is left. */
 const itemsOf = (dependencies: Dependencies): string[] | undefined =>
   dependencies.length === 0 ? undefined : dependencyItems(dependencies);
 
-// --- when dependencies are asked for
+// --- requests for dependencies
 
-/** Ids of jobs that are named and not live: their records must be at hand (Transaction.historyOf). */
+/** Ids of jobs that are named and not live: their records must be available (Transaction.historyOf). */
 export function recordsOfDependencies(tx: Transaction, items: readonly string[] | undefined): string[] {
   if (items === undefined) return [];
   return parseDependencies(items, tx.state.name, limitOf(tx.state, "max_depend_jobs"))
@@ -61,19 +62,19 @@ export function recordsOfDependencies(tx: Transaction, items: readonly string[] 
     .filter((id) => !tx.state.jobs.has(id));
 }
 
-/** What becomes of dependencies that are asked for. refusal: one of them can never be met; who it was. */
+/** The effect of requested dependencies. refusal: one of them can never be met, and which job causes that. */
 export type Asked = {
   readonly dependencies: Dependencies;
   readonly refusal: string | null;
-  /** finished jobs that already are what is asked of them */
+  /** finished jobs that already satisfy the request */
   readonly met: readonly string[];
-  /** live jobs that must know of it */
+  /** live jobs whose lists get an entry */
   readonly others: readonly { readonly id: string; readonly type: Dependencies[number]["type"] }[];
 };
 
 /**
- * job: the job that asks. owner: only jobs of this owner may be told to wait or not to run.
- * Refuses with 15054 a circle, more jobs than max_depend_jobs, and jobs whose own lists are too long for one request (GRAPH_FACTOR).
+ * job: the job with the request. owner: only jobs of this owner may be made to wait or kept from running. Refuses with 15054 a circle, more jobs than
+ * max_depend_jobs, and jobs whose own lists are too long for one request (GRAPH_FACTOR).
  */
 export function askDependencies(tx: Transaction, job: { readonly id: string; readonly owner: string }, items: readonly string[]): Asked {
   const { state } = tx;
@@ -104,7 +105,7 @@ export function askDependencies(tx: Transaction, job: { readonly id: string; rea
     left = withEntries(left, item.type, waiting);
   }
   if (refusal === null) checkLists(state, others, ids_max);
-  // Nobody waits for a new job yet, but those whom it tells to.
+  // No job waits for a new job yet, except those that it names itself.
   if (refusal === null && (state.jobs.has(job.id) || others.some((other) => isBefore(other.type))))
     refuseCircle(state, job.id, others, ids_max);
   return { dependencies: left, refusal, met, others };
@@ -119,20 +120,20 @@ const tooMuchBehind = (ids_max: number): Reject =>
     `Invalid Job Dependency: the jobs named have more than ${ids_max * GRAPH_FACTOR} dependencies of their own (${GRAPH_FACTOR} times max_depend_jobs)`,
   );
 
-/** The lists of the jobs that are named grow by an entry each: not too much text together. */
+/** The lists of the named jobs grow by an entry each; bounds their text. */
 function checkLists(state: ServerState, others: Asked["others"], ids_max: number): void {
   let entries = 0;
   for (const { id, type } of others) {
     const other = state.jobs.get(id);
     if (other === undefined || type === "on") continue;
     const known = entriesOf(dependenciesOf(state, other.attrs), reverseType(type)).length;
-    // Each of several runone jobs knows all others, and all lists grow.
+    // Each of several runone jobs lists all others, so all lists grow.
     entries += type === "runone" ? known * known : known;
     if (entries >= ids_max * GRAPH_FACTOR) throw tooMuchBehind(ids_max);
   }
 }
 
-/** Whether what is asked of a job is so already, may come, or never will. */
+/** Whether a condition is met, can be met, or can never be met. */
 function standingOf(tx: Transaction, type: AfterType, id: string): "met" | "waits" | "never" {
   const live = tx.state.jobs.get(id);
   if (live !== undefined) return type === "after" && hasStarted(live) ? "met" : "waits";
@@ -144,14 +145,14 @@ const hasStarted = (job: Job): boolean =>
   job.subjobs === undefined ? isWithMom(job) && !isIn(job, "starting") : job.attrs.stime !== undefined;
 const endOf = ({ attrs }: Job): End => ({ ran: attrs.stime !== undefined, exit_status: statusOfRun(attrs) });
 
-/** before...: the other waits with an `on` to spare; runone: it is not over. Both only among jobs of one owner. */
+/** before...: the other job waits with an `on` that has entries left; runone: the other job is not over. Both need the same owner. */
 function mayTell(state: ServerState, type: Dependencies[number]["type"], id: string, owner: string): boolean {
   const other = state.jobs.get(id);
   if (other === undefined || other.attrs.Job_Owner !== owner) return false;
   return type === "runone" || (isWaiting(other) && countLeft(dependenciesOf(state, other.attrs)) > 0);
 }
 
-/** Nobody may wait for himself by way of others. A search that meets too many entries is a refusal, too. */
+/** Refuses a job that would wait for itself by way of others, and a search that meets too many entries. */
 function refuseCircle(state: ServerState, id: string, others: Asked["others"], ids_max: number): void {
   const waiting = new Set(others.flatMap((other) => (isBefore(other.type) ? [other.id] : [])));
   waiting.add(id);
@@ -171,7 +172,7 @@ function refuseCircle(state: ServerState, id: string, others: Asked["others"], i
   }
 }
 
-/** depend and Hold_Types of a job that asks; depend undefined: none is left. */
+/** depend and Hold_Types of a job with dependencies; depend undefined: none is left. */
 export function withAsked(
   { dependencies }: Asked,
   Hold_Types: string,
@@ -180,7 +181,7 @@ export function withAsked(
   return { depend, Hold_Types: isDependent(depend) ? addHolds(Hold_Types, "s") : Hold_Types };
 }
 
-/** The job is there: the others are told, or it goes at once. */
+/** The job exists: the other jobs get their entries, or it ends at once. */
 export function enterDependencies(tx: Transaction, id: string, { refusal, met, others }: Asked): void {
   const job = tx.state.jobs.get(id);
   if (job === undefined) return;
@@ -190,7 +191,7 @@ export function enterDependencies(tx: Transaction, id: string, { refusal, met, o
   if (companionsOf(tx.state, job).some(isOneRun)) holdForRunOne(tx, job);
 }
 
-/** Live jobs of its runone set. */
+/** Live jobs in the job's runone set. */
 function companionsOf(state: ServerState, job: Job): Job[] {
   return entriesOf(dependenciesOf(state, job.attrs), "runone").flatMap((entry) => {
     const other = state.jobs.get(jobOfEntry(entry));
@@ -198,7 +199,7 @@ function companionsOf(state: ServerState, job: Job): Job[] {
   });
 }
 
-/** It is the one that runs: with a mom, or an array that has begun. */
+/** Whether it is the job of the set that runs: it is with a mom, or is an array that has begun. */
 const isOneRun = (job: Job): boolean => (job.subjobs === undefined ? isWithMom(job) : job.attrs.stime !== undefined);
 
 function holdForRunOne(tx: Transaction, job: Job): void {
@@ -211,7 +212,7 @@ function tell(tx: Transaction, job: Job, { id, type }: Asked["others"][number]):
   const entry = entryOf(tx.state, job.id);
   let dependencies = dependenciesOf(tx.state, other.attrs);
   if (isBefore(type)) dependencies = withCount(dependencies, countLeft(dependencies) - 1);
-  // Each of several runone jobs knows all others.
+  // Each of several runone jobs lists all others.
   if (type === "runone") for (const third of entriesOf(dependencies, "runone")) joinRunOne(tx, job, jobOfEntry(third));
   setDependencies(tx, other, withDependency(dependencies, reverseType(type), entry));
 }
@@ -233,7 +234,7 @@ function setDependencies(tx: Transaction, job: Job, dependencies: Dependencies, 
   );
 }
 
-/** qalter: what it waited for before is forgotten by those it waited for; who waits for it stays. */
+/** qalter replaces dependencies: the jobs that it waited for lose their entries; the jobs that wait for it keep theirs. */
 export function replaceDependencies(tx: Transaction, job: Job, asked: Asked): { readonly depend: string[] | undefined } {
   const before = dependenciesOf(tx.state, job.attrs);
   withdraw(tx, job, before);
@@ -244,7 +245,7 @@ export function replaceDependencies(tx: Transaction, job: Job, asked: Asked): { 
   return { depend: itemsOf(dependencies) };
 }
 
-/** A job waits no more: those it waited for, and its runone companions, are told. */
+/** A job no longer waits: the jobs it waited for, and its runone set, lose their entries. */
 function withdraw(tx: Transaction, job: Job, dependencies: Dependencies): void {
   for (const item of dependencies) {
     if (item.type === "on" || isBefore(item.type)) continue;
@@ -257,7 +258,7 @@ function withdraw(tx: Transaction, job: Job, dependencies: Dependencies): void {
   }
 }
 
-// --- what follows from starts and ends
+// --- effects of starts and ends
 
 /** A job that others wait for may have been given to a mom, or may have started (an array: its first subjob has). */
 export function dependentsAtChange(tx: Transaction, job: Job, before: JobAttrs): void {
@@ -278,7 +279,7 @@ function dependentsAtStart(tx: Transaction, job: Job): void {
   for (const entry of entriesOf(dependenciesOf(tx.state, job.attrs), "before")) release(tx, jobOfEntry(entry), "after", job.id);
 }
 
-/** The one that ran is queued again: each of its set may run now, unless it waits for something else. */
+/** The job of the set that ran is queued again: each job of the set may run now, unless it waits for something else. */
 function releaseCompanions(tx: Transaction, job: Job): void {
   for (const other of companionsOf(tx.state, job)) {
     const { Hold_Types, depend } = other.attrs;
@@ -287,13 +288,13 @@ function releaseCompanions(tx: Transaction, job: Job): void {
   }
 }
 
-/** A job is over and gone from the live ones. */
+/** A job is over and no longer live. */
 export function dependentsAtEnd(tx: Transaction, job: Job): void {
   const dependencies = dependenciesOf(tx.state, job.attrs);
   const end = endOfLive(job);
   if (end.ran) for (const other of companionsOf(tx.state, job)) if (isWaiting(other)) giveUpAll(tx, other, job.id);
   if (end.exit_status === undefined) {
-    // Deleted before it ran (P3). Who was given up for a dependency took along all that waited for it already.
+    // It was deleted before it ran (P3). A job that was deleted for its dependency has already taken along all jobs that waited for it.
     const given_up = howOver(job.attrs.substate) === "finished";
     withdraw(tx, job, given_up ? dependencies.filter(({ type }) => type === "runone") : dependencies);
     return;
@@ -307,7 +308,7 @@ export function dependentsAtEnd(tx: Transaction, job: Job): void {
   }
 }
 
-/** A deletion is a failure, whatever the job made of the signal. Who still waits for its start waits in vain. */
+/** A deletion counts as a failure, whatever the job's reaction to the signal. Jobs that still wait for its start wait in vain. */
 function endOfLive(job: Job): End {
   const end = endOf(job);
   const failed = howOver(job.attrs.substate) === "deleted" && end.exit_status === 0;
@@ -329,7 +330,7 @@ function release(tx: Transaction, id: string, type: AfterType, parent: string): 
   setDependencies(tx, job, left, free ? { Hold_Types: removeHolds(job.attrs.Hold_Types, "s") } : {});
 }
 
-/** A job and all that wait for it, directly or by way of others, go: those behind first, so that none is asked for again. */
+/** Deletes a job and all jobs that wait for it, directly or indirectly: the last ones first, so that no job is visited again. */
 function giveUpAll(tx: Transaction, job: Job, parent: string): void {
   const order: { readonly job: Job; readonly for: string }[] = [{ job, for: parent }];
   const seen = new Set([job.id]);
@@ -348,7 +349,7 @@ function giveUpAll(tx: Transaction, job: Job, parent: string): void {
   for (const { job: one, for: because } of order.reverse()) giveUp(tx, one, `Job deleted as result of dependency on job ${because}`);
 }
 
-/** State F, substate 92, no comment of its own; record A. */
+/** State F, substate 92, no comment; record A. */
 function giveUp(tx: Transaction, job: Job, text: string): void {
   logJob(tx, LOG_EVENT.JOB, job.id, text);
   accountAborted(tx, job.id, text);

@@ -14,15 +14,15 @@ import type { Attrs, Job, ServerState } from "../state/state.ts";
 import { hasWaiting } from "../state/subjobs.ts";
 import { logJob } from "./life.ts";
 
-/** What a job's time counts as. */
+/** The accrue type of a job. */
 export const ACCRUE = { INITIAL: 0, INELIGIBLE: 1, ELIGIBLE: 2, RUNNING: 3, EXITING: 4 } as const;
 type AccrueType = (typeof ACCRUE)[keyof typeof ACCRUE];
 const NAMES = ["initial_time", "ineligible_time", "eligible_time", "run_time", "exiting"] as const;
 
-/** A type that stays as it is, or a clock that says it. */
+/** A fixed accrue type, or the clock that decides it. */
 type Counting = { readonly type: AccrueType } | { readonly key: ClockKey | null };
 
-/** What the job's time counts as, from its state. */
+/** The accrue type of the job, from its state. */
 function countingOf(state: ServerState, job: Job): Counting {
   const { attrs } = job;
   if (!state.accrual.enabled) return { type: ACCRUE.INITIAL };
@@ -33,12 +33,12 @@ function countingOf(state: ServerState, job: Job): Counting {
   const offersNothing = attrs["array_id"] !== undefined || (job.subjobs !== undefined && !hasWaiting(job.subjobs));
   if (phase === "waiting" || offersNothing) return { type: ACCRUE.INELIGIBLE };
   if (phase !== "held") return { key: clockKey(state, attrs) };
-  // His own hold, and what he asked to wait for. Who is held by others loses nothing by it.
+  // A hold of the owner, or a wait that the owner requested. Holds by others do not matter.
   const own = attrs.Hold_Types.includes("u") || attrs["depend"] !== undefined;
   return own ? { type: ACCRUE.INELIGIBLE } : { key: null };
 }
 
-/** Eligible time and accrue type of a job as they are shown; null: as its attributes say. */
+/** Eligible time and accrue type of a job for display; null: the attributes are right as they are. */
 export function shownEligible(state: ServerState, attrs: Attrs, now_s: number): { eligible_time: number; accrue_type: number } | null {
   const clock = state.clocks.get(String(attrs["accrual_clock"] ?? ""));
   if (clock === undefined) return null;
@@ -46,13 +46,13 @@ export function shownEligible(state: ServerState, attrs: Attrs, now_s: number): 
   return { eligible_time, accrue_type: clock.goes ? ACCRUE.ELIGIBLE : ACCRUE.INELIGIBLE };
 }
 
-/** What eligible_time must be so that a job shows a given time (qalter). */
+/** The value of eligible_time that makes a job show a given time (qalter). */
 export function keptEligible(state: ServerState, attrs: Attrs, eligible_s: number, now_s: number): number {
   const clock = state.clocks.get(String(attrs["accrual_clock"] ?? ""));
   return clock === undefined ? eligible_s : eligible_s - shownBy(clock, now_s);
 }
 
-/** After a change of a job: its time counts as something else now, or by another clock. quiet: the switch was turned, no job did anything. */
+/** After a change of a job: its accrue type or its clock may have changed. quiet: eligible_time_enable was switched, and no job did anything. */
 export function accrueJob(tx: Transaction, job: Job, quiet = false): void {
   const { state, now_s } = tx;
   const { attrs } = job;
@@ -79,7 +79,7 @@ function changesFor(attrs: Attrs, type: AccrueType, clock: Clock | null, eligibl
   return { set, unset: gone("accrue_type") };
 }
 
-/** The clock of that key; it begins when the first job needs it. */
+/** The clock with that key; it is made when the first job needs it. */
 function clockOf(tx: Transaction, key: ClockKey | null): Clock {
   const id = clockId(key);
   const there = tx.state.clocks.get(id);
@@ -91,7 +91,7 @@ function clockOf(tx: Transaction, key: ClockKey | null): Clock {
 
 type Change = { readonly eligible_time: number; readonly accrue_type: number; readonly type: AccrueType };
 
-/** The first type of a new job is no news: it is as if it had been eligible. */
+/** The first accrue type of a new job is not logged: it counts as eligible before. */
 function logChange(tx: Transaction, job: Job, { eligible_time, accrue_type, type }: Change): void {
   const before = accrue_type === ACCRUE.INITIAL ? ACCRUE.ELIGIBLE : accrue_type;
   if (before === type || type === ACCRUE.INITIAL) return;
@@ -113,9 +113,9 @@ function changeText({ type, before, since_s, now_s, eligible_time }: ChangeText)
   return `Accrue type has changed to ${NAMES[type]}, previous accrue type was ${NAMES[before]} for ${lasted_s} secs, total eligible_time=${renderDuration(eligible_time)}`;
 }
 
-// --- clocks as things change
+// --- clocks and changes
 
-/** Before a batch leaves: limits that changed are read, clocks stop and go on, and those that nobody needs go away. */
+/** Before a batch leaves: reads changed limits, stops clocks and lets them go on, and removes clocks without jobs. */
 export function settleAccrual(kernel: Kernel): void {
   const { state } = kernel;
   const { accrual } = state;
@@ -136,7 +136,7 @@ function rereadAll(kernel: Kernel): void {
   const { enabled } = state.accrual;
   readAccrual(state);
   const tx = ownTransaction(kernel);
-  // Jobs keep their clocks where limits tell them apart as before.
+  // Jobs keep their clocks where limits still distinguish them in the same way.
   for (const job of [...state.jobs.values()]) accrueJob(tx, job, enabled !== state.accrual.enabled);
 }
 
@@ -147,7 +147,7 @@ function turnClock(tx: Transaction, clock: Clock): void {
   tx.apply({ kind: "clock-put", clock: { ...clock, value_s: shownBy(clock, now_s), at_s: now_s, goes } });
 }
 
-/** A line for each of its jobs, where log_events asks for them. */
+/** Logs a line for each of its jobs, if log_events includes them. */
 function logTurn(tx: Transaction, clock: Clock): void {
   const { state, now_s } = tx;
   const [type, before] = clock.goes ? [ACCRUE.INELIGIBLE, ACCRUE.ELIGIBLE] : [ACCRUE.ELIGIBLE, ACCRUE.INELIGIBLE];

@@ -1,7 +1,7 @@
-// How a run ends: the obit and what its exit code means (docs/reference/execution.md 6), requeueing, and the way into the history.
+// The end of a run: the obit and the meaning of its exit code (docs/reference/execution.md 6), requeueing, and the move into the history.
 //
 // I1. The obit of a run is accounted for once: it counts only for a job that is with its mom under that run_count.
-// I2. A job that does not run any more holds no vnode: exec_vnode stays in the history only.
+// I2. A job that no longer runs holds no vnode; exec_vnode stays only in the history.
 
 import { SUBSTATE } from "#model/job-state.ts";
 import { PBSE, pbseText } from "#model/pbse.ts";
@@ -22,7 +22,7 @@ import { jobStarted } from "./run.ts";
 import { askedAtStart } from "./start-attrs.ts";
 import { leaveMaintenance, preemptingSince } from "./suspension.ts";
 
-/** Exit_status below zero: why a mom could not run a job to its end (docs/reference/execution.md 6). */
+/** Exit_status below zero: why a mom could not complete a job (docs/reference/execution.md 6). */
 export const JOB_EXEC = {
   FAIL1: -1,
   FAIL2: -2,
@@ -54,7 +54,7 @@ export const JOB_EXEC = {
   JOINJOB: -30,
 } as const;
 
-/** More starts than this and the job is held. */
+/** A job is held after more starts than this. */
 export const RUN_COUNT_MAX = 20;
 
 export type Obit = {
@@ -67,11 +67,11 @@ export type Obit = {
   readonly message?: string;
 };
 
-/** What becomes of a job. rerun: back to the queue if it may run again, otherwise given up; retry: back to the queue, the run did not count. */
+/** The reaction to an obit. rerun: requeued if the job is rerunnable, else given up; retry: requeued, and the run does not count. */
 type Reaction =
   | { readonly kind: "end"; readonly how: HowOver; readonly suffix: string; readonly mail?: string; readonly log?: string }
   | { readonly kind: "rerun"; readonly otherwise: string }
-  /** back to the queue; its next run goes on from a checkpoint */
+  /** requeued; its next run restarts from a checkpoint */
   | { readonly kind: "checkpointed" }
   | { readonly kind: "retry"; readonly hold?: "s" | "p"; readonly comment?: string; readonly mail?: string }
   | { readonly kind: "abort"; readonly mail: string };
@@ -85,7 +85,7 @@ const LIMITS: { readonly [code: number]: string } = {
   [JOB_EXEC.KILL_WALLTIME]: "walltime",
 };
 
-/** The reaction to an Exit_status, of a job nobody deleted (docs/reference/execution.md 6). */
+/** The reaction to an Exit_status, for a job that was not deleted (docs/reference/execution.md 6). */
 export function reactionTo(exit_status: number, message = ""): Reaction {
   if (exit_status === 0) return { kind: "end", how: "finished", suffix: " and finished" };
   if (exit_status > 0) return { kind: "end", how: "failed", suffix: " and failed" };
@@ -132,15 +132,15 @@ export function reactionTo(exit_status: number, message = ""): Reaction {
   }
 }
 
-/** The mom says the run is over; the job is with its mom under this run. */
+/** The mom reports the end of the run; the job is with its mom under this run. */
 export function jobObit(tx: Transaction, job: Job, obit: Obit): void {
   const { attrs } = job;
   const runs = attrs.run_count ?? 0;
   logJob(tx, LOG_EVENT.DEBUG, job.id, `Obit received momhop:${runs} serverhop:${runs} state:${attrs.job_state} substate:${attrs.substate}`);
   const reaction = reactionTo(obit.exit_status, obit.message);
   const ran = obit.exit_status >= 0 || reaction.kind === "end" || reaction.kind === "rerun" || reaction.kind === "checkpointed";
-  // A short job may be over (or lost) before its start was reported: the S record comes first all the same.
-  // What hosts keep of an earlier run stays known: a sister may have ended this one before its mother superior heard of it.
+  // A short job may be over (or lost) before its start was reported; the S record still comes first. Files that hosts keep of an earlier run stay known: a
+  // sister may have ended this run before its mother superior heard of it.
   if (isIn(job, "starting") && ran) jobStarted(tx, job, undefined, undefined, { confirmed: false });
   tx.apply({ kind: "job-changed", id: job.id, set: endAttrs(obit), unset: [] });
   if (obit.stageout_status === 0) {
@@ -150,10 +150,10 @@ export function jobObit(tx: Transaction, job: Job, obit: Obit): void {
   if (obit.kept === true) keptElsewhere(tx, job);
   const trouble = obit.stageout_status === 0 ? `; ${fileTrouble(obit.message)}` : "";
   const { termination } = job.own;
-  // What a preempted job ended with is told like that of any other; it is never run again.
+  // The end of a job that was preempted by deletion is reported like any other; the job never runs again.
   if (termination !== undefined && !(termination.preempted === true && reaction.kind === "end")) {
     finish(tx, job, "deleted", ` and terminated by ${termination.by}${trouble}`, termination.history);
-    // Its mom, who was told to end it for another run, has kept its output for that, and perhaps a checkpoint.
+    // Its mom was told to end it for another run. It has kept the output for that run, and perhaps a checkpoint.
     if (reaction.kind !== "end" && reaction.kind !== "abort") tx.act({ kind: "discard-on-host", job: job.id, host: hostOfJob(job) });
     return;
   }
@@ -191,7 +191,7 @@ export function jobObit(tx: Transaction, job: Job, obit: Obit): void {
   }
 }
 
-/** The host of this run keeps its output: what another host keeps of an earlier run is of no use. */
+/** The host of this run keeps its output, so output that another host kept of an earlier run is no longer needed. */
 function keptElsewhere(tx: Transaction, job: Job): void {
   const host = hostOfJob(job);
   if (job.own.output_on === host) return;
@@ -199,13 +199,13 @@ function keptElsewhere(tx: Transaction, job: Job): void {
   tx.apply({ kind: "job-changed", id: job.id, set: {}, unset: [], own: { output_on: host } });
 }
 
-/** Of what the mom says the first that is about files. */
+/** The first message of the mom that is about files. */
 const fileTrouble = (message = ""): string => {
   const lines = message.split("\n");
   return lines.find((line) => line.startsWith("Unable to ")) ?? lines[0] ?? "";
 };
 
-/** Files could not be copied to the host: the job waits and is tried again (docs/reference/execution.md 1). */
+/** Files could not be copied to the host: the job waits and is tried again (docs/reference/execution.md 2). */
 const STAGE_AGAIN_S = 1800;
 function waitForFiles(tx: Transaction, job: Job, message: string): void {
   logJob(tx, LOG_EVENT.JOB, job.id, `${pbseText(PBSE.STAGEIN)}: ${message}`);
@@ -245,7 +245,7 @@ export function finish(tx: Transaction, job: Job, how: HowOver, suffix: string, 
   leave(tx, job, how, { obittime: tx.now_s, ...(attrs.comment === undefined ? {} : { comment: `${attrs.comment}${suffix}` }) }, keep);
 }
 
-/** The server gives a job up that was with a mom. */
+/** The server gives up a job that was with a mom. */
 export function abort(tx: Transaction, job: Job, mail: string): void {
   touchVnodes(tx, job);
   const why = (mail.split("\n")[0] ?? "").trim();
@@ -258,20 +258,20 @@ export function abort(tx: Transaction, job: Job, mail: string): void {
 }
 
 /**
- * Exit_status of a job that ends before it has run: that of a job ended by SIGTERM. PBS leaves it out, and client programs take a finished job without
+ * Exit_status of a job that ends before it has run: the same as of a job ended by SIGTERM. PBS sets none, and client programs take a finished job without
  * Exit_status for a success.
  */
 export const NEVER_RAN = 271;
 
-/** A job that waits is deleted: no record E (docs/reference/commands.md 3, qdel). */
+/** A waiting job is deleted: no record E (docs/reference/commands.md 3, qdel). */
 export function endWaiting(tx: Transaction, job: Job, keep: boolean, set: Attrs = {}): void {
   leave(tx, job, "deleted", set, keep);
 }
 
-/** The Exit_status of a run; undefined: the job never ran, or nobody knows how it ended. */
+/** The Exit_status of a run; undefined: the job never ran, or its end is unknown. */
 export const statusOfRun = ({ stime, Exit_status }: JobAttrs): number | undefined => (stime === undefined ? undefined : Exit_status);
 
-/** Out of the live jobs: into the history when there is one. */
+/** Removes a live job, and puts it into the history if there is one. */
 export function leave(tx: Transaction, job: Job, how: HowOver, set: Attrs, keep: boolean): void {
   const history = keep && tx.state.server["job_history_enable"] === true;
   if (!history)
@@ -305,7 +305,7 @@ const OF_A_RUN_OWN = without(
 /** Nothing of the server's own means anything once the job is over. */
 const NOT_OF_HISTORY: OwnChange = { ...OF_A_RUN_OWN, output_on: null, terminal: null };
 
-/** The run is to be repeated: substate 60 until its obit. A run that the mom has not confirmed yet counts as begun, so that its R record has an S before it. */
+/** The run must be repeated: substate 60 until its obit. A run that the mom has not confirmed counts as begun, so that an S record precedes its R record. */
 export function beginRerun(tx: Transaction, job: Job): void {
   if (isIn(job, "starting")) jobStarted(tx, job, undefined, undefined, { confirmed: false });
   tx.apply({ kind: "job-changed", id: job.id, set: { ...RUN_PHASE.rerunning }, unset: [] });
@@ -313,29 +313,29 @@ export function beginRerun(tx: Transaction, job: Job): void {
 
 const NOT_RERUNABLE = "Non-rerunable job deleted on requeue";
 
-/** otherwise: what is said of a job that may not run again. */
+/** otherwise: the message for a job that may not run again. */
 export function requeueOrAbort(tx: Transaction, job: Job, otherwise = NOT_RERUNABLE): void {
   if (job.attrs.Rerunable) requeue(tx, job);
   else abort(tx, job, otherwise);
 }
 
-/** hold: added, with its comment. Execution_Time: before which it is not tried again, since its files could not be staged in. */
+/** hold: added, with its comment. Execution_Time: the earliest next attempt, because its files could not be staged in. */
 export type Requeue = {
   readonly hold?: "s" | "p";
   readonly comment?: string;
   readonly Execution_Time?: number;
-  /** host on which a checkpoint of it waits */
+  /** host with a checkpoint of the job */
   readonly checkpointed?: string;
 };
 
-/** Back to the queue after a run. */
+/** Requeues the job after a run. */
 export function requeue(tx: Transaction, job: Job, more: Requeue = {}): void {
   touchVnodes(tx, job);
   if (more.checkpointed !== undefined) tx.account({ type: "C", id: job.id, text: "" });
   else if (!isIn(job, "starting")) accountEnded(tx, "R", job, tx.now_s);
   let { hold, comment } = more;
   const preempted_s = preemptingSince(job);
-  // A run that had to make room did not fail, nor did one that goes on later.
+  // A run that was preempted, or that will be restarted from a checkpoint, did not fail.
   if ((job.attrs.run_count ?? 0) > RUN_COUNT_MAX && preempted_s === undefined && more.checkpointed === undefined) {
     hold = "s";
     comment = TOO_OFTEN;
@@ -370,7 +370,7 @@ export function requeue(tx: Transaction, job: Job, more: Requeue = {}): void {
   tx.apply({ kind: "job-changed", id: job.id, set, unset, own });
 }
 
-/** A subjob is not held, its array is. Whether it was one. */
+/** If the job is a subjob, holds its array instead and returns true. */
 function holdArray(tx: Transaction, subjob: Job, hold: "s" | "p", why: string | undefined): boolean {
   const array = arrayOf(tx.state, subjob);
   if (array === undefined) return false;
@@ -382,7 +382,7 @@ function holdArray(tx: Transaction, subjob: Job, hold: "s" | "p", why: string | 
 
 const TOO_OFTEN = "job held, too many failed attempts to run";
 
-/** What belongs to one run and goes with it. */
+/** Attributes that belong to one run and are removed with it. */
 const OF_A_RUN = [
   "exec_vnode",
   "exec_host",
@@ -399,7 +399,7 @@ const OF_A_RUN = [
   "alt_id",
 ] as const;
 
-/** Vnodes remember when a job last ended there. */
+/** Vnodes record the time when a job last ended there. */
 function touchVnodes(tx: Transaction, job: Job): void {
   leaveMaintenance(tx, job);
   for (const name of tx.state.placements.get(job.id)?.vnodes.keys() ?? []) {

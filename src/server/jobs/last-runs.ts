@@ -1,5 +1,5 @@
-// What becomes of jobs that run when the server is to end (core/shutdown.ts): saved by their mom where a script of the site does that, else run again, if
-// they may be, else killed or waited for.
+// Running jobs when the server is to end (core/shutdown.ts): they are saved by their mom if the site has a script for that, else run again if they are
+// rerunnable, else killed or waited for.
 
 import { type Kernel, ownTransaction } from "../engine/kernel.ts";
 import { momOfJob } from "../engine/mom-runtime.ts";
@@ -7,7 +7,7 @@ import { isIn, isRunning, isSuspended, isWithMom } from "../state/job-phase.ts";
 import type { Job } from "../state/state.ts";
 import { beginRerun } from "./end.ts";
 
-/** Begins the end of a run: its mom saves it, where it can. */
+/** Begins the end of a run: its mom saves it, if it can. */
 export function endRun(kernel: Kernel, job: Job): void {
   if (isEnding(job)) return;
   const { Checkpoint } = job.attrs;
@@ -18,13 +18,13 @@ export function endRun(kernel: Kernel, job: Job): void {
 
 const isEnding = (job: Job): boolean => job.own.termination !== undefined || isIn(job, "rerunning");
 
-/** A mom has not saved a job: while the server ends it is run again, killed or waited for. */
+/** A mom has not saved a job: while the server ends, the job is requeued, killed or waited for. */
 export function endUnsaved(kernel: Kernel, job: Job): void {
   if (kernel.shutdown === null || kernel.shutdown.manner === "quick" || !isWithMom(job) || isEnding(job)) return;
   const tx = ownTransaction(kernel);
   const { id } = job;
   if (job.attrs.Rerunable && (isRunning(job) || isSuspended(job))) {
-    // A suspended one stays what it is until its mom has ended it.
+    // A suspended job stays suspended until its mom has ended it.
     if (!isSuspended(job)) beginRerun(tx, job);
     tx.act({ kind: "terminate-job", job: id, why: "rerun" });
   } else if (kernel.shutdown.manner === "immediate") {

@@ -1,11 +1,11 @@
-// A job's way into the queue and between waiting states. What an administrator sees of it (log, accounting, comments) is written where it happens.
+// The way of a job into its queue and between waiting states, with the log, accounting and comments about it.
 //
 //   Q 10 queued    H 20 held (22: for a dependency)    W 30 waits for Execution_Time    T 0 in transit
 //   running and ending: run.ts, end.ts; routing: submit/routing.ts; arrays: array-life.ts
 //
-// I1. Of the waiting states a job is in the first that applies: H while a hold is set, W while Execution_Time lies ahead, else Q. An array that has begun is B or H.
-// I2. etime is set while the job is eligible (Q or B in an execution queue) and only then.
-// I3. topjob is a mark of jobs whose start a scheduler may plan: who is held, starts, goes on or changes its queue loses it.
+// I1. A waiting job is in the first state that applies: H while a hold is set, W while Execution_Time lies in the future, else Q. An array that has begun is B or H.
+// I2. etime is set if and only if the job is eligible (Q or B in an execution queue).
+// I3. topjob marks a job whose start a scheduler may plan. A job that is held, starts, resumes or changes its queue loses the mark.
 
 import { isDependent } from "#model/depend.ts";
 import { restingState } from "#model/job-state.ts";
@@ -17,7 +17,7 @@ import { isIn, isWaiting, isWithMom } from "../state/job-phase.ts";
 import type { Attrs, Job, JobAttrs, Queue } from "../state/state.ts";
 import { accountQueued } from "./accounting-record.ts";
 
-/** State and substate of a job that does not run, from its holds and its time. */
+/** State and substate of a job that does not run, from its holds and Execution_Time. */
 export function waitingState(
   attrs: Pick<JobAttrs, "Hold_Types" | "Execution_Time" | "stime"> & { readonly array?: unknown },
   now_s: number,
@@ -32,8 +32,8 @@ export function waitingState(
 }
 
 /**
- * A new job enters its queue: the job is made, logged and accounted (server "enqueuing ..." and "Job Queued ..." lines, record Q). attrs hold everything
- * but state, times, rank and queue_type; the queue's checks are done. A routing queue sends it on at once (core/consequences.ts).
+ * A new job enters its queue: it is created, logged and accounted (server lines "enqueuing ..." and "Job Queued ...", record Q). attrs holds everything
+ * but state, times, rank and queue_type; the checks of the queue are done. A routing queue sends the job on at once (core/consequences.ts).
  */
 export function enqueueJob(
   tx: Transaction,
@@ -67,18 +67,18 @@ export function enqueueJob(
     `Job Queued at request of ${requestor(tx)}, owner = ${attrs.Job_Owner}, job name = ${attrs.Job_Name}, queue = ${attrs.queue}`,
   );
   accountQueued(tx, { id, seq, attrs: full, own });
-  // A routing queue sends it on at once, and may even give it up: it is not certain that the job is still there afterwards.
+  // A routing queue sends the job on at once and may even give it up, so the job may be gone afterwards.
   tx.apply({ kind: "job-created", id, seq, attrs: full, own, script });
 }
 
-/** A job that is no top job any more (I3): the mark goes, and what was estimated where clear_topjob_estimates_enable says so or the job no longer waits. */
+/** The job is no longer a top job (I3): removes the mark, and the estimate if clear_topjob_estimates_enable says so or the job no longer waits. */
 export function loseTopjob(tx: Transaction, job: Job): void {
   const clears = tx.state.server["clear_topjob_estimates_enable"] === true || isWithMom(job);
   const unset = clears && job.attrs["estimated"] !== undefined ? ["topjob", "estimated"] : ["topjob"];
   tx.apply({ kind: "job-changed", id: job.id, set: {}, unset });
 }
 
-/** After a change of holds, of Execution_Time, or because time has passed: the waiting state that fits now. Jobs that run are left alone. */
+/** Sets the waiting state again after a change of holds or Execution_Time, or because time has passed. Running jobs stay as they are. */
 export function settleJob(tx: Transaction, job: Job, set: Attrs = {}, unset: readonly string[] = []): void {
   const { attrs } = job;
   if (!isWaiting(job) && !isIn(job, "begun")) {
@@ -98,7 +98,7 @@ export function settleJob(tx: Transaction, job: Job, set: Attrs = {}, unset: rea
   if (Object.keys(changes).length + gone.length > 0) tx.apply({ kind: "job-changed", id: job.id, set: changes, unset: gone });
 }
 
-/** Into another queue (qmove, routing). The checks of the queue are done; resources come changed by its defaults. */
+/** Moves the job into another queue (qmove, routing). The checks of the queue are done; resources already include its defaults. */
 export function moveJob(tx: Transaction, job: Job, queue: Queue, set: Attrs = {}): void {
   const { attrs } = job;
   logJob(tx, LOG_EVENT.DEBUG2, job.id, `dequeuing from ${attrs.queue}, state ${attrs.job_state}`);
@@ -129,14 +129,14 @@ export function moveJob(tx: Transaction, job: Job, queue: Queue, set: Attrs = {}
 export const isExecution = (queue: Queue): boolean => queue.attrs["queue_type"] === "Execution";
 export const isRoute = (queue: Queue): boolean => queue.attrs["queue_type"] === "Route";
 
-/** `alice@host` of whoever asks. */
+/** `alice@host` of the caller. */
 export const requestor = (tx: Transaction): string => `${tx.who.user}@${tx.who.host}`;
 
 export function logJob(tx: Transaction, event: number, id: string, text: string): void {
   tx.log({ event, class: "Job", object: id, text });
 }
 
-/** `Fri Nov 20 at 09:26`, as comments have it. */
+/** `Fri Nov 20 at 09:26`, the form in comments. */
 export function commentDate(tx: Transaction): string {
   const text = tx.config.ctime(tx.now_s);
   return `${text.slice(0, 10)} at ${text.slice(11, 16)}`;

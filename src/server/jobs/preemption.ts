@@ -1,15 +1,15 @@
-// Preemption (docs/reference/scheduler.md 8): a scheduler wants a running job out of the way of another. Methods are tried in the order it gives until one works; the
-// verdict says which.
+// Preemption (docs/reference/scheduler.md 8): a scheduler preempts a running job to make room for another. Methods are tried in the scheduler's order until
+// one works; the verdict says which.
 //
-//   S suspend      asked of the mom; done when the job is in state S, substate 45
-//   C checkpoint   asked of the mom (one without a checkpoint script refuses); done when the run has ended and the job is queued again
+//   S suspend      requested of the mom; done when the job is in state S, substate 45
+//   C checkpoint   requested of the mom (a mom without a checkpoint script refuses); done when the run has ended and the job is queued again
 //   R requeue      rerunnable jobs: killed; done when it is queued again
 //   D delete       killed; done when it has ended
 //
-// P1. While a preemption is under way no later decision of its scheduler is looked at (scheds/decisions.ts): what follows may count on its room.
-// P2. A mom that is not connected fails it at once, and no other method is tried: nothing is known to be wrong with the job.
-// P3. What the mom was asked is kept with the job (suspension.ts I4): after any crash its word settles what has become of the job.
-// P4. A preemption ends: by the mom's answer, by its silence, or after job_requeue_timeout. What a late mom does all the same still counts.
+// P1. While a preemption is under way, no later decision of its scheduler is examined (scheds/decisions.ts), because later decisions may count on its room.
+// P2. If the mom is not connected, the preemption fails at once and no other method is tried, because the failure says nothing about the job.
+// P3. The request to the mom is kept with the job (suspension.ts I4); after a crash the mom's report says what has become of the job.
+// P4. A preemption ends with the mom's answer, with its loss, or after job_requeue_timeout. An answer that comes later still counts.
 
 import { PBSE, Reject, reject } from "#model/pbse.ts";
 import type { Decision, PreemptMethod, Verdict } from "#protocol/sched-link.ts";
@@ -28,7 +28,7 @@ import { isResuming, preemptingSince } from "./suspension.ts";
 
 const REQUEUE_TIMEOUT_S_DEFAULT = 45;
 
-/** Begins what a decision asks. The verdict may be there at once. */
+/** Begins the preemption of a decision. The verdict may be available at once. */
 export function beginPreemption(kernel: Kernel, sched: string, decision: Extract<Decision, { kind: "preempt" }>): Preemption {
   const preemption: Preemption = { job: decision.job, sched, method: "S", rest: decision.methods, verdict: null };
   const refusal = check(kernel, sched, decision.job);
@@ -68,7 +68,7 @@ function tryNext(kernel: Kernel, preemption: Preemption): void {
   settle(kernel, preemption, refused(new Reject(PBSE.BADSTATE, "Job failed to be preempted")));
 }
 
-/** Whether the job allows a method; if so, it is under way. */
+/** Whether the job allows a method; if so, the method has begun. */
 function begins(tx: Transaction, job: Job, method: PreemptMethod): boolean {
   const confirmed = isIn(job, "running");
   switch (method) {
@@ -121,9 +121,9 @@ function settle(kernel: Kernel, preemption: Preemption, verdict: Verdict): void 
   kernel.settled.add(preemption.sched);
 }
 
-// --- what happens to it
+// --- events of a preemption
 
-/** A job changed its state, or is gone. */
+/** A job has changed its state or is gone. */
 export function preemptionMet(kernel: Kernel, id: string): void {
   const preemption = kernel.preemptions.get(id);
   if (preemption === undefined) return;
@@ -134,21 +134,21 @@ export function preemptionMet(kernel: Kernel, id: string): void {
   else if (isWaiting(job)) settle(kernel, preemption, method === "C" || method === "R" ? { ok: true, method } : { ok: true });
 }
 
-/** The mom refused what it was asked, or did not answer: the next method. */
+/** The mom refused the request or did not answer: the next method is tried. */
 export function preemptionRefused(kernel: Kernel, id: string, signal: string): void {
   const preemption = kernel.preemptions.get(id);
   if (preemption !== undefined && ASKED[preemption.method] === signal) tryNext(kernel, preemption);
 }
 const ASKED: { readonly [method in PreemptMethod]: string } = { S: "suspend", C: "checkpoint", R: "", D: "" };
 
-/** The timer: the run does not come to its end. */
+/** The timer: the run has not ended in time. */
 export function preemptionLate(kernel: Kernel, id: string): void {
   const preemption = kernel.preemptions.get(id);
   if (preemption !== undefined)
     settle(kernel, preemption, refused(new Reject(PBSE.TRYAGAIN, "Job failed to be preempted: it has not ended in time")));
 }
 
-/** The scheduler is gone: nobody waits for the room. What was begun comes to its end. */
+/** The scheduler is gone and no longer waits for the room. Requests to the mom run to their end. */
 export function forgetPreemptions(kernel: Kernel, sched: string): void {
   for (const [id, preemption] of kernel.preemptions) {
     if (preemption.sched !== sched) continue;

@@ -1,8 +1,8 @@
-// Pressure: how long the longest chain of jobs takes that begins with a job, each of which waits for the end of the one before. Offered to job_sort_formula,
-// so that what holds up most is run first. How long a job takes is learned from those of its user, project and name that ended well.
+// Pressure: the duration of the longest chain of jobs that begins with a job and in which each job waits for the end of the previous one. job_sort_formula may
+// use it, so that the jobs that delay most run first. The duration of a job is learned from successful jobs of the same user, project and name.
 //
-// W1. Nothing is computed and nothing sent for it while no formula names it.
-// W2. A job that may run is told to its schedulers again whenever the chain behind it changes. Learned times count from the next time a job is told.
+// W1. Nothing is computed or sent for it while no formula names it.
+// W2. A job that may run is sent to its schedulers again whenever the chain behind it changes. A learned time counts from the next time a job is sent.
 
 import { idsAhead, isBefore, isDependent, jobOfEntry, parseDependencies } from "#model/depend.ts";
 import { isHeld } from "#model/values/hold.ts";
@@ -10,45 +10,45 @@ import type { Transaction } from "../engine/transaction.ts";
 import { isWaiting } from "../state/job-phase.ts";
 import type { Job, JobAttrs, Sched, ServerState } from "../state/state.ts";
 
-/** Part of a new time in the moving average. */
+/** Weight of a new time in the moving average. */
 const WEIGHT = 0.25;
-/** A job that nothing is known of, and the least a job counts. */
+/** The duration of a job about which nothing is known, and the minimum for any job. */
 const MOMENT_S = 1;
 
-/** What jobs have in common that are expected to take the same time. */
+/** Key of jobs that are expected to take the same time. */
 const keyOf = ({ euser, project, Job_Name }: JobAttrs): string => `${euser}\n${project}\n${Job_Name}`;
 
-/** A job has ended well. */
+/** A job has ended with Exit_status 0. */
 export function learnRunTime(tx: Transaction, { attrs }: Job): void {
   const walltime_s = attrs["resources_used"]?.["walltime"];
   if (typeof walltime_s !== "number" || !Number.isFinite(walltime_s)) return;
   const key = keyOf(attrs);
   const known = tx.state.run_times.get(key);
   const next = known === undefined ? walltime_s : known + WEIGHT * (walltime_s - known);
-  // What is no news is not written.
+  // An unchanged average is not written.
   if (known === undefined || Math.abs(next - known) >= 0.01 * Math.max(MOMENT_S, known))
     tx.apply({ kind: "run-time-learned", key, seconds: Math.round(next * 100) / 100 });
 }
 
-/** How long jobs took that have the user, project and name of this one; undefined: nothing is known. */
+/** The average duration of jobs with the user, project and name of this one; undefined: nothing is known. */
 export function learnedTime({ run_times }: ServerState, { attrs }: Job): number | undefined {
   return run_times.get(keyOf(attrs));
 }
 
-/** How long a job is expected to take. */
+/** The expected duration of a job. */
 export function expectedTime(state: ServerState, job: Job): number {
   const { soft_walltime, walltime } = job.attrs.Resource_List;
   const expected = learnedTime(state, job) ?? soft_walltime ?? walltime;
   return typeof expected === "number" ? Math.max(MOMENT_S, expected) : MOMENT_S;
 }
 
-/** Whether a scheduler orders jobs by it. */
+/** Whether a scheduler's formula uses pressure. */
 export function wantsPressure({ server }: ServerState, { attrs }: Sched): boolean {
   const formula = attrs["job_sort_formula"] ?? server["job_sort_formula"];
   return typeof formula === "string" && /\bpressure\b/.test(formula);
 }
 
-/** Pressures as they are now; whoever asks keeps it for a moment only. */
+/** Pressures at present; callers keep the result only for a moment. */
 export function pressuresNow(state: ServerState): (job: Job) => number {
   const known = new Map<string, number>();
   return (job) => {
@@ -68,7 +68,7 @@ export function pressuresNow(state: ServerState): (job: Job) => number {
   };
 }
 
-/** Jobs that wait for this one to start or to end, well or anyhow. Those that wait for it to fail are not counted upon. */
+/** Jobs that wait for this one to start, to end or to succeed. Jobs that wait for its failure do not count. */
 function dependents(state: ServerState, job: Job): Job[] {
   const items = job.attrs["depend"] as readonly string[] | undefined;
   if (items === undefined) return [];
@@ -81,7 +81,7 @@ function dependents(state: ServerState, job: Job): Job[] {
   });
 }
 
-/** Jobs that may run and have some of these behind them in their chains: what they are worth may be another now. */
+/** Jobs that may run and have some of these jobs behind them in their chains, so that their pressure may have changed. */
 export function headsOfChains(state: ServerState, ids: Iterable<string>): Set<string> {
   const heads = new Set<string>();
   const seen = new Set<string>();

@@ -1,4 +1,4 @@
-// What a queue's attributes mean where they are unset.
+// Values of a queue's attributes while they are unset.
 
 import type { Queue } from "../state/state.ts";
 

@@ -1,8 +1,8 @@
-// A running job gives up vnodes of its sisters (docs/reference/execution.md 3, pbs_release_nodes): what it then has, and the accounting of its phases. Pure but for the
-// transaction's events.
+// A running job gives up vnodes of its sisters (docs/reference/execution.md 3, pbs_release_nodes): its attributes afterwards, and the accounting of its
+// phases. Pure except for the transaction's events.
 //
-// N1. Vnodes of a host that is given up whole stay the job's until its sister there has nothing of it left: they are named in `releasing` meanwhile.
-// N2. What the job had at its start is kept (*_orig): record E tells of it, and a run that is repeated asks for it.
+// N1. When a whole host is given up, its vnodes stay with the job until the sister there has nothing left of it; meanwhile `releasing` names them.
+// N2. The attributes that the job had at its start are kept (*_orig): record E reports them, and a repeated run requests them.
 
 import { execHostText, parseExecHost } from "#model/request/exec-host.ts";
 import { type ExecVnode, execVnodeText, parseExecVnode } from "#model/request/exec-vnode.ts";
@@ -35,17 +35,17 @@ export function vnodesByHost(state: Pick<ServerState, "vnodes">, job: Job): Map<
   return found;
 }
 
-/** All that are not of its first host. */
+/** All vnodes that are not of its first host. */
 export const furtherVnodes = (tx: Transaction, job: Job): readonly string[] => [...vnodesByHost(tx.state, job).values()].slice(1).flat();
 
-/** A job that runs is to give these vnodes up, none of them of its first host. */
+/** A running job gives up these vnodes, none of which is on its first host. */
 export function releaseVnodes(tx: Transaction, job: Job, wanted: readonly string[]): void {
   const names = wanted.filter((name) => !releasingOf(job).includes(name));
   if (names.length === 0) return;
   const all = new Set([...releasingOf(job), ...names]);
   const whole = [...vnodesByHost(tx.state, job)].filter(([, vnodes]) => vnodes.every((name) => all.has(name)));
   const waiting = new Set(whole.flatMap(([, vnodes]) => vnodes));
-  // Of a host that stays the job's nobody need be asked.
+  // A host that keeps other vnodes of the job need not be asked.
   const at_once = new Set(names.filter((name) => !waiting.has(name)));
   if (at_once.size > 0) giveUp(tx, job, at_once);
   if (waiting.size === 0) return;
@@ -53,7 +53,7 @@ export function releaseVnodes(tx: Transaction, job: Job, wanted: readonly string
   tx.act({ kind: "release-sisters", job: job.id, hosts: whole.map(([host]) => host) });
 }
 
-/** The vnodes are the job's no more. at: in the midst of its run, which then has a further phase, or before it began. */
+/** The vnodes no longer belong to the job. at: during its run, which then has a further phase, or before its begin. */
 export function giveUp(tx: Transaction, job: Job, names: ReadonlySet<string>, at: "run" | "start" = "run"): void {
   const { attrs } = job;
   const left = releasingOf(job).filter((name) => !names.has(name));
@@ -82,7 +82,7 @@ function remaining(tx: Transaction, job: Job, names: ReadonlySet<string>): Attrs
       if (chunk.length === 0) return [];
       const asked = chunks[at]?.pairs ?? [];
       if (chunk.length === exec[at]?.length) return [{ count: 1, pairs: asked }];
-      // Of a chunk on several vnodes what it has on those that are left.
+      // A chunk on several vnodes keeps its part on the vnodes that are left.
       const had = new Set(exec[at]?.flatMap(({ pairs }) => pairs.map(({ name }) => name)));
       const has = parseSelect(`1:${sumPairs(chunk)}`).chunks[0]?.pairs ?? [];
       return [{ count: 1, pairs: [...asked.filter(({ name }) => !had.has(name)), ...has] }];
@@ -110,7 +110,7 @@ function sumPairs(chunk: ExecVnode[number]): string {
   return [...sums].map(([name, text]) => `${name}=${text}`).join(":");
 }
 
-/** Entries stay as they are numbered: one for each host of a chunk (exec-vnode.ts execHosts). */
+/** Entries keep their numbers: one entry for each host of a chunk (exec-vnode.ts execHosts). */
 function remainingHosts(state: ServerState, exec: ExecVnode, exec_host: string, names: ReadonlySet<string>): string {
   const entries = parseExecHost(exec_host);
   const groups = exec.flatMap((chunk) => {

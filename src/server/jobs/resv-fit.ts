@@ -1,4 +1,4 @@
-// Whether a job and the reservation whose queue it enters, or whose time it runs in, go together.
+// Whether a job fits to the reservation in whose queue or during which it would run.
 
 import { PBSE, Reject, reject } from "#model/pbse.ts";
 import { placeOf } from "#model/request/place.ts";
@@ -7,10 +7,10 @@ import { availableAmount } from "../state/occupancy.ts";
 import { resvOfQueue } from "../state/resv-holding.ts";
 import type { JobAttrs, Queue, Resv, ResvSpot, ServerState, Vnode } from "../state/state.ts";
 
-/** The refusal of what cannot be now (15044). */
+/** The refusal of a start that is not possible now (15044). */
 export const notNow = (why: string): Reject => new Reject(PBSE.RESCUNAV, `Resource temporarily unavailable: ${why}`);
 
-/** What a job in the queue must not ask: more of its own than the reservation has to itself (15156). */
+/** A job in the queue may not request more exclusiveness than the reservation has (15156). */
 export function checkJobInResv(state: ServerState, attrs: JobAttrs, queue: Queue): void {
   const resv = resvOfQueue(state, queue.name);
   if (resv === undefined) return;
@@ -20,7 +20,7 @@ export function checkJobInResv(state: ServerState, attrs: JobAttrs, queue: Queue
   if (conflict) throw reject(PBSE.JOBINRESV_CONFLICT);
 }
 
-/** Refuses with 15044 what a running reservation does not give its job on a vnode: vnodes and amounts it does not hold, or that others still use. */
+/** Refuses with 15044 vnodes and amounts that a running reservation does not hold, or that others still use. */
 export function checkInside(state: ServerState, resv: Resv, vnode: Vnode, spot: ResvSpot): void {
   const held = resv.held.get(vnode.name);
   if (!resv.counted || held === undefined) throw notNow(`vnode ${vnode.name} is not in reservation ${resv.id}`);
@@ -48,7 +48,7 @@ function usedByJobs(state: ServerState, vnode: Vnode, resource: string): number 
   return sum.get(resource) ?? 0;
 }
 
-/** Refuses with 15044 a job outside that would share a vnode which it or a running reservation is to have alone. */
+/** Refuses with 15044 a job outside that would share a vnode which must belong exclusively to it or to a running reservation. */
 export function checkOutside(state: ServerState, vnode: Vnode, spot: ResvSpot): void {
   for (const [id, { exclusive }] of vnode.resvs) {
     if (state.resvs.get(id)?.counted !== true) continue;

@@ -1,9 +1,9 @@
-// A job is given to a mom: the check of a run decision against the state as it is now, and the start.
+// Start of jobs: the check of a run decision against the present state, and the start on a mom.
 //
 // I1. Every decision of a scheduler is checked: job, queue, vnodes, free amounts, exclusivity, partition. A refusal is a normal answer (ARCHITECTURE.md).
-// I2. An operator who names the vnodes himself (qrun -H) is not held to partitions, limits and amounts, only to vnodes that exist and are up.
+// I2. An operator who names the vnodes (qrun -H) is not bound to partitions, limits and amounts; the vnodes must only exist and be up.
 // I3. run_count grows with every start; a mom refuses a number that it has seen.
-// I4. A suspended job that is to go on is in state R, with its resources, before its mom hears of it; a mom that refuses puts it back (suspension.ts).
+// I4. A suspended job that resumes is in state R, with its resources, before its mom is told; if the mom refuses, it is suspended again (suspension.ts).
 
 import { PBSE, Reject, reject } from "#model/pbse.ts";
 import { type ExecVnode, execVnodeText, parseExecVnode, vnodesOf } from "#model/request/exec-vnode.ts";
@@ -29,11 +29,11 @@ import { beginResume } from "./suspension.ts";
 export type RunOptions = {
   /** shrink-to-fit */
   readonly walltime_s?: number;
-  /** the scheduler that decided it: the queue must be its own */
+  /** the scheduler of the decision; the queue must belong to it */
   readonly sched?: string;
-  /** qrun: held jobs too, queues that are not started too */
+  /** qrun: held jobs and queues that are not started are allowed */
   readonly by_hand?: boolean;
-  /** qrun -H: the vnodes as the operator typed them */
+  /** qrun -H: the vnodes as the operator wrote them */
   readonly specified?: boolean;
 };
 
@@ -46,7 +46,7 @@ export function runJob(tx: Transaction, id: string, exec_vnode: string, options:
   else start(tx, job, exec, exec_vnode, options);
 }
 
-/** Whether it may be sent there as things are now; refuses as runJob does. null: it is suspended and would go on where it is. */
+/** Whether the job may be sent there at present; refuses as runJob does. null: it is suspended and would resume where it is. */
 export function checkRun(tx: Transaction, id: string, exec_vnode: string, options: RunOptions): ExecVnode | null {
   const job = tx.state.jobs.get(id) ?? queuedSubjob(tx.state, id);
   if (job === undefined || job.subjobs !== undefined) throw reject(job === undefined ? PBSE.UNKJOBID : PBSE.IVALREQ);
@@ -76,7 +76,7 @@ function checkVnodes(tx: Transaction, job: Job, queue: Queue, exec: ExecVnode, o
   for (const [name, spot] of spots(state, exec, place)) {
     const vnode = state.vnodes.get(name);
     if (vnode === undefined) throw new Reject(PBSE.UNKNODE, `Unknown node  ${name}`);
-    // What else is on the host of an exclhost job need only be unused, whatever partition it is in.
+    // Other vnodes of an exclhost job's hosts must only be unused, whatever their partition.
     const is_named = named.has(name);
     if (is_named) checkState(vnode, options);
     if (options.specified === true) continue;
@@ -88,7 +88,7 @@ function checkVnodes(tx: Transaction, job: Job, queue: Queue, exec: ExecVnode, o
   }
 }
 
-/** Suspended jobs keep nobody away. */
+/** Suspended jobs do not exclude other jobs. */
 function checkExclusive(vnode: Vnode, exclusive: boolean): void {
   for (const use of vnode.jobs.values())
     if (!use.suspended && (exclusive || use.exclusive)) throw refusedNow(`vnode ${vnode.name} is in use and exclusiveness is asked`);
@@ -108,7 +108,7 @@ function checkAmounts(tx: Transaction, vnode: Vnode, amounts: ReadonlyMap<string
   }
 }
 
-/** States in which nothing is started. An operator may use a vnode that is offline or full. */
+/** Vnode states in which no job is started. An operator may use a vnode that is offline or full. */
 const UP: ReadonlySet<string> = new Set(["job-busy", "job-exclusive", "resv-exclusive"]);
 function checkState(vnode: Vnode, options: RunOptions): void {
   const states = (vnode.attrs["state"] as string[] | undefined) ?? [];
@@ -153,10 +153,10 @@ function start(tx: Transaction, job: Job, exec: ExecVnode, exec_vnode: string, o
   if (array !== undefined) noteStart(tx, array);
 }
 
-/** What a job has while it waits; ptime: when it was preempted. */
+/** Attributes that only a waiting job has; ptime: when it was preempted. */
 const OF_WAITING = ["estimated", "topjob", "ptime"] as const;
 
-/** A suspended job goes on where it is, if what it released is free (qrun, or its scheduler once it is marked: substate 45). */
+/** A suspended job resumes where it is, if the resources it released are free (qrun, or its scheduler after it was marked: substate 45). */
 export function resumeNow(tx: Transaction, job: Job, options: RunOptions = {}): void {
   const { state } = tx;
   const queue = state.queues.get(job.attrs.queue) as Queue;
@@ -176,7 +176,7 @@ export function resumeNow(tx: Transaction, job: Job, options: RunOptions = {}): 
   beginResume(tx, job);
 }
 
-/** The mom has it: session known, record S (T: it goes on from its checkpoint), comment. confirmed: she has said so. */
+/** The mom has the job: session is known, record S (T: it restarts from its checkpoint), comment. confirmed: the mom has reported it. */
 export function jobStarted(
   tx: Transaction,
   job: Job,
@@ -187,7 +187,7 @@ export function jobStarted(
   const where = job.own.sent_to ?? job.attrs.exec_vnode;
   const set: Attrs = { ...RUN_PHASE.running, comment: `Job run at ${commentDate(tx)} on ${where}` };
   if (session_id !== undefined) set["session_id"] = session_id;
-  // Until the mom's first sample: the run has used nothing yet.
+  // Until the mom's first sample the run has used nothing.
   set["resources_used"] ??= {
     cpupercent: 0,
     cput: 0,
@@ -207,15 +207,15 @@ export function jobStarted(
   else accountStarted(tx, job);
 }
 
-/** What a scheduler publishes about the start of a job that waits. */
+/** The estimate that a scheduler publishes about the start of a waiting job. */
 export type Estimate = {
-  /** null: nothing (any more) */
+  /** null: none, or no longer */
   readonly start_s: number | null;
   readonly exec_vnode: string | null;
   readonly topjob: boolean;
 };
 
-/** Sets estimated.* and topjob, or takes them back. Refused for a job that no longer waits. */
+/** Sets or removes estimated.* and topjob. Refused for a job that no longer waits. */
 export function estimateJob(tx: Transaction, id: string, { start_s, exec_vnode, topjob }: Estimate): void {
   const job = tx.state.jobs.get(id);
   if (job === undefined) throw reject(PBSE.UNKJOBID);
@@ -231,7 +231,7 @@ export function estimateJob(tx: Transaction, id: string, { start_s, exec_vnode, 
   tx.apply({ kind: "job-changed", id, set, unset });
 }
 
-/** Sets estimated.soft_walltime: a job takes longer than was thought. Refused for one that does not run. */
+/** Sets estimated.soft_walltime: a job takes longer than expected. Refused for a job that does not run. */
 export function extendJob(tx: Transaction, id: string, soft_walltime_s: number): void {
   const job = tx.state.jobs.get(id);
   if (job === undefined) throw reject(PBSE.UNKJOBID);
@@ -240,7 +240,7 @@ export function extendJob(tx: Transaction, id: string, soft_walltime_s: number):
   tx.apply({ kind: "job-changed", id, set: { estimated }, unset: [] });
 }
 
-/** A scheduler's comment on a job that waits. Refused for a job that no longer does. */
+/** A scheduler's comment on a waiting job. Refused for a job that no longer waits. */
 export function commentJob(tx: Transaction, id: string, comment: string): void {
   const job = tx.state.jobs.get(id);
   if (job === undefined) throw reject(PBSE.UNKJOBID);

@@ -1,4 +1,5 @@
-// What a job that gave up vnodes while it ran (release-nodes.ts N2) had at its start. It is kept beside what the job has now, under names that end in _orig.
+// The attributes at its start of a job that gave up vnodes while it ran (release-nodes.ts N2). They are kept beside the present attributes, under names that
+// end in _orig.
 
 import type { Attrs } from "../state/state.ts";
 
@@ -9,17 +10,17 @@ const KEPT = [
   ["Resource_List", "Resource_List_orig"],
 ] as const;
 
-/** What a job has now, as what it had at its start; nothing of a job of which that is kept already. */
+/** The present attributes under the _orig names, except those that are kept already. */
 export const originals = (attrs: Attrs): Attrs =>
   attrs["exec_vnode_orig"] === undefined ? Object.fromEntries(KEPT.map(([name, orig]) => [orig, attrs[name]])) : {};
 
-/** The attributes of the job as its run began; those of now when it gave nothing up. */
+/** The attributes of the job at the begin of its run; the present ones if it gave nothing up. */
 export function attrsAtStart<A extends Attrs>(attrs: A): A {
   if (attrs["exec_vnode_orig"] === undefined) return attrs;
   return { ...attrs, ...Object.fromEntries(KEPT.map(([name, orig]) => [name, attrs[orig]])) };
 }
 
-/** What a job that goes back to its queue asks for again, and what it loses. */
+/** The attributes that a job requests again when it is requeued, and the names it loses. */
 export function askedAtStart(attrs: Attrs): { readonly set: Attrs; readonly unset: readonly string[] } {
   if (attrs["exec_vnode_orig"] === undefined) return { set: {}, unset: [] };
   return {

@@ -1,12 +1,12 @@
-// How long a scheduler waits for a job that it starts: its job_run_wait, of which throughput_mode is the old form (docs/reference/attributes.md 3).
+// How long a scheduler waits for a job that it starts: its job_run_wait. throughput_mode is the old form of that attribute (docs/reference/attributes.md 3).
 //
-//   none           for nothing: the verdict comes before the runjob hooks have been asked; what they refuse is told to the job alone
+//   none           no wait: the verdict comes before the runjob hooks have run; only the job's comment reports their refusal
 //   runjob_hook    for the runjob hooks
-//   execjob_hook   for the mom as well: until the job has been started there, its execjob hooks included, or came back
+//   execjob_hook   for the mom as well: until the job has started there, its execjob hooks included, or has come back
 //
-// W1. A scheduler that does not wait begins no cycle while runjob hooks are under way for jobs it started: its mirror does not show them running yet.
-// W2. No verdict waits for a mom that is lost, nor longer than the scheduler's sched_cycle_length: such a job counts as started.
-// W3. Who started a job by hand (qrun without -a) waits for its runjob hooks and its mom in any case, for the latter not longer than HAND_PATIENCE_S.
+// W1. A scheduler that does not wait begins no cycle while runjob hooks run for jobs that it started, because its mirror does not show those jobs as running yet.
+// W2. No verdict waits for a lost mom, nor longer than the scheduler's sched_cycle_length; such a job counts as started.
+// W3. A start by hand (qrun without -a) waits for its runjob hooks and its mom in any case, for the mom at most HAND_PATIENCE_S.
 
 import { PBSE, pbseText, Reject } from "#model/pbse.ts";
 import type { Verdict } from "#protocol/sched-link.ts";
@@ -21,13 +21,13 @@ export function runWaitOf(sched: Sched | undefined): RunWait {
   return value === "none" || value === "execjob_hook" ? value : "runjob_hook";
 }
 
-/** Long enough for a mom that is well and its prologue; execjob hooks may take longer. */
+/** Long enough for a healthy mom and its prologue; execjob hooks may take longer. */
 export const HAND_PATIENCE_S = 10;
 
 /** sched_cycle_length where the scheduler has none */
 const CYCLE_LENGTH_S = 1200;
 
-/** Waits for a job that was just sent to its mom. false: there is nothing to wait for. */
+/** Waits for a job that was just sent to its mom. false: no wait is needed. */
 export function awaitStart(kernel: Kernel, sched: string, id: string, then: (verdict: Verdict) => void): boolean {
   if (!isStarting(kernel, id)) return false;
   const length_s = Number(kernel.state.scheds.get(sched)?.attrs["sched_cycle_length"] ?? CYCLE_LENGTH_S);
@@ -35,7 +35,7 @@ export function awaitStart(kernel: Kernel, sched: string, id: string, then: (ver
   return true;
 }
 
-/** The request is answered when the mom has taken the job or sent it back; at once when there is nothing to wait for (a job that was resumed). */
+/** The request is answered when the mom has accepted the job or sent it back; at once if no wait is needed (a resumed job). */
 export function answerAtStart(kernel: Kernel, id: string, token: number): void {
   const then = (verdict: Verdict): void => {
     if (verdict.ok) kernel.out.clients.push({ kind: "ok", token });
@@ -45,17 +45,17 @@ export function answerAtStart(kernel: Kernel, id: string, token: number): void {
   add(kernel, id, { sched: null, token, until_ms: kernel.now_ms + HAND_PATIENCE_S * 1000, then });
 }
 
-/** Clients that are gone wait for nothing. */
+/** Clients that are gone no longer wait. */
 export function forgetHands(kernel: Kernel, gone: ReadonlySet<number>): void {
   forget(kernel, ({ token }) => token !== undefined && gone.has(token));
 }
 
-/** What somebody waits for may have come: called whenever a job has changed or is gone. */
+/** The awaited event may have happened: called whenever a job has changed or is gone. */
 export function startMet(kernel: Kernel, id: string): void {
   const start = kernel.starting.get(id);
   if (start === undefined) return;
   const job = kernel.state.jobs.get(id);
-  // Why it came back goes with the run: it is known just before.
+  // The reason why it came back is known only now: it disappears with the run.
   if (isStarting(kernel, id)) start.exit_status = job?.attrs.Exit_status ?? null;
   else settle(kernel, id, start.waits, job !== undefined && isWaiting(job) ? cameBack(start.exit_status) : { ok: true });
 }
@@ -65,7 +65,7 @@ export function startUnknown(kernel: Kernel, id: string): void {
   settle(kernel, id, kernel.starting.get(id)?.waits ?? [], { ok: true });
 }
 
-/** The timer starting: some have waited long enough. */
+/** The timer `starting`: some waits have lasted long enough. */
 export function startLate(kernel: Kernel, id: string): void {
   const waits = kernel.starting.get(id)?.waits ?? [];
   settle(
@@ -76,7 +76,7 @@ export function startLate(kernel: Kernel, id: string): void {
   );
 }
 
-/** The scheduler is lost: it waits no more. */
+/** The scheduler is lost and no longer waits. */
 export function forgetStarts(kernel: Kernel, sched: string): void {
   forget(kernel, (wait) => wait.sched === sched);
 }
@@ -110,7 +110,7 @@ function forget(kernel: Kernel, isGone: (wait: StartWait) => boolean): void {
   }
 }
 
-/** Who waits for a start now; the timer is for the first of them whose time is up. */
+/** Registers a wait for a start. The timer is set for the first wait that ends. */
 function keep(kernel: Kernel, id: string, exit_status: number | null, waits: readonly StartWait[]): void {
   if (waits.length === 0) kernel.starting.delete(id);
   else kernel.starting.set(id, { waits, exit_status });
@@ -119,7 +119,7 @@ function keep(kernel: Kernel, id: string, exit_status: number | null, waits: rea
   else kernel.timers.set(`starting:${id}`, Math.min(...times));
 }
 
-/** Exit_status of a run that an execjob hook did not let begin (docs/reference/execution.md 6). */
+/** Exit_status of a run that an execjob hook refused (docs/reference/execution.md 6). */
 const BY_HOOK: ReadonlySet<number | null> = new Set([-16, -18, -22]);
 
 function cameBack(exit_status: number | null): Verdict {

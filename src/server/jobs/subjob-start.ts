@@ -1,9 +1,9 @@
-// A subjob becomes a job of its own when it starts, and its array begins with the first.
+// Starts of subjobs: a subjob becomes a job of its own when it starts, and its array begins with the first one.
 //
 //   array:  Q 10 --first start--> B 70 --last subjob over (array-end.ts)--> F 92, F 91 when one was deleted         H: held, before or after its begin
 //
-// I1. A subjob has the array's attributes as they are when it first starts; what is altered afterwards concerns those that start later.
-// I2. Holds and dependencies belong to the array: a subjob has none.
+// I1. A subjob gets the attributes that the array has at its first start; later alterations of the array affect only subjobs that start later.
+// I2. Holds and dependencies belong to the array; a subjob has none.
 
 import { arrayIdOf, subjobIndex } from "#model/job-id.ts";
 import { SUBSTATE } from "#model/job-state.ts";
@@ -14,7 +14,7 @@ import { SUBJOB, subjobState } from "../state/subjobs.ts";
 import { accountStarted } from "./accounting-record.ts";
 import { commentDate, settleJob } from "./life.ts";
 
-/** A subjob that waits for its first start, as the job it will be; undefined: there is none of that id. */
+/** A waiting subjob as the job it would become; undefined: there is none with that id. */
 export function queuedSubjob(state: ServerState, id: string): Job | undefined {
   const array_id = arrayIdOf(id);
   const array = array_id === null ? undefined : state.jobs.get(array_id);
@@ -33,7 +33,7 @@ export function queuedSubjob(state: ServerState, id: string): Job | undefined {
 /** Where `^array_index^` stands for the index. */
 const WITH_INDEX = ["Output_Path", "Error_Path", "stagein", "stageout"] as const;
 
-/** What an array's subjobs have of it. */
+/** The attributes that subjobs take from their array. */
 export function subjobAttrs(array: JobAttrs): JobAttrs {
   const attrs: JobAttrs = { ...array, job_state: "Q", substate: SUBSTATE.QUEUED, Hold_Types: "n" };
   for (const name of ARRAYS_OWN) if (attrs[name] !== undefined) delete attrs[name];
@@ -56,7 +56,7 @@ const ARRAYS_OWN: readonly (keyof JobAttrs & string)[] = [
   "topjob",
 ];
 
-/** A subjob has started: what was expected of the next one is over. With the first the array begins: record S, comment, state B unless it is held. */
+/** A subjob has started, so the estimate for the next one is obsolete. The first start begins the array: record S, comment, state B unless it is held. */
 export function noteStart(tx: Transaction, array: Job): void {
   const unset = ["estimated", "topjob"].filter((name) => array.attrs[name] !== undefined);
   if (array.attrs.stime !== undefined) {

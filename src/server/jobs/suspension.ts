@@ -1,16 +1,16 @@
-// Suspended jobs: state S, substate 43; 45 where the scheduler (or qrun) lets them go on: those it preempted, and those that qsig -s resume marked
+// Suspended jobs: state S, substate 43; substate 45 if the scheduler (or qrun) may resume them: those it preempted, and those that qsig -s resume marked
 // (docs/reference/execution.md 5, docs/reference/commands.md 3 qsig, docs/reference/scheduler.md 8).
 //
 //   R 42 --suspend--> S 43 --resume--> S 45 --scheduler--> R 42          R 42 --admin-suspend--> S 43 --admin-resume--> R 42
 //   R 42 --preempted--> S 45
 //
-// I1. A job is suspended when the mom says so: until then its resources are its own. It stays on its vnodes without what it released: everything, or
-//     what restrict_res_to_release_on_suspend names.
-// I2. Vnodes of a job suspended by an administrator are in maintenance until all such jobs there have gone on or ended.
-// I3. A job that is to go on has its resources at once (`resuming`, state R); a mom that refuses puts it back. Whether the mom has done it is told by its
-//     answer, however late, or by its next hello: a resource is never given twice.
-// I5. `paused` is how long the run has stood still in all, `paused_since` since when it does: what is left of its walltime begins that much later.
-// I4. A job that its scheduler preempts carries `preempting`, the time of that decision, until the mom has said what became of it. It becomes `ptime`.
+// I1. A job is suspended when the mom reports it; until then it has its resources. It stays on its vnodes without the resources that it released: all, or those that
+//     restrict_res_to_release_on_suspend names.
+// I2. Vnodes of a job suspended by an administrator are in maintenance until all such jobs there have resumed or ended.
+// I3. A job that resumes has its resources at once (`resuming`, state R); if the mom refuses, they are released again. The mom's answer, however late, or its
+//     next hello says whether the job has resumed. A resource is therefore never given twice.
+// I5. `paused` is the total time of suspensions of the run, `paused_since` the begin of the present one; the end of its walltime moves by that time.
+// I4. A job that its scheduler preempts has `preempting`, the time of that decision, until the mom has reported the outcome. Then it becomes `ptime`.
 
 import { execVnodeText, onlyResources, parseExecVnode } from "#model/request/exec-vnode.ts";
 import { inOrder } from "#model/values/node-state.ts";
@@ -24,16 +24,16 @@ import type { Attrs, Job, ResourceRecord, Vnode } from "../state/state.ts";
 import { usageItems } from "./accounting-record.ts";
 import { commentDate, logJob } from "./life.ts";
 
-/** When a scheduler decided to preempt the job, if it is under way. */
+/** When a scheduler decided to preempt the job, if the preemption is under way. */
 export const preemptingSince = (job: Job): number | undefined => job.own.preempting;
-/** The mom has been told to let it go on and has not answered yet. */
+/** The mom has been told to resume it and has not answered yet. */
 export const isResuming = (job: Job): boolean => job.own.resuming === true;
 export const isSuspendedByAdmin = (job: Job): boolean => job.own.suspended_by_admin === true;
 
-/** It stands still because others use its host: shown as state U, in all else a job that runs. */
+/** It is stopped because its host has other users: shown as state U, otherwise a running job. */
 export const isIdled = (job: Pick<Job, "own">): boolean => job.own.idled === true;
 
-/** The mom has stopped the job. Record z. */
+/** The mom has suspended the job. Record z. */
 export function jobSuspended(tx: Transaction, job: Job, by_admin: boolean): void {
   if (!isIn(job, "starting", "running")) return;
   if (isResuming(job)) return resumeRefused(tx, job);
@@ -64,7 +64,7 @@ function wakeSched(tx: Transaction, job: Job): void {
   if (sched !== undefined) tx.act({ kind: "trigger-sched", sched: sched.name, command: SCHED_COMMAND.TERM });
 }
 
-/** What a job gives up, if the administrator restricts that; null: everything. */
+/** The resources that a job releases, if the administrator restricts them; null: all. */
 function releasedResources(
   tx: Transaction,
   job: Job,
@@ -76,7 +76,7 @@ function releasedResources(
   return { resources_released: execVnodeText(kept), resource_released_list: Object.fromEntries(list) };
 }
 
-/** qsig -s resume: the scheduler may let it go on. */
+/** qsig -s resume: the scheduler may resume it. */
 export function markForResume(tx: Transaction, job: Job): void {
   tx.apply({ kind: "job-changed", id: job.id, set: { ...RUN_PHASE.resumable }, unset: [] });
   const queue = tx.state.queues.get(job.attrs.queue);
@@ -84,7 +84,7 @@ export function markForResume(tx: Transaction, job: Job): void {
   if (sched !== undefined) tx.act({ kind: "trigger-sched", sched: sched.name, command: SCHED_COMMAND.NEW });
 }
 
-/** It is to go on: it has its resources from now on, and the mom is told. */
+/** The job resumes: it has its resources from now on, and the mom is told. */
 export function beginResume(tx: Transaction, job: Job): void {
   const unset = ["estimated", "topjob"].filter((name) => job.attrs[name] !== undefined);
   const own: OwnChange = { resuming: true, paused_since: null, ...pausedUntil(tx, job) };
@@ -92,7 +92,7 @@ export function beginResume(tx: Transaction, job: Job): void {
   tx.act({ kind: "signal-job", job: job.id, signal: "resume", token: 0 });
 }
 
-/** The mom lets it go on. Record r. */
+/** The mom has resumed the job. Record r. */
 export function jobResumed(tx: Transaction, job: Job): void {
   if (!isSuspended(job) && !isResuming(job)) return;
   logJob(tx, LOG_EVENT.JOB, job.id, "resumed");
@@ -110,7 +110,7 @@ export function jobResumed(tx: Transaction, job: Job): void {
   });
 }
 
-/** The mom does not let it go on: it waits for the scheduler again. */
+/** The mom has not resumed the job: it waits for the scheduler again. */
 export function resumeRefused(tx: Transaction, job: Job): void {
   if (!isResuming(job)) return;
   tx.apply({
@@ -122,15 +122,15 @@ export function resumeRefused(tx: Transaction, job: Job): void {
   });
 }
 
-/** What the pause that ends now adds to those before. */
+/** Adds the pause that ends now to the earlier ones. */
 function pausedUntil(tx: Transaction, { own: { paused = 0, paused_since } }: Job): OwnChange {
   return paused_since === undefined ? {} : { paused: paused + Math.max(0, tx.now_s - paused_since) };
 }
 
-/** What a suspended job has and one that runs has not. */
+/** Attributes of a suspended job that a running job does not have. */
 const OF_SUSPENSION = ["ptime", "resources_released", "resource_released_list"] as const;
 
-/** A job that goes on or ends keeps its vnodes no longer in maintenance. */
+/** A job that resumes or ends no longer keeps its vnodes in maintenance. */
 export function leaveMaintenance(tx: Transaction, job: Job): void {
   if (!isSuspendedByAdmin(job)) return;
   for (const vnode of vnodesOf(tx, job))

@@ -1,14 +1,14 @@
-// The heartbeat between server and moms: each mom is asked again and again whether it is there. One that stopped (SIGSTOP, a host that hangs) holds its
+// The heartbeat between server and moms: the server asks each mom repeatedly whether it is there. A mom that is stopped (SIGSTOP, a host that hangs) keeps its
 // connection open and answers nothing.
 //
-// H1. A mom that has said nothing for node_silence_timeout (45 s) is lost: its vnodes are state-unknown, and down after twice as long. The connection is
-//     ended, so that it says hello when it goes on (host.ts).
-// H2. A start that a silent mom has not taken goes back to the queue. Nothing runs twice: a mom says that it takes a start before it starts anything of it,
-//     and starts nothing after a time of silence before it was welcomed again (mom-link.ts I4). What it has taken waits for it, as a running job does
+// H1. A mom without a message for node_silence_timeout (45 s) is lost: its vnodes are state-unknown, and down after twice that time. The connection is
+//     closed, so that the mom says hello when it continues (host.ts).
+// H2. A start that a silent mom has not accepted goes back to the queue. No job runs twice: a mom confirms a start before it does anything for it,
+//     and after a silence it starts nothing before the server has welcomed it again (mom-link.ts I4). Jobs that the mom has accepted wait for it, like running jobs
 //     (node_fail_requeue).
-// H3. The server's own standstill is nobody else's silence: after a heartbeat that comes late by more than its interval all moms are asked anew.
-// H4. A mom that answers but can start nothing (its starter hangs) gets nothing new: its vnodes are state-unknown until it is well.
-// H5. Only moms that say so in their hello are asked: one of an earlier release would end the connection at a frame that it does not know.
+// H3. A standstill of the server does not count as silence of moms: after a heartbeat that is late by more than its interval, all moms are asked anew.
+// H4. A mom that answers but cannot start jobs (its starter hangs) gets nothing new: its vnodes are state-unknown until it can.
+// H5. Only moms that announce it in their hello are asked, because a mom of an earlier release would close the connection at an unknown frame.
 
 import { limitOf } from "#model/server-limits.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
@@ -26,7 +26,7 @@ import { endRun } from "./sisters.ts";
 /** node_silence_timeout in ms; 0: moms are not asked. */
 const silence_ms = ({ state }: Kernel): number => 1000 * limitOf(state, "node_silence_timeout");
 
-/** The first heartbeat: when moms come, and when the attribute has changed. */
+/** Starts the heartbeat when moms connect and when the attribute has changed. */
 export function armHeartbeat(kernel: Kernel): void {
   kernel.timers.clear("heartbeat");
   if (silence_ms(kernel) === 0 || kernel.moms.size === 0) return;
@@ -35,7 +35,7 @@ export function armHeartbeat(kernel: Kernel): void {
   kernel.timers.set("heartbeat", kernel.heartbeat_ms);
 }
 
-/** The attribute has changed: moms hear of it at once. */
+/** The attribute has changed: moms are told at once. */
 export function heartbeatChanged(kernel: Kernel): void {
   for (const mom of kernel.moms.values()) {
     mom.heard_ms = kernel.now_ms;
@@ -56,7 +56,7 @@ function ping(kernel: Kernel, mom: MomRuntime): void {
   kernel.out.moms.push({ link, type: "mom-ping", data: { number: ++kernel.pings, silence_s: silence_ms(kernel) / 1000 } });
 }
 
-/** The timer heartbeat. Returns the moms that are silent (H1). */
+/** The timer `heartbeat`. Returns the moms that are silent (H1). */
 export function heartbeat(kernel: Kernel): MomRuntime[] {
   const stood_still = stoodStill(kernel.now_ms, kernel.heartbeat_ms, silence_ms(kernel));
   const silent: MomRuntime[] = [];
@@ -69,10 +69,10 @@ export function heartbeat(kernel: Kernel): MomRuntime[] {
   return silent;
 }
 
-/** What is said of a mom that was silent for so many times the limit. */
+/** The comment for a mom that was silent for this multiple of the limit. */
 const words = (kernel: Kernel, times: number): string => `the mom has not answered for ${(times * silence_ms(kernel)) / 1000} seconds`;
 
-/** A mom is silent: called while it still counts as connected. Its vnodes, its connection, and the starts it has not taken. */
+/** Handles a silent mom while it still counts as connected: its vnodes, its connection, and the starts that it has not accepted. */
 export function momSilent(kernel: Kernel, mom: MomRuntime): void {
   const tx = ownTransaction(kernel);
   hostUnknown(kernel, tx, mom.host, words(kernel, 1));
@@ -81,19 +81,19 @@ export function momSilent(kernel: Kernel, mom: MomRuntime): void {
   for (const [id, run_count] of mom.sent) {
     const job = kernel.state.jobs.get(id);
     if (job === undefined || !isWithMom(job) || job.attrs.run_count !== run_count || !isIn(job, "starting")) continue;
-    // A sister is waited for by the time a start has (sisters.ts).
+    // A sister has as long as the start (sisters.ts).
     if (hostOfJob(job).toLowerCase() !== mom.host.toLowerCase()) continue;
     logJob(tx, LOG_EVENT.JOB, id, `Start taken back, execution node ${mom.host} does not answer`);
     endRun(kernel, job, () => requeue(ownTransaction(kernel), job));
   }
 }
 
-/** The timer still-silent: nobody has said hello since. */
+/** The timer `still-silent`: the mom has not said hello since. */
 export function stillSilent(kernel: Kernel, key: string): void {
   if (!kernel.moms.has(key)) hostDown(kernel, ownTransaction(kernel), key, words(kernel, 2));
 }
 
-/** H4. ill: undefined: it is well. */
+/** H4. ill undefined: the mom can start jobs again. */
 export function momAnswered(kernel: Kernel, mom: MomRuntime, ill: string | undefined): void {
   if ((ill ?? null) === mom.ill) return;
   const tx = ownTransaction(kernel);

@@ -1,7 +1,7 @@
 // The vnodes of a host as its mom reports them: created, changed, revived, busy, down.
 //
-// I1. Values an administrator set on a vnode win over reported ones (docs/reference/execution.md 1).
-// I2. A partition that a mom reports keeps to the rules of qmgr (partition-rules.ts); one that breaks them is left out, and the log says why.
+// I1. Values that an administrator set on a vnode replace reported ones (docs/reference/execution.md 1).
+// I2. A partition that a mom reports must follow the rules of qmgr (partition-rules.ts); otherwise it is left out, and the log says why.
 
 import { defaultAttributes } from "#model/attribute.ts";
 import { NODE_ATTRIBUTES } from "#model/node-attributes.ts";
@@ -17,23 +17,23 @@ import { hostOf } from "../state/placement.ts";
 import type { Attrs, ResourceRecord, Vnode } from "../state/state.ts";
 import { checkVnode } from "./reported-vnode.ts";
 
-/** Names under which the vnodes of a mom may have its host: as it says itself. */
+/** Host names of the mom's vnodes that mean its own host. */
 export function vnodesOf(kernel: Kernel, host: string): Vnode[] {
   const names = kernel.state.hosts.get(host) ?? [...kernel.state.hosts].find(([name]) => name.toLowerCase() === host.toLowerCase())?.[1];
   return [...(names ?? [])].map((name) => kernel.state.vnodes.get(name) as Vnode);
 }
 
-/** What a connected mom says of her vnodes counts: at her hello, and whenever she says it anew. */
+/** Applies a connected mom's report about its vnodes, at its hello and whenever it reports again. */
 export function report(kernel: Kernel, tx: Transaction, mom: MomRuntime): void {
   kernel.reporting = true;
   reportVnodes(kernel, tx, mom);
-  // What it says of its vnodes does not make it well (heartbeat.ts H4).
+  // A report about vnodes does not end the mom's silence or inability (heartbeat.ts H4).
   if (mom.ill !== null) hostUnknown(kernel, tx, mom.host, mom.ill);
   tellBusy(kernel, tx, mom);
   kernel.reporting = false;
 }
 
-/** Creates, updates and revives the vnodes a mom reports. A host of which no vnode was created by an administrator is not part of the complex. */
+/** Creates, updates and revives the vnodes that a mom reports. A host is part of the complex only if an administrator created one of its vnodes. */
 function reportVnodes(kernel: Kernel, tx: Transaction, mom: MomRuntime): void {
   const known = vnodesOf(kernel, mom.host);
   if (known.length === 0) return;
@@ -42,7 +42,7 @@ function reportVnodes(kernel: Kernel, tx: Transaction, mom: MomRuntime): void {
   const several = vnodes.length > 1;
   for (const reported of vnodes) {
     const vnode = kernel.state.vnodes.get(reported.name);
-    // The natural vnode is an administrator's to create, further ones of a definition file come by themselves.
+    // Only an administrator creates the natural vnode; further vnodes of a definition file are created by the report.
     if (vnode === undefined && reported.name.toLowerCase() !== mom.host.toLowerCase()) createVnode(tx, mom, reported, several);
     else if (vnode !== undefined && hostOf(vnode).toLowerCase() === mom.host.toLowerCase()) updateVnode(tx, mom, vnode, reported, several);
   }
@@ -51,14 +51,14 @@ function reportVnodes(kernel: Kernel, tx: Transaction, mom: MomRuntime): void {
     if (names.has(vnode.name)) continue;
     const natural = vnodes[0];
     if (vnode.attrs["from_mom"] === true) hostIsUp(tx, vnode, ["stale"], ["state-unknown", "down"]);
-    // A vnode that an administrator named otherwise than its host: the mom's natural vnode stands for it.
+    // The administrator gave the vnode another name than its host's; the mom's natural vnode means this one.
     else if (known.length === 1 && natural !== undefined) updateVnode(tx, mom, vnode, natural, several);
     else hostIsUp(tx, vnode, [], [...REVIVED]);
   }
   if (was_down) tx.log({ event: LOG_EVENT.SYSTEM, class: "Node", object: mom.host, text: "node up" });
 }
 
-/** What a mom says that stands; the rest is logged. */
+/** The part of a report that is accepted; the rest is logged. */
 function checkedVnodes(kernel: Kernel, tx: Transaction, mom: MomRuntime): MomVnode[] {
   return mom.vnodes.flatMap((reported) => {
     const { vnode, refused } = checkVnode(kernel.state, reported);
@@ -70,7 +70,7 @@ function checkedVnodes(kernel: Kernel, tx: Transaction, mom: MomRuntime): MomVno
   });
 }
 
-/** The vnode without a partition that it may not have now. */
+/** The vnode without a partition that it may not have at present. */
 function withPartition(kernel: Kernel, tx: Transaction, reported: MomVnode): MomVnode {
   const { partition, ...others } = reported.attrs;
   const vnode = kernel.state.vnodes.get(reported.name) ?? null;
@@ -120,7 +120,7 @@ function updateVnode(tx: Transaction, mom: MomRuntime, vnode: Vnode, reported: M
   const now = (vnode.attrs["resources_available"] as ResourceRecord | undefined) ?? {};
   const resources: ResourceRecord = { ...now };
   const given = { host: mom.host, vnode: vnode.name, ...((reported.attrs["resources_available"] as ResourceRecord | undefined) ?? {}) };
-  // The administrator's name of a natural vnode, which the mom does not know.
+  // The administrator's name for a natural vnode, which the mom does not know.
   if (reported.name !== vnode.name) given.vnode = vnode.name;
   for (const [name, value] of Object.entries(given)) if (!by_admin.has(`resources_available.${name}`)) resources[name] = value;
   put("resources_available", resources);
@@ -133,10 +133,10 @@ function updateVnode(tx: Transaction, mom: MomRuntime, vnode: Vnode, reported: M
   if (Object.keys(set).length + unset.length > 0) tx.apply({ kind: "changed", object: "node", name: vnode.name, set, unset });
 }
 
-/** Words a hello takes away. down goes too: an administrator's own down lasts until then (docs/reference/attributes.md 5: offline is the lasting one). */
+/** State words that a hello removes. down is one of them: an administrator's own down lasts until then (docs/reference/attributes.md 5: offline lasts). */
 const REVIVED: ReadonlySet<string> = new Set(["state-unknown", "down", "stale", "unresolvable"]);
 
-/** Of a vnode that the mom does not report: she is there, whatever becomes of it. */
+/** A vnode that the mom does not report: its mom is there, so it is no longer down or unknown. */
 function hostIsUp(tx: Transaction, vnode: Vnode, add: readonly string[], remove: readonly string[]): void {
   setStates(tx, vnode, add, remove);
   if (isDownComment(vnode)) tx.apply({ kind: "changed", object: "node", name: vnode.name, set: {}, unset: ["comment"] });
@@ -147,7 +147,7 @@ export function hostDown(kernel: Kernel, tx: Transaction, host: string, why: str
   tellHost(kernel, tx, host, "down", `node down: ${why}`);
 }
 
-/** The mom of a host is there and does not answer, or cannot start anything: nothing new is sent there. */
+/** The mom of a host does not answer, or cannot start jobs: nothing new is sent there. */
 export function hostUnknown(kernel: Kernel, tx: Transaction, host: string, why: string): void {
   tellHost(kernel, tx, host, "state-unknown", `node unknown: ${why}`);
 }
@@ -159,7 +159,7 @@ function tellHost(kernel: Kernel, tx: Transaction, host: string, word: string, t
   }
 }
 
-/** At the start of the server no mom has said a word. */
+/** At the start of the server no mom has sent anything yet. */
 export function allUnknown(kernel: Kernel, tx: Transaction): void {
   for (const vnode of kernel.state.vnodes.values()) setStates(tx, vnode, ["state-unknown", "down"], ["stale"]);
 }
@@ -168,7 +168,7 @@ export function allUnknown(kernel: Kernel, tx: Transaction): void {
 export const vnodesAway = (kernel: Kernel, host: string): readonly Vnode[] =>
   vnodesOf(kernel, host).filter((vnode) => statesOf(vnode).some((word) => word === "state-unknown" || word === "down"));
 
-/** What the site says of the host's resources: kept apart from what vnodes have, for schedulers that ask for it. Names that are no resources are left out. */
+/** The site's resources of the host. They are kept apart from the vnodes' resources, for schedulers that ask for them. Unknown names are left out. */
 export function siteResources(kernel: Kernel, tx: Transaction, mom: MomRuntime, resources: { readonly [name: string]: string }): void {
   const known = Object.fromEntries(Object.entries(resources).filter(([name]) => kernel.state.resources.get(name) !== undefined));
   const { vnode } = checkVnode(kernel.state, { name: mom.host, attrs: { resources_available: known } });
@@ -180,7 +180,7 @@ export function siteResources(kernel: Kernel, tx: Transaction, mom: MomRuntime, 
   }
 }
 
-/** All vnodes of a host that others use are busy. */
+/** All vnodes of a host with other users are busy. */
 export function tellBusy(kernel: Kernel, tx: Transaction, { host, busy }: MomRuntime): void {
   for (const vnode of vnodesOf(kernel, host)) setStates(tx, vnode, busy ? ["busy"] : [], busy ? [] : ["busy"]);
 }
@@ -199,7 +199,7 @@ function setStates(tx: Transaction, vnode: Vnode, add: readonly string[], remove
 
 const statesOf = (vnode: Vnode): readonly string[] => (vnode.attrs["state"] as string[] | undefined) ?? [];
 
-/** An administrator created a node: if its mom is connected the node is up at once. */
+/** An administrator created a node; if its mom is connected, the node is up at once. */
 export function nodeCreated(kernel: Kernel, tx: Transaction, name: string): void {
   const vnode = kernel.state.vnodes.get(name);
   const mom = vnode === undefined ? undefined : kernel.moms.get(hostOf(vnode).toLowerCase());

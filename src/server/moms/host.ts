@@ -1,9 +1,9 @@
-// The server's side of its moms: who is connected and which jobs she holds. A mom that comes (back) and the server compare notes. Her vnodes: host-vnodes.ts;
-// her answers: questions.ts.
+// The server's side of its moms: which are connected and which jobs each holds. A mom that connects and the server compare their jobs. Vnodes are in host-vnodes.ts,
+// answers in questions.ts.
 //
-// I1. A run is accounted for once: an obit counts if the job is with this mom under that run_count, and is acknowledged in any case (mom-link.ts I2).
-// I2. A job the server believes to run that its mom does not hold is started again if its start was never confirmed (same run_count), else its run is lost
-//     and it is requeued. A job the mom holds that the server does not is killed (mom-link.ts I3).
+// I1. A run is accounted for once: an obit counts if the job is with this mom under that run_count. It is acknowledged in any case (mom-link.ts I2).
+// I2. A job that the server takes for running and that its mom does not hold is started again if its start was never confirmed (same run_count); otherwise
+//     the run is lost and the job is requeued. A job that only the mom holds is killed (mom-link.ts I3).
 
 import { Reject } from "#model/pbse.ts";
 import type { MomHello, MomToServer, Usage } from "#protocol/mom-link.ts";
@@ -126,7 +126,7 @@ export function frame<T extends keyof MomToServer>(kernel: Kernel, link: number,
 function hello(kernel: Kernel, link: number, data: MomHello): void {
   const key = data.host.toLowerCase();
   const old = kernel.moms.get(key);
-  // The same mom again, after a broken connection that was not noticed yet.
+  // The same mom connects again after a connection whose loss was not noticed.
   if (old !== undefined) kernel.out.actions.push({ kind: "drop-link", link: old.link });
   const mom: MomRuntime = {
     host: data.host,
@@ -169,7 +169,7 @@ export function lost(kernel: Kernel, link: number, why: string): void {
   forgetMom(kernel, mom);
 }
 
-/** It is not connected any more: what waits for its words waits for its hello. */
+/** The mom is no longer connected: what waits for its answers now waits for its hello. */
 function forgetMom(kernel: Kernel, mom: MomRuntime): void {
   kernel.moms.delete(mom.host.toLowerCase());
   kernel.mom_links.delete(mom.link);
@@ -181,7 +181,7 @@ function forgetMom(kernel: Kernel, mom: MomRuntime): void {
   for (const job of jobsWithSister(kernel, mom.host.toLowerCase())) sisterAway(kernel, job, mom.host);
 }
 
-/** At the start of the server nobody has said hello: vnodes are unknown, their jobs wait for their mom as after a loss. */
+/** At the start of the server no mom has said hello: vnodes are unknown, and their jobs wait for their mom as after a loss. */
 export function allSilent(kernel: Kernel): void {
   allUnknown(kernel, ownTransaction(kernel));
   for (const host of kernel.state.hosts.keys()) {
@@ -190,14 +190,14 @@ export function allSilent(kernel: Kernel): void {
   }
 }
 
-/** node_fail_requeue: 0 never, below 0 as 1, unset 310 seconds. */
+/** node_fail_requeue: 0 means never, below 0 means 1, unset means 310 seconds. */
 function armSilence(kernel: Kernel, host: string): void {
   const set = kernel.state.server["node_fail_requeue"];
   const wait_s = typeof set === "number" ? set : NODE_FAIL_REQUEUE_S_DEFAULT;
   if (wait_s !== 0) kernel.timers.set(`silent:${host.toLowerCase()}`, kernel.now_ms + Math.max(1, wait_s) * 1000);
 }
 
-/** The timer silent: jobs of a host that was down too long are requeued, or deleted if they cannot be rerun. */
+/** The timer `silent`: jobs of a host that was down too long are requeued, or deleted if they are not rerunnable. */
 export function hostSilentTooLong(kernel: Kernel, key: string): void {
   if (kernel.moms.has(key)) return;
   for (const job of jobsOfHost(kernel, key)) endRun(kernel, job, () => motherSilent(kernel, job));
@@ -221,7 +221,7 @@ function motherSilent(kernel: Kernel, job: Job): void {
 
 /** Jobs whose first chunk is on the host. */
 const jobsOfHost = (kernel: Kernel, key: string): Job[] => jobsOn(kernel, key).filter(({ id }) => isOnHost(kernel, id, key));
-/** Jobs with a chunk on the host that is not their first there is. */
+/** Jobs with a chunk on the host that is not their first host. */
 const jobsWithSister = (kernel: Kernel, key: string): Job[] => jobsOn(kernel, key).filter((job) => isSister(job, key));
 
 function jobsOn(kernel: Kernel, key: string): Job[] {
@@ -232,7 +232,7 @@ function jobsOn(kernel: Kernel, key: string): Job[] {
 
 // --- jobs
 
-/** Compares the mom's jobs with the server's (I2) and tells the mom what to keep and what to kill. */
+/** Compares the mom's jobs with the server's (I2) and tells the mom which to keep and which to kill. */
 function reconcile(kernel: Kernel, tx: Transaction, mom: MomRuntime): void {
   const keep: HeldJob[] = [];
   const kill: string[] = [];
@@ -241,7 +241,7 @@ function reconcile(kernel: Kernel, tx: Transaction, mom: MomRuntime): void {
   for (const entry of mom.hello.jobs) {
     const job = kernel.state.jobs.get(entry.job);
     if (job !== undefined && isRunOf(job, entry.run_count) && isWanted(kernel, job, mom.host)) keep.push(entry);
-    // Its obit was accounted for, or nobody wants it any more: only the acknowledgement was lost.
+    // Its obit was accounted for, or the run is no longer wanted; only the acknowledgement was lost.
     else if (entry.state === "ended") acknowledged.push({ job: entry.job, run_count: entry.run_count });
     else kill.push(entry.job);
   }
@@ -278,28 +278,28 @@ function reconcile(kernel: Kernel, tx: Transaction, mom: MomRuntime): void {
   }
 }
 
-/** On one of its hosts; on its first not when its run is over and only sisters are waited for. */
+/** Whether the host is one of the job's; not its first one when its run is over and only sisters are waited for. */
 function isWanted(kernel: Kernel, job: Job, host: string): boolean {
   if (isSister(job, host)) return true;
   return isOnHost(kernel, job.id, host) && kernel.crews.get(job.id)?.over == null;
 }
 
-/** The mom holds the job: what was to be done when the connection broke is done now. */
+/** The mom holds the job: does now what was to be done when the connection broke. */
 function catchUp(kernel: Kernel, tx: Transaction, job: Job, entry: HeldJob): void {
   if (isIn(job, "starting") && entry.state !== "starting") jobStarted(tx, job, entry.session_id, undefined);
-  // It says so again if it still stands still.
+  // If the job is still stopped, the mom reports it again.
   if (isIdled(job)) tx.apply({ kind: "job-changed", id: job.id, set: {}, unset: [], own: { idled: null } });
   if (entry.state === "suspended") jobSuspended(tx, job, false);
   else if (entry.state === "running") jobResumed(tx, job);
   alignSisters(kernel, job);
-  // It was asked to stop and has not heard, or has gone on since.
+  // The mom was asked to suspend the job and did not get the request, or has resumed it since.
   if (preemptingSince(job) !== undefined && !isIn(job, "rerunning"))
     tx.apply({ kind: "job-changed", id: job.id, set: {}, unset: [], own: { preempting: null } });
   if (job.own.termination !== undefined) terminateJob(kernel, job.id, "delete", false);
   else if (isIn(job, "rerunning")) terminateJob(kernel, job.id, "rerun", false);
 }
 
-/** The server believes the job to be with a mom that does not know it. */
+/** The server takes the job for running, and its mom does not know it. */
 function missing(kernel: Kernel, job: Job): void {
   if (isIn(job, "starting") && job.own.termination === undefined) {
     startJob(kernel, job.id);
@@ -318,7 +318,7 @@ const isOnHost = (kernel: Kernel, id: string, host: string): boolean =>
   hostOfJob(kernel.state.jobs.get(id)).toLowerCase() === host.toLowerCase();
 const isRunOf = (job: Job, run_count: number): boolean => isWithMom(job) && (job.attrs.run_count ?? 0) === run_count;
 
-/** qsub -W create_resv_from_job: what the job holds becomes a reservation. A job that asks it without walltime runs without one. */
+/** qsub -W create_resv_from_job: the vnodes of the job become a reservation. A job without walltime runs without a reservation. */
 function reserveForJob(tx: Transaction, job: Job): void {
   try {
     if (resvOfQueue(tx.state, job.attrs.queue) === undefined) createFromJob(tx, job, {});
@@ -340,7 +340,7 @@ function started(kernel: Kernel, tx: Transaction, host: string, data: MomToServe
     if (isRunOf(job, data.run_count)) sisterJoined(kernel, job, host);
     return;
   }
-  // A host that the job has given up meanwhile.
+  // The job has given up this host meanwhile.
   if (job !== undefined && !isOnHost(kernel, job.id, host)) return;
   if (job !== undefined && isRunOf(job, data.run_count) && isIn(job, "starting")) {
     jobStarted(tx, job, data.session_id, data.jobdir, { restarted: data.restarted === true });
@@ -375,7 +375,7 @@ function obit(kernel: Kernel, tx: Transaction, { link, host }: MomRuntime, data:
   });
 }
 
-/** The server had given the run up: what the mom has kept of it may be for nobody. A later run she may have looks after that. */
+/** The server had given the run up, so files that the mom has kept of it may not be needed. A later run on that mom takes care of them. */
 function keptInVain(kernel: Kernel, link: number, host: string, id: string): void {
   const job = kernel.state.jobs.get(id);
   if (job !== undefined && (isKeptOn(job, host) || isSister(job, host) || isOnHost(kernel, job.id, host))) return;

@@ -1,5 +1,5 @@
-// What the server tells a mom to do with a job: start, end, signal, message, modify. Frames go into the outbox; what a mom that is not connected should do is
-// found out again at its hello (host.ts), so it is dropped here.
+// Orders of the server to a mom about a job: start, end, signal, message, modify. Frames go into the outbox. Orders to a mom that is not connected are dropped,
+// because its hello makes the server find out again what it must do (host.ts).
 
 import { PBSE, reject } from "#model/pbse.ts";
 import type { Kernel } from "../engine/kernel.ts";
@@ -12,7 +12,7 @@ import { killDelay, orderStart } from "./starts.ts";
 
 /** Exit_status of a run that was deleted before it began. */
 const TERMINATED = 271;
-/** How long a mom may take to answer a signal or message. */
+/** Time within which a mom must answer a signal or message. */
 const QUESTION_MS = 30_000;
 
 /** The run begins: on its one host, or with its sisters. */
@@ -25,13 +25,13 @@ export function startJob(kernel: Kernel, id: string): void {
   if (mom !== undefined) orderStart(kernel, job, mom);
 }
 
-/** What a mom keeps of a job that nobody waits for. A mom that is away is told at its next hello. */
+/** Files of a job that a mom keeps and that are no longer needed. A mom that is not connected is told at its next hello. */
 export function discardOnHost(kernel: Kernel, host: string, job: string): void {
   const link = kernel.moms.get(host.toLowerCase())?.link;
   if (link !== undefined) kernel.out.moms.push({ link, type: "mom-discard", data: { job } });
 }
 
-/** over: the run is over at once for the server, which waits for nobody. */
+/** over: for the server the run is over at once, without waiting for the mom. */
 export function terminateJob(kernel: Kernel, id: string, why: "delete" | "rerun", force: boolean, over = false): void {
   const mom = momOfJob(kernel, id);
   const job = kernel.state.jobs.get(id);
@@ -56,10 +56,10 @@ export function signalJob(kernel: Kernel, job: string, token: number, signal: st
   if (!STANDING.test(signal)) signalSisters(kernel, job, signal);
 }
 
-/** Sisters stand still and go on as their mother superior has done (sisters.ts alignSisters). */
+/** Sisters suspend and resume the job after their mother superior has done so (sisters.ts alignSisters). */
 const STANDING = /^(admin-)?(suspend|resume)$/;
 
-/** Her answer (token 0) is nobody's: the mother superior's counts. */
+/** The sister's answer (token 0) goes to no client; the mother superior's counts. */
 function signalSisters(kernel: Kernel, id: string, signal: string): void {
   const job = kernel.state.jobs.get(id);
   const crew = job === undefined ? null : crewOf(kernel, job);

@@ -1,10 +1,10 @@
-// How long a run over several hosts waits for them (docs/reference/execution.md 3, 7). The mom.config of its mother superior decides; without a word of hers the hooks that
-// sisters run before it starts do, which may take that long.
+// How long a run over several hosts waits for them (docs/reference/execution.md 3, 7). The configuration of its mother superior decides. Without one, the
+// time is that of the hooks which sisters run before the start.
 
 import { hooksOf } from "#model/hook.ts";
 import type { Kernel } from "../engine/kernel.ts";
 
-/** Where no hook runs. */
+/** The time without any hook. */
 const HOOKLESS_S = 30;
 const DOWNTIME_S_DEFAULT = 300;
 
@@ -15,11 +15,11 @@ const alarms_s = ({ state }: Patient, event: string): number =>
 
 const wordOf = ({ moms }: Patient, mother: string) => moms.get(mother.toLowerCase())?.patience ?? {};
 
-/** $sister_join_job_alarm, in ms: for what sisters do until their execjob_begin hooks have accepted the job. mother: host. */
+/** $sister_join_job_alarm, in ms: the time for sisters until their execjob_begin hooks have accepted the job. mother: host. */
 export const joinWait_ms = (kernel: Patient, mother: string): number =>
   1000 * (wordOf(kernel, mother).join_s ?? (alarms_s(kernel, "execjob_begin") || HOOKLESS_S));
 
-/** $job_launch_delay, in ms: for their execjob_prologue hooks, from when all have come so far. */
+/** $job_launch_delay, in ms: the time for their execjob_prologue hooks, from when all sisters have joined. */
 export const launchWait_ms = (kernel: Patient, mother: string): number =>
   1000 * (wordOf(kernel, mother).launch_s ?? (alarms_s(kernel, "execjob_prologue") || HOOKLESS_S));
 

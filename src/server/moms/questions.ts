@@ -1,4 +1,4 @@
-// Questions to moms (signals, messages, suspending, saving a job): their answers, refusals, and what follows where none comes. Asked by orders.ts.
+// Questions to moms (signals, messages, suspension, checkpoint): answers, refusals, and what follows without an answer. orders.ts asks them.
 
 import { PBSE, Reject, reject } from "#model/pbse.ts";
 import type { MomToServer } from "#protocol/mom-link.ts";
@@ -33,7 +33,7 @@ export function answered(kernel: Kernel, tx: Transaction, data: MomToServer["mom
   if (question.token !== 0) kernel.out.clients.push({ kind: "ok", token: question.token });
 }
 
-/** The mom has not done what it was asked. */
+/** The mom has not carried out the request. */
 function momRefused(kernel: Kernel, tx: Transaction, { job: id, signal }: MomQuestion): void {
   const job = kernel.state.jobs.get(id);
   if (job === undefined || signal === null) return;
@@ -52,7 +52,7 @@ export function notCheckpointed(kernel: Kernel, tx: Transaction, job: Job, text:
   endUnsaved(kernel, job);
 }
 
-/** The mom is gone (its next hello tells what it has done), or has not answered in time: an answer that comes later still counts. */
+/** The mom is gone (its next hello reports what it has done) or has not answered in time; a later answer still counts. */
 export function questionUnanswered(kernel: Kernel, number: number, gone = false): void {
   const question = kernel.questions.get(number);
   if (question === undefined) return;

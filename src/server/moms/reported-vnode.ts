@@ -1,7 +1,7 @@
-// What a mom says of a vnode, read again by the types the server knows: a mom guesses the type of resources that the site made (docs/reference/execution.md 7), and what comes
-// over a link is not believed for its form's sake.
+// A mom's report about a vnode, converted to the types that the server knows. A mom guesses the types of the site's resources (docs/reference/execution.md
+// 7), and data from a link is never trusted to be well formed.
 //
-// I1. Nothing leaves here that qmgr could not have set or that is not a mom's to say.
+// I1. The result holds only values that qmgr could have set and that a mom may report.
 
 import type { AttributeValue } from "#model/attribute.ts";
 import { NODE_ATTRIBUTES } from "#model/node-attributes.ts";
@@ -11,7 +11,7 @@ import { parseValue } from "#model/values/index.ts";
 import type { MomVnode } from "#protocol/mom-link.ts";
 import type { ServerState } from "../state/state.ts";
 
-/** The administrator's or the server's own business. */
+/** Attributes that only an administrator or the server sets. */
 const NOT_FOR_MOMS: ReadonlySet<string> = new Set([
   "Mom",
   "Port",
@@ -30,7 +30,7 @@ const NOT_FOR_MOMS: ReadonlySet<string> = new Set([
 
 export type CheckedVnode = { readonly vnode: MomVnode | null /** what was left out, for the log */; readonly refused: readonly string[] };
 
-/** The vnode with the values that stand; null: its name is none. */
+/** The vnode with the accepted values; null: its name is illegal. */
 export function checkVnode(state: Pick<ServerState, "resources">, { name, attrs }: MomVnode): CheckedVnode {
   if (!isObjectName("node", name)) return { vnode: null, refused: ["its name"] };
   const refused: string[] = [];

@@ -1,14 +1,15 @@
-// Hosts whose mom says a word again, or her first one after the schedulers' first cycle (at a start of the server both come back at the same time): what the
-// last cycle found no room for would wait for scheduler_iteration, 10 minutes, beside free vnodes. PBS leaves it waiting; we trigger a cycle.
+// Hosts whose mom reports again, or for the first time after the schedulers' first cycle (at a start of the server both come back at the same time). Without
+// a cycle, jobs for which the last cycle had no room would wait for scheduler_iteration (10 minutes) beside free vnodes. OpenPBS lets them wait; Partita
+// triggers a cycle.
 
 import type { Kernel } from "../engine/kernel.ts";
 import { partitionOf, schedOfPartition } from "../state/partitions.ts";
 import type { Vnode } from "../state/state.ts";
 
-/** Moms come in one after the other, after a switch has failed all at once: one cycle for all of so long. */
+/** After a failure of a switch many moms come back one after the other: one cycle serves all that come within this time. */
 const GATHER_MS = 1000;
 
-/** Vnodes that can be used again; a scheduler that is not there yet sees them in its first cycle. */
+/** Vnodes can be used again. A scheduler that is not connected yet sees them in its first cycle. */
 export function vnodesBack(kernel: Kernel, vnodes: readonly Vnode[]): void {
   for (const vnode of vnodes) {
     const name = schedOfPartition(kernel.state, partitionOf(vnode))?.name ?? "";

@@ -1,12 +1,13 @@
-// Jobs over several hosts (docs/reference/execution.md 3). The mother superior is the mom of the first host of exec_host; she runs the job's script. Every other host's mom is a
-// sister: she gets the same run, makes its files, and holds a place in which tasks of the job run. The server, which alone knows all of them, brings them together.
+// Jobs over several hosts (docs/reference/execution.md 3). The mother superior is the mom of the first host of exec_host; it runs the job's script. The mom
+// of every other host is a sister: it gets the same run, makes its files, and holds a place in which tasks of the job run. The server coordinates them,
+// because only the server knows them all.
 //
-//   start: every sister is asked; the mother superior is asked only when all have joined · end: her obit waits until every sister has let the run go
+//   start: every sister is asked; the mother superior is asked when all have joined · end: its obit waits until every sister has released the run
 //
-// S1. No process of a run is left on a host when the run is over for the server, but for hosts that were given up (silent too long) and have not come back,
-//     and for runs ended by force.
-// S2. What is known here of a run is built up again from hellos after a restart; a host that has not said hello may hold it.
-// S3. Obits of mother superior and sisters are acknowledged when the run is over: a server that is killed meanwhile hears them again.
+// S1. When a run is over for the server, no process of it is left on a host, except on hosts that were given up (silent too long) and have not come back,
+//     and except for runs that were ended by force.
+// S2. After a restart, knowledge about a run is built again from hellos; a host that has not said hello may hold it.
+// S3. Obits of mother superior and sisters are acknowledged when the run is over, so that a server that was killed meanwhile gets them again.
 
 import { sizeKb } from "#model/values/size.ts";
 import type { MomHello, MomToServer, Usage } from "#protocol/mom-link.ts";
@@ -23,7 +24,7 @@ import type { Job } from "../state/state.ts";
 import { downtime_ms, joinWait_ms, launchWait_ms } from "./patience.ts";
 import { acknowledgeObit, orderStart } from "./starts.ts";
 
-/** Whether the host is one of a job's that is not its first. */
+/** Whether the host is one of a job's hosts but not the first. */
 export const isSister = (job: Job, host: string): boolean =>
   isSpread(job) &&
   hostsOfJob(job)
@@ -87,7 +88,7 @@ export function startCrew(kernel: Kernel, job: Job, crew: Crew): void {
   orderStart(kernel, job, mom);
 }
 
-/** Nobody is waited for for ever: not until all have joined, and from then on not for the prologue's hooks. */
+/** Every wait has a limit: the wait until all have joined, and then the wait for the prologue hooks. */
 function awaitSisters(kernel: Kernel, job: Job, crew: Crew): void {
   const mother = hostOfJob(job);
   const awaited = [...crew.sisters.values()].every(({ state }) => state === "ready" || state === "joined") ? "prologue" : "join";
@@ -106,7 +107,7 @@ export function sisterReady(kernel: Kernel, job: Job, host: string): void {
   if (crew.over === null && !crew.begun && isIn(job, "starting")) awaitSisters(kernel, job, crew);
 }
 
-/** The sister has made ready. */
+/** The sister is ready. */
 export function sisterJoined(kernel: Kernel, job: Job, host: string): void {
   const crew = crewOf(kernel, job);
   const sister = crew?.sisters.get(host.toLowerCase());
@@ -115,18 +116,18 @@ export function sisterJoined(kernel: Kernel, job: Job, host: string): void {
   if (crew.over === null && !crew.begun && isIn(job, "starting")) startCrew(kernel, job, crew);
 }
 
-/** The timer join: a start does not wait for ever for a sister. */
+/** The timer `join`: a start waits for a sister for a limited time. */
 export function joinLate(kernel: Kernel, tx: Transaction, job: Job): void {
   const crew = kernel.crews.get(job.id);
   if (crew === undefined || crew.begun || crew.over !== null || crew.run_count !== job.attrs.run_count) return;
-  // After a restart of the server the mother superior may have begun it: her hello tells, or her silence (node_fail_requeue).
+  // After a restart of the server the mother superior may have begun the run: its hello says so, or its silence ends the wait (node_fail_requeue).
   if (!kernel.moms.has(hostOfJob(job).toLowerCase())) return;
   const late = (state: Sister["state"]): boolean => state !== "joined" && (state !== "ready" || crew.awaited === "prologue");
   const missing = [...crew.sisters.values()].filter(({ state }) => late(state)).map(({ host }) => host);
   joinFailed(kernel, tx, job, `no answer of ${missing.join(", ")} in time`, JOB_EXEC.JOINJOB, missing);
 }
 
-/** hosts: whose fault it is. */
+/** hosts: those that caused the failure. */
 function joinFailed(kernel: Kernel, tx: Transaction, job: Job, why: string, exit_status: number, hosts: readonly string[]): void {
   const crew = crewOf(kernel, job);
   if (crew !== null && toleration(job) !== "none" && exit_status === JOB_EXEC.JOINJOB)
@@ -135,17 +136,17 @@ function joinFailed(kernel: Kernel, tx: Transaction, job: Job, why: string, exit
   endRun(kernel, job, () => jobObit(ownTransaction(kernel), job, { exit_status, used: {}, message: why }));
 }
 
-/** Which failures of nodes the job survives. */
+/** The node failures that the job tolerates. */
 const toleration = (job: Job): unknown => job.attrs["tolerate_node_failures"] ?? "none";
 
-/** The job is started on the hosts that are left. */
+/** Starts the job on the remaining hosts. */
 function startWithout(kernel: Kernel, tx: Transaction, job: Job, crew: Crew, hosts: readonly string[], why: string): void {
   logJob(tx, LOG_EVENT.JOB, job.id, `Job is started without ${hosts.join(", ")}: ${why}`);
   const by_host = vnodesByHost(tx.state, job);
   for (const host of hosts) {
     const key = host.toLowerCase();
     const link = kernel.moms.get(key)?.link;
-    // Whoever refused has ended the run and is none of the job's hosts any more: her obit is not answered with those of the others (S3).
+    // A sister that refused has ended the run and is no longer a host of the job; its obit is not answered together with those of the others (S3).
     if (crew.sisters.get(key)?.state === "gone" && link !== undefined) acknowledgeObit(kernel, link, job.id, crew.run_count);
     else letGo(kernel, job, key);
     crew.sisters.delete(key);
@@ -155,20 +156,20 @@ function startWithout(kernel: Kernel, tx: Transaction, job: Job, crew: Crew, hos
   startCrew(kernel, job, crew);
 }
 
-/** Whether the run is still waiting for its sisters, so that its mother superior, who is connected, knows nothing of it. */
+/** Whether the run still waits for its sisters, so that its mother superior, which is connected, does not know it. */
 export function isJoining(kernel: Kernel, job: Job): boolean {
   const crew = crewOf(kernel, job);
   return crew !== null && !crew.begun;
 }
 
-/** A run that its mother superior has not heard of is to end. */
+/** Ends a run that its mother superior does not know. */
 export function endJoining(kernel: Kernel, job: Job, exit_status: number): void {
   endRun(kernel, job, () => jobObit(ownTransaction(kernel), job, { exit_status, used: {} }));
 }
 
 // --- end
 
-/** The run is over where it was begun. over: what follows once no sister holds it; at once for a job of one host. */
+/** The run is over on its first host. over: what follows once no sister holds the run; at once for a job on one host. */
 export function endRun(kernel: Kernel, job: Job, over: () => void): void {
   const crew = crewOf(kernel, job);
   if (crew === null) return over();
@@ -178,7 +179,7 @@ export function endRun(kernel: Kernel, job: Job, over: () => void): void {
   settle(kernel, job, crew);
 }
 
-/** Tells a sister that holds the run, or may, that it is over. */
+/** Tells a sister that holds the run, or may hold it, that it is over. */
 function letGo(kernel: Kernel, job: Job, key: string): void {
   const mom = kernel.moms.get(key);
   if (mom === undefined || kernel.crews.get(job.id)?.sisters.get(key)?.state === "gone") return;
@@ -197,7 +198,7 @@ function settle(kernel: Kernel, job: Job, crew: Crew): void {
   if (isStill) crew.over();
 }
 
-/** Obits that were kept waiting (S3). To a mom that has not ended the run it means nothing. */
+/** Acknowledges the obits that were kept back (S3). For a mom that has not ended the run the frame has no meaning. */
 function acknowledge(kernel: Kernel, job: Job, { run_count }: Crew): void {
   for (const host of hostsOfJob(job)) {
     const link = kernel.moms.get(host.toLowerCase())?.link;
@@ -205,20 +206,20 @@ function acknowledge(kernel: Kernel, job: Job, { run_count }: Crew): void {
   }
 }
 
-/** The job gives these hosts up and goes on. */
+/** The job gives up these hosts and continues. */
 export function releaseSisters(kernel: Kernel, id: string, hosts: readonly string[]): void {
   const job = kernel.state.jobs.get(id);
   const crew = job === undefined ? null : crewOf(kernel, job);
   if (job === undefined || crew === null) return;
   for (const host of hosts) {
     const key = host.toLowerCase();
-    // One that the job goes on without has nothing to let go.
+    // A sister that the job was started without has nothing to release.
     if (crew.sisters.get(key)?.state === "gone") released(kernel, ownTransaction(kernel), job, crew, host);
     else letGo(kernel, job, key);
   }
 }
 
-/** A sister that was to let the run go has done so. false: she was not. */
+/** A sister has released the run as requested. false: no release was requested. */
 function released(kernel: Kernel, tx: Transaction, job: Job, crew: Crew, host: string): boolean {
   const names = [...vnodesByHost(tx.state, job)].find(([each]) => each.toLowerCase() === host.toLowerCase())?.[1] ?? [];
   if (!isReleasing(kernel, job, host)) return false;
@@ -229,7 +230,7 @@ function released(kernel: Kernel, tx: Transaction, job: Job, crew: Crew, host: s
   return true;
 }
 
-/** The server ends the run by force: nobody is waited for. */
+/** The server ends the run by force, without waiting for any host. */
 export function dismissCrew(kernel: Kernel, job: Job): void {
   const crew = crewOf(kernel, job);
   if (crew === null) return;
@@ -248,10 +249,10 @@ export function sisterObit(kernel: Kernel, tx: Transaction, job: Job, host: stri
   sisterGone(kernel, tx, job, host, obit.exit_status, obit.message);
 }
 
-/** Of these codes of a sister the job hears as they are: a hook wants it deleted. */
+/** These exit codes of a sister are passed on unchanged: a hook wants the job deleted. */
 const OWN_WORD: ReadonlySet<number> = new Set([JOB_EXEC.FAILHOOK_DELETE, JOB_EXEC.HOOK_DELETE]);
 
-/** The sister does not hold the run (any more). why: when that was not wanted. */
+/** The sister does not hold the run (any more). why: the reason, if that was not requested. */
 function sisterGone(
   kernel: Kernel,
   tx: Transaction,
@@ -284,9 +285,9 @@ function sisterGone(
 export const statusOfRun = (crew: Crew | null, exit_status: number): number =>
   crew?.failed === true && exit_status === JOB_EXEC.RERUN ? JOB_EXEC.RERUN_SIS_FAIL : exit_status;
 
-// --- hosts that come and go
+// --- hosts that connect and disconnect
 
-/** A mom says hello of whom the job is, or should be, a sister's. entry: what she says of this run; undefined: nothing. */
+/** The mom of a sister host says hello. entry: its report about this run; undefined: none. */
 export function sisterHello(kernel: Kernel, tx: Transaction, job: Job, mom: MomRuntime, entry: MomHello["jobs"][number] | undefined): void {
   const crew = crewOf(kernel, job);
   const sister = crew?.sisters.get(mom.host.toLowerCase());
@@ -295,7 +296,7 @@ export function sisterHello(kernel: Kernel, tx: Transaction, job: Job, mom: MomR
   kernel.timers.clear(awayTimer(job, mom.host));
   sister.stands = standsIn(mom.hello, job.id);
   if (entry !== undefined) {
-    // A sister whose obit was heard sends the obit again: nothing changes. A sister that was given up because it was silent holds the run all the same.
+    // A sister whose obit was received sends it again: nothing changes. A sister that was given up because it was silent still holds the run.
     if (sister.state === "gone" && entry.state !== "ended") sister.missed = false;
     if (sister.state !== "gone" || entry.state !== "ended") sister.state = entry.state === "starting" ? "asked" : "joined";
     if (crew.over !== null || isReleasing(kernel, job, mom.host)) letGo(kernel, job, mom.host.toLowerCase());
@@ -307,7 +308,7 @@ export function sisterHello(kernel: Kernel, tx: Transaction, job: Job, mom: MomR
   }
   if (crew.over === null && !crew.begun && isIn(job, "starting")) {
     if (job.own.termination === undefined) return startCrew(kernel, job, crew);
-    // Whether the mother superior has begun it her own hello tells.
+    // The mother superior's own hello says whether it has begun the run.
     sister.state = "gone";
     return;
   }
@@ -319,10 +320,10 @@ const isReleasing = ({ state }: Kernel, job: Job, host: string): boolean => {
   return names.length > 0 && names.every((name) => releasingOf(job).includes(name));
 };
 
-/** Name of the timer: a host's name holds no blank. */
+/** Name of the timer. The name of a host contains no blank. */
 const awayTimer = (job: Job, host: string): string => `away:${job.id} ${host.toLowerCase()}`;
 
-/** The sister's mom is not connected: she is waited for for a time ($max_poll_downtime), counted from the first word of it. */
+/** The sister's mom is not connected. The run waits for it for $max_poll_downtime, counted from the first notice of the loss. */
 export function sisterAway(kernel: Kernel, job: Job, host: string): void {
   const crew = crewOf(kernel, job);
   const sister = crew?.sisters.get(host.toLowerCase());
@@ -339,25 +340,25 @@ export function sisterAway(kernel: Kernel, job: Job, host: string): void {
   kernel.timers.set(awayTimer(job, host), sister.away_since_ms + wait_ms);
 }
 
-/** The mother superior has come, who says how long: those of her sisters that are away are waited for by her word. */
+/** The mother superior has connected and tells its setting, which now holds for its sisters that are not connected. */
 export function motherHello(kernel: Kernel, job: Job): void {
   for (const sister of crewOf(kernel, job)?.sisters.values() ?? []) if (sister.away_since_ms !== null) sisterAway(kernel, job, sister.host);
 }
 
-/** The timer away: the sister has been silent too long, nobody waits for her. name: as in awayTimer. */
+/** The timer `away`: the sister has been silent too long and is given up. name: as in awayTimer. */
 export function sisterSilent(kernel: Kernel, tx: Transaction, name: string): void {
   const [id = "", host = ""] = name.split(" ");
   const job = kernel.state.jobs.get(id);
   if (job === undefined || !isWithMom(job) || kernel.moms.has(host)) return;
   const sister = crewOf(kernel, job)?.sisters.get(host);
   if (sister === undefined || sister.state === "gone") return;
-  // Of an earlier run, or before the mother superior had spoken.
+  // The timer is of an earlier run, or from before the mother superior connected.
   if ((sister.away_since_ms ?? kernel.now_ms) + downtime_ms(kernel, hostOfJob(job)) > kernel.now_ms) return sisterAway(kernel, job, host);
   logJob(tx, LOG_EVENT.JOB, job.id, `Job given up on execution node ${host} down`);
   sisterGone(kernel, tx, job, host, JOB_EXEC.RERUN_SIS_FAIL, "node down");
 }
 
-/** Sisters stand still when the job does: they are told once the mother superior has done it, or not, and when they come back. */
+/** Sisters suspend the job after the mother superior: they are told when it has done so or failed to, and when they connect again. */
 export function alignSisters(kernel: Kernel, job: Job): void {
   const crew = crewOf(kernel, job);
   if (crew === null || !crew.begun || crew.over !== null) return;
@@ -366,14 +367,14 @@ export function alignSisters(kernel: Kernel, job: Job): void {
     const link = kernel.moms.get(key)?.link;
     if (link === undefined || sister.state !== "joined" || sister.stands === stands) continue;
     sister.stands = stands;
-    // Token 0: nobody waits for her answer.
+    // Token 0: nothing waits for the sister's answer.
     kernel.out.moms.push({ link, type: "mom-signal", data: { token: 0, job: job.id, signal: stands ? "suspend" : "resume" } });
   }
 }
 
 // --- usage
 
-/** Keeps what a mom of the run says it has used there; returns the job's: sums, but for the wall clock and what was requested. */
+/** Records the usage that a mom of the run reports and returns the usage of the job: sums, except for walltime and requested amounts. */
 export function usageOfRun(kernel: Kernel, job: Job, host: string, used: Usage): Usage {
   const crew = crewOf(kernel, job);
   if (crew === null) return used;
@@ -381,7 +382,7 @@ export function usageOfRun(kernel: Kernel, job: Job, host: string, used: Usage):
   if (sister === undefined) crew.own = used;
   else sister.used = used;
   if (sister !== undefined) tellMother(kernel, job, crew);
-  // After a restart of the server the job's sum alone is known, until the mother superior speaks.
+  // After a restart of the server only the job's sum is known, until the mother superior reports.
   const known = job.attrs.resources_used as Usage | undefined;
   return known !== undefined && Object.keys(crew.own).length === 0 ? known : sumOf(crew, crew.own);
 }
@@ -389,7 +390,7 @@ export function usageOfRun(kernel: Kernel, job: Job, host: string, used: Usage):
 const ADDED = ["cput", "cpupercent"] as const;
 const ADDED_SIZES = ["mem", "vmem"] as const;
 
-/** own: of the mother superior. */
+/** own: usage of the mother superior. */
 export function sumOf(crew: Crew, own: Usage): Usage {
   const sum: { [resource: string]: string | number } = { ...own };
   for (const { used } of crew.sisters.values()) {
@@ -401,7 +402,7 @@ export function sumOf(crew: Crew, own: Usage): Usage {
 
 const kbOf = (size: string | number | undefined): number => (typeof size === "string" ? (sizeKb(size) ?? 0) : 0);
 
-/** Limits are of the whole job, and the mother superior keeps them. */
+/** Limits hold for the whole job, and the mother superior enforces them. */
 function tellMother(kernel: Kernel, job: Job, crew: Crew): void {
   const mom = kernel.moms.get(hostOfJob(job).toLowerCase());
   if (mom === undefined) return;

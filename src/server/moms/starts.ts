@@ -1,4 +1,4 @@
-// The frames that tell a mom to start jobs, and that obits have been heard: many of a batch go into one.
+// The frames that tell a mom to start jobs, and that acknowledge obits. One frame carries all of a batch.
 
 import type { MomJob } from "#protocol/mom-link.ts";
 import type { Kernel } from "../engine/kernel.ts";
@@ -20,7 +20,7 @@ export function orderStart(kernel: Kernel, job: Job, mom: MomRuntime): void {
   kernel.out.moms.push({ link: mom.link, type: "mom-start", data: { jobs: first } });
 }
 
-/** Obits that came one after another are acknowledged in one frame. */
+/** Consecutive obits are acknowledged in one frame. */
 export function acknowledgeObit(kernel: Kernel, link: number, job: string, run_count: number): void {
   const last = kernel.out.moms.at(-1);
   if (last?.link === link && last.type === "mom-obit-ack")
@@ -28,7 +28,7 @@ export function acknowledgeObit(kernel: Kernel, link: number, job: string, run_c
   else kernel.out.moms.push({ link, type: "mom-obit-ack", data: { jobs: [{ job, run_count }] } });
 }
 
-/** Of the hosts of a job over several. */
+/** For jobs over several hosts. */
 function taskSockets(kernel: Kernel, hosts: readonly string[]): Pick<MomJob, "tasks"> {
   const known = hosts.map((host) => [host, kernel.moms.get(host.toLowerCase())?.hello.tasks ?? ""] as const);
   return { tasks: Object.fromEntries(known.filter(([, path]) => path !== "")) };
@@ -55,7 +55,7 @@ function momJob(kernel: Kernel, job: Job): MomJob {
   return { ...order, ...(isHere(job) ? { restart: true as const } : {}), ...(hosts.length < 2 ? {} : taskSockets(kernel, hosts)) };
 }
 
-/** Its checkpoint is on the host where it is to run now. */
+/** Whether its checkpoint is on the host where it will run now. */
 const isHere = (job: Job): boolean => job.own.checkpointed === hostOfJob(job);
 
 /** With the ticket of an interactive job, which is no attribute. */
@@ -64,7 +64,7 @@ function momAttrs(kernel: Kernel, job: Job): MomJob["attrs"] {
   return job.own.terminal === undefined ? attrs : { ...attrs, terminal: job.own.terminal };
 }
 
-/** `-c c`, `-c w` and intervals below the queue's checkpoint_min become that. */
+/** `-c c`, `-c w` and shorter intervals become the queue's checkpoint_min. */
 function checkpointAttrs(kernel: Kernel, { attrs }: Job): Job["attrs"] {
   const least = kernel.state.queues.get(attrs.queue)?.attrs["checkpoint_min"];
   if (typeof least !== "number") return attrs;

@@ -1,7 +1,7 @@
-// The comment of a scheduler, as far as the server writes it: what is wrong with it (docs/reference/scheduler.md 2).
+// The comments of schedulers that the server writes: what is wrong with them (docs/reference/scheduler.md 2).
 //
-// I1. An administrator's own comment is never overwritten; when it is unset, what the server has to say comes back.
-// I2. A fault switches scheduling off. That it is over switches nothing on.
+// I1. An administrator's own comment is never overwritten; when it is unset, the server's comment is shown again.
+// I2. A fault switches scheduling off. The end of a fault switches nothing on.
 
 import { NO_PARTITION } from "#protocol/sched-link.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
@@ -19,7 +19,7 @@ function write(kernel: Kernel, name: string, comment: string | null, more: Attrs
   ownTransaction(kernel).apply({ kind: "changed", object: "sched", name, set, unset: comment === null ? ["comment"] : [] });
 }
 
-/** A directory or configuration is unusable: comment and scheduling False; once it is right again the comment goes. */
+/** A directory or configuration is unusable: sets the comment and scheduling False. When it is usable again, the comment is removed. */
 export function tellFault(kernel: Kernel, name: string, text: string | null): void {
   const sched = kernel.state.scheds.get(name);
   if (sched === undefined) return;
@@ -38,7 +38,7 @@ export function tellFault(kernel: Kernel, name: string, text: string | null): vo
   else ownTransaction(kernel).apply({ kind: "changed", object: "sched", name, set: { scheduling: false }, unset: [] });
 }
 
-/** What the administrator should see of its modules: not in place of a fault. */
+/** A problem of its modules for the administrator; it does not replace a fault. */
 export function tellProblem(kernel: Kernel, name: string, text: string | null): void {
   const sched = kernel.state.scheds.get(name);
   if (sched === undefined) return;
@@ -49,7 +49,7 @@ export function tellProblem(kernel: Kernel, name: string, text: string | null): 
   write(kernel, name, text === null ? null : `${PROBLEM}${text}`);
 }
 
-/** It ended by itself too often. */
+/** The scheduler ended by itself too often. */
 export function tellAttention(kernel: Kernel, sched: Sched): void {
   if (isServersComment(sched.attrs["comment"])) write(kernel, sched.name, NEEDS_ATTENTION);
 }
@@ -59,18 +59,18 @@ export function tellReady(kernel: Kernel, sched: Sched): void {
   if (sched.attrs["comment"] === NEEDS_ATTENTION) write(kernel, sched.name, READY_TO_USE);
 }
 
-/** It does not answer: not in place of a fault. */
+/** The scheduler does not answer; the comment does not replace a fault. */
 export function tellSilent(kernel: Kernel, sched: Sched, text: string): void {
   const { comment } = sched.attrs;
   if (isServersComment(comment) && !isFault(comment)) write(kernel, sched.name, `${PROBLEM}${text}`);
 }
 
-/** It answers again, or has ended. */
+/** The scheduler answers again, or has ended. */
 export function tellAnswers(kernel: Kernel, sched: Sched): void {
   if (isProblem(sched.attrs["comment"])) write(kernel, sched.name, ownComment(kernel, sched));
 }
 
-/** The server's word on a scheduler as it stands; null: there is nothing to say. */
+/** The server's comment for the present state of a scheduler; null: none. */
 function ownComment(kernel: Kernel, sched: Sched): string | null {
   const { fault, problem, attention, link, silent } = runtimeOf(kernel, sched.name);
   if (fault !== null) return fault;
@@ -82,19 +82,19 @@ function ownComment(kernel: Kernel, sched: Sched): string | null {
   return problem === null ? null : `${PROBLEM}${problem}`;
 }
 
-/** The scheduler is to run and has nothing to serve. */
+/** The scheduler should run and has no partition. */
 const lacksPartition = (sched: Sched): boolean => sched.attrs["scheduling"] === true && partitionsOf(sched).length === 0;
 
-/** Has the log of a scheduler that does not run say that it lacks a partition, if it does. */
+/** Makes the log of a scheduler that does not run say that the scheduler lacks a partition. */
 export function sayNoPartition(kernel: Kernel, sched: Sched): void {
   if (lacksPartition(sched)) kernel.out.actions.push({ kind: "say-sched", sched: sched.name, text: NO_PARTITION });
 }
 
-/** After a change of the scheduler's attributes: names are those that changed, unset those that were removed. */
+/** After a change of the scheduler's attributes. names: those that changed; unset: those that were removed. */
 export function commentFollows(kernel: Kernel, sched: Sched, names: readonly string[], unset: readonly string[]): void {
   const { comment } = sched.attrs;
   if (comment === NO_PARTITION && !lacksPartition(sched)) return write(kernel, sched.name, ownComment(kernel, sched));
-  // Whoever removes partition and comment in one request wants neither.
+  // A request that removes partition and comment together wants no comment at all.
   if (unset.includes("comment")) {
     const own = names.includes("partition") ? null : ownComment(kernel, sched);
     if (own !== null) write(kernel, sched.name, own);
@@ -103,7 +103,7 @@ export function commentFollows(kernel: Kernel, sched: Sched, names: readonly str
   if (!names.includes("scheduling") && !names.includes("partition")) return;
   if (!lacksPartition(sched)) return;
   kernel.out.logs.push({ event: LOG_EVENT.SYSTEM, class: "Sched", object: sched.name, text: NO_PARTITION });
-  // The log of a scheduler that runs is its own until it has ended.
+  // A running scheduler writes its own log until it has ended.
   if (!runtimeOf(kernel, sched.name).started) sayNoPartition(kernel, sched);
   if (comment !== NO_PARTITION && isServersComment(comment)) write(kernel, sched.name, NO_PARTITION);
 }

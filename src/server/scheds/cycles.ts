@@ -1,7 +1,8 @@
-// Cycles of the schedulers and what triggers them, qrun with them.
+// Cycles of the schedulers, their triggers, and qrun.
 //
-// I2. A cycle is given to an idle scheduler only; triggers meanwhile are folded into one more, jobs to be run by hand keep their order (docs/reference/scheduler.md 1).
-// I3. A scheduler with scheduling False gets no cycle but for qrun.
+// I2. Only an idle scheduler gets a cycle. Triggers that come meanwhile are combined into one more cycle; jobs to run by hand keep their order
+//     (docs/reference/scheduler.md 1).
+// I3. A scheduler with scheduling False gets cycles only for qrun.
 
 import { PBSE, type Reject, reject } from "#model/pbse.ts";
 import { SCHED_COMMAND, type SchedCommand } from "#protocol/sched-link.ts";
@@ -14,7 +15,7 @@ import type { Queue, Sched } from "../state/state.ts";
 import { tellReady } from "./comment.ts";
 import { happened, logName } from "./happening.ts";
 
-/** A reason for a cycle of a scheduler. Nothing happens while it is not connected or its scheduling is False. */
+/** Triggers a cycle of a scheduler. Has no effect while the scheduler is not connected or its scheduling is False. */
 export function trigger(kernel: Kernel, name: string, command: SchedCommand): void {
   const sched = kernel.state.scheds.get(name);
   const runtime = kernel.scheds.get(name);
@@ -26,7 +27,7 @@ export function trigger(kernel: Kernel, name: string, command: SchedCommand): vo
   else startCycle(kernel, sched, runtime, command);
 }
 
-/** The frames of a batch leave: what happens from now on is news to the cycles that it begins. */
+/** The frames of a batch leave: later changes are news to the cycles that it begins. */
 export function cyclesLeave(kernel: Kernel): void {
   for (const runtime of kernel.scheds.values()) runtime.unsent = null;
 }
@@ -34,10 +35,10 @@ export function cyclesLeave(kernel: Kernel): void {
 const logError = (kernel: Kernel, text: string): void =>
   void kernel.out.logs.push({ event: LOG_EVENT.ERROR, class: "Svr", object: logName(kernel), text });
 
-/** A job's scheduler is not there. */
+/** A job's scheduler is not connected. */
 export const logUnreachable = (kernel: Kernel, job: string): void => logError(kernel, unreachableText(job));
 
-/** A job has come into an execution queue in state Q: its scheduler works, at once or after job_accumulation_time. */
+/** A job has entered an execution queue in state Q: its scheduler gets a cycle, at once or after job_accumulation_time. */
 export function jobQueued(kernel: Kernel, queue: Queue, job: string): void {
   const sched = schedOfQueue(kernel.state, queue);
   if (sched === undefined) {
@@ -48,7 +49,7 @@ export function jobQueued(kernel: Kernel, queue: Queue, job: string): void {
   if (sched.attrs["scheduling"] !== true) return;
   const runtime = kernel.scheds.get(sched.name);
   if (runtime?.link === null) {
-    if (runtime.started && runtime.silent === null) return; // on its way up: its first cycle takes the job
+    if (runtime.started && runtime.silent === null) return; // it is starting: its first cycle includes the job
     logError(kernel, `Unable to reach scheduler associated with partition ${partitionOf(queue)}`);
     logUnreachable(kernel, job);
     return;
@@ -59,13 +60,13 @@ export function jobQueued(kernel: Kernel, queue: Queue, job: string): void {
   else if (kernel.timers.at(timer) === undefined) kernel.timers.set(timer, kernel.now_ms + wait_s * 1000);
 }
 
-/** A job of this queue has ended, or its resources have become free otherwise. */
+/** A job of this queue has ended, or its resources have become free in another way. */
 export function jobGone(kernel: Kernel, queue: Queue | undefined): void {
   const sched = queue === undefined ? undefined : schedOfQueue(kernel.state, queue);
   if (sched !== undefined) trigger(kernel, sched.name, SCHED_COMMAND.TERM);
 }
 
-/** qrun without -H: the job's scheduler runs a cycle for that job alone. Refuses with 15099 when it cannot be reached. */
+/** qrun without -H: the job's scheduler runs a cycle for that job alone. Refuses with 15099 if the scheduler cannot be reached. */
 export function requestRun(kernel: Kernel, name: string, job: string, token: number | null): void {
   const sched = kernel.state.scheds.get(name);
   const runtime = kernel.scheds.get(name);
@@ -78,7 +79,7 @@ export function requestRun(kernel: Kernel, name: string, job: string, token: num
   if (!isOccupied(runtime)) nextCycle(kernel, sched, runtime);
 }
 
-/** No cycle can begin: one runs, or hooks are under way that it should see the answers of (jobs/start-wait.ts W1). */
+/** No cycle can begin: one runs, or hooks run whose answers it must see (jobs/start-wait.ts W1). */
 export const isOccupied = (runtime: SchedRuntime): boolean => runtime.busy || runtime.asking.size > 0;
 
 function startCycle(kernel: Kernel, sched: Sched, runtime: SchedRuntime, command: SchedCommand, job?: string): void {
@@ -117,7 +118,7 @@ export function cycleEnd(kernel: Kernel, runtime: SchedRuntime): void {
   if (!isOccupied(runtime)) nextCycle(kernel, sched, runtime);
 }
 
-/** Jobs to be run by hand come first, then the trigger that came meanwhile. */
+/** Jobs to run by hand come first, then the trigger that came meanwhile. */
 export function nextCycle(kernel: Kernel, sched: Sched, runtime: SchedRuntime): void {
   const job = runtime.qruns[0];
   if (job !== undefined) return startCycle(kernel, sched, runtime, SCHED_COMMAND.AJOB, job);
@@ -139,7 +140,7 @@ export function configure(kernel: Kernel, name: string): void {
   kernel.out.scheds.push({ link, type: "sched-configure", data: {} });
 }
 
-/** The answer to qrun, if somebody waits for one. error null: the job was sent for execution. */
+/** Answers the qrun, if a client waits for it. error null: the job was sent for execution. */
 export function answerQrun(kernel: Kernel, job: string, error: Reject | null): void {
   const token = kernel.qruns.get(job);
   if (token === undefined) return;

@@ -1,6 +1,6 @@
 // Decisions of the schedulers and their verdicts.
 //
-// I4. Decisions are looked at in their order and answered frame by frame; behind a preempt decision they wait until it has worked or failed (jobs/preemption.ts).
+// I4. Decisions are examined in their order and answered frame by frame. Decisions behind a preemption wait until it has worked or failed (jobs/preemption.ts).
 
 import { PBSE, Reject, refusalOf } from "#model/pbse.ts";
 import { type Decision, SCHED_COMMAND, type Verdict } from "#protocol/sched-link.ts";
@@ -16,7 +16,7 @@ import { awaitStart, runWaitOf } from "../jobs/start-wait.ts";
 import { confirmResv, denyResv, refuseFor } from "../resv/answers.ts";
 import { answerQrun, isOccupied, nextCycle, trigger } from "./cycles.ts";
 
-/** Goes on with the schedulers whose preemptions have settled. */
+/** Continues with the schedulers whose preemptions have settled. */
 export function decideOnSettled(kernel: Kernel): void {
   for (const name of kernel.settled) {
     kernel.settled.delete(name);
@@ -25,7 +25,7 @@ export function decideOnSettled(kernel: Kernel): void {
   }
 }
 
-/** Looks at what has come, up to a preemption under way; the verdicts of a frame leave together, frame after frame. */
+/** Examines the decisions up to a preemption that is under way. The verdicts of a frame leave together, frame after frame. */
 export function decideOn(kernel: Kernel, runtime: SchedRuntime): void {
   const tx = schedTransaction(kernel);
   for (const frame of runtime.deciding) if (!decideFrame(kernel, tx, runtime, frame)) break;
@@ -60,7 +60,7 @@ function give(frame: Deciding, at: number, verdict: Verdict): void {
   frame.left--;
 }
 
-/** A start waits for its hooks, or its mom; others need not wait for it. Should the link break meanwhile, what was to be decided is void. */
+/** A start waits for its hooks or its mom; later decisions need not wait for it. If the link breaks meanwhile, the decision is void. */
 function decideOne(
   kernel: Kernel,
   tx: Transaction,
@@ -100,7 +100,7 @@ function decideOne(
   });
 }
 
-/** The scheduler goes on as if the job ran; if it must not, the job is told, and the next cycle sees it waiting (jobs/start-wait.ts W1). */
+/** The scheduler continues as if the job ran. If the job may not run, its comment says so, and the next cycle sees it waiting (jobs/start-wait.ts W1). */
 function askLater(kernel: Kernel, runtime: SchedRuntime, decision: Extract<Decision, { kind: "run" }>): void {
   const { job, exec_vnode } = decision;
   runtime.asking.add(job);
@@ -116,7 +116,7 @@ function askLater(kernel: Kernel, runtime: SchedRuntime, decision: Extract<Decis
   });
 }
 
-/** A job that cannot be started by hand is told to who asked, when the scheduler tries no more. */
+/** A job cannot be started by hand: the client is told when the scheduler gives up. */
 function refusedRun(runtime: SchedRuntime, job: string, error: Reject): Verdict {
   if (runtime.running === job) runtime.refusal = error;
   return { ok: false, code: error.code, text: error.text ?? "" };
@@ -128,7 +128,7 @@ const runOptions = (runtime: SchedRuntime, decision: Extract<Decision, { kind: "
   ...(decision.walltime_s === undefined ? {} : { walltime_s: decision.walltime_s }),
 });
 
-/** What a scheduler decides is done in its name. */
+/** Decisions of a scheduler are carried out in its name. */
 const schedTransaction = (kernel: Kernel): Transaction => transaction(kernel, schedulerIdentity(kernel.config.host), 0);
 
 function decide(kernel: Kernel, tx: Transaction, runtime: SchedRuntime, decision: Exclude<Decision, { kind: "preempt" }>): Verdict {
@@ -155,7 +155,7 @@ function decide(kernel: Kernel, tx: Transaction, runtime: SchedRuntime, decision
         break;
       case "confirm-resv":
         confirmResv(kernel, tx, runtime.name, decision);
-        // The cycle that confirmed looked at no job (docs/reference/scheduler.md 3).
+        // The cycle that confirmed a reservation looked at no job (docs/reference/scheduler.md 3).
         kernel.vain_confirms.delete(decision.resv);
         trigger(kernel, runtime.name, SCHED_COMMAND.NEW);
         break;
@@ -174,12 +174,12 @@ function decide(kernel: Kernel, tx: Transaction, runtime: SchedRuntime, decision
   }
 }
 
-/** Cycles that follow one another because what one confirmed could not be promised any more (docs/reference/scheduler.md 3). */
+/** Number of consecutive cycles because a confirmation could no longer be honoured (docs/reference/scheduler.md 3). */
 const VAIN_CONFIRMS_MAX = 5;
 
 /**
- * What stood in the way will be in the scheduler's mirror: it looks again, but not for ever. Where the two disagree for good (an exclusive host with vnodes of
- * other partitions, which the scheduler does not see), that is the scheduler's refusal: a cycle that confirms looks at no job.
+ * The next mirror shows the scheduler what was in the way, so it tries again, a limited number of times. If the two disagree permanently (an exclusive host
+ * with vnodes of other partitions, which the scheduler does not see), the refusal is final, because a cycle that confirms looks at no job.
  */
 function tryAgain(kernel: Kernel, sched: string, id: string): void {
   const resv = kernel.state.resvs.get(id);

@@ -1,4 +1,4 @@
-// The states of schedulers and of the server that follow from what happens to schedulers, and what the log says of it.
+// Events of schedulers: the states of schedulers and of the server that follow, and the log lines.
 
 import { DEFAULT_SCHED } from "#model/sched-attributes.ts";
 import { LOG_EVENT } from "#support/log-event.ts";

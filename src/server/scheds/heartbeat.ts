@@ -1,19 +1,19 @@
-// The heartbeat between server and schedulers: each scheduler is asked again and again whether it is there. A process that was stopped (SIGSTOP, a debugger)
-// holds its connection open, answers nothing, and its jobs wait.
+// The heartbeat between server and schedulers: the server asks each scheduler repeatedly whether it is there. A process that was stopped (SIGSTOP, a debugger)
+// keeps its connection open and answers nothing, and its jobs wait.
 //
-// B1. The process of a scheduler that has said nothing for sched_silence_timeout (45 s) is looked at. One that is stopped is silent.
-// B2. A process that is not stopped may be in the midst of a long cycle: it is silent only after sched_cycle_length more.
-// B3. A silent scheduler is down: its connection is ended, so that nothing it had decided counts. When it goes on it says hello and gets a snapshot.
-// B4. A process that is still silent after as long again is killed; its end is a crash like any other (session.ts).
-// B5. The server's own standstill is nobody else's silence (moms/heartbeat.ts H3).
-// B6. Only schedulers that say so in their hello are asked. One that has not said hello yet is silent only if its process is stopped.
+// B1. If a scheduler sends nothing for sched_silence_timeout (45 s), the server looks at its process. A stopped process is silent.
+// B2. A process that is not stopped may be in a long cycle: it is silent only after another sched_cycle_length.
+// B3. A silent scheduler is down: its connection is closed, so that its pending decisions do not count. When it continues, it says hello and gets a snapshot.
+// B4. A process that is silent for as long again is killed; its end is a crash like any other (session.ts).
+// B5. A standstill of the server does not count as silence of schedulers (moms/heartbeat.ts H3).
+// B6. Only schedulers that announce it in their hello are asked. A scheduler that has not said hello yet is silent only if its process is stopped.
 
 import { limitOf } from "#model/server-limits.ts";
 import type { Kernel } from "../engine/kernel.ts";
 import type { SchedRuntime, Silence } from "../engine/sched-runtime.ts";
 import { nextLook, stoodStill } from "../engine/silence.ts";
 
-/** What the shell found: the process is stopped, is not, or is not there. pid: whose state that is; 0: no process was found */
+/** The shell's finding: the process is stopped, is not stopped, or does not exist. pid: of the process that was found; 0: none */
 export type SchedSight = { readonly pid: number; readonly process: "stopped" | "runs" | "none" };
 
 /** sched_cycle_length where the scheduler has none */
@@ -22,7 +22,7 @@ const CYCLE_LENGTH_S = 1200;
 /** sched_silence_timeout in ms; 0: schedulers are not asked. */
 export const schedSilence_ms = ({ state }: Kernel): number => 1000 * limitOf(state, "sched_silence_timeout");
 
-/** Arms the heartbeat, unless it is armed: a scheduler was started, or has said hello. */
+/** Starts the heartbeat, unless it runs: a scheduler was started, or has said hello. */
 export function beginSchedHeartbeat(kernel: Kernel, runtime: SchedRuntime): void {
   if (schedSilence_ms(kernel) > 0) ping(kernel, runtime);
   if (kernel.timers.at("sched-heartbeat") === undefined) arm(kernel);
@@ -52,7 +52,7 @@ export function schedHeartbeat(kernel: Kernel): void {
   arm(kernel);
 }
 
-/** The shell has looked. Returns how the scheduler is silent; null: it is not, or it has said a word since. */
+/** The shell has looked at the process. Returns how the scheduler is silent; null: it is not, or it has sent something since. */
 export function silenceOf(kernel: Kernel, runtime: SchedRuntime, { pid, process }: SchedSight): Silence | null {
   const silence_ms = schedSilence_ms(kernel);
   if (silence_ms === 0 || !isAwaited(runtime) || pid === 0 || process === "none") return null;
@@ -64,7 +64,7 @@ export function silenceOf(kernel: Kernel, runtime: SchedRuntime, { pid, process 
   return kernel.now_ms - runtime.heard_ms < limit_ms ? null : { pid, stopped, heard_ms: runtime.heard_ms };
 }
 
-/** B4: sched_silence_timeout from now on. */
+/** B4: for another sched_silence_timeout. */
 export function armKill(kernel: Kernel, name: string): void {
   const silence_ms = schedSilence_ms(kernel);
   if (silence_ms > 0) kernel.timers.set(`sched-silent:${name}`, kernel.now_ms + silence_ms);
@@ -80,7 +80,7 @@ function arm(kernel: Kernel): void {
   kernel.timers.set("sched-heartbeat", kernel.sched_heartbeat_ms);
 }
 
-/** B6. A word of it is to come: it is connected and answers pings, or is on its way up. */
+/** B6. A message of it is due: it is connected and answers pings, or it is starting. */
 const isAwaited = ({ link, pongs, started, leaving, silent }: SchedRuntime): boolean =>
   silent === null && (link !== null ? pongs : started && !leaving);
 

@@ -1,10 +1,10 @@
-// What each scheduler sees of the state, and how it hears of changes: a snapshot first, then deltas in order (src/protocol/sched-link.ts).
+// The part of the state that each scheduler sees, and how changes reach it: a snapshot first, then deltas in order (src/protocol/sched-link.ts).
 //
-// I1. A scheduler sees the execution queues and vnodes of its partitions, the jobs in those queues and those on those vnodes, and all global objects.
-//     An array stands for its subjobs that wait; those that run are jobs.
-// I2. What a mirror was told to put it is told to drop when it may see it no more.
-// I3. While the decisions of a cycle come in parts nothing is told: what has changed meanwhile is told as it then is, before the verdicts on the last part.
-//     Of a subjob that is over by then what it used is told. To tell much takes time: the last decisions are committed first, without waiting for it.
+// I1. A scheduler sees the execution queues and vnodes of its partitions, the jobs in those queues and on those vnodes, and all global objects.
+//     An array stands for its waiting subjobs; running subjobs are jobs.
+// I2. A mirror is told to drop an object that it was told to put and may no longer see.
+// I3. While the decisions of a cycle come in parts, no deltas are sent. Changes of that time are sent in their latest form, before the verdicts on the last part.
+//     Of a subjob that is over by then, its usage is sent. Because large deltas take time, the last decisions are committed first.
 
 import type { Change, SchedClock, SchedJob, SchedNode, SchedQueue, SchedResource, SchedResv, Snapshot } from "#protocol/sched-link.ts";
 import type { SchedFrame } from "../engine/batch.ts";
@@ -23,7 +23,7 @@ import { NO_PLACE } from "../state/resv-occurrences.ts";
 import type { Job, Queue, Resv, Sched, ServerState, Vnode } from "../state/state.ts";
 import { remainingText, type Subjobs } from "../state/subjobs.ts";
 
-/** The frames that bring every connected scheduler up to date with the pending changes; others to schedulers that must wait for theirs are taken out of `out`. */
+/** The frames that bring every connected scheduler up to date with the pending changes. Frames to schedulers that must wait for theirs are removed from `out`. */
 export function deltas(kernel: Kernel): SchedFrame[] {
   const frames: SchedFrame[] = [];
   for (const runtime of kernel.scheds.values()) {
@@ -62,10 +62,10 @@ function takeOut(frames: SchedFrame[], link: number): SchedFrame[] {
   return found;
 }
 
-/** What a mirror is made from: the state, and what was answered about reservations. */
+/** The source of a mirror: the state, and the answers about reservations. */
 export type MirrorSource = AskSource;
 
-/** Everything the scheduler sees; its runtime notes what it knows from now on. */
+/** Everything that the scheduler sees. Its runtime notes what it knows from now on. */
 export function snapshot(kernel: MirrorSource, sched: Sched, runtime: SchedRuntime): Snapshot {
   const { state } = kernel;
   const { known } = runtime;
@@ -96,7 +96,7 @@ export function snapshot(kernel: MirrorSource, sched: Sched, runtime: SchedRunti
   };
 }
 
-/** Other jobs it knows before they begin. */
+/** Objects that jobs refer to are sent before the jobs. */
 function noteBegun({ state, changes }: Kernel, sched: Sched, { known, begun }: SchedRuntime): void {
   let view: ReturnType<typeof viewOf> | null = null;
   for (const id of changes.jobs) {
@@ -118,7 +118,7 @@ function changesFor(kernel: Kernel, sched: Sched, runtime: SchedRuntime, changes
     const def = state.resources.get(name);
     list.push(def === undefined ? { drop: "resource", id: name } : { put: "resource", value: schedResource(def) });
   }
-  /** jobs that come into sight or out of it with their queue or vnode */
+  /** jobs that become visible or invisible with their queue or vnode */
   const moved = new Set<string>();
   for (const name of union(changes.queues, changes.told.queues)) {
     const queue = state.queues.get(name);
@@ -128,7 +128,7 @@ function changesFor(kernel: Kernel, sched: Sched, runtime: SchedRuntime, changes
       for (const clock of state.clocks.values())
         if (sees && clock.key?.queue === name) list.push({ put: "clock", value: schedClock(clock) });
     }
-    // Jobs of another scheduler's queue on vnodes of this one: they carry the queue's kill_delay.
+    // Jobs of another scheduler's queue on vnodes of this one; they carry the kill_delay of their queue.
     if (!sees && changes.queues.has(name)) for (const id of queue?.jobs ?? []) if (known.jobs.has(id)) moved.add(id);
     tell(list, "queue", name, known.queues, sees ? schedQueue(queue) : null);
   }
@@ -191,7 +191,7 @@ function viewOf(state: ServerState, sched: Sched) {
   const queue = (object: Queue): boolean => object.attrs["queue_type"] === "Execution" && partitions.has(partitionOf(object));
   const node = (object: Vnode): boolean => partitions.has(partitionOf(object));
   const job = (object: Job): boolean => {
-    // A subjob that waits to run again is one of those its array offers.
+    // A subjob that waits for another run is among those that its array offers.
     if (object.attrs["array_id"] !== undefined && !isWithMom(object)) return false;
     const own = state.queues.get(object.attrs.queue);
     if (own !== undefined && queue(own)) return true;
@@ -247,21 +247,21 @@ function schedResv(kernel: MirrorSource, sched: Sched, resv: Resv): SchedResv {
   };
 }
 
-/** Where a host's vnodes are in partitions of several schedulers, what happens on one of them is news about the others. */
+/** If a host's vnodes are in partitions of several schedulers, an event on one of them changes what is sent about the others. */
 function withNeighbours(state: ServerState, view: View, names: Iterable<string>): Iterable<string> {
   const all = new Set(names);
   for (const name of [...all]) {
     const vnode = state.vnodes.get(name);
     if (vnode === undefined || view.node(vnode)) continue;
-    // All of them: one with ignore_excl disturbs nobody, and yet is told of the others (crowding).
+    // All of them: a vnode with ignore_excl disturbs no other, but the others disturb it (crowding).
     for (const other of state.hosts.get(hostOf(vnode)) ?? []) all.add(other);
   }
   return all;
 }
 
 /**
- * Whether a job or running reservation of a partition that the scheduler does not see is on a vnode's host. The vnodes of a mom are looked through once for all
- * of them: a mom may serve thousands.
+ * Whether a job or running reservation of a partition that the scheduler does not see is on a vnode's host. One walk over the vnodes of a mom answers for all
+ * of them, because a mom may serve thousands.
  */
 function crowding(state: ServerState, view: View): (vnode: Vnode) => boolean {
   const known = new Map<string, ReadonlySet<string>>();
@@ -273,7 +273,7 @@ function crowding(state: ServerState, view: View): (vnode: Vnode) => boolean {
   };
 }
 
-/** The hosts served by a mom that such a job, or a running reservation, is on. Vnodes with ignore_excl disturb nobody. */
+/** The hosts of a mom that such a job, or a running reservation, is on. Vnodes with ignore_excl disturb no other vnode. */
 function crowdedHosts(state: ServerState, mom: string, view: View): ReadonlySet<string> {
   const hosts = new Set<string>();
   for (const name of state.hosts.get(mom) ?? []) {
@@ -287,7 +287,7 @@ function crowdedHosts(state: ServerState, mom: string, view: View): ReadonlySet<
 
 type View = ReturnType<typeof viewOf>;
 
-/** isCrowded: crowding() of the moment. */
+/** isCrowded: crowding() at that moment. */
 function schedNode(vnode: Vnode, isCrowded: (vnode: Vnode) => boolean): SchedNode {
   return {
     name: vnode.name,
@@ -299,7 +299,7 @@ function schedNode(vnode: Vnode, isCrowded: (vnode: Vnode) => boolean): SchedNod
   };
 }
 
-/** Ids of the jobs on a vnode: by their first cpu slot, then those without one. */
+/** Ids of the jobs on a vnode: in the order of their first cpu slot, then those without one. */
 export function jobsInSlotOrder(vnode: Vnode): string[] {
   const ids = new Set(vnode.slots);
   ids.delete("");
@@ -307,7 +307,7 @@ export function jobsInSlotOrder(vnode: Vnode): string[] {
   return [...ids];
 }
 
-/** Optional attributes and what a scheduler calls them. */
+/** Optional attributes and the names that schedulers use for them. */
 const OPTIONAL = {
   account: "Account_Name",
   etime_s: "etime",
@@ -334,7 +334,7 @@ function schedArray(subjobs: Subjobs, max_run_subjobs: unknown): SchedJob["array
   };
 }
 
-/** Jobs as a scheduler sees them at one moment. */
+/** Jobs in the form that schedulers see, at one moment. */
 function jobView(state: ServerState, sched: Sched, view: View): (job: Job) => SchedJob {
   const seen = (job: Job): SchedJob => {
     const queue = state.queues.get(job.attrs.queue);

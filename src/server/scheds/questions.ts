@@ -1,7 +1,7 @@
-// Questions to schedulers that a client waits for: why a job waits, what a scheduler is doing. A scheduler answers at any time, also during a cycle; nothing
-// of it is stored.
+// Questions of clients to schedulers: why a job waits, and what a scheduler is doing. A scheduler answers at any time, also during a cycle. Answers are not
+// stored.
 //
-// I1. A question is answered once: by the scheduler, by its loss, or after a time by nobody.
+// I1. A question is answered once: by the scheduler, because of its loss, or after a time limit.
 
 import { arrayIdOf } from "#model/job-id.ts";
 import { PBSE, pbseText, Reject, reject } from "#model/pbse.ts";
@@ -14,7 +14,7 @@ import { whyUnserved } from "./unserved.ts";
 
 const ANSWER_MS_MAX = 60_000;
 
-/** Refuses with 15044 a user who has asked too much already, with 15099 when the scheduler cannot be reached. token: of the request */
+/** Refuses with 15044 a user with too many open questions, and with 15099 if the scheduler cannot be reached. token: of the request */
 export function askSched(kernel: Kernel, name: string, question: SchedQuestion, user: string, token: number): void {
   const max = limitOf(kernel.state, "max_user_questions");
   let open = 0;
@@ -34,7 +34,7 @@ export function askSched(kernel: Kernel, name: string, question: SchedQuestion, 
   kernel.out.scheds.push({ link, type: "sched-ask", data: { token, question } });
 }
 
-/** The scheduler's answer. value null: it does not know what it was asked about. */
+/** The scheduler's answer. value null: it does not know the object of the question. */
 export function schedAnswered(kernel: Kernel, name: string, token: number, value: unknown): void {
   const asked = kernel.asked.get(token);
   if (asked?.sched !== name) return;
@@ -43,7 +43,7 @@ export function schedAnswered(kernel: Kernel, name: string, token: number, value
   else kernel.out.clients.push({ kind: "ok", token, value: asked.question.kind === "explain" ? completed(kernel, value) : value });
 }
 
-/** An explanation with what the server knows beside the scheduler. */
+/** An explanation with the facts that only the server knows. */
 function completed(kernel: Kernel, answer: unknown): unknown {
   const value = withServerFacts(kernel.state, answer, kernel.now_ms / 1000);
   if (!isExplanation(value)) return value;
@@ -52,12 +52,12 @@ function completed(kernel: Kernel, answer: unknown): unknown {
   return unserved === null ? value : withUnserved(value, unserved);
 }
 
-/** It will not answer any more. */
+/** The scheduler will no longer answer. */
 export function askedInVain(kernel: Kernel, name: string): void {
   for (const [token, { sched }] of kernel.asked) if (sched === name) questionOver(kernel, token);
 }
 
-/** Nobody has answered. What the server knows itself of a job that is explained is told all the same. */
+/** There is no answer. An explanation still holds the facts that the server knows. */
 export function questionOver(kernel: Kernel, token: number): void {
   const asked = kernel.asked.get(token);
   if (asked === undefined) return;
@@ -67,7 +67,7 @@ export function questionOver(kernel: Kernel, token: number): void {
   else kernel.out.clients.push({ kind: "ok", token, value });
 }
 
-/** null: a scheduler looks at the job, or it is gone. */
+/** null: a scheduler looks at the job, or the job is gone. */
 function ownAnswer(kernel: Kernel, id: string): unknown {
   const { state, now_ms } = kernel;
   const job = state.jobs.get(id) ?? state.jobs.get(arrayIdOf(id) ?? "");

@@ -1,4 +1,4 @@
-// A scheduler whose sched_host is another host, or that has a sched_port. The server reaches no such scheduler in this release: it is stopped, stays down,
+// Schedulers with another host as sched_host, or with a sched_port. The server cannot reach them in this release: such a scheduler is stopped, stays down,
 // and its comment says why.
 
 import { LOG_EVENT } from "#support/log-event.ts";
@@ -8,7 +8,7 @@ import { isRemote } from "../state/partitions.ts";
 import type { Sched } from "../state/state.ts";
 import { isServersComment, NOT_REACHED } from "./supervisor.ts";
 
-/** The comment of such a scheduler, and the answer to one that connects all the same. null: it belongs to this host. */
+/** The comment of such a scheduler, which is also the answer if one connects. null: the scheduler belongs to this host. */
 export function whyNotReached(sched: Sched, own: OwnHost): string | null {
   if (!isRemote(sched, own)) return null;
   const { sched_host, sched_port } = sched.attrs;
@@ -16,7 +16,7 @@ export function whyNotReached(sched: Sched, own: OwnHost): string | null {
   return `${NOT_REACHED}${which}, and schedulers on other hosts are not supported. Unset it and the scheduler runs on ${own.host}.`;
 }
 
-/** Sets or removes the comment. A comment of an administrator stays; the log tells the reason in any case. */
+/** Sets or removes the comment. An administrator's comment stays; the log has the reason in any case. */
 export function tellWhetherReached(kernel: Kernel, sched: Sched): void {
   const why = whyNotReached(sched, kernel.config);
   const { comment } = sched.attrs;

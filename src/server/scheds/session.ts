@@ -1,6 +1,6 @@
-// The server's side of its schedulers: who is connected, crashes and restarts. Their cycles: cycles.ts; what they decide: decisions.ts.
+// The server's side of its schedulers: connections, crashes and restarts. cycles.ts has their cycles, decisions.ts their decisions.
 //
-// I1. One scheduler a name: a second one is refused with 15230, an unknown name with 15213.
+// I1. One scheduler for each name: a second one is refused with 15230, an unknown name with 15213.
 
 import { PBSE, pbseText, reject } from "#model/pbse.ts";
 import { SCHED_COMMAND, type SchedHello, type SchedToServer, WATCH_SIGNAL } from "#protocol/sched-link.ts";
@@ -20,7 +20,7 @@ import { askedInVain, schedAnswered } from "./questions.ts";
 import { whyNotReached } from "./remote.ts";
 import { afterCrash, silentText } from "./supervisor.ts";
 
-/** How long a lost connection may take to come back before the process is taken for dead. */
+/** Time within which a lost connection may come back before the process counts as dead. */
 const RECONNECT_MS = 3000;
 
 export function frame<T extends keyof SchedToServer>(kernel: Kernel, link: number, type: T, data: SchedToServer[T]): void {
@@ -122,12 +122,12 @@ export function lost(kernel: Kernel, link: number): void {
   logSched(kernel, runtime.name, "scheduler disconnected");
   happened(kernel, runtime.name, "lost");
   askersChanged(kernel);
-  // The process may live on and come back; if it was not started here nobody else tells of its end.
+  // The process may live on and come back. If this server did not start it, nothing else reports its end.
   if (runtime.silent === null && (runtime.again || !runtime.leaving) && shouldRun(sched, kernel.config))
     kernel.timers.set(`sched-start:${runtime.name}`, kernel.now_ms + RECONNECT_MS);
 }
 
-/** The shell has looked at the process of a scheduler that said nothing for long (heartbeat.ts B3). */
+/** The shell has looked at the process of a silent scheduler (heartbeat.ts B3). */
 export function seen(kernel: Kernel, name: string, sight: SchedSight): void {
   const runtime = kernel.scheds.get(name);
   const sched = kernel.state.scheds.get(name);
@@ -150,11 +150,11 @@ export function schedStillSilent(kernel: Kernel, name: string): void {
   if (silent === null) return;
   logSched(kernel, name, `${silentText(silent, kernel.now_ms)}: it is ended by SIGKILL`);
   kernel.out.actions.push({ kind: "kill-sched", sched: name, pid: silent.pid });
-  // One that cannot be killed at once (state D) is tried again.
+  // If the process cannot be killed at once (state D), it is tried again.
   armKill(kernel, name);
 }
 
-/** It goes on, or another process has taken its place. */
+/** The scheduler continues, or another process has taken its place. */
 function answersAgain(kernel: Kernel, runtime: SchedRuntime, sched: Sched): void {
   kernel.timers.clear(`sched-silent:${runtime.name}`);
   if (runtime.silent === null) return;
@@ -174,7 +174,7 @@ export function startAll(kernel: Kernel): void {
   setServerState(kernel);
 }
 
-/** Starts the process unless it is there; one that is ending is started again at its end. The shell looks whether one that was started before holds its lock. */
+/** Starts the process unless it exists; a process that is ending is started again at its end. The shell checks whether an earlier process holds the lock. */
 export function startProcess(kernel: Kernel, name: string): void {
   const runtime = runtimeOf(kernel, name);
   kernel.timers.clear(`sched-start:${name}`);
@@ -187,7 +187,7 @@ export function startProcess(kernel: Kernel, name: string): void {
   kernel.out.actions.push({ kind: "start-sched", sched: name });
 }
 
-/** Tells the process to end; it is not started again by itself. */
+/** Tells the process to end; it is not started again. */
 export function stopProcess(kernel: Kernel, name: string): void {
   const runtime = kernel.scheds.get(name);
   if (runtime === undefined) return;
@@ -198,10 +198,10 @@ export function stopProcess(kernel: Kernel, name: string): void {
   kernel.out.actions.push({ kind: "stop-sched", sched: name, pid: endablePid(runtime) });
 }
 
-/** Whom a scheduler's end is asked of; 0: the child alone is known. */
+/** The pid whose end the shell must report; 0: only the child process is known. */
 export const endablePid = ({ silent, link, pid }: SchedRuntime): number => silent?.pid ?? (link === null ? 0 : pid);
 
-/** Ends the process, and starts it anew: what it runs as has changed. */
+/** Ends the process and starts it anew, because its user has changed. */
 export function restartProcess(kernel: Kernel, name: string): void {
   const runtime = kernel.scheds.get(name);
   if (runtime?.started !== true) return;
@@ -209,14 +209,14 @@ export function restartProcess(kernel: Kernel, name: string): void {
   runtime.again = true;
 }
 
-/** How a scheduler's process ended. pid: which one it was, where that is known. */
+/** The process of a scheduler has ended. pid: which process, if that is known. */
 export type SchedEnd = { readonly code: number | null; readonly signal: string | null; readonly stopped: boolean; readonly pid?: number };
 
 export function exited(kernel: Kernel, name: string, how: SchedEnd): void {
   const runtime = kernel.scheds.get(name);
   const sched = kernel.state.scheds.get(name);
   if (runtime === undefined || sched === undefined) return;
-  // Another process of that name is connected: the one that ended is not the scheduler, or no longer.
+  // Another process of that name is connected: the one that ended is not, or no longer, the scheduler.
   if (runtime.link !== null && how.pid !== undefined && how.pid !== runtime.pid) return;
   if (runtime.link !== null && how.code !== 0 && how.signal === null) return;
   if (runtime.link !== null) lost(kernel, runtime.link);
@@ -229,7 +229,7 @@ export function exited(kernel: Kernel, name: string, how: SchedEnd): void {
   crashed(kernel, sched, runtime, endText(how, sched));
 }
 
-/** It was not started: what is wrong must be mended first. */
+/** It was not started, because of a fault that must be mended first. */
 export function unfit(kernel: Kernel, name: string, text: string): void {
   const runtime = kernel.scheds.get(name);
   if (runtime === undefined) return;
@@ -239,7 +239,7 @@ export function unfit(kernel: Kernel, name: string, text: string): void {
   tellFault(kernel, name, text);
 }
 
-/** The scheduler's own log and comment name the module when it is back. */
+/** When the scheduler is back, its own log and comment name the module. */
 function endText({ code, signal }: SchedEnd, sched: Sched): string {
   if (signal === null) return `exit status ${code}`;
   if (signal !== WATCH_SIGNAL) return `signal ${signal}`;
@@ -261,7 +261,7 @@ function crashed(kernel: Kernel, sched: Sched, runtime: SchedRuntime, why: strin
   else kernel.timers.set(`sched-start:${sched.name}`, kernel.now_ms + delay_ms);
 }
 
-/** The timer sched-start: the delay is over, or a lost scheduler did not come back. */
+/** The timer `sched-start`: the delay is over, or a lost scheduler did not come back. */
 export function startDue(kernel: Kernel, name: string): void {
   const sched = kernel.state.scheds.get(name);
   if (sched !== undefined && shouldRun(sched, kernel.config) && kernel.stopping === "no") startProcess(kernel, name);

@@ -1,4 +1,4 @@
-// States of schedulers and what follows for the server (docs/reference/attributes.md 2 and 3, docs/reference/qmgr.md 6).
+// States of schedulers and their effect on the server (docs/reference/attributes.md 2 and 3, docs/reference/qmgr.md 6).
 //
 //   down --connects--> idle <--cycle begins, ends--> scheduling;   either --link lost--> down
 
@@ -7,10 +7,10 @@ import type { SERVER_STATES } from "#model/server-attributes.ts";
 export type SchedState = "down" | "idle" | "scheduling";
 export type ServerStateWord = (typeof SERVER_STATES)[number];
 
-/** What happens to a scheduler as the server sees it. */
+/** An event of a scheduler as the server sees it. */
 export type SchedHappening = "connected" | "cycle-begun" | "cycle-ended" | "lost";
 
-/** The state after something happened. */
+/** The state after an event. */
 export function nextSchedState(state: SchedState, happening: SchedHappening): SchedState {
   switch (happening) {
     case "connected":
@@ -28,7 +28,7 @@ export function nextSchedState(state: SchedState, happening: SchedHappening): Sc
   }
 }
 
-/** The value of server_state: what the default scheduler does, unless the server is going down. A server whose scheduling is off is Active all the same, as recorded of PBS. */
+/** The value of server_state: the activity of the default scheduler, unless the server is ending. A server with scheduling off is Active, as in OpenPBS. */
 export function serverState(server: {
   readonly defaultSched: SchedState;
   readonly ending?: "immediate" | "delay" | "quick";

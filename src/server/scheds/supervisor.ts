@@ -1,7 +1,7 @@
 // When a scheduler that ended is started again (docs/schedulers.md). Pure: times of crashes in, a decision out.
 //
-// I1. The first crashes are answered at once; from crashes_max within the window on the comment is NEEDS_ATTENTION and each start waits longer.
-// I2. Only comments the server wrote itself are overwritten.
+// I1. After the first crashes the scheduler is started at once. From crashes_max within the window on, the comment is NEEDS_ATTENTION and each start waits longer.
+// I2. Only comments that the server wrote are overwritten.
 
 import { ATTRS_FAULT, LOG_FAULT, NO_PARTITION, PRIV_FAULT } from "#protocol/sched-link.ts";
 import type { Silence } from "../engine/sched-runtime.ts";
@@ -10,7 +10,7 @@ export type SupervisionPolicy = {
   /** crashes within the window that need attention */
   readonly crashes_max: number;
   readonly window_ms: number;
-  /** the delay after crashes_max crashes grows by this with each further one */
+  /** each further crash after crashes_max adds this to the delay */
   readonly delay_step_ms: number;
   readonly delay_max_ms: number;
 };
@@ -20,13 +20,13 @@ export const SUPERVISION: SupervisionPolicy = { crashes_max: 3, window_ms: 3_600
 
 export const NEEDS_ATTENTION = "NEEDS_ATTENTION";
 export const READY_TO_USE = "READY_TO_USE";
-/** What the comment about a problem of a scheduler's modules begins with. */
+/** Beginning of the comment about a problem of a scheduler's modules. */
 export const PROBLEM = `${NEEDS_ATTENTION}: `;
-/** What the comment about a scheduler that belongs to another host begins with. */
+/** Beginning of the comment about a scheduler that belongs to another host. */
 export const NOT_REACHED = "Not started: ";
 export const isProblem = (comment: unknown): boolean => typeof comment === "string" && comment.startsWith(PROBLEM);
 
-/** What the log and, behind PROBLEM, the comment say of a scheduler that does not answer. */
+/** Text of the log and, behind PROBLEM, of the comment about a scheduler that does not answer. */
 export function silentText({ pid, stopped, heard_ms }: Silence, now_ms: number): string {
   const seconds = Math.round((now_ms - heard_ms) / 1000);
   return `has not answered for ${seconds} seconds, process ${pid}${stopped ? " is stopped" : ""}`;
@@ -48,7 +48,7 @@ export function afterCrash(crashes: readonly number[], now_ms: number, policy: S
   return { crashes: counted, attention: true, delay_ms: Math.min((over + 1) * policy.delay_step_ms, policy.delay_max_ms) };
 }
 
-/** Faults a scheduler reports (docs/reference/scheduler.md 2): the server writes them into the comment and takes them away again. */
+/** Faults that a scheduler reports (docs/reference/scheduler.md 2). The server writes them into the comment and removes them again. */
 const FAULTS: ReadonlySet<string> = new Set([
   PRIV_FAULT,
   LOG_FAULT,
@@ -59,10 +59,10 @@ const FAULTS: ReadonlySet<string> = new Set([
   ATTRS_FAULT,
 ]);
 
-/** Whether a comment tells of such a fault. */
+/** Whether a comment is about such a fault. */
 export const isFault = (comment: unknown): boolean => FAULTS.has(String(comment));
 
-/** Whether the server may replace or remove this comment. given: what the scheduler reported last. */
+/** Whether the server may replace or remove this comment. given: the scheduler's last report. */
 export function isServersComment(comment: unknown, given: string | null = null): boolean {
   return (
     comment === undefined ||

@@ -1,9 +1,9 @@
-// Why no scheduler looks at the jobs of a queue: its partition has no scheduler, the scheduler is not at work, or the partition has no vnodes. The server
-// says so itself, as the job's comment, in `partita explain` and in `partita top`: nobody else is there to say it.
+// Why no scheduler looks at the jobs of a queue: its partition has no scheduler, the scheduler runs no cycles, or the partition has no vnodes. The server
+// itself says so, in the job's comment, in `partita explain` and in `partita top`.
 //
-// U1. Nothing of it is stored. A comment is put in place of the scheduler's own when the job is shown, so it ends when its cause ends.
-// U2. The comment of an administrator, and that of an array that has begun, is left as it is.
-// U3. What usually passes at once is not told as a comment before TELL_AFTER_S; whoever asks for an explanation is told at once.
+// U1. Nothing of it is stored. The text replaces the scheduler's comment when the job is shown, so it ends with its cause.
+// U2. The comment of an administrator, and that of an array that has begun, stay as they are.
+// U3. A cause that usually passes quickly becomes a comment only after TELL_AFTER_S; an explanation names it at once.
 
 import type { SchedRuntime } from "../engine/sched-runtime.ts";
 import type { Timers } from "../engine/timers.ts";
@@ -14,7 +14,7 @@ import { isRemote, partitionOf, schedOfPartition } from "../state/partitions.ts"
 import type { Attrs, Queue, Sched, ServerState } from "../state/state.ts";
 import { isFault, silentText } from "./supervisor.ts";
 
-/** What the answer is read from: the kernel. */
+/** The sources of the answer: the kernel. */
 export type ServedWorld = {
   readonly state: ServerState;
   readonly scheds: ReadonlyMap<string, SchedRuntime>;
@@ -23,7 +23,7 @@ export type ServedWorld = {
   readonly now_ms: number;
 };
 
-/** Seconds that a job waits, or a scheduler may take to start, before the comment tells of it. */
+/** Seconds that a job must have waited, or that a scheduler may take to start, before the comment says so. */
 export const TELL_AFTER_S = 20;
 
 /** null: a scheduler looks at the jobs of this queue in its cycles. */
@@ -82,7 +82,7 @@ export function whyAway(world: ServedWorld, sched: Sched): Away | null {
   return whyDown(world, sched, runtime, start);
 }
 
-/** It should run here, and is not connected. */
+/** The scheduler should run here and is not connected. */
 function whyDown({ timers, now_ms }: ServedWorld, { name, attrs }: Sched, runtime: SchedRuntime | undefined, start: string): Away {
   if (runtime !== undefined && runtime.silent !== null) {
     const { pid } = runtime.silent;
@@ -118,13 +118,13 @@ function whyDown({ timers, now_ms }: ServedWorld, { name, attrs }: Sched, runtim
 
 // --- as a comment
 
-/** What a job's comment says of it. */
+/** The text in a job's comment. */
 export const unservedComment = ({ text, remedy }: Unserved): string => `Not Running: ${text} (to mend: ${remedy})`;
 
-/** The texts of schedulers, which the server's word replaces (U2). */
+/** The comments of schedulers, which the server's text replaces (U2). */
 const SCHEDS_WORD = /^(Not Running|Can Never Run): /;
 
-/** Jobs as they are shown: attributes with the comment that holds now. Queues are asked once. */
+/** Jobs for display: attributes with the present comment. Each queue is checked once. */
 export function commentNow(world: ServedWorld): (attrs: Attrs) => Attrs {
   const known = new Map<unknown, Unserved | null>();
   const now_s = Math.floor(world.now_ms / 1000);

@@ -1,7 +1,6 @@
 // Clocks of eligible time (docs/reference/scheduler.md 4). The time of a queued job counts or does not count depending on the running jobs of its owner. It
 // therefore starts or stops to count for all jobs behind the same limits at once, at every start and end of a job. Such jobs share a clock, and each job
-// keeps the difference
-// to its clock. When a limit is reached or left, one clock stops or goes on, for any number of jobs.
+// keeps the difference to its clock. When a limit is reached or left, one clock stops or goes on, for any number of jobs.
 //
 // I1. A job has a clock if and only if it is queued (or held by somebody other than its owner) in an execution queue and eligible_time_enable is set.
 // I2. A clock stands while one more job of its owner would break a run limit on users, groups or projects. Limits over all do not stop it.

@@ -1,6 +1,6 @@
 // How much each user, group and project has queued, in the complex and in each queue. Limits at submission are compared with these sums
-// (docs/reference/errors.md 3).
-// Nothing is counted until a limit needs it. Then all jobs are counted once, and every later change of a job is followed (apply.ts).
+// (docs/reference/errors.md 3). Nothing is counted until a limit needs it. Then all jobs are counted once, and every later change of a job is followed
+// (apply.ts).
 //
 // I1. The cost of a change and of a question does not depend on the number of jobs.
 // I2. The counts equal those of a fresh computation (checkUsage).

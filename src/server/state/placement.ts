@@ -3,8 +3,7 @@
 // I1. A job has a vnode exclusively if its place says excl or exclhost, or if the vnode's sharing demands it; `shared` and the vnode's ignore_excl override that
 //     (docs/reference/attributes.md 5, sharing).
 // I2. An exclhost job is on every vnode, of each host it uses, that can be had exclusively; where it uses nothing, with no amounts. A mom may serve vnodes of
-//     several hosts:
-//     the resource `host` says which host a vnode belongs to, as it does for schedulers.
+//     several hosts: the resource `host` says which host a vnode belongs to, as it does for schedulers.
 // I3. A suspended job keeps the resources of its vnodes that it did not release; without resources_released it keeps none.
 
 import { execHosts, execHostText, parseExecHost } from "#model/request/exec-host.ts";

@@ -1,6 +1,5 @@
 // Start and end times of a reservation's occurrences, and which of them have a place. An advance reservation has one occurrence; a standing reservation has
-// as many as its
-// rule gives.
+// as many as its rule gives.
 
 import type { TimeZone } from "#model/civil-time.ts";
 import { PBSE, reject } from "#model/pbse.ts";
