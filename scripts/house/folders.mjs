@@ -1,4 +1,4 @@
-// The order of floors that a folder's README draws: a fenced block headed `floors`, one subfolder a line, the highest first.
+// The order of floors that a folder's README draws: a fenced block headed `floors`, one subfolder a line, the highest first; `.` is the folder's own files.
 
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";

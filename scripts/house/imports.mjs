@@ -11,13 +11,15 @@ export function foldersByFiles(sources) {
 
 /**
  * Imports inside a top folder that run from a lower floor to a higher one, as `file -> file`; undefined when its README draws no floors.
- * floors: names of subfolders by top folder, the highest first (folders.mjs). Sources of the top folder itself stand above all floors.
+ * floors: names of subfolders by top folder, the highest first (folders.mjs); `.` stands for the sources of the top folder itself, which are above all
+ * floors where it is not drawn.
  */
 export function arrowsUp(sources, top, floors) {
   const order = floors.get(top);
   if (order === undefined) return undefined;
   const height = (path) => {
-    const at = order.indexOf(path.slice(top.length + 1).split("/")[0]);
+    const [first, ...rest] = path.slice(top.length + 1).split("/");
+    const at = order.indexOf(rest.length === 0 ? "." : first);
     return at < 0 ? order.length : order.length - 1 - at;
   };
   return inside(sources, top)

@@ -4,12 +4,12 @@
 //   ...
 //   <!-- end of table -->
 
-import { HOOK_EVENTS } from "../../src/model/hook-attributes.ts";
 import { JOB_STATES, SUBSTATE } from "../../src/model/job-state.ts";
 import { PBSE, pbseText } from "../../src/model/pbse.ts";
 import { BUILTIN_RESOURCES } from "../../src/model/resource-table.ts";
 import { RESV_STATE_WORDS } from "../../src/model/resv-state.ts";
-import { ATTRIBUTE_TABLES } from "../../src/model/tables.ts";
+import { HOOK_EVENTS } from "../../src/model/tables/hook-attributes.ts";
+import { ATTRIBUTE_TABLES } from "../../src/model/tables/tables.ts";
 import { REASONS } from "../../src/sched/reasons.ts";
 import { OBSOLETE, SCHED_CONFIG_KEYS } from "../../src/sched/sched-config-keys.ts";
 import { LOG_EVENT } from "../../src/support/log-event.ts";

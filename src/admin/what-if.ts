@@ -4,7 +4,7 @@
 import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir, userInfo } from "node:os";
 import { join, resolve } from "node:path";
-import { schedDirectories } from "#model/sched-attributes.ts";
+import { schedDirectories } from "#model/tables/sched-attributes.ts";
 import { parseDuration, renderDuration } from "#model/values/duration.ts";
 import type { AttrValueText, Request } from "#protocol/messages.ts";
 import { splitRequests } from "#qmgr/line-reader.ts";

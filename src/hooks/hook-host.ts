@@ -8,7 +8,7 @@ import { existsSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { Readable, Writable } from "node:stream";
 import { fileURLToPath } from "node:url";
-import type { HookLanguage } from "#model/hook.ts";
+import type { HookLanguage } from "#model/tables/hook.ts";
 
 export type HostOptions = {
   /** started by root: whom a JavaScript host becomes; null: it stays who we are */

@@ -5,8 +5,8 @@
 
 import { chmodSync, mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { HookLanguage } from "#model/hook.ts";
-import { HOOK_EVENTS } from "#model/hook-attributes.ts";
+import type { HookLanguage } from "#model/tables/hook.ts";
+import { HOOK_EVENTS } from "#model/tables/hook-attributes.ts";
 import { type HookHost, type HookQuery, type HostRun, startHost } from "./hook-host.ts";
 import { ATTRIBUTE_TYPES } from "./run/attribute-types.ts";
 import { type HookOutcome, type HookRun, readAnswer } from "./run/hook-input.ts";

@@ -2,11 +2,11 @@
 
 import type { AttrChanges, HookInput, HookObject } from "#hooks/run/hook-input.ts";
 import type { AttributeDef, AttributeValue } from "#model/attribute.ts";
-import { JOB_ATTRIBUTES } from "#model/job-attributes.ts";
-import { NODE_ATTRIBUTES } from "#model/node-attributes.ts";
 import { Reject } from "#model/pbse.ts";
 import { parseExecVnode } from "#model/request/exec-vnode.ts";
 import { builtinResources, customResource, type ResourceDef, type ResourceType } from "#model/resource-table.ts";
+import { JOB_ATTRIBUTES } from "#model/tables/job-attributes.ts";
+import { NODE_ATTRIBUTES } from "#model/tables/node-attributes.ts";
 import { parseDuration } from "#model/values/duration.ts";
 import { parseValue, renderValue } from "#model/values/index.ts";
 import { canonicalSize } from "#model/values/size.ts";

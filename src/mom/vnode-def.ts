@@ -5,9 +5,9 @@
 //     n1: sharing = ignore_excl
 
 import { type AttributeValue, attributeOf } from "#model/attribute.ts";
-import { NODE_ATTRIBUTES } from "#model/node-attributes.ts";
 import { Reject } from "#model/pbse.ts";
 import { builtinResources, customResource, type ResourceDef } from "#model/resource-table.ts";
+import { NODE_ATTRIBUTES } from "#model/tables/node-attributes.ts";
 import { parseValue } from "#model/values/index.ts";
 import { parseResourceValue } from "#model/values/resource-value.ts";
 import type { MomVnode } from "#protocol/mom-link.ts";

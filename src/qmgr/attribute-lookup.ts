@@ -1,7 +1,7 @@
 // The attributes of each type of object, as the parser, the printer and the completion ask for them. Pure.
 
 import type { AttributeTable } from "#model/attribute.ts";
-import { ATTRIBUTE_TABLES } from "#model/tables.ts";
+import { ATTRIBUTE_TABLES } from "#model/tables/tables.ts";
 import type { ManagedObject } from "#protocol/messages.ts";
 import type { AttributeLookup } from "./tokens.ts";
 

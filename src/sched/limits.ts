@@ -2,7 +2,7 @@
 //
 // I1. Counted are jobs in state R or E. I2. The order of checks is the order of docs/reference/scheduler.md 5.
 
-import { ENTITY_KINDS, type EntityKind, type LimitTable, limitOf } from "#model/run-limits.ts";
+import { ENTITY_KINDS, type EntityKind, type LimitTable, limitOf } from "#model/limits/run-limits.ts";
 import type { SchedJob, Why } from "#protocol/sched-link.ts";
 import type { ResourceSpace } from "./resource-space.ts";
 import { amountOf } from "./resource-space.ts";

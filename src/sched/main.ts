@@ -6,7 +6,7 @@ import { closeSync, existsSync, openSync, writeSync } from "node:fs";
 import { availableParallelism, constants, getPriority, hostname, setPriority } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { schedDirectories } from "#model/sched-attributes.ts";
+import { schedDirectories } from "#model/tables/sched-attributes.ts";
 import { SCHED_ENV } from "#protocol/sched-link.ts";
 import type { Conf } from "#support/conf.ts";
 import { ConfError, readConf } from "#support/conf.ts";

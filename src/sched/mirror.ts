@@ -3,8 +3,8 @@
 // M1. A universe after any deltas equals one made from the same objects at once (checkMirror).
 // M2. What costs the number of jobs or vnodes happens only when the policy, the resources or what limits look at changes, never in a cycle.
 
+import { limitTable, NO_LIMITS } from "#model/limits/run-limits.ts";
 import { type FairshareTree, percentagesOf } from "#model/resource-group.ts";
-import { limitTable, NO_LIMITS } from "#model/run-limits.ts";
 import type { AttrRecord, Change, Delta, SchedJob, SchedNode, SchedQueue, SchedResv, Snapshot } from "#protocol/sched-link.ts";
 import { assert } from "#support/assert.ts";
 import { createCalendar, dropRunning, putRunningJob } from "./calendar.ts";

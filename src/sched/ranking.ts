@@ -28,9 +28,9 @@ import {
   JOB_FORMULA_NAMES,
   type NameKind,
   readFormula,
-} from "#model/formula.ts";
-import { type Bounds, boundFormula } from "#model/formula-bounds.ts";
-import { partsOf } from "#model/formula-grammar.ts";
+} from "#model/formula/formula.ts";
+import { type Bounds, boundFormula } from "#model/formula/formula-bounds.ts";
+import { partsOf } from "#model/formula/formula-grammar.ts";
 import { isNumeric } from "#model/resource-table.ts";
 import type { AttrRecord, SchedJob } from "#protocol/sched-link.ts";
 import { eligibleAt } from "./eligible-time.ts";

@@ -5,9 +5,9 @@
 // I2. A consumable that a vnode does not set has the amount 0 there.
 
 import type { ResourceValue } from "#model/attribute.ts";
+import type { AmountOf } from "#model/limits/run-limits.ts";
 import type { ResourceType } from "#model/resource-table.ts";
 import { BUILTIN_RESOURCES, isNumeric } from "#model/resource-table.ts";
-import type { AmountOf } from "#model/run-limits.ts";
 import { parseBoolean } from "#model/values/boolean.ts";
 import { parseDuration, renderDuration } from "#model/values/duration.ts";
 import { kbText, sizeKb } from "#model/values/size.ts";

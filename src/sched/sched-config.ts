@@ -5,7 +5,7 @@
 // C2. A key that this release does not obey yet is accepted with its default value and told for any other: nothing is ignored in silence.
 
 import { FAIRSHARE_ENTITIES } from "#model/fairshare.ts";
-import { parseFormulaText } from "#model/formula-grammar.ts";
+import { parseFormulaText } from "#model/formula/formula-grammar.ts";
 import { parseDuration } from "#model/values/duration.ts";
 import type { DynProgram } from "./dyn-res.ts";
 import { parseDynRes } from "./dyn-res.ts";

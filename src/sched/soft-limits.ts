@@ -1,6 +1,6 @@
 // Soft limits (max_run_soft and its relatives): who uses more than them is not kept from running, but may be preempted (docs/reference/scheduler.md 8).
 
-import { type LimitTable, limitOf } from "#model/run-limits.ts";
+import { type LimitTable, limitOf } from "#model/limits/run-limits.ts";
 import type { SchedJob } from "#protocol/sched-link.ts";
 import type { UsageTable } from "./limits.ts";
 import { amountOf } from "./resource-space.ts";

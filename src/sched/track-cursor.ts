@@ -1,6 +1,6 @@
 // The jobs of a track, best first, at the moment of a cycle: its strands merged by what their next jobs are worth now.
 //
-// Values drift (eligible_time grows), but what a strand can be worth at most until some time ahead is known (formula-bounds.ts). Strands are kept in a heap
+// Values drift (eligible_time grows), but what a strand can be worth at most until some time ahead is known (src/model/formula/formula-bounds.ts). Strands are kept in a heap
 // by that bound, which holds for many cycles; a cycle evaluates the formula only for strands whose bound is not below the best value found so far.
 //
 // T1. A cursor gives all jobs of its track above the threshold, in the order of comesBefore.

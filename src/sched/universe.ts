@@ -9,8 +9,8 @@
 // U5. Every sum (totals, free amounts, running jobs and their resources) equals what a fresh computation gives (checkMirror in tests).
 // U6. A vnode is in the placement sets that its values of their resources name, and in no other; its host stands for it there, in the same states.
 
+import type { LimitTable } from "#model/limits/run-limits.ts";
 import type { FairshareTree } from "#model/resource-group.ts";
-import type { LimitTable } from "#model/run-limits.ts";
 import type { SchedClock, SchedJob, SchedNode, SchedQueue, Snapshot } from "#protocol/sched-link.ts";
 import type { Calendar } from "./calendar.ts";
 import type { LimitProfile, UsageTable } from "./limits.ts";

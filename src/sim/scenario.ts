@@ -1,8 +1,8 @@
 // What one seed's complex looks like and how unkind its world is. Options are drawn anew for every seed, many of them off: a world in which everything happens
 // at once hides more faults than it shows.
 
-import { HOOK_EVENTS } from "#model/hook-attributes.ts";
 import { parseResourceGroup } from "#model/resource-group.ts";
+import { HOOK_EVENTS } from "#model/tables/hook-attributes.ts";
 import type { ImportHookRequest, ManagerRequest, Request } from "#protocol/messages.ts";
 import type { MomVnode } from "#protocol/mom-link.ts";
 import { ALWAYS_PRIME } from "#sched/holidays.ts";

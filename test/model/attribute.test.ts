@@ -11,9 +11,9 @@ import {
   valueAfterUnset,
 } from "#model/attribute.ts";
 import { builtinResources } from "#model/resource-table.ts";
-import { freshSched, SCHED_ATTRIBUTES } from "#model/sched-attributes.ts";
-import { SERVER_ATTRIBUTES } from "#model/server-attributes.ts";
-import { ATTRIBUTE_TABLES } from "#model/tables.ts";
+import { freshSched, SCHED_ATTRIBUTES } from "#model/tables/sched-attributes.ts";
+import { SERVER_ATTRIBUTES } from "#model/tables/server-attributes.ts";
+import { ATTRIBUTE_TABLES } from "#model/tables/tables.ts";
 import { encodeAttrs, parseValue, renderValue } from "#model/values/index.ts";
 import { refusal } from "./refusal.ts";
 

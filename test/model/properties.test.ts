@@ -11,7 +11,7 @@ import { alterRequest, isOldStyle, resolveRequest } from "#model/request/job-req
 import { parsePlace, placeText } from "#model/request/place.ts";
 import { parseSelect, selectText } from "#model/request/select.ts";
 import { builtinResources, customResource } from "#model/resource-table.ts";
-import { ATTRIBUTE_TABLES } from "#model/tables.ts";
+import { ATTRIBUTE_TABLES } from "#model/tables/tables.ts";
 import { combineLimits, parseLimitSyntax, renderEntityLimits } from "#model/values/entity-limit.ts";
 import { alterValue, combineValue, parseValue, renderValue } from "#model/values/index.ts";
 import { combineSizes, parseSize, renderSize, sizeBytes } from "#model/values/size.ts";

@@ -6,10 +6,10 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import type { AttributeDef, AttributeType, ObjectType } from "#model/attribute.ts";
+import { LIMIT_ROWS } from "#model/limits/server-limits.ts";
 import { PBSE, pbseText } from "#model/pbse.ts";
 import { BUILTIN_RESOURCES, resourceTypeText } from "#model/resource-table.ts";
-import { LIMIT_ROWS } from "#model/server-limits.ts";
-import { ATTRIBUTE_TABLES } from "#model/tables.ts";
+import { ATTRIBUTE_TABLES } from "#model/tables/tables.ts";
 import { SHARED, whyNoShared } from "../live/shared.ts";
 
 const skip = whyNoShared() ?? false;

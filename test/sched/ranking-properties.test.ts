@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as shares from "#model/fairshare.ts";
-import { compileFormula, JOB_FORMULA_NAMES, readFormula } from "#model/formula.ts";
+import { compileFormula, JOB_FORMULA_NAMES, readFormula } from "#model/formula/formula.ts";
 import { parseResourceGroup } from "#model/resource-group.ts";
 import type { Change, SchedClock, SchedJob, Snapshot } from "#protocol/sched-link.ts";
 import { SCHED_COMMAND } from "#protocol/sched-link.ts";

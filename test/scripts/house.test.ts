@@ -31,6 +31,8 @@ test("arrows run up when a lower floor imports a higher one, or the folder's own
   const floors = new Map([["src/a", ["top", "low"]]]);
   assert.deepEqual(arrowsUp(HOUSE, "src/a", floors), ["src/a/low/y.ts -> src/a/top/z.ts", "src/a/low/y.ts -> src/a/main.ts"]);
   assert.equal(arrowsUp(HOUSE, "src/b", floors), undefined);
+  const own_lowest = new Map([["src/a", ["top", "low", "."]]]);
+  assert.deepEqual(arrowsUp(HOUSE, "src/a", own_lowest), ["src/a/main.ts -> src/a/top/x.ts", "src/a/low/y.ts -> src/a/top/z.ts"]);
 });
 
 test("folders: the fullest first; pairs that import each other", () => {

@@ -1,11 +1,11 @@
 // What hosts must know of PBS's attributes: their types by kind of object, from the tables of src/model. Pure.
 
 import type { AttributeTable } from "#model/attribute.ts";
-import { JOB_ATTRIBUTES } from "#model/job-attributes.ts";
-import { NODE_ATTRIBUTES } from "#model/node-attributes.ts";
-import { QUEUE_ATTRIBUTES } from "#model/queue-attributes.ts";
-import { RESV_ATTRIBUTES } from "#model/resv-attributes.ts";
-import { SERVER_ATTRIBUTES } from "#model/server-attributes.ts";
+import { JOB_ATTRIBUTES } from "#model/tables/job-attributes.ts";
+import { NODE_ATTRIBUTES } from "#model/tables/node-attributes.ts";
+import { QUEUE_ATTRIBUTES } from "#model/tables/queue-attributes.ts";
+import { RESV_ATTRIBUTES } from "#model/tables/resv-attributes.ts";
+import { SERVER_ATTRIBUTES } from "#model/tables/server-attributes.ts";
 
 export type TypeTables = { readonly [kind: string]: { readonly [attribute: string]: string } };
 

@@ -3,7 +3,7 @@
 //
 // I1. Nothing that comes from a hook is believed: readAnswer takes any JSON and gives an outcome of the right shape.
 
-import type { HookEvent, HookLanguage } from "#model/hook.ts";
+import type { HookEvent, HookLanguage } from "#model/tables/hook.ts";
 import type { WireAttrs } from "#protocol/messages.ts";
 
 /** An object as a hook sees it. */

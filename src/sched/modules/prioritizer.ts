@@ -1,7 +1,7 @@
 // Module `prioritizer`: job_sort_formula with its threshold, and job_sort_key (docs/reference/scheduler.md 3, 4). How jobs are ordered lies in ranking.ts and
 // job-order.ts; this tells it: values in the log, jobs that are not worth enough, errors of the formula.
 
-import { formulaText } from "#model/formula.ts";
+import { formulaText } from "#model/formula/formula.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
 import { noteComment, UNDER_WHY } from "../job-lines.ts";
 import type { Cycle, PolicyModule } from "../module.ts";

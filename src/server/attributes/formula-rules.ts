@@ -3,7 +3,7 @@
 // I1. A formula that is stored can be evaluated: its grammar, names and types were checked, and a resource it names is not deleted while it does.
 // I2. Server and schedulers agree: where both have a formula it is the same text (15226).
 
-import { type Formula, JOB_FORMULA_NAMES, readFormula } from "#model/formula.ts";
+import { type Formula, JOB_FORMULA_NAMES, readFormula } from "#model/formula/formula.ts";
 import { PBSE, reject } from "#model/pbse.ts";
 import { isNumeric, type Resources } from "#model/resource-table.ts";
 import type { ServerState } from "../state/state.ts";

@@ -1,10 +1,10 @@
 // Old limits (max_running, max_user_run, ...) and new ones (max_run = [u:PBS_GENERIC=2], ...) must not be mixed anywhere on server and queues (15141).
 
 import type { AttributeTable } from "#model/attribute.ts";
-import { mixesLimitStyles } from "#model/limits.ts";
+import { mixesLimitStyles } from "#model/limits/limits.ts";
 import { PBSE, reject } from "#model/pbse.ts";
-import { QUEUE_ATTRIBUTES } from "#model/queue-attributes.ts";
-import { SERVER_ATTRIBUTES } from "#model/server-attributes.ts";
+import { QUEUE_ATTRIBUTES } from "#model/tables/queue-attributes.ts";
+import { SERVER_ATTRIBUTES } from "#model/tables/server-attributes.ts";
 import type { Attrs, ServerState } from "../state/state.ts";
 import type { Changed } from "./change.ts";
 

@@ -7,7 +7,7 @@
 // I5. A busy vnode keeps its partition (15227).
 
 import { PBSE, Reject, reject } from "#model/pbse.ts";
-import { DEFAULT_PARTITION } from "#model/sched-attributes.ts";
+import { DEFAULT_PARTITION } from "#model/tables/sched-attributes.ts";
 import type { Attrs, Queue, ServerState, Vnode } from "../state/state.ts";
 import type { Changed } from "./change.ts";
 

@@ -1,10 +1,10 @@
 // Where a resource has values: jobs and reservations that ask for it keep it, values on server, queues and vnodes go with it (docs/reference/attributes.md 10).
 
 import type { AttributeTable } from "#model/attribute.ts";
-import { NODE_ATTRIBUTES } from "#model/node-attributes.ts";
-import { QUEUE_ATTRIBUTES } from "#model/queue-attributes.ts";
 import { asksFor } from "#model/request/select.ts";
-import { SERVER_ATTRIBUTES } from "#model/server-attributes.ts";
+import { NODE_ATTRIBUTES } from "#model/tables/node-attributes.ts";
+import { QUEUE_ATTRIBUTES } from "#model/tables/queue-attributes.ts";
+import { SERVER_ATTRIBUTES } from "#model/tables/server-attributes.ts";
 import type { Transaction } from "../engine/transaction.ts";
 import type { Attrs, ServerState } from "../state/state.ts";
 

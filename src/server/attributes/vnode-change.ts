@@ -1,7 +1,7 @@
 // What an administrator, or a hook in his place, sets of a vnode (docs/reference/attributes.md 5 and 10). It is marked, so that what the mom reports does not overwrite it.
 
-import { NODE_ATTRIBUTES } from "#model/node-attributes.ts";
 import { PBSE, Reject, reject } from "#model/pbse.ts";
+import { NODE_ATTRIBUTES } from "#model/tables/node-attributes.ts";
 import type { AttrOp } from "#protocol/messages.ts";
 import type { Transaction } from "../engine/transaction.ts";
 import type { Attrs, ServerState, Vnode } from "../state/state.ts";

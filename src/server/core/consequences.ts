@@ -5,8 +5,8 @@
 // I2. scheduling and scheduler_iteration of the server and of the default scheduler are one value (docs/reference/attributes.md 2, 3).
 
 import { arrayIdOf, subjobId } from "#model/job-id.ts";
-import { RUN_LIMIT_ATTRS } from "#model/run-limits.ts";
-import { DEFAULT_SCHED } from "#model/sched-attributes.ts";
+import { RUN_LIMIT_ATTRS } from "#model/limits/run-limits.ts";
+import { DEFAULT_SCHED } from "#model/tables/sched-attributes.ts";
 import { SCHED_COMMAND } from "#protocol/sched-link.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
 import type { Kernel } from "../engine/kernel.ts";

@@ -2,8 +2,8 @@
 
 import { defaultAttributes } from "#model/attribute.ts";
 import { PBSE, Reject } from "#model/pbse.ts";
-import { DEFAULT_SCHED, freshSched } from "#model/sched-attributes.ts";
-import { SERVER_ATTRIBUTES } from "#model/server-attributes.ts";
+import { DEFAULT_SCHED, freshSched } from "#model/tables/sched-attributes.ts";
+import { SERVER_ATTRIBUTES } from "#model/tables/server-attributes.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
 import { serverIdentity } from "../engine/identity.ts";
 import { nothingKnown, ownTransaction, transaction } from "../engine/kernel.ts";

@@ -15,9 +15,9 @@
 // I12. A job that waits for a live one is in that one's list; substate 22 is that of jobs that wait for others.
 
 import { entriesOf, isBefore, isDependent, jobOfEntry, reverseType } from "#model/depend.ts";
-import { JOB_ATTRIBUTES } from "#model/job-attributes.ts";
 import { subjobId } from "#model/job-id.ts";
 import { SUBSTATE } from "#model/job-state.ts";
+import { JOB_ATTRIBUTES } from "#model/tables/job-attributes.ts";
 import { isHeld } from "#model/values/hold.ts";
 import { dependenciesOf } from "../jobs/dependencies.ts";
 import { type Amounts, addAmounts, sameAmounts } from "../state/amounts.ts";

@@ -2,7 +2,7 @@
 //
 // I1. Who a peer is comes from the kernel (SO_PEERCRED): root and the server's own user may be daemons, a scheduler also its sched_user.
 
-import { limitOf } from "#model/server-limits.ts";
+import { limitOf } from "#model/limits/server-limits.ts";
 import { identifyPeer, type PeerIdentity } from "#protocol/wire/identity.ts";
 import type { ServerLink } from "#protocol/wire/ipc-transport.ts";
 import type { Limits } from "#protocol/wire/limits.ts";

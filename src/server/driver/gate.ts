@@ -5,8 +5,8 @@
 // G2. While the store takes nothing, and while the state is loaded again, schedulers and moms wait outside: a frame of theirs ends their link.
 // G3. Frames of one mom keep their order (start-frames.ts). Replies to clients: replies.ts.
 
+import { limitOf } from "#model/limits/server-limits.ts";
 import { PBSE, pbseText } from "#model/pbse.ts";
-import { limitOf } from "#model/server-limits.ts";
 import type { MomToServer } from "#protocol/mom-link.ts";
 import type { SchedToServer } from "#protocol/sched-link.ts";
 import { parseRequest } from "#protocol/schema.ts";

@@ -4,8 +4,8 @@
 // P1. A callback is called once: before the call that was given it returns, or later. When the process is over it may never be called.
 
 import type { HookOutcome, HookRun } from "#hooks/run/hook-input.ts";
-import type { Hook } from "#model/hook.ts";
 import type { ResourceDef } from "#model/resource-table.ts";
+import type { Hook } from "#model/tables/hook.ts";
 import type { Batch as Rows } from "#store/store.ts";
 import type { AccountingLog } from "#support/accounting-log.ts";
 import type { LogRecord } from "#support/log-event.ts";

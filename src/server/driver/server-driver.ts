@@ -6,8 +6,8 @@
 // I3. While the store takes nothing (a full disk) questions are answered from what is stored, changes are refused, schedulers and moms wait outside.
 // I4. Requests of clients are served in turns by user and connection, for a slice of time; then what waits of schedulers, moms and the store goes on.
 
+import { limitOf } from "#model/limits/server-limits.ts";
 import { PBSE, pbseText } from "#model/pbse.ts";
-import { limitOf } from "#model/server-limits.ts";
 import type { Request } from "#protocol/messages.ts";
 import type { MomToServer } from "#protocol/mom-link.ts";
 import type { SchedToServer } from "#protocol/sched-link.ts";

@@ -2,8 +2,8 @@
 // Only the state survives a restart; the rest is built again from hellos.
 
 import type { HookChanges, HookInput } from "#hooks/run/hook-input.ts";
-import { type Hook, type HookEvent, hooksOf } from "#model/hook.ts";
 import type { Reject } from "#model/pbse.ts";
+import { type Hook, type HookEvent, hooksOf } from "#model/tables/hook.ts";
 import type { Request } from "#protocol/messages.ts";
 import type { MomJob } from "#protocol/mom-link.ts";
 import type { PreemptMethod, SchedQuestion, Verdict } from "#protocol/sched-link.ts";

@@ -6,8 +6,8 @@
 
 import type { HookChanges, HookInput } from "#hooks/run/hook-input.ts";
 import type { TimeZone } from "#model/civil-time.ts";
-import type { HookEvent } from "#model/hook.ts";
 import type { Reject } from "#model/pbse.ts";
+import type { HookEvent } from "#model/tables/hook.ts";
 import type { Request } from "#protocol/messages.ts";
 import type { SchedQuestion } from "#protocol/sched-link.ts";
 import type { LogRecord } from "#support/log-event.ts";

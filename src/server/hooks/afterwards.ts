@@ -5,8 +5,8 @@
 // A2. A periodic hook runs once at a time, and again freq seconds after its last start.
 
 import type { HookInput } from "#hooks/run/hook-input.ts";
-import { isPeriodic } from "#model/hook.ts";
 import { RESV_STATE } from "#model/resv-state.ts";
+import { isPeriodic } from "#model/tables/hook.ts";
 import type { ImportHookRequest, ManagerRequest } from "#protocol/messages.ts";
 import { serverIdentity } from "../engine/identity.ts";
 import { type Kernel, ownTransaction } from "../engine/kernel.ts";

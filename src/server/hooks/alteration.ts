@@ -1,8 +1,8 @@
 // modifyjob, movejob and runjob: hooks see the job as it would be, and their changes become part of the request. And what hooks change later, as qalter would.
 
 import type { AttrChanges, HookInput } from "#hooks/run/hook-input.ts";
-import type { HookEvent } from "#model/hook.ts";
 import { Reject } from "#model/pbse.ts";
+import type { HookEvent } from "#model/tables/hook.ts";
 import type { AttrOp } from "#protocol/messages.ts";
 import type { HookAsk, Transaction } from "../engine/transaction.ts";
 import type { Attrs, Job } from "../state/state.ts";

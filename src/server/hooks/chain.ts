@@ -5,8 +5,8 @@
 
 import type { HookInput, HookOutcome, HookRequests, HookRun } from "#hooks/run/hook-input.ts";
 import { withChanges } from "#hooks/run/merge.ts";
-import { type Hook, type HookEvent, type HookScript, hooksOf } from "#model/hook.ts";
 import { PBSE, Reject } from "#model/pbse.ts";
+import { type Hook, type HookEvent, type HookScript, hooksOf } from "#model/tables/hook.ts";
 import { SCHED_COMMAND } from "#protocol/sched-link.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
 import type { Chain, Kernel } from "../engine/kernel.ts";

@@ -4,7 +4,7 @@
 // M2. A hook of a host changes vnodes of that host, and jobs that are there, and nothing else.
 
 import { type AttrChanges, isAttrChanges, isObjectChanges } from "#hooks/run/hook-input.ts";
-import { type Hook, type HookScript, isMomEvent } from "#model/hook.ts";
+import { type Hook, type HookScript, isMomEvent } from "#model/tables/hook.ts";
 import type { MomHook, MomHookReport, MomHooks, MomToServer } from "#protocol/mom-link.ts";
 import { SCHED_COMMAND } from "#protocol/sched-link.ts";
 import { digestOf } from "#support/digest.ts";

@@ -4,9 +4,9 @@
 
 import type { HookObject } from "#hooks/run/hook-input.ts";
 import type { AttributeTable } from "#model/attribute.ts";
-import { JOB_ATTRIBUTES } from "#model/job-attributes.ts";
-import { NODE_ATTRIBUTES } from "#model/node-attributes.ts";
-import { RESV_ATTRIBUTES } from "#model/resv-attributes.ts";
+import { JOB_ATTRIBUTES } from "#model/tables/job-attributes.ts";
+import { NODE_ATTRIBUTES } from "#model/tables/node-attributes.ts";
+import { RESV_ATTRIBUTES } from "#model/tables/resv-attributes.ts";
 import type { StatusItem } from "#protocol/messages.ts";
 import { columnsOf, encode } from "../attributes/encode.ts";
 import { serverIdentity } from "../engine/identity.ts";

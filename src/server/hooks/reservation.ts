@@ -2,7 +2,7 @@
 
 import type { AttrChanges, HookInput, HookObject } from "#hooks/run/hook-input.ts";
 import { changedObject } from "#hooks/run/merge.ts";
-import { RESV_ATTRIBUTES } from "#model/resv-attributes.ts";
+import { RESV_ATTRIBUTES } from "#model/tables/resv-attributes.ts";
 import type { AttrValueText, WireAttrs } from "#protocol/messages.ts";
 import type { Transaction } from "../engine/transaction.ts";
 import type { Resv } from "../state/state.ts";

@@ -2,9 +2,9 @@
 
 import type { AttrChanges, HookChanges } from "#hooks/run/hook-input.ts";
 import { attributeOf, type ResourceValues } from "#model/attribute.ts";
-import { JOB_ATTRIBUTES } from "#model/job-attributes.ts";
 import { PBSE, type Reject, refusalOf, reject } from "#model/pbse.ts";
 import { hasFlag, isConsumable, type ResourceDef } from "#model/resource-table.ts";
+import { JOB_ATTRIBUTES } from "#model/tables/job-attributes.ts";
 import { alterValue } from "#model/values/index.ts";
 import { listedResource, renderResourceList } from "#model/values/resource-list.ts";
 import { LOG_EVENT } from "#support/log-event.ts";

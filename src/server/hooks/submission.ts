@@ -4,8 +4,8 @@
 // I2. A hook that sets what the server cannot take is a hook that failed: its user is told so, the log tells why.
 
 import type { AttrChanges, HookInput, HookObject } from "#hooks/run/hook-input.ts";
-import { JOB_ATTRIBUTES } from "#model/job-attributes.ts";
 import { PBSE, Reject } from "#model/pbse.ts";
+import { JOB_ATTRIBUTES } from "#model/tables/job-attributes.ts";
 import type { AttrValueText, QueueJobRequest, WireAttrs } from "#protocol/messages.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
 import type { HookAsk, Transaction } from "../engine/transaction.ts";

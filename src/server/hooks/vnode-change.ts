@@ -1,8 +1,8 @@
 // Vnodes that a hook changed: as a manager would with qmgr, one vnode after the other; what cannot be is logged and left out.
 
 import type { AttrChanges, ObjectChanges } from "#hooks/run/hook-input.ts";
-import { NODE_ATTRIBUTES } from "#model/node-attributes.ts";
 import { Reject } from "#model/pbse.ts";
+import { NODE_ATTRIBUTES } from "#model/tables/node-attributes.ts";
 import type { AttrOp } from "#protocol/messages.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
 import { logChanged, loggedTerms } from "../attributes/manager-log.ts";

@@ -32,8 +32,8 @@ import {
   withEntries,
   withoutDependency,
 } from "#model/depend.ts";
+import { limitOf } from "#model/limits/server-limits.ts";
 import { PBSE, Reject, reject } from "#model/pbse.ts";
-import { limitOf } from "#model/server-limits.ts";
 import { addHolds, removeHolds } from "#model/values/hold.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
 import type { Transaction } from "../engine/transaction.ts";

@@ -10,7 +10,7 @@
 // H4. A mom that answers but cannot start jobs (its starter hangs) gets nothing new: its vnodes are state-unknown until it can.
 // H5. Only moms that announce it in their hello are asked, because a mom of an earlier release would close the connection at an unknown frame.
 
-import { limitOf } from "#model/server-limits.ts";
+import { limitOf } from "#model/limits/server-limits.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
 import { type Kernel, ownTransaction } from "../engine/kernel.ts";
 import { isAsked, type MomRuntime } from "../engine/mom-runtime.ts";

@@ -4,8 +4,8 @@
 // I2. A partition that a mom reports must follow the rules of qmgr (partition-rules.ts); otherwise it is left out, and the log says why.
 
 import { defaultAttributes } from "#model/attribute.ts";
-import { NODE_ATTRIBUTES } from "#model/node-attributes.ts";
 import { Reject } from "#model/pbse.ts";
+import { NODE_ATTRIBUTES } from "#model/tables/node-attributes.ts";
 import { inOrder } from "#model/values/node-state.ts";
 import type { MomVnode } from "#protocol/mom-link.ts";
 import { LOG_EVENT } from "#support/log-event.ts";

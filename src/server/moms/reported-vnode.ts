@@ -4,9 +4,9 @@
 // I1. The result holds only values that qmgr could have set and that a mom may report.
 
 import type { AttributeValue } from "#model/attribute.ts";
-import { NODE_ATTRIBUTES } from "#model/node-attributes.ts";
 import { isObjectName } from "#model/object-names.ts";
 import { Reject } from "#model/pbse.ts";
+import { NODE_ATTRIBUTES } from "#model/tables/node-attributes.ts";
 import { parseValue } from "#model/values/index.ts";
 import type { MomVnode } from "#protocol/mom-link.ts";
 import type { ServerState } from "../state/state.ts";

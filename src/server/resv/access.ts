@@ -1,8 +1,8 @@
 // Who may make reservations (acl_resv_* of the server), change and delete them.
 
 import { parseResvId } from "#model/job-id.ts";
+import { limitOf } from "#model/limits/server-limits.ts";
 import { PBSE, pbseText, Reject, reject } from "#model/pbse.ts";
-import { limitOf } from "#model/server-limits.ts";
 import { aclAdmitsGroups, aclAdmitsHost, aclAdmitsUser } from "#model/values/acl.ts";
 import { checkOperator, isOwner, mayRootOwnJobs } from "../attributes/permission.ts";
 import type { Transaction } from "../engine/transaction.ts";

@@ -5,7 +5,7 @@
 import { type AttributeDef, attributeOf, checkSettable, type ResourceValues } from "#model/attribute.ts";
 import { PBSE, reject } from "#model/pbse.ts";
 import { resolveRequest } from "#model/request/job-request.ts";
-import { RESV_ATTRIBUTES } from "#model/resv-attributes.ts";
+import { RESV_ATTRIBUTES } from "#model/tables/resv-attributes.ts";
 import { parseValue } from "#model/values/index.ts";
 import { listedResource, parseListedValue } from "#model/values/resource-list.ts";
 import type { AttrValueText } from "#protocol/messages.ts";

@@ -1,6 +1,6 @@
 // Events of schedulers: the states of schedulers and of the server that follow, and the log lines.
 
-import { DEFAULT_SCHED } from "#model/sched-attributes.ts";
+import { DEFAULT_SCHED } from "#model/tables/sched-attributes.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
 import { type Kernel, ownTransaction } from "../engine/kernel.ts";
 import { nextSchedState, type SchedHappening, type SchedState, serverState } from "./state.ts";

@@ -8,7 +8,7 @@
 // B5. A standstill of the server does not count as silence of schedulers (moms/heartbeat.ts H3).
 // B6. Only schedulers that announce it in their hello are asked. A scheduler that has not said hello yet is silent only if its process is stopped.
 
-import { limitOf } from "#model/server-limits.ts";
+import { limitOf } from "#model/limits/server-limits.ts";
 import type { Kernel } from "../engine/kernel.ts";
 import type { SchedRuntime, Silence } from "../engine/sched-runtime.ts";
 import { nextLook, stoodStill } from "../engine/silence.ts";

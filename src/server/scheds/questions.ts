@@ -4,8 +4,8 @@
 // I1. A question is answered once: by the scheduler, because of its loss, or after a time limit.
 
 import { arrayIdOf } from "#model/job-id.ts";
+import { limitOf } from "#model/limits/server-limits.ts";
 import { PBSE, pbseText, Reject, reject } from "#model/pbse.ts";
-import { limitOf } from "#model/server-limits.ts";
 import type { SchedQuestion } from "#protocol/sched-link.ts";
 import { type Kernel, refuse } from "../engine/kernel.ts";
 import { isExplanation, withServerFacts } from "../requests/explain/explained-facts.ts";

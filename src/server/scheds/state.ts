@@ -2,7 +2,7 @@
 //
 //   down --connects--> idle <--cycle begins, ends--> scheduling;   either --link lost--> down
 
-import type { SERVER_STATES } from "#model/server-attributes.ts";
+import type { SERVER_STATES } from "#model/tables/server-attributes.ts";
 
 export type SchedState = "down" | "idle" | "scheduling";
 export type ServerStateWord = (typeof SERVER_STATES)[number];

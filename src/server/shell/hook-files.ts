@@ -3,7 +3,7 @@
 
 import { chmodSync, mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { type Hook, hookAttrTexts } from "#model/hook.ts";
+import { type Hook, hookAttrTexts } from "#model/tables/hook.ts";
 
 const SCRIPT_SUFFIX = { python: "PY", javascript: "JS" } as const;
 const SUFFIXES = ["HK", "PY", "JS", "CF"] as const;

@@ -23,7 +23,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
-import { schedDirectories } from "#model/sched-attributes.ts";
+import { schedDirectories } from "#model/tables/sched-attributes.ts";
 
 /** File of sched_priv and the shipped default it is copied from (docs/reference/files.md 9). */
 const FILES = [

@@ -6,7 +6,7 @@
 // I2. A clock stands while one more job of its owner would break a run limit on users, groups or projects. Limits over all do not stop it.
 // I3. The derived values here equal a fresh computation (checkAccrual).
 
-import { ENTITY_KINDS, type EntityKind, type LimitTable, limitOf, limitTable, lookedAt } from "#model/run-limits.ts";
+import { ENTITY_KINDS, type EntityKind, type LimitTable, limitOf, limitTable, lookedAt } from "#model/limits/run-limits.ts";
 import { assert } from "#support/assert.ts";
 import { addAmounts, amountOf } from "./amounts.ts";
 import { isIn } from "./job-phase.ts";

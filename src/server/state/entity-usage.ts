@@ -5,7 +5,7 @@
 // I1. The cost of a change and of a question does not depend on the number of jobs.
 // I2. The counts equal those of a fresh computation (checkUsage).
 
-import type { EntityUse, JobEntities, LimitFamily } from "#model/limits.ts";
+import type { EntityUse, JobEntities, LimitFamily } from "#model/limits/limits.ts";
 import type { ResourceDef } from "#model/resource-table.ts";
 import { assert } from "#support/assert.ts";
 import { amountOf } from "./amounts.ts";

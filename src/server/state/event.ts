@@ -1,8 +1,8 @@
 // Every event that can change the server's state. apply.ts carries events out, keeps the derived values right and notes the rows to write and the news for
 // schedulers. The functions that emit an event decide its meaning for PBS (holds, obits, reruns, their log and accounting records).
 
-import type { HookAttrs, HookConfig, HookScript } from "#model/hook.ts";
 import type { ResourceDef } from "#model/resource-table.ts";
+import type { HookAttrs, HookConfig, HookScript } from "#model/tables/hook.ts";
 import type { Clock } from "./clocks.ts";
 import type { JobOwn, OwnChange } from "./job-own.ts";
 import type { Attrs, JobAttrs } from "./state.ts";

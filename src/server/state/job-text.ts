@@ -5,8 +5,8 @@
 //     the number of jobs.
 
 import type { ResourceValues } from "#model/attribute.ts";
+import { type LimitName, limitOf } from "#model/limits/server-limits.ts";
 import { PBSE, pbseText, Reject } from "#model/pbse.ts";
-import { type LimitName, limitOf } from "#model/server-limits.ts";
 import type { Attrs, JobAttrs, ServerState } from "./state.ts";
 
 const COUNTED_FROM = 4096;

@@ -1,11 +1,11 @@
 // The state from rows, and the state of a new complex. Rows are the attributes of objects as stored; everything derived is computed here.
 
 import { defaultAttributes } from "#model/attribute.ts";
-import type { Hook } from "#model/hook.ts";
 import { parseResvId } from "#model/job-id.ts";
 import { builtinResources, type ResourceDef } from "#model/resource-table.ts";
-import { DEFAULT_SCHED, freshSched } from "#model/sched-attributes.ts";
-import { SERVER_ATTRIBUTES } from "#model/server-attributes.ts";
+import type { Hook } from "#model/tables/hook.ts";
+import { DEFAULT_SCHED, freshSched } from "#model/tables/sched-attributes.ts";
+import { SERVER_ATTRIBUTES } from "#model/tables/server-attributes.ts";
 import { addJob, addResv, arrayOf, indexVnode, newQueue, newVnode } from "./apply.ts";
 import { type Clock, indexClock, noAccrual } from "./clocks.ts";
 import { noUsage } from "./entity-usage.ts";

@@ -1,6 +1,6 @@
 // Which scheduler serves which queues and vnodes: the scheduler of their partition.
 
-import { DEFAULT_PARTITION, DEFAULT_SCHED } from "#model/sched-attributes.ts";
+import { DEFAULT_PARTITION, DEFAULT_SCHED } from "#model/tables/sched-attributes.ts";
 import { isOwnName, type OwnHost } from "./own-host.ts";
 import type { Queue, Sched, ServerState, Vnode } from "./state.ts";
 

@@ -3,8 +3,8 @@
 // I1. Values are not copied deeply, because they are never changed in place (state.ts I3). Records of jobs are copied, so each row has its own (job-rows.ts).
 // I2. A row may hold values that a restart finds out again (states of schedulers); load ignores them (scheds/session.ts startAll).
 
-import type { Hook } from "#model/hook.ts";
 import type { ResourceDef } from "#model/resource-table.ts";
+import type { Hook } from "#model/tables/hook.ts";
 import { type Batch, type Data, type HistoryRow, type JobRow, type Loaded, type ObjectTable, WHOLE_JOB } from "#store/store.ts";
 import type { Changes } from "./changes.ts";
 import { hasRows } from "./changes.ts";

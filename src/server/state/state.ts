@@ -8,8 +8,8 @@
 // I4. Neither is a record of attributes changed in place: a start on its way to a mom, for example, holds a record, and it must not change. New records are made by
 //     copying, so that V8 keeps them small and fast (job-record.test.ts).
 
-import type { Hook } from "#model/hook.ts";
 import type { ResourceDef } from "#model/resource-table.ts";
+import type { Hook } from "#model/tables/hook.ts";
 import type { Accrual, Clock } from "./clocks.ts";
 import type { EntityUsage } from "./entity-usage.ts";
 import type { JobOwn } from "./job-own.ts";

@@ -5,9 +5,9 @@
 // I3. While query_other_jobs is False users see only their own jobs; an id of another's is as unknown to them as one that nobody has.
 
 import { type IndexRange, indexAt, indexCount } from "#model/array-indices.ts";
-import { JOB_ATTRIBUTES } from "#model/job-attributes.ts";
 import { jobIdText, parseJobId, subjobId, withServer } from "#model/job-id.ts";
 import { PBSE, reject } from "#model/pbse.ts";
+import { JOB_ATTRIBUTES } from "#model/tables/job-attributes.ts";
 import { briefItems } from "#protocol/brief-items.ts";
 import type { StatusItem, StatusRequest, WireAttrs } from "#protocol/messages.ts";
 import { LIMITS } from "#protocol/wire/limits.ts";

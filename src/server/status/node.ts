@@ -1,7 +1,7 @@
 // Status of vnodes (docs/reference/attributes.md 5, docs/reference/commands.md 4).
 
-import { NODE_ATTRIBUTES } from "#model/node-attributes.ts";
 import { PBSE, reject } from "#model/pbse.ts";
+import { NODE_ATTRIBUTES } from "#model/tables/node-attributes.ts";
 import type { StatusItem, StatusRequest } from "#protocol/messages.ts";
 import { columnsOf, encode } from "../attributes/encode.ts";
 import { seesOthers } from "../attributes/permission.ts";

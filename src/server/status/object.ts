@@ -3,10 +3,10 @@
 import { mayRead } from "#model/attribute.ts";
 import { stateCountText } from "#model/job-state.ts";
 import { PBSE, reject } from "#model/pbse.ts";
-import { QUEUE_ATTRIBUTES } from "#model/queue-attributes.ts";
 import { resourceTypeText } from "#model/resource-table.ts";
-import { SCHED_ATTRIBUTES } from "#model/sched-attributes.ts";
-import { SERVER_ATTRIBUTES } from "#model/server-attributes.ts";
+import { QUEUE_ATTRIBUTES } from "#model/tables/queue-attributes.ts";
+import { SCHED_ATTRIBUTES } from "#model/tables/sched-attributes.ts";
+import { SERVER_ATTRIBUTES } from "#model/tables/server-attributes.ts";
 import type { StatusItem, StatusRequest } from "#protocol/messages.ts";
 import { columnsOf, encode } from "../attributes/encode.ts";
 import type { Transaction } from "../engine/transaction.ts";

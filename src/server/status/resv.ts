@@ -1,7 +1,7 @@
 // Status of reservations (pbs_rstat): in the order of their making, or of the ids asked for.
 
 import { PBSE, reject } from "#model/pbse.ts";
-import { RESV_ATTRIBUTES } from "#model/resv-attributes.ts";
+import { RESV_ATTRIBUTES } from "#model/tables/resv-attributes.ts";
 import type { StatusItem, StatusRequest } from "#protocol/messages.ts";
 import { columnsOf, encode } from "../attributes/encode.ts";
 import { isOwner, seesOthers } from "../attributes/permission.ts";

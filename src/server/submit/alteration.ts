@@ -14,9 +14,9 @@ import {
   type ResourceValues,
   valueName,
 } from "#model/attribute.ts";
-import { JOB_ATTRIBUTES } from "#model/job-attributes.ts";
 import { PBSE, reject } from "#model/pbse.ts";
 import { alterRequest } from "#model/request/job-request.ts";
+import { JOB_ATTRIBUTES } from "#model/tables/job-attributes.ts";
 import { removeHolds } from "#model/values/hold.ts";
 import { alterValue } from "#model/values/index.ts";
 import { listedResource } from "#model/values/resource-list.ts";

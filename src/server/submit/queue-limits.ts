@@ -11,7 +11,7 @@ import {
   type LimitScope,
   queuableRefusal,
   resourceRefusal,
-} from "#model/limits.ts";
+} from "#model/limits/limits.ts";
 import { amountOf } from "../state/amounts.ts";
 import { entitiesOf, isWaitingToRun, usageOf } from "../state/entity-usage.ts";
 import type { Attrs, JobAttrs, Queue, ServerState } from "../state/state.ts";

@@ -12,9 +12,9 @@ import {
   defaultAttributes,
   type ResourceValues,
 } from "#model/attribute.ts";
-import { JOB_ATTRIBUTES } from "#model/job-attributes.ts";
 import { PBSE, pbseText, Reject, reject } from "#model/pbse.ts";
 import { type ResolvedRequest, resolveRequest } from "#model/request/job-request.ts";
+import { JOB_ATTRIBUTES } from "#model/tables/job-attributes.ts";
 import { parseValue } from "#model/values/index.ts";
 import { listedResource, parseListedValue } from "#model/values/resource-list.ts";
 import { parseStageItem } from "#model/values/stage-item.ts";

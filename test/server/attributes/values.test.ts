@@ -6,7 +6,7 @@ import { test } from "node:test";
 import type { AttributeDef, AttributeType } from "#model/attribute.ts";
 import { PBSE, Reject } from "#model/pbse.ts";
 import { BUILTIN_RESOURCES, builtinResources } from "#model/resource-table.ts";
-import { ATTRIBUTE_TABLES } from "#model/tables.ts";
+import { ATTRIBUTE_TABLES } from "#model/tables/tables.ts";
 import { parseValue } from "#model/values/index.ts";
 import { parseFrame } from "#protocol/schema-link.ts";
 import { ALICE, addJob, addVnode, ask, harness, jobAttrs, outcome, ROOT } from "../harness.ts";

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { type HookOutcome, type HookRun, NO_REQUESTS } from "#hooks/run/hook-input.ts";
-import { alterHook, freshHook } from "#model/hook.ts";
+import { alterHook, freshHook } from "#model/tables/hook.ts";
 import type { MomHookReport, MomHooks } from "#protocol/mom-link.ts";
 import {
   ALICE,

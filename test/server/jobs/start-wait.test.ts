@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { type HookOutcome, NO_REQUESTS } from "#hooks/run/hook-input.ts";
-import { alterHook, freshHook } from "#model/hook.ts";
+import { alterHook, freshHook } from "#model/tables/hook.ts";
 import type { Decision, ServerToSched, Verdict } from "#protocol/sched-link.ts";
 import { HAND_PATIENCE_S } from "#server/jobs/start-wait.ts";
 import {

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { alterHook, freshHook } from "#model/hook.ts";
+import { alterHook, freshHook } from "#model/tables/hook.ts";
 import type { MomPatience, MomToServer } from "#protocol/mom-link.ts";
 import type { Attrs } from "#server/state/state.ts";
 import {

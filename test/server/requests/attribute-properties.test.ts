@@ -5,11 +5,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { AttributeDef, AttributeTable } from "#model/attribute.ts";
-import { HOOK_ATTRIBUTES } from "#model/hook-attributes.ts";
-import { NODE_ATTRIBUTES } from "#model/node-attributes.ts";
-import { QUEUE_ATTRIBUTES } from "#model/queue-attributes.ts";
-import { SCHED_ATTRIBUTES } from "#model/sched-attributes.ts";
-import { SERVER_ATTRIBUTES } from "#model/server-attributes.ts";
+import { HOOK_ATTRIBUTES } from "#model/tables/hook-attributes.ts";
+import { NODE_ATTRIBUTES } from "#model/tables/node-attributes.ts";
+import { QUEUE_ATTRIBUTES } from "#model/tables/queue-attributes.ts";
+import { SCHED_ATTRIBUTES } from "#model/tables/sched-attributes.ts";
+import { SERVER_ATTRIBUTES } from "#model/tables/server-attributes.ts";
 import type { Delta, Snapshot } from "#protocol/sched-link.ts";
 import { applyDelta, createUniverse } from "#sched/mirror.ts";
 import { mirrorOptions } from "#sched/modules/index.ts";

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { AttributeDef } from "#model/attribute.ts";
-import { JOB_ATTRIBUTES } from "#model/job-attributes.ts";
+import { JOB_ATTRIBUTES } from "#model/tables/job-attributes.ts";
 import type { AttrOp } from "#protocol/messages.ts";
 import { addHost, type Harness, harness, jobAttrs, outcome, ROOT, runOn, START_S, stateOf } from "../harness.ts";
 import { qsub } from "./qsub.ts";

@@ -3,7 +3,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ATTRIBUTE_TABLES } from "#model/tables.ts";
+import { ATTRIBUTE_TABLES } from "#model/tables/tables.ts";
 import type { AttrOp, AttrValueText, ManagedObject, Request } from "#protocol/messages.ts";
 import { type Prng, prng as prngOf } from "#support/prng.ts";
 import { ALICE, addHost, ask, BOB, type Harness, HOST, harness, ROOT } from "../harness.ts";

@@ -6,7 +6,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ATTRIBUTE_TABLES } from "#model/tables.ts";
+import { ATTRIBUTE_TABLES } from "#model/tables/tables.ts";
 import { attributeLookup } from "#qmgr/attribute-lookup.ts";
 import { parseRequest } from "#qmgr/grammar.ts";
 import { identify } from "#server/engine/identity.ts";

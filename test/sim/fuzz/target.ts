@@ -1,7 +1,7 @@
 // What the fuzzers aim at: a server core with a few objects in it, its replies and a view of what it holds. Nothing is stored; effects are dropped.
 
 import assert from "node:assert/strict";
-import { ATTRIBUTE_TABLES } from "#model/tables.ts";
+import { ATTRIBUTE_TABLES } from "#model/tables/tables.ts";
 import { alterValue, parseValue, renderValue } from "#model/values/index.ts";
 import type { ManagedObject, ManagerRequest, Request, StatusItem } from "#protocol/messages.ts";
 import { QmgrSession } from "#qmgr/session.ts";

@@ -5,8 +5,8 @@
 
 import { type AttributeDef, type AttributeValue, attributeOf } from "#model/attribute.ts";
 import { parseDestination } from "#model/destination.ts";
-import { JOB_ATTRIBUTES } from "#model/job-attributes.ts";
 import { PBSE, Reject, reject } from "#model/pbse.ts";
+import { JOB_ATTRIBUTES } from "#model/tables/job-attributes.ts";
 import { hostMatches } from "#model/values/acl.ts";
 import { parseHolds } from "#model/values/hold.ts";
 import { parseValue } from "#model/values/index.ts";

@@ -2,6 +2,7 @@
 //
 // I1. Hooks of type pbs come with a release; this one has none, so that a pbshook never exists.
 
+import { PBSE, Reject } from "#model/pbse.ts";
 import {
   alterHook,
   CONFIG_SUFFIXES,
@@ -13,8 +14,7 @@ import {
   type HookAttrs,
   hookAttributeName,
   hookAttrTexts,
-} from "#model/hook.ts";
-import { PBSE, Reject } from "#model/pbse.ts";
+} from "#model/tables/hook.ts";
 import type { ExportHookRequest, ImportHookRequest, ManagerRequest, StatusItem, StatusRequest } from "#protocol/messages.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
 import { type LoggedTerm, type LogTarget, logChanged, logCreated, logDeleted } from "../../attributes/manager-log.ts";

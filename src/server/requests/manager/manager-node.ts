@@ -2,9 +2,9 @@
 // overwrite it.
 
 import { defaultAttributes } from "#model/attribute.ts";
-import { NODE_ATTRIBUTES } from "#model/node-attributes.ts";
 import { checkObjectName } from "#model/object-names.ts";
 import { PBSE, Reject, reject } from "#model/pbse.ts";
+import { NODE_ATTRIBUTES } from "#model/tables/node-attributes.ts";
 import type { ManagerRequest } from "#protocol/messages.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
 import { answerFailures } from "../../attributes/answers.ts";

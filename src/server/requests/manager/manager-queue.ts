@@ -2,7 +2,7 @@
 
 import { checkObjectName, QUEUE_NAME_LENGTH_MAX } from "#model/object-names.ts";
 import { PBSE, Reject, reject } from "#model/pbse.ts";
-import { QUEUE_ATTRIBUTES } from "#model/queue-attributes.ts";
+import { QUEUE_ATTRIBUTES } from "#model/tables/queue-attributes.ts";
 import type { ManagerRequest } from "#protocol/messages.ts";
 import { answerError, answerFailures } from "../../attributes/answers.ts";
 import { type Changed, changeAttrs, delta, isUnset } from "../../attributes/change.ts";

@@ -5,7 +5,7 @@
 
 import { checkObjectName } from "#model/object-names.ts";
 import { PBSE, reject } from "#model/pbse.ts";
-import { DEFAULT_SCHED, freshSched, SCHED_ATTRIBUTES, schedDirectories } from "#model/sched-attributes.ts";
+import { DEFAULT_SCHED, freshSched, SCHED_ATTRIBUTES, schedDirectories } from "#model/tables/sched-attributes.ts";
 import { splitList } from "#model/values/string-array.ts";
 import type { AttrOp, ManagerRequest } from "#protocol/messages.ts";
 import { type Changed, changeAttrs, delta, withValue } from "../../attributes/change.ts";

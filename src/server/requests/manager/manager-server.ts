@@ -1,7 +1,7 @@
 // qmgr set|unset server (docs/reference/attributes.md 2 and 10).
 
 import { PBSE, reject } from "#model/pbse.ts";
-import { SERVER_ATTRIBUTES } from "#model/server-attributes.ts";
+import { SERVER_ATTRIBUTES } from "#model/tables/server-attributes.ts";
 import type { ManagerRequest } from "#protocol/messages.ts";
 import { type Changed, changeAttrs, delta, withValue } from "../../attributes/change.ts";
 import { checkFormula } from "../../attributes/formula-rules.ts";

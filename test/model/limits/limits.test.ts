@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { countRefusal, type LimitQuestion, mixesLimitStyles, queuableRefusal, resourceRefusal } from "#model/limits.ts";
+import { countRefusal, type LimitQuestion, mixesLimitStyles, queuableRefusal, resourceRefusal } from "#model/limits/limits.ts";
 import { builtinResources } from "#model/resource-table.ts";
-import { ATTRIBUTE_TABLES } from "#model/tables.ts";
+import { ATTRIBUTE_TABLES } from "#model/tables/tables.ts";
 
 const who = { user: "alice", group: "staff", project: "apollo" };
 const each = (n: number) => ({ all: n, user: n, group: n, project: n });

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { execHosts, execHostText, parseExecHost } from "#model/request/exec-host.ts";
 import { assignedAmounts, execVnodeText, parseExecVnode, partOf, vnodesOf } from "#model/request/exec-vnode.ts";
 import { builtinResources } from "#model/resource-table.ts";
-import { refusal } from "./refusal.ts";
+import { refusal } from "../refusal.ts";
 
 const resources = builtinResources();
 

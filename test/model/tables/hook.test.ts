@@ -2,6 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { Reject } from "#model/pbse.ts";
 import {
   alterHook,
   canonicalBase64,
@@ -12,8 +13,7 @@ import {
   type Hook,
   hookAttrTexts,
   hooksOf,
-} from "#model/hook.ts";
-import { Reject } from "#model/pbse.ts";
+} from "#model/tables/hook.ts";
 
 type Op = "=" | "+=" | "-=" | "unset";
 

@@ -11,7 +11,7 @@ import { jobNameFault } from "#model/values/job-name.ts";
 import { combineNodeStates, isNodeUsable, parseNodeStates, renderNodeStates } from "#model/values/node-state.ts";
 import { canonicalSize, combineSizes, compareSizes, parseSize, renderSize, sizeBytes, sizeKb } from "#model/values/size.ts";
 import { joinList, removeFromList, splitList } from "#model/values/string-array.ts";
-import { refusal } from "./refusal.ts";
+import { refusal } from "../refusal.ts";
 
 test("booleans are taken in every spelling of the reference and shown as True and False", () => {
   for (const text of ["True", "true", "TRUE", "T", "t", "Y", "y", "1"]) assert.equal(parseBoolean(text), true, text);

@@ -1,8 +1,8 @@
 // Attributes of reservations (docs/reference/attributes.md 7).
 
-import { type AttributeRow, attributeTable } from "./attribute.ts";
-import { isMailUser } from "./attribute-checks.ts";
-import { PBSE } from "./pbse.ts";
+import { type AttributeRow, attributeTable } from "../attribute.ts";
+import { isMailUser } from "../attribute-checks.ts";
+import { PBSE } from "../pbse.ts";
 
 const RUN = { runAlterable: true } as const;
 

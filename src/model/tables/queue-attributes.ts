@@ -1,6 +1,6 @@
 // Attributes of queues (docs/reference/attributes.md 4). Rows with `only` make sense for one type of queue; set on the other type they are stored with a warning (15026).
 
-import { type AttributeRow, attributeTable } from "./attribute.ts";
+import { type AttributeRow, attributeTable } from "../attribute.ts";
 import { isPartitionName } from "./sched-attributes.ts";
 
 const OLD = { limitStyle: "old" } as const;

@@ -1,9 +1,9 @@
 // Attributes of the server (docs/reference/attributes.md 2).
 
-import { type AttributeRow, attributeTable } from "./attribute.ts";
-import { isAbsolutePath, isMailSender } from "./attribute-checks.ts";
-import { PBSE } from "./pbse.ts";
-import { LIMIT_ROWS } from "./server-limits.ts";
+import { type AttributeRow, attributeTable } from "../attribute.ts";
+import { isAbsolutePath, isMailSender } from "../attribute-checks.ts";
+import { LIMIT_ROWS } from "../limits/server-limits.ts";
+import { PBSE } from "../pbse.ts";
 
 const OLD = { limitStyle: "old" } as const;
 const NEW = { limitStyle: "new" } as const;

@@ -4,8 +4,8 @@ import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { test } from "node:test";
 import fc from "fast-check";
-import { compileFormula, type Formula } from "#model/formula.ts";
-import { boundFormula } from "#model/formula-bounds.ts";
+import { compileFormula, type Formula } from "#model/formula/formula.ts";
+import { boundFormula } from "#model/formula/formula-bounds.ts";
 import { INPUTS, read, worth } from "./formula-bed.ts";
 
 /** Random formulas as text, with operators of all ranks next to one another: precedence is Python's or the values differ. */

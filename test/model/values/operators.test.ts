@@ -5,10 +5,10 @@ import { test } from "node:test";
 import type { AttributeValue } from "#model/attribute.ts";
 import { attributeOf } from "#model/attribute.ts";
 import { builtinResources, customResource } from "#model/resource-table.ts";
-import { ATTRIBUTE_TABLES } from "#model/tables.ts";
+import { ATTRIBUTE_TABLES } from "#model/tables/tables.ts";
 import { resourceLimitLines } from "#model/values/entity-limit.ts";
 import { type AttributeChange, alterValue, renderValue } from "#model/values/index.ts";
-import { refusal } from "./refusal.ts";
+import { refusal } from "../refusal.ts";
 
 const resources = builtinResources();
 resources.set("r_float", customResource("r_float", "float", "q"));

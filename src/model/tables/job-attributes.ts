@@ -1,8 +1,8 @@
 // Attributes of jobs (docs/reference/attributes.md 6). The table of the reference ends with a place for attributes it does not know; there is no row for that here:
 // an unknown name is refused with 15002.
 
-import { type AttributeRow, attributeTable } from "./attribute.ts";
-import { isMailUser } from "./attribute-checks.ts";
+import { type AttributeRow, attributeTable } from "../attribute.ts";
+import { isMailUser } from "../attribute-checks.ts";
 
 const RUN = { runAlterable: true } as const;
 const HIDDEN = { hidden: true } as const;

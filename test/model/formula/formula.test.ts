@@ -2,8 +2,8 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { type Formula, formulaText } from "#model/formula.ts";
-import { boundFormula } from "#model/formula-bounds.ts";
+import { type Formula, formulaText } from "#model/formula/formula.ts";
+import { boundFormula } from "#model/formula/formula-bounds.ts";
 import { INPUTS, read, worth } from "./formula-bed.ts";
 
 test("a formula names resources with numbers, the names of PBS, functions and constants; anything else has its fault", () => {

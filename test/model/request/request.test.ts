@@ -3,13 +3,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { attributeOf, type ResourceValue } from "#model/attribute.ts";
-import { JOB_ATTRIBUTES } from "#model/job-attributes.ts";
 import { alterRequest, type RequestDefaults, resolveRequest } from "#model/request/job-request.ts";
 import { parsePlace, placeText } from "#model/request/place.ts";
 import { chunkCount, parseSelect, selectText, typedChunks } from "#model/request/select.ts";
 import { builtinResources, customResource } from "#model/resource-table.ts";
+import { JOB_ATTRIBUTES } from "#model/tables/job-attributes.ts";
 import { listedResource, parseListedValue, renderResourceList } from "#model/values/resource-list.ts";
-import { refusal } from "./refusal.ts";
+import { refusal } from "../refusal.ts";
 
 const resources = builtinResources();
 resources.set("r_long", customResource("r_long", "long", "hn"));

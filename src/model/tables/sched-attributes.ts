@@ -2,8 +2,8 @@
 //
 // I1. The scheduler `default` always exists; its partition reads pbs-default and cannot be set.
 
-import { type AttributeRow, type AttributeValue, attributeTable, defaultAttributes } from "./attribute.ts";
-import { isAbsolutePath } from "./attribute-checks.ts";
+import { type AttributeRow, type AttributeValue, attributeTable, defaultAttributes } from "../attribute.ts";
+import { isAbsolutePath } from "../attribute-checks.ts";
 
 export const DEFAULT_SCHED = "default";
 export const DEFAULT_PARTITION = "pbs-default";

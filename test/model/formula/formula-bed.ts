@@ -1,6 +1,6 @@
 // What tests of formulas share: names with their kinds and values, reading a text, its worth.
 
-import { compileFormula, type Formula, JOB_FORMULA_NAMES, type NameKind, readFormula } from "#model/formula.ts";
+import { compileFormula, type Formula, JOB_FORMULA_NAMES, type NameKind, readFormula } from "#model/formula/formula.ts";
 
 const KINDS: Readonly<Record<string, NameKind>> = { ncpus: "number", walltime: "number", e: "number", arch: "other", flag: "other" };
 export const read = (text: string): ReturnType<typeof readFormula> =>

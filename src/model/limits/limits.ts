@@ -4,11 +4,11 @@
 // I1. A named limit goes before the generic one; all limits of all kinds must hold.
 // I2. Checked in the order: over all, user, group, project.
 
-import type { EntityLimits } from "./attribute.ts";
-import { PBSE, Reject, reject } from "./pbse.ts";
-import type { ResourceDef } from "./resource-table.ts";
-import { type EntityKind, GENERIC, limitFor } from "./values/entity-limit.ts";
-import { resourceAmount } from "./values/resource-value.ts";
+import type { EntityLimits } from "../attribute.ts";
+import { PBSE, Reject, reject } from "../pbse.ts";
+import type { ResourceDef } from "../resource-table.ts";
+import { type EntityKind, GENERIC, limitFor } from "../values/entity-limit.ts";
+import { resourceAmount } from "../values/resource-value.ts";
 
 /** Whose limit it is; complex: the server's. */
 export type LimitScope = { readonly kind: "queue"; readonly name: string } | { readonly kind: "complex" };

@@ -3,10 +3,10 @@
 // I1. Every refusal here is PBSE 15136: qmgr then says `hook error returned from server` (docs/reference/qmgr.md 5).
 // I2. event, fail_action and freq stay consistent: provision stands alone, a fail_action has an event it can act for.
 
-import type { AttributeValue } from "./attribute.ts";
+import type { AttributeValue } from "../attribute.ts";
+import { PBSE, Reject } from "../pbse.ts";
+import { parseBoolean } from "../values/boolean.ts";
 import { HOOK_ATTRIBUTES, HOOK_EVENTS } from "./hook-attributes.ts";
-import { PBSE, Reject } from "./pbse.ts";
-import { parseBoolean } from "./values/boolean.ts";
 
 export type HookEvent = (typeof HOOK_EVENTS)[number];
 export type HookLanguage = "python" | "javascript";

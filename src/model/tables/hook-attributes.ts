@@ -1,6 +1,6 @@
 // Attributes of hooks in the order in which qmgr prints them (docs/reference/attributes.md 9). Booleans of hooks are printed in lower case.
 
-import { type AttributeRow, attributeTable } from "./attribute.ts";
+import { type AttributeRow, attributeTable } from "../attribute.ts";
 
 // biome-ignore format: a list
 export const HOOK_EVENTS = [

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { attributeOf } from "#model/attribute.ts";
-import { SERVER_ATTRIBUTES } from "#model/server-attributes.ts";
+import { SERVER_ATTRIBUTES } from "#model/tables/server-attributes.ts";
 import { aclAdmitsGroups, aclAdmitsHost, aclAdmitsUser, hostMatches, parseAcl } from "#model/values/acl.ts";
-import { refusal } from "./refusal.ts";
+import { refusal } from "../refusal.ts";
 
 const acl = (name: string, text: string): string[] => parseAcl(attributeOf(SERVER_ATTRIBUTES, name), text);
 

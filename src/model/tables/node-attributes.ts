@@ -1,6 +1,6 @@
 // Attributes of vnodes (docs/reference/attributes.md 5).
 
-import { type AttributeRow, attributeTable } from "./attribute.ts";
+import { type AttributeRow, attributeTable } from "../attribute.ts";
 import { isPartitionName } from "./sched-attributes.ts";
 
 export const SHARING_VALUES = [

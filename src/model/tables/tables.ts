@@ -1,6 +1,6 @@
 // The attribute table of each type of object, by the name of the type.
 
-import type { AttributeTable, ObjectType } from "./attribute.ts";
+import type { AttributeTable, ObjectType } from "../attribute.ts";
 import { HOOK_ATTRIBUTES } from "./hook-attributes.ts";
 import { JOB_ATTRIBUTES } from "./job-attributes.ts";
 import { NODE_ATTRIBUTES } from "./node-attributes.ts";

@@ -3,8 +3,8 @@
 //
 // L1. Each has a value that holds while it is not set: a server without any configuration is bounded.
 
-import type { AttributeRow } from "./attribute.ts";
-import { parseSize, sizeBytes } from "./values/size.ts";
+import type { AttributeRow } from "../attribute.ts";
+import { parseSize, sizeBytes } from "../values/size.ts";
 
 /** Values that hold while the attribute is not set. Sizes count characters of text. */
 const DEFAULTS = {
