@@ -33,14 +33,14 @@ export function createComplex(world: World, scenario: Scenario, checks: Checks):
   const disk = emptyDisk();
   const book = policyBook(scenario.policy, scenario.keeps_plans);
   const complex = { failures: false };
-  const processes = new SchedProcesses(world, (name) =>
+  const makeSched = (name: string): SchedProcess =>
     createSchedProcess(world, name, {
       book,
       cycle_ms_max: scenario.cycle_ms_max,
       dial: (who, pid, parent) => server.dialSched(who, pid, parent),
       ended: (who, parent, how) => server.schedExited(who, parent, how),
-    }),
-  );
+    });
+  const processes = new SchedProcesses(world, makeSched, (act) => server.awake(act));
   const isWanted = (name: string, parent: number): boolean =>
     server.life === parent && server.core?.state.scheds.get(name)?.attrs["state"] === "down";
   const server: ServerProcess = createServerProcess(

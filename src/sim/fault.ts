@@ -39,6 +39,9 @@ function carryOut({ world, server, scheds, moms, starters, network }: Complex, f
     case "kill-server-after-commit":
       server.killAtNextCommit(away_ms);
       break;
+    case "pause-server":
+      server.pause(pauseOf(random));
+      break;
     case "kill-sched": {
       const alive = [...scheds.values()].filter((sched) => sched.alive);
       if (alive.length > 0) random.pick(alive).kill();

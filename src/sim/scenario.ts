@@ -25,6 +25,7 @@ export type Limits = {
 export const FAULTS = [
   "kill-server",
   "kill-server-after-commit",
+  "pause-server",
   "kill-sched",
   "pause-sched",
   "kill-mom",

@@ -12,13 +12,15 @@ export class SchedProcesses {
   readonly byName = new Map<string, SchedProcess>();
   readonly #world: World;
   readonly #make: (name: string) => SchedProcess;
+  readonly #whenAwake: (act: () => void) => void;
   /** starts that wait for a lock */
   readonly #awaited = new Set<string>();
 
-  /** make: a process of the name, not started. */
-  constructor(world: World, make: (name: string) => SchedProcess) {
+  /** make: a process of the name, not started. whenAwake: does it now, or when the server that looks for locks goes on. */
+  constructor(world: World, make: (name: string) => SchedProcess, whenAwake: (act: () => void) => void) {
     this.#world = world;
     this.#make = make;
+    this.#whenAwake = whenAwake;
   }
 
   /** No second process of a name: one that is there says hello by itself, or goes and makes room. isWanted: still, when there is room. */
@@ -32,7 +34,7 @@ export class SchedProcesses {
       this.#awaited.add(turn);
       this.#world.after(LOCK_POLL_MS, () => {
         this.#awaited.delete(turn);
-        this.start(name, parent, isWanted);
+        this.#whenAwake(() => this.start(name, parent, isWanted));
       });
     }
   }

@@ -160,7 +160,7 @@ export class Script {
     world.trace.add("script", "faults-stop");
     this.#complex.failures = false;
     setClock(this.#complex, 0);
-    server.behave();
+    await server.behave();
     await server.start();
     for (const sched of scheds.values()) sched.behave();
     for (const mom of moms) {

@@ -95,12 +95,35 @@ export function createServerProcess(world: World, network: Network, disk: Disk, 
   const moms = new Map<number, { readonly end: MomEnd; readonly cable: Cable }>();
   const clients = new Map<number, { readonly answer: (answer: Answer) => void; readonly parts: unknown[] }>();
 
+  /** stopped (SIGSTOP) since then; what happens to it meanwhile, and by how much its clock is set */
+  let paused_ms: number | null = null;
+  let missed: (() => void | Promise<void>)[] = [];
+  let set_ms = 0;
+
+  /** Does it now, or when the process goes on: in order, after its timers. */
+  const awake = (act: () => void | Promise<void>): void | Promise<void> => {
+    if (paused_ms === null) return act();
+    missed.push(act);
+  };
+
   /** Runs something in the core and lets what follows go its way. */
-  const enter = (act: (core: Core) => void): void => {
-    if (core === null) return;
-    act(core);
-    observer.stepped(core);
-    pump();
+  const enter = (act: (core: Core) => void): void =>
+    void awake(() => {
+      if (core === null) return;
+      act(core);
+      observer.stepped(core);
+      pump();
+    });
+
+  const goOn = async (): Promise<void> => {
+    if (paused_ms === null) return;
+    world.trace.add("server", "goes-on", `after ${world.now_ms - paused_ms} ms`);
+    paused_ms = null;
+    const by_ms = set_ms;
+    set_ms = 0;
+    if (by_ms !== 0) enter((running) => running.clockSet(by_ms, world.wall_ms));
+    enter((running) => running.tick(world.wall_ms));
+    for (const act of missed.splice(0)) await act();
   };
 
   const pump = (): void => {
@@ -120,7 +143,7 @@ export function createServerProcess(world: World, network: Network, disk: Disk, 
     }
     writing = true;
     const mine = life;
-    world.after(random.int(0, options.commit_ms_max), async () => {
+    const written = async (): Promise<void> => {
       if (mine !== life) return;
       try {
         await disk.store.commit(rows);
@@ -137,13 +160,15 @@ export function createServerProcess(world: World, network: Network, disk: Disk, 
         world.after(away_ms, start);
         return;
       }
-      world.after(random.int(0, 2), () => {
+      const leave = (): void => {
         if (mine !== life) return;
         writing = false;
         letGo(batch);
         pump();
-      });
-    });
+      };
+      world.after(random.int(0, 2), () => awake(leave));
+    };
+    world.after(random.int(0, options.commit_ms_max), () => awake(written));
   };
 
   const armTimer = (): void => {
@@ -202,9 +227,7 @@ export function createServerProcess(world: World, network: Network, disk: Disk, 
     world.trace.add("server", "action", action);
     const mine = life;
     const later = (act: () => void | Promise<void>): void =>
-      world.after(random.int(0, 3), async () => {
-        if (mine === life) await act();
-      });
+      world.after(random.int(0, 3), () => awake(() => (mine === life ? act() : undefined)));
     switch (action.kind) {
       case "start-sched":
         options.startSched(action.sched, mine);
@@ -318,6 +341,9 @@ export function createServerProcess(world: World, network: Network, disk: Disk, 
     core = null;
     life++;
     writing = false;
+    paused_ms = null;
+    missed = [];
+    set_ms = 0;
     for (const { cable } of [...scheds.values(), ...moms.values()]) cable.killed(1);
     scheds.clear();
     moms.clear();
@@ -341,8 +367,10 @@ export function createServerProcess(world: World, network: Network, disk: Disk, 
       return core;
     },
     get idle() {
-      return core !== null && !writing;
+      return core !== null && !writing && paused_ms === null;
     },
+    /** work of the process: done now, or when it goes on; not at all when it is killed before */
+    awake: (act: () => void): void => void awake(act),
     /** number of the process, for its children */
     get life() {
       return life;
@@ -353,15 +381,25 @@ export function createServerProcess(world: World, network: Network, disk: Disk, 
     killAtNextCommit(away_ms: number): void {
       doomed = away_ms;
     },
-    /** what was to go wrong does not */
-    behave(): void {
+    /** stopped, and goes on after so long; nobody's connection ends */
+    pause(for_ms: number): void {
+      if (core === null || paused_ms !== null) return;
+      world.trace.add("server", "stopped", `for ${for_ms} ms`);
+      paused_ms = world.now_ms;
+      const mine = life;
+      world.after(for_ms, () => (mine === life ? goOn() : undefined));
+    },
+    /** what was to go wrong does not; goes on if it is stopped */
+    async behave(): Promise<void> {
       doomed = null;
       disk.store.failCommits("io", 0);
+      await goOn();
     },
     /** the wall clock of its host was set: it shows what world.wall_ms says */
     clockSet(by_ms: number): void {
       timer_ms = null;
-      enter((running) => running.clockSet(by_ms, world.wall_ms));
+      if (paused_ms !== null) set_ms += by_ms;
+      else enter((running) => running.clockSet(by_ms, world.wall_ms));
     },
     failCommits(fault: StoreFault, times: number): void {
       disk.store.failCommits(fault, times);
