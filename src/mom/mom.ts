@@ -183,8 +183,9 @@ export class Mom {
     this.#server?.link.send("mom-pong", { number, ...(ill === null ? {} : { ill }) });
   };
 
-  /** Which of the processes that we need does not answer: for half the time after which the server would give up on us. */
+  /** What keeps us from starting jobs: a disk that takes no records, or a process of ours that does not answer for half the time after which the server gives up. */
   #illness(): string | null {
+    if (this.#records.fault !== null) return `its records cannot be written: ${this.#records.fault}`;
     const limit_ms = this.#silence_s * 500;
     if (limit_ms === 0) return null;
     if (this.#starter.silent_ms() > limit_ms) return "the starter of its jobs does not answer";

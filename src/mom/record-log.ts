@@ -3,8 +3,9 @@
 //
 // G1. save() and drop() are in the page cache when flush() returns; that survives the mom. What must survive the machine is in the starter's journal.
 // G2. A torn last line is left out; a line of another version is put aside with the whole file, as .BD, and named.
+// G3. A full disk ends no mom: what cannot be written waits, `fault` says why, and the mom takes no new jobs meanwhile (mom.ts).
 
-import { closeSync, constants, fdatasyncSync, openSync, readFileSync, renameSync } from "node:fs";
+import { closeSync, constants, fdatasyncSync, openSync, readFileSync, renameSync, rmSync } from "node:fs";
 import { writeWhole } from "./journal.ts";
 import type { RunKey } from "./starter-link.ts";
 import type { SavedRun, SavedTasks } from "./state.ts";
@@ -18,6 +19,8 @@ export type RecordLog = {
   /** the record of that run of the job; a later one stays */
   drop(job: string, run_count: number): void;
   flush(): void;
+  /** why the last flush wrote nothing; null: it did */
+  readonly fault: string | null;
   close(): void;
 };
 
@@ -45,7 +48,7 @@ export function readRecords(text: string): Map<string, SavedRun> {
   return runs;
 }
 
-/** Opens (and makes) the file. problem: told about a file that had to be put aside. */
+/** Opens (and makes) the file. problem: told about a file that had to be put aside, and when the disk begins or ends to take nothing. */
 export function openRecords(
   path: string,
   problem: (text: string) => void,
@@ -58,6 +61,11 @@ export function openRecords(
   let chars = 0;
   let live = [...lines.values()].reduce((sum, line) => sum + line.text.length, 0);
   let waiting = "";
+  let fault: string | null = null;
+  const isFaulty = (text: string | null): void => {
+    if (text !== fault) problem(text === null ? `${path}: written again` : `${path}: ${text}`);
+    fault = text;
+  };
   const rewrite = (): void => {
     const temporary = `${path}.new`;
     const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_TRUNC | constants.O_APPEND | constants.O_NOFOLLOW;
@@ -69,6 +77,7 @@ export function openRecords(
       renameSync(temporary, path);
     } catch (error) {
       closeSync(out);
+      rmSync(temporary, { force: true });
       throw error;
     }
     if (fd >= 0) closeSync(fd);
@@ -76,7 +85,14 @@ export function openRecords(
     chars = text.length;
     live = text.length;
   };
-  rewrite();
+  try {
+    rewrite();
+  } catch (error) {
+    // The old file says the same, with more words. Its last line may be torn.
+    fd = openSync(path, constants.O_WRONLY | constants.O_CREAT | constants.O_APPEND | constants.O_NOFOLLOW, 0o600);
+    waiting = "\n";
+    isFaulty((error as Error).message);
+  }
   const log: RecordLog = {
     save(run) {
       const text = lineOf({ save: run });
@@ -104,11 +120,15 @@ export function openRecords(
         chars += waiting.length;
         waiting = "";
         if (chars > COMPACT_CHARS && chars > 4 * live) rewrite();
+        isFaulty(null);
       } catch (error) {
         // A full disk: kept and tried again with the next record. A torn line before it is skipped, so all of it is written again.
         if (!waiting.startsWith("\n")) waiting = `\n${waiting}`;
-        problem(`${path}: ${(error as Error).message}`);
+        isFaulty((error as Error).message);
       }
+    },
+    get fault() {
+      return fault;
     },
     close() {
       log.flush();

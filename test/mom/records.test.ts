@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
-import { mkdtempSync, rmSync } from "node:fs";
+import fs, { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { syncBuiltinESMExports } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
@@ -39,6 +40,45 @@ test("a compacted journal says the same as the long one", () => {
 test("a forgotten run does not hide a later one of the same job", () => {
   const state = readJournal(`${start("1", 1, 10)}${exit("1", 1, 0)}${start("1", 2, 20)}${line({ t: "forget", job: "1", run_count: 1 })}`);
   assert.equal(state.runs.get("1")?.run_count, 2);
+});
+
+test("a disk that is full at the start of the mom and later: runs are known, the fault is told once, and nothing is lost when there is room", (t) => {
+  const directory = mkdtempSync(join(tmpdir(), "partita-records-"));
+  t.after(() => rmSync(directory, { recursive: true }));
+  const path = join(directory, "records");
+  const w = world();
+  run(w, job({ id: "1.n1" }));
+  run(w, job({ id: "2.n1" }), 4712);
+  const [one, two] = [...w.records.values()] as [SavedRun, SavedRun];
+  // A torn last line, as a full disk leaves it.
+  writeFileSync(path, `${line({ save: one })}{"save":{"vers`);
+  let is_full = true;
+  const write = fs.writeSync;
+  const full = (): never => {
+    throw new Error("ENOSPC: no space left on device, write");
+  };
+  const mocked = t.mock.method(fs, "writeSync", ((...args: Parameters<typeof write>) =>
+    is_full ? full() : write(...args)) as typeof write);
+  syncBuiltinESMExports();
+  t.after(() => {
+    mocked.mock.restore();
+    syncBuiltinESMExports();
+  });
+  const said: string[] = [];
+  const { log, found } = openRecords(path, (text) => said.push(text));
+  assert.deepEqual(
+    found.map((each) => each.job.id),
+    ["1.n1"],
+  );
+  log.save(two);
+  for (let n = 0; n < 5; n++) log.flush();
+  assert.equal(log.fault, "ENOSPC: no space left on device, write");
+  is_full = false;
+  log.flush();
+  assert.equal(log.fault, null);
+  log.close();
+  assert.deepEqual(said, [`${path}: ENOSPC: no space left on device, write`, `${path}: written again`]);
+  assert.deepEqual([...readRecords(readFileSync(path, "utf8")).keys()], ["1.n1", "2.n1"]);
 });
 
 test("records of runs read back: the last save counts, a drop removes, a torn line is left out", () => {
