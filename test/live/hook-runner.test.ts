@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { after, test } from "node:test";
 import { hookRunner } from "#hooks/hook-runner.ts";
 import type { HookInput, HookOutcome, HookRun } from "#hooks/run/hook-input.ts";
-import { isAlive } from "./complex.ts";
+import { isAlive, until } from "./complex.ts";
 
 const directory = mkdtempSync(join(tmpdir(), "partita-hooks-"));
 const complaints: string[] = [];
@@ -142,6 +142,24 @@ while True:
   assert.equal(short(await run("python", "pass")), "accept");
   assert.equal(short(await run("javascript", "")), "accept");
   assert.deepEqual(complaints, []);
+});
+
+test("a hook or a host that is stopped by SIGSTOP ends at the alarm, one that is killed meanwhile at once; no process is left, and the next hook runs", async () => {
+  const pid = join(directory, "stopped-pid");
+  const here = `import os, signal\nopen("${pid}", "w").write(str(os.getpid()))\n`;
+  const loop = "while True:\n    pass\n";
+  const rows: readonly (readonly [text: string, alarm: number, expected: string])[] = [
+    ["os.kill(os.getpid(), signal.SIGSTOP)", 1, "alarm"],
+    [`os.kill(os.getppid(), signal.SIGSTOP)\n${loop}`, 1, "alarm"],
+    [`os.kill(os.getppid(), signal.SIGSTOP)\nos.kill(os.getpid(), signal.SIGSTOP)`, 1, "alarm"],
+    [`os.kill(os.getppid(), signal.SIGSTOP)\nos.kill(os.getppid(), signal.SIGKILL)\n${loop}`, 1000, "error"],
+  ];
+  for (const [text, alarm, expected] of rows) {
+    assert.equal(short(await run("python", `${here}${text}`, { alarm })), expected, text);
+    const hook = Number(readFileSync(pid, "utf8"));
+    await until(`the process of ${text} is gone`, () => !isAlive(hook));
+    assert.equal(short(await run("python", "pass")), "accept", text);
+  }
 });
 
 test("many hooks at once are all answered; a configuration file is there for those that have one", async () => {

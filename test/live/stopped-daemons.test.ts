@@ -33,6 +33,36 @@ const sched = (): SchedStatus => {
   return scheds.find(({ name }) => name === "default") as SchedStatus;
 };
 
+type Ended = { readonly status: number | null; readonly stdout: string; readonly stderr: string };
+/** A command that goes on while the test does something else. */
+function begin(
+  command: string,
+  args: readonly string[],
+  env: Readonly<Record<string, string>> = {},
+): { readonly seen: { stderr: string }; readonly ended: Promise<Ended> } {
+  const child = spawn(complex.command(command), args, {
+    cwd: complex.work(),
+    env: { ...complex.env(), ...env },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  const seen = { stdout: "", stderr: "" };
+  child.stdout.on("data", (text: Buffer) => {
+    seen.stdout += text.toString();
+  });
+  child.stderr.on("data", (text: Buffer) => {
+    seen.stderr += text.toString();
+  });
+  return { seen, ended: new Promise((resolve) => child.once("close", (status) => resolve({ status, ...seen }))) };
+}
+
+/** At the server's socket, accepted or not. */
+function connections(): number {
+  const socket = join(complex.pbsHome, "sock/server.sock");
+  return readFileSync("/proc/net/unix", "utf8")
+    .split("\n")
+    .filter((line) => line.endsWith(` ${socket}`) && / 0001 0[123] /.test(line)).length;
+}
+
 test("a stopped scheduler is down, jobs and status say why, it is killed, and the next one runs the job", async () => {
   const pid = complex.schedPid("default") as number;
   signal(pid, "SIGSTOP");
@@ -77,27 +107,31 @@ test("a scheduler that was stopped when its server was killed is noticed and rep
   assert.notEqual(complex.schedPid("default"), pid);
 });
 
-type Ended = { readonly status: number | null; readonly stdout: string; readonly stderr: string };
-/** A command that goes on while the test does something else. */
-function begin(
-  command: string,
-  args: readonly string[],
-  env: Readonly<Record<string, string>> = {},
-): { readonly seen: { stderr: string }; readonly ended: Promise<Ended> } {
-  const child = spawn(complex.command(command), args, {
-    cwd: complex.work(),
-    env: { ...complex.env(), ...env },
-    stdio: ["ignore", "pipe", "pipe"],
-  });
-  const seen = { stdout: "", stderr: "" };
-  child.stdout.on("data", (text: Buffer) => {
-    seen.stdout += text.toString();
-  });
-  child.stderr.on("data", (text: Buffer) => {
-    seen.stderr += text.toString();
-  });
-  return { seen, ended: new Promise((resolve) => child.once("close", (status) => resolve({ status, ...seen }))) };
-}
+test("SIGKILL while stopped: server, mom and scheduler come back, waiting commands end, the running job goes on and what waits runs", async () => {
+  const running = complex.submit(["--", "/bin/sleep", "1000"]);
+  await complex.untilJob(running, "R");
+  const [server, mom, default_sched] = [complex.pid("server"), complex.pid("mom"), complex.schedPid("default")] as [number, number, number];
+  for (const pid of [default_sched, mom, server]) signal(pid, "SIGSTOP");
+  const before = connections();
+  const qdel = begin("qdel", ["99"]);
+  const qsub = begin("qsub", ["--", "/bin/true"]);
+  await until("both are in the server's queue of connections", () => connections() >= before + 2);
+  for (const pid of [default_sched, mom, server]) signal(pid, "SIGKILL");
+  for (const { status, stderr } of [await qdel.ended, await qsub.ended]) {
+    assert.match(stderr, /^Communication failure\.\n/);
+    assert.notEqual(status, 0);
+  }
+  await until(
+    "all have ended",
+    () => complex.pid("server") === null && complex.pid("mom") === null && complex.schedPid("default") === null,
+  );
+  complex.start();
+  const id = complex.submit(["--", "/bin/true"]);
+  await complex.untilJob(id, "F");
+  assert.deepEqual([complex.job(running).job_state, complex.job(running).run_count], ["R", 1]);
+  complex.must("qdel", [running]);
+  await complex.untilJob(running, "F");
+});
 
 test("a stopped server: questions end after a time, what changes something waits and is done once, status and stop know", async () => {
   const pid = complex.pid("server") as number;
