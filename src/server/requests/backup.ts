@@ -1,5 +1,5 @@
-// A consistent copy of the store into a new file while the server works; the shell answers when it is done. Root's only (user mode: the complex's own
-// user's): a file of root's at a place the asker chooses, with everybody's scripts and environments in it, is more than a manager may have.
+// A consistent copy of the store into a new file while the server works; the shell answers when it is done. Only root may ask for it (user mode: the complex's own
+// user): the copy holds everybody's scripts and environments, and root writes it at a place that the caller chooses.
 
 import { PBSE, Reject, reject } from "#model/pbse.ts";
 import type { BackupRequest } from "#protocol/messages.ts";

@@ -1,4 +1,4 @@
-// The registry of request handlers: one file a kind. An unknown kind is refused with 15005.
+// The registry of request handlers, one file for each kind. An unknown kind is refused with 15005.
 
 import { PBSE, reject } from "#model/pbse.ts";
 import type { Request, RequestKind } from "#protocol/messages.ts";
@@ -33,7 +33,7 @@ import { status } from "./status.ts";
 
 type Registry = { readonly [K in RequestKind]?: RequestHandler<K> };
 
-/** A new handler is entered here. */
+/** New handlers are entered here. */
 const HANDLERS: Registry = {
   manager,
   status,

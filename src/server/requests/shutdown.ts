@@ -1,5 +1,5 @@
-// qterm (docs/reference/commands.md 3). quick: running jobs run on. delay: jobs that can be saved or rerun are requeued, the server ends when the others have ended.
-// immediate: the others are killed. What follows is in ../core/shutdown.ts.
+// qterm (docs/reference/commands.md 3). quick: running jobs continue. delay: jobs that can be saved or rerun are requeued, and the server ends when the
+// others have ended. immediate: the others are killed. ../core/shutdown.ts does the rest.
 
 import type { ShutdownRequest } from "#protocol/messages.ts";
 import { LOG_EVENT } from "#support/log-event.ts";

@@ -1,4 +1,4 @@
-// Status of objects: qstat, qmgr list and print, pbsnodes. Who asks gets what he may read, in the order of the attribute table.
+// Status of objects: qstat, qmgr list and print, pbsnodes. The caller gets the attributes that it may read, in the order of the attribute table.
 
 import type { StatusItem, StatusRequest } from "#protocol/messages.ts";
 import type { Answer, Transaction } from "../engine/transaction.ts";

@@ -1,4 +1,4 @@
-// Who may make reservations (acl_resv_* of the server), change and delete them.
+// The right to make reservations (acl_resv_* of the server), to change and to delete them.
 
 import { parseResvId } from "#model/job-id.ts";
 import { limitOf } from "#model/limits/server-limits.ts";
@@ -8,7 +8,7 @@ import { checkOperator, isOwner, mayRootOwnJobs } from "../attributes/permission
 import type { Transaction } from "../engine/transaction.ts";
 import type { Resv } from "../state/state.ts";
 
-/** Refuses with 15094 (and a text of its own) while reservations are switched off, with 15092, 15093, 15094 whom the lists refuse, with 15095 root. */
+/** Refuses with 15094 (and its own text) while reservations are switched off, with 15092, 15093 or 15094 callers whom the lists refuse, and with 15095 root. */
 export function checkMayReserve(tx: Transaction): void {
   const { state, who, config } = tx;
   const { server } = state;
@@ -22,7 +22,7 @@ export function checkMayReserve(tx: Transaction): void {
   if (server["acl_resv_user_enable"] === true && !aclAdmitsUser(list("acl_resv_users"), user)) throw reject(PBSE.RESVAUTH_U);
 }
 
-/** Refuses with 15044 what would give a user more occurrences than one may have. */
+/** Refuses with 15044 a reservation that would give a user more occurrences than allowed. */
 export function checkOccurrences({ state, who }: Transaction, added: number): void {
   const max = limitOf(state, "max_user_occurrences");
   let present = 0;
@@ -45,7 +45,7 @@ export function fullResvId(server: string, text: string): string {
   return text.includes(".") ? text : `${text}.${server}`;
 }
 
-/** Refuses with 15007 whoever neither made it nor is operator or manager. */
+/** Refuses with 15007 a caller who neither made the reservation nor is an operator or manager. */
 export function checkResvOwner(tx: Transaction, resv: Resv): void {
   if (!isOwner(tx, resv.attrs.Reserve_Owner)) checkOperator(tx.who);
 }

@@ -1,7 +1,7 @@
-// Answers of schedulers about reservations: checked against the state as it is now, then carried out.
+// Answers of schedulers about reservations: checked against the present state, then carried out.
 //
-// I1. Nothing is confirmed twice: a scheduler that comes second is refused.
-// I2. At no time are more than its resources promised of a vnode.
+// I1. A reservation is confirmed once: the second scheduler is refused.
+// I2. At no time is more of a vnode promised than it has.
 
 import { PBSE, Reject, reject } from "#model/pbse.ts";
 import { parseExecVnode } from "#model/request/exec-vnode.ts";
@@ -19,7 +19,7 @@ import { checkPromises } from "./promises.ts";
 type Confirm = Extract<Decision, { readonly kind: "confirm-resv" }>;
 type Deny = Extract<Decision, { readonly kind: "deny-resv" }>;
 
-/** Refuses with 15084 an unknown reservation, with 15016 one that the scheduler is not asked about, with 15044 what cannot be promised any more. */
+/** Refuses with 15084 an unknown reservation, with 15016 one that the scheduler is not asked about, with 15044 a place that can no longer be promised. */
 export function confirmResv(kernel: Kernel, tx: Transaction, sched_name: string, decision: Confirm): void {
   const resv = asked(kernel, sched_name, decision.resv);
   const sched = kernel.state.scheds.get(sched_name);
@@ -29,11 +29,11 @@ export function confirmResv(kernel: Kernel, tx: Transaction, sched_name: string,
   checkTimes(kernel, resv, sched_name, promised);
   checkPlaces(tx.state, resv, decision.partition, promised);
   confirm(tx, resv, promised, decision.partition);
-  // What was found may be lost since, and another occurrence may have been lost all along.
+  // The place may have been lost since it was found, and another occurrence may have been without a place all along.
   settleHealth(kernel, tx, resv);
 }
 
-/** A refusal; when it was the last one that could be waited for, the reservation is denied. */
+/** A scheduler refuses. If no other answer can come, the reservation is denied. */
 export function denyResv(kernel: Kernel, tx: Transaction, sched: string, decision: Deny): void {
   refuseFor(kernel, tx, sched, asked(kernel, sched, decision.resv));
 }
@@ -66,7 +66,7 @@ function checkTimes(kernel: Kernel, resv: Resv, sched: string, promised: Promise
   if (!same || occurrences.length !== ask.occurrences.length) throw notNow("its times are others");
 }
 
-/** Vnodes that exist, are the partition's, may be reserved and have not been promised to others for that time (I2). */
+/** The vnodes must exist, belong to the partition, be reservable, and not be promised to others for that time (I2). */
 function checkPlaces(state: ServerState, resv: Resv, partition: string, promised: Promised): void {
   const place_text = resv.attrs.Resource_List["place"];
   for (const text of promised.places) {

@@ -1,10 +1,10 @@
-// Which schedulers are asked about a reservation, and what their answers come to (docs/reference/scheduler.md 9).
+// Which schedulers are asked about a reservation, and the result of their answers (docs/reference/scheduler.md 9).
 //
-// I1. A reservation with a partition (asked for with -p, or by the scheduler that confirmed it) is asked of that partition's scheduler only; one without
-//     of every scheduler. Whoever confirms first has it.
-// I2. A new one is denied when every scheduler that could answer has refused, and at least one has. One that is down is not waited for, unless the
+// I1. A reservation with a partition (requested with -p, or set by the scheduler that confirmed it) is asked of that partition's scheduler only; one without
+//     of every scheduler. The first that confirms gets it.
+// I2. A new reservation is denied when every scheduler that could answer has refused, and at least one has. A scheduler that is down is not waited for, unless the
 //     reservation is for its partition.
-// I3. A scheduler is asked once: after its answer the question is gone from its mirror.
+// I3. A scheduler is asked once: after its answer the question leaves its mirror.
 
 import { RESV_STATE } from "#model/resv-state.ts";
 import { type ResvAsk, SCHED_COMMAND, type SchedCommand } from "#protocol/sched-link.ts";
@@ -17,17 +17,17 @@ import { placesLost } from "./health.ts";
 
 export type Question = ResvAsk["kind"];
 
-/** What schedulers must decide about a reservation. */
+/** The decision that schedulers must make about a reservation. */
 export function questionOf(attrs: ResvAttrs): Question | null {
   if (attrs.reserve_state === RESV_STATE.UNCONFIRMED) return "confirm";
   if (attrs.reserve_state === RESV_STATE.BEING_ALTERED) return "alter";
   return attrs["reconfirm"] === true && attrs.reserve_substate !== RESV_STATE.CONFIRMED ? "reconfirm" : null;
 }
 
-/** What the questions to schedulers follow from. */
+/** The attributes that the questions to schedulers depend on. */
 export type AskSource = Pick<Kernel, "state" | "refusals" | "timers">;
 
-/** What the scheduler's mirror shows as its question; undefined: none. */
+/** The question that the scheduler's mirror shows; undefined: none. */
 export function askOf(kernel: AskSource, resv: Resv, sched: Sched): ResvAsk | undefined {
   const kind = questionOf(resv.attrs);
   if (kind === null || !isAsked(kernel.state, resv, sched) || kernel.refusals.get(resv.id)?.has(sched.name) === true) return undefined;
@@ -41,7 +41,7 @@ export function askOf(kernel: AskSource, resv: Resv, sched: Sched): ResvAsk | un
   };
 }
 
-/** Of a new reservation all occurrences, of an altered one the present one, of a degraded one those without a sound place. */
+/** Of a new reservation all occurrences, of an altered one the present one, of a degraded one those without a usable place. */
 function placesWanted(kernel: AskSource, resv: Resv, kind: Question): readonly Times[] {
   const left = occurrencesLeft(resv);
   const { promised } = resv.attrs;
@@ -65,7 +65,7 @@ export function askAll(kernel: Kernel, resv: Resv): void {
     if (isAsked(kernel.state, resv, sched)) kernel.follow.carryOut(kernel, { kind: "trigger-sched", sched: sched.name, command });
 }
 
-/** A scheduler has refused. Returns whether that settles it. */
+/** A scheduler has refused. Returns whether the question is settled. */
 export function refusedBy(kernel: Kernel, resv: Resv, sched: string): boolean {
   const refusals = kernel.refusals.get(resv.id) ?? new Set<string>();
   kernel.refusals.set(resv.id, refusals.add(sched));
@@ -73,7 +73,7 @@ export function refusedBy(kernel: Kernel, resv: Resv, sched: string): boolean {
   return isRefused(kernel, resv);
 }
 
-/** Whether all who could answer have refused (I2). */
+/** Whether all schedulers that could answer have refused (I2). */
 export function isRefused(kernel: Kernel, resv: Resv): boolean {
   const refusals = kernel.refusals.get(resv.id);
   if (refusals === undefined || refusals.size === 0 || questionOf(resv.attrs) === null) return false;

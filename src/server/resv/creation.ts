@@ -1,4 +1,4 @@
-// A new reservation with its queue and the records of both.
+// A new reservation with its queue, and the records about both.
 
 import { PBSE, reject } from "#model/pbse.ts";
 import { RESV_STATE } from "#model/resv-state.ts";
@@ -13,7 +13,7 @@ import { makeQueue } from "./queue.ts";
 import { accountSubmitted, logResv } from "./records.ts";
 import { postAttrs, postProcessing_s } from "./submission.ts";
 
-/** Unconfirmed, of whoever asks. name: the id without the server; given: its attributes but for what the server adds to all of them. */
+/** An unconfirmed reservation of the caller. name: the id without the server; given: its attributes, except those that the server adds to all reservations. */
 export function create(tx: Transaction, name: string, given: Attrs): Resv {
   const { state, who, now_s } = tx;
   const id = `${name}.${state.name}`;
@@ -54,7 +54,7 @@ function withOwner(users: unknown, owner: string): readonly string[] {
   return [...new Set([...((users as readonly string[] | undefined) ?? []), owner])].sort();
 }
 
-/** What the client sends, but for what only the server knows for certain. */
+/** Attributes from the client, except those that only the server knows for certain. */
 function variables(owner: string, given: unknown): readonly string[] {
   const others = ((given as readonly string[] | undefined) ?? []).filter((text) => !/^PBS_O_(LOGNAME|HOST)=/.test(text));
   const at = owner.lastIndexOf("@");
@@ -62,8 +62,8 @@ function variables(owner: string, given: unknown): readonly string[] {
 }
 
 /**
- * A reservation around a running job: of the job's owner, over what the job holds, until the job's walltime is over. Refuses with 15075 a job that has no
- * walltime: nobody would know how long; with 15044 one in the way of what others were promised.
+ * A reservation around a running job: for the job's owner, with the job's resources, until the end of the job's walltime. Refuses with 15075 a job without
+ * walltime, because the end would be unknown, and with 15044 a job that is in the way of what was promised to others.
  */
 export function createFromJob(tx: Transaction, job: Job, given: Attrs): Resv {
   const { attrs } = job;
@@ -71,7 +71,7 @@ export function createFromJob(tx: Transaction, job: Job, given: Attrs): Resv {
   const start_s = attrs.stime ?? tx.now_s;
   if (typeof walltime !== "number" || start_s + walltime <= tx.now_s) throw reject(PBSE.RESV_NO_WALLTIME);
   const queue = tx.state.queues.get(attrs.queue) as Queue;
-  // Whoever was put there by hand, or runs longer than he said, may be in the way of what was promised to others.
+  // A job that was placed by hand, or that runs longer than its walltime, may be in the way of promises to others.
   const post_s = postProcessing_s(tx);
   const duration_s = walltime + post_s;
   const promised = { occurrences: [{ start_s, end_s: start_s + duration_s, place: 0 }], places: [attrs.exec_vnode ?? ""] };

@@ -1,8 +1,9 @@
-// Whether the vnodes promised to reservations are there (docs/reference/scheduler.md 9): a reservation that lost one is degraded, and looks for another place after a while.
+// Whether the vnodes that were promised to reservations are there (docs/reference/scheduler.md 9). A reservation that lost one is degraded, and after a while
+// looks for another place.
 //
-// I1. A vnode that comes back makes the reservation sound again at once.
-// I2. After a start of the server its vnodes are given HELLO_MS to say hello before they count as lost.
-// I3. Maintenance reservations are for vnodes that do not work: they are never degraded.
+// I1. When the vnode comes back, the reservation is confirmed again at once.
+// I2. After a start of the server, vnodes have HELLO_MS to say hello before they count as lost.
+// I3. Maintenance reservations are for vnodes that may not work, so they are never degraded.
 
 import { parseResvId } from "#model/job-id.ts";
 import { parseExecVnode } from "#model/request/exec-vnode.ts";
@@ -32,13 +33,13 @@ export function vnodesDue(kernel: Kernel): void {
   for (const resv of [...kernel.state.resvs.values()]) settleHealth(kernel, ownTransaction(kernel), resv);
 }
 
-/** resources_available of a vnode changed: less than was promised of it degrades reservations, enough of it makes them sound again. */
+/** resources_available of a vnode has changed: less than was promised degrades reservations, enough confirms them again. */
 export function vnodeResized(kernel: Kernel, tx: Transaction, name: string): void {
   noteShort(tx, name);
   vnodeChanged(kernel, tx, name);
 }
 
-/** A vnode changed its state, came or went. */
+/** A vnode has changed its state, was created or deleted. */
 export function vnodeChanged(kernel: Kernel, tx: Transaction, name: string): void {
   const ids = kernel.state.vnodes.get(name)?.resvs.keys() ?? [];
   for (const id of [...ids]) {
@@ -47,13 +48,13 @@ export function vnodeChanged(kernel: Kernel, tx: Transaction, name: string): voi
   }
 }
 
-/** A vnode that a reservation was promised is no more. */
+/** A vnode that was promised to a reservation was deleted. */
 export function resvVnodeGone(kernel: Kernel, tx: Transaction, id: string): void {
   const resv = kernel.state.resvs.get(id);
   if (resv !== undefined) settleHealth(kernel, tx, resv);
 }
 
-/** The state that fits its vnodes. */
+/** Sets the state that fits its vnodes. */
 export function settleHealth(kernel: Kernel, tx: Transaction, resv: Resv): void {
   const { reserve_state, reserve_substate, promised } = resv.attrs;
   if (promised === undefined || isMaintenance(resv.id)) return;
@@ -76,7 +77,7 @@ export function settleHealth(kernel: Kernel, tx: Transaction, resv: Resv): void 
   }
 }
 
-/** Occurrences that need another place: they have none, or one with a vnode that is lost or too small. patient: vnodes are given their time to say hello (I2). */
+/** Occurrences that need another place: they have none, or one with a vnode that is lost or too small. patient: vnodes still have time to say hello (I2). */
 export function placesLost(kernel: Pick<Kernel, "state" | "timers">, attrs: ResvAttrs, patient = true): readonly boolean[] {
   const { promised = { occurrences: [], places: [] }, short = [] } = attrs;
   const waits = patient && kernel.timers.at(HELLO_TIMER) !== undefined;
@@ -97,8 +98,8 @@ function isVnodeLost(state: ServerState, name: string, waits: boolean): boolean 
 const LOST: ReadonlySet<string> = new Set(["offline", "down", "stale", "state-unknown", "unresolvable", "sleep"]);
 
 /**
- * A vnode came into being. Who was promised it when it was there before, or its host with it, loses what somebody else was promised of them meanwhile,
- * unless it is maintenance: then the others do.
+ * A vnode was created. A reservation that was promised this vnode earlier, or its whole host, loses what was promised to others meanwhile, unless it is
+ * for maintenance: then the others lose it.
  */
 export function vnodeCreated(kernel: Kernel, tx: Transaction, name: string): void {
   const { state } = kernel;
@@ -112,8 +113,8 @@ export function vnodeCreated(kernel: Kernel, tx: Transaction, name: string): voi
 }
 
 /**
- * The sharing of a vnode changed: who was promised it, or another vnode of its host, may want it alone now, or the whole host. Of two that cannot have it
- * both, the later in turn loses his place.
+ * The sharing of a vnode has changed. A reservation that was promised it, or another vnode of its host, may now have it, or the whole host, exclusively. Of two
+ * reservations that conflict, the later one loses its place.
  */
 export function sharingChanged(kernel: Kernel, tx: Transaction, name: string): void {
   const { state } = kernel;
@@ -131,7 +132,7 @@ const isOn = (exec_vnode: string, names: ReadonlySet<string>): boolean =>
     .flat()
     .some(({ vnode }) => names.has(vnode));
 
-/** Whether an occurrence wants a vnode alone that somebody else was promised, or the other way round. */
+/** Whether an occurrence has a vnode exclusively that was promised to another, or the other way round. */
 function isInTheWay(state: ServerState, { id, attrs }: Resv, { start_s, end_s, place }: Occurrence): boolean {
   const spots = spotsOf(state, attrs.Resource_List["place"], attrs.promised?.places[place]);
   const claims = claimsOn(state, new Set(spots.keys()), id);
@@ -152,7 +153,7 @@ export function giveWay(tx: Transaction, state: ServerState, maintenance: Resv):
   }
 }
 
-/** Occurrences lose their places, and others are looked for. */
+/** Occurrences lose their places, and new places are searched. */
 function losePlaces(tx: Transaction, resv: Resv, loses: (occurrence: Occurrence) => boolean): void {
   const { promised } = resv.attrs;
   if (promised === undefined) return;
@@ -165,7 +166,7 @@ function losePlaces(tx: Transaction, resv: Resv, loses: (occurrence: Occurrence)
 
 type Occurrence = Promised["occurrences"][number];
 
-/** A maintenance reservation is gone: those that gave way are confirmed again as soon as a scheduler looks. */
+/** A maintenance reservation is gone: the reservations that gave way are confirmed again when a scheduler has looked. */
 export function reconfirmConflicting(tx: Transaction): void {
   for (const resv of [...tx.state.resvs.values()])
     if (resv.attrs.reserve_substate === IN_CONFLICT)

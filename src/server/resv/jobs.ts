@@ -13,7 +13,7 @@ import { resvOfQueue } from "../state/resv-holding.ts";
 import type { Job, Resv } from "../state/state.ts";
 import { admitJob } from "../submit/admission.ts";
 
-/** Deletes the jobs in the reservation's queue: those that run when their mom says so. */
+/** Deletes the jobs in the reservation's queue; a running job ends when its mom reports it. */
 export function deleteJobs(tx: Transaction, resv: Resv, which: "all" | "running"): void {
   for (const id of [...(tx.state.queues.get(resv.attrs.queue)?.jobs ?? [])]) {
     const job = tx.state.jobs.get(id);
@@ -24,7 +24,7 @@ export function deleteJobs(tx: Transaction, resv: Resv, which: "all" | "running"
   }
 }
 
-/** Subjobs that wait go with their array, which ends with the last one that runs: those are jobs of their own here. */
+/** Waiting subjobs end with their array. The array ends with its last running subjob; running subjobs are jobs of their own here. */
 function deleteArray(tx: Transaction, array: Job, which: "all" | "running"): void {
   if (which === "running") return;
   if (array.own.termination === undefined) {
@@ -54,8 +54,8 @@ function deleteRunning(tx: Transaction, job: Job): void {
 }
 
 /**
- * The job a reservation is to be made from. running: it runs (--job), else it waits (qmove). Refuses with 15001 an unknown one, 15007 another's, 15182 an
- * array, 15181 one that is in a reservation already, 15016 one in another state.
+ * The job that a reservation is made from. running: it must run (--job), else it must wait (qmove). Refuses with 15001 an unknown job, with 15007 another
+ * user's, with 15182 an array, with 15181 a job in a reservation, with 15016 a job in another state.
  */
 export function sourceJob(tx: Transaction, id: string, running: boolean): Job {
   const job = tx.state.jobs.get(id);
@@ -67,7 +67,7 @@ export function sourceJob(tx: Transaction, id: string, running: boolean): Job {
   return job;
 }
 
-/** The job a reservation was made for as soon as possible (qmove) goes into its queue. false: it cannot. */
+/** Moves the job of an as-soon-as-possible reservation (qmove) into its queue. false: that is not possible. */
 export function moveSourceJob(tx: Transaction, resv: Resv): boolean {
   const { qmove, queue: name } = resv.attrs;
   if (typeof qmove !== "string") return true;

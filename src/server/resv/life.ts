@@ -1,8 +1,8 @@
 // A reservation's life after its submission: confirmed or denied, begun, ended, deleted (docs/reference/commands.md 5,
 // docs/reference/scheduler.md 9). The states are in src/model/resv-state.ts.
 //
-// I1. A reservation and its queue go together, and only when the queue holds no job any more.
-// I2. What was promised is kept until the end, an agreed alteration, or a maintenance reservation over it.
+// I1. A reservation and its queue are deleted together, and only when the queue holds no job.
+// I2. A promise is kept until the end, an agreed alteration, or a maintenance reservation over it.
 
 import { RESV_STATE } from "#model/resv-state.ts";
 import { SCHED_COMMAND, type SchedCommand } from "#protocol/sched-link.ts";
@@ -19,8 +19,8 @@ import { accountBegun, accountConfirmed, accountRemoved, logResv, resvRequestor 
 const { CONFIRMED, RUNNING, BEING_DELETED, DELETING_JOBS, DEGRADED, BEING_ALTERED, UNCONFIRMED, IN_CONFLICT } = RESV_STATE;
 
 /**
- * A place was found for what was asked: by a scheduler, for its partition, or by the server itself (partition null). Which of the states follows is told
- * by what the reservation was: a new one, one being altered, one that had lost its place.
+ * A place was found: by a scheduler, for its partition, or by the server itself (partition null). The next state depends on the
+ * reservation: a new one, one that is being altered, or one that had lost its place.
  */
 export function confirm(tx: Transaction, resv: Resv, found: Promised, partition: string | null): void {
   switch (resv.attrs.reserve_state) {
@@ -51,7 +51,7 @@ function confirmNew(tx: Transaction, resv: Resv, found: Promised, partition: str
 
 const set_partition = (partition: string | null): Attrs => (partition === null ? {} : { partition });
 
-/** The new times and amounts hold; a period that began and now lies ahead has not begun. */
+/** The new times and amounts hold. If the start of a period that had begun now lies in the future, the period has not begun. */
 function confirmAlteration(tx: Transaction, resv: Resv, found: Promised): void {
   const { reserve_start = 0 } = resv.attrs;
   const ahead = isBegun(resv) && reserve_start > tx.now_s;
@@ -69,7 +69,7 @@ function confirmAlteration(tx: Transaction, resv: Resv, found: Promised): void {
 
 const cleansFrom = ({ attrs: { reserve_end = 0, post_processing = 0 } }: Resv): number => reserve_end - post_processing;
 
-/** Everything has its place: the state that goes with it. */
+/** All occurrences have their places: sets the state for that. */
 export function settle(tx: Transaction, resv: Resv, promised: Promised, more: Attrs = {}, gone: readonly string[] = []): void {
   const state = isBegun(resv) && !gone.includes("begun") ? RUNNING : CONFIRMED;
   const [first] = promised.occurrences;
@@ -86,7 +86,7 @@ export function settle(tx: Transaction, resv: Resv, promised: Promised, more: At
   tx.apply({ kind: "changed", object: "resv", name: resv.id, set, unset });
 }
 
-/** The queue lets in whom the reservation lets in, and as much as it holds. */
+/** The queue admits the users of the reservation, and has its amounts as limits. */
 export function followQueue(tx: Transaction, { attrs }: Resv): void {
   const queue = tx.state.queues.get(attrs.queue);
   if (queue === undefined) return;
@@ -95,7 +95,7 @@ export function followQueue(tx: Transaction, { attrs }: Resv): void {
   if (!same) tx.apply({ kind: "changed", object: "queue", name: queue.name, set, unset: [] });
 }
 
-/** Nobody can hold it. A new one goes away, an altered one stays as it was, a degraded one is tried again later. */
+/** No scheduler can place it. A new reservation is deleted, an altered one stays as it was, a degraded one is tried again later. */
 export function deny(tx: Transaction, resv: Resv): void {
   switch (resv.attrs.reserve_state) {
     case UNCONFIRMED:
@@ -117,7 +117,7 @@ function giveUp(tx: Transaction, resv: Resv): void {
   logResv(tx, LOG_EVENT.DEBUG, resv.id, "reservation deleted");
 }
 
-/** An alteration nobody agrees to: everything as it was. */
+/** The alteration is denied: restores everything. */
 function takeBack(tx: Transaction, resv: Resv): void {
   const { alteration, reserve_substate } = resv.attrs;
   const before = alteration?.before ?? {};
@@ -138,7 +138,7 @@ function takeBack(tx: Transaction, resv: Resv): void {
 
 const RETRY_S_DEFAULT = 600;
 
-/** Another try to find a place: after reserve_retry_time, at the begin of the period at the latest. */
+/** The next search for a place: after reserve_retry_time, at the latest at the start of the period. */
 export function retryLater(tx: Transaction, resv: Resv, change: { readonly set?: Attrs; readonly unset?: readonly string[] } = {}): void {
   const { server } = tx.state;
   const wait_s = Number(server["reserve_retry_time"] ?? server["reserve_retry_init"] ?? RETRY_S_DEFAULT);
@@ -149,13 +149,13 @@ export function retryLater(tx: Transaction, resv: Resv, change: { readonly set?:
   logResv(tx, LOG_EVENT.DEBUG2, resv.id, `An attempt to reconfirm reservation will be made on ${tx.config.ctime(reserve_retry)}`);
 }
 
-/** Nobody has confirmed it within the time its owner gave it. */
+/** No scheduler has confirmed it within the time that its owner gave. */
 export function expire(tx: Transaction, resv: Resv): void {
   tx.act({ kind: "answer-resv", resv: resv.id, word: "delete, wait period expired" });
   end(tx, resv);
 }
 
-/** The time of an occurrence has come. */
+/** An occurrence begins. */
 export function begin(tx: Transaction, resv: Resv): void {
   const { reserve_state, reserve_substate } = resv.attrs;
   const set: Attrs = { begun: tx.now_s };
@@ -168,7 +168,7 @@ export function begin(tx: Transaction, resv: Resv): void {
   triggerScheds(tx, resv, SCHED_COMMAND.JOBRESV);
 }
 
-/** What is left of an occurrence is for cleaning up: no job runs there any more (resv_post_processing_time). */
+/** The rest of an occurrence is for cleaning up: jobs no longer run there (resv_post_processing_time). */
 export function cleanUp(tx: Transaction, resv: Resv): void {
   tx.apply({ kind: "changed", object: "resv", name: resv.id, set: { cleaning: true }, unset: [] });
   setStarted(tx, resv, false);
@@ -179,7 +179,7 @@ function setStarted(tx: Transaction, { attrs: { queue } }: Resv, started: boolea
   if (tx.state.queues.has(queue)) tx.apply({ kind: "changed", object: "queue", name: queue, set: { started }, unset: [] });
 }
 
-/** Schedulers of the vnodes it has: of its partition, or of several when it is for maintenance. */
+/** Schedulers of its vnodes: that of its partition, or several for maintenance. */
 function triggerScheds(tx: Transaction, resv: Resv, command: SchedCommand): void {
   const { partition } = resv.attrs;
   const vnodes = [...resv.vnodes].flatMap((name) => tx.state.vnodes.get(name) ?? []);
@@ -188,7 +188,7 @@ function triggerScheds(tx: Transaction, resv: Resv, command: SchedCommand): void
   for (const sched of names) tx.act({ kind: "trigger-sched", sched, command });
 }
 
-/** The time of an occurrence is over: a standing reservation goes on to the next one, any other ends. */
+/** An occurrence ends: a standing reservation continues with the next one, any other ends. */
 export function endPeriod(tx: Transaction, resv: Resv): void {
   if (isBegun(resv)) mail(tx, resv, "e", "Reservation period ended");
   const { standing, reserve_index = 1 } = resv.attrs;
@@ -197,7 +197,7 @@ export function endPeriod(tx: Transaction, resv: Resv): void {
   nextOccurrence(tx, resv, standing, start_s);
 }
 
-/** Only running jobs go; what was altered on the occurrence that is over is altered no more. */
+/** Only running jobs are deleted. Alterations of the finished occurrence no longer hold. */
 function nextOccurrence(tx: Transaction, resv: Resv, standing: NonNullable<Resv["attrs"]["standing"]>, start_s: number): void {
   const { attrs } = resv;
   const promised = { occurrences: attrs.promised?.occurrences.slice(1) ?? [], places: attrs.promised?.places ?? [] };
@@ -227,7 +227,7 @@ function nextOccurrence(tx: Transaction, resv: Resv, standing: NonNullable<Resv[
   if (waited) tx.act({ kind: "answer-resv", resv: resv.id, word: "DENIED" });
 }
 
-/** The reservation ends for good, by time or by hand: its jobs are deleted; it goes with the last of them. */
+/** The reservation ends for good, by time or by hand: its jobs are deleted, and it is deleted with the last of them. */
 export function end(tx: Transaction, resv: Resv): void {
   if (resv.attrs.reserve_state !== BEING_DELETED) {
     accountRemoved(tx, resv);
@@ -241,7 +241,7 @@ export function end(tx: Transaction, resv: Resv): void {
   removeWhenEmpty(tx, resv);
 }
 
-/** A reservation that is over goes with its queue once no job is left there. */
+/** A reservation that is over is deleted with its queue once the queue has no job. */
 export function removeWhenEmpty(tx: Transaction, resv: Resv): void {
   const { queue, reserve_state } = resv.attrs;
   if (reserve_state !== BEING_DELETED || !tx.state.resvs.has(resv.id) || (tx.state.queues.get(queue)?.jobs.size ?? 0) > 0) return;

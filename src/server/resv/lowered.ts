@@ -1,9 +1,9 @@
-// Vnodes that have less than was promised of them: an administrator, or their mom, has lowered resources_available. Who was promised it first keeps it, the
-// others are degraded (health.ts) until they have another place or the vnode has enough again.
+// Vnodes that have less than was promised of them, because an administrator or their mom has lowered resources_available. The first promises are kept; the
+// other reservations are degraded (health.ts) until they have another place or the vnode has enough again.
 //
-// I1. `short` of a reservation names its vnodes that are too small for it; it is looked at again whenever resources_available of one of them changes, and
-//     gone with a new place. Whoever is short of a vnode at one occurrence gives it up in all of them.
-// I2. Maintenance wants no resources, and what a manager forced (pbs_ralter -W force) is left as it is: neither is ever short.
+// I1. `short` of a reservation names its vnodes that are too small for it. It is computed again whenever resources_available of one of them changes, and
+//     removed with a new place. A reservation that is short of a vnode in one occurrence gives it up in all of them.
+// I2. Maintenance needs no resources, and a place that a manager forced (pbs_ralter -W force) stays: neither is ever short.
 
 import { parseResvId } from "#model/job-id.ts";
 import type { Transaction } from "../engine/transaction.ts";
@@ -13,7 +13,7 @@ import { isBegun } from "../state/resv-holding.ts";
 import type { Resv, ServerState } from "../state/state.ts";
 import { type Claim, claimsOn } from "./promises.ts";
 
-/** Notes on every reservation of a vnode whether the vnode is too small for it now (I1). */
+/** Notes for every reservation of a vnode whether the vnode is too small for it now (I1). */
 export function noteShort(tx: Transaction, name: string): void {
   const { state } = tx;
   const ids = [...(state.vnodes.get(name)?.resvs.keys() ?? [])];
@@ -29,7 +29,7 @@ export function noteShort(tx: Transaction, name: string): void {
   }
 }
 
-/** Ids of reservations that a vnode has too little for. */
+/** Ids of reservations for which a vnode has too little. */
 function shortOn(state: ServerState, name: string): ReadonlySet<string> {
   const by_resv = Map.groupBy(claimsOn(state, new Set([name])).get(name) ?? [], ({ id }) => id);
   const short = new Set<string>();
@@ -44,14 +44,14 @@ function shortOn(state: ServerState, name: string): ReadonlySet<string> {
 
 const mayBeShort = ({ id, attrs }: Resv): boolean => parseResvId(id)?.letter !== "M" && attrs["forced"] !== true;
 
-/** Whose promises count first: those that run before those that do not, then the older one. */
+/** The order in which promises are kept: running reservations first, then older ones. */
 export function inTurn(state: ServerState, ids: Iterable<string>): readonly Resv[] {
   const resvs = [...ids].flatMap((id) => state.resvs.get(id) ?? []);
   const sequence = ({ id }: Resv): number => parseResvId(id)?.seq ?? 0;
   return resvs.sort((a, b) => Number(isBegun(b)) - Number(isBegun(a)) || a.attrs.ctime - b.attrs.ctime || sequence(a) - sequence(b));
 }
 
-/** The most is taken when something begins. */
+/** The sum is largest at the start of some promise. */
 function fits(state: ServerState, name: string, claim: Claim, kept: readonly Claim[]): boolean {
   const vnode = state.vnodes.get(name);
   if (vnode === undefined) return true;

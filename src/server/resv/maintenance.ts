@@ -1,4 +1,4 @@
-// What a maintenance reservation takes of its hosts: everything (docs/reference/commands.md 5, --hosts).
+// The vnodes of a maintenance reservation: all of its hosts (docs/reference/commands.md 5, --hosts).
 
 import type { ResourceValues } from "#model/attribute.ts";
 import { PBSE, Reject } from "#model/pbse.ts";
@@ -7,10 +7,10 @@ import { pairOf, type SelectChunk, selectText } from "#model/request/select.ts";
 import { partitionOf } from "../state/partitions.ts";
 import type { ServerState, Vnode } from "../state/state.ts";
 
-/** What a maintenance reservation holds. place: an exec_vnode text; asked: the request that stands for it; partition: of all its vnodes, null if of several. */
+/** The place of a maintenance reservation. place: an exec_vnode text; asked: the equivalent request; partition: of all its vnodes, null if there are several. */
 export type Maintenance = { readonly place: string; readonly asked: ResourceValues; readonly partition: string | null };
 
-/** All of some hosts. Refuses with 15062 a host that has no vnode with cpus, with 15055 one named twice. */
+/** All vnodes of some hosts. Refuses with 15062 a host without a vnode with cpus, with 15055 a host that is named twice. */
 export function maintenanceOf(state: ServerState, hosts: readonly string[]): Maintenance {
   const chunks: SelectChunk[] = [];
   const held: ExecChunk[] = [];

@@ -1,6 +1,6 @@
-// What vnodes have been promised to reservations over time, and whether there is room for one more promise.
+// The amounts of vnodes that are promised to reservations over time, and whether there is room for one more promise.
 //
-// I1. At no time are more than its resources promised of a vnode; what is promised to one alone is promised to nobody else.
+// I1. At no time is more of a vnode promised than it has. A vnode that is promised exclusively is promised to no other reservation.
 
 import { isPromised } from "#model/resv-state.ts";
 import { notNow } from "../jobs/resv-fit.ts";
@@ -10,15 +10,15 @@ import { spotsOf } from "../state/resv-holding.ts";
 import type { Times } from "../state/resv-occurrences.ts";
 import type { Promised, ResvSpot, ServerState } from "../state/state.ts";
 
-/** What somebody was promised of a vnode for a time. */
+/** An amount of a vnode that is promised for a period. */
 export type Claim = Times & ResvSpot & { readonly id: string };
 
-/** Whose promise it would be (null: a reservation that is still to be made), and his place. */
+/** The reservation that the promise is for (null: one that is not made yet), and its place. */
 export type Claimant = { readonly id: string | null; readonly place: unknown };
 
 /**
- * Refuses with 15044 a promise for which there is no room (I1). Vnodes that have equal amounts and were promised alike are looked at once, and an occurrence
- * is compared with those near it only: a year of nights on a thousand vnodes costs hardly more than on one.
+ * Refuses with 15044 a promise for which there is no room (I1). Vnodes with equal amounts and promises are checked once, and an occurrence
+ * is compared only with those near it: a year of nights on a thousand vnodes costs hardly more than on one.
  */
 export function checkPromises(state: ServerState, claimant: Claimant, promised: Promised): void {
   const spots = promised.places.map((text) => spotsOf(state, claimant.place, text));
@@ -38,7 +38,7 @@ export function checkPromises(state: ServerState, claimant: Claimant, promised: 
   }
 }
 
-/** What tells vnodes apart: what they have of what is wanted, what is wanted, and what others were promised, place by place. */
+/** The properties that distinguish vnodes: their amounts of the requested resources, the request, and the promises to others, place by place. */
 function likeness(state: ServerState, name: string, spots: readonly ReadonlyMap<string, ResvSpot>[], there: readonly Grant[]): string {
   const vnode = state.vnodes.get(name);
   const wanted = new Set(spots.flatMap((vnodes) => [...(vnodes.get(name)?.amounts.keys() ?? [])]));
@@ -53,7 +53,7 @@ function likeness(state: ServerState, name: string, spots: readonly ReadonlyMap<
 const spotText = (spot: ResvSpot | undefined): string =>
   spot === undefined ? "" : `${spot.exclusive} ${[...spot.amounts].map(([resource, amount]) => `${resource}=${amount}`).join()}`;
 
-/** Claims on a vnode by their starts. longest_s: how long the longest of them is. */
+/** Promises of a vnode in the order of their starts. longest_s: duration of the longest one. */
 type Timeline = { readonly claims: readonly Claim[]; readonly longest_s: number };
 
 function timeline(name: string, there: readonly Grant[]): Timeline {
@@ -93,7 +93,7 @@ function claimsDuring({ claims, longest_s }: Timeline, from_s: number, to_s: num
   return found;
 }
 
-/** The most is taken when something begins. */
+/** The sum is largest at the start of some promise. */
 function checkRoom(
   state: ServerState,
   name: string,
@@ -114,7 +114,7 @@ function checkRoom(
   }
 }
 
-/** What a reservation was promised on some vnodes. spots: by place. */
+/** The promises of a reservation on some vnodes. spots: by place. */
 type Grant = {
   readonly id: string;
   readonly occurrences: Promised["occurrences"];
@@ -134,7 +134,7 @@ function promisesOn(state: ServerState, names: ReadonlySet<string>, except: stri
   });
 }
 
-/** By vnode, what reservations were promised of it. except: one that is left out. */
+/** By vnode, the promises to reservations. except: one that is left out. */
 export function claimsOn(
   state: ServerState,
   names: ReadonlySet<string>,

@@ -1,4 +1,4 @@
-// The queue of a reservation: its jobs' way in (docs/reference/commands.md 5). Named like the reservation without the server.
+// The queue of a reservation (docs/reference/commands.md 5). It has the name of the reservation without the server.
 
 import type { ResourceValues } from "#model/attribute.ts";
 import { isConsumable } from "#model/resource-table.ts";
@@ -6,7 +6,7 @@ import { LOG_EVENT } from "#support/log-event.ts";
 import type { Transaction } from "../engine/transaction.ts";
 import type { Attrs, ResvAttrs, ServerState } from "../state/state.ts";
 
-/** Makes the queue: closed until the reservation is confirmed, not started until its period begins. */
+/** Makes the queue: disabled until the reservation is confirmed, not started until its period begins. */
 export function makeQueue(tx: Transaction, attrs: ResvAttrs): void {
   tx.apply({
     kind: "created",
@@ -17,19 +17,19 @@ export function makeQueue(tx: Transaction, attrs: ResvAttrs): void {
   logQueue(tx, attrs.queue, "created");
 }
 
-/** The queue goes with its reservation. */
+/** Deletes the queue together with its reservation. */
 export function removeQueue(tx: Transaction, queue: string): void {
   if (!tx.state.queues.has(queue)) return;
   tx.apply({ kind: "deleted", object: "queue", name: queue });
   logQueue(tx, queue, "deleted");
 }
 
-/** The queue of a reservation is the server's own doing, whoever asked for the reservation. */
+/** The queue of a reservation is made by the server, whatever user made the reservation. */
 function logQueue(tx: Transaction, queue: string, what: "created" | "deleted"): void {
   tx.log({ event: LOG_EVENT.ADMIN, class: "Que", object: queue, text: `${what} at request of pbs_server@${tx.config.host}` });
 }
 
-/** Who may submit: the lists of the reservation are those of its queue. */
+/** The users who may submit: the lists of the reservation are those of its queue. */
 export function accessOf(attrs: ResvAttrs): Attrs {
   const access: Attrs = { acl_user_enable: true, acl_users: attrs.Authorized_Users };
   const groups = attrs["Authorized_Groups"];
@@ -39,7 +39,7 @@ export function accessOf(attrs: ResvAttrs): Attrs {
   return access;
 }
 
-/** Amounts reserved, as maximum of a job and as what all jobs share. */
+/** The reserved amounts: the maximum of a job, and what all jobs share. */
 export function amountsOf(state: Pick<ServerState, "resources">, attrs: ResvAttrs): Attrs {
   const amounts: { [resource: string]: string | number | boolean } = {};
   for (const [name, value] of Object.entries(attrs.Resource_List as ResourceValues)) {

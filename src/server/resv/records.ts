@@ -1,4 +1,4 @@
-// What is written about reservations: log lines, accounting records U Y B K k (docs/reference/files.md 4), mail (docs/reference/scheduler.md 9).
+// Log lines, accounting records U Y B K k (docs/reference/files.md 4) and mail (docs/reference/scheduler.md 9) about reservations.
 
 import type { ResourceValues } from "#model/attribute.ts";
 import { renderResourceList } from "#model/values/resource-list.ts";
@@ -9,7 +9,7 @@ export function logResv(tx: Transaction, event: number, id: string, text: string
   tx.log({ event, class: "Resv", object: id, text });
 }
 
-/** `alice@host` of whoever asks; what the server does on its own account has a form of its own. */
+/** `alice@host` of the caller; actions of the server itself have another form. */
 export function resvRequestor(tx: Transaction): string {
   return tx.token === 0 && tx.who.root ? serverRequestor(tx) : `${tx.who.user}@${tx.who.host}`;
 }
@@ -55,13 +55,13 @@ export function accountBegun(tx: Transaction, resv: Resv): void {
   tx.account({ type: "B", id: resv.id, text: items.map((item) => `${item} `).join("") });
 }
 
-/** By the owner k, by anybody else K. What comes of a scheduler's refusal is the server's doing. */
+/** By the owner k, by others K. A denial by schedulers is an action of the server. */
 export function accountRemoved(tx: Transaction, resv: Resv): void {
   const requestor = tx.token === 0 ? serverRequestor(tx) : resvRequestor(tx);
   tx.account({ type: requestor === resv.attrs.Reserve_Owner ? "k" : "K", id: resv.id, text: `requestor=${requestor}` });
 }
 
-/** Resource_List as it is shown: in the order PBS makes it, which an alteration sorts. */
+/** Resource_List for display: in the order that PBS gives it, which an alteration sorts. */
 export function resvResources(state: Pick<ServerState, "resources">, attrs: ResvAttrs): { readonly [resource: string]: string } {
   const sorted = renderResourceList(attrs.Resource_List as ResourceValues, state.resources);
   if (attrs["resources_sorted"] === true) return sorted;

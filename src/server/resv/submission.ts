@@ -1,4 +1,4 @@
-// A reservation as asked for, read: its attributes looked up, checked and typed, its times worked out, its request resolved (docs/reference/commands.md 5).
+// A reservation request: its attributes are looked up, checked and typed, its times computed, its chunks resolved (docs/reference/commands.md 5).
 //
 // Order of checks: 1. attributes one by one  2. times  3. resources together.
 
@@ -17,7 +17,7 @@ import type { Attrs, ResourceRecord } from "../state/state.ts";
 
 export type Given = { readonly attrs: Attrs; readonly resources: ResourceValues };
 
-/** Attributes as typed values. Refuses what users may not set; `partition` is theirs here (pbs_rsub -p). */
+/** Attributes as typed values. Refuses those that users may not set; `partition` is allowed here (pbs_rsub -p). */
 export function readAttributes(tx: Transaction, given: readonly AttrValueText[]): Given {
   checkGivenText(tx.state, given);
   const attrs: Attrs = {};
@@ -56,10 +56,10 @@ export function timesOf(start: number | undefined, end: number | undefined, dura
   return { start_s, end_s, duration_s: end_s - start_s };
 }
 
-/** No reservation reaches beyond the year 9999: dates have four digits of a year. */
+/** No reservation ends after the year 9999, because dates have four digits for the year. */
 const LAST_S = 253_402_300_799;
 
-/** Resource_List with defaults, sums and walltime, and schedselect. place is free unless it is asked otherwise. */
+/** Resource_List with defaults, sums and walltime, and schedselect. place is free unless it was given. */
 export function resolve(
   tx: Transaction,
   asked: ResourceValues,
@@ -82,7 +82,7 @@ export function resolve(
 
 const hasNodes = (asked: ResourceValues): boolean => asked["nodes"] !== undefined;
 
-/** A reservation lasts as long as it says: default walltimes are the jobs'. */
+/** The duration of a reservation is its walltime; default walltimes are for jobs only. */
 function withoutTime(server: Attrs): Attrs {
   const next: Attrs = { ...server };
   for (const name of ["resources_default", "resources_max"]) {
@@ -94,7 +94,7 @@ function withoutTime(server: Attrs): Attrs {
 }
 const TIMES: ReadonlySet<string> = new Set(["walltime", "min_walltime", "max_walltime", "soft_walltime"]);
 
-/** null: no standing reservation. Refuses with 15135 an unknown time zone, else as startsOfRule; starts must be ahead. */
+/** null: no standing reservation. Refuses with 15135 an unknown time zone, and otherwise as startsOfRule; starts must lie in the future. */
 export function standingOf(tx: Transaction, attrs: Attrs, times: Times): { readonly starts: readonly number[] } | null {
   const { reserve_rrule, reserve_timezone } = attrs;
   if (reserve_rrule === undefined) return null;
@@ -106,5 +106,5 @@ export function standingOf(tx: Transaction, attrs: Attrs, times: Times): { reado
 /** Seconds added to every reservation for cleaning up, after its jobs (resv_post_processing_time). */
 export const postProcessing_s = ({ state }: Transaction): number => Number(state.server["resv_post_processing_time"] ?? 0);
 
-/** As the reservation keeps it: what it was made with. */
+/** The value that was set when the reservation was made. */
 export const postAttrs = (post_s: number): Attrs => (post_s > 0 ? { post_processing: post_s } : {});

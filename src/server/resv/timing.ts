@@ -1,7 +1,7 @@
-// What follows from a change of a reservation, and what is due for it at a time. Timers: resv:ID the next thing by the clock, resv-wait:ID who waits for the
-// answer waits no longer.
+// Effects of a change of a reservation, and of time. Timers: resv:ID is for the next event by the clock; resv-wait:ID ends the wait of a client for the
+// answer.
 //
-// I1. Timers follow from the attributes alone: a restart arms them again, and does late what was due meanwhile.
+// I1. Timers depend only on the attributes: a restart sets them again, and handles late what was due meanwhile.
 
 import { parseResvId } from "#model/job-id.ts";
 import { RESV_STATE } from "#model/resv-state.ts";
@@ -33,7 +33,7 @@ export function resvGone(kernel: Kernel, id: string): void {
   if (parseResvId(id)?.letter === "M") reconfirmConflicting(tx);
 }
 
-/** A scheduler has come, gone, or been switched on or off: who is asked may be others. */
+/** A scheduler has connected, disconnected, or been switched on or off: other schedulers may have to be asked. */
 export function askersChanged(kernel: Kernel): void {
   for (const resv of [...kernel.state.resvs.values()]) {
     if (questionOf(resv.attrs) === null) continue;
@@ -52,7 +52,7 @@ export function armResv(kernel: Kernel, resv: Resv): void {
     kernel.timers.set(`resv-wait:${resv.id}`, (ctime - interactive) * 1000);
 }
 
-/** When something is due (epoch seconds): its begin, its end, another try to find a place. */
+/** Time of the next event (epoch seconds): its start, its end, or the next search for a place. */
 function nextTime({ attrs }: Resv): number | null {
   const { reserve_state, reserve_substate, reserve_end, reserve_retry, promised } = attrs;
   if (reserve_state === RESV_STATE.UNCONFIRMED) return reserve_end ?? null;
@@ -64,7 +64,7 @@ function nextTime({ attrs }: Resv): number | null {
   return retries ? Math.min(period_s, reserve_retry) : period_s;
 }
 
-/** When the jobs of the present occurrence must be gone, for cleaning up; null: they need not, or that has come. */
+/** Time at which the jobs of the present occurrence must be gone, for cleaning up; null: no such time, or it has passed. */
 function cleaningAt({ promised, begun, cleaning, post_processing = 0 }: ResvAttrs): number | null {
   const present = promised?.occurrences[0];
   return begun === undefined || cleaning === true || post_processing === 0 || present === undefined
@@ -89,12 +89,12 @@ export function resvDue(kernel: Kernel, id: string): void {
   else if (!isBegun(resv) && present !== undefined && tx.now_s >= present.start_s) begin(tx, resv);
   else if (isDegraded(reserve_substate) && tx.now_s >= reserve_retry)
     tx.apply({ kind: "changed", object: "resv", name: id, set: { reconfirm: true }, unset: [] });
-  // What was due late may be due for more than one thing.
+  // Several events may have become due.
   const still = kernel.state.resvs.get(id);
   if (still !== undefined) armResv(kernel, still);
 }
 
-/** A job has come into the reservation's queue, or left it. */
+/** A job has entered or left the reservation's queue. */
 export function resvJobsChanged(kernel: Kernel, id: string): void {
   const resv = kernel.state.resvs.get(id);
   if (resv === undefined) return;
@@ -102,7 +102,7 @@ export function resvJobsChanged(kernel: Kernel, id: string): void {
   removeWhenEmpty(ownTransaction(kernel), resv);
 }
 
-/** delete_idle_time counts while the period runs and no job is in the queue; a restart of the server begins anew. */
+/** delete_idle_time counts while the period runs and no job is in the queue; it starts again after a restart of the server. */
 function armIdle(kernel: Kernel, resv: Resv): void {
   const idle_s = resv.attrs["delete_idle_time"];
   const timer = `resv-idle:${resv.id}`;
@@ -111,13 +111,13 @@ function armIdle(kernel: Kernel, resv: Resv): void {
   else if (kernel.timers.at(timer) === undefined) kernel.timers.set(timer, kernel.now_ms + idle_s * 1000);
 }
 
-/** The timer resv-idle:ID: nobody has used it for too long. */
+/** The timer resv-idle:ID: the reservation was unused for too long. */
 export function idleTooLong(kernel: Kernel, id: string): void {
   const resv = kernel.state.resvs.get(id);
   if (resv !== undefined) end(ownTransaction(kernel), resv);
 }
 
-/** The timer resv-wait:ID: nobody has answered in time. */
+/** The timer resv-wait:ID: no answer has come in time. */
 export function waitOver(kernel: Kernel, id: string): void {
   const resv = kernel.state.resvs.get(id);
   const tx = ownTransaction(kernel);

@@ -1,6 +1,5 @@
-// What the server knows beside a scheduler, in an explanation that passes through. How long jobs like those it names took: a scheduler reckons with
-// walltimes, since what it promises must hold, but jobs mostly end earlier, and who waits likes to know. And what keeps a job from its scheduler: holds,
-// a time, other jobs.
+// Facts that the server adds to a scheduler's explanation. The usual duration of the jobs that it names: a scheduler computes with walltimes, because its promises
+// must hold, but jobs mostly end earlier. And the reasons why a job is not offered to its scheduler: holds, a time, other jobs.
 
 import { countLeft, isAfter, jobOfEntry } from "#model/depend.ts";
 import { arrayIdOf } from "#model/job-id.ts";
@@ -9,13 +8,13 @@ import { dependenciesOf } from "../../jobs/dependencies.ts";
 import { learnedTime } from "../../jobs/pressure.ts";
 import type { Job, ServerState } from "../../state/state.ts";
 
-/** Whether no cycle changes what was said of the job. */
+/** Whether a cycle would change nothing of what was said about the job. */
 export const isTerminal = (verdict: Explanation["verdict"]): boolean => verdict === "runs" || verdict === "held";
 
-/** An answer with what the server adds to it. One that is no explanation is passed on as it is. */
+/** An answer with the server's additions. An answer that is no explanation is passed on unchanged. */
 export function withServerFacts(state: ServerState, answer: unknown, now_s: number): unknown {
   if (!isExplanation(answer)) return answer;
-  /** a subjob that waits is what its array is */
+  /** a waiting subjob is in the state of its array */
   const jobOf = (id: string): Job | undefined => state.jobs.get(id) ?? state.jobs.get(arrayIdOf(id) ?? "");
   const timesOf = (id: string | null): { readonly learned_s?: number } => {
     const job = id === null ? undefined : jobOf(id);
@@ -38,7 +37,7 @@ function keptFacts(state: ServerState, job: Job | undefined, now_s: number): { r
   if (job === undefined) return {};
   const { Hold_Types, Execution_Time, euser } = job.attrs;
   const dependencies = dependenciesOf(state, job.attrs);
-  // Whoever may see this job sees whom it waits for, but not how another user's job stands.
+  // A user who may see this job sees which jobs it waits for, but not the states of another user's jobs.
   const after = dependencies.flatMap((item) =>
     item.type === "on" || !isAfter(item.type) ? [] : item.ids.map((entry) => ({ type: item.type, id: jobOfEntry(entry) })),
   );
@@ -56,7 +55,7 @@ function keptFacts(state: ServerState, job: Job | undefined, now_s: number): { r
   };
 }
 
-/** What a scheduler of another release says may look otherwise. */
+/** The answer of a scheduler of another release may have another form. */
 export function isExplanation(answer: unknown): answer is Explanation {
   if (typeof answer !== "object" || answer === null) return false;
   const { job, obstacles, earliest } = answer as Partial<Record<keyof Explanation, unknown>>;

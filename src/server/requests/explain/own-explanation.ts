@@ -1,4 +1,4 @@
-// What the server itself explains of a job that no scheduler looks at (`partita explain`). A scheduler that can be asked says the rest.
+// The server's own explanation of a job that no scheduler looks at (`partita explain`). If a scheduler can be asked, it adds the rest.
 
 import type { ExplainedWhy, Explanation } from "#protocol/explanation.ts";
 import type { Unserved } from "../../engine/transaction.ts";
@@ -6,7 +6,7 @@ import { isForSched, isIn, isWithMom } from "../../state/job-phase.ts";
 import type { Job } from "../../state/state.ts";
 import { isTerminal } from "./explained-facts.ts";
 
-/** The whole explanation, made without a scheduler. id: of the job, or of a subjob of the array `job` that waits. */
+/** The whole explanation, made without a scheduler. id: of the job, or of a waiting subjob of the array `job`. */
 export function ownExplanation(id: string, job: Job, unserved: Unserved, now_s: number): Explanation {
   const { attrs } = job;
   const { place, walltime } = attrs.Resource_List;
@@ -48,11 +48,11 @@ function runningOf({ attrs }: Job): NonNullable<Explanation["running"]> {
   return { since_s: stime ?? null, end_s, exec_vnode };
 }
 
-/** A scheduler's explanation of a job that it will not look at: what keeps it from that stands before its own reasons, and no start is promised. */
+/** A scheduler's explanation of a job that it will not look at. The cause comes before the scheduler's own reasons, and no start is promised. */
 export function withUnserved(told: Explanation, unserved: Unserved): Explanation {
   if (isTerminal(told.verdict)) return told;
   const why = unservedWhy(unserved);
-  // What a scheduler without vnodes says of itself is the same once more.
+  // A scheduler without vnodes would give the same reason again.
   const others = told.reasons.filter(({ stage }) => stage !== "scheduler");
   return { ...told, verdict: "waits", why, reasons: [why, ...others], remedy: unserved.remedy, preempts: [], earliest: null };
 }

@@ -1,4 +1,4 @@
-// What a scheduler is doing: its cycles, its vnodes, its top jobs (`partita top`). Anybody may ask; ids of jobs are told as query_other_jobs says.
+// The activity of a scheduler: its cycles, vnodes and top jobs (`partita top`). Everybody may ask; query_other_jobs decides about ids of jobs.
 
 import { PBSE, reject } from "#model/pbse.ts";
 import type { ViewSchedRequest } from "#protocol/messages.ts";

@@ -1,4 +1,4 @@
-// Jobs that wait while no scheduler looks at them (`partita top`): by partition, with the reason. Anybody may ask; single jobs are told as query_other_jobs says.
+// Jobs that wait while no scheduler looks at them (`partita top`), by partition, with the reason. Everybody may ask; query_other_jobs decides about single jobs.
 
 import type { UnservedView, WaitingJob } from "#protocol/sched-view.ts";
 import { seesOthers } from "../../attributes/permission.ts";
@@ -6,7 +6,7 @@ import type { Answer, Transaction } from "../../engine/transaction.ts";
 import { isExecution } from "../../jobs/life.ts";
 import type { Job, Queue } from "../../state/state.ts";
 
-/** Jobs told of a partition: as many as a scheduler tells. */
+/** Jobs listed for a partition: as many as a scheduler lists. */
 const WAITING_MAX = 40;
 
 export function viewUnserved(tx: Transaction): Answer {

@@ -1,7 +1,8 @@
-// qdel (docs/reference/commands.md 3): a waiting job ends at once, a running one when its mom says so; by force it ends at once whatever the mom does. With -x
-// no history is left, and the record of a finished job goes. Of an array all subjobs are deleted, or those an id names; it ends with the last.
+// qdel (docs/reference/commands.md 3). A waiting job ends at once, a running job when its mom reports the end; by force it ends at once, whatever the mom
+// does. With -x no history is kept, and the record of a finished job is deleted. Of an array all subjobs are deleted, or those that an id names; the array
+// ends with its last subjob.
 //
-// I1. A mom that is not connected is told at its return. Who asked is answered with 15070 meanwhile: the job runs on.
+// I1. A mom that is not connected is told when it connects. The caller gets 15070 meanwhile, and the job runs on.
 // I2. Single subjobs have no record of their own to delete (15159).
 
 import { jobIdText, parseJobId, subjobId } from "#model/job-id.ts";
@@ -50,7 +51,7 @@ function deleteTarget(tx: Transaction, target: Target, request: DeleteJobRequest
   }
 }
 
-/** Whether there was a record to delete. Of an array all records of its subjobs go with it. */
+/** Returns whether there was a record to delete. With an array, all records of its subjobs are deleted. */
 function deleteHistory(tx: Transaction, id: string): boolean {
   const parsed = parseJobId(id);
   const is_part = parsed?.kind === "subjob" || parsed?.kind === "range";
@@ -63,7 +64,7 @@ function deleteHistory(tx: Transaction, id: string): boolean {
   return true;
 }
 
-/** What waits goes at once, the array with the last that runs. */
+/** Waiting subjobs are deleted at once; the array ends with the last running one. */
 function deleteArray(tx: Transaction, target: Extract<Target, { kind: "array" }>, request: DeleteJobRequest): void {
   const array = target.job;
   const running = startedJobs(tx, target);
@@ -93,7 +94,7 @@ function deleteRange(tx: Transaction, target: Extract<Target, { kind: "range" }>
   const waiting = indices.filter((index) => subjobState(array.subjobs, index) === SUBJOB.QUEUED);
   const started = startedJobs(tx, target);
   if (waiting.length + started.length === 0) throw reject(PBSE.NOHISTARRAYSUBJOB);
-  // The array lives on while one of them runs: those that wait go first.
+  // The array lives on while a subjob runs, so the waiting ones are deleted first.
   if (waiting.length > 0) deleteWaiting(tx, array, waiting, request);
   for (const job of started) deleteOne(tx, job, request);
 }

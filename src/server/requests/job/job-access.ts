@@ -1,4 +1,4 @@
-// Which job or subjobs a request is about, and whether the asker may do that to them.
+// The job or subjobs that a request is about, and whether the caller may act on them.
 
 import { type JobId, jobIdText, parseJobId, subjobId } from "#model/job-id.ts";
 import { PBSE, Reject, reject } from "#model/pbse.ts";
@@ -10,19 +10,19 @@ import { finishedJob, fullJobId, mayQuery } from "../../status/job.ts";
 
 export type ArrayJob = Job & { readonly subjobs: Subjobs };
 
-/** What an id names among the live jobs. Of a subjob or range the array is told; a subjob that has become a job of its own is one. */
+/** The live job that an id names. For a waiting subjob or a range it is the array; a subjob that has become a job of its own is a job. */
 export type Target =
   | { readonly kind: "job"; readonly job: Job }
   | { readonly kind: "array"; readonly job: ArrayJob }
   /** has never started */
   | { readonly kind: "waiting"; readonly id: string; readonly index: number; readonly array: ArrayJob }
   | { readonly kind: "over"; readonly id: string; readonly array: ArrayJob }
-  /** those the array has, in order; at least one */
+  /** the indices that the array has, in order; at least one */
   | { readonly kind: "range"; readonly indices: readonly number[]; readonly array: ArrayJob };
 
 /**
- * Refuses a finished job with 15139, an unknown one with 15001, an index the array has not with 15004. A job that the asker may not see (query_other_jobs) is
- * unknown to him.
+ * Refuses a finished job with 15139, an unknown one with 15001, an index that the array does not have with 15004. A job that the caller may not see
+ * (query_other_jobs) counts as unknown.
  */
 export function targetOf(tx: Transaction, text: string): Target {
   const id = fullJobId(tx.state, text);
@@ -66,10 +66,10 @@ function subjobsOf(array: ArrayJob, parsed: JobId, id: string): Target {
   return { kind: "range", indices, array };
 }
 
-/** The job whose owner may do what is asked of the target. */
+/** The job whose owner may act on the target. */
 export const ownedJob = (target: Target): Job => (target.kind === "job" || target.kind === "array" ? target.job : target.array);
 
-/** Subjobs of the target that are jobs of their own, in order of index; the job itself when it is no array. */
+/** Subjobs of the target that are jobs of their own, in order of index; for a job that is no array, the job itself. */
 export function startedJobs(tx: Transaction, target: Target): Job[] {
   const of = (array: ArrayJob, indices: Iterable<number>): Job[] =>
     [...indices].flatMap((index) => tx.state.jobs.get(subjobId(array.id, index)) ?? []);
@@ -85,7 +85,7 @@ export function startedJobs(tx: Transaction, target: Target): Job[] {
   }
 }
 
-/** The live job of an id as typed: no subjob (15004: what is asked is for whole jobs and arrays only). */
+/** The live job of an id as typed. Refuses a subjob with 15004, because the request is only for whole jobs and arrays. */
 export function wholeJob(tx: Transaction, text: string): Job {
   const target = targetOf(tx, text);
   const job = target.kind === "job" || target.kind === "array" ? target.job : undefined;
@@ -93,7 +93,7 @@ export function wholeJob(tx: Transaction, text: string): Job {
   return job;
 }
 
-/** Refuses with 15007 whoever neither owns the job nor is operator or manager. */
+/** Refuses with 15007 a caller who neither owns the job nor is an operator or manager. */
 export function checkOwner(tx: Transaction, job: Job): void {
   if (!isOwner(tx, job.attrs.Job_Owner)) checkOperator(tx.who);
 }
@@ -103,7 +103,7 @@ export function checkState(job: Job, states: string): void {
   if (!states.includes(job.attrs.job_state)) throw reject(PBSE.BADSTATE);
 }
 
-/** Does to one job what was asked of it alone; of many each answers for itself and the client hears of the last refusal. None: 15016. */
+/** Applies the request to each job; each may be refused for itself, and the client gets the last refusal. Refuses with 15016 if there is no job. */
 export function forEach<T>(tx: Transaction, objects: readonly T[], act: (tx: Transaction, object: T) => Answer): Answer {
   const [only] = objects;
   if (only === undefined) throw reject(PBSE.BADSTATE);

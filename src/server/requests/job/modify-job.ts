@@ -1,6 +1,7 @@
 // qalter (docs/reference/commands.md 3).
 //
-// Order of checks: 1. the job, live and one's own  2. its state  3. what is asked for (submit/alteration.ts)  4. hooks, whose changes are checked likewise.
+// Order of checks: 1. the job, live and the caller's own  2. its state  3. the requested values (submit/alteration.ts)  4. hooks, whose changes are checked
+// likewise.
 
 import { PBSE, reject } from "#model/pbse.ts";
 import type { AttrOp, ModifyJobRequest } from "#protocol/messages.ts";
@@ -27,12 +28,12 @@ export function modifyJob(tx: Transaction, request: ModifyJobRequest): Answer {
   return {};
 }
 
-/** What a job of root runs is root's alone to say: a manager who is not root is refused with 15007. */
+/** Only root decides what a job of root runs: a manager who is not root is refused with 15007. */
 function checkRootsJob({ who, config }: Transaction, job: Job): void {
   if (config.own_user === null && job.attrs.euser === "root" && !who.root) throw reject(PBSE.PERM);
 }
 
-/** The request with what modifyjob hooks make of it. */
+/** The request as changed by modifyjob hooks. */
 function afterHooks(
   tx: Transaction,
   job: Job,

@@ -1,9 +1,9 @@
 // qrun -H: the vnodes that an operator names become an exec_vnode (manual page qrun, "-H").
 //
-// I1. A specification that names a resource is taken as it is.
+// I1. A specification that names a resource is used as it stands.
 // I2. A specification without resources gets the chunks of the job's schedselect: the first vchunk gets the first chunk, and so on; when there are
 //     more vchunks than chunks, the chunks begin again.
-// I3. Of a chunk the resources that vnodes give (flags n and f) are written. The vnodes of one vchunk share them: each gives what it has free,
+// I3. The resources of a chunk that vnodes give (flags n and f) are written. The vnodes of one vchunk share them: each gives what it has free, and
 //     the last one gives the rest.
 
 import type { Pair } from "#model/request/chunk-text.ts";
@@ -23,7 +23,7 @@ export function namedVnodes(state: ServerState, attrs: JobAttrs, text: string): 
   return execVnodeText(exec);
 }
 
-/** Each chunk as often as its count says, over and over. */
+/** Each chunk as often as its count says, repeated without end. */
 function* chunksInTurn(chunks: readonly SelectChunk[]): Generator<SelectChunk, never> {
   for (;;) for (const chunk of chunks) for (let left = chunk.count ?? 1; left > 0; left--) yield chunk;
 }
@@ -32,7 +32,7 @@ function consumables(state: ServerState, chunk: SelectChunk): readonly Pair[] {
   return chunk.pairs.filter(({ name }) => /[nf]/.test(state.resources.get(name)?.flags ?? ""));
 }
 
-/** taken: what the chunks before take of each vnode. */
+/** taken: the amounts that earlier chunks take of each vnode. */
 function shared(state: ServerState, vchunk: readonly VnodePart[], pairs: readonly Pair[], taken: Map<string, Amounts>): VnodePart[] {
   const left: Amounts = new Map(pairs.map(({ name, text }) => [name, amountOf(state.resources.get(name), text) ?? 0]));
   return vchunk.map(({ vnode }, at) => {

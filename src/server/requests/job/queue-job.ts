@@ -1,6 +1,7 @@
 // Submission of a job (docs/reference/commands.md 1).
 //
-// Order of checks: 1. the queue exists  2. attributes, one by one  3. hooks  4. resources together  5. user and group  6. the queue takes it  7. size of the script.
+// Order of checks: 1. the queue exists  2. attributes, one by one  3. hooks  4. resources together  5. user and group  6. the queue accepts it  7. size of
+// the script.
 
 import type { QueueJobRequest } from "#protocol/messages.ts";
 import type { Answer, Transaction } from "../../engine/transaction.ts";
@@ -38,7 +39,7 @@ export function submitJob(given_tx: Transaction, request: Omit<QueueJobRequest, 
   return id;
 }
 
-/** Enters what is left of a new job's dependencies into its attributes. null: it asks for none. */
+/** Enters the remaining dependencies of a new job into its attributes. null: it has none. */
 function dependenciesAsked(tx: Transaction, id: string, attrs: JobAttrs): Asked | null {
   const items = attrs["depend"] as readonly string[] | undefined;
   if (items === undefined) return null;

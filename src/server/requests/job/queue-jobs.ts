@@ -1,4 +1,4 @@
-// Bulk submission (`qsub --batch`): each job for itself, accepted or refused, in the order given.
+// Bulk submission (`qsub --batch`): each job is accepted or refused by itself, in the order given.
 
 import { Reject } from "#model/pbse.ts";
 import { splitList } from "#model/values/string-array.ts";
@@ -9,9 +9,9 @@ import { recordsOfDependencies } from "../../jobs/dependencies.ts";
 import { submitJob } from "./queue-job.ts";
 
 export function queueJobs(tx: Transaction, { jobs }: QueueJobsRequest): Answer {
-  // All questions to hooks before the first job is made (I1 of engine/transaction.ts).
+  // Hooks must answer all questions before the first job is made (I1 of engine/transaction.ts).
   tx.hooks(jobs.flatMap((job, at) => attempt(() => queuejobAsk(tx, `queuejob ${at}`, job)) ?? []));
-  // The same holds of records that dependencies ask for.
+  // The same holds for records that dependencies need.
   tx.historyOf(jobs.flatMap((job, at) => attempt(() => recordsAsked(tx, job, `queuejob ${at}`)) ?? []));
   const results = jobs.map((job, at) => {
     try {
@@ -29,7 +29,7 @@ function recordsAsked(tx: Transaction, job: Draft, key: string): string[] {
   return depend === undefined ? [] : recordsOfDependencies(tx, splitList(depend.value));
 }
 
-/** undefined: refused; the job's turn will tell. */
+/** undefined: refused; the job's own turn gives the refusal. */
 function attempt<T>(work: () => T): T | undefined {
   try {
     return work();

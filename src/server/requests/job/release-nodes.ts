@@ -1,4 +1,4 @@
-// pbs_release_nodes (docs/reference/commands.md 3): a running job gives up hosts or vnodes that are not of its first host.
+// pbs_release_nodes (docs/reference/commands.md 3): a running job gives up hosts or vnodes, but not those of its first host.
 
 import { PBSE, Reject, reject } from "#model/pbse.ts";
 import { type ExecChunk, parseExecVnode } from "#model/request/exec-vnode.ts";
@@ -28,7 +28,7 @@ export function releaseNodes(tx: Transaction, request: ReleaseNodesRequest): Ans
 
 type HostVnodes = readonly (readonly [host: string, vnodes: readonly string[]])[];
 
-/** The vnodes to be given up. Refuses those of the first host, and what is not the job's. */
+/** The vnodes to give up. Refuses those of the first host, and those that the job does not have. */
 function wanted(tx: Transaction, job: Job, request: ReleaseNodesRequest, hosts: HostVnodes): readonly string[] {
   const [first, ...others] = hosts;
   if (request.keep !== undefined) return beyond(tx, job, request.keep, first?.[1] ?? [], others);
@@ -44,7 +44,7 @@ function wanted(tx: Transaction, job: Job, request: ReleaseNodesRequest, hosts: 
   });
 }
 
-/** All but so many sisters, or but chunks as a select names them. */
+/** All sisters except this number of them, or except chunks that a select names. */
 function beyond(tx: Transaction, job: Job, keep: string, first: readonly string[], others: HostVnodes): readonly string[] {
   if (/^\d{1,9}$/.test(keep)) {
     if (Number(keep) > others.length) throw new Reject(PBSE.IVALREQ, `the job has no ${keep} nodes beside its first`);
@@ -64,7 +64,7 @@ function beyond(tx: Transaction, job: Job, keep: string, first: readonly string[
   return others.flatMap(([, vnodes]) => vnodes.filter((name) => !names.has(name)));
 }
 
-/** Whether the chunk has at least the amounts that are counted. */
+/** Whether the chunk has at least the amounts that are requested. */
 function suffices(tx: Transaction, chunk: ExecChunk, asked: ChunkRequest["resources"]): boolean {
   return Object.entries(asked).every(([name, value]) => {
     const def = tx.state.resources.get(name);

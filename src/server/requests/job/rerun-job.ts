@@ -1,5 +1,5 @@
-// qrerun: a running job is killed and queued again (docs/reference/commands.md 3). The reply waits for the obit, job_requeue_timeout at most; by force nothing is waited for.
-// Of an array those subjobs that run are queued again.
+// qrerun: a running job is killed and queued again (docs/reference/commands.md 3). The reply waits for the obit, at most job_requeue_timeout; by force it
+// does not wait. Of an array the running subjobs are queued again.
 
 import { PBSE, reject } from "#model/pbse.ts";
 import type { RerunJobRequest } from "#protocol/messages.ts";
@@ -16,7 +16,7 @@ export function rerunJob(tx: Transaction, request: RerunJobRequest): Answer {
   const target = targetOf(tx, request.job);
   checkOperator(tx.who);
   if (target.kind === "job") return rerunOne(tx, request, target.job);
-  // Of an array and a range those that run.
+  // Of an array and of a range those that run.
   return forEach(
     tx,
     startedJobs(tx, target).filter((job) => isRunning(job)),

@@ -1,6 +1,6 @@
-// qrun (docs/reference/commands.md 3): without vnodes the job's scheduler runs a cycle for that job alone and its word is the reply; with vnodes (-H) the server starts
-// it there; `-H -` is for a suspended job: where it was. Of arrays single subjobs and ranges of them are run, not the whole (15004). A start is answered when
-// the mom has taken the job (jobs/start-wait.ts W3); with -a at once.
+// qrun (docs/reference/commands.md 3). Without vnodes, the job's scheduler runs a cycle for that job alone, and its text is the reply. With vnodes (-H) the
+// server starts the job there; `-H -` resumes a suspended job where it was. Single subjobs and ranges can be run, whole arrays cannot (15004). A start is
+// answered when the mom has accepted the job (jobs/start-wait.ts W3); with -a at once.
 
 import { subjobId } from "#model/job-id.ts";
 import { PBSE, reject } from "#model/pbse.ts";
@@ -31,7 +31,7 @@ export function runJobRequest(tx: Transaction, request: RunJobRequest): Answer {
   return forEach(tx, jobs, (part, job) => runOne(part, request, job));
 }
 
-/** Those of a range that can be run; subjobs that have never started as the jobs they will be. */
+/** Those of a range that can be run. Subjobs that have never started are given as the jobs they would become. */
 function jobsToRun(tx: Transaction, target: Exclude<Target, { kind: "array" }>): Job[] {
   switch (target.kind) {
     case "job":
@@ -53,7 +53,7 @@ function jobsToRun(tx: Transaction, target: Exclude<Target, { kind: "array" }>):
   }
 }
 
-/** What an operator names, with the resources of the job. A suspended job goes on where it is. */
+/** The placement that an operator names, with the resources of the job. A suspended job resumes where it is. */
 function vnodesFor(tx: Transaction, job: Job, text: string): string {
   return text === "-" || isSuspended(job) ? text : namedVnodes(tx.state, job.attrs, text);
 }

@@ -1,7 +1,7 @@
 // qselect: ids of jobs that meet criteria, in the order of queue rank (docs/reference/commands.md 3).
 //
 // I1. Criteria are joined by and. A job without a value meets only `ne`.
-// I2. Texts are compared as equal or not; numbers, durations, times and sizes have an order; Checkpoint has the order of its letters n s c u.
+// I2. Texts are only compared for equality; numbers, durations, times and sizes have an order; Checkpoint has the order of its letters n s c u.
 
 import { type AttributeDef, type AttributeValue, attributeOf } from "#model/attribute.ts";
 import { parseDestination } from "#model/destination.ts";
@@ -35,7 +35,7 @@ export function selectJobs(tx: Transaction, request: SelectJobsRequest): Answer 
   if (states !== undefined) tests.push((attrs) => states.includes(attrs.job_state));
   const isMeant = ({ attrs }: Shown): boolean => mayQuery(tx, { attrs }) && tests.every((test) => test(attrs as JobAttrs));
   const found: string[] = [];
-  // Many subjobs are shown by the same attributes: those are tested once.
+  // Many subjobs have the same attributes for display: these are tested once.
   let last: Attrs | null = null;
   let meant = false;
   const live = request.history === "only" ? [] : liveJobs(tx.state, queue);
@@ -55,7 +55,7 @@ export function selectJobs(tx: Transaction, request: SelectJobsRequest): Answer 
   });
 }
 
-/** -T: subjobs in the place of their array. -J: arrays only, with -T their subjobs only. */
+/** -T: subjobs in place of their array. -J: arrays only; with -T only their subjobs. */
 function isKind({ arraysOnly, subjobs }: SelectJobsRequest, { id, attrs }: Shown): boolean {
   if (attrs["array"] === true) return subjobs !== true;
   return arraysOnly !== true || id.includes("[");
@@ -96,7 +96,7 @@ function ownerTest({ op, value }: Criterion): Test {
     entries.set(name, patterns);
     patterns.push(pattern);
   }
-  // Most jobs have one of few owners.
+  // Most jobs have one of few owners, so results are kept by owner.
   const known = new Map<string, boolean>();
   const isListed = (owner: string): boolean => {
     let listed = known.get(owner);
@@ -132,7 +132,7 @@ function valueTest(tx: Transaction, def: AttributeDef, { resource, op, value }: 
   return equality(op, wanted, (attrs) => attrs[def.name] as AttributeValue | undefined);
 }
 
-/** The value; a refusal does not tell the attribute's name here (docs/reference/commands.md 3). */
+/** The value. A refusal here does not name the attribute (docs/reference/commands.md 3). */
 function bare<T>(parse: () => T): T {
   try {
     return parse();
@@ -183,7 +183,7 @@ function holds(op: Criterion["op"], difference: number): boolean {
   }
 }
 
-/** Values without an order: what is equal is also at least and at most. */
+/** Values without an order: equal values also count as at least and at most. */
 function holdsEqual(op: Criterion["op"], equal: boolean): boolean {
   return op === "ne" ? !equal : (op === "eq" || op === "ge" || op === "le") && equal;
 }

@@ -1,5 +1,5 @@
-// qsig (docs/reference/commands.md 3): a signal for a running job, delivered by its mom, whose answer is the reply. suspend, resume, admin-suspend and admin-resume
-// are the operators': they change the job's state (jobs/suspension.ts). Of an array those of its subjobs are meant that are in a state for it.
+// qsig (docs/reference/commands.md 3): a signal for a running job. The mom delivers it, and its answer is the reply. suspend, resume, admin-suspend and admin-resume
+// need an operator: they change the job's state (jobs/suspension.ts). Of an array, the subjobs in a suitable state get the signal.
 
 import { PBSE, reject } from "#model/pbse.ts";
 import type { SignalJobRequest } from "#protocol/messages.ts";
@@ -68,7 +68,7 @@ function suspend(tx: Transaction, job: Job, signal: "suspend" | "admin-suspend")
   return "deferred";
 }
 
-/** resume only marks the job: its scheduler, or qrun, lets it go on when there is room. admin-resume goes on at once. */
+/** resume only marks the job: its scheduler, or qrun, resumes it when there is room. admin-resume resumes it at once. */
 function resume(tx: Transaction, job: Job, signal: "resume" | "admin-resume"): Answer {
   checkOperator(tx.who);
   checkState(job, "S");

@@ -24,7 +24,7 @@ export function waitJob(tx: Transaction, request: WaitJobRequest): Answer {
   return { value: status === undefined ? { message: "Job deleted" } : { exit_status: status } };
 }
 
-/** The job shows that its qsub -W block=true waits. That of an interactive job only looks whether it is still there. */
+/** Marks the job as one whose qsub -W block=true waits. The qsub of an interactive job only checks whether the job still exists. */
 function markWaited(tx: Transaction, job: Job): void {
   if (job.attrs["interactive"] === undefined && job.attrs["block"] !== 1)
     tx.apply({ kind: "job-changed", id: job.id, set: { block: 1 }, unset: [] });

@@ -1,6 +1,7 @@
-// qmgr create|delete|set|unset hook and pbshook, import and export (docs/reference/qmgr.md 9, docs/reference/attributes.md 9). Everybody but root on the server host is refused.
+// qmgr create|delete|set|unset hook and pbshook, import and export (docs/reference/qmgr.md 9, docs/reference/attributes.md 9). Only root on the server host
+// may do this.
 //
-// I1. Hooks of type pbs come with a release; this one has none, so that a pbshook never exists.
+// I1. Hooks of type pbs come with a release. This release has none, so no pbshook ever exists.
 
 import { PBSE, Reject } from "#model/pbse.ts";
 import {
@@ -76,7 +77,7 @@ function hooksNamed(tx: Transaction, object: ManagerRequest["object"], name: str
   return [hook];
 }
 
-/** Over contents that are there the answer says so. */
+/** If there were contents, the answer says that they were overwritten. */
 export function importHook(tx: Transaction, request: ImportHookRequest): Answer {
   checkHookAccess(tx);
   const [hook] = hooksNamed(tx, request.object, request.hook === "" ? " " : request.hook) as [Hook];
@@ -102,7 +103,7 @@ export function exportHook(tx: Transaction, request: ExportHookRequest): Answer 
   checkHookAccess(tx);
   const [hook] = hooksNamed(tx, request.object, request.hook === "" ? " " : request.hook) as [Hook];
   const kind = contentKind(request.content_type);
-  // A hook without a configuration has an empty one: what is exported can always be imported again.
+  // A hook without a configuration exports an empty one, so that every export can be imported again.
   if (kind === "config") return { value: { content: hook.config?.content ?? "" } };
   const found = hook.script?.language === kind ? hook.script : null;
   if (found === null) throw refuse(`hook '${hook.name}' has no contents of type ${request.content_type}`);

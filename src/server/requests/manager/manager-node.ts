@@ -1,5 +1,5 @@
-// qmgr create|delete|set|unset node (docs/reference/attributes.md 5 and 10). What an administrator sets on a vnode is marked, so that what its mom reports does not
-// overwrite it.
+// qmgr create|delete|set|unset node (docs/reference/attributes.md 5 and 10). Values that an administrator sets on a vnode are marked, so that reports of its
+// mom do not overwrite them.
 
 import { defaultAttributes } from "#model/attribute.ts";
 import { checkObjectName } from "#model/object-names.ts";
@@ -47,13 +47,13 @@ function createNode(tx: Transaction, { name, attrs }: ManagerRequest): Answer {
   return {};
 }
 
-/** The text is PBS's, which tools compare; why, the log says. */
+/** The text is that of PBS, which tools compare; the log gives the reason. */
 function unknownHost(tx: Transaction, host: string): Reject {
   tx.log({ event: LOG_EVENT.ERROR, class: "Node", object: host, text: "the name of this host does not resolve" });
   return reject(PBSE.UNKNODE);
 }
 
-/** The resources host and vnode name the place; an administrator may set others. */
+/** The resources host and vnode name the place, unless an administrator sets them. */
 function withIdentity(attrs: Attrs, name: string, mom: string): Attrs {
   const host = isAddress(mom) ? mom : (mom.split(".")[0] ?? mom);
   return {
@@ -63,7 +63,7 @@ function withIdentity(attrs: Attrs, name: string, mom: string): Attrs {
   };
 }
 
-/** Names of this host and addresses need no question; other names must resolve. */
+/** Names of this host and addresses need no look-up; other names must resolve. */
 function isKnownHost(tx: Transaction, host: string): boolean {
   return isOwnName(tx.config, host) || isAddress(host) || tx.state.hosts.has(host) || tx.resolves(host);
 }
@@ -76,7 +76,7 @@ function changeNodes(tx: Transaction, request: ManagerRequest, verb: "set" | "un
     try {
       return [{ vnode, changed: changedNode(tx, vnode, request.attrs) }];
     } catch (error) {
-      // One node's refusal is the answer; of all nodes those that can are changed. What no node may have is refused at once.
+      // For one node the refusal is the answer. Of all nodes, those that can be changed are changed. A value that no node may have is refused at once.
       if (request.name !== "" || !(error instanceof Reject) || error.code === PBSE.NOATTR || error.code === PBSE.ATTRRO) throw error;
       failed.push(vnode.name);
       return [];
@@ -105,7 +105,7 @@ function deleteNodes(tx: Transaction, name: string): Answer {
   );
 }
 
-/** A name, or all for "". Refuses an unknown one, and all of none, with 15062. */
+/** The node of a name, or all for "". Refuses an unknown one with 15062, and "" without any node as well. */
 function nodesNamed(state: ServerState, name: string): Vnode[] {
   const vnodes = name === "" ? [...state.vnodes.values()] : [state.vnodes.get(name)];
   const found = vnodes.filter((vnode) => vnode !== undefined);

@@ -77,7 +77,7 @@ function deleteQueues(tx: Transaction, name: string): Answer {
   );
 }
 
-/** Jobs, attached vnodes, or a reservation it belongs to. */
+/** The queue has jobs, vnodes, or belongs to a reservation. */
 function isBusy(state: ServerState, queue: Queue): boolean {
   if (queue.jobs.size > 0 || queue.nodes > 0) return true;
   for (const resv of state.resvs.values()) if (resv.attrs["queue"] === queue.name) return true;
@@ -101,13 +101,13 @@ function checkQueue(state: ServerState, changed: Changed, name: string, queue: Q
   checkLimitStyles(state, changed, name);
 }
 
-/** A type does not change under jobs or attached vnodes (15026). */
+/** The type cannot change while the queue has jobs or vnodes (15026). */
 function checkQueueType({ before, after, touched }: Changed, queue: Queue | null): void {
   if (queue === null || !touched.has("queue_type") || before["queue_type"] === after["queue_type"]) return;
   if (before["queue_type"] !== undefined && (queue.nodes > 0 || queue.jobs.size > 0)) throw reject(PBSE.ATTRTYPE);
 }
 
-/** A queue that is enabled must know what it is, and a routing queue where to send jobs (15030). What is changed later is not asked about again, as in PBS. */
+/** An enabled queue must have a type, and a routing queue must have destinations (15030). Later changes are not checked again, as in PBS. */
 function checkEnabled(after: Attrs): void {
   if (after["enabled"] !== true) return;
   const destinations = after["route_destinations"];
@@ -116,7 +116,7 @@ function checkEnabled(after: Attrs): void {
   if (!complete) throw reject(PBSE.QUENOEN);
 }
 
-/** The first attribute, in the order of the table, that makes no sense for the queue's type: the values are stored, the warning is an error reply (15026). */
+/** The first attribute, in the order of the table, that is not for the queue's type. The values are stored, and the warning is an error reply (15026). */
 function answerWithWarning(tx: Transaction, queues: readonly (readonly [name: string, attrs: Attrs])[]): Answer {
   for (const [name, attrs] of queues) {
     const odd = QUEUE_ATTRIBUTES.rows.find(

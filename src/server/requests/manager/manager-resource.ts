@@ -1,8 +1,8 @@
 // qmgr create|delete|set|unset resource (docs/reference/attributes.md 8 and 10).
 //
 // I1. Built-in resources cannot be changed or deleted (15004).
-// I2. A resource a job or reservation asks for, finished jobs of the history included, is not deleted and keeps type and flags; one with values anywhere
-//     keeps its type (15174). Deleting takes the values of server, queues and vnodes along.
+// I2. A resource that a job or reservation requests, finished jobs of the history included, cannot be deleted and keeps its type and flags; a resource with
+//     values anywhere keeps its type (15174). Deleting a resource removes its values from server, queues and vnodes.
 
 import { checkObjectName } from "#model/object-names.ts";
 import { PBSE, Reject, reject } from "#model/pbse.ts";
@@ -103,7 +103,7 @@ function deleteResources(tx: Transaction, name: string): Answer {
   });
 }
 
-/** All custom ones that are free; jobs of the history are not looked through for this. */
+/** All custom resources that no job or reservation requests; this does not search the history. */
 function deleteAll(tx: Transaction): Answer {
   const names = [...tx.state.resources.values()].filter((def) => def.builtin !== true).map((def) => def.name);
   const held = names.filter((each) => usedByJob(tx.state, each) !== null || tx.state.history_count > 0 || isNamed(tx, each));
@@ -124,7 +124,7 @@ const isRestricting = (tx: Transaction, name: string): boolean => {
   return Array.isArray(names) && names.includes(name);
 };
 
-/** Looks at live jobs, reservations and then, page by page, at the history; does the work when nobody asks for the resource. */
+/** Searches live jobs, reservations and then, page by page, the history; does the work if nothing requests the resource. */
 function unlessUsedByJobs(tx: Transaction, names: readonly string[], work: (tx: Transaction) => void): Answer {
   const check = (at: Transaction): void => {
     for (const name of names) {
@@ -143,7 +143,7 @@ function unlessUsedByJobs(tx: Transaction, names: readonly string[], work: (tx: 
       page(page, jobs, last) {
         for (const job of jobs) for (const name of names) if (usedByJobAttrs(job.attrs, name)) throw busy("job");
         if (!last) return;
-        // Meanwhile other requests were served.
+        // Other requests were served meanwhile.
         check(page);
         work(page);
       },

@@ -89,7 +89,7 @@ function withoutNone(op: AttrOp): AttrOp {
   return { ...op, value };
 }
 
-/** sched_host and sched_port would make it a scheduler on another host, which the server does not start. */
+/** sched_host and sched_port would make it a scheduler on another host, which the server cannot start. */
 const OF_DEFAULT: ReadonlySet<string> = new Set(["partition", "sched_priv", "sched_log", "sched_host", "sched_port"]);
 
 function checkDefault(ops: readonly AttrOp[]): void {
@@ -99,18 +99,18 @@ function checkDefault(ops: readonly AttrOp[]): void {
   }
 }
 
-/** Unsetting the default scheduler's partition is accepted and changes nothing. */
+/** Unsetting the partition of the default scheduler is accepted and has no effect. */
 function keepingPartition(changed: Changed): Changed {
   const touched = new Set([...changed.touched].filter((name) => name !== "partition"));
   return { ...changed, touched, after: { ...changed.after, partition: changed.before["partition"] } };
 }
 
-/** Directories that were unset are the default-named ones again. */
+/** Directories that were unset become the default-named ones. */
 function withDirectories(tx: Transaction, name: string, changed: Changed): Changed {
   return { ...changed, after: { ...schedDirectories(name, tx.config.home), ...changed.after } };
 }
 
-/** throughput_mode is the old form of job_run_wait: what is said last about either holds for both. */
+/** throughput_mode is the old form of job_run_wait: the last value of either holds for both. */
 function withRunWait(changed: Changed, ops: readonly AttrOp[]): Changed {
   const { after } = changed;
   const last = ops.map((op) => op.name.toLowerCase()).findLast((name) => name === "throughput_mode" || name === "job_run_wait");

@@ -45,7 +45,7 @@ function checkLicenses({ after, touched }: Changed): void {
   if (touched.has("pbs_license_max")) throw reject(PBSE.LICENSE_MAX_BADVAL);
 }
 
-/** The formula is root's alone, and managers are told so by 15011 (docs/reference/qmgr.md 5). */
+/** Only root sets the formula; managers get 15011 (docs/reference/qmgr.md 5). */
 function checkFormulaRight(tx: Transaction, { attrs }: ManagerRequest): void {
   const isAsked = attrs.some(({ name }) => name.toLowerCase() === "job_sort_formula");
   if (isAsked && tx.who.level === "manager" && !tx.who.root) throw reject(PBSE.INTERNAL);

@@ -1,7 +1,7 @@
-// pbs_ralter (docs/reference/commands.md 5): name, mail and lists change at once; times and chunks are asked of the scheduler that has the reservation, unless a
-// manager forces them. Until the answer the reservation holds what it held.
+// pbs_ralter (docs/reference/commands.md 5). Name, mail and lists change at once. The scheduler that confirmed the reservation decides about times and
+// chunks, unless a manager forces them. Until its answer the reservation keeps what it holds.
 //
-// Order of checks: 1. the reservation  2. who  3. its state  4. attributes  5. times  6. chunks.
+// Order of checks: 1. the reservation  2. the caller  3. its state  4. attributes  5. times  6. chunks.
 
 import type { ResourceValues } from "#model/attribute.ts";
 import { PBSE, reject } from "#model/pbse.ts";
@@ -43,7 +43,7 @@ export function modifyResv(asked: Transaction, request: ModifyResvRequest): Answ
 
 const jobsIn = (tx: Transaction, resv: Resv): number => tx.state.queues.get(resv.attrs.queue)?.jobs.size ?? 0;
 
-/** null: nothing of what is reserved changes. A new duration shows in the walltime. */
+/** null: nothing that is reserved changes. A new duration changes the walltime. */
 function alteredChunks(tx: Transaction, resv: Resv, resources: ResourceValues, duration_s: number): Attrs | null {
   const { Resource_List, reserve_duration } = resv.attrs;
   const { select } = resources;
@@ -60,7 +60,7 @@ function changesText(tx: Transaction, { attrs }: Resv, times: { readonly start_s
   return `${start}${times.end_s === attrs.reserve_end ? "" : ` end=${ctime(times.end_s)}`}`;
 }
 
-/** PBS asks a scheduler about lists of users and groups, too, though none has a say in them: whoever does not wait is told so. */
+/** PBS asks a scheduler also about lists of users and groups, although no scheduler decides on them; a client that does not wait is told so. */
 function modifyAtOnce(tx: Transaction, resv: Resv, set: Attrs, hurried: boolean): Answer {
   const asks = hurried && LISTS.some((name) => set[name] !== undefined);
   if (Object.keys(set).length > 0) tx.apply({ kind: "changed", object: "resv", name: resv.id, set, unset: [] });
@@ -70,7 +70,7 @@ function modifyAtOnce(tx: Transaction, resv: Resv, set: Attrs, hurried: boolean)
 
 const LISTS = ["Authorized_Users", "Authorized_Groups"] as const;
 
-/** What it was is kept until the scheduler has agreed. A value that was not set is null there. */
+/** The old values are kept until the scheduler has agreed. A value that was not set is null there. */
 function begin(tx: Transaction, resv: Resv, set: Attrs): void {
   const before = Object.fromEntries(Object.keys(set).map((name) => [name, resv.attrs[name] ?? null]));
   const alteration = { asked_s: tx.now_s, before };
@@ -84,7 +84,7 @@ function ask(tx: Transaction, resv: Resv, set: Attrs, interactive: number): Answ
   return "deferred";
 }
 
-/** A manager's word: the same vnodes for the new time, whatever else is promised there. */
+/** A manager forces the alteration: the same vnodes for the new time, whatever else is promised there. */
 function force(tx: Transaction, resv: Resv, set: Attrs, waits: boolean): Answer {
   begin(tx, resv, { ...set, forced: true });
   const { reserve_start = 0, reserve_end = 0, promised } = resv.attrs;
@@ -98,7 +98,7 @@ function force(tx: Transaction, resv: Resv, set: Attrs, waits: boolean): Answer 
   return { value: { id: resv.id, word: waits || !hasScheduling(tx, resv) ? "CONFIRMED" : "ALTER REQUESTED" } };
 }
 
-/** Whether the scheduler of the reservation makes cycles. With one that does not, PBS too confirms at once what is forced. */
+/** Whether the scheduler of the reservation runs cycles. Without one, PBS also confirms a forced alteration at once. */
 function hasScheduling({ state }: Transaction, { attrs: { partition } }: Resv): boolean {
   return partition === undefined || schedOfPartition(state, partition)?.attrs["scheduling"] === true;
 }

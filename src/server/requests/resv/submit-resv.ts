@@ -1,7 +1,7 @@
-// pbs_rsub (docs/reference/commands.md 5): a reservation is made. Advance, standing and as-soon-as-possible ones are asked of schedulers; one made from a running job
-// and one for maintenance hold at once.
+// pbs_rsub (docs/reference/commands.md 5): makes a reservation. Schedulers decide about advance, standing and as-soon-as-possible reservations; a reservation
+// from a running job and one for maintenance hold at once.
 //
-// Order of checks: 1. whether and who  2. attributes  3. the job it comes from  4. times  5. resources  6. partition.
+// Order of checks: 1. right to reserve  2. attributes  3. the job it comes from  4. times  5. resources  6. partition.
 
 import { PBSE, Reject, reject } from "#model/pbse.ts";
 import type { SubmitResvRequest } from "#protocol/messages.ts";
@@ -72,13 +72,13 @@ function standingAttrs(
   };
 }
 
-/** Refuses with 15221 a partition that no scheduler has: nobody would ever answer. */
+/** Refuses with 15221 a partition without a scheduler, because no answer would ever come. */
 function checkPartition(tx: Transaction, partition: unknown): void {
   if (partition === undefined || schedOfPartition(tx.state, String(partition)) !== undefined) return;
   throw new Reject(PBSE.INVALID_PARTITION_QUE, `No scheduler associated with the partition ${partition}`);
 }
 
-/** The job that becomes a reservation. One that the asker may not see (query_other_jobs) is as unknown as one that nobody has. */
+/** The job that becomes a reservation. A job that the caller may not see (query_other_jobs) counts as unknown. */
 function namedJob(tx: Transaction, text: string, running: boolean): Job {
   const id = fullJobId(tx.state, text) ?? text;
   const job = tx.state.jobs.get(id);
@@ -86,7 +86,7 @@ function namedJob(tx: Transaction, text: string, running: boolean): Job {
   return sourceJob(tx, id, running);
 }
 
-/** The job goes on where it runs; what it holds is the reservation's until the end of its walltime. */
+/** The job continues where it runs; its resources belong to the reservation until the end of its walltime. */
 function submitFromJob(tx: Transaction, { attrs }: Given, id: string): Answer {
   if (attrs["reserve_start"] !== undefined || attrs["reserve_end"] !== undefined) throw reject(PBSE.BADTSPEC);
   const job = namedJob(tx, id, true);
@@ -96,7 +96,7 @@ function submitFromJob(tx: Transaction, { attrs }: Given, id: string): Answer {
 
 const IDLE_S_ASAP = 600;
 
-/** As soon as there is room: the scheduler says when. The job moves in once that is known. */
+/** As soon as there is room: the scheduler finds the time. The job moves in once the time is known. */
 function submitAsap(tx: Transaction, given: Given, id: string): Answer {
   const { attrs, resources } = given;
   if (attrs["reserve_start"] !== undefined || attrs["reserve_end"] !== undefined) throw reject(PBSE.BADTSPEC);
@@ -124,7 +124,7 @@ function submitAsap(tx: Transaction, given: Given, id: string): Answer {
   return answerSubmitted(tx, resv);
 }
 
-/** All of some hosts, whatever was promised there: for operators and managers. */
+/** All vnodes of some hosts, whatever was promised there; for operators and managers. */
 function submitMaintenance(tx: Transaction, request: SubmitResvRequest, hosts: readonly string[]): Answer {
   checkOperator(tx.who);
   const given = readAttributes(tx, request.attrs);
