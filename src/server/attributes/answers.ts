@@ -1,9 +1,9 @@
-// Answers of manager requests that are carried out and refused at once: warnings that count as errors (15026), requests over all objects of which some failed.
+// Answers of manager requests that are carried out and refused at once: warnings that count as errors (15026), and requests over all objects some of which failed.
 
 import { pbseText } from "#model/pbse.ts";
 import type { Answer, Transaction } from "../engine/transaction.ts";
 
-/** An error reply after changes were applied, when a refusal may not be thrown any more. */
+/** An error reply after changes were applied, when a refusal may no longer be thrown. */
 export function answerError(tx: Transaction, code: number, text: string | null): Answer {
   tx.act({ kind: "reply", token: tx.token, ok: false, code, text });
   return "deferred";

@@ -1,6 +1,6 @@
-// Actions that handlers ask for, turned into frames to schedulers and moms, answers to clients, and what only the shell can do.
+// Carries out the actions that handlers request: frames to schedulers and moms, answers to clients, and actions for the shell.
 //
-// I1. Nothing leaves before the batch is committed: everything goes into the kernel's outbox.
+// I1. Nothing leaves before the commit of the batch: everything goes into the kernel's outbox.
 
 import { PBSE } from "#model/pbse.ts";
 import type { SchedCommand } from "#protocol/sched-link.ts";

@@ -1,11 +1,11 @@
-// The wall clock was set. What lasts goes on as before: timeouts, heartbeats, intervals. What is to happen at a time of the day happens then: Execution_Time,
-// begin and end of reservations.
+// The wall clock was set. Durations continue as before: timeouts, heartbeats, intervals. Events at a time of day happen at that time of the new clock:
+// Execution_Time, start and end of reservations.
 
 import { jumpText } from "#support/jump-text.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
 import { type Kernel, ownTransaction } from "../engine/kernel.ts";
 
-/** Timers (tick.ts) whose times are of the wall clock. */
+/** Timers (tick.ts) that follow the wall clock. */
 const OF_THE_DAY: ReadonlySet<string> = new Set(["wait", "resv"]);
 
 const staysAt = (timer: string): boolean => {

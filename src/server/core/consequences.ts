@@ -1,7 +1,8 @@
-// What follows from an event inside the server, whoever caused it: timers, cycles of schedulers, answers that somebody waits for, values that mirror one another.
-// Handlers need not think of it.
+// The consequences of an event inside the server, whatever caused it: timers, cycles of schedulers, answers that clients wait for, values that are kept equal.
+// Handlers do not deal with them.
 //
-// I1. A job that comes into Q in an execution queue triggers its scheduler (one that is not started, too: the job is told so); so does a job's end (docs/reference/scheduler.md 1).
+// I1. A job that enters Q in an execution queue triggers its scheduler, and so does the end of a job (docs/reference/scheduler.md 1). If the scheduler does
+//     not run, the job's comment says so.
 // I2. scheduling and scheduler_iteration of the server and of the default scheduler are one value (docs/reference/attributes.md 2, 3).
 
 import { arrayIdOf, subjobId } from "#model/job-id.ts";
@@ -41,14 +42,14 @@ import { resvOfQueue } from "../state/resv-holding.ts";
 import type { Job } from "../state/state.ts";
 import { routeSoon } from "../submit/routing.ts";
 
-/** Applies an event and does what follows from it. */
+/** Applies an event and its consequences. */
 export function consequences(kernel: Kernel, tx: Transaction, event: Event, apply: () => void): void {
   follow(kernel, tx, event, apply);
   if (makesAccrualStale(event)) kernel.state.accrual.stale = true;
   if (event.kind === "job-created" || event.kind === "job-changed") jobAccrues(kernel, tx, event.id);
 }
 
-/** What a job's time counts as may have changed, and that of its array when the last subjob began. */
+/** The accrue type of the job may have changed, and that of its array when the last subjob has started. */
 function jobAccrues({ state }: Kernel, tx: Transaction, id: string): void {
   if (!state.accrual.enabled) return;
   const job = state.jobs.get(id);
@@ -80,7 +81,7 @@ function makesAccrualStale(event: Event): boolean {
   }
 }
 
-/** A job has changed, and with a subjob its array: that is news also to the scheduler whose comment on it came before. Somebody else's comment is, too. */
+/** A job has changed, and with a subjob its array. The scheduler whose comment the job had is told, too, and so it is when another client overwrites its comment. */
 function isNews({ scheds }: Kernel, id: string): void {
   const array = id.includes("[") ? arrayIdOf(id) : null;
   for (const { own_comments } of scheds.values()) {
@@ -207,7 +208,7 @@ function follow(kernel: Kernel, tx: Transaction, event: Event, apply: () => void
   }
 }
 
-/** A vnode is in another partition: jobs that found none there have waited for it. */
+/** A vnode is in another partition: jobs that found no vnode there have waited for it. */
 function vnodeMoved(kernel: Kernel, name: string): void {
   const vnode = kernel.state.vnodes.get(name);
   const sched = vnode === undefined ? undefined : schedOfPartition(kernel.state, partitionOf(vnode));
@@ -226,7 +227,7 @@ function jobArrived(kernel: Kernel, tx: Transaction, job: Job): void {
   else if (isIn(job, "queued", "begun") && isExecution(queue)) cycles.jobQueued(kernel, queue, job.id);
 }
 
-/** The timer of a job that waits for its time. */
+/** The timer of a job that waits for Execution_Time. */
 function armJob(kernel: Kernel, job: Job): void {
   const phase = phaseOf(job);
   const timer = `wait:${job.id}`;
@@ -257,12 +258,12 @@ function jobEnded(kernel: Kernel, tx: Transaction, id: string, apply: () => void
   if (resv !== undefined) resvJobsChanged(kernel, resv.id);
 }
 
-/** What qsub -W block=true says of a job that never ran. */
+/** The message of qsub -W block=true for a job that never ran. */
 const deletedText = (tx: Transaction): string => `Job to be deleted at request of ${requestor(tx)}`;
 
 const submitHost = ({ attrs }: Job): string => String(attrs["Submit_Host"] ?? attrs.Job_Owner.replace(/^.*@/, ""));
 
-/** Those whose qsub waits for the end of a job hear of it. */
+/** Answers the clients whose qsub waits for the end of the job. */
 function answerWaiters(
   kernel: Kernel,
   { id, host }: { readonly id: string; readonly host: string },
@@ -276,7 +277,7 @@ function answerWaiters(
   kernel.out.logs.push({ event: LOG_EVENT.DEBUG, class: "Job", object: id, text });
 }
 
-/** Clients that are gone wait for nothing. */
+/** Clients that are gone no longer wait. */
 export function forgetEntities(kernel: Kernel, tokens: readonly number[]): void {
   if (tokens.length === 0) return;
   const gone = new Set(tokens);
@@ -291,7 +292,7 @@ export function forgetEntities(kernel: Kernel, tokens: readonly number[]): void 
   for (const token of tokens) forgetQuestion(kernel, token);
   for (const [id, token] of kernel.qruns) if (gone.has(token)) kernel.qruns.delete(id);
   forgetHands(kernel, gone);
-  // Questions to moms stay: what a mom has done to a job counts, whoever asked for it.
+  // Questions to moms stay open, because a mom's action on a job counts whether or not its client still waits.
 }
 
 /** At the start of the server: timers of all jobs. */
@@ -333,10 +334,10 @@ function serverChanged(kernel: Kernel, tx: Transaction, event: Extract<Event, { 
     kernel.timers.set("purge-history", kernel.now_ms);
 }
 
-/** What decides how long finished jobs are kept. */
+/** Attributes that decide how long finished jobs are kept. */
 const HISTORY = ["job_history_enable", "job_history_duration"] as const;
 
-/** A formula that names pressures needs those of all jobs. */
+/** A formula that names `pressure` needs the pressure of all jobs. */
 function formulaChanged({ state }: Kernel, runtime: SchedRuntime): void {
   const sched = state.scheds.get(runtime.name);
   if (sched !== undefined && wantsPressure(state, sched)) runtime.needs_snapshot ||= runtime.link !== null;
@@ -407,10 +408,10 @@ function schedChanged(
   setServerState(kernel);
 }
 
-/** What decides whether the server keeps a process for a scheduler. */
+/** Attributes that decide whether the server keeps a process for a scheduler. */
 const DECIDE_START: ReadonlySet<string> = new Set(["scheduling", "partition", "sched_host", "sched_port"]);
 
-/** Set by the server itself or by a trigger of its own: no reason to read files again. */
+/** Attributes that the server sets itself or that only trigger a cycle: the scheduler need not read its files again. */
 const SILENT: ReadonlySet<string> = new Set(["scheduling", "comment", "state"]);
 
 function rearmIteration(kernel: Kernel, name: string, iteration_s: number): void {

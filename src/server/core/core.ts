@@ -1,8 +1,8 @@
-// The server's core: deterministic; request, message or tick with a time in, effects out (ARCHITECTURE.md). The shell (main.ts) owns sockets, store, clock and
-// child processes: it calls one of these functions for each thing that happens, takes the batch, commits its rows, and then lets the effects go.
+// The server's core is deterministic: a request, message or tick goes in with a time, and effects come out (ARCHITECTURE.md). The shell owns sockets, store,
+// clock and child processes. It calls one of these functions for each event, takes the batch, commits its rows, and then releases the effects.
 //
 // I1. The same calls with the same times give the same batches.
-// I2. take() gives everything since the last take; what it holds must be committed before any of its effects leaves. Called until it gives null.
+// I2. take() gives everything since the last take; the batch must be committed before any of its effects leaves. It is called until it returns null.
 
 import type { HookOutcome } from "#hooks/run/hook-input.ts";
 import { PBSE, Reject, reject } from "#model/pbse.ts";
@@ -50,42 +50,42 @@ export type Core = {
   readonly state: ServerState;
   /** for tests and invariants */
   readonly kernel: Kernel;
-  /** a client's request; the answer comes with the token. sock: for the log */
+  /** a client's request; the answer carries the token. sock: for the log */
   request(peer: Peer, request: Request, token: number, now_ms: number, sock?: number): void;
-  /** answers to read-history (null: not there) and page-history */
+  /** answers to read-history (null: no such record) and page-history */
   historyRead(token: number, jobs: ReadonlyMap<string, Job | null>, now_ms: number): void;
   historyPage(token: number, jobs: readonly Job[], last: boolean, now_ms: number): void;
-  /** answer to go-on: the next slice; returns whether more are to come */
+  /** answer to go-on: the next slice; returns whether more follow */
   slice(token: number, now_ms: number): boolean;
   historyPurged(count: number): void;
-  /** how many records there are now: after purges of arrays, whose subjobs are not counted one by one */
+  /** the present number of records, after purges of arrays whose subjobs are not counted one by one */
   historyCounted(count: number): void;
   hostResolved(token: number, host: string, found: boolean, now_ms: number): void;
   /** answer to run-hook */
   hookEnded(run: number, outcome: HookOutcome, now_ms: number): void;
-  /** objects that a running hook asks for */
+  /** objects that a running hook requests */
   hookQuery(query: { readonly what: string; readonly name: string }): unknown;
   /** the client of these open requests is gone */
   clientLost(tokens: readonly number[]): void;
-  /** a scheduler's frame. link: number of the connection, chosen by the shell; a hello makes it a scheduler's */
+  /** a scheduler's frame. link: number of the connection, given by the shell; a hello makes it a scheduler's connection */
   sched<T extends keyof SchedToServer>(link: number, type: T, data: SchedToServer[T], now_ms: number): void;
   schedLost(link: number, now_ms: number): void;
-  /** a scheduler the shell started has ended (or could not be started) */
+  /** a scheduler that the shell started has ended (or could not be started) */
   schedExited(name: string, how: scheds.SchedEnd, now_ms: number): void;
-  /** a scheduler was not started, since a directory of it fails its check. text: as its comment says it */
+  /** a scheduler was not started, because a directory of it fails its check. text: for its comment */
   schedUnfit(name: string, text: string, now_ms: number): void;
   /** answer to look-at-sched */
   schedSeen(name: string, sight: SchedSight, now_ms: number): void;
   mom<T extends keyof MomToServer>(link: number, type: T, data: MomToServer[T], now_ms: number): void;
   momLost(link: number, now_ms: number, why?: string): void;
-  /** the server has come up: starts schedulers, arms timers */
+  /** the server has started: starts schedulers, sets timers */
   start(now_ms: number): void;
-  /** the wall clock was set by so much; now_ms: what it shows now */
+  /** the wall clock was set by this amount; now_ms: its new time */
   clockSet(by_ms: number, now_ms: number): void;
   /** when the next tick is due; null: nothing waits */
   nextTick(): number | null;
   tick(now_ms: number): void;
-  /** what has gathered; null: nothing */
+  /** the batch that has gathered; null: nothing */
   take(): Batch | null;
 };
 
@@ -222,7 +222,7 @@ export function createCore(state: ServerState, config: ServerConfig, now_ms: num
   };
 }
 
-/** Asks the shell for what a stream needs next. */
+/** Asks the shell for the next input of a stream. */
 function follow(kernel: Kernel, token: number, waiting: WaitingRequest & { readonly stream: Stream }): void {
   const { stream } = waiting;
   kernel.waiting.set(token, waiting);
@@ -235,7 +235,7 @@ function follow(kernel: Kernel, token: number, waiting: WaitingRequest & { reado
   kernel.out.actions.push({ kind: "page-history", token, walk });
 }
 
-/** A page or slice. work: returns whether more are to come. Returns whether it was the last one; a refusal is the answer, and nothing follows. */
+/** A page or slice. work returns whether more follow. Returns whether this was the last one; a refusal is the answer and ends the stream. */
 function step(kernel: Kernel, token: number, waiting: WaitingRequest, work: (tx: Transaction) => boolean): boolean {
   try {
     return !work(transaction(kernel, waiting.who, token, waiting.known));
@@ -255,7 +255,7 @@ function streamOver(kernel: Kernel, token: number, waiting: WaitingRequest, stre
   answer(kernel, token, value === undefined ? {} : { value });
 }
 
-/** Runs a handler; a refusal becomes an error reply and a log line, a question to the world outside makes it wait. */
+/** Runs a handler. A refusal becomes an error reply and a log line; a question to the outside makes the request wait. */
 function serve(kernel: Kernel, token: number, waiting: WaitingRequest): void {
   const { who, request, known } = waiting;
   const tx = transaction(kernel, who, token, known);
@@ -275,7 +275,7 @@ function serve(kernel: Kernel, token: number, waiting: WaitingRequest): void {
       else managed(kernel, who, request, 0, (said?.kind === "ok" ? said.text : undefined) ?? null);
     }
   } catch (error) {
-    // Parts of a handler that did not come to its end are not sent.
+    // Parts of a handler that did not reach its end are not sent.
     kernel.out.clients.length = clients;
     if (error instanceof AnswerNeeded) {
       kernel.waiting.set(token, waiting);

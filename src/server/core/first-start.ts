@@ -1,4 +1,4 @@
-// What a server finds when it is started for the first time, and what -t and -a change (docs/reference/files.md 1.1, 10).
+// The state at the first start of a server, and the effects of -t and -a (docs/reference/files.md 1.1, 10).
 
 import { defaultAttributes } from "#model/attribute.ts";
 import { PBSE, Reject } from "#model/pbse.ts";
@@ -21,11 +21,11 @@ export type StartFacts = {
   readonly fresh: boolean;
   /** host name of the node to create; null: no mom here */
   readonly node: string | null;
-  /** server attributes by name with their text, which the installation asks for once, when the store is empty */
+  /** server attributes by name with their text, which the installation requests once, when the store is empty */
   readonly wanted?: { readonly [name: string]: string };
 };
 
-/** Brings the state into the shape asked for, by events like any request. */
+/** Brings the state into the requested form, by events as any request does. */
 export function prepareStart(core: Core, facts: StartFacts): void {
   const { config } = core.kernel;
   const tx = ownTransaction(core.kernel);
@@ -41,14 +41,14 @@ export function prepareStart(core: Core, facts: StartFacts): void {
   if (Object.keys(changed).length > 0) tx.apply({ kind: "server-changed", set: changed, unset: [] });
 }
 
-/** A transaction that knows the host on which the server runs: it is there, whether or not a name service tells so. */
+/** A transaction for which the server's own host resolves, whether or not a name service knows it. */
 function hostKnown(core: Core, node: string | null): Transaction {
   const known = nothingKnown();
   if (node !== null) known.hosts.set(node, true);
   return transaction(core.kernel, serverIdentity(core.kernel.config.host), 0, known);
 }
 
-/** A value that the server refuses is told in its log, and is no reason not to start. */
+/** A value that the server refuses is named in its log; the server starts all the same. */
 function setWanted(tx: Transaction, name: string, value: string): void {
   try {
     handle(tx, { kind: "manager", verb: "set", object: "server", name: "", attrs: [{ name, op: "=", value }] });
@@ -58,7 +58,7 @@ function setWanted(tx: Transaction, name: string, value: string): void {
   }
 }
 
-/** All jobs go, without history. */
+/** Deletes all jobs, without history. */
 function purgeJobs(tx: Transaction): void {
   for (const job of [...tx.state.jobs.values()]) {
     if (isWaiting(job)) endWaiting(tx, job, false);
@@ -66,7 +66,7 @@ function purgeJobs(tx: Transaction): void {
   }
 }
 
-/** Attributes of the server and the default scheduler as shipped; further schedulers go. With -t create the default one is idle. */
+/** Attributes of the server and the default scheduler as shipped; other schedulers are deleted. With -t create the default scheduler is idle. */
 function freshConfiguration(tx: Transaction, idle: boolean): void {
   const { config, state } = tx;
   for (const sched of [...state.scheds.values()]) {
@@ -88,7 +88,7 @@ function freshConfiguration(tx: Transaction, idle: boolean): void {
 
 const gone = (old: object, next: object): string[] => Object.keys(old).filter((name) => !(name in next));
 
-/** Queue workq and the node of this host, as PBS' own installation makes them. */
+/** Makes the queue workq and the node of this host, as the installation of PBS does. */
 function habitat(tx: Transaction, node: string | null): void {
   const attr = (name: string, value: string) => ({ name, op: "=" as const, value });
   if (!tx.state.queues.has("workq")) {
@@ -105,7 +105,7 @@ function habitat(tx: Transaction, node: string | null): void {
   try {
     handle(tx, { kind: "manager", verb: "create", object: "node", name: node, attrs: [] });
   } catch (error) {
-    // A host name that is no name of a node: the administrator creates it under another.
+    // The host name is no legal node name: the administrator creates the node under another name.
     if (!(error instanceof Reject) || error.code === PBSE.INTERNAL) throw error;
   }
 }

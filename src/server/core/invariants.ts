@@ -1,15 +1,15 @@
-// What holds of the state at any time. Run by tests after every step and by the simulator; a message says which object breaks which rule.
+// Invariants of the state. Tests check them after every step, and so does the simulator; a message names the object and the rule.
 //
 // I1. Every job is in exactly one place: its queue's set, counted once under its state letter.
 // I2. Assigned resources of vnodes, queues and server equal the sums over the jobs there; cpu slots and chunk indexes belong to those jobs.
-// I3. No vnode gives more than it has, but to jobs an operator placed by hand.
-// I4. An exclusive job shares its vnode with none (by hand excepted).
+// I3. No vnode gives more than it has, except to jobs that an operator placed by hand.
+// I4. A job with a vnode exclusively shares it with no other job (except jobs placed by hand).
 // I5. A partition has one scheduler.
-// I6. A running job has vnodes, a start time and a run count; a waiting one has none of a run's attributes. States fit substates and holds.
+// I6. A running job has vnodes, a start time and a run count; a waiting job has no attribute of a run. States fit substates and holds.
 //     Only a job whose start a scheduler may plan is a top job.
-// I7. Ids and ranks given lie below the counters; queue ranks differ (subjobs have that of their array).
+// I7. Ids and ranks that were given lie below the counters; queue ranks differ (subjobs have the rank of their array).
 // I8. Reservations: see core/resv-invariants.ts.
-// I9. A subjob is a job exactly when its array counts it as live, and an array lives as long as a subjob waits or lives.
+// I9. A subjob is a job if and only if its array counts it as live, and an array lives as long as a subjob waits or lives.
 // I10. Clocks of eligible time: see state/clocks.ts.
 // I11. Attributes of a job hold names of the table alone: what is the server's own stands beside them (state/job-own.ts O2).
 // I12. A job that waits for a live one is in that one's list; substate 22 is that of jobs that wait for others.
@@ -149,7 +149,7 @@ function checkVnodes(state: ServerState, check: Check): void {
   }
 }
 
-/** What the jobs on a vnode use, those in reservations too. */
+/** Amounts that the jobs on a vnode use, including jobs in reservations. */
 function jobsUse(state: ServerState, vnode: Vnode): Amounts {
   const sum: Amounts = new Map();
   for (const id of vnode.jobs.keys()) {
@@ -170,7 +170,7 @@ function checkScheds(state: ServerState, check: Check): void {
   }
 }
 
-/** Records of attributes whose names have been checked: a record never changes. */
+/** Records of attributes whose names have been checked; a record never changes. */
 const named = new WeakSet<Attrs>();
 
 function checkJob(state: ServerState, job: Job, check: Check): void {

@@ -25,7 +25,7 @@ export const USAGE = `Usage: pbs_server [-a true|false] [-A acctfile] [-d config
 export type ParsedOptions = { readonly ok: true; readonly options: ServerOptions } | { readonly ok: false; readonly message: string };
 
 const STARTS = ["hot", "warm", "cold", "create", "updatedb"] as const;
-/** Options of remote connections and failover: a later release's. */
+/** Options of remote connections and failover, for a later release. */
 const LATER = "FMpRS";
 
 export function parseOptions(argv: readonly string[]): ParsedOptions {

@@ -1,10 +1,11 @@
-// What holds of reservations at any time (checked with the rest of the state: ./invariants.ts).
+// Invariants of reservations (checked with the rest of the state: ./invariants.ts).
 //
-// I1. A reservation has a queue of its own; what its jobs use equals the sums over them.
-// I2. Its vnodes note it, and no others do.
-// I3. What is promised at one time of a vnode does not exceed what the vnode has, and what is promised to one alone is promised to nobody else;
-//     what a manager forced (pbs_ralter -W force) and who is short of the vnode (resv/lowered.ts) are left out, and a host may be planned for several maintenances.
-// I4. A promise has times that follow one another and a place for each; one that began has not begun before its time.
+// I1. A reservation has a queue of its own; the usage of its jobs equals the sums over them.
+// I2. Its vnodes note it, and no other vnodes do.
+// I3. At no time is more of a vnode promised than it has, and a vnode that is promised exclusively is promised to no other reservation. Places that a manager
+//     forced (pbs_ralter -W force) and reservations that are short of the vnode (resv/lowered.ts) are excepted; a host may be in several maintenance
+//     reservations.
+// I4. A promise has ascending times and a place for each; one that has begun has not begun before its time.
 
 import { RESV_STATE } from "#model/resv-state.ts";
 import { type Claim, claimsOn } from "../resv/promises.ts";

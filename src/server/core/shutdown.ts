@@ -1,9 +1,9 @@
-// The server's end (qterm): what becomes of running jobs, and when the shell may go.
+// The end of the server (qterm): running jobs, and the moment when the shell may end.
 //
-//   saved by its mom, where a script of the site does that · else run again, if it may be · else (immediate) killed, (delay) waited for
+//   a job is saved by its mom, if the site has a script · else requeued, if it is rerunnable · else (immediate) killed, (delay) waited for
 //
-// I1. While it ends the server starts no job and takes no request but status (15060).
-// I2. Whoever asks for immediate a second time gets it: jobs that nobody can end now, since their mom is away, are found out about at the next start.
+// I1. While it ends, the server starts no job and accepts only status requests (15060).
+// I2. A second request for immediate ends the server at once: jobs that cannot be ended, because their mom is not connected, are settled at the next start.
 
 import type { Kernel } from "../engine/kernel.ts";
 import { endRun } from "../jobs/last-runs.ts";
@@ -25,7 +25,7 @@ export function beginShutdown(
   endWhenReady(kernel);
 }
 
-/** Asked with every batch: the shell is told once, when nothing runs any more (quick: at once). */
+/** Asked with every batch: the shell is told once, when no job runs any more (quick: at once). */
 export function endWhenReady(kernel: Kernel): void {
   if (kernel.shutdown === null || kernel.shutdown_told) return;
   const running = ["R", "S", "U", "E"].some((state) => kernel.state.counts.has(state));

@@ -1,13 +1,11 @@
-// What is due at a time. Names of timers: wait:JOB Execution_Time is there · route:JOB routing is tried again · rerun:JOB qrerun has waited long enough ·
+// Due timers. Names of timers: wait:JOB Execution_Time has come · route:JOB routing is tried again · rerun:JOB qrerun has waited long enough ·
 // accumulate:SCHED job_accumulation_time is over · iteration:SCHED scheduler_iteration is over · sched-start:SCHED a scheduler is started again ·
-// starting:JOB a scheduler waits no longer for a job it started ·
-// silent:HOST node_fail_requeue is over · heartbeat moms are asked · still-silent:HOST a silent mom's vnodes are down ·
-// sched-heartbeat schedulers are asked · sched-silent:SCHED one that still does not answer is ended ·
-// join:JOB its sisters have had time to join · away:JOB HOST a sister has been away too long ·
-// question:N a mom did not answer · preempt:JOB a preempted run does not end ·
-// asked:TOKEN a scheduler did not answer ·
-// resv:ID begin or end of a reservation · resv-wait:ID nobody waits longer for an answer about it · resv-idle:ID unused too long ·
-// hook:NAME a periodic hook runs · resv-health vnodes have had time to say hello · purge-history finished jobs have become old.
+// starting:JOB a scheduler no longer waits for a job that it started · silent:HOST node_fail_requeue is over · heartbeat moms are asked · still-silent:HOST
+// the vnodes of a silent mom are down · sched-heartbeat schedulers are asked · sched-silent:SCHED a scheduler that still does not answer is killed · join:JOB
+// its sisters have had time to join · away:JOB HOST a sister has been away too long · question:N a mom did not answer · preempt:JOB a preempted run does not
+// end · asked:TOKEN a scheduler did not answer · resv:ID start or end of a reservation · resv-wait:ID no client waits longer for an answer about it ·
+// resv-idle:ID unused too long · hook:NAME a periodic hook runs · resv-health vnodes have had time to say hello · purge-history finished jobs have become
+// old.
 
 import { PBSE, Reject } from "#model/pbse.ts";
 import { SCHED_COMMAND } from "#protocol/sched-link.ts";
@@ -124,7 +122,7 @@ function purgeHistory(kernel: Kernel): void {
   if (kernel.state.history_count === 0) return;
   const { job_history_enable, job_history_duration: duration } = kernel.state.server;
   const now_s = Math.floor(kernel.now_ms / 1000);
-  // Without a history nothing is kept, also not what has ended within this second.
+  // Without a history nothing is kept, not even jobs that ended in this second.
   const before_s = job_history_enable !== true ? now_s + 1 : now_s - (typeof duration === "number" ? duration : HISTORY_DURATION_S_DEFAULT);
   kernel.out.actions.push({ kind: "purge-history", before_s });
 }

@@ -1,6 +1,6 @@
-// Connections of the server: which link is a client, a scheduler or a mom, who stands behind it, and which requests it waits for.
+// Connections of the server: whether a link is a client, a scheduler or a mom, which user is behind it, and which requests it waits for.
 //
-// I1. Who a peer is comes from the kernel (SO_PEERCRED): root and the server's own user may be daemons, a scheduler also its sched_user.
+// I1. The kernel identifies the peer (SO_PEERCRED): root and the server's own user may be daemons; a scheduler may also be its sched_user.
 
 import { limitOf } from "#model/limits/server-limits.ts";
 import { identifyPeer, type PeerIdentity } from "#protocol/wire/identity.ts";
@@ -23,7 +23,7 @@ export type Connection = {
   readonly peer: Peer | null;
   readonly pid: number;
   role: "client" | "sched" | "mom";
-  /** its requests that are not answered, and those of them that are listings (listings.ts) */
+  /** its requests without an answer, and which of them are listings (listings.ts) */
   readonly tokens: Set<number>;
   readonly listings: Set<number>;
 };
@@ -69,7 +69,7 @@ export function connections(options: {
   readonly host: string;
   readonly own_uid: number;
   readonly system: boolean;
-  /** the shares that users have of listings under way */
+  /** the users' shares of listings */
   readonly listings: Pick<Shares<Connection>, "over" | "leave">;
 }): Connections {
   const by_number = new Map<number, Connection>();
@@ -84,7 +84,7 @@ export function connections(options: {
           uid: identity.uid,
           groups: identity.groups,
           host: identity.host,
-          // User mode: the complex's own user is its manager, and root is nobody special but as root he may do anything anyway.
+          // User mode: the complex's own user is its manager. root has no special role, but may do everything anyway as root.
           root: identity.uid === 0 || (!options.system && identity.uid === options.own_uid),
         };
 

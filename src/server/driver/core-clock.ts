@@ -1,4 +1,4 @@
-// The time that the core is told: the wall clock. When that clock was set, the core is told so before it is told a later time.
+// The time given to the core: the wall clock. If that clock was set, the core is told before it gets a later time.
 
 import { clockJumps } from "#support/clock-jumps.ts";
 import type { ClockPort } from "./ports.ts";

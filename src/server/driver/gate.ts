@@ -1,8 +1,8 @@
-// Where frames come in and answers go out: who stands behind a connection, whether a frame is one that this peer may send, which request an answer belongs to.
-// Links of the daemon are sockets, those of the simulator are virtual.
+// The entrance for frames and the exit for answers: which user is behind a connection, whether this peer may send a frame, and which request an answer belongs to.
+// Links of the daemon are sockets; those of the simulator are virtual.
 //
-// G1. A frame that no schema knows, or that its sender may not send, reaches nothing: a request is refused, a daemon's link is ended.
-// G2. While the store takes nothing, and while the state is loaded again, schedulers and moms wait outside: a frame of theirs ends their link.
+// G1. A frame that no schema knows, or that its sender may not send, has no effect: a request is refused, the link of a daemon is closed.
+// G2. While the store accepts nothing, and while the state is loaded again, schedulers and moms are kept out: a frame of theirs closes their link.
 // G3. Frames of one mom keep their order (start-frames.ts). Replies to clients: replies.ts.
 
 import { limitOf } from "#model/limits/server-limits.ts";
@@ -28,7 +28,7 @@ export type GateOptions = Pick<StartFramesOptions, "scripts" | "cookies" | "cloc
   readonly users: UserDatabase;
   readonly host: string;
   readonly own_uid: number;
-  /** system mode: only root is root, and a scheduler may be its sched_user's */
+  /** system mode: only root counts as root, and a scheduler may run as its sched_user */
   readonly system: boolean;
   readonly log: Pick<LogPort, "note">;
   /** what takes connections in */
@@ -63,7 +63,7 @@ export class Gate implements LinksPort, ClientsPort {
     return this.#options.driver();
   }
 
-  // --- what comes in
+  // --- input
 
   opened(link: Link): void {
     this.#connections.add(link);
@@ -113,7 +113,7 @@ export class Gate implements LinksPort, ClientsPort {
     if (peer === null) return link.reply({ id: parsed.id, ok: false, code: PBSE.BADCRED, text: pbseText(PBSE.BADCRED) });
     const { id, request } = parsed;
     if (!isListing(request)) return this.#driver.request(peer, request, this.#connections.open(connection, id), link.id);
-    // Without a share the connection waits, with what is behind this request, until another listing of the user is over.
+    // Without a share the connection waits, together with the requests behind this one, until another listing of the user is over.
     link.hold();
     this.#listings.take(peer.uid, connection, () => {
       const token = this.#connections.open(connection, id, true);
@@ -134,7 +134,7 @@ export class Gate implements LinksPort, ClientsPort {
     if (!this.#connections.mayBeSched(connection, sched_user)) return this.#intruder(connection, type);
     connection.role = "sched";
     connection.link.welcome();
-    // The process we may have to end one day: by the kernel's word, not by its own.
+    // The process that may have to be ended one day: its pid comes from the kernel, not from its own message.
     this.#driver.sched(connection.link.id, frame.type, { ...frame.data, pid: connection.pid });
   }
 
@@ -156,7 +156,7 @@ export class Gate implements LinksPort, ClientsPort {
     link.destroy();
   }
 
-  // --- what goes out: to schedulers and moms
+  // --- output: to schedulers and moms
 
   toSched({ link, type, data }: SchedFrame): void {
     this.#connections.byNumber(link)?.link.send(type, data);

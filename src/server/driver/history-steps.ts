@@ -1,7 +1,7 @@
-// What the core asks for in steps, so that others are answered between them: records of the history by id, walks through it page by page, long listings
+// Work that the core requests in steps, so that other requests are answered in between: records of the history by id, walks through it page by page, long listings
 // slice by slice, purges.
 //
-// H1. A step of a request is done in its user's turn (turns.ts); the next one begins when its reader has taken the parts before.
+// H1. A step of a request is done in its user's turn (turns.ts). The next step begins when the reader has taken the parts before it.
 
 import type { Core } from "../core/core.ts";
 import type { HistoryWalk } from "../engine/batch.ts";
@@ -20,7 +20,7 @@ type Surroundings = {
   uidOf(token: number): number | undefined;
   /** rows read at once */
   rows_max(): number;
-  /** token 0: nobody waits */
+  /** token 0: no client waits */
   failed(token: number, error: Error): void;
 };
 
@@ -40,7 +40,7 @@ const READS_PER_USER = 2;
 export function historySteps({ history, core, turn, taken, uidOf, rows_max, failed }: Surroundings): HistorySteps {
   const reads = createShares<number>(() => READS_PER_USER);
 
-  /** over: called when the core has been told, or will not be. */
+  /** over: called when the core has been told, or when it will not be. */
   const readNow = (token: number, ids: readonly string[], over: () => void): void => {
     const tell = (result: Result<Parameters<Core["historyRead"]>[1]>): void => {
       if (!result.ok) {

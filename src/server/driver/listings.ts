@@ -1,5 +1,5 @@
-// Listings of jobs that a user has under way: each keeps the list of jobs it began with, and a page that its reader has not taken. A user has a share of
-// them (max_user_listings); what is more waits, in the order in which it came.
+// Listings of jobs that a user has under way. Each keeps the list of jobs that it began with, and a page that its reader has not taken. A user has a share of
+// listings (max_user_listings); further ones wait in their order.
 
 import type { Request } from "#protocol/messages.ts";
 

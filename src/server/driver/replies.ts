@@ -1,7 +1,7 @@
 // Replies to clients on their way out: values, refusals, and lists in parts.
 //
-// R1. A request is answered once: whoever takes its token answers it, and a token that is gone is answered by nobody.
-// R2. Parts of a reply leave before it, in order. Big lists are made into text bit by bit while the reader keeps up.
+// R1. A request is answered once: the code that takes its token answers it, and a token that was taken is not answered again.
+// R2. Parts of a reply leave before it, in order. Long lists become text piece by piece, as the reader takes them.
 
 import { encodePartFrame } from "#protocol/wire/frame.ts";
 import type { ClientFrame } from "../engine/batch.ts";

@@ -1,10 +1,10 @@
-// Drives the core: everything that happens is told to the core; what gathers there is committed in batches; only then replies, frames and actions leave. The
-// daemon, the simulator, what-if and the tests have this one driver, over ports of their own (ports.ts).
+// Drives the core. Every event is given to the core; its results are committed in batches; only then replies, frames and actions leave. The
+// daemon, the simulator, what-if and the tests share this driver, each with its own ports (ports.ts).
 //
-// I1. One commit is under way at a time; meanwhile the next batch gathers.
+// I1. One commit is under way at a time; the next batch gathers meanwhile.
 // I2. Nothing of a batch leaves before its commit. A commit that fails refuses every request of the batch (15010) and starts again from the store.
-// I3. While the store takes nothing (a full disk) questions are answered from what is stored, changes are refused, schedulers and moms wait outside.
-// I4. Requests of clients are served in turns by user and connection, for a slice of time; then what waits of schedulers, moms and the store goes on.
+// I3. While the store accepts nothing (a full disk), questions are answered from the stored state, changes are refused, and schedulers and moms are kept out.
+// I4. Requests of clients are served in turns by user and connection, for a slice of time. Then schedulers, moms and the store get their turn.
 
 import { limitOf } from "#model/limits/server-limits.ts";
 import { PBSE, pbseText } from "#model/pbse.ts";
@@ -25,19 +25,19 @@ import { type HistorySteps, historySteps } from "./history-steps.ts";
 import type { Asker, ServerPorts } from "./ports.ts";
 import { createTurns, type Turns } from "./turns.ts";
 
-/** After a commit that failed, how long the next one waits: a full disk is not hammered. */
+/** Delay of the next commit after a failed one, to spare a full disk. */
 const FAULT_PAUSE_MS = 200;
-/** How often a store that took nothing is tried again. */
+/** How often a store that accepted nothing is tried again. */
 const PROBE_MS = 1000;
-/** What can be answered without writing; a shutdown must be possible, too. */
+/** Requests that can be answered without a write; shutdown is one of them, because it must always be possible. */
 const WITHOUT_STORE: ReadonlySet<Request["kind"]> = new Set(["status", "select-jobs", "locate-job", "backup", "shutdown"]);
-/** Requests are served so long before what they made is written and new ones are read. */
+/** Time for which requests are served before their results are written and new requests are read. */
 const SLICE_MS = 10;
-/** Work on requests that gathers at most while a batch is being written. */
+/** Most work on requests that may gather while a batch is being written. */
 const GATHER_MS = 50;
-/** A process whose connection broke is looked for after this. */
+/** Time after which the process of a broken connection is looked for. */
 const LOOK_AFTER_MS = 200;
-/** The longest delay that a timer of Node takes. */
+/** The longest delay of a timer in Node. */
 const TIMER_MS_MAX = 2 ** 31 - 1;
 
 /** A batch on its way. at_s: its time in the accounting file. */
@@ -51,24 +51,24 @@ export class ServerDriver {
   readonly #history: HistorySteps;
   #core: Core;
   #phase: "serving" | "reloading" | "over" = "serving";
-  /** the end has begun: schedulers may still be at work */
+  /** the end has begun: schedulers may still be running */
   #closing = false;
-  /** why the store takes nothing; null: it does (I3) */
+  /** why the store accepts nothing; null: it works (I3) */
   #fault: string | null = null;
   #writing = false;
   #when_written: (() => void)[] = [];
   #is_pumping = false;
   #is_scheduled = false;
-  /** what goes on when the batch of this turn has left */
+  /** what continues when the batch of this turn has left */
   #when_pumped: (() => void)[] = [];
-  /** Time spent on requests whose batch was not taken yet. While one is being written not too much gathers for the next: whoever asks waits for both. */
+  /** Time spent on requests whose batch was not taken yet. It is bounded while a batch is being written, because clients wait for both. */
   #gathered_ms = 0;
   /** the timer of the next tick: when it is due, and what cancels it */
   #tick: { readonly due_ms: number; readonly cancel: () => void } | null = null;
   #cancelProbe: () => void = () => undefined;
   #lost_records = 0;
 
-  /** state: as loaded from the store. Nothing happens before start(). */
+  /** state: as loaded from the store. The driver does nothing before start(). */
   constructor(ports: ServerPorts, config: ServerConfig, state: ServerState) {
     this.#ports = ports;
     this.#config = config;
@@ -86,7 +86,7 @@ export class ServerDriver {
     });
   }
 
-  /** The present core: another one takes its place when the state is loaded again. */
+  /** The present core; it is replaced when the state is loaded again. */
   get core(): Core {
     return this.#core;
   }
@@ -95,12 +95,12 @@ export class ServerDriver {
     return this.#phase === "over";
   }
 
-  /** Nothing is being written, and nothing waits to be. */
+  /** No write is under way, and none is due. */
   get isIdle(): boolean {
     return this.#phase === "serving" && this.#fault === null && !this.#writing && !this.#is_scheduled;
   }
 
-  /** Schedulers and moms are listened to (I3). */
+  /** Schedulers and moms are admitted (I3). */
   get takesDaemons(): boolean {
     return this.#phase === "serving" && this.#fault === null;
   }
@@ -116,7 +116,7 @@ export class ServerDriver {
     this.#end(false);
   }
 
-  // --- what comes in
+  // --- input
 
   /** link: number of the client's connection, for the log. */
   request(peer: Peer, request: Request, token: number, link = 0): void {
@@ -133,7 +133,7 @@ export class ServerDriver {
     this.do((core, now_ms) => core.mom(link, type, data, now_ms));
   }
 
-  /** A connection is gone. tokens: its open requests. What a scheduler or a mom it was is told beside. */
+  /** A connection is gone. tokens: its open requests. The loss of a scheduler or mom is reported separately. */
   linkLost(uid: number, link: number, tokens: readonly number[]): void {
     this.#turns.drop(uid, link);
     this.do((core) => core.clientLost(tokens));
@@ -143,7 +143,7 @@ export class ServerDriver {
     this.do((core, now_ms) => core.momLost(link, now_ms));
   }
 
-  /** A scheduler that is no child of ours may have died: nobody else tells. */
+  /** A scheduler that is not a child process may have died without a report. */
   schedLost(link: number, pid: number): void {
     if (this.#phase !== "serving") return;
     const { processes, clock } = this.#ports;
@@ -163,13 +163,13 @@ export class ServerDriver {
     this.do((core, now_ms) => core.schedUnfit(name, text, now_ms));
   }
 
-  /** Does a piece of a client's work when it is its turn; not when its connection is gone by then. */
+  /** Does a piece of a client's work in its turn, unless its connection is gone by then. */
   inTurn({ uid, link }: Asker, work: () => void): void {
     this.#turns.add(uid, link, work);
     this.#soon();
   }
 
-  /** Does something in the core. A programmer's error there must not end the server for everybody: what was not committed is given up instead. */
+  /** Calls the core. A programmer's error in the core must not end the server for everybody: work that was not committed is given up instead. */
   do(work: (core: Core, now_ms: number) => void): void {
     if (this.#phase !== "serving") return;
     try {
@@ -183,7 +183,7 @@ export class ServerDriver {
 
   // --- batches
 
-  /** Requests are served in turns (turns.ts). Whatever is done in this turn of the event loop goes into one batch. */
+  /** Serves requests in turns (turns.ts). Everything done in this turn of the event loop goes into one batch. */
   #soon(): void {
     if (this.#is_scheduled) return;
     this.#is_scheduled = true;
@@ -219,7 +219,7 @@ export class ServerDriver {
     this.#soon();
   }
 
-  /** Lets out what has gathered, as far as it need not wait for the store. */
+  /** Releases what has gathered, as far as it need not wait for the store. */
   #pump(): void {
     if (this.#is_pumping) return;
     this.#is_pumping = true;
@@ -252,7 +252,7 @@ export class ServerDriver {
     }
   }
 
-  /** I1. done: whatever comes of it. */
+  /** I1. done: called whatever the outcome. */
   #write(rows: Rows, done: (fault: Error | null) => void): void {
     this.#writing = true;
     this.#ports.store.commit(rows, (fault) => {
@@ -288,16 +288,16 @@ export class ServerDriver {
     this.#tick = null;
   }
 
-  /** The delay of the next tick was counted on the clock as it was. */
+  /** The delay of the next tick was computed with the old clock. */
   #clockSet(by_ms: number, at_ms: number): void {
     this.#disarm();
     this.#core.clockSet(by_ms, at_ms);
   }
 
-  // --- what goes wrong
+  // --- failures
 
   #commitFailed({ batch, at_s, rows }: Taken, error: Error): void {
-    // A server that can write nothing can still be ended.
+    // A server that cannot write must still be able to end.
     if (this.#fault !== null && batch.actions.some(({ kind }) => kind === "shutdown")) return this.#deliver({ batch, at_s, rows });
     this.#ports.log.note(LOG_EVENT.ERROR, `commit failed: ${error.message}`);
     const text = `${pbseText(PBSE.SYSTEM) ?? ""}${error.message}`;
@@ -311,13 +311,13 @@ export class ServerDriver {
     this.#startOver(PBSE.INTERNAL, pbseText(PBSE.INTERNAL) ?? "");
   }
 
-  /** Memory holds what was not written: it is thrown away, the store is the truth. Open requests are refused, daemons say hello again. */
+  /** Memory holds changes that were not written: it is discarded, because the store counts. Open requests are refused, and daemons say hello again. */
   #startOver(code: number, text: string): void {
     if (this.#phase !== "serving") return;
     this.#phase = "reloading";
     const { clients, links, clock, store } = this.#ports;
     const open = clients.open();
-    // What is being written now may succeed: its answers go out as they are.
+    // The present write may succeed; its answers then leave as they are.
     this.#whenWritten(() => {
       for (const token of open) this.#refuse(token, code, text);
       links.dropDaemons();
@@ -361,7 +361,7 @@ export class ServerDriver {
     if (token !== 0) this.#refuse(token, PBSE.SYSTEM, `${pbseText(PBSE.SYSTEM) ?? ""}${error.message}`);
   }
 
-  // --- what leaves after a commit
+  // --- effects after a commit
 
   #deliver({ batch, at_s }: Taken): void {
     const { watch, log, files, links, clients, processes } = this.#ports;
@@ -372,7 +372,7 @@ export class ServerDriver {
     if (batch.changes.resources.size > 0) files.resources(state.resources.values());
     if (batch.changes.server) links.setLimits(state);
     for (const name of batch.changes.hooks) files.hook(name, state.hooks.get(name));
-    // Who made a scheduler may write its files as soon as it is answered.
+    // A client that made a scheduler may write its files as soon as it has the answer.
     for (const action of batch.actions) if (action.kind === "prepare-sched") processes.prepare(action.sched);
     clients.answer(batch.clients);
     for (const frame of batch.scheds) {
@@ -384,7 +384,7 @@ export class ServerDriver {
     if (batch.changes.purged_arrays.size > 0) this.#history.count();
   }
 
-  /** With the next batch the store forgets these records: they must be in the file by then (../shell/accounting-recovery.ts). */
+  /** The next batch makes the store forget these records, so they must be in the file by then (../shell/accounting-recovery.ts). */
   #account({ accounting: records }: Batch, at_s: number): void {
     if (records.length === 0) return;
     const { accounting, log } = this.#ports;
@@ -446,7 +446,7 @@ export class ServerDriver {
     }
   }
 
-  /** A core that has taken another's place hears nothing of what that one asked. */
+  /** A core that was replaced gets no answers to its requests. */
   #runHook({ run, hook }: Extract<ShellAction, { kind: "run-hook" }>): void {
     const asked = this.#core;
     this.#ports.hooks.run(hook, (outcome) => {
@@ -460,13 +460,13 @@ export class ServerDriver {
     if (this.#closing) return;
     this.#closing = true;
     if (!scheds) return this.#close();
-    // A scheduler ends when its cycle is over, for which it needs our verdicts: they are given until then.
+    // A scheduler ends after its cycle, for which it needs verdicts: it gets them until then.
     const { processes } = this.#ports;
     for (const runtime of this.#core.kernel.scheds.values()) processes.stop(runtime.name, endablePid(runtime));
     processes.stopped(() => this.#close());
   }
 
-  /** What was answered in this batch is on its way; what came in since is refused by the closed connection. */
+  /** Answers of this batch are on their way; requests that came later are refused by the closed connection. */
   #close(): void {
     const { hooks, log, links, store } = this.#ports;
     this.#phase = "over";

@@ -1,9 +1,9 @@
-// Frames to moms on their way out. Starts carry scripts, which are not kept in memory, and are large: they leave in turns of their own, so that what else the
-// server has to do goes on in between.
+// Frames to moms on their way out. Starts carry scripts, which are not kept in memory, and are large. They leave in turns of their own, so that the server's other
+// work continues in between.
 //
 // F1. Frames of one mom keep their order.
-// F2. While a scheduler's decisions come in, starts wait: it waits for their verdicts, and the moms have time. But none waits longer than START_WAIT_MS.
-// F3. A user decides how big his scripts and environments are; a frame beyond the limit would end the link, again at every try.
+// F2. While a scheduler's decisions come in, starts wait, because the scheduler waits for their verdicts. No start waits longer than START_WAIT_MS.
+// F3. The user decides how large scripts and environments are; a frame beyond the limit would close the link at every attempt.
 
 import { arrayIdOf } from "#model/job-id.ts";
 import type { MomJob } from "#protocol/mom-link.ts";
@@ -11,12 +11,12 @@ import { encodeListFrame } from "#protocol/wire/frame.ts";
 import type { MomFrame } from "../engine/batch.ts";
 import type { ClockPort, Done, Result } from "./ports.ts";
 
-/** A frame is full with so much text; a single bigger job has a frame to itself. */
+/** A frame is full with this much text; a larger job has a frame of its own. */
 const FRAME_CHARS = 16 * 1024 * 1024;
-/** Jobs of a turn, whose scripts are read at once. */
+/** Number of jobs in a turn; their scripts are read at once. */
 const TURN_JOBS = 250;
 const START_WAIT_MS = 1000;
-/** How often it is looked whether the scheduler's decisions are all there. */
+/** How often the end of the scheduler's decisions is checked. */
 const LOOK_MS = 10;
 
 export type StartFramesOptions = {
@@ -27,21 +27,21 @@ export type StartFramesOptions = {
   /** so many times 32 random hexadecimal digits */
   readonly cookies: (count: number) => string;
   readonly clock: Pick<ClockPort, "steady_ms" | "after" | "soon">;
-  /** decisions of a scheduler come in (F2) */
+  /** a scheduler's decisions are coming in (F2) */
   readonly isDeciding: () => boolean;
   readonly complain: (text: string) => void;
 };
 
-/** A job that starts, or a frame behind such jobs. at_ms: whole, since when. */
+/** A job that starts, or a frame behind such jobs. at_ms: when it came. */
 type Waiting = { readonly link: number; readonly at_ms: number; readonly job: MomJob | null; readonly frame: MomFrame | null };
 type WaitingJob = Waiting & { readonly job: MomJob };
 
-/** Sends frames to moms. The attributes of a job that starts stay as they are at this call (state/state.ts I4). */
+/** Sends frames to moms. The attributes of a starting job stay as they are at this call (state/state.ts I4). */
 export function startFrames(options: StartFramesOptions): (frame: MomFrame) => void {
   const { link, scripts, cookies, clock, isDeciding, complain } = options;
   let queue: Waiting[] = [];
   let head = 0;
-  /** how much waits for a mom */
+  /** number of jobs and frames that wait for a mom */
   const counts = new Map<number, number>();
   let going = false;
 
@@ -70,7 +70,7 @@ export function startFrames(options: StartFramesOptions): (frame: MomFrame) => v
     if (found.ok) deliver(some, textsOf(some, found.value));
     else {
       complain(`scripts cannot be read: ${found.error.message}`);
-      // Their hello asks for what they did not get. Moms whose frames need no script have no part in it.
+      // Their hello requests again what they did not get. Moms whose frames need no script are not concerned.
       const without = new Set(some.filter(needsScript).map((waiting) => waiting.link));
       for (const number of without) link(number)?.destroy();
       const ready = some.filter((waiting) => !without.has(waiting.link));
@@ -82,7 +82,7 @@ export function startFrames(options: StartFramesOptions): (frame: MomFrame) => v
       else counts.delete(number);
     }
     head += some.length;
-    // What has left is let go of, though the queue may not be empty for long.
+    // Sent frames are dropped now, because the queue may not be empty for a long time.
     if (2 * head >= queue.length) {
       queue = queue.slice(head);
       head = 0;
@@ -91,7 +91,7 @@ export function startFrames(options: StartFramesOptions): (frame: MomFrame) => v
     else clock.soon(turn);
   };
 
-  /** Jobs as the texts of their starts, with script and cookie, by their place in the list. */
+  /** The texts of the jobs' starts, with script and cookie, in the order of the list. */
   const textsOf = (some: readonly Waiting[], found: ReadonlyMap<string, string>): readonly string[] => {
     const hex = cookies(some.length);
     return some.map((waiting, at) => {
@@ -138,7 +138,7 @@ const needsScript = (waiting: Waiting): waiting is WaitingJob => waiting.job !==
 /** Subjobs run the script of their array. */
 const scriptId = (job: MomJob): string => arrayIdOf(job.id) ?? job.id;
 
-/** Texts in lists that fit well into a frame. */
+/** Splits texts into lists that fit into a frame. */
 export function bySize(texts: readonly string[]): string[][] {
   const lists: string[][] = [];
   let room = 0;

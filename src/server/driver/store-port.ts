@@ -1,4 +1,4 @@
-// A store of promises as the driver's port.
+// A store with promises as the driver's port.
 
 import { isStoreError, type Loaded, type Store } from "#store/store.ts";
 import { shared } from "../state/intern.ts";
@@ -6,7 +6,7 @@ import { jobOfHistory, stateOfRows } from "../state/rows.ts";
 import type { Job, ServerState } from "../state/state.ts";
 import type { Done, HistoryPort, StorePort } from "./ports.ts";
 
-/** Calls done with what becomes of a promise; ask makes it. The daemon asks at once, the simulator after a delay. An error that done throws ends the program. */
+/** Calls done with the outcome of a promise; ask makes the promise. The daemon asks at once, the simulator after a delay. An error in done ends the program. */
 export type Settle = <T>(ask: () => Promise<T>, done: Done<T>) => void;
 
 export const atOnce: Settle = (ask, done) =>
@@ -43,7 +43,7 @@ export function storePort(store: Store, name: string, settle: Settle): StorePort
   };
 }
 
-/** State of the store as it is now. onLoaded: sees the rows as well. */
+/** The state of the store at present. onLoaded: gets the rows as well. */
 export async function loadFromStore(store: Store, name: string, onLoaded?: (loaded: Loaded) => void): Promise<ServerState> {
   const history_count = await store.history.count();
   const loaded = await store.load(shared);

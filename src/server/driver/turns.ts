@@ -1,7 +1,7 @@
-// Whose work is done next: fair queueing by user, then by connection, after the time that work took (start-time fair queueing, Goyal, Vin and Cheng 1996).
+// Whose work is done next: fair queueing by user, then by connection, by the time that work took (start-time fair queueing, Goyal, Vin and Cheng 1996).
 //
 // F1. Users who always have work waiting get equal time, however many connections they have; so do the connections of one user.
-// F2. Who comes with work after a pause is served next but for those who had less: nobody saves up time, and nobody pays for time that others left.
+// F2. A user with work after a pause is served next, except behind users who had less: unused time is neither saved nor charged.
 // F3. Work of one connection is done in the order in which it came.
 
 type Work = () => void;
@@ -10,21 +10,21 @@ type Queue = { readonly key: number; spent_ms: number; readonly pieces: Piece[] 
 type User = { readonly key: number; spent_ms: number; readonly queues: Map<number, Queue>; now_ms: number };
 
 export type Turns = {
-  /** dropped: called in place of work when the connection is gone before its turn */
+  /** dropped: called in place of work if the connection is gone before its turn */
   add(uid: number, connection: number, work: Work, dropped?: Work): void;
   /** the connection is gone, and its work with it */
   drop(uid: number, connection: number): void;
-  /** Does work for about so long; at least one piece. Returns whether more waits. */
+  /** Does work for about this time, at least one piece. Returns whether more waits. */
   serve(ms_max: number): boolean;
 };
 
-/** Every piece costs at least this much: a clock may stand still. */
+/** Every piece costs at least this much, because a clock may stand still. */
 const PIECE_MS_MIN = 0.001;
 
 /** clock: milliseconds. */
 export function createTurns(clock: () => number): Turns {
   const users = new Map<number, User>();
-  /** time spent by the user that was served last, when it was chosen (F2) */
+  /** time of the user that was served last, when it was chosen (F2) */
   let now_ms = 0;
 
   const turn = (): number => {
@@ -43,7 +43,7 @@ export function createTurns(clock: () => number): Turns {
       work();
     } finally {
       const spent_ms = Math.max(PIECE_MS_MIN, clock() - begun_ms);
-      // Work that its own end brings along (the next request, the next page) has joined meanwhile: it is charged as if it had waited.
+      // Work that follows from the end of this piece (the next request, the next page) has joined meanwhile: it is charged as if it had waited.
       charge(users, user, spent_ms);
       charge(users.get(user.key)?.queues ?? user.queues, queue, spent_ms);
     }
@@ -72,7 +72,7 @@ export function createTurns(clock: () => number): Turns {
   };
 }
 
-/** Adds to what the entry of that key has spent: the one that was chosen, or the one that took its place meanwhile. */
+/** Adds to the time of the entry with that key: the one that was chosen, or the one that replaced it meanwhile. */
 function charge<T extends { readonly key: number; spent_ms: number }>(entries: ReadonlyMap<number, T>, chosen: T, spent_ms: number): void {
   const present = entries.get(chosen.key);
   if (present === undefined) return;

@@ -1,7 +1,7 @@
-// Events of what has happened: postqueuejob, jobobit, management, modifyvnode, resv_confirm, resv_begin, resv_end, and the periodic ones. Nobody waits for
-// these hooks, with one exception (A1); what they refuse has happened all the same, and the log says so.
+// Events after the fact: postqueuejob, jobobit, management, modifyvnode, resv_confirm, resv_begin, resv_end, and the periodic ones. Nothing waits for
+// these hooks, with one exception (A1). Their refusals have no effect but a log line.
 //
-// A1. No scheduler starts a job while its postqueuejob hooks run: what they change must be there when it does. (An operator may, with qrun -H.)
+// A1. No scheduler starts a job while its postqueuejob hooks run, because their changes must be there first. (An operator may, with qrun -H.)
 // A2. A periodic hook runs once at a time, and again freq seconds after its last start.
 
 import type { HookInput } from "#hooks/run/hook-input.ts";
@@ -22,7 +22,7 @@ const ignore = (): void => undefined;
 
 // --- jobs
 
-/** A job is in a (new) queue. A subjob that starts is in none. */
+/** A job is in a (new) queue. A subjob that starts is in no queue of its own. */
 export function jobPosted(kernel: Kernel, tx: Transaction, job: Job): void {
   if (job.attrs["array_id"] !== undefined || !hasHooks(kernel, "postqueuejob")) return;
   const posting = kernel.posting.get(job.id) ?? { chains: 0, waiting: [] };
@@ -81,7 +81,7 @@ export function managed(
 
 // --- vnodes
 
-/** Vnodes whose state has changed since the last batch. While no hook wants to know, nothing is remembered. */
+/** Vnodes whose state has changed since the last batch. Without a hook for the event nothing is remembered. */
 export function watchVnodes(kernel: Kernel): void {
   const { state, vnode_states, changes } = kernel;
   if (!hasHooks(kernel, "modifyvnode")) return vnode_states.clear();
@@ -117,7 +117,7 @@ function vnodeChanged(kernel: Kernel, name: string, before: SeenVnode): void {
 
 // --- reservations
 
-/** before: its state, undefined when it is new; resv undefined: it is gone, `last` is what it was. */
+/** before: its state, undefined for a new one; resv undefined: it is gone, and `last` is its last form. */
 export function resvHappened(kernel: Kernel, before: number | undefined, resv: Resv | undefined, last: Pick<Resv, "id" | "attrs">): void {
   const event = resvEvent(before, resv?.attrs.reserve_state);
   if (event === null || !hasHooks(kernel, event)) return;

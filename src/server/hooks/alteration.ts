@@ -1,4 +1,4 @@
-// modifyjob, movejob and runjob: hooks see the job as it would be, and their changes become part of the request. And what hooks change later, as qalter would.
+// modifyjob, movejob and runjob: hooks see the job as it would be, and their changes become part of the request. Also changes that hooks make later, like qalter.
 
 import type { AttrChanges, HookInput } from "#hooks/run/hook-input.ts";
 import { Reject } from "#model/pbse.ts";
@@ -68,10 +68,10 @@ const op = (name: string, value: string | null, resource?: string): AttrOp => ({
   ...(value === null ? { op: "unset", value: "" } : { op: "=", value }),
 });
 
-/** The rights that a hook's changes are made under. What a user asked for was checked under his own rights before. */
+/** The rights for a hook's changes. The user's own changes were checked under the user's rights before. */
 export const raised = (tx: Transaction): Transaction => ({ ...tx, who: { ...tx.who, level: "manager" } });
 
-/** A hook changes a job. A refusal is the hook's failure: its changes are left out and the log tells why. Whether it was done. */
+/** A hook changes a job. A refusal is a failure of the hook: its changes are left out, and the log says why. Returns whether they were made. */
 export function alterByHook(tx: Transaction, job: Job, wanted: AttrChanges, hook: string): boolean {
   const ops = opsOf(wanted);
   if (ops.length === 0) return true;

@@ -1,7 +1,7 @@
-// The hooks of one event, run one after the other: each sees what those before it have changed (docs/reference/qmgr.md 9, docs/reference/attributes.md 9).
+// The hooks of one event, run one after the other: each sees the changes of those before it (docs/reference/qmgr.md 9, docs/reference/attributes.md 9).
 //
 // I1. The first hook that rejects, fails or takes too long ends the chain; the event is then rejected.
-// I2. A chain belongs to the server's memory: a restart forgets it, and with it the request or the happening that it was for.
+// I2. A chain exists only in the server's memory: a restart forgets it, together with its request or event.
 
 import type { HookInput, HookOutcome, HookRequests, HookRun } from "#hooks/run/hook-input.ts";
 import { withChanges } from "#hooks/run/merge.ts";
@@ -13,14 +13,14 @@ import type { Chain, Kernel } from "../engine/kernel.ts";
 import type { HookVerdict } from "../engine/transaction.ts";
 import { resourceTypes } from "./objects.ts";
 
-/** What the hooks of an event come to. changes: of all of them together. by: the last hook that changed something, or the one that rejected. */
+/** The outcome of an event's hooks. changes: of all of them together. by: the last hook that changed something, or the one that rejected. */
 export const NOTHING_CHANGED: HookVerdict = { kind: "accept", changes: {}, by: "" };
 
 /** Whether the event has a hook that would run. */
 export const hasHooks = (kernel: Pick<Kernel, "state">, event: HookEvent): boolean =>
   kernel.state.hooks.size > 0 && hooksOf(kernel.state.hooks.values(), event).length > 0;
 
-/** Runs the event's hooks; then: called once, at once when there are none. only: this hook alone. */
+/** Runs the event's hooks. then: called once, at once if there are no hooks. only: this hook alone. */
 export function runHooks(kernel: Kernel, event: HookEvent, input: HookInput, then: (verdict: HookVerdict) => void, only?: string): void {
   const hooks = hooksOf(kernel.state.hooks.values(), event).filter((hook) => only === undefined || hook.name === only);
   if (hooks.length === 0) return then(NOTHING_CHANGED);
@@ -67,7 +67,7 @@ export function hookEnded(kernel: Kernel, run: number, outcome: HookOutcome): vo
   runNext(kernel, chain);
 }
 
-/** null: the hook accepts. Its own words, or PBS's, go to whoever asked; why it failed goes to the log. */
+/** null: the hook accepts. The hook's text, or that of PBS, goes to the client; the reason of a failure goes to the log. */
 function failureOf(kernel: Kernel, event: HookEvent, hook: string, outcome: HookOutcome): Reject | null {
   switch (outcome.kind) {
     case "accept":
@@ -91,7 +91,7 @@ function failureOf(kernel: Kernel, event: HookEvent, hook: string, outcome: Hook
   }
 }
 
-/** What users are told of a hook that failed (docs/reference/commands.md 1.2). */
+/** The text for users about a hook that failed (docs/reference/commands.md 1.2). */
 export const encountered = (hook: string): Reject =>
   new Reject(PBSE.HOOKERROR, `request rejected as filter hook '${hook}' encountered an exception. Please inform Admin`);
 

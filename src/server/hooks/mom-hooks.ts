@@ -1,7 +1,7 @@
-// Hooks of execution hosts: what their moms are given, and what hooks there want of the server.
+// Hooks of execution hosts: the hooks that moms get, and what those hooks request of the server.
 //
-// M1. A mom has the present set of hooks before it hears of a job: the frame with them goes out before any start that follows the change.
-// M2. A hook of a host changes vnodes of that host, and jobs that are there, and nothing else.
+// M1. A mom has the present set of hooks before it is told about a job: the frame with the hooks leaves before any later start.
+// M2. A hook of a host may change only vnodes of that host, and jobs that are there.
 
 import { type AttrChanges, isAttrChanges, isObjectChanges } from "#hooks/run/hook-input.ts";
 import { type Hook, type HookScript, isMomEvent } from "#model/tables/hook.ts";
@@ -17,7 +17,7 @@ import { alterByHook } from "./alteration.ts";
 import { resourceTypes } from "./objects.ts";
 import { changeVnodes } from "./vnode-change.ts";
 
-/** Contents are long and seldom change. */
+/** Contents are long and seldom change, so digests are kept. */
 const digests = new WeakMap<object, string>();
 function contentDigest(part: { readonly content: string }): string {
   let digest = digests.get(part);
@@ -72,7 +72,7 @@ function hookFiles({ hooks }: MomHooks): ReadonlyMap<string, string> {
   return files;
 }
 
-/** What site tools wait for. The hooks travel in one frame; a line for each file that is new to the mom. */
+/** Log lines that site tools wait for. The hooks travel in one frame; there is a line for each file that is new to the mom. */
 function logSent({ config, out }: Kernel, file: string, host: string): void {
   const text = `successfully sent hook file ${config.home}/server_priv/hooks/${file} to ${host}`;
   out.logs.push({ event: LOG_EVENT.DEBUG2, class: "Hook", object: `Server@${config.host}`, text });
@@ -85,11 +85,11 @@ export function momHooksChanged(kernel: Kernel): void {
   for (const mom of kernel.moms.values()) tellHooks(kernel, mom, hooks);
 }
 
-// --- what moms say of them
+// --- reports of moms about hooks
 
 const offlinedBy = (hook: string): string => `offlined by hook '${hook}' due to hook error`;
 
-/** vnodes: of the mom's host. job: the one of the report, if it is this very run of it. */
+/** vnodes: of the mom's host. job: the one of the report, if this run is the present one. */
 export function hookReported(kernel: Kernel, told: MomHookReport, vnodes: readonly Vnode[], job: Job | undefined): void {
   const tx = ownTransaction(kernel);
   const { hook } = told;
@@ -131,7 +131,7 @@ function restartCycles(kernel: Kernel): void {
     kernel.follow.carryOut(kernel, { kind: "trigger-sched", sched: name, command: SCHED_COMMAND.CMD });
 }
 
-/** An execjob_preterm hook wants the job to go on: nobody has deleted it. */
+/** An execjob_preterm hook lets the job continue: its deletion is undone. */
 export function jobKept(kernel: Kernel, job: Job, { text }: MomToServer["mom-kept"]): void {
   const tx = ownTransaction(kernel);
   tx.apply({ kind: "job-changed", id: job.id, set: {}, unset: [], own: { termination: null } });

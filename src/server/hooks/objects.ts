@@ -1,6 +1,6 @@
-// Objects of the server as hooks see them: attributes as texts, those a manager may read. What of them an event's hooks may set is here too.
+// Objects of the server in the form for hooks: attributes as texts, as far as a manager may read them. Also which of them the hooks of an event may set.
 //
-// I1. What a hook may set is what a manager could set, never what only PBS sets (docs/reference/attributes.md 1).
+// I1. A hook may set what a manager could set, never what only PBS sets (docs/reference/attributes.md 1).
 
 import type { HookObject } from "#hooks/run/hook-input.ts";
 import type { AttributeTable } from "#model/attribute.ts";
@@ -79,7 +79,7 @@ const settable = (table: AttributeTable): readonly string[] =>
 export const JOB_WRITABLE = settable(JOB_ATTRIBUTES);
 export const QUEUEJOB_WRITABLE = [...JOB_WRITABLE, "queue"];
 export const MOVEJOB_WRITABLE = ["queue"];
-/** Of a job that is about to run, what does not concern where and when it runs; of one that is not let run, also what keeps it. */
+/** Of a job about to run: attributes that do not decide where and when it runs; of one that is refused, also those that hold it back. */
 export const RUNJOB_WRITABLE = [
   "Account_Name",
   "Error_Path",

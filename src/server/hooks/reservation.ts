@@ -1,4 +1,4 @@
-// resvsub and modifyresv: hooks see a reservation as it is asked for, or as it would be, and their changes become part of the request.
+// resvsub and modifyresv: hooks see a reservation as requested, or as it would be, and their changes become part of the request.
 
 import type { AttrChanges, HookInput, HookObject } from "#hooks/run/hook-input.ts";
 import { changedObject } from "#hooks/run/merge.ts";
@@ -10,8 +10,8 @@ import { eventBase } from "./alteration.ts";
 import { RESV_WRITABLE, resvObject } from "./objects.ts";
 
 /**
- * The attributes of a pbs_rsub as the hooks have left them, and the transaction to read them in: what hooks set is read under a manager's rights. The user's
- * own were checked by the caller. Refuses when the hooks do.
+ * The attributes of a pbs_rsub after the hooks, and the transaction in which to read them: the hooks' changes are read under a manager's rights; the caller
+ * has checked the user's own. Refuses if the hooks refuse.
  */
 export function afterResvsubHooks(
   tx: Transaction,

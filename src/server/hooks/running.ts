@@ -1,4 +1,4 @@
-// runjob: a job that is about to be sent for execution. Its hooks may keep it from running, and then also hold it or let it wait (docs/reference/commands.md 1.2).
+// runjob: a job that is about to be sent for execution. Its hooks may refuse the start, and then also hold the job or let it wait (docs/reference/commands.md 1.2).
 
 import type { AttrChanges, HookChanges } from "#hooks/run/hook-input.ts";
 import { attributeOf, type ResourceValues } from "#model/attribute.ts";
@@ -19,13 +19,13 @@ import { alterByHook, runjobInput } from "./alteration.ts";
 import { hasHooks, runHooks } from "./chain.ts";
 import { ON_REJECTION } from "./objects.ts";
 
-/** Whether somebody must be asked before the job is started. */
+/** Whether hooks must be asked before the job is started. */
 export const mustAsk = (kernel: Kernel, job: string): boolean =>
   !isStopped(kernel.state.jobs.get(job)) && (kernel.posting.has(job) || hasHooks(kernel, "runjob"));
 
 const isStopped = (job: Job | undefined): boolean => job !== undefined && isSuspended(job);
 
-/** Waits for the job's postqueuejob hooks, then asks the runjob hooks; then: null, it may run. The job may be gone by then. */
+/** Waits for the job's postqueuejob hooks, then asks the runjob hooks. then: null means that the job may run. The job may be gone by then. */
 export function askBeforeRun(
   kernel: Kernel,
   tx: Transaction,
@@ -57,13 +57,13 @@ export function askRunjobHooks(tx: Transaction, jobs: readonly Job[], vnodesFor:
   );
 }
 
-/** What they say of one of them. null: the job may run. */
+/** The hooks' answer about one of them. null: the job may run. */
 export function afterRunjobHooks(tx: Transaction, job: Job, exec_vnode: string): Reject | null {
   const [verdict] = askRunjobHooks(tx, [job], () => exec_vnode);
   return verdict === null || verdict === undefined ? null : settleRun(tx, job, verdict);
 }
 
-/** What they have set of a subjob becomes true once it has started: only then it is a job of its own. */
+/** Changes of the hooks to a subjob take effect once it has started, because only then it is a job of its own. */
 export function afterSubjobStart(tx: Transaction, subjob: Job, exec_vnode: string): void {
   const [verdict] = askRunjobHooks(tx, [subjob], () => exec_vnode);
   if (verdict !== null && verdict !== undefined) settleStarted(tx, subjob.id, verdict);
@@ -74,9 +74,9 @@ function settleStarted(tx: Transaction, id: string, verdict: HookVerdict): void 
   if (job !== undefined && verdict.kind === "accept") setResources(tx, job, verdict);
 }
 
-/** What the hooks say becomes true of the job. null: it may run. */
+/** Applies the hooks' answer to the job. null: it may run. */
 export function settleRun(tx: Transaction, job: Job, verdict: HookVerdict): Reject | null {
-  // A subjob that has not started is no job yet: what concerns all of them is the array's.
+  // A subjob that has not started is no job yet: changes that concern all subjobs go to the array.
   const wanted = tx.state.jobs.has(job.id) ? (verdict.changes.job ?? {}) : {};
   if (verdict.kind === "accept") {
     alterByHook(
@@ -104,8 +104,8 @@ export function settleRun(tx: Transaction, job: Job, verdict: HookVerdict): Reje
 }
 
 /**
- * Resources that the hooks have set of a job that is to run. Its place is decided: what would change it (select, place, what is counted or asked of vnodes)
- * is left out, and the log says so. The job runs all the same.
+ * Resources that the hooks have set for a job that will run. Its place is decided: changes that would affect it (select, place, resources that are counted or
+ * requested of vnodes) are left out, and the log says so. The job runs all the same.
  */
 function setResources(tx: Transaction, job: Job, { changes, by }: HookVerdict): void {
   const wanted = changes.job?.["Resource_List"];

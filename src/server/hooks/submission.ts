@@ -1,7 +1,7 @@
-// queuejob: hooks see a submission as its user made it, before the server adds its defaults, and change it as they like (docs/reference/commands.md 1.2).
+// queuejob: hooks see a submission as its user made it, before the server adds its defaults, and may change it (docs/reference/commands.md 1.2).
 //
-// I1. What the user gave is checked under his own rights before a hook sees it; what the hooks made of it is read under a manager's.
-// I2. A hook that sets what the server cannot take is a hook that failed: its user is told so, the log tells why.
+// I1. The user's input is checked under the user's rights before a hook sees it; the hooks' changes are read under a manager's rights.
+// I2. A hook that sets an illegal value has failed: the user is told so, and the log says why.
 
 import type { AttrChanges, HookInput, HookObject } from "#hooks/run/hook-input.ts";
 import { PBSE, Reject } from "#model/pbse.ts";
@@ -16,7 +16,7 @@ import { jobObject, QUEUEJOB_WRITABLE } from "./objects.ts";
 
 export type Draft = Omit<QueueJobRequest, "kind">;
 
-/** The question to the hooks about a submission. Refuses what the user may not or cannot ask for. */
+/** The question to the hooks about a submission. Refuses input that the user may not or cannot give. */
 export function queuejobAsk(tx: Transaction, key: string, { destination, attrs }: Draft): HookAsk {
   const queue = localQueue(tx, destination);
   checkAttributes(tx, queue, attrs);
@@ -49,7 +49,7 @@ function draftObject(tx: Transaction, queue: string, given: readonly AttrValueTe
   return { id: null, attrs };
 }
 
-/** The submission as the hooks have left it, and the transaction to read it in. Refuses it when they do. */
+/** The submission after the hooks, and the transaction in which to read it. Refuses it if the hooks refuse. */
 export function afterQueuejobHooks(tx: Transaction, key: string, draft: Draft): { readonly tx: Transaction; readonly draft: Draft } {
   const [verdict] = tx.hooks([queuejobAsk(tx, key, draft)]);
   if (verdict === null || verdict === undefined) return { tx, draft };
@@ -81,7 +81,7 @@ function changedDraft({ destination, attrs, script }: Draft, changes: AttrChange
   return { destination: queue, attrs: next, script };
 }
 
-/** Carries out what a hook wants; a refusal is the hook's failure (I2). What only arrays have is refused in its own words. */
+/** Carries out a hook's changes; a refusal is a failure of the hook (I2). Attributes that only arrays have are refused with a text of their own. */
 export function byHook<T>(tx: Transaction, hook: string, work: () => T): T {
   try {
     return work();

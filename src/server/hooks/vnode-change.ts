@@ -1,4 +1,4 @@
-// Vnodes that a hook changed: as a manager would with qmgr, one vnode after the other; what cannot be is logged and left out.
+// Changes of hooks to vnodes: carried out as a manager's with qmgr, one vnode after the other. Illegal changes are logged and left out.
 
 import type { AttrChanges, ObjectChanges } from "#hooks/run/hook-input.ts";
 import { Reject } from "#model/pbse.ts";
@@ -15,7 +15,7 @@ import { opsOf } from "./alteration.ts";
 /** States that a hook may give or take; others are the server's own (docs/reference/attributes.md 5). */
 const SETTABLE: ReadonlySet<string> = new Set(["offline", "down", "sleep"]);
 
-/** names: only these vnodes are the hook's to change; null: all. */
+/** names: only these vnodes may be changed; null: all. */
 export function changeVnodes(tx: Transaction, changes: ObjectChanges, hook: string, names: ReadonlySet<string> | null = null): void {
   const own = { ...tx, who: serverIdentity(tx.config.host) };
   for (const [name, wanted] of Object.entries(changes)) {
@@ -39,7 +39,7 @@ function setNode(tx: Transaction, vnode: Vnode, ops: readonly AttrOp[], hook: st
   enterNodeChange(tx, vnode, ops, changed);
 }
 
-/** state is the whole state to a hook: words it leaves out go, words that are not its own stay as they are. */
+/** For a hook, state is the whole state: words that it leaves out are removed; words that hooks may not change stay as they are. */
 function nodeOps(changes: AttrChanges, states: readonly string[]): AttrOp[] {
   return opsOf(changes).flatMap((op): AttrOp[] => {
     if (NODE_ATTRIBUTES.byName(op.name)?.name !== "state") return [op];

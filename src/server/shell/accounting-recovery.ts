@@ -1,7 +1,7 @@
-// Accounting records that were committed with their batch but may not have reached the accounting file, because the server was killed in between: at the next
-// start those that the file lacks are written (2,000 jobs under kill -9, each accounted for exactly once).
+// Accounting records that were committed with their batch but may be missing in the accounting file, because the server was killed in between. The
+// next start writes those that the file lacks.
 //
-// I1. A line that is in the file is not written again; lines are compared as a whole, time included.
+// I1. A line that is in the file is not written again; whole lines are compared, including the time.
 
 import { closeSync, fstatSync, openSync, readSync } from "node:fs";
 import { join } from "node:path";
@@ -9,12 +9,12 @@ import type { AccountingLog } from "#support/accounting-log.ts";
 import { localStamper } from "#support/local-time.ts";
 import type { DueRecord } from "../state/rows.ts";
 
-/** Only the end of a file can hold the records of the last batch: what that batch may take, and so much behind it of batches that had no rows to commit. */
+/** Only the end of a file can hold the records of the last batch: the size of that batch, and this much for later batches without rows. */
 const TAIL_BYTES = 256 * 1024;
 const LINE_BYTES = 200;
 const BYTES_A_CHAR = 3;
 
-/** Writes what is missing; returns how many. place: the directory of daily files, or the one file when not daily. */
+/** Writes the missing records; returns their number. place: the directory of daily files, or the one file if it is not daily. */
 export function recoverAccounting(due: readonly DueRecord[], accounting: AccountingLog, place: string, daily: boolean): number {
   const stamper = localStamper();
   const files = new Map<string, Map<string, number>>();
@@ -37,7 +37,7 @@ export function recoverAccounting(due: readonly DueRecord[], accounting: Account
   return written;
 }
 
-/** The lines at the end of a file and how often each is there; none when it cannot be read. A last line without its end does not count. */
+/** The lines at the end of a file with the number of times each occurs; none if it cannot be read. A last line without its line end does not count. */
 function lastLines(path: string, tail_bytes: number): Map<string, number> {
   const lines = new Map<string, number>();
   let fd: number;

@@ -1,4 +1,4 @@
-// The service of pbs_server: logs are opened, the state is loaded from the store; then it serves until a signal or qterm ends it (docs/reference/files.md 10).
+// The service of pbs_server: opens logs, loads the state from the store, and serves until a signal or qterm ends it (docs/reference/files.md 10).
 
 import { readFileSync } from "node:fs";
 import { hostname } from "node:os";
@@ -24,12 +24,12 @@ import type { OpenHome } from "./open-home.ts";
 import { startService } from "./service.ts";
 import { timeZone } from "./time-zone.ts";
 
-/** The server's log names jobs and their owners: root and a group of the site's read it, unless pbs.conf says otherwise (three octal digits). */
+/** The server's log names jobs and their owners: only root and a group of the site read it, unless pbs.conf says otherwise (three octal digits). */
 export function logMode(stated: string | undefined): number {
   return /^0?[0-7]{3}$/.test(stated ?? "") ? (Number.parseInt(stated as string, 8) & 0o666) | 0o600 : 0o640;
 }
 
-/** Serves until it is ended. Resolves with the exit status of the process; the word "ready", or why not, goes to the process that waits in front. */
+/** Serves until it is ended. Resolves with the exit status of the process. The waiting process gets the word "ready", or the reason of a failure. */
 export async function serve(options: ServerOptions, conf: Conf, { lock, opened, notices }: OpenHome): Promise<number> {
   const host = shortHostName(conf.server);
   const log = openLog({
@@ -136,7 +136,7 @@ export async function serve(options: ServerOptions, conf: Conf, { lock, opened, 
   });
 }
 
-/** SIGUSR2: gives memory back as far as possible, so that what the jobs themselves need can be measured. */
+/** SIGUSR2: gives memory back as far as possible, so that the memory of jobs can be measured. */
 function collectGarbage(): void {
   setFlagsFromString("--expose-gc");
   const collect = runInNewContext("gc") as (options: object) => void;
@@ -154,7 +154,7 @@ const MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "
 let second = Number.NaN;
 let text_of_second = "";
 
-/** As ctime(3): `Fri Nov 20 09:26:28 2026`, local time. A second's text is made once: a cycle starts thousands of jobs in it. */
+/** As ctime(3): `Fri Nov 20 09:26:28 2026`, local time. The text of a second is made once, because a cycle starts thousands of jobs in it. */
 function ctime(epoch_s: number): string {
   if (epoch_s === second) return text_of_second;
   const date = new Date(epoch_s * 1000);
@@ -165,7 +165,7 @@ function ctime(epoch_s: number): string {
   return text_of_second;
 }
 
-/** What the installation asks of a server that starts with an empty store. A file that cannot be read asks for nothing. */
+/** Requests of the installation for a server that starts with an empty store. An unreadable file requests nothing. */
 function wantedAtFirst(conf: Conf): Record<string, string> {
   try {
     return parseConfText(readFileSync(join(conf.home, "server_priv", FIRST_START), "utf8"));

@@ -1,5 +1,5 @@
 // server_priv/hooks: a copy of every hook for people and site tools, `NAME.HK` attributes, `NAME.PY` or `NAME.JS` script, `NAME.CF` configuration
-// (docs/reference/files.md 1). The store is the truth: the files are written after its commit and made anew at the start; nothing reads them back.
+// (docs/reference/files.md 1). The store counts: the files are written after its commit and made anew at the start; the server never reads them.
 
 import { chmodSync, mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -15,7 +15,7 @@ export type HookFiles = {
   write(name: string, hook: Hook | undefined): void;
 };
 
-/** directory: server_priv/hooks. complain: of what cannot be written; the server works without these files. */
+/** directory: server_priv/hooks. complain: reports files that cannot be written; the server works without them. */
 export function hookFiles(directory: string, complain: (text: string) => void): HookFiles {
   const attempt = (work: () => void): void => {
     try {

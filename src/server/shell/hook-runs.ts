@@ -1,4 +1,4 @@
-// Hooks that the core asks for: run by the hosts of src/hooks.
+// Hooks that the core requests; the hosts of src/hooks run them.
 
 import { type HookRunner, hookRunner } from "#hooks/hook-runner.ts";
 import type { Conf } from "#support/conf.ts";

@@ -1,8 +1,8 @@
-// Hands mails to the mail program of the server (attribute mailer): without a shell, with nothing of the server's environment.
+// Hands mails to the mail program of the server (attribute mailer), without a shell and without the server's environment.
 //
-// M0. In system mode the program has an unprivileged identity (unprivileged.ts), and nobody but root can change its file.
-// M1. A program that is missing, fails or hangs costs a log line; the server waits for none.
-// M2. At most RUNNING_MAX are at work, the others wait their turn; what is more than WAITING_MAX is dropped with a word to the log.
+// M0. In system mode the program has an unprivileged identity (unprivileged.ts), and only root can change its file.
+// M1. A program that is missing, fails or hangs causes a log line; the server waits for none.
+// M2. At most RUNNING_MAX programs run, other mails wait. More than WAITING_MAX waiting mails are dropped with a log line.
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { trustedFile } from "#support/trusted-file.ts";
@@ -19,7 +19,7 @@ export type Mailer = { send(mail: Mail): void };
 export type MailerOptions = {
   /** of recipients without one, and of owners (PBS_MAIL_HOST_NAME); undefined: none */
   readonly domain: string | undefined;
-  /** whose identity the program takes; a text: why there is none, and no mail is sent; null: the server's own (user mode) */
+  /** the identity of the program; a text: why there is none, so that no mail is sent; null: the server's own (user mode) */
   readonly identity: Unprivileged | string | null;
   readonly problem: (text: string) => void;
 };
@@ -64,7 +64,7 @@ export function mailer({ domain, identity, problem }: MailerOptions): Mailer {
         ...(identity === null || typeof identity === "string" ? {} : identity),
       });
     } catch (error) {
-      // Not at once: the next mail would be begun within this call, and 10,000 of them end the stack.
+      // Not at once: the next mail would begin within this call, and 10,000 of them exhaust the stack.
       setImmediate(() => failed(error as NodeJS.ErrnoException));
       return;
     }
@@ -85,13 +85,13 @@ export function mailer({ domain, identity, problem }: MailerOptions): Mailer {
   };
 }
 
-/** The file that is run (M0). Throws with a text when there is none that may be. */
+/** The file that is run (M0). Throws with a text if no file may be run. */
 function programOf({ mailer }: Mail, identity: MailerOptions["identity"]): string {
   if (typeof identity === "string") throw new Error(identity);
   return identity === null ? mailer : trustedFile(mailer, [0]);
 }
 
-/** An owner is known by his host; where the site has a mail domain that is where he reads. */
+/** An owner is known by the host; if the site has a mail domain, the owner reads mail there. */
 export function addressesOf({ to, to_owner }: Pick<Mail, "to" | "to_owner">, domain: string | undefined): readonly string[] {
   if (domain === undefined) return to;
   return to.map((address) => {

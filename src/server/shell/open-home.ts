@@ -1,5 +1,5 @@
-// PBS_HOME taken into use by the one server that may: directories, lock, store. In a bundle of its own, which is loaded before that of the service: while V8 makes
-// that ready, SQLite's threads check the store and read the first jobs.
+// Opens PBS_HOME for the one server that may use it: directories, lock, store. It is in a bundle of its own that is loaded before the service: while V8 prepares
+// the service, SQLite's threads check the store and read the first jobs.
 
 import { chmodSync, existsSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
@@ -10,7 +10,7 @@ import { returnLargeBlocks } from "#support/libc/large-blocks.ts";
 import { type HeldLock, takeLock } from "#support/libc/lock-file.ts";
 import { storeFile } from "./daemon-start.ts";
 
-/** notices: of what took time or deserves a log line. opened: rejects with a StoreError. */
+/** notices: log lines about slow or unusual steps. opened: rejects with a StoreError. */
 export type OpenHome = { readonly lock: HeldLock; readonly opened: Promise<Store>; readonly notices: readonly string[] };
 
 /** Resolves when SQLite's threads are at work; or why this process may not serve. create: the server begins anew, whatever the store has lost. */

@@ -1,5 +1,5 @@
-// server_priv/resourcedef (docs/reference/files.md 1): the custom resources, `NAME type=T flag=F` a line, for site tools that look for it. The store is the truth: the
-// file is written after its commit and made anew at the start; nothing reads it back.
+// server_priv/resourcedef (docs/reference/files.md 1): the custom resources, `NAME type=T flag=F` on each line, for site tools. The store counts: the
+// file is written after its commit and made anew at the start; the server never reads it.
 
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -8,7 +8,7 @@ import { writeWholeFile } from "#support/whole-file.ts";
 
 const MODE = 0o644;
 
-/** directory: server_priv. Returns what went wrong; null: nothing. */
+/** directory: server_priv. Returns the fault; null: none. */
 export function keepResourceFile(directory: string, resources: Iterable<ResourceDef>): string | null {
   const path = join(directory, "resourcedef");
   const text = resourceLines(resources);

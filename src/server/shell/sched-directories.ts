@@ -1,8 +1,8 @@
-// The directories of a scheduler before the server starts it (docs/schedulers.md): default-named ones that are missing are made, with the shipped defaults in them;
-// directories set explicitly must exist, the scheduler itself checks them.
+// The directories of a scheduler before the server starts it (docs/schedulers.md). Default-named directories that are missing are made with the shipped files;
+// directories that were set must exist, and the scheduler itself checks them.
 //
-// I1. sched_priv may belong to sched_user while we are root: what we make in it is made anew or not at all, and no link in it is followed.
-// I2. Only what root alone could change is given to sched_user: a directory of root's, and root's plain files in it.
+// I1. sched_priv may belong to sched_user while the server is root: the server only creates new files in it and follows no link.
+// I2. Only files that no other user than root could change are given to sched_user: root's directory, and root's plain files in it.
 
 import {
   chmodSync,
@@ -64,7 +64,7 @@ export function makeSchedDirectories(dirs: SchedDirectories): void {
 
 const OTHERS_WRITE = 0o022;
 
-/** A directory that was made while the scheduler was to run as root becomes its user's (I2). */
+/** A directory that was made while the scheduler was to run as root is given to its user (I2). */
 function handOver(dir: string, owner: SchedDirectories["owner"]): void {
   if (owner === null) return;
   const mine = (stat: Stats): boolean => stat.uid === 0 && (stat.mode & OTHERS_WRITE) === 0;
@@ -78,7 +78,7 @@ function handOver(dir: string, owner: SchedDirectories["owner"]): void {
   lchownSync(dir, owner.uid, owner.gid);
 }
 
-/** Whatever stands there already, a link that leads nowhere too, is left to the scheduler's own check. */
+/** An existing entry, even a link that leads nowhere, is left to the scheduler's own check. */
 function makeFile(path: string, bytes: Uint8Array, owner: SchedDirectories["owner"]): void {
   let fd: number;
   try {
@@ -96,7 +96,7 @@ function makeFile(path: string, bytes: Uint8Array, owner: SchedDirectories["owne
   }
 }
 
-/** sched_out, to append to: stdout and stderr of the scheduler. null: it cannot be one of its own files. */
+/** sched_out, opened to append: stdout and stderr of the scheduler. null: it is not a file of the scheduler. */
 export function openSchedOut(sched_priv: string): number | null {
   const { O_APPEND, O_CREAT, O_NOFOLLOW, O_NONBLOCK, O_WRONLY } = constants;
   let fd: number;
@@ -111,7 +111,7 @@ export function openSchedOut(sched_priv: string): number | null {
   return null;
 }
 
-/** One that exists is left as it is. */
+/** An existing file stays as it is. */
 function makeDirectory(path: string, mode: number, owner: SchedDirectories["owner"]): void {
   if (existsSync(path)) return;
   mkdirSync(path, { mode });

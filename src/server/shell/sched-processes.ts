@@ -1,7 +1,7 @@
-// Processes of local schedulers: started as children that outlive the server, watched, stopped. Which one should run is decided in the core (scheds/session.ts).
+// Processes of local schedulers: started as children that outlive the server, watched, stopped. The core decides which should run (scheds/session.ts).
 //
 // I1. A scheduler is started with the directories that its attributes name, if they pass their checks.
-// I2. No second process is started for a name while one holds the lock of its sched_priv: one of an earlier server says hello by itself.
+// I2. While a process holds the lock of a sched_priv, no second one is started: a process of an earlier server connects by itself.
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { closeSync, existsSync, readFileSync, statSync } from "node:fs";
@@ -25,7 +25,7 @@ export type SchedProcessesOptions = {
   /** attributes of a scheduler; undefined: it is gone */
   attrsOf(name: string): { readonly [name: string]: unknown } | undefined;
   exited(name: string, how: SchedEnd): void;
-  /** it was not started: a directory fails its check. text: as the comment has it */
+  /** it was not started, because a directory fails its check. text: for the comment */
   unfit(name: string, text: string): void;
   log(name: string, text: string): void;
 };
@@ -34,15 +34,15 @@ export type SchedProcesses = {
   start(name: string): void;
   /** makes its default-named directories, so that its files can be written before it runs */
   prepare(name: string): void;
-  /** a scheduler that is not to run says why in its log */
+  /** a scheduler that may not run writes the reason into its log */
   say(name: string, text: string): void;
-  /** SIGTERM, and SIGKILL when that does not help. pid: of a scheduler that was not started here */
+  /** SIGTERM, and later SIGKILL if needed. pid: of a scheduler that was not started here */
   stop(name: string, pid: number): void;
-  /** the process of a scheduler: pid, of the connected one; 0: the child, or whoever holds the lock of its sched_priv */
+  /** the process of a scheduler: pid, of the connected one; 0: the child, or the holder of the lock of its sched_priv */
   look(name: string, pid: number): SchedSight;
-  /** SIGKILL, if that process still is the scheduler; its end is told */
+  /** SIGKILL, if that process is still the scheduler; its end is reported */
   kill(name: string, pid: number): void;
-  /** it was started here, whether it lives or not */
+  /** it was started here and may have ended */
   isChild(pid: number): boolean;
   /** waits until none that was told to stop is left */
   stopped(): Promise<void>;
@@ -54,12 +54,12 @@ const LOOK_MS = 50;
 
 export function schedProcesses(options: SchedProcessesOptions): SchedProcesses {
   const children = new Map<string, { readonly process: ChildProcess; stopped: boolean }>();
-  /** all that were started here: of their ends we hear, before or after their connection's */
+  /** all that were started here: their ends are reported, before or after those of their connections */
   const started = new Set<number>();
   const waiting = new Set<string>();
   const stopping = new Set<Promise<void>>();
 
-  /** A lock that another process holds: its owner says hello, or goes and makes room. */
+  /** A lock that another process holds: its owner connects, or ends and releases the lock. */
   const awaitLock = (name: string): void => {
     if (waiting.has(name)) return;
     waiting.add(name);
@@ -95,7 +95,7 @@ export function schedProcesses(options: SchedProcessesOptions): SchedProcesses {
     const ended = (code: number | null, signal: string | null): void => {
       if (children.get(name) !== entry) return;
       children.delete(name);
-      // Somebody else took the lock between our look and the start: that one is the scheduler.
+      // Another process took the lock between the check and the start: that process is the scheduler.
       if (code !== 0 && signal === null && isLocked(join(sched_priv, "sched.lock"))) return awaitLock(name);
       options.exited(name, { code, signal, stopped: entry.stopped, ...(child.pid === undefined ? {} : { pid: child.pid }) });
     };
@@ -107,8 +107,8 @@ export function schedProcesses(options: SchedProcessesOptions): SchedProcesses {
   };
 
   /**
-   * The process of a scheduler: the child, or the holder of its lock. A lock file belongs to the scheduler's user, who could write any pid into it: a process
-   * of another user is not believed.
+   * The process of a scheduler: the child, or the holder of its lock. The lock file belongs to the scheduler's user, who could write any pid into it.
+   * Therefore a process of another user is not accepted.
    */
   const ownerOf = (name: string): number | null => {
     const child = children.get(name)?.process.pid;
@@ -122,7 +122,7 @@ export function schedProcesses(options: SchedProcessesOptions): SchedProcesses {
     return pid !== null && uidOf(pid) === (sched_user ?? process.getuid?.()) ? pid : null;
   };
 
-  /** Directories of a scheduler that does not run; what goes wrong is told when it is started. */
+  /** The directories of a scheduler that does not run; faults are reported when it is started. */
   const prepare = (name: string): void => {
     const attrs = options.attrsOf(name);
     if (attrs === undefined) return;
@@ -176,7 +176,7 @@ export function schedProcesses(options: SchedProcessesOptions): SchedProcesses {
   };
 }
 
-/** A zombie is dead: whoever should reap it (the first process of a container, say) may never do so. */
+/** A zombie counts as dead, because the process that should reap it (process 1 of a container, for example) may never do so. */
 export function isAlive(pid: number): boolean {
   const state = processState(pid);
   return state !== null && !/[ZX]/.test(state);
@@ -222,7 +222,7 @@ async function terminate(pid: number, lives: () => boolean): Promise<void> {
 }
 
 type SchedAttrs = { readonly [name: string]: unknown };
-/** Whom a scheduler runs as; null: as the server does. */
+/** The user of a scheduler; null: that of the server. */
 type Runner = { readonly uid: number; readonly gid: number } | null;
 
 /** Throws when there is no such user. */
@@ -239,7 +239,7 @@ function makeOwnDirectories({ home, exec }: SchedProcessesOptions, name: string,
   makeSchedDirectories({ name, home, sched_priv, sched_log, defaults: defaultsDirectory(exec), owner: runner });
 }
 
-/** Why it would not work with its directories; text: as it says itself. null: it would. */
+/** The fault of its directories; text: as the scheduler itself would report it. null: none. */
 function whyUnfit(
   { system }: SchedProcessesOptions,
   attrs: SchedAttrs,
@@ -253,7 +253,7 @@ function whyUnfit(
   return priv === null ? null : { text: PRIV_FAULT, why: priv };
 }
 
-/** Who could put another directory in the place of this one. null: nobody. */
+/** The user who could replace this directory. null: none. */
 function whyUntrusted(path: string, owners: readonly number[]): string | null {
   try {
     trustedDirectory(path, owners);
@@ -275,7 +275,7 @@ function launch(name: string, attrs: SchedAttrs, runner: Runner, more: { readonl
   return child;
 }
 
-/** The scheduler beside this program: its bundle in dist/, or its source when the server runs from source. */
+/** The scheduler beside this program: its bundle in dist/, or its source if the server runs from source. */
 function schedProgram(): string {
   const self = fileURLToPath(import.meta.url);
   return basename(dirname(self)) === "shell" ? join(dirname(self), "../../sched/main.ts") : join(dirname(self), "pbs_sched.mjs");

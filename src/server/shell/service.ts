@@ -1,4 +1,4 @@
-// The service of pbs_server: the driver of the core (../driver/server-driver.ts) with a real world round it: sockets, the store, the clock, child processes,
+// The service of pbs_server: the driver of the core (../driver/server-driver.ts) with real ports: sockets, the store, the clock, child processes,
 // files, logs.
 
 import { randomBytes } from "node:crypto";

@@ -4,7 +4,7 @@ import type { UserDatabase } from "#support/passwd.ts";
 
 export type Unprivileged = { readonly uid: number; readonly gid: number };
 
-/** Where the system names no such user: the number that the kernel gives to unknown users. */
+/** The number that the kernel gives to unknown users, if the system has no user with that name. */
 const NOBODY: Unprivileged = { uid: 65534, gid: 65534 };
 
 /** The user `nobody`. */
@@ -13,7 +13,7 @@ export function nobody(users: UserDatabase): Unprivileged {
   return found === null ? NOBODY : { uid: found.uid, gid: found.gid };
 }
 
-/** The user that a line of pbs.conf names (undefined: `nobody`). A text: why that user cannot be taken. key: of the line. */
+/** The user that a line of pbs.conf names (undefined: `nobody`). A text: why that user cannot be used. key: of the line. */
 export function unprivilegedUser(users: UserDatabase, key: string, name: string | undefined): Unprivileged | string {
   if (name === undefined || name === "") return nobody(users);
   const found = users.userByName(name);

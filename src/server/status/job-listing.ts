@@ -1,8 +1,9 @@
-// All jobs, or those of a queue: live ones by queue rank, between them the history page by page, and behind each array its subjobs where they are asked for.
+// All jobs, or those of a queue: live ones by queue rank, between them the history page by page, and behind each array its subjobs if they are requested.
 //
-// L1. A job comes once. One that ends meanwhile is live and in the history: the first place counts.
-// L2. A long listing is given in slices (SLICE_JOBS): others are served between them. Jobs that end meanwhile are left out, unless finished ones are asked for.
-// L3. Records of subjobs follow one another in order of index, behind the record of their array or in the midst of the live ones.
+// L1. A job comes once. A job that ends meanwhile is live and in the history: the first occurrence counts.
+// L2. A long listing is given in slices (SLICE_JOBS), with other requests served in between. Jobs that end meanwhile are left out, unless finished jobs are
+//     requested.
+// L3. Records of subjobs follow one another in order of index, behind the record of their array or among the live ones.
 
 import type { Answer, HistoryStream, Slices, Transaction } from "../engine/transaction.ts";
 import type { Job } from "../state/state.ts";
@@ -63,7 +64,7 @@ function arraysWithRecords(live: readonly Job[]): number[] {
 
 type Merge = {
   record(tx: Transaction, record: Job): Shown[];
-  /** of what has not been shown yet about so many */
+  /** the number of jobs that have not been shown yet, approximately */
   some(tx: Transaction, count: number): Shown[];
   readonly done: boolean;
 };
@@ -73,7 +74,7 @@ function mergeOf(live: readonly Job[], { expand, history }: Listing): Merge {
   const live_ids = new Set(history || expand ? live.map((job) => job.id) : []);
   const given = new Set<string>();
   let next = 0;
-  /** the array whose subjobs come now */
+  /** the array whose subjobs come next */
   let open: Expansion | null = null;
 
   const close = (): Shown[] => {
@@ -118,7 +119,7 @@ function mergeOf(live: readonly Job[], { expand, history }: Listing): Merge {
       const shown: Shown[] = [];
       for (; next < live.length && shown.length < count; next++) {
         const job = live[next] as Job;
-        // It has ended since the listing began, and finished jobs are not asked for.
+        // The job has ended since the listing began, and finished jobs are not requested.
         if (!history && !tx.state.jobs.has(job.id)) continue;
         for (const each of add(tx, job, true)) shown.push(each);
       }

@@ -1,8 +1,8 @@
 // Status of jobs: live ones from memory, finished and moved ones from the store's history (docs/reference/commands.md 2).
 //
-// I1. Items come in the order of the ids asked for, else in the order of queue rank.
-// I2. A job that has finished is an error item (15139) unless the history is asked for; asking for it while the server keeps none is refused (15140).
-// I3. While query_other_jobs is False users see only their own jobs; an id of another's is as unknown to them as one that nobody has.
+// I1. Items come in the order of the requested ids, else in the order of queue rank.
+// I2. A finished job is an error item (15139) unless the history is requested; requesting it while the server keeps none is refused (15140).
+// I3. While query_other_jobs is False, users see only their own jobs; the id of another user's job counts as unknown.
 
 import { type IndexRange, indexAt, indexCount } from "#model/array-indices.ts";
 import { jobIdText, parseJobId, subjobId, withServer } from "#model/job-id.ts";
@@ -40,12 +40,12 @@ export function jobStatus(tx: Transaction, request: StatusRequest): Answer {
   });
 }
 
-/** Refuses with 15140 when finished jobs are asked for and not kept. */
+/** Refuses with 15140 a request for finished jobs while they are not kept. */
 export function checkHistory(tx: Transaction, history: "with" | "only" | undefined): void {
   if (history !== undefined && tx.state.server["job_history_enable"] !== true) throw reject(PBSE.JOBHISTNOTSET);
 }
 
-/** Live jobs and arrays, of one queue or all, by queue rank. Subjobs come with their array only. */
+/** Live jobs and arrays, of one queue or all, by queue rank. Subjobs come only with their array. */
 export function liveJobs(state: ServerState, queue?: string): Job[] {
   const all =
     queue === undefined ? [...state.jobs.values()] : [...(state.queues.get(queue)?.jobs ?? [])].map((id) => state.jobs.get(id) as Job);
@@ -54,12 +54,12 @@ export function liveJobs(state: ServerState, queue?: string): Job[] {
   return sorted ? jobs : jobs.sort((a, b) => a.attrs.queue_rank - b.attrs.queue_rank);
 }
 
-/** Whether the asker may see a job (query_other_jobs). */
+/** Whether the caller may see a job (query_other_jobs). */
 export function mayQuery(tx: Transaction, { attrs }: { readonly attrs: Attrs }): boolean {
   return tx.who.level !== "user" || tx.state.server["query_other_jobs"] !== false || isOwner(tx, String(attrs["Job_Owner"]));
 }
 
-/** Jobs with equal attributes (subjobs that wait) are encoded once. */
+/** Jobs with equal attributes (waiting subjobs) are encoded once. */
 function giveJobs(tx: Transaction, columns: Columns, shown: readonly Shown[], brief: boolean): void {
   const encodeNext = encoder(columns);
   const commentNow = tx.commentNow();
@@ -81,19 +81,19 @@ function giveJobs(tx: Transaction, columns: Columns, shown: readonly Shown[], br
 
 // --- jobs by id
 
-/** What an id asks for. walk: subjobs of an array, records of which have to be read. */
+/** The objects that an id names. walk: subjobs of an array whose records must be read. */
 type Asked =
   | { readonly kind: "refused"; readonly code: number }
   | { readonly kind: "jobs"; readonly shown: readonly Shown[] }
   | { readonly kind: "walk"; readonly shown: readonly Shown[]; readonly expansion: Expansion };
-/** The job or array of an id as it was when the request came. */
+/** The job or array of an id at the time of the request. */
 type Named = { readonly id: string } & (
   | { readonly kind: "refused"; readonly code: number }
   | { readonly kind: "hidden" }
   | { readonly kind: "found"; readonly job: Job; readonly live: boolean; readonly reads: boolean }
 );
 
-/** Records of so many subjobs that ranges name are read by their ids; more are read page by page. */
+/** Up to this number of records of subjobs in ranges are read by their ids; more are read page by page. */
 const RECORDS_BY_ID_MAX = 500;
 
 function namedJobs(tx: Transaction, request: StatusRequest, columns: Columns): Answer {
@@ -109,7 +109,7 @@ function namedJobs(tx: Transaction, request: StatusRequest, columns: Columns): A
   return {};
 }
 
-/** A reply to a list of ids under way. walk: what the id before next asks for yet. */
+/** A reply to a list of ids that is under way. walk: the rest of the id before next. */
 type Giving = {
   readonly columns: Columns;
   readonly named: readonly Named[];
@@ -118,7 +118,7 @@ type Giving = {
   walk: Expansion | null;
 };
 
-/** Gives about a slice of what is at hand; stops at a walk. Returns whether more is to come. */
+/** Gives about a slice of the available items; stops at a walk. Returns whether more follow. */
 function giveSome(tx: Transaction, giving: Giving): boolean {
   for (let left = SLICE_JOBS; giving.next < giving.named.length && giving.walk === null && left > 0; ) {
     const named = giving.named[giving.next++] as Named;
@@ -131,7 +131,7 @@ function giveSome(tx: Transaction, giving: Giving): boolean {
   return giving.walk !== null || giving.next < giving.named.length;
 }
 
-/** The rest: slices of what is at hand, and walks through the records of arrays. */
+/** The rest: slices of available items, and walks through the records of arrays. */
 function goOn(giving: Giving): Stream {
   const { walk } = giving;
   if (walk === null)
@@ -153,7 +153,7 @@ function goOn(giving: Giving): Stream {
 }
 
 /**
- * Ids whose records must be at hand to say what an id asks for: of what is not live itself and its array. Those of ranges while the budget lasts; read: ids
+ * Ids whose records are needed to know what an id names: if neither it nor its array is live. Those of ranges while the budget lasts. read: ids
  * of subjobs and ranges whose records are among them.
  */
 function recordsNeeded(tx: Transaction, id: string, budget: { records: number }, read: Set<string>): string[] {
@@ -161,7 +161,7 @@ function recordsNeeded(tx: Transaction, id: string, budget: { records: number },
   if (parsed === null || (parsed.kind !== "subjob" && parsed.kind !== "range")) return tx.state.jobs.has(id) ? [] : [id];
   const array_id = jobIdText({ ...parsed, kind: "array" });
   const needed = tx.state.jobs.has(array_id) ? [] : [array_id];
-  // Of single subjobs a request names no more than job_ids_max: a walk through all records of their array for each would take much longer.
+  // A request names at most job_ids_max single subjobs; a walk through all records of their array for each would take much longer.
   const ranges = parsed.kind === "subjob" ? [oneIndex(parsed.index)] : parsed.ranges;
   const count = parsed.kind === "subjob" ? 0 : ranges.reduce((sum, range) => sum + indexCount(range), 0);
   if (count > budget.records) return needed;
@@ -171,7 +171,7 @@ function recordsNeeded(tx: Transaction, id: string, budget: { records: number },
   return needed;
 }
 
-/** reads: records of the subjobs that the id names are at hand. */
+/** reads: records of the subjobs that the id names are available. */
 function namedJob(tx: Transaction, { history }: StatusRequest, id: string, reads: boolean): Named {
   const parsed = parseJobId(id);
   const array_id = parsed?.kind === "subjob" || parsed?.kind === "range" ? jobIdText({ ...parsed, kind: "array" }) : id;
@@ -227,7 +227,7 @@ function errorItem(id: string, code: number): StatusItem {
   return { id, code, text };
 }
 
-/** The name under which a job is kept: the server's name is added. null: no job id. */
+/** The stored form of an id: with the server's name. null: no job id. */
 export function fullJobId(state: ServerState, text: string): string | null {
   if (state.jobs.has(text)) return text;
   const id = parseJobId(text);

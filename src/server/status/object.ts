@@ -1,4 +1,4 @@
-// Status of the server, queues, schedulers and resources, with what is computed rather than stored (docs/reference/attributes.md 2-4).
+// Status of the server, queues, schedulers and resources, including values that are computed and not stored (docs/reference/attributes.md 2-4).
 
 import { mayRead } from "#model/attribute.ts";
 import { stateCountText } from "#model/job-state.ts";
@@ -53,7 +53,7 @@ export function schedStatus(tx: Transaction, { ids, attrs }: StatusRequest): Sta
   return named(tx.state.scheds, ids, PBSE.UNKSCHED, (sched) => encode(columns, sched.attrs));
 }
 
-/** Without names: all, the built-in ones too. Resources with flag i are not shown to users. */
+/** Without names: all resources, including the built-in ones. Resources with flag i are not shown to users. */
 export function resourceStatus(tx: Transaction, { ids }: StatusRequest): StatusItem[] {
   const visible = new Map([...tx.state.resources].filter(([, def]) => mayRead(def, tx.who)));
   return named(visible, ids, PBSE.UNKRESC, (def) => ({

@@ -1,5 +1,5 @@
-// Subjobs as they are shown (docs/reference/commands.md 1.4). One that has started is a job of its own; one that is over has a record in the history; all others are
-// shown from their array, so that those of a large array that wait cost one record of attributes between them.
+// Subjobs for display (docs/reference/commands.md 1.4). A started subjob is a job of its own, one that is over has a record in the history, and all others are
+// shown from their array. The waiting subjobs of a large array therefore share one record of attributes.
 
 import { subjobId, subjobIndex } from "#model/job-id.ts";
 import { SUBSTATE } from "#model/job-state.ts";
@@ -33,7 +33,7 @@ export function shownArray(job: Job, live: boolean): ShownArray | null {
   return { job, live, subjobs: loadSubjobs(array_indices_submitted, subjobs) };
 }
 
-/** A job's attributes with what is computed for an array; state U of one that stands still because others use its host. */
+/** A job's attributes, with computed ones for an array; state U for a job that is stopped because its host has other users. */
 export function shownAttrs(job: Job): Attrs {
   const { attrs, subjobs } = job;
   if (subjobs === undefined) return isIdled(job) && isRunning(job) ? { ...attrs, job_state: "U" } : attrs;
@@ -45,7 +45,7 @@ export function recordAttrs(record: Job, live: boolean): Attrs {
   return live ? { ...record.attrs, job_state: "X" } : record.attrs;
 }
 
-/** A subjob that is neither a job of its own nor a record, from its array. */
+/** A subjob that is neither a job of its own nor a record: shown from its array. */
 export function viewAttrs({ job, live }: ShownArray, state: Exclude<SubjobState, typeof SUBJOB.LIVE>): Attrs {
   const attrs = subjobAttrs(job.attrs);
   if (state === SUBJOB.QUEUED) {
@@ -68,16 +68,16 @@ const OVER = {
 
 export type Shown = { readonly id: string; readonly attrs: Attrs };
 
-/** A walk through an array's subjobs in order of index, of which records of the history come in that order from outside. */
+/** A walk through an array's subjobs in order of index; records of the history are supplied from outside in that order. */
 export type Expansion = {
   readonly array: ShownArray;
-  /** subjobs before that of the record, then the record; nothing for one that is past or not asked for */
+  /** subjobs before that of the record, then the record; nothing for one that is past or not requested */
   record(record: Job): Shown[];
   /** those after the last record */
   rest(): Shown[];
 };
 
-/** asked: only these indices, in order. Attributes of subjobs that are shown alike are one object. */
+/** asked: only these indices, in order. Subjobs that look alike share one object of attributes. */
 export function expansionOf(state: ServerState, array: ShownArray, asked: Iterable<number> = allIndices(array.subjobs)): Expansion {
   const { subjobs, job } = array;
   const indices = asked[Symbol.iterator]();
@@ -105,7 +105,7 @@ export function expansionOf(state: ServerState, array: ShownArray, asked: Iterab
       if (next.done === true || next.value !== index) return shown;
       next = indices.next();
       const standing = subjobState(subjobs, index);
-      // A record of an earlier array of that number tells nothing.
+      // A record of an earlier array with that number does not count.
       if (standing === SUBJOB.QUEUED || standing === SUBJOB.LIVE || record.attrs.ctime !== job.attrs.ctime) shown.push(...show(index));
       else shown.push({ id: record.id, attrs: recordAttrs(record, array.live) });
       return shown;
@@ -118,6 +118,6 @@ export function expansionOf(state: ServerState, array: ShownArray, asked: Iterab
   };
 }
 
-/** Whether records of the history tell more of some subjobs than their array does. */
+/** Whether records of the history say more about some subjobs than their array does. */
 export const hasRecords = ({ subjobs }: ShownArray): boolean =>
   subjobs.counts[SUBJOB.FINISHED] + subjobs.counts[SUBJOB.FAILED] + subjobs.counts[SUBJOB.DELETED] > 0;

@@ -1,4 +1,4 @@
-// Whether a queue takes a job: at submission, at qmove, out of a routing queue (docs/reference/commands.md 1.2, docs/reference/errors.md 3).
+// Whether a queue accepts a job: at submission, at qmove, and from a routing queue (docs/reference/commands.md 1.2, docs/reference/errors.md 3).
 //
 // Order: 1. enabled 15021  2. from_route_only 15022  3. lists of hosts, users and groups 15007  4. numbers of jobs 15046, 15142
 //        5. size of an array 15107  6. bounds of resources 15036  7. amounts of resources 15143.
@@ -21,13 +21,13 @@ export type Entry = {
   readonly submitter: Submitter;
   /** the bounds were checked already, with this outcome */
   readonly bounds?: Reject | null;
-  /** the job as it is counted now */
+  /** the job as it is counted at present */
   readonly already?: Counted;
-  /** an array that waits: for how many subjobs it counts (those that were deleted do not) */
+  /** a waiting array: the number of subjobs that count (deleted ones do not) */
   readonly weight?: number;
 };
 
-/** Refuses a job the queue does not take. attrs: as they would be in the queue. */
+/** Refuses a job that the queue does not accept. attrs: as they would be in the queue. */
 export function checkEntry(tx: Transaction, attrs: JobAttrs, queue: Queue, entry: Entry): void {
   const { state } = tx;
   if (queue.attrs["enabled"] !== true) throw reject(PBSE.QUNOENB);
@@ -46,7 +46,7 @@ export function checkEntry(tx: Transaction, attrs: JobAttrs, queue: Queue, entry
   );
 }
 
-/** A job that comes from another queue: what changes on it. Defaults of the old queue give way to those of the new one. */
+/** Changes of a job that comes from another queue: defaults of the new queue replace those of the old one. */
 export function admitJob(tx: Transaction, job: Job, queue: Queue, how: { readonly from_route: boolean }): Attrs {
   const { state } = tx;
   const { attrs } = job;
@@ -63,9 +63,7 @@ export function admitJob(tx: Transaction, job: Job, queue: Queue, how: { readonl
   return { Resource_List: resolved.Resource_List, schedselect: resolved.schedselect };
 }
 
-/**
- * Resources that equal a default of the queue the job leaves are taken for that default. Chunk resources of a job with select are sums and are made again.
- */
+/** Resources that equal a default of the old queue are taken for that default. Chunk resources of a job with select are sums and are computed again. */
 function defaultsGoing(state: ServerState, job: Job): { readonly [resource: string]: ResourceValue | undefined } {
   const list = job.attrs.Resource_List;
   const { resources_default, resources_max } = (state.queues.get(job.attrs.queue)?.attrs ?? {}) as {

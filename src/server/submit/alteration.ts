@@ -1,8 +1,9 @@
-// What qalter, and a hook in its place, may make of a job (docs/reference/commands.md 3).
+// Alterations of a job by qalter or by a hook (docs/reference/commands.md 3).
 //
 // Order of checks: 1. attributes one by one: row, right, whether it may change while the job runs, value  2. resources together
 //                  3. bounds and limits of the queue.
-// I1. Of a running job or an array that has begun only run-alterable attributes and resources change; users may lower a limit of a running job, raising it takes an operator.
+// I1. Of a running job, or an array that has begun, only run-alterable attributes and resources change. Users may lower a limit of a running job; raising one
+//     needs an operator.
 // I2. All attributes change or none.
 
 import {
@@ -61,15 +62,13 @@ export function alterJob(tx: Transaction, job: Job, { set, unset, asked }: Alter
   if (isWithMom(job)) tx.act({ kind: "modify-job-on-mom", job: job.id, attrs: set });
 }
 
-/** An array some of whose subjobs have started is changed like a running job. */
+/** An array with started subjobs is changed like a running job. */
 const hasBegun = (job: Job): boolean => job.subjobs !== undefined && job.attrs.stime !== undefined;
 
-/** What an alteration sets and unsets. asked: dependencies, which other jobs must hear of. */
+/** The attributes that an alteration sets and unsets. asked: dependencies, about which other jobs must be told. */
 export type Alteration = { readonly set: Attrs; readonly unset: string[]; readonly asked?: Asked };
 
-/**
- * What operations of qalter make of a job under the rights of the asker; nothing is changed yet. Refuses what may not or cannot be, with the number of PBS.
- */
+/** The result of qalter's operations on a job under the rights of the caller; nothing is changed yet. Refuses operations with the number that PBS gives. */
 export function alterationOf(tx: Transaction, job: Job, ops: readonly AttrOp[]): Alteration {
   const { who } = tx;
   checkGivenText(tx.state, ops);
@@ -101,7 +100,7 @@ export function alterationOf(tx: Transaction, job: Job, ops: readonly AttrOp[]):
   return { ...delta(job.attrs, after, touched), ...(asked === undefined ? {} : { asked }) };
 }
 
-/** Refuses what can never be met: with 15229 what a finished job has not done, with 15054 all else. */
+/** Refuses a condition that can never be met: with 15229 if a finished job did not fulfil it, otherwise with 15054. */
 function newDependencies(tx: Transaction, job: Job, after: Attrs, touched: Set<string>): Asked {
   const items = (after["depend"] ?? []) as readonly string[];
   tx.historyOf(recordsOfDependencies(tx, items));
@@ -113,13 +112,13 @@ function newDependencies(tx: Transaction, job: Job, after: Attrs, touched: Set<s
   return asked;
 }
 
-/** What a job always has is not unset but goes back to its default. */
+/** An attribute that a job always has returns to its default when it is unset. */
 function newValue(tx: Transaction, def: AttributeDef, old: AttributeValue | undefined, op: AttrOp): AttributeValue | undefined {
   const value = alterValue(def, old, op, tx.state.resources);
   return value ?? def.default;
 }
 
-/** Rules that concern single attributes once all are known. */
+/** Rules about single attributes that need all of them. */
 function finishPlain(tx: Transaction, job: Job, after: Attrs, touched: Set<string>): void {
   if (touched.has("Hold_Types")) checkHoldRight(tx.who, job.attrs.Hold_Types, String(after["Hold_Types"]));
   const owner_host = job.attrs.Job_Owner.slice(job.attrs.Job_Owner.lastIndexOf("@") + 1);
@@ -134,7 +133,7 @@ function finishPlain(tx: Transaction, job: Job, after: Attrs, touched: Set<strin
     if (!tx.state.accrual.enabled) throw reject(PBSE.ETEERROR);
     after["eligible_time"] = keptEligible(tx.state, job.attrs, Number(after["eligible_time"] ?? 0), tx.now_s);
   }
-  // Whoever sat at its terminal has gone when it would run again.
+  // The user at its terminal would have gone when the job ran again.
   if (touched.has("Rerunable") && after["Rerunable"] === true && after["interactive"] !== undefined)
     throw reject(PBSE.BADATVAL, "Rerunable");
   if (touched.has("Job_Name")) after["Job_Name"] ??= job.attrs.Job_Name;
@@ -144,7 +143,7 @@ function finishPlain(tx: Transaction, job: Job, after: Attrs, touched: Set<strin
   }
 }
 
-/** A manager's change leaves the user as he is: whose groups are those of the owner is known only when the owner asks. */
+/** A change by a manager keeps the user of the job, because the groups of the owner are known only in the owner's own requests. */
 function newUser(tx: Transaction, job: Job, after: Attrs): Pick<JobAttrs, "euser" | "egroup"> {
   const lists = after as { readonly User_List?: readonly string[]; readonly group_list?: readonly string[] };
   const owner = job.attrs.Job_Owner.slice(0, job.attrs.Job_Owner.lastIndexOf("@"));
@@ -174,7 +173,7 @@ function alterResource(
   resources[resc.name] = value;
 }
 
-/** Refuses with 15007 to raise a limit of a running job, or to set or take away one. */
+/** Refuses with 15007 to raise, add or remove a limit of a running job. */
 function checkLowers(tx: Transaction, resource: string, before: ResourceValue | undefined, after: ResourceValue | undefined): void {
   const def = tx.state.resources.get(resource);
   const order = def === undefined || before === undefined || after === undefined ? null : compareResourceValues(def, after, before);
@@ -192,7 +191,7 @@ function alterResources(
   const { state } = tx;
   const queue = state.queues.get(job.attrs.queue) as Queue;
   if (running) {
-    // Only limits of its run change: chunks and sums stay.
+    // Only limits of its run change; chunks and sums stay.
     const list: { [resource: string]: ResourceValue } = { ...job.attrs.Resource_List };
     for (const [name, value] of Object.entries(resources)) {
       if (value === undefined) delete list[name];
@@ -210,10 +209,10 @@ function alterResources(
   if (tx.who.level === "user") checkBounds(after["Resource_List"] as ResourceRecord, queue.attrs, state.server, state.resources);
 }
 
-/** Whose job it is for the limits of queue and server. */
+/** The user, group and project that the job counts for in limits of queue and server. */
 const COUNTED_FOR = ["project", "euser", "egroup"] as const;
 
-/** Refuses what the limits on jobs and amounts in the queue do not allow him for whom the job would count. */
+/** Refuses the alteration if limits on jobs and amounts in the queue refuse the entities that the job would count for. */
 function checkCounted(tx: Transaction, job: Job, after: Attrs, running: boolean): void {
   const next = { ...(after as JobAttrs) };
   if (!running) next.job_state = waitingState(next, tx.now_s).job_state;
@@ -230,7 +229,7 @@ function delta(before: Attrs, after: Attrs, touched: ReadonlySet<string>): Alter
   return { set, unset };
 }
 
-/** Record a (docs/reference/files.md 4): what was asked for, with the values the job has now, in their usual form. What the job has no more is UNSET. */
+/** Record a (docs/reference/files.md 4): the requested attributes with their new values in the usual form. An attribute that the job no longer has is UNSET. */
 export function accountAlteration(tx: Transaction, id: string, ops: readonly AttrOp[]): void {
   const job = tx.state.jobs.get(id);
   if (job === undefined) return;

@@ -1,11 +1,11 @@
-// max_array_size of server and queue: how many subjobs an array may have (15107).
+// max_array_size of server and queue: the largest number of subjobs of an array (15107).
 
 import { indexCount, parseArrayIndices } from "#model/array-indices.ts";
 import { PBSE, reject } from "#model/pbse.ts";
 import type { Attrs, Queue, ServerState } from "../state/state.ts";
 import { SUBJOBS_MAX } from "../state/subjobs.ts";
 
-/** For how many jobs a submission counts: an array for its subjobs. */
+/** The number of jobs that a submission counts for: an array counts for its subjobs. */
 export function subjobCount(attrs: Attrs): number {
   const range = parseArrayIndices(String(attrs["array_indices_submitted"] ?? ""));
   return range === null ? 1 : indexCount(range);

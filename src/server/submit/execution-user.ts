@@ -1,7 +1,7 @@
-// As whom a job runs: the first of User_List and group_list that is meant for this host, else the owner and his first group.
+// The user and group of a job's processes: the first of User_List and group_list that is meant for this host, else the owner and the owner's first group.
 //
-// I1. A job runs as its owner and as nobody else: there is no way yet to prove that two names are one person (15023).
-// I2. Root owns jobs only where acl_roots lets him; in user mode the complex's own user owns all jobs, whoever he is.
+// I1. A job runs only as its owner, because there is no way yet to prove that two names are one person (15023).
+// I2. Root owns jobs only if acl_roots allows it; in user mode the complex's own user owns all jobs.
 // I3. A group must be one of the owner's (15045).
 
 import { PBSE, reject } from "#model/pbse.ts";

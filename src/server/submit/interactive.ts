@@ -1,4 +1,4 @@
-// Interactive jobs (qsub -I): what the server makes of them. Where their qsub waits goes with the job to its mom and is shown to nobody.
+// The server's part of interactive jobs (qsub -I). The address of the waiting qsub goes with the job to its mom and is never shown.
 
 import { PBSE, reject } from "#model/pbse.ts";
 import type { TerminalTicket } from "#protocol/terminal/link.ts";
@@ -6,8 +6,8 @@ import { type JobOwn, NOTHING_OWN } from "../state/job-own.ts";
 import type { JobAttrs } from "../state/state.ts";
 
 /**
- * What the server keeps for itself of a new job: the ticket of an interactive one. Refuses an interactive job that nobody waits for, and one that is an
- * array: each subjob would need a terminal of its own.
+ * The server's own data of a new job: the ticket of an interactive one. Refuses an interactive job without a waiting qsub, and one that is an
+ * array, because each subjob would need a terminal.
  */
 export function enterTerminal(attrs: JobAttrs, terminal: TerminalTicket | undefined): JobOwn {
   const { interactive } = attrs as { interactive?: number };
@@ -17,7 +17,7 @@ export function enterTerminal(attrs: JobAttrs, terminal: TerminalTicket | undefi
     return NOTHING_OWN;
   }
   if (terminal === undefined || attrs.array === true) throw reject(PBSE.BADATVAL, "interactive");
-  // Whoever sat at the terminal has gone when it would run again.
+  // The user at the terminal would have gone when the job ran again.
   attrs.Rerunable = false;
   return { terminal };
 }

@@ -1,4 +1,4 @@
-// Numbers of jobs: one after the other up to max_job_sequence_id, then again from 1, past those that are still in use.
+// Numbers of jobs: ascending up to max_job_sequence_id, then from 1 again, without those that are still in use.
 
 import type { ServerState } from "../state/state.ts";
 
@@ -13,7 +13,7 @@ export function nextJobNumber(state: ServerState): number {
   return seq;
 }
 
-/** Reservations count with the jobs; a queue may have been given the name a reservation's would have. */
+/** Reservations share the numbers with jobs; a queue may already have the name that a reservation's queue would have. */
 function isResv(state: ServerState, seq: number): boolean {
   if (state.resvs.size === 0 && !state.queues.has(`R${seq}`)) return false;
   return LETTERS.some((letter) => state.queues.has(`${letter}${seq}`) || state.resvs.has(`${letter}${seq}.${state.name}`));

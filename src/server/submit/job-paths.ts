@@ -1,4 +1,4 @@
-// Output_Path and Error_Path as they are kept: host:/absolute/path (docs/reference/files.md 5). Default: <job name>.o<number> in the directory of the submission.
+// Output_Path and Error_Path in the stored form: host:/absolute/path (docs/reference/files.md 5). Default: <job name>.o<number> in the directory of the submission.
 
 const GIVEN = /^(?:([^/:\s]+):)?(.*)$/s;
 
@@ -9,7 +9,7 @@ export function defaultPath({ host, workdir }: PathContext, name: string, suffix
   return `${host}:${workdir === "/" ? "" : workdir}/${name}.${suffix}`;
 }
 
-/** A path as given, with host and directory where they are missing. A slash at the end stays: it says that the name follows. */
+/** The given path, completed with host and directory. A slash at the end stays, because the name follows it. */
 export function completePath(text: string, { host, workdir }: PathContext): string {
   const [, given_host, path = ""] = GIVEN.exec(text) ?? [];
   return `${given_host ?? host}:${path.startsWith("/") ? path : `${workdir === "/" ? "" : workdir}/${path}`}`;

@@ -1,15 +1,15 @@
-// What thousands of submissions have in common, worked out once: parsed lists, environments, resolved resource requests. An entry holds as long as what it
-// was computed from: resources, attributes of the server, attributes of the queue.
+// Results that thousands of submissions share, computed once: parsed lists, environments, resolved resource requests. An entry holds as long as its
+// sources: resources, attributes of the server, attributes of the queue.
 //
-// I1. Nothing here is state: without it every answer would be the same, only slower.
-// I2. Values handed out are shared and never changed in place.
+// I1. Nothing here is state: without it every answer would be the same, but slower.
+// I2. Values that are returned are shared and never changed in place.
 
 import type { Reject } from "#model/pbse.ts";
 import type { ResolvedRequest } from "#model/request/job-request.ts";
 import type { ResourceDef } from "#model/resource-table.ts";
 import type { Attrs, Queue, ServerState } from "../state/state.ts";
 
-/** A request with its defaults. bounds: why the queue does not take it, null: it does. */
+/** A request with its defaults. bounds: why the queue refuses it; null: it does not. */
 export type KeptRequest = ResolvedRequest & { readonly bounds: Reject | null };
 
 export type SubmitMemo = {
@@ -18,9 +18,9 @@ export type SubmitMemo = {
   request(key: string, make: () => KeptRequest): KeptRequest;
 };
 
-/** Entries of one table; beyond it the table starts afresh. */
+/** Most entries of a table; beyond that the table is emptied. */
 const ENTRIES_MAX = 4096;
-/** Longer keys are a job's own and not kept. */
+/** Longer keys belong to a single job and are not kept. */
 const KEY_LENGTH_MAX = 20_000;
 
 type Memory = {

@@ -16,10 +16,10 @@ import { amountOf } from "../state/amounts.ts";
 import { entitiesOf, isWaitingToRun, usageOf } from "../state/entity-usage.ts";
 import type { Attrs, JobAttrs, Queue, ServerState } from "../state/state.ts";
 
-/** The job is counted where it is now: left out of the counts when it changes within its queue or moves within the complex. */
+/** Where the job is counted at present: it is left out of the counts when it changes within its queue or moves within the complex. */
 export type Counted = { readonly attrs: JobAttrs };
 
-/** The job that would enter or change. weight: for how many jobs it counts. */
+/** The job that would enter or change. weight: the number of jobs that it counts for. */
 type Asked = { readonly attrs: JobAttrs; readonly weight: number };
 
 type Place = { readonly scope: LimitScope; readonly name: string; readonly limits: Attrs };
@@ -48,7 +48,7 @@ export function checkQueueLimits(state: ServerState, attrs: JobAttrs, queue: Que
 function checkPlace(state: ServerState, asked: Asked, place: Place, already: Counted | undefined): void {
   for (const [family, counts, amounts] of FAMILIES) {
     if (family === "waiting" && !isWaitingToRun(asked.attrs)) continue;
-    // A job that is counted there already adds nothing but what it asks more, and for whom it did not count.
+    // A job that is counted there already adds only the difference, and counts anew for entities that it did not count for.
     const counted = already !== undefined && (family === "queued" || isWaitingToRun(already.attrs)) ? already : undefined;
     const limits = place.limits[counts] as EntityLimits | undefined;
     if (limits !== undefined) checkCount(state, asked, place, family, limits, counted);
@@ -96,7 +96,7 @@ function checkAmounts(
   }
 }
 
-/** What is new for each: all of it for whom the job has not counted, the difference for the others. */
+/** The addition for each entity: the whole job if it did not count for the entity, else the difference. */
 function addedFor(who: JobEntities, counted: Counted | undefined, now: number, before: number): EntityUse {
   const old = counted === undefined ? undefined : entitiesOf(counted.attrs);
   const of = (kind: keyof JobEntities): number => (old?.[kind] === who[kind] ? now - before : now);

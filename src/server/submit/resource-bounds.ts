@@ -1,4 +1,4 @@
-// What a queue lets a job ask for: resources_min and resources_max of the queue; the server's maximum where the queue has none (15036).
+// The requests that a queue allows: resources_min and resources_max of the queue; the server's maximum if the queue has none (15036).
 
 import type { ResourceValues } from "#model/attribute.ts";
 import { PBSE, reject } from "#model/pbse.ts";

@@ -1,8 +1,9 @@
-// Routing queues: jobs go on to the first destination that takes them (docs/reference/attributes.md 4, attributes route_*). Destinations are queues of this server;
-// another server is a later release's.
+// Routing queues: a job goes on to the first destination that accepts it (docs/reference/attributes.md 4, attributes route_*). Destinations are queues of
+// this server; other servers are for a later release.
 //
-// I1. A job that no destination takes for good is aborted; one that may be taken later is tried again every route_retry_time seconds, for route_lifetime at most.
-// I2. Held and waiting jobs stay unless route_held_jobs and route_waiting_jobs let them go.
+// I1. A job that every destination refuses for good is aborted. One that may be accepted later is tried again every route_retry_time seconds, for at most
+//     route_lifetime.
+// I2. Held and waiting jobs stay, unless route_held_jobs and route_waiting_jobs allow them to go on.
 
 import { PBSE, Reject, reject } from "#model/pbse.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
@@ -15,14 +16,14 @@ import { isIn, isWaiting } from "../state/job-phase.ts";
 import type { Job, Queue } from "../state/state.ts";
 import { admitJob } from "./admission.ts";
 
-/** Queues a job may pass on its way. */
+/** Most queues that a job may pass. */
 const HOPS_MAX = 10;
 const RETRY_S_DEFAULT = 30;
 
-/** Refusals that may be gone later: queue disabled, too many jobs. */
+/** Refusals that may pass: queue disabled, too many jobs. */
 const RETRIED: ReadonlySet<number> = new Set([PBSE.QUNOENB, PBSE.MAXQUED, PBSE.ENTLIMCT, PBSE.ENTLIMRESC, PBSE.SYSTEM, PBSE.INTERNAL]);
 
-/** A job is in a routing queue: sends it on now if it may go, else sees to it that it is tried again. */
+/** A job is in a routing queue: sends it on now if it may go, else sets a time for the next attempt. */
 export function routeSoon(kernel: Kernel, tx: Transaction, job: Job, queue: Queue): void {
   kernel.timers.clear(`route:${job.id}`);
   if (queue.attrs["started"] !== true || !isWaiting(job) || !mayGo(job, queue)) return;
@@ -54,7 +55,7 @@ function destinationsOf(queue: Queue): readonly string[] {
   return Array.isArray(list) ? (list as string[]) : [];
 }
 
-/** null: the job is there. */
+/** null: the job has arrived. */
 function tryDestination(tx: Transaction, job: Job, destination: string): Reject | null {
   try {
     const queue = localQueue(tx, destination);

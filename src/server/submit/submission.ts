@@ -1,7 +1,7 @@
-// A submission read: its attributes looked up, checked and typed, and what the server adds to them (docs/reference/commands.md 1).
+// A submission: its attributes are looked up, checked and typed, and the server adds its own (docs/reference/commands.md 1).
 //
-// I1. Refusals come in the order of the attributes: unknown 15002, no right 15003, bad value 15014 and its relatives; then those of the resources together.
-// I2. Of jobs that are submitted by the thousand, what they have in common is read once (memo.ts).
+// I1. Refusals come in the order of the attributes: unknown 15002, no right 15003, bad value 15014 and the like; then those of the resources together.
+// I2. The common parts of thousands of submissions are read once (memo.ts).
 
 import { parseArrayIndices } from "#model/array-indices.ts";
 import {
@@ -31,10 +31,10 @@ import { checkBounds } from "./resource-bounds.ts";
 import { checkRunCount } from "./run-count.ts";
 import { environment } from "./variable-list.ts";
 
-/** bounds: why the queue's bounds of resources refuse it, null: they do not. */
+/** bounds: why the queue's bounds of resources refuse it; null: they do not. */
 export type Submission = { readonly attrs: JobAttrs; readonly bounds: Reject | null };
 
-/** Attributes of the new job but for state, times and rank. seq: its number. */
+/** Attributes of the new job except state, times and rank. seq: its number. */
 export function readSubmission(tx: Transaction, queue: Queue, given: readonly AttrValueText[], seq: number): Submission {
   const memo = memoOf(tx.state, queue);
   const { attrs, resources, variables } = readAttributes(tx, memo, given);
@@ -67,14 +67,14 @@ type Read = { readonly attrs: Attrs; readonly resources: readonly AttrValueText[
 
 export const DEFAULTS: Attrs = defaultAttributes(JOB_ATTRIBUTES);
 
-/** Refuses attributes and resources that are unknown, not the asker's to set, or have no value there can be. */
+/** Refuses attributes and resources that are unknown, that the caller may not set, or whose value is illegal. */
 export function checkAttributes(tx: Transaction, queue: Queue, given: readonly AttrValueText[]): void {
   const { resources, attrs } = readAttributes(tx, memoOf(tx.state, queue), given);
   checkHoldRight(tx.who, "n", String(attrs["Hold_Types"]));
   askedResources(tx, resources);
 }
 
-/** What `qsub -J` and `qsub -I` send; nobody sets it otherwise. */
+/** Attributes that only `qsub -J` and `qsub -I` send. */
 const OF_QSUB: ReadonlySet<string> = new Set(["array_indices_submitted", "interactive"]);
 
 function readAttributes(tx: Transaction, memo: SubmitMemo, given: readonly AttrValueText[]): Read {
@@ -98,32 +98,32 @@ function readAttributes(tx: Transaction, memo: SubmitMemo, given: readonly AttrV
   return { attrs, resources, variables };
 }
 
-/** A stage list is refused here already: no mom could tell its submitter. */
+/** A bad stage list is refused here, because a mom could not tell the submitter. */
 export function checkedItems(def: AttributeDef, value: AttributeValue): AttributeValue {
   if (def.name !== "stagein" && def.name !== "stageout") return value;
   if ((value as readonly string[]).every((item) => parseStageItem(item) !== null)) return value;
   throw reject(PBSE.BADATVAL, def.name);
 }
 
-/** What jobs have by the thousand is parsed once. */
+/** Lists that many jobs share are parsed once. */
 function readValue(tx: Transaction, memo: SubmitMemo, def: AttributeDef, { value, resource }: AttrValueText): AttributeValue {
   if (def.type !== "string_array" || resource !== undefined) return parseValue(def, value, tx.state.resources, resource);
   return memo.value(`${def.name}\0${value}`, () => parseValue(def, value, tx.state.resources));
 }
 
-/** Parts of PBS that a later release brings: refused, not ignored. */
+/** Parts of PBS for a later release: refused, not ignored. */
 const LATER: { readonly [name: string]: string } = {
   forward_x11_cookie: "forwarding of X11",
   cred: "credentials of jobs",
 };
 
-/** Refuses with 15029 what is not there yet, and says what it is. */
+/** Refuses with 15029 a part that does not exist yet, and names it. */
 export function refuseLater(def: AttributeDef, value: string): void {
   const what = LATER[def.name];
   if (what !== undefined && value !== "") throw new Reject(PBSE.NOSUP, `${pbseText(PBSE.NOSUP)}: ${what}`);
 }
 
-/** Makes an array of a job with indices; what its default output files are called behind the job's number. */
+/** Makes an array of a job with indices, and the part of its default output paths behind the job's number. */
 function arraySuffix(attrs: Attrs, { Resource_List }: ResolvedRequest): string {
   const indices = attrs["array_indices_submitted"];
   if (indices === undefined) {
@@ -148,7 +148,7 @@ function resolvedRequest(tx: Transaction, memo: SubmitMemo, queue: Queue, given:
   });
 }
 
-/** The refusal of the queue's bounds is kept with the request: it comes after those of user and queue. */
+/** The refusal by the queue's bounds is kept with the request, because it comes after those by user and queue. */
 function boundsRefusal({ Resource_List }: ResolvedRequest, queue: Queue, server: Attrs, tx: Transaction): Reject | null {
   try {
     checkBounds(Resource_List, queue.attrs, server, tx.state.resources);

@@ -1,4 +1,4 @@
-// Variable_List as it is kept: what qsub sent, then PBS_O_QUEUE and PBS_O_HOST, which only the server knows (docs/reference/files.md 6).
+// Variable_List in the stored form: the variables from qsub, then PBS_O_QUEUE and PBS_O_HOST, which only the server knows (docs/reference/files.md 6).
 
 import { splitList } from "#model/values/string-array.ts";
 import type { SubmitMemo } from "./memo.ts";
@@ -15,7 +15,7 @@ export function environment(memo: SubmitMemo, text: string, queue: string, host:
 
 const WORKDIR = "PBS_O_WORKDIR=";
 
-/** Directory of the submission by a job's variables. */
+/** Directory of the submission, from a job's variables. */
 export function workdirOf(variables: unknown): string {
   const list = Array.isArray(variables) ? (variables as readonly string[]) : [];
   return unescaped(list.find((variable) => variable.startsWith(WORKDIR))?.slice(WORKDIR.length) ?? "") || "/";
