@@ -12,9 +12,9 @@ export const PROGRAMS = [
     ["pbs_comm", "src/comm/main.ts"],
   ].map(([name, source]) => ({ name, source, kind: "daemon" })),
   ...[
-    ["pbs_starter", "src/mom/starter-main.ts"],
-    ["pbs_file_agent", "src/mom/file-agent-main.ts"],
-    ["pbs_terminal", "src/mom/terminal-main.ts"],
+    ["pbs_starter", "src/mom/starter/starter-main.ts"],
+    ["pbs_file_agent", "src/mom/agent/file-agent-main.ts"],
+    ["pbs_terminal", "src/mom/terminal/terminal-main.ts"],
     ["pbs_sched_watch", "src/sched/shell/module-watch-main.ts"],
     ["pbs_hook_host", "src/hooks/javascript/host-main.ts"],
     ["pbs_resident", "src/resident/main.ts"],

@@ -2,8 +2,8 @@
 
 import { existsSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { finishJob } from "#mom/file-work.ts";
-import { readRecords } from "#mom/record-log.ts";
+import { finishJob } from "#mom/agent/file-work.ts";
+import { readRecords } from "#mom/shell/record-log.ts";
 import { connectServer } from "#protocol/client.ts";
 import type { Conf } from "#support/conf.ts";
 import { AdminError, makeHome, programTree } from "./complex-home.ts";

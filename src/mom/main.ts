@@ -10,9 +10,9 @@ import { closeForeignDescriptors } from "#support/descriptors.ts";
 import { takeLock } from "#support/libc/lock-file.ts";
 import { homeFault } from "#support/trusted-home.ts";
 import { PBS_VERSION } from "#support/version.ts";
-import { type MomOptions, parseMomOptions, USAGE } from "./options.ts";
-import { siblingProgram } from "./sibling.ts";
-import { vnodeFileCommand } from "./vnode-files.ts";
+import { type MomOptions, parseMomOptions, USAGE } from "./config/options.ts";
+import { siblingProgram } from "./host/sibling.ts";
+import { vnodeFileCommand } from "./shell/vnode-files.ts";
 
 const READY = "ready\n";
 /** Names the descriptor on which a mom in the background says that it is up. */
@@ -67,7 +67,7 @@ async function serve(conf: Conf, options: MomOptions, home: string): Promise<num
     say(`pbs_mom: another mom is running${lock.owner_pid === null ? "" : `, pid ${lock.owner_pid}`}\n`);
     return 1;
   }
-  const [{ Mom }, { MomStartError }] = await Promise.all([import("./mom.ts"), import("./setup.ts")]);
+  const [{ Mom }, { MomStartError }] = await Promise.all([import("./shell/mom.ts"), import("./shell/setup.ts")]);
   try {
     const mom = new Mom(conf, options);
     await mom.ready;

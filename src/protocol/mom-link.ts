@@ -5,7 +5,7 @@
 // I2. An obit is repeated at every reconnect until it is acknowledged; acknowledging an unknown one is harmless.
 // I3. mom-hello lists every job the mom holds; the server answers with what to keep and what to kill.
 // I4. A mom says that it has taken a start before it starts anything of it, and starts nothing while it is not welcomed. It ends a connection on which it
-//     was silent for too long and says hello: a start that it had not taken may be elsewhere by then (src/server/moms/heartbeat.ts, src/mom/stall.ts).
+//     was silent for too long and says hello: a start that it had not taken may be elsewhere by then (src/server/moms/heartbeat.ts, src/mom/shell/stall.ts).
 
 export type MomVnode = {
   readonly name: string;

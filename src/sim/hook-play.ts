@@ -2,7 +2,7 @@
 
 import type { HookChanges, HookOutcome, HookRun } from "#hooks/run/hook-input.ts";
 import { NO_REQUESTS } from "#hooks/run/hook-input.ts";
-import { PELOG, PELOG_TEXTS, type ScriptEnd } from "#mom/pelog.ts";
+import { PELOG, PELOG_TEXTS, type ScriptEnd } from "#mom/job/pelog.ts";
 import type { Prng } from "#support/prng.ts";
 
 export function playHook(random: Prng, hook: HookRun): { readonly outcome: HookOutcome; readonly delay_ms: number } {

@@ -1,17 +1,17 @@
 // A mom as a process: the real core over a virtual starter and a virtual file agent. Records of jobs lie on the host's disk and outlive the mom.
 //
-// The file agent does its work in the order in which it is asked; when it dies, what it was asked is asked again (agent-link.ts). Records and words to the
-// starter leave at the end of an event (mom.ts): a mom that is killed in the midst of one has sent some frames and written nothing.
+// The file agent does its work in the order in which it is asked; when it dies, what it was asked is asked again (src/mom/job/agent-link.ts). Records and words to the
+// starter leave at the end of an event (src/mom/shell/mom.ts): a mom that is killed in the midst of one has sent some frames and written nothing.
 
 import { runSequence } from "#hooks/run/hook-sequence.ts";
-import type { Actions } from "#mom/action-script.ts";
-import { checkMomInvariants, helloJobs, makeMomState, reduce } from "#mom/core.ts";
-import type { MomEvent } from "#mom/event.ts";
-import { helloOutputs } from "#mom/kept-output.ts";
-import { NO_CPU_ENFORCEMENT } from "#mom/limits.ts";
-import { stallWatch } from "#mom/stall.ts";
-import type { StarterToMom } from "#mom/starter-link.ts";
-import type { MomAction, MomConfig, MomState, SavedRun } from "#mom/state.ts";
+import type { Actions } from "#mom/config/action-script.ts";
+import { NO_CPU_ENFORCEMENT } from "#mom/job/limits.ts";
+import type { StarterToMom } from "#mom/job/starter-link.ts";
+import { checkMomInvariants, helloJobs, makeMomState, reduce } from "#mom/run/core.ts";
+import type { MomEvent } from "#mom/run/event.ts";
+import { helloOutputs } from "#mom/run/kept-output.ts";
+import type { MomAction, MomConfig, MomState, SavedRun } from "#mom/run/state.ts";
+import { stallWatch } from "#mom/shell/stall.ts";
 import type { MomHooks, MomPatience, MomVnode } from "#protocol/mom-link.ts";
 import type { FrameOf } from "#protocol/schema-link.ts";
 import type { Prng } from "#support/prng.ts";
@@ -113,7 +113,7 @@ export function createMomProcess(world: World, options: MomOptions): MomProcess 
     missed.push(act);
   };
 
-  /** It goes on; after too long it asks the server before anything else (src/mom/stall.ts). */
+  /** It goes on; after too long it asks the server before anything else (src/mom/shell/stall.ts). */
   const goOn = async (): Promise<void> => {
     if (paused_ms === null) return;
     const stall = stallWatch(paused_ms);
@@ -305,7 +305,7 @@ export function createMomProcess(world: World, options: MomOptions): MomProcess 
       later(delay_ms, () => tell({ kind: "hooked", step, end }));
     });
 
-  /** While there is no starter nothing is said: its state, told at every connect, makes the core ask again (starter-client.ts A1). */
+  /** While there is no starter nothing is said: its state, told at every connect, makes the core ask again (src/mom/shell/starter-client.ts A1). */
   const toStarter: StarterProcess["take"] = (type, data) => {
     if (!starter_lost) starter.take(type, data);
   };

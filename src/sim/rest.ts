@@ -1,6 +1,6 @@
 // When a complex has come to rest, and what must hold then: every job is over, or waits for a good reason.
 
-import { checkMomInvariants } from "#mom/core.ts";
+import { checkMomInvariants } from "#mom/run/core.ts";
 import type { Core } from "#server/core/core.ts";
 import { isKeptOn } from "#server/jobs/checkpointed.ts";
 import { partitionOf, partitionsOf, schedOfQueue } from "#server/state/partitions.ts";

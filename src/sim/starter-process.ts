@@ -1,9 +1,9 @@
-// The parent of a host's jobs, as src/mom/starter.ts is (its invariants S1-S3), over virtual processes: they run for a time and end with a status that the
+// The parent of a host's jobs, as src/mom/starter/starter.ts is (its invariants S1-S3), over virtual processes: they run for a time and end with a status that the
 // seed gives. Its journal outlives it; its processes do too, until the next starter kills them.
 
-import type { WaitStatus } from "#mom/posix.ts";
-import { PLACEHOLDER } from "#mom/sister.ts";
-import type { ExitedRun, MomToStarter, RunKey, StartedRun, StarterRun, StarterToMom, StartSpec } from "#mom/starter-link.ts";
+import type { WaitStatus } from "#mom/job/process.ts";
+import { PLACEHOLDER } from "#mom/job/sister.ts";
+import type { ExitedRun, MomToStarter, RunKey, StartedRun, StarterRun, StarterToMom, StartSpec } from "#mom/job/starter-link.ts";
 import type { Prng } from "#support/prng.ts";
 import { pipe, type World } from "./world.ts";
 

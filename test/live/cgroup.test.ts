@@ -7,8 +7,8 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
-import { openGroups } from "#mom/cgroup.ts";
-import { processVariable, readProcesses } from "#mom/proc-table.ts";
+import { openGroups } from "#mom/host/cgroup.ts";
+import { processVariable, readProcesses } from "#mom/host/proc-table.ts";
 import type { MomJob } from "#protocol/mom-link.ts";
 import { systemUsers } from "#support/passwd.ts";
 import { type Bed, makeBed } from "./mom-bed.ts";

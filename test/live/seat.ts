@@ -3,7 +3,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { closeSync, constants, openSync } from "node:fs";
 import { ReadStream } from "node:tty";
-import { openPseudoTerminal, terminalWriter } from "#mom/pseudo-terminal.ts";
+import { openPseudoTerminal, terminalWriter } from "#mom/host/pseudo-terminal.ts";
 import { setWindowSize, terminalSettings } from "#support/libc/terminal-modes.ts";
 import { until } from "./complex.ts";
 

@@ -5,7 +5,7 @@ import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
-import { siteReader } from "#mom/site-resources.ts";
+import { siteReader } from "#mom/shell/site-resources.ts";
 
 test("values of lines and of programs, which no shell reads; what gives none is told when it begins to", async () => {
   const directory = mkdtempSync(join(tmpdir(), "partita-site-"));

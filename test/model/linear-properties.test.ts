@@ -24,7 +24,7 @@ import { combineValue, parseValue, renderValue } from "#model/values/index.ts";
 import { jobNameFault } from "#model/values/job-name.ts";
 import { parseStageItem } from "#model/values/stage-item.ts";
 import { removeFromList, splitList } from "#model/values/string-array.ts";
-import { variableList } from "#mom/environment.ts";
+import { variableList } from "#mom/job/environment.ts";
 import { parseRequest } from "#protocol/schema.ts";
 import { decodeFrame, frameDecoder } from "#protocol/wire/frame.ts";
 

@@ -5,10 +5,10 @@ import { mkdirSync, mkdtempSync, rmSync, utimesSync, writeFileSync } from "node:
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
-import { helloJobs } from "#mom/core.ts";
-import { idleSeconds } from "#mom/host-measure.ts";
-import { type Busyness, NOT_BUSY, nextBusyness } from "#mom/node-load.ts";
-import { strangersOf } from "#mom/strangers.ts";
+import { type Busyness, NOT_BUSY, nextBusyness } from "#mom/config/node-load.ts";
+import { strangersOf } from "#mom/config/strangers.ts";
+import { idleSeconds } from "#mom/host/measure.ts";
+import { helloJobs } from "#mom/run/core.ts";
 import { job, run, type World, world } from "./world.ts";
 
 const S = 1000;

@@ -7,9 +7,9 @@ import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, 
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
-import { openGroups } from "#mom/cgroup.ts";
-import { groupIdentity, saveIdentity } from "#mom/cgroup-identity.ts";
-import { settleLostRuns } from "#mom/lost-runs.ts";
+import { openGroups } from "#mom/host/cgroup.ts";
+import { groupIdentity, saveIdentity } from "#mom/host/cgroup-identity.ts";
+import { settleLostRuns } from "#mom/starter/lost-runs.ts";
 
 const NO_LIMITS = { memory_bytes: null, pids_max: null, cpus: null, ncpus: null };
 

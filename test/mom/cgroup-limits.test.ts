@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { hierarchiesOf } from "#mom/cgroup.ts";
-import { type CgroupSettings, jobLimits, parseCpuList, pickCpus } from "#mom/cgroup-limits.ts";
-import { parseMomConfig } from "#mom/config.ts";
+import { parseMomConfig } from "#mom/config/config.ts";
+import { hierarchiesOf } from "#mom/host/cgroup.ts";
+import { type CgroupSettings, jobLimits, parseCpuList, pickCpus } from "#mom/job/cgroup-limits.ts";
 
 const settings = (line: string): CgroupSettings => {
   const { settings, errors } = parseMomConfig(line);

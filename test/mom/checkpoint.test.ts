@@ -5,9 +5,9 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, 
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
-import { foundCheckpoints, removeCheckpoint, runAction } from "#mom/action-run.ts";
-import type { Actions } from "#mom/action-script.ts";
-import type { MomEvent } from "#mom/event.ts";
+import type { Actions } from "#mom/config/action-script.ts";
+import type { MomEvent } from "#mom/run/event.ts";
+import { foundCheckpoints, removeCheckpoint, runAction } from "#mom/shell/action-run.ts";
 import type { MomJob } from "#protocol/mom-link.ts";
 import { exited, finished, job, OWNER, prepared, run, started, type World, world } from "./world.ts";
 

@@ -3,13 +3,13 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
-import { actionCommand, parseAction } from "#mom/action-script.ts";
-import { DEFAULT_SETTINGS, parseMomConfig } from "#mom/config.ts";
-import { NO_CPU_ENFORCEMENT } from "#mom/limits.ts";
-import { parseMomOptions } from "#mom/options.ts";
-import { readSettings } from "#mom/setup.ts";
-import { signalNumber } from "#mom/signals.ts";
-import { mergeVnodeDefs, parseVnodeDefs, reportedVnodes } from "#mom/vnode-def.ts";
+import { actionCommand, parseAction } from "#mom/config/action-script.ts";
+import { DEFAULT_SETTINGS, parseMomConfig } from "#mom/config/config.ts";
+import { parseMomOptions } from "#mom/config/options.ts";
+import { mergeVnodeDefs, parseVnodeDefs, reportedVnodes } from "#mom/config/vnode-def.ts";
+import { NO_CPU_ENFORCEMENT } from "#mom/job/limits.ts";
+import { signalNumber } from "#mom/job/signals.ts";
+import { readSettings } from "#mom/shell/setup.ts";
 
 test("directives of mom_priv/config that are obeyed", () => {
   const rows: readonly (readonly [line: string, set: object])[] = [

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { helloJobs } from "#mom/core.ts";
-import type { MomEvent } from "#mom/event.ts";
-import { helloOutputs } from "#mom/kept-output.ts";
-import { NO_CPU_ENFORCEMENT } from "#mom/limits.ts";
+import { NO_CPU_ENFORCEMENT } from "#mom/job/limits.ts";
+import { helloJobs } from "#mom/run/core.ts";
+import type { MomEvent } from "#mom/run/event.ts";
+import { helloOutputs } from "#mom/run/kept-output.ts";
 import type { MomJob } from "#protocol/mom-link.ts";
 import { acknowledged, exited, finished, job, OWNER, prepared, run, started, type World, world } from "./world.ts";
 

@@ -4,8 +4,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { NO_REQUESTS } from "#hooks/run/hook-input.ts";
 import type { SequenceEnd } from "#hooks/run/hook-sequence.ts";
-import { helloJobs } from "#mom/core.ts";
-import type { ScriptEnd } from "#mom/pelog.ts";
+import type { ScriptEnd } from "#mom/job/pelog.ts";
+import { helloJobs } from "#mom/run/core.ts";
 import type { MomHook } from "#protocol/mom-link.ts";
 import { acknowledged, exited, finished, job, OWNER, prepared, run, started, type World, world } from "./world.ts";
 

@@ -2,11 +2,11 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { jobEnvironment } from "#mom/environment.ts";
-import type { MomEvent } from "#mom/event.ts";
-import { filePlan } from "#mom/job-plan.ts";
-import { placeholderSpec } from "#mom/sister.ts";
-import type { StarterRun } from "#mom/starter-link.ts";
+import { jobEnvironment } from "#mom/job/environment.ts";
+import { filePlan } from "#mom/job/plan.ts";
+import { placeholderSpec } from "#mom/job/sister.ts";
+import type { StarterRun } from "#mom/job/starter-link.ts";
+import type { MomEvent } from "#mom/run/event.ts";
 import { CONFIG, exited, finished, job, OWNER, prepared, run, started, world } from "./world.ts";
 
 const TICKET = { socket: "partita-qsub-1-ab", secret: "0123456789abcdef".repeat(4) };

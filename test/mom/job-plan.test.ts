@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { jobEnvironment, nodefileText, siteEnvironment, variableList } from "#mom/environment.ts";
-import { identityWords } from "#mom/identity-words.ts";
-import { commandOfJob, shellOf, umaskOf } from "#mom/job-attrs.ts";
-import { filePlan, startSpec } from "#mom/job-plan.ts";
-import { commandOf } from "#mom/launch.ts";
-import { kernelLimits, niceOf } from "#mom/limits.ts";
+import { identityWords } from "#mom/host/identity-words.ts";
+import { commandOfJob, shellOf, umaskOf } from "#mom/job/attrs.ts";
+import { jobEnvironment, nodefileText, siteEnvironment, variableList } from "#mom/job/environment.ts";
+import { kernelLimits, niceOf } from "#mom/job/limits.ts";
+import { filePlan, startSpec } from "#mom/job/plan.ts";
+import { commandOf } from "#mom/starter/launch.ts";
 import type { MomJob } from "#protocol/mom-link.ts";
 import { CONFIG, job, OWNER } from "./world.ts";
 

@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
-import { foundKept, noteKept } from "#mom/kept-notes.ts";
+import { foundKept, noteKept } from "#mom/shell/kept-notes.ts";
 import type { MomJob } from "#protocol/mom-link.ts";
 import { acknowledged, exited, finished, job, OWNER, prepared, run, started, type World, world } from "./world.ts";
 

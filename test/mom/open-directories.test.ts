@@ -18,8 +18,8 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
-import type { FilePlan, OutputPlan, Prepared } from "#mom/agent-link.ts";
-import { finishJob, prepareJobs } from "#mom/file-work.ts";
+import { finishJob, prepareJobs } from "#mom/agent/file-work.ts";
+import type { FilePlan, OutputPlan, Prepared } from "#mom/job/agent-link.ts";
 import { openHistory } from "#qmgr/history.ts";
 import { exited, job, OWNER, started, world } from "./world.ts";
 

@@ -4,10 +4,10 @@ import { syncBuiltinESMExports } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
-import { linesOf, readJournal } from "#mom/journal.ts";
-import { parseStat, processesOf } from "#mom/proc-table.ts";
-import { openRecords, readRecords } from "#mom/record-log.ts";
-import type { SavedRun } from "#mom/state.ts";
+import { parseStat, processesOf } from "#mom/host/proc-table.ts";
+import type { SavedRun } from "#mom/run/state.ts";
+import { openRecords, readRecords } from "#mom/shell/record-log.ts";
+import { linesOf, readJournal } from "#mom/starter/journal.ts";
 import { job, run, world } from "./world.ts";
 
 const line = (record: object): string => `${JSON.stringify(record)}\n`;

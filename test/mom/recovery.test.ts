@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { helloJobs } from "#mom/core.ts";
-import type { StarterRun } from "#mom/starter-link.ts";
-import type { MomConfig } from "#mom/state.ts";
+import type { StarterRun } from "#mom/job/starter-link.ts";
+import { helloJobs } from "#mom/run/core.ts";
+import type { MomConfig } from "#mom/run/state.ts";
 import { exited, finished, job, OWNER, prepared, run, type World, world } from "./world.ts";
 
 const J = job();

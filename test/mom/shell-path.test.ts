@@ -4,8 +4,8 @@ import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { test } from "node:test";
-import { ownNames } from "#mom/own-names.ts";
-import { pathLine, promptEntry } from "#mom/shell-path.ts";
+import { ownNames } from "#mom/job/own-names.ts";
+import { pathLine, promptEntry } from "#mom/job/shell-path.ts";
 
 const SHELLS = ["/bin/sh", "/bin/bash", "/bin/dash", "/usr/bin/zsh", "/usr/bin/ksh", "/usr/bin/csh", "/usr/bin/tcsh", "/usr/bin/fish"];
 

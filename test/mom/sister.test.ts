@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { MomEvent } from "#mom/event.ts";
-import { attrsHere, isSister, PLACEHOLDER } from "#mom/sister.ts";
+import { attrsHere, isSister, PLACEHOLDER } from "#mom/job/sister.ts";
+import type { MomEvent } from "#mom/run/event.ts";
 import { acknowledged, exited, finished, job, OWNER, prepared, run, started, world } from "./world.ts";
 
 const SECOND = { exec_host: "n0/0*2+n1/0", exec_vnode: "(n0:ncpus=2:mem=1048576kb)+(n1:ncpus=1:mem=2048kb)" };

@@ -2,8 +2,8 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { stallWatch } from "#mom/stall.ts";
-import { steadyRecord, steadyRun, steadyTime } from "#mom/steady-time.ts";
+import { stallWatch } from "#mom/shell/stall.ts";
+import { steadyRecord, steadyRun, steadyTime } from "#mom/shell/steady-time.ts";
 import { exited, finished, job, OWNER, prepared, started, world } from "./world.ts";
 
 const welcome = (kill: readonly string[] = []) => ({ kind: "welcome", data: { keep: [], kill, acknowledged: [] } }) as const;

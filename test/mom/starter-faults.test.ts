@@ -6,11 +6,11 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
-import { JOB_EXEC } from "#mom/job-exec.ts";
-import { type Journal, readJournal } from "#mom/journal.ts";
-import { launch } from "#mom/launch.ts";
-import { Starter } from "#mom/starter.ts";
-import type { StarterToMom, StartSpec } from "#mom/starter-link.ts";
+import { JOB_EXEC } from "#mom/job/exec.ts";
+import type { StarterToMom, StartSpec } from "#mom/job/starter-link.ts";
+import { type Journal, readJournal } from "#mom/starter/journal.ts";
+import { launch } from "#mom/starter/launch.ts";
+import { Starter } from "#mom/starter/starter.ts";
 
 function inDirectory(work: (dir: string) => void): void {
   const dir = mkdtempSync(join(tmpdir(), "starter-faults-"));

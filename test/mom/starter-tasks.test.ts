@@ -6,14 +6,14 @@ import { once } from "node:events";
 import { closeSync, constants, openSync, writeSync } from "node:fs";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Journal } from "#mom/journal.ts";
-import { launch } from "#mom/launch.ts";
-import { reap } from "#mom/posix.ts";
-import { readProcess } from "#mom/proc-table.ts";
-import { openPseudoTerminal } from "#mom/pseudo-terminal.ts";
-import { ownerOf } from "#mom/session-end.ts";
-import { Starter } from "#mom/starter.ts";
-import type { StarterToMom, StartSpec } from "#mom/starter-link.ts";
+import { reap } from "#mom/host/posix.ts";
+import { readProcess } from "#mom/host/proc-table.ts";
+import { openPseudoTerminal } from "#mom/host/pseudo-terminal.ts";
+import { ownerOf } from "#mom/host/session-end.ts";
+import type { StarterToMom, StartSpec } from "#mom/job/starter-link.ts";
+import type { Journal } from "#mom/starter/journal.ts";
+import { launch } from "#mom/starter/launch.ts";
+import { Starter } from "#mom/starter/starter.ts";
 
 const KEY = { job: "1.n1", run_count: 1 };
 const spec = (over: Partial<StartSpec> = {}): StartSpec => ({

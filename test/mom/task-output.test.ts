@@ -5,9 +5,9 @@ import { appendFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSyn
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
-import { carryOutput } from "#mom/task-output.ts";
-import { dialMom, serveTasks } from "#mom/task-server.ts";
-import type { TaskWanted } from "#mom/tasks.ts";
+import type { TaskWanted } from "#mom/run/tasks.ts";
+import { carryOutput } from "#mom/shell/task-output.ts";
+import { dialMom, serveTasks } from "#mom/shell/task-server.ts";
 import { job, run, world } from "./world.ts";
 
 /** A mom's socket; asked: what she is asked. She can connect once there is a first question that was answered. */

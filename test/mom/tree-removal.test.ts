@@ -5,10 +5,10 @@ import { chmodSync, chownSync, existsSync, mkdirSync, mkdtempSync, rmSync, symli
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
-import type { FilePlan } from "#mom/agent-link.ts";
-import { finishJob, isBulky } from "#mom/file-work.ts";
-import { filePlan } from "#mom/job-plan.ts";
-import { actAs } from "#mom/posix.ts";
+import { finishJob, isBulky } from "#mom/agent/file-work.ts";
+import { actAs } from "#mom/host/posix.ts";
+import type { FilePlan } from "#mom/job/agent-link.ts";
+import { filePlan } from "#mom/job/plan.ts";
 import { CONFIG, job, OWNER } from "./world.ts";
 
 const isRoot = process.geteuid?.() === 0;

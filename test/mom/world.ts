@@ -1,10 +1,10 @@
 // A mom core on a bench: events in, actions as short words out, so that a test reads as a table.
 
-import { checkMomInvariants, makeMomState, reduce } from "#mom/core.ts";
-import type { MomEvent } from "#mom/event.ts";
-import type { Owner } from "#mom/job-plan.ts";
-import { NO_CPU_ENFORCEMENT } from "#mom/limits.ts";
-import type { MomAction, MomConfig, MomState, SavedRun } from "#mom/state.ts";
+import { NO_CPU_ENFORCEMENT } from "#mom/job/limits.ts";
+import type { Owner } from "#mom/job/plan.ts";
+import { checkMomInvariants, makeMomState, reduce } from "#mom/run/core.ts";
+import type { MomEvent } from "#mom/run/event.ts";
+import type { MomAction, MomConfig, MomState, SavedRun } from "#mom/run/state.ts";
 import type { MomJob } from "#protocol/mom-link.ts";
 
 export const CONFIG: MomConfig = {

@@ -6,8 +6,8 @@ import { connect, createServer, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
-import { ownerIn, tcpOwner } from "#mom/tcp-owner.ts";
-import { openDisplay } from "#mom/x11-display.ts";
+import { ownerIn, tcpOwner } from "#mom/terminal/tcp-owner.ts";
+import { openDisplay } from "#mom/terminal/x11-display.ts";
 import type { TerminalFrame } from "#protocol/terminal/link.ts";
 import { X11_PORT } from "#protocol/terminal/x11.ts";
 

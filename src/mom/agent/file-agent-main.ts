@@ -1,0 +1,82 @@
+// pbs_file_agent [bulk]: process of file-work.ts. A child of the mom; frames on stdin and stdout; ends when its stdin does. Only the second agent, `bulk`,
+// copies big files.
+
+import { closeForeignDescriptors } from "#support/descriptors.ts";
+import { frameLink } from "../host/frame-link.ts";
+import { actAs } from "../host/posix.ts";
+import type { AgentToMom, Finished, FinishRequest, MomToAgent } from "../job/agent-link.ts";
+import { appendText, dropFile, finishJob, isBulky, prepareJobs } from "./file-work.ts";
+import { removeTmpdirs } from "./tree-removal.ts";
+
+/** A job whose files cannot be dealt with at all must not hold up the others, nor be asked about for ever. */
+function finishSafely(request: FinishRequest): Finished {
+  try {
+    return finishJob(request, "later");
+  } catch (error) {
+    return { job: request.plan.job, run_count: request.plan.run_count, delivered: 0, total: 1, failures: [(error as Error).message] };
+  }
+}
+
+function main(lane: string | undefined): void {
+  closeForeignDescriptors();
+  process.chdir("/");
+  process.umask(0);
+  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => undefined);
+  /** One job's trouble is told and does not end the others' work. */
+  const each = <T>(items: readonly T[], work: (item: T) => void, nameOf: (item: T) => string): void => {
+    for (const item of items) {
+      try {
+        work(item);
+      } catch (error) {
+        link.send("agent-complaint", { job: nameOf(item), text: (error as Error).message });
+      }
+    }
+    actAs(null);
+  };
+  /** jobs' TMPDIRs are being removed: so many frames wait for it */
+  let removing = 0;
+  let ended = false;
+  const link = frameLink<MomToAgent, AgentToMom>(
+    { input: process.stdin, output: process.stdout },
+    {
+      "agent-prepare": ({ jobs }) => {
+        const prepared = prepareJobs(jobs);
+        actAs(null);
+        link.send("agent-prepared", { jobs: prepared });
+      },
+      "agent-finish": ({ jobs }) => {
+        const bulky = lane === "bulk" ? [] : jobs.filter(isBulky);
+        const now = jobs.filter((job) => !bulky.includes(job));
+        const finished = now.map(finishSafely);
+        if (finished.length > 0) {
+          removing++;
+          void removeTmpdirs(now.map(({ plan }) => plan)).then(() => {
+            link.send("agent-finished", { jobs: finished });
+            removing--;
+            if (ended && removing === 0) process.exit(0);
+          });
+        }
+        if (bulky.length > 0) link.send("agent-bulky", { jobs: bulky.map(({ plan }) => ({ job: plan.job, run_count: plan.run_count })) });
+      },
+      "agent-append": ({ files }) => {
+        each(
+          files,
+          (file) => appendText(file.owner, file.path, file.base64 === true ? Buffer.from(file.text, "base64") : Buffer.from(file.text)),
+          (file) => file.path,
+        );
+        const runs = files.flatMap((file) => file.for ?? []);
+        if (runs.length > 0) link.send("agent-appended", { runs });
+      },
+      "agent-drop": ({ jobs }) => {
+        for (const { paths } of jobs) each(paths, dropFile, (path) => path);
+        link.send("agent-dropped", { jobs: jobs.map(({ job }) => job) });
+      },
+    },
+    () => {
+      ended = true;
+      if (removing === 0) process.exit(0);
+    },
+  );
+}
+
+main(process.argv[2]);

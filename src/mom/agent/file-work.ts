@@ -1,0 +1,373 @@
+// The file agent's work: making what a job needs before it starts, delivering and clearing away afterwards.
+//
+// W1. What lies where users may write (spool, TMPDIR's directory, homes, targets) is touched with the owner's rights only, never following a link out
+//     of spool; with our own rights only names are removed or renamed in spool and undelivered, and a job's TMPDIR by its name when it is empty, which
+//     follows no link.
+// W2. Everything may be asked twice.
+// W3. The process' umask is 0: every mode is given in full.
+// W4. A file of another owner that stands where a job's file belongs is replaced: nobody can plant one. Something that stands where a job's directory belongs
+//     in a directory open to all stays, and the job's directory has a random part in its name.
+// W5. What this host lacks (space, files, a disk that can be written) is no fault of the job, which is sent back; no half of a file is left where it
+//     was to be delivered.
+
+import {
+  closeSync,
+  constants,
+  fchmodSync,
+  fchownSync,
+  fstatSync,
+  ftruncateSync,
+  linkSync,
+  lstatSync,
+  openSync,
+  renameSync,
+  statSync,
+  unlinkSync,
+  writeSync,
+} from "node:fs";
+import { dirname } from "node:path";
+import { scriptCharacters, scriptEncoding } from "#model/script-text.ts";
+import { actAs } from "../host/posix.ts";
+import { isPseudoTerminal } from "../host/pseudo-terminal.ts";
+import type { FilePlan, Finished, FinishRequest, OutputPlan, Prepared, PrepareRequest } from "../job/agent-link.ts";
+import { JOB_EXEC } from "../job/exec.ts";
+import type { Place } from "../job/stage-list.ts";
+import { copyFile, copyRemote, exists, inDirectory, writeAll } from "./file-copy.ts";
+import { asOwner, codeOf, makeDirectories, ownUid, placesOf, putInPlace, removeQuietly, replaceForeign } from "./open-directories.ts";
+import { removeStagedIn, stageIn, stageOut } from "./stage-work.ts";
+import { isBigTree, removeTree } from "./tree-removal.ts";
+
+const { O_APPEND, O_CREAT, O_EXCL, O_NOCTTY, O_NOFOLLOW, O_NONBLOCK, O_WRONLY } = constants;
+
+class PrepareFailure extends Error {
+  readonly exit_status: number;
+  readonly stagein: boolean;
+  constructor(exit_status: number, message: string, stagein = false) {
+    super(message);
+    this.exit_status = exit_status;
+    this.stagein = stagein;
+  }
+}
+
+const messageOf = (error: unknown): string => (error as Error).message;
+
+// ---- before the job ----
+
+/** Makes the files of several jobs: first what we own, then what their owners do. */
+export function prepareJobs(requests: readonly PrepareRequest[]): Prepared[] {
+  const ready = requests.map((request): { readonly request: PrepareRequest; failure: PrepareFailure | null } => ({
+    request,
+    failure: attempt(() => makeOwnFiles(request)),
+  }));
+  return ready.map(({ request, failure }) => {
+    const { plan } = request;
+    const key = { job: plan.job, run_count: plan.run_count };
+    let made: FilePlan = plan;
+    let paths = { stdout: "", stderr: "" };
+    const problem =
+      failure ??
+      attempt(() => {
+        made = makeDirectories(plan);
+        paths = makeOwnersFiles(made);
+      });
+    if (problem === null) return { ...key, ok: true, ...paths, ...(made === plan ? {} : { places: placesOf(made) }) };
+    attempt(() => finishJob({ plan: made, success: false, output: request.kept === true ? "keep" : "drop" }));
+    const { exit_status, message, stagein } = problem;
+    return { ...key, ok: false, exit_status, text: message, ...(stagein ? { stagein } : {}) };
+  });
+}
+
+function attempt(work: () => void): PrepareFailure | null {
+  try {
+    work();
+    return null;
+  } catch (error) {
+    if (error instanceof PrepareFailure) return error;
+    return new PrepareFailure(HOST_FAULTS.has(codeOf(error)) ? JOB_EXEC.RETRY : JOB_EXEC.FAIL1, messageOf(error));
+  }
+}
+
+/** W5. */
+const HOST_FAULTS: ReadonlySet<string | undefined> = new Set(["ENOSPC", "EROFS", "EIO", "EMFILE", "ENFILE", "ENOMEM"]);
+
+function makeOwnFiles({ plan, script_text, nodefile_text }: PrepareRequest): void {
+  actAs(null);
+  makeShared(NODEFILES, plan.nodefile, nodefile_text);
+  makeShared(JOB_FILES, jobFile(plan), JOB_FILE_TEXT);
+  if (plan.script !== null && script_text !== null) writeOwnFile(plan.script, scriptBytes(script_text), 0o700, plan.owner);
+}
+
+const scriptBytes = (script: string): Buffer => Buffer.from(scriptCharacters(script), scriptEncoding(script));
+
+/** A file in a directory that is ours alone. owner: who may read it then. */
+function writeOwnFile(path: string, text: string | Buffer, mode: number, owner: FilePlan["owner"] = null): void {
+  const fd = openFresh(path, mode);
+  try {
+    writeAll(fd, typeof text === "string" ? Buffer.from(text) : text);
+    if (owner !== null) fchownSync(fd, owner.uid, owner.gid);
+    if (owner !== null) fchmodSync(fd, mode);
+  } finally {
+    closeSync(fd);
+  }
+}
+
+/** Files of the same text are one file under many names: a file made and removed costs many times a link. */
+type SharedText = { readonly name: string; readonly mode: number; made: { readonly path: string; readonly text: string } | null };
+const NODEFILES: SharedText = { name: ".same", mode: 0o444, made: null };
+const JOB_FILES: SharedText = { name: ".job-file", mode: 0o600, made: null };
+
+function makeShared(kind: SharedText, path: string, text: string): void {
+  const shared = `${dirname(path)}/${kind.name}`;
+  try {
+    if (kind.made?.path !== shared || kind.made.text !== text) {
+      writeOwnFile(shared, text, kind.mode);
+      kind.made = { path: shared, text };
+    }
+    linkFresh(shared, path);
+  } catch {
+    // No more links, or a file system without them: a file of its own.
+    kind.made = null;
+    writeOwnFile(path, text, kind.mode);
+  }
+}
+
+/** mom_priv/jobs/JOBID.JB, by which site tools see that the mom has the job and which they hand to printjob. */
+const jobFile = ({ staged }: FilePlan): string => staged.replace(/\.SI$/, ".JB");
+const JOB_FILE_TEXT = "The mom has this job. Its attributes are kept by pbs_server: printjob with the path of this file shows them.\n";
+
+function linkFresh(from: string, to: string): void {
+  try {
+    linkSync(from, to);
+  } catch (error) {
+    if (codeOf(error) !== "EEXIST") throw error;
+    unlinkSync(to);
+    linkSync(from, to);
+  }
+}
+
+function openFresh(path: string, mode: number): number {
+  const flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW;
+  try {
+    return openSync(path, flags, mode);
+  } catch (error) {
+    if (codeOf(error) !== "EEXIST") throw error;
+    unlinkSync(path);
+    return openSync(path, flags, mode);
+  }
+}
+
+function makeOwnersFiles(plan: FilePlan): { stdout: string; stderr: string } {
+  actAs(plan.owner);
+  try {
+    stageIn(plan);
+  } catch (error) {
+    throw new PrepareFailure(JOB_EXEC.RETRY, messageOf(error), true);
+  }
+  const stdout = plan.stdout.how === "joined" ? null : makeOutput(plan, plan.stdout);
+  const stderr = plan.stderr.how === "joined" ? null : makeOutput(plan, plan.stderr);
+  const either = stdout ?? stderr ?? "/dev/null";
+  return { stdout: stdout ?? either, stderr: stderr ?? either };
+}
+
+/** The path the job writes to. The caller has taken the owner's identity. */
+function makeOutput(plan: FilePlan, output: OutputPlan): string {
+  if (output.how === "null") return "/dev/null";
+  const mode = 0o666 & ~plan.umask;
+  if (output.how === "direct") {
+    const path = inDirectory(output.path, output.name);
+    const fd = openSync(path, O_WRONLY | O_CREAT | O_APPEND | O_NONBLOCK, mode);
+    try {
+      if (plan.run_count <= 1 && fstatSync(fd).isFile()) ftruncateSync(fd);
+    } finally {
+      closeSync(fd);
+    }
+    return path;
+  }
+  closeSync(openSpoolFile(plan, output.path, mode));
+  return output.path;
+}
+
+function openSpoolFile(plan: FilePlan, path: string, mode: number): number {
+  try {
+    return openSync(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, mode);
+  } catch (error) {
+    if (codeOf(error) !== "EEXIST") throw error;
+    // Output of an earlier run is gone on with; anything else is removed, which only we may in a sticky directory.
+    const stat = lstatSync(path);
+    if (stat.isFile() && stat.uid === ownUid(plan) && stat.nlink === 1)
+      return openSync(path, O_WRONLY | O_APPEND | O_NOFOLLOW | O_NONBLOCK);
+    return replaceForeign(plan, path, mode);
+  }
+}
+
+// ---- after the job ----
+
+/** Delivers or drops a job's output and clears everything else of it away. tmpdir: later is by removeTmpdirs. */
+export function finishJob(request: FinishRequest, tmpdir: "now" | "later" = "now"): Finished {
+  const { plan } = request;
+  const failures: string[] = [];
+  let total = 0;
+  const key = { job: plan.job, run_count: plan.run_count };
+  if (request.output !== "keep") {
+    for (const output of [plan.stdout, plan.stderr]) {
+      if (output.how === "joined") continue;
+      if (request.output === "drop") {
+        if (output.how === "spool") removeQuietly(null, output.path);
+        continue;
+      }
+      total++;
+      const failure = deliver(plan, output, request.success);
+      if (failure !== null) failures.push(failure);
+    }
+  }
+  if (request.output === "deliver" && plan.stageout.length > 0) {
+    const left = stageOut(plan);
+    total += plan.stageout.length;
+    failures.push(...left);
+  }
+  const keeps = request.output === "keep" || (plan.stageout.length > 0 && failures.length > 0);
+  if (!keeps) removeStagedIn(plan);
+  // A sandbox with files that could not be copied is kept: they are nowhere else.
+  if (plan.sandbox !== null && !keeps) removeTree(plan, plan.sandbox);
+  if (tmpdir === "now") removeTree(plan, plan.tmpdir);
+  actAs(null);
+  removeQuietly(null, plan.nodefile);
+  removeQuietly(null, jobFile(plan));
+  if (plan.script !== null) removeQuietly(null, plan.script);
+  return { ...key, delivered: total - failures.length, total, failures };
+}
+
+/** From here on a copy makes others wait noticeably. */
+const BULKY_BYTES = 8 * 1024 * 1024;
+
+/** Whether something big is to be copied (a rename costs the same for all sizes), or many files are to be removed. */
+export function isBulky({ plan, output }: FinishRequest): boolean {
+  const copies =
+    output === "deliver" &&
+    [plan.stdout, plan.stderr].some(({ how, target, ...rest }) => how === "spool" && target !== null && mustCopy(plan, rest, target));
+  return copies || isBigTree(plan, plan.tmpdir) || (plan.sandbox !== null && isBigTree(plan, plan.sandbox));
+}
+
+function mustCopy(plan: FilePlan, output: Pick<OutputPlan, "path" | "name">, target: Place): boolean {
+  if (target.host !== null) return true;
+  const source = lstatSync(output.path, { throwIfNoEntry: false });
+  if (source === undefined || source.size < BULKY_BYTES) return false;
+  try {
+    actAs(plan.owner);
+    const to = inDirectory(target.path, output.name);
+    return exists(to) || statSync(dirname(to)).dev !== source.dev;
+  } catch {
+    return false;
+  }
+}
+
+/** null: delivered (or removed, as -R wants); else why not, and the file is in undelivered. */
+function deliver(plan: FilePlan, output: OutputPlan, success: boolean): string | null {
+  if (output.how === "null") return null;
+  if (output.remove && success) {
+    removeQuietly(plan.owner, output.how === "direct" ? asOwner(plan, () => inDirectory(output.path, output.name)) : output.path);
+    return null;
+  }
+  if (output.how === "direct") return null;
+  const { target } = output;
+  let reason = "there is no place for it";
+  if (target !== null) {
+    try {
+      actAs(plan.owner);
+      if (target.host === null) moveFile(output.path, inDirectory(target.path, output.name));
+      else sendFile(plan, output.path, target);
+      return null;
+    } catch (error) {
+      if (codeOf(error) === "ENOENT" && !exists(output.path)) return deliveredBefore(plan, output);
+      reason = messageOf(error);
+    }
+  }
+  const where = target === null ? "its destination" : target.host === null ? target.path : `${target.host}:${target.path}`;
+  return `Unable to copy file ${output.path} to ${where}: ${reason}; ${putAside(plan, output)}`;
+}
+
+/** A target that ends in / gets the file under its own name, as scp does it. */
+function sendFile(plan: FilePlan, path: string, target: Place): void {
+  lstatSync(path);
+  copyRemote(plan, { host: null, path }, target);
+  unlinkSync(path);
+}
+
+/** The spool file is gone: a first request delivered it, or put it aside. */
+function deliveredBefore(plan: FilePlan, output: OutputPlan): string | null {
+  return exists(`${plan.undelivered}/${output.name}`) ? `${output.name} is in ${plan.undelivered}` : null;
+}
+
+function putAside(plan: FilePlan, output: OutputPlan): string {
+  const place = `${plan.undelivered}/${output.name}`;
+  try {
+    actAs(null);
+    try {
+      putInPlace(output.path, place);
+    } catch (error) {
+      if (codeOf(error) !== "EXDEV") throw error;
+      copyAside(plan, output.path, place);
+    }
+    return `it is in ${place}`;
+  } catch (error) {
+    return `it stays in ${output.path}: ${messageOf(error)}`;
+  }
+}
+
+/** Spool is a disk of its own. Read and written with the owner's rights; what stands there may be another's trap, and goes. */
+function copyAside(plan: FilePlan, from: string, to: string): void {
+  removeQuietly(null, to);
+  actAs(plan.owner);
+  closeSync(openSync(to, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600));
+  try {
+    copyFile(from, to);
+  } catch (error) {
+    unlinkSync(to);
+    throw error;
+  }
+  unlinkSync(from);
+}
+
+/**
+ * To a place where nothing is, by rename; else the contents go into what stands there, as cp does: its owner, mode and links stay as they are.
+ * The caller has taken the owner's identity.
+ */
+function moveFile(from: string, to: string): void {
+  if (!lstatSync(from).isFile()) throw new Error(`${from} is not a file`);
+  const isNew = !exists(to);
+  if (isNew) {
+    try {
+      renameSync(from, to);
+      return;
+    } catch (error) {
+      if (codeOf(error) !== "EXDEV") throw error;
+    }
+  }
+  try {
+    copyFile(from, to);
+  } catch (error) {
+    if (isNew && codeOf(error) === "ENOSPC") unlinkSync(to);
+    throw error;
+  }
+  unlinkSync(from);
+}
+
+// ---- the rest ----
+
+/** Text at the end of a file of the owner's; a file that is gone is not made again. */
+export function appendText(owner: FilePlan["owner"], path: string, bytes: Buffer): void {
+  actAs(owner);
+  const fd = openSync(path, O_WRONLY | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+  try {
+    if (fstatSync(fd).isFile()) writeAll(fd, bytes);
+    // What a terminal does not take at once is lost: it is its owner's who stopped it.
+    else if (isPseudoTerminal(path)) writeSync(fd, bytes);
+  } finally {
+    closeSync(fd);
+  }
+}
+
+/** A name in spool goes. */
+export function dropFile(path: string): void {
+  removeQuietly(null, path);
+}

@@ -1,0 +1,109 @@
+// What the file agent makes in directories that are open to all users (spool, undelivered, TMPDIR's directory, $jobdir_root), where names are known before and
+// anybody may have put something in the way.
+//
+// O1. A file takes the place of what is foreign in one step; a directory that is foreign stays, and the job's own has a random part in its name.
+
+import { randomUUID } from "node:crypto";
+import { chmodSync, closeSync, constants, lstatSync, mkdirSync, openSync, renameSync, unlinkSync } from "node:fs";
+import { dirname } from "node:path";
+import { actAs, asIdentity } from "../host/posix.ts";
+import type { FilePlan, JobDirectories } from "../job/agent-link.ts";
+
+const { O_CREAT, O_EXCL, O_NOFOLLOW, O_WRONLY } = constants;
+const GROUP_OR_WORLD_WRITES = 0o022;
+const RANDOM_CHARS = 8;
+const NAME_TRIES = 10;
+
+export const codeOf = (error: unknown): string | undefined => (error as NodeJS.ErrnoException).code;
+
+/** Leaves the owner's identity in place: the next call most likely wants it too. */
+export function asOwner<T>(plan: Pick<FilePlan, "owner">, work: () => T): T {
+  actAs(plan.owner);
+  return work();
+}
+
+export const ownUid = (plan: FilePlan): number | undefined => plan.owner?.uid ?? process.geteuid?.();
+
+export function removeQuietly(owner: FilePlan["owner"], path: string): void {
+  try {
+    actAs(owner);
+    unlinkSync(path);
+  } catch {
+    // It was not there, or its owner took away our right to remove it.
+  }
+}
+
+export const placesOf = ({ tmpdir, sandbox, stagein, stageout }: FilePlan): JobDirectories => ({ tmpdir, sandbox, stagein, stageout });
+
+/** TMPDIR and sandbox of a job. Returns the plan, or another where a name was taken (W4). */
+export function makeDirectories(plan: FilePlan): FilePlan {
+  const tmpdir = makeTmpdir(plan);
+  const sandbox = plan.sandbox === null ? null : makeDirectory(plan, plan.sandbox);
+  if (tmpdir === plan.tmpdir && sandbox === plan.sandbox) return plan;
+  return { ...plan, tmpdir, sandbox, stagein: movedItems(plan, sandbox, plan.stagein), stageout: movedItems(plan, sandbox, plan.stageout) };
+}
+
+function movedItems({ sandbox: before }: FilePlan, after: string | null, items: FilePlan["stagein"]): FilePlan["stagein"] {
+  if (before === null || after === null) return items;
+  return items.map((item) => (item.local.startsWith(`${before}/`) ? { ...item, local: after + item.local.slice(before.length) } : item));
+}
+
+function makeTmpdir(plan: FilePlan): string {
+  try {
+    return makeDirectory(plan, plan.tmpdir);
+  } catch (error) {
+    if (codeOf(error) !== "ENOENT") throw error;
+    actAs(null);
+    mkdirSync(dirname(plan.tmpdir), { recursive: true, mode: 0o755 });
+    chmodSync(dirname(plan.tmpdir), 0o1777);
+    return makeDirectory(plan, plan.tmpdir);
+  }
+}
+
+/** In a directory open to all somebody else may have made the path first: the job would run among foreign files. Returns the path that was made. */
+function makeDirectory(plan: FilePlan, path: string): string {
+  for (let tries = 0, at = path; ; tries++, at = `${path}.${randomUUID().slice(0, RANDOM_CHARS)}`) {
+    try {
+      asOwner(plan, () => mkdirSync(at, { mode: 0o700 }));
+      return at;
+    } catch (error) {
+      if (codeOf(error) !== "EEXIST" || tries === NAME_TRIES) throw error;
+      if (tries === 0 && isLeft(plan, at)) return at;
+    }
+  }
+}
+
+/** Left by a first request or an earlier run. A directory that others could write may have been moved here by others, with what they put in it. */
+function isLeft(plan: FilePlan, path: string): boolean {
+  const stat = asOwner(plan, () => lstatSync(path));
+  if (!stat.isDirectory() || stat.uid !== ownUid(plan) || (stat.mode & GROUP_OR_WORLD_WRITES) !== 0) return false;
+  asOwner(plan, () => chmodSync(path, 0o700));
+  return true;
+}
+
+/** A file made under a name that nobody knows takes the place of a foreign one in one step: there is no moment in which another could be planted. */
+export function replaceForeign(plan: FilePlan, path: string, mode: number): number {
+  const fresh = `${path}.${randomUUID()}`;
+  const fd = openSync(fresh, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, mode);
+  try {
+    asIdentity(null, () => putInPlace(fresh, path));
+    actAs(plan.owner);
+    return fd;
+  } catch (error) {
+    closeSync(fd);
+    removeQuietly(null, fresh);
+    throw error;
+  }
+}
+
+/** A directory is only renamed: walking with our own rights through what its owner can change meanwhile could lead anywhere (W1). */
+export function putInPlace(from: string, to: string): void {
+  for (let tries = 0; ; tries++) {
+    try {
+      return renameSync(from, to);
+    } catch (error) {
+      if (codeOf(error) !== "EISDIR" || tries === NAME_TRIES) throw error;
+      renameSync(to, `${to}.${randomUUID()}`);
+    }
+  }
+}

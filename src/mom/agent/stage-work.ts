@@ -1,0 +1,112 @@
+// The file agent's work for stage lists (qsub -W stagein=, stageout=): copies before the job and after it, with the owner's rights.
+//
+// S1. What was staged in is removed after the job, and what was staged out from where it lay, only when everything could be copied.
+// S2. A file that is where it is wanted already is neither copied nor removed; one that stood there before is overwritten and stays.
+// S3. What was made here is on record (a file of ours) before the job runs: an agent that died removes the same files as one that did not.
+
+import { lstatSync, readFileSync, rmSync, unlinkSync, writeFileSync } from "node:fs";
+import { basename } from "node:path";
+import { actAs } from "../host/posix.ts";
+import type { FilePlan } from "../job/agent-link.ts";
+import type { StageItem } from "../job/stage-list.ts";
+import { copyRemote, copyTree, exists, inDirectory, isSameFile, matching } from "./file-copy.ts";
+
+/** Copies what the job wants to find. Throws at the first that cannot be copied; what was copied until then is removed. */
+export function stageIn(plan: FilePlan): void {
+  if (plan.stagein.length === 0) return;
+  const made = new Set(recorded(plan));
+  for (const item of plan.stagein) {
+    actAs(plan.owner);
+    try {
+      copyIn(plan, item, made);
+    } catch (error) {
+      record(plan, made);
+      removeStagedIn(plan);
+      throw new Error(`Unable to stage in ${item.local} from ${whereOf(item)}: ${(error as Error).message}`);
+    }
+    record(plan, made);
+  }
+  actAs(plan.owner);
+}
+
+function copyIn(plan: FilePlan, { local, remote }: StageItem, made: Set<string>): void {
+  if (remote.host !== null) {
+    // The names that a pattern stands for are known over there only: those copies stay.
+    const target = inDirectory(local, basename(remote.path));
+    if (!/[*?[]/.test(remote.path) && !exists(target)) made.add(target);
+    copyRemote(plan, remote, { host: null, path: local });
+    return;
+  }
+  for (const source of matching(remote.path)) {
+    const target = inDirectory(local, basename(source));
+    if (isSameFile(source, target)) continue;
+    if (!exists(target)) made.add(target);
+    copyTree(source, target);
+  }
+}
+
+function recorded(plan: FilePlan): string[] {
+  actAs(null);
+  try {
+    return JSON.parse(readFileSync(plan.staged, "utf8")) as string[];
+  } catch {
+    return [];
+  }
+}
+
+function record(plan: FilePlan, made: ReadonlySet<string>): void {
+  actAs(null);
+  writeFileSync(plan.staged, JSON.stringify([...made]), { mode: 0o600 });
+}
+
+/** What stageIn made. */
+export function removeStagedIn(plan: FilePlan): void {
+  if (plan.stagein.length === 0) return;
+  const made = recorded(plan);
+  actAs(plan.owner);
+  for (const path of made) removeStaged(path);
+  actAs(null);
+  try {
+    unlinkSync(plan.staged);
+  } catch {
+    // There was none.
+  }
+}
+
+function removeStaged(path: string): void {
+  try {
+    rmSync(path, { recursive: lstatSync(path).isDirectory(), force: true });
+  } catch {
+    // The job removed it, or its owner took away our right to.
+  }
+}
+
+/** Copies what the job leaves; a sentence for each item that could not be copied. */
+export function stageOut(plan: FilePlan): string[] {
+  const failures: string[] = [];
+  const copied: string[] = [];
+  actAs(plan.owner);
+  for (const item of plan.stageout) {
+    try {
+      for (const source of matching(item.local)) if (copyOut(plan, source, item)) copied.push(source);
+    } catch (error) {
+      failures.push(`Unable to stage out ${item.local} to ${whereOf(item)}: ${(error as Error).message}`);
+    }
+  }
+  if (failures.length === 0) for (const path of copied) removeStaged(path);
+  return failures;
+}
+
+/** false: it is there already. */
+function copyOut(plan: FilePlan, source: string, { remote }: StageItem): boolean {
+  if (remote.host !== null) {
+    copyRemote(plan, { host: null, path: source }, remote);
+    return true;
+  }
+  const target = inDirectory(remote.path, basename(source));
+  if (isSameFile(source, target)) return false;
+  copyTree(source, target);
+  return true;
+}
+
+const whereOf = ({ remote }: StageItem): string => (remote.host === null ? remote.path : `${remote.host}:${remote.path}`);

@@ -1,0 +1,25 @@
+// What the machine has: processors, memory, architecture, the present boot.
+
+import { readFileSync } from "node:fs";
+import { availableParallelism, cpus, totalmem } from "node:os";
+import type { HostFacts } from "../config/vnode-def.ts";
+
+const KB = 1024;
+
+/** host: the natural vnode's name. */
+export function hostFacts(host: string): HostFacts {
+  return { host, arch: process.platform, ncpus: cpus().length || availableParallelism(), mem_kb: memoryKb() };
+}
+
+/** MemTotal, as administrators read it; in a container os.totalmem() may be the machine's or the container's. */
+function memoryKb(): number {
+  try {
+    const match = /^MemTotal:\s+(\d+) kB/m.exec(readFileSync("/proc/meminfo", "latin1"));
+    if (match !== null) return Number(match[1]);
+  } catch {
+    // No /proc/meminfo: ask Node.
+  }
+  return Math.floor(totalmem() / KB);
+}
+
+export const bootId = (): string => readFileSync("/proc/sys/kernel/random/boot_id", "latin1").trim();

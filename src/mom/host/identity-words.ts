@@ -1,0 +1,60 @@
+// The words before a program that make it run as a job's owner: a program of the system takes on the identity and executes the next one.
+//
+// W1. Nothing is asked of a name service: the numbers are known. setpriv takes what it is given for a name first, so that it costs a look into passwd and
+//     group (or a directory server) for each job, and means somebody else where a user is called `1001`. GNU's chroot takes `+1001` for a number and, with
+//     / as the new root, does nothing but what is needed; it is used where it was seen to do so.
+
+import { spawnSync } from "node:child_process";
+import type { FileIdentity } from "../job/process.ts";
+import { toolPath } from "./tool-path.ts";
+
+export type IdentityTool = "chroot" | "setpriv";
+
+/** find: where a program is. tool: default the best that works here. */
+export function identityWords(
+  { uid, gid, groups }: FileIdentity,
+  find: (name: string) => string = toolPath,
+  tool: IdentityTool = identityTool(),
+): string[] {
+  if (tool === "chroot")
+    return [find("chroot"), `--userspec=+${uid}:+${gid}`, `--groups=${groups.map((group) => `+${group}`).join(",")}`, "--skip-chdir", "/"];
+  return [find("setpriv"), `--reuid=${uid}`, `--regid=${gid}`, groups.length > 0 ? `--groups=${groups.join(",")}` : "--clear-groups", "--"];
+}
+
+let known: IdentityTool | null = null;
+
+/** What takes on identities here. Found out once, by trying. */
+export function identityTool(): IdentityTool {
+  known ??= chrootWorks() ? "chroot" : "setpriv";
+  return known;
+}
+
+const SOMEBODY: FileIdentity = { uid: 65_534, gid: 65_533, groups: [65_531, 65_532] };
+const TRY_MS_MAX = 10_000;
+
+/** Whether it takes on all of an identity and nothing else: all four numbers of user and group, the groups, no capability, the same directory. */
+function chrootWorks(): boolean {
+  if (process.geteuid?.() !== 0) return false;
+  let words: string[];
+  try {
+    words = [...identityWords(SOMEBODY, toolPath, "chroot"), toolPath("cat"), "self/status"];
+  } catch {
+    return false;
+  }
+  const { status, stdout } = spawnSync(words[0] as string, words.slice(1), {
+    cwd: "/proc",
+    env: {},
+    stdio: ["ignore", "pipe", "ignore"],
+    encoding: "utf8",
+    timeout: TRY_MS_MAX,
+  });
+  const line = (name: string): string => new RegExp(`^${name}:\\s*(.*?)\\s*$`, "m").exec(stdout)?.[1]?.replaceAll("\t", " ") ?? "";
+  const same = (id: number): string => [id, id, id, id].join(" ");
+  return (
+    status === 0 &&
+    line("Uid") === same(SOMEBODY.uid) &&
+    line("Gid") === same(SOMEBODY.gid) &&
+    line("Groups") === SOMEBODY.groups.join(" ") &&
+    [line("CapPrm"), line("CapEff")].every((mask) => /^0+$/.test(mask))
+  );
+}

@@ -1,0 +1,45 @@
+// How much others use this host: its load, when somebody last typed, and whose processes there are.
+
+import { readdirSync, statSync } from "node:fs";
+import { loadavg } from "node:os";
+import type { Measure } from "../config/node-load.ts";
+
+/** Terminals of people: consoles, serial lines, and those of remote and graphical sessions. The kernel notes in them when input was last read. */
+const CONSOLE = /^tty(?:\d+|S\d+|USB\d+)$/;
+
+/** with_keyboard false: nobody wants to know. now_ms: epoch. */
+export function measureHost(with_keyboard: boolean, now_ms: number): Measure {
+  return { load: loadavg()[0] ?? 0, idle_s: with_keyboard ? idleSeconds("/dev", now_ms) : null };
+}
+
+/** Seconds since anything was typed at a terminal under the directory (`/dev`); null: there is none. */
+export function idleSeconds(dev: string, now_ms: number): number | null {
+  const terminals = [
+    ...names(dev)
+      .filter((name) => CONSOLE.test(name))
+      .map((name) => `${dev}/${name}`),
+    ...names(`${dev}/pts`)
+      .filter((name) => /^\d+$/.test(name))
+      .map((name) => `${dev}/pts/${name}`),
+  ];
+  let last_ms = Number.NEGATIVE_INFINITY;
+  for (const path of terminals) last_ms = Math.max(last_ms, statSync(path, { throwIfNoEntry: false })?.atimeMs ?? Number.NEGATIVE_INFINITY);
+  return last_ms === Number.NEGATIVE_INFINITY ? null : Math.max(0, (now_ms - last_ms) / 1000);
+}
+
+function names(directory: string): string[] {
+  try {
+    return readdirSync(directory);
+  } catch {
+    return [];
+  }
+}
+
+/** Every process with its owner. */
+export function processOwners(): { readonly pid: number; readonly uid: number }[] {
+  return names("/proc").flatMap((name) => {
+    if (!/^\d+$/.test(name)) return [];
+    const stat = statSync(`/proc/${name}`, { throwIfNoEntry: false });
+    return stat === undefined ? [] : [{ pid: Number(name), uid: stat.uid }];
+  });
+}

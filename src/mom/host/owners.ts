@@ -1,0 +1,25 @@
+// Whom a job runs as: in system mode the user the server names, with his groups; in user mode ourselves.
+
+import type { MomJob } from "#protocol/mom-link.ts";
+import { systemUsers } from "#support/passwd.ts";
+import type { Owner } from "../job/plan.ts";
+
+/** null: no such user here, or (user mode) not the complex's own. */
+export type OwnerOf = (job: MomJob) => Owner | null;
+
+export function ownersOf(mode: "user" | "system"): OwnerOf {
+  const users = systemUsers();
+  if (mode === "user") {
+    const own = users.userByUid(process.getuid?.() ?? 0);
+    return (job) => (own === null || own.name !== job.user ? null : { user: own.name, home: own.home, shell: own.shell, identity: null });
+  }
+  return (job) => {
+    const user = users.userByName(job.user);
+    if (user === null) return null;
+    const gids = users.gidsOf(user);
+    const asked = users.groupByName(job.group)?.gid;
+    // The group of group_list counts if he is in it.
+    const gid = asked !== undefined && gids.includes(asked) ? asked : user.gid;
+    return { user: user.name, home: user.home, shell: user.shell, identity: { uid: user.uid, gid, groups: [...gids] } };
+  };
+}

@@ -1,0 +1,114 @@
+// /proc as data: which processes there are, whose session they are in, what they use. Parsing is pure; reading is one pass.
+
+import { closeSync, openSync, readdirSync, readFileSync, readSync } from "node:fs";
+import type { ProcessInfo } from "../job/process.ts";
+
+/** The text of /proc/PID/stat; null: not such a text. The name may hold blanks and parentheses, so the last `)` counts. */
+export function parseStat(text: string): ProcessInfo | null {
+  const close = text.lastIndexOf(")");
+  if (close < 0) return null;
+  const field = text.slice(close + 2).split(" ");
+  const number = (at: number): number => Number(field[at]);
+  const pid = Number.parseInt(text, 10);
+  if (!(pid > 0) || field.length < 22) return null;
+  return {
+    pid,
+    state: field[0] ?? "?",
+    ppid: number(1),
+    session: number(3),
+    ticks: number(11) + number(12) + number(13) + number(14),
+    start_ticks: number(19),
+    vmem_kb: Math.floor(number(20) / 1024),
+    rss_pages: number(21),
+  };
+}
+
+const page = Buffer.alloc(4096);
+
+/** A text of the kernel's. line: one that is read whole at once. Fewer system calls than readFileSync's. Throws when there is none. */
+export function kernelText(path: string, line = false): string {
+  const fd = openSync(path, "r");
+  try {
+    let text = "";
+    // A short answer does not mean the end: the kernel gives as many whole entries as it has at hand.
+    for (let count = readSync(fd, page); count > 0; count = line ? 0 : readSync(fd, page)) text += page.toString("latin1", 0, count);
+    return text;
+  } finally {
+    closeSync(fd);
+  }
+}
+
+/** One process; null: gone. */
+export function readProcess(pid: number): ProcessInfo | null {
+  try {
+    return parseStat(kernelText(`/proc/${pid}/stat`, true));
+  } catch {
+    return null;
+  }
+}
+
+/** The name the kernel has for it (15 bytes of what it executed last), also when it is dead and not yet reaped; null: gone. */
+export function processName(pid: number): string | null {
+  try {
+    return kernelText(`/proc/${pid}/comm`, true).replace(/\n$/, "");
+  } catch {
+    return null;
+  }
+}
+
+/** The most memory that this process ever had, in kilobytes; 0: the kernel does not tell. */
+export function ownPeak_kb(): number {
+  return Number(/^VmHWM:\s+(\d+) kB$/m.exec(kernelText("/proc/self/status"))?.[1] ?? 0);
+}
+
+/** All processes now. */
+export function readProcesses(): ProcessInfo[] {
+  const found: ProcessInfo[] = [];
+  for (const name of readdirSync("/proc")) {
+    const first = name.charCodeAt(0);
+    if (first < 49 || first > 57) continue;
+    const info = readProcess(Number(name));
+    if (info !== null) found.push(info);
+  }
+  return found;
+}
+
+/** The processes of each session leader: members of its session and descendants of those. Returns leader pid -> processes. */
+export function processesOf(all: readonly ProcessInfo[], leaders: ReadonlySet<number>): Map<number, ProcessInfo[]> {
+  const byPid = new Map(all.map((info) => [info.pid, info]));
+  const owner = new Map<number, number>();
+  const find = (info: ProcessInfo, depth: number): number => {
+    const known = owner.get(info.pid);
+    if (known !== undefined) return known;
+    let leader = 0;
+    if (leaders.has(info.session)) leader = info.session;
+    else if (leaders.has(info.pid)) leader = info.pid;
+    else if (depth < 1000) {
+      const parent = byPid.get(info.ppid);
+      if (parent !== undefined) leader = find(parent, depth + 1);
+    }
+    owner.set(info.pid, leader);
+    return leader;
+  };
+  const result = new Map<number, ProcessInfo[]>();
+  for (const info of all) {
+    const leader = find(info, 0);
+    if (leader === 0) continue;
+    const list = result.get(leader);
+    if (list === undefined) result.set(leader, [info]);
+    else list.push(info);
+  }
+  return result;
+}
+
+/** A variable of a process' first environment; null: not readable or not there. */
+export function processVariable(pid: number, name: string): string | null {
+  try {
+    for (const entry of readFileSync(`/proc/${pid}/environ`, "utf8").split("\0")) {
+      if (entry.startsWith(`${name}=`)) return entry.slice(name.length + 1);
+    }
+  } catch {
+    // Gone, or not ours to look at.
+  }
+  return null;
+}

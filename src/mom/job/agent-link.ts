@@ -1,0 +1,123 @@
+// What the mom asks of its file agent (frames over the agent's stdin and stdout). All work is planned by the mom; the agent carries it out with the
+// owner's rights. Every request may be repeated: the agent may have died in the midst of the first one.
+
+import type { FileIdentity } from "./process.ts";
+import type { Place, StageItem } from "./stage-list.ts";
+
+/** Where one output stream of a job goes. */
+export type OutputPlan = {
+  /** `o` or `e` of -k and -R */
+  readonly letter: "o" | "e";
+  /**
+   * spool: written in HOME/spool, delivered at the end · direct: written at its final place (-k) · null: /dev/null
+   * joined: the other stream's file takes it
+   */
+  readonly how: "spool" | "direct" | "null" | "joined";
+  /** the file in spool (how spool), or the final place (how direct; a directory: name is put in it) */
+  readonly path: string;
+  /** final place of a spool file */
+  readonly target: Place | null;
+  /** name in a directory: `<jobid>.OU` */
+  readonly name: string;
+  /** -R: removed when the job ends with 0 */
+  readonly remove: boolean;
+};
+
+export type FilePlan = {
+  readonly job: string;
+  readonly run_count: number;
+  /** null: as ourselves (user mode) */
+  readonly owner: FileIdentity | null;
+  readonly umask: number;
+  /** mom_priv/jobs/<jobid>.SC; null: no script */
+  readonly script: string | null;
+  readonly nodefile: string;
+  readonly tmpdir: string;
+  /** directory made for the job (sandbox=PRIVATE); null: none */
+  readonly sandbox: string | null;
+  readonly stdout: OutputPlan;
+  readonly stderr: OutputPlan;
+  readonly undelivered: string;
+  /** copied before the job starts, removed when all that is to be copied after it was */
+  readonly stagein: readonly StageItem[];
+  readonly stageout: readonly StageItem[];
+  /** mom_priv/jobs/<jobid>.SI: what staging in has made */
+  readonly staged: string;
+  /** who copies to and from other hosts, from where, and by what program: words before the two places */
+  readonly user: string;
+  readonly home: string;
+  readonly scp: readonly string[];
+};
+
+/** The directories that are made for a job, and the paths of files in them. */
+export type JobDirectories = Pick<FilePlan, "tmpdir" | "sandbox" | "stagein" | "stageout">;
+
+export type PrepareRequest = {
+  readonly plan: FilePlan;
+  readonly script_text: string | null;
+  readonly nodefile_text: string;
+  /** output of an earlier run is there: it stays if the files cannot be made */
+  readonly kept?: true;
+};
+export type FinishRequest = {
+  readonly plan: FilePlan /** Exit_status was 0 */;
+  readonly success: boolean /** keep: rerun, the output waits for the next run; drop: nobody wants it */;
+  readonly output: "deliver" | "keep" | "drop";
+};
+export type DropRequest = { readonly job: string; readonly paths: readonly string[] };
+
+export type Prepared = { readonly job: string; readonly run_count: number } & (
+  | {
+      readonly ok: true;
+      /** files to open for the job */
+      readonly stdout: string;
+      readonly stderr: string;
+      /** something that is not the owner's was in the way of the plan's directories: these were made instead */
+      readonly places?: JobDirectories;
+    }
+  | {
+      readonly ok: false /** a code of docs/reference/execution.md 6 */;
+      readonly exit_status: number;
+      readonly text: string /** what failed is the copying of files to here */;
+      readonly stagein?: true;
+    }
+);
+/** delivered of total outputs; failures: a sentence each. */
+export type Finished = {
+  readonly job: string;
+  readonly run_count: number;
+  readonly delivered: number;
+  readonly total: number;
+  readonly failures: readonly string[];
+};
+
+export type MomToAgent = {
+  "agent-prepare": { readonly jobs: readonly PrepareRequest[] };
+  "agent-finish": { readonly jobs: readonly FinishRequest[] };
+  /** text at the end of a file that exists */
+  "agent-append": {
+    readonly files: readonly {
+      readonly owner: FileIdentity | null;
+      readonly path: string;
+      readonly text: string;
+      /** text is bytes in base64 */
+      readonly base64?: true;
+      /** the run that waits for `agent-appended` */
+      readonly for?: { readonly job: string; readonly run_count: number };
+    }[];
+  };
+  /** files in spool that nobody waits for any more */
+  "agent-drop": { readonly jobs: readonly DropRequest[] };
+};
+export type AgentToMom = {
+  "agent-prepared": { readonly jobs: readonly Prepared[] };
+  "agent-finished": { readonly jobs: readonly Finished[] };
+  /** the text is written, or cannot be */
+  "agent-appended": { readonly runs: readonly { readonly job: string; readonly run_count: number }[] };
+  /** names of the jobs */
+  "agent-dropped": { readonly jobs: readonly string[] };
+  /** not begun: so much must be copied or removed that others would wait for it; for the second agent, which does only such work */
+  "agent-bulky": { readonly jobs: readonly { readonly job: string; readonly run_count: number }[] };
+  /** for the log */
+  "agent-complaint": { readonly job: string; readonly text: string };
+};

@@ -1,0 +1,96 @@
+// The environment of a job (docs/reference/files.md 6): exactly these variables, nothing of the mom's own. Pure.
+
+import { chunkHosts } from "#model/request/host-entry.ts";
+import type { MomJob } from "#protocol/mom-link.ts";
+import { chunksOf, isInteractive, jobNumbers, listOf, textOf } from "./attrs.ts";
+
+export type JobPlaces = { readonly home: string; readonly jobdir: string; readonly tmpdir: string; readonly nodefile: string };
+
+export type EnvironmentFacts = JobPlaces & {
+  readonly user: string;
+  readonly shell: string;
+  /** PBS_MOMPORT */
+  readonly port: number;
+  /** lines of pbs_environment, already resolved */
+  readonly site: readonly (readonly [name: string, value: string])[];
+};
+
+/** Which of the job's hosts, and which task there: the mother superior's is 0, the script is her first. */
+export type TaskNumbers = { readonly node: number; readonly task: number };
+const FIRST_TASK: TaskNumbers = { node: 0, task: 1 };
+
+const PATH_DEFAULT = "/usr/local/bin:/usr/bin:/bin";
+
+/** `NAME=value` entries. What PBS sets wins over what the user sent, and that over the site's file. */
+export function jobEnvironment(job: MomJob, facts: EnvironmentFacts, task: TaskNumbers = FIRST_TASK): string[] {
+  const env = new Map<string, string>([["PATH", PATH_DEFAULT]]);
+  for (const [name, value] of facts.site) env.set(name, value);
+  for (const [name, value] of variableList(listOf(job.attrs, "Variable_List"))) env.set(name, value);
+  const threads = String(threadsOf(job));
+  const set: { readonly [name: string]: string | null } = {
+    HOME: facts.home,
+    LOGNAME: facts.user,
+    USER: facts.user,
+    SHELL: facts.shell,
+    PBS_JOBNAME: textOf(job.attrs, "Job_Name") ?? "",
+    PBS_JOBID: job.id,
+    PBS_QUEUE: job.queue,
+    PBS_JOBCOOKIE: job.cookie,
+    PBS_NODENUM: String(task.node),
+    PBS_TASKNUM: String(task.task),
+    PBS_MOMPORT: String(facts.port),
+    PBS_NODEFILE: facts.nodefile,
+    NCPUS: threads,
+    OMP_NUM_THREADS: threads,
+    PBS_JOBDIR: facts.jobdir,
+    TMPDIR: facts.tmpdir,
+    PBS_ENVIRONMENT: isInteractive(job.attrs) ? "PBS_INTERACTIVE" : "PBS_BATCH",
+    ENVIRONMENT: "BATCH",
+    PBS_ACCOUNT: textOf(job.attrs, "Account_Name"),
+    PBS_ARRAY_INDEX: jobNumbers(job.id).index,
+    PBS_ARRAY_ID: jobNumbers(job.id).index === null ? null : job.id.replace(/\[\d+\]/, "[]"),
+  };
+  for (const [name, value] of Object.entries(set)) {
+    if (value !== null) env.set(name, value);
+  }
+  return [...env].filter(([name, value]) => name !== "" && !`${name}${value}`.includes("\0")).map(([name, value]) => `${name}=${value}`);
+}
+
+/** Elements `NAME=value`, in which a backslash protects a comma, a quote or a backslash. An element without `=` is an empty variable. */
+export function variableList(elements: readonly string[]): [string, string][] {
+  return elements.map((element) => {
+    const plain = element.replaceAll(/\\([,\\'"])/g, "$1");
+    const equals = plain.indexOf("=");
+    return equals < 0 ? [plain, ""] : [plain.slice(0, equals), plain.slice(equals + 1)];
+  });
+}
+
+/** ompthreads of the first chunk, else its ncpus, else 1. */
+function threadsOf(job: MomJob): number {
+  const [chunk = {}] = chunksOf(job.attrs);
+  const stated = Number(chunk["ompthreads"] ?? chunk["ncpus"] ?? 1);
+  return Number.isInteger(stated) && stated > 0 ? stated : 1;
+}
+
+/** PBS_NODEFILE: each chunk's host once for each of its mpiprocs (1 unless stated). */
+export function nodefileText(job: MomJob): string {
+  const chunks = chunksOf(job.attrs);
+  const lines = chunkHosts(job.exec_host).flatMap((host, at) => {
+    const stated = Number(chunks[at]?.["mpiprocs"] ?? 1);
+    return Array.from({ length: Number.isInteger(stated) && stated >= 0 ? stated : 1 }, () => `${host}\n`);
+  });
+  return lines.join("");
+}
+
+/** pbs_environment: `NAME=value`, or a bare NAME taken from the daemon's environment; `#` comments. */
+export function siteEnvironment(text: string, own: { readonly [name: string]: string | undefined }): [string, string][] {
+  const found: [string, string][] = [];
+  for (const raw of text.split("\n")) {
+    const line = raw.trim();
+    if (line === "" || line.startsWith("#")) continue;
+    const equals = line.indexOf("=");
+    if (equals > 0) found.push([line.slice(0, equals).trim(), line.slice(equals + 1)]);
+    else if (equals < 0 && own[line] !== undefined) found.push([line, own[line]]);
+  }
+  return found;
+}

@@ -1,0 +1,31 @@
+// Commands of PBS in the PATH of a job's login shell. Login files (/etc/profile of Debian) set PATH anew, so that what pbs_environment says of it is lost, and only
+// an installation for the whole machine has a file in /etc/profile.d. Elsewhere the shell is told after its login files. Pure.
+
+import type { Attrs } from "./attrs.ts";
+import { isInteractive } from "./attrs.ts";
+
+const SH_FAMILY: ReadonlySet<string> = new Set(["sh", "bash", "dash", "ash", "busybox", "zsh", "ksh", "ksh93", "mksh"]);
+const CSH_FAMILY: ReadonlySet<string> = new Set(["csh", "tcsh"]);
+
+const nameOf = (shell: string): string => shell.slice(shell.lastIndexOf("/") + 1);
+
+/** A word as every shell reads it back; null: there is no such word. */
+const quoted = (path: string): string | null => (/['!\n\\]/.test(path) ? null : `'${path}'`);
+
+/** A line for the shell's stdin that puts a directory first in its PATH unless it is there. Empty: a shell that we do not know, or a path that cannot be quoted. */
+export function pathLine(shell: string, directory: string): string {
+  const word = quoted(directory);
+  if (word === null || directory.includes(":")) return "";
+  const name = nameOf(shell);
+  if (SH_FAMILY.has(name)) return `case ":$PATH:" in *:${word}:*) ;; *) PATH=${word}:$PATH; export PATH ;; esac\n`;
+  if (CSH_FAMILY.has(name)) return `if (":\${PATH}:" !~ *:${word}:*) setenv PATH ${word}":\${PATH}"\n`;
+  if (name === "fish") return `contains -- ${word} $PATH; or set -gx PATH ${word} $PATH\n`;
+  return "";
+}
+
+/** What bash on a terminal does before its first prompt, as an environment entry. Other shells have nothing like it that login files leave alone. */
+export function promptEntry(attrs: Attrs, shell: string, directory: string): readonly string[] {
+  if (!isInteractive(attrs) || nameOf(shell) !== "bash") return [];
+  const line = pathLine(shell, directory).trimEnd();
+  return line === "" ? [] : [`PROMPT_COMMAND=${line}; unset PROMPT_COMMAND`];
+}

@@ -1,0 +1,69 @@
+// Everything a mom hears of, from its server, its starter, its file agent and its clock.
+
+import type { SequenceEnd } from "#hooks/run/hook-sequence.ts";
+import type { MomHooks, MomJob, MomVnode, ServerToMom } from "#protocol/mom-link.ts";
+import type { Measure } from "../config/node-load.ts";
+import type { Finished, Prepared } from "../job/agent-link.ts";
+import type { ScriptEnd } from "../job/pelog.ts";
+import type { Owner } from "../job/plan.ts";
+import type { ExitedRun, RunKey, StartedRun, StarterToMom } from "../job/starter-link.ts";
+import type { Seen } from "../job/usage.ts";
+import type { MomConfig, SavedRun } from "./state.ts";
+import type { TaskAsker, TaskWanted } from "./tasks.ts";
+
+export type MomEvent =
+  /** the link to the server stands: say hello */
+  | { readonly kind: "connected" }
+  | { readonly kind: "disconnected" }
+  | { readonly kind: "welcome"; readonly data: ServerToMom["mom-welcome"] }
+  /** owner null: the user does not exist here */
+  | { readonly kind: "start"; readonly job: MomJob; readonly owner: Owner | null }
+  /** these were all starts of a frame of the server */
+  | { readonly kind: "starts-read"; readonly runs: readonly RunKey[] }
+  | { readonly kind: "signal"; readonly data: ServerToMom["mom-signal"] }
+  | { readonly kind: "terminate"; readonly data: ServerToMom["mom-terminate"] }
+  | { readonly kind: "modify"; readonly data: ServerToMom["mom-modify"] }
+  | { readonly kind: "message"; readonly data: ServerToMom["mom-message"] }
+  /** a task, or another mom of the job, asks. asked: the number of the question */
+  | { readonly kind: "task-asked"; readonly asked: number; readonly by: TaskAsker; readonly wanted: TaskWanted }
+  | { readonly kind: "task-signal"; readonly asked: number; readonly signal: number }
+  /** who asked has gone: its tasks go on */
+  | { readonly kind: "task-deserted"; readonly asked: number }
+  | { readonly kind: "sisters"; readonly data: ServerToMom["mom-sisters"] }
+  | { readonly kind: "acknowledged"; readonly data: ServerToMom["mom-obit-ack"] }
+  | { readonly kind: "discard"; readonly job: string }
+  /** hooks: of the server, or kept from before */
+  | { readonly kind: "hooks"; readonly hooks: MomHooks; readonly from: "server" | "disk" }
+  /** answers to run-hooks and run-script */
+  | { readonly kind: "hooked"; readonly step: number; readonly end: SequenceEnd }
+  | { readonly kind: "scripted"; readonly step: number; readonly end: ScriptEnd }
+  /** answer to run-action */
+  | { readonly kind: "acted"; readonly step: number; readonly end: ScriptEnd }
+  /** exechost_startup hooks are due */
+  | { readonly kind: "startup" }
+  | { readonly kind: "vnodes"; readonly vnodes: readonly MomVnode[] }
+  | { readonly kind: "prepared"; readonly outcome: Prepared }
+  | { readonly kind: "finished"; readonly outcome: Finished }
+  /** answer to an append that names its run */
+  | { readonly kind: "told"; readonly run: RunKey }
+  /** answer to purge */
+  | { readonly kind: "purged"; readonly job: string }
+  | { readonly kind: "started"; readonly run: StartedRun }
+  | { readonly kind: "start-failed"; readonly run: StarterToMom["starter-failed"]["runs"][number] }
+  | { readonly kind: "exited"; readonly run: ExitedRun }
+  | { readonly kind: "adopted"; readonly run: StarterToMom["starter-adopted"]["runs"][number] }
+  /** the terminal of an interactive run has gone */
+  | { readonly kind: "hung-up"; readonly run: RunKey }
+  /** records found at the start of the mom */
+  | { readonly kind: "recovered"; readonly saved: readonly SavedRun[] }
+  /** what the starter knows, at every connect */
+  | { readonly kind: "starter-state"; readonly data: StarterToMom["starter-state"] }
+  /** sums by pid of the top process */
+  | { readonly kind: "sampled"; readonly seen: ReadonlyMap<number, Seen> }
+  /** the host's load, and how long nobody has typed */
+  | { readonly kind: "measured"; readonly measure: Measure }
+  /** resources of the site in its configuration, as they are now */
+  | { readonly kind: "site"; readonly resources: { readonly [name: string]: string } }
+  | { readonly kind: "configured"; readonly config: MomConfig }
+  | { readonly kind: "tick" }
+  | { readonly kind: "stop"; readonly manner: "kill" | "leave" };

@@ -1,0 +1,312 @@
+// What a mom knows about its jobs. Owned by core.ts: nothing else changes it. The drawing of the phases is in README.md.
+
+import type { HookInput } from "#hooks/run/hook-input.ts";
+import type { MomHook, MomHooks, MomJob, MomToServer, MomVnode, Usage } from "#protocol/mom-link.ts";
+import type { Actions } from "../config/action-script.ts";
+import type { Busyness, KeyboardLimits, LoadLimits } from "../config/node-load.ts";
+import type { FilePlan, FinishRequest, PrepareRequest } from "../job/agent-link.ts";
+import type { CgroupSettings } from "../job/cgroup-limits.ts";
+import type { Breach, Enforcement } from "../job/limits.ts";
+import type { ScriptName } from "../job/pelog.ts";
+import type { Owner, PlanFacts } from "../job/plan.ts";
+import type { FileIdentity } from "../job/process.ts";
+import type { ExitedRun, RunKey, StartSpec } from "../job/starter-link.ts";
+import type { CpuWeights, Sample } from "../job/usage.ts";
+import type { Checkpointing } from "./checkpoint.ts";
+import type { ResourceTypes } from "./hook-view.ts";
+import type { TaskAnswer, TaskWanted } from "./tasks.ts";
+
+export type OutputFiles = { readonly stdout: string; readonly stderr: string };
+export type Obit = MomToServer["mom-obit"];
+
+export type Phase =
+  /** execjob_begin hooks run */
+  | { readonly name: "beginning" }
+  /** its files are made; prologue, execjob_prologue and execjob_launch hooks run */
+  | { readonly name: "admitting"; readonly files: OutputFiles }
+  /** the file agent makes its files */
+  | { readonly name: "preparing" }
+  /** the starter is asked to start it */
+  | { readonly name: "starting"; readonly files: OutputFiles }
+  | {
+      readonly name: "running";
+      readonly files: OutputFiles;
+      readonly pid: number;
+      readonly started_ms: number /** null: it runs */;
+      suspended_ms: number | null;
+    }
+  /** its session is gone; the epilogue or execjob_epilogue hooks run */
+  | {
+      readonly name: "epilogue";
+      readonly exit_status: number;
+      readonly walltime_s: number;
+      readonly session: number;
+      readonly message?: string;
+    }
+  /** nothing of it runs, the file agent delivers its output */
+  | {
+      readonly name: "finishing";
+      readonly exit_status: number;
+      readonly used: Obit["used"];
+      /** what the file agent was asked to do with its output */
+      readonly output: FinishRequest["output"];
+      readonly message?: string;
+    }
+  /** the server has not yet acknowledged the obit */
+  | { readonly name: "ended"; readonly obit: Obit }
+  /** it was acknowledged; execjob_end hooks run */
+  | { readonly name: "leaving" }
+  /** read back from its record after a restart: the starter will tell */
+  | { readonly name: "recovered"; readonly suspended_ms: number | null };
+
+/** A later run of a job whose earlier one is still here. doomed: the server has ended it before it could begin, for good or to run it again. */
+export type NextRun = { readonly job: MomJob; readonly owner: Owner | null; readonly doomed: "delete" | "rerun" | null };
+
+export type Run = {
+  job: MomJob;
+  readonly owner: Owner;
+  plan: FilePlan;
+  phase: Phase;
+  /** the boot in which the record was written */
+  readonly boot: string;
+  sample: Sample;
+  /** cpus that are the job's alone ($cgroups cpuset); null: any */
+  cpus: readonly number[] | null;
+  /** time suspended that is over, in ms */
+  suspended_total_ms: number;
+  /** the run is to end: since a request, or since a limit was passed. kill_at_ms null: SIGKILL was sent */
+  ending: { readonly why: "delete" | "rerun" | "limit" | "discard" | "hang-up" | "checkpoint"; kill_at_ms: number | null } | null;
+  breach: Breach | null;
+  /** the breach is being written on the job's terminal since then; the run ends when it is there (watch.ts) */
+  telling_since_ms: number | null;
+  /** it stands still because its host is in use (busy.ts) */
+  idled: boolean;
+  checkpointing: Checkpointing;
+  /** it ended while a script saved it: told when the script has answered */
+  withheld: ExitedRun | null;
+  /** all is ready: it is started when the mom is welcomed (core.ts C5) */
+  awaits_welcome: boolean;
+  /** this run goes on from a checkpoint */
+  restart: boolean;
+  /** what execjob_launch hooks want started instead */
+  launch: LaunchChange | null;
+  /** resources_used as hooks have set it */
+  used_by_hooks: Usage;
+  /** tasks that run beside its top process, by number */
+  tasks: Map<number, Task>;
+  next_task: number;
+  /** cpu seconds of tasks and adopted sessions that are over */
+  tasks_cput_s: number;
+  /** sessions that became the job's (pbs_attach), by number */
+  adopted: Map<number, Adopted>;
+  /** what its sisters have used together, if this is the mother superior's */
+  sisters: { readonly cput_s: number; readonly mem_kb: number; readonly vmem_kb: number };
+  /** a later run of the same job that may start when this one is gone */
+  next: NextRun | null;
+};
+
+/** owner: only his processes in it are the job's. cput_s: as seen last. */
+export type Adopted = { readonly owner: number; cput_s: number };
+
+/** asked: whose question it answers (tasks.ts); null: nobody's any more. pid 0: being started. */
+export type Task = { asked: number | null; pid: number };
+
+export type LaunchChange = {
+  readonly progname?: string;
+  readonly argv?: readonly string[];
+  readonly env?: { readonly [name: string]: string };
+};
+
+/** What an answer of hooks or of a script is for: names of the run as in RunKey, by the number of the question (hook-steps.ts). */
+export type Step =
+  | { readonly kind: "begin" | "prologue" | "launch" | "epilogue" | "end"; readonly run: RunKey }
+  | { readonly kind: "preterm"; readonly run: RunKey; readonly kill_delay_s: number }
+  | { readonly kind: "preresume"; readonly run: RunKey; readonly token: number }
+  /** $action: a script that saves the job, or ends it */
+  | { readonly kind: "checkpoint" | "terminate"; readonly run: RunKey }
+  /** nobody waits: execjob_abort, execjob_postsuspend */
+  | { readonly kind: "after"; readonly run: RunKey }
+  | { readonly kind: "host"; readonly hook: string };
+
+export type MomConfig = {
+  readonly host: string;
+  readonly boot: string;
+  readonly facts: PlanFacts;
+  readonly enforce: Enforcement;
+  readonly cgroups: CgroupSettings;
+  /** cpus of this host that we may use */
+  readonly cpus: readonly number[];
+  readonly weights: CpuWeights;
+  /** $suspendsig: signal numbers for suspend and resume */
+  readonly suspend_signal: number;
+  readonly resume_signal: number;
+  /** $ideal_load, $max_load, $kbd_idle, $action multinodebusy */
+  readonly node: {
+    readonly load: LoadLimits;
+    readonly suspend_on_load: boolean;
+    readonly kbd_idle: KeyboardLimits | null;
+    readonly multinode_requeue: boolean;
+  };
+  /** $action */
+  readonly actions: Actions;
+  /** $restart_transmogrify: what a restart script ends with is its job's status, and never means that the restart failed */
+  readonly restart_transmogrify: boolean;
+  /** directory of checkpoints */
+  readonly checkpoint_path: string;
+  /** whom we run as */
+  readonly own: { readonly uid: number; readonly gid: number };
+  /** $prologalarm */
+  readonly prologalarm_s: number;
+  /** $reject_root_scripts: no hooks of the server's */
+  readonly reject_root_scripts: boolean;
+  /** $tasks_max */
+  readonly tasks_max: number;
+  /** name of the server */
+  readonly server: string;
+  /** pbs_mom -r: jobs found at the start are killed */
+  readonly kill_found: boolean;
+};
+
+export type MomState = {
+  config: MomConfig;
+  readonly runs: Map<string, Run>;
+  /** last run count of jobs that are gone (mom-link.ts I1) */
+  readonly last: Map<string, number>;
+  /** the server has welcomed us: it hears of everything that happens */
+  welcomed: boolean;
+  /** runs of the starter without a record of ours: killed, then forgotten */
+  readonly strays: Map<string, number>;
+  /** hooks of the server */
+  hooks: MomHooks;
+  /** questions to hooks and scripts without an answer yet */
+  readonly steps: Map<number, { readonly event: string; readonly step: Step }>;
+  next_step: number;
+  /** what the server must hear of hooks when there is one */
+  readonly reports: MomToServer["mom-hook"][];
+  /** jobs of which a checkpoint is here */
+  readonly checkpoints: Set<string>;
+  /** jobs whose output waits in spool for their next run (kept-output.ts) */
+  readonly kept: Set<string>;
+  /** resources of the site in the configuration */
+  site: { readonly [name: string]: string };
+  /** whether others use this host */
+  busy: Busyness;
+  /** vnodes as reported last: what hooks see */
+  vnodes: readonly MomVnode[];
+  /** hooks with event exechost_periodic: when each ran last */
+  readonly periodic: Map<string, number>;
+  /** the mom is going down: kill ends all jobs first */
+  stopping: "kill" | "leave" | null;
+};
+
+/** What is kept of a run on the disk (shell/record-log.ts). */
+export type SavedRun = {
+  readonly version: 1;
+  readonly boot: string;
+  readonly job: MomJob;
+  readonly owner: Owner;
+  readonly plan: FilePlan;
+  readonly cpus: readonly number[] | null;
+  readonly suspended_ms: number | null;
+  readonly suspended_total_ms: number;
+  readonly ending: Run["ending"];
+  readonly breach: Breach | null;
+  readonly used_by_hooks?: Usage;
+  readonly idled?: true;
+  /** a script was saving it to end it */
+  readonly leaving?: true;
+  readonly restart?: true;
+  readonly tasks?: SavedTasks;
+};
+
+/** Of a run's tasks and adopted sessions that are over. */
+export type SavedTasks = { readonly next_task: number; readonly cput_s: number };
+
+export type MomAction =
+  | { readonly kind: "hello" }
+  | { [T in keyof MomToServer]: { readonly kind: "send"; readonly type: T; readonly data: MomToServer[T] } }[Exclude<
+      keyof MomToServer,
+      "mom-hello" | "mom-vnodes"
+    >]
+  | { readonly kind: "prepare"; readonly request: PrepareRequest }
+  /** one after the other; answered by the event hooked. owner: for hooks whose user is pbsuser */
+  | {
+      readonly kind: "run-hooks";
+      readonly step: number;
+      readonly hooks: readonly MomHook[];
+      readonly input: HookInput;
+      readonly resources: ResourceTypes;
+      readonly owner: FileIdentity | null;
+    }
+  /** answered by the event scripted. files: opened with the owner's rights */
+  | {
+      readonly kind: "run-script";
+      readonly step: number;
+      readonly script: ScriptName;
+      readonly args: readonly string[];
+      readonly env: { readonly [name: string]: string };
+      readonly files: OutputFiles;
+      readonly owner: FileIdentity | null;
+      readonly alarm_s: number;
+    }
+  /** $action: as ourselves; answered by the event acted. checkpoint: its directory, made anew as `<path>.new` and put there when the script ends with 0 */
+  | {
+      readonly kind: "run-action";
+      readonly step: number;
+      readonly job: string;
+      readonly argv: readonly string[];
+      readonly env: { readonly [name: string]: string };
+      readonly alarm_s: number;
+      readonly checkpoint: string | null;
+    }
+  /** a checkpoint that nobody needs */
+  | { readonly kind: "drop-checkpoint"; readonly path: string }
+  /** hooks to be kept for the next start */
+  | { readonly kind: "keep-hooks"; readonly hooks: MomHooks }
+  /** pbs.reboot(): command "" is the system's own */
+  | { readonly kind: "reboot"; readonly hook: string; readonly command: string }
+  | { readonly kind: "start"; readonly spec: StartSpec }
+  | { readonly kind: "signal"; readonly run: RunKey; readonly signal: number }
+  /** to whoever asked. drained: after what the job's tasks wrote here has reached its mother superior */
+  | { readonly kind: "task-say"; readonly asked: number; readonly answer: TaskAnswer; readonly drained?: RunKey }
+  /** the question is another mom's of this run. most: so many of the run's may be there at a time */
+  | {
+      readonly kind: "task-forward";
+      readonly asked: number;
+      readonly socket: string;
+      readonly run: RunKey;
+      readonly wanted: TaskWanted;
+      readonly most: number;
+    }
+  /** the processes of a session become the job's */
+  | { readonly kind: "adopt"; readonly run: RunKey; readonly pid: number }
+  /** the starter may forget it */
+  | { readonly kind: "forget-task"; readonly run: RunKey }
+  | { readonly kind: "finish"; readonly request: FinishRequest }
+  | {
+      readonly kind: "append";
+      readonly owner: FileIdentity | null;
+      readonly path: string;
+      readonly text: string;
+      readonly base64?: true;
+      /** the core is told (`told`) when the text is written, or cannot be */
+      readonly for?: RunKey;
+    }
+  | { readonly kind: "save"; readonly record: SavedRun }
+  /** into the record of the run */
+  | { readonly kind: "save-tasks"; readonly run: RunKey; readonly tasks: SavedTasks }
+  /** its record goes, then the starter may forget the run */
+  | { readonly kind: "drop"; readonly run: RunKey }
+  /** to be noted on the disk: the job's output waits in spool, or no longer does */
+  | { readonly kind: "note-kept"; readonly job: string; readonly kept: boolean }
+  /** output in spool that nobody waits for any more; answered by the event purged */
+  | { readonly kind: "purge"; readonly job: string; readonly paths: readonly string[] }
+  | {
+      readonly kind: "log";
+      readonly event: number;
+      readonly object: string;
+      readonly text: string;
+      readonly class?: "Job" | "Svr" | "Hook";
+    }
+  /** no job is left and the mom was told to end */
+  | { readonly kind: "exit" };

@@ -1,0 +1,291 @@
+// Tasks of a job beside its top process (docs/reference/execution.md 3): pbsdsh, pbs_tmrsh and pbs_attach ask the mom of their host, who starts them here or asks the mom of
+// another host of the job. Pure, like life.ts.
+//
+// T1. Only for a run that runs here and is not ending; asked by its owner with its secret, or by a mom of the same run (task-link.ts K1, K2).
+// T2. A task has the job's identity, environment, limits and group; what it leaves behind ends with the job.
+// T3. A question is answered by task-refused, or by task-started and then task-exited.
+
+import { hostsOf } from "#model/request/host-entry.ts";
+import type { MomToTask, TaskRun } from "#protocol/task-link.ts";
+import { isSameHost } from "../job/attrs.ts";
+import { nodefileText } from "../job/environment.ts";
+import { type ExitedRun, type RunKey, type StartedRun, type StarterRun, type StarterToMom, taskName, taskOf } from "../job/starter-link.ts";
+import type { Seen } from "../job/usage.ts";
+import { fullSpec, isSisters } from "./life.ts";
+import { type Context, FIRST_TASK, tasksSoFar } from "./record.ts";
+import type { Run, SavedTasks, Task } from "./state.ts";
+
+/** daemon: root, or the complex's own user. */
+export type TaskAsker = { readonly uid: number; readonly daemon: boolean };
+
+export type TaskWanted = TaskRun &
+  (
+    | { readonly kind: "nodes" }
+    | {
+        readonly kind: "spawn";
+        readonly host: string;
+        readonly argv: readonly string[];
+        readonly env: readonly string[];
+        /** argv is one text for the owner's shell */
+        readonly shell: boolean;
+      }
+    /** owner_uid: whose process it is; null: there is none */
+    | { readonly kind: "attach"; readonly pid: number; readonly owner_uid: number | null }
+    | { readonly kind: "output"; readonly letter: "o" | "e"; readonly content: string }
+  );
+
+export type TaskAnswer =
+  | ({ readonly type: "task-hosts" } & MomToTask["task-hosts"])
+  | { readonly type: "task-started"; readonly task: number }
+  | { readonly type: "task-exited"; readonly status: number }
+  | { readonly type: "task-done" }
+  | { readonly type: "task-refused"; readonly text: string };
+
+const SIGNALLED = 256;
+
+/** saved: from the record of a run that a mom before us had. */
+export const noTasks = (saved?: SavedTasks): Pick<Run, "tasks" | "next_task" | "tasks_cput_s" | "adopted"> => ({
+  tasks: new Map<number, Task>(),
+  next_task: saved?.next_task ?? FIRST_TASK,
+  tasks_cput_s: saved?.cput_s ?? 0,
+  adopted: new Map(),
+});
+
+const saveTasks = (cx: Context, run: Run): void => void cx.actions.push({ kind: "save-tasks", run: keyOfRun(run), tasks: tasksSoFar(run) });
+
+function say(cx: Context, asked: number | null, answer: TaskAnswer, drained?: RunKey): void {
+  if (asked !== null) cx.actions.push({ kind: "task-say", asked, answer, ...(drained === undefined ? {} : { drained }) });
+}
+
+export function taskAsked(cx: Context, asked: number, by: TaskAsker, wanted: TaskWanted): void {
+  const run = runFor(cx, by, wanted);
+  if (typeof run === "string") return say(cx, asked, { type: "task-refused", text: run });
+  switch (wanted.kind) {
+    case "nodes": {
+      const lines = nodefileText(run.job).split("\n").slice(0, -1);
+      return say(cx, asked, { type: "task-hosts", lines, hosts: hostsOf(run.job.exec_host) });
+    }
+    case "spawn":
+      return spawn(cx, asked, run, wanted);
+    case "attach":
+      return attach(cx, asked, run, wanted);
+    case "output":
+      return takeOutput(cx, asked, run, by, wanted);
+    default: {
+      const unreachable: never = wanted;
+      return unreachable;
+    }
+  }
+}
+
+/** T1; a text: why not. */
+function runFor(cx: Context, by: TaskAsker, wanted: TaskWanted): Run | string {
+  const { job, run_count, cookie } = wanted;
+  const run = cx.state.runs.get(job);
+  const unknown = `job ${job} does not run on ${cx.state.config.host}`;
+  if (run === undefined) return unknown;
+  const own = by.daemon || by.uid === run.owner.identity?.uid;
+  const asMom = by.daemon && run_count === run.job.run_count;
+  const shown = cookie === null ? asMom || (own && wanted.kind === "attach") : own && cookie === run.job.cookie;
+  if (!shown) return unknown;
+  if (run.phase.name !== "running") return unknown;
+  return run.ending === null ? run : `job ${job} is being ended`;
+}
+
+function attach(cx: Context, asked: number, run: Run, { pid, owner_uid }: TaskWanted & { readonly kind: "attach" }): void {
+  if (owner_uid !== (run.owner.identity?.uid ?? cx.state.config.own.uid)) {
+    const text = owner_uid === null ? `there is no process ${pid}` : `process ${pid} is not ${run.owner.user}'s`;
+    return say(cx, asked, { type: "task-refused", text });
+  }
+  cx.actions.push({ kind: "adopt", run: keyOfRun(run), pid });
+  say(cx, asked, { type: "task-done" });
+}
+
+const keyOfRun = ({ job }: Run): RunKey => ({ job: job.id, run_count: job.run_count });
+
+function spawn(cx: Context, asked: number, run: Run, wanted: TaskWanted & { readonly kind: "spawn" }): void {
+  const { host } = cx.state.config;
+  const node = hostsOf(run.job.exec_host).findIndex((name) => isSameHost(name, wanted.host));
+  const name = hostsOf(run.job.exec_host)[node];
+  if (name === undefined)
+    return say(cx, asked, { type: "task-refused", text: `host "${wanted.host}" is not a node in job <${run.job.id}>` });
+  if (!isSameHost(name, host)) {
+    const socket = run.job.tasks?.[name];
+    const text = `the mom of ${name} cannot be reached`;
+    if (socket === undefined) return say(cx, asked, { type: "task-refused", text });
+    cx.actions.push({
+      kind: "task-forward",
+      asked,
+      socket,
+      run: keyOfRun(run),
+      wanted: { ...wanted, host: name, run_count: run.job.run_count, cookie: null },
+      most: cx.state.config.tasks_max,
+    });
+    return;
+  }
+  if (run.tasks.size >= cx.state.config.tasks_max)
+    return say(cx, asked, { type: "task-refused", text: tooManyTasks(run.job.id, name, cx.state.config.tasks_max) });
+  start(cx, asked, run, node, wanted);
+}
+
+export const tooManyTasks = (job: string, host: string, most: number): string =>
+  `job ${job} has ${most} tasks on ${host} already ($tasks_max)`;
+
+function start(cx: Context, asked: number, run: Run, node: number, wanted: TaskWanted & { readonly kind: "spawn" }): void {
+  if (run.phase.name !== "running") return;
+  const task = run.next_task++;
+  run.tasks.set(task, { asked, pid: 0 });
+  const spec = fullSpec(cx, run, run.phase.files, { node, task });
+  const { shell } = run.owner;
+  const argv = wanted.shell ? [shell === "" ? "/bin/sh" : shell, "-c", wanted.argv.join(" ")] : wanted.argv;
+  cx.actions.push({
+    kind: "start",
+    spec: {
+      ...spec,
+      job: taskName(run.job.id, task),
+      path: argv[0] as string,
+      argv,
+      login: false,
+      stdin: null,
+      terminal: null,
+      env: [...spec.env.filter((entry) => !wanted.env.some((other) => nameOf(other) === nameOf(entry))), ...wanted.env.filter(isSafe)],
+    },
+  });
+}
+
+const nameOf = (entry: string): string => entry.slice(0, entry.indexOf("="));
+const isSafe = (entry: string): boolean => entry.indexOf("=") > 0 && !entry.includes("\0");
+
+/** Written on a sister: it belongs into the job's own output. Moms alone may bring it. */
+function takeOutput(
+  cx: Context,
+  asked: number,
+  run: Run,
+  by: TaskAsker,
+  { letter, content }: TaskWanted & { readonly kind: "output" },
+): void {
+  if (!by.daemon || run.phase.name !== "running" || isSisters(cx, run))
+    return say(cx, asked, { type: "task-refused", text: "no place for output" });
+  const path = letter === "o" ? run.phase.files.stdout : run.phase.files.stderr;
+  cx.actions.push({ kind: "append", owner: run.plan.owner, path, text: content, base64: true });
+  say(cx, asked, { type: "task-done" });
+}
+
+// ---- what becomes of them
+
+function withTask(cx: Context, key: RunKey, work: (run: Run, number: number, task: Task) => void): void {
+  const name = taskOf(key.job);
+  const run = name === null ? undefined : cx.state.runs.get(name.job);
+  const task = name === null ? undefined : run?.tasks.get(name.task);
+  if (name !== null && run !== undefined && task !== undefined && run.job.run_count === key.run_count) work(run, name.task, task);
+}
+
+const forget = (cx: Context, { job, run_count }: RunKey): void => void cx.actions.push({ kind: "forget-task", run: { job, run_count } });
+
+export function taskStarted(cx: Context, key: StartedRun): void {
+  withTask(cx, key, (run, number, task) => {
+    if (task.pid > 0) return;
+    task.pid = key.pid;
+    say(cx, task.asked, { type: "task-started", task: number });
+    if (run.phase.name !== "running" || run.phase.suspended_ms === null) return;
+    cx.actions.push({ kind: "signal", run: { job: key.job, run_count: key.run_count }, signal: cx.state.config.suspend_signal });
+  });
+}
+
+export function taskFailed(cx: Context, key: StarterToMom["starter-failed"]["runs"][number]): void {
+  withTask(cx, key, (run, number, task) => {
+    run.tasks.delete(number);
+    // Why is in the job's own output as well.
+    say(cx, task.asked, { type: "task-refused", text: key.text }, isSisters(cx, run) ? keyOfRun(run) : undefined);
+  });
+}
+
+export function taskExited(cx: Context, exit: ExitedRun): void {
+  forget(cx, exit);
+  withTask(cx, exit, (run, number, task) => {
+    run.tasks.delete(number);
+    run.tasks_cput_s += exit.cput_s;
+    run.sample = { ...run.sample, mem_kb: Math.max(run.sample.mem_kb, exit.peak_kb ?? 0) };
+    saveTasks(cx, run);
+    const status = "code" in exit.status ? exit.status.code : SIGNALLED + exit.status.signal;
+    say(cx, task.asked, { type: "task-exited", status }, isSisters(cx, run) ? keyOfRun(run) : undefined);
+  });
+}
+
+/** The starter has taken a session into the job. */
+export function adopted(cx: Context, { session, owner, ...key }: StarterToMom["starter-adopted"]["runs"][number]): void {
+  const run = cx.state.runs.get(key.job);
+  if (run?.job.run_count === key.run_count && run.phase.name === "running" && !run.adopted.has(session))
+    run.adopted.set(session, { owner, cput_s: 0 });
+}
+
+/** The job's top process is gone, and every task with it. */
+export function desertTasks(cx: Context, run: Run): void {
+  for (const { cput_s } of run.adopted.values()) run.tasks_cput_s += cput_s;
+  run.adopted.clear();
+  for (const { asked } of run.tasks.values()) say(cx, asked, { type: "task-refused", text: `job ${run.job.id} is over` });
+  run.tasks.clear();
+}
+
+export function signalTask(cx: Context, asked: number, signal: number): void {
+  for (const run of cx.state.runs.values())
+    for (const [number, task] of run.tasks)
+      if (task.asked === asked && task.pid > 0)
+        cx.actions.push({ kind: "signal", run: { job: taskName(run.job.id, number), run_count: run.job.run_count }, signal });
+}
+
+export function deserted(cx: Context, asked: number): void {
+  for (const run of cx.state.runs.values()) for (const task of run.tasks.values()) if (task.asked === asked) task.asked = null;
+}
+
+// ---- after a restart of mom or starter
+
+/** What the starter knows of a task. false: it is none, or of no run here. */
+export function takeTask(cx: Context, entry: StarterRun): boolean {
+  const name = taskOf(entry.job);
+  const run = name === null ? undefined : cx.state.runs.get(name.job);
+  if (name === null || run?.job.run_count !== entry.run_count) return false;
+  run.next_task = Math.max(run.next_task, name.task + 1);
+  if (entry.state === "running") {
+    const known = run.tasks.get(name.task);
+    if (known === undefined) run.tasks.set(name.task, { asked: null, pid: entry.pid });
+    else taskStarted(cx, entry);
+  } else if (entry.state === "ended") taskExited(cx, entry.exit);
+  else forget(cx, entry);
+  return true;
+}
+
+/** Tasks that the starter does not know are not any more. */
+export function missTasks(cx: Context, run: Run, known: ReadonlyMap<string, StarterRun>): void {
+  for (const [number, { asked }] of [...run.tasks]) {
+    if (known.has(taskName(run.job.id, number))) continue;
+    run.tasks.delete(number);
+    say(cx, asked, { type: "task-refused", text: "the starter was lost" });
+  }
+}
+
+// ---- usage
+
+/** The processes of a run, of its tasks and of what it adopted together; undefined: its top process was not seen. */
+export function seenOfRun(cx: Context, run: Run, pid: number, seen: ReadonlyMap<number, Seen>): Seen | undefined {
+  const own = seen.get(pid);
+  if (own === undefined || (run.tasks.size === 0 && run.tasks_cput_s === 0 && run.adopted.size === 0)) return own;
+  const others = [...run.adopted].flatMap(([session, known]) => {
+    const now = seen.get(session);
+    if (now !== undefined) known.cput_s = Math.max(known.cput_s, now.cput_s);
+    else {
+      // Nothing is in it any more; its number may come to mean something else.
+      run.adopted.delete(session);
+      run.tasks_cput_s += known.cput_s;
+      saveTasks(cx, run);
+    }
+    return now === undefined ? [] : { ...now, cput_s: known.cput_s };
+  });
+  const parts = [own, ...others, ...[...run.tasks.values()].flatMap((task) => seen.get(task.pid) ?? [])];
+  const sum = (of: (part: Seen) => number): number => parts.reduce((total, part) => total + of(part), 0);
+  return {
+    cput_s: sum(({ cput_s }) => cput_s) + run.tasks_cput_s,
+    mem_kb: sum(({ mem_kb }) => mem_kb),
+    vmem_kb: sum(({ vmem_kb }) => vmem_kb),
+  };
+}

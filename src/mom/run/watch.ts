@@ -1,0 +1,162 @@
+// A run while it runs: suspended and resumed, held to its limits, brought to its end. Pure.
+
+import { LOG_EVENT } from "#support/log-event.ts";
+import { actionLimit_s } from "../config/action-script.ts";
+import { isInteractive } from "../job/attrs.ts";
+import { JOB_EXEC } from "../job/exec.ts";
+import { type Breach, breachOf, memoryLimit_kb } from "../job/limits.ts";
+import type { ScriptEnd } from "../job/pelog.ts";
+import { SIG } from "../job/signals.ts";
+import { isSister } from "../job/sister.ts";
+import { askAction, checkpointInTime, isLeaving } from "./checkpoint.ts";
+import { askHooks } from "./hook-steps.ts";
+import { type Context, keyOf, log, save } from "./record.ts";
+import type { OutputFiles, Run } from "./state.ts";
+
+/** A terminal that takes no text keeps its job this long past a limit, at most. */
+const TELLING_MS_MAX = 10_000;
+
+/** Wall-clock seconds without the time suspended. */
+export function walltimeOf(run: Run, until_ms: number): number {
+  if (run.phase.name !== "running") return 0;
+  const { started_ms, suspended_ms } = run.phase;
+  const standing_ms = suspended_ms === null ? 0 : until_ms - suspended_ms;
+  return Math.max(0, until_ms - started_ms - run.suspended_total_ms - standing_ms) / 1000;
+}
+
+export function suspend(cx: Context, run: Run): void {
+  if (run.phase.name !== "running") return;
+  // One that stands still already stays so, by the server's word now.
+  run.phase = { ...run.phase, suspended_ms: run.phase.suspended_ms ?? cx.now_ms };
+  run.idled = false;
+  cx.actions.push({ kind: "signal", run: keyOf(run), signal: cx.state.config.suspend_signal });
+  log(cx, LOG_EVENT.JOB, run.job.id, "suspended");
+  save(cx, run);
+  askHooks(cx, "execjob_postsuspend", run, { kind: "after", run: keyOf(run) }, { session_id: run.phase.pid });
+}
+
+export function resume(cx: Context, run: Run): void {
+  if (run.phase.name !== "running" || run.phase.suspended_ms === null) return;
+  run.suspended_total_ms += cx.now_ms - run.phase.suspended_ms;
+  run.idled = false;
+  run.phase = { ...run.phase, suspended_ms: null };
+  cx.actions.push({ kind: "signal", run: keyOf(run), signal: cx.state.config.resume_signal });
+  log(cx, LOG_EVENT.JOB, run.job.id, "resumed");
+  save(cx, run);
+}
+
+/** Limits against what is known now; SIGKILL where SIGTERM was not enough. */
+export function watch(cx: Context, run: Run): void {
+  if (run.phase.name !== "running") return;
+  if (run.ending !== null) {
+    if (run.ending.kill_at_ms !== null && cx.now_ms >= run.ending.kill_at_ms) kill(cx, run);
+    return;
+  }
+  if (run.telling_since_ms !== null) {
+    if (cx.now_ms - run.telling_since_ms >= TELLING_MS_MAX) told(cx, run);
+    return;
+  }
+  // The mother superior keeps the job's limits, which are of all its hosts together.
+  if (isSister(run.job, cx.state.config.host)) return;
+  // One that is being saved has used what it has used.
+  if (isLeaving(run)) return;
+  if (run.phase.suspended_ms === null) checkpointInTime(cx, run, walltimeOf(run, cx.now_ms));
+  const used = {
+    walltime_s: walltimeOf(run, cx.now_ms),
+    cpupercent: run.sample.cpupercent,
+    cput_s: run.sample.cput_s + run.sisters.cput_s,
+    mem_kb: run.sample.mem_now_kb + run.sisters.mem_kb,
+    vmem_kb: run.sample.vmem_now_kb + run.sisters.vmem_kb,
+  };
+  const breach = breachOf(run.job.attrs, used, cx.state.config.enforce);
+  if (breach !== null) punish(cx, run, breach, run.phase.files);
+}
+
+function punish(cx: Context, run: Run, breach: Breach, files: OutputFiles): void {
+  run.breach = breach;
+  log(cx, LOG_EVENT.JOB, run.job.id, breach.text);
+  const text = `=>> PBS: job killed: ${breach.text}\n`;
+  // A terminal goes with its shell, which may be gone before the file agent has opened it: the text comes first, and then the signals.
+  const tells = isInteractive(run.job.attrs);
+  cx.actions.push({ kind: "append", owner: run.plan.owner, path: files.stderr, text, ...(tells ? { for: keyOf(run) } : {}) });
+  if (tells) run.telling_since_ms = cx.now_ms;
+  else beginEnding(cx, run, "limit", run.job.kill_delay_s);
+}
+
+/** The breach stands on the job's terminal, or cannot be written there: the run ends. */
+export function told(cx: Context, run: Run): void {
+  if (run.telling_since_ms === null) return;
+  run.telling_since_ms = null;
+  if (run.ending === null) beginEnding(cx, run, "limit", run.job.kill_delay_s);
+}
+
+/** The run is to end: SIGTERM, and SIGKILL after the delay; a rerun or a run nobody wants is killed at once. */
+export function beginEnding(cx: Context, run: Run, why: NonNullable<Run["ending"]>["why"], delay_s: number): void {
+  const at_once = why === "rerun" || why === "discard" || why === "checkpoint" || delay_s <= 0;
+  if (run.ending !== null && !at_once) return;
+  const known = run.ending?.why === "discard" ? "discard" : why;
+  run.ending = { why: known, kill_at_ms: at_once ? cx.now_ms : cx.now_ms + delay_s * 1000 };
+  save(cx, run);
+  pursueEnding(cx, run);
+}
+
+export function pursueEnding(cx: Context, run: Run): void {
+  if (run.ending === null || run.phase.name !== "running") return;
+  const { kill_at_ms } = run.ending;
+  if (kill_at_ms === null || cx.now_ms >= kill_at_ms) {
+    kill(cx, run);
+    return;
+  }
+  const { host, actions } = cx.state.config;
+  // Sisters end with their mother superior, and terminals have their own way.
+  const scripted = run.ending.why !== "hang-up" && !isSister(run.job, host);
+  const limit_s = !scripted || actions.terminate === undefined ? 0 : actionLimit_s(actions.terminate);
+  if (limit_s > 0 && askAction(cx, run, "terminate", { kind: "terminate", run: keyOf(run) })) {
+    // The script's time, and then the job's.
+    run.ending.kill_at_ms = Math.max(kill_at_ms, cx.now_ms + limit_s * 1000);
+    return;
+  }
+  askToEnd(cx, run);
+}
+
+/** The site's own way to end a job is done: what it has left gets its time; one that failed is made up for. */
+export function terminateScripted(cx: Context, run: Run, end: ScriptEnd): void {
+  const failed = end.kind === "none" || end.code !== 0;
+  if (end.kind === "ended" && failed) log(cx, LOG_EVENT.ERROR, run.job.id, `terminate script failed, exit=${end.code}, ${end.text}`);
+  if (run.phase.name !== "running" || run.ending === null || run.ending.kill_at_ms === null) return;
+  run.ending.kill_at_ms = cx.now_ms + run.job.kill_delay_s * 1000;
+  if (failed) askToEnd(cx, run);
+}
+
+function askToEnd(cx: Context, run: Run): void {
+  if (run.phase.name !== "running" || run.ending === null) return;
+  if (run.ending.why !== "hang-up") cx.actions.push({ kind: "signal", run: keyOf(run), signal: SIG.TERM });
+  // Shells at a terminal take no notice of SIGTERM.
+  if (isInteractive(run.job.attrs)) cx.actions.push({ kind: "signal", run: keyOf(run), signal: SIG.HUP });
+  // A stopped process takes SIGTERM only once it goes on.
+  if (run.phase.suspended_ms !== null) cx.actions.push({ kind: "signal", run: keyOf(run), signal: SIG.CONT });
+}
+
+/** Its terminal has gone: whoever sat at it, or the way to him. An interactive job ends with it. */
+export function hungUp(cx: Context, run: Run): void {
+  if (run.phase.name !== "running" || run.ending !== null) return;
+  log(cx, LOG_EVENT.JOB, run.job.id, "the terminal of the interactive job has gone");
+  beginEnding(cx, run, "hang-up", run.job.kill_delay_s);
+}
+
+function kill(cx: Context, run: Run): void {
+  if (run.ending !== null) run.ending.kill_at_ms = null;
+  log(cx, LOG_EVENT.JOB, run.job.id, "kill_job");
+  cx.actions.push({ kind: "signal", run: keyOf(run), signal: SIG.KILL });
+}
+
+/** The kernel killed it at its limit: told as if we had. */
+export function killedForMemory(cx: Context, run: Run, peak_kb: number | null, files: OutputFiles): void {
+  const limit_kb = memoryLimit_kb(run.job.attrs);
+  if (limit_kb === null) return;
+  const mem_kb = Math.max(run.sample.mem_kb, peak_kb ?? 0, limit_kb);
+  run.sample = { ...run.sample, mem_kb };
+  run.breach = { exit_status: JOB_EXEC.KILL_MEM, text: `mem ${mem_kb}kb exceeded limit ${limit_kb}kb` };
+  log(cx, LOG_EVENT.JOB, run.job.id, run.breach.text);
+  cx.actions.push({ kind: "append", owner: run.plan.owner, path: files.stderr, text: `=>> PBS: job killed: ${run.breach.text}\n` });
+}

@@ -1,0 +1,72 @@
+// Runs the scripts of `$action` and keeps the directories of checkpoints (run/checkpoint.ts). As ourselves, in a session of their own, without a shell.
+//
+// F1. At any moment there is the old checkpoint or the new one: `ID.CK.new` is filled, then `ID.CK` becomes `ID.CK.old`, and the new one takes its place.
+
+import { spawn } from "node:child_process";
+import { mkdirSync, readdirSync, renameSync, rmSync } from "node:fs";
+import { mkdir, rename, rm } from "node:fs/promises";
+import { dirname } from "node:path";
+import { trustedFile } from "#support/trusted-file.ts";
+import { PELOG, type ScriptEnd } from "../job/pelog.ts";
+import type { MomAction } from "../run/state.ts";
+import { endOf } from "./script-run.ts";
+
+type Request = Extract<MomAction, { kind: "run-action" }>;
+
+/** Users whose scripts we run: root's and our own. */
+export const trustedOwners = (): readonly number[] => [0, process.geteuid?.() ?? 0];
+
+export async function runAction(request: Request): Promise<ScriptEnd> {
+  const { argv, checkpoint } = request;
+  try {
+    const program = trustedFile(argv[0] ?? "", trustedOwners());
+    if (checkpoint === null) return await run(program, request);
+    mkdirSync(dirname(checkpoint), { recursive: true, mode: 0o700 });
+    await rm(`${checkpoint}.new`, { recursive: true, force: true });
+    await mkdir(`${checkpoint}.new`, { mode: 0o700 });
+    const end = await run(program, request);
+    if (end.kind === "ended" && end.code === 0) await putInPlace(checkpoint);
+    else await rm(`${checkpoint}.new`, { recursive: true, force: true });
+    return end;
+  } catch (error) {
+    return { kind: "ended", code: PELOG.PERMISSION, text: (error as Error).message };
+  }
+}
+
+function run(program: string, { argv, env, alarm_s }: Request): Promise<ScriptEnd> {
+  return endOf(spawn(program, argv.slice(1), { detached: true, cwd: "/", env: { ...env }, stdio: "ignore" }), alarm_s);
+}
+
+async function putInPlace(path: string): Promise<void> {
+  await rm(`${path}.old`, { recursive: true, force: true });
+  await rename(path, `${path}.old`).catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== "ENOENT") throw error;
+  });
+  await rename(`${path}.new`, path);
+  await rm(`${path}.old`, { recursive: true, force: true });
+}
+
+export async function removeCheckpoint(path: string): Promise<void> {
+  for (const suffix of ["", ".new", ".old"]) await rm(path + suffix, { recursive: true, force: true });
+}
+
+/** Jobs of which a checkpoint is in the directory; what an interrupted one left is put right. A directory that is not there has none. */
+export function foundCheckpoints(directory: string): string[] {
+  let names: string[];
+  try {
+    names = readdirSync(directory);
+  } catch {
+    return [];
+  }
+  const there = new Set(names);
+  for (const name of names) {
+    const whole = /^(.+\.CK)\.(new|old)$/.exec(name);
+    if (whole === null) continue;
+    const [, path = "", suffix] = whole;
+    if (suffix === "old" && !there.has(path)) {
+      renameSync(`${directory}/${name}`, `${directory}/${path}`);
+      there.add(path);
+    } else rmSync(`${directory}/${name}`, { recursive: true, force: true });
+  }
+  return [...there].flatMap((name) => /^(.+)\.CK$/.exec(name)?.[1] ?? []);
+}

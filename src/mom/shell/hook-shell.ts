@@ -1,0 +1,77 @@
+// The mom's hooks outside of its core: the processes that run them, and the copy on the disk with which a mom begins before it has heard of its server.
+
+import { spawn } from "node:child_process";
+import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { type HookRunner, hookRunner } from "#hooks/hook-runner.ts";
+import { runSequence, type SequenceEnd } from "#hooks/run/hook-sequence.ts";
+import type { MomHooks } from "#protocol/mom-link.ts";
+import type { Conf } from "#support/conf.ts";
+import { systemUsers } from "#support/passwd.ts";
+import type { MomAction } from "../run/state.ts";
+
+export type MomHookShell = {
+  /** hooks of the last time; null: none, or unreadable */
+  kept(): MomHooks | null;
+  keep(hooks: MomHooks): void;
+  run(request: Extract<MomAction, { kind: "run-hooks" }>): Promise<SequenceEnd>;
+  reboot(hook: string, command: string): void;
+  close(): void;
+};
+
+const NOBODY = { uid: 65534, gid: 65534 };
+
+/** directory: mom_priv/hooks. */
+export function momHookShell(directory: string, conf: Conf, complain: (text: string) => void): MomHookShell {
+  const system = conf.mode === "system";
+  const file = `${directory}/hooks.json`;
+  let runner: HookRunner | null = null;
+
+  const start = (): HookRunner => {
+    const nobody = systemUsers().userByName("nobody") ?? NOBODY;
+    return hookRunner({
+      directory,
+      conf: conf.values,
+      nobody: system ? { uid: nobody.uid, gid: nobody.gid } : null,
+      answer: ({ what, name }) => ({ error: `${what} ${name} cannot be asked for on an execution host` }),
+      complain,
+    });
+  };
+
+  return {
+    kept() {
+      try {
+        return JSON.parse(readFileSync(file, "utf8")) as MomHooks;
+      } catch (error) {
+        if ((error as NodeJS.ErrnoException).code !== "ENOENT") complain(`${file}: ${(error as Error).message}`);
+        return null;
+      }
+    },
+    keep(hooks) {
+      try {
+        if (hooks.hooks.length === 0) rmSync(file, { force: true });
+        else {
+          mkdirSync(directory, { recursive: true, mode: 0o750 });
+          writeFileSync(`${file}.new`, JSON.stringify(hooks), { mode: 0o600 });
+          renameSync(`${file}.new`, file);
+        }
+      } catch (error) {
+        complain(`${file}: ${(error as Error).message}`);
+      }
+    },
+    run({ hooks, input, resources, owner }) {
+      runner ??= start();
+      const present = runner;
+      const users = new Set(hooks.filter(({ user }) => user === "pbsuser").map(({ name }) => name));
+      return runSequence(hooks, input, resources, (hook) => present.run(hook, system && users.has(hook.name) ? owner : null));
+    },
+    reboot(hook, command) {
+      if (!system) return complain(`hook ${hook} wants a reboot: not ours to do`);
+      complain(`hook ${hook} reboots this host`);
+      const [program, ...args] = command === "" ? ["/sbin/shutdown", "-r", "now"] : ["/bin/sh", "-c", command];
+      spawn(program as string, args, { detached: true, stdio: "ignore", cwd: "/" })
+        .on("error", (error) => complain(`reboot: ${error.message}`))
+        .unref();
+    },
+    close: () => runner?.close(),
+  };
+}

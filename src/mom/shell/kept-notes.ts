@@ -1,0 +1,27 @@
+// Which jobs' output waits in spool, on the disk (run/kept-output.ts O1): an empty file mom_priv/jobs/JOBID.KP each.
+
+import { closeSync, openSync, readdirSync, unlinkSync } from "node:fs";
+import { SAFE_ID } from "../run/record.ts";
+
+const EXTENSION = ".KP";
+
+const noteOf = (home: string, job: string): string => `${home}/mom_priv/jobs/${job}${EXTENSION}`;
+
+/** Throws what the file system has against it. */
+export function noteKept(home: string, job: string, kept: boolean): void {
+  const path = noteOf(home, job);
+  if (kept) {
+    closeSync(openSync(path, "w", 0o600));
+    return;
+  }
+  try {
+    unlinkSync(path);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
+  }
+}
+
+export function foundKept(home: string): string[] {
+  const names = readdirSync(`${home}/mom_priv/jobs`).filter((name) => name.endsWith(EXTENSION));
+  return names.map((name) => name.slice(0, -EXTENSION.length)).filter((job) => SAFE_ID.test(job));
+}

@@ -1,0 +1,69 @@
+// When to look at the processes of jobs, and one look at all of them. Jobs shorter than the period are never looked at.
+
+import { libc } from "#support/libc/libc.ts";
+import { processesOf, readProcesses } from "../host/proc-table.ts";
+import { ownerOf } from "../host/session-end.ts";
+import { needsWatching } from "../job/limits.ts";
+import { type Seen, seenOf } from "../job/usage.ts";
+import { hasInterval } from "../run/checkpoint.ts";
+import type { MomState } from "../run/state.ts";
+
+/** Linux counts cpu time for user space in hundredths of a second, whatever the kernel's own clock. */
+const TICKS_PER_S = 100;
+/** How often jobs with a limit on cput, vmem or (enforced) mem are looked at. */
+const WATCH_PERIOD_MS = 2000;
+const KB = 1024;
+
+let page_kb = 0;
+
+const POLL_STEPS = 19;
+
+/** Seconds until the look after this one: from the least to the most in so many steps, and from the least again when a run has begun since the last look. */
+export function nextPoll_s(
+  state: MomState,
+  last_ms: number,
+  poll_s: number,
+  { min_s, max_s }: { readonly min_s: number; readonly max_s: number },
+): number {
+  for (const { phase } of state.runs.values()) if (phase.name === "running" && phase.started_ms > last_ms) return min_s;
+  return Math.min(max_s, Math.max(min_s, poll_s) + Math.max(1, Math.floor((max_s - min_s) / POLL_STEPS)));
+}
+
+/**
+ * Pids of the top processes, tasks and adopted sessions to look at now. owners: of sessions in which only one user's processes count.
+ * all: those without limits are among them, which are looked at together (last_ms: the last time).
+ */
+export type Due = { readonly leaders: ReadonlySet<number>; readonly owners: ReadonlyMap<number, number>; readonly all: boolean };
+
+export function dueLeaders(state: MomState, last_ms: number, now_ms: number, period_ms: number): Due {
+  const leaders = new Set<number>();
+  const owners = new Map<number, number>();
+  let all = false;
+  for (const run of state.runs.values()) {
+    if (run.phase.name !== "running") continue;
+    const watched = needsWatching(run.job.attrs, state.config.enforce) || hasInterval(run.job.attrs);
+    const period = watched ? Math.min(WATCH_PERIOD_MS, period_ms) : period_ms;
+    const looked_ms = watched ? run.sample.at_ms : Math.max(last_ms, run.sample.at_ms);
+    if (now_ms - run.phase.started_ms < period || now_ms - looked_ms < period) continue;
+    all ||= !watched;
+    leaders.add(run.phase.pid);
+    for (const { pid } of run.tasks.values()) if (pid > 0) leaders.add(pid);
+    for (const [session, { owner }] of run.adopted) {
+      leaders.add(session);
+      owners.set(session, owner);
+    }
+  }
+  return { leaders, owners, all };
+}
+
+/** One pass over /proc. */
+export function look(leaders: ReadonlySet<number>, owners: ReadonlyMap<number, number> = new Map()): Map<number, Seen> {
+  if (page_kb === 0) page_kb = Number(libc().libc.func("int getpagesize()")()) / KB;
+  const seen = new Map<number, Seen>();
+  for (const [leader, processes] of processesOf(readProcesses(), leaders)) {
+    const uid = owners.get(leader);
+    const counted = uid === undefined ? processes : processes.filter(({ pid }) => ownerOf(pid) === uid);
+    if (counted.length > 0) seen.set(leader, seenOf(counted, TICKS_PER_S, page_kb));
+  }
+  return seen;
+}

@@ -1,0 +1,166 @@
+// What a mom makes of its surroundings: directories, mom_priv/config, vnode definitions.
+
+import { chmodSync, mkdirSync, readFileSync, statSync } from "node:fs";
+import { hostname, networkInterfaces } from "node:os";
+import { join } from "node:path";
+import type { MomVnode } from "#protocol/mom-link.ts";
+import { CONF_FILE_DEFAULT, type Conf } from "#support/conf.ts";
+import { LOG_EVENT } from "#support/log-event.ts";
+import { trustedDirectory, trustedFile } from "#support/trusted-file.ts";
+import { DEFAULT_SETTINGS, type MomSettings, parseMomConfig } from "../config/config.ts";
+import type { MomOptions } from "../config/options.ts";
+import { type HostFacts, reportedVnodes } from "../config/vnode-def.ts";
+import { type CgroupSettings, parseCpuList } from "../job/cgroup-limits.ts";
+import { siteEnvironment } from "../job/environment.ts";
+import { ownNames } from "../job/own-names.ts";
+import type { MomConfig } from "../run/state.ts";
+import { readDefinitions } from "./vnode-files.ts";
+
+/** The configuration cannot be used: the message goes to whoever started the mom. */
+export class MomStartError extends Error {
+  override readonly name = "MomStartError";
+}
+
+export type Note = (text: string, event?: number) => void;
+
+function machineNames(): readonly string[] {
+  const addresses = Object.values(networkInterfaces()).flatMap((list) => (list ?? []).map(({ address }) => address));
+  return ownNames({ hostname: hostname(), addresses, hosts_file: readText("/etc/hosts") });
+}
+
+export function momConfig(conf: Conf, home: string, settings: MomSettings, options: MomOptions, boot: string): MomConfig {
+  const host = conf.mom_node_name;
+  return {
+    host,
+    boot,
+    facts: {
+      home,
+      hosts: [host, ...machineNames(), ...(conf.server === host ? [conf.server_host] : [])],
+      tmpdir: settings.tmpdir ?? conf.tmpdir,
+      jobdir_root: settings.jobdir_root,
+      usecp: settings.usecp,
+      scp: copyProgram(conf),
+      port: options.manager_port ?? conf.port.manager,
+      site: siteEnvironment(readText(conf.environment_file), process.env),
+      commands: conf.file === CONF_FILE_DEFAULT ? null : join(conf.exec, "bin"),
+    },
+    cgroups: cgroupsOf(settings),
+    cpus: parseCpuList(/^Cpus_allowed_list:\s*(.*)$/m.exec(readText("/proc/self/status"))?.[1] ?? ""),
+    enforce: { mem: settings.enforce_mem, cputmult: settings.cputmult, wallmult: settings.wallmult, cpu: settings.enforce_cpu },
+    weights: { up: settings.weight_up, down: settings.weight_down },
+    suspend_signal: settings.suspend_signal,
+    resume_signal: settings.resume_signal,
+    node: {
+      load: settings.load,
+      suspend_on_load: settings.suspend_on_load,
+      kbd_idle: settings.kbd_idle,
+      multinode_requeue: settings.multinode_requeue,
+    },
+    actions: settings.actions,
+    restart_transmogrify: settings.restart_transmogrify,
+    checkpoint_path: options.checkpoint ?? settings.checkpoint_path ?? `${home}/checkpoint`,
+    own: { uid: process.getuid?.() ?? 0, gid: process.getgid?.() ?? 0 },
+    prologalarm_s: settings.prologalarm_s,
+    reject_root_scripts: settings.reject_root_scripts,
+    tasks_max: settings.tasks_max,
+    server: conf.server,
+    kill_found: options.kill_found,
+  };
+}
+
+/** $enforce mem means the kernel where it can. */
+function cgroupsOf({ cgroups, enforce_mem }: MomSettings): CgroupSettings {
+  return enforce_mem && cgroups.track ? { ...cgroups, enforce: new Set([...cgroups.enforce, "memory"]) } : cgroups;
+}
+
+/** Whatever the site names; else the usual place, never asking anybody for a password. */
+function copyProgram({ values }: Conf): readonly string[] {
+  const program = values["PBS_SCP"] ?? "/usr/bin/scp";
+  const args = (values["PBS_SCP_ARGS"] ?? "-Brp").split(/\s+/).filter((word) => word !== "");
+  return program.startsWith("/") ? [program, ...args] : [];
+}
+
+function readText(path: string): string {
+  try {
+    return readFileSync(path, "utf8");
+  } catch {
+    return "";
+  }
+}
+
+/** What root's mom obeys, and where it keeps checkpoints, must be closed to the writing of others; what is not there is not checked. Throws MomStartError. */
+function checkTrusted(check: () => void, what: string): void {
+  try {
+    check();
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw new MomStartError(`${what} is not safe: ${(error as Error).message}`);
+  }
+}
+
+/** No file is an empty one. Throws MomStartError for a file that others can change, for a wrong value, and for a root of sandboxes that is not there. */
+export function readSettings(path: string, note: (text: string) => void, system = false): MomSettings {
+  if (system) checkTrusted(() => trustedFile(path, [0]), path);
+  const text = readText(path);
+  if (text === "") return DEFAULT_SETTINGS;
+  const { settings, notes, errors } = parseMomConfig(text);
+  if (errors.length > 0) throw new MomStartError(`${path}: ${errors.join("; ")}`);
+  for (const each of notes) note(each);
+  const { jobdir_root, checkpoint_path } = settings;
+  if (system && checkpoint_path !== null) checkTrusted(() => trustedDirectory(checkpoint_path, [0]), `${path}: $checkpoint_path`);
+  if (jobdir_root !== null && !isDirectory(jobdir_root)) throw new MomStartError(`${path}: $jobdir_root ${jobdir_root} is not a directory`);
+  return settings;
+}
+
+/** Also by a link: what matters is whether sandboxes can be made in it. */
+function isDirectory(path: string): boolean {
+  try {
+    return statSync(path).isDirectory();
+  } catch {
+    return false;
+  }
+}
+
+/** Vnodes as the definition files have them; with $vnodedef_additive those that vanished stay until the mom restarts. */
+export function vnodeReporter(
+  { directory, system }: { readonly directory: string; readonly system: boolean },
+  facts: HostFacts,
+  additive: () => boolean,
+  note: Note,
+): { read(): MomVnode[] } {
+  const kept = new Map<string, MomVnode>();
+  return {
+    read() {
+      const { defs, problems } = readDefinitions(directory, system);
+      for (const problem of problems) note(problem, LOG_EVENT.ERROR);
+      const now = reportedVnodes(facts, defs);
+      if (!additive()) return now;
+      for (const vnode of now) kept.set(vnode.name, vnode);
+      return [...kept.values()];
+    },
+  };
+}
+
+/** Modes of docs/reference/files.md 1. */
+export function makeDirectories(home: string, mode: "user" | "system"): void {
+  const shared = mode === "system" ? 0o1777 : 0o700;
+  const modes: readonly (readonly [name: string, mode: number])[] = [
+    ["mom_priv", 0o751],
+    ["mom_priv/jobs", 0o751],
+    ["mom_priv/config.d", 0o751],
+    ["mom_priv/hooks", 0o750],
+    ["mom_priv/hooks/tmp", 0o750],
+    ["aux", 0o755],
+    ["mom_logs", 0o755],
+    ["spool", shared],
+    ["undelivered", shared],
+    ["checkpoint", 0o700],
+  ];
+  for (const [name, bits] of modes) {
+    try {
+      mkdirSync(`${home}/${name}`);
+      chmodSync(`${home}/${name}`, bits);
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw new MomStartError(`${home}/${name}: ${(error as Error).message}`);
+    }
+  }
+}

@@ -1,0 +1,193 @@
+// What tasks write on a sister goes to the job's own output on the mother superior: a sister's spool files are carried there piece by piece, while tasks run and
+// before the end of one is told.
+//
+// O1. A piece counts as carried when the mother superior has taken it; how much was is kept on the disk, so that a mom that comes back sends nothing twice.
+// O2. A file in spool is read only if it is the owner's own plain file: users may write there.
+// O3. What was written by the time of asking is waited for, not what others go on writing.
+
+import {
+  closeSync,
+  constants,
+  fstatSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  readSync,
+  renameSync,
+  unlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { hostsOf } from "#model/request/host-entry.ts";
+import type { TaskToMom } from "#protocol/task-link.ts";
+import type { Link } from "../host/frame-link.ts";
+import { isSister } from "../job/sister.ts";
+import type { MomState, Run } from "../run/state.ts";
+import { dialMom } from "./task-server.ts";
+
+const PIECE_BYTES = 256 * 1024;
+const EXTENSION = ".SO";
+
+export type TaskOutput = {
+  /** carries what there is; resolves when it was taken, or cannot be now */
+  drain(job: string): Promise<void>;
+  /** looks at all sisters' files */
+  tick(): void;
+};
+
+type Carried = { o: number; e: number };
+
+export function carryOutput(home: string, state: MomState, complain: (text: string) => void): TaskOutput {
+  const offsets = new Map<string, Carried>();
+  const underway = new Map<string, Promise<void>>();
+  const keeper = (job: string): string => `${home}/mom_priv/jobs/${job}${EXTENSION}`;
+
+  const carriedOf = (job: string): Carried => {
+    let carried = offsets.get(job);
+    if (carried === undefined) {
+      carried = readOffsets(keeper(job));
+      offsets.set(job, carried);
+    }
+    return carried;
+  };
+  const carry = async (run: Run, upTo: Carried): Promise<void> => {
+    const { id, run_count } = run.job;
+    const socket = run.job.tasks?.[hostsOf(run.job.exec_host)[0] ?? ""];
+    const carried = carriedOf(id);
+    const more = (): { letter: "o" | "e"; bytes: Buffer } | null => {
+      for (const letter of ["o", "e"] as const) {
+        const { path } = letter === "o" ? run.plan.stdout : run.plan.stderr;
+        const bytes = readPiece(path, carried[letter], upTo[letter], uidOf(run));
+        if (bytes !== null) return { letter, bytes };
+      }
+      return null;
+    };
+    if (socket === undefined || more() === null) return;
+    await new Promise<void>((done) => {
+      let token = 0;
+      let sent: { letter: "o" | "e"; bytes: Buffer } | null = null;
+      let link: Link<TaskToMom> | null = null;
+      const end = (): void => {
+        link?.close();
+        done();
+      };
+      const next = (): void => {
+        sent = more();
+        if (sent === null) return end();
+        const { letter, bytes } = sent;
+        link?.send("task-output", { job: id, run_count, cookie: null, token: ++token, letter, content: bytes.toString("base64") });
+      };
+      const ignore = (): void => undefined;
+      dialMom(
+        socket,
+        {
+          "task-done": () => {
+            if (sent === null) return;
+            carried[sent.letter] += sent.bytes.length;
+            try {
+              // Whoever reads it finds the old one or the new one whole.
+              writeFileSync(`${keeper(id)}.new`, JSON.stringify(carried), { mode: 0o600 });
+              renameSync(`${keeper(id)}.new`, keeper(id));
+            } catch (error) {
+              complain(`${keeper(id)}: ${(error as Error).message}`);
+            }
+            next();
+          },
+          "task-refused": end,
+          "task-started": ignore,
+          "task-exited": ignore,
+          "task-hosts": ignore,
+        },
+        (open) => {
+          link = open;
+          next();
+        },
+        end,
+      );
+    });
+  };
+
+  const drain = (job: string): Promise<void> => {
+    const run = state.runs.get(job);
+    if (run === undefined || !isSister(run.job, state.config.host)) return Promise.resolve();
+    const upTo = { o: sizeOf(run.plan.stdout.path, uidOf(run)), e: sizeOf(run.plan.stderr.path, uidOf(run)) };
+    // After what is under way: something may have been written since it began.
+    const before = underway.get(job) ?? Promise.resolve();
+    const work = before.then(() => carry(run, upTo));
+    underway.set(job, work);
+    return work.finally(() => {
+      if (underway.get(job) === work) underway.delete(job);
+    });
+  };
+
+  return {
+    drain,
+    tick() {
+      for (const run of state.runs.values())
+        if (run.phase.name === "running" && run.next_task > 2 && !underway.has(run.job.id)) void drain(run.job.id);
+      for (const job of offsets.keys()) {
+        if (state.runs.has(job)) continue;
+        offsets.delete(job);
+        removeQuietly(keeper(job));
+      }
+    },
+  };
+}
+
+/** Of runs that are no more. */
+export function removeOldOffsets(home: string, state: MomState): void {
+  for (const name of readdirSync(`${home}/mom_priv/jobs`)) {
+    const old = name.endsWith(EXTENSION) && !state.runs.has(name.slice(0, -EXTENSION.length));
+    if (old || name.endsWith(`${EXTENSION}.new`)) removeQuietly(`${home}/mom_priv/jobs/${name}`);
+  }
+}
+
+function removeQuietly(path: string): void {
+  try {
+    unlinkSync(path);
+  } catch {
+    // It was not there.
+  }
+}
+
+function readOffsets(path: string): Carried {
+  try {
+    const { o, e } = JSON.parse(readFileSync(path, "utf8")) as Carried;
+    return { o: Number(o) || 0, e: Number(e) || 0 };
+  } catch {
+    return { o: 0, e: 0 };
+  }
+}
+
+const uidOf = (run: Run): number | undefined => run.plan.owner?.uid ?? process.geteuid?.();
+
+/** null: nothing is there beyond the offset, up to the end. */
+function readPiece(path: string, offset: number, end: number, uid: number | undefined): Buffer | null {
+  if (offset >= end) return null;
+  return withFile(path, uid, null, (fd, size) => {
+    const length = Math.min(PIECE_BYTES, Math.min(size, end) - offset);
+    if (length <= 0) return null;
+    const bytes = Buffer.alloc(length);
+    const read = readSync(fd, bytes, 0, length, offset);
+    return read === 0 ? null : bytes.subarray(0, read);
+  });
+}
+
+const sizeOf = (path: string, uid: number | undefined): number => withFile(path, uid, 0, (_, size) => size);
+
+/** O2; otherwise: where there is no such file. */
+function withFile<T>(path: string, uid: number | undefined, otherwise: T, work: (fd: number, size: number) => T): T {
+  let fd: number;
+  try {
+    fd = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+  } catch {
+    return otherwise;
+  }
+  try {
+    const stat = fstatSync(fd);
+    return stat.isFile() && stat.uid === uid && stat.nlink === 1 ? work(fd, stat.size) : otherwise;
+  } catch {
+    return otherwise;
+  } finally {
+    closeSync(fd);
+  }
+}

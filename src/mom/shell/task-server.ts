@@ -1,0 +1,207 @@
+// Where tasks of jobs ask: the mom's socket for them (src/protocol/task-link.ts), and her connections to other moms of a job. Frames to events, answers to frames;
+// what is granted is decided in run/tasks.ts.
+//
+// Q1. A question of a task here that is for another host of its job goes there over a connection of its own, and the answers come back over it.
+// Q2. The end of a task on a sister is told after what it wrote has been taken by the mother superior (task-output.ts).
+// Q3. Of a run only so many questions to other hosts are there at a time ($tasks_max).
+
+import { connect } from "node:net";
+import { type FrameOf, frameTypes, parseFrame } from "#protocol/schema-link.ts";
+import { type MomToTask, type TaskToMom, taskSocketPath } from "#protocol/task-link.ts";
+import { type LinkServer, listenLinks, type ServerLink } from "#protocol/wire/ipc-transport.ts";
+import { peerCredentials } from "#protocol/wire/peer-credentials.ts";
+import { socketAddress } from "#protocol/wire/socket-path.ts";
+import { frameLink, type Link, type LinkHandlers } from "../host/frame-link.ts";
+import { ownerOf } from "../host/session-end.ts";
+import type { MomEvent } from "../run/event.ts";
+import type { MomAction } from "../run/state.ts";
+import { type TaskAnswer, type TaskWanted, tooManyTasks } from "../run/tasks.ts";
+
+export type TaskServer = {
+  readonly path: string;
+  say(asked: number, answer: TaskAnswer): void;
+  forward(action: Extract<MomAction, { kind: "task-forward" }>): void;
+  close(): void;
+};
+
+/** forwarded: the job whose question is another host's */
+type Question = { readonly link: ServerLink; readonly token: number | null; remote: Link<TaskToMom> | null; forwarded: string | null };
+
+/** Answers after which nothing more comes. */
+const LAST: ReadonlySet<TaskAnswer["type"]> = new Set(["task-hosts", "task-exited", "task-done", "task-refused"]);
+
+export function serveTasks(options: {
+  readonly home: string;
+  readonly mode: "user" | "system";
+  readonly happen: (event: MomEvent) => void;
+  readonly complain: (text: string) => void;
+}): TaskServer {
+  const { happen, complain } = options;
+  const path = taskSocketPath(options.home);
+  const questions = new Map<number, Question>();
+  /** questions to other hosts, by job */
+  const forwarded = new Map<string, number>();
+  let next = 1;
+  let server: LinkServer | null = null;
+  let closed = false;
+
+  const ask = (link: ServerLink, token: number | null, wanted: TaskWanted): void => {
+    const asked = next++;
+    questions.set(asked, { link, token, remote: null, forwarded: null });
+    const { uid } = link.peer;
+    happen({ kind: "task-asked", asked, by: { uid, daemon: uid === 0 || uid === process.getuid?.() }, wanted });
+  };
+
+  const receive = (link: ServerLink, { type, data }: FrameOf<"task-to-mom">): void => {
+    switch (type) {
+      case "task-nodes":
+        return ask(link, null, { kind: "nodes", ...data });
+      case "task-spawn": {
+        const { token, ...rest } = data;
+        return ask(link, token, { kind: "spawn", ...rest });
+      }
+      case "task-attach": {
+        const { token, ...rest } = data;
+        return ask(link, token, { kind: "attach", ...rest, owner_uid: ownerOf(rest.pid) });
+      }
+      case "task-output": {
+        const { token, ...rest } = data;
+        return ask(link, token, { kind: "output", ...rest });
+      }
+      case "task-signal":
+        for (const [asked, question] of questions) {
+          if (question.link !== link || question.token !== data.token) continue;
+          if (question.remote === null) happen({ kind: "task-signal", asked, signal: data.signal });
+          else question.remote.send("task-signal", { token: 1, signal: data.signal });
+        }
+        return;
+      default: {
+        const unreachable: never = type;
+        return unreachable;
+      }
+    }
+  };
+
+  const forget = (asked: number): void => {
+    const job = questions.get(asked)?.forwarded ?? null;
+    questions.delete(asked);
+    if (job === null) return;
+    const left = (forwarded.get(job) ?? 1) - 1;
+    if (left > 0) forwarded.set(job, left);
+    else forwarded.delete(job);
+  };
+  const say = (asked: number, answer: TaskAnswer): void => {
+    const question = questions.get(asked);
+    if (question === undefined) return;
+    const { type, ...data } = answer;
+    if (LAST.has(type)) forget(asked);
+    if (question.link.open) question.link.send(type, type === "task-hosts" ? data : { token: question.token, ...data });
+  };
+
+  listenLinks({
+    path,
+    types: frameTypes("task-to-mom"),
+    everyone: options.mode === "system",
+    onFrame(link, type, data) {
+      const parsed = parseFrame("task-to-mom", type, data);
+      if (parsed.ok) return receive(link, parsed.frame);
+      complain(`uid ${link.peer.uid}, pid ${link.peer.pid}: ${parsed.text}`);
+      link.destroy();
+    },
+    onClose(link) {
+      for (const [asked, question] of questions) {
+        if (question.link !== link) continue;
+        forget(asked);
+        if (question.remote === null) happen({ kind: "task-deserted", asked });
+        else question.remote.close();
+      }
+    },
+    onProblem: (text) => complain(`tasks: ${text}`),
+  }).then(
+    (listening) => {
+      server = listening;
+      if (closed) void listening.close();
+    },
+    (error: Error) => complain(`${path}: ${error.message}: tasks of jobs cannot be asked for`),
+  );
+
+  return {
+    path,
+    say,
+    forward({ asked, socket, run, wanted, most }) {
+      const question = questions.get(asked);
+      if (question === undefined || wanted.kind !== "spawn") return;
+      const open = forwarded.get(run.job) ?? 0;
+      if (open >= most) return say(asked, { type: "task-refused", text: tooManyTasks(run.job, "other hosts", most) });
+      question.forwarded = run.job;
+      forwarded.set(run.job, open + 1);
+      const lost = (why: string): void => say(asked, { type: "task-refused", text: `the mom of ${wanted.host}: ${why}` });
+      dialMom(
+        socket,
+        {
+          "task-started": ({ task }) => say(asked, { type: "task-started", task }),
+          "task-exited": ({ status }) => say(asked, { type: "task-exited", status }),
+          "task-refused": ({ text }) => say(asked, { type: "task-refused", text }),
+          "task-done": () => undefined,
+          "task-hosts": () => undefined,
+        },
+        (link) => {
+          question.remote = link;
+          const { kind: _, ...rest } = wanted;
+          link.send("task-spawn", { token: 1, ...rest });
+        },
+        lost,
+      );
+    },
+    close() {
+      closed = true;
+      void server?.close();
+    },
+  };
+}
+
+/** Connects to another mom of the complex: one that runs as we do. onLost: once, whatever ended it. */
+export function dialMom(
+  path: string,
+  handlers: LinkHandlers<MomToTask>,
+  onOpen: (link: Link<TaskToMom>) => void,
+  onLost: (why: string) => void,
+): void {
+  let address: ReturnType<typeof socketAddress>;
+  try {
+    address = socketAddress(path);
+  } catch (error) {
+    return onLost((error as Error).message);
+  }
+  const socket = connect(address.address);
+  socket.once("error", (error) => {
+    address.release();
+    onLost(error.message);
+  });
+  socket.once("connect", () => {
+    address.release();
+    const peer = peerCredentials(socket);
+    socket.removeAllListeners("error");
+    if (peer === null || (peer.uid !== 0 && peer.uid !== process.getuid?.())) {
+      socket.destroy();
+      return onLost("its socket is not a mom's");
+    }
+    const link = frameLink<MomToTask, TaskToMom>(socket, checked(handlers), () => onLost("the connection was lost"));
+    onOpen(link);
+  });
+}
+
+/** Frames that are none are as good as not sent. */
+function checked(handlers: LinkHandlers<MomToTask>): LinkHandlers<MomToTask> {
+  const guard = (type: keyof MomToTask) => (data: unknown) => {
+    const parsed = parseFrame("mom-to-task", type, data);
+    if (parsed.ok) (handlers[type] as (data: unknown) => void)(parsed.frame.data);
+  };
+  return {
+    "task-hosts": guard("task-hosts"),
+    "task-started": guard("task-started"),
+    "task-exited": guard("task-exited"),
+    "task-done": guard("task-done"),
+    "task-refused": guard("task-refused"),
+  };
+}

@@ -1,0 +1,81 @@
+// Jobs whose top process has ended, until nothing of them is left (job/starter-link.ts, S3).
+
+import type { JobGroups } from "../host/cgroup.ts";
+import { type EndingRun, killLeftovers } from "../host/session-end.ts";
+import type { ExitedRun } from "../job/starter-link.ts";
+import type { Children } from "./children.ts";
+import type { RunExits } from "./run-exits.ts";
+import type { Terminals } from "./terminals.ts";
+
+type Ending = EndingRun & { readonly exit: ExitedRun; readonly since_ms: number };
+
+export type RunEndingsOptions = {
+  readonly children: Children;
+  readonly exits: RunExits;
+  readonly terminals: Terminals;
+  readonly groups: JobGroups | null;
+  readonly now_ms: () => number;
+  readonly complain: (text: string) => void;
+  /** before each look again: takes up children that ended meanwhile */
+  readonly reapAll: () => void;
+};
+
+const SWEEP_AGAIN_MS = 20;
+/** After so long a leftover that cannot be killed (state D) does not hold the job back any more. */
+const SWEEP_PATIENCE_MS = 10_000;
+
+export class RunEndings {
+  readonly #options: RunEndingsOptions;
+  #ending: Ending[] = [];
+  #sweeping = false;
+
+  constructor(options: RunEndingsOptions) {
+    this.#options = options;
+  }
+
+  get size(): number {
+    return this.#ending.length;
+  }
+
+  add(run: EndingRun, exit: ExitedRun): void {
+    this.#ending.push({ ...run, exit, since_ms: exit.at_ms });
+  }
+
+  /** Looks for what is left of ended jobs and kills it; jobs with nothing left are told. */
+  sweep(): void {
+    if (this.#ending.length === 0) return;
+    const { children, exits, terminals, groups } = this.#options;
+    const left = killLeftovers(this.#ending, children.byPid, groups, terminals.pids);
+    for (const run of this.#ending) if (children.tasksOf(run.job).length > 0) left.add(run);
+    const over = this.#ending.filter((run) => this.#isOver(run, left.has(run)));
+    this.#ending = this.#ending.filter((run) => !over.includes(run));
+    if (this.#ending.length > 0 && !this.#sweeping) {
+      this.#sweeping = true;
+      setTimeout(() => this.#sweepAgain(), SWEEP_AGAIN_MS);
+    }
+    exits.add(over.map((run) => this.#exitOf(run)));
+  }
+
+  /** left: processes of it were there just now. */
+  #isOver(run: Ending, left: boolean): boolean {
+    const { terminals, now_ms, complain } = this.#options;
+    // Its terminal may still pass on what the job wrote.
+    const passing_on = !left && terminals.over(run.job);
+    if (now_ms() - run.since_ms < SWEEP_PATIENCE_MS) return !left && !passing_on;
+    terminals.kill(run.job);
+    if (left) complain(`${run.job}: processes are left that do not die`);
+    return true;
+  }
+
+  /** A job that has left its group tells what the group knew. */
+  #exitOf({ exit }: Ending): ExitedRun {
+    const group = this.#options.groups?.close(exit.job) ?? null;
+    return group === null ? exit : { ...exit, group };
+  }
+
+  #sweepAgain(): void {
+    this.#sweeping = false;
+    this.#options.reapAll();
+    this.sweep();
+  }
+}

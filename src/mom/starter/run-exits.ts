@@ -1,0 +1,70 @@
+// Ends of runs on their way to the mom: each is on the disk before it is told (job/starter-link.ts, S1). One sync serves all that came meanwhile.
+
+import type { ExitedRun } from "../job/starter-link.ts";
+import type { Children } from "./children.ts";
+import type { Journal } from "./journal.ts";
+
+export type RunExitsOptions = {
+  readonly journal: Journal;
+  readonly children: Children;
+  readonly tell: (exits: readonly ExitedRun[]) => void;
+  readonly complain: (text: string) => void;
+};
+
+/** How long after a failure the journal is tried again. */
+const AGAIN_MS = 1000;
+
+export class RunExits {
+  readonly #options: RunExitsOptions;
+  #waiting: ExitedRun[] = [];
+
+  constructor(options: RunExitsOptions) {
+    this.#options = options;
+  }
+
+  /** Runs whose end is not on its way to the disk yet: to the mom they still run. */
+  get waiting(): readonly ExitedRun[] {
+    return this.#waiting;
+  }
+
+  add(exits: readonly ExitedRun[]): void {
+    if (exits.length === 0) return;
+    for (const exit of exits) this.#note(exit);
+    const first = this.#waiting.length === 0;
+    this.#waiting.push(...exits);
+    if (first) queueMicrotask(() => this.#flush());
+  }
+
+  #note(exit: ExitedRun): void {
+    const { runs } = this.#options.children;
+    const run = runs.get(exit.job);
+    if (run === undefined) return;
+    const { job, run_count, pid, at_ms, ticks } = run;
+    runs.set(job, { job, run_count, pid, at_ms, ticks, state: "ended", exit });
+  }
+
+  #flush(): void {
+    const batch = this.#waiting;
+    this.#waiting = [];
+    this.#write(batch, batch);
+  }
+
+  /** unwritten: what a full disk took of the batch is written again; an exit said twice is said once. */
+  #write(batch: readonly ExitedRun[], unwritten: readonly ExitedRun[]): void {
+    const { journal, tell, complain } = this.#options;
+    const again = (error: unknown, left: readonly ExitedRun[]): void => {
+      complain(`journal: ${(error as Error).message}`);
+      setTimeout(() => this.#write(batch, left), AGAIN_MS);
+    };
+    try {
+      if (unwritten.length > 0) journal.append(unwritten.map((exit) => ({ t: "exit", ...exit })));
+    } catch (error) {
+      again(error, unwritten);
+      return;
+    }
+    journal.sync().then(
+      () => tell(batch),
+      (error: unknown) => again(error, []),
+    );
+  }
+}

@@ -1,0 +1,147 @@
+// pbs_starter: process of starter.ts. Arguments: mom_priv directory. Started by the mom, detached; lives on when the mom ends.
+//
+// M1. One starter per mom_priv (lock file), one mom at a time: a new connection replaces the old one.
+// M2. Its mom_priv removed (the complex is gone) means that no mom can come any more: its jobs are killed and it ends.
+// M3. Only root and our own user may connect: the socket is 0600 and the peer's credentials are checked.
+// M4. Once it listens, an error in it is told and it goes on: with its end all its jobs would be lost.
+
+import { chmodSync, readFileSync, statSync, unlinkSync, writeSync } from "node:fs";
+import { createServer } from "node:net";
+import { peerCredentials } from "#protocol/wire/peer-credentials.ts";
+import { socketAddress } from "#protocol/wire/socket-path.ts";
+import { steady_ms } from "#support/clock.ts";
+import { closeForeignDescriptors } from "#support/descriptors.ts";
+import { takeLock } from "#support/libc/lock-file.ts";
+import { openGroups } from "../host/cgroup.ts";
+import { frameLink, type Link } from "../host/frame-link.ts";
+import { identityTool } from "../host/identity-words.ts";
+import { becomeSubreaper, lowerFileLimit } from "../host/posix.ts";
+import { type MomToStarter, STARTER_SOCKET, type StarterToMom } from "../job/starter-link.ts";
+import { openJournal } from "./journal.ts";
+import { settleLostRuns } from "./lost-runs.ts";
+import { Starter } from "./starter.ts";
+
+/** Without a mom and without jobs it has nothing to wait for. */
+const IDLE_END_MS = 60_000;
+const DIRECTORY_CHECK_MS = 2000;
+/** Soft limit on open files of the starter and so of every job. */
+const FILES_MAX = 1024;
+
+function main(directory: string): void {
+  closeForeignDescriptors();
+  const lock = takeLock(`${directory}/starter.lock`);
+  if ("owner_pid" in lock) process.exit(3);
+  process.chdir("/");
+  for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"] as const) process.on(signal, () => undefined);
+  // Found out now, while no job's start waits for it.
+  if (process.geteuid?.() === 0) identityTool();
+  becomeSubreaper();
+  lowerFileLimit(FILES_MAX);
+  const boot = readFileSync("/proc/sys/kernel/random/boot_id", "latin1").trim();
+  const { journal, state } = openJournal(`${directory}/starter.journal`);
+  const groups = openGroups(directory, complain);
+  settleLostRuns(state, boot, groups);
+  const present = { ...state, boot };
+  journal.compact(present);
+  const starter = new Starter({ journal, state: present, now_ms: steady_ms, groups, complain });
+  process.on("SIGCHLD", () => starter.reapAll());
+  const own = inodeOf(directory);
+  setInterval(() => {
+    const now = inodeOf(directory);
+    if (now === own || now === null) return;
+    complain(`${directory} is gone: jobs are killed`);
+    starter.killAll();
+    process.exit(0);
+  }, DIRECTORY_CHECK_MS);
+  // Whatever ends us: empty directories of ours do not stay behind.
+  process.on("exit", () => groups?.dissolve());
+  listen(directory, starter);
+  // M4.
+  process.on("uncaughtException", (error) => complain(`internal error: ${error.stack ?? error.message}`));
+}
+
+/** Not by process.stderr: on a full disk that would raise an error of its own. */
+function complain(text: string): void {
+  try {
+    writeSync(2, `${new Date().toISOString()} pbs_starter: ${text}\n`);
+  } catch {
+    // There is no place to say it.
+  }
+}
+
+/** "": there is no such directory; null: it cannot be seen now. */
+function inodeOf(path: string): string | null {
+  try {
+    const stat = statSync(path, { throwIfNoEntry: false });
+    return stat === undefined ? "" : `${stat.dev}:${stat.ino}`;
+  } catch {
+    return null;
+  }
+}
+
+function listen(directory: string, starter: Starter): void {
+  const path = `${directory}/${STARTER_SOCKET}`;
+  let mom: Link<StarterToMom> | null = null;
+  let idle: NodeJS.Timeout | null = null;
+  const quit = (): never => process.exit(0);
+  const restIfIdle = (): void => {
+    if (idle !== null) clearTimeout(idle);
+    idle = setTimeout(() => (mom === null && starter.active === 0 ? quit() : restIfIdle()), IDLE_END_MS);
+  };
+  const server = createServer((socket) => {
+    const peer = peerCredentials(socket);
+    if (peer === null || (peer.uid !== 0 && peer.uid !== process.getuid?.())) {
+      complain(`connection refused: uid ${peer?.uid ?? "unknown"}`);
+      socket.destroy();
+      return;
+    }
+    const link: Link<StarterToMom> = frameLink<MomToStarter, StarterToMom>(
+      socket,
+      {
+        "starter-hello": () => {
+          const before = mom;
+          mom = link;
+          before?.close();
+          starter.attach(link);
+        },
+        "starter-start": (data) => mom === link && starter.start(data),
+        "starter-signal": (data) => mom === link && starter.signal(data),
+        "starter-adopt": (data) => mom === link && starter.adopt(data),
+        "starter-forget": (data) => mom === link && starter.forget(data),
+        "starter-ping": () => link.send("starter-pong", {}),
+        "starter-quit": () => mom === link && starter.active === 0 && quit(),
+      },
+      () => {
+        if (mom !== link) return;
+        mom = null;
+        starter.attach(null);
+        restIfIdle();
+      },
+    );
+  });
+  try {
+    unlinkSync(path);
+  } catch {
+    // There was none.
+  }
+  server.once("error", (error) => {
+    complain(`${path}: ${error.message}`);
+    process.exit(1);
+  });
+  const mask = process.umask(0o177);
+  const { address } = socketAddress(path);
+  server.listen(address, () => {
+    process.umask(mask);
+    chmodSync(path, 0o600);
+    server.removeAllListeners("error");
+    process.stdout.write("ready\n");
+  });
+  restIfIdle();
+}
+
+const [directory] = process.argv.slice(2);
+if (directory === undefined || !directory.startsWith("/")) {
+  process.stderr.write("usage: pbs_starter MOM_PRIV\n");
+  process.exit(2);
+}
+main(directory);

@@ -1,0 +1,222 @@
+// The starter: parent of all jobs of a mom. Small and long-lived: it starts, waits, writes down how runs ended and tells whoever is its mom now.
+// It decides nothing about jobs. job/starter-link.ts has its invariants S1-S3; sockets and start-up are in starter-main.ts. Its parts: children.ts (the runs and
+// their processes), run-starts.ts, run-endings.ts (what is left of ended jobs), run-exits.ts (ends on their way to the disk and the mom).
+//
+// T0. It outlives full disks and errors: its end would be the end of every job (a journal that takes nothing means that no run is started).
+// T1. The process group of an ended top process is killed before the process is reaped, while its number cannot mean anything else.
+// T2. An interactive run is started once its terminal is there (terminals.ts); its end is told once its terminal has passed everything on.
+
+import type { JobGroups } from "../host/cgroup.ts";
+import type { Link } from "../host/frame-link.ts";
+import { endedChild, type Reaped, reap } from "../host/posix.ts";
+import { ownPeak_kb, processName, readProcess, readProcesses } from "../host/proc-table.ts";
+import { ownerOf, signalQuietly } from "../host/session-end.ts";
+import { SIGKILL, signalSessions } from "../host/session-signals.ts";
+import { type ExitedRun, type MomToStarter, type RunKey, type StarterRun, type StarterToMom, taskOf } from "../job/starter-link.ts";
+import { type Child, Children } from "./children.ts";
+import { type Journal, type JournalRecord, type JournalRun, type JournalState, noteInJournal, rememberLast } from "./journal.ts";
+import { clearGroups } from "./lost-runs.ts";
+import { RunEndings } from "./run-endings.ts";
+import { RunExits } from "./run-exits.ts";
+import { RunStarts, type StartsOutcome } from "./run-starts.ts";
+import { Terminals } from "./terminals.ts";
+
+export type StarterOptions = {
+  readonly journal: Journal;
+  readonly state: JournalState;
+  /** of a clock that is never set */
+  readonly now_ms: () => number;
+  /** null: this host has no control groups for us */
+  readonly groups: JobGroups | null;
+  /** something went wrong that no mom may be there to hear */
+  readonly complain: (text: string) => void;
+};
+
+const COMPACT_BYTES = 8 * 1024 * 1024;
+
+export class Starter {
+  readonly #options: StarterOptions;
+  readonly #terminals = new Terminals();
+  readonly #children: Children;
+  readonly #exits: RunExits;
+  readonly #endings: RunEndings;
+  readonly #starts: RunStarts;
+  #link: Link<StarterToMom> | null = null;
+
+  constructor(options: StarterOptions) {
+    this.#options = options;
+    const terminals = this.#terminals;
+    const children = new Children(options.state.runs);
+    this.#children = children;
+    this.#exits = new RunExits({ ...options, children, tell: (runs) => this.#link?.send("starter-exited", { runs }) });
+    this.#endings = new RunEndings({ ...options, children, terminals, exits: this.#exits, reapAll: () => this.reapAll() });
+    this.#starts = new RunStarts({ ...options, children, terminals, tell: (outcome) => this.#tellStarts(outcome) });
+  }
+
+  /** Runs whose processes live. */
+  get active(): number {
+    return this.#children.byPid.size + this.#endings.size + this.#terminals.pids.size;
+  }
+
+  /** The mom to tell from now on; null: there is none. */
+  attach(link: Link<StarterToMom> | null): void {
+    this.#terminals.cancelOpening();
+    this.#link = link;
+    const untold = new Set(this.#exits.waiting.map((exit) => exit.job));
+    link?.send("starter-state", {
+      pid: process.pid,
+      runs: [...this.#children.runs.values()].map((run) => this.#shownRun(run, untold.has(run.job))),
+      last: [...this.#options.state.last].map(([job, run_count]) => ({ job, run_count })),
+      pongs: true,
+    });
+  }
+
+  /** untold: its end is not on the disk (S1). */
+  #shownRun({ ticks: _, cookie: _cookie, ...run }: JournalRun, untold: boolean): StarterRun {
+    if (run.state === "ended" && untold) {
+      const { exit: _exit, ...started } = run;
+      return { ...started, state: "running" };
+    }
+    const sessions = [...this.#children.adoptedOf(run.job)].map(([session, owner]) => ({ session, owner }));
+    return run.state === "running" && sessions.length > 0 ? { ...run, adopted: sessions } : run;
+  }
+
+  start({ runs }: MomToStarter["starter-start"]): void {
+    this.#starts.start(runs);
+  }
+
+  #tellStarts({ started, failed }: StartsOutcome): void {
+    if (started.length > 0) this.#link?.send("starter-started", { runs: started });
+    if (failed.length > 0) this.#link?.send("starter-failed", { runs: failed });
+  }
+
+  signal({ runs }: MomToStarter["starter-signal"]): void {
+    const wanted = new Map<number, number>();
+    for (const request of runs) {
+      const run = this.#children.alive(request);
+      if (run === null) continue;
+      wanted.set(run.pid, request.signal);
+      if (this.#options.groups === null && taskOf(run.job) === null) this.#children.signalOthers(run.job, request.signal);
+    }
+    signalSessions(wanted);
+    for (const [pid, signal] of wanted) this.#signalGroup(this.#children.byPid.get(pid)?.job ?? "", signal);
+  }
+
+  /** Those that made sessions of their own, too. */
+  #signalGroup(job: string, signal: number): void {
+    const { groups } = this.#options;
+    if (groups === null || job === "") return;
+    if (signal === SIGKILL) {
+      groups.kill(job);
+      return;
+    }
+    const leader = this.#children.runs.get(job)?.pid ?? 0;
+    for (const pid of groups.pids(job)) {
+      const info = readProcess(pid);
+      if (info !== null && info.session !== leader) signalQuietly(pid, signal);
+    }
+  }
+
+  adopt({ runs }: MomToStarter["starter-adopt"]): void {
+    for (const request of runs) {
+      const run = this.#children.alive(request);
+      const leader = run === null ? undefined : this.#children.byPid.get(run.pid);
+      if (leader !== undefined) this.#adoptSession(leader, request.pid);
+    }
+  }
+
+  /** leader: the job's top process. pid: a process of the session that is to become the job's. */
+  #adoptSession({ job, run_count, uid }: Child, pid: number): void {
+    const session = readProcess(pid)?.session ?? 0;
+    // One that is a run's is in its job already.
+    if (session <= 0 || this.#children.byPid.has(session) || ownerOf(pid) !== uid) return;
+    this.#children.adopt(job, session, uid);
+    this.#link?.send("starter-adopted", { runs: [{ job, run_count, session, owner: uid }] });
+    const { groups } = this.#options;
+    if (groups === null) return;
+    const members = readProcesses().filter((info) => info.session === session && ownerOf(info.pid) === uid);
+    for (const info of members) groups.adopt(job, info.pid);
+  }
+
+  forget(data: MomToStarter["starter-forget"]): void {
+    const { journal, state, complain } = this.#options;
+    const { runs } = this.#children;
+    const forgotten: JournalRecord[] = [];
+    for (const { job, run_count } of data.runs) {
+      const run = runs.get(job);
+      if (run?.run_count === run_count && run.state === "running") continue;
+      if (run?.run_count === run_count) runs.delete(job);
+      if (taskOf(job) === null) rememberLast(state.last, { job, run_count });
+      forgotten.push({ t: "forget", job, run_count });
+    }
+    noteInJournal(journal, forgotten, complain);
+    if (journal.bytes <= COMPACT_BYTES) return;
+    try {
+      journal.compact(state);
+    } catch (error) {
+      complain(`journal: ${(error as Error).message}`);
+    }
+  }
+
+  /** Children may have ended (SIGCHLD). */
+  reapAll(): void {
+    let ended = false;
+    const tasks_over: ExitedRun[] = [];
+    for (let pid = endedChild(); pid > 0; pid = endedChild()) {
+      const child = this.#children.byPid.get(pid);
+      if (child !== undefined) this.#endGroup(pid, child);
+      const is_script = child?.script !== undefined && processName(pid) === child.script;
+      const reaped = reap(pid);
+      if (reaped === null) break;
+      ended = true;
+      const hung_up = this.#terminals.ended(pid);
+      if (hung_up !== null) this.#hangUp(hung_up);
+      if (child === undefined) continue;
+      this.#children.byPid.delete(pid);
+      const exit = exitOf(child, reaped, is_script, this.#options.now_ms());
+      if (taskOf(child.job) !== null) tasks_over.push(exit);
+      else this.#endJob(pid, child, exit);
+    }
+    this.#exits.add(tasks_over);
+    if (ended) this.#endings.sweep();
+  }
+
+  /** T1. */
+  #endGroup(pid: number, child: Child): void {
+    // Both are dead: the terminal went first, or the relay would still pass on what the job wrote.
+    if (this.#terminals.hasDied(child.job)) this.#hangUp(child);
+    // What a task leaves behind, a server that went into the background, lives as long as the job.
+    if (taskOf(child.job) === null) signalQuietly(-pid, SIGKILL);
+  }
+
+  #endJob(pid: number, { job, cookie, uid }: Child, exit: ExitedRun): void {
+    this.#endings.add({ job, pid, cookie, uid }, exit);
+    this.#children.killOthers(job);
+  }
+
+  /** Nobody can reach the run any more; what that means for it is the mom's to say. */
+  #hangUp({ job, run_count }: RunKey): void {
+    const run = this.#children.alive({ job, run_count });
+    if (run?.state !== "running" || run.hung_up === true) return;
+    this.#children.runs.set(job, { ...run, hung_up: true });
+    this.#link?.send("starter-hung-up", { runs: [{ job, run_count }] });
+  }
+
+  /** No mom can ever ask for them again: all jobs are killed. */
+  killAll(): void {
+    signalSessions(new Map([...this.#children.byPid.keys()].map((pid) => [pid, SIGKILL])));
+    if (this.#options.groups !== null) clearGroups(this.#options.groups);
+  }
+}
+
+/** is_script: it ended as the restart script, and not as the program that the script restores. */
+function exitOf({ job, run_count }: Child, { status, cput_s, peak_kb }: Reaped, is_script: boolean, at_ms: number): ExitedRun {
+  const restart_failed = is_script && "code" in status && status.code !== 0 ? { restart_failed: true as const } : {};
+  return { job, run_count, status, cput_s, ...knownPeak(peak_kb), at_ms, ...restart_failed };
+}
+
+/**
+ * What is known of a child's memory. A child begins as a copy of the starter, whose size the kernel counts as the child's peak; a peak that is no larger
+ * than the starter's says nothing of the job.
+ */
+const knownPeak = (peak_kb: number): { readonly peak_kb?: number } => (peak_kb > ownPeak_kb() ? { peak_kb } : {});

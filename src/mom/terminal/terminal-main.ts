@@ -1,0 +1,148 @@
+// pbs_terminal: the relay between the pseudo terminal of an interactive job and the qsub that waits for it. Runs as the job's owner, one for each such
+// job, started by the starter (starter/terminals.ts); nothing of it belongs to the job's session.
+//
+// R1. On stdin: one line of JSON (RelayOrder), and its end when the job's processes are gone. On stdout: one line, RelayWord. Secrets come no other way.
+// R2. The end of the relay, for whatever reason, closes the master: the kernel hangs the job's terminal up.
+// R3. After the job's end what it wrote still reaches qsub, within a time.
+
+import { closeSync, writeSync } from "node:fs";
+import { ReadStream } from "node:tty";
+import { dialTerminal, type TerminalChannel } from "#protocol/terminal/channel.ts";
+import type { TerminalFrame, TerminalShape } from "#protocol/terminal/link.ts";
+import { closeForeignDescriptors } from "#support/descriptors.ts";
+import { applySettings, setWindowSize, terminalSettings, withControls } from "#support/libc/terminal-modes.ts";
+import { openPseudoTerminal, terminalWriter } from "../host/pseudo-terminal.ts";
+import type { RelayOrder, RelayWord } from "../starter/terminals.ts";
+import { type JobDisplay, openDisplay } from "./x11-display.ts";
+
+/** qsub must have told of its terminal within. */
+const SHAPE_MS_MAX = 30_000;
+/** So long qsub may take over the last of the output: whoever stopped his terminal does not hold the job's end. */
+const LAST_MS_MAX = 5000;
+
+function say(word: RelayWord): void {
+  try {
+    writeSync(1, `${JSON.stringify(word)}\n`);
+    closeSync(1);
+  } catch {
+    // The starter has gone, and its jobs with it.
+  }
+}
+
+function give_up(text: string): never {
+  say({ failed: text });
+  process.exit(1);
+}
+
+async function main(): Promise<void> {
+  closeForeignDescriptors();
+  for (const signal of ["SIGHUP", "SIGINT", "SIGTERM", "SIGPIPE"] as const) process.on(signal, () => undefined);
+  const order = await readOrder();
+  const { promise: shaped, resolve: shape } = Promise.withResolvers<TerminalShape>();
+  let session: ReturnType<typeof relay> | null = null;
+  /** what qsub sent before there was a terminal to take it */
+  const early: TerminalFrame[] = [];
+  let channel: TerminalChannel;
+  try {
+    channel = await dialTerminal(order.ticket, (own) => ({
+      onFrame: (frame) => {
+        if (session !== null) return session.take(frame);
+        if (frame.kind !== "shape") return void early.push(frame);
+        own.pause();
+        shape(frame.shape);
+      },
+      onDrain: () => session?.drained(),
+      onClose: () => (session === null ? give_up("qsub has gone") : process.exit(0)),
+    }));
+  } catch (error) {
+    return give_up((error as Error).message);
+  }
+  channel.send({ kind: "hello", job: order.job });
+  const late = setTimeout(() => give_up("qsub does not tell of its terminal"), SHAPE_MS_MAX);
+  const terminal = await shaped;
+  clearTimeout(late);
+  const { master, path } = openPseudoTerminal();
+  setWindowSize(master, terminal);
+  applySettings(master, withControls(terminalSettings(master), terminal.controls));
+  const display = terminal.x11 === undefined ? null : await displayFor(channel, terminal.x11, order.directory);
+  session = relay(master, channel, display);
+  for (const frame of early) session.take(frame);
+  channel.resume();
+  process.stdin.on("end", () => session?.jobIsOver());
+  process.stdin.resume();
+  say({ pty: path, term: terminal.term, ...(display === null ? {} : { display: display.name, authority: display.authority }) });
+}
+
+/** null: there is none to be had, as whoever asked for it is told. */
+async function displayFor(channel: TerminalChannel, x11: NonNullable<TerminalShape["x11"]>, directory: string): Promise<JobDisplay | null> {
+  try {
+    return await openDisplay(channel, x11, directory);
+  } catch (error) {
+    channel.send({ kind: "data", bytes: Buffer.from(`pbs_mom: no forwarding of X11: ${(error as Error).message}\r\n`) });
+    return null;
+  }
+}
+
+/** The first line of stdin; an end before it means that nobody wants us. */
+function readOrder(): Promise<RelayOrder> {
+  return new Promise((resolve) => {
+    let text = "";
+    const unwanted = (): never => process.exit(0);
+    const take = (chunk: string): void => {
+      text += chunk;
+      const end = text.indexOf("\n");
+      if (end < 0) return;
+      process.stdin.off("data", take).off("end", unwanted).pause();
+      resolve(JSON.parse(text.slice(0, end)) as RelayOrder);
+    };
+    process.stdin.setEncoding("utf8");
+    process.stdin.on("data", take);
+    process.stdin.once("end", unwanted);
+  });
+}
+
+function relay(master: number, channel: TerminalChannel, display: JobDisplay | null) {
+  const terminal = new ReadStream(master);
+  const writer = terminalWriter(master, () => channel.resume());
+  let ended = false;
+  /** Nothing more comes from the job. */
+  const end = (): void => {
+    if (ended) return;
+    ended = true;
+    writer.close();
+    setTimeout(() => process.exit(0), LAST_MS_MAX);
+    channel.send({ kind: "end" });
+    channel.finish();
+  };
+  terminal.on("data", (bytes: Buffer) => {
+    if (!channel.send({ kind: "data", bytes })) terminal.pause();
+  });
+  // EIO: the last of the job's descriptors of it was closed.
+  terminal.on("error", end);
+  terminal.on("end", end);
+  terminal.resume();
+  return {
+    take(frame: TerminalFrame): void {
+      if (ended) return;
+      if (frame.kind === "data" && !writer.write(frame.bytes)) channel.pause();
+      if (frame.kind === "window") {
+        try {
+          setWindowSize(master, frame.size);
+        } catch {
+          // The job has just ended; what it wrote last is still to be passed on.
+        }
+      }
+      display?.streams.take(frame);
+    },
+    drained(): void {
+      if (!ended) terminal.resume();
+      display?.streams.drained();
+    },
+    /** Whoever may still hold the slave is not of the job; a terminal that is empty says nothing. */
+    jobIsOver(): void {
+      setTimeout(end, LAST_MS_MAX);
+    },
+  };
+}
+
+main().catch((error: Error) => give_up(error.message));
