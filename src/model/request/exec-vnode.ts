@@ -27,7 +27,7 @@ export function parseExecVnode(text: string): ExecVnode {
 /** One chunk on one vnode, nothing quoted: what most jobs have. */
 const ONE_PART = /^\(([A-Za-z0-9_][A-Za-z0-9._@[\]-]*):([^\s"'()+]+)\)$/;
 
-/** Amounts that many jobs ask for are one list: what is worked out of it can be kept with it (amounts.ts). */
+/** Amounts that many jobs ask for are one list: what is worked out of it can be kept with it (src/server/state/amounts.ts). */
 function pairsOf(text: string): readonly Pair[] {
   let pairs = pairs_of.get(text);
   if (pairs === undefined) {
