@@ -1,9 +1,9 @@
-// A cycle as it will be: what the chain's checks say of a job at a time to come. Run limits and what queue and server have are counted without the jobs
+// A cycle at a later time: what the checks of the chain would say about a job then. Run limits, and resources of queue and server, are counted without the jobs
 // that are over by then and with the plans that run then.
 //
-// A1. close() gives the universe its counts back.
-// A2. A moment is the start of a plan: what runs then, counted when the plan was made and for every start that reaches into it since. A job may start
-//     only if at each moment it reaches into the limits hold with it: else its limit would push the plan back.
+// A1. close() restores the counts of the universe.
+// A2. A moment is the start of a plan, with the counts at that time: those when the plan was made, plus every start that reaches into the moment since. A job
+//     may start only if the limits hold with it at each moment it reaches into; otherwise its start would push the plan back.
 
 import { arrayIdOf } from "#model/job-id.ts";
 import type { SchedJob, Why } from "#protocol/sched-link.ts";
@@ -19,20 +19,20 @@ import type { Universe } from "./universe.ts";
 /** A job that is planned: from and to as in the calendar. */
 export type Planned = { readonly job: SchedJob; readonly from_s: number; readonly to_s: number };
 export type Moment = Planned & {
-  /** null: nothing limits amounts or numbers of jobs */
+  /** null: no limit on amounts or numbers of jobs */
   readonly view: View | null;
 };
 type View = Cycle & { readonly server_taken: Map<string, number> };
 
 export type Ahead = {
-  /** why a job may not start at the forecast's time, vnodes aside. Times must ascend. */
+  /** why a job may not start at the forecast's time, apart from vnodes. Times must ascend */
   admits(candidate: Candidate, forecast: Forecast): Why | null;
-  /** what limits look at, at the forecast's time, with a plan that begins there */
+  /** what limits count at the forecast's time, with a plan that begins there */
   moment(planned: Planned, forecast: Forecast): Moment;
   close(): void;
 };
 
-/** Whether anything but vnodes, time and order limits jobs. */
+/** Whether anything except vnodes, time and order limits jobs. */
 export function hasLimits(universe: Universe): boolean {
   const { limits, server_available, queues } = universe;
   if (limits.run.size > 0 || limits.resources.size > 0 || server_available.size > 0) return true;
@@ -56,12 +56,12 @@ export function createAhead(cycle: Cycle, plans: readonly Planned[]): Ahead {
     takeFromServer(universe, server_taken, job, sign);
   };
 
-  /** What is counted follows the forecast. */
+  /** The counts follow the forecast. */
   function follow(forecast: Forecast): void {
     if (!limited) return;
     for (; over < forecast.over; over++) {
       const id = forecast.ends[over]?.id ?? "";
-      // A subjob that this cycle has started is known by its array only.
+      // A subjob that this cycle has started is known only through its array.
       const job = universe.jobs.get(id) ?? universe.jobs.get(arrayIdOf(id) ?? "");
       if (job === undefined) continue;
       take(job, -1);
@@ -106,7 +106,7 @@ export function createAhead(cycle: Cycle, plans: readonly Planned[]): Ahead {
 const cloneTable = (table: ReadonlyMap<string, { readonly jobs: number; readonly amounts: readonly number[] }>) =>
   new Map([...table].map(([entity, { jobs, amounts }]) => [entity, { jobs, amounts: [...amounts] }]));
 
-/** What of a cycle is the same at any time. */
+/** The part of a cycle that is the same at any time. */
 function viewOf(cycle: Cycle): Omit<Cycle, "universe" | "policy" | "prime" | "now_s" | "server_taken"> {
   return {
     book: cycle.book,
@@ -135,7 +135,7 @@ function viewOf(cycle: Cycle): Omit<Cycle, "universe" | "policy" | "prime" | "no
 
 const LIMITING: readonly Stage[] = ["limits", "queue-resources", "server-resources"];
 
-/** Why a job may not run during a window, for the sake of plans that begin in it. */
+/** Why a job may not run during a window, because of plans that begin in it. */
 export function checkMoments(cycle: Cycle, moments: readonly Moment[], candidate: Candidate, window: Window): Why | null {
   for (const { view, from_s } of moments) {
     if (view === null || from_s <= window.from_s || from_s >= window.to_s) continue;
@@ -145,7 +145,7 @@ export function checkMoments(cycle: Cycle, moments: readonly Moment[], candidate
   return null;
 }
 
-/** A job starts, or is planned, or (sign -1) is no longer: the moments it reaches into count it. */
+/** A job starts or is planned, or (sign -1) no longer is: the moments it reaches into count it. */
 export function noteMoments(moments: readonly Moment[], job: SchedJob, window: Pick<Window, "from_s" | "to_s">, sign: 1 | -1 = 1): void {
   for (const moment of moments) if (window.from_s <= moment.from_s && moment.from_s < window.to_s) countInto(moment, job, sign);
 }
@@ -161,7 +161,7 @@ function countInto({ view }: Moment, job: SchedJob, sign: 1 | -1 = 1): void {
   takeFromServer(universe, server_taken, job, sign);
 }
 
-/** What a job takes of the server's resources. */
+/** Amounts of the server's resources that a job takes. */
 export function takeFromServer(
   { server_available, dynamic, space }: Universe,
   taken: Map<string, number>,
@@ -170,7 +170,7 @@ export function takeFromServer(
 ): void {
   for (const name of server_available.keys()) {
     const resource = space.all.get(name);
-    // What a program counts it counts again in the next cycle; within this one we do.
+    // A resource that a program measures is measured again in the next cycle; within this cycle it is counted here.
     const amount = resource?.flags.includes("q") === true || dynamic.has(name) ? amountOf(resource, job.resources[name]) : null;
     if (amount !== null) taken.set(name, (taken.get(name) ?? 0) + sign * amount);
   }

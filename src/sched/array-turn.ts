@@ -1,6 +1,7 @@
-// An array in a cycle: its next subjob stands for it and is tried like a job; when it is started the one after it takes its place (docs/reference/scheduler.md 7).
+// An array in a cycle: its next subjob represents it and is tried like a job. When it has started, the following one takes its place
+// (docs/reference/scheduler.md 7).
 //
-// T1. What a check sees is a job with the subjob's id; the array it belongs to is told beside it. Comments are the array's.
+// T1. A check sees a job with the subjob's id, and gets its array beside it. Comments belong to the array.
 
 import { type IndexRange, indexAt, indexCount, parseIndexList, positionOf } from "#model/array-indices.ts";
 import { arrayIdOf, subjobId, subjobIndex } from "#model/job-id.ts";
@@ -8,7 +9,7 @@ import { SUBSTATE } from "#model/job-state.ts";
 import type { SchedJob } from "#protocol/sched-link.ts";
 import type { JobEntry, Universe } from "./universe.ts";
 
-/** Where a cycle stands in an array's subjobs that wait. */
+/** The position of a cycle among the waiting subjobs of an array. */
 export type ArrayTurn = {
   readonly ranges: readonly IndexRange[];
   /** the range and the place in it of the next subjob */
@@ -18,7 +19,7 @@ export type ArrayTurn = {
   started: number;
 };
 
-/** Whether a cycle may start something of the job: it waits, is suspended until there is room, or is an array of which subjobs wait. */
+/** Whether a cycle may start the job: it waits, is suspended until there is room, or is an array with waiting subjobs. */
 export function isOffered({ state, substate, array }: SchedJob): boolean {
   return array === undefined
     ? state === "Q" || (state === "S" && substate === SUBSTATE.SCHED_SUSPENDED)
@@ -49,7 +50,7 @@ export function subjobOf({ array: _, ...job }: SchedJob, index: number): SchedJo
   return { ...job, id: subjobId(job.id, index), array_id: job.id };
 }
 
-/** The array of a subjob that waits, by the subjob's id; undefined: it is unknown, or does not wait. */
+/** The array of a waiting subjob, by the subjob's id; undefined: unknown, or not waiting. */
 export function arrayEntryOf(universe: Universe, id: string): JobEntry | undefined {
   const array_id = arrayIdOf(id);
   const entry = array_id === null ? undefined : universe.entries.get(array_id);

@@ -1,10 +1,10 @@
-// The calendar: who holds what of which vnode, and until when. Running (running.ts) is what the vnodes' assigned amounts count now: jobs, and reservations
-// whose period has begun. Booked is what begins later: plans of top jobs, occurrences of reservations, maintenance. Kept by deltas: a job that starts or
-// ends is one insertion or removal; nothing is rebuilt while the resources and the policy stay the same. Dedicated and prime time are not of any vnode:
-// time-bounds.ts.
+// The calendar: which job or reservation holds which amounts of which vnode, and until when. Running (running.ts) is what the vnodes' assigned amounts count
+// now: jobs, and reservations whose period has begun. Booked is what begins later: plans of top jobs, occurrences of reservations, maintenance. The calendar
+// is kept by deltas: a start or end of a job is one insertion or removal, and nothing is rebuilt while the resources and the policy stay the same. Dedicated
+// and prime time do not belong to vnodes: they are in time-bounds.ts.
 //
-// K3. What is booked is in `bookings`, on each of its vnodes in `on`, and in the outlook of their hosts (outlook.ts), and nowhere else. Whoever books
-//     takes back: a cycle its plans when it ends, the mirror its reservations when they go.
+// K3. A booking is in `bookings`, on each of its vnodes in `on`, and in the outlook of their hosts (outlook.ts), and nowhere else. The code that books also
+//     takes back: a cycle its plans when it ends, the mirror its reservations when they are gone.
 //
 //   running jobs          putRunningJob, dropRunning (mirror)    jobs a cycle starts      putBeside, dropBeside (cycle)
 //   running reservations  putBeside, dropBeside                  plans, occurrences       book, unbook
@@ -19,7 +19,7 @@ import type { Held, Holding, Running, RunningBook } from "./running.ts";
 import { addBeside, addRunning, holdingOf, LIFTED, removeBeside, removeRunning, sortEnds } from "./running.ts";
 import type { Host, Universe } from "./universe.ts";
 
-/** What begins later. */
+/** Something that begins later. */
 export type Booking = {
   readonly id: string;
   /** plan: a top job's, of one cycle. resv: an occurrence of a reservation, maintenance */
@@ -38,12 +38,12 @@ export type Booking = {
 
 export type Calendar = OutlookBook &
   RunningBook & {
-    /** something has become free otherwise since a cycle last asked: a vnode, a reservation, a planned job that is gone, other limits */
+    /** something has become free unexpectedly since a cycle last asked: a vnode, a reservation, a planned job that is gone, other limits */
     loosened: boolean;
     readonly bookings: Map<string, Booking & { readonly times: readonly Span[]; readonly parts: ReadonlyMap<string, Part> }>;
     /** ends of reservations, in order; null: to be sorted again */
     resv_ends: readonly number[] | null;
-    /** numbers given to parts, by contents */
+    /** numbers of parts, by contents */
     readonly part_ids: Map<string, number>;
     next_part: number;
   };
@@ -69,7 +69,7 @@ export function createCalendar(): Calendar {
   };
 }
 
-// --- what runs
+// --- running
 
 /** States in which a job has its vnodes. */
 const HOLDS = new Set(["R", "E"]);
@@ -78,7 +78,7 @@ const HOLDS = new Set(["R", "E"]);
 export function putRunningJob(universe: Universe, job: SchedJob): void {
   const { calendar } = universe;
   if (!HOLDS.has(job.state) || job.exec_vnode === undefined || job.array !== undefined) return dropRunning(universe, job.id);
-  // Time in which it stood still is no part of its walltime.
+  // Time in which the job was suspended is not part of its walltime.
   const from_s = (job.stime_s ?? job.qtime_s) + (job.paused_s ?? 0);
   const durations = durationsOf(universe, job);
   const old = calendar.running.get(job.id);
@@ -87,7 +87,7 @@ export function putRunningJob(universe: Universe, job: SchedJob): void {
   putRunning(universe, { id: job.id, ...times, exec_vnode: job.exec_vnode, holding: null, counted: true, gone: false });
 }
 
-/** When a job that began at a time is expected to leave its vnodes, and must: a job that reaches its walltime may take its grace to go. */
+/** When a job that began at a time is expected to leave its vnodes, and when it must: at its walltime plus its grace. */
 export function runningTimes(
   from_s: number,
   { expected_s, most_s, grace_s }: Durations,
@@ -98,7 +98,7 @@ export function runningTimes(
     : { from_s, to_s: last_s, last_s, grace_s };
 }
 
-/** Adds something that runs, in place of what had its id. */
+/** Adds something that runs; it replaces an entry with the same id. */
 export function putRunning(universe: Universe, running: Running): void {
   dropRunning(universe, running.id);
   addRunning(universe.calendar, running);
@@ -126,7 +126,7 @@ export function dropBeside(universe: Universe, id: string): void {
   renewFor(universe, running);
 }
 
-/** A job is taken off its vnodes. holding: what it gives up. Returns what brings it back. */
+/** A job is taken off its vnodes. holding: the amounts it gives up. Returns a function that brings it back. */
 export function putAway(universe: Universe, id: string, holding: Holding): () => void {
   const { calendar } = universe;
   const running = calendar.running.get(id);
@@ -139,19 +139,19 @@ export function putAway(universe: Universe, id: string, holding: Holding): () =>
   };
 }
 
-/** What runs by its end. now_s: what should be over is moved on (K2). */
+/** Running entries in the order of their ends. now_s: entries that should be over are moved on (K2). */
 export function endsInOrder(universe: Universe, now_s: number): readonly Running[] {
   return sortEnds(universe.calendar, now_s, (running) => renewFor(universe, running));
 }
 
-/** What is booked where something runs: how much is left then has changed. */
+/** Bookings where something runs: the amounts that are left then have changed. */
 export function renewFor(universe: Universe, running: Running): void {
   if (universe.calendar.on.size > 0) renewOutlooks(universe, holdingOf(universe.space, running).keys());
 }
 
-// --- what begins later
+// --- later
 
-/** Enters a plan or an occurrence, in place of what had its id. */
+/** Enters a plan or an occurrence; it replaces an entry with the same id. */
 export function book(universe: Universe, booking: Booking): void {
   const { calendar } = universe;
   unbook(universe, booking.id);
@@ -194,17 +194,17 @@ export function unbook(universe: Universe, ...ids: readonly string[]): void {
   renewOutlooks(universe, names);
 }
 
-/** Numbers that are kept although nothing booked has them any more. */
+/** Numbers that are kept although no booking has them any more. */
 const PARTS_KEPT = 10_000;
 
-/** Equal hosts shall have equal outlooks, in whatever order they came about. */
+/** Equal hosts must have equal outlooks, in whatever order they were made. */
 function insertById(parts: Part[], part: Part): void {
   let at = parts.length;
   while (at > 0 && (parts[at - 1] as Part).id > part.id) at--;
   parts.splice(at, 0, part);
 }
 
-/** So many times are told from others by what they are; more are taken to be like no others. */
+/** Up to this number of times a part is distinguished by its contents; with more times it counts as different from all others. */
 const TIMES_COMPARED = 4;
 
 function partOf(calendar: Calendar, kept: Pick<Part, "times" | "firm" | "grace_s">, { amounts, closes, own }: Held): Part {
@@ -214,14 +214,14 @@ function partOf(calendar: Calendar, kept: Pick<Part, "times" | "firm" | "grace_s
   const key = `${when}${firm ? "!" : `/${grace_s}`}${own ? "+" : ""}${closes ?? ""}:${amounts.map(({ index, amount }) => `${index}=${amount}`).join()}`;
   let id = calendar.part_ids.get(key);
   if (id === undefined) {
-    // What is booked keeps its number; an equal part made later is only another one.
+    // A booking keeps its number; an equal part that is made later gets another.
     if (calendar.part_ids.size > PARTS_KEPT) calendar.part_ids.clear();
     calendar.part_ids.set(key, (id = calendar.next_part++));
   }
   return { id, ...kept, amounts, closes, own };
 }
 
-/** When reservations end, in order. */
+/** Ends of reservations, in order. */
 export function resvEnds(calendar: Calendar): readonly number[] {
   if (calendar.resv_ends === null) {
     const ends = [...calendar.bookings.values()].flatMap(({ kind, times }) => (kind === "resv" ? times.map(({ to_s }) => to_s) : []));

@@ -1,8 +1,8 @@
-// Answers what the scheduler is asked about a reservation: where it can be, at every occurrence, in the universe as it will be (docs/reference/scheduler.md 9). Running
-// jobs are there until their walltime ends; other reservations and top jobs have what they were promised.
+// Answers the server's question about a reservation: where it can be placed, at every occurrence, in the universe at that time (docs/reference/scheduler.md
+// 9). Running jobs hold their vnodes until their walltime ends; other reservations and top jobs hold what they were promised.
 //
 // R1. All occurrences or none: a standing reservation is confirmed with a place for each.
-// R2. It stays where it is if it can (resv-place.ts). While it is looked for another place, its own promise does not stand in its way.
+// R2. It stays where it is if possible (resv-place.ts). While another place is searched for it, its own promise does not count.
 // R3. The universe is left as it was found.
 
 import type { Occurrence, ResvAsk, SchedJob, Why } from "#protocol/sched-link.ts";
@@ -32,7 +32,7 @@ export type Answer =
 export type Asking = {
   readonly universe: Universe;
   readonly now_s: number;
-  /** times in which no reservation may lie; none where resv_confirm_ignore says so */
+  /** times in which no reservation may lie; none if resv_confirm_ignore allows them */
   readonly dedicated: readonly DedicatedTime[];
 };
 
@@ -59,12 +59,12 @@ const NOBODY = { id: "", user: "", group: "", project: "" } as SchedJob;
 
 const NO_NODES: Why = { code: "NO_FREE_NODES", module: "reservations" };
 
-/** A denial names what is lacking, not how much of it; an alteration that does not fit is in somebody's way. */
+/** A denial names the resource that is missing, without the amount; an alteration that does not fit conflicts with something. */
 function plainWhy({ kind }: ResvAsk, { want: _want, have: _have, total: _total, never: _never, ...why }: Why): Why {
   return kind === "alter" ? { code: "RESERVATION_CONFLICT", module: "reservations" } : { ...why, module: "reservations" };
 }
 
-/** The partitions this scheduler serves; "": those without a name, the default scheduler's. */
+/** The partitions that this scheduler serves; "": the default scheduler's. */
 export function partitionsOf({ sched }: Universe): readonly string[] {
   const { partition } = sched.attrs;
   if (sched.name === "default") return [""];
@@ -79,7 +79,7 @@ function everyTime(asking: Asking, resv: ResvInfo, ask: ResvAsk, set: NodeSet): 
   let forecast = createForecast(universe, set, now_s);
   try {
     for (const occurrence of ask.occurrences) {
-      // Occurrences that meet must not be given the same: while one is looked for, the earlier ones are booked.
+      // Overlapping occurrences must not get the same place: while one is searched for, the earlier ones are booked.
       if (occurrence.start_s < (found.occurrences.at(-1)?.end_s ?? 0)) {
         forecast.close();
         found.booked.splice(0).forEach((id) => unbook(universe, id));
@@ -98,13 +98,13 @@ function everyTime(asking: Asking, resv: ResvInfo, ask: ResvAsk, set: NodeSet): 
 
 type Found = {
   readonly occurrences: PlacedOccurrence[];
-  /** what its places hold, by their texts: another occurrence may be in the same */
+  /** the holdings of its places, by their texts: several occurrences may have one place */
   readonly places: Map<string, Holding>;
   readonly booked: string[];
 };
 type Search = { readonly resv: ResvInfo; readonly ask: ResvAsk; readonly set: NodeSet; readonly forecast: Forecast; readonly found: Found };
 
-/** Finds a place for an occurrence and adds it to those found; else says why there is none. */
+/** Finds a place for an occurrence and adds it to the result; otherwise returns the reason. */
 function placeOccurrence(asking: Asking, { resv, ask, set, forecast, found }: Search, occurrence: Occurrence): Why | null {
   const { universe, now_s } = asking;
   const from_s = Math.max(occurrence.start_s, now_s);
@@ -123,13 +123,13 @@ function placeOccurrence(asking: Asking, { resv, ask, set, forecast, found }: Se
   return null;
 }
 
-/** Where the occurrence is now, if it has a place: the altered one is the present one, a degraded one is found by its time. */
+/** The present place of an occurrence: an altered one is the present occurrence, a degraded one is found by its time. */
 function heldThen(resv: ResvInfo, { kind }: ResvAsk, { start_s, end_s }: Occurrence, at: number): string | null {
   const held = kind === "alter" ? resv.held[at] : resv.held.find((other) => other.start_s === start_s && other.end_s === end_s);
   return held?.exec_vnode ?? null;
 }
 
-/** No reservation lies in dedicated time. */
+/** A reservation may not lie in dedicated time. */
 function dedicatedConflict({ dedicated }: Asking, from_s: number, to_s: number): Why | null {
   const conflict = dedicated.find((time) => time.from_s < to_s && time.to_s > from_s);
   if (conflict === undefined) return null;

@@ -1,5 +1,5 @@
-// How many copies of each chunk the hosts of a set could take, kept while hosts move from bucket to bucket: a quick no for most times at which a job does
-// not fit. Never too small, so that a no is a no; whether the copies go together is for placement to say.
+// How many copies of each chunk the hosts of a set could take, kept up to date while hosts move between buckets. It gives a quick no for most times at which
+// a job does not fit. The counts are never too small, so a no is right; placement decides whether the copies fit together.
 
 import type { Window } from "./outlook.ts";
 import { statesDuring } from "./outlook.ts";
@@ -10,7 +10,7 @@ import { type Checks, copiesThatFit, ineligible, isChecked, matchesAll } from ".
 export type CopyCounts = {
   /** counts anew */
   reset(): void;
-  /** a host has gone from one bucket to another */
+  /** a host has moved from one bucket to another */
   move(from: HostBucket, to: HostBucket): void;
   /** whether there are enough copies of each chunk in a window */
   allow(window: Window): boolean;
@@ -20,7 +20,7 @@ export type CopyCounts = {
 export function createCopyCounts({ checks }: Universe, set: NodeSet, request: Request): CopyCounts {
   const { chunks, place } = request;
   const packed = place.arrangement === "pack" && request.chunk_count > 1;
-  /** a named chunk is not counted: it has one host, and placement looks there at once */
+  /** a chunk that names a host is not counted, because placement looks at that host directly */
   const isNamed = ({ host, vnode }: Chunk): boolean => host !== undefined || vnode !== undefined;
   const need = packed ? [1] : chunks.map((chunk) => (isNamed(chunk) ? 0 : chunk.count));
   const sums = need.map(() => 0);
@@ -61,7 +61,7 @@ export function createCopyCounts({ checks }: Universe, set: NodeSet, request: Re
 
 const NOBODY = { user: 0, group: 0 };
 
-/** At most how many copies of a chunk a host could take. */
+/** The largest number of copies of a chunk that a host could take. */
 export function copiesOn(checks: Checks, request: Request, states: readonly VnodeState[], chunk: Chunk): number {
   const { arrangement } = request.place;
   const open = states.filter((state) => ineligible(request, state, states, () => NOBODY) === null && matchesAll(checks, state.spec, chunk));
@@ -73,7 +73,7 @@ export function copiesOn(checks: Checks, request: Request, states: readonly Vnod
   return Math.min(most, Math.max(copiesTogether(checks, open, chunk, most), ...whole));
 }
 
-/** If all that the vnodes have left were on one of them. */
+/** As if everything that the vnodes have left were on one of them. */
 function copiesTogether(checks: Checks, states: readonly VnodeState[], chunk: Chunk, most: number): number {
   let copies = most;
   for (const { index, amount } of chunk.amounts) {

@@ -1,4 +1,4 @@
-// The jobs of a cycle as they are tried: what each asks, where and for how long it may run. An array is stood for by its next subjob (array-turn.ts T1).
+// The jobs of a cycle as candidates: the request of each, where it may run and for how long. The next subjob represents an array (array-turn.ts T1).
 
 import { subjobIndex } from "#model/job-id.ts";
 import { type ArrayTurn, arrayEntryOf, newTurn, nextIndex, subjobOf, takeNext } from "./array-turn.ts";
@@ -9,22 +9,22 @@ import { setOfSuspended } from "./room.ts";
 import type { JobEntry, Universe } from "./universe.ts";
 
 export type CycleCandidates = {
-  /** what a job asks and where it may run */
+  /** the request of a job, and where it may run */
   of(entry: JobEntry): Candidate;
-  /** a job by its id; of a subjob its array, whose turn it then is */
+  /** a job by its id; for a subjob its array, which then is at that subjob */
   entryOf(id: string): JobEntry | undefined;
-  /** it is started: of an array the next subjob has its turn */
+  /** the job has started; the next subjob of an array takes its place */
   noteStart(entry: JobEntry): void;
-  /** whether further subjobs of an array wait */
+  /** whether more subjobs of an array wait */
   hasMore(entry: JobEntry): boolean;
-  /** subjobs of the array have run, or were started in this cycle */
+  /** subjobs of the array have run or were started in this cycle */
   hasBegun(entry: JobEntry): boolean;
 };
 
 export function createCandidates(universe: Universe): CycleCandidates {
-  /** arrays that were looked at */
+  /** arrays that were examined */
   const turns = new Map<JobEntry, ArrayTurn>();
-  /** a job that waits stays the same in a cycle, and is asked for several times in its turn */
+  /** a waiting job does not change in a cycle and is asked for several times */
   let last: Candidate | null = null;
 
   function turnOf(entry: JobEntry, array: NonNullable<JobEntry["job"]["array"]>): ArrayTurn {

@@ -1,5 +1,5 @@
-// What a cycle says and looks at before the jobs: the time it is, whether it can schedule anything at all, shapes, what takes longer than
-// expected, and who waits for his queue to be started.
+// The beginning of a cycle, before the jobs: log lines about the time and shapes, whether anything can be scheduled at all, jobs that take longer than
+// expected, and jobs whose queue is not started.
 
 import type { Why } from "#protocol/sched-link.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
@@ -23,7 +23,10 @@ export function logTime(cycle: Cycle): void {
   }
 }
 
-/** Why a scheduler schedules nothing at all: it has no partition, no vnodes or no queues (docs/reference/scheduler.md 2); null: it does. Jobs get no comment of it. */
+/**
+ * Why a scheduler can schedule nothing at all: it has no partition, no vnodes or no queues (docs/reference/scheduler.md 2); null: it can. Jobs get no comment
+ * about it.
+ */
 export function whyIdle({ sched, vnodes, queues }: Universe): Why | null {
   const { partition } = sched.attrs;
   const partitioned =
@@ -44,7 +47,7 @@ export function canSchedule(cycle: Cycle): boolean {
   return false;
 }
 
-/** Written only where log_events asks for them: naming buckets looks at all of them. */
+/** Written only if log_events asks for it, because naming buckets visits all of them. */
 export function logShapes(cycle: Cycle): void {
   const { universe } = cycle;
   const text = `Number of job equivalence classes: ${universe.classes.size}`;
@@ -54,7 +57,10 @@ export function logShapes(cycle: Cycle): void {
   }
 }
 
-/** What should be over by now is expected to go on: what is booked sees it, and of a job with a soft_walltime it is published (docs/reference/scheduler.md 7). */
+/**
+ * Running jobs that should be over are expected to continue: bookings take that into account, and for a job with a soft_walltime it is published
+ * (docs/reference/scheduler.md 7).
+ */
 export function extendRunning(cycle: Cycle): void {
   const { universe, now_s } = cycle;
   const { calendar, jobs } = universe;
@@ -68,7 +74,7 @@ export function extendRunning(cycle: Cycle): void {
   }
 }
 
-/** Jobs of queues that are not started are told so, and nothing else happens to them. */
+/** Jobs of queues that are not started get the reason as their comment and are not tried. */
 export function tellStopped(cycle: Cycle): void {
   const { universe } = cycle;
   const why: Why = { code: "QUEUE_NOT_STARTED", module: "queue" };

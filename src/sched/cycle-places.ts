@@ -1,4 +1,4 @@
-// Places for the jobs of a cycle: now, where they were, and what in the way of one is only booked.
+// Places for the jobs of a cycle: now, where they were before, and where only bookings are in the way.
 
 import { chunkTexts, readSelect } from "#model/request/select.ts";
 import type { SchedJob, Why } from "#protocol/sched-link.ts";
@@ -17,15 +17,15 @@ import type { NodeSet, Universe } from "./universe.ts";
 export type CyclePlaces = {
   /** for the candidate's time, beside what is booked */
   context(candidate: Candidate): PlaceContext;
-  /** takes a place and moves its hosts, or says why there is none */
+  /** takes a place and moves its hosts, or returns the reason */
   place(candidate: Candidate): PlaceResult;
-  /** where it was, whatever is booked there: it would not have gone but for somebody else */
+  /** where it was, whatever is booked there, because it left only for another job */
   placeBack(candidate: Candidate): PlaceResult;
-  /** why a place is not free, found without taking one; null: it is */
+  /** why a place is not free, without taking one; null: it is free */
   whyNone(candidate: Candidate): Why | null;
-  /** where only what is booked is in the way, that is the reason */
+  /** if only bookings are in the way, that is the reason */
   whyBooked(candidate: Candidate, why: Why): Why;
-  /** a job went there: with smp_cluster_dist round_robin the next one begins behind it */
+  /** a job was placed there: with smp_cluster_dist round_robin the next one begins behind it */
   note(placed: Placed): void;
 };
 
@@ -37,7 +37,7 @@ export type PlacesOf = {
   startedOn(vnode: string): readonly SchedJob[];
   /** order of the host used last, by node set */
   readonly last_host: Map<string, number>;
-  /** what placement tells of its way; null: nobody reads it */
+  /** receives what placement reports of its search; null: it is not logged */
   readonly trace: ((record: LogRecord) => void) | null;
 };
 
@@ -52,7 +52,7 @@ export function createPlaces({ universe, policy, now_s, startedOn, last_host, tr
     return { ...found, log: (text) => trace({ event: LOG_EVENT.DEBUG3, class: "Node", object: job.id, text }) };
   }
 
-  /** Where a top job was to start by now. */
+  /** The published place of a top job whose start is due. */
   function promised({ entry: { job, request }, set, array }: Candidate): PlacedChunks | null {
     const top = array?.job ?? job;
     if (set === undefined || !isDue(top, now_s)) return null;
@@ -70,7 +70,7 @@ export function createPlaces({ universe, policy, now_s, startedOn, last_host, tr
     if (trace !== null && set !== undefined && usesNodeBuckets(set, request)) for (const record of chunkRecords(entry.job)) trace(record);
     const from = (begin: PlaceContext["after"]): PlaceResult => placeJob({ ...here, after: begin }, set, request, entry.job);
     const result = from(after);
-    // Where the round begins is a wish: a job that fits from the first host on does not wait for its turn.
+    // The beginning of the round is only a preference: a job that fits elsewhere does not wait for its turn.
     if (!("why" in result) || after === null) return result;
     const again = from(null);
     return "why" in again ? result : again;
@@ -102,7 +102,7 @@ export function createPlaces({ universe, policy, now_s, startedOn, last_host, tr
   };
 }
 
-/** The chunks a job asks for, as they were asked. */
+/** The chunks of a job's request, as requested. */
 function chunkRecords({ id, schedselect }: SchedJob): LogRecord[] {
   const asked = readSelect(schedselect);
   const texts = asked === null ? [schedselect] : chunkTexts(asked);

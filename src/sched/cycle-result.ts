@@ -1,17 +1,17 @@
-// What a cycle is given beside universe and policy, and what comes of it.
+// The input of a cycle besides universe and policy, and its result.
 
 import type { Fairshare } from "#model/fairshare.ts";
 import type { Decision, SchedCommand } from "#protocol/sched-link.ts";
 import type { CycleLog } from "./log-record.ts";
 import type { Probe } from "./probe.ts";
 
-/** What a cycle leaves for the next one. */
+/** State that a cycle leaves for the next one. */
 export type Memory = {
   /** smp_cluster_dist round_robin: order of the host used last, by node set */
   readonly last_host: ReadonlyMap<string, number>;
-  /** when jobs were last told why they wait (attr_update_period) */
+  /** when jobs last got comments (attr_update_period) */
   readonly told_s: number;
-  /** jobs whose preemption failed, and until when they are left alone */
+  /** jobs whose preemption failed, and until when they are spared */
   readonly failed_victims: ReadonlyMap<string, number>;
 };
 export const NO_MEMORY: Memory = { last_host: new Map(), told_s: 0, failed_victims: new Map() };
@@ -24,13 +24,13 @@ export type CycleInput = {
   readonly memory?: Memory;
   /** seconds since the cycle began, by a clock of the caller; absent: no time passes */
   readonly elapsed_s?: () => number;
-  /** the same for the dates of log records; absent: all are made as it begins */
+  /** the same for the dates of log records; absent: all have the date of the beginning */
   readonly dated_s?: () => number;
-  /** usage of shares; absent: nobody has used anything */
+  /** usage for fairshare; absent: none */
   readonly fairshare?: Fairshare;
-  /** a further pass of the same cycle: only these jobs are looked at, in this order (failed-victims.ts) */
+  /** a further pass of the same cycle: only these jobs are tried, in this order (failed-victims.ts) */
   readonly again?: readonly string[];
-  /** somebody wants to know about one job: what the cycle decides is for nobody */
+  /** a question about one job: the decisions of the cycle are discarded */
   readonly probe?: Probe;
 };
 export type CycleStats = {
@@ -42,10 +42,10 @@ export type CycleStats = {
 export type CycleResult = {
   readonly decisions: readonly Decision[];
   readonly log: CycleLog;
-  /** when each of the log's records came about, in seconds since the cycle began */
+  /** when each log record was made, in seconds since the cycle began */
   readonly log_s: readonly number[];
   readonly stats: CycleStats;
   readonly memory: Memory;
-  /** when dedicated or prime time changes next, or a top job is to start: a cycle then may start what waits; null: never, or nothing waits */
+  /** when dedicated or prime time changes next, or when a top job is to start: a cycle may then start waiting jobs; null: never, or no job waits */
   readonly bound_s: number | null;
 };

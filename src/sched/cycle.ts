@@ -1,10 +1,10 @@
-// One scheduling cycle (docs/reference/scheduler.md 3): a function of universe, policy and clock that yields decisions and log records. It places jobs in the universe
-// as it goes and takes everything back at the end: afterwards the universe is as it was (Y1), and what becomes true comes back as deltas.
+// One scheduling cycle (docs/reference/scheduler.md 3): a function of universe, policy and clock that yields decisions and log records. It places jobs in the
+// universe and takes everything back at its end, so that the universe is unchanged (Y1). Decisions that the server carries out come back as deltas.
 //
 // Y1. The universe is left as it was found.
-// Y2. A class of equal jobs is tried until one of its jobs is blocked, then not again in this cycle; its other jobs get the same reason (U4).
-// Y3. A comment is decided only where the job's comment differs. Jobs whose comment stays the same cost nothing; in a long line those behind the
-//     first are told at most once a minute that only an amount has changed.
+// Y2. A class of equal jobs is tried until one of its jobs is blocked, and then not again in this cycle; its other jobs get the same reason (U4).
+// Y3. A comment is decided only if it differs from the job's comment, so jobs whose comment stays cost nothing. In a long line, a mere change of amounts is
+//     sent at most once a minute to the jobs behind the first.
 
 import { createFairshare, type Fairshare, forgetTemporary } from "#model/fairshare.ts";
 import { renderDuration } from "#model/values/duration.ts";
@@ -43,15 +43,15 @@ import { type StartedJobs, startedJobs } from "./started-jobs.ts";
 import { nextBound } from "./time-bounds.ts";
 import type { Host, HostBucket, JobClass, JobEntry, JobLine, Universe } from "./universe.ts";
 
-/** Runs a cycle. The universe may have been indexed for another policy: then it is indexed anew first (prime time began, sched_config changed). */
+/** Runs a cycle. If the universe was indexed for another policy (prime time began, sched_config changed), it is indexed anew first. */
 export function cycle(universe: Universe, book: PolicyBook, input: CycleInput): CycleResult {
   const parts = cycleInParts(universe, book, input);
   for (let part = parts.next(); ; part = parts.next()) if (part.done === true) return part.value;
 }
 
 /**
- * The same, which gives its decisions away as they are made (cycle-parts.ts). Between two parts nobody else may look at the universe or change it; whoever
- * gives it up there (return()) gives up the universe, too.
+ * The same, with decisions handed out as they are made (cycle-parts.ts). Between two parts no other code may read or change the universe. A caller that
+ * ends the generator there (return()) must discard the universe, too.
  */
 export function* cycleInParts(universe: Universe, book: PolicyBook, input: CycleInput): InParts<CycleResult> {
   const prime = primeStatus(book.holidays, book.local, input.now_s);
@@ -61,19 +61,19 @@ export function* cycleInParts(universe: Universe, book: PolicyBook, input: Cycle
   try {
     yield* run.go(input);
   } finally {
-    // Shares outlive the universe of a cycle that is given up.
+    // Shares outlive a universe that is discarded.
     forgetTemporary(run.fairshare);
   }
   return run.result();
 }
 
-/** What is checked of a job in a reservation (docs/reference/scheduler.md 9): its vnodes, its time and its share of the server were granted with the reservation. */
+/** The checks for a job in a reservation (docs/reference/scheduler.md 9): its vnodes, its time and its share of the server were granted with the reservation. */
 const INSIDE: ReadonlySet<Stage> = new Set<Stage>(["queue", "fairshare", "limits", "queue-resources"]);
 
 /** sched_cycle_length where the scheduler has none */
 const CYCLE_LENGTH_S = 1200;
 
-/** A cycle under way. A class, because what it has changed in the universe must be taken back (Y1). */
+/** A cycle under way. It is a class because its changes of the universe must be taken back (Y1). */
 class Run implements Cycle {
   readonly universe: Universe;
   readonly book: PolicyBook;
@@ -105,12 +105,12 @@ class Run implements Cycle {
   readonly #told_s: number;
   /** comments are sent */
   readonly #tells: boolean;
-  /** DEBUG3 is read: what placement tells of its way goes into the log */
+  /** DEBUG3 is logged: placement reports its search */
   readonly #traces: boolean;
   readonly #elapsed_s: () => number;
   /** sched_cycle_length */
   readonly #length_s: number;
-  /** null: none, or it has been told */
+  /** null: there is none, or it was logged already */
   #probe: Probe | null;
   #held_back: Why | null = null;
   #considered = 0;
@@ -217,7 +217,7 @@ class Run implements Cycle {
       else if (!leaves || this.#probe !== null) this.complete = yield* this.#all();
       this.settle();
       if (!this.qrun) this.#tellVictims();
-      // Its turn has not come: its queue is stopped, or the cycle has ended before.
+      // The job's turn did not come: its queue is stopped, or the cycle has ended before.
       if (this.#probe !== null) this.#tellProbe(this.universe.entries.get(this.#probe.job), null);
       for (const module of this.#modules) module.end?.(this);
     } else if (this.qrun) this.decide({ kind: "qrun-refused", job: job ?? "", text: "Problem with creating server data structure" });
@@ -225,7 +225,7 @@ class Run implements Cycle {
     this.#undo();
   }
 
-  /** Modules that have begun hear of the end, too, when the cycle is given up between two parts. */
+  /** Modules that have begun are also told of the end if the cycle is given up between two parts. */
   *#all(): InParts<boolean> {
     let given_up = true;
     try {
@@ -260,7 +260,7 @@ class Run implements Cycle {
 
   // --- the jobs
 
-  /** A further pass: those for whom room was to be made and was not all made. What top jobs there are was published by the first one. */
+  /** A further pass: jobs for which not all victims made room. The first pass has published the top jobs. */
   #goOn(ids: readonly string[]): void {
     knowEntities(this.ranks);
     extendRunning(this);
@@ -279,7 +279,7 @@ class Run implements Cycle {
     this.#undo();
   }
 
-  /** qrun: this job and no other, whatever limits say. */
+  /** qrun: only this job, regardless of limits. */
   #runOne(id: string): void {
     this.log({ event: LOG_EVENT.JOB, class: "Job", object: id, text: "Received qrun request" });
     const entry = this.#candidates.entryOf(id);
@@ -293,7 +293,7 @@ class Run implements Cycle {
     this.decide({ kind: "qrun-refused", job: id, text: logText(why) });
   }
 
-  /** True: it has seen all that it should. */
+  /** True: the cycle has tried all the jobs that it should. */
   *#runAll(): InParts<boolean> {
     if (this.#probe === null) tellStopped(this);
     const most = this.policy.max_job_check;
@@ -317,7 +317,7 @@ class Run implements Cycle {
         jobs.advance();
         continue;
       }
-      // That the job before it in its class cannot start says nothing of the place that one was promised by now.
+      // If another job of its class cannot start, this says nothing about the place that was promised to this job.
       const known = (each || isDue(entry.job, this.now_s) ? undefined : this.#blocked.get(line.class)) ?? this.#held_back;
       if (this.#tellProbe(entry, known)) return false;
       const why = known ?? this.#consider(entry);
@@ -335,7 +335,7 @@ class Run implements Cycle {
         this.#logConsidering(entry);
         this.tell(entry, why);
       }
-      // Jobs behind the first of a class are looked at where a module wants them (as top jobs), or where they are to be told.
+      // Jobs behind the first of a class are visited only if a module wants them (as top jobs), or if they need a comment.
       if (this.#held_back === null && this.#wants(entry)) jobs.advance();
       else jobs.skipToDiffering();
     }
@@ -351,7 +351,7 @@ class Run implements Cycle {
     return this.#modules.some((module) => module.wants?.(this, candidate) === true);
   }
 
-  // --- the job that is asked about (probe.ts)
+  // --- the job of a question (probe.ts)
 
   #isProbedIn(line: JobLine): boolean {
     return this.#probe !== null && this.universe.entries.get(this.#probe.job)?.line === line;
@@ -368,11 +368,11 @@ class Run implements Cycle {
     return true;
   }
 
-  /** A job cannot run. again: the first of its class could not, either; only who wants to hears of it. */
+  /** A job cannot run. again: the first of its class could not run either; only modules that ask for it are told. */
   #block(entry: JobEntry, jobClass: JobClass, why: Why, again: boolean): void {
     if (this.#held_back !== null) return;
     this.#blocked.set(jobClass, why);
-    // What waits inside a reservation waits for its own vnodes: it holds nobody back, and nobody makes room for it.
+    // A job in a reservation waits for its own vnodes: it holds back no other job, and no job is preempted for it.
     if (entry.job.resv !== undefined) return;
     const candidate = this.candidate(entry);
     for (const module of this.#modules) {
@@ -382,7 +382,7 @@ class Run implements Cycle {
     }
   }
 
-  /** Tries to start a job, a shrink-to-fit one for less time if need be. null: it is started; else why not. */
+  /** Tries to start a job, a shrink-to-fit job with less time if necessary. null: it has started; otherwise the reason. */
   #consider(entry: JobEntry): Why | null {
     this.#considered++;
     this.#logConsidering(entry);
@@ -395,7 +395,7 @@ class Run implements Cycle {
       why = this.#try(candidate);
     }
     if (why !== null && entry.job.resources["min_walltime"] !== undefined) {
-      // Those before it have their plans before it is tried for less.
+      // The jobs before it get their plans before it is tried with less time.
       this.settle();
       why = shrink(this, candidate, why, { start: (shorter) => this.#try(shorter), could: (shorter) => this.#whyNot(shorter) === null });
     }
@@ -404,7 +404,7 @@ class Run implements Cycle {
     return why;
   }
 
-  /** True: running jobs make room, and the job is started. */
+  /** True: running jobs make room, and the job has started. */
   #makeRoom(candidate: Candidate, why: Why): boolean {
     for (const module of this.#modules) {
       const placed = module.makeRoom?.(this, candidate, why) ?? null;
@@ -416,7 +416,7 @@ class Run implements Cycle {
     return false;
   }
 
-  /** Jobs that are to be suspended are told what they wait for, as far as that can be said now. */
+  /** Jobs that will be suspended get a comment with the reason of their wait, as far as it is known now. */
   #tellVictims(): void {
     for (const away of this.room.away.values()) {
       if (!away.methods.startsWith("S")) continue;
@@ -427,7 +427,7 @@ class Run implements Cycle {
     }
   }
 
-  /** What orders jobs before anything else, unless nobody makes room for anybody. */
+  /** The preemption levels, which order jobs before anything else; null without preemption. */
   #levels(): LevelOf | null {
     const preempts = this.policy.preemptive_sched && this.#modules.some((module) => module.makeRoom !== undefined);
     return preempts ? createLevels(this.ranks) : null;
@@ -446,7 +446,7 @@ class Run implements Cycle {
     for (const work of works) work();
   }
 
-  /** Tries to start a job for its candidate's time. null: it is started. */
+  /** Tries to start a job for its candidate's time. null: it has started. */
   #try(candidate: Candidate): Why | null {
     const why = this.check(this, candidate);
     if (why !== null) return why;
@@ -491,7 +491,7 @@ class Run implements Cycle {
     this.log({ event: LOG_EVENT.DEBUG, class: "Job", object: entry.job.id, text: "Considering job to run" });
   }
 
-  /** The reason in the log, and as the job's comment where that is another (Y3). */
+  /** The reason for the log, and for the job's comment if that differs (Y3). */
   tell(entry: JobEntry, why: Why): void {
     const { id, comment } = entry.job;
     this.log({ event: LOG_EVENT.SCHED, class: "Job", object: id, text: logText(why) });

@@ -1,4 +1,4 @@
-// The log of a cycle as it comes about: each entry with its time, and places kept for what is written there later.
+// The log of a cycle while it is made: each entry with its time, and places reserved for entries that are written later.
 
 import type { CycleLog, LogRecord } from "./log-record.ts";
 
@@ -6,9 +6,9 @@ type Entry = CycleLog[number];
 
 export type DatedLog = {
   add(entry: Entry): void;
-  /** keeps a place: what is written by the function returned stands there, dated now */
+  /** reserves a place: the function returned writes there, with the present time as date */
   place(): (record: LogRecord) => void;
-  /** entries in order; log_s: when each came about, in the seconds of the clock */
+  /** entries in order; log_s: the time of each, in the seconds of the clock */
   result(): { readonly log: CycleLog; readonly log_s: readonly number[] };
 };
 

@@ -1,4 +1,4 @@
-// The dedicated_time file (docs/reference/scheduler.md 11): `MM/DD/YYYY HH:MM MM/DD/YYYY HH:MM` a line, from and to. Pure: text in, and a local calendar given.
+// The dedicated_time file (docs/reference/scheduler.md 11): lines `MM/DD/YYYY HH:MM MM/DD/YYYY HH:MM`, from and to. Pure: text and a local calendar are the input.
 
 import type { FileMessage } from "./holidays.ts";
 import type { LocalTime } from "./local-time.ts";
@@ -7,7 +7,7 @@ export type DedicatedTime = { readonly from_s: number; readonly to_s: number };
 
 const LINE = /^(\d{1,2})\/(\d{1,2})\/(\d{4})\s+(\d{1,2}):(\d{2})\s+(\d{1,2})\/(\d{1,2})\/(\d{4})\s+(\d{1,2}):(\d{2})$/;
 
-/** Times in order of their start; lines that are not times are told with their number. */
+/** Periods in the order of their start; lines that cannot be read are reported by number. */
 export function parseDedicatedTime(
   text: string,
   local: LocalTime,
@@ -31,7 +31,7 @@ function moment(match: RegExpExecArray, at: number, local: LocalTime): number | 
   return local.epoch(year, month, day, hour * 3600 + minute * 60);
 }
 
-/** The dedicated time under way; null: none. */
+/** The present period of dedicated time; null: none. */
 export function dedicatedNow(times: readonly DedicatedTime[], now_s: number): DedicatedTime | null {
   return times.find(({ from_s, to_s }) => from_s <= now_s && now_s < to_s) ?? null;
 }

@@ -1,11 +1,12 @@
-// How long a job runs, as far as a scheduler can know: walltime, soft_walltime, and the shortest and longest a shrink-to-fit job takes (docs/reference/scheduler.md 5, 7).
+// How long a job runs, as far as a scheduler can know: walltime, soft_walltime, and the shortest and longest time of a shrink-to-fit job
+// (docs/reference/scheduler.md 5, 7).
 
 import type { SchedJob } from "#protocol/sched-link.ts";
 import type { ResourceSpace } from "./resource-space.ts";
 import { amountOf } from "./resource-space.ts";
 import type { Queue, Universe } from "./universe.ts";
 
-/** A job without walltime is taken to run this long: 5 years. */
+/** The assumed time of a job without walltime: 5 years. */
 export const JOB_INFINITY_S = 5 * 365 * 24 * 3600;
 
 export type Durations = {
@@ -17,16 +18,16 @@ export type Durations = {
   readonly grace_s: number;
 };
 
-/** kill_delay of a queue, in seconds. The server tells it for every queue, also where it is unset, and of other queues with their jobs. */
+/** kill_delay of a queue, in seconds. The server sends it for every queue, also if it is unset; for other queues it sends it with their jobs. */
 export function killDelayOf(queue: Pick<Queue, "attrs"> | undefined): number {
   const delay_s = queue?.attrs["kill_delay"];
   return typeof delay_s === "number" ? delay_s : 0;
 }
 
-/** A shrink-to-fit job that waits asks for its longest time; one that runs has the time it was given. */
+/** A waiting shrink-to-fit job requests its longest time; a running one has the time that it was given. */
 export function durationsOf({ space, queues }: Pick<Universe, "space" | "queues">, job: SchedJob): Durations {
   const time = (name: string): number | null => amountOf(space.all.get(name), job.resources[name]);
-  // An array that has begun waits, too, with the rest of its subjobs.
+  // An array that has begun also waits, with the rest of its subjobs.
   const shrinks = (job.state === "Q" || job.state === "B") && job.resources["min_walltime"] !== undefined;
   const limit_s = (shrinks ? time("max_walltime") : null) ?? time("walltime");
   const most_s = limit_s ?? JOB_INFINITY_S;
@@ -35,7 +36,7 @@ export function durationsOf({ space, queues }: Pick<Universe, "space" | "queues"
   return { expected_s, most_s, grace_s: limit_s === null ? 0 : (job.kill_delay_s ?? killDelayOf(queues.get(job.queue))) };
 }
 
-/** The shortest time a shrink-to-fit job takes; null: it is none. */
+/** The shortest time of a shrink-to-fit job; null: it is no such job. */
 export function shortestOf(space: ResourceSpace, job: SchedJob): number | null {
   return amountOf(space.all.get("min_walltime"), job.resources["min_walltime"]);
 }

@@ -1,5 +1,5 @@
-// Eligible time as a scheduler sees it (docs/reference/scheduler.md 4). The server keeps it; it tells for each job a base and the clock that runs for the job while it is
-// queued, and for each clock what it shows and whether it goes. So the time of all jobs that stand behind the same limits passes without a word.
+// Eligible time as a scheduler sees it (docs/reference/scheduler.md 4). The server keeps it. For each queued job it sends a base and the job's clock, and for
+// each clock its time and whether it goes. The time of all jobs behind the same limits therefore passes without further messages.
 
 import type { SchedClock, SchedJob } from "#protocol/sched-link.ts";
 

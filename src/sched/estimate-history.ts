@@ -1,6 +1,6 @@
-// How the estimated starts of waiting jobs have moved: what was published about each, and when. Kept in the scheduler's memory only.
+// How the estimated starts of waiting jobs have moved: the published estimates of each job with their times. Kept only in memory.
 //
-// H1. So many entries a job and so many jobs at most; the job that was heard of longest ago goes first.
+// H1. The entries of a job and the number of jobs are bounded; the job with the oldest news is dropped first.
 
 import type { Estimate } from "#protocol/explanation.ts";
 import type { Decision, Verdict } from "#protocol/sched-link.ts";
@@ -10,7 +10,7 @@ export type EstimateHistory = Map<string, Estimate[]>;
 const ENTRIES_MAX = 20;
 const JOBS_MAX = 10_000;
 
-/** Notes what the server has taken over of a cycle's estimates, and forgets jobs that were started. */
+/** Notes the estimates of a cycle that the server has accepted, and forgets jobs that have started. */
 export function noteEstimates(
   history: EstimateHistory,
   {
@@ -30,7 +30,7 @@ function note(history: EstimateHistory, job: string, estimate: Estimate): void {
   const known = history.get(job) ?? [];
   if (known.at(-1)?.start_s === estimate.start_s) return;
   history.delete(job);
-  // The first entry stays: it is what the user was told first.
+  // The first entry stays, because it is the user's first information.
   history.set(job, known.length < ENTRIES_MAX ? [...known, estimate] : [known[0] as Estimate, ...known.slice(2), estimate]);
   if (history.size <= JOBS_MAX) return;
   const [oldest] = history.keys();

@@ -1,9 +1,9 @@
-// Why a job waits, and when it could start (`partita explain`): a cycle is run up to the job's turn for nobody but who asks (probe.ts); there everything that
-// stands in its way is collected, where a real cycle stops at the first reason. Pure; the universe is left as it was found.
+// Why a job waits, and when it could start (`partita explain`). A cycle is run up to the job's turn, only for this question (probe.ts); there, everything in
+// its way is collected, where a real cycle stops at the first reason. Pure; the universe is left as it was found.
 //
-// E1. `why` is what a cycle would say now: its sentence is the comment's. Why a scheduler schedules nothing at all is told to nobody but who asks here.
+// E1. `why` is the reason that a cycle would give now, as in the comment. The reason why a scheduler schedules nothing at all is given only here.
 // E2. A job without anything in its way is one that a cycle would start.
-// E3. Who may not see other users' jobs is not told their ids.
+// E3. A caller who may not see other users' jobs gets no ids of them.
 
 import { indexCount, parseIndexList, positionOf } from "#model/array-indices.ts";
 import type { Fairshare } from "#model/fairshare.ts";
@@ -43,7 +43,7 @@ export type ExplainInput = {
   readonly now_s: number;
   readonly job: string;
   readonly memory: Memory;
-  /** absent: nobody has used anything */
+  /** absent: no usage */
   readonly fairshare?: Fairshare;
   readonly history: EstimateHistory;
   /** false: ids of other jobs are hidden (E3) */
@@ -53,7 +53,7 @@ export type ExplainInput = {
 
 const CLASSES_MAX = 40;
 const OBSTACLES_MAX = 10;
-/** Jobs that are counted before a job: more cost more than they tell. */
+/** Jobs that are counted before a job; counting more would cost more than it is worth. */
 const BEFORE_MAX = 20_000;
 
 /** null: the mirror does not know the job. */
@@ -84,7 +84,7 @@ export function explainJob(universe: Universe, book: PolicyBook, input: ExplainI
   return { ...plain(universe, job, input), verdict: "waits", why, reasons: why === null ? [] : [why] };
 }
 
-/** What needs no cycle. */
+/** The part that needs no cycle. */
 function plain(universe: Universe, job: SchedJob, { job: id, now_s, history }: ExplainInput): Omit<Explanation, "verdict"> {
   const { most_s } = durationsOf(universe, job);
   const request = universe.entries.get(job.id)?.request;
@@ -92,7 +92,7 @@ function plain(universe: Universe, job: SchedJob, { job: id, now_s, history }: E
     job: id,
     sched: universe.sched.name,
     at_s: now_s,
-    // A subjob that waits has no record of its own: what is said of it is the array's.
+    // A waiting subjob has no record of its own; its array gives the answer.
     state: id === job.id ? job.state : "Q",
     queue: job.queue,
     select: job.schedselect,
@@ -162,10 +162,10 @@ function explainTurn(run: Cycle, turn: Turn, input: ExplainInput): Explanation {
   const aside = fits || context.window === null ? here : findPlace({ ...context, window: null }, candidate.set, request, job);
   if (request.fault !== undefined) reasons.unshift(explained("queue", { code: "NOT_SUPPORTED", where: request.fault, never: true }));
   if (!fits) reasons.push(explained("placement", "why" in aside ? aside.why : { code: "RESERVATION_CONFLICT", module: "calendar" }));
-  // What a cycle says: the reason that holds its like back, else the first of its own.
+  // The reason of a cycle: the one that holds back its class, else the first of its own.
   const why = known === null || stopped ? (reasons[0] ?? null) : explained("order", known);
   const hide = input.sees_others ? null : entry.job.id;
-  // Before the job's own plan is among what is booked.
+  // Before the job's own plan is among the bookings.
   const obstacles = fits ? [] : obstaclesOf(universe, candidate, input.now_s, hide);
   const start = why === null || why.why.never === true ? null : earliestStart(run, turn);
   const preempts = why === null || known !== null || stopped ? null : victimsFor(run, candidate, why.why);
@@ -184,7 +184,7 @@ function explainTurn(run: Cycle, turn: Turn, input: ExplainInput): Explanation {
   };
 }
 
-/** Who would make room for the job in this cycle; null: nobody would, or not enough. Whoever does is put back. */
+/** The jobs that would make room for the job in this cycle; null: none, or not enough. All of them are put back. */
 function victimsFor(run: Cycle, candidate: Candidate, why: Why): string[] | null {
   const { room } = run;
   const mark = room.mark();
@@ -195,7 +195,7 @@ function victimsFor(run: Cycle, candidate: Candidate, why: Why): string[] | null
   return makes ? victims : null;
 }
 
-/** A shrink-to-fit job is looked at for its shortest time: for that it starts, if it does at all. */
+/** A shrink-to-fit job is examined with its shortest time, because it starts with that if it starts at all. */
 function shortest({ universe, now_s }: Cycle, turn: Turn): Turn {
   const { candidate, context } = turn;
   const min_s = shortestOf(universe.space, candidate.entry.job);
@@ -230,9 +230,9 @@ function jobsBefore({ ranks, policy }: Cycle, entry: JobEntry): number | null {
   return null;
 }
 
-// --- what is in the way
+// --- conflicts
 
-/** What is booked or runs on the vnodes that the job may use, while it would run: reservations and plans first, then running jobs by their ends. */
+/** Bookings and running jobs on the vnodes that the job may use, while it would run: reservations and plans first, then running jobs by their ends. */
 function obstaclesOf(universe: Universe, { set, most_s, entry: { job } }: Candidate, now_s: number, hide: string | null): Obstacle[] {
   if (set === undefined) return [];
   const vnodesOf = (holding: Holding): number => [...holding.keys()].filter((name) => set.vnodes.has(name)).length;
@@ -266,7 +266,7 @@ function runningObstacle(universe: Universe, one: Running, { now_s, ...facts }: 
   return obstacle(universe, one.id, { from_s: one.from_s, to_s: endOf(one, now_s) }, { ...facts, booked: false });
 }
 
-/** `plan of 12.svr` is job 12.svr's, `R5.svr 0 (n1:ncpus=4)` a place of R5.svr. */
+/** `plan of 12.svr` belongs to job 12.svr, `R5.svr 0 (n1:ncpus=4)` is a place of R5.svr. */
 function bookedId({ id, kind }: Booking): string {
   return kind === "plan" ? id.replace(/^(plan of|published) /, "") : (id.split(" ")[0] as string);
 }
@@ -276,7 +276,7 @@ function runningOn({ calendar }: Universe, vnode: Vnode): Running[] {
   return [...[...jobsOn(vnode)].flatMap((id) => calendar.running.get(id) ?? []), ...(calendar.besides.get(vnode.name) ?? [])];
 }
 
-/** As it would be planned now: with the cycle's own plans where it makes any. It ends with this, so that what is booked here is in nobody's way. */
+/** The start as it would be planned now, with the cycle's own plans if it makes any. This is the last step, so that bookings made here disturb nothing. */
 function earliestStart(run: Cycle, { candidate }: Turn): Plan | NoStart | null {
   if (candidate.set === undefined) return null;
   const theirs = plannerOf(run);

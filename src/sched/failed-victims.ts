@@ -1,23 +1,23 @@
-// Jobs whose preemption failed. The next cycles leave them alone for a while and look for others (modules/preemption.ts V4); the cycle itself tries
-// again at once, for those jobs only for which the room was meant.
+// Jobs whose preemption failed. The next cycles spare them for a while and look for others (modules/preemption.ts V4). The cycle itself tries
+// again at once, only for the jobs that needed the room.
 //
 // F1. A cycle has at most PREEMPT_TRIES_MAX passes.
-// F2. Who made room for a job that does not start after all is let go on in the same cycle, unless another pass will need the room.
+// F2. A job that made room for one that does not start after all resumes in the same cycle, unless another pass needs the room.
 
 import { PBSE } from "#model/pbse.ts";
 import type { Decision, Verdict } from "#protocol/sched-link.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
 import type { LogRecord } from "./log-record.ts";
 
-/** How long such a job is left alone. */
+/** How long such a job is spared. */
 export const FAILED_VICTIM_WAIT_S = 60;
 
-/** Whether a verdict says that a job is still in the way. One that was gone by then is not. */
+/** Whether a verdict says that a victim is still in the way. A victim that was gone by then is not. */
 export function hasFailed(decision: Decision, verdict: Verdict | undefined): boolean {
   return decision.kind === "preempt" && verdict?.ok === false && verdict.code !== PBSE.UNKJOBID;
 }
 
-/** Until when jobs are left alone, after the verdicts on a cycle's decisions. */
+/** Until when jobs are spared, after the verdicts on a cycle's decisions. */
 export function failedVictims(
   before: ReadonlyMap<string, number>,
   decisions: readonly Decision[],
@@ -31,25 +31,25 @@ export function failedVictims(
   return until;
 }
 
-/** Jobs for which somebody should have made room who did not: their starts are refused for that reason, which is no news to their owners. */
+/** Jobs for which a victim did not make room: their starts are refused for that reason, and their comments stay. */
 export function leftWithoutRoom(decisions: readonly Decision[], verdicts: readonly Verdict[]): ReadonlySet<string> {
   return new Set(
     decisions.flatMap((decision, at) => (decision.kind === "preempt" && hasFailed(decision, verdicts[at]) ? [decision.for] : [])),
   );
 }
 
-/** How often a cycle tries to make room for a job for which not everybody made it. */
+/** How often a cycle tries to make room for a job when a victim failed. */
 export const PREEMPT_TRIES_MAX = 5;
 
 export type Outcome = {
-  /** jobs that are looked at again, in their order */
+  /** jobs that are tried again, in their order */
   readonly again: readonly string[];
-  /** starts of jobs that made room in vain */
+  /** resumptions of jobs that made room in vain */
   readonly rerun: readonly Decision[];
   readonly log: readonly LogRecord[];
 };
 
-/** What follows from the verdicts on a pass of a cycle; pass: the first one is 1. */
+/** The consequences of the verdicts on a pass of a cycle; pass: the first one is 1. */
 export function outcomeOf(decisions: readonly Decision[], verdicts: readonly Verdict[], pass: number): Outcome {
   const missed = leftWithoutRoom(decisions, verdicts);
   if (pass < PREEMPT_TRIES_MAX) return { again: [...missed], ...letGo(decisions, verdicts, (job) => !missed.has(job)) };
@@ -61,7 +61,7 @@ const TOO_OFTEN = "Maximum number of preemption tries exceeded - cannot run job"
 const IN_VAIN = "Preempted work didn't run job - rerun it";
 const line = (object: string, text: string): LogRecord => ({ event: LOG_EVENT.DEBUG, class: "Job", object, text });
 
-/** Those who made room for a job that was not started; of them the suspended ones can go on at once. */
+/** The victims of a job that was not started; the suspended ones can resume at once. */
 function letGo(decisions: readonly Decision[], verdicts: readonly Verdict[], counts: (job: string) => boolean): Omit<Outcome, "again"> {
   const refused = new Set(decisions.flatMap((one, at) => (one.kind === "run" && verdicts[at]?.ok === false ? [one.job] : [])));
   const rerun: Decision[] = [];

@@ -1,9 +1,9 @@
-// The vnodes of a set as they will be: a cursor in time. What has ended by then is taken off, hosts are moved to the buckets of their states at that
-// time, and placement works there as ever; what begins later is in their outlook. Going from one time to another moves only the hosts of what ends between.
+// The vnodes of a set at a later time: a cursor in time. Entries that have ended by then are removed, hosts are moved to the buckets of their states at that
+// time, and placement works there as usual. Bookings are in the outlook of hosts. Moving the cursor moves only the hosts of entries that end in between.
 //
-// F1. While a forecast stands at another time than now, nobody else moves hosts of its set. close() brings the set back as it was found, with what is booked
-//     by then.
-// F2. A vnode whose jobs have an end that nobody knows (another scheduler's, suspended ones) keeps them.
+// F1. While a forecast shows another time than now, no other code moves hosts of its set. close() restores the set, with bookings made
+//     meanwhile.
+// F2. Jobs whose end is unknown (another scheduler's, suspended ones) stay on their vnodes.
 
 import { endsInOrder } from "./calendar.ts";
 import { moveHost, undoMoves } from "./node-sets.ts";
@@ -17,7 +17,7 @@ import { stateWords } from "./vnode-state.ts";
 export type Forecast = {
   /** the time it shows */
   readonly at_s: number;
-  /** what runs by its end; those up to `over` have ended at at_s */
+  /** running entries by their ends; those up to `over` have ended at at_s */
   readonly ends: readonly Running[];
   readonly over: number;
   /** shows the set at a time, not before now */
@@ -26,21 +26,21 @@ export type Forecast = {
   isOver(id: string): boolean;
   /** before this time the whole set has too little of some resource; Infinity: it never has enough */
   enoughFrom(totals: readonly Amount[]): number;
-  /** somebody has asked for that, which makes further answers cheap */
+  /** the question was asked before, so further answers are cheap */
   readonly knowsEnough: boolean;
-  /** who hears of moves from now on */
+  /** receives the moves of hosts from now on */
   listen(onMove: MoveListener): void;
   close(): void;
 };
 
-/** What wants to know of moves: a host went from one bucket to another. */
+/** A listener for moves: a host went from one bucket to another. */
 export type MoveListener = (from: HostBucket, to: HostBucket) => void;
 
 /** A forecast that shows now. */
 export function createForecast(universe: Universe, set: NodeSet, now_s: number): Forecast {
   const { calendar, space } = universe;
   const ends = endsInOrder(universe, now_s);
-  /** where hosts were found */
+  /** where hosts were before */
   const found = new Map<Host, HostBucket>();
   let [at_s, over] = [now_s, 0];
   let onMove: MoveListener = () => undefined;
@@ -55,7 +55,7 @@ export function createForecast(universe: Universe, set: NodeSet, now_s: number):
     if (host.bucket !== null && host.bucket !== from) onMove(from, host.bucket);
   }
 
-  /** Hosts on which something ends between two places in ends. */
+  /** Hosts on which something ends between two positions in ends. */
   function showBetween(from: number, to: number): void {
     const shown = new Set<Host>();
     for (let at = from; at < to; at++) {
@@ -112,7 +112,7 @@ export function createForecast(universe: Universe, set: NodeSet, now_s: number):
   };
 }
 
-/** What a set has left of a resource when the first so many have ended, whatever closes its vnodes. */
+/** Amounts of a resource that a set has left when the first entries have ended, regardless of states that close vnodes. */
 function sumsOf(universe: Universe, set: NodeSet, forecast: Pick<Forecast, "ends" | "over">, index: number): Float64Array {
   const { ends, over } = forecast;
   const left = new Float64Array(ends.length + 1);
@@ -138,17 +138,17 @@ function leftIn(set: NodeSet, index: number): number {
   return left;
 }
 
-/** Whether a resource is looked at and not infinite where it is unset. */
+/** Whether a resource is checked, and is not infinite when unset. */
 function isBound({ checks, policy, space }: Universe, index: number): boolean {
   return isChecked(checks, index) && !policy.resource_unset_infinite.has(space.consumed[index]?.name ?? "");
 }
 
-/** Amounts of fractions are added up in another order than they were taken. */
+/** Fractions are added in another order than they were taken, so sums differ slightly. */
 const ROUNDING = 1e-6;
 
 type Times = { readonly now_s: number; readonly at_s: number };
 
-/** The states of a host's vnodes at a time, from those of now. */
+/** The states of a host's vnodes at a time, computed from the present ones. */
 function statesAt(universe: Universe, host: Host, states: readonly VnodeState[], times: Times): readonly VnodeState[] {
   const then = host.vnodes.map((vnode) => thenOn(universe, vnode, times));
   if (then.every(({ ended }, at) => ended.length === 0 && states[at]?.closed === undefined)) return states;
@@ -166,7 +166,7 @@ function statesAt(universe: Universe, host: Host, states: readonly VnodeState[],
   });
 }
 
-/** What on a vnode is over by then, and how many jobs and reservations are not. */
+/** Amounts on a vnode that are free by then, and the numbers of jobs and reservations that remain. */
 type Then = {
   readonly ended: readonly Running[];
   readonly left: number;
@@ -210,7 +210,7 @@ type Closing = Then & {
   readonly host: readonly Then[];
 };
 
-/** The word that keeps jobs away then: one that comes from what runs there goes with it. A job and a reservation may each outlast the other. */
+/** The state word that keeps jobs away then. A word that comes from a running job or reservation disappears with it; each may outlast the other. */
 function closedAt({ space }: Universe, vnode: Vnode, { state, used, left, resvs, had_jobs, had_resvs, host }: Closing): string | undefined {
   const { closed, spec } = state;
   const avail = spec.avail[space.ncpus] as number;

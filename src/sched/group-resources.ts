@@ -1,4 +1,4 @@
-// By which resources vnodes are grouped into placement sets, as server and queue say (docs/placement-sets.md).
+// The resources by which vnodes are grouped into placement sets, as server and queue say (docs/placement-sets.md).
 
 import type { Queue, Universe } from "./universe.ts";
 
@@ -6,7 +6,7 @@ import type { Queue, Universe } from "./universe.ts";
 export const GROUP_ATTRS = ["node_group_enable", "node_group_key"] as const;
 export const SCHED_GROUP_ATTRS = ["only_explicit_psets"] as const;
 
-/** What groups the vnodes for jobs of a queue that ask for no grouping of their own; empty: nothing, as in reservations. */
+/** The resources that group vnodes for jobs of a queue without a grouping of their own; empty: none, as in reservations. */
 export function groupResources({ server, resv_queues }: Universe, queue: Queue | undefined): readonly string[] {
   if (server.attrs["node_group_enable"] !== true || resv_queues.has(queue?.name ?? "")) return [];
   const own = listOf(queue?.attrs["node_group_key"]);

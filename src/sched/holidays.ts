@@ -1,7 +1,7 @@
-// Prime and non-prime time from the holidays file (docs/reference/scheduler.md 11). Pure: text in, and a local calendar given.
+// Prime and non-prime time from the holidays file (docs/reference/scheduler.md 11). Pure: text and a local calendar are the input.
 //
-// H1. A day has prime time from its prime start to its non-prime start; outside it is non-prime. A holiday is non-prime all day.
-// H2. Without YEAR, and for what the file does not say, it is always prime time.
+// H1. Between the prime start and the non-prime start of a day it is prime time, otherwise non-prime time. A holiday is non-prime all day.
+// H2. Without YEAR, and for days that the file does not mention, it is always prime time.
 
 import type { CivilTime, LocalTime } from "./local-time.ts";
 
@@ -9,7 +9,7 @@ import type { CivilTime, LocalTime } from "./local-time.ts";
 export type DayHours = { readonly prime_s: number | null; readonly non_prime_s: number | null };
 
 export type Holidays = {
-  /** 0: none is given, and the whole file does not count */
+  /** 0: none is given, and the file has no effect */
   readonly year: number;
   /** by weekday, 0 = Sunday */
   readonly hours: readonly DayHours[];
@@ -28,7 +28,7 @@ export const ALWAYS_PRIME: Holidays = Object.freeze({
 
 const DAYS = ["sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday"];
 
-/** Reads a holidays file. Lines that cannot be understood are told and left out. */
+/** Reads a holidays file. Lines that cannot be read are reported and left out. */
 export function parseHolidays(text: string): { readonly holidays: Holidays; readonly messages: readonly FileMessage[] } {
   const messages: FileMessage[] = [];
   const hours: (DayHours | undefined)[] = Array.from({ length: 7 }, () => undefined);
@@ -53,11 +53,11 @@ export function parseHolidays(text: string): { readonly holidays: Holidays; read
   return { holidays: { year, hours: hours.map((day) => day ?? ALL_PRIME), days }, messages };
 }
 
-/** null: not two times. Both `all` or both `none`: always prime, which the caller tells. */
+/** null: not two times. Both `all` or both `none`: always prime time, which the caller reports. */
 function dayHours(prime: string, nonPrime: string): DayHours | null {
   const [start, end] = [timeOf(prime), timeOf(nonPrime)];
   if (start === undefined || end === undefined || (start === end && (prime === "all" || prime === "none"))) return null;
-  // `all` for one side leaves the other no time of its own.
+  // `all` for one side leaves no time to the other.
   return { prime_s: nonPrime === "all" ? null : start, non_prime_s: prime === "all" ? null : end };
 }
 
@@ -95,13 +95,13 @@ function isPrime(holidays: Holidays, time: CivilTime): boolean {
   return prime;
 }
 
-/** What a day is from which second on, in order; the first entry is midnight. */
+/** The kind of time from each second of a day on, in order; the first entry is midnight. */
 function changesOf(holidays: Holidays, day: CivilTime): [number, boolean][] {
   if (holidays.days.has(day.day_of_year)) return [[0, false]];
   const { prime_s, non_prime_s } = holidays.hours[day.weekday] ?? ALL_PRIME;
   if (prime_s === null) return [[0, false]];
   if (non_prime_s === null) return [[0, true]];
-  // Before the first start of the day the other time holds.
+  // Before the first start of the day the other kind of time holds.
   const starts: [number, boolean][] = [
     [prime_s, true],
     [non_prime_s, false],

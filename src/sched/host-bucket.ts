@@ -1,13 +1,13 @@
-// Buckets of equal hosts (universe.ts U2): how they are told apart, and what is computed once for all hosts in one. Hosts of many vnodes change by one vnode
-// at a time: what of a bucket is the same as in another is taken from there.
+// Buckets of equal hosts (universe.ts U2): how they are distinguished, and values that are computed once for all hosts of a bucket. Hosts of many vnodes
+// change one vnode at a time, so values that are equal in another bucket are taken from there.
 
 import type { Policy } from "./policy.ts";
 import type { HostBucket, Universe, VnodeState } from "./universe.ts";
 
-/** What distinguishes the buckets of a set. */
+/** The property that distinguishes the buckets of a set. */
 export type BucketParts = Pick<HostBucket, "states" | "outlook" | "members">;
 
-/** What tells a bucket's vnodes apart, in the order of definition. like: a bucket of which most is the same; null: none. */
+/** The property that distinguishes a bucket's vnodes, in the order of definition. like: a bucket that is mostly the same; null: none. */
 export function vnodeKeys({ states }: BucketParts, like: HostBucket | null): readonly string[] {
   return like === null || like.states.length !== states.length
     ? states.map(stateKey)
@@ -21,7 +21,7 @@ export function bucketKey({ outlook, members }: BucketParts, keys: readonly stri
   return key;
 }
 
-/** Made once for a state. Not within it, since others are made by copying it. */
+/** Computed once for a state, and kept outside of it, because other states are made as copies. */
 const STATE_KEYS = new WeakMap<VnodeState, string>();
 
 export function stateKey(state: VnodeState): string {
@@ -73,7 +73,7 @@ function sumsOf(states: readonly VnodeState[], walk: readonly number[], width: n
   return sums;
 }
 
-/** The sums of a bucket with the same vnodes, of which some are in other states. null: fractions would add up otherwise than anew. */
+/** The sums from a bucket with the same vnodes, some of which are in other states. null: fractions would add up to another result. */
 function sumsFrom(same: HostBucket, states: readonly VnodeState[]): Sums | null {
   const sums = { total: [...same.total], free: [...same.free], free_count: same.free_count };
   for (let at = 0; at < states.length; at++) {
@@ -96,7 +96,7 @@ function addState(sums: { readonly total: number[]; readonly free: number[]; fre
     const avail = spec.avail[at] as number;
     if (avail === Number.POSITIVE_INFINITY) continue;
     sums.total[at] = (sums.total[at] as number) + sign * avail;
-    // Lowered below what is used there: that takes nothing from what others have left.
+    // Amounts that were lowered below their use do not reduce what other vnodes have left.
     if (closed === undefined) sums.free[at] = (sums.free[at] as number) + sign * Math.max(0, avail - (used[at] as number));
   }
 }
@@ -107,7 +107,7 @@ function walkOf(ranks: readonly (readonly number[])[], members: HostBucket["memb
   return walk.sort((a, b) => compareRanks(ranks[a] as readonly number[], ranks[b] as readonly number[]) || a - b);
 }
 
-/** The vnodes that every job may use that shares; null: that depends on the job, or there are none. */
+/** The vnodes that every sharing job may use; null: it depends on the job, or there are none. */
 function openTo(states: readonly VnodeState[], members: HostBucket["members"]): HostBucket["open"] {
   if (!states.every(isPlain)) return null;
   const open = states.map(({ closed }, at) => closed === undefined && members?.[at] !== false);

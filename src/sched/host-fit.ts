@@ -1,15 +1,15 @@
-// Whether a host can take a chunk, whole on a vnode or split over its vnodes, and how it would be split. Leaf functions: no search, no changes.
+// Whether a host can take a chunk, whole on a vnode or split over its vnodes, and the split. Leaf functions: no search, no changes.
 
 import type { Amount, Chunk } from "./request.ts";
 import type { HostBucket, Vnode, VnodeState } from "./universe.ts";
 import type { Checks } from "./vnode-fit.ts";
 import { copiesThatFit, isChecked, matchesAll } from "./vnode-fit.ts";
 
-/** A host, or what a bucket says of any of its hosts. Arrays are by vnode, in the order of definition. */
+/** A host, or the part of a bucket that holds for any of its hosts. Arrays are by vnode, in the order of definition. */
 export type HostView = {
   readonly vnodes: readonly Vnode[];
   readonly bucket: HostBucket;
-  /** what is taken of each vnode */
+  /** amounts taken of each vnode */
   readonly used: readonly (readonly number[])[];
   /** vnodes that the job may use */
   readonly usable: readonly boolean[];
@@ -21,7 +21,7 @@ const stateAt = (view: HostView, at: number): VnodeState => view.bucket.states[a
 const leftAt = (view: HostView, at: number, index: number): number =>
   Math.max(0, (stateAt(view, at).spec.avail[index] as number) - (view.used[at]?.[index] as number));
 
-/** Whether a vnode may take a chunk as far as names and the job's other chunks go. apart: vnodes that have a chunk take no second one. */
+/** Whether a vnode may take a chunk as far as names and the job's other chunks are concerned. apart: a vnode takes at most one chunk. */
 export function mayTake(view: HostView, at: number, chunk: Chunk, apart: boolean): boolean {
   if (view.usable[at] !== true || (apart && view.taken?.[at] === true)) return false;
   return chunk.vnode === undefined || view.vnodes[at]?.name === chunk.vnode;
@@ -36,7 +36,7 @@ export function fitsHost(checks: Checks, view: HostView, chunk: Chunk, apart: bo
   return !apart && canSplit(checks, view, chunk);
 }
 
-/** Whether the vnodes that match have enough together. */
+/** Whether the matching vnodes together have enough. */
 export function canSplit(checks: Checks, view: HostView, chunk: Chunk): boolean {
   if (view.usable.length === 1 || chunk.vnode !== undefined) return false;
   const matching = matchingVnodes(checks, view, chunk);
@@ -46,7 +46,7 @@ export function canSplit(checks: Checks, view: HostView, chunk: Chunk): boolean 
   );
 }
 
-/** The parts of a chunk that canSplit: of each vnode what it has left, in the order of walking. What is not checked and does not fit goes to the first. */
+/** The parts of a chunk that canSplit: of each vnode what it has left, in the order of walking. Unchecked amounts that do not fit go to the first vnode. */
 export function splitChunk(checks: Checks, view: HostView, chunk: Chunk): { readonly at: number; readonly amounts: readonly Amount[] }[] {
   const need = new Map(chunk.amounts.map(({ index, amount }) => [index, amount]));
   const parts: { at: number; amounts: Amount[] }[] = [];

@@ -1,7 +1,7 @@
 // Queued jobs in lines: one line per class of equal jobs and queue, kept by insertion and removal (universe.ts U3, U4).
 //
-// The key of a class holds what a check may look at: the request, amounts asked of queue and server, the owner as far as limits exist, the queue as far
-// as it matters. What only orders jobs (job_sort_key, rank) is not in it.
+// The key of a class holds everything that a check may look at: the request, amounts of queue and server, the owner as far as limits exist, the queue as far
+// as it matters. Values that only order jobs (job_sort_key, rank) are not part of it.
 
 import { readExecVnode } from "#model/request/exec-vnode.ts";
 import { FREE, placeOf, placeText } from "#model/request/place.ts";
@@ -44,7 +44,10 @@ export function putEntry(universe: Universe, job: SchedJob): void {
   noteComment(entry);
 }
 
-/** A resource that a job or reservation groups vnodes by for the first time needs placement sets. It keeps them: there are never more than resources. */
+/**
+ * When a job or reservation groups vnodes by a resource for the first time, placement sets are needed. They are kept, because there are at most as many as
+ * resources.
+ */
 export function askGroup(universe: Universe, { place }: Request): void {
   if (place.group === undefined || universe.asked_groups.has(place.group)) return;
   universe.asked_groups.add(place.group);
@@ -65,7 +68,7 @@ export function dropEntry(universe: Universe, id: string): void {
   if (line.size === 0) dropLine(universe, line);
 }
 
-/** The comment that was agreed on for a line: jobs with another are kept apart. */
+/** The agreed comment of a line: jobs with another comment are kept apart. */
 export function noteComment(entry: JobEntry): void {
   const { line, under } = entry;
   if (line === null) return;
@@ -78,17 +81,17 @@ export function noteComment(entry: JobEntry): void {
 /** An array that has begun keeps its comment. */
 const isTold = ({ job }: JobEntry, said: string | undefined): boolean => job.comment === said || job.state === "B";
 
-/** What jobs under the threshold are told. */
+/** The comment of jobs under the threshold. */
 export const UNDER_WHY: Why = { code: "JOB_UNDER_THRESHOLD", module: "prioritizer" };
 const UNDER_TEXT = commentText(UNDER_WHY);
 
-/** How many jobs a line must have, and for how long, so that a mere change of amounts is not told to all of them. */
+/** The size of a line, and the time, from which on a mere change of amounts is not sent to all its jobs. */
 const MANY_JOBS = 100;
 const AMOUNTS_S = 60;
 
 /**
- * A new text for all jobs of a line. In a long line a change of amounts alone (A: 3 instead of A: 4) is left for the next minute: else every end of a job
- * would rewrite the comments of all that wait. The first job of the line is told in any case, by whoever looks at it.
+ * A new text for all jobs of a line. In a long line, a change of amounts alone (A: 3 instead of A: 4) waits for the next minute; otherwise every end of a job
+ * would rewrite the comments of all waiting jobs. The first job of the line gets the text in any case, from the code that tries it.
  */
 export function agreeComment(line: JobLine, text: string, kind = "", now_s = 0): void {
   if (line.said === text) return;
@@ -101,7 +104,7 @@ export function agreeComment(line: JobLine, text: string, kind = "", now_s = 0):
   for (const entry of jobsOf(line)) if (!entry.under && !isTold(entry, text)) line.differ.add(entry);
 }
 
-/** The vnodes that jobs of a queue may use: its reservation's, its own when it has some, else those of its partition that belong to no queue. */
+/** The vnodes that jobs of a queue may use: those of its reservation, its own if it has some, else those of its partition that belong to no queue. */
 export function nodeSetOf(universe: Universe, queue: Queue | undefined): string {
   const resv = queue === undefined ? undefined : universe.resv_queues.get(queue.name);
   if (resv !== undefined) return resvSetKey(resv.id);
@@ -151,7 +154,7 @@ export function requestOf(universe: Universe, select: string, place: string, kee
   const key = `${select}\n${place}${keeps_cpus ? "\n" : ""}`;
   let request = universe.requests.get(key);
   if (request === undefined) {
-    // Texts that no job has any more are forgotten with the others; who has one keeps it.
+    // Texts that no job has any more are dropped; a job keeps its own text.
     if (universe.requests.size > REQUESTS_KEPT + 2 * universe.entries.size) universe.requests.clear();
     const parsed = checkedPart(parseRequest(universe.space, select, place, universe.next_id++), universe.checks);
     universe.requests.set(key, (request = keeps_cpus ? { ...parsed, keeps_cpus } : parsed));
@@ -159,7 +162,7 @@ export function requestOf(universe: Universe, select: string, place: string, kee
   return request;
 }
 
-/** A suspended job goes on where it is: it asks for what it released, on its vnodes by name, alone or not as before. */
+/** A suspended job resumes where it is: it requests what it released, on its vnodes by name, exclusively or not as before. */
 export function resumeRequest(universe: Universe, { exec_vnode = "", released = exec_vnode, place }: SchedJob): Request {
   const parts = (readExecVnode(released) ?? []).flat();
   const select = selectText({ chunks: parts.map(({ vnode, pairs }) => ({ count: 1, pairs: [pairOf("vnode", vnode), ...pairs] })) });
@@ -185,7 +188,7 @@ function classKey(universe: Universe, job: SchedJob, request: Request): string {
   for (const [name, value] of Object.entries(job.resources)) {
     if (isJobWide(universe, name)) parts.push(`${name}=${value}`);
   }
-  // Its own limit holds back an array only.
+  // Only an array has a limit of its own (max_run_subjobs).
   if (job.array?.max_run_subjobs !== undefined) parts.push(`a${job.id}`);
   const { ranking } = universe;
   if (ranking.fair_share && ranking.policy.fairshare_enforce_no_shares && percentageOf(universe, job) <= 0) parts.push("no shares");
@@ -193,7 +196,7 @@ function classKey(universe: Universe, job: SchedJob, request: Request): string {
   return parts.join("\t");
 }
 
-/** Whether being in this queue rather than in another one of its partition can change an answer. */
+/** Whether an answer can depend on the queue within its partition. */
 function matters(universe: Universe, queue: Queue | undefined): boolean {
   if (queue === undefined) return true;
   const { policy } = universe;
@@ -221,12 +224,12 @@ function isJobWide(universe: Universe, name: string): boolean {
   return TIMES.has(name) && timesMatter(universe);
 }
 
-/** What is booked stands in the way of who runs into it. */
+/** Bookings are in the way of jobs that run into them. */
 function timesMatter({ times_matter, sched, resvs }: Universe): boolean {
   return times_matter || sched.attrs["sched_preempt_enforce_resumption"] === true || resvs.size > 0;
 }
 
-/** Whether nothing but what a scheduler does not look at has changed (a comment, mostly). */
+/** Whether only values that a scheduler ignores have changed (mostly a comment). */
 function sameForScheduling(a: SchedJob, b: SchedJob): boolean {
   return (
     a.state === b.state &&

@@ -1,8 +1,8 @@
-// The order in which a cycle looks at jobs (docs/reference/scheduler.md 4): tracks of lines are merged by heaps, so that the order costs what is looked at, not what is
-// queued. by_queue: queue after queue; round_robin: one job of each queue of equal Priority in turn; neither: one list.
+// The order in which a cycle looks at jobs (docs/reference/scheduler.md 4). Heaps merge the tracks of lines, so that the cost follows the jobs that are
+// looked at, not all queued jobs. by_queue: queue after queue; round_robin: one job of each queue of equal Priority in turn; neither: one list.
 //
-// Running reservations come before all queues. Within whatever takes turns the level for preemption decides first, then jobs that were preempted come
-// before others, those that were earlier first. by_queue: express and preempted jobs of all queues come before the queues.
+// Running reservations come before all queues. Within a source the preemption level decides first; then jobs that were preempted come
+// first, the earliest preempted one at the head. by_queue: express and preempted jobs of all queues come before the queues.
 
 import { heapPop, heapPush, heapReplace } from "./heap.ts";
 import { queuesInOrder } from "./mirror.ts";
@@ -16,27 +16,27 @@ import type { JobEntry, JobLine, Queue, Track } from "./universe.ts";
 export type JobsInOrder = {
   /** the job whose turn it is; the same until advance() or skipToDiffering(); null: none is left */
   next(): { readonly entry: JobEntry; readonly line: JobLine } | null;
-  /** the job has been started: on to the next of its line */
+  /** the job has started: continues with the next one of its line */
   advance(): void;
   /** a subjob of the array has been started: the next one takes its place */
   stay(): void;
-  /** its line is blocked: on to the next of its line whose comment differs */
+  /** its line is blocked: continues with the next job of the line whose comment differs */
   skipToDiffering(): void;
 };
 
-/** A place in a track: its jobs, or those whose comment differs once its line is blocked. */
+/** A position in a track: its jobs, or only those whose comment differs once its line is blocked. */
 export type Cursor = Ranked & { entry: JobEntry; value: number; readonly track: Track; jobs: TrackCursor | null; rest: Ranked[] };
-/** Cursors of which the best is taken: all of them, or those of the entity that is to be served. */
+/** Cursors among which the best is taken: all of them, or those of the entity whose turn it is. */
 export type Source = {
   best(): Cursor | undefined;
   /** the best one has moved on; false: it has no more jobs */
   moved(alive: boolean): void;
 };
 
-/** Jobs of started execution queues, at a moment. levels: for preemption, as they are then; null: they make no difference. */
+/** Jobs of started execution queues at a moment. levels: present preemption levels; null: they do not matter. */
 export function jobsInOrder(ranks: RankContext, policy: Policy, levels: LevelOf | null = null): JobsInOrder {
   const groups = groupsOf(ranks, policy, levels);
-  /** jobs that had their turn, and what is left of lines that are blocked */
+  /** jobs that had their turn, and the rest of blocked lines */
   const past = new Set<JobEntry>();
   const leftovers = new Map<JobLine, Map<Track, Ranked[]>>();
   let group = 0;
@@ -54,7 +54,7 @@ export function jobsInOrder(ranks: RankContext, policy: Policy, levels: LevelOf 
     return null;
   };
 
-  /** The head of the current source has been looked at: its track's next job takes its place, and the turn passes on. */
+  /** The head of the current source was tried: the next job of its track takes its place, and the next source has its turn. */
   const step = (move: (cursor: Cursor) => boolean): void => {
     const source = current();
     const cursor = source?.best();
@@ -95,7 +95,7 @@ export function jobsInOrder(ranks: RankContext, policy: Policy, levels: LevelOf 
   };
 }
 
-/** Jobs of a line whose comment differs and that had no turn, by track; the last comes first. */
+/** Jobs of a line whose comment differs and that had no turn, by track; the last one comes first. */
 function differingOf(line: JobLine, past: ReadonlySet<JobEntry>, ranks: RankContext): Map<Track, Ranked[]> {
   const tracks = new Map<Track, Ranked[]>();
   for (const entry of line.differ) {
@@ -154,11 +154,11 @@ function groupsOfQueues(order: Order, policy: Policy, queues: readonly Queue[]):
   return [[sourceOf(order, queues, isFirst)], ...queues.map((queue) => [sourceOf(order, [queue], (line) => !isFirst(line, queue))])];
 }
 
-/** Cursors on all tracks of the queues, made when the source is first asked: the values are those of that moment. */
+/** Cursors on all tracks of the queues, made when the source is first used; their values are those of that moment. */
 function sourceOf(order: Order, queues: readonly Queue[], filter?: LineFilter): Source {
   let made: Source | null = null;
   const make = (): Source => tiersOf(order, cursorsOf(order.ranks, queues, filter), queues);
-  /** whose turn it is stays so until it has moved, whatever its job does to shares meanwhile */
+  /** the best cursor stays the same until it has moved, whatever its job changes in shares meanwhile */
   let given: Cursor | undefined;
   return {
     best: () => (given ??= (made ??= make()).best()),
@@ -169,7 +169,7 @@ function sourceOf(order: Order, queues: readonly Queue[], filter?: LineFilter): 
   };
 }
 
-/** What comes before all else: the level, then who was preempted, of jobs preempted together those of the queue that comes first. */
+/** The primary order: the level, then the time of preemption; among jobs that were preempted together, the first queue. */
 function tiersOf({ ranks, levels }: Order, cursors: readonly Cursor[], queues: readonly Queue[]): Source {
   const { ranking } = ranks.universe;
   const plain = (some: readonly Cursor[]): Source =>
@@ -221,7 +221,7 @@ function cursorsOf(ranks: RankContext, queues: readonly Queue[], filter?: LineFi
   return cursors;
 }
 
-/** A heap by worth; where shares decide among equals, made anew when they have changed. */
+/** A heap by worth; if shares decide among equals, it is made anew when they have changed. */
 function heapSource(ranks: RankContext, cursors: readonly Cursor[]): Source {
   const before = (a: Cursor, b: Cursor): boolean => comesBefore(ranks, a, b);
   const { fairshare } = ranks;

@@ -1,5 +1,5 @@
-// A place that was found before, read back from its text: is it still one for the job, and is it free at a time. So that what was published about a top
-// job stays true while nothing stands in its way, also when the search would now find another place first.
+// A published place, read back from its text: whether it still fits the job's request, and whether it is free at a time. This keeps a published promise
+// true while nothing is in the way, even if a search would now find another place first.
 
 import { parseExecVnode } from "#model/request/exec-vnode.ts";
 import type { Window } from "./outlook.ts";
@@ -13,7 +13,7 @@ import type { Wanted } from "./start-search.ts";
 import type { NodeSet, Universe } from "./universe.ts";
 import { ineligible, isChecked, matchesAll } from "./vnode-fit.ts";
 
-/** The chunks of an exec_vnode text as placed on a set; null: some vnode is not there, or the text is none. */
+/** The chunks of an exec_vnode text as placed on a set; null: a vnode is missing, or the text is malformed. */
 export function readPlace(universe: Universe, set: NodeSet, exec_vnode: string): PlacedChunks | null {
   const chunks: Piece[][] = [];
   /** equal texts share their amounts */
@@ -45,7 +45,7 @@ function amountsOf({ space }: Universe, pairs: readonly { readonly name: string;
   });
 }
 
-/** Whether placed chunks are what the request asks for. */
+/** Whether placed chunks match the request. */
 export function isPlaceFor(universe: Universe, request: Request, placed: PlacedChunks): boolean {
   const asked = request.chunks.flatMap((chunk) => Array.from({ length: chunk.count }, () => chunk));
   if (asked.length !== placed.length) return false;
@@ -80,7 +80,7 @@ function holdsChunk({ checks }: Universe, chunk: Chunk, pieces: readonly Piece[]
   );
 }
 
-/** Whether what placed chunks hold can be theirs for a window. The forecast, of their set, stands at its begin. */
+/** Whether the amounts of placed chunks are available for a window. The forecast of their set is at the begin of the window. */
 export function isPlaceFree(
   universe: Universe,
   { request, set, job }: Wanted,
@@ -89,7 +89,7 @@ export function isPlaceFree(
 ): boolean {
   const { checks } = universe;
   for (const [name, { amounts, own }] of holding) {
-    if (!own) continue; // closed for the sake of another vnode, which is looked at
+    if (!own) continue; // closed because of another vnode, which is checked itself
     const vnode = set.vnodes.get(name);
     if (vnode === undefined) return false;
     const { bucket } = vnode.host;

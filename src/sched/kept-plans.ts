@@ -1,16 +1,17 @@
-// `backfill.policy: cons`: plans are kept from cycle to cycle. A job is given its start when it is first blocked; when something ends early or becomes free
-// otherwise, plans move up in the order of jobs, each with all others where they are, never back. What is kept is what was published.
+// `backfill.policy: cons`: plans are kept from cycle to cycle. A job gets its start when it is first blocked. When something ends early or becomes free
+// unexpectedly, plans move up in the order of jobs, each with all others in their places, and never back. The published plans are the kept ones.
 //
-// Q1. A kept plan is booked before any job is looked at, if its place is still free at its time; else it is gone and the job planned anew when its turn comes.
-// Q2. While nothing has become free since the last cycle, a job whose planned start is to come is not looked at, but in the periodic cycle
-//     (scheduler_iteration): a plan that stood behind another one moves up then when that one has moved up or is gone, and so does a job that now asks for less.
-// Q3. What has become free is forgotten only by a cycle that has looked at all jobs: not by one that was given up, and not by a question (partita explain).
+// Q1. A kept plan is booked before any job is tried, if its place is still free at its time. Otherwise it is dropped, and the job is planned anew at its turn.
+// Q2. While nothing has become free since the last cycle, a job with a later planned start is not tried, except in the periodic cycle
+//     (scheduler_iteration). Then a plan behind another one moves up if that one has moved or is gone, and so does a job that now requests less.
+// Q3. The fact that something became free is forgotten only by a cycle that has tried all jobs, not by one that was given up, and not by a question (partita
+//     explain).
 
 import type { Candidate, Cycle } from "./module.ts";
 import type { Planner } from "./planner.ts";
 
 export type KeptPlans = {
-  /** nothing is to be done for a job in this cycle: its plan stands. false: its plan was taken off, it is to be started or planned */
+  /** nothing is to be done for a job in this cycle, because its plan stands. false: its plan was removed, and the job must be started or planned */
   stays(candidate: Candidate): boolean;
   readonly count: number;
   /** the cycle ends */
@@ -51,10 +52,10 @@ export function keepPlans(cycle: Cycle, planner: Planner): KeptPlans {
   };
 }
 
-/** What has become free that was not expected to be when plans were made (calendar.ts). */
+/** Something became free that was not expected to when plans were made (calendar.ts). */
 type Freed = { readonly loosened: boolean; readonly freed_s: number };
 
-/** Takes it; the next cycle asks for what comes then. */
+/** Reads and resets it; the next cycle asks for later events. */
 function takeFreed({ universe: { calendar } }: Cycle): Freed {
   const { loosened, freed_s } = calendar;
   calendar.loosened = false;

@@ -1,13 +1,13 @@
-// Run limits of server and queues (docs/reference/scheduler.md 5 and 6): running sums of what counts against them, and the check.
+// Run limits of server and queues (docs/reference/scheduler.md 5 and 6): running sums, and the check.
 //
-// I1. Counted are jobs in state R or E. I2. The order of checks is the order of docs/reference/scheduler.md 5.
+// I1. Jobs in state R or E count. I2. The order of checks is the order of docs/reference/scheduler.md 5.
 
 import { ENTITY_KINDS, type EntityKind, type LimitTable, limitOf } from "#model/limits/run-limits.ts";
 import type { SchedJob, Why } from "#protocol/sched-link.ts";
 import type { ResourceSpace } from "./resource-space.ts";
 import { amountOf } from "./resource-space.ts";
 
-/** What a class of jobs must distinguish because some limit looks at it. */
+/** The properties that a class of jobs must distinguish because a limit looks at them. */
 export type LimitProfile = {
   readonly user: boolean;
   readonly group: boolean;
@@ -16,11 +16,11 @@ export type LimitProfile = {
   readonly resources: readonly string[];
 };
 
-/** What runs for one entity (`u:alice`, `o:`): number of jobs and amounts in the order of the profile's resources. */
+/** Running jobs of one entity (`u:alice`, `o:`): number of jobs, and amounts in the order of the profile's resources. */
 export type Usage = { jobs: number; readonly amounts: number[] };
 export type UsageTable = Map<string, Usage>;
 
-/** What the tables together look at. extra: resources that are counted for other reasons, and owners that vnodes' limits look at. */
+/** The profile of all tables together. extra: resources that are counted for other reasons, and owners that limits of vnodes look at. */
 export function limitProfile(
   tables: Iterable<LimitTable>,
   extra: { readonly resources: Iterable<string>; readonly user: boolean; readonly group: boolean },
@@ -51,7 +51,7 @@ export function isRunning(job: SchedJob): boolean {
   return (job.state === "R" || job.state === "E") && job.array === undefined;
 }
 
-/** Adds (sign 1) or takes away (sign -1) a running job's share. Entities without jobs leave the table. */
+/** Adds (sign 1) or removes (sign -1) a running job. Entities without jobs leave the table. */
 export function countJob(space: ResourceSpace, profile: LimitProfile, table: UsageTable, job: SchedJob, sign: 1 | -1): void {
   countEntity(space, profile, table, "o:", job, sign);
   if (profile.user) countEntity(space, profile, table, `u:${job.user}`, job, sign);
@@ -71,10 +71,10 @@ function countEntity(space: ResourceSpace, profile: LimitProfile, table: UsageTa
   if (usage.jobs === 0) table.delete(key);
 }
 
-/** One object whose limits are asked: the server, or a queue by its name. */
+/** An object with limits: the server, or a queue by its name. */
 export type LimitScope = { readonly queue: string | undefined; readonly limits: LimitTable; readonly usage: UsageTable | undefined };
 
-/** The first limit that a further job would break, queue before server, numbers of jobs before amounts; null: none. */
+/** The first limit that one more job would break, queue before server, numbers of jobs before amounts; null: none. */
 export function checkLimits(space: ResourceSpace, profile: LimitProfile, scopes: readonly LimitScope[], job: SchedJob): Why | null {
   for (const scope of scopes) {
     if (scope.limits.run.size === 0) continue;

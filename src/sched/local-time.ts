@@ -1,4 +1,4 @@
-// Local calendar time as the core needs it: given from outside, because the machine's time zone is no business of pure code.
+// Local calendar time for the core. It is an input, because pure code does not know the machine's time zone.
 
 import { civilDay, DAY_S, dayNumber, weekday } from "#model/civil-time.ts";
 

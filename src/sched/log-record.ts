@@ -1,4 +1,4 @@
-// A line of the scheduler's log as data. What a started job's line says depends on the server's verdict: it names the decision instead.
+// A line of the scheduler's log as data. If the text depends on the server's verdict, the record names the decision.
 
 import { PBSE } from "#model/pbse.ts";
 import type { Decision, Verdict } from "#protocol/sched-link.ts";
@@ -10,14 +10,14 @@ export type LogRecord = { readonly event: number; readonly class: LogClass; read
 /** decision: its place among the cycle's decisions */
 export type CycleLog = readonly (LogRecord | { readonly decision: number })[];
 
-/** Whether the log says what became of a decision. */
+/** Whether the log reports the outcome of a decision. */
 export function isToldByVerdict({ kind }: Decision): boolean {
   return kind === "run" || kind === "confirm-resv" || kind === "preempt";
 }
 
 const PREEMPTED_BY = { S: "suspension", C: "checkpointing", R: "requeuing", D: "deletion" } as const;
 
-/** The line about a decision: `Job run`, how a job was preempted, or why the server refused. null: nothing is written about decisions of this kind. */
+/** The line about a decision: `Job run`, the method of a preemption, or the server's reason for a refusal. null: decisions of this kind are not logged. */
 export function verdictRecord(decision: Decision, verdict: Verdict): LogRecord | null {
   switch (decision.kind) {
     case "run": {
@@ -29,7 +29,7 @@ export function verdictRecord(decision: Decision, verdict: Verdict): LogRecord |
       return { event: LOG_EVENT.RESV, class: "Resv", object: decision.resv, text };
     }
     case "preempt": {
-      // A job that was out of the way by itself was not preempted.
+      // A job that had ended by itself was not preempted.
       if (verdict.ok ? verdict.method === undefined : verdict.code === PBSE.UNKJOBID) return null;
       const text = verdict.ok ? `Job preempted by ${PREEMPTED_BY[verdict.method ?? "S"]}` : "Job failed to be preempted";
       return { event: LOG_EVENT.SCHED, class: "Job", object: decision.job, text };

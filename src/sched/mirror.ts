@@ -1,7 +1,7 @@
-// The mirror: a universe made from a snapshot and kept by deltas (ARCHITECTURE.md). Pure data; the link that delivers them is main.ts' business.
+// The mirror: a universe made from a snapshot and kept by deltas (ARCHITECTURE.md). Pure data; main.ts has the link that delivers them.
 //
-// M1. A universe after any deltas equals one made from the same objects at once (checkMirror).
-// M2. What costs the number of jobs or vnodes happens only when the policy, the resources or what limits look at changes, never in a cycle.
+// M1. A universe after any deltas equals one that is made from the same objects at once (checkMirror).
+// M2. Work in proportion to all jobs or vnodes happens only when the policy, the resources or the profile of limits changes, never in a cycle.
 
 import { limitTable, NO_LIMITS } from "#model/limits/run-limits.ts";
 import { type FairshareTree, percentagesOf } from "#model/resource-group.ts";
@@ -30,9 +30,9 @@ export type MirrorOptions = {
   readonly policy: Policy;
   /** dedicated time is configured */
   readonly times_matter: boolean;
-  /** modules whose classKey is part of the key of a class; the same array as long as they are the same */
+  /** modules whose classKey is part of the key of a class; the array is the same object while they are the same */
   readonly distinguishing?: readonly PolicyModule[];
-  /** names of the chain: without `prioritizer` jobs are ordered by rank alone, without `fairshare` shares do not order them */
+  /** names of the chain: without `prioritizer` jobs are ordered by rank alone, without `fairshare` not by shares */
   readonly modules?: readonly string[];
   /** resource_group; null: there is none */
   readonly shares?: FairshareTree | null;
@@ -100,7 +100,7 @@ export function createUniverse(snapshot: Snapshot, options: MirrorOptions): Univ
   return universe;
 }
 
-/** Changes the policy; indexes again when what they depend on differs. */
+/** Changes the policy; indexes again if an index depends on the change. */
 export function setPolicy(universe: Universe, options: MirrorOptions): void {
   const modules = options.distinguishing ?? NO_MODULES;
   const { policy, times_matter, modules: names = ORDERING_MODULES, shares = null } = options;
@@ -118,7 +118,7 @@ export function setPolicy(universe: Universe, options: MirrorOptions): void {
   indexAll(universe);
 }
 
-/** Applies a delta. Throws when it is not the next one: the link is broken and a new snapshot is needed. */
+/** Applies a delta. Throws if it is not the next one: then the link is broken and a new snapshot is needed. */
 export function applyDelta(universe: Universe, delta: Delta): void {
   assert(delta.revision === universe.revision + 1, `delta ${delta.revision} after revision ${universe.revision}`);
   universe.revision = delta.revision;
@@ -135,11 +135,11 @@ export function applyDelta(universe: Universe, delta: Delta): void {
 }
 
 type Pending = {
-  /** limits may look at other things now */
+  /** limits may look at other properties now */
   profile: boolean;
   /** resources changed */
   everything: boolean;
-  /** jobs are ordered by something else now */
+  /** the order of jobs depends on other properties now */
   ranking: boolean;
 };
 
@@ -223,7 +223,7 @@ function applyDrop(universe: Universe, kind: "resource" | "queue" | "node" | "jo
   }
 }
 
-/** Attributes that decide; a server or queue changes often in others (counts, comments). */
+/** Attributes that matter; other attributes of a server or queue change often (counts, comments). */
 const LIMIT_ATTRS = [
   "max_run",
   "max_run_res",
@@ -257,7 +257,7 @@ function putQueue(universe: Universe, queue: SchedQueue, pending: Pending): void
   const made = makeQueue(universe, queue, order);
   if (old?.priority !== made.priority) universe.ranking_version++;
   universe.queues.set(queue.name, made);
-  // What runs may keep its vnodes for longer or shorter now.
+  // Running jobs may now keep their vnodes for a longer or shorter time.
   if (killDelayOf(old) !== killDelayOf(made))
     for (const job of universe.jobs.values()) if (job.queue === queue.name && job.resv === undefined) putRunningJob(universe, job);
   universe.sorted_queues = null;
@@ -308,7 +308,7 @@ function putNode(universe: Universe, node: SchedNode, pending: Pending): void {
   const neighbours = namesOnHost(before);
   putVnode(universe, node);
   const vnode = universe.vnodes.get(node.name);
-  // What only jobs close or use is told by their ends.
+  // State words that only depend on jobs change with the ends of these jobs.
   if (vnode?.state.spec !== spec || (closed !== undefined && !isTaken(closed) && vnode?.state.closed !== closed))
     universe.calendar.loosened = true;
   if (vnode === before && vnode?.state.spec === spec) refreshInside(universe, node.name);
@@ -323,7 +323,7 @@ function dropNode(universe: Universe, name: string): void {
   rereadResvsOn(universe, neighbours);
 }
 
-/** What is reserved on a host with its vnodes may close them all. */
+/** A reservation on a host may close all vnodes of it. */
 function namesOnHost(vnode: Vnode | undefined): string[] {
   return vnode?.host.vnodes.map((other) => other.name) ?? [];
 }
@@ -346,14 +346,14 @@ function noteEstimate({ estimated }: Universe, job: SchedJob): void {
   else estimated.delete(job.id);
 }
 
-/** What a job had used in the end. */
+/** The final usage of a job. */
 function noteEnd(universe: Universe, id: string, resources_used: SchedJob["resources_used"], untold: SchedJob | undefined): void {
   const job = universe.jobs.get(id) ?? untold;
   universe.used.ids.delete(id);
   if (job !== undefined && resources_used !== undefined) universe.ended.push({ job, resources_used });
 }
 
-/** A comment that this scheduler set: the server does not send it back. */
+/** A comment that this scheduler set; the server does not send it back. */
 export function takeComment(universe: Universe, id: string, comment: string): void {
   const job = universe.jobs.get(id);
   if (job !== undefined) putJob(universe, { ...job, comment });
@@ -382,7 +382,7 @@ function usageOf(universe: Universe, scope: string): UsageTable {
   return table;
 }
 
-/** What jobs are ordered by. Jobs must be indexed anew. */
+/** The properties that order jobs. Jobs must be indexed anew. */
 function readRanking(universe: Universe): void {
   const { server, sched, policy, space, ranking_modules } = universe;
   universe.percentages = universe.shares === null ? new Map() : percentagesOf(universe.shares);
@@ -408,7 +408,7 @@ function readServer(universe: Universe): void {
   universe.profile = profileOf(universe);
 }
 
-/** What programs said the server has (server_dyn_res): it replaces what attributes say. */
+/** Amounts that programs reported for the server (server_dyn_res); they replace those of the attributes. */
 export function setDynamic(universe: Universe, values: ReadonlyMap<string, number | string | boolean>): void {
   if (values.size === 0 && universe.dynamic.size === 0) return;
   universe.dynamic = values;
@@ -435,7 +435,7 @@ function indexAll(universe: Universe, resvs: readonly SchedResv[] = [...universe
     index.clear();
   for (const queue of [...universe.queues.values()]) universe.queues.set(queue.name, makeQueue(universe, queue, queue.order));
   universe.sorted_queues = null;
-  // What is booked names resources by their numbers: whoever booked it books it again.
+  // Bookings name resources by number, so they must be made again.
   universe.calendar = createCalendar();
   for (const job of universe.jobs.values()) {
     if (job.resv === undefined) putRunningJob(universe, job);
@@ -448,7 +448,7 @@ function indexAll(universe: Universe, resvs: readonly SchedResv[] = [...universe
   keepGroupings(universe);
 }
 
-/** Puts all jobs into lines and counts the running ones. What lines said is kept, so that comments are not sent again. */
+/** Puts all jobs into lines and counts the running ones. The agreed comments of lines are kept, so that comments are not sent again. */
 function indexJobs(universe: Universe): void {
   universe.regroup = false;
   universe.groups_stale = true;
@@ -457,7 +457,7 @@ function indexJobs(universe: Universe): void {
   for (const { request } of universe.resvs.values()) askGroup(universe, request);
   for (const index of [universe.entries, universe.classes, universe.lines, universe.usage]) index.clear();
   const jobs = [...universe.jobs.values()];
-  // In order of rank, insertion appends.
+  // In the order of rank each insertion is at the end.
   jobs.sort((a, b) => a.rank - b.rank);
   for (const job of jobs) {
     if (isRunning(job)) count(universe, job, 1);

@@ -1,6 +1,6 @@
-// `modules:` and `NAME.key: value` of sched_config as data (docs/modules.md). Pure: whether a file is there and in order is the shell's business.
+// `modules:` and `NAME.key: value` of sched_config as data (docs/modules.md). Pure: the shell checks whether files exist and are safe.
 //
-// L1. A module has one name in a chain: a site's own is called like its file without the ending, and may take the name of a built-in one that is not listed.
+// L1. A module has one name in a chain. A site's module is named after its file without the ending, and may have the name of a built-in module that is not listed.
 
 import type { ModuleOptions, Options } from "./module.ts";
 import { MODULES_LATER, moduleNamed, SERVICES } from "./modules/index.ts";
@@ -12,10 +12,10 @@ export type ModuleLine = {
   readonly site: readonly SiteModule[];
   readonly wrong: readonly WrongModule[];
 };
-/** A name of the line that is no part of the chain, and why. */
+/** A name in the line that cannot be part of the chain, and the reason. */
 export type WrongModule = { readonly name: string; readonly text: string };
 
-/** Reads the value of `modules:`. wrong: what is wrong with it. */
+/** Reads the value of `modules:`. wrong: mistakes in it. */
 export function readModules(value: string): ModuleLine {
   const names: string[] = [];
   const site: SiteModule[] = [];
@@ -34,7 +34,7 @@ export function readModules(value: string): ModuleLine {
   return { names, site, wrong };
 }
 
-/** What contains a slash or ends like a program is a path. */
+/** A word with a slash, or with the ending of a program, is a path. */
 function siteModule(word: string): SiteModule | null {
   if (!/\/|\.m?[jt]s$/.test(word)) return null;
   const file = word.slice(word.lastIndexOf("/") + 1);

@@ -1,4 +1,4 @@
-// Names of node buckets as the log shows them: `ncpus=16:accelerator=False`, what a vnode has of the resources that jobs ask for, and every boolean.
+// Names of node buckets for the log: `ncpus=16:accelerator=False`, the requested resources of a vnode and every boolean.
 
 import { amountText } from "./resource-space.ts";
 import type { Universe, VnodeSpec } from "./universe.ts";

@@ -1,5 +1,5 @@
-// The hosts that a job may use, in classes of those that are alike to it: what they have, what is free, how many of its chunks fit and why no more
-// (explain.ts). Reads buckets, so that it costs kinds of hosts, not hosts.
+// The hosts that a job may use, in classes of hosts that are equal for it: what they have, what is free, how many of its chunks fit, and why no more fit
+// (explain.ts). It reads buckets, so the cost follows kinds of hosts, not hosts.
 
 import type { NodeClass } from "#protocol/explanation.ts";
 import type { Why } from "#protocol/sched-link.ts";
@@ -15,7 +15,7 @@ import type { HostBucket, JobEntry, NodeSet, Universe, VnodeState } from "./univ
 const EXAMPLES = 3;
 
 export type ClassesAsked = { readonly set: NodeSet; readonly entry: JobEntry; readonly context: PlaceContext };
-/** A class before its reason is given words. */
+/** A class before its reason has a text. */
 export type PlainClass = Omit<NodeClass, "why"> & { readonly why: Why | null };
 
 /** All classes, those with the most hosts first. */
@@ -65,12 +65,12 @@ function classOf(universe: Universe, view: Search, bucket: HostBucket): PlainCla
   };
 }
 
-/** States that do not end with the jobs that are there. */
+/** States that do not end with the present jobs. */
 function isForGood({ closed }: VnodeState): boolean {
   return closed !== undefined && !["job-busy", "job-exclusive", "resv-exclusive"].includes(closed);
 }
 
-/** The heap holds hosts that have left: those do not count. */
+/** The heap may hold hosts that have left the bucket; these do not count. */
 function examplesOf(bucket: HostBucket): string[] {
   const names: string[] = [];
   for (const host of [...bucket.heap].sort((a, b) => a.order - b.order)) {
@@ -80,7 +80,7 @@ function examplesOf(bucket: HostBucket): string[] {
   return names;
 }
 
-/** `ncpus=16:mem=64gb`: of what the chunks ask for, over a host's vnodes. */
+/** `ncpus=16:mem=64gb`: the requested resources, over a host's vnodes. */
 function amountsText(
   { space }: Universe,
   { chunks }: Request,

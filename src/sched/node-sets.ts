@@ -1,6 +1,6 @@
 // Vnodes in sets, hosts in buckets (universe.ts U1, U2): what a vnode is and has left, and the moves of hosts between buckets as that changes.
-// The mirror moves hosts for good; a cycle moves them for its own placements and back. What stands for a host in placement sets moves with it (U6);
-// which those are is said in placement-sets.ts.
+// The mirror moves hosts permanently; a cycle moves them for its placements and back. The entries for a host in placement sets move with it (U6);
+// placement-sets.ts determines them.
 
 import type { SchedNode } from "#protocol/sched-link.ts";
 import { heapPop, heapPush } from "./heap.ts";
@@ -105,7 +105,7 @@ function addVnode(universe: Universe, node: SchedNode, state: VnodeState): void 
   );
 }
 
-/** A vnode in its set, on a host that has not got it yet. */
+/** A vnode in its set, on a host that does not have it yet. */
 function enterVnode(universe: Universe, node: SchedNode, state: VnodeState): Vnode {
   const set = setOf(universe, setKeyOfNode(node));
   const name = hostOf(node);
@@ -121,7 +121,7 @@ function enterVnode(universe: Universe, node: SchedNode, state: VnodeState): Vno
   return vnode;
 }
 
-/** A host with other vnodes is another object: heaps order hosts by their first vnode and may still hold the old one. */
+/** A host with other vnodes is a new object: heaps order hosts by their first vnode and may still hold the old one. */
 function remakeHost(universe: Universe, set: NodeSet, old: Host, vnodes: Vnode[]): void {
   if (old.vnodes.length > 1) set.multi_vnode_hosts--;
   if (vnodes.length > 1) set.multi_vnode_hosts++;
@@ -157,7 +157,7 @@ function regroups(set: NodeSet, old: SchedNode, node: SchedNode): boolean {
   return false;
 }
 
-/** Nothing stands for the host in placement sets any more. */
+/** Removes the entries for the host in placement sets. */
 export function dropTwins(host: Host): void {
   for (const twin of host.twins.splice(0)) {
     const { set } = twin;
@@ -180,7 +180,7 @@ function dropPlacementSet(set: NodeSet, { name, grouping }: NonNullable<NodeSet[
   grouping.sorted = grouping.sorted.filter((other) => other !== set);
 }
 
-/** The host stands in a placement set with some of its vnodes. */
+/** Enters the host in a placement set with some of its vnodes. */
 export function addTwin(universe: Universe, set: NodeSet, origin: Host, members: readonly boolean[]): void {
   const { name, vnodes, outlook } = origin;
   const order = vnodes[members.indexOf(true)]?.order ?? origin.order;
@@ -237,9 +237,9 @@ function countSpec(set: NodeSet, spec: VnodeSpec, sign: 1 | -1): void {
   else set.specs.set(spec, count);
 }
 
-/** Puts a host, and what stands for it in placement sets, into the bucket of its vnodes' states. */
+/** Puts a host, and its entries in placement sets, into the bucket of its vnodes' states. */
 export function settle(universe: Universe, host: Host): void {
-  // The vnodes that a running reservation gives its jobs are others: nothing is booked on them.
+  // The vnodes that a running reservation gives its jobs are separate: nothing is booked on them.
   if (universe.vnodes.get(host.vnodes[0]?.name ?? "")?.host === host) host.outlook = outlookOf(universe, host.vnodes);
   const states = host.vnodes.map((vnode) => vnode.state);
   for (const each of [host, ...host.twins]) {
@@ -252,8 +252,8 @@ export function settle(universe: Universe, host: Host): void {
 export type Move = readonly [Host, HostBucket];
 
 /**
- * Puts a host that is in a bucket or, as `of` says, was taken out of one, into the bucket of new states, and all others that stand for the same host.
- * Returns each with the bucket it was in, the host given first, so that undoMoves takes it back.
+ * Puts a host that is in a bucket, or that was taken out of one as `of` says, into the bucket of new states, and with it all entries for the same host.
+ * Returns each with its old bucket, the given host first, so that undoMoves takes the moves back.
  */
 export function moveHost(universe: Universe, policy: Policy, host: Host, states: readonly VnodeState[], of?: HostBucket): Move[] {
   const origin = host.origin ?? host;
@@ -276,7 +276,7 @@ export function moveHost(universe: Universe, policy: Policy, host: Host, states:
   return moved;
 }
 
-/** Gives hosts back the states they had. What is booked on them may have changed meanwhile. */
+/** Gives hosts their old states back. The bookings on them may have changed meanwhile. */
 export function undoMoves(universe: Universe, moved: Iterable<Move>): void {
   for (const [host, bucket] of moved) {
     detach(host.set, host);
@@ -294,10 +294,13 @@ export function hostsInOrder(set: NodeSet): readonly Host[] {
   return set.in_order;
 }
 
-/** Buckets without hosts that are kept, because a host often comes back to them soon. */
+/** Number of empty buckets that are kept, because hosts often return to them soon. */
 const EMPTY_BUCKETS_KEPT = 256;
 
-/** The bucket of hosts whose vnodes are in these states; made when there is none. like: one of which most is the same, as the one a host was in; null: none. */
+/**
+ * The bucket of hosts whose vnodes are in these states; it is made if there is none. like: a bucket that is mostly the same, such as the host's old one;
+ * null: none.
+ */
 function bucketOf(set: NodeSet, policy: Policy, universe: Universe, parts: BucketParts, like: HostBucket | null): HostBucket {
   const keys = vnodeKeys(parts, like);
   const key = bucketKey(parts, keys);
@@ -364,7 +367,7 @@ export function firstHost(bucket: HostBucket): Host | undefined {
   }
 }
 
-/** Drops entries of hosts that left. */
+/** Removes entries of hosts that have left. */
 function compact(bucket: HostBucket): void {
   const hosts = new Set(bucket.heap.filter((host) => host.bucket === bucket));
   bucket.heap.length = 0;
@@ -372,7 +375,7 @@ function compact(bucket: HostBucket): void {
   for (const host of [...hosts].sort((a, b) => a.order - b.order)) bucket.heap.push(host);
 }
 
-/** Reservations begin or end on a vnode: who asks to be alone there is told. */
+/** Reservations begin or end on a vnode: this matters to jobs that need it exclusively. */
 export function recountVnode(universe: Universe, name: string): void {
   const vnode = universe.vnodes.get(name);
   if (vnode === undefined) return;

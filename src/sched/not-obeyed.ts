@@ -1,4 +1,4 @@
-// Attributes that ask a scheduler for something this release does not do: told in its log, so that nothing is ignored in silence.
+// Attributes that request something this release does not do. The log names them, so that nothing is ignored silently.
 
 import type { AttrRecord } from "#protocol/sched-link.ts";
 import type { Universe } from "./universe.ts";
@@ -23,7 +23,7 @@ export function notObeyed(universe: Universe): string[] {
   return texts;
 }
 
-/** Gives each text once, until it no longer holds. */
+/** Returns each text once, until its cause is gone. */
 export function notObeyedNews(): (universe: Universe) => string[] {
   let told_texts: readonly string[] = [];
   return (universe) => {

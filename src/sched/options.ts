@@ -1,4 +1,4 @@
-// The command line of pbs_sched (docs/reference/files.md 10). Pure: arguments in, options or what to say out.
+// The command line of pbs_sched (docs/reference/files.md 10). Pure: arguments in, options or a message out.
 
 export const USAGE = `usage: pbs_sched [-d home][-L logfile][-p file][-I schedname][-n][-N][-c clientsfile][-t num threads]
        pbs_sched --version

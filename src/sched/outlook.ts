@@ -1,10 +1,10 @@
-// What is booked on a host in time to come, as part of its bucket's identity: hosts with equal vnodes in equal states and an equal outlook are one bucket,
-// so that whether a job would run into a plan or a reservation is asked once per bucket, not once per host.
+// The outlook of a host: its bookings, as part of the identity of its bucket. Hosts with equal vnodes in equal states and with an equal outlook are one bucket,
+// so whether a job would run into a plan or a reservation is asked once for a bucket, not for each host.
 //
-// K4. A window is half-open: [from, to). What is shown of a vnode for a window is what is taken at the worst moment of it, for every resource.
-//     That is at its begin, or when something booked begins: between, things only end.
+// K4. A window is half-open: [from, to). For each resource, the amounts shown for a vnode in a window are those taken at its worst moment.
+//     That is the begin of the window or the begin of a booking, because otherwise entries only end.
 // K5. Equal outlooks of one calendar are the same object.
-// K6. Beside what is booked, what runs now counts until its end: an outlook says what is left of it when something booked begins.
+// K6. Besides bookings, running entries count until their ends: an outlook says what is left of them when a booking begins.
 
 import type { Amount } from "./request.ts";
 import type { Running } from "./running.ts";
@@ -18,20 +18,20 @@ export type Span = { readonly from_s: number; readonly to_s: number };
 export type Part = {
   /** equal for equal contents */
   readonly id: number;
-  /** in order, apart from one another: one of a plan, the occurrences of a standing reservation */
+  /** in order and not overlapping: one time of a plan, several for the occurrences of a standing reservation */
   readonly times: readonly Span[];
-  /** a reservation: what may run into it, though it is expected to end before, must not start */
+  /** a reservation: a job that may run into it must not start, even if it is expected to end before */
   readonly firm: boolean;
-  /** kill_delay of a plan, the last part of its time: a reservation may begin in it. 0 for a reservation */
+  /** kill_delay of a plan, the last part of its time, in which a reservation may begin. 0 for a reservation */
   readonly grace_s: number;
   readonly amounts: readonly Amount[];
-  /** nobody else may use the vnode meanwhile: the state word it has then */
+  /** no other job may use the vnode meanwhile: its state word then */
   readonly closes: string | undefined;
-  /** something runs there (or the vnode is only closed for the sake of another one of its host) */
+  /** a job runs there (otherwise the vnode is only closed because of another vnode of its host) */
   readonly own: boolean;
 };
 
-/** What is taken of a vnode from a time on by what runs now, and how many jobs and reservations that are. */
+/** Amounts of a vnode that running entries take from a time on, and the numbers of jobs and reservations. */
 type Left = { readonly from_s: number; readonly used: readonly number[]; readonly jobs: number };
 
 /** What is booked of a vnode of a host. */
@@ -39,7 +39,7 @@ export type VnodeOutlook = {
   /** place of the vnode in the order of definition */
   readonly at: number;
   readonly parts: readonly Part[];
-  /** what is left of what runs, as it changes between begins of parts: from the first begin on, in order, the last one for ever */
+  /** the rest of the running entries at each begin of a part: from the first begin on, in order; the last one holds for ever */
   readonly lefts: readonly Left[];
 };
 
@@ -47,18 +47,18 @@ export type VnodeOutlook = {
 export type Outlook = {
   readonly id: number;
   readonly vnodes: readonly VnodeOutlook[];
-  /** when the first of it begins */
+  /** begin of the first booking */
   readonly first_s: number;
   /** index of ncpus */
   readonly ncpus: number;
-  /** the window last asked for, and what of the outlook lies in it */
+  /** the last window that was asked for, and the part of the outlook in it */
   seen: Window | null;
   seen_key: string;
 };
 
 /**
- * When a job would run. firm_to_s: the end of its walltime, so long it keeps away from reservations. to_s: until then it may have its vnodes (with the
- * kill_delay of its queue), so long it keeps away from plans. What a job is expected to take (soft_walltime) is no part of it: a plan must hold if it takes all.
+ * When a job would run. firm_to_s: the end of its walltime; until then it keeps away from reservations. to_s: until then it may have its vnodes (with the
+ * kill_delay of its queue), and it keeps away from plans. Its expected time (soft_walltime) does not count: a plan must hold even if the job uses all its time.
  */
 export type Window = { readonly from_s: number; readonly to_s: number; readonly firm_to_s: number };
 
@@ -89,7 +89,7 @@ export function outlookOf(universe: Universe, vnodes: readonly Vnode[]): Outlook
   if (booked.length === 0) return null;
   let outlook = calendar.outlooks.get(key);
   if (outlook === undefined) {
-    // Hosts keep the objects they have; equal ones made later are only another bucket.
+    // Hosts keep their objects; an equal outlook that is made later only gives another bucket.
     if (calendar.outlooks.size > OUTLOOKS_KEPT) calendar.outlooks.clear();
     const first_s = Math.min(...booked.map(({ lefts }) => lefts[0]?.from_s ?? Number.POSITIVE_INFINITY));
     const own = booked.map((one) => ({ ...one, parts: [...one.parts] }));
@@ -111,7 +111,7 @@ function keyOf(at: number, parts: readonly Part[], lefts: readonly Left[]): stri
   return key;
 }
 
-// --- what is left of what runs
+// --- running entries
 
 function leftsOf(universe: Universe, vnode: Vnode, parts: readonly Part[]): Left[] {
   const first_s = nextBegin(parts, Number.NEGATIVE_INFINITY);
@@ -121,7 +121,7 @@ function leftsOf(universe: Universe, vnode: Vnode, parts: readonly Part[]): Left
   return [...times].sort((a, b) => a - b).map((from_s) => leftAt(universe, vnode, from_s));
 }
 
-/** When something booked begins, not before a time; Infinity: never. */
+/** When the first booking begins, not before a time; Infinity: never. */
 function nextBegin(parts: readonly Part[], from_s: number): number {
   let next_s = Number.POSITIVE_INFINITY;
   for (const { times } of parts) {
@@ -144,7 +144,7 @@ function runningOn({ calendar }: Universe, vnode: Vnode): Running[] {
 function leftAt(universe: Universe, vnode: Vnode, from_s: number): Left {
   const used = [...vnode.state.used];
   const running = runningOn(universe, vnode);
-  // Jobs whose end nobody knows stay.
+  // Jobs whose end is unknown stay.
   let jobs = new Set(jobsOn(vnode)).size + (universe.calendar.besides.get(vnode.name)?.length ?? 0);
   for (const one of running) {
     const over = one.to_s <= from_s;
@@ -158,10 +158,10 @@ function leftAt(universe: Universe, vnode: Vnode, from_s: number): Left {
 
 // --- windows
 
-/** States that are kept of one bucket: windows move on with the clock. */
+/** Windows that are kept for a bucket; they move on with the clock. */
 const SHOWN_KEPT = 64;
 
-/** The states of a bucket's vnodes for a window that begins at the time whose states the bucket shows. null: no window, as they are. */
+/** The states of a bucket's vnodes for a window. It begins at the time whose states the bucket shows. null: no window, the present states. */
 export function statesDuring(bucket: HostBucket, window: Window | null): readonly VnodeState[] {
   const { outlook, states, during } = bucket;
   if (outlook === null || window === null) return states;
@@ -179,7 +179,7 @@ export function statesDuring(bucket: HostBucket, window: Window | null): readonl
   return shown;
 }
 
-/** Whether something that is booked on the hosts of these buckets lies in a window. */
+/** Whether a booking on the hosts of these buckets lies in a window. */
 export function reachesBooked(buckets: Iterable<HostBucket>, window: Window): boolean {
   for (const { outlook } of buckets) {
     if (outlook === null || (outlook.first_s >= window.to_s && outlook.first_s >= window.firm_to_s)) continue;
@@ -188,7 +188,7 @@ export function reachesBooked(buckets: Iterable<HostBucket>, window: Window): bo
   return false;
 }
 
-/** Which times lie in a window, and whether the first of them has begun with it; empty: none. */
+/** Which times lie in a window, and whether the first of them has begun before it; empty: none. */
 function keyDuring(outlook: Outlook, window: Window): string {
   if (outlook.seen !== null && isSameWindow(outlook.seen, window)) return outlook.seen_key;
   let key = "";
@@ -209,19 +209,19 @@ function keyDuring(outlook: Outlook, window: Window): string {
   return outlook.seen_key;
 }
 
-/** Jobs of a cycle often ask for equal times. */
+/** Jobs of a cycle often have equal windows. */
 const isSameWindow = (a: Window, b: Window): boolean =>
   a === b || (a.from_s === b.from_s && a.to_s === b.to_s && a.firm_to_s === b.firm_to_s);
 
-/** Which of a part's times lie in a window: from one up to before another. */
+/** The times of a part that lie in a window: from one index up to before another. */
 function spansDuring({ times }: Part, { from_s, to_s }: Window): readonly [low: number, high: number] {
   return [countSpans(times, (span) => span.to_s <= from_s), countSpans(times, (span) => span.from_s < to_s)];
 }
 
-/** Whether the begin of a part keeps a job away whose window this is. A reservation that begins in its kill_delay counts only beside plans. */
+/** Whether the begin of a part keeps away a job with this window. A reservation that begins in the job's kill_delay counts only beside plans. */
 const concerns = ({ firm }: Part, from_s: number, { firm_to_s }: Window): boolean => !firm || from_s < firm_to_s;
 
-/** How many of the first spans fulfil a condition, which no later one does. */
+/** The number of leading spans that fulfil a condition, which no later one fulfils. */
 function countSpans(times: readonly Span[], condition: (span: Span) => boolean): number {
   let [low, high] = [0, times.length];
   while (low < high) {
@@ -236,7 +236,7 @@ function countSpans(times: readonly Span[], condition: (span: Span) => boolean):
 type Change = { readonly at_s: number; readonly to_s: number; readonly sign: 1 | -1; readonly part: Part; readonly begins: boolean };
 type Look = { readonly window: Window; readonly ncpus: number };
 
-/** The worst of a vnode in a window: what is booked is added up from change to change, on top of what is left of what runs. */
+/** The worst state of a vnode in a window: bookings are summed from change to change, on top of the running entries. */
 function worstOf(state: VnodeState, { parts, lefts }: VnodeOutlook, { window, ncpus }: Look): VnodeState {
   const changes = changesDuring(parts, window);
   if (changes.length === 0) return state;
@@ -249,7 +249,7 @@ function worstOf(state: VnodeState, { parts, lefts }: VnodeOutlook, { window, nc
   let closes: string | undefined;
   let busy = false;
   let concerned = false;
-  // The end of the last walltime of the plans that have begun.
+  // The last end of a walltime among the plans that have begun.
   let planned_to_s = Number.NEGATIVE_INFINITY;
   changes.forEach(({ at_s, to_s, sign, part, begins }, at) => {
     for (const { index, amount } of part.amounts) now[index] = (now[index] as number) + sign * amount;
@@ -260,7 +260,7 @@ function worstOf(state: VnodeState, { parts, lefts }: VnodeOutlook, { window, nc
       concerned = true;
       closes ??= part.closes;
     }
-    // A plan needs its room beside the reservations that begin in its walltime, too.
+    // A plan needs its room also beside the reservations that begin during its walltime.
     if (sign === 1 && part.firm && at_s < planned_to_s) concerned = true;
     if (begins && part.own && !part.firm && cpusOf(part, ncpus) === 0) begins_without_cpus = true;
     if (sign === -1 || changes[at + 1]?.at_s === at_s || !concerned) return;
@@ -270,7 +270,7 @@ function worstOf(state: VnodeState, { parts, lefts }: VnodeOutlook, { window, nc
     for (let index = 0; index < now.length; index++)
       worst.used[index] = Math.max(worst.used[index] as number, (left.used[index] as number) + (now[index] as number));
     busy ||= first && avail > 0 && cpus_of_plans > 0 && (left.used[ncpus] as number) + cpus_of_plans >= avail;
-    // What is to start there without cpus needs one that is not taken: else the vnode is job-busy then.
+    // A job that requests no cpus there still needs one that is free, because the vnode is job-busy otherwise.
     if (begins_without_cpus && avail > 0)
       worst.used[ncpus] = Math.max(worst.used[ncpus] as number, (left.used[ncpus] as number) + cpus_of_plans + 1);
     begins_without_cpus = false;
@@ -285,7 +285,7 @@ function cpusOf({ amounts }: Part, ncpus: number): number {
   return cpus;
 }
 
-/** Begins and ends of what lies in a window, in order. Ends come before begins: what follows one another does not meet. */
+/** Begins and ends in a window, in order. Ends come before begins, so that consecutive entries do not overlap. */
 function changesDuring(parts: readonly Part[], window: Window): Change[] {
   const changes: Change[] = [];
   for (const part of parts) {

@@ -1,9 +1,9 @@
-// Which jobs with a soft_walltime are expected to end before they must. What stands before every job that waits is: a plan made for its expected end moves
-// back only for work of higher priority. What may have overtaken a job that waits is counted for its whole walltime and the kill_delay of its queue: else
+// Which jobs with a soft_walltime are expected to end early. A job that comes before every waiting job is: a plan made for its expected end moves back only
+// because of work of higher priority. A job that may have overtaken a waiting job counts with its whole walltime and the kill_delay of its queue; otherwise
 // it would move that job's plan when it passes its soft_walltime.
 //
-// O1. A job that runs has no place in the order any more. Where queues and submission alone make the order, it is compared by these. Otherwise it stands
-//     before those that wait if it ran before the first of them was submitted.
+// O1. A running job has no place in the order any more. If only queues and submission make the order, it is compared by these. Otherwise it comes
+//     before the waiting jobs if it ran before the first of them was submitted.
 
 import type { SchedJob } from "#protocol/sched-link.ts";
 import { renewFor } from "./calendar.ts";
@@ -11,18 +11,18 @@ import { queuesInOrder } from "./mirror.ts";
 import type { Running } from "./running.ts";
 import type { Universe } from "./universe.ts";
 
-/** What waits, as far as a job that runs is compared with it. */
+/** The waiting jobs, as far as a running job is compared with them. */
 export type Front = {
-  /** places of queues in the order; null: jobs are ordered by more than queues and submission */
+  /** places of queues in the order; null: the order depends on more than queues and submission */
   readonly turns: ReadonlyMap<string, number> | null;
-  /** of the first job that waits: the place of its queue, and its rank there */
+  /** of the first waiting job: the place of its queue, and its rank there */
   readonly turn: number;
   readonly rank: number;
   /** the first submission of all that waits */
   readonly qtime_s: number;
 };
 
-/** started: jobs that a cycle has started, which wait no more. */
+/** started: jobs that a cycle has started, which no longer wait. */
 export function frontOf(universe: Universe, started: ReadonlySet<string> = new Set()): Front {
   let turns = turnsOf(universe);
   let [turn, rank, qtime_s] = [Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY];
@@ -46,14 +46,14 @@ function turnsOf(universe: Universe): Map<string, number> | null {
   return new Map(queues.map(({ name, priority }, at) => [name, policy.by_queue ? at : isExpress(priority) ? -priority : 0]));
 }
 
-/** Whether a job that runs stands before all that waits (O1). */
+/** Whether a running job comes before all waiting jobs (O1). */
 export function standsBefore({ rank, queue, stime_s, qtime_s }: SchedJob, { turns, ...front }: Front): boolean {
   if (turns === null) return (stime_s ?? qtime_s) <= front.qtime_s;
   const turn = turns.get(queue);
   return turn !== undefined && (turn < front.turn || (turn === front.turn && rank < front.rank));
 }
 
-/** Running jobs that may have overtaken one that waits are expected to take all their time. Returns what takes this back. */
+/** Running jobs that may have overtaken a waiting job are expected to use all their time. Returns a function that takes this back. */
 export function countWhole(universe: Universe): () => void {
   const { calendar, jobs } = universe;
   if (calendar.soft.size === 0) return () => undefined;

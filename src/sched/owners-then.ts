@@ -1,4 +1,4 @@
-// Who is on a vnode at a time to come, for limits of vnodes that look at owners (max_user_run, max_group_run). Such vnodes share their bucket with no other.
+// The jobs of an owner on a vnode at a later time, for limits of vnodes by owner (max_user_run, max_group_run). Such vnodes share their bucket with no other.
 
 import { arrayIdOf } from "#model/job-id.ts";
 import type { SchedJob } from "#protocol/sched-link.ts";
@@ -10,13 +10,13 @@ import { ownerCounts } from "./vnode-fit.ts";
 
 type Then = { readonly job: SchedJob; readonly window: Window; isOver(job: string): boolean };
 
-/** Jobs on a vnode that belong to the job's owner when a window begins, with those that are planned there during it. */
+/** Jobs of the job's owner on a vnode when a window begins, including those that are planned there during it. */
 export function ownersThen(universe: Universe, vnode: Vnode, { job, window, isOver }: Then): OwnerCounts {
   const there = [...jobsOn(vnode)].flatMap((id) => (isOver(id) ? [] : (universe.jobs.get(id) ?? [])));
   return ownerCounts([...there, ...startedBeside(universe, vnode.name, isOver), ...plannedOn(universe, vnode.name, window)], job);
 }
 
-/** Jobs that this cycle has started on a vnode, as far as they are in the calendar and not over by then. */
+/** Jobs that this cycle has started on a vnode, if they are in the calendar and not over by then. */
 export function startedBeside({ calendar, jobs }: Universe, vnode: string, isOver: (job: string) => boolean): SchedJob[] {
   return (calendar.besides.get(vnode) ?? []).flatMap(({ id }) => (isOver(id) ? [] : (jobs.get(id) ?? jobs.get(arrayIdOf(id) ?? "") ?? [])));
 }

@@ -1,12 +1,12 @@
-// Module `backfill`: strict_ordering, and top jobs with it (docs/reference/scheduler.md 7). The first blocked jobs in the order are given the earliest start that is
-// possible, and later jobs start only where they are not in the way (planner.ts).
+// Module `backfill`: strict_ordering and top jobs (docs/reference/scheduler.md 7). The first blocked jobs in the order get the earliest possible start,
+// and later jobs start only where they are not in the way (planner.ts).
 //
-// B3. An estimate is decided only where what was published differs.
-// B5. Plans are made when a job could start, when as many wait as the depth allows, or after the last job: until then it makes no difference, and many
+// B3. An estimate is decided only if it differs from the published one.
+// B5. Plans are made when a job could start, when as many jobs wait as the depth allows, or after the last job. Earlier plans would make no difference, and many
 //     plans together cost little more than one.
 // B6. With sched_preempt_enforce_resumption preempted jobs are top jobs whatever the order is, and use up no depth.
-// B7. `backfill.policy: cons`: every blocked job is planned and keeps its plan (kept-plans.ts); backfill_depth, where it is set, bounds how many.
-// B8. `backfill.matcher` is obeyed wherever something is placed, top jobs or not (matcher.ts): it is part of the policy.
+// B7. `backfill.policy: cons`: every blocked job is planned and keeps its plan (kept-plans.ts); backfill_depth bounds their number if it is set.
+// B8. `backfill.matcher` holds for every placement, of top jobs or not (matcher.ts): it is part of the policy.
 
 import { asksFor } from "#model/request/select.ts";
 import type { SchedJob, Why } from "#protocol/sched-link.ts";
@@ -26,16 +26,16 @@ import { logText } from "../reasons.ts";
 import { windowAt } from "../start-search.ts";
 import type { Queue } from "../universe.ts";
 
-/** The depth where neither queue nor server says one. */
+/** The depth if neither queue nor server has one. */
 const DEPTH_DEFAULT = 1;
 
 type State = {
   readonly planner: Planner;
-  /** running jobs are expected to end as before the cycle again */
+  /** undoes the longer expected ends of running jobs */
   readonly giveBack: () => void;
   /** cons; null: plans are made anew */
   readonly kept: KeptPlans | null;
-  /** top jobs so far, those that wait for a plan with them: of the server's depth (""), of queues with their own */
+  /** top jobs so far, including those that wait for a plan: of the server's depth (""), of queues with their own */
   readonly counts: Map<string, number>;
   waiting: { readonly candidate: Candidate; readonly log: Cycle["log"]; readonly counts: boolean }[];
   readonly planned: Set<string>;
@@ -44,7 +44,7 @@ type State = {
 };
 
 const STATES = new WeakMap<Cycle, State>();
-/** jobs with an estimate that a cycle has started: there is nothing to withdraw from them */
+/** jobs with an estimate that a cycle has started: their estimate need not be withdrawn */
 const STARTED = new WeakMap<Cycle, Set<string>>();
 
 export const backfill: PolicyModule = {
@@ -70,7 +70,7 @@ export const backfill: PolicyModule = {
     const kept = isConservative(cycle) ? keepPlans(cycle, planner) : null;
     STATES.set(cycle, { planner, giveBack, kept, counts: new Map(), waiting: [], planned: new Set(), hopeless: new Set() });
   },
-  /** A plan that has moved up leaves room that the next job of a class may have, while the one before it did not. */
+  /** A plan that has moved up leaves room that the next job of a class may use, although the one before it could not. */
   triesEach: (cycle) => (STATES.get(cycle)?.kept ?? null) !== null,
   stays(cycle, candidate) {
     const state = STATES.get(cycle);
@@ -102,7 +102,7 @@ export const backfill: PolicyModule = {
     if (!counts) return "go on";
     const count = (state.counts.get(of) ?? 0) + 1;
     state.counts.set(of, count);
-    // Under fairshare a plan counts as usage and changes the order of those who come next; a kept plan must be back before the next one is taken off.
+    // With fairshare a plan counts as usage and changes the order of the next jobs; a kept plan must be entered again before the next one is removed.
     if (count >= most || cycle.policy.fair_share || state.kept !== null) planAll(cycle, state);
     return "go on";
   },
@@ -116,7 +116,7 @@ export const backfill: PolicyModule = {
   },
 };
 
-/** Who makes the plans of a cycle; null: nobody does, since jobs need not start in strict order. */
+/** The planner of a cycle; null: none, because jobs need not start in strict order. */
 export function plannerOf(cycle: Cycle): Planner | null {
   return STATES.get(cycle)?.planner ?? null;
 }
@@ -131,13 +131,13 @@ function mustResume(cycle: Cycle, { entry: { job } }: Candidate): boolean {
   return job.sched_preempted_s !== undefined && enforcesResumption(cycle);
 }
 
-/** A start now that a plan's limits would suffer from. */
+/** A start now would break a limit that a plan needs. */
 function checkPlans(cycle: Cycle, candidate: Candidate): Why | null {
   const moments = STATES.get(cycle)?.planner.moments ?? [];
   return moments.length === 0 ? null : checkMoments(cycle, moments, candidate, windowAt(candidate, cycle.now_s));
 }
 
-/** Whose depth counts for a queue, and how deep it is. */
+/** The queue or server whose depth counts for a queue, and the depth. */
 function depthOf(cycle: Cycle, queue: Queue | undefined): { readonly of: string; readonly most: number } {
   const { universe } = cycle;
   const own = queue?.attrs["backfill_depth"];
@@ -189,7 +189,7 @@ function plan(cycle: Cycle, state: State, candidate: Candidate, log: Cycle["log"
     if (!found.late) tell(LOG_EVENT.SCHED, "Error in calculation of start time of top job");
     return false;
   }
-  // Of an array its next subjob is planned; what is published is the array's.
+  // Of an array the next subjob is planned; the published plan is that of the array.
   const published = candidate.array?.job ?? job;
   state.planned.add(published.id);
   publish(cycle, published, found.start_s, found.exec_vnode);
@@ -198,12 +198,12 @@ function plan(cycle: Cycle, state: State, candidate: Candidate, log: Cycle["log"
   return true;
 }
 
-/** Longest time between two looks at plans that wait for what should long be over. */
+/** Longest time between two checks of plans that wait for overdue jobs. */
 const OVERDUE_S_MAX = 60;
 
 /**
- * A planned start is looked at when it is due: a plan that cannot begin then is made anew, so that no promise lies in the past. What should be over may be
- * so at any moment; how soon that is looked at again follows how long it is overdue.
+ * A planned start is examined when it is due: a plan that cannot begin then is made anew, so that no promise lies in the past. An overdue job may
+ * end at any moment; the longer it is overdue, the later the next check.
  */
 function wakeForPlans(cycle: Cycle, { moments }: Planner): void {
   if (moments.length === 0) return;

@@ -1,4 +1,4 @@
-// The built-in modules and the chain that sched_config's `modules:` makes of them. A new one is a row of BUILT_IN and a name in MODULES_DEFAULT.
+// The built-in modules, and the chain that `modules:` of sched_config makes of them. A new module needs a row in BUILT_IN and a name in MODULES_DEFAULT.
 
 import type { MirrorOptions } from "../mirror.ts";
 import type { PolicyModule } from "../module.ts";
@@ -12,7 +12,7 @@ import { reservations } from "./reservations.ts";
 import { resources } from "./resources.ts";
 import { time } from "./time.ts";
 
-/** Service modules: they live in ../shell/services, since they touch the world. */
+/** Service modules: they are in ../shell/services, because they use files, clocks and the network. */
 export const SERVICES: readonly string[] = ["logger", "job_checker", "profiler"];
 
 /** The chain without a `modules:` line. */
@@ -48,12 +48,12 @@ export function moduleNamed(name: string): PolicyModule | undefined {
   return BUILT_IN.get(name);
 }
 
-/** The policy modules of a chain, in its order. A site's own take the place of their names; names without a module (services) are passed over. */
+/** The policy modules of a chain, in its order. A site's modules take the place of their names; names of services are skipped. */
 export function chainOf({ modules, site_modules }: Pick<PolicyBook, "modules" | "site_modules">): PolicyModule[] {
   return modules.flatMap((name) => site_modules?.get(name) ?? BUILT_IN.get(name) ?? []);
 }
 
-/** By book, which is frozen: the universe is indexed anew when another array is given. */
+/** By book, which is frozen, because another array makes the universe index anew. */
 const DISTINGUISHING = new WeakMap<PolicyBook, readonly PolicyModule[]>();
 const NONE: readonly PolicyModule[] = [];
 

@@ -1,10 +1,11 @@
-// Module `preemption` (docs/reference/scheduler.md 8): a job that cannot start makes running jobs of lower levels make room for it. Which ones is found by taking them
-// off their vnodes in the cycle's universe, lowest level and latest start first, until it could start; who need not go after all gets his place back.
+// Module `preemption` (docs/reference/scheduler.md 8): a job that cannot start preempts running jobs of lower levels. The victims are found by taking jobs
+// off their vnodes in the cycle's universe, lowest level and latest start first, until the job could start. Jobs that turn out not to be needed get their
+// places back.
 //
-// V1. Only jobs of lower levels make room, and none whose going would lift anybody above the job it makes room for.
-// V2. Nobody is preempted unless the job starts then: the preempt decisions stand right before its run.
-// V3. Nobody is preempted who could stay: with all others gone and the job in its place there is no room for any of them.
-// V4. A victim whose preemption failed is left alone for a while.
+// V1. Only jobs of lower levels make room, and none whose removal would raise another job above the one it makes room for.
+// V2. No job is preempted unless the other job can then start: the preempt decisions stand directly before its run.
+// V3. No job is preempted that could stay: with all others gone and the job in its place there is no room for any of them.
+// V4. A victim whose preemption failed is spared for a while.
 
 import { SUBSTATE } from "#model/job-state.ts";
 import { asksFor } from "#model/request/select.ts";
@@ -25,9 +26,9 @@ import { stateWords } from "../vnode-state.ts";
 type Victim = { readonly job: SchedJob; readonly level: number; readonly methods: string; readonly vnodes: readonly Vnode[] };
 type State = {
   readonly levelOf: LevelOf;
-  /** levels may change while jobs come and go */
+  /** levels may change while jobs start and are preempted */
   readonly moves: boolean;
-  /** running jobs, the first to go first; null: nobody has asked */
+  /** running jobs in the order in which they would be preempted; null: not needed yet */
   victims: readonly Victim[] | null;
   attempts: number;
 };
@@ -67,9 +68,9 @@ function tell(cycle: Cycle, object: string, text: string): void {
   cycle.log({ event: LOG_EVENT.DEBUG2, class: "Job", object, text });
 }
 
-// --- who may have to go
+// --- candidates
 
-/** Running jobs that could be preempted at all: the lowest level first, and of one level the one that was started last. */
+/** Running jobs that could be preempted at all: the lowest level first, and within a level the most recently started first. */
 function victimsOf(cycle: Cycle, { levelOf }: State): Victim[] {
   const { universe, failed_victims } = cycle;
   const victims: Victim[] = [];
@@ -87,7 +88,7 @@ function victimsOf(cycle: Cycle, { levelOf }: State): Victim[] {
   );
 }
 
-/** The methods of preempt_order that the job allows, for what it has left of its time. */
+/** The methods of preempt_order that the job allows with its remaining time. */
 function methodsOf({ preempt, space }: Universe, job: SchedJob, now_s: number): string {
   const confirmed = job.substate === SUBSTATE.RUNNING;
   const allowed = { S: confirmed, C: confirmed && job.no_checkpoint !== true, R: job.rerunable, D: true };
@@ -95,7 +96,7 @@ function methodsOf({ preempt, space }: Universe, job: SchedJob, now_s: number): 
   const used = (name: string): number => amountOf(space.all.get(name), job.resources_used?.[name]) ?? 0;
   const time_s = asked("soft_walltime") ?? asked("walltime");
   const cput_s = asked("cput");
-  // The mom tells from time to time what a job has used; meanwhile its time goes on.
+  // The mom reports a job's usage from time to time; its time passes in between.
   const walltime_s = Math.max(used("walltime"), now_s - (job.stime_s ?? now_s) - (job.paused_s ?? 0));
   const left = time_s !== null ? percentLeft(time_s, walltime_s) : cput_s !== null ? percentLeft(cput_s, used("cput")) : null;
   return [...methodsFor(preempt, left)].filter((method) => allowed[method as keyof typeof allowed]).join("");
@@ -103,7 +104,7 @@ function methodsOf({ preempt, space }: Universe, job: SchedJob, now_s: number): 
 
 const percentLeft = (asked: number, used: number): number => (asked <= 0 ? 0 : 100 - (100 * used) / asked);
 
-/** preempt_targets of the job: of whom it may preempt. null: nobody. */
+/** preempt_targets of the job: which jobs it may preempt. null: none. */
 function targetsOf(cycle: Cycle, job: SchedJob, victims: readonly Victim[]): readonly Victim[] | null {
   const text = job.resources["preempt_targets"];
   if (!cycle.universe.preempt.targets || typeof text !== "string" || text === "") return victims;
@@ -118,7 +119,7 @@ function targetsOf(cycle: Cycle, job: SchedJob, victims: readonly Victim[]): rea
   return found.length > 0 ? found : null;
 }
 
-/** `queue=a,queue=b,Resource_List.ncpus=4`; a word without a name has that of the word before: `queue=a,b`. */
+/** `queue=a,queue=b,Resource_List.ncpus=4`; a word without a name has the name of the previous word: `queue=a,b`. */
 function targetWords(text: string): string[] {
   let name = "";
   return text.split(",").map((part) => {
@@ -144,7 +145,7 @@ function isTarget({ space }: Universe, word: string, job: SchedJob): boolean {
   return amount === null ? String(have) === value : amount === amountOf(want, value);
 }
 
-/** Reasons that no preemption helps against (docs/reference/scheduler.md 8). */
+/** Reasons that preemption cannot remove (docs/reference/scheduler.md 8). */
 const HOPELESS: ReadonlySet<string> = new Set([
   "SCHD_ERROR",
   "NOT_QUEUED",
@@ -167,9 +168,9 @@ const HOPELESS: ReadonlySet<string> = new Set([
 
 const isHopeless = (why: Why): boolean => why.never === true || HOPELESS.has(why.code);
 
-// --- finding out
+// --- search
 
-/** One job looking for its victims. A class, because all it does is rolled back unless it succeeds. */
+/** The search for the victims of one job. It is a class because all its changes are rolled back unless it succeeds. */
 class Attempt {
   readonly #cycle: Cycle;
   readonly #state: State;
@@ -194,7 +195,7 @@ class Attempt {
       return null;
     }
     this.#letStay();
-    // Where all may stay nobody had what was lacking: a vnode whose cpus are taken is closed to jobs that ask for none.
+    // If all others may stay, none of them had what was missing: a vnode without free cpus is closed even for jobs that request none.
     if (this.#gone.length === 0) {
       room.rollBack(mark);
       return null;
@@ -204,7 +205,7 @@ class Attempt {
     return placed;
   }
 
-  /** Takes jobs away until the job could start. False: it could not even with all of them gone. */
+  /** Removes jobs until the job could start. False: it could not start even without all of them. */
   #takeAway(victims: readonly Victim[], first: Why): boolean {
     const { room } = this.#cycle;
     const passed_over = new Set<Victim>();
@@ -232,7 +233,7 @@ class Attempt {
     return level < this.#level && !this.#cycle.room.away.has(job.id);
   }
 
-  /** Takes away the shortest row of jobs after which the reason is another, or none: found by doubling and halving. Returns the last reason. */
+  /** Removes the smallest number of jobs after which the reason changes or disappears, found by doubling and halving. Returns the last reason. */
   #inSteps(useful: readonly Victim[], first: Why): Why | null {
     const { room } = this.#cycle;
     let [at, step, doubling] = [0, 1, true];
@@ -258,7 +259,7 @@ class Attempt {
     return why;
   }
 
-  /** Where levels move: each job by itself, and none whose going would lift somebody too high. */
+  /** If levels can change: removes jobs one by one, and none whose removal would raise another job too high. */
   #oneByOne(useful: readonly Victim[], first: Why, passed_over: Set<Victim>): Why | null {
     const { room } = this.#cycle;
     let why: Why | null = first;
@@ -279,7 +280,7 @@ class Attempt {
     return why;
   }
 
-  /** Whether the job, once it runs, still stands as high as before. */
+  /** Whether the job, once it runs, keeps its level. */
   #keepsItsLevel(): boolean {
     const { job } = this.#candidate.entry;
     if (!this.#state.moves || this.#cycle.qrun || this.#state.levelOf(job) >= this.#level) return true;
@@ -287,7 +288,7 @@ class Attempt {
     return false;
   }
 
-  /** Those that went last are asked first whether they must. */
+  /** The last removed jobs are first tried for being put back. */
   #letStay(): void {
     for (const victim of [...this.#gone].reverse()) {
       if (!this.#cycle.room.putBack(victim.job.id)) continue;
@@ -296,7 +297,7 @@ class Attempt {
     }
   }
 
-  /** Whether a job has anything of what is lacking. */
+  /** Whether a job holds any of the missing resources. */
   #helps({ job, vnodes }: Victim, why: Why): boolean {
     const { universe } = this.#cycle;
     const own = this.#candidate.entry.job;
@@ -317,7 +318,7 @@ class Attempt {
     return vnodes.some((vnode) => this.#isUseful(vnode));
   }
 
-  /** Whether a vnode could ever hold one of the job's chunks, or a part of it. */
+  /** Whether a vnode could hold one of the job's chunks, or a part of it, when empty. */
   #isUseful({ name, set, host, state }: Vnode): boolean {
     const { universe } = this.#cycle;
     const { checks } = universe;

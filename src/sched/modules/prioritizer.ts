@@ -1,5 +1,5 @@
-// Module `prioritizer`: job_sort_formula with its threshold, and job_sort_key (docs/reference/scheduler.md 3, 4). How jobs are ordered lies in ranking.ts and
-// job-order.ts; this tells it: values in the log, jobs that are not worth enough, errors of the formula.
+// Module `prioritizer`: job_sort_formula with its threshold, and job_sort_key (docs/reference/scheduler.md 3, 4). ranking.ts and job-order.ts order the jobs;
+// this module logs values, jobs at or below the threshold, and errors of the formula.
 
 import { formulaText } from "#model/formula/formula.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
@@ -23,7 +23,7 @@ export const prioritizer: PolicyModule = {
   end: logErrors,
 };
 
-/** Every job's value, asked for by log_events: this alone evaluates the formula for all jobs. */
+/** Every job's value, if log_events asks for it: only this evaluates the formula for all jobs. */
 function logValues(cycle: Cycle): void {
   const { universe, ranks } = cycle;
   const { threshold } = universe.ranking;
@@ -45,13 +45,13 @@ function tellUnder(cycle: Cycle, line: JobLine): void {
   for (const entry of line.differ_under) if (isToldNow(cycle, entry)) cycle.tell(entry, UNDER_WHY);
 }
 
-/** Jobs of queues that are not started are told that instead. */
+/** Jobs of queues that are not started get that as their comment instead. */
 function isToldNow({ universe }: Cycle, entry: JobEntry): boolean {
   const queue = universe.queues.get(entry.job.queue);
   return entry.line?.differ_under.has(entry) === true && queue?.started === true && queue.execution;
 }
 
-/** Each error once as long as the formula is the same; with the values in the log every time. */
+/** Each error is logged once while the formula stays the same; together with values it is logged every time. */
 function logErrors(cycle: Cycle): void {
   const { told } = cycle.universe.ranking;
   for (const [error, job] of cycle.ranks.errors) {

@@ -1,8 +1,8 @@
-// Module `reservations`: before any job is looked at, what the scheduler is asked about reservations is answered; when one was confirmed, the cycle ends
-// and another one follows (docs/reference/scheduler.md 3 and 9). What vnodes were promised is in the calendar; what the server's resources were promised is checked here.
+// Module `reservations`: before any job is tried, the server's questions about reservations are answered. If a reservation was confirmed, the cycle ends
+// and another one follows (docs/reference/scheduler.md 3 and 9). Promises of vnodes are in the calendar; promises of the server's resources are checked here.
 //
-// R6. Alterations are answered first, then the older request. What one is given no other is, in the same cycle neither.
-// R7. Top jobs keep what was published about them: no reservation is put in their place.
+// R6. Alterations are answered first, then the older request. A place that one gets is not given to another in the same cycle.
+// R7. Top jobs keep their published places: no reservation is placed there.
 
 import type { ResvAsk } from "#protocol/sched-link.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
@@ -64,7 +64,7 @@ function questions({ universe }: Cycle): Question[] {
 /** `R12.svr` is 12. */
 const sequence = ({ id }: ResvInfo): number => Number.parseInt(id.slice(1), 10);
 
-/** What was published about top jobs is kept free (R7), but for a job that is itself to become a reservation. Returns what was booked. */
+/** Keeps the published places of top jobs free (R7), except that of a job that itself becomes a reservation. Returns the bookings. */
 function bookTopJobs({ universe, now_s }: Cycle, asked: readonly Question[]): string[] {
   const own = new Set(asked.map(({ resv }) => resv.source.attrs["qmove"]));
   const booked: string[] = [];

@@ -1,5 +1,5 @@
-// Module `resources`: what the vnodes have in all, and what queue and server have (docs/reference/scheduler.md 5). An unset resource of queue or server is no bound.
-// What could not run if nothing else ran never runs.
+// Module `resources`: amounts of the vnodes in total, and of queue and server (docs/reference/scheduler.md 5). An unset resource of queue or server is no bound.
+// A job that could not run even alone can never run.
 
 import type { Why } from "#protocol/sched-link.ts";
 import type { Candidate, Cycle, PolicyModule } from "../module.ts";
@@ -40,7 +40,7 @@ function checkServer(cycle: Cycle, candidate: Candidate): Why | null {
 }
 
 type Scope = {
-  /** what was taken of a resource without flag q counts, too */
+  /** amounts of a resource without flag q count, too */
   readonly counts: (resource: string) => boolean;
   readonly code: string;
   readonly available: ReadonlyMap<string, number | string | boolean>;
