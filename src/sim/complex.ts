@@ -9,7 +9,7 @@ import { createNetwork, type Network } from "./network.ts";
 import { momVnodes, policyBook, type Scenario } from "./scenario.ts";
 import { createSchedProcess, type SchedProcess } from "./sched-process.ts";
 import { SchedProcesses } from "./sched-processes.ts";
-import { createServerProcess, type ServerProcess } from "./server-process.ts";
+import { ServerProcess } from "./server-process.ts";
 import { type Behaviour, StarterProcess } from "./starter-process.ts";
 import type { World } from "./world.ts";
 
@@ -28,6 +28,9 @@ export type Complex = {
   failures: boolean;
 };
 
+/** Processes that a scheduler may have in one world. */
+const PIDS_PER_SCHED = 1000;
+
 export function createComplex(world: World, scenario: Scenario, checks: Checks): Complex {
   const network = createNetwork(world, scenario);
   const disk = emptyDisk();
@@ -37,26 +40,27 @@ export function createComplex(world: World, scenario: Scenario, checks: Checks):
     createSchedProcess(world, name, {
       book,
       cycle_ms_max: scenario.cycle_ms_max,
+      first_pid: PIDS_PER_SCHED * (processes.byName.size + 1),
       dial: (who, pid, parent) => server.dialSched(who, pid, parent),
       ended: (who, parent, how) => server.schedExited(who, parent, how),
     });
-  const processes = new SchedProcesses(world, makeSched, (act) => server.awake(act));
+  const processes: SchedProcesses = new SchedProcesses(world, makeSched, (act) => server.awake(act));
   const isWanted = (name: string, parent: number): boolean =>
     server.life === parent && server.core?.state.scheds.get(name)?.attrs["state"] === "down";
-  const server: ServerProcess = createServerProcess(
+  const server: ServerProcess = new ServerProcess({
     world,
     network,
     disk,
-    {
+    options: {
       commit_ms_max: scenario.commit_ms_max,
       startSched: (name, parent) => processes.start(name, parent, () => isWanted(name, parent)),
-      isAlive: (name, pid) => processes.isAlive(name, pid),
+      isAlive: (pid) => processes.isAlive(pid),
       lookAtSched: (name, pid) => processes.look(name, pid),
       killSched: (name, pid, parent) => processes.kill(name, pid, parent),
       stopSched: (name, parent, pid) => processes.stop(name, parent, pid),
     },
-    checks,
-  );
+    observer: checks,
+  });
   const behaviour = behaviours(world, scenario, () => complex.failures);
   const attrsOnMom = (host: string, job: string) => attrsOfRun(moms.find((mom) => mom.host === host)?.state?.runs.get(job)?.job.attrs);
   const starterOn = (host: string, called: Set<string>): StarterProcess =>

@@ -1,22 +1,39 @@
 // What outlives a killed server: its store, and the accounting file.
 //
 // D1. What commit() has taken is all that a restarted server finds.
+// D2. The accounting file has the records of a batch when the batch has left. What a kill kept back is written at the next start, as the daemon does
+//     (src/server/shell/accounting-recovery.ts).
 
-import type { AccountingRecord } from "#server/engine/transaction.ts";
-import { shared } from "#server/state/intern.ts";
-import { stateOfRows } from "#server/state/rows.ts";
+import { loadFromStore } from "#server/driver/store-port.ts";
+import { type DueRecord, dueRecords } from "#server/state/rows.ts";
 import type { ServerState } from "#server/state/state.ts";
 import { type MemoryStore, memoryStore } from "#store/memory-store.ts";
 
 export type Disk = {
   readonly store: MemoryStore;
-  /** records in the order of writing. They are kept with the commit that made them: a kill between commit and effects must not lose any. */
-  readonly accounting: AccountingRecord[];
+  /** records in the order of writing */
+  readonly accounting: DueRecord[];
 };
 
 export const emptyDisk = (): Disk => ({ store: memoryStore(), accounting: [] });
 
 /** The state a server starts with. */
-export async function loadDisk({ store }: Disk, name: string): Promise<ServerState> {
-  return stateOfRows(name, await store.load(shared), await store.history.count());
+export async function loadDisk({ store, accounting }: Disk, name: string): Promise<ServerState> {
+  return loadFromStore(store, name, (loaded) => recover(dueRecords(loaded), accounting));
 }
+
+/** Of the records that are due, those that are not at the end of the file are written. */
+function recover(due: readonly DueRecord[], written: DueRecord[]): void {
+  const lines = new Map<string, number>();
+  for (const record of written.slice(-TAIL_RECORDS - due.length)) lines.set(lineOf(record), (lines.get(lineOf(record)) ?? 0) + 1);
+  for (const record of due) {
+    const copies = lines.get(lineOf(record)) ?? 0;
+    if (copies > 0) lines.set(lineOf(record), copies - 1);
+    else written.push(record);
+  }
+}
+
+/** Records of batches without rows that may stand behind those of the last commit. */
+const TAIL_RECORDS = 100;
+
+const lineOf = ({ at_s, type, id, text }: DueRecord): string => `${at_s};${type};${id};${text}`;

@@ -41,6 +41,8 @@ const UNSENT = (): Pick<Work, "verdicts" | "sent" | "open"> => ({ verdicts: [], 
 export type SchedOptions = {
   readonly book: PolicyBook;
   readonly cycle_ms_max: number;
+  /** its processes have the pids after this one */
+  readonly first_pid: number;
   dial(name: string, pid: number, parent: number): Link<"sched-to-server", "server-to-sched"> | null;
   /** the process ended by itself or was killed */
   ended(name: string, parent: number, how: SchedEnd): void;
@@ -85,7 +87,7 @@ export function createSchedProcess(world: World, name: string, options: SchedOpt
   let paused_ms: number | null = null;
   let missed: (() => void)[] = [];
 
-  const pid = (): number => 1000 + life;
+  const pid = (): number => options.first_pid + life;
 
   const later = (delay_ms: number, act: () => void): void => {
     const mine = life;

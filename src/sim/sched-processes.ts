@@ -44,8 +44,8 @@ export class SchedProcesses {
     return sched?.alive === true ? sched : null;
   }
 
-  isAlive(name: string, pid: number): boolean {
-    return this.#alive(name)?.pid === pid;
+  isAlive(pid: number): boolean {
+    return [...this.byName.values()].some((sched) => sched.alive && sched.pid === pid);
   }
 
   /** pid 0: whichever there is. The pid of the answer: of the process that is there, else the one that was asked for. */

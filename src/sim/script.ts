@@ -2,12 +2,13 @@
 // everything is brought back, and everything must come to its end: every job over, or waiting for a good reason (rest.ts).
 
 import { SUBSTATE } from "#model/job-state.ts";
+import { PBSE } from "#model/pbse.ts";
 import type { Request } from "#protocol/messages.ts";
 import type { Prng } from "#support/prng.ts";
 import type { Checks } from "./checks/checks.ts";
 import { fail } from "./checks/violation.ts";
 import type { Complex } from "./complex.ts";
-import { setClock, strike } from "./fault.ts";
+import { strike } from "./fault.ts";
 import { checkEnd, isStranded, REST_MS, unrest } from "./rest.ts";
 import { create, set } from "./scenario.ts";
 import type { Answer } from "./server-process.ts";
@@ -71,15 +72,17 @@ export class Script {
     }
   }
 
-  /** A request and its answer; asked again when the server was lost. */
+  /** A request and its answer; asked again when the server was lost, or its disk took nothing. */
   async #wish(request: Request): Promise<Exclude<Answer, { ok: "lost" }>> {
     for (;;) {
       const answers: Answer[] = [];
       this.#send({ peer: ROOT, request }, (answer) => answers.push(answer));
       await this.#until(`an answer to ${JSON.stringify(request)}`, () => answers.length > 0, ANSWER_MS);
       const [answer] = answers;
-      if (answer !== undefined && answer.ok !== "lost") return answer;
-      await this.#until("the server", () => this.#complex.server.core !== null, RETURN_MS);
+      const { server } = this.#complex;
+      if (answer === undefined || answer.ok === "lost") await this.#until("the server", () => server.core !== null, RETURN_MS);
+      else if (answer.ok || answer.code !== PBSE.SYSTEM) return answer;
+      else await this.#until("the disk", () => server.idle, RETURN_MS);
     }
   }
 
@@ -159,7 +162,7 @@ export class Script {
     const { world, server, scheds, moms } = this.#complex;
     world.trace.add("script", "faults-stop");
     this.#complex.failures = false;
-    setClock(this.#complex, 0);
+    world.setWall(0);
     await server.behave();
     await server.start();
     for (const sched of scheds.values()) sched.behave();

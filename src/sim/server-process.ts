@@ -1,29 +1,33 @@
-// The server as a process: the real core, with a shell that does in virtual time what main.ts does in real time. Rows are committed in groups, and only then do
-// answers, frames and actions leave (ARCHITECTURE.md). It can be killed at any event, also between commit and effects.
+// The server as a process: the real core and the real driver (src/server/driver), in a virtual world (server-ports.ts). It can be killed at any event, also
+// between commit and effects.
 
 import type { HookOutcome, HookRun } from "#hooks/run/hook-input.ts";
-import { PBSE } from "#model/pbse.ts";
 import type { Request } from "#protocol/messages.ts";
 import type { Decision } from "#protocol/sched-link.ts";
-import { parseRequest } from "#protocol/schema.ts";
-import { type Core, createCore } from "#server/core/core.ts";
+import type { FrameOf } from "#protocol/schema-link.ts";
+import type { Core } from "#server/core/core.ts";
 import { prepareStart } from "#server/core/first-start.ts";
-import type { Batch, ClientFrame, ShellAction } from "#server/engine/batch.ts";
+import { Gate } from "#server/driver/gate.ts";
+import type { ServerPorts } from "#server/driver/ports.ts";
+import { ServerDriver } from "#server/driver/server-driver.ts";
+import { storePort } from "#server/driver/store-port.ts";
+import type { Batch } from "#server/engine/batch.ts";
 import type { Peer } from "#server/engine/identity.ts";
 import type { ServerConfig } from "#server/engine/transaction.ts";
 import type { SchedSight } from "#server/scheds/heartbeat.ts";
 import type { SchedEnd } from "#server/scheds/session.ts";
-import { jobOfHistory, rowsOf } from "#server/state/rows.ts";
-import type { Job } from "#server/state/state.ts";
+import type { ServerState } from "#server/state/state.ts";
 import type { StoreFault } from "#store/store.ts";
+import type { UserDatabase } from "#support/passwd.ts";
+import type { Prng } from "#support/prng.ts";
 import { type Disk, loadDisk } from "./disk.ts";
-import { playHook } from "./hook-play.ts";
 import type { Cable, Link, Network } from "./network.ts";
+import { type Answer, ClientLink, DaemonLink, Pulse, virtualClock, virtualCommit, virtualHooks, virtualSettle } from "./server-ports.ts";
 import { START_MS, type World } from "./world.ts";
 
+export type { Answer } from "./server-ports.ts";
+
 export const HOST = "svr";
-/** A scheduler whose connection broke is looked for after this. */
-const LOOK_AFTER_MS = 200;
 
 /** `Fri Nov 20 09:26:28 2026`, as ctime without a time zone */
 const DAYS = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"];
@@ -45,12 +49,20 @@ export const CONFIG: ServerConfig = {
   userExists: (name) => name === "root" || (USERS as readonly string[]).includes(name),
 };
 
-export type Answer =
-  | { readonly ok: true; readonly value?: unknown }
-  | { readonly ok: false; readonly code: number; readonly text: string | null }
-  | { readonly ok: "lost" };
-export type SchedLink = Link<"server-to-sched", "sched-to-server">;
-export type MomEnd = Link<"server-to-mom", "mom-to-server">;
+/** The users of CONFIG, as the name service knows them. */
+const USER_DATABASE: UserDatabase = (() => {
+  const known = [...USERS.map((name, at) => ({ name, uid: 1000 + at })), { name: "root", uid: 0 }];
+  const users = known.map(({ name, uid }) => ({ name, uid, gid: uid, home: `/home/${name}`, shell: "/bin/sh" }));
+  const groups = [...users, { name: "users", gid: 100 }];
+  return {
+    userByName: (name) => users.find((user) => user.name === name) ?? null,
+    userByUid: (uid) => users.find((user) => user.uid === uid) ?? null,
+    groupByName: (name) => groups.find((group) => group.name === name) ?? null,
+    groupByGid: (gid) => groups.find((group) => group.gid === gid) ?? null,
+    gidsOf: (user) => [user.uid === 0 ? 0 : 100],
+    groupsOf: (user) => [user.uid === 0 ? "root" : "users"],
+  };
+})();
 
 /** What the checks hear of. */
 export type ServerObserver = {
@@ -60,8 +72,8 @@ export type ServerObserver = {
   decided(core: Core, link: number, decisions: readonly Decision[]): void;
   /** a batch leaves the core */
   taken(core: Core, batch: Batch): void;
-  committed(core: Core, batch: Batch): void;
-  /** the server came up from the disk */
+  committed(): void;
+  /** the server came up from the disk, or has loaded its state again */
   loaded(core: Core): void;
   /** what a hook will have answered */
   hooked(hook: HookRun, outcome: HookOutcome): void;
@@ -72,410 +84,346 @@ export type ServerOptions = {
   /** asked when a server that runs wants a scheduler's process */
   startSched(name: string, parent: number): void;
   stopSched(name: string, parent: number, pid: number): void;
-  isAlive(name: string, pid: number): boolean;
+  isAlive(pid: number): boolean;
   lookAtSched(name: string, pid: number): SchedSight;
   /** SIGKILL; returns whether nobody but this server tells of its end: it is no child of `parent` */
   killSched(name: string, pid: number, parent: number): boolean;
 };
 
-export type ServerProcess = ReturnType<typeof createServerProcess>;
+type Surroundings = {
+  readonly world: World;
+  readonly network: Network;
+  readonly disk: Disk;
+  readonly options: ServerOptions;
+  readonly observer: ServerObserver;
+};
 
-export function createServerProcess(world: World, network: Network, disk: Disk, options: ServerOptions, observer: ServerObserver) {
-  const random = world.random.split("server");
-  let core: Core | null = null;
-  /** number of this process: what an earlier one had planned is void */
-  let life = 0;
-  let writing = false;
-  let timer_ms: number | null = null;
-  let next_link = 1;
-  let next_token = 1;
-  /** the next commit is followed by a kill before anything leaves; it comes back after so long */
-  let doomed: number | null = null;
-  const scheds = new Map<number, { readonly end: SchedLink; name: string; readonly cable: Cable }>();
-  const moms = new Map<number, { readonly end: MomEnd; readonly cable: Cable }>();
-  const clients = new Map<number, { readonly answer: (answer: Answer) => void; readonly parts: unknown[] }>();
+export class ServerProcess {
+  readonly #around: Surroundings;
+  readonly #random: Prng;
+  #life: ServerLife | null = null;
+  #lives = 0;
+  /** numbers of links, unique over all lives */
+  #links = 0;
+  /** the next commit is followed by a kill before anything leaves; the server comes back after so long */
+  #doomed_ms: number | null = null;
 
-  /** stopped (SIGSTOP) since then; what happens to it meanwhile, and by how much its clock is set */
-  let paused_ms: number | null = null;
-  let missed: (() => void | Promise<void>)[] = [];
-  let set_ms = 0;
+  constructor(around: Surroundings) {
+    this.#around = around;
+    this.#random = around.world.random.split("server");
+    this.start = this.start.bind(this);
+  }
 
-  /** Does it now, or when the process goes on: in order, after its timers. */
-  const awake = (act: () => void | Promise<void>): void | Promise<void> => {
-    if (paused_ms === null) return act();
-    missed.push(act);
-  };
+  get core(): Core | null {
+    return this.#life?.driver.core ?? null;
+  }
 
-  /** Runs something in the core and lets what follows go its way. */
-  const enter = (act: (core: Core) => void): void =>
-    void awake(() => {
-      if (core === null) return;
-      act(core);
-      observer.stepped(core);
-      pump();
+  get idle(): boolean {
+    return this.#life !== null && this.#life.driver.isIdle && !this.#life.pulse.isStopped;
+  }
+
+  /** Work of the process: done now, or when it goes on; not at all when it is killed before. */
+  awake(act: () => void): void {
+    void this.#life?.pulse.do(act);
+  }
+
+  /** number of the process, for its children */
+  get life(): number {
+    return this.#lives;
+  }
+
+  async start(): Promise<void> {
+    if (this.#life !== null) return;
+    const mine = ++this.#lives;
+    const state = await loadDisk(this.#around.disk, HOST);
+    if (mine !== this.#lives) return;
+    this.#doomed_ms = null;
+    this.#around.world.trace.add("server", "start", state.scheds.size === 0 ? "fresh" : `${state.jobs.size} jobs`);
+    const life = new ServerLife(this.#around, this.#random, mine, state, () => this.#committed());
+    this.#life = life;
+    life.start(state.scheds.size === 0);
+  }
+
+  kill(why: string): void {
+    if (this.#life === null) return;
+    this.#around.world.trace.add("server", "killed", why);
+    const life = this.#life;
+    this.#life = null;
+    this.#lives++;
+    life.kill();
+  }
+
+  /** the next commit is the last thing this server does; it is started again after so long */
+  killAtNextCommit(away_ms: number): void {
+    this.#doomed_ms = away_ms;
+  }
+
+  #committed(): void {
+    if (this.#doomed_ms === null) return;
+    const away_ms = this.#doomed_ms;
+    this.kill("killed between commit and effects");
+    this.#around.world.after(away_ms, this.start);
+  }
+
+  /** stopped, and goes on after so long; nobody's connection ends */
+  pause(for_ms: number): void {
+    const life = this.#life;
+    if (life === null || life.pulse.isStopped) return;
+    const { world } = this.#around;
+    world.trace.add("server", "stopped", `for ${for_ms} ms`);
+    life.pulse.stop();
+    world.after(for_ms, () => this.#goOn(life));
+  }
+
+  async #goOn({ pulse }: ServerLife): Promise<void> {
+    if (!pulse.isAlive || !pulse.isStopped) return;
+    this.#around.world.trace.add("server", "goes-on");
+    await pulse.goOn();
+  }
+
+  /** what was to go wrong does not; goes on if it is stopped */
+  async behave(): Promise<void> {
+    this.#doomed_ms = null;
+    this.#around.disk.store.failCommits("io", 0);
+    if (this.#life !== null) await this.#goOn(this.#life);
+  }
+
+  failCommits(fault: StoreFault, times: number): void {
+    this.#around.disk.store.failCommits(fault, times);
+  }
+
+  /** null: nobody listens */
+  dialSched(name: string, pid: number, parent: number): Link<"sched-to-server", "server-to-sched"> | null {
+    return this.#life?.dialSched(++this.#links, name, pid, parent) ?? null;
+  }
+
+  dialMom(host: string): Link<"mom-to-server", "server-to-mom"> | null {
+    return this.#life?.dialMom(++this.#links, host) ?? null;
+  }
+
+  /** A child of this process has ended; a later server does not hear of it. */
+  schedExited(name: string, parent: number, how: SchedEnd): void {
+    const life = this.#life;
+    if (parent === this.#lives && life !== null) void life.pulse.do(() => life.driver.schedExited(name, how));
+  }
+
+  /** A client's request on a connection of its own. The returned function hangs up. */
+  request(peer: Peer, request: Request, answer: (answer: Answer) => void): () => void {
+    const { world, network } = this.#around;
+    const mine = this.#life;
+    let hangUp = (): void => undefined;
+    let is_gone = false;
+    world.after(network.delay(), () => {
+      if (mine === null || mine !== this.#life) return answer({ ok: "lost" });
+      world.trace.add(peer.user, request.kind, request);
+      hangUp = mine.request(++this.#links, peer, request, answer);
+      if (is_gone) hangUp();
     });
-
-  const goOn = async (): Promise<void> => {
-    if (paused_ms === null) return;
-    world.trace.add("server", "goes-on", `after ${world.now_ms - paused_ms} ms`);
-    paused_ms = null;
-    const by_ms = set_ms;
-    set_ms = 0;
-    if (by_ms !== 0) enter((running) => running.clockSet(by_ms, world.wall_ms));
-    enter((running) => running.tick(world.wall_ms));
-    for (const act of missed.splice(0)) await act();
-  };
-
-  const pump = (): void => {
-    const now = core;
-    if (now === null || writing) return;
-    const batch = now.take();
-    if (batch === null) {
-      armTimer();
-      return;
-    }
-    observer.taken(now, batch);
-    const rows = rowsOf(now.state, batch.changes);
-    if (rows === null) {
-      letGo(batch);
-      pump();
-      return;
-    }
-    writing = true;
-    const mine = life;
-    const written = async (): Promise<void> => {
-      if (mine !== life) return;
-      try {
-        await disk.store.commit(rows);
-      } catch (error) {
-        commitFailed((error as Error).message);
-        return;
-      }
-      disk.accounting.push(...batch.accounting);
-      world.trace.add("server", "commit", () => batchText(batch));
-      observer.committed(now, batch);
-      if (doomed !== null) {
-        const away_ms = doomed;
-        kill("killed between commit and effects");
-        world.after(away_ms, start);
-        return;
-      }
-      const leave = (): void => {
-        if (mine !== life) return;
-        writing = false;
-        letGo(batch);
-        pump();
-      };
-      world.after(random.int(0, 2), () => awake(leave));
+    return () => {
+      is_gone = true;
+      hangUp();
     };
-    world.after(random.int(0, options.commit_ms_max), () => awake(written));
-  };
+  }
+}
 
-  const armTimer = (): void => {
-    const due = core?.nextTick() ?? null;
-    if (due === null || due === timer_ms) return;
-    timer_ms = due;
-    const mine = life;
-    world.after(due - world.wall_ms, () => {
-      if (mine !== life || timer_ms !== due) return;
-      timer_ms = null;
-      enter((running) => running.tick(world.wall_ms));
+/** One process of a server, from its start to its kill. */
+class ServerLife {
+  readonly #around: Surroundings;
+  readonly #number: number;
+  readonly #gate: Gate;
+  readonly driver: ServerDriver;
+  readonly #clients = new Map<number, ClientLink>();
+  readonly #daemons = new Set<DaemonLink>();
+  /** pids of schedulers that this process started */
+  readonly #children = new Set<number>();
+  /** what is being committed; null: nothing, or nothing but a probe */
+  #underway: Batch | null = null;
+  readonly pulse = new Pulse();
+
+  constructor(around: Surroundings, random: Prng, number: number, state: ServerState, committed: () => void) {
+    const { world, disk, options } = around;
+    this.#around = around;
+    this.#number = number;
+    const { pulse } = this;
+    const clock = virtualClock(world, random.split(`work ${number}`), pulse);
+    const settle = virtualSettle(world, random, pulse);
+    const commit = virtualCommit(world, {
+      random,
+      commit_ms_max: options.commit_ms_max,
+      pulse,
+      committed: () => {
+        this.#noteCommit();
+        committed();
+      },
+      refused: (why) => {
+        this.#underway = null;
+        world.trace.add("server", "commit-failed", why.message);
+      },
     });
-  };
-
-  // --- effects
-
-  const letGo = (batch: Batch): void => {
-    for (const frame of batch.clients) reply(frame);
-    for (const { link, type, data } of batch.scheds) {
-      scheds.get(link)?.end.send(type, data as never);
-      if (type === "sched-refused") closeSched(link);
-    }
-    for (const { link, type, data } of batch.moms) moms.get(link)?.end.send(type, data as never);
-    for (const action of batch.actions) carryOut(action);
-  };
-
-  /** The shell of the server tells the core of every link that ends, also of those it ends itself. */
-  const closeSched = (link: number): void => {
-    const entry = scheds.get(link);
-    entry?.end.close();
-    if (!scheds.delete(link)) return;
-    world.after(0, () => enter((running) => running.schedLost(link, world.wall_ms)));
-  };
-  const closeMom = (link: number): void => {
-    moms.get(link)?.end.close();
-    if (!moms.delete(link)) return;
-    world.after(0, () => enter((running) => running.momLost(link, world.wall_ms)));
-  };
-
-  const reply = (frame: ClientFrame): void => {
-    const client = clients.get(frame.token);
-    if (client === undefined) return;
-    if (frame.kind === "part") {
-      client.parts.push(...frame.items);
-      return;
-    }
-    clients.delete(frame.token);
-    const answer: Answer =
-      frame.kind === "ok"
-        ? { ok: true, value: client.parts.length > 0 ? client.parts : frame.value }
-        : { ok: false, code: frame.code, text: frame.text };
-    world.after(network.delay(), () => client.answer(answer));
-  };
-
-  const carryOut = (action: ShellAction): void => {
-    world.trace.add("server", "action", action);
-    const mine = life;
-    const later = (act: () => void | Promise<void>): void =>
-      world.after(random.int(0, 3), () => awake(() => (mine === life ? act() : undefined)));
-    switch (action.kind) {
-      case "start-sched":
-        options.startSched(action.sched, mine);
-        break;
-      case "stop-sched":
-        options.stopSched(action.sched, mine, action.pid);
-        break;
-      case "look-at-sched":
-        later(() => enter((running) => running.schedSeen(action.sched, options.lookAtSched(action.sched, action.pid), world.wall_ms)));
-        break;
-      case "kill-sched":
-        if (options.killSched(action.sched, action.pid, mine)) lookAfter(action.sched, action.pid, null);
-        break;
-      case "prepare-sched":
-      case "say-sched":
-        break;
-      case "drop-link": {
-        closeSched(action.link);
-        closeMom(action.link);
-        break;
-      }
-      case "read-history":
-        later(async () => {
-          const rows = await Promise.all(action.ids.map((id) => disk.store.history.get(id)));
-          enter((running) =>
-            running.historyRead(
-              action.token,
-              new Map(action.ids.map((id, at) => [id, rows[at] ? jobOfHistory(rows[at]) : null])),
-              world.wall_ms,
-            ),
-          );
-        });
-        break;
-      case "page-history":
-        later(async () => {
-          const all: Job[] = [];
-          for await (const page of disk.store.history.pages(action.walk)) all.push(...page.map(jobOfHistory));
-          enter((running) => running.historyPage(action.token, all, true, world.wall_ms));
-        });
-        break;
-      case "go-on":
-        later(() =>
-          enter((running) => {
-            while (running.slice(action.token, world.wall_ms));
-          }),
-        );
-        break;
-      case "purge-history":
-        later(async () => {
-          const gone = await disk.store.history.purge(action.before_s);
-          enter((running) => running.historyPurged(gone.length));
-        });
-        break;
-      case "resolve-host":
-        later(() => enter((running) => running.hostResolved(action.token, action.host, !action.host.startsWith("nowhere"), world.wall_ms)));
-        break;
-      case "run-hook": {
-        const { outcome, delay_ms } = playHook(random, action.hook);
-        observer.hooked(action.hook, outcome);
-        world.after(delay_ms, () => {
-          if (mine === life) enter((running) => running.hookEnded(action.run, outcome, world.wall_ms));
-        });
-        break;
-      }
-      case "shutdown":
-      case "send-mail":
-      case "backup":
-      case "log-events":
-      case "formula":
-        break;
-      default: {
-        const unreachable: never = action;
-        void unreachable;
-      }
-    }
-  };
-
-  /** A scheduler that is no child of this server may have died: nobody else tells. */
-  const lookAfter = (name: string, pid: number, parent: number | null): void => {
-    if (parent === life) return;
-    const mine = life;
-    world.after(LOOK_AFTER_MS, () => {
-      if (mine === life && !options.isAlive(name, pid))
-        enter((running) => running.schedExited(name, { code: null, signal: "unknown", stopped: false, pid }, world.wall_ms));
+    this.#gate = new Gate({
+      driver: () => this.driver,
+      users: USER_DATABASE,
+      host: HOST,
+      own_uid: 0,
+      system: true,
+      log: { note: (_event, text) => world.trace.add("server", "note", text) },
+      clock,
+      scripts: (ids, done) => settle(() => disk.store.scripts(ids), done),
+      cookies: (count) => "0".repeat(32 * count),
+      listener: { setLimits: () => undefined, close: (done) => done() },
     });
-  };
+    const store = { ...storePort(disk.store, HOST, settle), commit: storePort(disk.store, HOST, commit).commit };
+    this.driver = new ServerDriver(this.#ports(random, { clock, store }), CONFIG, state);
+  }
 
-  // --- life and death
+  #ports(random: Prng, { clock, store }: Pick<ServerPorts, "clock" | "store">): ServerPorts {
+    const { world, disk, options, observer } = this.#around;
+    const mine = this.#number;
+    return {
+      store,
+      clock,
+      links: this.#gate,
+      clients: this.#gate,
+      processes: {
+        start: (name) => options.startSched(name, mine),
+        prepare: () => undefined,
+        say: () => undefined,
+        stop: (name, pid) => options.stopSched(name, mine, pid),
+        look: (name, pid) => options.lookAtSched(name, pid),
+        kill: (name, pid) => {
+          if (options.killSched(name, pid, mine)) clock.after(random.int(0, 50), () => this.#killed(name, pid));
+        },
+        stopAll: (_scheds, done) => done(),
+        isChild: (pid) => this.#children.has(pid),
+        isAlive: (pid) => options.isAlive(pid),
+      },
+      hooks: virtualHooks(random, clock, (hook, outcome) => observer.hooked(hook, outcome)),
+      files: { hook: () => undefined, resources: () => undefined, formula: () => undefined },
+      log: { note: (_event, text) => world.trace.add("server", "note", text), records: () => undefined, setMask: () => undefined },
+      accounting: {
+        record: (type, id, text, at_s = 0) => void disk.accounting.push({ type, id, text, at_s }),
+        flush: () => undefined,
+        lost: 0,
+      },
+      mail: { send: () => undefined },
+      resolve: (host, done) => void clock.after(random.int(0, 3), () => done(!host.startsWith("nowhere"))),
+      onBug(error) {
+        throw error;
+      },
+      ended: () => undefined,
+      watch: {
+        stepped: (core) => observer.stepped(core),
+        began: (core) => observer.loaded(core),
+        taken: (core, batch) => {
+          this.#underway = batch;
+          observer.taken(core, batch);
+        },
+        delivered: ({ actions }) => {
+          this.#underway = null;
+          for (const action of actions) world.trace.add("server", "action", action);
+        },
+      },
+    };
+  }
 
-  const start = async (): Promise<void> => {
-    if (core !== null) return;
-    const mine = ++life;
-    const state = await loadDisk(disk, HOST);
-    const fresh = state.scheds.size === 0;
-    if (mine !== life) return;
-    writing = false;
-    doomed = null;
-    timer_ms = null;
-    core = createCore(state, CONFIG, world.wall_ms);
-    world.trace.add("server", "start", fresh ? "fresh" : `${state.jobs.size} jobs`);
-    observer.loaded(core);
-    enter((running) => {
-      prepareStart(running, { start: "warm", fresh, node: null });
-      running.start(world.wall_ms);
+  /** The end of a process that this server killed and did not start. */
+  #killed(name: string, pid: number): void {
+    if (!this.#around.options.isAlive(pid)) this.driver.schedExited(name, { code: null, signal: "SIGKILL", stopped: false, pid });
+  }
+
+  #noteCommit(): void {
+    const batch = this.#underway;
+    if (batch === null) return;
+    const { world, observer } = this.#around;
+    world.trace.add("server", "commit", () => batchText(batch));
+    observer.committed();
+  }
+
+  start(fresh: boolean): void {
+    prepareStart(this.driver.core, { start: "warm", fresh, node: null });
+    this.driver.start();
+  }
+
+  kill(): void {
+    this.pulse.kill();
+    for (const link of this.#daemons) link.kill();
+    for (const link of this.#clients.values()) link.lose();
+  }
+
+  dialSched(link: number, name: string, pid: number, parent: number): Link<"sched-to-server", "server-to-sched"> {
+    if (parent === this.#number) this.#children.add(pid);
+    const { network, observer } = this.#around;
+    const { a, b, cable } = network.connect("sched", name, "sched-to-server", "server-to-sched");
+    const daemon = this.#connected(link, pid, b, cable);
+    const receive = ({ type, data }: FrameOf<"sched-to-server">): void => {
+      if (!daemon.isOpen) return;
+      const is_heard = this.driver.takesDaemons;
+      this.#gate.frame(daemon, type, data);
+      if (type === "sched-decisions" && is_heard) observer.decided(this.driver.core, link, data.decisions);
+    };
+    b.listen({
+      receive: (frame) => void this.pulse.do(() => receive(frame)),
+      lost: () => void this.pulse.do(() => this.#lost(daemon, "sched-lost", name)),
     });
-  };
+    return a;
+  }
 
-  const kill = (why: string): void => {
-    if (core === null) return;
-    world.trace.add("server", "killed", why);
-    core = null;
-    life++;
-    writing = false;
-    paused_ms = null;
-    missed = [];
-    set_ms = 0;
-    for (const { cable } of [...scheds.values(), ...moms.values()]) cable.killed(1);
-    scheds.clear();
-    moms.clear();
-    const lost = [...clients.values()];
-    clients.clear();
-    for (const client of lost) world.after(network.delay(), () => client.answer({ ok: "lost" }));
-  };
+  dialMom(link: number, host: string): Link<"mom-to-server", "server-to-mom"> {
+    const { network } = this.#around;
+    const { a, b, cable } = network.connect("mom", host, "mom-to-server", "server-to-mom");
+    const daemon = this.#connected(link, 1, b, cable);
+    const receive = ({ type, data }: FrameOf<"mom-to-server">): void => {
+      if (daemon.isOpen) this.#gate.frame(daemon, type, data);
+    };
+    b.listen({
+      receive: (frame) => void this.pulse.do(() => receive(frame)),
+      lost: () => void this.pulse.do(() => this.#lost(daemon, "mom-lost", host)),
+    });
+    return a;
+  }
 
-  /** The disk refused: everybody is told so, and the server goes on from what the disk holds (ARCHITECTURE.md, The server). */
-  const commitFailed = (text: string): void => {
-    world.trace.add("server", "commit-failed", text);
-    const refused = [...clients.values()];
-    clients.clear();
-    kill("state is loaded again");
-    for (const client of refused) world.after(network.delay(), () => client.answer({ ok: false, code: PBSE.SYSTEM, text }));
-    world.after(1, start);
-  };
+  #lost(daemon: DaemonLink, what: string, name: string): void {
+    this.#around.world.trace.add("server", what, name);
+    daemon.lost();
+  }
 
-  return {
-    get core() {
-      return core;
-    },
-    get idle() {
-      return core !== null && !writing && paused_ms === null;
-    },
-    /** work of the process: done now, or when it goes on; not at all when it is killed before */
-    awake: (act: () => void): void => void awake(act),
-    /** number of the process, for its children */
-    get life() {
-      return life;
-    },
-    start,
-    kill,
-    /** the next commit is the last thing this server does; it is started again after so long */
-    killAtNextCommit(away_ms: number): void {
-      doomed = away_ms;
-    },
-    /** stopped, and goes on after so long; nobody's connection ends */
-    pause(for_ms: number): void {
-      if (core === null || paused_ms !== null) return;
-      world.trace.add("server", "stopped", `for ${for_ms} ms`);
-      paused_ms = world.now_ms;
-      const mine = life;
-      world.after(for_ms, () => (mine === life ? goOn() : undefined));
-    },
-    /** what was to go wrong does not; goes on if it is stopped */
-    async behave(): Promise<void> {
-      doomed = null;
-      disk.store.failCommits("io", 0);
-      await goOn();
-    },
-    /** the wall clock of its host was set: it shows what world.wall_ms says */
-    clockSet(by_ms: number): void {
-      timer_ms = null;
-      if (paused_ms !== null) set_ms += by_ms;
-      else enter((running) => running.clockSet(by_ms, world.wall_ms));
-    },
-    failCommits(fault: StoreFault, times: number): void {
-      disk.store.failCommits(fault, times);
-    },
+  #connected(link: number, pid: number, end: ConstructorParameters<typeof DaemonLink>[2], cable: Cable): DaemonLink {
+    const daemon: DaemonLink = new DaemonLink(link, pid, end, cable, () =>
+      this.#later(() => {
+        if (this.#daemons.delete(daemon)) this.#gate.closed(daemon);
+      }),
+    );
+    this.#daemons.add(daemon);
+    void this.pulse.do(() => this.#gate.opened(daemon));
+    return daemon;
+  }
 
-    /** null: nobody listens */
-    dialSched(name: string, pid: number, parent: number): Link<"sched-to-server", "server-to-sched"> | null {
-      if (core === null) return null;
-      const { a, b, cable } = network.connect("sched", name, "sched-to-server", "server-to-sched");
-      const link = next_link++;
-      scheds.set(link, { end: b, name, cable });
-      b.listen({
-        receive: ({ type, data }) => {
-          enter((running) => {
-            running.sched(link, type, data as never, world.wall_ms);
-            if (type === "sched-decisions") observer.decided(running, link, data.decisions);
-          });
-        },
-        lost: () => {
-          scheds.delete(link);
-          world.trace.add("server", "sched-lost", name);
-          enter((running) => running.schedLost(link, world.wall_ms));
-          lookAfter(name, pid, parent);
-        },
-      });
-      return a;
-    },
+  /** As an event of its own. */
+  #later(act: () => void): void {
+    this.#around.world.after(0, () => this.pulse.do(act));
+  }
 
-    dialMom(host: string): Link<"mom-to-server", "server-to-mom"> | null {
-      if (core === null) return null;
-      const { a, b, cable } = network.connect("mom", host, "mom-to-server", "server-to-mom");
-      const link = next_link++;
-      moms.set(link, { end: b, cable });
-      b.listen({
-        receive: ({ type, data }) => enter((running) => running.mom(link, type, data as never, world.wall_ms)),
-        lost: () => {
-          moms.delete(link);
-          world.trace.add("server", "mom-lost", host);
-          enter((running) => running.momLost(link, world.wall_ms));
-        },
-      });
-      return a;
-    },
-
-    /** A child of this process has ended; a later server does not hear of it. */
-    schedExited(name: string, parent: number, how: SchedEnd): void {
-      if (parent !== life) return;
-      enter((running) => running.schedExited(name, how, world.wall_ms));
-    },
-
-    /** A client's request on a connection of its own. The returned function hangs up. */
-    request(peer: Peer, request: Request, answer: (answer: Answer) => void): () => void {
-      const token = next_token++;
-      const mine = life;
-      let gone = false;
+  /** The returned function hangs up. */
+  request(link: number, peer: Peer, request: Request, answer: (answer: Answer) => void): () => void {
+    const { world, network } = this.#around;
+    const closed = (): void => {
+      if (this.#clients.delete(link)) void this.pulse.do(() => this.#gate.closed(client));
+    };
+    const client: ClientLink = new ClientLink(link, peer, request, this.#gate, (answered) =>
       world.after(network.delay(), () => {
-        if (core === null || mine !== life) {
-          answer({ ok: "lost" });
-          return;
-        }
-        const parsed = parseRequest({ id: token, ...(JSON.parse(JSON.stringify(request)) as object) });
-        if (!parsed.ok) {
-          answer({ ok: false, code: parsed.code, text: parsed.text });
-          return;
-        }
-        world.trace.add(peer.user, request.kind, request);
-        if (!gone) clients.set(token, { answer, parts: [] });
-        enter((running) => running.request(peer, parsed.request, token, world.wall_ms));
-      });
-      return () => {
-        gone = true;
-        if (!clients.delete(token)) return;
-        enter((running) => running.clientLost([token]));
-      };
-    },
-  };
+        closed();
+        answer(answered);
+      }),
+    );
+    this.#clients.set(link, client);
+    void this.pulse.do(() => {
+      this.#gate.opened(client);
+      this.#gate.ready(client);
+    });
+    return () => {
+      if (client.hangUp()) closed();
+    };
+  }
 }
 
 function batchText({ changes, scheds, moms, clients, accounting }: Batch): string {

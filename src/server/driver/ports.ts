@@ -92,8 +92,8 @@ export type ProcessesPort = {
   look(sched: string, pid: number): SchedSight;
   /** SIGKILL, if that process still is the scheduler; its end is told to the driver */
   kill(sched: string, pid: number): void;
-  /** none that was told to stop is left */
-  stopped(done: () => void): void;
+  /** stops these; done: none of them is left */
+  stopAll(scheds: readonly { readonly name: string; readonly pid: number }[], done: () => void): void;
   /** the process was started here: its end is told to the driver */
   isChild(pid: number): boolean;
   isAlive(pid: number): boolean;

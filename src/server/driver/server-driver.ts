@@ -459,11 +459,10 @@ export class ServerDriver {
   #end(scheds: boolean): void {
     if (this.#closing) return;
     this.#closing = true;
-    if (!scheds) return this.#close();
     // A scheduler ends after its cycle, for which it needs verdicts: it gets them until then.
-    const { processes } = this.#ports;
-    for (const runtime of this.#core.kernel.scheds.values()) processes.stop(runtime.name, endablePid(runtime));
-    processes.stopped(() => this.#close());
+    const running = scheds ? [...this.#core.kernel.scheds.values()] : [];
+    const stopped = running.map((runtime) => ({ name: runtime.name, pid: endablePid(runtime) }));
+    this.#ports.processes.stopAll(stopped, () => this.#close());
   }
 
   /** Answers of this batch are on their way; requests that came later are refused by the closed connection. */

@@ -165,5 +165,13 @@ function processesOf({ conf, config, log, users }: ServiceOptions, driver: () =>
     unfit: (name, text) => driver().schedUnfit(name, text),
     log: (name, text) => log.record(LOG_EVENT.SYSTEM, "Sched", name, text),
   });
-  return { ...processes, isAlive, stopped: (done) => void processes.stopped().then(done) };
+  return {
+    ...processes,
+    isAlive,
+    stopAll(scheds, done) {
+      for (const { name, pid } of scheds) processes.stop(name, pid);
+      if (scheds.length === 0) done();
+      else void processes.stopped().then(done);
+    },
+  };
 }

@@ -1,0 +1,306 @@
+// The world of one life of a virtual server: ports for the driver of its core (src/server/driver/ports.ts), and links to its clients, schedulers and moms. When
+// the life is over nothing comes back through them.
+
+import type { HookOutcome, HookRun } from "#hooks/run/hook-input.ts";
+import type { Request } from "#protocol/messages.ts";
+import { decodeFrame } from "#protocol/wire/frame.ts";
+import type { Reply } from "#protocol/wire/reply.ts";
+import type { Link as GateLink } from "#server/driver/connections.ts";
+import type { Gate } from "#server/driver/gate.ts";
+import type { ClockPort, HooksPort, Result } from "#server/driver/ports.ts";
+import type { Settle } from "#server/driver/store-port.ts";
+import type { Peer } from "#server/engine/identity.ts";
+import type { Prng } from "#support/prng.ts";
+import { playHook } from "./hook-play.ts";
+import type { Cable } from "./network.ts";
+import type { World } from "./world.ts";
+
+/** Whether a process lives and runs. What happens to a stopped one waits until it goes on; what happens to a dead one is lost. */
+export class Pulse {
+  #is_alive = true;
+  #is_stopped = false;
+  #timers: Act[] = [];
+  #missed: Act[] = [];
+
+  get isAlive(): boolean {
+    return this.#is_alive;
+  }
+
+  get isStopped(): boolean {
+    return this.#is_stopped;
+  }
+
+  /** Does it now, or when the process goes on. */
+  do(act: Act): void | Promise<void> {
+    return this.#do(act, this.#missed);
+  }
+
+  /** The same for a timer that is over: when the process goes on its timers are first. */
+  ring(act: Act): void | Promise<void> {
+    return this.#do(act, this.#timers);
+  }
+
+  #do(act: Act, missed: Act[]): void | Promise<void> {
+    if (!this.#is_alive) return;
+    if (!this.#is_stopped) return act();
+    missed.push(act);
+  }
+
+  stop(): void {
+    this.#is_stopped = true;
+  }
+
+  async goOn(): Promise<void> {
+    this.#is_stopped = false;
+    for (const act of [...this.#timers.splice(0), ...this.#missed.splice(0)]) if (this.#is_alive) await act();
+  }
+
+  kill(): void {
+    this.#is_alive = false;
+  }
+}
+
+type Act = () => void | Promise<void>;
+
+/** What work in one event may take at most, by the steady clock: far less than a clock that was set. */
+const WORK_MS_MAX = 400;
+
+/** random: how long work takes. */
+export function virtualClock(world: World, random: Prng, pulse: Pulse): ClockPort {
+  let step = -1;
+  let look_ms = 0;
+  let spent_ms = 0;
+  return {
+    wall_ms: () => world.wall_ms,
+    /** Each look in one event finds it a little later: work takes time, mostly little. */
+    steady_ms() {
+      if (world.step !== step) {
+        step = world.step;
+        look_ms = random.pick([0, 0, 0, 0.1, 2, 15]);
+        spent_ms = 0;
+      }
+      spent_ms = Math.min(WORK_MS_MAX, spent_ms + look_ms);
+      return world.now_ms + spent_ms;
+    },
+    after(delay_ms, work) {
+      let is_on = true;
+      const ring = (): void => {
+        if (is_on) work();
+      };
+      world.after(delay_ms, () => pulse.ring(ring));
+      return () => {
+        is_on = false;
+      };
+    },
+    soon: (work) => world.after(0, () => pulse.do(work)),
+  };
+}
+
+/** Asks after a moment. */
+export function virtualSettle(world: World, random: Prng, pulse: Pulse): Settle {
+  return (ask, done) => {
+    const answer = async (): Promise<void> => done(await outcomeOf(ask()));
+    world.after(random.int(0, 3), () => pulse.do(answer));
+  };
+}
+
+export type CommitOptions = {
+  readonly random: Prng;
+  readonly commit_ms_max: number;
+  readonly pulse: Pulse;
+  /** the rows are on the disk; the server may be killed here */
+  committed(): void;
+  /** the disk took nothing */
+  refused(why: Error): void;
+};
+
+/** A commit, and a moment between it and its effects. */
+export function virtualCommit(world: World, { random, commit_ms_max, pulse, committed, refused }: CommitOptions): Settle {
+  return (ask, done) => {
+    const write = async (): Promise<void> => {
+      const result = await outcomeOf(ask());
+      if (result.ok) committed();
+      else refused(result.error);
+      world.after(random.int(0, 2), () => pulse.do(() => done(result)));
+    };
+    world.after(random.int(0, commit_ms_max), () => pulse.do(write));
+  };
+}
+
+const outcomeOf = <T>(asked: Promise<T>): Promise<Result<T>> =>
+  asked.then(
+    (value) => ({ ok: true, value }),
+    (error: Error) => ({ ok: false, error }),
+  );
+
+/** Hooks without hosts: what they answer is drawn by chance. */
+export function virtualHooks(random: Prng, clock: ClockPort, hooked: (hook: HookRun, outcome: HookOutcome) => void): HooksPort {
+  return {
+    run(hook, done) {
+      const { outcome, delay_ms } = playHook(random, hook);
+      hooked(hook, outcome);
+      clock.after(delay_ms, () => done(outcome));
+    },
+    close: () => undefined,
+  };
+}
+
+/** The server's end of a network link of either kind. */
+type DaemonEnd = { send(type: never, data: never): void; close(): void };
+
+/** The server's end of a link to a scheduler or a mom. */
+export class DaemonLink implements GateLink {
+  readonly id: number;
+  readonly peer: GateLink["peer"];
+  readonly #end: DaemonEnd;
+  readonly #cable: Cable;
+  readonly #gone: () => void;
+  #is_open = true;
+
+  /** pid: of the process at the other end. gone: called when the link has ended, whoever ended it */
+  constructor(id: number, pid: number, end: DaemonEnd, cable: Cable, gone: () => void) {
+    this.id = id;
+    this.peer = { uid: 0, gid: 0, pid };
+    this.#end = end;
+    this.#cable = cable;
+    this.#gone = gone;
+  }
+
+  /** Whether a frame that arrives is still looked at. */
+  get isOpen(): boolean {
+    return this.#is_open;
+  }
+
+  /** The other end, or the way to it, is gone. */
+  lost(): void {
+    this.#is_open = false;
+    this.#gone();
+  }
+
+  /** The server was killed. */
+  kill(): void {
+    this.#is_open = false;
+    this.#cable.killed(1);
+  }
+
+  send(type: string, data: unknown): void {
+    // The gate sends what the core made: frames of this direction. The network looks at them by their schema.
+    if (this.#is_open) this.#end.send(type as never, data as never);
+  }
+
+  sendText(text: string): void {
+    const { type, data } = decodeFrame(text.slice(0, -1));
+    this.send(type, data);
+  }
+
+  end(): void {
+    if (!this.#is_open) return;
+    this.#end.close();
+    this.#is_open = false;
+    this.#gone();
+  }
+
+  destroy(): void {
+    this.#is_open = false;
+    this.#cable.breakOff();
+  }
+
+  welcome(): void {}
+
+  // A daemon's frames are looked at as they come, and it asks nothing that has a reply.
+  serveNext(): boolean {
+    return false;
+  }
+  hold(): void {}
+  release(): void {}
+  reply(): void {}
+  part(): void {}
+  async sendFrames(): Promise<void> {}
+}
+
+/** What becomes of a request; lost: its server was killed. */
+export type Answer =
+  | { readonly ok: true; readonly value?: unknown }
+  | { readonly ok: false; readonly code: number; readonly text: string | null }
+  | { readonly ok: "lost" };
+
+/** A client's connection for one request. */
+export class ClientLink implements GateLink {
+  readonly id: number;
+  readonly peer: GateLink["peer"];
+  readonly #gate: Gate;
+  readonly #answered: (answer: Answer) => void;
+  readonly #parts: unknown[] = [];
+  #waiting: Request | null;
+  #is_held = false;
+  #is_open = true;
+
+  /** answered: called once, unless the client hangs up before; on its way to the client the answer takes its time */
+  constructor(id: number, peer: Peer, request: Request, gate: Gate, answered: (answer: Answer) => void) {
+    this.id = id;
+    this.peer = { uid: peer.uid, gid: peer.uid, pid: 1 };
+    this.#gate = gate;
+    this.#answered = answered;
+    this.#waiting = request;
+  }
+
+  serveNext(): boolean {
+    const request = this.#waiting;
+    if (request === null || this.#is_held || !this.#is_open) return false;
+    this.#waiting = null;
+    this.#gate.frame(this, "request", { id: this.id, ...(JSON.parse(JSON.stringify(request)) as object) });
+    return false;
+  }
+
+  hold(): void {
+    this.#is_held = true;
+  }
+
+  release(): void {
+    this.#is_held = false;
+    this.#gate.ready(this);
+  }
+
+  reply(reply: Reply): void {
+    if (!this.#is_open) return;
+    this.#is_open = false;
+    if (reply.ok) this.#answered({ ok: true, value: this.#parts.length > 0 ? this.#parts : reply.value });
+    else this.#answered({ ok: false, code: reply.code, text: reply.text ?? null });
+  }
+
+  part(_id: number, items: readonly string[]): void {
+    this.#parts.push(...items.map((item) => JSON.parse(item) as unknown));
+  }
+
+  async sendFrames(frames: Iterable<string>): Promise<void> {
+    for (const frame of frames) {
+      const { data } = decodeFrame(frame.slice(0, -1));
+      this.#parts.push(...(data as { readonly items: readonly unknown[] }).items);
+    }
+  }
+
+  /** The client goes: whether it had no answer yet. */
+  hangUp(): boolean {
+    const was_open = this.#is_open;
+    this.#is_open = false;
+    return was_open;
+  }
+
+  end(): void {
+    this.lose();
+  }
+
+  destroy(): void {
+    this.lose();
+  }
+
+  /** The server, or the connection to it, is gone. */
+  lose(): void {
+    if (this.hangUp()) this.#answered({ ok: "lost" });
+  }
+
+  // A client is sent nothing but replies.
+  send(): void {}
+  sendText(): void {}
+  welcome(): void {}
+}
