@@ -6,8 +6,6 @@
 // W3. Everything that is due at an instant has happened before anybody decides: all ends first, then what the server and the schedulers do.
 // W4. Hosts that were down stay down. Hooks are not run, and no history is kept.
 
-import type { HookOutcome } from "#hooks/run/hook-input.ts";
-import { NO_REQUESTS } from "#hooks/run/hook-input.ts";
 import { firstHost } from "#model/request/host-entry.ts";
 import type { Request } from "#protocol/messages.ts";
 import type { MomHello, MomJob, MomToServer } from "#protocol/mom-link.ts";
@@ -19,8 +17,12 @@ import { applyDelta, createUniverse } from "#sched/mirror.ts";
 import { mirrorOptions } from "#sched/modules/index.ts";
 import type { PolicyBook } from "#sched/policy.ts";
 import type { Universe } from "#sched/universe.ts";
-import { type Core, createCore } from "#server/core/core.ts";
-import type { Batch, ClientFrame, MomFrame, SchedFrame, ShellAction } from "#server/engine/batch.ts";
+import type { Core } from "#server/core/core.ts";
+import { HandClock } from "#server/driver/hand-clock.ts";
+import { immediatePorts } from "#server/driver/immediate-ports.ts";
+import type { ServerPorts } from "#server/driver/ports.ts";
+import { ServerDriver } from "#server/driver/server-driver.ts";
+import type { ClientFrame, MomFrame, SchedFrame } from "#server/engine/batch.ts";
 import type { Peer } from "#server/engine/identity.ts";
 import type { ServerConfig } from "#server/engine/transaction.ts";
 import { isWithMom } from "#server/state/job-phase.ts";
@@ -44,21 +46,7 @@ export type StandInStart = { readonly job: string; readonly start_s: number; rea
 /** An end: it had run until its time was over. */
 export type StandInEnd = { readonly job: string; readonly end_s: number };
 
-export type StandIn = {
-  readonly core: Core;
-  readonly now_s: number;
-  readonly starts: readonly StandInStart[];
-  readonly ends: readonly StandInEnd[];
-  /** the answer to a request, when all that follows from it at this instant has happened; null: it waits for something */
-  ask(peer: Peer, request: Request): ClientFrame | null;
-  /** what a request with several parts told */
-  partsOf(token: ClientFrame): readonly unknown[];
-  /** lets it go on until then, or until nothing is to come any more */
-  run(until_s: number): void;
-};
-
 const LOST: ReadonlySet<string> = new Set(["down", "state-unknown", "stale", "unresolvable", "sleep"]);
-const NOTHING_DONE: HookOutcome = { kind: "accept", changes: {}, requests: NO_REQUESTS, logs: [] };
 /** What comes by the clock alone comes within this, when nothing runs any more: reservations that are tried again, cycles. */
 const PATIENCE_S = 3600;
 
@@ -70,122 +58,162 @@ export type StandInInput = {
 };
 
 /** A complex that stands at the time it was saved: everybody has said hello, and nobody has decided anything. */
-export function createStandIn({ state, config, now_ms, bookOf }: StandInInput): StandIn {
-  let clock_ms = now_ms;
-  let token = 1;
-  let link = 1;
-  const hosts = hostsOf(state, () => link++);
-  const hostOfLink = new Map(hosts.map((host) => [host.link, host]));
-  const hellos = hosts.map((host) => helloOf(state, host, now_ms));
-  const scheds = new Map<string, StandInSched>();
-  const answers = new Map<number, ClientFrame>();
-  const parts = new Map<number, unknown[]>();
-  const starts: StandInStart[] = [];
-  const ends: StandInEnd[] = [];
-  // Moms that only keep time and schedulers without a process always answer: nobody need ask them every few seconds of the months to come.
-  state.server["node_silence_timeout"] = 0;
-  state.server["sched_silence_timeout"] = 0;
-  const core = createCore(state, config, now_ms);
+export const createStandIn = (input: StandInInput): StandIn => new StandIn(input);
 
-  const tellServer = <T extends keyof MomToServer>(host: StandInHost, type: T, data: MomToServer[T]): void =>
-    core.mom(host.link, type, data, clock_ms);
+export class StandIn {
+  readonly #driver: ServerDriver;
+  readonly #clock: HandClock;
+  readonly #bookOf: StandInInput["bookOf"];
+  readonly #hosts: readonly StandInHost[];
+  readonly #host_of_link: ReadonlyMap<number, StandInHost>;
+  readonly #scheds = new Map<string, StandInSched>();
+  readonly #answers = new Map<number, ClientFrame>();
+  readonly #parts = new Map<number, unknown[]>();
+  readonly #starts: StandInStart[] = [];
+  readonly #ends: StandInEnd[] = [];
+  #tokens = 0;
+  #links = 0;
 
-  // --- what leaves the core
+  constructor({ state, config, now_ms, bookOf }: StandInInput) {
+    this.#bookOf = bookOf;
+    this.#clock = new HandClock(now_ms);
+    this.#hosts = hostsOf(state, () => ++this.#links);
+    this.#host_of_link = new Map(this.#hosts.map((host) => [host.link, host]));
+    const hellos = this.#hosts.map((host) => helloOf(state, host, now_ms));
+    // Moms that only keep time and schedulers without a process always answer: nobody need ask them every few seconds of the months to come.
+    state.server["node_silence_timeout"] = 0;
+    state.server["sched_silence_timeout"] = 0;
+    this.#driver = new ServerDriver(this.#ports(), config, state);
+    this.#driver.start();
+    this.#clock.settle();
+    this.#hosts.forEach((host, at) => this.#tellServer(host, "mom-hello", hellos[at] as MomHello));
+    this.#clock.settle();
+  }
 
-  function settle(): void {
-    for (let batch: Batch | null = core.take(); batch !== null; batch = core.take()) {
-      for (const frame of batch.clients) {
-        if (frame.kind === "part") parts.set(frame.token, [...(parts.get(frame.token) ?? []), ...frame.items]);
-        else answers.set(frame.token, frame);
-      }
-      for (const frame of batch.scheds) toSched(frame);
-      for (const frame of batch.moms) toHost(frame);
-      for (const action of batch.actions) carryOut(action);
+  get core(): Core {
+    return this.#driver.core;
+  }
+
+  get now_s(): number {
+    return Math.floor(this.#clock.now_ms / 1000);
+  }
+
+  get starts(): readonly StandInStart[] {
+    return this.#starts;
+  }
+
+  get ends(): readonly StandInEnd[] {
+    return this.#ends;
+  }
+
+  /** the answer to a request, when all that follows from it at this instant has happened; null: it waits for something */
+  ask(peer: Peer, request: Request): ClientFrame | null {
+    const token = ++this.#tokens;
+    this.#driver.request(peer, request, token);
+    this.#clock.settle();
+    const answer = this.#answers.get(token) ?? null;
+    this.#answers.delete(token);
+    return answer;
+  }
+
+  /** what a request with several parts told */
+  partsOf({ token }: ClientFrame): readonly unknown[] {
+    return this.#parts.get(token) ?? [];
+  }
+
+  /** lets it go on until then, or until nothing is to come any more */
+  run(until_s: number): void {
+    let last_ms = this.#clock.now_ms;
+    for (;;) {
+      const next_ms = Math.min(this.#firstEnd(), this.#firstWake(), this.#clock.next_ms);
+      if (next_ms > until_s * 1000 || (!this.#isComing() && next_ms > last_ms + PATIENCE_S * 1000)) return;
+      const before = this.#starts.length + this.#ends.length;
+      this.#step(next_ms);
+      if (this.#starts.length + this.#ends.length > before) last_ms = this.#clock.now_ms;
     }
   }
 
-  function carryOut(action: ShellAction): void {
-    switch (action.kind) {
-      case "start-sched":
-        return startSched(action.sched);
-      case "stop-sched":
-        return stopSched(action.sched);
-      case "prepare-sched":
-      case "say-sched":
-      case "look-at-sched":
-      case "kill-sched":
-        return;
-      case "drop-link": {
-        const sched = [...scheds.values()].find((each) => each.link === action.link);
-        if (sched !== undefined) stopSched(sched.name);
-        return;
-      }
-      case "read-history":
-        return core.historyRead(action.token, new Map(action.ids.map((id) => [id, null])), clock_ms);
-      case "page-history":
-        return core.historyPage(action.token, [], true, clock_ms);
-      case "go-on":
-        while (core.slice(action.token, clock_ms));
-        return;
-      case "purge-history":
-        return core.historyPurged(0);
-      case "resolve-host":
-        return core.hostResolved(action.token, action.host, true, clock_ms);
-      case "run-hook":
-        return core.hookEnded(action.run, NOTHING_DONE, clock_ms);
-      case "backup":
-      case "shutdown":
-      case "send-mail":
-      case "log-events":
-      case "formula":
-        return;
-      default: {
-        const unreachable: never = action;
-        return unreachable;
-      }
+  // --- the server's world
+
+  #ports(): ServerPorts {
+    return immediatePorts(this.#clock, {
+      links: {
+        toSched: (frame) => this.#toSched(frame),
+        toMom: (frame) => this.#toHost(frame),
+        end: (link) => this.#endLink(link),
+        dropDaemons: () => undefined,
+        setLimits: () => undefined,
+        close: (done) => done(),
+      },
+      clients: {
+        answer: (frames) => this.#answer(frames),
+        taken: (_token, then) => then(),
+        of: (token) => ({ uid: 0, link: token }),
+        open: () => [],
+      },
+      processes: {
+        start: (name) => this.#startSched(name),
+        stop: (name) => this.#stopSched(name),
+      },
+    });
+  }
+
+  #answer(frames: readonly ClientFrame[]): void {
+    for (const frame of frames) {
+      if (frame.kind === "part") this.#parts.set(frame.token, [...(this.#parts.get(frame.token) ?? []), ...frame.items]);
+      else this.#answers.set(frame.token, frame);
     }
+  }
+
+  #endLink(link: number): void {
+    const sched = [...this.#scheds.values()].find((each) => each.link === link);
+    if (sched !== undefined) this.#stopSched(sched.name);
+  }
+
+  #tellServer<T extends keyof MomToServer>(host: StandInHost, type: T, data: MomToServer[T]): void {
+    this.#driver.mom(host.link, type, data);
   }
 
   // --- schedulers
 
-  function startSched(name: string): void {
-    if (scheds.has(name)) return;
-    const sched: StandInSched = { name, link: link++, universe: null, memory: NO_MEMORY, work: null, waiting: [], wake_s: null };
-    scheds.set(name, sched);
-    core.sched(sched.link, "sched-hello", { name, pid: sched.link, version: "what-if" }, clock_ms);
+  #startSched(name: string): void {
+    if (this.#scheds.has(name)) return;
+    const link = ++this.#links;
+    this.#scheds.set(name, { name, link, universe: null, memory: NO_MEMORY, work: null, waiting: [], wake_s: null });
+    this.#driver.sched(link, "sched-hello", { name, pid: link, version: "what-if" });
   }
 
-  function stopSched(name: string): void {
-    const sched = scheds.get(name);
-    if (!scheds.delete(name) || sched === undefined) return;
-    core.schedLost(sched.link, clock_ms);
+  #stopSched(name: string): void {
+    const sched = this.#scheds.get(name);
+    if (!this.#scheds.delete(name) || sched === undefined) return;
+    this.#driver.schedLost(sched.link, sched.link);
   }
 
-  function toSched(frame: SchedFrame): void {
-    const sched = [...scheds.values()].find((each) => each.link === frame.link);
+  #toSched(frame: SchedFrame): void {
+    const sched = [...this.#scheds.values()].find((each) => each.link === frame.link);
     if (sched === undefined) return;
-    if (frame.type === "sched-verdicts") takeVerdicts(sched, frame.data.verdicts);
+    if (frame.type === "sched-verdicts") this.#takeVerdicts(sched, frame.data.verdicts);
     else if (sched.work !== null) sched.waiting.push(frame);
-    else take(sched, frame);
+    else this.#take(sched, frame);
   }
 
-  function take(sched: StandInSched, frame: SchedFrame): void {
+  #take(sched: StandInSched, frame: SchedFrame): void {
     switch (frame.type) {
       case "sched-snapshot":
-        sched.universe = createUniverse(frame.data, mirrorOptions(bookOf(sched.name)));
+        sched.universe = createUniverse(frame.data, mirrorOptions(this.#bookOf(sched.name)));
         return;
       case "sched-delta":
         if (sched.universe !== null) applyDelta(sched.universe, frame.data);
         return;
       case "sched-cycle":
-        return runCycle(sched, frame.data);
+        return this.#runCycle(sched, frame.data);
       case "sched-quit":
       case "sched-refused":
-        return stopSched(sched.name);
+        return this.#stopSched(sched.name);
       case "sched-ping":
         return;
       case "sched-ask":
-        return core.sched(sched.link, "sched-answer", { token: frame.data.token, value: null }, clock_ms);
+        return this.#driver.sched(sched.link, "sched-answer", { token: frame.data.token, value: null });
       case "sched-configure":
       case "sched-verdicts":
         return;
@@ -196,55 +224,53 @@ export function createStandIn({ state, config, now_ms, bookOf }: StandInInput): 
     }
   }
 
-  function runCycle(sched: StandInSched, { cycle: number, command, job }: SchedCycle): void {
+  #runCycle(sched: StandInSched, { cycle: number, command, job }: SchedCycle): void {
     if (sched.universe === null) return;
-    const now_s = Math.floor(clock_ms / 1000);
-    const input = { now_s, command, memory: sched.memory, ...(job === undefined ? {} : { job }) };
-    const result = cycle(sched.universe, bookOf(sched.name), input);
+    const input = { now_s: this.now_s, command, memory: sched.memory, ...(job === undefined ? {} : { job }) };
+    const result = cycle(sched.universe, this.#bookOf(sched.name), input);
     sched.memory = result.memory;
     sched.wake_s = result.bound_s;
     sched.work = { cycle: number, decisions: result.decisions };
-    if (result.decisions.length === 0) finishCycle(sched);
-    else core.sched(sched.link, "sched-decisions", { cycle: number, decisions: result.decisions }, clock_ms);
+    if (result.decisions.length === 0) this.#finishCycle(sched);
+    else this.#driver.sched(sched.link, "sched-decisions", { cycle: number, decisions: result.decisions });
   }
 
-  function takeVerdicts(sched: StandInSched, verdicts: readonly Verdict[]): void {
+  #takeVerdicts(sched: StandInSched, verdicts: readonly Verdict[]): void {
     if (sched.work === null) return;
-    const now_s = Math.floor(clock_ms / 1000);
     sched.memory = {
       ...sched.memory,
-      failed_victims: failedVictims(sched.memory.failed_victims, sched.work.decisions, verdicts, now_s),
+      failed_victims: failedVictims(sched.memory.failed_victims, sched.work.decisions, verdicts, this.now_s),
     };
-    finishCycle(sched);
+    this.#finishCycle(sched);
   }
 
-  function finishCycle(sched: StandInSched): void {
+  #finishCycle(sched: StandInSched): void {
     if (sched.work === null) return;
     const { cycle: number } = sched.work;
     sched.work = null;
-    core.sched(sched.link, "sched-cycle-end", { cycle: number, jobs_considered: 0, cycle_ms: 1 }, clock_ms);
-    for (const frame of sched.waiting.splice(0)) toSched(frame);
+    this.#driver.sched(sched.link, "sched-cycle-end", { cycle: number, jobs_considered: 0, cycle_ms: 1 });
+    for (const frame of sched.waiting.splice(0)) this.#toSched(frame);
   }
 
   // --- hosts
 
-  function toHost(frame: MomFrame): void {
-    const host = hostOfLink.get(frame.link);
+  #toHost(frame: MomFrame): void {
+    const host = this.#host_of_link.get(frame.link);
     if (host === undefined) return;
     switch (frame.type) {
       case "mom-start":
-        for (const job of frame.data.jobs) startRun(host, job);
+        for (const job of frame.data.jobs) this.#startRun(host, job);
         return;
       case "mom-signal": {
         const run = host.runs.get(frame.data.job);
-        if (run !== undefined && frame.data.signal.endsWith("suspend")) stopClock(run);
-        if (run !== undefined && frame.data.signal.endsWith("resume")) run.since_ms ??= clock_ms;
-        return tellServer(host, "mom-result", { token: frame.data.token, ok: true });
+        if (run !== undefined && frame.data.signal.endsWith("suspend")) this.#stopRun(run);
+        if (run !== undefined && frame.data.signal.endsWith("resume")) run.since_ms ??= this.#clock.now_ms;
+        return this.#tellServer(host, "mom-result", { token: frame.data.token, ok: true });
       }
       case "mom-message":
-        return tellServer(host, "mom-result", { token: frame.data.token, ok: true });
+        return this.#tellServer(host, "mom-result", { token: frame.data.token, ok: true });
       case "mom-terminate":
-        return endRun(host, frame.data.job, frame.data.run_count, frame.data.why === "rerun" ? RERUN : TERMINATED);
+        return this.#endRun(host, frame.data.job, frame.data.run_count, frame.data.why === "rerun" ? RERUN : TERMINATED);
       case "mom-discard":
         host.runs.delete(frame.data.job);
         return;
@@ -253,91 +279,68 @@ export function createStandIn({ state, config, now_ms, bookOf }: StandInInput): 
     }
   }
 
-  function startRun(host: StandInHost, job: MomJob): void {
+  #startRun(host: StandInHost, job: MomJob): void {
     const leads = leadOf(job.exec_host) === host.name.toLowerCase();
-    host.runs.set(job.id, { run_count: job.run_count, left_ms: walltimeOf(job.attrs) * 1000, since_ms: clock_ms, leads });
-    if (leads) starts.push({ job: job.id, start_s: Math.floor(clock_ms / 1000), exec_vnode: job.exec_vnode });
-    tellServer(host, "mom-started", { job: job.id, run_count: job.run_count, session_id: 1, jobdir: "/" });
+    host.runs.set(job.id, { run_count: job.run_count, left_ms: walltimeOf(job.attrs) * 1000, since_ms: this.#clock.now_ms, leads });
+    if (leads) this.#starts.push({ job: job.id, start_s: this.now_s, exec_vnode: job.exec_vnode });
+    this.#tellServer(host, "mom-started", { job: job.id, run_count: job.run_count, session_id: 1, jobdir: "/" });
   }
 
-  function stopClock(run: StandInRun): void {
+  /** Its time stands still. */
+  #stopRun(run: StandInRun): void {
     if (run.since_ms === null) return;
-    run.left_ms -= clock_ms - run.since_ms;
+    run.left_ms -= this.#clock.now_ms - run.since_ms;
     run.since_ms = null;
   }
 
-  function endRun(host: StandInHost, job: string, run_count: number, exit_status: number): void {
+  #endRun(host: StandInHost, job: string, run_count: number, exit_status: number): void {
     const run = host.runs.get(job);
     if (run?.run_count !== run_count) return;
     host.runs.delete(job);
-    if (run.leads) ends.push({ job, end_s: Math.floor(clock_ms / 1000) });
-    tellServer(host, "mom-obit", { job, run_count, exit_status, used: { cput: 0, mem: "0kb" } });
+    if (run.leads) this.#ends.push({ job, end_s: this.now_s });
+    this.#tellServer(host, "mom-obit", { job, run_count, exit_status, used: { cput: 0, mem: "0kb" } });
   }
 
   // --- time
 
-  const endOf = (run: StandInRun): number =>
-    run.leads && run.since_ms !== null ? Math.max(run.since_ms, run.since_ms + run.left_ms) : Number.POSITIVE_INFINITY;
-  const runs = (): StandInRun[] => hosts.flatMap((host) => [...host.runs.values()]);
-  const firstEnd = (): number => runs().reduce((first, run) => Math.min(first, endOf(run)), Number.POSITIVE_INFINITY);
-  const firstWake = (): number =>
-    [...scheds.values()].reduce(
-      (first, { wake_s }) => Math.min(first, wake_s === null ? Number.POSITIVE_INFINITY : wake_s * 1000),
-      Number.POSITIVE_INFINITY,
-    );
+  #firstEnd(): number {
+    let first_ms = Number.POSITIVE_INFINITY;
+    for (const { runs } of this.#hosts) for (const run of runs.values()) first_ms = Math.min(first_ms, endOf(run));
+    return first_ms;
+  }
 
-  function step(at_ms: number): void {
-    clock_ms = Math.max(clock_ms, at_ms);
-    for (const host of hosts) for (const [job, run] of [...host.runs]) if (endOf(run) <= clock_ms) endRun(host, job, run.run_count, 0);
-    for (const sched of scheds.values()) {
-      if (sched.wake_s === null || sched.wake_s * 1000 > clock_ms) continue;
+  #firstWake(): number {
+    let first_ms = Number.POSITIVE_INFINITY;
+    for (const { wake_s } of this.#scheds.values()) if (wake_s !== null) first_ms = Math.min(first_ms, wake_s * 1000);
+    return first_ms;
+  }
+
+  #step(at_ms: number): void {
+    this.#clock.now_ms = Math.max(this.#clock.now_ms, at_ms);
+    const { now_ms } = this.#clock;
+    for (const host of this.#hosts)
+      for (const [job, run] of [...host.runs]) if (endOf(run) <= now_ms) this.#endRun(host, job, run.run_count, 0);
+    for (const sched of this.#scheds.values()) {
+      if (sched.wake_s === null || sched.wake_s * 1000 > now_ms) continue;
       sched.wake_s = null;
-      core.sched(sched.link, "sched-wake", {}, clock_ms);
+      this.#driver.sched(sched.link, "sched-wake", {});
     }
-    core.tick(clock_ms);
-    settle();
+    this.#clock.ring();
+    this.#clock.settle();
   }
 
   /** Something other than the server's own clocks is still to come. */
-  function isComing(): boolean {
-    if (firstEnd() !== Number.POSITIVE_INFINITY || firstWake() !== Number.POSITIVE_INFINITY) return true;
+  #isComing(): boolean {
+    if (this.#firstEnd() !== Number.POSITIVE_INFINITY || this.#firstWake() !== Number.POSITIVE_INFINITY) return true;
+    const { state } = this.core;
     if ([...state.jobs.values()].some(({ attrs }) => attrs.job_state === "W")) return true;
     return [...state.resvs.values()].some(({ attrs }) => (attrs.reserve_start ?? Number.POSITIVE_INFINITY) * 1000 < FAR_MS);
   }
-
-  core.start(clock_ms);
-  settle();
-  hosts.forEach((host, at) => tellServer(host, "mom-hello", hellos[at] as MomHello));
-  settle();
-
-  return {
-    core,
-    get now_s() {
-      return Math.floor(clock_ms / 1000);
-    },
-    starts,
-    ends,
-    ask(peer, request) {
-      const number = token++;
-      core.request(peer, request, number, clock_ms);
-      settle();
-      const answer = answers.get(number) ?? null;
-      answers.delete(number);
-      return answer;
-    },
-    partsOf: ({ token: of }) => parts.get(of) ?? [],
-    run(until_s) {
-      let last_ms = clock_ms;
-      for (;;) {
-        const next_ms = Math.min(firstEnd(), firstWake(), core.nextTick() ?? Number.POSITIVE_INFINITY);
-        if (next_ms > until_s * 1000 || (!isComing() && next_ms > last_ms + PATIENCE_S * 1000)) return;
-        const before = starts.length + ends.length;
-        step(next_ms);
-        if (starts.length + ends.length > before) last_ms = clock_ms;
-      }
-    },
-  };
 }
+
+/** When a run of its first host is over, by itself. */
+const endOf = (run: StandInRun): number =>
+  run.leads && run.since_ms !== null ? Math.max(run.since_ms, run.since_ms + run.left_ms) : Number.POSITIVE_INFINITY;
 
 const RERUN = -11;
 const TERMINATED = 271;

@@ -1,0 +1,57 @@
+// Ports of a world in which everything succeeds at once and nothing is kept: what-if and tests put what they look at in its place.
+
+import { NO_REQUESTS } from "#hooks/run/hook-input.ts";
+import type { ClockPort, ProcessesPort, ServerPorts } from "./ports.ts";
+
+/** What a world of this kind must say for itself: where frames and answers go. */
+export type OwnPorts = Pick<ServerPorts, "links" | "clients"> &
+  Partial<Omit<ServerPorts, "processes">> & { readonly processes?: Partial<ProcessesPort> };
+
+/** An error inside the core is thrown to whoever called it. */
+export function immediatePorts(clock: ClockPort, own: OwnPorts): ServerPorts {
+  return {
+    clock,
+    store: EMPTY_STORE,
+    hooks: { run: (_hook, done) => done({ kind: "accept", changes: {}, requests: NO_REQUESTS, logs: [] }), close: () => undefined },
+    files: { hook: () => undefined, resources: () => undefined, formula: () => undefined },
+    log: { note: () => undefined, records: () => undefined, setMask: () => undefined },
+    accounting: { record: () => undefined, flush: () => undefined, lost: 0 },
+    mail: { send: () => undefined },
+    resolve: (_host, done) => done(true),
+    onBug(error) {
+      throw error;
+    },
+    ended: () => undefined,
+    ...own,
+    processes: { ...NO_PROCESSES, ...own.processes },
+  };
+}
+
+/** Nobody has to be looked for. */
+const NO_PROCESSES: ProcessesPort = {
+  start: () => undefined,
+  prepare: () => undefined,
+  say: () => undefined,
+  stop: () => undefined,
+  look: (_sched, pid) => ({ pid, process: "runs" }),
+  kill: () => undefined,
+  stopAll: (_scheds, done) => done(),
+  isChild: () => true,
+  isAlive: () => true,
+};
+
+/** Commits succeed; there is no history. */
+const EMPTY_STORE: ServerPorts["store"] = {
+  commit: (_rows, done) => done(null),
+  load() {
+    throw new Error("nothing is kept in this world");
+  },
+  history: {
+    read: (ids, _page_rows, done) => done({ ok: true, value: new Map(ids.map((id) => [id, null])) }),
+    pages: () => ({ next: (done) => done({ ok: true, value: null }) }),
+    purge: (_before_s, done) => done({ ok: true, value: 0 }),
+    count: (done) => done({ ok: true, value: 0 }),
+  },
+  backup: (_file, done) => done({ ok: true, value: undefined }),
+  close: (done) => done(),
+};
