@@ -1,14 +1,18 @@
-// A server core on a fake clock for table tests: builders for queues, vnodes, schedulers and jobs, requests as any user, a store that keeps rows in memory
-// and can be restarted from. Every step checks the invariants.
+// A server in a world in which everything happens at once, for table tests: the real core and the real driver (src/server/driver); builders for queues, vnodes,
+// schedulers and jobs, requests as any user, a store that keeps rows in memory and can be restarted from. Every batch checks the invariants.
 
 import assert from "node:assert/strict";
 import { Reject } from "#model/pbse.ts";
 import type { Request } from "#protocol/messages.ts";
 import type { MomToServer, ServerToMom } from "#protocol/mom-link.ts";
 import type { Decision, SchedToServer, ServerToSched, Verdict } from "#protocol/sched-link.ts";
-import { type Core, createCore } from "#server/core/core.ts";
+import type { Core } from "#server/core/core.ts";
 import { checkInvariants } from "#server/core/invariants.ts";
-import type { Batch, ShellAction } from "#server/engine/batch.ts";
+import { HandClock } from "#server/driver/hand-clock.ts";
+import { immediatePorts, type OwnPorts } from "#server/driver/immediate-ports.ts";
+import type { HistoryPort } from "#server/driver/ports.ts";
+import { ServerDriver } from "#server/driver/server-driver.ts";
+import type { Batch, ClientFrame, MomFrame, SchedFrame, ShellAction } from "#server/engine/batch.ts";
 import type { Peer } from "#server/engine/identity.ts";
 import { identify } from "#server/engine/identity.ts";
 import { ownTransaction, transaction } from "#server/engine/kernel.ts";
@@ -19,9 +23,8 @@ import { timeZone } from "#server/shell/time-zone.ts";
 import type { JobOwn } from "#server/state/job-own.ts";
 import { jobData, jobOfRows } from "#server/state/job-rows.ts";
 import { freshState, loadState, type StoredState } from "#server/state/load.ts";
-import { rowsOf } from "#server/state/rows.ts";
 import type { Attrs, Job, JobAttrs, ServerState } from "#server/state/state.ts";
-import type { Data, JobRow } from "#store/store.ts";
+import type { Data, JobRow, Batch as Rows } from "#store/store.ts";
 import type { LogRecord } from "#support/log-event.ts";
 
 export const HOST = "svr";
@@ -56,7 +59,9 @@ export type Answer =
 
 /** What a Harness has seen leave the core, all committed. */
 export type Harness = {
-  core: Core;
+  driver: ServerDriver;
+  clock: HandClock;
+  readonly core: Core;
   now_ms: number;
   /** rows as a store would hold them */
   readonly store: FakeStore;
@@ -76,7 +81,8 @@ export type Harness = {
   next_token: number;
 };
 
-export type FakeStore = { stored: StoredRows; history: Map<string, Job>; commits: number };
+/** held: commits wait for release(); null: each is done at once. */
+export type FakeStore = { stored: StoredRows; history: Map<string, Job>; commits: number; held: (() => void)[] | null };
 type StoredRows = {
   server: Attrs;
   counters: StoredState["counters"];
@@ -88,10 +94,27 @@ type StoredRows = {
 export function harness(options: { readonly server?: Attrs } = {}): Harness {
   const state = freshState(HOST, CONFIG);
   Object.assign(state.server, { job_history_enable: true, default_queue: "workq", ...options.server });
+  const clock = new HandClock(START_S * 1000);
   const h: Harness = {
-    core: createCore(state, CONFIG, START_S * 1000),
-    now_ms: START_S * 1000,
-    store: { stored: emptyRows(), history: new Map(), commits: 0 },
+    clock,
+    driver: new ServerDriver(
+      immediatePorts(
+        clock,
+        worldOf(() => h),
+      ),
+      CONFIG,
+      state,
+    ),
+    get core() {
+      return h.driver.core;
+    },
+    get now_ms() {
+      return h.clock.now_ms;
+    },
+    set now_ms(now_ms) {
+      h.clock.now_ms = now_ms;
+    },
+    store: { stored: emptyRows(), history: new Map(), commits: 0, held: null },
     logs: [],
     accounting: [],
     actions: [],
@@ -105,7 +128,7 @@ export function harness(options: { readonly server?: Attrs } = {}): Harness {
   };
   h.core.kernel.changes.server = true;
   for (const name of state.scheds.keys()) h.core.kernel.changes.scheds.add(name);
-  h.core.start(h.now_ms);
+  h.driver.start();
   addQueue(h, "workq");
   return h;
 }
@@ -203,7 +226,7 @@ export function apply(h: Harness, event: Parameters<ReturnType<typeof ownTransac
 /** One request to its answer; undefined: deferred. Reads of the history are served from the fake store. */
 export function ask(h: Harness, who: Peer, request: Request): Answer | undefined {
   const token = h.next_token++;
-  h.core.request(who, request, token, h.now_ms);
+  h.driver.request(who, request, token);
   settle(h);
   return h.answers.get(token);
 }
@@ -235,9 +258,10 @@ export function outcome(h: Harness, who: Peer, request: Request): string {
 /** Lets seconds pass, doing what falls due on the way. */
 export function advance(h: Harness, seconds: number): void {
   const end_ms = h.now_ms + seconds * 1000;
-  for (let next = h.core.nextTick(); next !== null && next <= end_ms; next = h.core.nextTick()) {
-    h.now_ms = Math.max(h.now_ms, next);
-    h.core.tick(h.now_ms);
+  settle(h);
+  for (let next_ms = h.clock.next_ms; next_ms <= end_ms; next_ms = h.clock.next_ms) {
+    h.now_ms = Math.max(h.now_ms, next_ms);
+    h.clock.ring();
     settle(h);
   }
   h.now_ms = end_ms;
@@ -259,12 +283,12 @@ export function momHello(h: Harness, link: number, host: string, jobs: MomToServ
 }
 
 export function mom<T extends keyof MomToServer>(h: Harness, link: number, type: T, data: MomToServer[T]): void {
-  h.core.mom(link, type, data, h.now_ms);
+  h.driver.mom(link, type, data);
   settle(h);
 }
 
 export function sched<T extends keyof SchedToServer>(h: Harness, link: number, type: T, data: SchedToServer[T]): void {
-  h.core.sched(link, type, data, h.now_ms);
+  h.driver.sched(link, type, data);
   settle(h);
 }
 
@@ -274,7 +298,7 @@ export function schedHello(h: Harness, link: number, name = "default"): void {
 }
 
 export function schedLost(h: Harness, link: number): void {
-  h.core.schedLost(link, h.now_ms);
+  h.driver.schedLost(link, 0);
   settle(h);
 }
 
@@ -335,19 +359,29 @@ export const commandsTo = (h: Harness, link: number): number[] =>
     .filter((frame) => frame.link === link && frame.type === "sched-cycle")
     .map((frame) => (frame.data as ServerToSched["sched-cycle"]).command);
 
-// --- the shell's part: commit, then effects
+// --- the driver's world
 
-/** Commits what has gathered, delivers it, answers reads of the history, until nothing is left. */
+/** Lets out what has gathered, also by calls of the core past the driver, and all that follows from it. */
 export function settle(h: Harness): void {
-  for (let batch = h.core.take(); batch !== null; batch = h.core.take()) {
-    checkInvariants(h.core.state);
-    commit(h.store, h.core.state, batch);
-    deliver(h, batch);
-  }
+  h.driver.do(() => undefined);
+  h.clock.settle();
+}
+
+/** The next commit takes its time: nothing of its batch leaves, and what comes meanwhile gathers for the next one. */
+export function holdCommits(h: Harness): void {
+  h.store.held = [];
+}
+
+/** The commit is done; the following ones are done at once. */
+export function release(h: Harness): void {
+  const held = h.store.held ?? [];
+  h.store.held = null;
+  for (const done of held) done();
+  settle(h);
 }
 
 /** Writes a batch into the fake store. Rows are copied as JSON, as a real store does. */
-export function commit(store: FakeStore, state: ServerState, { changes }: Batch): void {
+function commit(store: FakeStore, state: ServerState, { changes }: Batch, rows: Rows): void {
   const copy = <T>(value: T): T => JSON.parse(JSON.stringify(value)) as T;
   const { stored } = store;
   store.commits++;
@@ -375,7 +409,7 @@ export function commit(store: FakeStore, state: ServerState, { changes }: Batch)
   write(stored.hooks, changes.hooks, state.hooks, (row) => row);
   write(stored.clocks, changes.clocks, state.clocks, (row) => row);
   write(stored.run_times, changes.run_times, state.run_times, (row) => row);
-  writeJobs(stored.jobs, state, changes);
+  writeJobs(stored.jobs, state, changes, rows);
   for (const [id, job] of changes.ended) store.history.set(id, copy(job));
   for (const id of changes.purged) store.history.delete(id);
   for (const [id, job] of store.history)
@@ -384,13 +418,12 @@ export function commit(store: FakeStore, state: ServerState, { changes }: Batch)
 }
 
 /** What has changed is, after every commit, what the rows say. */
-function writeJobs(stored: StoredRows["jobs"], state: ServerState, changes: Batch["changes"]): void {
+function writeJobs(stored: StoredRows["jobs"], state: ServerState, changes: Batch["changes"], rows: Rows): void {
   const copy = <T>(value: T): T => JSON.parse(JSON.stringify(value)) as T;
-  const rows = rowsOf(state, changes);
-  for (const id of rows?.jobs_gone ?? []) stored.delete(id);
-  for (const row of rows?.jobs ?? []) stored.set(row.id, copy({ ...stored.get(row.id), ...row }));
-  for (const id of rows?.runs_gone ?? []) stored.set(id, { ...(stored.get(id) as JobRow), run: undefined } as JobRow);
-  for (const { id, data } of rows?.runs ?? []) stored.set(id, { ...(stored.get(id) as JobRow), run: copy(data) });
+  for (const id of rows.jobs_gone ?? []) stored.delete(id);
+  for (const row of rows.jobs ?? []) stored.set(row.id, copy({ ...stored.get(row.id), ...row }));
+  for (const id of rows.runs_gone ?? []) stored.set(id, { ...(stored.get(id) as JobRow), run: undefined } as JobRow);
+  for (const { id, data } of rows.runs ?? []) stored.set(id, { ...(stored.get(id) as JobRow), run: copy(data) });
   for (const id of changes.jobs) {
     const job = state.jobs.get(id);
     const row = stored.get(id);
@@ -402,18 +435,76 @@ function writeJobs(stored: StoredRows["jobs"], state: ServerState, changes: Batc
   }
 }
 
-function deliver(h: Harness, batch: Batch): void {
-  h.logs.push(...batch.logs);
-  h.accounting.push(...batch.accounting);
-  for (const frame of batch.scheds) {
-    if (frame.type !== "sched-ping") h.to_scheds.push(structuredClone(frame));
-    else if (!h.silent.has(frame.link)) h.core.sched(frame.link, "sched-pong", { number: frame.data.number }, h.now_ms);
-  }
-  for (const frame of batch.moms) {
-    if (frame.type !== "mom-ping") h.to_moms.push(structuredClone(frame));
-    else if (!h.silent.has(frame.link)) h.core.mom(frame.link, "mom-pong", { number: frame.data.number }, h.now_ms);
-  }
-  for (const frame of batch.clients) {
+/** Ports of the harness. h: asked at each use, since a restart makes a new driver for it. */
+function worldOf(h: () => Harness): OwnPorts {
+  let underway: Batch | null = null;
+  return {
+    store: {
+      commit(rows, done) {
+        assert.ok(underway !== null);
+        const { store, core } = h();
+        commit(store, core.state, underway, rows);
+        if (store.held === null) done(null);
+        else store.held.push(() => done(null));
+      },
+      load: () => assert.fail("the store never fails"),
+      history: fakeHistory(() => h().store),
+      // Never done: tests look at the action.
+      backup: () => undefined,
+      close: (done) => done(),
+    },
+    links: {
+      toSched: (frame) => toSched(h(), frame),
+      toMom: (frame) => toMom(h(), frame),
+      end: () => undefined,
+      dropDaemons: () => undefined,
+      setLimits: () => undefined,
+      close: (done) => done(),
+    },
+    clients: {
+      answer: (frames) => answer(h(), frames),
+      taken: (_token, then) => then(),
+      of: (token) => (h().answers.has(token) ? undefined : { uid: 0, link: token }),
+      open: () => [],
+    },
+    // Tests answer for hooks themselves, and a server that was told to end waits for its schedulers.
+    hooks: { run: () => undefined, close: () => undefined },
+    processes: { look: (name, pid) => h().sights.get(name) ?? { pid, process: "runs" }, stopAll: () => undefined },
+    log: { note: () => undefined, records: (list) => void h().logs.push(...list), setMask: () => undefined },
+    accounting: { record: (type, id, text) => void h().accounting.push({ type, id, text }), flush: () => undefined, lost: 0 },
+    resolve: (host, done) => done(["localhost", HOST].includes(host)),
+    watch: {
+      taken(core, batch) {
+        checkInvariants(core.state);
+        underway = batch;
+      },
+      delivered: ({ actions }) => void h().actions.push(...actions.filter(({ kind }) => !DONE_HERE.has(kind))),
+    },
+  };
+}
+
+/** Actions that the harness carries out as a store would: tests look at what comes of them. */
+const DONE_HERE: ReadonlySet<ShellAction["kind"]> = new Set([
+  "read-history",
+  "page-history",
+  "go-on",
+  "purge-history",
+  "resolve-host",
+  "look-at-sched",
+]);
+
+function toSched(h: Harness, frame: SchedFrame): void {
+  if (frame.type !== "sched-ping") h.to_scheds.push(structuredClone(frame));
+  else if (!h.silent.has(frame.link)) h.driver.sched(frame.link, "sched-pong", { number: frame.data.number });
+}
+
+function toMom(h: Harness, frame: MomFrame): void {
+  if (frame.type !== "mom-ping") h.to_moms.push(structuredClone(frame));
+  else if (!h.silent.has(frame.link)) h.driver.mom(frame.link, "mom-pong", { number: frame.data.number });
+}
+
+function answer(h: Harness, frames: readonly ClientFrame[]): void {
+  for (const frame of frames) {
     if (frame.kind === "part") h.parts.set(frame.token, [...(h.parts.get(frame.token) ?? []), ...frame.items]);
     else {
       assert.ok(!h.answers.has(frame.token), `request ${frame.token} was answered twice`);
@@ -421,38 +512,32 @@ function deliver(h: Harness, batch: Batch): void {
       h.answers.set(token, { ...rest, ok: kind === "ok" } as Answer);
     }
   }
-  for (const action of batch.actions) {
-    if (action.kind === "read-history")
-      h.core.historyRead(action.token, new Map(action.ids.map((id) => [id, h.store.history.get(id) ?? null])), h.now_ms);
-    else if (action.kind === "resolve-host")
-      h.core.hostResolved(action.token, action.host, ["localhost", HOST].includes(action.host), h.now_ms);
-    else if (action.kind === "page-history") pageHistory(h, action);
-    else if (action.kind === "look-at-sched")
-      h.core.schedSeen(action.sched, h.sights.get(action.sched) ?? { pid: action.pid, process: "runs" }, h.now_ms);
-    else if (action.kind === "go-on") while (h.core.slice(action.token, h.now_ms));
-    else if (action.kind === "purge-history") purge(h, action.before_s);
-    else h.actions.push(action);
-  }
 }
 
-function pageHistory(h: Harness, action: Extract<ShellAction, { kind: "page-history" }>): void {
-  const { queue, seqs, subjobs } = action.walk;
+function fakeHistory(store: () => FakeStore): HistoryPort {
   const index = (job: Job): number => Number(job.attrs["array_index"] ?? -1);
-  const jobs = [...h.store.history.values()].filter(
-    (job) =>
-      (queue === undefined || job.attrs.queue === queue) && (seqs === undefined || seqs.includes(job.seq)) && (subjobs || index(job) < 0),
-  );
-  jobs.sort((a, b) => a.seq - b.seq || index(a) - index(b));
-  // Two pages, so that handlers cannot rely on one.
-  const half = Math.ceil(jobs.length / 2);
-  h.core.historyPage(action.token, jobs.slice(0, half), false, h.now_ms);
-  h.core.historyPage(action.token, jobs.slice(half), true, h.now_ms);
-}
-
-function purge(h: Harness, before_s: number): void {
-  const old = [...h.store.history.values()].filter((job) => (job.attrs.history_timestamp ?? 0) < before_s);
-  for (const job of old) h.store.history.delete(job.id);
-  h.core.historyPurged(old.length);
+  return {
+    read: (ids, _page_rows, done) => done({ ok: true, value: new Map(ids.map((id) => [id, store().history.get(id) ?? null])) }),
+    pages({ queue, seqs, subjobs }) {
+      const jobs = [...store().history.values()].filter(
+        (job) =>
+          (queue === undefined || job.attrs.queue === queue) &&
+          (seqs === undefined || seqs.includes(job.seq)) &&
+          (subjobs || index(job) < 0),
+      );
+      jobs.sort((a, b) => a.seq - b.seq || index(a) - index(b));
+      // Two pages, so that handlers cannot rely on one.
+      const half = Math.ceil(jobs.length / 2);
+      const pages = [jobs.slice(0, half), jobs.slice(half)];
+      return { next: (done) => done({ ok: true, value: pages.shift() ?? null }) };
+    },
+    purge(before_s, done) {
+      const old = [...store().history.values()].filter((job) => (job.attrs.history_timestamp ?? 0) < before_s);
+      for (const job of old) store().history.delete(job.id);
+      done({ ok: true, value: old.length });
+    },
+    count: (done) => done({ ok: true, value: store().history.size }),
+  };
 }
 
 /** kill -9: what was not committed is gone; a new core starts from the rows. Connections are gone too. */
@@ -474,15 +559,17 @@ export function restart(h: Harness): void {
     jobs: structuredClone([...stored.jobs.values()]).map(({ id, seq, data, run }) => ({ id, seq, ...jobOfRows(data, run) })),
   });
   checkInvariants(state);
-  h.core = createCore(state, CONFIG, h.now_ms);
-  h.core.start(h.now_ms);
+  h.clock = new HandClock(h.now_ms);
+  h.driver = new ServerDriver(
+    immediatePorts(
+      h.clock,
+      worldOf(() => h),
+    ),
+    CONFIG,
+    state,
+  );
+  h.driver.start();
   settle(h);
-}
-
-/** Lets the core act without committing: what a server that is killed at once would have done. */
-export function withoutCommit(h: Harness, act: (core: Core) => void): Batch | null {
-  act(h.core);
-  return h.core.take();
 }
 
 export { Reject };

@@ -15,6 +15,7 @@ import {
   ask,
   type Harness,
   harness,
+  holdCommits,
   jobAttrs,
   jobOwn,
   lettersOf,
@@ -24,6 +25,7 @@ import {
   obit,
   outcome,
   ROOT,
+  release,
   restart,
   runOn,
   settle,
@@ -513,13 +515,15 @@ test("resources of the site are typed, kept apart from the vnode's own, and show
 test("what a mom is sent of a job that starts is what was committed with the start, whatever happens to the job before the frame leaves", () => {
   const h = world();
   const id = addJob(h);
-  h.core.request(ROOT, { kind: "run-job", job: id, exec_vnode: "(n1:ncpus=1)", async: true }, 9000, h.now_ms);
-  const start = h.core.take()?.moms.flatMap((frame) => (frame.type === "mom-start" ? frame.data.jobs : []))[0];
-  const before = structuredClone(start);
-  h.core.mom(LINK, "mom-started", { job: id, run_count: 1, session_id: 7, jobdir: "/home/x" }, h.now_ms);
-  h.core.request(ROOT, { kind: "delete-job", job: id }, 9001, h.now_ms);
-  assert.deepEqual(start, before);
-  assert.equal(start?.attrs["substate"], 41);
+  holdCommits(h);
+  ask(h, ROOT, { kind: "run-job", job: id, exec_vnode: "(n1:ncpus=1)", async: true });
+  ask(h, ROOT, { kind: "hold-job", job: id, holds: "u" });
+  ask(h, ROOT, { kind: "delete-job", job: id });
+  assert.deepEqual(sent(h, "mom-start"), []);
+  release(h);
+  const [start] = sent(h, "mom-start").flatMap(({ jobs }) => jobs);
+  assert.deepEqual([start?.attrs["substate"], start?.attrs["Hold_Types"]], [41, "n"]);
+  assert.ok(sent(h, "mom-terminate").length > 0);
 });
 
 test("what a vnode gives follows the definition of a resource, also for jobs that ask alike", () => {

@@ -19,6 +19,7 @@ import {
   cycle,
   type Harness,
   harness,
+  holdCommits,
   jobAttrs,
   logsOf,
   mom,
@@ -26,6 +27,7 @@ import {
   obit,
   outcome,
   ROOT,
+  release,
   restart,
   runOn,
   sched,
@@ -408,12 +410,17 @@ test("the last decisions of a cycle in parts are committed before it is told wha
   const number = (asked as { readonly data: SchedCycle }).data.cycle;
   const run = (job: string): Decision => ({ kind: "run", job, exec_vnode: "(n1:ncpus=1)" });
   sched(h, LINK, "sched-decisions", { cycle: number, decisions: [run(first)], more: true });
-  h.core.sched(LINK, "sched-decisions", { cycle: number, decisions: [run(second)] }, h.now_ms);
-  const batch = h.core.take();
-  assert.deepEqual([batch?.changes.jobs.has(second), batch?.scheds], [true, []]);
-  h.core.request(ALICE, { kind: "delete-job", job: second }, 9000, h.now_ms);
-  const types = (h.core.take()?.scheds ?? []).map(({ type }) => type);
-  assert.deepEqual(types, ["sched-delta", "sched-verdicts"]);
+  holdCommits(h);
+  h.to_scheds.length = 0;
+  sched(h, LINK, "sched-decisions", { cycle: number, decisions: [run(second)] });
+  assert.equal(h.store.stored.jobs.get(second)?.run?.["job_state"], "R", "the start is committed");
+  ask(h, ALICE, { kind: "delete-job", job: second });
+  assert.deepEqual(h.to_scheds, []);
+  release(h);
+  assert.deepEqual(
+    h.to_scheds.slice(0, 2).map(({ type }) => type),
+    ["sched-delta", "sched-verdicts"],
+  );
 });
 
 test("mirrors: each scheduler sees its own partitions; a queue that changes partition takes its jobs along", () => {

@@ -1,15 +1,19 @@
-// What the fuzzers aim at: a server core with a few objects in it, its replies and a view of what it holds. Nothing is stored; effects are dropped.
+// What the fuzzers aim at: a server with a few objects in it, its replies and a view of what it holds. Nothing is stored; effects are dropped.
 
 import assert from "node:assert/strict";
 import { ATTRIBUTE_TABLES } from "#model/tables/tables.ts";
 import { alterValue, parseValue, renderValue } from "#model/values/index.ts";
 import type { ManagedObject, ManagerRequest, Request, StatusItem } from "#protocol/messages.ts";
 import { QmgrSession } from "#qmgr/session.ts";
-import { type Core, createCore } from "#server/core/core.ts";
+import type { Core } from "#server/core/core.ts";
 import { prepareStart } from "#server/core/first-start.ts";
 import { checkInvariants } from "#server/core/invariants.ts";
+import { HandClock } from "#server/driver/hand-clock.ts";
+import { immediatePorts } from "#server/driver/immediate-ports.ts";
+import type { StorePort } from "#server/driver/ports.ts";
+import { ServerDriver } from "#server/driver/server-driver.ts";
+import type { ClientFrame } from "#server/engine/batch.ts";
 import type { Peer } from "#server/engine/identity.ts";
-import { hasRows } from "#server/state/changes.ts";
 import { freshState } from "#server/state/load.ts";
 import { CONFIG, HOST } from "#sim/server-process.ts";
 import { START_MS } from "#sim/world.ts";
@@ -35,39 +39,53 @@ export type Target = {
 
 /** A core as it is after its first start; with: lines of qmgr that a manager gives it. */
 export async function target(lines: readonly string[] = []): Promise<Target> {
-  const core = createCore(freshState(HOST, CONFIG), CONFIG, START_MS);
-  prepareStart(core, { start: "warm", fresh: true, node: null });
-  core.start(START_MS);
+  const clock = new HandClock(START_MS);
   const replies = new Map<number, Reply>();
   const parts = new Map<number, StatusItem[]>();
   let token = 1;
-
   let written = 0;
-  const drain = (): void => {
-    for (let batch = core.take(); batch !== null; batch = core.take()) {
-      if (hasRows(batch.changes)) written++;
-      for (const frame of batch.clients) {
-        if (frame.kind === "part") parts.set(frame.token, [...(parts.get(frame.token) ?? []), ...(frame.items as StatusItem[])]);
-        else {
-          assert.ok(!replies.has(frame.token), "a second answer");
-          const { token: to, kind, ...rest } = frame;
-          replies.set(to, { ...rest, ok: kind === "ok" } as Reply);
-        }
-      }
-      for (const action of batch.actions) {
-        if (action.kind === "read-history") core.historyRead(action.token, new Map(action.ids.map((id) => [id, null])), START_MS);
-        else if (action.kind === "page-history") core.historyPage(action.token, [], true, START_MS);
-        else if (action.kind === "go-on") while (core.slice(action.token, START_MS));
-        else if (action.kind === "resolve-host") core.hostResolved(action.token, action.host, /^n\d/.test(action.host), START_MS);
-        else if (action.kind === "purge-history") core.historyPurged(0);
+  const answer = (frames: readonly ClientFrame[]): void => {
+    for (const frame of frames) {
+      if (frame.kind === "part") parts.set(frame.token, [...(parts.get(frame.token) ?? []), ...(frame.items as StatusItem[])]);
+      else {
+        assert.ok(!replies.has(frame.token), "a second answer");
+        const { token: to, kind, ...rest } = frame;
+        replies.set(to, { ...rest, ok: kind === "ok" } as Reply);
       }
     }
+  };
+  const world = immediatePorts(clock, {
+    links: {
+      toSched: () => undefined,
+      toMom: () => undefined,
+      end: () => undefined,
+      dropDaemons: () => undefined,
+      setLimits: () => undefined,
+      close: (done) => done(),
+    },
+    clients: { answer, taken: (_token, then) => then(), of: (of) => ({ uid: 0, link: of }), open: () => [] },
+    hooks: { run: () => undefined, close: () => undefined },
+    // A server that was told to end goes on answering: it waits for its schedulers.
+    processes: { stopAll: () => undefined },
+    resolve: (host, done) => done(/^n\d/.test(host)),
+  });
+  const commit: StorePort["commit"] = (_rows, done) => {
+    written++;
+    done(null);
+  };
+  const driver = new ServerDriver({ ...world, store: { ...world.store, commit } }, CONFIG, freshState(HOST, CONFIG));
+  const { core } = driver;
+  prepareStart(core, { start: "warm", fresh: true, node: null });
+  driver.start();
+  const drain = (): void => {
+    driver.do(() => undefined);
+    clock.settle();
   };
   drain();
 
   const ask: Target["ask"] = (who, request) => {
     const own = token++;
-    core.request(who, request, own, START_MS);
+    driver.request(who, request, own);
     drain();
     const reply = replies.get(own);
     const items = parts.get(own) ?? [];
@@ -95,7 +113,7 @@ export async function target(lines: readonly string[] = []): Promise<Target> {
         return answer.ok ? { ok: true as const, items } : answer;
       },
     };
-    const world = {
+    const shown = {
       out: write,
       err: write,
       ctime: CONFIG.ctime,
@@ -105,7 +123,7 @@ export async function target(lines: readonly string[] = []): Promise<Target> {
       hookFiles: { read: async () => ({ content: "" }), write: async () => ({}) },
       connect: async (name: string) => (["", "default", HOST].includes(name) ? server : undefined),
     };
-    const session = new QmgrSession(world as never, { abort: false, echo: false, parseOnly: false, silent: false }, []);
+    const session = new QmgrSession(shown as never, { abort: false, echo: false, parseOnly: false, silent: false }, []);
     const { status } = await session.run(line);
     return { status, text };
   };
