@@ -5,9 +5,9 @@ import type { Core } from "#server/core/core.ts";
 import { isKeptOn } from "#server/jobs/checkpointed.ts";
 import { partitionOf, partitionsOf, schedOfQueue } from "#server/state/partitions.ts";
 import type { Job, Sched } from "#server/state/state.ts";
+import { mirrorFault, startable } from "./checks/mirror.ts";
 import { fail } from "./checks/violation.ts";
 import type { Complex } from "./complex.ts";
-import { mirrorFault, startable } from "./mirror-check.ts";
 
 /** Longest time in which everything must come to rest after the faults: longer than every delay and interval of the complex. */
 export const REST_MS = 3 * 3_600_000;

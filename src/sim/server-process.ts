@@ -119,7 +119,7 @@ export class ServerProcess {
   }
 
   get idle(): boolean {
-    return this.#life !== null && this.#life.driver.isIdle && !this.#life.pulse.isStopped;
+    return this.#life?.isIdle ?? false;
   }
 
   /** Work of the process: done now, or when it goes on; not at all when it is killed before. */
@@ -337,6 +337,10 @@ class ServerLife {
     const { world, observer } = this.#around;
     world.trace.add("server", "commit", () => batchText(batch));
     observer.committed();
+  }
+
+  get isIdle(): boolean {
+    return this.driver.isIdle && !this.pulse.isStopped;
   }
 
   start(fresh: boolean): void {

@@ -6,7 +6,7 @@
 // K4. No vnode is oversubscribed by the processes that really run on it, and an exclusive job is alone.
 // K5. A run decided by a scheduler is on vnodes of its partitions, and so is the job's queue; a suspended job goes on where it was.
 // K6. Accounting: one Q for a job (and one for each move), each S or T followed by one R, C or E before the next, one end. A subjob has no Q.
-// K7. A quiet scheduler's mirror equals the server's state, and what it derived from deltas equals what a snapshot gives (mirror-check.ts).
+// K7. A quiet scheduler's mirror equals the server's state, and what it derived from deltas equals what a snapshot gives (mirror.ts).
 // K8. A job that waits for others is not run, but by hand or when a manager or a hook let it go.
 // K9. A job over several hosts starts on its first one when it is on all others.
 // K10. is in promise-check.ts.

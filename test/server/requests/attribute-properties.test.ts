@@ -15,7 +15,7 @@ import { applyDelta, createUniverse } from "#sched/mirror.ts";
 import { mirrorOptions } from "#sched/modules/index.ts";
 import type { Universe } from "#sched/universe.ts";
 import type { Sched } from "#server/state/state.ts";
-import { mirrorFault } from "#sim/mirror-check.ts";
+import { mirrorFault } from "#sim/checks/mirror.ts";
 import { book } from "../../sched/world.ts";
 import {
   addHost,

@@ -12,7 +12,7 @@ import { qsub } from "#cli/commands/qsub.ts";
 import type { Complex } from "#cli/complex.ts";
 import type { Reply as WireReply } from "#protocol/wire/reply.ts";
 import { POLICY_DEFAULT } from "#sched/policy.ts";
-import { freshUniverse, startable } from "#sim/mirror-check.ts";
+import { freshUniverse, startable } from "#sim/checks/mirror.ts";
 import { policyBook } from "#sim/scenario.ts";
 import { HOST } from "#sim/server-process.ts";
 import { START_MS } from "#sim/world.ts";
