@@ -62,7 +62,9 @@ function checkRun(core: Core, name: string, decision: Extract<Decision, { kind: 
   if (!partitions.includes(where)) fail(`K5 scheduler ${name} of ${partitions} ran ${job.id} of queue ${queue.name} in ${where}`);
   // Who goes on after a suspension does so where he was, and his queue may have been given to another partition meanwhile.
   if (isResuming(job)) return;
-  for (const { vnode } of parseExecVnode(job.attrs.exec_vnode ?? "").flat()) {
+  // By the time of a late verdict the run may have failed: the job waits again.
+  if (job.attrs.exec_vnode === undefined) return;
+  for (const { vnode } of parseExecVnode(job.attrs.exec_vnode).flat()) {
     const own = core.state.vnodes.get(vnode);
     if (own === undefined || partitionOf(own) !== where)
       fail(`K5 ${job.id} of partition ${where} was run on ${vnode} of ${own === undefined ? "nowhere" : partitionOf(own)}`);
