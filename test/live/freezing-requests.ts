@@ -96,9 +96,9 @@ export const FREEZING: readonly Freezing[] = [
   },
 ];
 
-/** Jobs that wait, finished jobs and an array: what the requests are about. */
-export async function prepare(path: string, size: Size): Promise<Known> {
-  const client = await connectSocket(path);
+/** Jobs that wait, finished jobs and an array: what the requests are about. uid: their owner; absent: this user. */
+export async function prepare(path: string, size: Size, uid?: number): Promise<Known> {
+  const client = await connectedAs(uid, () => connectSocket(path));
   const must = async (request: Request): Promise<unknown> => {
     const reply = await client.request(request);
     if (!reply.ok) throw new Error(`${request.kind}: ${reply.code} ${reply.text}`);
@@ -131,7 +131,10 @@ export async function prepare(path: string, size: Size): Promise<Known> {
 /** slowest_cpu_ms: most processor time that the server took between a question and its answer, which a busy machine does not lengthen. */
 export type Outcome = { readonly slowest_ms: number; readonly slowest_cpu_ms: number; readonly answers: number; readonly peak_kB: number };
 
-/** Sends the requests for so long, while a new connection asks for the server's status again and again. */
+/**
+ * Sends the requests for so long, while a new connection asks for the server's status again and again.
+ * uid: user of the connections that send, which needs root. Absent: one user sends and asks.
+ */
 export async function attack(
   path: string,
   pid: number,
@@ -139,8 +142,9 @@ export async function attack(
   size: Size,
   known: Known,
   lasting_ms: number,
+  uid?: number,
 ): Promise<Outcome> {
-  const sockets = await Promise.all(Array.from({ length: size.connections }, () => opened(path)));
+  const sockets = await connectedAs(uid, () => Promise.all(Array.from({ length: size.connections }, () => opened(path))));
   for (const socket of sockets) void pour(socket, freezing.requests(size, known));
   const end_ms = performance.now() + lasting_ms;
   let [slowest_ms, slowest_cpu_ms, answers, peak_kB] = [0, 0, 0, residentKB(pid)];
@@ -169,6 +173,17 @@ async function asked(path: string): Promise<void> {
   const reply = await client.request({ kind: "status", object: "server", ids: [] });
   client.close();
   if (!reply.ok) throw new Error(`status of the server: ${reply.code} ${reply.text}`);
+}
+
+/** Connects as that user: the kernel takes the credentials of a connection from connect(2). Absent: as this user. */
+async function connectedAs<T>(uid: number | undefined, connect: () => Promise<T>): Promise<T> {
+  if (uid === undefined) return connect();
+  process.seteuid?.(uid);
+  try {
+    return await connect();
+  } finally {
+    process.seteuid?.(0);
+  }
 }
 
 const opened = (path: string): Promise<Socket> =>
