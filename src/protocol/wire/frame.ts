@@ -46,6 +46,8 @@ export type FrameDecoder = {
   take(): { readonly frame: Frame; readonly chars: number } | null;
   /** characters of the frame begun */
   readonly pending: number;
+  /** characters of the whole frames that take() has not returned */
+  readonly waiting: number;
   /** another limit from the next chunk on (a daemon was welcomed) */
   limit: number;
 };
@@ -56,6 +58,7 @@ export function frameDecoder(limit: number, allowed?: ReadonlySet<string>): Fram
   let pending = 0;
   let whole: string[] = [];
   let next = 0;
+  let waiting = 0;
   let is_too_long = false;
 
   const add = (chunk: string): void => {
@@ -65,6 +68,7 @@ export function frameDecoder(limit: number, allowed?: ReadonlySet<string>): Fram
       is_too_long = pending + end - from > decoder.limit;
       if (is_too_long) return;
       const text = chunk.slice(from, end);
+      waiting += pending + text.length;
       if (parts.length === 0) whole.push(text);
       else {
         parts.push(text);
@@ -86,6 +90,7 @@ export function frameDecoder(limit: number, allowed?: ReadonlySet<string>): Fram
       return null;
     }
     const text = whole[next++] as string;
+    waiting -= text.length;
     if (next === whole.length) {
       whole = [];
       next = 0;
@@ -106,6 +111,9 @@ export function frameDecoder(limit: number, allowed?: ReadonlySet<string>): Fram
     },
     get pending() {
       return pending;
+    },
+    get waiting() {
+      return waiting;
     },
   };
   return decoder;

@@ -13,7 +13,7 @@ import type { Limits } from "./limits.ts";
 import { LIMITS } from "./limits.ts";
 import { type Outbox, outbox } from "./link.ts";
 import { peerCredentials } from "./peer-credentials.ts";
-import { type LinkHandlers, type LinkState, linkState, type ServerLink, type UserLoad } from "./server-link.ts";
+import { type LinkHandlers, type LinkState, linkState, type ServerLink, type UserLoad, userLoad } from "./server-link.ts";
 import { socketAddress } from "./socket-path.ts";
 
 export type { LinkHandlers, ServerLink } from "./server-link.ts";
@@ -67,7 +67,7 @@ export async function listenLinks(options: ListenOptions): Promise<LinkServer> {
       options.onProblem?.("a peer without credentials", null);
       return refuse(socket, PBSE_BADCRED, "Invalid credential");
     }
-    const user = users.get(peer.uid) ?? { connections: 0, pending_chars: 0, open_chars: 0, unread_chars: 0 };
+    const user = users.get(peer.uid) ?? userLoad();
     const privileged = peer.uid === 0 || peer.uid === process.getuid?.();
     const full =
       !privileged &&

@@ -5,7 +5,7 @@ export type Limits = {
   readonly request_frame_chars_max: number;
   /** one frame between daemons, or from the server to a client */
   readonly daemon_frame_chars_max: number;
-  /** incomplete frames of all connections of one user together */
+  /** frames of all connections of one user together that are incomplete, or whole and not served: beyond it they are not read (server-link.ts L3) */
   readonly user_pending_chars_max: number;
   /** a frame begun must be complete within */
   readonly frame_ms_max: number;

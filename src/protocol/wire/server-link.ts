@@ -4,6 +4,8 @@
 //     than it is served fills its own socket and not the server's memory.
 // L2. A client is not served while it has too many requests open or does not take its replies. Of a user with too much of either, the connections that have
 //     some of it wait; the others are served.
+// L3. The text of requests that are incomplete or wait is bounded over all connections of a user, but for one request. Beyond the bound no connection is read
+//     while a request is whole, since serving it makes room; else one connection is read until its request is whole.
 
 import type { Socket } from "node:net";
 import { encodeFrame, encodePartFrame, type Frame, FrameError, frameDecoder } from "./frame.ts";
@@ -58,11 +60,27 @@ export type LinkState = { readonly link: ServerLink; refused: boolean; closed():
 /** What all connections of a user have together. */
 export type UserLoad = {
   connections: number;
-  /** characters: of frames that are not whole, of requests not answered, of replies not taken */
+  /** characters: of frames that are not whole, of whole frames not served, of requests not answered, of replies not taken */
   pending_chars: number;
+  waiting_chars: number;
   open_chars: number;
   unread_chars: number;
+  /** connections that are not read (L3): each is called when there may be room again */
+  readonly not_read: Set<() => void>;
+  /** the connection that is read without room; null: none */
+  reader: (() => void) | null;
 };
+
+/** No connections yet. */
+export const userLoad = (): UserLoad => ({
+  connections: 0,
+  pending_chars: 0,
+  waiting_chars: 0,
+  open_chars: 0,
+  unread_chars: 0,
+  not_read: new Set(),
+  reader: null,
+});
 
 /** The server's side of one connection: limits, counting, sending. limits are asked at each use, so that they may change. */
 export function linkState(
@@ -80,6 +98,7 @@ export function linkState(
   let receive: (frame: Frame) => void = () => undefined;
   const open = openRequests(user);
   let pending = 0;
+  let waiting = 0;
   let unread = 0;
   let frameTimer: NodeJS.Timeout | null = null;
   let roomTimer: NodeJS.Timeout | null = null;
@@ -122,15 +141,35 @@ export function linkState(
     return open.count >= limits.open_requests_max || (user.open_chars > limits.user_open_chars_max && open.count > 0);
   };
   const mayServe = (): boolean => welcomed || (!held && rate.has_some && !isHeldBack());
+  /** L3 */
+  const mayRead = (): boolean => {
+    if (welcomed || pending === 0 || user.pending_chars + user.waiting_chars <= limits.user_pending_chars_max) return true;
+    if (user.waiting_chars > 0) return false;
+    user.reader ??= goOn;
+    return user.reader === goOn;
+  };
+  const readOn = (): void => {
+    if (socket.isPaused() && !mayServe()) return;
+    if (!mayRead()) {
+      socket.pause();
+      user.not_read.add(goOn);
+    } else if (socket.isPaused()) {
+      frameTimer?.refresh();
+      socket.resume();
+    }
+  };
+  const readOthers = (): void => {
+    if (user.not_read.size === 0) return;
+    const links = [...user.not_read];
+    user.not_read.clear();
+    for (const each of links) each();
+  };
   const isOver = (): boolean => state.refused || socket.destroyed;
 
   /** A frame waits, or there is room again: it is announced, or more is read. */
   const goOn = (): void => {
     if (isOver() || serving) return;
-    if (!decoder.ready) {
-      if (socket.isPaused() && mayServe()) socket.resume();
-      return;
-    }
+    if (!decoder.ready) return readOn();
     if (!welcomed) socket.pause();
     if (!mayServe()) return;
     if (handlers.onReady === undefined || welcomed) {
@@ -158,17 +197,23 @@ export function linkState(
       return false;
     } finally {
       serving = false;
+      countText();
     }
     if (!isOver() && decoder.ready && mayServe()) return true;
     if (!decoder.ready) goOn();
     return false;
   };
 
-  const countPending = (): void => {
+  const countText = (): void => {
+    const is_less = decoder.waiting < waiting;
     user.pending_chars += decoder.pending - pending;
+    user.waiting_chars += decoder.waiting - waiting;
     pending = decoder.pending;
-    if (user.pending_chars > limits.user_pending_chars_max && !welcomed && pending > 0)
-      return breakOff("too much text in incomplete frames");
+    waiting = decoder.waiting;
+    if (user.reader === goOn && decoder.ready) user.reader = null;
+    if (is_less) readOthers();
+  };
+  const timeFrame = (): void => {
     if (frameTimer !== null && pending === 0) {
       clearTimeout(frameTimer);
       frameTimer = null;
@@ -186,7 +231,8 @@ export function linkState(
   setInbox(socket, (chunk, dispatch) => {
     receive = dispatch;
     decoder.add(chunk);
-    countPending();
+    countText();
+    timeFrame();
     goOn();
   });
 
@@ -231,9 +277,13 @@ export function linkState(
       if (roomTimer !== null) clearTimeout(roomTimer);
       rate.stop();
       open.clear();
+      user.not_read.delete(goOn);
+      if (user.reader === goOn) user.reader = null;
       user.pending_chars -= pending;
+      user.waiting_chars -= waiting;
       user.unread_chars -= unread;
-      pending = unread = 0;
+      pending = waiting = unread = 0;
+      readOthers();
     },
   };
   return state;

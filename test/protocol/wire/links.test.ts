@@ -5,9 +5,9 @@ import { statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { connectServer, connectSocket, ServerUnreachable } from "#protocol/client.ts";
-import type { DaemonLink, ListenOptions } from "#protocol/wire/ipc-transport.ts";
+import type { DaemonLink, ListenOptions, ServerLink } from "#protocol/wire/ipc-transport.ts";
 import { connectLink } from "#protocol/wire/ipc-transport.ts";
-import { inWorld, locate, serve, until } from "./links-bed.ts";
+import { ended, inWorld, locate, open, serve, until } from "./links-bed.ts";
 
 for (const [length, sub] of [
   ["short", ""],
@@ -100,5 +100,66 @@ test("daemon link: hello at every connection, frames both ways, again after the 
     await until("the link is gone", () => world.links.size === 0);
     await second.close();
     assert.deepEqual(seen, ['tell {"at":1}', 'tell {"at":2}', 'tell {"at":3}']);
+  });
+});
+
+test("text that waits for its turn is bounded over all connections of a user; the rest is read as requests are served", async () => {
+  await inWorld(async (world) => {
+    const [connections, chars] = [20, 1_000_000];
+    const ready = new Set<ServerLink>();
+    const server = await serve(world, {
+      limits: { user_pending_chars_max: 4 * chars },
+      onReady: (link) => void ready.add(link),
+    });
+    const clients = await Promise.all(Array.from({ length: connections }, () => connectSocket(world.path)));
+    await until("all are connected", () => world.links.size === connections);
+    const large_links = new Set(world.links);
+    const large = { kind: "queue-job", destination: "", attrs: [{ name: "Variable_List", value: "x".repeat(chars) }], script: "" } as const;
+    const answers = clients.map((client) => client.request(large));
+    await until("some requests are whole", () => ready.size > 0);
+    // Each of these takes the server several turns of the event loop, in which it would read some of every connection.
+    for (let at = 0; at < 100; at++) {
+      const small = await connectSocket(world.path);
+      const asked = small.request(locate);
+      const isSmall = (link: ServerLink): boolean => !large_links.has(link);
+      await until("the small request has come in", () => [...ready].some(isSmall));
+      for (const link of [...ready].filter(isSmall)) {
+        ready.delete(link);
+        link.serveNext();
+      }
+      assert.ok((await asked).ok);
+      small.close();
+    }
+    assert.ok(ready.size <= 4, `${ready.size} large requests wait`);
+    const over = Promise.all(answers).then((replies) => replies.every(({ ok }) => ok));
+    let served = 0;
+    await until("all are served", () => {
+      for (const link of ready) {
+        ready.delete(link);
+        served++;
+        link.serveNext();
+      }
+      return served === connections;
+    });
+    assert.ok(await over);
+    for (const client of clients) client.close();
+    await server.close();
+    assert.deepEqual(world.problems, []);
+  });
+});
+
+test("one incomplete request over the bound of its user is read at a time; one that stays incomplete is ended, and the next is read", async () => {
+  await inWorld(async (world) => {
+    const chars = 300_000;
+    const server = await serve(world, { limits: { user_pending_chars_max: chars / 2, frame_ms_max: 300 } });
+    const incomplete = await open(world.path);
+    incomplete.write(`{"type":"request","data":{"id":1,"kind":"${"x".repeat(chars)}`);
+    const client = await connectSocket(world.path);
+    const large = { kind: "queue-job", destination: "", attrs: [{ name: "Variable_List", value: "x".repeat(chars) }], script: "" } as const;
+    assert.ok((await client.request(large)).ok);
+    await ended(incomplete);
+    assert.deepEqual(world.problems, ["a frame was not completed in time"]);
+    client.close();
+    await server.close();
   });
 });
