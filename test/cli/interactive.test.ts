@@ -90,14 +90,20 @@ async function until(ask: () => boolean): Promise<void> {
 }
 
 /** A server: the job's end is told when the test says so. */
-function world(words: readonly string[] = ["-I"], options: { readonly refusal?: Answer } = {}) {
+function world(words: readonly string[] = ["-I"], options: { readonly refusal?: Answer; readonly not_told?: Answer } = {}) {
   const user = fakeTerminal();
   const text = { out: "", err: "", gone: false };
   const submitted = Promise.withResolvers<QueueJobRequest & { readonly terminal: TerminalTicket }>();
   const over = Promise.withResolvers<void>();
+  let { not_told } = options;
   const { complex, requests } = fakeComplex({
     answer: (request: Request) => {
       if (request.kind === "status") return { items: [] };
+      if (request.kind === "wait-job" && not_told !== undefined) {
+        const answer = not_told;
+        not_told = undefined;
+        return answer;
+      }
       if (request.kind !== "queue-job") return {};
       submitted.resolve(request as never);
       return options.refusal ?? { value: { id: "7.HOST" } };
@@ -110,7 +116,7 @@ function world(words: readonly string[] = ["-I"], options: { readonly refusal?: 
       const link = await connect();
       const request: typeof link.request = async (asked, how) => {
         const reply = await link.request(asked, how);
-        if (asked.kind === "wait-job") await over.promise;
+        if (asked.kind === "wait-job" && reply.ok) await over.promise;
         return reply;
       };
       return { ...link, request };
@@ -214,6 +220,19 @@ test("a job that ends before it calls", async () => {
   jobEnds();
   assert.equal(await status, 1);
   assert.equal(text.err, "qsub: job 7.HOST apparently deleted\n");
+});
+
+test("a server that cannot say whether the job is there is asked again; one that knows no such job is believed", async () => {
+  const busy = world(["-I"], { not_told: { code: 15010, text: "PBS server internal error" } });
+  await busy.submitted;
+  const waits = (): number => busy.requests.filter(({ kind }) => kind === "wait-job").length;
+  await until(() => waits() === 2);
+  assert.equal(busy.text.err, "");
+  busy.jobEnds();
+  assert.equal(await busy.status, 1);
+  const gone = world(["-I"], { not_told: { code: 15001, text: "Unknown Job Id" } });
+  assert.equal(await gone.status, 1);
+  assert.equal(gone.text.err, "qsub: job 7.HOST apparently deleted\n");
 });
 
 test("a job that calls while its user is asked waits for the answer", async () => {

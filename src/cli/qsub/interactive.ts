@@ -11,7 +11,7 @@ import { type ChannelHandlers, listenForTerminal, type TerminalChannel, type Ter
 import { isTerm, type TerminalFrame } from "#protocol/terminal/link.ts";
 import type { CommandIo } from "../command.ts";
 import type { Complex, Link } from "../complex.ts";
-import { refusalStatus } from "../errors.ts";
+import { PBSE_HISTJOBID, PBSE_UNKJOBID, refusalStatus } from "../errors.ts";
 import type { Terminal } from "../terminal.ts";
 import { escapeReader } from "./escapes.ts";
 import { submitRefusal } from "./submit.ts";
@@ -167,6 +167,9 @@ async function askWhetherToEnd(io: CommandIo, terminal: Terminal): Promise<strin
   return decision;
 }
 
+/** Refusals that say that there is no such job any more. */
+const NO_JOB: ReadonlySet<number> = new Set([PBSE_UNKJOBID, PBSE_HISTJOBID]);
+
 /** over: the job has ended, or nobody knows it any more. A server that comes back is asked again. Rejects when it cannot be asked. */
 function watchJob(complex: Complex, first: Link, id: string): { readonly over: Promise<"over">; stop(): void } {
   let stopped = false;
@@ -176,8 +179,10 @@ function watchJob(complex: Complex, first: Link, id: string): { readonly over: P
     while (!stopped) {
       try {
         link ??= await complex.connect();
-        await link.request({ kind: "wait-job", job: id });
-        return resolve("over");
+        const reply = await link.request({ kind: "wait-job", job: id });
+        if (reply.ok || NO_JOB.has(reply.code)) return resolve("over");
+        // A server that goes down, or whose disk is full, says nothing of the job.
+        if (!stopped) await sleep(RECONNECT_MS);
       } catch (error) {
         if (!(error instanceof ServerUnreachable)) throw error;
         link = null;
