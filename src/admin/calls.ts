@@ -8,7 +8,7 @@ import { hideBin } from "yargs/helpers";
 import type { Conf } from "#support/conf.ts";
 import { PARTITA_VERSION, PBS_VERSION } from "#support/version.ts";
 import { AdminError, complexConf, confOf, mustBeRoot, programTree, quote } from "./complex-home.ts";
-import { complexEnv, programOf, startDaemons, stopDaemons, waitUntilUp } from "./daemons.ts";
+import { complexEnv, programOf, runningText, startDaemons, stopDaemons, waitUntilUp } from "./daemons.ts";
 import { simCommand } from "./sim-command.ts";
 
 const out = (text: string): void => void process.stdout.write(`${text}\n`);
@@ -52,8 +52,8 @@ export async function makeCall(): Promise<void> {
       (y) => y,
       async (argv) => {
         const conf = ownConf(argv.home);
-        const started = await startDaemons(conf);
-        await waitUntilUp(conf);
+        const started = await startDaemons(conf).catch(withRunning(conf));
+        await waitUntilUp(conf).catch(withRunning(conf));
         out(started.length === 0 ? "Everything runs already." : `Started ${started.map((name) => `pbs_${name}`).join(", ")}.`);
       },
     )
@@ -266,3 +266,12 @@ function ownConf(home: string | undefined): Conf {
   mustBeRoot(conf);
   return conf;
 }
+
+/** A start that fails leaves what runs: the next start needs to start only the rest. That is said. */
+const withRunning =
+  (conf: Conf) =>
+  (error: Error): never => {
+    if (!(error instanceof AdminError)) throw error;
+    const text = runningText(conf);
+    throw text === "" ? error : new AdminError(`${error.message}\n${text}`, { cause: error });
+  };

@@ -216,6 +216,14 @@ function runningDaemons(conf: Conf): readonly (readonly [name: string, pid: numb
   });
 }
 
+/** `pbs_comm (pid 12) and pbs_mom (pid 13) run: partita stop ends them`; "": none runs. */
+export function runningText(conf: Conf): string {
+  const names = runningDaemons(conf).map(([name, pid]) => `${name} (pid ${pid})`);
+  if (names.length === 0) return "";
+  const last = names.pop();
+  return names.length === 0 ? `${last} runs: partita stop ends it` : `${names.join(", ")} and ${last} run: partita stop ends them`;
+}
+
 /** The daemons by name with their pids, schedulers included. */
 export function runningProcesses(conf: Conf): Map<string, number> {
   const pids = new Map(runningDaemons(conf));
@@ -223,11 +231,12 @@ export function runningProcesses(conf: Conf): Map<string, number> {
   return pids;
 }
 
-/** qterm -s, then TERM for the rest; returns when the processes are gone. waits: told now and then what is still there. */
+/** qterm -s, then TERM for the rest (mom_signal SIGINT: the mom leaves its jobs to the next one); returns when the processes are gone. waits: told now and then what is still there. */
 export async function stopDaemons(
   conf: Conf,
   waits: (text: string) => void = () => undefined,
   wanted: readonly DaemonName[] = DAEMONS,
+  mom_signal: "SIGTERM" | "SIGINT" = "SIGTERM",
 ): Promise<readonly string[]> {
   const isWanted = (name: string): boolean =>
     name.startsWith("pbs_sched") ? wanted.includes("server") : wanted.some((daemon) => name === `pbs_${daemon}`);
@@ -242,7 +251,7 @@ export async function stopDaemons(
   const told = server !== undefined && (await shutDown(conf));
   if (server !== undefined && !told) kill(server, "SIGTERM");
   // Schedulers even when the server was told: one that is just then without a link to it hears nothing of its end, and would wait for the next server.
-  for (const [name, pid] of pids) if (name !== "pbs_server") kill(pid, "SIGTERM");
+  for (const [name, pid] of pids) if (name !== "pbs_server") kill(pid, name === "pbs_mom" ? mom_signal : "SIGTERM");
   await gone([...pids], { burial: true, waits });
   return [...pids.keys()];
 }

@@ -61,7 +61,9 @@ test("a store that lost acknowledged commits is refused by every start, shown by
     rmSync(store);
     assert.match(call("doctor").out, /^FAULT +.*partita\.db .*removed or replaced .* partita backup FILE/m);
     assert.equal(call("stop").status, 0);
-    assert.match(call("start").err, /the store is missing, and this PBS_HOME had one/);
+    const failed = call("start").err;
+    assert.match(failed, /the store is missing, and this PBS_HOME had one/);
+    assert.match(failed, /\npbs_comm \(pid \d+\) and pbs_mom \(pid \d+\) run: partita stop ends them\n$/);
     assert.match(call("doctor").out, /^FAULT +.*the store is missing/m);
 
     rmSync(join(complex.pbsHome, "server_priv/partita.mark"));
@@ -73,7 +75,10 @@ test("a store that lost acknowledged commits is refused by every start, shown by
 test("partita start ends at once when the server dies that it waits for", async () => {
   await inComplex("user", async (complex) => {
     const server = complex.pid("server") as number;
-    process.kill(server, "SIGSTOP");
+    // What it waits for: a vnode that is unknown, since the starter of its jobs hangs.
+    complex.qmgr("set server node_silence_timeout = 4");
+    process.kill(complex.pid("starter") as number, "SIGSTOP");
+    await until("the vnode is unknown", () => complex.must("pbsnodes", ["-a"]).includes("state-unknown"));
     const before = connections(complex);
     const starting = spawn(partita, ["start", "--home", complex.home], { stdio: ["ignore", "ignore", "pipe"] });
     const ended = outcome(starting);
@@ -82,6 +87,7 @@ test("partita start ends at once when the server dies that it waits for", async 
     const { status, text } = await ended;
     assert.equal(status, 1);
     assert.match(text, /^partita: pbs_server has ended; the end of \S+server_logs\/\d{8}:\n {2}/);
+    assert.match(text, new RegExp(`\npbs_comm \\(pid \\d+\\) and pbs_mom \\(pid ${complex.pid("mom")}\\) run: partita stop ends them\n$`));
   });
 });
 
