@@ -231,7 +231,10 @@ export function runningProcesses(conf: Conf): Map<string, number> {
   return pids;
 }
 
-/** qterm -s, then TERM for the rest (mom_signal SIGINT: the mom leaves its jobs to the next one); returns when the processes are gone. waits: told now and then what is still there. */
+/**
+ * qterm -s, then TERM for the rest; returns when the processes are gone. waits: told now and then what is still there.
+ * mom_signal SIGINT: the mom leaves its jobs to the next one.
+ */
 export async function stopDaemons(
   conf: Conf,
   waits: (text: string) => void = () => undefined,

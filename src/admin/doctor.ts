@@ -18,6 +18,7 @@ import { serverSocketPath } from "#protocol/wire/socket-path.ts";
 import { isStoreError } from "#store/store.ts";
 import { CONF_FILE_DEFAULT, type Conf, ConfError, parseConfText } from "#support/conf.ts";
 import { systemUsers } from "#support/passwd.ts";
+import { homeFault } from "#support/trusted-home.ts";
 import { AdminError, complexConf, homeFaults, programTree } from "./complex-home.ts";
 import { askServer, DAEMONS, daemonPid, downScheds, enabledDaemons, isClosed } from "./daemons.ts";
 import { ownResidents } from "./residents.ts";
@@ -112,7 +113,11 @@ function tree(conf: Conf): Finding[] {
   if (!existsSync(conf.home)) return [fault(`PBS_HOME ${conf.home} does not exist: run ${conf.exec}/libexec/pbs_habitat or partita init`)];
   const owner = conf.mode === "system" ? 0 : statSync(conf.home).uid;
   if (conf.mode === "system" && process.geteuid?.() !== 0) return [warning("PBS_HOME is closed to you: as root more can be examined")];
-  const faults = homeFaults(conf.home, conf.mode, owner);
+  const unsafe = homeFault(conf);
+  const faults = [
+    ...(unsafe === null ? [] : [`${unsafe}: the daemons do not start. Take the writing from others, or give it to root`]),
+    ...homeFaults(conf.home, conf.mode, owner),
+  ];
   return faults.length === 0 ? [ok(`PBS_HOME ${conf.home}: directories, owners and modes`)] : faults.map(fault);
 }
 

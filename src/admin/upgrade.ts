@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { connectServer } from "#protocol/client.ts";
 import { storeBytes } from "#store/sqlite-mark.ts";
 import type { Conf } from "#support/conf.ts";
+import { homeFault } from "#support/trusted-home.ts";
 import { PARTITA_VERSION } from "#support/version.ts";
 import { backup } from "./backup.ts";
 import { AdminError, programTree } from "./complex-home.ts";
@@ -21,6 +22,9 @@ export async function upgrade(conf: Conf, say: (text: string) => void): Promise<
     throw new AdminError("this is the installed program itself: run bin/partita upgrade of the checkout that has the new version");
   if (conf.mode === "user" && conf.exec !== tree)
     throw new AdminError(`this complex uses the programs of ${conf.exec}: bring that checkout up to date and run its bin/partita upgrade`);
+  // A daemon that does not start again would be found out only when the old one has ended.
+  const unsafe = homeFault(conf);
+  if (unsafe !== null) throw new AdminError(`${unsafe}: the new daemons would not start, nothing was changed`);
   if ((storeBytes(storePath(conf)) ?? 0) > 0) {
     const copy = join(conf.home, "server_priv", `before-upgrade-${new Date().toISOString().replace(/[-:]|\.\d+/g, "")}.db`);
     await backup(conf, copy);
@@ -43,7 +47,8 @@ async function restart(conf: Conf): Promise<readonly DaemonName[]> {
   const busy = running.includes("mom") && (await hasRunningJobs(conf));
   const wanted = running.filter((name) => name !== "mom" || !busy);
   if (wanted.length === 0) return [];
-  await stopDaemons(conf, say_nothing, wanted);
+  // A job may have started since we asked: it is not ended, and the next mom goes on with it.
+  await stopDaemons(conf, say_nothing, wanted, "SIGINT");
   await startDaemons(conf, wanted);
   await waitUntilUp(conf);
   return wanted;

@@ -2,11 +2,13 @@
 
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
+import { complexConf } from "#admin/complex-home.ts";
+import { stopDaemons } from "#admin/daemons.ts";
 import { fromTemplate } from "#admin/install.ts";
-import { startComplex } from "./complex.ts";
+import { startComplex, until } from "./complex.ts";
 import { ROOT } from "./shared.ts";
 
 const partita = join(ROOT, "bin", "partita");
@@ -39,6 +41,12 @@ test("an installation: what site tools look for, upgraded without harm to a runn
     complex.qmgr("set server acl_roots+=root@*", "set server job_history_enable=True");
     const id = complex.submit(["--", "/bin/sleep", "600"]);
     await complex.untilJob(id, "R");
+    chmodSync(complex.pbsHome, 0o775);
+    assert.match(call("doctor").out, /^FAULT +PBS_HOME is not safe: \S+ can be written by group or others: the daemons do not start\./m);
+    const server = complex.pid("server");
+    assert.match(call("upgrade").err, /^partita: PBS_HOME is not safe: .*: the new daemons would not start, nothing was changed\n$/);
+    assert.equal(complex.pid("server"), server);
+    chmodSync(complex.pbsHome, 0o755);
     const before = { server: complex.pid("server"), mom: complex.pid("mom"), comm: complex.pid("comm") };
     const again = run(partita, ["init", "--system", "--prefix", exec, "--home", complex.home]);
     assert.match(again.out, /^pbs_comm, pbs_mom, pbs_server still run the programs of before\. partita upgrade restarts/m);
@@ -78,6 +86,28 @@ test("an installation: what site tools look for, upgraded without harm to a runn
     assert.match(removed.out, /^Remove them, too, from a checkout: {2}bin\/partita uninstall --purge --home \S+$/m);
     assert.equal(call("uninstall", "--purge").status, 0);
     assert.ok(!existsSync(complex.pbsHome));
+  } finally {
+    await complex.stop();
+  }
+});
+
+test("a mom that an upgrade ends leaves a job that started in the last moment to the next mom, and takes an idle starter with it", async () => {
+  const complex = await startComplex({ mode: "user" });
+  try {
+    complex.qmgr("set server job_history_enable=True");
+    const conf = complexConf(complex.home);
+    const leave = (): Promise<unknown> => stopDaemons(conf, () => undefined, ["mom"], "SIGINT");
+    const id = complex.submit(["--", "/bin/sleep", "600"]);
+    await complex.untilJob(id, "R");
+    const starter = complex.pid("starter");
+    await leave();
+    assert.deepEqual([complex.pid("mom"), complex.pid("starter")], [null, starter]);
+    complex.start();
+    assert.deepEqual([complex.job(id).job_state, complex.job(id).run_count], ["R", 1]);
+    complex.must("qdel", [id]);
+    assert.equal((await complex.untilJob(id, "F")).Exit_status, 271);
+    await leave();
+    await until("the idle starter has ended", () => complex.pid("starter") === null);
   } finally {
     await complex.stop();
   }

@@ -468,7 +468,8 @@ export class Mom {
     // A file agent that hangs (a dead file server) does not keep us.
     setTimeout(() => this.#hasEnded.resolve(0), CLOSE_MS_MAX).unref();
     await this.#agent.close();
-    if (this.#state.stopping === "kill") this.#starter.quit();
+    // It ends only if it has no jobs. The next mom starts one of its own release.
+    this.#starter.quit();
     this.#starter.close();
     this.#tasks.close();
     this.#phase = "closed";
