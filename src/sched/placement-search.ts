@@ -1,4 +1,4 @@
-// The search for a job's place: which host comes next, taking it, giving it back (placement.ts P1-P5).
+// The search for a job's place: choosing the next host, taking it, giving it back (placement.ts P1-P5).
 
 import type { SchedJob, Why } from "#protocol/sched-link.ts";
 import { heapPop, heapPush, heapReplace } from "./heap.ts";
@@ -24,13 +24,13 @@ import { type Option, orderOf, precedes } from "./walk.ts";
 
 /** A part of a chunk on one vnode. */
 export type Piece = { readonly vnode: Vnode; readonly amounts: readonly Amount[] };
-/** Chunks in the order asked, each with its pieces. */
+/** Chunks in the order of the request, each with its pieces. */
 export type PlacedChunks = readonly (readonly Piece[])[];
 export type Placed = {
   readonly chunks: PlacedChunks;
-  /** hosts touched, those that stand for them in other sets, and the buckets they were in */
+  /** hosts touched, their entries in other sets, and the buckets they were in */
   readonly moved: readonly Move[];
-  /** the set it was placed on, the host of it that was taken last: where round_robin goes on */
+  /** the set it was placed on, and the host of it that was taken last: round_robin continues there */
   readonly set: NodeSet;
   readonly last: Host | undefined;
 };
@@ -38,29 +38,29 @@ export type Placed = {
 export type PlaceContext = {
   readonly universe: Universe;
   readonly policy: Policy;
-  /** jobs started in this cycle on a vnode (those that run there are in its `jobs`) */
+  /** jobs started in this cycle on a vnode (running jobs are in its `jobs`) */
   startedOn(vnode: string): readonly SchedJob[];
   /** smp_cluster_dist round_robin: order of the host used last in a set; null: pack */
   readonly after: ((set: NodeSet) => number) | null;
-  /** when the job would run: what is booked meanwhile is not free; null: nothing is looked at but the present */
+  /** when the job would run: bookings in that window are not free; null: only the present counts */
   readonly window: Window | null;
-  /** what placement tells of its way, where somebody wants to read it (DEBUG3) */
+  /** receives what placement reports of its search, if it is logged (DEBUG3) */
   readonly log?: (text: string) => void;
-  /** it is a reservation that is placed: what vnodes say of jobs (limits) does not concern it, what they say of reservations does */
+  /** a reservation is being placed: the vnodes' limits for jobs do not apply to it, their settings for reservations do */
   readonly resv?: boolean;
   /** jobs that are over by then (forecasts); absent: none */
   isOver?(job: string): boolean;
 };
 
-/** A host that the job being placed has touched, as it would be: at the worst moment of the window. */
+/** A host that the job being placed has touched, in the state it would have at the worst moment of the window. */
 type Work = HostView & { readonly host: Host; readonly used: (readonly number[])[]; readonly taken: boolean[] };
 
 /** Buckets that can take a chunk, as a heap by their first hosts. */
 type Line = Option[];
-/** Hosts that are looked for one by one before it is worth to line up all buckets. */
+/** Number of hosts that are searched one by one before lining up all buckets pays off. */
 const ROUNDS_BEFORE_LINE = 4;
 
-/** One job's placement under way. A class, because it owns hosts between taking them out and giving them back (P1). */
+/** The placement of one job. It is a class because it owns hosts between taking them out and giving them back (P1). */
 export class Search implements SearchView {
   readonly #context: PlaceContext;
   readonly set: NodeSet;
@@ -69,11 +69,11 @@ export class Search implements SearchView {
   readonly checks: Checks;
   readonly touched = new Map<Host, Work>();
   readonly #placed: Piece[][][];
-  /** the job does not ask for exclusive use */
+  /** the job does not request exclusive use */
   readonly #shares: boolean;
   readonly #matcher: Matcher;
   readonly #isBefore: (a: Option, b: Option) => boolean;
-  /** which vnodes of a bucket's hosts the job may use; null: none */
+  /** the vnodes of a bucket's hosts that the job may use; null: none */
   #usable: Map<HostBucket, readonly boolean[] | null> | null = null;
 
   constructor(context: PlaceContext, set: NodeSet, request: Request, job: SchedJob) {
@@ -88,7 +88,7 @@ export class Search implements SearchView {
     this.#shares = request.place.sharing === undefined || request.place.sharing === "shared";
   }
 
-  /** free, scatter, vscatter: each chunk on the first host that can take it. null: all are placed. order: in which chunks choose. */
+  /** free, scatter, vscatter: each chunk on the first host that can take it. null: all are placed. order: the order in which chunks choose. */
   spread(order: readonly number[] = this.request.chunks.map((_, at) => at)): Why | null {
     for (const at of order) {
       const chunk = this.request.chunks[at] as Chunk;
@@ -108,8 +108,8 @@ export class Search implements SearchView {
   }
 
   /**
-   * A second try where chunks differ: in the order asked an easy chunk may have taken the only place of a hard one, so those that fewest hosts can take
-   * choose first. False: that fails too, or there is nothing to try.
+   * A second attempt if chunks differ: in the order of the request, an easy chunk may have taken the only place of a hard one. Now chunks that the fewest
+   * hosts can take choose first. False: this fails too, or there is nothing to try.
    */
   spreadHardestFirst(): boolean {
     const { chunks } = this.request;
@@ -126,7 +126,7 @@ export class Search implements SearchView {
     this.giveBack();
   }
 
-  /** Hosts that could take one copy of a chunk. */
+  /** Number of hosts that could take one copy of a chunk. */
   #countHosts(chunk: Chunk): number {
     const named = this.namedHost(chunk);
     if (named !== undefined) return named === null || named.bucket === null || !this.#fitsBucket(named.bucket, chunk, named) ? 0 : 1;
@@ -166,14 +166,14 @@ export class Search implements SearchView {
     return failed ?? whyNot(this, naming ?? (chunks[0] as Chunk));
   }
 
-  /** A first look at what a host has left in all. */
+  /** A quick check of what a host has left in total. */
   #couldPack(bucket: HostBucket): boolean {
     return this.request.totals.every(
       ({ index, amount }) => !isChecked(this.checks, index) || this.#isInfinite(index) || amount <= (bucket.free[index] as number),
     );
   }
 
-  /** Every chunk where it was placed before. False: some of that is not free; what was put stays until giveBack(). */
+  /** Every chunk where it was placed before. False: some place is not free; placed chunks stay until giveBack(). */
   putAt(placed: PlacedChunks): boolean {
     let copy = 0;
     for (const [at, chunk] of this.request.chunks.entries())
@@ -227,7 +227,7 @@ export class Search implements SearchView {
     return bucket.outlook === null ? bucket.states : statesDuring(bucket, this.#context.window);
   }
 
-  /** What is taken of its vnodes then. */
+  /** The amounts taken of its vnodes then. */
   #usedOf(bucket: HostBucket): readonly (readonly number[])[] {
     const states = this.statesOf(bucket);
     return states === bucket.states ? bucket.used : states.map(({ used }) => used);
@@ -238,9 +238,9 @@ export class Search implements SearchView {
     this.touched.clear();
   }
 
-  // --- which host comes next
+  // --- the next host
 
-  /** Touched hosts that may take a further copy of a chunk. */
+  /** Touched hosts that may take another copy of a chunk. */
   #touchedThatFit(chunk: Chunk): Set<Work> {
     const again = new Set<Work>();
     if (this.touched.size === 0) return again;
@@ -249,7 +249,7 @@ export class Search implements SearchView {
     return again;
   }
 
-  /** The host that the matcher chooses of those that can take a chunk, touched; null: there is none. need: copies still to be placed. */
+  /** The host that the matcher chooses among those that can take a chunk, touched; null: there is none. need: copies still to be placed. */
   #next(chunk: Chunk, again: ReadonlySet<Work>, need: number): Work | null {
     const named = this.namedHost(chunk);
     if (named !== undefined) return named === null ? null : this.#nextNamed(named, chunk, again);
@@ -269,7 +269,7 @@ export class Search implements SearchView {
     return best === null ? null : this.#take(best);
   }
 
-  /** As #next, by the fits of all that can take it. */
+  /** As #next, by the fits of all hosts that can take it. */
   #nextBest(chunk: Chunk, again: ReadonlySet<Work>, need: number): Work | null {
     let best = this.#bestOf(again, chunk, need);
     for (const bucket of this.set.open) {
@@ -279,7 +279,7 @@ export class Search implements SearchView {
     return best === null ? null : this.#take(best.host);
   }
 
-  /** The best of the hosts that have chunks of the job already. */
+  /** The best of the hosts that already have chunks of the job. */
   #bestOf(again: ReadonlySet<Work>, chunk: Chunk, need: number): Option | null {
     let best: Option | null = null;
     for (const work of again) {
@@ -296,7 +296,7 @@ export class Search implements SearchView {
     return { bucket, host, fit: this.#fitIn(bucket, host, chunk, need) };
   }
 
-  /** null: the matcher looks at none. */
+  /** null: the matcher computes no fits. */
   #fit(view: HostView, chunk: Chunk, need: number): Fit | null {
     return this.#matcher.isBetter === null ? null : fitOf(this.checks, view, chunk, this.#isApart ? 1 : need, this.set.total);
   }
@@ -312,7 +312,7 @@ export class Search implements SearchView {
     return this.touched.get(host) ?? this.#touch(host);
   }
 
-  /** The buckets that can take a chunk, by their first hosts: who needs many hosts does not look at all buckets for each. */
+  /** The buckets that can take a chunk, by their first hosts, so that a job that needs many hosts does not search all buckets for each. */
   #lineUp(chunk: Chunk, need: number): Line {
     const line: Line = [];
     for (const bucket of this.set.open) {
@@ -322,7 +322,7 @@ export class Search implements SearchView {
     return line;
   }
 
-  /** As #next, from a line. Hosts only leave buckets meanwhile; fits were computed when more was needed, which makes a difference for those that have it all. */
+  /** As #next, from a line. Meanwhile hosts only leave buckets. Fits were computed for a larger need, which matters only for hosts that can take all of it. */
   #nextInLine(line: Line, chunk: Chunk, again: ReadonlySet<Work>, need: number): Work | null {
     let best = this.#bestOf(again, chunk, need);
     for (let top = line[0]; top !== undefined; top = line[0]) {
@@ -344,7 +344,7 @@ export class Search implements SearchView {
     return host.bucket !== null && this.#fitsBucket(host.bucket, chunk, host) ? this.#touch(host) : null;
   }
 
-  /** round_robin: the first host after the one used last that can take a chunk, then around. Each bucket is asked once. */
+  /** round_robin: the first host that can take a chunk after the one used last, then around. Each bucket is checked once. */
   #nextAround(chunk: Chunk, again: ReadonlySet<Work>, after: number): Work | null {
     const hosts = hostsInOrder(this.set);
     const fits = new Map<HostBucket, boolean>();
@@ -367,7 +367,7 @@ export class Search implements SearchView {
     return null;
   }
 
-  /** The host a chunk names; undefined: it names none; null: it is not in the set. */
+  /** The host that a chunk names; undefined: it names none; null: the host is not in the set. */
   namedHost(chunk: Chunk): Host | null | undefined {
     if (chunk.vnode !== undefined) {
       const vnode = this.set.vnodes.get(chunk.vnode);
@@ -377,7 +377,7 @@ export class Search implements SearchView {
     return chunk.host === undefined ? undefined : (this.set.hosts.get(chunk.host) ?? null);
   }
 
-  /** One host of each open bucket that the job may use, in the order of walking: if the first of a bucket cannot take it all, none can. */
+  /** One host of each open bucket that the job may use, in the order of walking: if the first host of a bucket cannot take all chunks, none can. */
   #hostsInOrder(): Host[] {
     const firsts: Option[] = [];
     const whole = { ...(this.request.chunks[0] as Chunk), amounts: this.request.totals, matches: [], levels: [] };
@@ -427,14 +427,14 @@ export class Search implements SearchView {
     return usable;
   }
 
-  /** Why the job, or the reservation, cannot use a vnode whatever it asks there; null: it can. host: the states of its vnodes. */
+  /** Why the job, or the reservation, cannot use a vnode, whatever it requests there; null: it can. host: the states of its vnodes. */
   ineligibleOn(state: VnodeState, host: readonly VnodeState[], vnode: Vnode | undefined): Why | null {
     return this.#context.resv === true
       ? ineligibleForResv(this.request, state, host)
       : ineligible(this.request, state, host, () => this.owners(vnode));
   }
 
-  /** Vnodes with limits for owners share their bucket with no other (their spec names them), so its first host speaks for it. */
+  /** Vnodes with limits by owner share their bucket with no other (their spec names them), so the first host represents the bucket. */
   owners(vnode: Vnode | undefined): OwnerCounts {
     if (vnode === undefined) return { user: 0, group: 0 };
     const { universe, isOver } = this.#context;
@@ -443,9 +443,9 @@ export class Search implements SearchView {
     return ownerCounts([...there, ...this.#context.startedOn(vnode.name), ...planned], this.#job);
   }
 
-  // --- whether it fits
+  // --- fit
 
-  /** No host has enough. Who has kept his cpus may go on where none are left. */
+  /** No host has enough. A suspended job that kept its cpus can resume although no cpu is free. */
   #isBeyond(chunk: Chunk): boolean {
     return this.request.keeps_cpus !== true && isBeyond(this.checks, this.set, chunk);
   }
@@ -496,7 +496,7 @@ export class Search implements SearchView {
   }
 }
 
-/** The place of the first host after an order; the number of hosts when there is none. */
+/** The position of the first host after an order; the number of hosts if there is none. */
 function firstAfter(hosts: readonly Host[], order: number): number {
   let [low, high] = [0, hosts.length];
   while (low < high) {

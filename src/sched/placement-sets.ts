@@ -1,9 +1,9 @@
-// Placement sets (docs/reference/scheduler.md 5): the vnodes of a node set grouped by the values of a resource, so that a job keeps to one rack, switch or cabinet. Which
-// groupings exist is said by node_group_key of server and queues and by jobs with place=group=; the mirror keeps them, a cycle only asks.
+// Placement sets (docs/reference/scheduler.md 5): the vnodes of a node set grouped by the values of a resource, so that a job stays in one rack, switch or
+// cabinet. node_group_key of server and queues, and jobs with place=group=, name the groupings; the mirror keeps them, and a cycle only reads them.
 //
-// G1. A vnode is in the set of each of its values (a string array has several); without a value it is in the set `rack=""`, unless only_explicit_psets.
-// G2. A grouping is made once, with one walk over the vnodes of a node set; from then on it costs what changes (universe.ts U6).
-// G3. Sets are tried smallest first: by cpus, then memory, then what is free of both, then in the order in which they were defined.
+// G1. A vnode is in the set of each of its values (a string array has several). Without a value it is in the set `rack=""`, unless only_explicit_psets is set.
+// G2. A grouping is made once, with one walk over the vnodes of a node set; afterwards only changes cost something (universe.ts U6).
+// G3. Sets are tried smallest first: by cpus, then memory, then free cpus and memory, then in the order of their definition.
 
 import type { SchedNode } from "#protocol/sched-link.ts";
 import { groupResources } from "./group-resources.ts";
@@ -13,7 +13,7 @@ import type { Request } from "./request.ts";
 import type { Grouping, Host, NodeSet, Queue, Universe } from "./universe.ts";
 import { recordOf } from "./vnode-state.ts";
 
-/** Makes the groupings that are wanted and drops the others; then gives hosts that came or changed their places in them. */
+/** Makes the groupings that are wanted and drops the others; then enters hosts that are new or have changed. */
 export function keepGroupings(universe: Universe): void {
   if (universe.groups_stale) updateGroupings(universe);
   for (const host of universe.ungrouped) group(universe, host);
@@ -53,7 +53,7 @@ function wantedGroupings(universe: Universe): Map<string, Map<string, readonly s
 
 const keyOf = (resources: readonly string[]): string => resources.join();
 
-/** Gives a host its places in the placement sets of its node set. */
+/** Enters a host in the placement sets of its node set. */
 function group(universe: Universe, host: Host): void {
   const { set } = host;
   if (set.hosts.get(host.name) !== host || host.twins.length > 0) return;
@@ -81,13 +81,13 @@ function placementSet(universe: Universe, of: NodeSet, grouping: Grouping, name:
   return set;
 }
 
-/** The grouping that a job of a queue is placed by; null: it may use all vnodes of the set. */
+/** The grouping for a job of a queue; null: the job may use all vnodes of the set. */
 export function groupingFor(universe: Universe, set: NodeSet, queue: Queue | undefined, { place }: Request): Grouping | null {
   const resources = place.group === undefined ? groupResources(universe, queue) : [place.group];
   return resources.length === 0 ? null : (set.groupings.get(keyOf(resources)) ?? null);
 }
 
-/** The placement sets of a grouping, smallest first (G3). Only those move whose vnodes have changed since somebody last asked. */
+/** The placement sets of a grouping, smallest first (G3). Only sets whose vnodes have changed since the last call move. */
 export function setsInOrder(universe: Universe, grouping: Grouping): readonly NodeSet[] {
   const { changed, sorted, sets } = grouping;
   if (changed.size === 0) return sorted;

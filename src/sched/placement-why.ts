@@ -1,5 +1,5 @@
-// Why a chunk has no place (docs/reference/scheduler.md 5): what the first host in the order of walking lacks, of those that the job may use at all; else why it may not
-// use the first one. Reads a search under way, changes nothing.
+// Why a chunk has no place (docs/reference/scheduler.md 5): what the first host in the order of walking lacks, among the hosts that the job may use at all;
+// otherwise why it may not use the first host. Reads a search under way and changes nothing.
 
 import type { Why } from "#protocol/sched-link.ts";
 import { firstHost } from "./node-sets.ts";
@@ -10,12 +10,12 @@ import type { Checks } from "./vnode-fit.ts";
 import { isChecked, lackOf, shortage } from "./vnode-fit.ts";
 import { precedes } from "./walk.ts";
 
-/** What of a search a reason looks at. */
+/** The part of a search that a reason needs. */
 export type SearchView = {
   readonly set: NodeSet;
   readonly request: Request;
   readonly checks: Checks;
-  /** hosts that have chunks of the job: what is taken of their vnodes */
+  /** hosts that have chunks of the job: the amounts taken of their vnodes */
   readonly touched: ReadonlyMap<Host, { readonly bucket: HostBucket; readonly used: readonly (readonly number[])[] }>;
   namedHost(chunk: Chunk): Host | null | undefined;
   usableIn(bucket: HostBucket, host?: Host): readonly boolean[] | null;
@@ -23,7 +23,7 @@ export type SearchView = {
   ineligibleOn(state: VnodeState, host: readonly VnodeState[], vnode: Vnode | undefined): Why | null;
 };
 
-/** used: undefined for a host that is as its bucket says. */
+/** used: undefined for a host in the state of its bucket. */
 type Candidate = {
   readonly host: Host;
   readonly bucket: HostBucket;
@@ -33,7 +33,7 @@ type Candidate = {
 
 const NOTHING: Why = { code: "NO_NODE_RESOURCES", module: "placement" };
 
-/** Why no host can take a further copy of a chunk. */
+/** Why no host can take another copy of a chunk. */
 export function whyNot(view: SearchView, chunk: Chunk): Why {
   const named = view.namedHost(chunk);
   if (named !== undefined) return whyNotNamed(view, named, chunk);
@@ -41,12 +41,12 @@ export function whyNot(view: SearchView, chunk: Chunk): Why {
   return (best === null ? null : whyNotHere(view, best, chunk)) ?? NOTHING;
 }
 
-/** Why a host cannot take a copy of a chunk; null: nothing is known to be in the way. */
+/** Why a host cannot take a copy of a chunk; null: no reason is known. */
 export function whyNotOn(view: SearchView, host: Host, bucket: HostBucket, chunk: Chunk): Why | null {
   return whyNotHere(view, { host, bucket, usable: view.usableIn(bucket, host) !== null, used: undefined }, chunk);
 }
 
-/** Why all chunks together are not on a host: each may fit where all do not. */
+/** Why a host cannot take all chunks together, although it may take each alone. */
 export function whyNotPacked(view: SearchView, host: Host, bucket: HostBucket): Why {
   const here: Candidate = { host, bucket, usable: view.usableIn(bucket, host) !== null, used: undefined };
   for (const chunk of view.request.chunks) {
@@ -56,7 +56,7 @@ export function whyNotPacked(view: SearchView, host: Host, bucket: HostBucket): 
   return { code: "NODE_PLACE_PACK", module: "placement" };
 }
 
-/** The first host of open buckets and, where chunks may come together, of those touched; those that the job may use come first. */
+/** The first host of the open buckets and, if chunks may share hosts, of the touched ones; hosts that the job may use come first. */
 function firstCandidate(view: SearchView): Candidate | null {
   let best: Candidate | null = null;
   if (view.touched.size === 0) {
@@ -93,7 +93,7 @@ function whyNotHere(view: SearchView, { host, bucket, usable, used: taken }: Can
   return lackOf(view.checks, { spec: (bucket.states[at] as VnodeState).spec, used: used[at] as number[] }, chunk);
 }
 
-/** What all usable vnodes of a host together have too little of. */
+/** The first resource of which all usable vnodes of a host together have too little. */
 function hostShortage(
   checks: Checks,
   bucket: HostBucket,
@@ -114,7 +114,7 @@ function hostShortage(
   return null;
 }
 
-/** A named vnode or host that the job may not use at all has no amounts to tell. */
+/** If the job may not use a named vnode or host at all, the reason gives no amounts. */
 function whyNotNamed(view: SearchView, host: Host | null, chunk: Chunk): Why {
   const nothing: Why = { code: "INSUFFICIENT_RESOURCE", module: "placement", resource: chunk.vnode === undefined ? "host" : "vnode" };
   const bucket = host === null ? null : (view.touched.get(host)?.bucket ?? host.bucket);

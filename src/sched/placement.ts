@@ -1,13 +1,13 @@
-// Where a job runs: its chunks put on vnodes (docs/reference/scheduler.md 5). First fit: vnodes are walked in the order of node_sort_key, then of definition, and each
-// chunk goes to the first host that can take it. The walk is over buckets of equal hosts, never over all hosts.
+// Placement of a job: its chunks are put on vnodes (docs/reference/scheduler.md 5). First fit: vnodes are walked in the order of node_sort_key, then of
+// definition, and each chunk goes to the first host that can take it. The walk is over buckets of equal hosts, never over all hosts.
 //
 // P1. A host is taken out of its bucket while a job is being placed; on success it returns in its new state, on failure in its old one.
-// P2. The order of walking does not change within one job: hosts touched by it keep the rank they had.
-// P3. A chunk stays on one host; it is split over the host's vnodes only when no single vnode can take it whole.
-// P4. Where chunks differ and first fit in the order asked fails, the chunks with the fewest choices choose first. exec_vnode keeps the order asked.
-// P5. Only what sched_config's `resources` names is looked at and assigned (and booleans, host and vnode): a request has nothing else (request.ts).
-// P6. A job that is grouped keeps to the smallest placement set that has room for it. Only one that no set could ever hold uses all vnodes, unless
-//     do_not_span_psets; one that a set could hold waits for it.
+// P2. The order of walking does not change within one job: touched hosts keep their rank.
+// P3. A chunk stays on one host; it is split over the host's vnodes only if no single vnode can take it whole.
+// P4. If chunks differ and first fit in the order of the request fails, the chunks with the fewest choices choose first. exec_vnode keeps the order of the request.
+// P5. Only resources that `resources` of sched_config names are checked and assigned (and booleans, host and vnode); a request holds no others (request.ts).
+// P6. A grouped job stays in the smallest placement set that has room for it. A job that no set could hold even when empty uses all vnodes, unless
+//     do_not_span_psets is set; a job that some set could hold waits for it.
 
 import type { Pair } from "#model/request/chunk-text.ts";
 import { type ExecVnode, execVnodeText, type VnodePart } from "#model/request/exec-vnode.ts";
@@ -25,13 +25,13 @@ export type { PlaceContext, Placed } from "./placement-search.ts";
 
 export type PlaceResult = { readonly placed: Placed } | { readonly why: Why };
 
-/** Places a job on a node set, or says why not. The set is changed only on success. */
+/** Places a job on a node set, or returns the reason. The set is changed only on success. */
 export function placeJob(context: PlaceContext, set: NodeSet | undefined, request: Request, job: SchedJob): PlaceResult {
   const found = search(context, set, request, job);
   return "why" in found ? found : { placed: found.search.commit() };
 }
 
-/** Puts a job where it was found to fit before; null: some of that is not free. The set is changed only on success. */
+/** Puts a job where it was found to fit before; null: some place is not free. The set is changed only on success. */
 export function placeAt(context: PlaceContext, set: NodeSet, { request, job }: Asking, chunks: PlacedChunks): Placed | null {
   const search = new Search(context, set, request, job);
   if (search.putAt(chunks)) return search.commit();
@@ -47,7 +47,7 @@ export function couldPlaceAt(context: PlaceContext, set: NodeSet, { request, job
   return could;
 }
 
-/** Whether placed chunks keep to the placement sets as they are now (P6). */
+/** Whether placed chunks are within the present placement sets (P6). */
 export function keepsToSets(universe: Universe, { set, request, job }: Asking & { readonly set: NodeSet }, chunks: PlacedChunks): boolean {
   const grouping = groupingFor(universe, set, universe.queues.get(job.queue), request);
   if (grouping === null) return true;
@@ -57,7 +57,7 @@ export function keepsToSets(universe: Universe, { set, request, job }: Asking & 
   return spans && sets.every((one) => checkTotals(universe.checks, one, request)?.never === true);
 }
 
-/** Where a job could be placed, or why nowhere. Nothing is moved. */
+/** Where a job could be placed, or the reason why it cannot. Nothing is moved. */
 export function findPlace(
   context: PlaceContext,
   set: NodeSet | undefined,
@@ -104,11 +104,11 @@ function searchOn(context: PlaceContext, set: NodeSet, request: Request, job: Sc
   const why = request.place.arrangement === "pack" && request.chunk_count > 1 ? search.packAll() : search.spread();
   if (why === null || (request.place.arrangement !== "pack" && search.spreadHardestFirst())) return { search };
   search.giveBack();
-  // Exclusive jobs without further wishes are placed by whole buckets of nodes, which know no single node to blame (docs/reference/scheduler.md 5).
+  // PBS places exclusive jobs without further requests by whole buckets of nodes, so the reason names no single node (docs/reference/scheduler.md 5).
   return { why: usesNodeBuckets(set, request) ? { code: "NO_NODE_RESOURCES", module: "placement" } : why };
 }
 
-/** Whether PBS looks at whole buckets of nodes for a request: then its log names the chunks. */
+/** Whether PBS considers whole buckets of nodes for a request; its log then names the chunks. */
 export function usesNodeBuckets(set: NodeSet, { place, chunks }: Request): boolean {
   const exclusive = place.sharing === "excl" || place.sharing === "exclhost";
   return (
@@ -122,13 +122,13 @@ export function usesNodeBuckets(set: NodeSet, { place, chunks }: Request): boole
 /** `(a:ncpus=4+b:ncpus=2)+(c:ncpus=1:mem=1024kb)` */
 export const placedText = (universe: Universe, chunks: PlacedChunks): string => execVnodeText(execOf(universe, chunks));
 
-/** What is placed, as exec_vnode has it. */
+/** The placed chunks as exec_vnode. */
 export function execOf(universe: Universe, chunks: PlacedChunks): ExecVnode {
   const partOf = ({ vnode, amounts }: Piece): VnodePart => ({ vnode: vnode.name, pairs: pairsFor(universe, amounts) });
   return chunks.map((pieces) => pieces.map(partOf));
 }
 
-/** Jobs of one request share their amounts, and a cycle may start thousands of them. */
+/** Jobs of one request share their amounts, because a cycle may start thousands of them. */
 function pairsFor({ space: { consumed } }: Universe, amounts: readonly Amount[]): readonly Pair[] {
   let pairs = pairs_for.get(amounts);
   if (pairs === undefined) {

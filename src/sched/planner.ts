@@ -1,10 +1,10 @@
-// The plans of one cycle: each blocked job that is handed in gets the earliest start that what runs, what is booked and what limits it allow, and what it
-// needs then is booked.
+// The plans of one cycle. Each blocked job that is handed in gets the earliest start that running entries, bookings and limits allow, and its needs are booked
+// for then.
 //
-// B1. A plan is made anew in every cycle, in the order of jobs; what was published about a job holds as long as its place is free at that time and nothing
-//     earlier is found. So a plan moves back only when something overran, a vnode went away, or what stands before it in the order took its place.
-// B2. Nothing that starts in this cycle reaches into a plan: vnodes by the calendar (placement's window), limits by moments (ahead.ts).
-// B4. Between open() and close() the sets show times to come: nothing is started meanwhile. takeBack() undoes all.
+// B1. Plans are made anew in every cycle, in the order of jobs. A published start holds as long as its place is free at that time and no earlier one
+//     is found. A plan therefore moves back only if something overran, a vnode went away, or an earlier job in the order took its place.
+// B2. No start of this cycle reaches into a plan: the calendar guards vnodes (placement's window), and moments guard limits (ahead.ts).
+// B4. Between open() and close() the sets show later times, and no job is started. takeBack() undoes everything.
 
 import type { Moment } from "./ahead.ts";
 import { checkMoments, createAhead, noteMoments } from "./ahead.ts";
@@ -25,7 +25,7 @@ import { searchStart, windowAt } from "./start-search.ts";
 import { timeBounds } from "./time-bounds.ts";
 import type { JobEntry, NodeSet, Queue, Universe } from "./universe.ts";
 
-/** A start that is not before this, from now, is no estimate. */
+/** A start that is further away than this is no estimate. */
 const ESTIMATE_S_END = JOB_INFINITY_S + 1;
 
 export type Plan = { readonly start_s: number; readonly exec_vnode: string };
@@ -36,13 +36,13 @@ export type Planner = {
   started(candidate: Candidate): void;
   /** plans a job; the sets show other times until close() */
   plan(candidate: Candidate): Plan | NoStart;
-  /** books what was published about a job; false: its place is not free then. As plan() */
+  /** books what was published about a job; false: its place is not free at that time. As plan() */
   keep(candidate: Candidate): boolean;
   /** takes a plan off */
   forget(job: string): void;
-  /** the sets show now again */
+  /** the sets show the present again */
   close(): void;
-  /** after close(): the plans go */
+  /** after close(): removes the plans */
   takeBack(): void;
 };
 
@@ -93,7 +93,7 @@ export function createPlanner(cycle: Cycle): Planner {
       const moment = published && stillHolds(cycle, moments, { candidate, wanted, forecast: forecastOf(wanted.set) }, published);
       if (published === null || moment === null) return false;
       const { holding } = published;
-      // What is due keeps its place until its turn in this cycle.
+      // A due job keeps its place until its turn in this cycle.
       const start_s = Math.max(now_s, published.start_s);
       enter(candidate.entry, { ...windowAt(wanted, start_s), holding, moment });
       return true;
@@ -122,7 +122,7 @@ function wantedOf({ entry: { request, job }, most_s, grace_s }: Candidate, set: 
   return { set, request, job, most_s, grace_s };
 }
 
-/** A shrink-to-fit job is planned for its shortest time: then it can run, longer if there is room. */
+/** A shrink-to-fit job is planned with its shortest time: it can run then, and longer if there is room. */
 function shortened(universe: Universe, candidate: Candidate): Candidate {
   const min_s = shortestOf(universe.space, candidate.entry.job);
   return min_s === null ? candidate : { ...candidate, expected_s: min_s, most_s: min_s };
@@ -166,7 +166,7 @@ function search(cycle: Cycle, moments: readonly Moment[], { candidate, wanted, f
   }
 }
 
-/** The moment of what was published, where its place is free then; null: it is not. */
+/** The moment of the published start, if its place is free then; null: it is not. */
 function stillHolds(cycle: Cycle, moments: readonly Moment[], { candidate, wanted, forecast }: Task, published: Published): Moment | null {
   const start_s = Math.max(cycle.now_s, published.start_s);
   const window = windowAt(wanted, start_s);

@@ -1,4 +1,4 @@
-// What a site decides about scheduling, as the core reads it: sched_config with all defaults filled in, once for prime and once for non-prime time,
+// A site's decisions about scheduling, in the form that the core reads: sched_config with all defaults filled in, once for prime and once for non-prime time,
 // with holidays and dedicated time (docs/reference/scheduler.md 11 and 12). Made by sched-config.ts; frozen.
 
 import type { DecayRule, FairshareEntity } from "#model/fairshare.ts";
@@ -12,7 +12,7 @@ import type { ModuleOptions, PolicyModule } from "./module.ts";
 
 /** `"ncpus HIGH"`: HIGH puts large values first. */
 export type JobSortKey = { readonly key: string; readonly high: boolean };
-/** `"mem HIGH unused"`. total: what the vnode has. */
+/** `"mem HIGH unused"`. total: the whole amount of the vnode. */
 export type NodeSortKey = { readonly key: string; readonly high: boolean; readonly amount: "total" | "assigned" | "unused" };
 
 /** The settings that hold at one time (prime or non-prime). */
@@ -21,30 +21,30 @@ export type Policy = {
   readonly by_queue: boolean;
   readonly strict_ordering: boolean;
   readonly backfill: boolean;
-  /** jobs must not reach from prime into non-prime time, nor back, more than prime_spill_s */
+  /** jobs must not reach from prime into non-prime time, nor back, by more than prime_spill_s */
   readonly backfill_prime: boolean;
   readonly prime_spill_s: number;
-  /** backfill_prime leaves jobs of queues alone that are neither prime-time nor non-prime-time queues */
+  /** backfill_prime does not apply to queues that are neither prime-time nor non-prime-time queues */
   readonly prime_exempt_anytime_queues: boolean;
-  /** jobs that ask for an aoe may become top jobs */
+  /** jobs that request an aoe may become top jobs */
   readonly allow_aoe_calendar: boolean;
   readonly job_sort_key: readonly JobSortKey[];
   readonly fair_share: boolean;
   readonly fairshare_entity: FairshareEntity;
-  /** what counts as usage: a formula over resources_used */
+  /** the usage that counts: a formula over resources_used */
   readonly fairshare_usage_res: string;
   readonly fairshare_decay: DecayRule;
   /** entities without shares never run */
   readonly fairshare_enforce_no_shares: boolean;
   readonly node_sort_key: readonly NodeSortKey[];
   readonly smp_cluster_dist: "pack" | "round_robin";
-  /** which of the hosts that node_sort_key does not tell apart gets a chunk (`backfill.matcher`) */
+  /** which host gets a chunk among those that node_sort_key does not distinguish (`backfill.matcher`) */
   readonly matcher: MatcherName;
   /** names that are checked at vnodes, queues and server; host, vnode and booleans always are */
   readonly resources: ReadonlySet<string>;
   /** resources of vnodes that are infinite where they are unset */
   readonly resource_unset_infinite: ReadonlySet<string>;
-  /** resources of which hosts have what their moms say */
+  /** resources of hosts for which the moms' values count */
   readonly mom_resources: ReadonlySet<string>;
   readonly primetime_prefix: string;
   readonly nonprimetime_prefix: string;
@@ -54,20 +54,20 @@ export type Policy = {
   readonly update_comments: boolean;
   /** jobs looked at in one cycle; null: all */
   readonly max_job_check: number | null;
-  /** jobs may make room for jobs of higher levels */
+  /** jobs may preempt jobs of lower levels */
   readonly preemptive_sched: boolean;
   /** how often that is tried in one cycle; null: for every job */
   readonly preempt_attempts: number | null;
 };
 
-/** All a cycle needs beside the universe. */
+/** Everything that a cycle needs besides the universe. */
 export type PolicyBook = {
   readonly prime: Policy;
   readonly non_prime: Policy;
   readonly holidays: Holidays;
   readonly dedicated: readonly DedicatedTime[];
   readonly fairshare: FairshareTree;
-  /** programs that say what the server has; absent: none */
+  /** programs that report amounts of the server; absent: none */
   readonly dyn_res?: readonly DynProgram[];
   /** names of the chain, in order */
   readonly modules: readonly string[];
@@ -77,7 +77,7 @@ export type PolicyBook = {
   readonly local: LocalTime;
 };
 
-/** The values of a sched_config that says nothing. */
+/** The values of an empty sched_config. */
 export const POLICY_DEFAULT: Policy = Object.freeze({
   round_robin: false,
   by_queue: true,

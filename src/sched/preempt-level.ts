@@ -1,5 +1,5 @@
-// How high a job stands for preemption (docs/reference/scheduler.md 8), as things are: its queue, what its owner uses of his shares and of soft limits. Numbers of
-// preempt-rules.ts; larger ones may make smaller ones make room.
+// The preemption level of a job at present (docs/reference/scheduler.md 8): from its queue and from its owner's use of shares and soft limits. The numbers
+// are those of preempt-rules.ts; jobs with larger numbers may preempt jobs with smaller ones.
 
 import { entity, treeUsage } from "#model/fairshare.ts";
 import type { SchedJob } from "#protocol/sched-link.ts";
@@ -11,8 +11,8 @@ import { hasSoftLimits, overSoftLimit } from "./soft-limits.ts";
 export type LevelOf = (job: SchedJob) => number;
 
 /**
- * The levels of jobs at this moment of a cycle. Usage of soft limits is looked up anew with each call; what is the same for all jobs of a queue or of an
- * owner is computed once.
+ * The levels of jobs at this moment of a cycle. Usage of soft limits is looked up with each call; values that are the same for all jobs of a queue or of an
+ * owner are computed once.
  */
 export function createLevels(ranks: RankContext): LevelOf {
   const { universe } = ranks;
@@ -43,13 +43,13 @@ export function createLevels(ranks: RankContext): LevelOf {
   };
 }
 
-/** Whether levels may change while jobs start and make room. */
+/** Whether levels may change while jobs start and are preempted. */
 export function levelsMove({ universe }: RankContext): boolean {
   const { preempt } = universe;
   return hasSoftLimits(universe) && (looksAt(preempt, "queue_softlimits") || looksAt(preempt, "server_softlimits"));
 }
 
-/** Whether the owner has used more than his share. */
+/** Whether the owner has used more than the share. */
 function isOverShare({ universe, fairshare }: RankContext, job: SchedJob): boolean {
   const node = entity(fairshare, shareEntity(universe, job));
   return treeUsage(fairshare, node) > node.percentage;

@@ -1,8 +1,8 @@
-// The scheduler's preempt_* attributes compiled (docs/reference/scheduler.md 8, docs/reference/attributes.md 3): which jobs may make room for which, and how victims are preempted.
+// The scheduler's preempt_* attributes compiled (docs/reference/scheduler.md 8, docs/reference/attributes.md 3): which jobs may preempt which, and by which methods.
 //
-// R1. A job has every property that holds for it; the first level in the order of `levels` all of whose properties it has is its own: levels of more
-//     properties (joined by +) first, then the higher ones. A job with none of these levels is a normal one.
-// R2. A level's priority is a number, larger for higher levels; express jobs stand within theirs by the Priority of their queue.
+// R1. A job has every property that holds for it. Its level is the first one in the order of `levels` whose properties it all has: levels of more
+//     properties (joined by +) first, then the higher ones. A job with none of these levels is a normal job.
+// R2. A level's priority is a number, larger for higher levels; within the express level the Priority of the queue decides.
 
 import type { AttrRecord } from "#protocol/sched-link.ts";
 
@@ -21,7 +21,7 @@ export type PreemptRules = {
   readonly orders: readonly { readonly left: number; readonly methods: string }[];
   /** preempt_targets of jobs are honoured */
   readonly targets: boolean;
-  /** the resource released by a job that is suspended; null: all */
+  /** the resources that a suspended job releases; null: all */
   readonly released: ReadonlySet<string> | null;
 };
 
@@ -35,7 +35,7 @@ export const PREEMPT_ATTRS = [
 ] as const;
 export const PREEMPT_SERVER_ATTRS = ["restrict_res_to_release_on_suspend"] as const;
 
-/** Levels lie so far apart that the Priority of queues (-1024 to 1023) does not reach from one to the next. */
+/** Levels are so far apart that the Priority of queues (-1024 to 1023) does not reach from one to the next. */
 const STEP = 10_000;
 const PRIO_DEFAULT = "express_queue, normal_jobs";
 const QUEUE_PRIO_DEFAULT = 150;
@@ -44,7 +44,7 @@ const ORDER_DEFAULT = "SCR";
 export function preemptRules(sched: AttrRecord, server: AttrRecord): PreemptRules {
   const text = typeof sched["preempt_prio"] === "string" ? sched["preempt_prio"] : PRIO_DEFAULT;
   const words = text.split(",").map((level) => level.split("+").map((word) => word.trim()));
-  // Whoever does not name normal jobs has them below all others.
+  // If the rules do not name normal jobs, these are below all others.
   if (!words.some((level) => level.length === 1 && level[0] === "normal_jobs")) words.push(["normal_jobs"]);
   const levels = words.map((level, at) => ({ properties: new Set(level), priority: (words.length - at) * STEP }));
   const normal = levels.find(({ properties }) => properties.size === 1 && properties.has("normal_jobs"))?.priority ?? STEP;
@@ -77,7 +77,7 @@ export function priorityOf({ levels, normal }: PreemptRules, properties: Readonl
   return normal;
 }
 
-/** The methods for a job with this percentage of its time left; null: that is not known. */
+/** The methods for a job with this percentage of its time left; null: the percentage is not known. */
 export function methodsFor({ orders }: PreemptRules, left: number | null): string {
   const found = left === null ? orders[0] : orders.find((order) => left >= order.left);
   return (found ?? orders.at(-1))?.methods ?? "";

@@ -1,4 +1,4 @@
-// A look into a cycle at a job's turn: the cycle runs as ever up to that job and hands over what it would know about it; then it ends. Nothing of it is
+// A look into a cycle at a job's turn: the cycle runs as usual up to that job and hands over its knowledge about it; then it ends. Nothing is
 // decided (explain.ts).
 
 import type { Why } from "#protocol/sched-link.ts";
@@ -6,12 +6,12 @@ import type { Candidate, Cycle } from "./module.ts";
 import type { PlaceContext } from "./placement.ts";
 import type { JobEntry } from "./universe.ts";
 
-/** What a cycle knows at a job's turn. */
+/** The state of a cycle at a job's turn. */
 export type Turn = {
-  /** why it is not looked at: jobs like it, or all after some job, are held back. null: it is */
+  /** why the job is not tried: equal jobs, or all jobs behind some job, are held back. null: it is tried */
   readonly known: Why | null;
   readonly candidate: Candidate;
-  /** the job in its line; of a subjob its array */
+  /** the job in its line; for a subjob its array */
   readonly entry: JobEntry;
   /** how placement would be asked */
   readonly context: PlaceContext;

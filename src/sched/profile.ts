@@ -1,8 +1,8 @@
-// What is free over time: a step function over amounts, kept by taking and giving back intervals. The calendar's ground floor: of the vnodes of a set in
-// all (calendar.ts), of a pool of slots (src/replay). Times are whole seconds or Infinity, intervals are half-open: [from, to).
+// Free amounts over time: a step function, changed by taking and giving back intervals. The calendar is built on it: for all vnodes of a set together
+// (calendar.ts), and for a pool of slots (src/replay). Times are whole seconds or Infinity, intervals are half-open: [from, to).
 //
 // O1. times ascend strictly; levels[at * width + index] holds from times[at] until the next time, the last one for ever.
-// O2. Neighbouring steps differ: what is given back leaves no trace, so the profile stays as long as what is planned in it.
+// O2. Neighbouring steps differ: an interval that is given back leaves no step, so the length follows what is planned.
 
 import type { Amount } from "./request.ts";
 
@@ -10,7 +10,7 @@ export type Profile = {
   /** resources counted */
   readonly width: number;
   readonly times: number[];
-  /** free amounts, `width` a step; below zero where more was taken than there is */
+  /** free amounts, `width` for each step; below zero if more was taken than exists */
   readonly levels: number[];
 };
 
@@ -38,12 +38,12 @@ function change(profile: Profile, from_s: number, to_s: number, amounts: readonl
     const by = sign * amount;
     for (let at = first * width + index; at < end * width; at += width) levels[at] = (levels[at] as number) + by;
   }
-  // The end first: joining there leaves the beginning where it is.
+  // The end first, because joining there leaves the position of the beginning unchanged.
   join(profile, end);
   join(profile, first);
 }
 
-/** The number of the step that begins at a time; made when there is none. A time before the first step begins it. */
+/** The number of the step that begins at a time; it is made if there is none. A time before the first step begins it. */
 function split(profile: Profile, time_s: number): number {
   const { times, levels, width } = profile;
   const at = stepAt(profile, time_s);
@@ -58,7 +58,7 @@ function split(profile: Profile, time_s: number): number {
   return at + 1;
 }
 
-/** Drops a step that says what the one before says. */
+/** Drops a step that equals the one before. */
 function join({ times, levels, width }: Profile, at: number): void {
   if (at <= 0 || at >= times.length) return;
   for (let index = 0; index < width; index++) {

@@ -1,4 +1,4 @@
-// The start and the place that were published about a job, read back from their text: what the job was promised, as long as it can be had.
+// The published start and place of a job, read back from their texts: the promise, as long as it can be kept.
 
 import type { SchedJob } from "#protocol/sched-link.ts";
 import { isPlaceFor, readPlace } from "./kept-place.ts";
@@ -22,10 +22,10 @@ export function isDue({ topjob, estimated }: SchedJob, now_s: number): boolean {
 
 type Asking = { readonly set: NodeSet; readonly request: Request; readonly job: SchedJob };
 
-/** Places read from what was published: as long as it stays the same, it is read once. */
+/** Places read from published texts; each is read once while it stays the same. */
 const READ = new WeakMap<object, Published>();
 
-/** What was published about a job (of a subjob: about its array), where it is a place for what the job asks; null: nothing, or none. */
+/** The published place of a job (for a subjob: of its array), if it fits the job's request; null: none, or it does not fit. */
 export function publishedPlace(universe: Universe, { estimated }: SchedJob, asking: Asking): Published | null {
   const { start_time: start_s, exec_vnode } = estimated ?? {};
   if (estimated === undefined || exec_vnode === undefined || start_s === undefined) return null;
@@ -41,7 +41,7 @@ export function publishedPlace(universe: Universe, { estimated }: SchedJob, aski
   return isPlaceFor(universe, request, chunks) && keepsToSets(universe, asking, chunks) ? published : null;
 }
 
-/** Vnodes that went and came back are others. */
+/** Vnodes that were deleted and created again are different ones. */
 function isThere(set: NodeSet, chunks: PlacedChunks): boolean {
   return chunks.every((pieces) => pieces.every(({ vnode }) => set.vnodes.get(vnode.name) === vnode));
 }

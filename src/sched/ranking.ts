@@ -1,10 +1,10 @@
-// By what queued jobs are ordered (docs/reference/scheduler.md 4): job_sort_formula, shares, job_sort_key, then rank. Compiled when the attributes change; what a formula is
-// worth for a job is computed for the heads of strands only.
+// The order of queued jobs (docs/reference/scheduler.md 4): job_sort_formula, shares, job_sort_key, then rank. It is compiled when the attributes change; the
+// formula is evaluated only for the heads of strands.
 //
-// A strand holds jobs whose values differ by amounts that never change, so that it stays sorted while time passes and shares are used. What a formula
-// depends on falls into what is the job's own (resources, job_priority), its eligible time, and the rest (queue_priority, shares). A sum's parts are looked
-// at one by one: a part of the job's own makes a fixed difference, so does a multiple of eligible_time; a part that mixes them is the same for jobs of which
-// it looks at the same, and only they share a strand.
+// A strand holds jobs whose values differ by amounts that never change, so it stays sorted while time passes and shares are used. A formula
+// depends on properties of the job (resources, job_priority), on its eligible time, and on the rest (queue_priority, shares). The terms of a sum are examined
+// one by one: a term with properties of the job alone makes a fixed difference, and so does a multiple of eligible_time. A term that mixes them is equal for jobs
+// that are equal in these properties, and only such jobs share a strand.
 //
 // K1. Within a strand the order of jobs by value, then rank, is the order of JobEntry.order, then rank, at any time.
 
@@ -40,17 +40,17 @@ import type { JobEntry, Universe } from "./universe.ts";
 
 export type Ranking = {
   readonly formula: RankFormula | null;
-  /** a formula cannot be used: why */
+  /** the reason why a formula cannot be used */
   readonly fault: string | null;
-  /** jobs whose value is not above it are not run */
+  /** jobs whose value is not above it do not run */
   readonly threshold: number | null;
   readonly fair_share: boolean;
-  /** who has shares; null: shares make no difference */
+  /** the entities with shares; null: shares do not matter */
   readonly entity: FairshareEntity | null;
-  /** what a run uses of its entity's shares */
+  /** the usage of a run that counts for its entity */
   readonly usage: { readonly names: readonly string[]; readonly evaluate: Evaluate };
   readonly policy: Policy;
-  /** errors of the formula that the log has */
+  /** errors of the formula that were logged */
   readonly told: Set<string>;
 };
 
@@ -66,30 +66,30 @@ type RankFormula = {
 
 /** The parts of the formula's sum. */
 type Parts = {
-  /** worth of what is the job's own */
+  /** worth of the terms with properties of the job alone */
   readonly own: Evaluate;
   readonly own_names: readonly string[];
   /** factor of eligible_time */
   readonly slope: number;
-  /** names of the job's own that stand beside other names in a part */
+  /** names of properties of the job that stand beside other names in a term */
   readonly mixed_names: readonly string[];
   /** one of those parts depends on eligible_time */
   readonly mixes_time: boolean;
 };
 
-/** What values depend on beside the job. */
+/** The values that the worth of jobs depends on, besides the job. */
 export type RankContext = {
   readonly universe: Universe;
   readonly fairshare: Fairshare;
   readonly now_s: number;
-  /** errors of the formula met so far, with the first job */
+  /** errors of the formula so far, with the first job of each */
   readonly errors: Map<string, string>;
 };
 
 const SHARES: ReadonlySet<string> = new Set(["fairshare_perc", "fairshare_tree_usage", "fairshare_factor"]);
 const CONTEXT: ReadonlySet<string> = new Set([...SHARES, "queue_priority", "accrue_type"]);
 
-/** Attributes that a ranking is made of; the scheduler's own come first. */
+/** Attributes that determine a ranking; the scheduler's own come first. */
 export const RANKING_ATTRS = ["job_sort_formula", "job_sort_formula_threshold"] as const;
 
 export function rankingOf(
@@ -126,7 +126,7 @@ const kindIn =
     return resource === undefined ? undefined : isNumeric(resource.type) ? "number" : "other";
   };
 
-/** fairshare_usage_res; cput where it cannot be used. */
+/** fairshare_usage_res; cput if it cannot be used. */
 function readUsageFormula(text: string, space: ResourceSpace): Ranking["usage"] & { readonly fault: string | null } {
   const formula = readFormula(text, kindIn(space), []);
   if (!("fault" in formula)) return { names: formula.names, evaluate: compileFormula(formula), fault: null };
@@ -153,7 +153,7 @@ function partsOfSum({ root, names: known }: Formula): Parts {
   const isOwn = (name: string): boolean => name !== "eligible_time" && !CONTEXT.has(name);
   const whole = { node: root, sign: 1 as const, names: namesOf(root, known) };
   const split = termsOf(root).map((term) => ({ ...term, names: namesOf(term.node, known) }));
-  // An error makes the whole formula 0. One that depends on the job's own is there for good; any other may come and go, and then nothing can be split off.
+  // An error makes the whole formula 0. An error that depends on properties of the job is permanent; any other may come and go, and then no term can be split off.
   const terms = split.every(({ node, names }) => names.every(isOwn) || cannotFail(node)) ? split : [whole];
   const own: typeof terms = [];
   const mixed = new Set<string>();
@@ -197,7 +197,7 @@ function termsOf(root: FormulaNode): { node: FormulaNode; sign: 1 | -1 }[] {
   return terms;
 }
 
-/** No division but by numbers, no powers, no functions but of the kind that knows no bad argument. */
+/** Only divisions by numbers, no powers, and only functions without illegal arguments. */
 function cannotFail(node: FormulaNode): boolean {
   const safe = (): boolean => {
     switch (node.kind) {
@@ -214,7 +214,7 @@ function cannotFail(node: FormulaNode): boolean {
 }
 const SAFE: ReadonlySet<string> = new Set(["abs", "fabs", "ceil", "floor", "trunc", "int", "float", "min", "max"]);
 
-/** What a part of the formula depends on. known: Formula.names; any other name is a constant. */
+/** The values that a part of the formula depends on. known: Formula.names; any other name is a constant. */
 function namesOf(root: FormulaNode, known: readonly string[]): string[] {
   const names = new Set<string>();
   const stack: FormulaNode[] = [root];
@@ -225,7 +225,7 @@ function namesOf(root: FormulaNode, known: readonly string[]): string[] {
   return [...names];
 }
 
-/** k where a node is k * eligible_time; null: it is something else. */
+/** k if the node is k * eligible_time; null: it is something else. */
 function slopeOf(node: FormulaNode): number | null {
   if (node.kind === "name") return node.name === "eligible_time" ? 1 : null;
   if (node.kind !== "binary") return null;
@@ -277,17 +277,17 @@ function keyValue(universe: Universe, job: SchedJob, key: string): number {
   }
 }
 
-/** Share of the tree of a job's entity; of all together that resource_group does not name. */
+/** Share of the tree of a job's entity; for entities that resource_group does not name, of all of them together. */
 export function percentageOf({ percentages, ranking }: Universe, job: SchedJob): number {
   return percentages.get(entityOf(job, ranking.policy.fairshare_entity)) ?? percentages.get(UNKNOWN) ?? 0;
 }
 
-/** Whose shares a job uses. */
+/** The entity whose shares a job uses. */
 export function shareEntity({ ranking }: Universe, job: SchedJob): string {
   return entityOf(job, ranking.policy.fairshare_entity);
 }
 
-/** The track of a job: whose shares count; "" where they make no difference. */
+/** The track of a job: the entity whose shares count; "" if shares do not matter. */
 export function trackKey({ ranking }: Universe, job: SchedJob): string {
   return ranking.entity === null ? "" : entityOf(job, ranking.entity);
 }
@@ -295,12 +295,12 @@ export function trackKey({ ranking }: Universe, job: SchedJob): string {
 function ownInput(universe: Universe, job: SchedJob, name: string): number {
   if (name === "job_priority") return job.priority;
   const resource = universe.space.all.get(name);
-  // A site's resource of that name has always been meant.
+  // A resource of the site with that name keeps its meaning.
   if (name === "pressure" && resource === undefined) return job.pressure_s ?? 0;
   return amountOf(resource, job.resources[name]) ?? 0;
 }
 
-/** Makes all entities with jobs known: each new one makes the shares of the others that resource_group does not name smaller. */
+/** Registers all entities with jobs: each new one reduces the shares of the others that resource_group does not name. */
 export function knowEntities({ universe, fairshare }: Pick<RankContext, "universe" | "fairshare">): void {
   if (universe.ranking.entity === null) return;
   for (const lines of universe.lines.values()) {
@@ -308,7 +308,7 @@ export function knowEntities({ universe, fairshare }: Pick<RankContext, "univers
   }
 }
 
-/** What the formula is worth for a job now. Without a formula all jobs are worth the same. */
+/** The present worth of a job by the formula. Without a formula all jobs have the same worth. */
 export function worth(ranks: RankContext, job: SchedJob): FormulaValue {
   const { formula } = ranks.universe.ranking;
   if (formula === null) return NOTHING;
@@ -318,7 +318,7 @@ export function worth(ranks: RankContext, job: SchedJob): FormulaValue {
 }
 const NOTHING: FormulaValue = { value: 0 };
 
-/** What amounts of resources (used or asked for) are worth as usage. */
+/** The usage that amounts of resources (used or requested) count for. */
 export function usageOf({ ranking, space }: Universe, resources: { readonly [resource: string]: unknown }): number {
   const { names, evaluate } = ranking.usage;
   return Math.max(0, evaluate(names.map((name) => amountOf(space.all.get(name), resources[name]) ?? 0)).value);
@@ -346,7 +346,7 @@ function input({ universe, fairshare, now_s }: RankContext, job: SchedJob, name:
 const shareNode = (universe: Universe, fairshare: Fairshare, job: SchedJob) =>
   entity(fairshare, entityOf(job, universe.ranking.policy.fairshare_entity));
 
-/** Between which values the worth of a job stays until a time, as long as shares and priorities of queues stay as they are. */
+/** Bounds of the worth of a job until a time, as long as shares and priorities of queues stay as they are. */
 export function worthUntil(ranks: RankContext, job: SchedJob, until_s: number): Bounds {
   const { formula } = ranks.universe.ranking;
   if (formula === null) return { low: 0, high: 0 };
@@ -357,13 +357,13 @@ export function worthUntil(ranks: RankContext, job: SchedJob, until_s: number): 
   const inputs = formula.formula.names.map((name): Bounds => {
     const low = input(ranks, job, name);
     if (name === "eligible_time") return { low, high: low + Math.max(0, until_s - ranks.now_s) };
-    // A clock that stops or goes on meanwhile changes the type.
+    // A clock that stops or goes on meanwhile changes the accrue type.
     return name === "accrue_type" && job.clock !== undefined ? { low: 1, high: 2 } : { low, high: low };
   });
   return boundFormula(formula.formula, inputs);
 }
 
-/** Whether a job comes before another one, of whatever strand. a, b: with their worth at the moment. */
+/** Whether a job comes before another one of any strand. a, b: with their present worth. */
 export function comesBefore(ranks: RankContext, a: Ranked, b: Ranked): boolean {
   if (a.value !== b.value) return a.value > b.value;
   const { ranking } = ranks.universe;
@@ -379,7 +379,7 @@ function compareEntities({ universe, fairshare }: RankContext, a: JobEntry, b: J
   return compareShares(shareNode(universe, fairshare, a.job), shareNode(universe, fairshare, b.job));
 }
 
-/** Whether a job comes before another one of its strand, or of any strand where there is no formula (K1). */
+/** Whether a job comes before another one of its strand; of any strand if there is no formula (K1). */
 export function inStrandBefore(a: JobEntry, b: JobEntry): boolean {
   for (let at = 0; at < a.order.length; at++) {
     const [left, right] = [a.order[at] as number, b.order[at] as number];

@@ -1,4 +1,5 @@
-// Why a job does not run, rendered: the comment of the job and the text of the scheduler's log (docs/reference/scheduler.md 6). The only place that knows the sentences.
+// Reasons why a job does not run, rendered: the comment of the job and the text of the scheduler's log (docs/reference/scheduler.md 6). No other file knows
+// the sentences.
 //
 // Placeholders: {resource}, {detail} the (R: A: T:) or (a != b) form, {where} queue, state or other object, {entity} user, group or project.
 
@@ -83,7 +84,7 @@ export const REASONS = {
   IS_MULTI_VNODE:              ["Cannot provision, host has multiple vnodes"],
   PROV_RESRESV_CONFLICT:       ["Provision conflict with existing job/reservation"],
   PBS_ERROR:                   ["PBS Error: {want}", "Failed to run: {want}"],
-  /** ours: said by explanations only, jobs get no comment */
+  /** ours: used only in explanations, never in comments */
   SCHED_WITHOUT_PARTITION:     ["Scheduler {where} has no partition"],
   SCHED_WITHOUT_NODES:         ["Scheduler {where} has no vnodes"],
   SCHED_WITHOUT_QUEUES:        ["Scheduler {where} has no queues"],
@@ -124,7 +125,7 @@ export function isReasonCode(code: string): code is ReasonCode {
   return Object.hasOwn(REASONS, code);
 }
 
-/** Sentences in parts: what stands as it is, then the name of a placeholder, and so on in turn. Cut once: a cycle says them for every class of jobs. */
+/** Sentences in parts: a literal, then the name of a placeholder, and so on in turn. They are split once, because a cycle renders them for every class of jobs. */
 const CUT: ReadonlyMap<string, readonly string[]> = new Map(
   Object.values(REASONS).flatMap((row: readonly string[]) => row.map((template) => [template, cut(template)] as const)),
 );
@@ -133,7 +134,7 @@ function cut(template: string): string[] {
   return template.split(/\{(resource|detail|where|entity|want)\}/);
 }
 
-/** A code that this release does not know (a site's module) shows itself. */
+/** An unknown code (of a site's module) is shown as it is. */
 function rowOf(why: Why): Row {
   return isReasonCode(why.code) ? REASONS[why.code] : [why.code];
 }
@@ -160,7 +161,7 @@ function valueFor(placeholder: string, why: Why): string {
   }
 }
 
-/** `(R: 8 A: 2 T: 4)` for amounts, `(red != blue)` for what is matched, nothing when no value is known. */
+/** `(R: 8 A: 2 T: 4)` for amounts, `(red != blue)` for matched values, nothing if no value is known. */
 function detailText({ want, have, total }: Why): string {
   if (want === undefined) return "";
   return total === undefined ? `(${want} != ${have ?? ""})` : `(R: ${want} A: ${have ?? ""} T: ${total})`;

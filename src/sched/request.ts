@@ -1,4 +1,4 @@
-// What a job asks of vnodes: schedselect and place, parsed once per distinct text. Input is what the server normalised; anything else is an
+// The request of a job for vnodes: schedselect and place, parsed once for each distinct text. The server normalises the input; any other text is an
 // unusable request, which never runs and says so.
 
 import { FREE, type Place, readPlace } from "#model/request/place.ts";
@@ -14,7 +14,7 @@ export type Level = { readonly resource: string; readonly amount: number };
 /** A chunk of a select specification, `count` times. */
 export type Chunk = {
   readonly count: number;
-  /** what is consumed, in the order asked */
+  /** consumed amounts, in the order of the request */
   readonly amounts: readonly Amount[];
   readonly matches: readonly Match[];
   readonly levels: readonly Level[];
@@ -27,11 +27,11 @@ export type Request = {
   readonly chunks: readonly Chunk[];
   readonly chunk_count: number;
   readonly place: Place;
-  /** amounts over all chunks, in the order asked */
+  /** amounts over all chunks, in the order of the request */
   readonly totals: readonly Amount[];
-  /** the texts could not be understood: what is wrong */
+  /** the texts could not be parsed: the reason */
   readonly fault: string | undefined;
-  /** a suspended job's that has kept its cpus: that a vnode has none left does not keep it away, they may be its own */
+  /** a suspended job that kept its cpus: a vnode without free cpus does not keep it away, because they may be its own */
   readonly keeps_cpus?: true;
 };
 
@@ -61,8 +61,8 @@ export function parseRequest(space: ResourceSpace, select: string, place: string
 }
 
 /**
- * The request as far as sched_config's `resources` goes: a resource that is not named there is neither looked at nor assigned (docs/reference/scheduler.md 12). Booleans,
- * host and vnode stay.
+ * The request restricted to `resources` of sched_config: a resource that is not named there is neither checked nor assigned (docs/reference/scheduler.md 12).
+ * Booleans, host and vnode stay.
  */
 export function checkedPart(request: Request, checks: ChunkChecks): Request {
   const isLookedAt = ({ index }: Amount): boolean => checks.checked[index] === true;
@@ -78,7 +78,7 @@ export function checkedPart(request: Request, checks: ChunkChecks): Request {
 /** By resource index, and by name. */
 export type ChunkChecks = { readonly checked: readonly boolean[]; readonly policy: { readonly resources: ReadonlySet<string> } };
 
-/** null: an amount is none of its resource. */
+/** null: an amount is not a value of its resource. */
 function chunkOf(space: ResourceSpace, { count, pairs }: SelectChunk): Chunk | null {
   const amounts: Amount[] = [];
   const matches: Match[] = [];

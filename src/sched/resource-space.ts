@@ -1,5 +1,5 @@
-// The resources as a scheduler counts them: a number for each resource that vnodes consume, so that amounts are short arrays of numbers, and the
-// texts that reasons and exec_vnode show.
+// The numbering of resources in a scheduler: a number for each resource that vnodes consume, so that amounts are short arrays of numbers, and the
+// texts for reasons and exec_vnode.
 //
 // I1. Amounts of sizes are kilobytes, rounded up (as the server counts resources_assigned).
 // I2. A consumable that a vnode does not set has the amount 0 there.
@@ -28,7 +28,7 @@ export type ResourceSpace = {
   readonly ncpus: number;
 };
 
-/** The built-in resources and those the server knows beside them. */
+/** The built-in resources and those that the server reports besides. */
 export function resourceSpace(defs: readonly SchedResource[]): ResourceSpace {
   const all = new Map<string, Resource>();
   const consumed: Resource[] = [];
@@ -74,7 +74,7 @@ export function amountsIn(space: ResourceSpace): AmountOf {
   return (resource, value) => amountOf(space.all.get(resource), value);
 }
 
-/** A value that is matched, not counted: boolean, or the text of a string (array). */
+/** A value that is matched and not counted: a boolean, or the text of a string (array). */
 export function matchedOf(resource: Resource | undefined, value: unknown): string | boolean {
   if (typeof value === "boolean") return value;
   const text = String(value);

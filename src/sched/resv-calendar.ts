@@ -1,8 +1,8 @@
-// What reservations hold, in the calendar: the present occurrence of a running one among what runs, those to come among what is booked.
+// Reservations in the calendar: the present occurrence of a running one among the running entries, later ones among the bookings.
 //
-// V3. Occurrences in one place are one booking with several times. Only what has changed is entered again: a place with the same holding at the same times
+// V3. Occurrences in one place are one booking with several times. Only changes are entered again: a place with the same holding at the same times
 //     stays as it is.
-// V4. A running reservation is expected to end when it is to end, and what follows it is booked from then on. Past that time it keeps its vnodes because of
+// V4. A running reservation is expected to end at its end, and later bookings follow from then on. After that time it keeps its vnodes because of
 //     its jobs, for at most the kill_delay of its queue.
 
 import type { Occurrence, ResvAsk } from "#protocol/sched-link.ts";
@@ -15,17 +15,17 @@ import type { Holding, Running } from "./running.ts";
 import { LIFTED } from "./running.ts";
 import type { Universe } from "./universe.ts";
 
-/** An occurrence and where it shall be. */
+/** An occurrence and its place. */
 export type PlacedOccurrence = Occurrence & { readonly exec_vnode: string };
 
-/** Enters a reservation in place of what it was before. */
+/** Enters a reservation in place of its previous state. */
 export function bookResv(universe: Universe, resv: ResvInfo, before: ResvInfo | undefined): void {
   changeBookings(universe, resv.id, toCome(before), toCome(resv));
   if (resv.present?.holding === before?.present?.holding && resv.present?.end_s === before?.present?.end_s) return;
   dropBeside(universe, resv.id);
   if (resv.present === null) return;
   const { start_s, end_s, exec_vnode, holding } = resv.present;
-  // When it is over its jobs may take the kill_delay of its queue to go.
+  // After its end its jobs may need the kill_delay of its queue.
   const grace_s = killDelayOf(universe.queues.get(resv.queue));
   putBeside(universe, {
     id: resv.id,
@@ -45,7 +45,7 @@ export function unbookResv(universe: Universe, resv: ResvInfo): void {
   dropBeside(universe, resv.id);
 }
 
-/** Looks at the calendar without what a reservation holds of what it is asked for; a running one is lifted off with its jobs. */
+/** Runs work on the calendar without what a reservation holds and is asked about; a running reservation is removed together with its jobs. */
 export function withoutOwn<T>(universe: Universe, resv: ResvInfo, ask: ResvAsk, look: () => T): T {
   const { calendar } = universe;
   const own = toCome(resv);
@@ -73,7 +73,7 @@ export function withoutOwn<T>(universe: Universe, resv: ResvInfo, ask: ResvAsk, 
   }
 }
 
-/** Enters what a cycle has found for a reservation, so that it gives the same to no other. Returns the ids, to be taken back. */
+/** Enters the places that a cycle has found for a reservation, so that no other gets them. Returns the ids for removal. */
 export function bookAnswer(universe: Universe, { id, request }: ResvInfo, placed: readonly PlacedOccurrence[]): string[] {
   const holdings = new Map<string, Holding>();
   const occurrences = placed.map(({ start_s, end_s, exec_vnode }): HeldOccurrence => {
@@ -84,10 +84,10 @@ export function bookAnswer(universe: Universe, { id, request }: ResvInfo, placed
   return changeBookings(universe, `answer ${id}`, [], occurrences);
 }
 
-/** turn: occurrences that meet are in different turns, so that the times of one are apart. */
+/** turn: overlapping occurrences are in different turns, so that the times of one turn do not overlap. */
 type Place = { readonly exec_vnode: string; readonly turn: number; readonly holding: Holding; readonly times: Span[] };
 
-/** Takes back what was and enters what is, place by place. Returns the ids of what is. */
+/** Removes the old entries and makes the present ones, place by place. Returns the present ids. */
 function changeBookings(universe: Universe, resv: string, before: readonly HeldOccurrence[], now: readonly HeldOccurrence[]): string[] {
   const [old, next] = [placesOf(before), placesOf(now)];
   const bookingId = ({ exec_vnode, turn }: Place): string => `${resv} ${turn} ${exec_vnode}`;

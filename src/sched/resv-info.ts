@@ -1,6 +1,6 @@
-// A reservation as the scheduler reads it: what it asks, what it holds of which vnode and when (docs/reference/scheduler.md 9).
+// A reservation as the scheduler reads it: its request, and the amounts of vnodes that it holds over time (docs/reference/scheduler.md 9).
 //
-// V1. Occurrences in one place share its holding, also from one state of the reservation to the next: a year of nights on a thousand vnodes is one place
+// V1. Occurrences in one place share its holding, also between states of the reservation: a year of nights on a thousand vnodes is one place
 //     and 365 intervals.
 // V2. What is held is what the server says, whatever the vnodes are now: a promise stays when a vnode goes down. What cannot be read holds nothing.
 
@@ -19,18 +19,18 @@ export type ResvInfo = {
   readonly source: SchedResv;
   readonly id: string;
   readonly queue: string;
-  /** "": the default scheduler's; undefined: not yet of any, nor asked for one */
+  /** "": the default scheduler's; undefined: of no partition yet, and none was requested */
   readonly partition: string | undefined;
   readonly request: Request;
-  /** what it asks in all: Resource_List without select and place */
+  /** its total request: Resource_List without select and place */
   readonly resources: Readonly<Record<string, unknown>>;
   readonly held: readonly HeldOccurrence[];
-  /** the present occurrence of a running one; null: none runs */
+  /** the present occurrence of a running one; null: it does not run */
   readonly present: HeldOccurrence | null;
   readonly ask: ResvAsk | undefined;
 };
 
-/** Reads a reservation against the vnodes as they are: which of them it closes depends on their `sharing`. before: what was read of it last. */
+/** Reads a reservation against the present vnodes: their `sharing` decides which it closes. before: the last result for it. */
 export function readResv(universe: Universe, source: SchedResv, before?: ResvInfo): ResvInfo {
   const { attrs } = source;
   const list = recordOf(attrs["Resource_List"]);
@@ -56,7 +56,10 @@ export function readResv(universe: Universe, source: SchedResv, before?: ResvInf
   };
 }
 
-/** What a reservation has of vnodes in a place, and the vnodes of its hosts that it closes. Equal shares are one object: the calendar makes one part of them. */
+/**
+ * Amounts of vnodes that a reservation has in a place, and the vnodes of its hosts that it closes. Equal amounts are one object: the calendar makes one part
+ * of them.
+ */
 export function resvHolding(universe: Universe, { place }: Request, exec_vnode: string): Holding {
   const holding = new Map<string, Held>();
   const known = new Map<string, Held>();
@@ -79,7 +82,7 @@ export function resvHolding(universe: Universe, { place }: Request, exec_vnode: 
   return holding;
 }
 
-/** The state word of a vnode that a reservation has for itself. */
+/** The state word of a vnode that a reservation has exclusively. */
 const CLOSED = "resv-exclusive";
 
 function summed(amounts: readonly Amount[]): Amount[] {

@@ -1,7 +1,8 @@
-// Where an occurrence of a reservation can be: where it is, if that is free at the time asked; else with every chunk that can stay where it is; else anywhere.
+// Where an occurrence of a reservation can be: in its present place, if that is free at the requested time; else with every chunk that can stay where it is;
+// else anywhere.
 //
-// R4. exec_vnode names the chunks in the order asked, so that chunk for chunk the old place is the new one's pattern.
-// R5. A chunk on which a job of the reservation runs stays, whatever its vnodes are; a reservation with running jobs is not moved elsewhere as a whole.
+// R4. exec_vnode names the chunks in the order of the request, so the old place is a pattern for the new one, chunk by chunk.
+// R5. A chunk on which a job of the reservation runs stays, whatever the state of its vnodes; a reservation with running jobs is never moved as a whole.
 
 import { type ExecChunk, type ExecVnode, execVnodeText, readExecVnode } from "#model/request/exec-vnode.ts";
 import { isNodeUsable } from "#model/values/node-state.ts";
@@ -21,7 +22,7 @@ export type ResvView = { readonly universe: Universe; readonly set: NodeSet; rea
 
 const NOBODY = { id: "", user: "", group: "", project: "" } as SchedJob;
 
-/** The exec_vnode of a reservation in a window, or why there is none. old: where it is now. */
+/** The exec_vnode of a reservation in a window, or the reason why there is none. old: its present place. */
 export function placeAgain(view: ResvView, resv: ResvInfo, old: string | null): string | Why {
   const pattern = old === null ? null : patternOf(view, resv, old);
   if (pattern === null) return placeNew(view, resv);
@@ -45,10 +46,10 @@ function find({ universe, set, window, forecast }: ResvView, request: Request): 
 
 // --- staying
 
-/** A chunk asked for (one copy) and where it is: old null: nowhere, it must be placed. busy: a job of the reservation runs there. up: its vnodes are. */
+/** A requested chunk (one copy) and its present place. old null: none, it must be placed. busy: a job of the reservation runs there. up: its vnodes are up. */
 type Patterned = { readonly chunk: Chunk; readonly old: ExecChunk | null; readonly busy: boolean; readonly up: boolean };
 
-/** null: the old place is no pattern for what is asked. */
+/** null: the old place does not fit the request. */
 function patternOf(view: ResvView, resv: ResvInfo, old: string): readonly Patterned[] | null {
   const { universe, set } = view;
   const chunks = readExecVnode(old);
@@ -64,7 +65,7 @@ function patternOf(view: ResvView, resv: ResvInfo, old: string): readonly Patter
     }),
   }));
   if (copies.length === chunks.length) return copies.map((chunk, at) => patterned(chunk, found[at] as (typeof found)[number]));
-  // Chunks were dropped: those in use are kept, then those that are up.
+  // Chunks were dropped: those in use are kept first, then those that are up.
   const left = [...found].sort((a, b) => Number(b.busy) - Number(a.busy) || Number(b.up) - Number(a.up));
   const pattern = copies.map((chunk): Patterned => {
     const at = left.findIndex(({ exec }) => hasAmounts(universe, exec, chunk));
@@ -99,7 +100,7 @@ function hasAmounts(universe: Universe, exec: ExecChunk, { amounts }: Chunk): bo
   return amounts.length === sums.size && amounts.every(({ index, amount }) => sums.get(index) === amount);
 }
 
-/** All chunks where they are, as far as their vnodes are up, and the others elsewhere; null: not so. */
+/** All chunks in their places, as far as their vnodes are up, and the others elsewhere; null: that is not possible. */
 function placeKept(view: ResvView, resv: ResvInfo, pattern: readonly Patterned[]): string | null {
   const { universe } = view;
   const stays = pattern.map(({ old, busy, up }) => old !== null && (up || busy));
@@ -112,7 +113,7 @@ function placeKept(view: ResvView, resv: ResvInfo, pattern: readonly Patterned[]
   pinned.push(...besideChunks(view, resv));
   const split = pattern.some(({ old }) => (old?.length ?? 0) > 1);
   const { place } = resv.request;
-  // What is spread apart by hosts is told so by its pins; where a chunk lies on several vnodes, pins are not chunks.
+  // Pins express that chunks are on different hosts. If a chunk is on several vnodes, pins are not chunks.
   if (free.length > 0 && split && place.arrangement !== "free") return null;
   const arrangement = free.length === 0 ? "free" : place.arrangement;
   const chunks = [...pinned, ...free];
@@ -127,7 +128,7 @@ function nextChunk(universe: Universe, moved: Iterator<PlacedChunks[number]>): E
   return next.done === true ? [] : execOf(universe, [next.value]);
 }
 
-/** What the jobs inside have of vnodes beside the reservation: a reservation that lasts longer keeps them there longer. */
+/** Amounts of vnodes that the jobs inside have besides the reservation's: a longer reservation keeps them longer. */
 function besideChunks({ universe, set }: ResvView, resv: ResvInfo): Chunk[] {
   if (resv.present === null) return [];
   const chunks: Chunk[] = [];

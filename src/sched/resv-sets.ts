@@ -1,10 +1,10 @@
-// Running reservations as their jobs see them: a node set of each, whose vnodes have what the reservation holds of them, less what its jobs use
-// (docs/reference/scheduler.md 9). The mirror keeps them as reservations, their jobs and the vnodes below change; a cycle places jobs there as anywhere.
+// Running reservations as their jobs see them: each has a node set whose vnodes have the amounts that the reservation holds, less those that its jobs use
+// (docs/reference/scheduler.md 9). The mirror updates them as reservations, their jobs and the vnodes change; a cycle places jobs there as anywhere.
 //
-// W1. Of what the reservation holds on a vnode its jobs have that much, whatever jobs outside do.
-// W2. Of what it did not ask for (mem, in a reservation of ncpus) they have what the vnode has left, less what other reservations were promised
-//     before its end: their jobs take no promise from anybody.
-// W3. A vnode that is down or offline is closed inside, too; one that is full or exclusive only if its own jobs make it so.
+// W1. Amounts that the reservation holds on a vnode are available to its jobs, whatever jobs outside do.
+// W2. Of resources that it did not request (mem, in a reservation of ncpus), its jobs may use what the vnode has left, less what other reservations were promised
+//     before its end: no promise to others is broken.
+// W3. A vnode that is down or offline is closed inside, too; a vnode that is full or exclusive is closed only if its own jobs make it so.
 
 import { isNodeUsable } from "#model/values/node-state.ts";
 import type { SchedJob, SchedResv } from "#protocol/sched-link.ts";
@@ -25,21 +25,21 @@ import type { NodeSet, Universe, Vnode, VnodeSpec, VnodeState } from "./universe
 import { sharingOn } from "./vnode-fit.ts";
 import { internSpec, resvSetKey, stateWords } from "./vnode-state.ts";
 
-/** A job that runs in a reservation, and what it has where. */
+/** A job that runs in a reservation, and its amounts by vnode. */
 export type Insider = { readonly job: SchedJob; readonly holding: Holding };
 
 export type ResvSet = { readonly resv: ResvInfo; readonly set: NodeSet; readonly vnodes: ReadonlyMap<string, ResvVnode> };
 type ResvVnode = {
   readonly vnode: Vnode;
-  /** what the reservation holds here, by resource index; undefined: nothing is said */
+  /** the amounts that the reservation holds here, by resource index; undefined: not stated */
   readonly granted: readonly (number | undefined)[];
-  /** what its jobs use, how many they are, and how many of them let nobody else in */
+  /** the amounts that its jobs use, their number, and the number of those that use the vnode exclusively */
   readonly inside: number[];
   jobs: number;
   exclusive: number;
 };
 
-/** Takes over a reservation, or a new state of one. */
+/** Takes over a reservation, or its new state. */
 export function putResv(universe: Universe, source: SchedResv): void {
   const old = universe.resvs.get(source.id);
   enter(universe, readResv(universe, source, old), old);
@@ -47,7 +47,7 @@ export function putResv(universe: Universe, source: SchedResv): void {
 
 function enter(universe: Universe, resv: ResvInfo, old: ResvInfo | undefined): void {
   const before = forget(universe, resv.id);
-  // From the first reservation on it matters how long a job runs (job-lines.ts).
+  // From the first reservation on, the duration of jobs matters (job-lines.ts).
   if (universe.resvs.size === 0) universe.regroup = true;
   universe.resvs.set(resv.id, resv);
   askGroup(universe, resv.request);
@@ -62,7 +62,7 @@ function enter(universe: Universe, resv: ResvInfo, old: ResvInfo | undefined): v
   for (const name of names) refreshInside(universe, name);
 }
 
-/** Vnodes on which its period has begun or is over. */
+/** Vnodes on which its period has begun or ended. */
 function recountPresent(universe: Universe, before: ResvInfo | undefined, now: ResvInfo | undefined): void {
   const [old, present] = [before?.present?.holding, now?.present?.holding];
   if (old === present) return;
@@ -81,7 +81,7 @@ export function dropResv(universe: Universe, id: string): void {
   for (const name of before) refreshInside(universe, name);
 }
 
-/** Takes a reservation out of the indexes; returns the vnodes it held. */
+/** Removes a reservation from the indexes; returns the vnodes that it held. */
 function forget(universe: Universe, id: string): Set<string> {
   const old = universe.resvs.get(id);
   if (old === undefined) return new Set();
@@ -96,7 +96,7 @@ function forget(universe: Universe, id: string): Set<string> {
   return names;
 }
 
-/** Reads all reservations and their jobs again: resources, the policy or all vnodes are others, and the calendar is new. */
+/** Reads all reservations and their jobs again: resources, the policy or all vnodes have changed, and the calendar is new. */
 export function indexResvs(universe: Universe, all: readonly SchedResv[]): void {
   const { resvs, resv_queues, resvs_on, resv_sets, resv_sets_on, insiders } = universe;
   for (const index of [resvs, resv_queues, resvs_on, resv_sets, resv_sets_on, insiders]) index.clear();
@@ -104,16 +104,16 @@ export function indexResvs(universe: Universe, all: readonly SchedResv[]): void 
   for (const job of universe.jobs.values()) if (job.resv !== undefined) putInsider(universe, job);
 }
 
-/** A vnode is another, or has come or gone: who holds it reads it again. */
+/** A vnode has changed, was created or deleted: reservations that hold it read it again. */
 export function rereadResvsOn(universe: Universe, names: Iterable<string>): void {
   const resvs = new Set<ResvInfo>();
   for (const name of names) for (const resv of universe.resvs_on.get(name) ?? []) resvs.add(resv);
   for (const old of resvs) enter(universe, readResv(universe, old.source), old);
 }
 
-/** A vnode has another state, or others were promised other things there (W2). */
+/** A vnode has another state, or promises to others there have changed (W2). */
 export function refreshInside(universe: Universe, name: string): void {
-  // Of several reservations on a vnode that has gone, one is read again after the other.
+  // If several reservations hold a vnode that is gone, they are read again one after the other.
   if (!universe.vnodes.has(name)) return;
   for (const resvSet of universe.resv_sets_on.get(name) ?? []) refresh(universe, resvSet, name);
 }
@@ -169,7 +169,7 @@ function countInsider(universe: Universe, insider: Insider, sign: 1 | -1): void 
   }
 }
 
-/** The calendar's entries of the jobs inside: of what the reservation holds nothing, and expected to end with it (resv-calendar.ts, V4). */
+/** The calendar's entries of the jobs inside: without the amounts that the reservation holds, and expected to end with it (resv-calendar.ts, V4). */
 function settleInsiders(universe: Universe, id: string): void {
   for (const insider of universe.insiders.values()) if (insider.job.resv === id) settleInsider(universe, insider);
 }
@@ -200,7 +200,7 @@ function addInsider(universe: Universe, inner: ResvVnode, { job, holding }: Insi
   if (sharingOn(place, inner.vnode.state.spec) !== "shared") inner.exclusive += sign;
 }
 
-/** A job that a cycle starts inside takes what the reservation does not hold from the vnodes themselves. Returns the hosts it moved. */
+/** A job that a cycle starts inside takes amounts that the reservation does not hold from the vnodes themselves. Returns the hosts that it moved. */
 export function takeBeside(universe: Universe, id: string, chunks: PlacedChunks): Move[] {
   const moved: Move[] = [];
   for (const { vnode, amounts } of chunks.flat()) {
@@ -307,7 +307,7 @@ function stateInside(universe: Universe, { resv, vnodes }: ResvSet, name: string
   return { spec, used, closed, jobs: spec.max_running === undefined ? Math.min(1, jobs) : new Set(outer.node.jobs).size };
 }
 
-/** What reservations that begin before this one ends will hold of a vnode, in all (W2); those that run are in what the vnode has assigned. */
+/** Amounts of a vnode that reservations will hold which begin before this one ends, in total (W2); running ones are in the vnode's assigned amounts. */
 function promisedBy(universe: Universe, name: string, index: number, resv: ResvInfo): number {
   const end_s = resv.present?.end_s ?? 0;
   let sum = 0;

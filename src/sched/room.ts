@@ -1,8 +1,8 @@
-// Making room in a cycle's universe: running jobs are taken off their vnodes, a job is put in, and those that need not go get their vnodes back. Everything
-// can be rolled back to a mark; what is kept ends with the cycle.
+// Making room in a cycle's universe: running jobs are taken off their vnodes, a job is placed, and jobs that need not go get their vnodes back. Every change
+// can be rolled back to a mark; changes that are kept end with the cycle.
 //
 // W1. While a job is away it counts for no limit and has no place in the calendar.
-// W2. A job that gets its vnodes back has them exactly as before, within all limits, with what was put in.
+// W2. A job that gets its vnodes back has them exactly as before, within all limits, together with the job that was placed.
 
 import { execVnodeText, firstVnode, onlyResources, readExecVnode } from "#model/request/exec-vnode.ts";
 import type { SchedJob, Why } from "#protocol/sched-link.ts";
@@ -18,38 +18,38 @@ import { readHolding } from "./running.ts";
 import type { Universe } from "./universe.ts";
 import { vacate } from "./vacancy.ts";
 
-/** What a cycle lets it do. */
+/** The functions of a cycle that it uses. */
 export type RoomHost = {
   readonly universe: Universe;
   readonly server_taken: Map<string, number>;
   startedOn(vnode: string): readonly SchedJob[];
-  /** puts a job on its vnodes, now or where it was */
+  /** puts a job on its vnodes, now or where it was before */
   place(candidate: Candidate): Placed | null;
   couldStart(candidate: Candidate): Why | null;
   check(candidate: Candidate, stages: readonly Stage[]): Why | null;
   noteMoved(moves: readonly Move[]): void;
 };
 
-/** A job that is away. methods: how it is to be preempted */
+/** A job that was taken away. methods: for its preemption */
 export type Away = { readonly job: SchedJob; readonly methods: string };
 
 export type Room = {
-  /** jobs that are away, in the order in which they went */
+  /** jobs that were taken away, in that order */
   readonly away: ReadonlyMap<string, Away>;
   mark(): number;
   rollBack(mark: number): void;
   vacate(job: SchedJob, methods: string): void;
-  /** why a job could not start as things are; null: it could */
+  /** why a job could not start at present; null: it could */
   couldStart(candidate: Candidate): Why | null;
-  /** puts the job in for which room is made; null: it has none */
+  /** places the job that room is made for; null: there is no place */
   occupy(candidate: Candidate): Placed | null;
-  /** where it was put in */
+  /** its place */
   readonly occupied: Placed | null;
-  /** false: somebody else needs what it had */
+  /** false: another job needs its former amounts */
   putBack(id: string): boolean;
-  /** what was done since the last mark stays; the job that was put in is now started by the cycle */
+  /** changes since the last mark stay; the cycle now starts the job that was placed */
   keep(candidate: Candidate): void;
-  /** all jobs are back where they were, hosts excepted: the cycle moves those */
+  /** all jobs are back where they were, except hosts: the cycle moves those */
   close(): void;
 };
 
@@ -67,7 +67,7 @@ export function createRoom(host: RoomHost): Room {
     undo.push(() => undoMoves(universe, moves));
   };
 
-  /** Whether it runs: it counts, or it does not. */
+  /** Counts the job as running, or no longer. */
   const run = ({ job, methods }: Away, runs: boolean): void => {
     count(universe, job, runs ? 1 : -1);
     takeFromServer(universe, server_taken, releasedOf(universe, job, methods), runs ? 1 : -1);
@@ -138,7 +138,7 @@ export function createRoom(host: RoomHost): Room {
   };
 }
 
-/** What a job gives up that is preempted by the first of these methods; null: everything. */
+/** The resources that a job gives up when it is preempted by the first of these methods; null: all. */
 function releasedBy({ preempt }: Universe, methods: string): ReadonlySet<string> | null {
   return methods.startsWith("S") ? preempt.released : null;
 }
@@ -149,13 +149,13 @@ function releasedOf(universe: Universe, job: SchedJob, methods: string): SchedJo
   return { ...job, resources: Object.fromEntries(Object.entries(job.resources).filter(([name]) => released.has(name))) };
 }
 
-/** What it gives up, vnode by vnode. */
+/** The amounts it gives up, by vnode. */
 function givenUp(universe: Universe, { exec_vnode = "" }: SchedJob, methods: string): string {
   const released = releasedBy(universe, methods);
   return released === null ? exec_vnode : onlyThese(exec_vnode, released);
 }
 
-/** The job as it would be if it had been suspended: what it asks to go on. */
+/** The job as it would be if it had been suspended: its request for resuming. */
 export function asItWas(universe: Universe, { job, methods }: Away): Candidate {
   const restricted = releasedBy(universe, methods) !== null;
   const suspended: SchedJob = { ...job, state: "S", ...(restricted ? { released: givenUp(universe, job, methods) } : {}) };
@@ -172,7 +172,7 @@ export function asItWas(universe: Universe, { job, methods }: Away): Candidate {
   return { entry, queue, set: setOfSuspended(universe, suspended), ...durationsOf(universe, suspended) };
 }
 
-/** The vnodes of a suspended job lie in this set, whatever its queue uses by now. */
+/** The vnodes of a suspended job are in this set, whatever its queue uses now. */
 export function setOfSuspended(universe: Universe, { exec_vnode = "" }: SchedJob): Candidate["set"] {
   return universe.vnodes.get(firstVnode(exec_vnode) ?? "")?.set;
 }

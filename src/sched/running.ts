@@ -1,8 +1,9 @@
-// What runs, with its end: jobs, and reservations whose period has begun; and what they hold of which vnode.
+// Running entries with their ends: jobs, and reservations whose period has begun; and the amounts of vnodes that they hold.
 //
-// K1. Every running job that has vnodes is in `running`, and so is every running reservation. What a running reservation holds is not counted for its jobs.
-// K2. What runs ends in the future: past its soft_walltime a job is extended by as much again each time, up to its walltime; past that, it ends a second
-//     from now, always.
+// K1. Every running job that has vnodes is in `running`, and so is every running reservation. The amounts that a running reservation holds are not counted
+//     for its jobs.
+// K2. Running entries end in the future: a job that has passed its soft_walltime is extended by the same time, repeatedly, up to its walltime; after that it
+//     always ends a second from now.
 // K7. Every job that is expected to end before it must is in `soft`.
 
 import { readExecVnode } from "#model/request/exec-vnode.ts";
@@ -14,7 +15,7 @@ import { amountOf } from "./resource-space.ts";
 import type { Vnode } from "./universe.ts";
 import { sharingOn } from "./vnode-fit.ts";
 
-/** What is taken of a vnode. closes, own: as in Part (outlook.ts). */
+/** Amounts taken of a vnode. closes, own: as in Part (outlook.ts). */
 export type Held = { readonly amounts: readonly Amount[]; readonly closes: string | undefined; readonly own: boolean };
 /** What is taken of vnodes, by name. */
 export type Holding = ReadonlyMap<string, Held>;
@@ -28,35 +29,35 @@ export type Running = {
   to_s: number;
   /** when it must have left its vnodes */
   readonly last_s: number;
-  /** so much of that is what a job may take to go after its walltime */
+  /** the part of that time that a job may need to end after its walltime */
   readonly grace_s: number;
-  /** soft_walltime, where that is less than it may take */
+  /** soft_walltime, if that is less than its allowed time */
   readonly soft_s?: number;
-  /** text that holding is read from when it is first asked for */
+  /** the text that the holding is read from when it is first needed */
   readonly exec_vnode: string;
   holding: Holding | null;
-  /** it is in the amounts that the mirror has of vnodes; not so: a job that a cycle starts */
+  /** true if the mirror's amounts of vnodes include it; not for a job that a cycle starts */
   readonly counted: boolean;
   gone: boolean;
 };
 
 export type RunningBook = {
   readonly running: Map<string, Running>;
-  /** running ones, not in order and with those that are gone; use endsInOrder */
+  /** running entries, unordered and including entries that are gone; use endsInOrder */
   ends: Running[];
   in_order: boolean;
   gone_count: number;
-  /** by vnode: running ones that are not among the vnode's `jobs`: reservations, and jobs started in this cycle */
+  /** by vnode: running entries that are not among the vnode's `jobs`: reservations, and jobs started in this cycle */
   readonly besides: Map<string, Running[]>;
-  /** jobs that a cycle has taken off their vnodes, and what they give up; `jobs` of vnodes and their amounts still have them */
+  /** jobs that a cycle has taken off their vnodes, and the amounts they give up; `jobs` of vnodes and their amounts still include them */
   readonly away: Map<string, Running>;
-  /** the latest expected end of what has gone since a cycle last asked: later than now, it went early */
+  /** the latest expected end of entries that have gone since a cycle last asked: if it is later than now, one ended early */
   freed_s: number;
   /** ids of jobs with a soft_walltime that counts */
   readonly soft: Set<string>;
 };
 
-/** Adds something that runs, in place of what had its id. */
+/** Adds a running entry; it replaces one with the same id. */
 export function addRunning(book: RunningBook, running: Running): void {
   removeRunning(book, running.id);
   book.running.set(running.id, running);
@@ -90,7 +91,7 @@ function compact(book: RunningBook): void {
   book.gone_count = 0;
 }
 
-/** What runs beside the `jobs` of vnodes. */
+/** Running entries besides the `jobs` of vnodes. */
 export function addBeside(book: RunningBook, running: Running): void {
   addRunning(book, running);
   for (const name of running.holding?.keys() ?? []) {
@@ -111,7 +112,7 @@ export function removeBeside(book: RunningBook, id: string): void {
   }
 }
 
-/** What runs by its end. now_s: what should be over is moved on (K2), and told. */
+/** Running entries in the order of their ends. now_s: entries that should be over are moved on (K2), and reported. */
 export function sortEnds(book: RunningBook, now_s: number, extended: (running: Running) => void): readonly Running[] {
   const sort = (): void => {
     if (book.gone_count > 0) compact(book);
@@ -131,22 +132,22 @@ export function sortEnds(book: RunningBook, now_s: number, extended: (running: R
   return book.ends;
 }
 
-/** When one that should be over is expected to end now. soft_walltime steps: as long again until it is in the future. */
+/** The new expected end of an entry that should be over: soft_walltime steps until it is in the future. */
 export function extension({ from_s, soft_s = 0, last_s, grace_s }: Running, now_s: number): number {
   if (soft_s <= 0) return last_s;
   const step_s = from_s + soft_s * (Math.floor((now_s - from_s) / soft_s) + 1);
   return step_s < last_s - grace_s ? step_s : last_s;
 }
 
-/** to_s of what is looked away from: it is over now (resv-book.ts). */
+/** to_s of an entry that is ignored: it counts as over now. */
 export const LIFTED = Number.NEGATIVE_INFINITY;
 
-/** When it ends, as seen from now. */
+/** Its end, as of now. */
 export function endOf(running: Running, now_s: number): number {
   return running.to_s === LIFTED ? now_s : Math.max(running.to_s, now_s + 1);
 }
 
-/** Ids of the jobs on a vnode; what else runs there is in `besides`. */
+/** Ids of the jobs on a vnode; other running entries there are in `besides`. */
 export function jobsOn({ node: { jobs } }: Vnode): Iterable<string> {
   return jobs.length > 1 ? new Set(jobs) : jobs;
 }
@@ -157,9 +158,9 @@ export function holdingOf(space: ResourceSpace, running: Running): Holding {
   return running.holding;
 }
 
-// --- what is held
+// --- holdings
 
-/** What chunks that were placed take. Equal pieces share one object: book() then makes one part of them. */
+/** The amounts that placed chunks take. Equal pieces share one object: book() then makes one part of them. */
 export function holdingOfChunks(place: Place, chunks: PlacedChunks): Holding {
   const holding = new Map<string, Held>();
   let last: Held = { amounts: [], closes: undefined, own: true };
@@ -185,7 +186,7 @@ function closeHost(holding: Map<string, Held>, vnode: Vnode): void {
   }
 }
 
-/** What an exec_vnode text takes. What cannot be read holds nothing. Who closes a vnode that is in use is told by the vnode's state. */
+/** The amounts that an exec_vnode text takes. An unreadable text holds nothing. The state of a vnode says whether it is closed. */
 export function readHolding(space: ResourceSpace, exec_vnode: string, closes?: string): Holding {
   const holding = new Map<string, Held>();
   for (const { vnode, pairs } of (readExecVnode(exec_vnode) ?? []).flat()) {

@@ -1,4 +1,4 @@
-// The keys of sched_config (docs/reference/scheduler.md 12): what kind of value each has, its default, and names that were keys once.
+// The keys of sched_config (docs/reference/scheduler.md 12): the kind of value and the default of each, and names of former releases.
 
 import { MODULES_DEFAULT } from "./modules/index.ts";
 
@@ -8,9 +8,9 @@ export type ConfigKey = {
   readonly kind: Kind;
   /** may differ between prime and non-prime time */
   readonly prime?: true;
-  /** as in the shipped file; what a key that is not obeyed yet must be to need no message */
+  /** as in the shipped file; a key that is not obeyed yet causes no message with this value */
   readonly default: string;
-  /** not obeyed yet: what does not happen */
+  /** not obeyed yet: the missing effect */
   readonly later?: string;
   readonly help: string;
 };
@@ -54,7 +54,7 @@ export const SCHED_CONFIG_KEYS: readonly ConfigKey[] = [
   { name: "module_work_alarm", kind: "duration", default: "600", help: "how long a site's service module may work on a cycle; 0: as long as it likes" },
 ];
 
-/** Names of former releases: what to use instead, as PBS words it. */
+/** Names of former releases: what to use instead, in the words of PBS. */
 export const OBSOLETE: Readonly<Record<string, string>> = {
   log_filter: "log_events attribute of the scheduler",
   preempt_queue_prio: "preempt_queue_prio attribute of the scheduler",

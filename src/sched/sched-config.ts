@@ -1,8 +1,8 @@
-// sched_config (docs/reference/scheduler.md 12): text to a frozen record with all defaults filled in and units resolved; what is wrong with the file is told by line.
+// sched_config (docs/reference/scheduler.md 12): text to a frozen record with all defaults filled in and units resolved; mistakes are reported with their lines.
 // Pure: the caller reads the file and writes the messages to the log.
 //
-// C1. A line is `name: value [prime|non_prime|all|none]`; the last one of a name wins, list keys accumulate.
-// C2. A key that this release does not obey yet is accepted with its default value and told for any other: nothing is ignored in silence.
+// C1. A line is `name: value [prime|non_prime|all|none]`; the last line of a name counts, list keys accumulate.
+// C2. A key that this release does not obey yet is accepted with its default value and reported with any other: nothing is ignored silently.
 
 import { FAIRSHARE_ENTITIES } from "#model/fairshare.ts";
 import { parseFormulaText } from "#model/formula/formula-grammar.ts";
@@ -24,10 +24,10 @@ export type SchedConfig = {
   readonly modules: readonly string[];
   /** modules of the chain that are the site's own */
   readonly site_modules: readonly SiteModule[];
-  /** modules that the chain should have and cannot have */
+  /** modules that the chain should have but cannot */
   readonly wrong_modules: readonly WrongModule[];
   readonly module_options: ModuleOptions;
-  /** how long a call of a site's module may take, and a service module's work on a cycle; 0: as long as it likes */
+  /** time limit of a call of a site's module, and of a service module's work on a cycle; 0: none */
   readonly module_alarm_s: number;
   readonly module_work_alarm_s: number;
   /** shares of entities that resource_group does not name */
@@ -46,7 +46,7 @@ const KEYS = new Map(SCHED_CONFIG_KEYS.map((row) => [row.name, row]));
 type Times = readonly ("prime" | "non_prime")[];
 type Line = { readonly number: number; readonly name: string; readonly value: string; readonly times: Times };
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
-/** What is read so far. */
+/** The intermediate result. */
 type Draft = {
   readonly prime: Mutable<Policy>;
   readonly non_prime: Mutable<Policy>;
@@ -104,7 +104,7 @@ export function parseSchedConfig(text: string): { readonly config: SchedConfig; 
   return { config: Object.freeze(config), messages };
 }
 
-/** `NAME.key: value`; the value is all that follows. true: the line was one. */
+/** `NAME.key: value`; the value is the rest of the line. true: the line was an option. */
 function readOption(draft: Draft, raw: string, number: number): boolean {
   const match = /^\s*([A-Za-z_][\w-]*\.[\w.-]+)\s*:\s*(.*?)\s*$/.exec(raw);
   const name = match === null ? null : optionName(match[1] ?? "");
@@ -116,7 +116,7 @@ function readOption(draft: Draft, raw: string, number: number): boolean {
   return true;
 }
 
-/** Options of modules that are in the chain; the others are told. */
+/** Options of modules in the chain; others are reported. */
 function chainOptions(draft: Draft): ModuleOptions {
   const result = new Map<string, ReadonlyMap<string, string>>();
   for (const [module, options] of draft.options) {
@@ -128,7 +128,7 @@ function chainOptions(draft: Draft): ModuleOptions {
   return result;
 }
 
-/** `backfill.matcher`: where jobs are put is part of the policy. What is no matcher was told already. */
+/** `backfill.matcher` is part of the policy. An unknown matcher was reported already. */
 function applyMatcher({ prime, non_prime, messages, options }: Draft, chain: ModuleOptions): void {
   const matcher = MATCHER_NAMES.find((name) => name === chain.get("backfill")?.get("matcher"));
   if (matcher === undefined) return;
@@ -142,7 +142,7 @@ function applyMatcher({ prime, non_prime, messages, options }: Draft, chain: Mod
 
 type Option = { readonly module: string; readonly key: string; readonly value: string; readonly line: number };
 
-/** An option of a built-in policy module: those of others are looked at where they are made. */
+/** An option of a built-in policy module; options of others are examined where those are made. */
 function checkOption(draft: Draft, { module, key, value, line }: Option): void {
   const own = draft.site_modules.some(({ name }) => name === module) ? undefined : moduleNamed(module);
   if (own?.options === undefined) return;
@@ -157,7 +157,7 @@ export function messageText({ line, text }: ConfigMessage): string {
   return line === 0 ? text : `Error reading line ${line}: ${text}`;
 }
 
-/** null: nothing to obey on this line (empty, comment, unknown or obsolete name, no time). */
+/** null: the line has no effect (empty, comment, unknown or obsolete name, none). */
 function readLine(raw: string, number: number, messages: ConfigMessage[]): Line | null {
   const text = raw.trim();
   if (text === "" || text.startsWith("#")) return null;
@@ -181,7 +181,7 @@ function readLine(raw: string, number: number, messages: ConfigMessage[]): Line 
     : { number, name: name === "strict_fifo" ? "strict_ordering" : name, value: given.value, times };
 }
 
-/** `"a b" PRIME`, `a PRIME` or several words of which the last may say when. null: something follows a quoted value that is no single word. */
+/** `"a b" PRIME`, `a PRIME` or several words of which the last may be a time. null: more than one word follows a quoted value. */
 function readValue(text: string, several: boolean): { readonly value: string; readonly word: string } | null {
   const quoted = /^"([^"]*)"\s*(\S*)$/.exec(text);
   if (quoted !== null) return { value: quoted[1] ?? "", word: quoted[2] ?? "" };
@@ -277,7 +277,7 @@ function tell(draft: Draft, { number }: Line, text: string): void {
   draft.messages.push({ line: number, text });
 }
 
-/** A key that is not obeyed yet: its default is no news. */
+/** A key that is not obeyed yet; its default causes no message. */
 function tellLater(draft: Draft, row: ConfigKey, line: Line): void {
   const given = row.kind === "boolean" ? String(/^(true|t|yes|y|1)$/i.test(line.value)) : line.value;
   const same = row.kind === "duration" ? secondsOf(given) === secondsOf(row.default) : given === row.default;
@@ -308,7 +308,7 @@ function applyMaxJobCheck(draft: Draft, line: Line): void {
   else tell(draft, line, `Invalid max_job_check ${line.value}`);
 }
 
-/** Which names are resources is known when the server has told; what is no formula at all is told here. */
+/** Names of resources are checked when the server has sent them; a malformed formula is reported here. */
 function applyUsageFormula(draft: Draft, line: Line): void {
   const formula = parseFormulaText(line.value);
   if (formula.ok) set(draft, line, "fairshare_usage_res", line.value);
@@ -354,7 +354,7 @@ function applyList(draft: Draft, name: string, lines: readonly Line[]): void {
   if (name === "node_sort_key") applySortKeys(draft, lines, "node_sort_key", nodeSortKey);
 }
 
-/** One program a resource: the last line counts. */
+/** One program for each resource: the last line counts. */
 function applyDynRes(draft: Draft, lines: readonly Line[]): void {
   const programs = new Map<string, DynProgram>();
   for (const line of lines) {
@@ -385,7 +385,7 @@ function applySortKeys<K extends "job_sort_key" | "node_sort_key">(
   if (keys.non_prime.length > 0) draft.non_prime[key] = keys.non_prime as Policy[K] & Mutable<Policy>[K];
 }
 
-/** A text is what is wrong. */
+/** A text names the mistake. */
 function jobSortKey([key = "", order = ""]: readonly string[]): JobSortKey | string {
   const high = highOf(order);
   if (key === "" || high === null) return "Invalid job_sort_key";
@@ -404,7 +404,7 @@ function highOf(order: string): boolean | null {
   return word === "high" ? true : word === "low" ? false : null;
 }
 
-/** What keys together mean. */
+/** Rules about several keys. */
 function finish(draft: Draft): void {
   for (const time of ["prime", "non_prime"] as const) {
     const policy = draft[time];

@@ -1,5 +1,5 @@
-// Resources of the server as a whole (licences, say) over time: what running jobs have until they end, what reservations were promised. A reservation is
-// given, and a job started, only where there is enough at every moment of its time.
+// Resources of the server as a whole (licences, for example) over time: amounts of running jobs until they end, and promises to reservations. A reservation is
+// confirmed, and a job started, only if there is enough at every moment of its time.
 
 import type { Why } from "#protocol/sched-link.ts";
 import { isRunning } from "./limits.ts";
@@ -11,7 +11,7 @@ import type { Universe } from "./universe.ts";
 
 type Share = { readonly from_s: number; readonly to_s: number; readonly amount: number };
 
-/** What a reservation would lack of the server's resources in a window; null: nothing. */
+/** The resource of the server that a reservation would lack in a window; null: none. */
 export function serverShortage(universe: Universe, resv: ResvInfo, window: Window, now_s: number): Why | null {
   for (const [name, available] of universe.server_available) {
     const asked = countedAmount(universe, name, resv.resources[name]);
@@ -26,11 +26,11 @@ type Job = {
   readonly resources: Readonly<Record<string, unknown>>;
   /** from now on */
   readonly window: Window;
-  /** what jobs started in this cycle have taken */
+  /** amounts that jobs started in this cycle have taken */
   readonly taken: ReadonlyMap<string, number>;
 };
 
-/** Whether reservations to come leave a job what it asks of the server. */
+/** Whether later reservations leave a job its amounts of the server's resources. */
 export function leavesServerShare(universe: Universe, { resources, window, taken }: Job): boolean {
   if (universe.resvs.size === 0) return true;
   const now_s = window.from_s;
@@ -65,7 +65,7 @@ function runningShares(universe: Universe, name: string, now_s: number): Share[]
   return shares;
 }
 
-/** What reservations hold, running ones too, but for one of them. */
+/** Amounts of reservations, including running ones, except one of them. */
 function promisedShares(universe: Universe, name: string, except: string): Share[] {
   const shares: Share[] = [];
   for (const { id, resources, held } of universe.resvs.values()) {
@@ -75,7 +75,7 @@ function promisedShares(universe: Universe, name: string, except: string): Share
   return shares;
 }
 
-/** The most that shares take at any moment of a window. */
+/** The largest sum of shares at any moment of a window. */
 function peakOf(shares: readonly Share[], { from_s, firm_to_s }: Window): number {
   const during = shares.filter((share) => share.to_s > from_s && share.from_s < firm_to_s);
   const moments = new Set([from_s, ...during.map((share) => share.from_s).filter((moment_s) => moment_s > from_s)]);

@@ -1,8 +1,8 @@
-// What the open hosts of a node set have left at most, and which of them is walked first: so that a chunk that is too large for all of them is refused
-// without asking each, and its job is told why. Made when a search has found nothing, since those that come next will hardly find more.
+// The largest amounts that the open hosts of a node set have left, and which of these hosts is walked first. A chunk that is too large for all of them is refused
+// without checking each host, and its job gets the reason. It is made when a search has failed, because the next searches will hardly find more.
 //
-// F1. It is true until a host of the set comes or goes (node-sets.ts: attach, detach): then it is forgotten.
-// F2. No window, no sharing and no place makes more free than it says, so that its no is a no. Whether its yes is one is for placement to say.
+// F1. It holds until a host of the set is added or removed (node-sets.ts: attach, detach); then it is dropped.
+// F2. No window, sharing or place makes more free than it says, so its no is right. Placement decides whether its yes is.
 
 import { firstHost } from "./node-sets.ts";
 import type { Chunk } from "./request.ts";
@@ -11,13 +11,13 @@ import { type Checks, isChecked } from "./vnode-fit.ts";
 import { precedes } from "./walk.ts";
 
 export type SetFront = {
-  /** What the free vnodes of one host have left together, by resource: of those hosts than which no other has more of everything. */
+  /** The amounts that the free vnodes of one host have left together, by resource, for hosts that no other host exceeds in every resource. */
   readonly corners: readonly Left[];
   readonly first: { readonly host: Host; readonly bucket: HostBucket } | null;
 };
 type Left = readonly number[];
 
-/** Corners that are looked at for a chunk. Of more, some become one that has the most of each: then a yes is less often one. */
+/** Number of corners that are checked for a chunk. If there are more, some are merged into one with the maximum of each: then a yes is less often right. */
 const CORNERS_MAX = 32;
 
 /** The front of a set as it is now; made when there is none. */
@@ -25,7 +25,7 @@ export function frontOf(set: NodeSet): SetFront {
   return (set.front ??= makeFront(set));
 }
 
-/** Whether a chunk asks more than any open host has left, as far as that is known already. */
+/** Whether a chunk requests more than any open host has left, as far as that is known already. */
 export function isBeyond(checks: Checks, { front }: NodeSet, chunk: Chunk): boolean {
   return front !== null && !front.corners.some((left) => isWithin(checks, chunk, left));
 }

@@ -1,5 +1,6 @@
-// The quick answer over a whole node set (docs/reference/scheduler.md 5): is there a free vnode, are there enough vnodes to scatter, is there enough of everything
-// in all of them together, does any vnode match. What does not fit the totals either never will, nor what asks more in one chunk than any host has.
+// The quick answer over a whole node set (docs/reference/scheduler.md 5): whether a vnode is free, whether there are enough vnodes to scatter, whether there
+// is enough of every resource in total, and whether any vnode matches. A request that exceeds the totals can never run, nor one with a chunk that exceeds
+// every host.
 
 import type { Why } from "#protocol/sched-link.ts";
 import type { Chunk, Request } from "./request.ts";
@@ -11,9 +12,9 @@ import { isChecked, isMatchChecked, matchesAll, matchesValue, mismatch, shortage
 /** values of a matched resource shown at most */
 const VALUES_SHOWN_MAX = 10;
 
-/** Why a request cannot be placed on a node set now, or never; null: the totals do not say so. */
+/** Why a request cannot be placed on a node set now, or ever; null: the totals give no reason. */
 export function checkTotals(checks: Checks, set: NodeSet | undefined, request: Request): Why | null {
-  // What such a job needs is free on its own vnodes or not, whatever the others have.
+  // Whether such a job fits depends only on its own vnodes.
   const now = compare(checks, set, request, request.keeps_cpus === true);
   if (now === null) return set === undefined || request.keeps_cpus === true ? null : tooLarge(checks, set, request);
   const ever = compare(checks, set, request, true);
@@ -43,7 +44,7 @@ function compare(checks: Checks, set: NodeSet | undefined, request: Request, tot
   return null;
 }
 
-/** What a chunk asks more of than any one host has, in use or not. */
+/** The resource of which a chunk requests more than any host has, in use or not. */
 function tooLarge(checks: Checks, set: NodeSet, request: Request): Why | null {
   const split = set.multi_vnode_hosts > 0 && request.place.arrangement !== "vscatter";
   for (const chunk of request.chunks) {
@@ -63,7 +64,7 @@ function holdsChunk(checks: Checks, specs: Iterable<VnodeSpec>, chunk: Chunk): b
 const hasAmounts = (checks: Checks, have: readonly number[], { amounts }: Chunk): boolean =>
   amounts.every(({ index, amount }) => !isChecked(checks, index) || amount <= (have[index] as number));
 
-/** The first resource of which no host that the chunk could be on has enough; null: there is enough of each, but nowhere of all of them. */
+/** The first resource of which no possible host of the chunk has enough; null: there is enough of each, but on no host of all of them. */
 function mostLacked(checks: Checks, set: NodeSet, chunk: Chunk, split: boolean): Why | null {
   const specs = [...set.specs.keys()].filter((spec) => matchesAll(checks, spec, chunk));
   const hosts = split ? [...set.buckets.values()].filter(({ count }) => count > 0) : [];
@@ -75,7 +76,7 @@ function mostLacked(checks: Checks, set: NodeSet, chunk: Chunk, split: boolean):
   return null;
 }
 
-/** What no vnode of the set has, free or not. */
+/** A value that no vnode of the set has, free or not. */
 function unmatched(checks: Checks, set: NodeSet | undefined, chunk: Chunk): Why | null {
   if (chunk.host !== undefined && set?.hosts.has(chunk.host) !== true) return mismatch("host", chunk.host, shown(set?.hosts.keys() ?? []));
   if (chunk.vnode !== undefined && set?.vnodes.has(chunk.vnode) !== true)

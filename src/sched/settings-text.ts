@@ -1,4 +1,4 @@
-// What the files of a sched_priv say (docs/reference/scheduler.md 11, 12): parsed into what a cycle needs, with what is wrong with them for the log. Pure.
+// The files of a sched_priv (docs/reference/scheduler.md 11, 12): parsed into the input of a cycle, with their mistakes for the log. Pure.
 
 import { parseResourceGroup } from "#model/resource-group.ts";
 import { parseDedicatedTime } from "./dedicated-time.ts";
@@ -7,7 +7,7 @@ import type { LocalTime } from "./local-time.ts";
 import type { PolicyBook } from "./policy.ts";
 import { messageText, parseSchedConfig, type SchedConfig } from "./sched-config.ts";
 
-/** The texts of the files; null: there is none. */
+/** The texts of the files; null: the file does not exist. */
 export type SettingsTexts = {
   readonly sched_config: string | null;
   readonly dedicated_time: string | null;
@@ -26,7 +26,7 @@ export type Settings = {
   readonly messages: readonly SettingsMessage[];
 };
 
-/** Never throws: what is not there counts as empty. */
+/** Never throws: a missing file counts as empty. */
 export function settingsOf(texts: SettingsTexts, local: LocalTime): Settings {
   const messages: SettingsMessage[] = [];
   const config = parseSchedConfig(texts.sched_config ?? "");

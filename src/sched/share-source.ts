@@ -1,5 +1,5 @@
-// Jobs by fairshare (docs/reference/scheduler.md 4 and 10): of all entities with jobs the one with the best claim is served next, and the claims change with every job that
-// is started. A tree of heaps over the resource groups: when a job of one entity has started, only the heaps on its way to the root are put right.
+// Jobs by fairshare (docs/reference/scheduler.md 4 and 10): of all entities with jobs, the one with the best claim is next, and claims change with every job that
+// is started. It is a tree of heaps over the resource groups: when a job of an entity has started, only the heaps on its way to the root are reordered.
 
 import type { ShareNode } from "#model/fairshare.ts";
 import { entity, ratio } from "#model/fairshare.ts";
@@ -7,7 +7,7 @@ import { heapPop, heapPush, heapReplace } from "./heap.ts";
 import type { Cursor, Source } from "./job-order.ts";
 import { inStrandBefore, type RankContext } from "./ranking.ts";
 
-/** A resource group or entity with jobs: below it others (a heap, the best first), or its own jobs. */
+/** A resource group or entity with jobs: its members (a heap, the best first), or its own jobs. */
 type Pick = { readonly node: ShareNode; readonly parent: Pick | null; readonly below: Pick[]; readonly cursors: Cursor[] };
 
 export function shareSource(ranks: RankContext, cursors: readonly Cursor[]): Source {
@@ -16,7 +16,7 @@ export function shareSource(ranks: RankContext, cursors: readonly Cursor[]): Sou
   let { version } = fairshare;
   return {
     best() {
-      // Other queues' jobs have used shares meanwhile, or more than one job has.
+      // Jobs of other queues have used shares meanwhile, or more than one job has.
       if (version !== fairshare.version) {
         version = fairshare.version;
         root = plant(ranks, cursorsIn(root));
@@ -32,7 +32,7 @@ export function shareSource(ranks: RankContext, cursors: readonly Cursor[]): Sou
         if (pick.below.length + pick.cursors.length === 0) heapPop(pick.parent.below, pickBefore);
         else heapReplace(pick.parent.below, pick, pickBefore);
       }
-      // The job that has just started is the one change since: the way up has been put right.
+      // The job that has just started is the only change since then: the way up has been reordered.
       if (fairshare.version === version + 1) version = fairshare.version;
     },
   };
@@ -54,7 +54,7 @@ function plant(ranks: RankContext, cursors: readonly Cursor[]): Pick {
   return root;
 }
 
-/** Heaps from below: a group is compared by the best it has. */
+/** Heaps from the leaves up: a group is compared by its best member. */
 function grow(root: Pick, picks: ReadonlyMap<ShareNode, Pick>): void {
   const children = new Map<Pick, Pick[]>();
   for (const pick of picks.values()) if (pick.parent !== null) children.set(pick.parent, [...(children.get(pick.parent) ?? []), pick]);
@@ -69,7 +69,7 @@ function grow(root: Pick, picks: ReadonlyMap<ShareNode, Pick>): void {
 
 const headBefore = (a: Cursor, b: Cursor): boolean => inStrandBefore(a.entry, b.entry);
 
-/** Where the best job of a group is. A name that is group and entity at once serves itself when nobody below has a better claim. */
+/** Where the best job of a group is. A name that is both group and entity uses its own jobs when no member has a better claim. */
 function leaf(pick: Pick): Pick | undefined {
   let at = pick;
   while (at.below.length > 0 && (at.cursors.length === 0 || !headBefore(at.cursors[0] as Cursor, headOf(at.below[0] as Pick)))) {
@@ -80,7 +80,7 @@ function leaf(pick: Pick): Pick | undefined {
 
 const headOf = (pick: Pick): Cursor => (leaf(pick) as Pick).cursors[0] as Cursor;
 
-/** By claim; among equals by the claims of the best below, then by the jobs themselves. */
+/** By claim; if equal, by the claims of the best members, then by the jobs themselves. */
 function pickBefore(a: Pick, b: Pick): boolean {
   let [left, right]: [Pick, Pick] = [a, b];
   for (;;) {

@@ -1,5 +1,5 @@
-// Shrink-to-fit (docs/reference/scheduler.md 5): a job with min_walltime that cannot run for its whole time is tried for less: to the bound of prime or dedicated time that
-// it would cross, or to the begin of what is booked in its way, and at last for its shortest time.
+// Shrink-to-fit (docs/reference/scheduler.md 5): a job with min_walltime that cannot run for its whole time is tried with less: up to the bound of prime or
+// dedicated time that it would cross, up to the begin of a booking in its way, and at last with its shortest time.
 
 import { renderDuration } from "#model/values/duration.ts";
 import type { SchedJob, Why } from "#protocol/sched-link.ts";
@@ -11,15 +11,15 @@ import { timeLeft } from "./modules/time.ts";
 import { isDue } from "./published-place.ts";
 
 export type Attempt = {
-  /** starts the job for its candidate's time; null: it is started */
+  /** starts the job for its candidate's time; null: it has started */
   start(candidate: Candidate): Why | null;
-  /** whether it could be started so. Nothing is changed */
+  /** whether it could be started in this way. Nothing is changed */
   could(candidate: Candidate): boolean;
 };
 
 const CROSSES: ReadonlySet<string> = new Set(["CROSS_DED_TIME_BOUNDARY", "CROSS_PRIME_BOUNDARY"]);
 
-/** Tries a job that cannot run for its whole time, because of `why`, for less. null: it is started; else why not. */
+/** Tries a job that cannot run for its whole time, because of `why`, with less time. null: it has started; otherwise the reason. */
 export function shrink(cycle: Cycle, whole: Candidate, why: Why, attempt: Attempt): Why | null {
   const min_s = shortestOf(cycle.universe.space, whole.entry.job);
   if (min_s === null) return why;
@@ -33,7 +33,7 @@ export function shrink(cycle: Cycle, whole: Candidate, why: Why, attempt: Attemp
     last = lasting(whole, most_s);
     reason = attempt.start(last);
   }
-  // A top job was planned for its shortest time: it starts when that is due, whatever keeps it from taking more.
+  // A top job was planned with its shortest time: it starts when that is due, whatever prevents a longer time.
   if (reason === null || (reason.code !== "RESERVATION_CONFLICT" && !isDue(whole.array?.job ?? job, cycle.now_s))) return reason;
   cycle.log(considering(job, "it's minimum walltime"));
   const shortest = lasting(whole, min_s);
@@ -54,7 +54,7 @@ const considering = ({ id }: SchedJob, text: string): LogRecord => ({
   text: `Considering shrinking job to ${text}`,
 });
 
-/** From now to the begins of what is booked, the longest first, between the shortest time and one that was too long. */
+/** From now to the begins of bookings, the longest first, between the shortest time and one that was too long. */
 function begins({ universe, now_s }: Cycle, min_s: number, { most_s, grace_s }: Candidate): number[] {
   const all = new Set<number>();
   for (const { kind, times } of universe.calendar.bookings.values()) {

@@ -1,9 +1,9 @@
-// The first time at which a request fits, and where: the future is walked from change to change (ends of what runs and of what is booked, bounds of
-// dedicated and prime time), and at each of them placement is tried as it would be then.
+// The first time at which a request fits, and its place. The future is walked from change to change (ends of running entries and of bookings, bounds of
+// dedicated and prime time), and placement is tried at each of them in the state of that time.
 //
-// T1. Nothing becomes possible but at a change, so the first one at which the request fits is its earliest start.
-// T2. Placement is tried only where there are enough copies of each chunk (copy-counts.ts) and nothing else forbids a start (`admits`).
-//     Where the whole set has too little of something is passed over.
+// T1. A request becomes possible only at a change, so the first change at which it fits is its earliest start.
+// T2. Placement is tried only if there are enough copies of each chunk (copy-counts.ts) and nothing else forbids a start (`admits`).
+//     Times at which the whole set has too little of something are skipped.
 // T3. The walk ends at the last change, at `until_s`, or when `keepsOn` says so (sched_cycle_length).
 
 import type { SchedJob, Why } from "#protocol/sched-link.ts";
@@ -24,9 +24,9 @@ export type Wanted = {
   readonly request: Request;
   /** for limits of vnodes that look at owners */
   readonly job: SchedJob;
-  /** how long it may run: so long it keeps away from what is firmly booked */
+  /** how long it may run; it keeps away from firm bookings for that time */
   readonly most_s: number;
-  /** how long after that it may still have its vnodes: so long it keeps away from plans */
+  /** how long after that it may still have its vnodes; it keeps away from plans for that time */
   readonly grace_s: number;
   /** it is a reservation */
   readonly resv?: boolean;
@@ -36,25 +36,25 @@ export type Walk = {
   readonly now_s: number;
   /** the first time that is tried, if not before now; undefined: the first change after now */
   readonly from_s?: number;
-  /** nothing is looked for from here on */
+  /** the search ends here */
   readonly until_s: number;
   /** further times at which something may become possible, ascending: bounds of dedicated and prime time */
   readonly bounds?: Iterable<number>;
-  /** opt_backfill_fuzzy: changes within so many seconds are taken as one, at the last of them */
+  /** opt_backfill_fuzzy: changes within so many seconds count as one, at the last of them */
   readonly fuzzy_s?: number;
-  /** why a start at the forecast's time is not possible for other reasons than vnodes; null: it is */
+  /** why a start at the forecast's time is not possible apart from vnodes; null: it is */
   admits?(forecast: Forecast): Why | null;
-  /** a place that was found before: it is taken again where nothing earlier is found and it holds, the forecast standing at its start */
+  /** a place that was found before: it is used again if nothing earlier is found and it still holds, with the forecast at its start */
   readonly kept?: Start & { holds(forecast: Forecast): boolean };
-  /** false: no more time for this */
+  /** false: no time is left for this */
   keepsOn?(): boolean;
 };
 
 export type Start = { readonly start_s: number; readonly chunks: PlacedChunks };
-/** why: the last thing in the way, where one is known. late: given up, not all was looked at */
+/** why: the last obstacle, if one is known. late: given up before all was examined */
 export type NoStart = { readonly start_s: null; readonly why: Why | null; readonly late: boolean };
 
-/** Finds the earliest start. The universe is left as it was. */
+/** Finds the earliest start. The universe is left as it was found. */
 export function findStart(universe: Universe, wanted: Wanted, walk: Walk): Start | NoStart {
   const forecast = createForecast(universe, wanted.set, walk.now_s);
   try {
@@ -73,10 +73,10 @@ export function findPlaceAt(universe: Universe, wanted: Wanted, forecast: Foreca
   return findPlace(context, wanted.set, wanted.request, wanted.job);
 }
 
-/** Changes that are looked at one by one before it is worth to ask from when on the whole set has enough. */
+/** Number of changes that are examined one by one before asking from when on the whole set has enough. */
 const STEPS_BEFORE_JUMP = 64;
 
-/** Finds the earliest start with a forecast that stands anywhere, and leaves it where it found one. */
+/** Finds the earliest start with a forecast at any time, and leaves the forecast at the start that it found. */
 export function searchStart(universe: Universe, wanted: Wanted, walk: Walk, forecast: Forecast): Start | NoStart {
   const { until_s, kept } = walk;
   const counts = createCopyCounts(universe, wanted.set, wanted.request);
@@ -110,7 +110,7 @@ export function searchStart(universe: Universe, wanted: Wanted, walk: Walk, fore
     if ("chunks" in found) return { start_s: at_s, chunks: found.chunks };
     ({ why } = found);
   }
-  // Nothing changes any more when it is to start, or later.
+  // Nothing changes at or after its start.
   if (keeps && kept !== undefined && holdsThen(kept, forecast)) return kept;
   return { start_s: null, why, late: false };
 }
@@ -120,7 +120,7 @@ function holdsThen(kept: NonNullable<Walk["kept"]>, forecast: Forecast): boolean
   return kept.holds(forecast);
 }
 
-/** When a job would run that starts at a time, if it takes all the time it may. */
+/** When a job that starts at a time would run, if it uses all its time. */
 export function windowAt({ most_s, grace_s }: Pick<Wanted, "most_s" | "grace_s">, at_s: number): Window {
   return { from_s: at_s, to_s: at_s + most_s + grace_s, firm_to_s: at_s + most_s };
 }

@@ -1,6 +1,6 @@
-// The jobs that a cycle has started: where they are, for limits of vnodes and for who looks what is left of a vnode; and until when, for what is booked.
+// The jobs that a cycle has started: their places, for limits of vnodes and for amounts that are left; and their ends, for bookings.
 //
-// A1. Jobs on hosts on which something is booked are in the calendar at once, others when somebody asks: a start costs the less.
+// A1. Jobs on hosts with bookings enter the calendar at once, others when they are needed there, so that a start costs less.
 
 import type { SchedJob } from "#protocol/sched-link.ts";
 import { dropBeside, putBeside, runningTimes } from "./calendar.ts";
@@ -14,7 +14,7 @@ export type StartedJobs = {
   add(candidate: Candidate, placed: Placed): void;
   /** the jobs on a vnode */
   on(vnode: string): readonly SchedJob[];
-  /** puts all of them into the calendar: what they hold ends some time */
+  /** puts all of them into the calendar, because what they hold will end */
   enter(): void;
   /** takes them out of the calendar */
   takeBack(): void;
@@ -49,7 +49,7 @@ export function startedJobs(universe: Universe, now_s: number): StartedJobs {
     entered.push(job.id);
   }
 
-  /** What waits beside the jobs started so far, looked up when it is first asked for. */
+  /** The waiting jobs besides those started so far, looked up when first needed. */
   function lookAhead(): () => Front {
     let front: Front | null = null;
     return () => (front ??= frontOf(universe, new Set(jobs.map(({ id }) => id))));
@@ -61,7 +61,7 @@ export function startedJobs(universe: Universe, now_s: number): StartedJobs {
       const { job } = candidate.entry;
       jobs.push(job);
       unnoted.push({ candidate, placed });
-      // What starts in a reservation takes of what that holds until its end.
+      // A job that starts in a reservation takes from what the reservation holds until its end.
       if (job.resv !== undefined) return;
       if (placed.moved.some(([host]) => host.outlook !== null)) enter({ candidate, placed }, lookAhead());
       else unentered.push({ candidate, placed });

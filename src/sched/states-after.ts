@@ -1,4 +1,4 @@
-// What the vnodes of a host are once a job runs there that was just placed on them.
+// The states of a host's vnodes after a job was placed on them.
 
 import type { Request } from "./request.ts";
 import type { ResourceSpace } from "./resource-space.ts";
@@ -8,15 +8,15 @@ import { isTaken } from "./vnode-state.ts";
 
 export type PlacedHost = {
   readonly states: readonly VnodeState[];
-  /** the states that the search looked at: those, or what is taken at the worst moment of its window */
+  /** the states that the search used: the present ones, or the amounts at the worst moment of its window */
   readonly shown: readonly VnodeState[];
-  /** what is taken then of each vnode, with the job */
+  /** the amounts of each vnode that are taken then, with the job */
   readonly used: readonly (readonly number[])[];
   /** vnodes that have a chunk of the job */
   readonly taken: readonly boolean[];
 };
 
-/** What a job left of a host, and of what. */
+/** The result of a job on a host, and the states it came from. */
 export type PlacedStates = {
   readonly space: ResourceSpace;
   readonly request: Request;
@@ -25,8 +25,8 @@ export type PlacedStates = {
 };
 
 /**
- * As statesAfter, for a host of a bucket. Hosts of one bucket that get the same of equal jobs become alike: they share the states made for the first, whose
- * key is known then.
+ * As statesAfter, for a host of a bucket. Hosts of one bucket that get the same parts of equal jobs become equal: they share the states made for the first, whose
+ * key is known by then.
  */
 export function statesLeft(space: ResourceSpace, request: Request, bucket: HostBucket, host: PlacedHost): readonly VnodeState[] {
   const { left } = bucket;
@@ -36,7 +36,7 @@ export function statesLeft(space: ResourceSpace, request: Request, bucket: HostB
   return states;
 }
 
-/** The same is taken of the same states. */
+/** The same amounts are taken of the same states. */
 function isSame(a: PlacedHost, b: PlacedHost): boolean {
   if (a.states !== b.states || a.shown !== b.shown) return false;
   for (let at = 0; at < a.states.length; at++) {
@@ -52,7 +52,7 @@ export function statesAfter(space: ResourceSpace, { place }: Request, host: Plac
   const used = usedNow(host);
   const wholeHost = states.some((state, at) => taken[at] === true && sharingOn(place, state.spec) === "exclhost");
 
-  /** The state word of a vnode that the job uses: job-exclusive, or job-busy when no cpu is left. A vnode that is down stays so when the job has ended. */
+  /** The state word of a vnode that the job uses: job-exclusive, or job-busy when no cpu is left. A vnode that is down is still down when the job has ended. */
   const closedAfter = (state: VnodeState, here: readonly number[]): string | undefined => {
     if (state.closed !== undefined && !isTaken(state.closed)) return state.closed;
     if (sharingOn(place, state.spec) !== "shared" || (wholeHost && state.spec.sharing !== "ignore_excl")) return "job-exclusive";
@@ -70,7 +70,7 @@ export function statesAfter(space: ResourceSpace, { place }: Request, host: Plac
   });
 }
 
-/** What the search took on top of the worst moment of the window is added to the present. */
+/** The amounts that the search added to the worst moment of the window are added to the present ones. */
 function usedNow({ states, shown, used }: PlacedHost): readonly (readonly number[])[] {
   if (shown === states) return used;
   return states.map((state, at) =>

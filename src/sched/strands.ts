@@ -1,4 +1,4 @@
-// The order within a line: tracks by entity, strands by what makes the jobs' values differ for good (ranking.ts), each strand sorted.
+// The order within a line: tracks by entity, strands by what makes the jobs' values differ permanently (ranking.ts), each strand sorted.
 
 import { inStrandBefore } from "./ranking.ts";
 import type { JobEntry, JobLine, Strand, Track } from "./universe.ts";
@@ -51,7 +51,7 @@ export function insert(strand: Strand, entry: JobEntry): void {
   strand.track.fresh.add(strand);
 }
 
-/** An entry of it is gone. The bound stays: those behind are worth no more. */
+/** An entry of it is gone. The bound stays, because later jobs are worth no more. */
 export function dropFromStrand(strand: Strand): void {
   const { track, members } = strand;
   strand.gone_count++;

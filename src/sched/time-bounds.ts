@@ -1,4 +1,4 @@
-// When dedicated and prime time begin and end: moments at which jobs may become possible that were not before.
+// Bounds of dedicated and prime time: moments at which further jobs may become possible.
 
 import { primeStatus } from "./holidays.ts";
 import type { PolicyBook } from "./policy.ts";
@@ -9,7 +9,7 @@ export function nextBound(book: PolicyBook, after_s: number): number | null {
   return null;
 }
 
-/** Bounds of dedicated time, and of prime time where it is asked for, after a time, ascending. Endless where prime time is: take as many as needed. */
+/** Bounds of dedicated time, and of prime time if requested, after a time, ascending. The sequence is endless with prime time: take as many as needed. */
 export function* timeBounds({ dedicated, holidays, local }: PolicyBook, after_s: number, prime: boolean): Iterable<number> {
   const fixed = dedicated
     .flatMap(({ from_s, to_s }) => [from_s, to_s])

@@ -1,19 +1,20 @@
-// The jobs of a track, best first, at the moment of a cycle: its strands merged by what their next jobs are worth now.
+// The jobs of a track, best first, at the moment of a cycle: its strands are merged by the present worth of their next jobs.
 //
-// Values drift (eligible_time grows), but what a strand can be worth at most until some time ahead is known (src/model/formula/formula-bounds.ts). Strands are kept in a heap
-// by that bound, which holds for many cycles; a cycle evaluates the formula only for strands whose bound is not below the best value found so far.
+// Values drift (eligible_time grows), but an upper bound of a strand's worth until a later time is known (src/model/formula/formula-bounds.ts). Strands are
+// kept in a heap by that bound, which holds for many cycles; a cycle evaluates the formula only for strands whose bound is not below the best value found so
+// far.
 //
 // T1. A cursor gives all jobs of its track above the threshold, in the order of comesBefore.
-// T2. Bounds are computed anew when their time is over or shares or priorities of queues have changed; a cycle leaves heap and strands as they were.
+// T2. Bounds are computed again when their time is over, or when shares or priorities of queues have changed; a cycle leaves heap and strands as they were.
 
 import { heapPop, heapPush, heapReplace } from "./heap.ts";
 import { comesBefore, type RankContext, type Ranked, worth, worthUntil } from "./ranking.ts";
 import type { JobEntry, Strand, StrandBound, Track } from "./universe.ts";
 
-/** How long bounds hold: long enough that making them costs little, short enough that they are close to the values. */
+/** How long bounds hold: long enough that computing them costs little, short enough that they are close to the values. */
 export const BOUNDS_S = 64;
 
-/** A place in a strand: its next job and what that is worth. */
+/** A position in a strand: its next job and the worth of that job. */
 type Head = { readonly strand: Strand; at: number; entry: JobEntry; value: number };
 export type TrackCursor = {
   readonly track: Track;
@@ -22,7 +23,7 @@ export type TrackCursor = {
   value: number;
   /** heads found so far, best first; the first is the one whose turn it is */
   readonly heads: Head[];
-  /** places in the heap of bounds that were not looked at yet, best first; its children take the place of one that was */
+  /** positions in the heap of bounds that were not examined yet, best first; the children of an examined one take its place */
   readonly frontier: number[];
 };
 
@@ -62,7 +63,7 @@ export function advanceTrack(cursor: TrackCursor, ranks: RankContext): boolean {
   return true;
 }
 
-/** Shares have changed: values that depend on them are those of the beginning of the cycle, but equal ones may stand in another order now. */
+/** Shares have changed: worths stay those of the beginning of the cycle, but equal jobs may change their order. */
 export function reorderTrack(cursor: TrackCursor, ranks: RankContext): void {
   if (cursor.heads.length < 2) return;
   const heads = cursor.heads.splice(0);
@@ -79,7 +80,7 @@ function addHead(heads: Head[], strand: Strand, from: number, ranks: RankContext
   heapPush(heads, { strand, at, entry, value: worth(ranks, entry.job).value }, (a, b) => comesBefore(ranks, a, b));
 }
 
-/** The place of the next job that is there and above the threshold; -1: none. Those under it stand at the end. */
+/** The position of the next job that exists and is above the threshold; -1: none. Jobs at or below the threshold are at the end. */
 function nextMember({ members }: Strand, from: number): number {
   for (let at = from; at < members.length; at++) {
     const entry = members[at] as JobEntry;
@@ -127,7 +128,7 @@ function keepBounds(track: Track, ranks: RankContext): void {
   track.fresh.clear();
 }
 
-/** What was computed for other shares or priorities of queues is not true any more. */
+/** Bounds that were computed for other shares or priorities of queues no longer hold. */
 function renewVersion(track: Track, { universe, fairshare }: RankContext): void {
   const version = universe.ranking_version + (universe.ranking.entity === null ? 0 : fairshare.usage_version);
   if (track.version === version) return;
@@ -138,7 +139,7 @@ function renewVersion(track: Track, { universe, fairshare }: RankContext): void 
 
 // --- the threshold
 
-/** Puts each job on its side of job_sort_formula_threshold. moved: told of those that changed sides. */
+/** Puts each job on its side of job_sort_formula_threshold. moved: receives the jobs that changed sides. */
 export function settleTrack(track: Track, threshold: number, ranks: RankContext, moved: (entry: JobEntry) => void): void {
   renewVersion(track, ranks);
   for (const strand of track.strands.values()) {

@@ -1,13 +1,13 @@
-// The part of the universe that one scheduler sees, indexed so that a cycle's cost follows distinct shapes, not jobs and nodes. Types only:
-// mirror.ts keeps it up to date from snapshot and deltas, a cycle reads it and leaves it as it was.
+// The part of the universe that one scheduler sees, indexed so that the cost of a cycle follows distinct shapes, not jobs and nodes. Types only:
+// mirror.ts keeps it up to date from snapshot and deltas; a cycle reads it and leaves it as it was.
 //
 // U1. A vnode belongs to one node set: the vnodes that the jobs of a queue may use (its partition's vnodes with that `queue`, or those without).
-// U2. A host of a node set is in exactly one bucket: hosts in one bucket have equal vnodes in equal states, and the same is booked on them, so that what is
-//     true of one is true of all.
+// U2. A host of a node set is in exactly one bucket: hosts in one bucket have equal vnodes in equal states and equal bookings, so that what holds
+//     for one holds for all.
 // U3. A queued job is in exactly one line (the jobs of one class in one queue) and there in one strand, sorted as a cycle looks at them (ranking.ts K1).
-// U4. Jobs of one class get equal answers in a cycle: everything a module's check may look at is part of the class' key.
+// U4. Jobs of one class get equal answers in a cycle: everything that a module's check may look at is part of the class' key.
 // U5. Every sum (totals, free amounts, running jobs and their resources) equals what a fresh computation gives (checkMirror in tests).
-// U6. A vnode is in the placement sets that its values of their resources name, and in no other; its host stands for it there, in the same states.
+// U6. A vnode is in the placement sets that its values of their resources name, and in no others; an entry of its host represents it there, in the same states.
 
 import type { LimitTable } from "#model/limits/run-limits.ts";
 import type { FairshareTree } from "#model/resource-group.ts";
@@ -27,7 +27,7 @@ import type { SetFront } from "./set-front.ts";
 import type { PlacedStates } from "./states-after.ts";
 import type { Checks } from "./vnode-fit.ts";
 
-/** What a vnode is, whatever runs there; equal vnodes share one. */
+/** The properties of a vnode apart from its jobs; equal vnodes share one object. */
 export type VnodeSpec = {
   readonly id: number;
   /** by resource index; Infinity: unset and infinite there */
@@ -46,15 +46,15 @@ export type VnodeSpec = {
   readonly crowded: boolean;
 };
 
-/** What a vnode is and what is taken of it. */
+/** The properties of a vnode and the amounts taken of it. */
 export type VnodeState = {
   readonly spec: VnodeSpec;
   readonly used: readonly number[];
-  /** the state word for which no job can be started there; undefined: it is free */
+  /** the state word that keeps jobs away; undefined: the vnode is free */
   readonly closed: string | undefined;
   /** shown for a window: plans that begin by then make it job-busy, so that no job can be started there */
   readonly busy?: boolean;
-  /** jobs there, and running reservations; where no limit counts them, only whether there are any (0 or 1) */
+  /** number of jobs and running reservations there; if no limit counts them, only whether there are any (0 or 1) */
   readonly jobs: number;
 };
 
@@ -72,14 +72,14 @@ export type Host = {
   readonly set: NodeSet;
   /** in the order of definition */
   readonly vnodes: readonly Vnode[];
-  /** in a placement set: which of the vnodes belong to it; null: all */
+  /** in a placement set: the vnodes that belong to it; null: all */
   readonly members: readonly boolean[] | null;
-  /** in a placement set: the host that this one stands for */
+  /** in a placement set: the host that this entry represents */
   readonly origin: Host | null;
-  /** in a node set: what stands for it in placement sets */
+  /** in a node set: its entries in placement sets */
   readonly twins: Host[];
   bucket: HostBucket | null;
-  /** what is booked there in time to come (calendar.ts); null: nothing */
+  /** later bookings there (calendar.ts); null: none */
   outlook: Outlook | null;
   /** order of its first vnode: hosts of equal rank are walked in this order */
   readonly order: number;
@@ -90,9 +90,9 @@ export type HostBucket = {
   /** of its vnodes (host-bucket.ts) */
   readonly keys: readonly string[];
   readonly states: readonly VnodeState[];
-  /** what is booked on its hosts; null: nothing */
+  /** bookings of its hosts; null: none */
   readonly outlook: Outlook | null;
-  /** states for windows in which something booked lies, by what of it does */
+  /** states for windows with bookings, by the bookings in the window */
   readonly during: Map<string, readonly VnodeState[]>;
   /** Host.members of the hosts here */
   readonly members: readonly boolean[] | null;
@@ -101,19 +101,19 @@ export type HostBucket = {
   /** node_sort_key values, smaller first: of each vnode, and of the first free one */
   readonly ranks: readonly (readonly number[])[];
   readonly rank: readonly number[];
-  /** what is taken of each vnode */
+  /** amounts taken of each vnode */
   readonly used: readonly (readonly number[])[];
-  /** amounts over all vnodes that belong to the set, over the free ones what is left, and their number */
+  /** total amounts of the vnodes of the set, free amounts of the open ones, and the number of these */
   readonly total: readonly number[];
   readonly free: readonly number[];
   readonly free_count: number;
-  /** vnodes that every job that shares may use unless what is booked closes them; null: none, or it depends on the job */
+  /** vnodes that every sharing job may use unless bookings close them; null: none, or it depends on the job */
   readonly open: readonly boolean[] | null;
   /** hosts here */
   count: number;
   /** heap of hosts by order; may hold hosts that have left */
   readonly heap: Host[];
-  /** what the job placed last on one of its hosts left of that (states-after.ts); null: none yet */
+  /** the result of the last job placed on one of its hosts (states-after.ts); null: none yet */
   left: PlacedStates | null;
 };
 
@@ -143,7 +143,7 @@ export type NodeSet = {
   multi_vnode_hosts: number;
   /** hosts in the order of definition; null: to be sorted again */
   in_order: readonly Host[] | null;
-  /** what its open hosts have at most (set-front.ts); null: not known */
+  /** the largest amounts of its open hosts (set-front.ts); null: not known */
   front: SetFront | null;
   /** the lowest order of its vnodes; null: to be found again */
   first_order: number | null;
@@ -153,11 +153,11 @@ export type NodeSet = {
 export type Grouping = {
   readonly key: string;
   readonly resources: readonly string[];
-  /** vnodes without a value form a set, too (only_explicit_psets False) */
+  /** vnodes without a value also form a set (only_explicit_psets False) */
   readonly rest: boolean;
   /** by name, `rack="A"` */
   readonly sets: Map<string, NodeSet>;
-  /** smallest first, when somebody last asked */
+  /** smallest first, as of the last question */
   sorted: NodeSet[];
   /** sets whose amounts or members have changed since */
   readonly changed: Set<NodeSet>;
@@ -166,7 +166,7 @@ export type Grouping = {
 export type JobEntry = {
   job: SchedJob;
   readonly request: Request;
-  /** place in its strand, smaller first: job_sort_key values, or what of a formula's worth is the job's own */
+  /** position in its strand, smaller first: job_sort_key values, or the part of the formula's worth that belongs to the job */
   readonly order: readonly number[];
   readonly line: JobLine | null;
   readonly strand: Strand | null;
@@ -184,16 +184,16 @@ export type JobLine = {
   readonly tracks: Map<string, Track>;
   /** jobs in it */
   size: number;
-  /** when its jobs were preempted, if they were: all at once */
+  /** when its jobs were preempted, if they were: all at the same time */
   readonly preempted_s: number | undefined;
-  /** the comment that the jobs of this line were last told (those above the threshold) */
+  /** the comment that the jobs of this line last got (those above the threshold) */
   said: string | undefined;
-  /** what kind of reason that was, amounts aside, and when it was said */
+  /** the kind of that reason, without amounts, and when the comment was decided */
   said_kind: string;
   said_s: number;
-  /** jobs whose comment is another */
+  /** jobs with another comment */
   readonly differ: Set<JobEntry>;
-  /** jobs under the threshold that were not told so */
+  /** jobs under the threshold without the comment about it */
   readonly differ_under: Set<JobEntry>;
 };
 
@@ -202,12 +202,12 @@ export type Track = {
   readonly line: JobLine;
   readonly entity: string;
   readonly strands: Map<string, Strand>;
-  /** heap: what strands can be worth at most (track-cursor.ts); may hold bounds that are no longer true */
+  /** heap: upper bounds of the strands' worth (track-cursor.ts); may hold bounds that no longer hold */
   bounds: StrandBound[];
   /** strands whose bound is to be computed */
   readonly fresh: Set<Strand>;
   bounds_until_s: number;
-  /** of shares and priorities for which bounds and sides of the threshold were computed */
+  /** versions of shares and priorities for which bounds and sides of the threshold were computed */
   version: number;
 };
 export type StrandBound = { readonly strand: Strand; readonly high: number };
@@ -219,7 +219,7 @@ export type Strand = {
   /** sorted; holds entries that are gone until it is compacted */
   members: JobEntry[];
   gone_count: number;
-  /** its bound, if it is true; null: none */
+  /** its bound, if it holds; null: none */
   bound: StrandBound | null;
   /** no job crosses the threshold before */
   settled_until_s: number;
@@ -253,9 +253,9 @@ export type Universe = {
   readonly resources: Map<string, Snapshot["resources"][number]>;
   space: ResourceSpace;
   policy: Policy;
-  /** what is checked under this policy */
+  /** the resources that are checked under this policy */
   checks: Checks;
-  /** dedicated time, top jobs or what is booked: how long a job runs matters */
+  /** dedicated time, top jobs or bookings exist: the duration of a job matters */
   times_matter: boolean;
   /** modules that distinguish jobs by more than their requests (classKey) */
   distinguishing: readonly PolicyModule[];
@@ -274,7 +274,7 @@ export type Universe = {
   /** queues by Priority, then creation; null: to be sorted again */
   sorted_queues: readonly Queue[] | null;
 
-  /** a node set came or went: jobs may have to change class */
+  /** a node set was added or removed: jobs may have to change class */
   regroup: boolean;
   readonly sets: Map<string, NodeSet>;
   /** hosts with vnodes in several sets, by name */
@@ -282,9 +282,9 @@ export type Universe = {
   readonly vnodes: Map<string, Vnode>;
   /** resources that jobs name with place=group= */
   readonly asked_groups: Set<string>;
-  /** what forms placement sets may have changed */
+  /** the attributes that form placement sets may have changed */
   groups_stale: boolean;
-  /** hosts for which nothing stands in placement sets yet */
+  /** hosts without entries in placement sets yet */
   readonly ungrouped: Set<Host>;
   /** numbers given to specs and requests so far */
   next_id: number;
@@ -296,15 +296,15 @@ export type Universe = {
   readonly classes: Map<string, JobClass>;
   /** lines by queue */
   readonly lines: Map<string, Set<JobLine>>;
-  /** by what jobs are ordered; what else makes their values differ from those that bounds were made for has a version */
+  /** the order of jobs; other values that bounds were computed for have a version */
   ranking: Ranking;
   ranking_version: number;
-  /** names of the chain, and resource_group: what a ranking is made of beside attributes */
+  /** names of the chain, and resource_group: the inputs of a ranking besides attributes */
   readonly ranking_modules: readonly string[];
   readonly shares: FairshareTree | null;
   /** of eligible time, by id */
   readonly clocks: Map<string, SchedClock>;
-  /** runs of which more usage was told, and those that are over, until it is counted (usage-count.ts). all: every run */
+  /** runs with new usage, and those that are over, until they are counted (usage-count.ts). all: every run */
   readonly used: { readonly ids: Set<string>; all: boolean };
   readonly ended: { readonly job: SchedJob; readonly resources_used: NonNullable<SchedJob["resources_used"]> }[];
   /** share of the tree by entity that resource_group names */
@@ -312,16 +312,16 @@ export type Universe = {
 
   limits: LimitTable;
   soft_limits: LimitTable;
-  /** which jobs may make room for which */
+  /** which jobs may preempt which */
   preempt: PreemptRules;
   profile: LimitProfile;
   /** running jobs of server ("") and of each queue */
   readonly usage: Map<string, UsageTable>;
-  /** jobs about which a start was published (estimated, topjob) */
+  /** jobs with a published start (estimated, topjob) */
   readonly estimated: Set<string>;
-  /** what runs and what is booked, by time */
+  /** running entries and bookings, by time */
   calendar: Calendar;
-  /** what programs said the server has, in this cycle */
+  /** amounts that programs reported for the server in this cycle */
   dynamic: ReadonlyMap<string, number | string | boolean>;
   /** resources_available of the server, and that */
   server_available: ReadonlyMap<string, number | string | boolean>;

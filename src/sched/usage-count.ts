@@ -1,12 +1,12 @@
-// What runs have used, added to their entities' usage (docs/reference/scheduler.md 10): told by deltas, counted before a cycle. Only runs of which something new was told
-// are looked at.
+// Usage of runs, added to the usage of their entities (docs/reference/scheduler.md 10). Deltas report it, and it is counted before a cycle. Only runs with new
+// reports are visited.
 
 import { countRun, entityOf, type Fairshare, forgetRun } from "#model/fairshare.ts";
 import type { SchedJob } from "#protocol/sched-link.ts";
 import { usageOf } from "./ranking.ts";
 import type { Universe } from "./universe.ts";
 
-/** Counts what was told since the last time. counts: false: shares make no difference, what was told is forgotten. */
+/** Counts the reports since the last time. counts false: shares do not matter, and the reports are dropped. */
 export function countUsage(universe: Universe, fairshare: Fairshare, counts: boolean): void {
   const { used, ended } = universe;
   if (counts) {
@@ -27,12 +27,12 @@ export function countUsage(universe: Universe, fairshare: Fairshare, counts: boo
 }
 
 function countJob(universe: Universe, fairshare: Fairshare, job: SchedJob, resources_used: NonNullable<SchedJob["resources_used"]>): void {
-  // Jobs of other schedulers' queues may run on vnodes of ours; their usage is counted there.
+  // Jobs of other schedulers' queues may run on vnodes of this one; their usage is counted by their schedulers.
   if (!universe.queues.has(job.queue)) return;
   countRun(fairshare, entityOf(job, universe.policy.fairshare_entity), job, usageOf(universe, resources_used));
 }
 
-/** Runs that ended while nobody looked: what they used last is not known. */
+/** Runs that ended without a report: their last usage is unknown. */
 function forgetMissing(universe: Universe, fairshare: Fairshare): void {
   for (const id of [...fairshare.counted.keys()]) if (!universe.jobs.has(id)) forgetRun(fairshare, id);
 }

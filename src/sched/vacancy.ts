@@ -1,7 +1,7 @@
-// A running job's vnodes as they would be without it, in the universe of a cycle. What it holds comes from the vnodes' jobs, so that of an exclhost job
-// every vnode of its hosts is freed.
+// A running job's vnodes as they would be without it, in the universe of a cycle. The vnodes' jobs say what it holds, so every vnode of the hosts
+// of an exclhost job is freed.
 //
-// V1. The moves that are returned take all of it back (undoMoves).
+// V1. The moves that are returned undo all of it (undoMoves).
 
 import { isNodeUsable } from "#model/values/node-state.ts";
 import type { SchedJob } from "#protocol/sched-link.ts";
@@ -13,10 +13,10 @@ import type { Host, Universe, Vnode, VnodeState } from "./universe.ts";
 import { sharingOn } from "./vnode-fit.ts";
 import { stateWords } from "./vnode-state.ts";
 
-/** What is known of a cycle's doings: jobs that it took away, and those it started on a vnode. */
+/** The changes of a cycle: jobs that it took away, and those that it started on a vnode. */
 export type CycleJobs = { isGone(id: string): boolean; startedOn(vnode: string): readonly SchedJob[] };
 
-/** Takes a job off its vnodes. released: resources it gives up; null: all. */
+/** Takes a job off its vnodes. released: resources that it gives up; null: all. */
 export function vacate(universe: Universe, job: SchedJob, released: ReadonlySet<string> | null, jobs: CycleJobs): Move[] {
   const given = readHolding(universe.space, job.exec_vnode ?? "");
   const hosts = new Set<Host>();
@@ -45,7 +45,7 @@ export function vacate(universe: Universe, job: SchedJob, released: ReadonlySet<
 
 type Leaving = { readonly job: SchedJob; readonly state: VnodeState; readonly used: readonly number[]; readonly jobs: CycleJobs };
 
-/** How many jobs are left on a vnode, and what keeps others away. */
+/** The number of jobs left on a vnode, and the state word that keeps others away. */
 function withoutIt(universe: Universe, vnode: Vnode, leaving: Leaving): Pick<VnodeState, "jobs" | "closed"> {
   const { spec } = leaving.state;
   const there = vnode.node.jobs.flatMap((id) => (id === leaving.job.id || leaving.jobs.isGone(id) ? [] : (universe.jobs.get(id) ?? [])));

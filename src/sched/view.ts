@@ -1,4 +1,4 @@
-// A view of a scheduler for who watches it (`partita top`): its partitions with what is used and reserved, the head of its queue, its last cycles. Pure.
+// A view of a scheduler for `partita top`: its partitions with used and reserved amounts, the head of its queue, its last cycles. Pure.
 
 import { indexCount, parseIndexList } from "#model/array-indices.ts";
 import type { Fairshare } from "#model/fairshare.ts";
@@ -21,13 +21,13 @@ export type ViewInput = {
   readonly problem: string | null;
   readonly activity: Activity;
   readonly fairshare: Fairshare;
-  /** false: single jobs are not told */
+  /** false: single jobs are not shown */
   readonly sees_others: boolean;
 };
 
 const WAITING_MAX = 40;
 const RESVS_MAX = 20;
-/** Shown of each partition, where its vnodes have it. */
+/** Resources shown for each partition whose vnodes have them. */
 const RESOURCES = ["ncpus", "mem", "ngpus"];
 
 export function schedView(universe: Universe, book: PolicyBook, input: ViewInput): SchedView {
@@ -147,14 +147,14 @@ function waitingOf(ranks: RankContext, policy: Policy): WaitingJob[] {
   return rows;
 }
 
-/** Its comment is kept since it began, and says nothing of the subjobs that wait. */
+/** The comment of an array that has begun does not change, and says nothing about the waiting subjobs. */
 function subjobsText({ array }: SchedJob): string | null {
   if (array === undefined) return null;
   const waiting = (parseIndexList(array.indices_remaining) ?? []).reduce((sum, range) => sum + indexCount(range), 0);
   return `${waiting} of its subjobs wait${waiting === 1 ? "s" : ""}, ${array.running} run${array.running === 1 ? "s" : ""}`;
 }
 
-/** Reservations of the scheduler's partitions, and those that are not of any yet. */
+/** Reservations of the scheduler's partitions, and those without a partition yet. */
 function resvsOf(universe: Universe): ResvView[] {
   const own = new Set(servedPartitions(universe));
   const rows = [...universe.resvs.values()].flatMap(({ id, held, present, partition, source: { attrs } }): ResvView[] => {

@@ -1,4 +1,4 @@
-// Whether a vnode or a host can take a chunk, for which job at all, and if not, why. Leaf functions: no search, no changes.
+// Whether a vnode or a host can take a chunk, for which jobs, and if not, why. Leaf functions: no search, no changes.
 
 import type { Place, Sharing } from "#model/request/place.ts";
 import type { SchedJob, Why } from "#protocol/sched-link.ts";
@@ -8,10 +8,10 @@ import type { ResourceSpace } from "./resource-space.ts";
 import { amountText, matchedText } from "./resource-space.ts";
 import type { VnodeSpec, VnodeState } from "./universe.ts";
 
-/** What of a vnode is taken, in a job's placement under way. */
+/** The amounts taken of a vnode, in a placement under way. */
 export type Level = { readonly spec: VnodeSpec; readonly used: readonly number[] };
 
-/** What is checked: the resources of sched_config and how amounts are shown. */
+/** The checked resources of sched_config, and the form of amounts. */
 export type Checks = {
   readonly space: ResourceSpace;
   readonly policy: Policy /** by resource index: is it checked */;
@@ -22,7 +22,7 @@ export function checksOf(space: ResourceSpace, policy: Policy): Checks {
   return { space, policy, checked: space.consumed.map(({ name }) => policy.resources.has(name)) };
 }
 
-/** How a job uses a vnode: what its place says, as far as the vnode's `sharing` lets it. */
+/** How a job uses a vnode: what its place requests, as far as the vnode's `sharing` allows. */
 export function sharingOn(place: Place, spec: VnodeSpec): Sharing {
   switch (spec.sharing) {
     case "ignore_excl":
@@ -40,10 +40,10 @@ export function sharingOn(place: Place, spec: VnodeSpec): Sharing {
   }
 }
 
-/** How many jobs a user's or group's limit at the vnode counts there. */
+/** The number of jobs that a limit of the vnode by user or group counts. */
 export type OwnerCounts = { readonly user: number; readonly group: number };
 
-/** Why a job cannot use a vnode whatever it asks there; null: it can. host: the states of all vnodes of the host. */
+/** Why a job cannot use a vnode, whatever it requests there; null: it can. host: the states of all vnodes of the host. */
 export function ineligible(request: Request, state: VnodeState, host: readonly VnodeState[], counts: () => OwnerCounts): Why | null {
   const { spec } = state;
   const shut = shutOut(request, state, host);
@@ -60,7 +60,7 @@ export function ineligibleForResv(request: Request, state: VnodeState, host: rea
   return state.spec.resv_enable ? shutOut(request, state, host) : { code: "NODE_RESV_ENABLE", module: "placement" };
 }
 
-/** By the state of the vnode or who else is there. */
+/** Reasons from the state of the vnode or from its jobs. */
 function shutOut(request: Request, state: VnodeState, host: readonly VnodeState[]): Why | null {
   const { spec } = state;
   const closed = state.closed !== undefined && !(request.keeps_cpus === true && state.closed === "job-busy");
@@ -91,7 +91,7 @@ export function isChecked({ checked }: Checks, index: number): boolean {
   return checked[index] === true;
 }
 
-/** What is matched and what is only compared. */
+/** Matched values and values that are only compared. */
 export function matchesAll(checks: Checks, spec: VnodeSpec, chunk: Chunk): boolean {
   for (const match of chunk.matches) if (isMatchChecked(checks, match) && !matchesValue(checks.space, spec, match)) return false;
   for (const { resource, amount } of chunk.levels) {
@@ -100,12 +100,12 @@ export function matchesAll(checks: Checks, spec: VnodeSpec, chunk: Chunk): boole
   return true;
 }
 
-/** Booleans are always checked, others when sched_config names them. */
+/** Booleans are always checked, others if sched_config names them. */
 export function isMatchChecked({ policy }: Checks, { resource, value }: Chunk["matches"][number]): boolean {
   return typeof value === "boolean" || policy.resources.has(resource);
 }
 
-/** An unset boolean is False; a string array has the value when one of its elements is it. */
+/** An unset boolean is False; a string array matches if one of its elements does. */
 export function matchesValue(space: ResourceSpace, spec: VnodeSpec, { resource, value }: Chunk["matches"][number]): boolean {
   const have = spec.matches.get(resource);
   if (typeof value === "boolean") return (have === true) === value;
@@ -113,7 +113,7 @@ export function matchesValue(space: ResourceSpace, spec: VnodeSpec, { resource, 
   return space.all.get(resource)?.type === "string_array" ? String(have).split(",").includes(value) : have === value;
 }
 
-/** The first thing a vnode lacks for a chunk: what does not match, then what is too little. null: it fits. */
+/** The first thing that a vnode lacks for a chunk: a value that does not match, then an amount that is too small. null: it fits. */
 export function lackOf(checks: Checks, level: Level, chunk: Chunk): Why | null {
   const { space, policy } = checks;
   for (const match of chunk.matches) {

@@ -1,4 +1,4 @@
-// What a vnode is: its spec, interned, and its state as the mirror has it; in which set and on which host it is.
+// The properties of a vnode: its spec, interned, and its state from the mirror; its set and its host.
 
 import { isNodeUsable } from "#model/values/node-state.ts";
 import type { SchedNode } from "#protocol/sched-link.ts";
@@ -29,7 +29,7 @@ function textOf(value: unknown): string {
   return typeof value === "string" ? value : "";
 }
 
-/** The host a vnode is on: its resource `host`, else the first host of its moms, else its own name. */
+/** The host of a vnode: its resource `host`, else the first host of its moms, else its own name. */
 export function hostOf(node: SchedNode): string {
   const host = recordOf(node.attrs["resources_available"])["host"];
   if (typeof host === "string") return host;
@@ -38,7 +38,7 @@ export function hostOf(node: SchedNode): string {
   return typeof mom === "string" ? mom : node.name;
 }
 
-/** What a vnode is: the interned spec of its attributes under this policy. */
+/** The interned spec of a vnode's attributes under this policy. */
 export function specOf(universe: Universe, node: SchedNode): VnodeSpec {
   const counted = node.attrs["max_user_run"] !== undefined || node.attrs["max_group_run"] !== undefined;
   const { attrs } = node;
@@ -57,7 +57,7 @@ export function specOf(universe: Universe, node: SchedNode): VnodeSpec {
   return internSpec(universe, key, (id) => makeSpec(universe, node, id));
 }
 
-/** The one spec of a key; made, with a number of its own, when there is none. */
+/** The single spec of a key; it is made with a new number if there is none. */
 export function internSpec(universe: Universe, key: string, make: (id: number) => VnodeSpec): VnodeSpec {
   let spec = universe.specs.get(key);
   if (spec === undefined) {
@@ -69,15 +69,15 @@ export function internSpec(universe: Universe, key: string, make: (id: number) =
 
 const SPECS_KEPT = 1000;
 
-/** Attributes of vnodes may change all the time: what no vnode is any more goes. */
+/** Attributes of vnodes may change all the time: specs without vnodes are removed. */
 function forgetSpecs(universe: Universe): void {
   const used = new Set([...universe.sets.values()].flatMap((set) => [...set.specs.keys()]));
   for (const [key, spec] of universe.specs) if (!used.has(spec)) universe.specs.delete(key);
 }
 
 /**
- * resources_available without what only names the vnode. Of the environments it could be provisioned with it has the current one: nobody provisions.
- * What is counted by jobs (flag n) is the administrator's to say; of the rest the mom's word goes before where mom_resources names it.
+ * resources_available without names of the vnode. Of the environments that it could be provisioned with it has only the current one, because nothing is provisioned.
+ * For resources that jobs use up (flag n) the administrator's value counts; for others the mom's value counts if mom_resources names the resource.
  */
 function ownResources({ policy, space }: Universe, attrs: SchedNode["attrs"]): [string, unknown][] {
   const own = recordOf(attrs["resources_available"]);
@@ -120,15 +120,15 @@ function makeSpec(universe: Universe, node: SchedNode, id: number): VnodeSpec {
   };
 }
 
-/** States that keep jobs away beside those in which a vnode is not usable at all. */
+/** States that keep jobs away, besides those in which a vnode is not usable at all. */
 const TAKEN = ["job-busy", "job-exclusive", "resv-exclusive"];
-/** Whether a state word says only that jobs or reservations have the vnode. */
+/** Whether a state word only says that jobs or reservations have the vnode. */
 export const isTaken = (word: string | undefined): boolean => word !== undefined && TAKEN.includes(word);
 
 export function vnodeState(universe: Universe, node: SchedNode, spec: VnodeSpec): VnodeState {
   const used = universe.space.consumed.map(({ name }) => node.assigned[name] ?? 0);
   const words = stateWords(node);
-  // What keeps jobs away when those that are there have ended comes first.
+  // Words that keep jobs away even when the present jobs have ended come first.
   const closed = words.find((word) => !isTaken(word) && !isNodeUsable([word])) ?? words.find(isTaken);
   let jobs = spec.max_running === undefined ? Math.min(1, node.jobs.length) : new Set(node.jobs).size;
   for (const { present } of universe.resvs_on.get(node.name) ?? []) if (present?.holding.get(node.name)?.own === true) jobs++;
@@ -147,7 +147,7 @@ export function recordOf(value: unknown): Readonly<Record<string, unknown>> {
 
 // --- hosts in several sets
 
-/** A host has a vnode in a set: others may have vnodes of it, too. */
+/** A host has a vnode in a set; other sets may have vnodes of it, too. */
 export function shareHost({ sets, shared_hosts }: Universe, set: NodeSet, host: string): void {
   for (const other of sets.values()) {
     if (other === set || !other.hosts.has(host)) continue;
@@ -163,7 +163,10 @@ export function unshareHost({ shared_hosts }: Universe, set: NodeSet, host: stri
   if (sharing?.size === 1) shared_hosts.delete(host);
 }
 
-/** Vnodes of a host in these sets of which those in the others say otherwise now. What a running reservation gives its jobs is no vnode of the mirror (resv-sets.ts). */
+/**
+ * Vnodes of a host in these sets whose answer depends on the others and has changed. Vnodes that a running reservation gives its jobs are not in the mirror
+ * (resv-sets.ts).
+ */
 export function misjudged(universe: Universe, host: string, sets: Iterable<NodeSet>): readonly Vnode[] {
   const vnodes = [...sets].flatMap((set) => set.hosts.get(host)?.vnodes ?? []);
   return vnodes.filter(
@@ -171,7 +174,7 @@ export function misjudged(universe: Universe, host: string, sets: Iterable<NodeS
   );
 }
 
-/** Whether vnodes of the host in other sets are in use: who wants the host alone is told. */
+/** Whether vnodes of the host in other sets are in use, for jobs that need the host exclusively. */
 function isCrowded({ shared_hosts }: Universe, node: SchedNode): boolean {
   if (node.crowded === true) return true;
   if (shared_hosts.size === 0) return false;

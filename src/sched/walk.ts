@@ -4,7 +4,7 @@ import { compareRanks } from "./host-bucket.ts";
 import type { Fit, Matcher } from "./matcher.ts";
 import type { Host, HostBucket } from "./universe.ts";
 
-/** A host that could be next. fit: what the matcher looks at; null: it looks at nothing. */
+/** A host that could be next. fit: for the matcher; null: the matcher computes none. */
 export type Option = { readonly bucket: HostBucket; readonly host: Host; readonly fit: Fit | null };
 
 /** Whether a host is walked before another. */
