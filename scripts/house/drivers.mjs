@@ -1,8 +1,9 @@
-// Who drives the server's core: makes one and hands it requests, ticks and batches of its own.
+// The drivers of the server's core: files that make a core, or take batches out of one.
 
 const MAKES = /(?<!function )\bcreateCore\(/;
+const TAKES = /\b[cC]ore\.take\(\)/;
 
-/** The files that make a core. files: [{path, text}] */
+/** The paths of such files. files: [{path, text}] */
 export function coreDrivers(files) {
-  return files.filter(({ text }) => MAKES.test(text)).map(({ path }) => path);
+  return files.filter(({ text }) => MAKES.test(text) || TAKES.test(text)).map(({ path }) => path);
 }

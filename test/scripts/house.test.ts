@@ -85,10 +85,17 @@ test("src/model/request alone parses select, place, nodes, exec_vnode and exec_h
   );
 });
 
-test("a driver makes a core; the file that defines it is none", () => {
+test("a driver makes a core or takes batches out of it; the file that defines it is none", () => {
   const files = [
     { path: "src/server/core/core.ts", text: `export function ${"createCore"}(state) {}` },
     { path: "src/sim/server-process.ts", text: `const core = ${"createCore"}(state);` },
+    { path: "test/server/harness.ts", text: `const batch = h.${"core"}.take();` },
+    { path: "src/sched/cycle.ts", text: "yield this.#parts.take();" },
   ];
-  assert.deepEqual(coreDrivers(files), ["src/sim/server-process.ts"]);
+  assert.deepEqual(coreDrivers(files), ["src/sim/server-process.ts", "test/server/harness.ts"]);
+});
+
+test("the server's core has one driver, so that what is simulated and tested is what runs", () => {
+  const texts = sourceTexts("src", "test", "bench");
+  assert.deepEqual(coreDrivers(texts), ["src/server/driver/server-driver.ts"], "use ServerDriver over ports of your own");
 });

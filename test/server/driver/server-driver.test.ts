@@ -1,0 +1,155 @@
+// The driver of the server's core in a world of its own: when it writes, what leaves when, and how it goes on after a fault (I1-I3 of server-driver.ts).
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { HandClock } from "#server/driver/hand-clock.ts";
+import { immediatePorts } from "#server/driver/immediate-ports.ts";
+import { ServerDriver } from "#server/driver/server-driver.ts";
+import { freshState } from "#server/state/load.ts";
+import { addJob, CONFIG, HOST, harness, holdCommits, outcome, ROOT, release, START_S, settle, stateOf } from "../harness.ts";
+
+/** A server whose commits and loads wait to be answered. */
+function world() {
+  const clock = new HandClock(START_S * 1000);
+  const commits: ((fault: Error | null) => void)[] = [];
+  const answers = new Map<number, string>();
+  const bugs: unknown[] = [];
+  const seen = { commits: 0, loads: 0, dropped: 0 };
+  const ports = immediatePorts(clock, {
+    links: {
+      toSched: () => undefined,
+      toMom: () => undefined,
+      end: () => undefined,
+      dropDaemons: () => void seen.dropped++,
+      setLimits: () => undefined,
+      close: (done) => done(),
+    },
+    clients: {
+      answer(frames) {
+        for (const frame of frames) {
+          // Nobody waits for a request that was answered already (ClientsPort).
+          if (frame.kind !== "part" && !answers.has(frame.token))
+            answers.set(frame.token, frame.kind === "ok" ? "ok" : `${frame.code} ${frame.text}`);
+        }
+      },
+      taken: (_token, then) => then(),
+      of: (token) => (answers.has(token) ? undefined : { uid: 0, link: token }),
+      open: () => Array.from({ length: tokens }, (_none, at) => at + 1).filter((token) => !answers.has(token)),
+    },
+    onBug: (error) => void bugs.push(error),
+  });
+  const store = {
+    ...ports.store,
+    commit(_rows: unknown, done: (fault: Error | null) => void): void {
+      assert.equal(commits.length, 0, "one commit at a time");
+      seen.commits++;
+      commits.push(done);
+    },
+    load(done: (state: ReturnType<typeof freshState>) => void): void {
+      seen.loads++;
+      done(freshState(HOST, CONFIG));
+    },
+  };
+  const driver = new ServerDriver({ ...ports, store }, CONFIG, freshState(HOST, CONFIG));
+  let tokens = 0;
+  /** a change of the server, whose token is returned */
+  const change = (value: string): number => {
+    const token = ++tokens;
+    const attrs = [{ name: "comment", op: "=" as const, value }];
+    driver.request(ROOT, { kind: "manager", verb: "set", object: "server", name: "", attrs }, token);
+    clock.settle();
+    return token;
+  };
+  const status = (): number => {
+    const token = ++tokens;
+    driver.request(ROOT, { kind: "status", object: "server", ids: [] }, token);
+    clock.settle();
+    return token;
+  };
+  /** the commit that is under way ends */
+  const written = (fault: Error | null): void => {
+    commits.shift()?.(fault);
+    clock.settle();
+  };
+  const pass = (ms: number): void => {
+    clock.now_ms += ms;
+    clock.ring();
+    clock.settle();
+  };
+  driver.start();
+  clock.settle();
+  while (commits.length > 0) written(null);
+  return { driver, clock, commits, answers, bugs, seen, change, status, written, pass };
+}
+
+test("what comes while a commit is under way gathers for the next one; each is answered after its own commit", () => {
+  const { answers, change, written } = world();
+  const [first, second, third] = [change("a"), change("b"), change("c")];
+  assert.equal(answers.size, 0);
+  written(null);
+  assert.deepEqual([answers.get(first), answers.has(second)], ["ok", false]);
+  written(null);
+  assert.deepEqual([answers.get(second), answers.get(third)], ["ok", "ok"]);
+});
+
+test("a commit that fails refuses its batch and all open requests; the state is loaded again, daemons are dropped", () => {
+  const { driver, answers, seen, change, written, pass } = world();
+  const [first, second] = [change("a"), change("b")];
+  const before = driver.core;
+  written(new Error("disk full"));
+  assert.deepEqual([answers.get(first), answers.get(second)], ["15010 System error: disk full", "15010 System error: disk full"]);
+  assert.deepEqual([seen.dropped, seen.loads, driver.core === before], [1, 0, true]);
+  pass(200);
+  assert.deepEqual([seen.loads, driver.core === before], [1, false]);
+  assert.equal(driver.core.state.server["comment"], undefined);
+});
+
+test("while the disk is full changes are refused and questions answered; it is probed every second and taken again", () => {
+  const { driver, answers, seen, commits, change, status, written, pass } = world();
+  change("a");
+  written(new Error("disk full"));
+  pass(200);
+  const commits_before = seen.commits;
+  assert.deepEqual([answers.get(change("b")), answers.get(status())], ["15010 System error: disk full", "ok"]);
+  assert.deepEqual([driver.takesDaemons, seen.commits - commits_before], [false, 0]);
+  pass(1000);
+  assert.equal(commits.length, 1, "a probe");
+  written(new Error("disk full"));
+  assert.equal(answers.get(change("c")), "15010 System error: disk full");
+  pass(1000);
+  written(null);
+  assert.equal(driver.takesDaemons, true);
+  while (commits.length > 0) written(null);
+  const last = change("d");
+  written(null);
+  assert.equal(answers.get(last), "ok");
+});
+
+test("an error of the program in the core gives up what is not committed, after the commit that is under way", () => {
+  const { driver, answers, bugs, seen, change, written, pass } = world();
+  const first = change("a");
+  const second = change("b");
+  driver.do(() => {
+    throw new Error("planted");
+  });
+  assert.deepEqual([bugs.length, answers.size, seen.dropped], [1, 0, 0]);
+  written(null);
+  assert.deepEqual([answers.get(first), answers.get(second)?.slice(0, 5), seen.dropped], ["ok", "15011", 1]);
+  pass(200);
+  assert.equal(seen.loads, 1);
+  const third = change("c");
+  written(null);
+  while (!answers.has(third)) written(null);
+  assert.equal(answers.get(third), "ok");
+});
+
+test("a hold is stored before its user is answered, and not answered by a server that is killed before", () => {
+  const h = harness();
+  const job = addJob(h);
+  holdCommits(h);
+  assert.equal(outcome(h, ROOT, { kind: "hold-job", job, holds: "u" }), "deferred");
+  assert.equal(stateOf(h, job), "H 20");
+  release(h);
+  settle(h);
+  assert.deepEqual(h.answers.get(h.next_token - 1), { ok: true });
+});
