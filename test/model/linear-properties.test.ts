@@ -8,6 +8,7 @@ import { parseArrayIndices, parseIndexList } from "#model/array-indices.ts";
 import { attributeOf } from "#model/attribute.ts";
 import { parseDependencies } from "#model/depend.ts";
 import { parseDestination } from "#model/destination.ts";
+import { JOB_FORMULA_NAMES, readFormula } from "#model/formula/formula.ts";
 import { parseJobId, parseResvId } from "#model/job-id.ts";
 import { Reject } from "#model/pbse.ts";
 import { parseRule } from "#model/recurrence.ts";
@@ -27,6 +28,8 @@ import { removeFromList, splitList } from "#model/values/string-array.ts";
 import { variableList } from "#mom/job/environment.ts";
 import { parseRequest } from "#protocol/schema.ts";
 import { decodeFrame, frameDecoder } from "#protocol/wire/frame.ts";
+import { attributeLookup } from "#qmgr/attribute-lookup.ts";
+import { parseRequest as parseQmgr } from "#qmgr/grammar.ts";
 
 const resources = builtinResources();
 const times = (count: number, make: (at: number) => string, separator: string): string =>
@@ -58,6 +61,9 @@ const WORST: { readonly [name: string]: (n: number) => string } = {
   days: (n) => `FREQ=DAILY;COUNT=1;BYDAY=${times(n / 3, () => "MO", ",")}`,
   dots: (n) => `1.${"a.".repeat(n / 2)}!`,
   variables: (n) => times(n / 12, (at) => `V${at}=x\\,y`, ","),
+  sums: (n) => `ncpus${"+ncpus".repeat(n / 6)}`,
+  parentheses: (n) => `${"(".repeat(n / 2)}1${")".repeat(n / 2)}`,
+  assignments: (n) => times(n / 16, (at) => `comment = c${1000 + at}`, ","),
   slashes: (n) => "/".repeat(n),
 };
 
@@ -121,6 +127,10 @@ const PARSERS: { readonly [name: string]: (text: string) => unknown } = {
     for (let at = 0; at < text.length; at += 1000) decoder.add(text.slice(at, at + 1000));
     return decoder.take();
   },
+  "qmgr request, value": (text) => parseQmgr(`set server comment = ${text}`, attributeLookup),
+  "qmgr request, words": (text) => parseQmgr(text, attributeLookup),
+  "qmgr request, objects": (text) => parseQmgr(`list queue ${text}`, attributeLookup),
+  formula: (text) => readFormula(text, () => "number", JOB_FORMULA_NAMES),
   "request of wrong items": (text) =>
     parseRequest({ id: 1, kind: "status", object: "job", ids: [...text.slice(0, text.length / 4)].map(() => 1) }),
 };
