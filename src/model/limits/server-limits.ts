@@ -15,6 +15,8 @@ const DEFAULTS = {
   max_user_unread_reply: "32mb",
   max_user_listings: 16,
   max_history_rows: 500,
+  max_status_jobs: 1000,
+  max_criteria_text: "64kb",
   max_user_questions: 32,
   max_depend_jobs: 1000,
   max_select_chunks: 10_000,
@@ -37,16 +39,21 @@ const row = (name: LimitName, help: string, min = 1): AttributeRow => {
 /** Smallest text limit: a request of everyday size must pass. */
 const TEXT_MIN = 64 * 1024;
 const RESOURCE_TEXT_MIN = 1024;
+const CRITERIA_TEXT_MIN = 1024;
+/** Commands name so many jobs in one request. */
+const STATUS_JOBS_MIN = 1000;
 
 // biome-ignore format: one row per attribute
 export const LIMIT_ROWS: readonly AttributeRow[] = [
   row("max_user_connections", "connections of one user to the server"),
   row("max_connection_requests", "requests of one connection that are not answered yet; more are not read"),
-  row("max_user_request_text", "text of one user's requests that have not come in whole yet", TEXT_MIN),
+  row("max_user_request_text", "text of one user's requests that are incomplete or wait for their turn", TEXT_MIN),
   row("max_unread_reply", "text of replies that one connection has not read; its next requests wait", TEXT_MIN),
   row("max_user_unread_reply", "the same for all connections of one user together", TEXT_MIN),
   row("max_user_listings", "listings of jobs in several parts that one user has under way; more wait"),
   row("max_history_rows", "finished jobs read from the store at once"),
+  row("max_status_jobs", "jobs that one status request names; commands send several requests", STATUS_JOBS_MIN),
+  row("max_criteria_text", "text of all criteria of one selection of jobs", CRITERIA_TEXT_MIN),
   row("max_user_questions", "questions of one user to schedulers that are not answered yet; more are refused"),
   row("max_depend_jobs", "jobs that one request for dependencies may name; up to 100 times as many may name one job"),
   row("max_select_chunks", "chunks in a select or nodes that are written down one by one"),

@@ -40,9 +40,7 @@ export type Limits = {
   readonly attr_value_chars_max: number;
   readonly attrs_max: number;
   readonly ids_max: number;
-  /** text of all criteria of one qselect */
-  readonly criteria_chars_max: number;
-  /** jobs named in one status request; clients ask several times for more */
+  /** jobs that a command names in one status request; it asks several times for more (max_status_jobs of the server is at least as many) */
   readonly job_ids_max: number;
   /** object names and job ids in requests (the server checks the real limits of each object) */
   readonly name_chars_max: number;
@@ -74,7 +72,6 @@ export const LIMITS: Limits = Object.freeze({
   attr_value_chars_max: 4 * MI,
   attrs_max: 5000,
   ids_max: 100_000,
-  criteria_chars_max: 64 * 1024,
   job_ids_max: 1000,
   name_chars_max: 1024,
 });

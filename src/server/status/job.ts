@@ -6,11 +6,11 @@
 
 import { type IndexRange, indexAt, indexCount } from "#model/array-indices.ts";
 import { jobIdText, parseJobId, subjobId, withServer } from "#model/job-id.ts";
-import { PBSE, reject } from "#model/pbse.ts";
+import { limitOf } from "#model/limits/server-limits.ts";
+import { PBSE, reject, rejectNaming } from "#model/pbse.ts";
 import { JOB_ATTRIBUTES } from "#model/tables/job-attributes.ts";
 import { briefItems } from "#protocol/brief-items.ts";
 import type { StatusItem, StatusRequest, WireAttrs } from "#protocol/messages.ts";
-import { LIMITS } from "#protocol/wire/limits.ts";
 import { type Columns, columnsOf, encoder } from "../attributes/encode.ts";
 import { isOwner } from "../attributes/permission.ts";
 import type { Answer, Stream, Transaction } from "../engine/transaction.ts";
@@ -27,7 +27,8 @@ const PART_ITEMS_MAX = 500;
 export function jobStatus(tx: Transaction, request: StatusRequest): Answer {
   const { state, who } = tx;
   checkHistory(tx, request.history);
-  if (request.ids.length > LIMITS.job_ids_max) throw reject(PBSE.IVALREQ);
+  const jobs_max = limitOf(state, "max_status_jobs");
+  if (request.ids.length > jobs_max) throw rejectNaming(PBSE.IVALREQ, `more than ${jobs_max} jobs in one request (max_status_jobs)`);
   const columns = columnsOf(state, who, JOB_ATTRIBUTES, request.attrs);
   if (request.ids.length > 0) return namedJobs(tx, request, columns);
   const queue = request.queue === undefined || request.queue === "" ? undefined : localQueue(tx, request.queue).name;
@@ -161,7 +162,7 @@ function recordsNeeded(tx: Transaction, id: string, budget: { records: number },
   if (parsed === null || (parsed.kind !== "subjob" && parsed.kind !== "range")) return tx.state.jobs.has(id) ? [] : [id];
   const array_id = jobIdText({ ...parsed, kind: "array" });
   const needed = tx.state.jobs.has(array_id) ? [] : [array_id];
-  // A request names at most job_ids_max single subjobs; a walk through all records of their array for each would take much longer.
+  // A request names at most max_status_jobs single subjobs; a walk through all records of their array for each would take much longer.
   const ranges = parsed.kind === "subjob" ? [oneIndex(parsed.index)] : parsed.ranges;
   const count = parsed.kind === "subjob" ? 0 : ranges.reduce((sum, range) => sum + indexCount(range), 0);
   if (count > budget.records) return needed;

@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { AttrValueText, Request } from "#protocol/messages.ts";
+import { LIMITS } from "#protocol/wire/limits.ts";
 import { ALICE, ask, type Harness, harness, outcome, ROOT } from "../harness.ts";
 
 const submission = (...attrs: readonly AttrValueText[]): Request => ({ kind: "queue-job", destination: "workq", attrs, script: null });
@@ -29,6 +30,26 @@ for (const [limit, raised, request] of ROWS) {
     assert.equal(ask(h, ALICE, request)?.ok, true);
   });
 }
+
+test("max_status_jobs: refused with its name, taken when it is raised, never below what commands ask for at once", () => {
+  const h = harness();
+  const jobs = Array.from({ length: 1001 }, (_, at) => String(1000 + at));
+  const request: Request = { kind: "status", object: "job", ids: jobs };
+  assert.equal(outcome(h, ALICE, request), "15004 Invalid request: more than 1000 jobs in one request (max_status_jobs)");
+  set(h, "max_status_jobs", "1001");
+  assert.doesNotMatch(outcome(h, ALICE, request), /max_status_jobs/);
+  const lowered = { name: "max_status_jobs", op: "=" as const, value: String(LIMITS.job_ids_max - 1) };
+  assert.match(outcome(h, ROOT, { kind: "manager", verb: "set", object: "server", name: "", attrs: [lowered] }), /^15014/);
+});
+
+test("max_criteria_text: refused with its name, taken when it is raised", () => {
+  const h = harness();
+  const users = Array.from({ length: 7000 }, (_, at) => `u${1000 + at}@hst`).join(",");
+  const request: Request = { kind: "select-jobs", criteria: [{ name: "User_List", op: "ne", value: users }] };
+  assert.equal(outcome(h, ALICE, request), "15004 Invalid request: more than 65536 characters of criteria (max_criteria_text)");
+  set(h, "max_criteria_text", "100kb");
+  assert.doesNotMatch(outcome(h, ALICE, request), /max_criteria_text/);
+});
 
 test("max_depend_jobs: refused with its name, whatever the jobs are", () => {
   const h = harness();

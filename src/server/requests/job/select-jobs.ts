@@ -5,7 +5,8 @@
 
 import { type AttributeDef, type AttributeValue, attributeOf } from "#model/attribute.ts";
 import { parseDestination } from "#model/destination.ts";
-import { PBSE, Reject, reject } from "#model/pbse.ts";
+import { limitOf } from "#model/limits/server-limits.ts";
+import { PBSE, Reject, reject, rejectNaming } from "#model/pbse.ts";
 import { JOB_ATTRIBUTES } from "#model/tables/job-attributes.ts";
 import { hostMatches } from "#model/values/acl.ts";
 import { parseHolds } from "#model/values/hold.ts";
@@ -14,7 +15,6 @@ import { listedResource, parseListedValue } from "#model/values/resource-list.ts
 import { compareResourceValues } from "#model/values/resource-value.ts";
 import { splitList } from "#model/values/string-array.ts";
 import type { SelectJobsRequest } from "#protocol/messages.ts";
-import { LIMITS } from "#protocol/wire/limits.ts";
 import type { Answer, Transaction } from "../../engine/transaction.ts";
 import { shownEligible } from "../../jobs/eligible-time.ts";
 import type { Attrs, JobAttrs } from "../../state/state.ts";
@@ -27,7 +27,9 @@ type Criterion = SelectJobsRequest["criteria"][number];
 type Test = (attrs: JobAttrs) => boolean;
 
 export function selectJobs(tx: Transaction, request: SelectJobsRequest): Answer {
-  if (request.criteria.reduce((chars, { value }) => chars + value.length, 0) > LIMITS.criteria_chars_max) throw reject(PBSE.IVALREQ);
+  const chars_max = limitOf(tx.state, "max_criteria_text");
+  if (request.criteria.reduce((chars, { value }) => chars + value.length, 0) > chars_max)
+    throw rejectNaming(PBSE.IVALREQ, `more than ${chars_max} characters of criteria (max_criteria_text)`);
   checkHistory(tx, request.history);
   const queue = queueOf(tx, request.destination);
   const tests = request.criteria.map((criterion) => testOf(tx, criterion));
