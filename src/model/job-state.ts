@@ -134,3 +134,6 @@ export function stateCountText(counts: ReadonlyMap<string, number>): string {
   }
   return text;
 }
+
+/** What a job's waiting time counts as: its attribute accrue_type. */
+export const ACCRUE = { INITIAL: 0, INELIGIBLE: 1, ELIGIBLE: 2, RUNNING: 3, EXITING: 4 } as const;

@@ -3,7 +3,7 @@
 //
 // V1. A pool passes only at instants with an event of its own: an end, a submit, the end of a reservation, or the begin of a kept plan.
 
-import { heapPop, heapPush } from "#sched/heap.ts";
+import { heapPop, heapPush } from "#support/heap.ts";
 import type { Algorithm } from "./algorithm.ts";
 import type { Colouring, JobNames } from "./colouring.ts";
 import type { Gantt, GanttBar } from "./gantt.ts";

@@ -1,10 +1,8 @@
 // Eligible time as a scheduler sees it (docs/reference/scheduler.md 4). The server keeps it. For each queued job it sends a base and the job's clock, and for
 // each clock its time and whether it goes. The time of all jobs behind the same limits therefore passes without further messages.
 
+import { ACCRUE } from "#model/job-state.ts";
 import type { SchedClock, SchedJob } from "#protocol/sched-link.ts";
-
-/** Accrue types of docs/reference/scheduler.md 4. */
-export const ACCRUE = { INITIAL: 0, INELIGIBLE: 1, ELIGIBLE: 2, RUNNING: 3, EXITING: 4 } as const;
 
 export type Eligible = { readonly eligible_s: number; readonly accrue_type: number };
 

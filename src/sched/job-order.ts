@@ -4,7 +4,7 @@
 // Running reservations come before all queues. Within a source the preemption level decides first; then jobs that were preempted come
 // first, the earliest preempted one at the head. by_queue: express and preempted jobs of all queues come before the queues.
 
-import { heapPop, heapPush, heapReplace } from "./heap.ts";
+import { heapPop, heapPush, heapReplace } from "#support/heap.ts";
 import { queuesInOrder } from "./mirror.ts";
 import type { Policy } from "./policy.ts";
 import type { LevelOf } from "./preempt-level.ts";

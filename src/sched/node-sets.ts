@@ -3,7 +3,7 @@
 // placement-sets.ts determines them.
 
 import type { SchedNode } from "#protocol/sched-link.ts";
-import { heapPop, heapPush } from "./heap.ts";
+import { heapPop, heapPush } from "#support/heap.ts";
 import { type BucketParts, bucketKey, makeBucket, vnodeKeys } from "./host-bucket.ts";
 import type { Outlook } from "./outlook.ts";
 import { outlookOf } from "./outlook.ts";

@@ -6,6 +6,7 @@
 // K5. Equal outlooks of one calendar are the same object.
 // K6. Besides bookings, running entries count until their ends: an outlook says what is left of them when a booking begins.
 
+import { firstPlace } from "#support/search.ts";
 import type { Amount } from "./request.ts";
 import type { Running } from "./running.ts";
 import { holdingOf, jobsOn } from "./running.ts";
@@ -125,7 +126,7 @@ function leftsOf(universe: Universe, vnode: Vnode, parts: readonly Part[]): Left
 function nextBegin(parts: readonly Part[], from_s: number): number {
   let next_s = Number.POSITIVE_INFINITY;
   for (const { times } of parts) {
-    const span = times.length === 1 ? times[0] : times[countSpans(times, (one) => one.from_s < from_s)];
+    const span = times.length === 1 ? times[0] : times[firstPlace(times, (one) => one.from_s >= from_s)];
     if (span !== undefined && span.from_s >= from_s && span.from_s < next_s) next_s = span.from_s;
   }
   return next_s;
@@ -199,7 +200,7 @@ function keyDuring(outlook: Outlook, window: Window): string {
       if (low < high) {
         const { from_s } = part.times[low] as Span;
         if (concerns(part, from_s, window)) any = true;
-        key += `${part.firm ? countSpans(part.times, (span) => span.from_s < window.firm_to_s) : ""}:${low}-${high}${(part.times[low] as Span).from_s <= window.from_s ? ((part.times[low] as Span).from_s < window.from_s ? "<" : "=") : ""}`;
+        key += `${part.firm ? firstPlace(part.times, (span) => span.from_s >= window.firm_to_s) : ""}:${low}-${high}${(part.times[low] as Span).from_s <= window.from_s ? ((part.times[low] as Span).from_s < window.from_s ? "<" : "=") : ""}`;
       }
       key += ",";
     }
@@ -215,22 +216,11 @@ const isSameWindow = (a: Window, b: Window): boolean =>
 
 /** The times of a part that lie in a window: from one index up to before another. */
 function spansDuring({ times }: Part, { from_s, to_s }: Window): readonly [low: number, high: number] {
-  return [countSpans(times, (span) => span.to_s <= from_s), countSpans(times, (span) => span.from_s < to_s)];
+  return [firstPlace(times, (span) => span.to_s > from_s), firstPlace(times, (span) => span.from_s >= to_s)];
 }
 
 /** Whether the begin of a part keeps away a job with this window. A reservation that begins in the job's kill_delay counts only beside plans. */
 const concerns = ({ firm }: Part, from_s: number, { firm_to_s }: Window): boolean => !firm || from_s < firm_to_s;
-
-/** The number of leading spans that fulfil a condition, which no later one fulfils. */
-function countSpans(times: readonly Span[], condition: (span: Span) => boolean): number {
-  let [low, high] = [0, times.length];
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if (condition(times[middle] as Span)) low = middle + 1;
-    else high = middle;
-  }
-  return low;
-}
 
 /** to_s: the end of the time that begins or ends. begins: it has not begun before the window */
 type Change = { readonly at_s: number; readonly to_s: number; readonly sign: 1 | -1; readonly part: Part; readonly begins: boolean };

@@ -1,7 +1,8 @@
 // The search for a job's place: choosing the next host, taking it, giving it back (placement.ts P1-P5).
 
 import type { SchedJob, Why } from "#protocol/sched-link.ts";
-import { heapPop, heapPush, heapReplace } from "./heap.ts";
+import { heapPop, heapPush, heapReplace } from "#support/heap.ts";
+import { firstPlace } from "#support/search.ts";
 import type { HostView } from "./host-fit.ts";
 import { canSplit, fitsHost, mayTake, splitChunk } from "./host-fit.ts";
 import type { Fit, Matcher } from "./matcher.ts";
@@ -498,11 +499,5 @@ export class Search implements SearchView {
 
 /** The position of the first host after an order; the number of hosts if there is none. */
 function firstAfter(hosts: readonly Host[], order: number): number {
-  let [low, high] = [0, hosts.length];
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if ((hosts[middle] as Host).order > order) high = middle;
-    else low = middle + 1;
-  }
-  return low;
+  return firstPlace(hosts, (host) => host.order > order);
 }

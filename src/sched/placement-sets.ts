@@ -6,6 +6,7 @@
 // G3. Sets are tried smallest first: by cpus, then memory, then free cpus and memory, then in the order of their definition.
 
 import type { SchedNode } from "#protocol/sched-link.ts";
+import { firstPlace } from "#support/search.ts";
 import { groupResources } from "./group-resources.ts";
 import { nodeSetOf } from "./job-lines.ts";
 import { addTwin, dropTwins, makeNodeSet } from "./node-sets.ts";
@@ -131,11 +132,6 @@ function firstOrder(set: NodeSet): number {
 }
 
 function insert(sets: NodeSet[], set: NodeSet, before: Before): void {
-  let [low, high] = [0, sets.length];
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if (before(set, sets[middle] as NodeSet)) high = middle;
-    else low = middle + 1;
-  }
-  sets.splice(low, 0, set);
+  const at = firstPlace(sets, (other) => before(set, other));
+  sets.splice(at, 0, set);
 }

@@ -4,6 +4,7 @@
 // O1. times ascend strictly; levels[at * width + index] holds from times[at] until the next time, the last one for ever.
 // O2. Neighbouring steps differ: an interval that is given back leaves no step, so the length follows what is planned.
 
+import { firstPlace } from "#support/search.ts";
 import type { Amount } from "./request.ts";
 
 export type Profile = {
@@ -70,13 +71,7 @@ function join({ times, levels, width }: Profile, at: number): void {
 
 /** The step in which a time lies; -1: before the first. */
 function stepAt({ times }: Profile, time_s: number): number {
-  let [low, high] = [0, times.length];
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if ((times[middle] as number) <= time_s) low = middle + 1;
-    else high = middle;
-  }
-  return low - 1;
+  return firstPlace(times, (at_s) => at_s > time_s) - 1;
 }
 
 /** What is free of one amount at a time. */

@@ -3,7 +3,7 @@
 
 import type { ShareNode } from "#model/fairshare.ts";
 import { entity, ratio } from "#model/fairshare.ts";
-import { heapPop, heapPush, heapReplace } from "./heap.ts";
+import { heapPop, heapPush, heapReplace } from "#support/heap.ts";
 import type { Cursor, Source } from "./job-order.ts";
 import { inStrandBefore, type RankContext } from "./ranking.ts";
 

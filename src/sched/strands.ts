@@ -1,5 +1,6 @@
 // The order within a line: tracks by entity, strands by what makes the jobs' values differ permanently (ranking.ts), each strand sorted.
 
+import { firstPlace } from "#support/search.ts";
 import { inStrandBefore } from "./ranking.ts";
 import type { JobEntry, JobLine, Strand, Track } from "./universe.ts";
 
@@ -35,18 +36,13 @@ const newTrack = (line: JobLine, entity: string): Track => ({
 export function insert(strand: Strand, entry: JobEntry): void {
   const { members } = strand;
   strand.settled_until_s = 0;
-  let [low, high] = [0, members.length];
   const last = members.at(-1);
-  if (last === undefined || inStrandBefore(last, entry)) low = high;
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if (inStrandBefore(members[middle] as JobEntry, entry)) low = middle + 1;
-    else high = middle;
-  }
-  if (low === members.length) members.push(entry);
-  else members.splice(low, 0, entry);
+  const at =
+    last === undefined || inStrandBefore(last, entry) ? members.length : firstPlace(members, (other) => !inStrandBefore(other, entry));
+  if (at === members.length) members.push(entry);
+  else members.splice(at, 0, entry);
   // The bound of a strand is that of its first job.
-  if (low > 0) return;
+  if (at > 0) return;
   strand.bound = null;
   strand.track.fresh.add(strand);
 }

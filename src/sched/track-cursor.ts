@@ -7,7 +7,8 @@
 // T1. A cursor gives all jobs of its track above the threshold, in the order of comesBefore.
 // T2. Bounds are computed again when their time is over, or when shares or priorities of queues have changed; a cycle leaves heap and strands as they were.
 
-import { heapPop, heapPush, heapReplace } from "./heap.ts";
+import { heapPop, heapPush, heapReplace } from "#support/heap.ts";
+import { firstPlace } from "#support/search.ts";
 import { comesBefore, type RankContext, type Ranked, worth, worthUntil } from "./ranking.ts";
 import type { JobEntry, Strand, StrandBound, Track } from "./universe.ts";
 
@@ -149,12 +150,7 @@ export function settleTrack(track: Track, threshold: number, ranks: RankContext,
 
 function settleStrand(strand: Strand, threshold: number, ranks: RankContext, moved: (entry: JobEntry) => void): void {
   const members = strand.members.filter((entry) => !entry.gone);
-  let [low, high] = [0, members.length];
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if (worth(ranks, (members[middle] as JobEntry).job).value > threshold) low = middle + 1;
-    else high = middle;
-  }
+  const low = firstPlace(members, ({ job }) => worth(ranks, job).value <= threshold);
   members.forEach((entry, at) => {
     if (entry.under === at >= low) return;
     entry.under = at >= low;

@@ -3,6 +3,7 @@
 // W1. Events run in the order of their times, those of one time in the order in which they were made: one seed, one history.
 // W2. Nothing here knows the machine's clock.
 
+import { heapPop, heapPush } from "#support/heap.ts";
 import type { Prng } from "#support/prng.ts";
 
 /** Friday, 20 November 2026, 09:26:28 UTC */
@@ -79,12 +80,12 @@ export function createWorld(random: Prng, keep: number, onLine: ((line: TraceLin
       return step;
     },
     after(delay_ms, act) {
-      push(queue, { at_ms: now_ms + Math.max(0, delay_ms), order: order++, act });
+      heapPush(queue, { at_ms: now_ms + Math.max(0, delay_ms), order: order++, act }, before);
     },
     async next(until_ms) {
       const first = queue[0];
       if (first === undefined || first.at_ms > until_ms) return false;
-      pop(queue);
+      heapPop(queue, before);
       now_ms = Math.max(now_ms, first.at_ms);
       step++;
       const done = first.act();
@@ -107,33 +108,6 @@ export function pipe(world: World, random: Prng, delay_ms_max: number): (act: ()
 }
 
 const before = (a: Event, b: Event): boolean => a.at_ms < b.at_ms || (a.at_ms === b.at_ms && a.order < b.order);
-
-function push(heap: Event[], event: Event): void {
-  let at = heap.length;
-  heap.push(event);
-  while (at > 0) {
-    const parent = (at - 1) >> 1;
-    if (before(heap[parent] as Event, event)) break;
-    heap[at] = heap[parent] as Event;
-    at = parent;
-  }
-  heap[at] = event;
-}
-
-function pop(heap: Event[]): void {
-  const last = heap.pop() as Event;
-  if (heap.length === 0) return;
-  let at = 0;
-  for (;;) {
-    let child = 2 * at + 1;
-    if (child >= heap.length) break;
-    if (child + 1 < heap.length && before(heap[child + 1] as Event, heap[child] as Event)) child++;
-    if (before(last, heap[child] as Event)) break;
-    heap[at] = heap[child] as Event;
-    at = child;
-  }
-  heap[at] = last;
-}
 
 /** `  412   13.037 svr          commit       {...}` (README.md explains the columns). */
 export function traceText(line: TraceLine): string {

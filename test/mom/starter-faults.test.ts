@@ -6,7 +6,8 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
-import { JOB_EXEC } from "#mom/job/exec.ts";
+
+import { JOB_EXEC } from "#model/exit-status.ts";
 import type { StarterToMom, StartSpec } from "#mom/job/starter-link.ts";
 import { type Journal, readJournal } from "#mom/starter/journal.ts";
 import { launch } from "#mom/starter/launch.ts";

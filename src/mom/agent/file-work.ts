@@ -26,11 +26,11 @@ import {
   writeSync,
 } from "node:fs";
 import { dirname } from "node:path";
+import { JOB_EXEC } from "#model/exit-status.ts";
 import { scriptCharacters, scriptEncoding } from "#model/script-text.ts";
 import { actAs } from "../host/posix.ts";
 import { isPseudoTerminal } from "../host/pseudo-terminal.ts";
 import type { FilePlan, Finished, FinishRequest, OutputPlan, Prepared, PrepareRequest } from "../job/agent-link.ts";
-import { JOB_EXEC } from "../job/exec.ts";
 import type { Place } from "../job/stage-list.ts";
 import { copyFile, copyRemote, exists, inDirectory, writeAll } from "./file-copy.ts";
 import { asOwner, codeOf, makeDirectories, ownUid, placesOf, putInPlace, removeQuietly, replaceForeign } from "./open-directories.ts";

@@ -1,8 +1,9 @@
 // Limits of a job: what the kernel enforces per process, what the mom watches for the whole job (docs/reference/execution.md 4). Pure.
 
+import { JOB_EXEC } from "#model/exit-status.ts";
 import { parseSize, sizeBytes, sizeKb } from "#model/values/size.ts";
+
 import { type Attrs, resourcesOf } from "./attrs.ts";
-import { JOB_EXEC } from "./exec.ts";
 
 /** Set by prlimit before the program runs: name of the limit -> bytes or seconds. */
 export function kernelLimits(attrs: Attrs, several_hosts = false): { [name: string]: number } {

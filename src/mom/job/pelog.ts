@@ -1,9 +1,10 @@
 // Prologue and epilogue scripts (docs/reference/files.md 7): their arguments, their environment, and what their exit codes mean for the job. Pure.
 
+import { JOB_EXEC } from "#model/exit-status.ts";
 import { renderDuration } from "#model/values/duration.ts";
 import type { MomJob, Usage } from "#protocol/mom-link.ts";
+
 import { type Attrs, isInteractive, resourcesOf, textOf } from "./attrs.ts";
-import { JOB_EXEC } from "./exec.ts";
 
 export type ScriptName = "prologue" | "epilogue";
 /** code: the script's exit status, or one of PELOG; text: why, for the log. none: there is no script. */

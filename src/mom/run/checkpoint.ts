@@ -9,14 +9,16 @@
 // I3. A checkpoint goes with the end of its job. It stays after CHKP and INITRST only, for the run to come.
 // I4. Interactive jobs and jobs over several hosts are not saved.
 
+import { JOB_EXEC } from "#model/exit-status.ts";
 import { PBSE } from "#model/pbse.ts";
 import { hostsOf } from "#model/request/host-entry.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
+
 import { type ActionName, actionCommand, actionLimit_s } from "../config/action-script.ts";
 import { type Attrs, isInteractive, textOf } from "../job/attrs.ts";
-import { JOB_EXEC } from "../job/exec.ts";
 import { type ScriptEnd, scriptEnvironment } from "../job/pelog.ts";
 import { type Context, keyOf, log, save } from "./record.ts";
+
 import type { MomConfig, Run, Step } from "./state.ts";
 
 /** How it stands with a run's checkpoints. asked: a script is at work. */

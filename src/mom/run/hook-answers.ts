@@ -1,13 +1,15 @@
 // Hooks as the server sends them, those of the host itself, and whose question an answer is for. Pure.
 
 import type { SequenceEnd } from "#hooks/run/hook-sequence.ts";
+import { JOB_EXEC } from "#model/exit-status.ts";
 import { PBSE, pbseText } from "#model/pbse.ts";
 import type { MomHooks } from "#protocol/mom-link.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
-import { JOB_EXEC } from "../job/exec.ts";
 import { askHostHooks, honour, logHooks } from "./hook-steps.ts";
+
 import { hooked } from "./life.ts";
 import { type Context, keyOf, log } from "./record.ts";
+
 import { answer, endUnlessOver, refusal } from "./requests.ts";
 import type { MomState, Run, Step } from "./state.ts";
 import { beginEnding, resume } from "./watch.ts";

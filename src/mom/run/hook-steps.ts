@@ -8,15 +8,17 @@
 
 import type { HookInput } from "#hooks/run/hook-input.ts";
 import type { SequenceEnd } from "#hooks/run/hook-sequence.ts";
+import { JOB_EXEC } from "#model/exit-status.ts";
 import { hostsOf } from "#model/request/host-entry.ts";
 import type { MomHook, MomHookReport } from "#protocol/mom-link.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
 import type { Attrs } from "../job/attrs.ts";
 import { isSameHost } from "../job/attrs.ts";
-import { JOB_EXEC } from "../job/exec.ts";
 import { failureText, type ScriptEnd, type ScriptName, scriptEnvironment } from "../job/pelog.ts";
 import { changedAttrs, jobObject, MOM_WRITABLE, resourcesOfTypes, usedByHooks, vnodeObject, vnodesOf, withoutUsage } from "./hook-view.ts";
+
 import { type Context, keyOf, modify } from "./record.ts";
+
 import type { MomState, OutputFiles, Run, Step } from "./state.ts";
 
 /** Enabled hooks of an event in their order (the server sends no others). */

@@ -5,11 +5,13 @@
 //     hello: what else lies in spool, like output that could not be delivered, is nobody's to remove.
 // O2. What becomes of a run's output is decided once, when the file agent is asked: what is heard until he answers changes nothing of what he does.
 
+import { JOB_EXEC } from "#model/exit-status.ts";
 import type { MomHello } from "#protocol/mom-link.ts";
+
 import type { FinishRequest } from "../job/agent-link.ts";
-import { JOB_EXEC } from "../job/exec.ts";
 import { isSister } from "../job/sister.ts";
 import type { Context } from "./record.ts";
+
 import type { MomState, Run } from "./state.ts";
 
 /** It goes back to its queue: a run that never came about leaves nothing of its own. */

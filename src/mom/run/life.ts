@@ -5,6 +5,7 @@
 // R2. Its record goes before the starter forgets it: a mom that dies between the two forgets it again, and never takes it for lost.
 
 import type { SequenceEnd } from "#hooks/run/hook-sequence.ts";
+import { JOB_EXEC } from "#model/exit-status.ts";
 import { renderDuration } from "#model/values/duration.ts";
 import type { MomJob, Usage } from "#protocol/mom-link.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
@@ -12,7 +13,6 @@ import type { FilePlan, Finished, Prepared } from "../job/agent-link.ts";
 import { isInteractive, resourcesOf, ticketOf } from "../job/attrs.ts";
 import { jobLimits, pickCpus } from "../job/cgroup-limits.ts";
 import { nodefileText, type TaskNumbers } from "../job/environment.ts";
-import { JOB_EXEC } from "../job/exec.ts";
 import { memoryLimit_kb } from "../job/limits.ts";
 import { afterPrologue, epilogueArguments, failureText, prologueArguments, type ScriptEnd } from "../job/pelog.ts";
 import { filePlan, type Owner, startSpec } from "../job/plan.ts";
@@ -22,6 +22,7 @@ import type { ExitedRun, StartedRun, StartSpec } from "../job/starter-link.ts";
 import { noSample, usageOf } from "../job/usage.ts";
 import { checkpointAtEnd, dropCheckpoint, isLeaving, isRestart, NO_CHECKPOINT, restartCommand, siteEnvironmentOf } from "./checkpoint.ts";
 import { askHooks, askScript, exitStatusOf, honour, hooksFor, logHooks, logScript } from "./hook-steps.ts";
+
 import { dropOutput, keepOutput, outputFate, outputGone } from "./kept-output.ts";
 import { type Context, keyOf, log, remember, SAFE_ID, save } from "./record.ts";
 import type { MomConfig, NextRun, Obit, OutputFiles, Run, Step } from "./state.ts";

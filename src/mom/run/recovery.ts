@@ -3,15 +3,17 @@
 // V1. A run without a word of the starter was never started if the record is of this boot (the starter's journal is then whole); of an earlier boot it is lost.
 // V2. A run that only the starter knows has no record to be reported by: it is killed and forgotten.
 
+import { JOB_EXEC } from "#model/exit-status.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
-import { JOB_EXEC } from "../job/exec.ts";
 import { SIG } from "../job/signals.ts";
 import { NO_SISTERS } from "../job/sister.ts";
 import type { StarterRun, StarterToMom } from "../job/starter-link.ts";
 import { noSample } from "../job/usage.ts";
 import { NO_CHECKPOINT } from "./checkpoint.ts";
+
 import { becomeRunning, begin, conclude, exited, remove, reportStarted, startAgain } from "./life.ts";
 import { type Context, filesOf, log, remember } from "./record.ts";
+
 import type { Run, SavedRun } from "./state.ts";
 import { adopted, missTasks, noTasks, takeTask } from "./tasks.ts";
 import { beginEnding, hungUp } from "./watch.ts";

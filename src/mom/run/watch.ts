@@ -1,16 +1,18 @@
 // A run while it runs: suspended and resumed, held to its limits, brought to its end. Pure.
 
+import { JOB_EXEC } from "#model/exit-status.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
 import { actionLimit_s } from "../config/action-script.ts";
 import { isInteractive } from "../job/attrs.ts";
-import { JOB_EXEC } from "../job/exec.ts";
 import { type Breach, breachOf, memoryLimit_kb } from "../job/limits.ts";
 import type { ScriptEnd } from "../job/pelog.ts";
 import { SIG } from "../job/signals.ts";
 import { isSister } from "../job/sister.ts";
 import { askAction, checkpointInTime, isLeaving } from "./checkpoint.ts";
 import { askHooks } from "./hook-steps.ts";
+
 import { type Context, keyOf, log, save } from "./record.ts";
+
 import type { OutputFiles, Run } from "./state.ts";
 
 /** A terminal that takes no text keeps its job this long past a limit, at most. */

@@ -10,12 +10,13 @@
 
 import { closeSync, constants, fstatSync, openSync, readSync, statSync, writeSync } from "node:fs";
 import { isatty } from "node:tty";
+import { EXEC_FAILED, JOB_EXEC } from "#model/exit-status.ts";
 import { trustedFile } from "#support/trusted-file.ts";
+
 import { type IdentityTool, identityWords } from "../host/identity-words.ts";
 import { actAs, asIdentity, errorText, executeError, makePipe, spawnSession } from "../host/posix.ts";
 import { isPseudoTerminal } from "../host/pseudo-terminal.ts";
 import { toolPath } from "../host/tool-path.ts";
-import { EXEC_FAILED, JOB_EXEC } from "../job/exec.ts";
 import type { StartSpec } from "../job/starter-link.ts";
 
 /** script: what was executed for a restart, where it really is. */

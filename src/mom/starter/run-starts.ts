@@ -1,10 +1,11 @@
 // Starts of runs: top processes and tasks, those of interactive jobs once their terminal is there (terminals.ts). What became of them is in the journal
 // before the mom is told.
 
+import { JOB_EXEC } from "#model/exit-status.ts";
 import type { JobGroups } from "../host/cgroup.ts";
 import { readProcess } from "../host/proc-table.ts";
-import { JOB_EXEC } from "../job/exec.ts";
 import { jobOfName, type RunKey, type StartedRun, type StarterToMom, type StartSpec } from "../job/starter-link.ts";
+
 import type { Children } from "./children.ts";
 import { type Journal, type JournalRecord, noteInJournal } from "./journal.ts";
 import { type Launched, type LaunchFailure, launch } from "./launch.ts";

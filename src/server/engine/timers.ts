@@ -2,6 +2,8 @@
 //
 // I1. A name has one time at most; setting it again replaces it.
 
+import { heapPop, heapPush } from "#support/heap.ts";
+
 export type Timers = {
   /** at: in the unit of the caller (the core: epoch milliseconds) */
   set(name: string, at: number): void;
@@ -23,13 +25,13 @@ export function createTimers(): Timers {
   const heap: Entry[] = [];
   const isStale = (entry: Entry): boolean => times.get(entry.name) !== entry.at;
   const settle = (): void => {
-    for (let top = heap[0]; top !== undefined && isStale(top); top = heap[0]) pop(heap);
+    for (let top = heap[0]; top !== undefined && isStale(top); top = heap[0]) heapPop(heap, earlier);
   };
   return {
     set(name, at) {
       if (times.get(name) === at) return;
       times.set(name, at);
-      push(heap, { name, at });
+      heapPush(heap, { name, at }, earlier);
     },
     clear: (name) => void times.delete(name),
     at: (name) => times.get(name),
@@ -43,7 +45,8 @@ export function createTimers(): Timers {
     due(now) {
       const names: string[] = [];
       for (settle(); heap[0] !== undefined && heap[0].at <= now; settle()) {
-        const { name } = pop(heap);
+        const { name } = heap[0];
+        heapPop(heap, earlier);
         times.delete(name);
         names.push(name);
       }
@@ -52,31 +55,4 @@ export function createTimers(): Timers {
   };
 }
 
-function push(heap: Entry[], entry: Entry): void {
-  let at = heap.length;
-  heap.push(entry);
-  while (at > 0) {
-    const parent = (at - 1) >> 1;
-    if ((heap[parent] as Entry).at <= entry.at) break;
-    heap[at] = heap[parent] as Entry;
-    at = parent;
-  }
-  heap[at] = entry;
-}
-
-function pop(heap: Entry[]): Entry {
-  const top = heap[0] as Entry;
-  const last = heap.pop() as Entry;
-  if (heap.length === 0) return top;
-  let at = 0;
-  for (;;) {
-    let child = 2 * at + 1;
-    if (child >= heap.length) break;
-    if (child + 1 < heap.length && (heap[child + 1] as Entry).at < (heap[child] as Entry).at) child++;
-    if ((heap[child] as Entry).at >= last.at) break;
-    heap[at] = heap[child] as Entry;
-    at = child;
-  }
-  heap[at] = last;
-  return top;
-}
+const earlier = (a: Entry, b: Entry): boolean => a.at < b.at;

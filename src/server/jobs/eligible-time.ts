@@ -4,6 +4,7 @@
 // A job with a clock keeps in eligible_time the number of seconds to add to the clock's time (it may be negative). A job without a clock keeps its eligible
 // time there.
 
+import { ACCRUE } from "#model/job-state.ts";
 import { renderDuration } from "#model/values/duration.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
 import { type Kernel, ownTransaction } from "../engine/kernel.ts";
@@ -14,8 +15,6 @@ import type { Attrs, Job, ServerState } from "../state/state.ts";
 import { hasWaiting } from "../state/subjobs.ts";
 import { logJob } from "./life.ts";
 
-/** The accrue type of a job. */
-export const ACCRUE = { INITIAL: 0, INELIGIBLE: 1, ELIGIBLE: 2, RUNNING: 3, EXITING: 4 } as const;
 type AccrueType = (typeof ACCRUE)[keyof typeof ACCRUE];
 const NAMES = ["initial_time", "ineligible_time", "eligible_time", "run_time", "exiting"] as const;
 

@@ -3,6 +3,7 @@
 // I1. The obit of a run is accounted for once: it counts only for a job that is with its mom under that run_count.
 // I2. A job that no longer runs holds no vnode; exec_vnode stays only in the history.
 
+import { JOB_EXEC } from "#model/exit-status.ts";
 import { SUBSTATE } from "#model/job-state.ts";
 import { PBSE, pbseText } from "#model/pbse.ts";
 import { addHolds } from "#model/values/hold.ts";
@@ -21,38 +22,6 @@ import { learnRunTime } from "./pressure.ts";
 import { jobStarted } from "./run.ts";
 import { askedAtStart } from "./start-attrs.ts";
 import { leaveMaintenance, preemptingSince } from "./suspension.ts";
-
-/** Exit_status below zero: why a mom could not complete a job (docs/reference/execution.md 6). */
-export const JOB_EXEC = {
-  FAIL1: -1,
-  FAIL2: -2,
-  RETRY: -3,
-  INITABT: -4,
-  INITRST: -5,
-  INITRMG: -6,
-  BADRESRT: -7,
-  FAILUID: -10,
-  RERUN: -11,
-  CHKP: -12,
-  FAIL_PASSWORD: -13,
-  RERUN_SIS_FAIL: -14,
-  QUERST: -15,
-  FAILHOOK_RERUN: -16,
-  FAILHOOK_DELETE: -17,
-  HOOK_RERUN: -18,
-  HOOK_DELETE: -19,
-  RERUN_MS_FAIL: -20,
-  FAIL_SECURITY: -21,
-  HOOKERROR: -22,
-  FAIL_KRB5: -23,
-  KILL_NCPUS_BURST: -24,
-  KILL_NCPUS_SUM: -25,
-  KILL_VMEM: -26,
-  KILL_MEM: -27,
-  KILL_CPUT: -28,
-  KILL_WALLTIME: -29,
-  JOINJOB: -30,
-} as const;
 
 /** A job is held after more starts than this. */
 export const RUN_COUNT_MAX = 20;

@@ -5,6 +5,7 @@
 // I2. A job that the server takes for running and that its mom does not hold is started again if its start was never confirmed (same run_count); otherwise
 //     the run is lost and the job is requeued. A job that only the mom holds is killed (mom-link.ts I3).
 
+import { JOB_EXEC } from "#model/exit-status.ts";
 import { Reject } from "#model/pbse.ts";
 import type { MomHello, MomToServer, Usage } from "#protocol/mom-link.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
@@ -13,7 +14,7 @@ import type { MomRuntime } from "../engine/mom-runtime.ts";
 import type { Transaction } from "../engine/transaction.ts";
 import { hookReported, jobKept, tellHooks } from "../hooks/mom-hooks.ts";
 import { checkpointHost, isKeptOn } from "../jobs/checkpointed.ts";
-import { abort, finish, JOB_EXEC, jobObit, requeueOrAbort } from "../jobs/end.ts";
+import { abort, finish, jobObit, requeueOrAbort } from "../jobs/end.ts";
 import { logJob } from "../jobs/life.ts";
 import { furtherVnodes, releaseVnodes } from "../jobs/release-nodes.ts";
 import { jobStarted } from "../jobs/run.ts";

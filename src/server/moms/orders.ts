@@ -1,11 +1,11 @@
 // Orders of the server to a mom about a job: start, end, signal, message, modify. Frames go into the outbox. Orders to a mom that is not connected are dropped,
 // because its hello makes the server find out again what it must do (host.ts).
 
+import { JOB_EXEC } from "#model/exit-status.ts";
 import { PBSE, reject } from "#model/pbse.ts";
 import type { Kernel } from "../engine/kernel.ts";
 import { refuse } from "../engine/kernel.ts";
 import { momOfJob } from "../engine/mom-runtime.ts";
-import { JOB_EXEC } from "../jobs/end.ts";
 import { hostOfJob } from "../state/job-hosts.ts";
 import { crewOf, dismissCrew, endJoining, isJoining, startCrew } from "./sisters.ts";
 import { killDelay, orderStart } from "./starts.ts";

@@ -3,6 +3,7 @@
 // I1. At no time is more of a vnode promised than it has. A vnode that is promised exclusively is promised to no other reservation.
 
 import { isPromised } from "#model/resv-state.ts";
+import { firstPlace } from "#support/search.ts";
 import { notNow } from "../jobs/resv-fit.ts";
 import { type Amounts, addAmounts } from "../state/amounts.ts";
 import { availableAmount } from "../state/occupancy.ts";
@@ -78,14 +79,9 @@ function checkVnode(state: ServerState, name: string, others: Timeline, { spots,
 }
 
 function claimsDuring({ claims, longest_s }: Timeline, from_s: number, to_s: number): readonly Claim[] {
-  let [low, high] = [0, claims.length];
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if ((claims[middle] as Claim).start_s > from_s - longest_s) high = middle;
-    else low = middle + 1;
-  }
+  const first = firstPlace(claims, ({ start_s }) => start_s > from_s - longest_s);
   const found: Claim[] = [];
-  for (let at = low; at < claims.length; at++) {
+  for (let at = first; at < claims.length; at++) {
     const claim = claims[at] as Claim;
     if (claim.start_s >= to_s) break;
     if (claim.end_s > from_s) found.push(claim);

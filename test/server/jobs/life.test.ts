@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { JOB_EXEC } from "#server/jobs/end.ts";
+import { JOB_EXEC } from "#model/exit-status.ts";
 import type { Harness } from "../harness.ts";
 import {
   ALICE,

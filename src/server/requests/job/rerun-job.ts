@@ -1,12 +1,13 @@
 // qrerun: a running job is killed and queued again (docs/reference/commands.md 3). The reply waits for the obit, at most job_requeue_timeout; by force it
 // does not wait. Of an array the running subjobs are queued again.
 
+import { JOB_EXEC } from "#model/exit-status.ts";
 import { PBSE, reject } from "#model/pbse.ts";
 import type { RerunJobRequest } from "#protocol/messages.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
 import { checkOperator } from "../../attributes/permission.ts";
 import type { Answer, Transaction } from "../../engine/transaction.ts";
-import { beginRerun, JOB_EXEC, requeue } from "../../jobs/end.ts";
+import { beginRerun, requeue } from "../../jobs/end.ts";
 import { logJob, requestor } from "../../jobs/life.ts";
 import { isRunning } from "../../state/job-phase.ts";
 import type { Job } from "../../state/state.ts";
