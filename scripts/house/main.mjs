@@ -1,6 +1,7 @@
 // `npm run house [-- --list]`: measures how well the source tree can be lived in, by the syntax tree and the imports. --list: also names what stands behind each figure.
 
 import { coreDrivers } from "./drivers.mjs";
+import { PROGRAM_SOURCES, unusedExports } from "./exports.mjs";
 import { readFolders } from "./folders.mjs";
 import { arrowsUp, cyclesOf, foldersByFiles, mutualPairs } from "./imports.mjs";
 import { lostReferences } from "./references.mjs";
@@ -62,7 +63,9 @@ function ofFunctions() {
 function ofHomes() {
   const strays = strayParsers(sourceTexts("src"));
   const drivers = coreDrivers(sourceTexts("src", "test", "bench"));
+  const unused = unusedExports(sourceTexts("src", "test", "bench", "scripts"), PROGRAM_SOURCES);
   return [
+    ["exported values that no other file imports", unused.length, unused],
     ["parsers of select text", 1 + strays.length, [PARSER, ...strays]],
     ["drivers of the server's core", drivers.length, drivers],
   ];

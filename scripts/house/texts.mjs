@@ -8,5 +8,5 @@ import { ROOT } from "../lib/paths.mjs";
 /** Every TypeScript file of these folders: {path, text}. */
 export function sourceTexts(...folders) {
   const paths = execFileSync("git", ["ls-files", ...folders], { cwd: ROOT, encoding: "utf8" }).split("\n");
-  return paths.filter((path) => /\.tsx?$/.test(path)).map((path) => ({ path, text: readFileSync(join(ROOT, path), "utf8") }));
+  return paths.filter((path) => /\.(tsx?|mjs)$/.test(path)).map((path) => ({ path, text: readFileSync(join(ROOT, path), "utf8") }));
 }

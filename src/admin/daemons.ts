@@ -98,11 +98,7 @@ export function enabledDaemons(conf: Conf): readonly DaemonName[] {
   return DAEMONS.filter((daemon) => conf.start[daemon]);
 }
 
-export function runToEnd(
-  program: string,
-  args: readonly string[],
-  conf: Conf,
-): Promise<{ readonly status: number; readonly output: string }> {
+function runToEnd(program: string, args: readonly string[], conf: Conf): Promise<{ readonly status: number; readonly output: string }> {
   return new Promise((resolve) => {
     const child = spawn(program, args, { env: complexEnv(conf), stdio: ["ignore", "pipe", "pipe"] });
     let output = "";

@@ -13,7 +13,7 @@ const BURIAL_S_MAX = 5;
 /** A zombie runs nothing and holds nothing: when it is buried is its parent's business. */
 export type Life = "runs" | "zombie" | "gone";
 
-export function lifeOf(pid: number): Life {
+function lifeOf(pid: number): Life {
   const state = stateOf(pid);
   if (state === null) return "gone";
   return /[ZX]/.test(state) ? "zombie" : "runs";

@@ -1,7 +1,7 @@
 // The reader of our output has gone (`partita status | head -1`): the process ends as by SIGPIPE, without a message. A call that has to clean up first does it in
 // a listener of its own. (No state is kept in this module: each bundle has a copy of it.)
 
-export const SIGPIPE_STATUS = 141;
+const SIGPIPE_STATUS = 141;
 
 const isGone = (error: NodeJS.ErrnoException): boolean => ["EPIPE", "ECONNRESET"].includes(error.code ?? "");
 

@@ -3,7 +3,7 @@
 
 import { hostname } from "node:os";
 import { type ServerConnection, ServerUnreachable } from "#protocol/client.ts";
-import type { Request, StatusItem, StatusRequest } from "#protocol/messages.ts";
+import type { StatusItem, StatusRequest } from "#protocol/messages.ts";
 import { connectWatched, patienceOf, silentServer } from "#protocol/watched-link.ts";
 import type { Reply } from "#protocol/wire/reply.ts";
 import { type Conf, ConfError, readConf } from "#support/conf.ts";
@@ -129,11 +129,6 @@ export async function foreignServer(complex: Complex, server: string | null): Pr
 export async function mustBeOurs(complex: Complex, server: string | null): Promise<void> {
   const error = await foreignServer(complex, server);
   if (error !== null) throw error;
-}
-
-/** A request whose parts do not matter. */
-export function ask(link: Link, request: Request): Promise<Reply> {
-  return link.request(request);
 }
 
 /** All items of a status request at once: for requests with few of them. */

@@ -1,6 +1,6 @@
 // Destinations as users type them (docs/reference/commands.md 0): queue, @server, queue@server. Pure.
 
-export const QUEUE_NAME_MAX = 15;
+const QUEUE_NAME_MAX = 15;
 
 export type Destination = { readonly queue: string; readonly server: string | null };
 

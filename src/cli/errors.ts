@@ -8,7 +8,6 @@ export const PBSE_BADHOST = 15008;
 export const PBSE_UNKQUE = 15018;
 export const PBSE_NOSUP = 15029;
 export const PBSE_UNKNODE = 15062;
-export const PBSE_NONODES = 15064;
 export const PBSE_HOOKERROR = 15136;
 export const PBSE_HISTJOBID = 15139;
 export const PBSE_JOBHISTNOTSET = 15140;

@@ -26,7 +26,7 @@ export function jsonValue(text: string, level: number): string {
 }
 
 /** Any JSON value, its members one level deeper than `level`. */
-export function jsonTree(value: unknown, level: number): string {
+function jsonTree(value: unknown, level: number): string {
   if (Array.isArray(value)) return `[${value.map((each) => jsonTree(each, level)).join(", ")}]`;
   if (typeof value === "object" && value !== null) {
     return jsonObject(

@@ -96,7 +96,7 @@ export function longWriter(wide: boolean): LongWriter {
 export const longText = (heading: string, id: string, attrs: WireAttrs, wide: boolean): string => longWriter(wide)(heading, id, attrs);
 
 /** An attribute line longer than LINE_MAX (L1). */
-export function brokenLine(name: string, value: string): string {
+function brokenLine(name: string, value: string): string {
   let text = `    ${name} = `;
   let column = text.length;
   const segments = value.split(",");

@@ -38,7 +38,7 @@ export function civilDay(days: number): CivilDay {
 /** 0 Monday .. 6 Sunday. */
 export const weekday = (days: number): number => (((days + 3) % 7) + 7) % 7;
 
-export const isLeap = (year: number): boolean => year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0);
+const isLeap = (year: number): boolean => year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0);
 export const daysInYear = (year: number): number => (isLeap(year) ? 366 : 365);
 export const daysInMonth = (year: number, month: number): number =>
   month === 2 ? (isLeap(year) ? 29 : 28) : month === 4 || month === 6 || month === 9 || month === 11 ? 30 : 31;

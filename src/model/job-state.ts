@@ -94,11 +94,6 @@ export function isFinished(state: string): boolean {
   return state === "F" || state === "M" || state === "X";
 }
 
-/** Holds vnodes: running or ending. A suspended job has given its resources up but stays on its vnodes. */
-export function holdsResources(state: string): boolean {
-  return state === "R" || state === "E";
-}
-
 /** The state of a job that does not run: held, waiting for its time, or queued; with its substate. begun: an array some subjobs of which have started. */
 export function restingState(job: {
   readonly held: boolean;

@@ -3,9 +3,9 @@
 import { PBSE, reject } from "./pbse.ts";
 
 export const QUEUE_NAME_LENGTH_MAX = 15;
-export const SCHED_NAME_LENGTH_MAX = 15;
-export const NODE_NAME_LENGTH_MAX = 79;
-export const RESOURCE_NAME_LENGTH_MAX = 64;
+const SCHED_NAME_LENGTH_MAX = 15;
+const NODE_NAME_LENGTH_MAX = 79;
+const RESOURCE_NAME_LENGTH_MAX = 64;
 
 export type NamedObject = "queue" | "sched" | "node" | "resource";
 

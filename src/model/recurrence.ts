@@ -11,7 +11,7 @@ import { civilDay, DAY_S, dayNumber, daysInMonth, daysInYear, epochOfWall, type 
 import { PBSE, reject } from "./pbse.ts";
 
 /** In the order of length, the longest first. */
-export const FREQUENCIES = ["YEARLY", "MONTHLY", "WEEKLY", "DAILY", "HOURLY", "MINUTELY", "SECONDLY"] as const;
+const FREQUENCIES = ["YEARLY", "MONTHLY", "WEEKLY", "DAILY", "HOURLY", "MINUTELY", "SECONDLY"] as const;
 export type Frequency = (typeof FREQUENCIES)[number];
 
 /** Longest duration of an occurrence by frequency in seconds, and the number of the refusal (docs/reference/errors.md 1). */

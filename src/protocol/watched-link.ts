@@ -19,7 +19,7 @@ export type Patience = {
 };
 
 /** Where neither pbs.conf nor the environment has PARTITA_SERVER_NOTICE and PARTITA_SERVER_TIMEOUT. */
-export const PATIENCE: Patience = { notice_s: 10, limit_s: 300 };
+const PATIENCE: Patience = { notice_s: 10, limit_s: 300 };
 
 export type LinkWatch = {
   readonly patience: Patience;

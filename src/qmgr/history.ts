@@ -3,7 +3,7 @@
 import { appendFileSync, closeSync, constants, fstatSync, openSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
-export const HISTORY_LINES_MAX = 500;
+const HISTORY_LINES_MAX = 500;
 
 export type History = {
   readonly lines: readonly string[];

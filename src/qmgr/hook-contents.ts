@@ -31,7 +31,7 @@ export function contentsWords(verb: "import" | "export", words: readonly string[
 const unquoted = (word: string): string => /^(["'])(.*)\1$/s.exec(word)?.[2] ?? word;
 
 /** `.json` of `/etc/site.json`; what stands before the last point decides that there is a name. */
-export const suffixOf = (file: string): string => /[^/](\.[^./]+)$/.exec(file)?.[1] ?? "";
+const suffixOf = (file: string): string => /[^/](\.[^./]+)$/.exec(file)?.[1] ?? "";
 
 export type Moved =
   | { readonly ok: true; readonly text?: string }

@@ -141,7 +141,7 @@ function printedValues(
 }
 
 /** Quoted when it holds a quote, a comma or white space: with ' when it holds ", else with ". */
-export function quoteValue(value: string): string {
+function quoteValue(value: string): string {
   if (!/["',\s]/.test(value)) return value;
   return value.includes('"') ? `'${value}'` : `"${value}"`;
 }

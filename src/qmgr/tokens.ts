@@ -133,7 +133,7 @@ function firstLimitAttributeAt(text: string, offset: number, matched: IToken[]):
 }
 
 export const Attribute = token("Attribute", ATTRIBUTE);
-export const LimitAttribute = token("LimitAttribute", limitAttributeAt, { in: Attribute });
+const LimitAttribute = token("LimitAttribute", limitAttributeAt, { in: Attribute });
 const FirstAttribute = token("FirstAttribute", firstAttributeAt, { in: Attribute, to: "attributes" });
 const FirstLimitAttribute = token("FirstLimitAttribute", firstLimitAttributeAt, { in: [LimitAttribute, Attribute], to: "attributes" });
 const MovedAttribute = token("MovedAttribute", firstAttributeAt, { in: Word, to: "words" });

@@ -13,7 +13,7 @@ import type { LogRecord } from "./log-record.ts";
 export const FAILED_VICTIM_WAIT_S = 60;
 
 /** Whether a verdict says that a victim is still in the way. A victim that was gone by then is not. */
-export function hasFailed(decision: Decision, verdict: Verdict | undefined): boolean {
+function hasFailed(decision: Decision, verdict: Verdict | undefined): boolean {
   return decision.kind === "preempt" && verdict?.ok === false && verdict.code !== PBSE.UNKJOBID;
 }
 
@@ -39,7 +39,7 @@ export function leftWithoutRoom(decisions: readonly Decision[], verdicts: readon
 }
 
 /** How often a cycle tries to make room for a job when a victim failed. */
-export const PREEMPT_TRIES_MAX = 5;
+const PREEMPT_TRIES_MAX = 5;
 
 export type Outcome = {
   /** jobs that are tried again, in their order */

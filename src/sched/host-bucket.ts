@@ -24,7 +24,7 @@ export function bucketKey({ outlook, members }: BucketParts, keys: readonly stri
 /** Computed once for a state, and kept outside of it, because other states are made as copies. */
 const STATE_KEYS = new WeakMap<VnodeState, string>();
 
-export function stateKey(state: VnodeState): string {
+function stateKey(state: VnodeState): string {
   let key = STATE_KEYS.get(state);
   if (key === undefined) STATE_KEYS.set(state, (key = `${state.spec.id}:${state.used.join()}:${state.closed ?? ""}:${state.jobs}`));
   return key;

@@ -121,7 +121,7 @@ export function refusedLogText(text: string, code: number): string {
   return `Failed to run: ${text} (${code})`;
 }
 
-export function isReasonCode(code: string): code is ReasonCode {
+function isReasonCode(code: string): code is ReasonCode {
   return Object.hasOwn(REASONS, code);
 }
 

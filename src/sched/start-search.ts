@@ -65,7 +65,7 @@ export function findStart(universe: Universe, wanted: Wanted, walk: Walk): Start
 }
 
 /** Where a request fits during a window that begins at the forecast's time. */
-export function findPlaceAt(universe: Universe, wanted: Wanted, forecast: Forecast): ReturnType<typeof findPlace> {
+function findPlaceAt(universe: Universe, wanted: Wanted, forecast: Forecast): ReturnType<typeof findPlace> {
   const window = windowAt(wanted, forecast.at_s);
   const { resv = false } = wanted;
   const startedOn = (vnode: string): SchedJob[] => startedBeside(universe, vnode, forecast.isOver);

@@ -47,7 +47,7 @@ function isSame(a: PlacedHost, b: PlacedHost): boolean {
   return true;
 }
 
-export function statesAfter(space: ResourceSpace, { place }: Request, host: PlacedHost): VnodeState[] {
+function statesAfter(space: ResourceSpace, { place }: Request, host: PlacedHost): VnodeState[] {
   const { states, taken } = host;
   const used = usedNow(host);
   const wholeHost = states.some((state, at) => taken[at] === true && sharingOn(place, state.spec) === "exclhost");

@@ -13,7 +13,7 @@ import { comesBefore, type RankContext, type Ranked, worth, worthUntil } from ".
 import type { JobEntry, Strand, StrandBound, Track } from "./universe.ts";
 
 /** How long bounds hold: long enough that computing them costs little, short enough that they are close to the values. */
-export const BOUNDS_S = 64;
+const BOUNDS_S = 64;
 
 /** A position in a strand: its next job and the worth of that job. */
 type Head = { readonly strand: Strand; at: number; entry: JobEntry; value: number };

@@ -82,7 +82,7 @@ export type Scenario = {
   readonly start_failures: number;
 };
 
-export const OPS = [
+const OPS = [
   "hold",
   "release",
   "delete",

@@ -12,7 +12,7 @@ import { create, drawEvents, importHook, type Op, type Scenario, set } from "./s
 import { HOST, USERS } from "./server-process.ts";
 
 export const ROOT: Peer = { user: "root", uid: 0, groups: ["root"], host: HOST, root: true };
-export const peerOf = (user: string): Peer => ({
+const peerOf = (user: string): Peer => ({
   user,
   uid: 1000 + USERS.indexOf(user as never),
   groups: ["users"],

@@ -5,7 +5,7 @@ import { alikeReader } from "./alike-rows.ts";
 import type { Batch, Data, History, HistoryFilter, HistoryRow, Keep, Loaded, ObjectRow, ObjectTable, Store, StoreFault } from "./store.ts";
 import { asItIs, StoreError } from "./store.ts";
 
-export const OBJECT_TABLES: readonly ObjectTable[] = ["server", "resources", "queues", "vnodes", "scheds", "resvs", "hooks", "run_times"];
+const OBJECT_TABLES: readonly ObjectTable[] = ["server", "resources", "queues", "vnodes", "scheds", "resvs", "hooks", "run_times"];
 
 export type MemoryStore = Store & {
   /** the next `times` commits fail */

@@ -8,7 +8,7 @@ import type { Connection } from "./sqlite.ts";
 import { StoreError } from "./store.ts";
 
 /** Names in `counters` that are the store's own. */
-export const STORE_NUMBER = "store_number";
+const STORE_NUMBER = "store_number";
 export const LAST_COMMIT = "store_commit";
 export const OWN_COUNTERS: ReadonlySet<string> = new Set([STORE_NUMBER, LAST_COMMIT]);
 

@@ -1,7 +1,7 @@
 // Whether somebody set the wall clock. Pure: both clocks are parameters.
 
 /** A wall clock that moves by so much against the monotonic clock between two looks was set. */
-export const CLOCK_JUMP_MS = 1000;
+const CLOCK_JUMP_MS = 1000;
 
 /** How far the wall clock was set since the last look, in ms; 0: it was not. A drift that an NTP daemon corrects bit by bit is none. */
 export function clockJumps(wall_ms: () => number, monotonic_ms: () => number): () => number {

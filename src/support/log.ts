@@ -16,7 +16,7 @@ import { isLogged, LOG_EVENT, type LogRecord } from "./log-event.ts";
 import { PBS_BUILD, PBS_VERSION } from "./version.ts";
 
 export type { LogClass } from "./log-event.ts";
-export { isLogged, LOG_EVENT, LOG_MASK } from "./log-event.ts";
+export { LOG_EVENT } from "./log-event.ts";
 
 export type LogOptions = {
   /** PBS_HOME/server_logs and the like; must exist or be makeable */

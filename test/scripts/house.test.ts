@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { coreDrivers } from "../../scripts/house/drivers.mjs";
+import { PROGRAM_SOURCES, unusedExports } from "../../scripts/house/exports.mjs";
 import { floorsOf } from "../../scripts/house/folders.mjs";
 import { arrowsUp, cyclesOf, foldersByFiles, mutualPairs } from "../../scripts/house/imports.mjs";
 import { strayParsers } from "../../scripts/house/request-texts.mjs";
@@ -98,4 +99,25 @@ test("a driver makes a core or takes batches out of it; the file that defines it
 test("the server's core has one driver, so that what is simulated and tested is what runs", () => {
   const texts = sourceTexts("src", "test", "bench");
   assert.deepEqual(coreDrivers(texts), ["src/server/driver/server-driver.ts"], "use ServerDriver over ports of your own");
+});
+
+test("unused exports: values that no other file names, but for types, entries and what a namespace or a dynamic import may mean", () => {
+  const a = "./a.ts";
+  const files = [
+    {
+      path: "src/a.ts",
+      text: "export const ONE = 1;\nexport function two() {}\nexport type Three = 3;\nexport class Four {}\nexport { five };",
+    },
+    { path: "src/b.ts", text: `import { ONE as one, type Three } from "${a}";\nexport const run = one;` },
+    { path: "src/c.ts", text: `const { Four } = await import("${a}");\nexport const run = Four;` },
+  ];
+  assert.deepEqual(unusedExports(files, new Set(["src/b.ts"])), ["src/a.ts two", "src/a.ts five", "src/c.ts run"]);
+});
+
+test("every exported value is imported by another file", () => {
+  assert.deepEqual(
+    unusedExports(sourceTexts("src", "test", "bench", "scripts"), PROGRAM_SOURCES),
+    [],
+    "take away `export`, or the whole of it where its own file does not use it",
+  );
 });

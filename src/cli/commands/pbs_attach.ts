@@ -16,7 +16,7 @@ const FAILED = 1;
 export const run: Command = asCommand("pbs_attach", USAGE, pbsAttach);
 
 /** -m (the mom is found by the job), -P and -s (all of a session is attached anyhow) change nothing. */
-export async function pbsAttach(io: CommandIo, complex: Complex): Promise<number> {
+async function pbsAttach(io: CommandIo, complex: Complex): Promise<number> {
   const scan = scanOptions(io.argv, "j:m:p:Ps", false);
   let id: string | undefined;
   let pid: number | null = null;

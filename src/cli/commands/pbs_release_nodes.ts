@@ -14,7 +14,7 @@ const FAILED = 2;
 
 export const run: Command = asCommand("pbs_release_nodes", USAGE, pbsReleaseNodes);
 
-export async function pbsReleaseNodes(io: CommandIo, complex: Complex): Promise<number> {
+async function pbsReleaseNodes(io: CommandIo, complex: Complex): Promise<number> {
   const scan = scanOptions(io.argv, "j:k:a");
   let [faults, all, keep] = ["", false, ""];
   let job = io.env["PBS_JOBID"] ?? "";

@@ -13,7 +13,7 @@ const FAILED = 255;
 
 export const run: Command = asCommand("pbs_tmrsh", USAGE, pbsTmrsh);
 
-export async function pbsTmrsh(io: CommandIo, complex: Complex): Promise<number> {
+async function pbsTmrsh(io: CommandIo, complex: Complex): Promise<number> {
   const words = [...io.argv];
   let host = "";
   // rsh takes its options before and after the host; whoever the user names, he is the job's owner.

@@ -25,7 +25,7 @@ const COPIES_MAX = 100_000;
 type Wish = { copies: number | null; index: number | null; host: string | null; one_by_one: boolean; verbose: boolean; leave: boolean };
 
 /** Exit status: the highest of the tasks'; 1 when something could not be run. */
-export async function pbsdsh(io: CommandIo, complex: Complex): Promise<number> {
+async function pbsdsh(io: CommandIo, complex: Complex): Promise<number> {
   const parsed = argumentsOf(io);
   if (typeof parsed === "string") {
     io.err(parsed + USAGE);

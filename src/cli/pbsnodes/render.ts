@@ -69,7 +69,7 @@ export function jobsOf(node: Node): string[] {
 type Field = { readonly dsv: string; readonly json: string; readonly value: string };
 
 /** -S */
-export function summaryFields(node: Node, uncut: boolean): readonly Field[] {
+function summaryFields(node: Node, uncut: boolean): readonly Field[] {
   const available = resourcesOf(node, "resources_available");
   return [
     { dsv: "state", json: "State", value: stateOf(node, uncut) },
@@ -84,7 +84,7 @@ export function summaryFields(node: Node, uncut: boolean): readonly Field[] {
 }
 
 /** -Sj. suspended: ids of suspended jobs. */
-export function jobFields(node: Node, uncut: boolean, suspended: ReadonlySet<string>): readonly Field[] {
+function jobFields(node: Node, uncut: boolean, suspended: ReadonlySet<string>): readonly Field[] {
   const jobs = jobsOf(node);
   const idle = jobs.filter((id) => suspended.has(id)).length;
   const amount = (name: string): Field => ({ dsv: `${name}(f/t)`, json: `${name} f/t`, value: freeOfTotal(node, name) });

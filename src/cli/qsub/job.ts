@@ -208,6 +208,6 @@ function nameOfScript(name: string): string {
 const XML: Readonly<Record<string, string>> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" };
 
 /** A word as PBS stores it: <jsdl-hpcpa:Argument>a &amp; b</jsdl-hpcpa:Argument>. */
-export function jsdl(tag: "Executable" | "Argument", text: string): string {
+function jsdl(tag: "Executable" | "Argument", text: string): string {
   return `<jsdl-hpcpa:${tag}>${text.replace(/[&<>"]/g, (char) => XML[char] as string)}</jsdl-hpcpa:${tag}>`;
 }

@@ -41,7 +41,7 @@ export type PbsPlace = {
   readonly ask: (question: string) => string;
 };
 
-export class PbsModule {
+class PbsModule {
   /** What a script may write to its console, in characters; the line that crosses it is the last. */
   static readonly #OUTPUT_CHARS_MAX = 65536;
   static readonly #LEVELS = {

@@ -23,10 +23,10 @@ export type FormulaNode =
     }
   | { readonly kind: "if"; readonly test: FormulaNode; readonly then: FormulaNode; readonly otherwise: FormulaNode };
 
-export const FORMULA_LENGTH_MAX = 8192;
-export const FORMULA_NESTING_MAX = 50;
+const FORMULA_LENGTH_MAX = 8192;
+const FORMULA_NESTING_MAX = 50;
 /** operators one below the other: a sum of so many terms */
-export const FORMULA_DEPTH_MAX = 500;
+const FORMULA_DEPTH_MAX = 500;
 
 const Name = createToken({ name: "Name", pattern: /[A-Za-z_][A-Za-z0-9_]*/ });
 const keyword = (word: string) => createToken({ name: `Word_${word}`, pattern: new RegExp(word), longer_alt: Name });

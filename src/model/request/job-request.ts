@@ -92,7 +92,7 @@ export function isOldStyle(list: ResourceValues, defaults: RequestDefaults, reso
 }
 
 /** Refuses what does not go together: nodes with select or place, place without select, select with job-wide chunk resources. */
-export function checkConflicts(asked: ResourceValues, resources: Resources): void {
+function checkConflicts(asked: ResourceValues, resources: Resources): void {
   const has = (name: string): boolean => asked[name] !== undefined;
   if (has("nodes") && (has("select") || has("place"))) throw rejectNaming(PBSE.INVALNODEPLACE, "nodes");
   if (has("place") && !has("select")) throw reject(PBSE.PLACENOSELECT);

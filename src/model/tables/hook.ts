@@ -37,7 +37,7 @@ export type HookAttrs = {
 
 /** Longest hook or configuration file in bytes. Its base64 must fit a request frame (protocol/wire/limits.ts). */
 export const HOOK_BYTES_MAX = 8 * 1024 * 1024;
-export const HOOK_NAME_LENGTH_MAX = 79;
+const HOOK_NAME_LENGTH_MAX = 79;
 
 /** Events that moms run; all others are the server's. */
 export const isMomEvent = (event: string): boolean => event.startsWith("exec");

@@ -3,15 +3,8 @@
 import { type AttributeRow, attributeTable } from "../attribute.ts";
 import { isPartitionName } from "./sched-attributes.ts";
 
-export const SHARING_VALUES = [
-  "default_shared",
-  "default_excl",
-  "default_exclhost",
-  "ignore_excl",
-  "force_excl",
-  "force_exclhost",
-] as const;
-export const DEFAULT_MOM_PORT = 15002;
+const SHARING_VALUES = ["default_shared", "default_excl", "default_exclhost", "ignore_excl", "force_excl", "force_exclhost"] as const;
+const DEFAULT_MOM_PORT = 15002;
 
 // biome-ignore format: one row per attribute
 const ROWS: readonly AttributeRow[] = [

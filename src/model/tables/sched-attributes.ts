@@ -11,13 +11,13 @@ export const DEFAULT_PARTITION = "pbs-default";
 const PREEMPT_LEVELS = new Set(["express_queue", "normal_jobs", "fairshare", "queue_softlimits", "server_softlimits"]);
 
 /** Levels from high to low, separated by commas; levels joined by + hold together. */
-export function isPreemptPrio(text: string): boolean {
+function isPreemptPrio(text: string): boolean {
   const levels = text.split(",").flatMap((level) => level.split("+").map((word) => word.trim()));
   return levels.every((word) => PREEMPT_LEVELS.has(word));
 }
 
 /** Methods of S C R D without repetition, then pairs of a percentage and methods, falling: `SCR 80 SC 50 S`. */
-export function isPreemptOrder(text: string): boolean {
+function isPreemptOrder(text: string): boolean {
   const words = text.trim().split(/[ \t]+/);
   let percent = 100;
   for (const [at, word] of words.entries()) {

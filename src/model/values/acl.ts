@@ -6,7 +6,7 @@
 import type { AttributeDef } from "../attribute.ts";
 import { isPrintable } from "../attribute-checks.ts";
 import { PBSE, reject } from "../pbse.ts";
-import { joinList, splitList } from "./string-array.ts";
+import { splitList } from "./string-array.ts";
 
 export type AclType = "acl_user" | "acl_group" | "acl_host" | "acl_manager";
 
@@ -19,10 +19,6 @@ export function parseAcl(def: AttributeDef, text: string): string[] {
   const entries = splitList(text);
   for (const entry of entries) checkEntry(def, entry);
   return addToAcl(def, [], entries);
-}
-
-export function renderAcl(entries: readonly string[]): string {
-  return joinList(entries);
 }
 
 /** += : refuses an entry that is already there with 15055. */

@@ -14,7 +14,7 @@ import { parseInteger } from "./integer.ts";
 import { parseResourceValue, renderResourceValue } from "./resource-value.ts";
 
 export const GENERIC = "PBS_GENERIC";
-export const ALL = "PBS_ALL";
+const ALL = "PBS_ALL";
 export type EntityKind = "g" | "o" | "p" | "u";
 
 /** One entry as written: key `u:alice` and the text of the amount. column: where the amount begins. */

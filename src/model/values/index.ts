@@ -180,7 +180,7 @@ export function encodeAttrs(
 }
 
 /** encodeAttrs for many objects of a type: the rows are chosen once. */
-export function attrsEncoder(
+function attrsEncoder(
   table: AttributeTable,
   resources: Resources,
   visible: (def: AttributeDef) => boolean = () => true,
@@ -200,7 +200,7 @@ export function attrsEncoder(
  * The refusal of a bad value, 15014. Server, queue, node and scheduler attributes are not named, but for resources and limits;
  * attributes of jobs and reservations always are (docs/reference/qmgr.md 5, docs/reference/errors.md 4).
  */
-export function badValue(def: AttributeDef, resource?: string): Reject {
+function badValue(def: AttributeDef, resource?: string): Reject {
   const named = resource !== undefined || def.object === "job" || def.object === "resv";
   return reject(PBSE.BADATVAL, named ? valueName(def, resource) : undefined);
 }

@@ -1,7 +1,7 @@
 // Names of jobs and reservations (qsub -N): 1 to 230 printable characters without blanks and slashes. The manual
 // forbids a leading `-`, PBS itself takes it.
 
-export const JOB_NAME_LENGTH_MAX = 230;
+const JOB_NAME_LENGTH_MAX = 230;
 
 export type JobNameFault = "illegal" | "too long";
 

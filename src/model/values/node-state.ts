@@ -6,7 +6,7 @@
 import { PBSE, reject } from "../pbse.ts";
 
 // biome-ignore format: a list
-export const NODE_STATES = [
+const NODE_STATES = [
   "state-unknown", "down", "stale", "offline", "job-busy", "job-exclusive", "resv-exclusive", "busy", "unresolvable", "provisioning",
   "wait-provisioning", "maintenance", "sleep",
 ] as const;

@@ -3,7 +3,7 @@
 // A1. No shell reads the line: it is cut at blanks, and each word is one argument whatever it holds.
 
 /** What may be replaced. multinodebusy knows no script, only `requeue`. */
-export const ACTIONS = ["terminate", "checkpoint", "checkpoint_abort", "restart"] as const;
+const ACTIONS = ["terminate", "checkpoint", "checkpoint_abort", "restart"] as const;
 export type ActionName = (typeof ACTIONS)[number];
 
 /** timeout_s 0: the line sets none (see ACTION_S_MAX). words: program, then its arguments with `%jobid` and the like. */
@@ -24,7 +24,7 @@ export type ActionFacts = {
 };
 
 /** A script whose line sets no time limit is given up after so long: a job that nobody can end would keep its node for ever. */
-export const ACTION_S_MAX = 86_400;
+const ACTION_S_MAX = 86_400;
 
 export type ActionLine =
   | { readonly kind: "script"; readonly action: ActionName; readonly script: ActionScript }

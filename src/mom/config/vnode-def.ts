@@ -19,7 +19,7 @@ export type VnodeDef = {
 };
 
 /** A line that is not a definition. The message names the line. */
-export class VnodeDefError extends Error {
+class VnodeDefError extends Error {
   override readonly name = "VnodeDefError";
 }
 

@@ -11,7 +11,7 @@ import type { JobGroups } from "./cgroup.ts";
 import { kernelText, processVariable, readProcess, readProcesses } from "./proc-table.ts";
 
 /** Pids of our children, dead ones not yet reaped included. */
-export function childPids(): number[] {
+function childPids(): number[] {
   try {
     return kernelText(`/proc/self/task/${process.pid}/children`)
       .trim()

@@ -33,7 +33,7 @@ export type Checkpointing = {
 export const NO_CHECKPOINT: Checkpointing = { asked: "no", cput_s: 0, walltime_s: 0 };
 
 /** Directory of a job's checkpoint. */
-export const checkpointPath = (config: MomConfig, job: string): string => `${config.checkpoint_path}/${job}.CK`;
+const checkpointPath = (config: MomConfig, job: string): string => `${config.checkpoint_path}/${job}.CK`;
 
 /** Whether the run is being saved to be ended. */
 export const isLeaving = (run: Run): boolean => run.checkpointing.asked === "checkpoint_abort";

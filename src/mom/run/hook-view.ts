@@ -62,8 +62,8 @@ const settable = (rows: readonly { readonly name: string; readonly set: string }
   rows.filter((row) => row.set !== "pbs" && row.set !== "root").map((row) => row.name);
 
 /** resources_used is a mom's to say: a hook may add to it. */
-export const JOB_WRITABLE: readonly string[] = [...settable(JOB_ATTRIBUTES.rows), "resources_used"];
-export const VNODE_WRITABLE: readonly string[] = settable(NODE_ATTRIBUTES.rows);
+const JOB_WRITABLE: readonly string[] = [...settable(JOB_ATTRIBUTES.rows), "resources_used"];
+const VNODE_WRITABLE: readonly string[] = settable(NODE_ATTRIBUTES.rows);
 export const MOM_WRITABLE: HookInput["writable"] = { job: JOB_WRITABLE, vnode: VNODE_WRITABLE };
 
 /** resources_used as hooks have set it, in the server's values; what is no value of its type is left out. */

@@ -358,7 +358,7 @@ function concluded(cx: Context, run: Run, forced: number | null): void {
 }
 
 /** Nothing of it runs. ran: it did. */
-export function finish(cx: Context, run: Run, status: number, walltime_s: number, message?: string, ran = false): void {
+function finish(cx: Context, run: Run, status: number, walltime_s: number, message?: string, ran = false): void {
   const exit_status = statusOf(run, status);
   const used = usedOf(run, walltime_s);
   const output = outputFate(cx, run, exit_status, ran);

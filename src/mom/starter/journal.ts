@@ -50,7 +50,7 @@ export function noteInJournal(journal: Journal, records: readonly JournalRecord[
 }
 
 /** How many forgotten jobs' run counts are kept (a start that comes late must still be seen to be stale). */
-export const LAST_RUNS_MAX = 10_000;
+const LAST_RUNS_MAX = 10_000;
 
 /** Pure: the lines of a journal to what they say. */
 export function readJournal(text: string): JournalState {

@@ -15,7 +15,7 @@ import { encodeTerminalFrame, type TerminalFrame, type TerminalTicket, terminalF
 const IDENTITY = "partita-terminal";
 const TLS = { ciphers: "ECDHE-PSK-CHACHA20-POLY1305", minVersion: "TLSv1.2", maxVersion: "TLSv1.2" } as const;
 /** A connection must have proved itself within. */
-export const PROOF_MS_MAX = 30_000;
+const PROOF_MS_MAX = 30_000;
 /** Connections at a time that have proved nothing yet. */
 const UNPROVED_MAX = 16;
 

@@ -49,9 +49,9 @@ const ID_BYTES = 4;
 export const FRAME_BYTES_MAX = 64 * 1024;
 const TERM_CHARS_MAX = 128;
 const JOB_CHARS_MAX = 1024;
-export const CONTROLS = 6;
+const CONTROLS = 6;
 
-export class TerminalFrameError extends Error {
+class TerminalFrameError extends Error {
   override readonly name = "TerminalFrameError";
 }
 

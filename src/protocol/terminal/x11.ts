@@ -3,7 +3,7 @@
 //
 // X1. The real cookie never leaves qsub's host; a client that does not show the job's own is turned away.
 
-export const MIT_COOKIE = "MIT-MAGIC-COOKIE-1";
+const MIT_COOKIE = "MIT-MAGIC-COOKIE-1";
 /** TCP port of display 0 */
 export const X11_PORT = 6000;
 /** Displays of jobs begin here: those before are for real ones. */

@@ -7,7 +7,7 @@
 import { closeSync, constants, openSync } from "node:fs";
 import { basename, dirname } from "node:path";
 
-export const SOCKET_PATH_BYTES_MAX = 107;
+const SOCKET_PATH_BYTES_MAX = 107;
 
 /** The path of the server's socket. */
 export function serverSocketPath(home: string): string {

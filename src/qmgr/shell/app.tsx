@@ -51,7 +51,7 @@ export async function runShell(world: ShellWorld): Promise<number> {
   return status;
 }
 
-export function Shell({ world, onStatus }: { readonly world: ShellWorld; readonly onStatus: (status: number) => void }) {
+function Shell({ world, onStatus }: { readonly world: ShellWorld; readonly onStatus: (status: number) => void }) {
   const { exit } = useApp();
   const [editor, setEditor] = useState<EditorState>(EMPTY_EDITOR);
   const [entries, setEntries] = useState<readonly Entry[]>([]);

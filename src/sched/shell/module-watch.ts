@@ -16,7 +16,7 @@ import { writeWholeFile } from "#support/whole-file.ts";
 
 /** Places in the shared memory, 32 bits each. A call is the number of what was told of it, 0: none. */
 export const AT = { CALL: 0, CALLS: 1, OPEN: 2, BEAT: 3, CYCLE: 4 } as const;
-export const PLACES = 5;
+const PLACES = 5;
 
 /** A module that did not come to its end. from: which file, version and options of it. */
 export type Stuck = { readonly name: string; readonly from: string; readonly doing: string; readonly alarm_s: number };

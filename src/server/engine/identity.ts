@@ -30,7 +30,7 @@ function isListed(list: unknown, peer: Peer): boolean {
 }
 
 /** `*` and `*.example.org`. Names of hosts are compared without regard to case; a short name matches the full one. */
-export function matchesHost(pattern: string, host: string): boolean {
+function matchesHost(pattern: string, host: string): boolean {
   const wanted = pattern.toLowerCase();
   const given = host.toLowerCase();
   if (wanted === "*" || wanted === given) return true;

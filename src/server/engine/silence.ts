@@ -1,7 +1,7 @@
 // When the server checks whether moms and schedulers still answer (moms/heartbeat.ts, scheds/heartbeat.ts). Times are epoch milliseconds of the core's clock.
 
 /** Number of checks within the time after which the server gives up. */
-export const BEATS = 4;
+const BEATS = 4;
 
 /** The time of the next check: after an interval, or sooner if the time of a daemon is over. heard_ms: times of the last messages of the daemons. */
 export function nextLook(now_ms: number, silence_ms: number, heard_ms: Iterable<number>): number {

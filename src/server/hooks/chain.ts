@@ -14,7 +14,7 @@ import type { HookVerdict } from "../engine/transaction.ts";
 import { resourceTypes } from "./objects.ts";
 
 /** The outcome of an event's hooks. changes: of all of them together. by: the last hook that changed something, or the one that rejected. */
-export const NOTHING_CHANGED: HookVerdict = { kind: "accept", changes: {}, by: "" };
+const NOTHING_CHANGED: HookVerdict = { kind: "accept", changes: {}, by: "" };
 
 /** Whether the event has a hook that would run. */
 export const hasHooks = (kernel: Pick<Kernel, "state">, event: HookEvent): boolean =>

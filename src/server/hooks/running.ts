@@ -75,7 +75,7 @@ function settleStarted(tx: Transaction, id: string, verdict: HookVerdict): void 
 }
 
 /** Applies the hooks' answer to the job. null: it may run. */
-export function settleRun(tx: Transaction, job: Job, verdict: HookVerdict): Reject | null {
+function settleRun(tx: Transaction, job: Job, verdict: HookVerdict): Reject | null {
   // A subjob that has not started is no job yet: changes that concern all subjobs go to the array.
   const wanted = tx.state.jobs.has(job.id) ? (verdict.changes.job ?? {}) : {};
   if (verdict.kind === "accept") {

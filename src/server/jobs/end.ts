@@ -24,7 +24,7 @@ import { askedAtStart } from "./start-attrs.ts";
 import { leaveMaintenance, preemptingSince } from "./suspension.ts";
 
 /** A job is held after more starts than this. */
-export const RUN_COUNT_MAX = 20;
+const RUN_COUNT_MAX = 20;
 
 export type Obit = {
   readonly exit_status: number;
@@ -55,7 +55,7 @@ const LIMITS: { readonly [code: number]: string } = {
 };
 
 /** The reaction to an Exit_status, for a job that was not deleted (docs/reference/execution.md 6). */
-export function reactionTo(exit_status: number, message = ""): Reaction {
+function reactionTo(exit_status: number, message = ""): Reaction {
   if (exit_status === 0) return { kind: "end", how: "finished", suffix: " and finished" };
   if (exit_status > 0) return { kind: "end", how: "failed", suffix: " and failed" };
   const limit = LIMITS[exit_status];

@@ -36,7 +36,7 @@ export function learnedTime({ run_times }: ServerState, { attrs }: Job): number 
 }
 
 /** The expected duration of a job. */
-export function expectedTime(state: ServerState, job: Job): number {
+function expectedTime(state: ServerState, job: Job): number {
   const { soft_walltime, walltime } = job.attrs.Resource_List;
   const expected = learnedTime(state, job) ?? soft_walltime ?? walltime;
   return typeof expected === "number" ? Math.max(MOMENT_S, expected) : MOMENT_S;

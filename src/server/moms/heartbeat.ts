@@ -27,7 +27,7 @@ import { endRun } from "./sisters.ts";
 const silence_ms = ({ state }: Kernel): number => 1000 * limitOf(state, "node_silence_timeout");
 
 /** Starts the heartbeat when moms connect and when the attribute has changed. */
-export function armHeartbeat(kernel: Kernel): void {
+function armHeartbeat(kernel: Kernel): void {
   kernel.timers.clear("heartbeat");
   if (silence_ms(kernel) === 0 || kernel.moms.size === 0) return;
   const heard = [...kernel.moms.values()].filter(isAsked).map(({ heard_ms }) => heard_ms);

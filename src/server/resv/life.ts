@@ -70,7 +70,7 @@ function confirmAlteration(tx: Transaction, resv: Resv, found: Promised): void {
 const cleansFrom = ({ attrs: { reserve_end = 0, post_processing = 0 } }: Resv): number => reserve_end - post_processing;
 
 /** All occurrences have their places: sets the state for that. */
-export function settle(tx: Transaction, resv: Resv, promised: Promised, more: Attrs = {}, gone: readonly string[] = []): void {
+function settle(tx: Transaction, resv: Resv, promised: Promised, more: Attrs = {}, gone: readonly string[] = []): void {
   const state = isBegun(resv) && !gone.includes("begun") ? RUNNING : CONFIRMED;
   const [first] = promised.occurrences;
   const set: Attrs = {

@@ -300,7 +300,7 @@ function schedNode(vnode: Vnode, isCrowded: (vnode: Vnode) => boolean): SchedNod
 }
 
 /** Ids of the jobs on a vnode: in the order of their first cpu slot, then those without one. */
-export function jobsInSlotOrder(vnode: Vnode): string[] {
+function jobsInSlotOrder(vnode: Vnode): string[] {
   const ids = new Set(vnode.slots);
   ids.delete("");
   for (const id of vnode.jobs.keys()) ids.add(id);

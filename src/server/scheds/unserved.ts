@@ -24,7 +24,7 @@ export type ServedWorld = {
 };
 
 /** Seconds that a job must have waited, or that a scheduler may take to start, before the comment says so. */
-export const TELL_AFTER_S = 20;
+const TELL_AFTER_S = 20;
 
 /** null: a scheduler looks at the jobs of this queue in its cycles. */
 export function whyUnserved(world: ServedWorld, queue: Queue): Unserved | null {
@@ -63,7 +63,7 @@ function hasVnodes(state: ServerState, partition: string): boolean {
 type Away = Omit<Unserved, "sched" | "partition">;
 
 /** Why a scheduler runs no cycles; null: it does. */
-export function whyAway(world: ServedWorld, sched: Sched): Away | null {
+function whyAway(world: ServedWorld, sched: Sched): Away | null {
   const { name, attrs } = sched;
   const runtime = world.scheds.get(name);
   const start = `qmgr -c "set sched ${name} scheduling = True"`;
@@ -119,7 +119,7 @@ function whyDown({ timers, now_ms }: ServedWorld, { name, attrs }: Sched, runtim
 // --- as a comment
 
 /** The text in a job's comment. */
-export const unservedComment = ({ text, remedy }: Unserved): string => `Not Running: ${text} (to mend: ${remedy})`;
+const unservedComment = ({ text, remedy }: Unserved): string => `Not Running: ${text} (to mend: ${remedy})`;
 
 /** The comments of schedulers, which the server's text replaces (U2). */
 const SCHEDS_WORD = /^(Not Running|Can Never Run): /;

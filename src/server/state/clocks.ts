@@ -32,7 +32,7 @@ export type Clock = {
 };
 
 /** The clock that always goes. */
-export const FREE_CLOCK = "free";
+const FREE_CLOCK = "free";
 
 type Sums = { jobs: number; readonly amounts: Map<string, number> };
 /** Derived from limits and jobs; made anew when limits or partitions change. */

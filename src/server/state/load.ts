@@ -85,7 +85,7 @@ function loadedJob({ id, seq, attrs, own }: StoredJob): Job {
 const byOrder = <T extends { readonly order: number }>(list: readonly T[]): T[] => [...list].sort((a, b) => a.order - b.order);
 
 /** A state without objects and attributes. */
-export function emptyState(name: string): ServerState {
+function emptyState(name: string): ServerState {
   return {
     name,
     server: {},

@@ -164,7 +164,7 @@ function takesWholeHost(vnode: Vnode, place: Place): boolean {
 }
 
 /** The vnodes that become unavailable when a job takes the vnode's whole host: those of its host, except vnodes that are always shared. */
-export function hostVnodes(world: Pick<World, "vnodes" | "hosts">, vnode: Vnode): string[] {
+function hostVnodes(world: Pick<World, "vnodes" | "hosts">, vnode: Vnode): string[] {
   const there = world.hosts.get(hostOf(vnode));
   if (there === undefined || there.size < 2) return there === undefined ? [] : [...there];
   const host = placedHost(vnode);

@@ -41,12 +41,12 @@ export function shownAttrs(job: Job): Attrs {
 }
 
 /** A subjob that is over: X while its array lives. */
-export function recordAttrs(record: Job, live: boolean): Attrs {
+function recordAttrs(record: Job, live: boolean): Attrs {
   return live ? { ...record.attrs, job_state: "X" } : record.attrs;
 }
 
 /** A subjob that is neither a job of its own nor a record: shown from its array. */
-export function viewAttrs({ job, live }: ShownArray, state: Exclude<SubjobState, typeof SUBJOB.LIVE>): Attrs {
+function viewAttrs({ job, live }: ShownArray, state: Exclude<SubjobState, typeof SUBJOB.LIVE>): Attrs {
   const attrs = subjobAttrs(job.attrs);
   if (state === SUBJOB.QUEUED) {
     const { job_state, substate, comment, stime } = job.attrs;

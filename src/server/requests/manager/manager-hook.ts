@@ -22,7 +22,7 @@ import { type LoggedTerm, type LogTarget, logChanged, logCreated, logDeleted } f
 import type { Answer, Transaction } from "../../engine/transaction.ts";
 
 /** Refuses everybody but root on the server host with 15136. */
-export function checkHookAccess(tx: Transaction): void {
+function checkHookAccess(tx: Transaction): void {
   const { user, host, root } = tx.who;
   if (!root) throw new Reject(PBSE.HOOKERROR, `${user}@${host} is unauthorized to access hooks data from server ${tx.config.host}`);
 }
@@ -131,6 +131,6 @@ const terms = (ops: ManagerRequest["attrs"]): LoggedTerm[] =>
     return { name: attribute, op, value, boolean: attribute === "enabled" || attribute === "debug" };
   });
 
-export function logHook(tx: Transaction, name: string, text: string, event: number = LOG_EVENT.ADMIN): void {
+function logHook(tx: Transaction, name: string, text: string, event: number = LOG_EVENT.ADMIN): void {
   tx.log({ event, class: "Hook", object: name, text });
 }
