@@ -3,7 +3,7 @@
 import { spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { join, resolve } from "node:path";
-import yargs from "yargs";
+import yargs, { type ArgumentsCamelCase, type Argv } from "yargs";
 import { hideBin } from "yargs/helpers";
 import type { Conf } from "#support/conf.ts";
 import { PARTITA_VERSION, PBS_VERSION } from "#support/version.ts";
@@ -13,9 +13,271 @@ import { simCommand } from "./sim-command.ts";
 
 const out = (text: string): void => void process.stdout.write(`${text}\n`);
 
+/** What all calls have. */
+type Common = { readonly home: string | undefined };
+/** A call that is added to the command line. */
+type Call = (y: Argv<Common>) => unknown;
+
+/** describe: its line in the help; false: it has none. */
+function call<A>(
+  command: string,
+  describe: string | false,
+  options: (y: Argv<Common>) => Argv<A>,
+  handler: (argv: ArgumentsCamelCase<A>) => void | Promise<void>,
+): Call {
+  return (y) => y.command({ command, describe, builder: options, handler });
+}
+
+const INIT = call(
+  "init",
+  "create a complex: queue workq, a node with the cpus of this host, job_history_enable=True (set when it first starts); with --system install PBS, or update it",
+  (y) =>
+    y
+      .option("system", { type: "boolean", default: false, describe: "system mode: as root, jobs run as their owners" })
+      .option("prefix", {
+        type: "string",
+        requiresArg: true,
+        describe: "with --system: PBS_EXEC, the directory to install into (default: /opt/pbs)",
+      })
+      .option("server", { type: "string", requiresArg: true, describe: "name of the server (default: the short host name)" })
+      .option("vnodes", {
+        type: "number",
+        requiresArg: true,
+        describe: "divide this host into so many vnodes, HOST[0] and on: to try partitions on one machine",
+      }),
+  async (argv) => {
+    const { init } = await import("./init.ts");
+    out(init({ home: argv.home, system: argv.system, prefix: argv.prefix, server: argv.server, vnodes: argv.vnodes }));
+  },
+);
+
+const START = call(
+  "start",
+  "start the daemons; returns when the complex answers",
+  (y) => y,
+  async (argv) => {
+    const conf = ownConf(argv.home);
+    const started = await startDaemons(conf).catch(withRunning(conf));
+    await waitUntilUp(conf).catch(withRunning(conf));
+    out(started.length === 0 ? "Everything runs already." : `Started ${started.map((name) => `pbs_${name}`).join(", ")}.`);
+  },
+);
+
+const STOP = call(
+  "stop",
+  "stop all daemons, and your residents; returns when the daemons are gone; jobs of a stopped mom are ended",
+  (y) => y,
+  async (argv) => {
+    const { stopResidents } = await import("./residents.ts");
+    const stopped = [...(await stopDaemons(ownConf(argv.home), (text) => process.stderr.write(`partita: ${text}\n`)))];
+    if ((await stopResidents()) > 0) stopped.push("pbs_resident");
+    out(stopped.length === 0 ? "Nothing was running." : `Stopped ${stopped.join(", ")}.`);
+  },
+);
+
+const STATUS = call(
+  "status",
+  "what runs on this host; exit status 1 when the server does not answer, or a daemon of pbs.conf, a scheduler that should run or this host's vnode is down",
+  (y) => y.option("json", { type: "boolean", default: false, describe: "as JSON" }),
+  async (argv) => {
+    const { reportStatus } = await import("./status.ts");
+    const { text, status } = await reportStatus(complexConf(argv.home), argv.json);
+    out(text);
+    process.exitCode = status;
+  },
+);
+
+const ENV = call(
+  "env",
+  'shell lines that set PATH and PBS_CONF_FILE: eval "$(partita env)"',
+  (y) => y,
+  (argv) => {
+    const conf = complexConf(argv.home);
+    const path = [join(conf.exec, "bin"), ...(conf.mode === "system" ? [join(conf.exec, "sbin")] : [])].join(":");
+    out(`PBS_CONF_FILE=${quote(conf.file)}\nPATH=${quote(path)}:"$PATH"\nexport PBS_CONF_FILE PATH`);
+  },
+);
+
+const RESET = call(
+  "reset",
+  "delete everything of the complex and start it anew: queue workq, one node with 16 cpus (whatever the host has), job_history_enable=True",
+  (y) => y.option("yes", { type: "boolean", default: false, describe: "everything of the complex is deleted" }),
+  async (argv) => {
+    if (!argv.yes) throw new AdminError("reset deletes all jobs, logs and the configuration of the complex; say --yes");
+    const { resetComplex } = await import("./reset.ts");
+    await resetComplex(ownConf(argv.home));
+  },
+);
+
+const BACKUP = call(
+  "backup <file>",
+  "a consistent copy of the store, also while the server works",
+  (y) => y.positional("file", { type: "string", demandOption: true, describe: "must not exist yet" }),
+  async (argv) => {
+    const { backup } = await import("./backup.ts");
+    await backup(ownConf(argv.home), resolve(argv.file));
+    out(`Saved to ${resolve(argv.file)}.`);
+  },
+);
+
+const RESTORE = call(
+  "restore <file>",
+  "put a backup in the place of the store of a stopped complex; the store of before is kept beside it",
+  (y) => y.positional("file", { type: "string", demandOption: true, describe: "what partita backup made, or a store with its -wal" }),
+  async (argv) => {
+    const { restore } = await import("./restore.ts");
+    const { jobs, finished, kept } = await restore(ownConf(argv.home), resolve(argv.file));
+    out(`Restored ${resolve(argv.file)}. Jobs: ${jobs} not finished, ${finished} finished.`);
+    if (kept !== null) out(`The store of before: ${kept}`);
+    out(`Start it:  partita start${argv.home === undefined ? "" : ` --home ${quote(argv.home)}`}`);
+  },
+);
+
+const DOCTOR = call(
+  "doctor",
+  "examine the installation: programs, rights, disk, clocks, daemons, store; exit status 1 when something is wrong",
+  (y) => y.option("json", { type: "boolean", default: false, describe: "as JSON" }),
+  async (argv) => {
+    const { examine } = await import("./doctor.ts");
+    const findings = await examine(argv.home);
+    const mark = { ok: "ok     ", warning: "warning", fault: "FAULT  " };
+    out(argv.json ? JSON.stringify(findings, null, 2) : findings.map(({ level, text }) => `${mark[level]} ${text}`).join("\n"));
+    process.exitCode = findings.some(({ level }) => level === "fault") ? 1 : 0;
+  },
+);
+
+const UPGRADE = call(
+  "upgrade",
+  "run from a checkout with a newer version: save the store, install the programs (system mode), restart all daemons but a mom that has jobs",
+  (y) => y,
+  async (argv) => {
+    const conf = ownConf(argv.home);
+    const { upgrade } = await import("./upgrade.ts");
+    await upgrade(conf, out);
+  },
+);
+
+const UNINSTALL = call(
+  "uninstall",
+  "remove the programs that init --system installed; with --purge the complex itself, too",
+  (y) =>
+    y.option("purge", {
+      type: "boolean",
+      default: false,
+      describe: "also remove PBS_HOME and pbs.conf: jobs, logs and configuration (user mode has nothing else)",
+    }),
+  async (argv) => {
+    const conf = ownConf(argv.home);
+    const { uninstall } = await import("./uninstall.ts");
+    out(uninstall(conf, argv.purge));
+  },
+);
+
+const SHELL = call(
+  "shell",
+  "the admin shell: qmgr of the complex",
+  (y) => y,
+  (argv) => {
+    const conf = complexConf(argv.home);
+    const { status, signal, error } = spawnSync(programOf(conf, "qmgr"), [], { stdio: "inherit", env: complexEnv(conf) });
+    if (error !== undefined) throw new AdminError(`qmgr: ${error.message}`);
+    process.exitCode = signal === null ? (status ?? 1) : 1;
+  },
+);
+
+const DEMO = call(
+  "demo",
+  "a throw-away complex: two schedulers, two partitions, real jobs",
+  (y) => y.option("keep", { type: "boolean", default: false, describe: "leave it running" }),
+  async (argv) => {
+    const { demo } = await import("./demo.ts");
+    await demo(out, argv.keep);
+  },
+);
+
+const EXPLAIN = call(
+  "explain <job>",
+  "why a job waits: every reason, by kind of node, what stands in the way, the earliest start and how it has moved",
+  (y) =>
+    y
+      .positional("job", { type: "string", demandOption: true, describe: "12, 12.server, 12[3]" })
+      .option("json", { type: "boolean", default: false, describe: "as JSON" }),
+  async (argv) => {
+    const { explain } = await import("./explain.ts");
+    process.stdout.write(await explain(complexConf(argv.home), argv.job, argv.json));
+  },
+);
+
+const TOP = call(
+  "top",
+  "schedulers, partitions, waiting jobs with planned starts and events, live; over a pipe one snapshot",
+  (y) =>
+    y
+      .option("json", { type: "boolean", default: false, describe: "one snapshot as JSON" })
+      .option("seconds", { type: "number", default: 2, describe: "between looks" }),
+  async (argv) => {
+    const { top } = await import("./top/top.ts");
+    await top(complexConf(argv.home), { json: argv.json, seconds: argv.seconds }, process.stdout);
+  },
+);
+
+const SIM: Call = (y) => y.command(simCommand);
+
+const BENCH = call(
+  "bench",
+  "measure this machine against the budgets, peers beside us when they are up (from a checkout)",
+  (y) =>
+    y
+      .option("only", { choices: ["cycle", "live", "peers"] as const })
+      .option("quick", { type: "boolean", default: false })
+      .option("json", { type: "string", describe: "FILE for the figures" }),
+  (argv) => {
+    const script = join(programTree(), "scripts", "run.mjs");
+    if (!existsSync(script)) throw new AdminError("bench runs from a checkout only");
+    const args = [
+      ...(argv.only === undefined ? [] : ["--only", argv.only]),
+      ...(argv.quick ? ["--quick"] : []),
+      ...(argv.json === undefined ? [] : ["--json", resolve(argv.json)]),
+    ];
+    process.exitCode = spawnSync(process.execPath, [script, "bench", ...args], { stdio: "inherit" }).status ?? 1;
+  },
+);
+
+const HABITAT = call(
+  "habitat",
+  false,
+  (y) => y.option("conf", { type: "string", demandOption: true }),
+  async (argv) => {
+    const { habitat } = await import("./init.ts");
+    habitat(confOf(resolve(argv.conf)));
+  },
+);
+
+/** In the order of the help. */
+const CALLS: readonly Call[] = [
+  INIT,
+  START,
+  STOP,
+  STATUS,
+  ENV,
+  RESET,
+  BACKUP,
+  RESTORE,
+  DOCTOR,
+  UPGRADE,
+  UNINSTALL,
+  SHELL,
+  DEMO,
+  EXPLAIN,
+  TOP,
+  SIM,
+  BENCH,
+  HABITAT,
+];
+
 /** Reads the command line and makes the call. Throws what the call throws. */
 export async function makeCall(): Promise<void> {
-  await yargs(hideBin(process.argv))
+  const y = yargs(hideBin(process.argv))
     .scriptName("partita")
     .usage("$0 COMMAND [options]\n\nMakes, starts, stops and looks after a PBS complex.")
     .option("home", {
@@ -23,214 +285,9 @@ export async function makeCall(): Promise<void> {
       requiresArg: true,
       describe:
         "directory of the complex (default: $PARTITA_HOME, else the complex of $PBS_CONF_FILE, of the user's state directory, of /etc/pbs.conf)",
-    })
-    .command(
-      "init",
-      "create a complex: queue workq, a node with the cpus of this host, job_history_enable=True (set when it first starts); with --system install PBS, or update it",
-      (y) =>
-        y
-          .option("system", { type: "boolean", default: false, describe: "system mode: as root, jobs run as their owners" })
-          .option("prefix", {
-            type: "string",
-            requiresArg: true,
-            describe: "with --system: PBS_EXEC, the directory to install into (default: /opt/pbs)",
-          })
-          .option("server", { type: "string", requiresArg: true, describe: "name of the server (default: the short host name)" })
-          .option("vnodes", {
-            type: "number",
-            requiresArg: true,
-            describe: "divide this host into so many vnodes, HOST[0] and on: to try partitions on one machine",
-          }),
-      async (argv) => {
-        const { init } = await import("./init.ts");
-        out(init({ home: argv.home, system: argv.system, prefix: argv.prefix, server: argv.server, vnodes: argv.vnodes }));
-      },
-    )
-    .command(
-      "start",
-      "start the daemons; returns when the complex answers",
-      (y) => y,
-      async (argv) => {
-        const conf = ownConf(argv.home);
-        const started = await startDaemons(conf).catch(withRunning(conf));
-        await waitUntilUp(conf).catch(withRunning(conf));
-        out(started.length === 0 ? "Everything runs already." : `Started ${started.map((name) => `pbs_${name}`).join(", ")}.`);
-      },
-    )
-    .command(
-      "stop",
-      "stop all daemons, and your residents; returns when the daemons are gone; jobs of a stopped mom are ended",
-      (y) => y,
-      async (argv) => {
-        const { stopResidents } = await import("./residents.ts");
-        const stopped = [...(await stopDaemons(ownConf(argv.home), (text) => process.stderr.write(`partita: ${text}\n`)))];
-        if ((await stopResidents()) > 0) stopped.push("pbs_resident");
-        out(stopped.length === 0 ? "Nothing was running." : `Stopped ${stopped.join(", ")}.`);
-      },
-    )
-    .command(
-      "status",
-      "what runs on this host; exit status 1 when the server does not answer, or a daemon of pbs.conf, a scheduler that should run or this host's vnode is down",
-      (y) => y.option("json", { type: "boolean", default: false, describe: "as JSON" }),
-      async (argv) => {
-        const { reportStatus } = await import("./status.ts");
-        const { text, status } = await reportStatus(complexConf(argv.home), argv.json);
-        out(text);
-        process.exitCode = status;
-      },
-    )
-    .command(
-      "env",
-      'shell lines that set PATH and PBS_CONF_FILE: eval "$(partita env)"',
-      (y) => y,
-      (argv) => {
-        const conf = complexConf(argv.home);
-        const path = [join(conf.exec, "bin"), ...(conf.mode === "system" ? [join(conf.exec, "sbin")] : [])].join(":");
-        out(`PBS_CONF_FILE=${quote(conf.file)}\nPATH=${quote(path)}:"$PATH"\nexport PBS_CONF_FILE PATH`);
-      },
-    )
-    .command(
-      "reset",
-      "delete everything of the complex and start it anew: queue workq, one node with 16 cpus (whatever the host has), job_history_enable=True",
-      (y) => y.option("yes", { type: "boolean", default: false, describe: "everything of the complex is deleted" }),
-      async (argv) => {
-        if (!argv.yes) throw new AdminError("reset deletes all jobs, logs and the configuration of the complex; say --yes");
-        const { resetComplex } = await import("./reset.ts");
-        await resetComplex(ownConf(argv.home));
-      },
-    )
-    .command(
-      "backup <file>",
-      "a consistent copy of the store, also while the server works",
-      (y) => y.positional("file", { type: "string", demandOption: true, describe: "must not exist yet" }),
-      async (argv) => {
-        const { backup } = await import("./backup.ts");
-        await backup(ownConf(argv.home), resolve(argv.file));
-        out(`Saved to ${resolve(argv.file)}.`);
-      },
-    )
-    .command(
-      "restore <file>",
-      "put a backup in the place of the store of a stopped complex; the store of before is kept beside it",
-      (y) => y.positional("file", { type: "string", demandOption: true, describe: "what partita backup made, or a store with its -wal" }),
-      async (argv) => {
-        const { restore } = await import("./restore.ts");
-        const { jobs, finished, kept } = await restore(ownConf(argv.home), resolve(argv.file));
-        out(`Restored ${resolve(argv.file)}. Jobs: ${jobs} not finished, ${finished} finished.`);
-        if (kept !== null) out(`The store of before: ${kept}`);
-        out(`Start it:  partita start${argv.home === undefined ? "" : ` --home ${quote(argv.home)}`}`);
-      },
-    )
-    .command(
-      "doctor",
-      "examine the installation: programs, rights, disk, clocks, daemons, store; exit status 1 when something is wrong",
-      (y) => y.option("json", { type: "boolean", default: false, describe: "as JSON" }),
-      async (argv) => {
-        const { examine } = await import("./doctor.ts");
-        const findings = await examine(argv.home);
-        const mark = { ok: "ok     ", warning: "warning", fault: "FAULT  " };
-        out(argv.json ? JSON.stringify(findings, null, 2) : findings.map(({ level, text }) => `${mark[level]} ${text}`).join("\n"));
-        process.exitCode = findings.some(({ level }) => level === "fault") ? 1 : 0;
-      },
-    )
-    .command(
-      "upgrade",
-      "run from a checkout with a newer version: save the store, install the programs (system mode), restart all daemons but a mom that has jobs",
-      (y) => y,
-      async (argv) => {
-        const conf = ownConf(argv.home);
-        const { upgrade } = await import("./upgrade.ts");
-        await upgrade(conf, out);
-      },
-    )
-    .command(
-      "uninstall",
-      "remove the programs that init --system installed; with --purge the complex itself, too",
-      (y) =>
-        y.option("purge", {
-          type: "boolean",
-          default: false,
-          describe: "also remove PBS_HOME and pbs.conf: jobs, logs and configuration (user mode has nothing else)",
-        }),
-      async (argv) => {
-        const conf = ownConf(argv.home);
-        const { uninstall } = await import("./uninstall.ts");
-        out(uninstall(conf, argv.purge));
-      },
-    )
-    .command(
-      "shell",
-      "the admin shell: qmgr of the complex",
-      (y) => y,
-      (argv) => {
-        const conf = complexConf(argv.home);
-        const { status, signal, error } = spawnSync(programOf(conf, "qmgr"), [], { stdio: "inherit", env: complexEnv(conf) });
-        if (error !== undefined) throw new AdminError(`qmgr: ${error.message}`);
-        process.exitCode = signal === null ? (status ?? 1) : 1;
-      },
-    )
-    .command(
-      "demo",
-      "a throw-away complex: two schedulers, two partitions, real jobs",
-      (y) => y.option("keep", { type: "boolean", default: false, describe: "leave it running" }),
-      async (argv) => {
-        const { demo } = await import("./demo.ts");
-        await demo(out, argv.keep);
-      },
-    )
-    .command(
-      "explain <job>",
-      "why a job waits: every reason, by kind of node, what stands in the way, the earliest start and how it has moved",
-      (y) =>
-        y
-          .positional("job", { type: "string", demandOption: true, describe: "12, 12.server, 12[3]" })
-          .option("json", { type: "boolean", default: false, describe: "as JSON" }),
-      async (argv) => {
-        const { explain } = await import("./explain.ts");
-        process.stdout.write(await explain(complexConf(argv.home), argv.job, argv.json));
-      },
-    )
-    .command(
-      "top",
-      "schedulers, partitions, waiting jobs with planned starts and events, live; over a pipe one snapshot",
-      (y) =>
-        y
-          .option("json", { type: "boolean", default: false, describe: "one snapshot as JSON" })
-          .option("seconds", { type: "number", default: 2, describe: "between looks" }),
-      async (argv) => {
-        const { top } = await import("./top/top.ts");
-        await top(complexConf(argv.home), { json: argv.json, seconds: argv.seconds }, process.stdout);
-      },
-    )
-    .command(simCommand)
-    .command(
-      "bench",
-      "measure this machine against the budgets, peers beside us when they are up (from a checkout)",
-      (y) =>
-        y
-          .option("only", { choices: ["cycle", "live", "peers"] as const })
-          .option("quick", { type: "boolean", default: false })
-          .option("json", { type: "string", describe: "FILE for the figures" }),
-      (argv) => {
-        const script = join(programTree(), "scripts", "run.mjs");
-        if (!existsSync(script)) throw new AdminError("bench runs from a checkout only");
-        const args = [
-          ...(argv.only === undefined ? [] : ["--only", argv.only]),
-          ...(argv.quick ? ["--quick"] : []),
-          ...(argv.json === undefined ? [] : ["--json", resolve(argv.json)]),
-        ];
-        process.exitCode = spawnSync(process.execPath, [script, "bench", ...args], { stdio: "inherit" }).status ?? 1;
-      },
-    )
-    .command(
-      "habitat",
-      false,
-      (y) => y.option("conf", { type: "string", demandOption: true }),
-      async (argv) => {
-        const { habitat } = await import("./init.ts");
-        habitat(confOf(resolve(argv.conf)));
-      },
-    )
+    });
+  for (const add of CALLS) add(y);
+  await y
     .completion("completion", "bash completion: partita completion >>~/.bashrc")
     .version(`partita ${PARTITA_VERSION} (pbs_version = ${PBS_VERSION})`)
     .demandCommand(1, "a command is missing")

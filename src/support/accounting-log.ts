@@ -2,7 +2,7 @@
 
 import type { Clock } from "./clock.ts";
 import { realClock } from "./clock.ts";
-import { dayFile } from "./day-file.ts";
+import { DayFile } from "./day-file.ts";
 import { localStamper } from "./local-time.ts";
 
 export type AccountingLog = {
@@ -25,7 +25,7 @@ export function openAccounting(options: {
 }): AccountingLog {
   const clock = options.clock ?? realClock;
   const stamper = localStamper();
-  const file = dayFile({
+  const file = new DayFile({
     dir: options.dir,
     ...(options.file === undefined ? {} : { file: options.file }),
     delay_ms: options.delay_ms ?? 20,

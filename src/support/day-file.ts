@@ -24,161 +24,168 @@ export type DayFileOptions = {
   readonly onLost?: (now_ms: number, count: number, why: string) => string;
 };
 
-export type DayFile = {
-  /** text: whole lines with their line ends. day: YYYYMMDD of now_ms */
-  write(text: string, day: string, now_ms: number): void;
-  flush(): void;
-  /** closes and opens again by name (SIGHUP, after an outside rotation) */
-  reopen(now_ms: number): void;
-  /** another path instead of the present one (the server changed sched_log) */
-  redirect(dir: string, now_ms: number): void;
-  /** flushes, syncs and closes; later writes are refused silently */
-  close(now_ms: number): void;
-  /** lines not written since the last success */
-  readonly lost: number;
-  /** the path written to, or to be written to */
-  readonly path: string;
-};
-
 const BATCH_CHARS_MAX = 256 * 1024;
 /** Who looks into a log right after a command (some 10 ms) finds what the command did; a busy daemon makes no more than 200 writes a second. */
 const GATHER_MS = 5;
 
-export function dayFile(options: DayFileOptions): DayFile {
-  let dir = options.dir;
-  let fd = -1;
-  let openDay = "";
-  let waiting = "";
-  let torn = false;
-  let lost = 0;
-  let why = "";
-  let turnEnd: NodeJS.Immediate | null = null;
-  let pause: NodeJS.Timeout | null = null;
-  let closed = false;
-  const delay_ms = options.delay_ms ?? GATHER_MS;
+export class DayFile {
+  readonly #options: DayFileOptions;
+  readonly #delay_ms: number;
+  #dir: string;
+  #fd = -1;
+  #day = "";
+  #waiting = "";
+  /** the file ends within a line (F4) */
+  #torn = false;
+  #lost = 0;
+  /** of the last refusal */
+  #why = "";
+  #turn_end: NodeJS.Immediate | null = null;
+  #pause: NodeJS.Timeout | null = null;
+  #closed = false;
 
-  const pathOf = (day: string): string => options.file ?? join(dir, day);
+  constructor(options: DayFileOptions) {
+    this.#options = options;
+    this.#delay_ms = options.delay_ms ?? GATHER_MS;
+    this.#dir = options.dir;
+  }
 
-  const put = (text: string): void => {
-    if (text === "") return;
-    try {
-      if (fd < 0) throw new Error("not open");
-      const bytes = Buffer.from(torn ? `\n${text}` : text);
-      for (let at = 0; at < bytes.length; torn = at < bytes.length) at += writeSync(fd, bytes, at);
-    } catch (error) {
-      lost += countLines(text);
-      why = (error as Error).message;
+  /** Lines not written since the last success. */
+  get lost(): number {
+    return this.#lost;
+  }
+
+  /** The path written to, or to be written to. */
+  get path(): string {
+    return this.#pathOf(this.#day);
+  }
+
+  /** text: whole lines with their line ends. day: YYYYMMDD of now_ms. */
+  write(text: string, day: string, now_ms: number): void {
+    if (this.#closed) return;
+    if (this.#fd < 0 || day !== this.#day || this.#lost > 0) this.#turn(day, now_ms);
+    this.#waiting += text;
+    if (this.#delay_ms === 0 || this.#waiting.length >= BATCH_CHARS_MAX) this.flush();
+    else if (this.#pause === null) this.#turn_end ??= setImmediate(() => this.#flushAndPause());
+  }
+
+  flush(): void {
+    if (this.#turn_end !== null) clearImmediate(this.#turn_end);
+    if (this.#pause !== null) clearTimeout(this.#pause);
+    this.#turn_end = this.#pause = null;
+    const text = this.#waiting;
+    this.#waiting = "";
+    this.#put(text);
+  }
+
+  /** Closes and opens again by name (SIGHUP, after an outside rotation). */
+  reopen(now_ms: number): void {
+    if (this.#closed || this.#fd < 0) return;
+    this.#end(now_ms);
+    this.#open(this.#day, now_ms);
+  }
+
+  /** Another path instead of the present one (the server changed sched_log). */
+  redirect(dir: string, now_ms: number): void {
+    if (this.#closed || dir === this.#dir) return;
+    if (this.#fd >= 0) this.#end(now_ms);
+    this.#dir = dir;
+  }
+
+  /** Flushes, syncs and closes; later writes are refused silently. */
+  close(now_ms: number): void {
+    if (this.#closed) return;
+    this.flush();
+    if (this.#fd >= 0) {
+      this.#put(this.#options.onClose?.(now_ms) ?? "");
+      try {
+        fsyncSync(this.#fd);
+      } catch {
+        // A log on a device that cannot sync is still a log.
+      }
     }
-  };
+    this.#shut();
+    this.#closed = true;
+  }
 
-  const flush = (): void => {
-    if (turnEnd !== null) clearImmediate(turnEnd);
-    if (pause !== null) clearTimeout(pause);
-    turnEnd = pause = null;
-    const text = waiting;
-    waiting = "";
-    put(text);
-  };
+  #pathOf(day: string): string {
+    return this.#options.file ?? join(this.#dir, day);
+  }
 
   /** Writes what waits, and lets what comes next gather for a while. */
-  const flushAndPause = (): void => {
-    flush();
-    pause = setTimeout(() => {
-      pause = null;
-      if (waiting !== "") flushAndPause();
-    }, delay_ms).unref();
-  };
-
-  const open = (day: string, now_ms: number): void => {
-    const path = pathOf(day);
-    try {
-      fd = openSync(path, constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT | constants.O_NOFOLLOW, options.mode ?? 0o644);
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code === "ENOENT") {
-        try {
-          // One level only: what is above belongs to the installation (and Node loops for ever on a recursive one under /proc).
-          mkdirSync(dirname(path), { mode: 0o755 });
-          fd = openSync(path, "a", options.mode ?? 0o644);
-        } catch (second) {
-          why = (second as Error).message;
-        }
-      } else {
-        why = (error as Error).message;
-      }
-    }
-    openDay = day;
-    torn = fd >= 0 && endsTorn(path);
-    if (fd >= 0) put(options.onOpen?.(now_ms) ?? "");
-  };
-
-  const shut = (): void => {
-    flush();
-    if (fd >= 0) closeSync(fd);
-    fd = -1;
-  };
+  #flushAndPause(): void {
+    this.flush();
+    this.#pause = setTimeout(() => {
+      this.#pause = null;
+      if (this.#waiting !== "") this.#flushAndPause();
+    }, this.#delay_ms).unref();
+  }
 
   /** The file of the day is open (or cannot be: the next line tries again). */
-  const turn = (day: string, now_ms: number): void => {
-    if (fd >= 0 && options.file === undefined && day !== openDay) {
-      flush();
-      put(options.onClose?.(now_ms) ?? "");
-      shut();
-    }
-    if (fd < 0) open(day, now_ms);
-    if (lost > 0 && fd >= 0 && options.onLost !== undefined && waiting === "") {
-      const count = lost;
-      lost = 0;
-      put(options.onLost(now_ms, count, why));
-      if (lost > 0) lost = count;
-    }
-  };
+  #turn(day: string, now_ms: number): void {
+    if (this.#fd >= 0 && this.#options.file === undefined && day !== this.#day) this.#end(now_ms);
+    if (this.#fd < 0) this.#open(day, now_ms);
+    if (this.#lost > 0 && this.#fd >= 0 && this.#waiting === "") this.#tellLost(now_ms);
+  }
 
-  return {
-    write(text, day, now_ms) {
-      if (closed) return;
-      if (fd < 0 || day !== openDay || lost > 0) turn(day, now_ms);
-      waiting += text;
-      if (delay_ms === 0 || waiting.length >= BATCH_CHARS_MAX) flush();
-      else if (pause === null) turnEnd ??= setImmediate(flushAndPause);
-    },
-    flush,
-    reopen(now_ms) {
-      if (closed || fd < 0) return;
-      flush();
-      put(options.onClose?.(now_ms) ?? "");
-      shut();
-      open(openDay, now_ms);
-    },
-    redirect(to, now_ms) {
-      if (closed || to === dir) return;
-      if (fd >= 0) {
-        flush();
-        put(options.onClose?.(now_ms) ?? "");
-        shut();
-      }
-      dir = to;
-    },
-    close(now_ms) {
-      if (closed) return;
-      flush();
-      if (fd >= 0) {
-        put(options.onClose?.(now_ms) ?? "");
-        try {
-          fsyncSync(fd);
-        } catch {
-          // A log on a device that cannot sync is still a log.
-        }
-      }
-      shut();
-      closed = true;
-    },
-    get lost() {
-      return lost;
-    },
-    get path() {
-      return pathOf(openDay);
-    },
-  };
+  /** F3. */
+  #tellLost(now_ms: number): void {
+    const { onLost } = this.#options;
+    if (onLost === undefined) return;
+    const count = this.#lost;
+    this.#lost = 0;
+    this.#put(onLost(now_ms, count, this.#why));
+    if (this.#lost > 0) this.#lost = count;
+  }
+
+  #open(day: string, now_ms: number): void {
+    const path = this.#pathOf(day);
+    try {
+      this.#fd = openedFile(path, this.#options.mode ?? 0o644);
+    } catch (error) {
+      this.#why = (error as Error).message;
+    }
+    this.#day = day;
+    this.#torn = this.#fd >= 0 && endsTorn(path);
+    if (this.#fd >= 0) this.#put(this.#options.onOpen?.(now_ms) ?? "");
+  }
+
+  #put(text: string): void {
+    if (text === "") return;
+    try {
+      if (this.#fd < 0) throw new Error("not open");
+      const bytes = Buffer.from(this.#torn ? `\n${text}` : text);
+      for (let at = 0; at < bytes.length; this.#torn = at < bytes.length) at += writeSync(this.#fd, bytes, at);
+    } catch (error) {
+      this.#lost += countLines(text);
+      this.#why = (error as Error).message;
+    }
+  }
+
+  /** Its last lines, then it is closed. */
+  #end(now_ms: number): void {
+    this.flush();
+    this.#put(this.#options.onClose?.(now_ms) ?? "");
+    this.#shut();
+  }
+
+  #shut(): void {
+    this.flush();
+    if (this.#fd >= 0) closeSync(this.#fd);
+    this.#fd = -1;
+  }
+}
+
+/** Opens a file for appending, and makes its directory when there is none. Throws the system's error. */
+function openedFile(path: string, mode: number): number {
+  try {
+    return openSync(path, constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT | constants.O_NOFOLLOW, mode);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
+    // One level only: what is above belongs to the installation (and Node loops for ever on a recursive one under /proc).
+    mkdirSync(dirname(path), { mode: 0o755 });
+    return openSync(path, "a", mode);
+  }
 }
 
 /** Whether a file (nothing else) ends within a line. */

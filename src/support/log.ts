@@ -9,8 +9,7 @@ import { createLogger } from "winston";
 import Transport from "winston-transport";
 import type { Clock } from "./clock.ts";
 import { realClock } from "./clock.ts";
-import type { DayFile } from "./day-file.ts";
-import { dayFile } from "./day-file.ts";
+import { DayFile } from "./day-file.ts";
 import { localStamper } from "./local-time.ts";
 import { isLogged, LOG_EVENT, type LogRecord } from "./log-event.ts";
 import { PBS_BUILD, PBS_VERSION } from "./version.ts";
@@ -61,7 +60,7 @@ export function openLog(options: LogOptions): Log {
   const { daemon } = options;
   const line = (now_ms: number, event: number, logClass: string, object: string, text: string): string =>
     `${stamper.stamp(now_ms)};${hex4(event)};${daemon};${logClass};${object};${oneLine(text)}\n`;
-  const file = dayFile({
+  const file = new DayFile({
     dir: options.dir,
     ...(options.file === undefined ? {} : { file: options.file }),
     ...(options.delay_ms === undefined ? {} : { delay_ms: options.delay_ms }),

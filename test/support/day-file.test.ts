@@ -3,14 +3,14 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { mock, test } from "node:test";
-import { dayFile } from "#support/day-file.ts";
+import { DayFile } from "#support/day-file.ts";
 
 test("a line that a kill tore is not gone on with", () => {
   const dir = mkdtempSync(join(tmpdir(), "day-file-"));
   try {
     writeFileSync(join(dir, "20261120"), "whole\nto");
     writeFileSync(join(dir, "20261121"), "whole\n");
-    const file = dayFile({ dir, delay_ms: 0 });
+    const file = new DayFile({ dir, delay_ms: 0 });
     file.write("next\n", "20261120", 0);
     file.write("next\n", "20261121", 0);
     file.close(0);
@@ -25,7 +25,7 @@ test("a line after a pause is in the file at the end of its turn; those that fol
   const dir = mkdtempSync(join(tmpdir(), "day-file-"));
   mock.timers.enable({ apis: ["setTimeout", "setImmediate"] });
   try {
-    const file = dayFile({ dir, delay_ms: 5 });
+    const file = new DayFile({ dir, delay_ms: 5 });
     const text = (): string => readFileSync(join(dir, "20261120"), "utf8");
     const write = (line: string): void => file.write(`${line}\n`, "20261120", 0);
     write("a");
