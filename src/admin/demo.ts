@@ -55,7 +55,7 @@ export async function demo(say: (text: string) => void, keep: boolean): Promise<
     starting = startDaemons(conf);
     await starting;
     await waitUntilUp(conf);
-    await show(conf, dir, say);
+    await new Demo(conf, dir, say).show();
     if (keep) {
       unwatch();
       say(`\nIt goes on running. Use it:  eval "$(partita env --home ${dir})"\nEnd it:  partita stop --home ${dir}`);
@@ -75,88 +75,126 @@ export async function demo(say: (text: string) => void, keep: boolean): Promise<
   }
 }
 
-async function show(conf: Conf, dir: string, say: (text: string) => void): Promise<void> {
-  const run = (command: string, args: readonly string[], cwd = dir): Promise<string> => runCommand(conf, command, args, cwd);
-  const host = conf.mom_node_name;
+/** The session that the demo shows: its commands run in dir, and what they say is said. */
+class Demo {
+  readonly #conf: Conf;
+  readonly #dir: string;
+  readonly #say: (text: string) => void;
 
-  say(`\nTwo vnodes on this host, ${host}[0] and ${host}[1]:`);
-  const definition = join(dir, "vnodes");
-  const cpus = Math.max(2, availableParallelism());
-  writeFileSync(definition, vnodeDefinition(host, 2, { cpus, mem_kb: null }));
-  await run("pbs_mom", ["-s", "insert", "demo", definition]);
-  const mom = daemonPid(conf, "mom");
-  if (mom !== null) process.kill(mom, "SIGHUP");
-  await until("the vnodes are known", async () => (await run("pbsnodes", ["-av"])).includes(`${host}[1]`));
-
-  say("\nA scheduler of its own for partition p1, through qmgr:");
-  const lines = [
-    "create sched multi_sched_1",
-    "set sched multi_sched_1 partition = p1",
-    "set sched multi_sched_1 scheduling = True",
-    "create queue wq1 queue_type = execution, partition = p1, enabled = True, started = True",
-    `set node ${host}[1] partition = p1`,
-    "set server job_history_enable = True",
-  ];
-  for (const line of lines) {
-    say(`  qmgr -c "${line}"`);
-    const answer = await run("qmgr", ["-c", line]);
-    if (answer !== "") say(answer);
+  constructor(conf: Conf, dir: string, say: (text: string) => void) {
+    this.#conf = conf;
+    this.#dir = dir;
+    this.#say = say;
   }
-  const states = async (): Promise<string[]> =>
-    [...(await run("qmgr", ["-c", "list sched @default state"])).matchAll(/^Sched (\S+)\n\s+state = (\S+)$/gm)].map(
-      (found) => `${found[1]} ${found[2]}`,
-    );
-  await until("both schedulers are up", async () => (await states()).filter((text) => !text.endsWith(" down")).length === 2);
-  say("\nThe schedulers:");
-  for (const text of await states()) say(`  ${text}`);
 
-  say("\nA reservation of one cpu an hour from now, which the scheduler of p1 confirms:");
-  const start = new Date(Date.now() + 3_600_000).toISOString().replace(/[-:T]|\.\d+Z$/g, "");
-  const resv = await runCommand(
-    conf,
-    "pbs_rsub",
-    ["-p", "p1", "-I", String(LIMIT_S), "-R", `${start.slice(0, 12)}.${start.slice(12)}`, "-D", "1800"],
-    dir,
-    {
-      TZ: "UTC",
-    },
-  );
-  say(`  pbs_rsub -p p1 -R ... -D 1800\n  ${resv.trim()}`);
-  say(await run("pbs_rstat", []));
-  if (!resv.includes("CONFIRMED") || resv.includes("UNCONFIRMED")) throw new AdminError(`the reservation was not confirmed: ${resv}`);
+  async show(): Promise<void> {
+    await this.#divideHost();
+    await this.#makeScheduler();
+    await this.#reserve();
+    const jobs = await this.#submit();
+    await until("all jobs have finished", async () => Object.values(await this.#detail(jobs)).every((job) => job.job_state === "F"));
+    this.#tellJobs(jobs, await this.#detail(jobs));
+  }
 
-  say(`\n${JOBS_PER_QUEUE} jobs to each partition's queue, each counts primes:`);
-  const work = join(dir, "work");
-  mkdirSync(work);
-  writeFileSync(join(work, "primes.sh"), SCRIPT);
-  const jobs: { readonly id: string; readonly queue: string }[] = [];
-  for (let at = 0; at < JOBS_PER_QUEUE; at++) {
-    for (const queue of ["workq", "wq1"]) {
-      const id = (await run("qsub", ["-q", queue, "-v", `FROM=${jobs.length * 20_000}`, "primes.sh"], work)).trim();
-      jobs.push({ id, queue });
+  #run(command: string, args: readonly string[], cwd = this.#dir): Promise<string> {
+    return runCommand(this.#conf, command, args, cwd);
+  }
+
+  async #divideHost(): Promise<void> {
+    const host = this.#conf.mom_node_name;
+    this.#say(`\nTwo vnodes on this host, ${host}[0] and ${host}[1]:`);
+    const definition = join(this.#dir, "vnodes");
+    const cpus = Math.max(2, availableParallelism());
+    writeFileSync(definition, vnodeDefinition(host, 2, { cpus, mem_kb: null }));
+    await this.#run("pbs_mom", ["-s", "insert", "demo", definition]);
+    const mom = daemonPid(this.#conf, "mom");
+    if (mom !== null) process.kill(mom, "SIGHUP");
+    await until("the vnodes are known", async () => (await this.#run("pbsnodes", ["-av"])).includes(`${host}[1]`));
+  }
+
+  async #makeScheduler(): Promise<void> {
+    this.#say("\nA scheduler of its own for partition p1, through qmgr:");
+    const lines = [
+      "create sched multi_sched_1",
+      "set sched multi_sched_1 partition = p1",
+      "set sched multi_sched_1 scheduling = True",
+      "create queue wq1 queue_type = execution, partition = p1, enabled = True, started = True",
+      `set node ${this.#conf.mom_node_name}[1] partition = p1`,
+      "set server job_history_enable = True",
+    ];
+    for (const line of lines) {
+      this.#say(`  qmgr -c "${line}"`);
+      const answer = await this.#run("qmgr", ["-c", line]);
+      if (answer !== "") this.#say(answer);
     }
+    const areUp = async (): Promise<boolean> => (await this.#schedStates()).filter((text) => !text.endsWith(" down")).length === 2;
+    await until("both schedulers are up", areUp);
+    this.#say("\nThe schedulers:");
+    for (const text of await this.#schedStates()) this.#say(`  ${text}`);
   }
-  say(await run("qstat", []));
-  const detail = async (): Promise<Jobs> =>
-    (JSON.parse(await run("qstat", ["-x", "-f", "-F", "json", ...jobs.map(({ id }) => id)])) as { readonly Jobs: Jobs }).Jobs;
-  await until("all jobs have finished", async () => Object.values(await detail()).every((job) => job.job_state === "F"));
 
-  say("Where they ran, and what they printed:");
-  const done = await detail();
-  let failed = 0;
-  for (const { id, queue } of jobs) {
-    const job = done[id];
-    // A login shell's profile may have something to say, too.
-    const lines = readFileSync(join(work, `primes.o${Number.parseInt(id, 10)}`), "utf8").split("\n");
-    const output = lines.find((line) => /^\d+ primes from/.test(line)) ?? lines.join(" | ");
-    if (job?.Exit_status !== 0 || !/^\d+ primes from/.test(output)) failed++;
-    say(`  ${id.padEnd(14)} ${queue.padEnd(6)} ${(job?.exec_vnode ?? "?").padEnd(26)} exit ${job?.Exit_status ?? "?"}  ${output}`);
+  async #schedStates(): Promise<readonly string[]> {
+    const listed = await this.#run("qmgr", ["-c", "list sched @default state"]);
+    return [...listed.matchAll(/^Sched (\S+)\n\s+state = (\S+)$/gm)].map(([, name, state]) => `${name} ${state}`);
   }
-  if (failed > 0) throw new AdminError(`${failed} of ${jobs.length} jobs failed`);
-  const strayed = jobs.filter(({ id, queue }) => (done[id]?.exec_vnode ?? "").includes(`${host}[1]`) !== (queue === "wq1"));
-  if (strayed.length > 0) throw new AdminError(`jobs ran outside their partition: ${strayed.map(({ id }) => id).join(", ")}`);
+
+  async #reserve(): Promise<void> {
+    this.#say("\nA reservation of one cpu an hour from now, which the scheduler of p1 confirms:");
+    const start = new Date(Date.now() + 3_600_000).toISOString().replace(/[-:T]|\.\d+Z$/g, "");
+    const args = ["-p", "p1", "-I", String(LIMIT_S), "-R", `${start.slice(0, 12)}.${start.slice(12)}`, "-D", "1800"];
+    const resv = await runCommand(this.#conf, "pbs_rsub", args, this.#dir, { TZ: "UTC" });
+    this.#say(`  pbs_rsub -p p1 -R ... -D 1800\n  ${resv.trim()}`);
+    this.#say(await this.#run("pbs_rstat", []));
+    if (!resv.includes("CONFIRMED") || resv.includes("UNCONFIRMED")) throw new AdminError(`the reservation was not confirmed: ${resv}`);
+  }
+
+  async #submit(): Promise<readonly DemoJob[]> {
+    this.#say(`\n${JOBS_PER_QUEUE} jobs to each partition's queue, each counts primes:`);
+    const work = this.#work;
+    mkdirSync(work);
+    writeFileSync(join(work, "primes.sh"), SCRIPT);
+    const jobs: DemoJob[] = [];
+    for (let at = 0; at < JOBS_PER_QUEUE; at++) {
+      for (const queue of ["workq", "wq1"]) {
+        const id = (await this.#run("qsub", ["-q", queue, "-v", `FROM=${jobs.length * 20_000}`, "primes.sh"], work)).trim();
+        jobs.push({ id, queue });
+      }
+    }
+    this.#say(await this.#run("qstat", []));
+    return jobs;
+  }
+
+  get #work(): string {
+    return join(this.#dir, "work");
+  }
+
+  async #detail(jobs: readonly DemoJob[]): Promise<Jobs> {
+    const listed: { readonly Jobs: Jobs } = JSON.parse(await this.#run("qstat", ["-x", "-f", "-F", "json", ...jobs.map(({ id }) => id)]));
+    return listed.Jobs;
+  }
+
+  /** Throws when a job failed, or ran outside its partition. */
+  #tellJobs(jobs: readonly DemoJob[], done: Jobs): void {
+    this.#say("Where they ran, and what they printed:");
+    const failed = jobs.filter((job) => !this.#tellJob(job, done[job.id]));
+    if (failed.length > 0) throw new AdminError(`${failed.length} of ${jobs.length} jobs failed`);
+    const second = `${this.#conf.mom_node_name}[1]`;
+    const strayed = jobs.filter(({ id, queue }) => (done[id]?.exec_vnode ?? "").includes(second) !== (queue === "wq1"));
+    if (strayed.length > 0) throw new AdminError(`jobs ran outside their partition: ${strayed.map(({ id }) => id).join(", ")}`);
+  }
+
+  /** Whether it did what it was to do. */
+  #tellJob({ id, queue }: DemoJob, job: Jobs[string] | undefined): boolean {
+    // A login shell's profile may have something to say, too.
+    const lines = readFileSync(join(this.#work, `primes.o${Number.parseInt(id, 10)}`), "utf8").split("\n");
+    const printed = lines.find((line) => /^\d+ primes from/.test(line));
+    const { exec_vnode = "?", Exit_status } = job ?? {};
+    this.#say(`  ${id.padEnd(14)} ${queue.padEnd(6)} ${exec_vnode.padEnd(26)} exit ${Exit_status ?? "?"}  ${printed ?? lines.join(" | ")}`);
+    return Exit_status === 0 && printed !== undefined;
+  }
 }
 
+type DemoJob = { readonly id: string; readonly queue: string };
 type Jobs = { readonly [id: string]: { readonly job_state: string; readonly exec_vnode?: string; readonly Exit_status?: number } };
 
 function runCommand(

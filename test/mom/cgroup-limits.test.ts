@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { parseMomConfig } from "#mom/config/config.ts";
-import { hierarchiesOf } from "#mom/host/cgroup.ts";
+import { hierarchiesOf } from "#mom/host/cgroup-hierarchy.ts";
 import { type CgroupSettings, jobLimits, parseCpuList, pickCpus } from "#mom/job/cgroup-limits.ts";
 
 const settings = (line: string): CgroupSettings => {

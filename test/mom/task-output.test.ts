@@ -7,13 +7,13 @@ import { join } from "node:path";
 import { test } from "node:test";
 import type { TaskWanted } from "#mom/run/tasks.ts";
 import { carryOutput } from "#mom/shell/task-output.ts";
-import { dialMom, serveTasks } from "#mom/shell/task-server.ts";
+import { dialMom, TaskServer } from "#mom/shell/task-server.ts";
 import { job, run, world } from "./world.ts";
 
 /** A mom's socket; asked: what she is asked. She can connect once there is a first question that was answered. */
 function mother(home: string, asked: (wanted: TaskWanted, answer: (refusal: string | null) => void) => void) {
   mkdirSync(`${home}/sock`, { recursive: true });
-  return serveTasks({
+  return new TaskServer({
     home,
     mode: "user",
     happen: (event) => {
@@ -23,10 +23,10 @@ function mother(home: string, asked: (wanted: TaskWanted, answer: (refusal: stri
     complain: (text) => assert.fail(text),
   });
   function server() {
-    return servers.get(home) as ReturnType<typeof serveTasks>;
+    return servers.get(home) as TaskServer;
   }
 }
-const servers = new Map<string, ReturnType<typeof serveTasks>>();
+const servers = new Map<string, TaskServer>();
 
 test("what was written by a task's end is carried, not what others go on writing; a mom that comes back sends nothing twice", async () => {
   const home = mkdtempSync(join(tmpdir(), "output-"));
@@ -73,7 +73,7 @@ test("of a run only so many questions to its other hosts are open at a time", as
   const other = mother(`${home}/n1`, (_, answer) => waiting.push(answer));
   servers.set(`${home}/n1`, other);
   const key = { job: "1.n1", run_count: 1 };
-  const server = serveTasks({
+  const server = new TaskServer({
     home: `${home}/n0`,
     mode: "user",
     happen: (event) => {

@@ -11,42 +11,26 @@
 // G4. After a pause the first change of group waits 10 to 20 ms for the kernel (a grace period of its RCU), those that follow within some milliseconds do
 //     not. While jobs start in quick succession this thread therefore changes to where it is already, again and again: no batch of starts has that wait.
 
-import { existsSync, mkdirSync, readdirSync, rmdirSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { existsSync, rmdirSync, writeFileSync } from "node:fs";
 import type { CgroupLimit, JobLimits } from "../job/cgroup-limits.ts";
 import type { GroupUsage } from "../job/process.ts";
+import { cputOf, lift, limit, memoryOf } from "./cgroup-files.ts";
+import {
+  type Controller,
+  enter,
+  groupsIn,
+  type Hierarchy,
+  hierarchiesOf,
+  isUseful,
+  makeGroup,
+  makeTop,
+  offers,
+  pidsIn,
+  quietly,
+  read,
+} from "./cgroup-hierarchy.ts";
 import { type GroupIdentity, groupIdentity, saveIdentity } from "./cgroup-identity.ts";
-import { kernelText } from "./proc-table.ts";
 
-export type JobGroups = {
-  /** runs `work` with this thread in the job's group, which is made first; without one where it cannot be made (told). leave() must follow before long */
-  within<T>(job: string, limits: JobLimits, work: () => T): T;
-  /** what `work` has made comes into those of the job's groups that this thread stayed out of (G2): at once, before it is the user's program */
-  bringIn(pid: number): void;
-  /** this thread is back in its own group, and the last job's limits hold */
-  leave(): void;
-  pids(job: string): number[];
-  /** a process that was made elsewhere comes in */
-  adopt(job: string, pid: number): void;
-  /** SIGKILL to all that is in it; how many there were */
-  kill(job: string): number;
-  /** removes the group; null: there was none, or something is in it still */
-  close(job: string): GroupUsage | null;
-  /** jobs with groups, of earlier starters too */
-  jobs(): string[];
-  /** no job is left: our directories go */
-  dissolve(): void;
-  /** limits that cannot be enforced here */
-  readonly missing: readonly CgroupLimit[];
-};
-
-const CONTROLLERS = ["memory", "cpuset", "cpu", "cpuacct", "pids", "freezer"] as const;
-type Controller = (typeof CONTROLLERS)[number];
-/** Where a hierarchy is mounted, and which group of it is ours. */
-type Hierarchy = { readonly version: 1 | 2; readonly controllers: ReadonlySet<string>; readonly own: string; readonly top: string };
-
-const CPU_PERIOD_US = 100_000;
-const KB = 1024;
 const KILL_ROUNDS = 50;
 /** G4. The kernel forgets the last change after 10 ms at the earliest. */
 const REMIND_MS = 6;
@@ -64,14 +48,8 @@ export function openGroups(directory: string, complain: (text: string) => void, 
   const identity = groupIdentity(directory, read("/proc/sys/kernel/random/boot_id").trim(), (name) => named(name).map(({ top }) => top));
   const hierarchies = named(identity.name).filter(makeTop);
   if (hierarchies.length > 0) keepIdentity(directory, identity, hierarchies, complain);
-  const tracker =
-    hierarchies.find(({ version, top }) => version === 2 && existsSync(`${top}/cgroup.procs`)) ??
-    hierarchies.find(({ controllers }) => controllers.has("freezer") || controllers.has("pids")) ??
-    hierarchies[0];
-  if (tracker === undefined) return null;
-  const of = (controller: Controller): Hierarchy | undefined =>
-    hierarchies.find(({ version, controllers, top }) => (version === 1 ? controllers.has(controller) : offers(top, controller)));
-  return { ...groupsOf(tracker, of, complain), dissolve: () => hierarchies.forEach(({ top }) => void quietly(() => rmdirSync(top))) };
+  const roles = rolesOf(hierarchies);
+  return roles === null ? null : new JobGroups(roles, hierarchies, complain);
 }
 
 /** Without it the next starter does not know what this one's jobs left in their groups. */
@@ -92,70 +70,83 @@ function keepIdentity(
   }
 }
 
-/** Those named by /proc/PID/mounts, each with the group that /proc/PID/cgroup tells for it. */
-export function hierarchiesOf(mounts: string, cgroup: string, name: string): Hierarchy[] {
-  const groups = cgroup
-    .split("\n")
-    .filter((line) => line !== "")
-    .map((line) => /^\d+:([^:]*):(.*)$/.exec(line))
-    .flatMap((match) => (match === null ? [] : [{ controllers: new Set((match[1] as string).split(",")), path: match[2] as string }]));
-  return mounts.split("\n").flatMap((line): Hierarchy[] => {
-    const [, mount = "", type = "", options = ""] = line.split(" ");
-    if (type !== "cgroup" && type !== "cgroup2") return [];
-    const version = type === "cgroup2" ? 2 : 1;
-    const words = new Set(options.split(","));
-    const group = groups.find(({ controllers }) =>
-      version === 2 ? controllers.size === 1 && controllers.has("") : [...controllers].some((each) => each !== "" && words.has(each)),
-    );
-    if (group === undefined) return [];
-    // In a container the group's path may name what is mounted here as the root.
-    const inside = join(mount, group.path);
-    const own = existsSync(inside) ? inside : mount;
-    // A unit's processes in version 2 stay in a leaf of their own (systemd: DelegateSubgroup=daemons), beside which groups with limits may be.
-    const parent = version === 2 && own.endsWith("/daemons") ? own.slice(0, -"/daemons".length) : own;
-    return [{ version, controllers: version === 1 ? group.controllers : new Set(), own, top: `${parent}/${name}` }];
-  });
+/** Which hierarchy does what; undefined: none does. tracker: knows the processes of a job. */
+type Roles = { readonly tracker: Hierarchy } & { readonly [C in Exclude<Controller, "freezer">]: Hierarchy | undefined };
+
+/** null: none can hold jobs. */
+function rolesOf(hierarchies: readonly Hierarchy[]): Roles | null {
+  const tracker =
+    hierarchies.find(({ version, top }) => version === 2 && existsSync(`${top}/cgroup.procs`)) ??
+    hierarchies.find(({ controllers }) => controllers.has("freezer") || controllers.has("pids")) ??
+    hierarchies[0];
+  if (tracker === undefined) return null;
+  const of = (controller: Controller): Hierarchy | undefined =>
+    hierarchies.find(({ version, controllers, top }) => (version === 1 ? controllers.has(controller) : offers(top, controller)));
+  return { tracker, memory: of("memory"), cpuset: of("cpuset"), cpu: of("cpu"), cpuacct: of("cpuacct"), pids: of("pids") };
 }
 
-const isUseful = ({ version, controllers }: Hierarchy): boolean => version === 2 || CONTROLLERS.some((each) => controllers.has(each));
+/** The job in whose groups this thread is. avoided: those of its groups that the thread stays out of (G2). */
+type Inside = {
+  readonly job: string;
+  readonly limits: JobLimits;
+  readonly entered: ReadonlySet<Hierarchy>;
+  readonly avoided: readonly Hierarchy[];
+};
 
-function makeTop({ version, controllers, top }: Hierarchy): boolean {
-  try {
-    make(top);
-    if (version === 1 && controllers.has("cpuset")) inheritCpuset(top);
-    if (version === 2) for (const controller of ["memory", "cpuset", "cpu", "pids"]) enable(top, controller);
-    return true;
-  } catch {
-    return false;
+export class JobGroups {
+  /** Limits that cannot be enforced here. */
+  readonly missing: readonly CgroupLimit[];
+  readonly #roles: Roles;
+  readonly #tops: readonly string[];
+  readonly #complain: (text: string) => void;
+  readonly #all: readonly Hierarchy[];
+  /** Where jobs of ours have groups; those of an earlier starter are looked for everywhere. */
+  readonly #made = new Map<string, Set<Hierarchy>>();
+  readonly #reminder: Reminder;
+  #inside: Inside | null = null;
+
+  constructor(roles: Roles, hierarchies: readonly Hierarchy[], complain: (text: string) => void) {
+    const { tracker, memory, cpuset, cpu, cpuacct, pids } = roles;
+    this.#roles = roles;
+    this.#tops = hierarchies.map(({ top }) => top);
+    this.#complain = complain;
+    this.#all = [...new Set([tracker, cpuacct, memory, cpuset, cpu, pids].filter((each) => each !== undefined))];
+    this.#reminder = new Reminder(() => {
+      if (this.#inside === null) quietly(() => enter(tracker, tracker.own));
+    });
+    this.missing = (["memory", "cpuset", "cpu", "pids"] as const).filter((name) => roles[name] === undefined);
   }
-}
 
-/** In version 2 a controller is offered to children by name; the kernel refuses where processes are in the way. */
-function enable(top: string, controller: string): void {
-  for (const group of [join(top, ".."), top]) {
+  /**
+   * Runs `work` with this thread in the job's group, which is made first; without one where it cannot be made (told). leave() must follow before long.
+   */
+  within<T>(job: string, limits: JobLimits, work: () => T): T {
+    const entered = new Set<Hierarchy>();
+    const avoided: Hierarchy[] = [];
+    const known = this.#made.get(job) ?? new Set();
+    this.#made.set(job, known);
     try {
-      writeFileSync(`${group}/cgroup.subtree_control`, `+${controller}`);
-    } catch {
-      return;
+      for (const hierarchy of this.#needed(limits)) {
+        if (this.#isAvoided(hierarchy, known)) {
+          avoided.push(hierarchy);
+          continue;
+        }
+        if (this.#isLimited(hierarchy, known)) lift(job, hierarchy);
+        if (!known.has(hierarchy)) makeGroup(hierarchy, job, limits);
+        known.add(hierarchy);
+        enter(hierarchy, `${hierarchy.top}/${job}`);
+        entered.add(hierarchy);
+      }
+    } catch (error) {
+      this.#complain(`${job}: its control group cannot be made: ${(error as Error).message}`);
     }
+    this.#moveOn(entered);
+    this.#inside = { job, limits, entered, avoided };
+    return work();
   }
-}
 
-const offers = (top: string, controller: Controller): boolean => read(`${top}/cgroup.subtree_control`).split(/\s+/).includes(controller);
-
-function groupsOf(
-  tracker: Hierarchy,
-  of: (controller: Controller) => Hierarchy | undefined,
-  complain: (text: string) => void,
-): Omit<JobGroups, "dissolve"> {
-  const [memory, cpuset, cpu, cpuacct, pids] = (["memory", "cpuset", "cpu", "cpuacct", "pids"] as const).map(of);
-  const limiting: readonly (readonly [CgroupLimit, Hierarchy | undefined])[] = [
-    ["memory", memory],
-    ["cpuset", cpuset],
-    ["cpu", cpu],
-    ["pids", pids],
-  ];
-  const needed = (limits: JobLimits): Set<Hierarchy> => {
+  #needed(limits: JobLimits): ReadonlySet<Hierarchy> {
+    const { tracker, memory, cpuset, cpu, cpuacct, pids } = this.#roles;
     const wanted = [
       tracker,
       tracker.version === 1 ? cpuacct : undefined,
@@ -165,225 +156,142 @@ function groupsOf(
       limits.pids_max === null ? undefined : pids,
     ];
     return new Set(wanted.filter((each) => each !== undefined));
-  };
-  const all: readonly Hierarchy[] = [...new Set([tracker, cpuacct, memory, cpuset, cpu, pids].filter((each) => each !== undefined))];
-  /** Where jobs of ours have groups; those of an earlier starter are looked for everywhere. */
-  const made = new Map<string, Set<Hierarchy>>();
-  const groupsOfJob = (job: string): readonly Hierarchy[] => {
-    const known = made.get(job);
-    return all.filter((each) => (known === undefined ? existsSync(`${each.top}/${job}`) : known.has(each)));
-  };
-  /** The job in whose groups this thread is now. */
-  let inside: {
-    readonly job: string;
-    readonly limits: JobLimits;
-    readonly entered: ReadonlySet<Hierarchy>;
-    readonly avoided: readonly Hierarchy[];
-  } | null = null;
-  const moveOn = (next: ReadonlySet<Hierarchy>): void => {
-    if (inside === null) return;
-    const { job, limits, entered } = inside;
-    inside = null;
+  }
+
+  /** The job has a group there that limits what the starter would need (G2). */
+  #isLimited(hierarchy: Hierarchy, known: ReadonlySet<Hierarchy>): boolean {
+    return known.has(hierarchy) && (hierarchy === this.#roles.memory || hierarchy === this.#roles.cpu);
+  }
+
+  #isAvoided(hierarchy: Hierarchy, known: ReadonlySet<Hierarchy>): boolean {
+    return this.#isLimited(hierarchy, known) && hierarchy !== this.#roles.tracker;
+  }
+
+  /** What `work` has made comes into those of the job's groups that this thread stayed out of (G2): at once, before it is the user's program. */
+  bringIn(pid: number): void {
+    if (this.#inside === null) return;
+    const { job, avoided } = this.#inside;
+    for (const { top } of avoided) quietly(() => writeFileSync(`${top}/${job}/cgroup.procs`, String(pid)));
+  }
+
+  /** This thread is back in its own group, and the last job's limits hold. */
+  leave(): void {
+    if (this.#inside === null) return;
+    this.#moveOn(new Set());
+    this.#reminder.start();
+  }
+
+  /** Leaves the groups of the present job that are not among `next`, and limits them. */
+  #moveOn(next: ReadonlySet<Hierarchy>): void {
+    if (this.#inside === null) return;
+    const { job, limits, entered } = this.#inside;
+    this.#inside = null;
     for (const hierarchy of entered) {
-      if (!next.has(hierarchy) && !quietly(() => enter(hierarchy, hierarchy.own))) complain(`${job}: its control group cannot be left`);
+      if (!next.has(hierarchy) && !quietly(() => enter(hierarchy, hierarchy.own)))
+        this.#complain(`${job}: its control group cannot be left`);
     }
-    limit(limits, job, { memory, cpu, pids });
-  };
-  let remind_until_ms = 0;
-  let reminder: NodeJS.Timeout | null = null;
-  /** G4. */
-  const remindLater = (): void => {
-    if (reminder === null) reminder = setTimeout(remind, REMIND_MS).unref();
-  };
-  const remind = (): void => {
-    reminder = null;
-    if (performance.now() > remind_until_ms) return;
-    if (inside === null) quietly(() => enter(tracker, tracker.own));
-    remindLater();
-  };
-  const leave = (): void => {
-    if (inside === null) return;
-    moveOn(new Set());
-    remind_until_ms = performance.now() + REMIND_FOR_MS;
-    remindLater();
-  };
-  const members = (job: string): number[] => {
-    if (inside?.job === job) leave();
-    return pidsIn(`${tracker.top}/${job}`);
-  };
-
-  return {
-    missing: limiting.flatMap(([limit, hierarchy]) => (hierarchy === undefined ? [limit] : [])),
-    within(job, limits, work) {
-      const entered = new Set<Hierarchy>();
-      const avoided: Hierarchy[] = [];
-      const known = made.get(job) ?? new Set();
-      made.set(job, known);
-      try {
-        for (const hierarchy of needed(limits)) {
-          const limited = known.has(hierarchy) && (hierarchy === memory || hierarchy === cpu);
-          if (limited && hierarchy !== tracker) {
-            avoided.push(hierarchy);
-            continue;
-          }
-          if (limited) lift(job, hierarchy);
-          if (!known.has(hierarchy)) makeGroup(hierarchy, job, limits);
-          known.add(hierarchy);
-          enter(hierarchy, `${hierarchy.top}/${job}`);
-          entered.add(hierarchy);
-        }
-      } catch (error) {
-        complain(`${job}: its control group cannot be made: ${(error as Error).message}`);
-      }
-      moveOn(entered);
-      inside = { job, limits, entered, avoided };
-      return work();
-    },
-    bringIn(pid) {
-      for (const { top } of inside?.avoided ?? []) quietly(() => writeFileSync(`${top}/${inside?.job}/cgroup.procs`, String(pid)));
-    },
-    leave,
-    pids: members,
-    adopt(job, pid) {
-      for (const { top } of groupsOfJob(job)) quietly(() => writeFileSync(`${top}/${job}/cgroup.procs`, String(pid)));
-    },
-    kill(job) {
-      const found = members(job);
-      if (found.length === 0) return 0;
-      if (tracker.version === 2 && quietly(() => writeFileSync(`${tracker.top}/${job}/cgroup.kill`, "1"))) return found.length;
-      // A fork bomb makes new ones while old ones are killed: frozen it does not.
-      const freezer = tracker.controllers.has("freezer") ? `${tracker.top}/${job}/freezer.state` : null;
-      if (freezer !== null) quietly(() => writeFileSync(freezer, "FROZEN"));
-      for (let round = 0, left = found; left.length > 0 && round < KILL_ROUNDS; round++) {
-        for (const pid of left) quietly(() => process.kill(pid, "SIGKILL"));
-        if (freezer !== null) break;
-        left = members(job).filter((pid) => !left.includes(pid));
-      }
-      if (freezer !== null) quietly(() => writeFileSync(freezer, "THAWED"));
-      return found.length;
-    },
-    close(job) {
-      if (inside?.job === job) leave();
-      const groups = groupsOfJob(job);
-      if (!groups.includes(tracker)) {
-        made.delete(job);
-        return null;
-      }
-      const usage = { cput_s: cputOf(job, tracker, cpuacct), ...memoryOf(job, memory, groups) };
-      for (const each of [...groups.filter((group) => group !== tracker), tracker]) {
-        if (!quietly(() => rmdirSync(`${each.top}/${job}`))) return null;
-        made.get(job)?.delete(each);
-      }
-      made.delete(job);
-      return usage;
-    },
-    jobs: () => [...new Set(all.flatMap(({ top }) => groupsIn(top)))],
-  };
-}
-
-function makeGroup({ version, controllers, top }: Hierarchy, job: string, { cpus }: JobLimits): void {
-  const group = `${top}/${job}`;
-  make(group);
-  if (version === 1 && controllers.has("cpuset")) inheritCpuset(group);
-  if (cpus !== null && existsSync(`${group}/cpuset.cpus`)) writeFileSync(`${group}/cpuset.cpus`, cpus);
-}
-
-/** Of this thread (version 1) or process (version 2). */
-function enter({ version }: Hierarchy, group: string): void {
-  writeFileSync(`${group}/${version === 1 ? "tasks" : "cgroup.procs"}`, "0");
-}
-
-/** Until limit() sets them again. */
-function lift(job: string, { version, top }: Hierarchy): void {
-  if (version === 1) return;
-  quietly(() => writeFileSync(`${top}/${job}/memory.max`, "max"));
-  quietly(() => writeFileSync(`${top}/${job}/cpu.max`, `max ${CPU_PERIOD_US}`));
-}
-
-type Limiting = { readonly memory: Hierarchy | undefined; readonly cpu: Hierarchy | undefined; readonly pids: Hierarchy | undefined };
-
-/** A limit that the kernel does not take leaves the job without it (G3). */
-function limit(limits: JobLimits, job: string, { memory, cpu, pids }: Limiting): void {
-  const set = (hierarchy: Hierarchy | undefined, file: string, value: string): void => {
-    if (hierarchy !== undefined) quietly(() => writeFileSync(`${hierarchy.top}/${job}/${file}`, value));
-  };
-  if (limits.memory_bytes !== null) {
-    const bytes = String(limits.memory_bytes);
-    set(memory, memory?.version === 2 ? "memory.max" : "memory.limit_in_bytes", bytes);
-    set(memory, memory?.version === 2 ? "memory.swap.max" : "memory.memsw.limit_in_bytes", memory?.version === 2 ? "0" : bytes);
+    limit(limits, job, this.#roles);
   }
-  if (limits.ncpus !== null) {
-    const quota = String(Math.round(limits.ncpus * CPU_PERIOD_US));
-    if (cpu?.version === 2) set(cpu, "cpu.max", `${quota} ${CPU_PERIOD_US}`);
-    else {
-      set(cpu, "cpu.cfs_period_us", String(CPU_PERIOD_US));
-      set(cpu, "cpu.cfs_quota_us", quota);
+
+  pids(job: string): number[] {
+    if (this.#inside?.job === job) this.leave();
+    return pidsIn(this.#groupOf(job));
+  }
+
+  /** Its directory in the tracking hierarchy. */
+  #groupOf(job: string): string {
+    return `${this.#roles.tracker.top}/${job}`;
+  }
+
+  /** A process that was made elsewhere comes in. */
+  adopt(job: string, pid: number): void {
+    for (const { top } of this.#groupsOf(job)) quietly(() => writeFileSync(`${top}/${job}/cgroup.procs`, String(pid)));
+  }
+
+  #groupsOf(job: string): readonly Hierarchy[] {
+    const known = this.#made.get(job);
+    return this.#all.filter((each) => (known === undefined ? existsSync(`${each.top}/${job}`) : known.has(each)));
+  }
+
+  /** SIGKILL to all that is in it; how many there were. */
+  kill(job: string): number {
+    const found = this.pids(job);
+    if (found.length === 0) return 0;
+    const { tracker } = this.#roles;
+    const group = this.#groupOf(job);
+    if (tracker.version === 2 && quietly(() => writeFileSync(`${group}/cgroup.kill`, "1"))) return found.length;
+    if (tracker.controllers.has("freezer")) killFrozen(found, `${group}/freezer.state`);
+    else this.#killInRounds(job, found);
+    return found.length;
+  }
+
+  #killInRounds(job: string, found: readonly number[]): void {
+    for (let round = 0, left = found; left.length > 0 && round < KILL_ROUNDS; round++) {
+      for (const pid of left) quietly(() => process.kill(pid, "SIGKILL"));
+      const killed = left;
+      left = this.pids(job).filter((pid) => !killed.includes(pid));
     }
   }
-  if (limits.pids_max !== null) set(pids, "pids.max", String(limits.pids_max));
-}
 
-function cputOf(job: string, tracker: Hierarchy, cpuacct: Hierarchy | undefined): number | null {
-  if (tracker.version === 2) {
-    const usec = /^usage_usec (\d+)/m.exec(read(`${tracker.top}/${job}/cpu.stat`))?.[1];
-    return usec === undefined ? null : Number(usec) / 1e6;
+  /** Removes the group; null: there was none, or something is in it still. */
+  close(job: string): GroupUsage | null {
+    if (this.#inside?.job === job) this.leave();
+    const { tracker, cpuacct, memory } = this.#roles;
+    const groups = this.#groupsOf(job);
+    if (!groups.includes(tracker)) {
+      this.#made.delete(job);
+      return null;
+    }
+    const usage = { cput_s: cputOf(job, tracker, cpuacct), ...memoryOf(job, memory, groups) };
+    for (const each of [...groups.filter((group) => group !== tracker), tracker]) {
+      if (!quietly(() => rmdirSync(`${each.top}/${job}`))) return null;
+      this.#made.get(job)?.delete(each);
+    }
+    this.#made.delete(job);
+    return usage;
   }
-  const nsec = cpuacct === undefined ? "" : read(`${cpuacct.top}/${job}/cpuacct.usage`).trim();
-  return nsec === "" ? null : Number(nsec) / 1e9;
-}
 
-/** groups: in which hierarchies the job has one. */
-function memoryOf(
-  job: string,
-  memory: Hierarchy | undefined,
-  groups: readonly Hierarchy[],
-): { readonly mem_peak_kb: number | null; readonly oom: boolean } {
-  if (memory === undefined || !groups.includes(memory)) return { mem_peak_kb: null, oom: false };
-  const group = `${memory.top}/${job}`;
-  const [peak, events] = memory.version === 2 ? ["memory.peak", "memory.events"] : ["memory.max_usage_in_bytes", "memory.oom_control"];
-  const bytes = read(`${group}/${peak}`).trim();
-  const kills = Number(/^oom_kill (\d+)/m.exec(read(`${group}/${events}`))?.[1] ?? 0);
-  return { mem_peak_kb: bytes === "" ? null : Math.floor(Number(bytes) / KB), oom: kills > 0 };
-}
+  /** Jobs with groups, of earlier starters too. */
+  jobs(): string[] {
+    return [...new Set(this.#all.flatMap(({ top }) => groupsIn(top)))];
+  }
 
-/** A new cpuset of version 1 is empty, and takes no process until it has what its parent has. */
-function inheritCpuset(group: string): void {
-  for (const file of ["cpuset.mems", "cpuset.cpus"]) {
-    if (read(`${group}/${file}`).trim() === "") writeFileSync(`${group}/${file}`, read(join(group, "..", file)));
+  /** No job is left: our directories go. */
+  dissolve(): void {
+    for (const top of this.#tops) quietly(() => rmdirSync(top));
   }
 }
 
-function make(group: string): void {
-  mkdirSync(group, { recursive: true, mode: 0o755 });
+/** A fork bomb makes new processes while old ones are killed: frozen it does not. */
+function killFrozen(pids: readonly number[], state: string): void {
+  quietly(() => writeFileSync(state, "FROZEN"));
+  for (const pid of pids) quietly(() => process.kill(pid, "SIGKILL"));
+  quietly(() => writeFileSync(state, "THAWED"));
 }
 
-function groupsIn(top: string): string[] {
-  try {
-    return readdirSync(top, { withFileTypes: true }).flatMap((entry) => (entry.isDirectory() ? [entry.name] : []));
-  } catch {
-    return [];
+/** G4: for a while after it is started it changes groups again and again. */
+class Reminder {
+  readonly #change: () => void;
+  #until_ms = 0;
+  #timer: NodeJS.Timeout | null = null;
+
+  constructor(change: () => void) {
+    this.#change = change;
   }
-}
 
-const pidsIn = (group: string): number[] =>
-  read(`${group}/cgroup.procs`)
-    .split("\n")
-    .filter((line) => line !== "")
-    .map(Number);
-
-function read(path: string): string {
-  try {
-    return kernelText(path);
-  } catch {
-    return "";
+  start(): void {
+    this.#until_ms = performance.now() + REMIND_FOR_MS;
+    this.#schedule();
   }
-}
 
-function quietly(work: () => unknown): boolean {
-  try {
-    work();
-    return true;
-  } catch {
-    return false;
+  #schedule(): void {
+    this.#timer ??= setTimeout(() => this.#remind(), REMIND_MS).unref();
+  }
+
+  #remind(): void {
+    this.#timer = null;
+    if (performance.now() > this.#until_ms) return;
+    this.#change();
+    this.#schedule();
   }
 }

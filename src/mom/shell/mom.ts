@@ -36,7 +36,7 @@ import { stallWatch } from "./stall.ts";
 import { connectStarter, type StarterClient } from "./starter-client.ts";
 import { steadyRecord, steadyRun, steadyTime } from "./steady-time.ts";
 import { carryOutput, removeOldOffsets, type TaskOutput } from "./task-output.ts";
-import { serveTasks, type TaskServer } from "./task-server.ts";
+import { TaskServer } from "./task-server.ts";
 
 const TICK_MS = 1000;
 /** A kill at the end of the mom waits so long for jobs to be gone. */
@@ -116,7 +116,7 @@ export class Mom {
     this.#hooks = momHookShell(`${priv}/hooks`, conf, this.#fault);
     this.#startHooks();
     this.#happen({ kind: "recovered", saved: found.map(steadyRecord) });
-    this.#tasks = serveTasks({ home: this.#home, mode: conf.mode, happen: this.#happen, complain: this.#fault });
+    this.#tasks = new TaskServer({ home: this.#home, mode: conf.mode, happen: this.#happen, complain: this.#fault });
     this.#output = carryOutput(this.#home, this.#state, this.#fault);
     removeOldOffsets(this.#home, this.#state);
     this.#starter = this.#connectStarter(priv);

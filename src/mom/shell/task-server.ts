@@ -17,147 +17,163 @@ import type { MomEvent } from "../run/event.ts";
 import type { MomAction } from "../run/state.ts";
 import { type TaskAnswer, type TaskWanted, tooManyTasks } from "../run/tasks.ts";
 
-export type TaskServer = {
-  readonly path: string;
-  say(asked: number, answer: TaskAnswer): void;
-  forward(action: Extract<MomAction, { kind: "task-forward" }>): void;
-  close(): void;
-};
-
 /** forwarded: the job whose question is another host's */
 type Question = { readonly link: ServerLink; readonly token: number | null; remote: Link<TaskToMom> | null; forwarded: string | null };
 
 /** Answers after which nothing more comes. */
 const LAST: ReadonlySet<TaskAnswer["type"]> = new Set(["task-hosts", "task-exited", "task-done", "task-refused"]);
 
-export function serveTasks(options: {
+export type TaskServerOptions = {
   readonly home: string;
   readonly mode: "user" | "system";
   readonly happen: (event: MomEvent) => void;
   readonly complain: (text: string) => void;
-}): TaskServer {
-  const { happen, complain } = options;
-  const path = taskSocketPath(options.home);
-  const questions = new Map<number, Question>();
-  /** questions to other hosts, by job */
-  const forwarded = new Map<string, number>();
-  let next = 1;
-  let server: LinkServer | null = null;
-  let closed = false;
+};
 
-  const ask = (link: ServerLink, token: number | null, wanted: TaskWanted): void => {
-    const asked = next++;
-    questions.set(asked, { link, token, remote: null, forwarded: null });
-    const { uid } = link.peer;
-    happen({ kind: "task-asked", asked, by: { uid, daemon: uid === 0 || uid === process.getuid?.() }, wanted });
-  };
+export class TaskServer {
+  readonly path: string;
+  readonly #options: TaskServerOptions;
+  readonly #questions = new Map<number, Question>();
+  /** questions to other hosts, by job (Q3) */
+  readonly #forwarded = new Map<string, number>();
+  #next = 1;
+  #server: LinkServer | null = null;
+  #closed = false;
 
-  const receive = (link: ServerLink, { type, data }: FrameOf<"task-to-mom">): void => {
+  /** Listens from now on; where that cannot be done, it complains. */
+  constructor(options: TaskServerOptions) {
+    this.#options = options;
+    this.path = taskSocketPath(options.home);
+    void this.#listen();
+  }
+
+  async #listen(): Promise<void> {
+    const { mode, complain } = this.#options;
+    try {
+      const server = await listenLinks({
+        path: this.path,
+        types: frameTypes("task-to-mom"),
+        everyone: mode === "system",
+        onFrame: (link, type, data) => this.#take(link, type, data),
+        onClose: (link) => this.#desert(link),
+        onProblem: (text) => complain(`tasks: ${text}`),
+      });
+      this.#server = server;
+      if (this.#closed) void server.close();
+    } catch (error) {
+      complain(`${this.path}: ${(error as Error).message}: tasks of jobs cannot be asked for`);
+    }
+  }
+
+  #take(link: ServerLink, type: string, data: unknown): void {
+    const parsed = parseFrame("task-to-mom", type, data);
+    if (parsed.ok) return this.#receive(link, parsed.frame);
+    this.#options.complain(`uid ${link.peer.uid}, pid ${link.peer.pid}: ${parsed.text}`);
+    link.destroy();
+  }
+
+  #receive(link: ServerLink, { type, data }: FrameOf<"task-to-mom">): void {
     switch (type) {
       case "task-nodes":
-        return ask(link, null, { kind: "nodes", ...data });
+        return this.#ask(link, null, { kind: "nodes", ...data });
       case "task-spawn": {
         const { token, ...rest } = data;
-        return ask(link, token, { kind: "spawn", ...rest });
+        return this.#ask(link, token, { kind: "spawn", ...rest });
       }
       case "task-attach": {
         const { token, ...rest } = data;
-        return ask(link, token, { kind: "attach", ...rest, owner_uid: ownerOf(rest.pid) });
+        return this.#ask(link, token, { kind: "attach", ...rest, owner_uid: ownerOf(rest.pid) });
       }
       case "task-output": {
         const { token, ...rest } = data;
-        return ask(link, token, { kind: "output", ...rest });
+        return this.#ask(link, token, { kind: "output", ...rest });
       }
       case "task-signal":
-        for (const [asked, question] of questions) {
-          if (question.link !== link || question.token !== data.token) continue;
-          if (question.remote === null) happen({ kind: "task-signal", asked, signal: data.signal });
-          else question.remote.send("task-signal", { token: 1, signal: data.signal });
-        }
-        return;
+        return this.#signal(link, data);
       default: {
         const unreachable: never = type;
         return unreachable;
       }
     }
-  };
+  }
 
-  const forget = (asked: number): void => {
-    const job = questions.get(asked)?.forwarded ?? null;
-    questions.delete(asked);
+  #ask(link: ServerLink, token: number | null, wanted: TaskWanted): void {
+    const asked = this.#next++;
+    this.#questions.set(asked, { link, token, remote: null, forwarded: null });
+    const { uid } = link.peer;
+    this.#options.happen({ kind: "task-asked", asked, by: { uid, daemon: uid === 0 || uid === process.getuid?.() }, wanted });
+  }
+
+  #signal(link: ServerLink, { token, signal }: { readonly token: number; readonly signal: number }): void {
+    for (const [asked, question] of this.#questions) {
+      if (question.link !== link || question.token !== token) continue;
+      if (question.remote === null) this.#options.happen({ kind: "task-signal", asked, signal });
+      else question.remote.send("task-signal", { token: 1, signal });
+    }
+  }
+
+  /** Nobody waits for the answers to the questions of a link. */
+  #desert(link: ServerLink): void {
+    for (const [asked, question] of this.#questions) {
+      if (question.link !== link) continue;
+      this.#forget(asked);
+      if (question.remote === null) this.#options.happen({ kind: "task-deserted", asked });
+      else question.remote.close();
+    }
+  }
+
+  #forget(asked: number): void {
+    const job = this.#questions.get(asked)?.forwarded ?? null;
+    this.#questions.delete(asked);
     if (job === null) return;
-    const left = (forwarded.get(job) ?? 1) - 1;
-    if (left > 0) forwarded.set(job, left);
-    else forwarded.delete(job);
-  };
-  const say = (asked: number, answer: TaskAnswer): void => {
-    const question = questions.get(asked);
+    const left = (this.#forwarded.get(job) ?? 1) - 1;
+    if (left > 0) this.#forwarded.set(job, left);
+    else this.#forwarded.delete(job);
+  }
+
+  say(asked: number, answer: TaskAnswer): void {
+    const question = this.#questions.get(asked);
     if (question === undefined) return;
     const { type, ...data } = answer;
-    if (LAST.has(type)) forget(asked);
+    if (LAST.has(type)) this.#forget(asked);
     if (question.link.open) question.link.send(type, type === "task-hosts" ? data : { token: question.token, ...data });
-  };
+  }
 
-  listenLinks({
-    path,
-    types: frameTypes("task-to-mom"),
-    everyone: options.mode === "system",
-    onFrame(link, type, data) {
-      const parsed = parseFrame("task-to-mom", type, data);
-      if (parsed.ok) return receive(link, parsed.frame);
-      complain(`uid ${link.peer.uid}, pid ${link.peer.pid}: ${parsed.text}`);
-      link.destroy();
-    },
-    onClose(link) {
-      for (const [asked, question] of questions) {
-        if (question.link !== link) continue;
-        forget(asked);
-        if (question.remote === null) happen({ kind: "task-deserted", asked });
-        else question.remote.close();
-      }
-    },
-    onProblem: (text) => complain(`tasks: ${text}`),
-  }).then(
-    (listening) => {
-      server = listening;
-      if (closed) void listening.close();
-    },
-    (error: Error) => complain(`${path}: ${error.message}: tasks of jobs cannot be asked for`),
-  );
+  /** Q1. */
+  forward({ asked, socket, run, wanted, most }: Extract<MomAction, { kind: "task-forward" }>): void {
+    const question = this.#questions.get(asked);
+    if (question === undefined || wanted.kind !== "spawn") return;
+    const open = this.#forwarded.get(run.job) ?? 0;
+    if (open >= most) return this.say(asked, { type: "task-refused", text: tooManyTasks(run.job, "other hosts", most) });
+    question.forwarded = run.job;
+    this.#forwarded.set(run.job, open + 1);
+    const { kind: _, ...rest } = wanted;
+    dialMom(
+      socket,
+      this.#answersTo(asked),
+      (link) => {
+        question.remote = link;
+        link.send("task-spawn", { token: 1, ...rest });
+      },
+      (why) => this.say(asked, { type: "task-refused", text: `the mom of ${wanted.host}: ${why}` }),
+    );
+  }
 
-  return {
-    path,
-    say,
-    forward({ asked, socket, run, wanted, most }) {
-      const question = questions.get(asked);
-      if (question === undefined || wanted.kind !== "spawn") return;
-      const open = forwarded.get(run.job) ?? 0;
-      if (open >= most) return say(asked, { type: "task-refused", text: tooManyTasks(run.job, "other hosts", most) });
-      question.forwarded = run.job;
-      forwarded.set(run.job, open + 1);
-      const lost = (why: string): void => say(asked, { type: "task-refused", text: `the mom of ${wanted.host}: ${why}` });
-      dialMom(
-        socket,
-        {
-          "task-started": ({ task }) => say(asked, { type: "task-started", task }),
-          "task-exited": ({ status }) => say(asked, { type: "task-exited", status }),
-          "task-refused": ({ text }) => say(asked, { type: "task-refused", text }),
-          "task-done": () => undefined,
-          "task-hosts": () => undefined,
-        },
-        (link) => {
-          question.remote = link;
-          const { kind: _, ...rest } = wanted;
-          link.send("task-spawn", { token: 1, ...rest });
-        },
-        lost,
-      );
-    },
-    close() {
-      closed = true;
-      void server?.close();
-    },
-  };
+  /** What the other mom says is passed on. */
+  #answersTo(asked: number): LinkHandlers<MomToTask> {
+    return {
+      "task-started": ({ task }) => this.say(asked, { type: "task-started", task }),
+      "task-exited": ({ status }) => this.say(asked, { type: "task-exited", status }),
+      "task-refused": ({ text }) => this.say(asked, { type: "task-refused", text }),
+      "task-done": () => undefined,
+      "task-hosts": () => undefined,
+    };
+  }
+
+  close(): void {
+    this.#closed = true;
+    void this.#server?.close();
+  }
 }
 
 /** Connects to another mom of the complex: one that runs as we do. onLost: once, whatever ended it. */
