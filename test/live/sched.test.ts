@@ -221,6 +221,15 @@ describe("pbs_sched: with a server", () => {
     const priv = makePrivate(world.home, "_new");
     assert.deepEqual(await configure(9, { sched_log: logs_new, sched_priv: priv }), { fault: null });
     await until("the directory has changed", () => logOf(logs_new).includes(`scheduler priv directory has changed to ${priv}`));
+    // Whoever switches a scheduler on means its files as they are, also where only a mode has changed.
+    chmodSync(join(priv, "sched_config"), 0o777);
+    const opened = fake.frames.length;
+    await runCycle();
+    assert.deepEqual(frame("sched-fault", opened), { fault: "PBS failed validation checks for sched_priv directory" });
+    chmodSync(join(priv, "sched_config"), 0o644);
+    const closed = fake.frames.length;
+    await runCycle();
+    assert.deepEqual(frame("sched-fault", closed), { fault: null });
     assert.equal(Number(readFileSync(join(priv, "sched.lock"), "utf8")), child.pid);
     assert.equal(readFileSync(join(world.home, "sched_priv/sched.lock"), "utf8"), "", "the old lock is given back");
   });

@@ -242,14 +242,20 @@ export function runScheduler(options: SchedulerOptions): Scheduler {
     const switched_on = frame.data.command === SCHED_COMMAND.CMD;
     // Who switches a scheduler on means its directories and files as they are now.
     if (switched_on && typeof told_fault === "string") configure(true);
-    else if (switched_on && versionOfFiles(dirs.sched_priv) !== files_version) {
-      record(LOG_EVENT.SCHED, "reconfigure", "Scheduler is reconfiguring", "Sched");
-      readFiles();
-    }
+    else if (switched_on) lookAgain();
     if (loading > 0) waiting.push(frame);
     // With files of another directory nothing is scheduled.
     else if (typeof told_fault === "string") send("sched-cycle-end", { cycle: frame.data.cycle, jobs_considered: 0, cycle_ms: 0 });
     else startCycle(frame.data);
+  }
+
+  /** A mode that lets others write shows in no file's version. Files of a directory that fails its check are not read. */
+  function lookAgain(): void {
+    const is_changed = versionOfFiles(dirs.sched_priv) !== files_version;
+    configure(false);
+    if (!is_changed || typeof told_fault === "string") return;
+    record(LOG_EVENT.SCHED, "reconfigure", "Scheduler is reconfiguring", "Sched");
+    readFiles();
   }
 
   function refused(code: number, text: string): void {
