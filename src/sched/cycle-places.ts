@@ -70,10 +70,13 @@ export function createPlaces({ universe, policy, now_s, startedOn, last_host, tr
     if (trace !== null && set !== undefined && usesNodeBuckets(set, request)) for (const record of chunkRecords(entry.job)) trace(record);
     const from = (begin: PlaceContext["after"]): PlaceResult => placeJob({ ...here, after: begin }, set, request, entry.job);
     const result = from(after);
-    // The beginning of the round is only a preference: a job that fits elsewhere does not wait for its turn.
     if (!("why" in result) || after === null) return result;
-    const again = from(null);
-    return "why" in again ? result : again;
+    // The beginning of the round is only a preference: a job that fits in a round from the first host on, or without a round, does not wait for its turn.
+    for (const begin of set === undefined || after(set) < 0 ? [null] : [FIRST_HOST, null]) {
+      const again = from(begin);
+      if (!("why" in again)) return again;
+    }
+    return result;
   }
 
   function whyBooked(candidate: Candidate, why: Why): Why {
@@ -101,6 +104,9 @@ export function createPlaces({ universe, policy, now_s, startedOn, last_host, tr
     },
   };
 }
+
+/** A round that begins with the first host. */
+const FIRST_HOST = (): number => -1;
 
 /** The chunks of a job's request, as requested. */
 function chunkRecords({ id, schedselect }: SchedJob): LogRecord[] {

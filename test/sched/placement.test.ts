@@ -130,3 +130,13 @@ for (const [title, nodes, jobs, expected, policy, world] of ROWS) {
     assert.deepEqual(decisionTexts(run({ nodes, jobs, ...world }, policy)), expected);
   });
 }
+
+test("round_robin: a job that fits only in a round from the first host on starts wherever the last round ended", () => {
+  const nodes = "a ncpus=4; b ncpus=3";
+  const policy: Partial<Policy> = { ...BEST, smp_cluster_dist: "round_robin" };
+  const first = run({ nodes, jobs: "1 ncpus=1" }, policy);
+  assert.deepEqual(decisionTexts(first), ["1=(a:ncpus=1)"]);
+  // 1 has ended. Behind a, b takes the first chunk, and then it has no room for one of 3.
+  const second = run({ nodes, jobs: "2 1:ncpus=1+2:ncpus=3" }, policy, { memory: first.memory });
+  assert.deepEqual(decisionTexts(second), ["2=(a:ncpus=1)+(a:ncpus=3)+(b:ncpus=3)"]);
+});
