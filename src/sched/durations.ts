@@ -33,7 +33,8 @@ export function durationsOf({ space, queues }: Pick<Universe, "space" | "queues"
   const most_s = limit_s ?? JOB_INFINITY_S;
   const soft_s = time("soft_walltime");
   const expected_s = soft_s === null || soft_s <= 0 ? most_s : Math.min(soft_s, most_s);
-  return { expected_s, most_s, grace_s: limit_s === null ? 0 : (job.kill_delay_s ?? killDelayOf(queues.get(job.queue))) };
+  // One that shrinks has a walltime once it runs.
+  return { expected_s, most_s, grace_s: limit_s === null && !shrinks ? 0 : (job.kill_delay_s ?? killDelayOf(queues.get(job.queue))) };
 }
 
 /** The shortest time of a shrink-to-fit job; null: it is no such job. */

@@ -6,9 +6,12 @@
 //     (scheduler_iteration). Then a plan behind another one moves up if that one has moved or is gone, and so does a job that now requests less.
 // Q3. The fact that something became free is forgotten only by a cycle that has tried all jobs, not by one that was given up, and not by a question (partita
 //     explain).
+// Q4. If a running job leaves a place later than expected, the plan is booked for that time, before the plans of later jobs there, and is made anew at the
+//     turn of its job. Otherwise the plans of later jobs would move it back.
 
 import type { Candidate, Cycle } from "./module.ts";
-import type { Planner } from "./planner.ts";
+import { waitingOrder } from "./overtakers.ts";
+import type { KeptPlan, Planner } from "./planner.ts";
 
 export type KeptPlans = {
   /** nothing is to be done for a job in this cycle, because its plan stands. false: its plan was removed, and the job must be started or planned */
@@ -18,38 +21,85 @@ export type KeptPlans = {
   end(): void;
 };
 
+/** What was published about a job. */
+type Published = { readonly id: string; readonly candidate: Candidate; readonly start_s: number };
+/** late: it is booked for a later time than the published one */
+type Kept = Published & KeptPlan & { readonly late: boolean };
+
 /** Books the plans that were published. */
 export function keepPlans(cycle: Cycle, planner: Planner): KeptPlans {
-  const { universe, now_s } = cycle;
-  const starts = new Map<string, number>();
-  const published = [...universe.estimated].flatMap((id) => {
-    const entry = universe.entries.get(id);
-    const start_s = entry?.job.topjob === true ? entry.job.estimated?.start_time : undefined;
-    return entry === undefined || entry.line === null || start_s === undefined ? [] : [{ entry, start_s }];
-  });
-  // By time, so that the forecast goes one way.
-  published.sort((a, b) => a.start_s - b.start_s || a.entry.job.rank - b.entry.job.rank);
-  for (const { entry, start_s } of published) if (planner.keep(cycle.candidate(entry))) starts.set(entry.job.id, start_s);
+  const { now_s } = cycle;
+  const kept = new Map<string, Kept>();
+  const keep = (one: Published, whenFree: boolean): boolean => {
+    const plan = planner.keep(one.candidate, whenFree);
+    if (plan === null) return false;
+    kept.set(one.id, { ...one, ...plan, late: plan.from_s > Math.max(now_s, one.start_s) });
+    return true;
+  };
+  const gone = publishedPlans(cycle).filter((one) => !keep(one, false));
+  keepLate(cycle, gone, { kept, planner, keep });
   planner.close();
   const freed = takeFreed(cycle);
   const movesUp = freed.loosened || freed.freed_s > now_s || (cycle.periodic && !cycle.probing);
   return {
     stays({ entry, array }) {
       const id = array?.job.id ?? entry.job.id;
-      const start_s = starts.get(id);
-      if (start_s === undefined) return false;
-      if (!movesUp && start_s > now_s) return true;
-      starts.delete(id);
+      const plan = kept.get(id);
+      if (plan === undefined) return false;
+      if (!movesUp && !plan.late && plan.start_s > now_s) return true;
+      kept.delete(id);
       planner.forget(entry.job.id);
       return false;
     },
     get count() {
-      return starts.size;
+      return kept.size;
     },
     end() {
       if (!cycle.complete || cycle.probing) giveBack(cycle, freed);
     },
   };
+}
+
+/** The published plans by time, so that the forecast moves in one direction. */
+function publishedPlans(cycle: Cycle): Published[] {
+  const { universe } = cycle;
+  const published = [...universe.estimated].flatMap((id) => {
+    const entry = universe.entries.get(id);
+    const start_s = entry?.job.topjob === true ? entry.job.estimated?.start_time : undefined;
+    return entry === undefined || entry.line === null || start_s === undefined
+      ? []
+      : [{ id, candidate: cycle.candidate(entry), start_s, entry }];
+  });
+  return published.sort((a, b) => a.start_s - b.start_s || a.entry.job.rank - b.entry.job.rank);
+}
+
+/** Maximum number of plans that one cycle books for a later time. Further jobs are planned anew. */
+const LATE_PLANS = 100;
+
+type Keeping = { readonly kept: Map<string, Kept>; readonly planner: Planner; keep(one: Published, whenFree: boolean): boolean };
+
+/** Q4. gone: plans whose place is not free at their time */
+function keepLate({ universe }: Cycle, gone: readonly Published[], { kept, planner, keep }: Keeping): void {
+  const order = gone.length === 0 ? null : waitingOrder(universe);
+  if (order === null) return;
+  const compare = (a: Published, b: Published): number => order(universe.entries.get(a.id)?.job, universe.entries.get(b.id)?.job);
+  const late = [...gone].sort(compare);
+  for (let count = 0; count < LATE_PLANS; count++) {
+    const first = late.shift();
+    if (first === undefined) return;
+    const place = planner.promisedPlace(first.candidate);
+    if (place === null) continue;
+    const behind = [...kept.values()].filter(
+      (other) => other.to_s > first.start_s && compare(first, other) < 0 && [...other.holding.keys()].some((name) => place.has(name)),
+    );
+    for (const other of behind) {
+      kept.delete(other.id);
+      planner.forget(other.candidate.entry.job.id);
+    }
+    keep(first, true);
+    late.push(...behind.filter((other) => !keep(other, false)));
+    late.sort(compare);
+  }
 }
 
 /** Something became free that was not expected to when plans were made (calendar.ts). */

@@ -46,6 +46,16 @@ function turnsOf(universe: Universe): Map<string, number> | null {
   return new Map(queues.map(({ name, priority }, at) => [name, policy.by_queue ? at : isExpress(priority) ? -priority : 0]));
 }
 
+/** Compares waiting jobs by their place in the order, undefined last; null: the order depends on more than queues and submission. */
+export function waitingOrder(universe: Universe): ((a: SchedJob | undefined, b: SchedJob | undefined) => number) | null {
+  const turns = turnsOf(universe);
+  if (turns === null) return null;
+  for (const { job, line } of universe.entries.values()) if (line !== null && job.sched_preempted_s !== undefined) return null;
+  const turn = (job: SchedJob | undefined): number =>
+    job === undefined ? Number.POSITIVE_INFINITY : (turns.get(job.queue) ?? Number.POSITIVE_INFINITY);
+  return (a, b) => turn(a) - turn(b) || (a?.rank ?? 0) - (b?.rank ?? 0);
+}
+
 /** Whether a running job comes before all waiting jobs (O1). */
 export function standsBefore({ rank, queue, stime_s, qtime_s }: SchedJob, { turns, ...front }: Front): boolean {
   if (turns === null) return (stime_s ?? qtime_s) <= front.qtime_s;

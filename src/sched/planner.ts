@@ -19,7 +19,7 @@ import { placedText } from "./placement.ts";
 import type { Published } from "./published-place.ts";
 import { publishedPlace } from "./published-place.ts";
 import type { Holding } from "./running.ts";
-import { holdingOfChunks } from "./running.ts";
+import { endOf, holdingOf, holdingOfChunks } from "./running.ts";
 import type { NoStart, Start, Walk, Wanted } from "./start-search.ts";
 import { searchStart, windowAt } from "./start-search.ts";
 import { timeBounds } from "./time-bounds.ts";
@@ -30,14 +30,18 @@ const ESTIMATE_S_END = JOB_INFINITY_S + 1;
 
 export type Plan = { readonly start_s: number; readonly exec_vnode: string };
 
+export type KeptPlan = { readonly from_s: number; readonly to_s: number; readonly holding: Holding };
+
 export type Planner = {
   readonly moments: readonly Moment[];
   /** the cycle has started a job */
   started(candidate: Candidate): void;
   /** plans a job; the sets show other times until close() */
   plan(candidate: Candidate): Plan | NoStart;
-  /** books what was published about a job; false: its place is not free at that time. As plan() */
-  keep(candidate: Candidate): boolean;
+  /** books what was published about a job. whenFree: or books the place for a later time at which it is free. null: the place is not free. As plan() */
+  keep(candidate: Candidate, whenFree: boolean): KeptPlan | null;
+  /** the published place of a job; null: none */
+  promisedPlace(candidate: Candidate): Holding | null;
   /** takes a plan off */
   forget(job: string): void;
   /** the sets show the present again */
@@ -85,19 +89,24 @@ export function createPlanner(cycle: Cycle): Planner {
       enter(candidate.entry, { ...windowAt(wanted, start_s), holding, moment });
       return { start_s, exec_vnode };
     },
-    keep(whole) {
+    keep(whole, whenFree) {
       const candidate = shortened(universe, whole);
-      if (candidate.set === undefined) return false;
-      const wanted = wantedOf(candidate, candidate.set);
-      const published = publishedPlace(universe, candidate.array?.job ?? candidate.entry.job, wanted);
-      const moment = published && stillHolds(cycle, moments, { candidate, wanted, forecast: forecastOf(wanted.set) }, published);
-      if (published === null || moment === null) return false;
-      const { holding } = published;
-      // A due job keeps its place until its turn in this cycle.
-      const start_s = Math.max(now_s, published.start_s);
-      enter(candidate.entry, { ...windowAt(wanted, start_s), holding, moment });
-      return true;
+      const asked = promisedTo(universe, candidate);
+      if (asked === null) return null;
+      const { published, wanted } = asked;
+      const forecast = forecastOf(wanted.set);
+      for (const start_s of timesFor(universe, forecast, published, now_s)) {
+        const moment = stillHolds(cycle, moments, { candidate, wanted, forecast }, { published, start_s });
+        if (moment !== null) {
+          const plan = { ...windowAt(wanted, start_s), holding: published.holding };
+          enter(candidate.entry, { ...plan, moment });
+          return plan;
+        }
+        if (!whenFree) break;
+      }
+      return null;
     },
+    promisedPlace: (whole) => promisedTo(universe, shortened(universe, whole))?.published.holding ?? null,
     forget(job) {
       const at = moments.findIndex((moment) => moment.job.id === job);
       const moment = moments[at];
@@ -166,9 +175,39 @@ function search(cycle: Cycle, moments: readonly Moment[], { candidate, wanted, f
   }
 }
 
-/** The moment of the published start, if its place is free then; null: it is not. */
-function stillHolds(cycle: Cycle, moments: readonly Moment[], { candidate, wanted, forecast }: Task, published: Published): Moment | null {
-  const start_s = Math.max(cycle.now_s, published.start_s);
+type Asked = { readonly published: Published; readonly wanted: Wanted };
+
+/** What was published about a job; null: nothing, or the place no longer satisfies the request. */
+function promisedTo(universe: Universe, candidate: Candidate): Asked | null {
+  const { entry, array, set } = candidate;
+  if (set === undefined) return null;
+  const wanted = wantedOf(candidate, set);
+  const published = publishedPlace(universe, array?.job ?? entry.job, wanted);
+  return published === null ? null : { published, wanted };
+}
+
+/** Maximum number of ends of running jobs on a promised place that are tried instead of the promised start. */
+const LATE_ENDS = 4;
+
+/** Times at which a promised place may be free: the promised start (a due job keeps its place until its turn), then later ends of running jobs there. */
+function* timesFor({ space }: Universe, { ends }: Forecast, { start_s, holding }: Published, now_s: number): Iterable<number> {
+  let last_s = Math.max(now_s, start_s);
+  yield last_s;
+  let tried = 0;
+  for (const running of ends) {
+    const end_s = endOf(running, now_s);
+    if (end_s <= last_s || ![...holdingOf(space, running).keys()].some((name) => holding.has(name))) continue;
+    if (tried++ === LATE_ENDS) return;
+    last_s = end_s;
+    yield end_s;
+  }
+}
+
+type Promised = { readonly published: Published; readonly start_s: number };
+
+/** The moment of a published plan at a time, if its place is free then; null: it is not. */
+function stillHolds(cycle: Cycle, moments: readonly Moment[], { candidate, wanted, forecast }: Task, promised: Promised): Moment | null {
+  const { published, start_s } = promised;
   const window = windowAt(wanted, start_s);
   const ahead = createAhead(cycle, moments);
   try {

@@ -6,6 +6,7 @@ import type { SchedJob } from "#protocol/sched-link.ts";
 import { SCHED_COMMAND } from "#protocol/sched-link.ts";
 import { cycle } from "#sched/cycle.ts";
 import type { CycleResult } from "#sched/cycle-result.ts";
+import { JOB_INFINITY_S } from "#sched/durations.ts";
 import { applyDelta, createUniverse } from "#sched/mirror.ts";
 import { mirrorOptions } from "#sched/modules/index.ts";
 import { book, queue, snapshotOf, type World } from "./world.ts";
@@ -143,6 +144,23 @@ test("jobs in a reservation may take kill_delay to go, after their walltime and 
   assert.deepEqual(told(cycleOf(within(NOW_S - 5))), ["2 +25 (a:ncpus=2:mem=4194304kb)"]);
   const whole = { ...within(NOW_S - 5), jobs: "1 R in=R1 (a:ncpus=2) walltime=600; 2 ncpus=4 walltime=10" };
   assert.deepEqual(told(cycleOf(whole)), ["2 +25 (a:ncpus=4)"]);
+});
+
+test("kept plans: a job for which a place is free a little later than promised is not put behind the plans of later jobs", () => {
+  const world = {
+    nodes: "a ncpus=2",
+    jobs: "1 R (a:ncpus=2) walltime=11; 2 ncpus=2 walltime=10; 3 ncpus=1 walltime=100; 4 ncpus=1 walltime=50",
+    more: { "2": promise(10, "(a:ncpus=2)"), "3": promise(20, "(a:ncpus=1)"), "4": promise(20, "(a:ncpus=1)") },
+    cons: true,
+  };
+  assert.deepEqual(told(cycleOf(world)), ["2 +11 (a:ncpus=2)", "3 +21 (a:ncpus=1)", "4 +21 (a:ncpus=1)"]);
+});
+
+test("a shrink-to-fit job without walltime has one once it runs, and its kill_delay", () => {
+  const world = { nodes: "a ncpus=1", jobs: "1 ncpus=1 %min_walltime=60; 2 ncpus=1 walltime=10", kill_delay: 30 };
+  // The start of 2 would be further away than starts are estimated for.
+  assert.deepEqual(told(cycleOf(world)), ["1 runs (a:ncpus=1)"]);
+  assert.deepEqual(told(cycleOf({ ...world, kill_delay: 0 })), ["1 runs (a:ncpus=1)", `2 +${JOB_INFINITY_S} (a:ncpus=1)`]);
 });
 
 test("a vnode that is down stays down when an exclusive job of its host has ended", () => {
