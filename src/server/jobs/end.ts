@@ -13,7 +13,7 @@ import type { Transaction } from "../engine/transaction.ts";
 import { arrayOf } from "../state/apply.ts";
 import { hostOfJob } from "../state/job-hosts.ts";
 import { type OwnChange, without } from "../state/job-own.ts";
-import { type HowOver, isIn, isWaiting, OVER, RUN_PHASE } from "../state/job-phase.ts";
+import { type HowOver, isIn, isSuspended, isWaiting, OVER, RUN_PHASE } from "../state/job-phase.ts";
 import type { Attrs, Job, JobAttrs, ResourceRecord } from "../state/state.ts";
 import { accountAborted, accountEnded, usageItems } from "./accounting-record.ts";
 import { discardCheckpoint, discardOutput } from "./checkpointed.ts";
@@ -274,8 +274,12 @@ const OF_A_RUN_OWN = without(
 /** Nothing of the server's own means anything once the job is over. */
 const NOT_OF_HISTORY: OwnChange = { ...OF_A_RUN_OWN, output_on: null, terminal: null };
 
-/** The run must be repeated: substate 60 until its obit. A run that the mom has not confirmed counts as begun, so that an S record precedes its R record. */
+/**
+ * The run must be repeated: substate 60 until its obit. A run that the mom has not confirmed counts as begun, so that an S record precedes its R record.
+ * A suspended job stays suspended until its mom has ended it, because other jobs may use its vnodes.
+ */
 export function beginRerun(tx: Transaction, job: Job): void {
+  if (isSuspended(job)) return;
   if (isIn(job, "starting")) jobStarted(tx, job, undefined, undefined, { confirmed: false });
   tx.apply({ kind: "job-changed", id: job.id, set: { ...RUN_PHASE.rerunning }, unset: [] });
 }

@@ -24,8 +24,7 @@ export function endUnsaved(kernel: Kernel, job: Job): void {
   const tx = ownTransaction(kernel);
   const { id } = job;
   if (job.attrs.Rerunable && (isRunning(job) || isSuspended(job))) {
-    // A suspended job stays suspended until its mom has ended it.
-    if (!isSuspended(job)) beginRerun(tx, job);
+    beginRerun(tx, job);
     tx.act({ kind: "terminate-job", job: id, why: "rerun" });
   } else if (kernel.shutdown.manner === "immediate") {
     tx.apply({ kind: "job-changed", id, set: {}, unset: [], own: { termination: { by: `${tx.who.user}@${tx.who.host}`, history: true } } });

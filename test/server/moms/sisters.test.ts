@@ -306,6 +306,19 @@ test("sisters stand still when their mother superior does; one that was away hea
   assert.deepEqual(signalsTo(h, SISTER), ["suspend", "resume"]);
 });
 
+test("a suspended job that has lost a sister stays off its vnodes until its mother superior has ended it", () => {
+  const { h, job } = running();
+  ask(h, ROOT, { kind: "signal-job", job, signal: "suspend" });
+  answer(h, true);
+  const other = addJob(h);
+  assert.equal(ask(h, ROOT, { kind: "run-job", job: other, exec_vnode: "(n2:ncpus=4)", async: true })?.ok, true);
+  mom(h, SISTER, "mom-obit", { job, run_count: 1, exit_status: -4, used: {} });
+  assert.equal(stateOf(h, job), "S 43");
+  assert.equal(h.core.state.vnodes.get("n2")?.assigned.get("ncpus"), 4);
+  mom(h, MOTHER, "mom-obit", { job, run_count: 1, exit_status: -11, used: {} });
+  assert.equal(stateOf(h, job), "Q 10");
+});
+
 test("other signals go to all hosts at once", () => {
   const { h, job } = running();
   ask(h, ROOT, { kind: "signal-job", job, signal: "USR1" });
