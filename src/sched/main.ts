@@ -21,7 +21,7 @@ import { homeFault } from "#support/trusted-home.ts";
 import { PBS_VERSION } from "#support/version.ts";
 import type { SchedOptions } from "./options.ts";
 import { parseOptions, USAGE } from "./options.ts";
-import { runScheduler } from "./shell/scheduler.ts";
+import { Scheduler } from "./shell/scheduler.ts";
 
 /** The daemon tells the command that started it how it went: `up`, or a text for stderr. */
 const READY_FD = 3;
@@ -85,7 +85,7 @@ async function serve(conf: Conf, options: SchedOptions, isDaemon: boolean): Prom
     ...(options.log_file === undefined ? {} : { file: options.log_file }),
   });
   log.record(LOG_EVENT.SYSTEM, "Svr", "pbs_sched", `pbs_sched startup pid ${process.pid}`);
-  const scheduler = runScheduler({
+  const scheduler = new Scheduler({
     name: options.name,
     server_home: conf.home,
     version: PBS_VERSION,
