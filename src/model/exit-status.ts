@@ -6,16 +6,16 @@ export const JOB_EXEC = {
   FAIL1: -1,
   FAIL2: -2,
   RETRY: -3,
-  /** lost: nobody knows how it ended */
+  /** lost: its end is unknown */
   INITABT: -4,
-  /** lost, but a checkpoint is there */
+  /** lost, but there is a checkpoint */
   INITRST: -5,
   INITRMG: -6,
   /** could not be restarted from its checkpoint */
   BADRESRT: -7,
   FAILUID: -10,
   RERUN: -11,
-  /** checkpointed, and ended so */
+  /** checkpointed, and ended because of that */
   CHKP: -12,
   FAIL_PASSWORD: -13,
   RERUN_SIS_FAIL: -14,

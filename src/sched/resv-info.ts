@@ -2,7 +2,7 @@
 //
 // V1. Occurrences in one place share its holding, also between states of the reservation: a year of nights on a thousand vnodes is one place
 //     and 365 intervals.
-// V2. What is held is what the server says, whatever the vnodes are now: a promise stays when a vnode goes down. What cannot be read holds nothing.
+// V2. The server's statement counts, whatever the present vnodes are: a promise stays when a vnode goes down. An unreadable place holds nothing.
 
 import type { Occurrence, ResvAsk, SchedResv } from "#protocol/sched-link.ts";
 import { requestOf } from "./job-lines.ts";

@@ -1,5 +1,5 @@
-// pbs_file_agent [bulk]: process of file-work.ts. A child of the mom; frames on stdin and stdout; ends when its stdin does. Only the second agent, `bulk`,
-// copies big files.
+// pbs_file_agent [bulk]: the process of file-work.ts. It is a child of the mom with frames on stdin and stdout, and ends when its stdin does. Only agents
+// called with `bulk` copy big files.
 
 import { closeForeignDescriptors } from "#support/descriptors.ts";
 import { frameLink } from "../host/frame-link.ts";
@@ -8,7 +8,7 @@ import type { AgentToMom, Finished, FinishRequest, MomToAgent } from "../job/age
 import { appendText, dropFile, finishJob, isBulky, prepareJobs } from "./file-work.ts";
 import { removeTmpdirs } from "./tree-removal.ts";
 
-/** A job whose files cannot be dealt with at all must not hold up the others, nor be asked about for ever. */
+/** A job whose files cannot be handled at all must neither delay the others nor be asked about without end. */
 function finishSafely(request: FinishRequest): Finished {
   try {
     return finishJob(request, "later");
@@ -22,7 +22,7 @@ function main(lane: string | undefined): void {
   process.chdir("/");
   process.umask(0);
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => undefined);
-  /** One job's trouble is told and does not end the others' work. */
+  /** Reports the trouble of one job and continues with the others. */
   const each = <T>(items: readonly T[], work: (item: T) => void, nameOf: (item: T) => string): void => {
     for (const item of items) {
       try {
@@ -33,7 +33,7 @@ function main(lane: string | undefined): void {
     }
     actAs(null);
   };
-  /** jobs' TMPDIRs are being removed: so many frames wait for it */
+  /** TMPDIRs of jobs are being removed: this many frames wait for it */
   let removing = 0;
   let ended = false;
   const link = frameLink<MomToAgent, AgentToMom>(

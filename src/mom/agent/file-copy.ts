@@ -1,7 +1,7 @@
-// Copying as the owner of a job: files and trees on this host, and to and from other hosts by the site's copy program. The caller has taken the owner's
-// identity (host/posix.ts P2); what runs as a program of its own takes it for good.
+// Copies with the rights of a job's owner: files and trees on this host, and to and from other hosts by the site's copy program. The caller has taken the owner's
+// identity (host/posix.ts P2); a program that is started takes it permanently.
 //
-// C1. Nothing waits for the other end of a FIFO, and no device is read.
+// C1. Copying never waits for the other end of a FIFO, and reads no device.
 // C2. A file is never copied onto itself.
 
 import { spawnSync } from "node:child_process";
@@ -33,10 +33,10 @@ const { O_CREAT, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_WRONLY } = constants;
 const COPY_BYTES = 1 << 20;
 /** A copy to or from another host that takes longer has failed. */
 const REMOTE_COPY_MS_MAX = 600_000;
-/** So much of what the copy program says is told. */
+/** Length of the copy program's message that is reported. */
 const SAID_CHARS_MAX = 500;
 
-/** The file's contents go into what stands there, as cp does: its owner, mode and links stay as they are. Follows links of neither. */
+/** The contents go into an existing target, as with cp: its owner, mode and links stay. Follows no links. */
 export function copyFile(from: string, to: string): void {
   const source = openSync(from, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
   try {
@@ -62,7 +62,7 @@ export function writeAll(fd: number, bytes: Uint8Array): void {
   for (let at = 0; at < bytes.length; ) at += writeSync(fd, bytes, at);
 }
 
-/** A file, or a directory with all that is in it; modes and times are kept, links inside stay links. A link at the top stands for what it names. */
+/** A file, or a directory with its contents. Modes and times are kept, and links inside stay links. A link at the top stands for its target. */
 export function copyTree(from: string, to: string): void {
   const stat = statSync(from);
   if (stat.isDirectory()) {
@@ -81,7 +81,7 @@ export function copyTree(from: string, to: string): void {
   }
 }
 
-/** The paths a pattern (`*`, `?`, `[...]`) stands for; one that is no pattern, or is a file's very name, stands for itself. Throws when there are none. */
+/** The paths that a pattern (`*`, `?`, `[...]`) names. A text that is no pattern, or that is the name of a file, stands for itself. Throws if there are none. */
 export function matching(path: string): string[] {
   if (exists(path) || !/[*?[]/.test(path)) return [path];
   const found = globSync(path);
@@ -103,7 +103,7 @@ export function isSameFile(a: string, b: string): boolean {
   return left !== undefined && right !== undefined && left.ino === right.ino && left.dev === right.dev;
 }
 
-/** Between this host and another: the site's program, run as the owner. Throws with what it says. */
+/** Between this host and another: the site's program, run as the owner. Throws with the program's message. */
 export function copyRemote(plan: FilePlan, from: Place, to: Place): void {
   const [program, ...args] = plan.scp;
   if (program === undefined) throw new Error(`no program to copy to and from ${from.host ?? to.host}: PBS_SCP names none`);

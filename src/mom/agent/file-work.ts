@@ -1,14 +1,14 @@
-// The file agent's work: making what a job needs before it starts, delivering and clearing away afterwards.
+// The file agent's work: it makes the files of a job before the start, and delivers and removes them afterwards.
 //
-// W1. What lies where users may write (spool, TMPDIR's directory, homes, targets) is touched with the owner's rights only, never following a link out
-//     of spool; with our own rights only names are removed or renamed in spool and undelivered, and a job's TMPDIR by its name when it is empty, which
+// W1. Entries in places where users may write (spool, TMPDIR's directory, homes, targets) are touched only with the owner's rights, and no link out of spool is
+//     followed. The mom's own rights are used only to remove or rename names in spool and undelivered, and to remove a job's empty TMPDIR by its name, which
 //     follows no link.
-// W2. Everything may be asked twice.
+// W2. Every request may be repeated.
 // W3. The process' umask is 0: every mode is given in full.
-// W4. A file of another owner that stands where a job's file belongs is replaced: nobody can plant one. Something that stands where a job's directory belongs
-//     in a directory open to all stays, and the job's directory has a random part in its name.
-// W5. What this host lacks (space, files, a disk that can be written) is no fault of the job, which is sent back; no half of a file is left where it
-//     was to be delivered.
+// W4. A file of another owner in the place of a job's file is replaced, so that nobody can plant one. A foreign entry in the place of a job's directory
+//     in a directory open to all stays, and the job's directory gets a random part in its name.
+// W5. A fault of this host (no space, no files, an unwritable disk) is not a fault of the job, which is sent back. No part of a file is left at its
+//     destination.
 
 import {
   closeSync,
@@ -53,7 +53,7 @@ const messageOf = (error: unknown): string => (error as Error).message;
 
 // ---- before the job ----
 
-/** Makes the files of several jobs: first what we own, then what their owners do. */
+/** Makes the files of several jobs: first the files that the mom owns, then those of the owners. */
 export function prepareJobs(requests: readonly PrepareRequest[]): Prepared[] {
   const ready = requests.map((request): { readonly request: PrepareRequest; failure: PrepareFailure | null } => ({
     request,
@@ -99,7 +99,7 @@ function makeOwnFiles({ plan, script_text, nodefile_text }: PrepareRequest): voi
 
 const scriptBytes = (script: string): Buffer => Buffer.from(scriptCharacters(script), scriptEncoding(script));
 
-/** A file in a directory that is ours alone. owner: who may read it then. */
+/** A file in a directory that belongs to the mom alone. owner: the user who may then read it. */
 function writeOwnFile(path: string, text: string | Buffer, mode: number, owner: FilePlan["owner"] = null): void {
   const fd = openFresh(path, mode);
   try {
@@ -111,7 +111,7 @@ function writeOwnFile(path: string, text: string | Buffer, mode: number, owner: 
   }
 }
 
-/** Files of the same text are one file under many names: a file made and removed costs many times a link. */
+/** Files with equal texts are links to one file, because making and removing a file costs many times as much as a link. */
 type SharedText = { readonly name: string; readonly mode: number; made: { readonly path: string; readonly text: string } | null };
 const NODEFILES: SharedText = { name: ".same", mode: 0o444, made: null };
 const JOB_FILES: SharedText = { name: ".job-file", mode: 0o600, made: null };
@@ -125,13 +125,13 @@ function makeShared(kind: SharedText, path: string, text: string): void {
     }
     linkFresh(shared, path);
   } catch {
-    // No more links, or a file system without them: a file of its own.
+    // The file has the most links possible, or the file system has none: makes a separate file.
     kind.made = null;
     writeOwnFile(path, text, kind.mode);
   }
 }
 
-/** mom_priv/jobs/JOBID.JB, by which site tools see that the mom has the job and which they hand to printjob. */
+/** mom_priv/jobs/JOBID.JB: site tools see by it that the mom has the job, and give it to printjob. */
 const jobFile = ({ staged }: FilePlan): string => staged.replace(/\.SI$/, ".JB");
 const JOB_FILE_TEXT = "The mom has this job. Its attributes are kept by pbs_server: printjob with the path of this file shows them.\n";
 
@@ -169,7 +169,7 @@ function makeOwnersFiles(plan: FilePlan): { stdout: string; stderr: string } {
   return { stdout: stdout ?? either, stderr: stderr ?? either };
 }
 
-/** The path the job writes to. The caller has taken the owner's identity. */
+/** The path that the job writes to. The caller has taken the owner's identity. */
 function makeOutput(plan: FilePlan, output: OutputPlan): string {
   if (output.how === "null") return "/dev/null";
   const mode = 0o666 & ~plan.umask;
@@ -192,7 +192,7 @@ function openSpoolFile(plan: FilePlan, path: string, mode: number): number {
     return openSync(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, mode);
   } catch (error) {
     if (codeOf(error) !== "EEXIST") throw error;
-    // Output of an earlier run is gone on with; anything else is removed, which only we may in a sticky directory.
+    // Output of an earlier run is continued. Any other entry is removed; in a sticky directory only the mom may do that.
     const stat = lstatSync(path);
     if (stat.isFile() && stat.uid === ownUid(plan) && stat.nlink === 1)
       return openSync(path, O_WRONLY | O_APPEND | O_NOFOLLOW | O_NONBLOCK);
@@ -202,7 +202,7 @@ function openSpoolFile(plan: FilePlan, path: string, mode: number): number {
 
 // ---- after the job ----
 
-/** Delivers or drops a job's output and clears everything else of it away. tmpdir: later is by removeTmpdirs. */
+/** Delivers or drops a job's output and removes its other files. tmpdir `later`: removeTmpdirs removes it. */
 export function finishJob(request: FinishRequest, tmpdir: "now" | "later" = "now"): Finished {
   const { plan } = request;
   const failures: string[] = [];
@@ -227,7 +227,7 @@ export function finishJob(request: FinishRequest, tmpdir: "now" | "later" = "now
   }
   const keeps = request.output === "keep" || (plan.stageout.length > 0 && failures.length > 0);
   if (!keeps) removeStagedIn(plan);
-  // A sandbox with files that could not be copied is kept: they are nowhere else.
+  // A sandbox with files that could not be copied is kept, because there is no other copy.
   if (plan.sandbox !== null && !keeps) removeTree(plan, plan.sandbox);
   if (tmpdir === "now") removeTree(plan, plan.tmpdir);
   actAs(null);
@@ -237,10 +237,10 @@ export function finishJob(request: FinishRequest, tmpdir: "now" | "later" = "now
   return { ...key, delivered: total - failures.length, total, failures };
 }
 
-/** From here on a copy makes others wait noticeably. */
+/** Size from which on a copy delays other jobs noticeably. */
 const BULKY_BYTES = 8 * 1024 * 1024;
 
-/** Whether something big is to be copied (a rename costs the same for all sizes), or many files are to be removed. */
+/** Whether something big must be copied (a rename costs the same for all sizes), or many files must be removed. */
 export function isBulky({ plan, output }: FinishRequest): boolean {
   const copies =
     output === "deliver" &&
@@ -261,7 +261,7 @@ function mustCopy(plan: FilePlan, output: Pick<OutputPlan, "path" | "name">, tar
   }
 }
 
-/** null: delivered (or removed, as -R wants); else why not, and the file is in undelivered. */
+/** null: delivered (or removed, for -R); otherwise the reason, and the file is in undelivered. */
 function deliver(plan: FilePlan, output: OutputPlan, success: boolean): string | null {
   if (output.how === "null") return null;
   if (output.remove && success) {
@@ -293,7 +293,7 @@ function sendFile(plan: FilePlan, path: string, target: Place): void {
   unlinkSync(path);
 }
 
-/** The spool file is gone: a first request delivered it, or put it aside. */
+/** The spool file is gone: an earlier request delivered it or moved it to undelivered. */
 function deliveredBefore(plan: FilePlan, output: OutputPlan): string | null {
   return exists(`${plan.undelivered}/${output.name}`) ? `${output.name} is in ${plan.undelivered}` : null;
 }
@@ -314,7 +314,7 @@ function putAside(plan: FilePlan, output: OutputPlan): string {
   }
 }
 
-/** Spool is a disk of its own. Read and written with the owner's rights; what stands there may be another's trap, and goes. */
+/** Spool is on another disk. The file is read and written with the owner's rights; a foreign entry at the target is removed. */
 function copyAside(plan: FilePlan, from: string, to: string): void {
   removeQuietly(null, to);
   actAs(plan.owner);
@@ -329,7 +329,7 @@ function copyAside(plan: FilePlan, from: string, to: string): void {
 }
 
 /**
- * To a place where nothing is, by rename; else the contents go into what stands there, as cp does: its owner, mode and links stay as they are.
+ * Moves a file to a free place by rename. Otherwise the contents go into the existing target, as with cp: its owner, mode and links stay.
  * The caller has taken the owner's identity.
  */
 function moveFile(from: string, to: string): void {
@@ -354,20 +354,20 @@ function moveFile(from: string, to: string): void {
 
 // ---- the rest ----
 
-/** Text at the end of a file of the owner's; a file that is gone is not made again. */
+/** Appends text to a file of the owner; a file that is gone is not made again. */
 export function appendText(owner: FilePlan["owner"], path: string, bytes: Buffer): void {
   actAs(owner);
   const fd = openSync(path, O_WRONLY | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
   try {
     if (fstatSync(fd).isFile()) writeAll(fd, bytes);
-    // What a terminal does not take at once is lost: it is its owner's who stopped it.
+    // Text that a terminal does not take at once is lost: its owner has stopped it.
     else if (isPseudoTerminal(path)) writeSync(fd, bytes);
   } finally {
     closeSync(fd);
   }
 }
 
-/** A name in spool goes. */
+/** Removes a name in spool. */
 export function dropFile(path: string): void {
   removeQuietly(null, path);
 }

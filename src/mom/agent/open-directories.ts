@@ -1,7 +1,7 @@
-// What the file agent makes in directories that are open to all users (spool, undelivered, TMPDIR's directory, $jobdir_root), where names are known before and
-// anybody may have put something in the way.
+// Entries that the file agent makes in directories open to all users (spool, undelivered, TMPDIR's directory, $jobdir_root). Their names are known in advance, and
+// another user may have put something in the way.
 //
-// O1. A file takes the place of what is foreign in one step; a directory that is foreign stays, and the job's own has a random part in its name.
+// O1. A file replaces a foreign entry in one step. A foreign directory stays, and the job's own gets a random part in its name.
 
 import { randomUUID } from "node:crypto";
 import { chmodSync, closeSync, constants, lstatSync, mkdirSync, openSync, renameSync, unlinkSync } from "node:fs";
@@ -16,7 +16,7 @@ const NAME_TRIES = 10;
 
 export const codeOf = (error: unknown): string | undefined => (error as NodeJS.ErrnoException).code;
 
-/** Leaves the owner's identity in place: the next call most likely wants it too. */
+/** The owner's identity stays in place, because the next call most likely needs it too. */
 export function asOwner<T>(plan: Pick<FilePlan, "owner">, work: () => T): T {
   actAs(plan.owner);
   return work();
@@ -35,7 +35,7 @@ export function removeQuietly(owner: FilePlan["owner"], path: string): void {
 
 export const placesOf = ({ tmpdir, sandbox, stagein, stageout }: FilePlan): JobDirectories => ({ tmpdir, sandbox, stagein, stageout });
 
-/** TMPDIR and sandbox of a job. Returns the plan, or another where a name was taken (W4). */
+/** TMPDIR and sandbox of a job. Returns the plan, or a changed plan if a name was taken (W4). */
 export function makeDirectories(plan: FilePlan): FilePlan {
   const tmpdir = makeTmpdir(plan);
   const sandbox = plan.sandbox === null ? null : makeDirectory(plan, plan.sandbox);
@@ -60,7 +60,7 @@ function makeTmpdir(plan: FilePlan): string {
   }
 }
 
-/** In a directory open to all somebody else may have made the path first: the job would run among foreign files. Returns the path that was made. */
+/** In a directory open to all, another user may have made the path first, and the job would run among foreign files. Returns the path that was made. */
 function makeDirectory(plan: FilePlan, path: string): string {
   for (let tries = 0, at = path; ; tries++, at = `${path}.${randomUUID().slice(0, RANDOM_CHARS)}`) {
     try {
@@ -73,7 +73,7 @@ function makeDirectory(plan: FilePlan, path: string): string {
   }
 }
 
-/** Left by a first request or an earlier run. A directory that others could write may have been moved here by others, with what they put in it. */
+/** The directory is left from an earlier request or run. A directory that others could write may have been moved here by others, with their files in it. */
 function isLeft(plan: FilePlan, path: string): boolean {
   const stat = asOwner(plan, () => lstatSync(path));
   if (!stat.isDirectory() || stat.uid !== ownUid(plan) || (stat.mode & GROUP_OR_WORLD_WRITES) !== 0) return false;
@@ -81,7 +81,7 @@ function isLeft(plan: FilePlan, path: string): boolean {
   return true;
 }
 
-/** A file made under a name that nobody knows takes the place of a foreign one in one step: there is no moment in which another could be planted. */
+/** A file made under an unknown name replaces a foreign entry in one step, so that no other can be planted in between. */
 export function replaceForeign(plan: FilePlan, path: string, mode: number): number {
   const fresh = `${path}.${randomUUID()}`;
   const fd = openSync(fresh, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, mode);
@@ -96,7 +96,7 @@ export function replaceForeign(plan: FilePlan, path: string, mode: number): numb
   }
 }
 
-/** A directory is only renamed: walking with our own rights through what its owner can change meanwhile could lead anywhere (W1). */
+/** A directory is only renamed, because walking with the mom's rights through directories that their owner can change could lead anywhere (W1). */
 export function putInPlace(from: string, to: string): void {
   for (let tries = 0; ; tries++) {
     try {

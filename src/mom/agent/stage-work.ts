@@ -1,8 +1,8 @@
 // The file agent's work for stage lists (qsub -W stagein=, stageout=): copies before the job and after it, with the owner's rights.
 //
-// S1. What was staged in is removed after the job, and what was staged out from where it lay, only when everything could be copied.
-// S2. A file that is where it is wanted already is neither copied nor removed; one that stood there before is overwritten and stays.
-// S3. What was made here is on record (a file of ours) before the job runs: an agent that died removes the same files as one that did not.
+// S1. Staged-in files are removed after the job, and staged-out files from their source, only if everything could be copied.
+// S2. A file that is already in its place is neither copied nor removed; a file that existed before is overwritten and stays.
+// S3. Copies that were made here are on record (in a file of the mom) before the job runs, so that a restarted agent removes the same files.
 
 import { lstatSync, readFileSync, rmSync, unlinkSync, writeFileSync } from "node:fs";
 import { basename } from "node:path";
@@ -11,7 +11,7 @@ import type { FilePlan } from "../job/agent-link.ts";
 import type { StageItem } from "../job/stage-list.ts";
 import { copyRemote, copyTree, exists, inDirectory, isSameFile, matching } from "./file-copy.ts";
 
-/** Copies what the job wants to find. Throws at the first that cannot be copied; what was copied until then is removed. */
+/** Copies the files that the job needs. Throws at the first that cannot be copied; earlier copies are then removed. */
 export function stageIn(plan: FilePlan): void {
   if (plan.stagein.length === 0) return;
   const made = new Set(recorded(plan));
@@ -31,7 +31,7 @@ export function stageIn(plan: FilePlan): void {
 
 function copyIn(plan: FilePlan, { local, remote }: StageItem, made: Set<string>): void {
   if (remote.host !== null) {
-    // The names that a pattern stands for are known over there only: those copies stay.
+    // Only the other host knows the names that a pattern stands for, so those copies stay.
     const target = inDirectory(local, basename(remote.path));
     if (!/[*?[]/.test(remote.path) && !exists(target)) made.add(target);
     copyRemote(plan, remote, { host: null, path: local });
@@ -59,7 +59,7 @@ function record(plan: FilePlan, made: ReadonlySet<string>): void {
   writeFileSync(plan.staged, JSON.stringify([...made]), { mode: 0o600 });
 }
 
-/** What stageIn made. */
+/** The record of stageIn. */
 export function removeStagedIn(plan: FilePlan): void {
   if (plan.stagein.length === 0) return;
   const made = recorded(plan);
@@ -77,11 +77,11 @@ function removeStaged(path: string): void {
   try {
     rmSync(path, { recursive: lstatSync(path).isDirectory(), force: true });
   } catch {
-    // The job removed it, or its owner took away our right to.
+    // The job removed it, or its owner took away the right to remove it.
   }
 }
 
-/** Copies what the job leaves; a sentence for each item that could not be copied. */
+/** Copies the files that the job leaves; returns a sentence for each item that could not be copied. */
 export function stageOut(plan: FilePlan): string[] {
   const failures: string[] = [];
   const copied: string[] = [];
@@ -97,7 +97,7 @@ export function stageOut(plan: FilePlan): string[] {
   return failures;
 }
 
-/** false: it is there already. */
+/** false: it is already in its place. */
 function copyOut(plan: FilePlan, source: string, { remote }: StageItem): boolean {
   if (remote.host !== null) {
     copyRemote(plan, { host: null, path: source }, remote);

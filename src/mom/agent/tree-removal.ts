@@ -1,4 +1,4 @@
-// The directories that jobs leave behind (TMPDIR, sandbox): removed with the rights of their owners, whatever is in them.
+// The directories that jobs leave behind (TMPDIR, sandbox): removed with the rights of their owners, whatever they contain.
 
 import {
   chmodSync,
@@ -19,12 +19,12 @@ import { asOwner, codeOf } from "./open-directories.ts";
 
 const { O_DIRECTORY, O_NOFOLLOW, O_RDONLY } = constants;
 
-/** From here on the removal of a tree makes others wait noticeably. */
+/** Number of entries from which on the removal of a tree delays other jobs noticeably. */
 const BIG_ENTRIES = 2000;
-/** A directory of this size without directories in it holds some hundred files at most; most are told from big ones by that. */
+/** A directory of this size without subdirectories holds a few hundred files at most; this test recognizes most small trees. */
 const SMALL_BYTES = 4096;
 
-/** Whether a tree has many entries. One that its owner has made unreadable counts as big: it may hold anything. */
+/** Whether a tree has many entries. A tree that its owner has made unreadable counts as big, because it may hold anything. */
 export function isBigTree(plan: Pick<FilePlan, "owner">, path: string): boolean {
   try {
     const stat = asOwner(plan, () => lstatSync(path));
@@ -53,8 +53,8 @@ function hasEntries(path: string, count: number): boolean {
 }
 
 /**
- * Removes the TMPDIRs of jobs, all at once and not one after the other: where a file system tells the disk of freed blocks at once (discard without a
- * journal) each waits for the disk. Empty ones by our own rights, in other threads (host/posix.ts P2); what jobs left in theirs goes with their owners' rights.
+ * Removes the TMPDIRs of jobs all at once: on a file system that reports freed blocks to the disk at once (discard without a journal) each removal waits for
+ * the disk. Empty ones are removed with the mom's rights, in other threads (host/posix.ts P2), others with their owners' rights.
  */
 export async function removeTmpdirs(plans: readonly FilePlan[]): Promise<void> {
   actAs(null);
@@ -74,7 +74,7 @@ export async function removeTmpdirs(plans: readonly FilePlan[]): Promise<void> {
   );
 }
 
-/** With the owner's rights; what he made unreadable for himself is made readable first. */
+/** With the owner's rights; directories that the owner made unreadable are made readable first. */
 export function removeTree(plan: FilePlan, path: string): void {
   actAs(plan.owner);
   try {
@@ -90,7 +90,7 @@ export function removeTree(plan: FilePlan, path: string): void {
       openUp(path);
       rmSync(path, { recursive: true, force: true });
     } catch {
-      // It is somebody else's, or files of somebody else are in it: they stay.
+      // It belongs to another user, or files of another user are in it: they stay.
     }
   }
 }

@@ -1,6 +1,6 @@
-// `$action` of mom_priv/config (docs/reference/execution.md 5): a site's scripts in place of what a mom does by itself. Pure.
+// `$action` of mom_priv/config (docs/reference/execution.md 5): scripts of a site that replace actions of the mom. Pure.
 //
-// A1. No shell reads the line: it is cut at blanks, and each word is one argument whatever it holds.
+// A1. No shell reads the line: it is split at blanks, and each word is one argument, whatever it holds.
 
 /** What may be replaced. multinodebusy knows no script, only `requeue`. */
 const ACTIONS = ["terminate", "checkpoint", "checkpoint_abort", "restart"] as const;
@@ -10,7 +10,7 @@ export type ActionName = (typeof ACTIONS)[number];
 export type ActionScript = { readonly timeout_s: number; readonly words: readonly string[] };
 export type Actions = { readonly [A in ActionName]?: ActionScript };
 
-/** What a script may be told of its job. */
+/** Facts about a job that a script may get. */
 export type ActionFacts = {
   readonly jobid: string;
   readonly sid: number;

@@ -1,7 +1,7 @@
 // mom_priv/config (docs/reference/execution.md 7): text to settings. Pure.
 //
 // K1. A wrong value stops the start (errors); a directive that is unknown, or known but without effect, is named in the log and ignored (notes).
-// K2. Every message names the line. The whole is docs/node-configuration.md.
+// K2. Every message names the line. docs/node-configuration.md lists all directives.
 
 import { parseDuration } from "#model/values/duration.ts";
 import type { MomPatience } from "#protocol/mom-link.ts";
@@ -46,14 +46,14 @@ export type MomSettings = {
   readonly load: LoadLimits;
   /** $max_load N suspend: jobs are stopped while the load is too high */
   readonly suspend_on_load: boolean;
-  /** null: what is typed here does not matter */
+  /** null: typing does not matter */
   readonly kbd_idle: KeyboardLimits | null;
   readonly restrict_user: RestrictUser;
   /** $cgroups, $cgroups_pids_max */
   readonly cgroups: CgroupSettings;
   /** $sister_join_job_alarm, $job_launch_delay, $max_poll_downtime: of jobs over several hosts that begin here */
   readonly patience: MomPatience;
-  /** $tasks_max: tasks of a job that run here, or that it has asked of its other hosts from here, at a time */
+  /** $tasks_max: tasks of a job that run here at a time, and those that it has requested from here on its other hosts */
   readonly tasks_max: number;
   /** `name value` and `name !command` lines: resources shown to those who ask the mom */
   readonly site: { readonly [name: string]: string };
@@ -94,7 +94,7 @@ export const DEFAULT_SETTINGS: MomSettings = Object.freeze({
 });
 
 type Draft = { -readonly [K in keyof MomSettings]: MomSettings[K] };
-/** Returns what is wrong with the arguments; "" when nothing is; `note:...` why what is understood has no effect. */
+/** Returns the mistake in the arguments; "" if there is none; `note:...` if the directive has no effect, with the reason. */
 type Directive = (draft: Draft, args: readonly string[]) => string;
 
 const number = (text: string | undefined, least: number): number | null => {
@@ -107,7 +107,7 @@ const factor =
   (draft, [text]) => {
     const value = number(text, 0);
     if (value === null) return "must be a number";
-    // No limit would ever be passed.
+    // No limit would ever be exceeded.
     if (value === 0) return "must be larger than 0";
     draft[key] = value;
     return "";
@@ -259,7 +259,7 @@ const truth =
     return "";
   };
 
-/** `$cgroups off`, `$cgroups track`, `$cgroups memory,pids`, `$cgroups all`: limits are only kept for jobs that have a group. */
+/** `$cgroups off`, `$cgroups track`, `$cgroups memory,pids`, `$cgroups all`: limits hold only for jobs that have a group. */
 function cgroups(draft: Draft, args: readonly string[]): string {
   const words = args.flatMap((arg) => arg.split(",")).filter((word) => word !== "");
   const enforce = new Set<CgroupLimit>();
@@ -297,7 +297,7 @@ const patience =
     return "";
   };
 
-/** A restart script takes the place of the job's top process: nothing waits for it. */
+/** A restart script is the job's top process, so nothing waits for it. */
 const background: Directive = (_, [text = ""]) => {
   if (!TRUTH.test(text)) return "must be True or False";
   return TRUE.test(text) ? "" : "note:has no effect: a restart script always runs in the background, as the job's top process";
@@ -319,7 +319,7 @@ const DIRECTIVES: { readonly [name: string]: Directive } = {
   reject_root_scripts: truth("reject_root_scripts"),
   cgroups,
   cgroups_pids_max,
-  // Who may contact a mom that listens to nobody but its own server's socket is settled.
+  // The mom listens only on its own server's socket, so there are no other clients to allow.
   clienthost: () => "",
   restricted: () => "",
   action,

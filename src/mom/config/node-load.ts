@@ -1,17 +1,17 @@
-// When a host is too busy for jobs (`$ideal_load`, `$max_load`, `$kbd_idle` of mom_priv/config, docs/reference/execution.md 7 and 10). Pure.
+// Whether a host is too busy for jobs (`$ideal_load`, `$max_load`, `$kbd_idle` of mom_priv/config, docs/reference/execution.md 7 and 10). Pure.
 //
-// B1. Between the ideal and the maximal load it stays what it was: a load that swings about one limit does not make the node swing.
+// B1. Between the ideal and the maximal load the state does not change, so that the node does not swing with the load.
 
-/** Either may be missing: without a maximum a host is never too loaded, without an ideal it is free again at the maximum. */
+/** Either may be missing: without a maximum a host is never too loaded; without an ideal it is free again below the maximum. */
 export type LoadLimits = { readonly ideal: number | null; readonly max: number | null };
-/** idle_wait_s: unused so long, the host is free for jobs · min_use_s: used so long without a break, it is taken · poll_s: looked at so often */
+/** idle_wait_s: after so long without input the host is free for jobs · min_use_s: after so long with input it is busy · poll_s: interval of checks */
 export type KeyboardLimits = { readonly idle_wait_s: number; readonly min_use_s: number; readonly poll_s: number };
 
-/** What a host is busy with. in_use_since_ms: somebody has been typing since then. */
+/** Why a host is busy. in_use_since_ms: begin of the present typing. */
 export type Busyness = { readonly load: boolean; readonly keyboard: boolean; readonly in_use_since_ms: number | null };
 export const NOT_BUSY: Busyness = { load: false, keyboard: false, in_use_since_ms: null };
 
-/** load: average over a minute. idle_s: since anything was typed; null: nobody can say. */
+/** load: average over a minute. idle_s: time since the last input; null: unknown. */
 export type Measure = { readonly load: number; readonly idle_s: number | null };
 
 export function nextBusyness(
@@ -36,7 +36,7 @@ function tooLoaded(before: boolean, load: number, { ideal, max }: LoadLimits): b
 
 function typing(before: Typing, idle_s: number, { idle_wait_s, min_use_s, poll_s }: KeyboardLimits, now_ms: number): Typing {
   if (before.keyboard) return idle_s >= idle_wait_s ? NOBODY : { keyboard: true, in_use_since_ms: before.in_use_since_ms };
-  // Typed since the last look, so the use goes on.
+  // There was input since the last check, so the use continues.
   if (idle_s > poll_s) return NOBODY;
   const in_use_since_ms = before.in_use_since_ms ?? now_ms - idle_s * 1000;
   return { keyboard: now_ms - in_use_since_ms >= min_use_s * 1000, in_use_since_ms };

@@ -1,4 +1,4 @@
-// Vnode definition files (docs/reference/execution.md 7) and what a mom reports about its vnodes. Pure.
+// Vnode definition files (docs/reference/execution.md 7), and a mom's report about its vnodes. Pure.
 //
 //     $configversion 2
 //     n1[0]: resources_available.ncpus = 4
@@ -56,7 +56,7 @@ function withAttribute(def: VnodeDef, attribute: string, resource: string | unde
   }
 }
 
-/** A resource that the site made is known to the server only: its type is guessed from the value. */
+/** Only the server knows resources of the site, so their types are guessed from the values. */
 function resourceValue(name: string, text: string): string | number | boolean {
   const def = RESOURCES.get(name) ?? guessed(name, text);
   const value = parseResourceValue(def, text);
@@ -74,7 +74,7 @@ function guessed(name: string, text: string): ResourceDef {
 
 export type HostFacts = { readonly host: string; readonly arch: string; readonly ncpus: number; readonly mem_kb: number };
 
-/** Files in order: what a later one says of an attribute wins. */
+/** Files in their order: a later file replaces attributes of an earlier one. */
 export function mergeVnodeDefs(files: readonly VnodeDefs[]): Map<string, VnodeDef> {
   const merged = new Map<string, VnodeDef>();
   for (const file of files) {
@@ -89,7 +89,7 @@ export function mergeVnodeDefs(files: readonly VnodeDefs[]): Map<string, VnodeDe
   return merged;
 }
 
-/** The natural vnode (named like the host, with what the machine has) and those defined; a definition may set the natural one's values as well. */
+/** The natural vnode (with the name of the host and the resources of the machine), and the defined ones; a definition may also set values of the natural one. */
 export function reportedVnodes(facts: HostFacts, defs: VnodeDefs): MomVnode[] {
   const several = [...defs.keys()].some((name) => name !== facts.host);
   const common = { sharing: "default_shared", pcpus: facts.ncpus, ...(several ? { in_multivnode_host: 1 } : {}) };

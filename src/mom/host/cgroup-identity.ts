@@ -1,8 +1,8 @@
-// Which directory of control groups is this mom's. Two moms may have equal paths (in containers, each with its own mounts) and share the kernel's groups, so a
-// path says nothing: the name is random, kept in mom_priv, and believed only with proof that this mom made the directory.
+// The directory of control groups that belongs to this mom. Two moms may have equal paths (in containers, each with its own mounts) and share the kernel's
+// groups, so a path proves nothing. The name is random, kept in mom_priv, and accepted only with a proof that this mom made the directory.
 //
-// N1. Proof: the boot, the mom_priv (device and inode: a copy of it is another mom's) and the inode of each directory, which the kernel does not use again
-//     while it runs. Without proof there is a new name, and what stands under the old one is left alone.
+// N1. The proof: the boot, the mom_priv (device and inode, because a copy belongs to another mom) and the inode of each directory, which the kernel does not reuse
+//     while it runs. Without the proof the mom takes a new name and leaves the old directories alone.
 
 import { randomBytes } from "node:crypto";
 import { readFileSync, statSync } from "node:fs";
@@ -28,13 +28,13 @@ export function groupIdentity(mom_priv: string, boot: string, named: (name: stri
   return { ...own, name: `partita.${randomBytes(6).toString("hex")}`, made: {} };
 }
 
-/** To be called when the directories were made. Throws the file system's error. */
+/** Call it when the directories have been made. Throws the file system's error. */
 export function saveIdentity(mom_priv: string, identity: GroupIdentity, directories: readonly string[]): void {
   const made = Object.fromEntries(directories.map((directory) => [directory, inodeOf(directory) ?? ""]));
   writeWholeFile(join(mom_priv, FILE), `${JSON.stringify({ ...identity, made })}\n`, 0o600);
 }
 
-/** Every directory that is there is the one that was made. */
+/** Whether every directory that exists is one that was made. */
 const isOurs = ({ made }: GroupIdentity, directories: readonly string[]): boolean =>
   directories.every((directory) => {
     const inode = inodeOf(directory);

@@ -1,15 +1,15 @@
-// Control groups of jobs, versions 1 and 2: born in its group, a process cannot leave the job whatever sessions and environments it makes for itself; the
-// group is killed whole, knows the cpu time of all that ever ran in it, and enforces limits (job/cgroup-limits.ts).
+// Control groups of jobs, versions 1 and 2. A process that starts in its job's group cannot leave the job, whatever sessions and environments it makes. The
+// group is killed as a whole, knows the cpu time of all its processes, and enforces limits (job/cgroup-limits.ts).
 //
-// G1. Groups lie below our own, in a directory that this mom has made (cgroup-identity.ts): nobody else's are touched.
-// G2. The starter's thread is in a job's group while it makes the top process: there is no moment in which a process of the job is outside. From there it
-//     goes on to the next job's, or leaves (a change of group costs what a small program costs). Limits are set afterwards, so that they never meet the
-//     starter; no group is killed or removed while it is inside.
-//     A task's group has them already: a job that is at its limit would have the starter killed for want of memory, or held up. There it stays out of what
-//     limits memory and cpu and brings the task in; in version 2, where that is one with the rest, these limits are lifted as long as it is inside.
-// G3. What the kernel does not offer here is not enforced, and said (missing): a job is never refused for it.
-// G4. After a pause the first change of group waits 10 to 20 ms for the kernel (a grace period of its RCU), those that follow within some milliseconds do
-//     not. While jobs start in quick succession this thread therefore changes to where it is already, again and again: no batch of starts has that wait.
+// G1. Groups lie below the mom's own, in a directory that this mom has made (cgroup-identity.ts): no other groups are touched.
+// G2. The starter's thread is in a job's group while it makes the top process, so that no process of the job is ever outside. From there it moves to the next
+//     job's group, or leaves (a change of group costs as much as a small program). Limits are set afterwards, so that they never apply to the starter; no
+//     group is killed or removed while the thread is inside. The group of a task already has limits: a job at its limit could have the starter killed or
+//     stopped for lack of memory. There the thread stays outside of the controllers for memory and cpu and moves the task in; in version 2, which has a
+//     single hierarchy, these limits are lifted while the thread is inside.
+// G3. A controller that the kernel does not offer here is not enforced, and is reported (missing): a job is never refused for it.
+// G4. After a pause the first change of group waits 10 to 20 ms for the kernel (a grace period of its RCU); changes within the next milliseconds do
+//     not. While jobs start in quick succession, this thread therefore repeatedly changes to its present group, so that no batch of starts has that wait.
 
 import { existsSync, rmdirSync, writeFileSync } from "node:fs";
 import type { CgroupLimit, JobLimits } from "../job/cgroup-limits.ts";
@@ -34,12 +34,12 @@ import { type GroupIdentity, groupIdentity, saveIdentity } from "./cgroup-identi
 const KILL_ROUNDS = 50;
 /** G4. The kernel forgets the last change after 10 ms at the earliest. */
 const REMIND_MS = 6;
-/** So long after a job's start the next ones are reckoned with. */
+/** Time after a job's start within which further starts are expected. */
 const REMIND_FOR_MS = 150;
 
 /**
- * The groups of a mom's jobs. directory: its mom_priv, which keeps their name. proc: where mounts and cgroup of a process are read (others only for
- * tests). null: none can be made here (no cgroups, or not ours to write).
+ * The groups of a mom's jobs. directory: its mom_priv, which keeps their name. proc: source of mounts and cgroups of a process (another one only in
+ * tests). null: no groups can be made here (the kernel has none, or they are not writable).
  */
 export function openGroups(directory: string, complain: (text: string) => void, proc = "/proc/self"): JobGroups | null {
   const mounts = read(`${proc}/mounts`);
@@ -52,7 +52,7 @@ export function openGroups(directory: string, complain: (text: string) => void, 
   return roles === null ? null : new JobGroups(roles, hierarchies, complain);
 }
 
-/** Without it the next starter does not know what this one's jobs left in their groups. */
+/** Without it the next starter does not know which processes this one's jobs left in their groups. */
 function keepIdentity(
   directory: string,
   identity: GroupIdentity,

@@ -1,4 +1,4 @@
-// What the machine has: processors, memory, architecture, the present boot.
+// Facts about the machine: processors, memory, architecture, the present boot.
 
 import { readFileSync } from "node:fs";
 import { availableParallelism, cpus, totalmem } from "node:os";
@@ -11,7 +11,7 @@ export function hostFacts(host: string): HostFacts {
   return { host, arch: process.platform, ncpus: cpus().length || availableParallelism(), mem_kb: memoryKb() };
 }
 
-/** MemTotal, as administrators read it; in a container os.totalmem() may be the machine's or the container's. */
+/** MemTotal, the value that administrators know; in a container os.totalmem() may be that of the machine or of the container. */
 function memoryKb(): number {
   try {
     const match = /^MemTotal:\s+(\d+) kB/m.exec(readFileSync("/proc/meminfo", "latin1"));

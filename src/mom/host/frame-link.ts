@@ -1,6 +1,6 @@
-// One connection between processes of the mom: typed messages over frames, many joined in one write.
+// A connection between processes of the mom: typed messages over frames, many of them in one write.
 //
-// F1. A peer that does not speak the protocol is disconnected; what it sent is not acted upon.
+// F1. A peer that does not speak the protocol is disconnected, and its messages have no effect.
 
 import type { Duplex, Readable, Writable } from "node:stream";
 import { encodeFrame, frameDecoder } from "#protocol/wire/frame.ts";
@@ -10,7 +10,7 @@ type Messages = { readonly [type: string]: unknown };
 
 export type Link<Out extends Messages> = {
   send<T extends keyof Out & string>(type: T, data: Out[T]): void;
-  /** no more is sent; the link closes when the peer has ended */
+  /** nothing more is sent; the link closes when the peer has ended */
   finish(): void;
   close(): void;
 };

@@ -1,8 +1,8 @@
-// The words before a program that make it run as a job's owner: a program of the system takes on the identity and executes the next one.
+// The words before a program that make it run as a job's owner: a program of the system takes on the identity and executes the given one.
 //
-// W1. Nothing is asked of a name service: the numbers are known. setpriv takes what it is given for a name first, so that it costs a look into passwd and
-//     group (or a directory server) for each job, and means somebody else where a user is called `1001`. GNU's chroot takes `+1001` for a number and, with
-//     / as the new root, does nothing but what is needed; it is used where it was seen to do so.
+// W1. No name service is asked, because the numbers are known. setpriv first treats a number as a name, which costs a lookup in passwd and
+//     group (or a directory server) for each job, and means another user if a user is called `1001`. GNU's chroot takes `+1001` for a number and, with
+//     / as the new root, changes nothing else; it is used where a test has shown this.
 
 import { spawnSync } from "node:child_process";
 import type { FileIdentity } from "../job/process.ts";
@@ -10,7 +10,7 @@ import { toolPath } from "./tool-path.ts";
 
 export type IdentityTool = "chroot" | "setpriv";
 
-/** find: where a program is. tool: default the best that works here. */
+/** find: returns the place of a program. tool: default the best that works here. */
 export function identityWords(
   { uid, gid, groups }: FileIdentity,
   find: (name: string) => string = toolPath,
@@ -23,7 +23,7 @@ export function identityWords(
 
 let known: IdentityTool | null = null;
 
-/** What takes on identities here. Found out once, by trying. */
+/** The program that takes on identities here. Found once, by a test. */
 export function identityTool(): IdentityTool {
   known ??= chrootWorks() ? "chroot" : "setpriv";
   return known;
@@ -32,7 +32,7 @@ export function identityTool(): IdentityTool {
 const SOMEBODY: FileIdentity = { uid: 65_534, gid: 65_533, groups: [65_531, 65_532] };
 const TRY_MS_MAX = 10_000;
 
-/** Whether it takes on all of an identity and nothing else: all four numbers of user and group, the groups, no capability, the same directory. */
+/** Whether it takes on all of an identity and changes nothing else: all four numbers of user and group, the groups, no capability, the same directory. */
 function chrootWorks(): boolean {
   if (process.geteuid?.() !== 0) return false;
   let words: string[];

@@ -1,4 +1,4 @@
-// How much others use this host: its load, when somebody last typed, and whose processes there are.
+// Use of this host by others: its load, the last input, and the owners of its processes.
 
 import { readdirSync, statSync } from "node:fs";
 import { loadavg } from "node:os";
@@ -7,7 +7,7 @@ import type { Measure } from "../config/node-load.ts";
 /** Terminals of people: consoles, serial lines, and those of remote and graphical sessions. The kernel notes in them when input was last read. */
 const CONSOLE = /^tty(?:\d+|S\d+|USB\d+)$/;
 
-/** with_keyboard false: nobody wants to know. now_ms: epoch. */
+/** with_keyboard false: the last input is not needed. now_ms: epoch. */
 export function measureHost(with_keyboard: boolean, now_ms: number): Measure {
   return { load: loadavg()[0] ?? 0, idle_s: with_keyboard ? idleSeconds("/dev", now_ms) : null };
 }

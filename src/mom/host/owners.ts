@@ -1,4 +1,4 @@
-// Whom a job runs as: in system mode the user the server names, with his groups; in user mode ourselves.
+// The user that a job runs as: in system mode the user the server names, with that user's groups; in user mode the mom's own user.
 
 import type { MomJob } from "#protocol/mom-link.ts";
 import { systemUsers } from "#support/passwd.ts";
@@ -18,7 +18,7 @@ export function ownersOf(mode: "user" | "system"): OwnerOf {
     if (user === null) return null;
     const gids = users.gidsOf(user);
     const asked = users.groupByName(job.group)?.gid;
-    // The group of group_list counts if he is in it.
+    // The group of group_list counts if the user is a member.
     const gid = asked !== undefined && gids.includes(asked) ? asked : user.gid;
     return { user: user.name, home: user.home, shell: user.shell, identity: { uid: user.uid, gid, groups: [...gids] } };
   };

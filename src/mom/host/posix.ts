@@ -1,8 +1,8 @@
-// System calls that Node has no call for: spawning with an exact set-up, waiting with resource usage, file work under another identity.
+// System calls that Node does not offer: spawning with an exact setup, waiting with resource usage, file work under another identity.
 //
-// P1. posix_spawn makes the child with vfork's semantics, so its cost does not grow with our memory.
-// P2. An identity taken with actAs() holds for the calling thread and for synchronous file calls only: asynchronous file work is done with our own rights,
-//     whoever we are meanwhile, by threads that must have been made while we were ourselves (the first such work is begun then).
+// P1. posix_spawn makes the child with vfork's semantics, so its cost does not grow with the memory of this process.
+// P2. An identity taken with actAs() holds only for the calling thread and for synchronous file calls. Asynchronous file work always has the process' own rights,
+//     in threads that must have been made under the process' own identity (the first such work is therefore done at the start).
 
 import { libc } from "#support/libc/libc.ts";
 import type { FileIdentity, WaitStatus } from "../job/process.ts";
@@ -73,8 +73,8 @@ let ownGroups: readonly number[] | null = null;
 let current: FileIdentity | null = null;
 
 /**
- * From here on synchronous file calls of this thread have the rights of the given user; null: our own again. Throws when the kernel refuses, and then
- * they are our own: `current` never names an identity that does not hold.
+ * From here on synchronous file calls of this thread have the rights of the given user; null: the process' own rights again. If the kernel refuses, it throws
+ * and the rights are the process' own: `current` never names an identity that does not hold.
  */
 export function actAs(identity: FileIdentity | null): void {
   if (sameIdentity(identity, current)) return;
@@ -85,7 +85,7 @@ export function actAs(identity: FileIdentity | null): void {
   setThreadGroups(native, identity.groups);
   native.setfsgid(identity.gid);
   native.setfsuid(identity.uid);
-  // Neither call reports failure: asking with an impossible id tells what holds.
+  // Neither call reports a failure; a call with an impossible id returns the present one.
   const uid = Number(native.setfsuid(IMPOSSIBLE_ID)) >>> 0;
   const gid = Number(native.setfsgid(IMPOSSIBLE_ID)) >>> 0;
   if (uid !== identity.uid || gid !== identity.gid) {
@@ -119,7 +119,7 @@ function sameIdentity(a: FileIdentity | null, b: FileIdentity | null): boolean {
   );
 }
 
-/** Does synchronous file work under an identity (null: our own) and takes our own again. */
+/** Does synchronous file work under an identity (null: the own one) and restores the own one. */
 export function asIdentity<T>(identity: FileIdentity | null, work: () => T): T {
   actAs(identity);
   try {
@@ -168,13 +168,13 @@ export function spawnSession(request: SpawnRequest): { readonly pid: number } | 
       native.actionsDup(actions, request.stdout, 1);
       native.actionsDup(actions, request.stderr, 2);
     } else {
-      // The first terminal that the leader of a new session opens is its controlling one.
+      // The first terminal that the leader of a new session opens becomes its controlling one.
       native.actionsOpen(actions, 0, request.terminal, O_RDWR, 0);
       native.actionsDup(actions, 0, 1);
       native.actionsDup(actions, 0, 2);
     }
     native.actionsChdir(actions, request.directory);
-    // All of ours are closed on exec; what a library may open without a word is closed here (C library 2.34 and later).
+    // All descriptors of this process are closed on exec; those that a library may have opened otherwise are closed here (C library 2.34 and later).
     native.actionsCloseFrom?.(actions, 3);
     const pid = [0];
     const errno = Number(native.spawn(pid, request.path, actions, native.attributes, [...request.argv, null], [...request.env, null]));
@@ -196,7 +196,7 @@ export function makePipe(): readonly [number, number] {
 
 const PR_SET_CHILD_SUBREAPER = 36;
 
-/** Orphans among our descendants become our children, so that none of a job can hide behind init. */
+/** Orphans among the descendants become children of this process, so that no process of a job can hide behind init. */
 export function becomeSubreaper(): void {
   const native = calls();
   if (Number(native.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)) !== 0) throw new Error(`prctl: ${errorText(Number(native.errno()))}`);
@@ -204,7 +204,7 @@ export function becomeSubreaper(): void {
 
 const RLIMIT_NOFILE = 7;
 
-/** Node takes all the descriptors it may have; children get back the usual number (and may ask for more themselves). */
+/** Node takes as many descriptors as it may; children get the usual limit back (and may raise it themselves). */
 export function lowerFileLimit(count: number): void {
   const native = calls();
   const limits = new BigUint64Array(2);
@@ -220,7 +220,7 @@ const WNOWAIT = 0x01000000;
 /** si_pid in a siginfo_t, counted in ints: three ints, a gap, the union */
 const SIGINFO_PID_AT = 4;
 
-/** The pid of a child that has ended and is not yet reaped (so its number and process group are still its own); 0: none now. */
+/** The pid of a child that has ended and is not yet reaped (so that its number and process group are still its own); 0: none at present. */
 export function endedChild(): number {
   const native = calls();
   const info = new Int32Array(32);
@@ -232,14 +232,14 @@ export type Reaped = {
   readonly status: WaitStatus;
   /** cpu seconds of the process and the children it waited for */
   readonly cput_s: number;
-  /** the most memory that the process, or one of the children it waited for, ever had; at least what the parent had when it forked */
+  /** the peak memory of the process or of a child that it waited for; at least that of the parent when it forked */
   readonly peak_kb: number;
 };
 
 /** ru_maxrss in a rusage, counted in longs: two times stand before it */
 const RUSAGE_MAXRSS_AT = 4;
 
-/** Reaps one ended child; null: it is not ours or has not ended. */
+/** Reaps one ended child; null: it is not a child, or has not ended. */
 export function reap(pid: number): Reaped | null {
   const native = calls();
   const status = new Int32Array(1);

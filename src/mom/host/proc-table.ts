@@ -1,4 +1,4 @@
-// /proc as data: which processes there are, whose session they are in, what they use. Parsing is pure; reading is one pass.
+// /proc as data: the processes, their sessions, their usage. Parsing is pure; reading is one pass.
 
 import { closeSync, openSync, readdirSync, readFileSync, readSync } from "node:fs";
 import type { ProcessInfo } from "../job/process.ts";
@@ -25,12 +25,12 @@ export function parseStat(text: string): ProcessInfo | null {
 
 const page = Buffer.alloc(4096);
 
-/** A text of the kernel's. line: one that is read whole at once. Fewer system calls than readFileSync's. Throws when there is none. */
+/** A text from the kernel. line: one that is read whole at once. It needs fewer system calls than readFileSync. Throws if there is none. */
 export function kernelText(path: string, line = false): string {
   const fd = openSync(path, "r");
   try {
     let text = "";
-    // A short answer does not mean the end: the kernel gives as many whole entries as it has at hand.
+    // A short answer does not mean the end: the kernel gives as many whole entries as it has ready.
     for (let count = readSync(fd, page); count > 0; count = line ? 0 : readSync(fd, page)) text += page.toString("latin1", 0, count);
     return text;
   } finally {
@@ -47,7 +47,7 @@ export function readProcess(pid: number): ProcessInfo | null {
   }
 }
 
-/** The name the kernel has for it (15 bytes of what it executed last), also when it is dead and not yet reaped; null: gone. */
+/** The kernel's name for it (15 bytes of the last executed program), also when it is dead and not yet reaped; null: gone. */
 export function processName(pid: number): string | null {
   try {
     return kernelText(`/proc/${pid}/comm`, true).replace(/\n$/, "");
@@ -56,7 +56,7 @@ export function processName(pid: number): string | null {
   }
 }
 
-/** The most memory that this process ever had, in kilobytes; 0: the kernel does not tell. */
+/** The peak memory of this process, in kilobytes; 0: the kernel does not report it. */
 export function ownPeak_kb(): number {
   return Number(/^VmHWM:\s+(\d+) kB$/m.exec(kernelText("/proc/self/status"))?.[1] ?? 0);
 }
@@ -108,7 +108,7 @@ export function processVariable(pid: number, name: string): string | null {
       if (entry.startsWith(`${name}=`)) return entry.slice(name.length + 1);
     }
   } catch {
-    // Gone, or not ours to look at.
+    // The process is gone, or may not be examined.
   }
   return null;
 }

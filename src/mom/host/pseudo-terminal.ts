@@ -1,4 +1,4 @@
-// A pseudo terminal, made by the terminal relay with its own identity: the kernel gives its slave to that user, so nothing need be handed over.
+// A pseudo terminal, made by the terminal relay with its own identity: the kernel gives the slave to that user, so nothing need be handed over.
 
 import { writeSync } from "node:fs";
 import { libc } from "#support/libc/libc.ts";
@@ -9,7 +9,7 @@ const O_NONBLOCK = 0o4000;
 const O_CLOEXEC = 0o2000000;
 const NAME_BYTES = 128;
 
-/** master: descriptor, closed on exec, not blocking; path: of the slave. Throws what the C library says. */
+/** master: descriptor, closed on exec, not blocking; path: of the slave. Throws with the C library's message. */
 export function openPseudoTerminal(): { readonly master: number; readonly path: string } {
   const { koffi, libc: library } = libc();
   const strerror = library.func("const char *strerror(int error)");
@@ -25,19 +25,19 @@ export function openPseudoTerminal(): { readonly master: number; readonly path: 
   return { master, path: name.toString("latin1", 0, name.indexOf(0)) };
 }
 
-/** Paths of slaves: the only ones that are opened as a job's terminal. */
+/** Paths of slaves; no other path is opened as a job's terminal. */
 export const isPseudoTerminal = (path: string): boolean => /^\/dev\/pts\/\d{1,9}$/.test(path);
 
-/** Nothing tells when a full terminal takes more (libuv writes to one of its own kind only by waiting): it is asked so often. */
+/** Interval of checks whether a full terminal accepts more. There is no notification (libuv writes to a terminal of its own only by waiting). */
 const ASK_AGAIN_MS = 10;
 
 export type TerminalWriter = {
-  /** False: it is full, `onEmpty` tells when not. */
+  /** False: it is full; `onEmpty` is called when it no longer is. */
   write(bytes: Uint8Array): boolean;
   close(): void;
 };
 
-/** Writes to a master without ever waiting, whatever the programs at the other end do not read. */
+/** Writes to a master without ever waiting, whatever the programs at the other end fail to read. */
 export function terminalWriter(master: number, onEmpty: () => void): TerminalWriter {
   let waiting: Uint8Array[] = [];
   let timer: NodeJS.Timeout | null = null;
@@ -55,7 +55,7 @@ export function terminalWriter(master: number, onEmpty: () => void): TerminalWri
           timer = setTimeout(() => pump() && onEmpty(), ASK_AGAIN_MS);
           return false;
         }
-        // EIO: the other end has gone, as its reader hears.
+        // EIO: the other end has gone, which the reader of the terminal is told.
         waiting = [];
       }
     }

@@ -1,9 +1,9 @@
-// What is left of jobs whose top process has ended: found among the starter's own children (it is their subreaper) and killed, so that `exited`
-// means the whole session is gone.
+// Processes left of jobs whose top process has ended: they are found among the starter's own children (the starter is their subreaper) and killed, so that `exited`
+// means that the whole session is gone.
 //
-// E1. A process belongs to a job by its control group, by its session, or, when it made a session of its own, by PBS_JOBID and PBS_JOBCOOKIE in its
+// E1. A process belongs to a job by its control group, by its session, or, if it made a session of its own, by PBS_JOBID and PBS_JOBCOOKIE in its
 //     environment.
-// E2. Where there are no control groups a process may have wiped out all that tells its job: it ends with the last job of its user on this host.
+// E2. Without control groups a process may have removed everything that identifies its job: it ends with the last job of its user on this host.
 
 import { statSync } from "node:fs";
 import type { ProcessInfo } from "../job/process.ts";
@@ -19,20 +19,20 @@ function childPids(): number[] {
       .filter((text) => text !== "")
       .map(Number);
   } catch {
-    // A kernel without that list: look at everybody's parent.
+    // The kernel has no such list: the parents of all processes are checked.
     return readProcesses()
       .filter((info) => info.ppid === process.pid)
       .map((info) => info.pid);
   }
 }
 
-/** uid: of its processes. */
+/** uid: the owner of its processes. */
 export type EndingRun = { readonly job: string; readonly pid: number; readonly cookie: string; readonly uid: number };
-/** Top processes that live, and whose they are. */
+/** Live top processes and their owners. */
 export type Leaders = ReadonlyMap<number, { readonly uid: number }>;
 
 /**
- * Kills what is left of the given runs in their groups and among our children, and returns the runs of which something was (dead or alive).
+ * Kills processes of the given runs in their groups and among the children, and returns the runs that had any (dead or alive).
  * others: children that belong to no run.
  */
 export function killLeftovers(
@@ -56,7 +56,7 @@ export function killLeftovers(
   return found;
 }
 
-/** A dead process has no environment to look at, and needs no killing. */
+/** A dead process has no environment to examine and need not be killed. */
 function ownerByEnvironment(info: ProcessInfo, ending: readonly EndingRun[]): EndingRun | undefined {
   if (info.state === "Z") return undefined;
   const job = processVariable(info.pid, "PBS_JOBID");
@@ -65,7 +65,7 @@ function ownerByEnvironment(info: ProcessInfo, ending: readonly EndingRun[]): En
   return run !== undefined && processVariable(info.pid, "PBS_JOBCOOKIE") === run.cookie ? run : undefined;
 }
 
-/** E2. With groups nothing is left to be guessed. */
+/** E2. With groups no guess is needed. */
 function ownerByUser(info: ProcessInfo, ending: readonly EndingRun[], busy: ReadonlySet<number>): EndingRun | undefined {
   const uid = ownerOf(info.pid);
   return uid === null || busy.has(uid) ? undefined : ending.find((run) => run.uid === uid);

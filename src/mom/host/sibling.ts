@@ -1,4 +1,4 @@
-// Where the programs are that a mom starts: beside its own source in a checkout that runs sources, beside its own bundle otherwise.
+// The programs that a mom starts: beside its own source in a checkout that runs sources, beside its own bundle otherwise.
 
 import { fileURLToPath } from "node:url";
 

@@ -1,11 +1,11 @@
-// Where the system's own programs are that put on a job what it runs with.
+// The system's programs that give a job its identity and limits.
 
 import { existsSync } from "node:fs";
 
 const TOOL_DIRECTORIES = ["/usr/bin", "/bin", "/usr/sbin", "/sbin"];
 const tools = new Map<string, string>();
 
-/** Where setpriv, prlimit and the like are, whatever PATH says. Throws when the system lacks one. */
+/** The path of setpriv, prlimit and the like, whatever PATH says. Throws if the system does not have the program. */
 export function toolPath(name: string): string {
   let path = tools.get(name);
   if (path === undefined) {

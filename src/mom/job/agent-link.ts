@@ -1,16 +1,15 @@
-// What the mom asks of its file agent (frames over the agent's stdin and stdout). All work is planned by the mom; the agent carries it out with the
-// owner's rights. Every request may be repeated: the agent may have died in the midst of the first one.
+// Requests of the mom to its file agent (frames over the agent's stdin and stdout). The mom plans all work; the agent carries it out with the
+// owner's rights. Every request may be repeated, because the agent may have died during the first one.
 
 import type { FileIdentity } from "./process.ts";
 import type { Place, StageItem } from "./stage-list.ts";
 
-/** Where one output stream of a job goes. */
+/** The destination of one output stream of a job. */
 export type OutputPlan = {
   /** `o` or `e` of -k and -R */
   readonly letter: "o" | "e";
   /**
-   * spool: written in HOME/spool, delivered at the end · direct: written at its final place (-k) · null: /dev/null
-   * joined: the other stream's file takes it
+   * spool: written in HOME/spool, delivered at the end · direct: written at its final place (-k) · null: /dev/null joined: the other stream's file takes it
    */
   readonly how: "spool" | "direct" | "null" | "joined";
   /** the file in spool (how spool), or the final place (how direct; a directory: name is put in it) */
@@ -26,7 +25,7 @@ export type OutputPlan = {
 export type FilePlan = {
   readonly job: string;
   readonly run_count: number;
-  /** null: as ourselves (user mode) */
+  /** null: the mom's own identity (user mode) */
   readonly owner: FileIdentity | null;
   readonly umask: number;
   /** mom_priv/jobs/<jobid>.SC; null: no script */
@@ -38,12 +37,12 @@ export type FilePlan = {
   readonly stdout: OutputPlan;
   readonly stderr: OutputPlan;
   readonly undelivered: string;
-  /** copied before the job starts, removed when all that is to be copied after it was */
+  /** copied before the job starts; removed when everything that is to be copied after it has been copied */
   readonly stagein: readonly StageItem[];
   readonly stageout: readonly StageItem[];
-  /** mom_priv/jobs/<jobid>.SI: what staging in has made */
+  /** mom_priv/jobs/<jobid>.SI: the record of staged-in files */
   readonly staged: string;
-  /** who copies to and from other hosts, from where, and by what program: words before the two places */
+  /** the user, the directory and the program of copies to and from other hosts: the words before the two places */
   readonly user: string;
   readonly home: string;
   readonly scp: readonly string[];
@@ -56,7 +55,7 @@ export type PrepareRequest = {
   readonly plan: FilePlan;
   readonly script_text: string | null;
   readonly nodefile_text: string;
-  /** output of an earlier run is there: it stays if the files cannot be made */
+  /** output of an earlier run exists: it stays if the files cannot be made */
   readonly kept?: true;
 };
 export type FinishRequest = {
@@ -72,7 +71,7 @@ export type Prepared = { readonly job: string; readonly run_count: number } & (
       /** files to open for the job */
       readonly stdout: string;
       readonly stderr: string;
-      /** something that is not the owner's was in the way of the plan's directories: these were made instead */
+      /** a foreign entry was in the way of the plan's directories: these were made instead */
       readonly places?: JobDirectories;
     }
   | {
@@ -82,7 +81,7 @@ export type Prepared = { readonly job: string; readonly run_count: number } & (
       readonly stagein?: true;
     }
 );
-/** delivered of total outputs; failures: a sentence each. */
+/** delivered: number of the total outputs; failures: a sentence each. */
 export type Finished = {
   readonly job: string;
   readonly run_count: number;
@@ -106,7 +105,7 @@ export type MomToAgent = {
       readonly for?: { readonly job: string; readonly run_count: number };
     }[];
   };
-  /** files in spool that nobody waits for any more */
+  /** files in spool that are no longer needed */
   "agent-drop": { readonly jobs: readonly DropRequest[] };
 };
 export type AgentToMom = {
@@ -116,7 +115,7 @@ export type AgentToMom = {
   "agent-appended": { readonly runs: readonly { readonly job: string; readonly run_count: number }[] };
   /** names of the jobs */
   "agent-dropped": { readonly jobs: readonly string[] };
-  /** not begun: so much must be copied or removed that others would wait for it; for the second agent, which does only such work */
+  /** not begun: it must copy or remove so much that others would wait; for the second agent, which does only such work */
   "agent-bulky": { readonly jobs: readonly { readonly job: string; readonly run_count: number }[] };
   /** for the log */
   "agent-complaint": { readonly job: string; readonly text: string };

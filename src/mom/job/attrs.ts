@@ -1,4 +1,4 @@
-// A job's attributes as the mom reads them: typed values by PBS name (src/model), taken with their defaults. Pure.
+// A job's attributes as the mom reads them: typed values by PBS name (src/model), with their defaults. Pure.
 
 import { eachChunk, readSelect } from "#model/request/select.ts";
 import type { MomJob } from "#protocol/mom-link.ts";
@@ -21,11 +21,11 @@ export const resourcesOf = (attrs: Attrs): { readonly [resource: string]: string
   return typeof value === "object" && value !== null ? (value as { [resource: string]: string | number | boolean }) : {};
 };
 
-/** Whether the job runs at its submitter's terminal (qsub -I). */
+/** Whether the job is interactive (qsub -I). */
 export const isInteractive = (attrs: Attrs): boolean =>
   attrs["interactive"] !== undefined && attrs["interactive"] !== 0 && attrs["interactive"] !== false;
 
-/** Where the qsub of an interactive job is; null: the job is none, or nobody waits for it. */
+/** The address of the qsub of an interactive job; null: the job is not interactive, or no qsub waits. */
 export function ticketOf(attrs: Attrs): TerminalTicket | null {
   const { socket, secret } = (attrs["terminal"] ?? {}) as { readonly [name: string]: unknown };
   const known = typeof socket === "string" && TICKET_SOCKET.test(socket) && typeof secret === "string" && TICKET_SECRET.test(secret);
@@ -46,7 +46,7 @@ export function jobNumbers(id: string): { readonly sequence: string; readonly in
   return { sequence: match?.[1] ?? id, index: match?.[2] ?? null };
 }
 
-/** Path of the shell: of -S for this host, else without a host, else the login shell. */
+/** Path of the shell: from -S for this host, else from -S without a host, else the login shell. */
 export function shellOf(attrs: Attrs, host: string, login_shell: string): string {
   let anywhere: string | null = null;
   for (const element of listOf(attrs, "Shell_Path_List")) {
@@ -57,7 +57,7 @@ export function shellOf(attrs: Attrs, host: string, login_shell: string): string
   return anywhere ?? (login_shell === "" ? "/bin/sh" : login_shell);
 }
 
-/** Short names decide: `svr` is `svr.example.org`. */
+/** Short names are compared: `svr` is `svr.example.org`. */
 export function isSameHost(name: string, host: string): boolean {
   const short = (full: string): string => (/^[\d.]+$/.test(full) ? full : (full.split(".")[0] ?? full)).toLowerCase();
   return name.toLowerCase() === host.toLowerCase() || short(name) === short(host);
@@ -71,7 +71,7 @@ export function commandOfJob(attrs: Attrs): readonly string[] | null {
   return [program, ...elements(textOf(attrs, "argument_list") ?? "", "Argument")];
 }
 
-/** Contents of <jsdl-hpcpa:NAME> elements; a text without any is one itself. */
+/** Contents of <jsdl-hpcpa:NAME> elements; a text without such elements is itself the content. */
 function elements(text: string, name: string): string[] {
   if (text === "") return [];
   const found = [...text.matchAll(new RegExp(`<jsdl-hpcpa:${name}>([^<]*)</jsdl-hpcpa:${name}>`, "g"))].map((match) =>

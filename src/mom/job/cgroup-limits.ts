@@ -1,13 +1,13 @@
-// What control groups are to enforce for a job: `$cgroups` of mom_priv/config and the job's request. Pure.
+// The limits that control groups enforce for a job: `$cgroups` of mom_priv/config and the job's request. Pure.
 
 import { parseSize, sizeBytes } from "#model/values/size.ts";
 import { type Attrs, resourcesOf } from "./attrs.ts";
 
-/** memory: mem kills · cpuset: cpus of its own · cpu: no more than ncpus · pids: so many processes */
+/** memory: exceeding mem kills · cpuset: exclusive cpus · cpu: no more time than ncpus · pids: number of processes */
 export const CGROUP_LIMITS = ["memory", "cpuset", "cpu", "pids"] as const;
 export type CgroupLimit = (typeof CGROUP_LIMITS)[number];
 
-/** off: none are used. track: each job has one, so that nothing of it escapes its end. enforce: what they enforce beside that. */
+/** off: none are used. track: each job has a group, so that no process outlives it. enforce: the limits they enforce besides. */
 export type CgroupSettings = { readonly track: boolean; readonly enforce: ReadonlySet<CgroupLimit>; readonly pids_max: number };
 
 /** A job's group. null: not limited. cpus: as the kernel writes lists, `0-1,3`. */
@@ -18,10 +18,10 @@ export type JobLimits = {
   readonly ncpus: number | null;
 };
 
-/** Below this a program cannot even be started. */
+/** A program cannot even start below this. */
 const MEMORY_BYTES_MIN = 4 * 1024 * 1024;
 
-/** null: the job has no group. cpus: those given to it (pickCpus). */
+/** null: the job has no group. cpus: its cpus (pickCpus). */
 export function jobLimits(attrs: Attrs, { track, enforce, pids_max }: CgroupSettings, cpus: readonly number[] | null): JobLimits | null {
   if (!track) return null;
   const resources = resourcesOf(attrs);
@@ -35,7 +35,7 @@ export function jobLimits(attrs: Attrs, { track, enforce, pids_max }: CgroupSett
   };
 }
 
-/** Cpus for a job: the lowest that no other job was given. null: there are not enough (an administrator may have set ncpus beyond the real ones). */
+/** Cpus for a job: the lowest that no other job has. null: there are not enough (an administrator may have set ncpus beyond the real number). */
 export function pickCpus(online: readonly number[], taken: ReadonlySet<number>, ncpus: number): number[] | null {
   const free = online.filter((cpu) => !taken.has(cpu));
   return ncpus > 0 && free.length >= ncpus ? free.slice(0, ncpus) : null;

@@ -1,4 +1,4 @@
-// The environment of a job (docs/reference/files.md 6): exactly these variables, nothing of the mom's own. Pure.
+// The environment of a job (docs/reference/files.md 6): exactly these variables, and none of the mom's own. Pure.
 
 import { chunkHosts } from "#model/request/host-entry.ts";
 import type { MomJob } from "#protocol/mom-link.ts";
@@ -15,13 +15,13 @@ export type EnvironmentFacts = JobPlaces & {
   readonly site: readonly (readonly [name: string, value: string])[];
 };
 
-/** Which of the job's hosts, and which task there: the mother superior's is 0, the script is her first. */
+/** The number of the host among the job's hosts, and the number of the task there: the mother superior is 0, and the script is its first task. */
 export type TaskNumbers = { readonly node: number; readonly task: number };
 const FIRST_TASK: TaskNumbers = { node: 0, task: 1 };
 
 const PATH_DEFAULT = "/usr/local/bin:/usr/bin:/bin";
 
-/** `NAME=value` entries. What PBS sets wins over what the user sent, and that over the site's file. */
+/** `NAME=value` entries. Variables of PBS replace those of the user, and those replace the site's file. */
 export function jobEnvironment(job: MomJob, facts: EnvironmentFacts, task: TaskNumbers = FIRST_TASK): string[] {
   const env = new Map<string, string>([["PATH", PATH_DEFAULT]]);
   for (const [name, value] of facts.site) env.set(name, value);

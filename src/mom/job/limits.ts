@@ -1,4 +1,4 @@
-// Limits of a job: what the kernel enforces per process, what the mom watches for the whole job (docs/reference/execution.md 4). Pure.
+// Limits of a job: those that the kernel enforces for each process, and those that the mom checks for the whole job (docs/reference/execution.md 4). Pure.
 
 import { JOB_EXEC } from "#model/exit-status.ts";
 import { parseSize, sizeBytes, sizeKb } from "#model/values/size.ts";
@@ -19,14 +19,14 @@ export function kernelLimits(attrs: Attrs, several_hosts = false): { [name: stri
   lower("fsize", bytes("file"));
   lower("rss", bytes("pmem"));
   lower("as", bytes("pvmem"));
-  // Of several hosts none knows what the others use: there it is watched only (docs/reference/execution.md 4).
+  // With several hosts, no host knows the usage of the others: there the limit is only checked by the mom (docs/reference/execution.md 4).
   if (!several_hosts) lower("as", bytes("vmem"));
   lower("core", bytes("core"));
   lower("cpu", secondsOf(resources["pcput"]));
   return limits;
 }
 
-/** The nice value asked for; null: none. */
+/** The requested nice value; null: none. */
 export function niceOf(attrs: Attrs): number | null {
   const value = resourcesOf(attrs)["nice"];
   return typeof value === "number" && Number.isInteger(value) ? Math.max(-20, Math.min(19, value)) : null;
@@ -41,11 +41,11 @@ export type Used = {
   readonly cpupercent: number;
 };
 
-/** `$enforce cpuaverage`: cput against walltime · `$enforce cpuburst`: the moving cpupercent. More than ncpus x factor + percent/100 cpus is too much. */
+/** `$enforce cpuaverage`: cput against walltime · `$enforce cpuburst`: the moving cpupercent. The limit is ncpus x factor + percent/100 cpus. */
 export type CpuEnforcement = {
   readonly average: boolean;
   readonly burst: boolean;
-  /** the average counts from this walltime on */
+  /** the average counts after this walltime */
   readonly trialperiod_s: number;
   readonly average_percent_over: number;
   readonly average_cpufactor: number;
@@ -63,7 +63,7 @@ export const NO_CPU_ENFORCEMENT: CpuEnforcement = {
 };
 export type Enforcement = { readonly mem: boolean; readonly cputmult: number; readonly wallmult: number; readonly cpu: CpuEnforcement };
 
-/** A limit that was passed: the code for Exit_status and PBS's words. */
+/** A limit that was exceeded: the code for Exit_status and the text of PBS. */
 export type Breach = { readonly exit_status: number; readonly text: string };
 
 const KILL = { vmem: JOB_EXEC.KILL_VMEM, mem: JOB_EXEC.KILL_MEM, cput: JOB_EXEC.KILL_CPUT, walltime: JOB_EXEC.KILL_WALLTIME } as const;
@@ -95,14 +95,14 @@ function cpuBreach(asked: unknown, used: Used, cpu: CpuEnforcement): Breach | nu
   return { exit_status: JOB_EXEC.KILL_NCPUS_SUM, text: `ncpus ${average.toFixed(2)} exceeded limit ${ncpus} (sum)` };
 }
 
-/** Whether the job has a limit that only looking at its processes can enforce. */
+/** Whether the job has a limit that can only be enforced by checking its processes. */
 export function needsWatching(attrs: Attrs, enforce: Enforcement): boolean {
   const resources = resourcesOf(attrs);
   if (enforce.cpu.average || enforce.cpu.burst) return true;
   return resources["cput"] !== undefined || resources["vmem"] !== undefined || (enforce.mem && resources["mem"] !== undefined);
 }
 
-/** mem of the job in kb; null: not asked for. */
+/** mem of the job in kb; null: not requested. */
 export function memoryLimit_kb(attrs: Attrs): number | null {
   const mem = resourcesOf(attrs)["mem"];
   return typeof mem === "string" ? sizeKb(mem) : null;

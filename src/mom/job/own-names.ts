@@ -1,12 +1,12 @@
-// The names of this machine: a path that a job gives for one of them is a local file. The mom's node name is not all: several moms of one machine have names of
-// their own, and the submitting command says the machine's. Pure.
+// The names of this machine: a path with one of them as its host is a local file. The mom's node name is not enough, because several moms of one machine have
+// their own names, and the submitting command uses the machine's name. Pure.
 
 export type MachineFacts = {
-  /** as the kernel tells it */
+  /** the name from the kernel */
   readonly hostname: string;
   /** addresses of the machine's interfaces */
   readonly addresses: readonly string[];
-  /** text of /etc/hosts: names of those addresses. A name service is not asked: a mom starts without one */
+  /** text of /etc/hosts: names of those addresses. No name service is asked: a mom starts without one */
   readonly hosts_file: string;
 };
 

@@ -1,4 +1,4 @@
-// Prologue and epilogue scripts (docs/reference/files.md 7): their arguments, their environment, and what their exit codes mean for the job. Pure.
+// Prologue and epilogue scripts (docs/reference/files.md 7): their arguments, their environment, and the meaning of their exit codes for the job. Pure.
 
 import { JOB_EXEC } from "#model/exit-status.ts";
 import { renderDuration } from "#model/values/duration.ts";
@@ -7,10 +7,10 @@ import type { MomJob, Usage } from "#protocol/mom-link.ts";
 import { type Attrs, isInteractive, resourcesOf, textOf } from "./attrs.ts";
 
 export type ScriptName = "prologue" | "epilogue";
-/** code: the script's exit status, or one of PELOG; text: why, for the log. none: there is no script. */
+/** code: the script's exit status, or one of PELOG; text: the reason, for the log. none: there is no script. */
 export type ScriptEnd = { readonly kind: "none" } | { readonly kind: "ended"; readonly code: number; readonly text: string };
 
-/** Codes of ours where the script has none. */
+/** Codes for failures without an exit status. */
 export const PELOG = { PERMISSION: -1, NO_INPUT: -2, WAIT_FAILED: -3 } as const;
 export const PELOG_TEXTS = {
   nonzero: "nonzero p/e exit status",
@@ -46,7 +46,7 @@ export function epilogueArguments(job: MomJob, session: number, used: Usage, exi
   ];
 }
 
-/** What the scripts find in their environment besides the site's variables. */
+/** Variables for the scripts besides those of the site. */
 export function scriptEnvironment(
   job: MomJob,
   jobdir: string,
@@ -66,7 +66,7 @@ export function scriptEnvironment(
 export const failureText = (file: string, { code, text }: { readonly code: number; readonly text: string }): string =>
   `pro/epilogue failed, file: ${file}, exit: ${code}, ${text}`;
 
-/** Exit_status of a job whose prologue ended so; null: it runs. One that nobody would wait for at a terminal is not tried again. */
+/** Exit_status of a job whose prologue ended in this way; null: the job runs. An interactive job is not tried again, because its terminal would be gone. */
 export function afterPrologue(attrs: Attrs, code: number): number | null {
   if (code === 0) return null;
   if (code === 1) return JOB_EXEC.FAIL2;

@@ -1,4 +1,4 @@
-// What is to be made, started and delivered for a job: its files (docs/reference/files.md 5), its program and environment (docs/reference/files.md 6). Pure.
+// The files, the program and the environment of a job: what must be made, started and delivered (docs/reference/files.md 5 and 6). Pure.
 
 import { hostsOf } from "#model/request/host-entry.ts";
 import type { MomJob } from "#protocol/mom-link.ts";
@@ -12,13 +12,13 @@ import { pathLine, promptEntry } from "./shell-path.ts";
 import { type Place, placeOn, stageItems } from "./stage-list.ts";
 import type { StartSpec } from "./starter-link.ts";
 
-/** Whom a job runs as. identity null: as ourselves. */
+/** The user that a job runs as. identity null: the mom's own. */
 export type Owner = { readonly user: string; readonly home: string; readonly shell: string; readonly identity: FileIdentity | null };
 
 export type PlanFacts = {
   /** PBS_HOME (or PBS_MOM_HOME) */
   readonly home: string;
-  /** names this host goes by */
+  /** names of this host */
   readonly hosts: readonly string[];
   /** $tmpdir */
   readonly tmpdir: string;
@@ -31,7 +31,7 @@ export type PlanFacts = {
   /** PBS_MOMPORT */
   readonly port: number;
   readonly site: readonly (readonly [name: string, value: string])[];
-  /** PBS_EXEC/bin where login files do not put it into PATH; null: they do */
+  /** PBS_EXEC/bin if login files do not put it into PATH; null: they do */
   readonly commands: string | null;
 };
 
@@ -88,7 +88,7 @@ function keptPath(letter: "o" | "e", attrs: Attrs, owner: Owner, id: string): st
   return `${owner.home}/${textOf(attrs, "Job_Name") ?? "STDIN"}.${letter}${sequence}${index === null ? "" : `.${index}`}`;
 }
 
-/** Where Output_Path or Error_Path (`[host:]path`) is. */
+/** The place that Output_Path or Error_Path (`[host:]path`) names. */
 function placeOf(letter: "o" | "e", attrs: Attrs, owner: Owner, facts: PlanFacts, id: string): Place {
   const stated = textOf(attrs, letter === "o" ? "Output_Path" : "Error_Path");
   if (stated === null) return { host: null, path: keptPath(letter, attrs, owner, id) };
@@ -99,7 +99,7 @@ function placeOf(letter: "o" | "e", attrs: Attrs, owner: Owner, facts: PlanFacts
   return placeOn(host, host === null ? whole : whole.slice(colon + 1), owner.home, facts);
 }
 
-/** files: what the file agent made. */
+/** files: those that the file agent made. */
 export function startSpec(
   job: MomJob,
   owner: Owner,
@@ -145,6 +145,6 @@ export function startSpec(
   };
 }
 
-/** The login shell reads the script's path as a command, so `#!` lines count and $0 is that path. */
+/** The login shell reads the script's path as a command, so that `#!` lines count and $0 is that path. */
 const quoted = (path: string): string =>
   /^[\w@%+=:,./[\]-]+$/.test(path) && !path.includes("[") ? path : `'${path.replaceAll("'", "'\\''")}'`;

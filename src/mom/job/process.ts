@@ -1,4 +1,4 @@
-// Processes of jobs as data: whose they are, what they use, how they ended. Read and made in ../host.
+// Processes of jobs as data: owners, usage, ends. ../host makes and reads them.
 
 export type FileIdentity = { readonly uid: number; readonly gid: number; readonly groups: readonly number[] };
 
@@ -16,7 +16,7 @@ export type ProcessInfo = {
   readonly rss_pages: number;
 };
 
-/** What the kernel knew of a job's processes when its group was removed. null: not known here. */
+/** The kernel's knowledge of a job's processes when its group was removed. null: unknown. */
 export type GroupUsage = { readonly cput_s: number | null; readonly mem_peak_kb: number | null; readonly oom: boolean };
 
 export type WaitStatus = { readonly code: number } | { readonly signal: number };

@@ -1,5 +1,5 @@
-// Commands of PBS in the PATH of a job's login shell. Login files (/etc/profile of Debian) set PATH anew, so that what pbs_environment says of it is lost, and only
-// an installation for the whole machine has a file in /etc/profile.d. Elsewhere the shell is told after its login files. Pure.
+// Commands of PBS in the PATH of a job's login shell. Login files (/etc/profile of Debian) set PATH anew, so the PATH of pbs_environment is lost, and only
+// an installation for the whole machine has a file in /etc/profile.d. Otherwise the shell gets the directory after its login files. Pure.
 
 import type { Attrs } from "./attrs.ts";
 import { isInteractive } from "./attrs.ts";
@@ -9,10 +9,10 @@ const CSH_FAMILY: ReadonlySet<string> = new Set(["csh", "tcsh"]);
 
 const nameOf = (shell: string): string => shell.slice(shell.lastIndexOf("/") + 1);
 
-/** A word as every shell reads it back; null: there is no such word. */
+/** A word in a form that every shell reads back; null: there is no such form. */
 const quoted = (path: string): string | null => (/['!\n\\]/.test(path) ? null : `'${path}'`);
 
-/** A line for the shell's stdin that puts a directory first in its PATH unless it is there. Empty: a shell that we do not know, or a path that cannot be quoted. */
+/** A line for the shell's stdin that puts a directory first in its PATH unless it is there. Empty: the shell is unknown, or the path cannot be quoted. */
 export function pathLine(shell: string, directory: string): string {
   const word = quoted(directory);
   if (word === null || directory.includes(":")) return "";
@@ -23,7 +23,7 @@ export function pathLine(shell: string, directory: string): string {
   return "";
 }
 
-/** What bash on a terminal does before its first prompt, as an environment entry. Other shells have nothing like it that login files leave alone. */
+/** A command that bash runs on a terminal before its first prompt, as an environment entry. Other shells have nothing similar that login files leave alone. */
 export function promptEntry(attrs: Attrs, shell: string, directory: string): readonly string[] {
   if (!isInteractive(attrs) || nameOf(shell) !== "bash") return [];
   const line = pathLine(shell, directory).trimEnd();

@@ -1,16 +1,16 @@
-// Attributes stagein and stageout (qsub -W stagein=LOCAL@HOST:PATH,...): which file here belongs to which file there. Pure.
+// Attributes stagein and stageout (qsub -W stagein=LOCAL@HOST:PATH,...): pairs of a local file and a file on another host. Pure.
 
 import { parseStageItem } from "#model/values/stage-item.ts";
 import { type Attrs, isSameHost } from "./attrs.ts";
 import type { PlanFacts } from "./plan.ts";
 
-/** A path on the storage host. host null: it is reached as a path of this host. */
+/** A path on the storage host. host null: it is a path of this host. */
 export type Place = { readonly host: string | null; readonly path: string };
 
 /** local: absolute path on this host, may end in a pattern (stageout); remote: absolute, or from the owner's home there, may end in a pattern (stagein). */
 export type StageItem = { readonly local: string; readonly remote: Place };
 
-/** The items of one attribute. Paths that are not absolute: here from the job's directory, there from the owner's home. */
+/** The items of one attribute. Relative paths begin here in the job's directory, and there in the owner's home. */
 export function stageItems(
   attrs: Attrs,
   name: "stagein" | "stageout",
@@ -20,7 +20,7 @@ export function stageItems(
   const list = attrs[name];
   if (!Array.isArray(list)) return [];
   return (list as string[]).flatMap((text) => {
-    // The server has refused what is malformed.
+    // The server has refused malformed items.
     const item = parseStageItem(text);
     if (item === null) return [];
     const { local, host, path } = item;
@@ -28,7 +28,7 @@ export function stageItems(
   });
 }
 
-/** Where a path of a host is seen from here: this host's own, one that $usecp maps, or another's. */
+/** A path of a host as seen from here: on this host, mapped by $usecp, or on another host. */
 export function placeOn(host: string | null, path: string, home: string, facts: PlanFacts): Place {
   const absolute = path.startsWith("/") ? path : `${home}/${path}`;
   if (host === null || facts.hosts.some((own) => isSameHost(host, own))) return { host: null, path: absolute };

@@ -1,7 +1,7 @@
-// What mom and starter say to one another over PBS_HOME/mom_priv/starter.sock (frames of src/protocol/wire/frame.ts).
+// Messages between mom and starter over PBS_HOME/mom_priv/starter.sock (frames of src/protocol/wire/frame.ts).
 //
-// S1. The starter tells of an exit only after its journal holds it on the disk.
-// S2. It repeats everything it knows at every connect and forgets a run only when told so.
+// S1. The starter reports an exit only after its journal has it on the disk.
+// S2. It repeats everything that it knows at every connect, and forgets a run only when told to.
 // S3. `exited` means that nothing of the job's session is left.
 
 import type { TerminalTicket } from "#protocol/terminal/link.ts";
@@ -11,8 +11,8 @@ import type { FileIdentity, GroupUsage, WaitStatus } from "./process.ts";
 export const STARTER_SOCKET = "starter.sock";
 
 /**
- * A task of a job beside its top process is a run of its own under the name `JOB#NUMBER`, in the job's control group. It is over when its own process is;
- * what it leaves ends with the job's top process (S3), and it too.
+ * A task of a job besides its top process is a run of its own with the name `JOB#NUMBER`, in the job's control group. It is over when its own process ends;
+ * processes that it leaves, and the task itself, end with the job's top process (S3).
  */
 export const taskName = (job: string, task: number): string => `${job}#${task}`;
 /** null: the name of a job. */
@@ -23,14 +23,14 @@ export function taskOf(name: string): { readonly job: string; readonly task: num
 /** The job of a run, whether top process or task. */
 export const jobOfName = (name: string): string => taskOf(name)?.job ?? name;
 
-/** All it takes to start a job's top process. */
+/** Everything needed to start a job's top process. */
 export type StartSpec = {
   readonly job: string;
   readonly run_count: number;
   /** program to execute, absolute, and its arguments with argv[0] */
   readonly path: string;
   readonly argv: readonly string[];
-  /** wanted as a login shell: argv[0] gets a dash, or -l where a wrapper stands before it */
+  /** for a login shell: argv[0] gets a dash, or -l if a wrapper stands before it */
   readonly login: boolean;
   readonly env: readonly string[];
   readonly cwd: string;
@@ -40,23 +40,23 @@ export type StartSpec = {
   readonly stdout: string;
   readonly stderr: string;
   readonly umask: number;
-  /** null: as ourselves (user mode) */
+  /** null: the starter's own identity (user mode) */
   readonly owner: FileIdentity | null;
-  /** the site's restart script: executed as ourselves, if it is ours and nobody else's to change; its files are the owner's all the same */
+  /** the site's restart script: executed with the starter's identity, if no other user could have changed it; its files belong to the owner */
   readonly by_mom?: true;
   /** prlimit's name of a limit -> amount (bytes, seconds) */
   readonly limits: { readonly [name: string]: number };
   readonly nice: number | null;
   /** limits of its control group; null: it is in none */
   readonly cgroup: JobLimits | null;
-  /** of an interactive job: where its qsub is; stdin, stdout and stderr are then a pseudo terminal */
+  /** of an interactive job: the address of its qsub; stdin, stdout and stderr are then a pseudo terminal */
   readonly terminal: TerminalTicket | null;
 };
 
 export type RunKey = { readonly job: string; readonly run_count: number };
 /** terminal: path of the pseudo terminal it runs on. */
 export type StartedRun = RunKey & { readonly pid: number; readonly at_ms: number; readonly terminal?: string };
-/** How the top process ended. cput_s: of it and the children it waited for. group: what its control group knew of all its processes. */
+/** The end of the top process. cput_s: of it and the children it waited for. group: what its control group knew of all its processes. */
 export type ExitedRun = RunKey & {
   readonly status: WaitStatus;
   readonly cput_s: number;
@@ -64,11 +64,11 @@ export type ExitedRun = RunKey & {
   readonly peak_kb?: number;
   readonly at_ms: number;
   readonly group?: GroupUsage;
-  /** a restart script ended as itself, with an error: it never became the program it was to restore */
+  /** a restart script ended as itself, with an error: it never became the program to restore */
   readonly restart_failed?: true;
 };
 
-/** owner: uid whose processes in it became the job's. */
+/** owner: uid whose processes in it now belong to the job. */
 export type AdoptedSession = { readonly session: number; readonly owner: number };
 
 export type StarterRun = StartedRun &
@@ -88,10 +88,10 @@ export type MomToStarter = {
   "starter-start": { readonly runs: readonly StartSpec[] };
   /** to every process of the job's session; kill (9) until none is left. */
   "starter-signal": { readonly runs: readonly (RunKey & { readonly signal: number })[] };
-  /** the processes of the session of pid become the job's, if they are of its owner */
+  /** the processes of the session of pid that belong to the job's owner become part of the job */
   "starter-adopt": { readonly runs: readonly (RunKey & { readonly pid: number })[] };
   "starter-forget": { readonly runs: readonly RunKey[] };
-  /** only to a starter that says that it answers */
+  /** only to a starter that announced that it answers */
   "starter-ping": Record<string, never>;
   /** ends the starter when it has no job running */
   "starter-quit": Record<string, never>;
@@ -101,17 +101,17 @@ export type StarterToMom = {
     readonly pid: number;
     readonly runs: readonly StarterRun[] /** last run counts of jobs forgotten, oldest first */;
     readonly last: readonly RunKey[];
-    /** it answers starter-ping; one that was started by an earlier release may not */
+    /** it answers starter-ping; a starter of an earlier release may not */
     readonly pongs?: true;
   };
   "starter-pong": Record<string, never>;
   "starter-started": { readonly runs: readonly StartedRun[] };
-  /** the program could not be executed (254, told on the job's stderr) or the job could not be set up (code of docs/reference/execution.md 6) */
+  /** the program could not be executed (254, reported on the job's stderr) or the job could not be set up (code of docs/reference/execution.md 6) */
   "starter-failed": {
     readonly runs: readonly (RunKey & { readonly exit_status: number; readonly text: string; readonly at_ms: number })[];
   };
   "starter-adopted": { readonly runs: readonly (RunKey & AdoptedSession)[] };
-  /** the terminals of these runs have gone: nobody can type or read any more */
+  /** the terminals of these runs are gone: their users cannot type or read any more */
   "starter-hung-up": { readonly runs: readonly RunKey[] };
   "starter-exited": { readonly runs: readonly ExitedRun[] };
 };

@@ -1,7 +1,7 @@
-// resources_used of a job (docs/reference/execution.md 4): what samples of its processes and the final word of the kernel add up to. Pure.
+// resources_used of a job (docs/reference/execution.md 4): computed from samples of its processes and the kernel's final values. Pure.
 //
-// U1. mem and vmem are high-water marks of samples. mem is no less than the peak of the job's largest process, which the kernel tells at its end. A job that
-//     is shorter than the first sample and smaller than the starter has 0kb, as in PBS: its peak cannot be told from the starter's (starter/starter.ts).
+// U1. mem and vmem are the peaks of samples. mem is at least the peak of the job's largest process, which the kernel reports at its end. A job that
+//     is shorter than the first sample and smaller than the starter has 0kb, as in PBS: its peak cannot be distinguished from the starter's (starter/starter.ts).
 
 import type { Usage } from "#protocol/mom-link.ts";
 import { type Attrs, resourcesOf } from "./attrs.ts";

@@ -1,4 +1,4 @@
-// What the end of a script of `$action` means for its run. Pure.
+// The meaning of the end of a `$action` script for its run. Pure.
 
 import type { ScriptEnd } from "../job/pelog.ts";
 import { taken } from "./checkpoint.ts";
@@ -12,7 +12,7 @@ export function acted(cx: Context, run: Run, kind: Step["kind"], end: ScriptEnd)
   if (kind === "terminate") return terminateScripted(cx, run, end);
   if (kind !== "checkpoint") return;
   const { saved, leaving, text } = taken(cx, run, end);
-  // Somebody ended it meanwhile: a checkpoint does not undo that.
+  // The run was ended meanwhile: a checkpoint does not undo that.
   if (leaving && saved && run.ending === null) beginEnding(cx, run, "checkpoint", 0);
   else if (leaving && run.phase.name === "running") {
     save(cx, run);

@@ -1,7 +1,7 @@
-// A host in use by others (`$max_load`, `$kbd_idle`): the server hears of it, and jobs stand still meanwhile where the site wants that. Pure.
+// A host that others use (`$max_load`, `$kbd_idle`): the server is told, and jobs are suspended meanwhile if the site wants that. Pure.
 //
-// I1. A job that stands still for this goes on when the host is free, or when somebody resumes it; what the server suspends is the server's.
-// I2. Jobs over several hosts are left alone: one part standing still holds all others. `$action multinodebusy 0 requeue` sends them back to their queue.
+// I1. A job that is suspended for this resumes when the host is free, or when somebody resumes it; the server controls its own suspensions.
+// I2. Jobs over several hosts are not suspended, because one part would stop all others. `$action multinodebusy 0 requeue` requeues them.
 
 import { hostsOf } from "#model/request/host-entry.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
@@ -59,7 +59,7 @@ function goOn(cx: Context, run: Run): void {
   tellIdled(cx, run);
 }
 
-/** Now, and at every welcome. */
+/** At this moment, and at every welcome. */
 export function tellIdled(cx: Context, run: Run): void {
   if (cx.state.welcomed && run.phase.name === "running")
     cx.actions.push({ kind: "send", type: "mom-idled", data: { ...keyOf(run), idled: run.idled } });

@@ -1,12 +1,12 @@
 // Checkpoints of jobs by the site's scripts (`$action checkpoint`, `checkpoint_abort`, `restart`; qsub -c; docs/reference/execution.md 5). Pure.
 //
-//   checkpoint        at the intervals of -c; the job goes on
+//   checkpoint        at the intervals of -c; the job continues
 //   checkpoint_abort  for qhold and preemption; then the job ends with CHKP and its files wait here
 //   restart           at its next start: the script is the job's top process
 //
-// I1. A checkpoint counts once its script ended with 0; until then the one before it stands (the shell makes a new directory and puts it in its place).
-// I2. A job that ends while its script saves it has been saved or not: its end is told when the script has said which.
-// I3. A checkpoint goes with the end of its job. It stays after CHKP and INITRST only, for the run to come.
+// I1. A checkpoint counts once its script has ended with 0; until then the previous one counts (the shell makes a new directory and replaces the old one with it).
+// I2. If a job ends while its script saves it, the end is reported when the script has said whether the job was saved.
+// I3. A checkpoint is removed with the end of its job. It stays only after CHKP and INITRST, for the next run.
 // I4. Interactive jobs and jobs over several hosts are not saved.
 
 import { JOB_EXEC } from "#model/exit-status.ts";
@@ -21,12 +21,12 @@ import { type Context, keyOf, log, save } from "./record.ts";
 
 import type { MomConfig, Run, Step } from "./state.ts";
 
-/** How it stands with a run's checkpoints. asked: a script is at work. */
+/** The state of a run's checkpoints. asked: a script is running. */
 export type Checkpointing = {
   readonly asked: "no" | "checkpoint" | "checkpoint_abort";
-  /** a mom before us asked, and nobody heard the answer */
+  /** an earlier mom started it, and the answer was lost */
   readonly unheard?: true;
-  /** of the last one */
+  /** time of the last one */
   readonly cput_s: number;
   readonly walltime_s: number;
 };
@@ -35,10 +35,10 @@ export const NO_CHECKPOINT: Checkpointing = { asked: "no", cput_s: 0, walltime_s
 /** Directory of a job's checkpoint. */
 const checkpointPath = (config: MomConfig, job: string): string => `${config.checkpoint_path}/${job}.CK`;
 
-/** Whether the run is being saved to be ended. */
+/** Whether the run is being saved in order to end. */
 export const isLeaving = (run: Run): boolean => run.checkpointing.asked === "checkpoint_abort";
 
-/** Asks a script of the site; its answer is the event acted. False: the site has none. */
+/** Starts a script of the site; its answer is the event acted. False: the site has none. */
 export function askAction(cx: Context, run: Run, action: Exclude<ActionName, "restart">, step: Step): boolean {
   const { config } = cx.state;
   const script = config.actions[action];
@@ -80,18 +80,18 @@ function restOf(cx: Context, run: Run, action: ActionName, path: string): readon
   });
 }
 
-/** I4: with a terminal, or with processes on other hosts, a script here could save a part only. */
+/** I4: of a job with a terminal, or with processes on other hosts, a script here could save only a part. */
 function isSavable({ job }: Run): boolean {
   return textOf(job.attrs, "Checkpoint") !== "n" && !isInteractive(job.attrs) && hostsOf(job.exec_host).length <= 1;
 }
 
 // ---- to end it
 
-/** What came of a request to save the job and end it; a number: why not. */
+/** The result of a request to save the job and end it; a number: why it was not possible. */
 export function leaveByCheckpoint(cx: Context, run: Run): number | null {
   if (run.phase.name !== "running" || run.ending !== null || run.phase.suspended_ms !== null) return PBSE.BADSTATE;
   if (!isSavable(run)) return PBSE.NOSUP;
-  // Asked again, because the answer was lost.
+  // The request is repeated, because the answer was lost.
   if (isLeaving(run)) return null;
   if (run.checkpointing.asked !== "no") return PBSE.CKPBSY;
   if (!askAction(cx, run, "checkpoint_abort", { kind: "checkpoint", run: keyOf(run) })) return PBSE.NOSUP;
@@ -122,7 +122,7 @@ function intervalOf(attrs: Attrs): { readonly clock: "c" | "w"; readonly every_s
 
 export const hasInterval = (attrs: Attrs): boolean => intervalOf(attrs) !== null;
 
-// ---- what the script said
+// ---- answers of scripts
 
 /** saved: there is a checkpoint. leaving: the run was to end with it. */
 export type Taken = { readonly saved: boolean; readonly leaving: boolean; readonly text: string };
@@ -136,7 +136,7 @@ export function taken(cx: Context, run: Run, end: ScriptEnd): Taken {
   const text = saved ? `checkpointed (${action})` : `${action} failed: ${why}`;
   log(cx, saved ? LOG_EVENT.JOB : LOG_EVENT.ERROR, run.job.id, text);
   if (saved) cx.state.checkpoints.add(run.job.id);
-  // Its end has been told already.
+  // Its end has been reported already.
   if (saved && run.phase.name === "ended") checkpointAtEnd(cx, run.job.id, run.phase.obit.exit_status);
   else if (saved && run.phase.name === "leaving") dropCheckpoint(cx, run.job.id);
   return { saved, leaving, text };
@@ -144,7 +144,7 @@ export function taken(cx: Context, run: Run, end: ScriptEnd): Taken {
 
 // ---- at a start, at the end
 
-/** Whether this start is one from a checkpoint; what is of no use is cleared away. */
+/** Whether this start is one from a checkpoint; an unusable checkpoint is removed. */
 export function isRestart(cx: Context, run: Run, wanted: boolean): boolean {
   const { checkpoints, config } = cx.state;
   const there = checkpoints.has(run.job.id);
@@ -165,7 +165,7 @@ export function checkpointAtEnd(cx: Context, job: string, exit_status: number): 
   if (!KEEPS.has(exit_status)) dropCheckpoint(cx, job);
 }
 
-/** The script was still at work when its run was over: what it has left is of no run. */
+/** The script was still running when its run was over: its files belong to no run. */
 export function savedTooLate(cx: Context, job: string): void {
   if (!cx.state.checkpoints.has(job)) cx.actions.push({ kind: "drop-checkpoint", path: checkpointPath(cx.state.config, job) });
 }

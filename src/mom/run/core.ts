@@ -1,13 +1,13 @@
-// The mom's core: what it hears, and what is to be done about it. Deterministic: state, event and time in, actions out; the shell (shell/mom.ts) carries
-// them out and brings back what happened as events.
+// The mom's core: events come in, and actions go out. Deterministic: state, event and time in, actions out; the shell (shell/mom.ts) carries
+// them out and returns the results as events.
 //
-// C1. A start whose run_count is not larger than the last seen for that job is refused (mom-link.ts I1); the same run again is told again.
+// C1. A start whose run_count is not larger than the last one seen for that job is refused (mom-link.ts I1); a start of the present run is reported again.
 // C2. An obit is sent again at every welcome until it is acknowledged (mom-link.ts I2).
-// C3. A job has one run here at a time: a later one waits until nothing of the earlier is left.
-// C4. A discard is for what runs that are over have left (output, a checkpoint) and names no run: one that is under way or waits is never ended by it, and
-//     looks after what is left itself. Runs that the server does not want are named in its welcome.
-// C5. What the mom takes of a mom-start it says before anything of it is started, and nothing is started while it is not welcomed: what the server believed to
-//     be lost meanwhile may run elsewhere (mom-link.ts I4).
+// C3. A job has one run here at a time: a later one waits until nothing of the earlier one is left.
+// C4. A discard is about files that finished runs have left (output, a checkpoint) and names no run. A run that is under way or waits is never ended by it, and
+//     takes care of those files itself. The server names unwanted runs in its welcome.
+// C5. The mom confirms accepted starts of a mom-start before it does anything for them, and starts nothing while it is not welcomed: runs that the server believed
+//     lost meanwhile may run elsewhere (mom-link.ts I4).
 
 import type { MomHello, MomJob, ServerToMom } from "#protocol/mom-link.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
@@ -45,7 +45,7 @@ import type { MomAction, MomConfig, MomState } from "./state.ts";
 import { adopted, deserted, seenOfRun, signalTask, taskAsked, taskExited, taskFailed, taskStarted } from "./tasks.ts";
 import { hungUp, told, walltimeOf, watch } from "./watch.ts";
 
-/** checkpoints: jobs of which one is found. kept: jobs whose output waits for their next run. */
+/** checkpoints: jobs with a checkpoint. kept: jobs whose output waits for their next run. */
 export function makeMomState(config: MomConfig, checkpoints: readonly string[] = [], kept: readonly string[] = []): MomState {
   return {
     config,
@@ -223,7 +223,7 @@ function accept({ state, actions }: Context, asked: readonly RunKey[]): void {
 
 function start(cx: Context, job: MomJob, owner: Owner | null): void {
   const { runs, last, stopping } = cx.state;
-  // The server hears nothing of it and asks again at the next hello.
+  // The server gets no answer and asks again at the next hello.
   if (stopping !== null) return;
   const run = runs.get(job.id);
   if (run === undefined) {
@@ -283,7 +283,7 @@ function stop(cx: Context, manner: "kill" | "leave"): void {
 /** Nothing runs and nothing is under way. */
 const isQuiet = (state: MomState): boolean => [...state.runs.values()].every((run) => run.phase.name === "ended");
 
-/** What the hello says of the jobs (mom-link.ts I3). */
+/** The jobs in the hello (mom-link.ts I3). */
 export function helloJobs(state: MomState): MomHello["jobs"] {
   return [...state.runs.values()].map((run) => {
     const key = keyOf(run);
@@ -297,7 +297,7 @@ export function helloJobs(state: MomState): MomHello["jobs"] {
       case "running":
         return {
           ...key,
-          // One that stands still for its host's sake runs, as the server sees it.
+          // For the server, a job that is stopped because of its host's load runs.
           state: run.phase.suspended_ms === null || run.idled ? ("running" as const) : ("suspended" as const),
           session_id: run.phase.pid,
         };
@@ -314,7 +314,7 @@ export function helloJobs(state: MomState): MomHello["jobs"] {
   });
 }
 
-/** mom's own invariants, checked by tests and the simulator: throws what is broken. */
+/** The mom's invariants, checked by tests and the simulator: throws if one is violated. */
 export function checkMomInvariants(state: MomState): void {
   for (const [id, run] of state.runs) {
     if (run.job.id !== id) throw new Error(`run ${run.job.id} stands under ${id}`);

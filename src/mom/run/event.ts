@@ -1,4 +1,4 @@
-// Everything a mom hears of, from its server, its starter, its file agent and its clock.
+// Every event of a mom, from its server, its starter, its file agent and its clock.
 
 import type { SequenceEnd } from "#hooks/run/hook-sequence.ts";
 import type { MomHooks, MomJob, MomVnode, ServerToMom } from "#protocol/mom-link.ts";
@@ -12,22 +12,22 @@ import type { MomConfig, SavedRun } from "./state.ts";
 import type { TaskAsker, TaskWanted } from "./tasks.ts";
 
 export type MomEvent =
-  /** the link to the server stands: say hello */
+  /** the link to the server is connected: a hello is due */
   | { readonly kind: "connected" }
   | { readonly kind: "disconnected" }
   | { readonly kind: "welcome"; readonly data: ServerToMom["mom-welcome"] }
   /** owner null: the user does not exist here */
   | { readonly kind: "start"; readonly job: MomJob; readonly owner: Owner | null }
-  /** these were all starts of a frame of the server */
+  /** these were all the starts in a frame of the server */
   | { readonly kind: "starts-read"; readonly runs: readonly RunKey[] }
   | { readonly kind: "signal"; readonly data: ServerToMom["mom-signal"] }
   | { readonly kind: "terminate"; readonly data: ServerToMom["mom-terminate"] }
   | { readonly kind: "modify"; readonly data: ServerToMom["mom-modify"] }
   | { readonly kind: "message"; readonly data: ServerToMom["mom-message"] }
-  /** a task, or another mom of the job, asks. asked: the number of the question */
+  /** a request of a task or of another mom of the job. asked: number of the question */
   | { readonly kind: "task-asked"; readonly asked: number; readonly by: TaskAsker; readonly wanted: TaskWanted }
   | { readonly kind: "task-signal"; readonly asked: number; readonly signal: number }
-  /** who asked has gone: its tasks go on */
+  /** the client of a question is gone; its tasks continue */
   | { readonly kind: "task-deserted"; readonly asked: number }
   | { readonly kind: "sisters"; readonly data: ServerToMom["mom-sisters"] }
   | { readonly kind: "acknowledged"; readonly data: ServerToMom["mom-obit-ack"] }

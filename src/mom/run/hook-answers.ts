@@ -1,4 +1,4 @@
-// Hooks as the server sends them, those of the host itself, and whose question an answer is for. Pure.
+// Hooks from the server, hooks of the host itself, and the questions that answers belong to. Pure.
 
 import type { SequenceEnd } from "#hooks/run/hook-sequence.ts";
 import { JOB_EXEC } from "#model/exit-status.ts";
@@ -16,7 +16,7 @@ import { beginEnding, resume } from "./watch.ts";
 
 export const NO_HOOKS: MomHooks = { digest: "", hooks: [], resources: {} };
 
-/** The server's hooks replace those we have; they outlive us for the next start. */
+/** The server's hooks replace the present ones; they are kept for the mom's next start. */
 export function takeHooks(cx: Context, hooks: MomHooks, from: "server" | "disk"): void {
   const { state } = cx;
   const before = filesOf(state.hooks);
@@ -29,7 +29,7 @@ export function takeHooks(cx: Context, hooks: MomHooks, from: "server" | "disk")
   if (from === "server") for (const file of filesOf(state.hooks)) if (!before.has(file)) logReceived(cx, file);
 }
 
-/** What PBS's moms have as files: attributes, script and configuration of each hook, with their contents. */
+/** The files that moms of PBS have: attributes, script and configuration of each hook, with their contents. */
 function filesOf({ hooks }: MomHooks): ReadonlySet<string> {
   const files = new Set<string>();
   for (const { script, config, ...attrs } of hooks) {
@@ -45,7 +45,7 @@ function logReceived(cx: Context, file: string): void {
   cx.actions.push({ kind: "log", event: LOG_EVENT.DEBUG2, object: file.slice(0, file.indexOf(" ")), text, class: "Hook" });
 }
 
-/** Each freq seconds after its last start, while it does not run. */
+/** Each is due freq seconds after its last start, unless it runs. */
 export function periodicHooks(cx: Context): void {
   const { state, now_ms } = cx;
   for (const hook of state.hooks.hooks) {
@@ -64,7 +64,7 @@ const isPeriodicRunning = (state: MomState, hook: string): boolean =>
 /** Hooks of the start of this host have not answered yet. */
 export const isStartingUp = (state: MomState): boolean => [...state.steps.values()].some(({ event }) => event === "exechost_startup");
 
-/** The question of this number; run undefined: it is of the host, or its run has gone. */
+/** The question with this number; run undefined: it is about the host, or its run is gone. */
 export function withStep(cx: Context, number: number, work: (event: string, step: Step, run: Run | undefined) => void): void {
   const asked = cx.state.steps.get(number);
   if (asked === undefined) return;
@@ -88,7 +88,7 @@ export function answered(cx: Context, number: number, end: SequenceEnd): void {
   });
 }
 
-/** Hooks of the host may give up jobs, too. */
+/** Hooks of the host may also end jobs. */
 function afterHostHooks(cx: Context, event: string, end: SequenceEnd): void {
   logHooks(cx, event, end, null);
   honour(cx, event, end, null);

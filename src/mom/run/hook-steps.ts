@@ -1,10 +1,10 @@
-// Questions to hooks and scripts at the stations of a run, and what their answers mean for it (docs/reference/execution.md 6 and 9, docs/reference/files.md 7). Pure.
+// Questions to hooks and scripts in the phases of a run, and the meaning of their answers (docs/reference/execution.md 6 and 9, docs/reference/files.md 7). Pure.
 //
 //   beginning: execjob_begin · admitting: execjob_prologue or the prologue, then execjob_launch · epilogue: execjob_epilogue or the epilogue · leaving: execjob_end
 //   running: execjob_preterm before it is ended, execjob_postsuspend after, execjob_preresume before · execjob_abort when it never came to run
 //
-// E1. A run whose station has no hook and no script goes on at once: hooks that are not there cost nothing.
-// E2. The scripts are not run where hooks of their event exist.
+// E1. A run without hooks and scripts for its phase continues at once: absent hooks cost nothing.
+// E2. The scripts are not run if there are hooks of their event.
 
 import type { HookInput } from "#hooks/run/hook-input.ts";
 import type { SequenceEnd } from "#hooks/run/hook-sequence.ts";
@@ -25,7 +25,7 @@ import type { MomState, OutputFiles, Run, Step } from "./state.ts";
 export const hooksFor = (state: MomState, event: string): readonly MomHook[] =>
   state.hooks.hooks.filter((hook) => hook.event.includes(event));
 
-/** Asks the event's hooks. more: what the event brings besides the job. False: there are none. */
+/** Asks the event's hooks. more: input of the event besides the job. False: there are none. */
 export function askHooks(
   cx: Context,
   event: HookInput["event"],
@@ -82,7 +82,7 @@ function push(cx: Context, event: string, step: Step, hooks: readonly MomHook[],
   cx.actions.push({ kind: "run-hooks", step: number, hooks, input, resources: cx.state.hooks.resources, owner: run?.plan.owner ?? null });
 }
 
-/** Asks for a script; whether there is one is for the answer to say. */
+/** Requests a script; the answer says whether there is one. */
 export function askScript(cx: Context, script: ScriptName, run: Run, step: Step, args: readonly string[], files: OutputFiles): void {
   const number = cx.state.next_step++;
   cx.state.steps.set(number, { event: script, step });
@@ -108,7 +108,7 @@ export function isAsking(state: MomState, run: Run, kind: Step["kind"]): boolean
 
 // ---- answers ----
 
-/** What hooks said goes to the log, under the job where it concerns one. */
+/** Messages of hooks go to the log, under the job if they concern one. */
 export function logHooks(cx: Context, event: string, end: SequenceEnd, job: string | null): void {
   for (const { hook, level, job: about, text } of end.logs)
     cx.actions.push({ kind: "log", event: level, object: about ?? hook, text, class: about === null ? "Hook" : "Job" });
@@ -131,7 +131,7 @@ export function logHooks(cx: Context, event: string, end: SequenceEnd, job: stri
   }
 }
 
-/** Exit_status of a run whose hooks answered so before it ran; null: it goes on. */
+/** Exit_status of a run whose hooks gave this answer before it ran; null: it continues. */
 export function exitStatusOf(end: SequenceEnd, job: string): number | null {
   const wish = end.requests.jobs[job];
   switch (end.kind) {
@@ -149,10 +149,10 @@ export function exitStatusOf(end: SequenceEnd, job: string): number | null {
   }
 }
 
-/** What is changed now is so for this very run. */
+/** Changes hold for this run at once. */
 const BEFORE_START: ReadonlySet<string> = new Set(["execjob_begin", "execjob_prologue", "execjob_launch"]);
 
-/** Takes over what hooks changed, here and by the server. run null: an event of the host. */
+/** Applies the changes of hooks, here and through the server. run null: an event of the host. */
 export function honour(cx: Context, event: string, end: SequenceEnd, run: Run | null): void {
   const { state } = cx;
   if (end.requests.reboot !== null) cx.actions.push({ kind: "reboot", hook: end.hook, command: end.requests.reboot });
@@ -179,13 +179,13 @@ export function honour(cx: Context, event: string, end: SequenceEnd, run: Run | 
   report(cx, told);
 }
 
-/** Of the failed hook's fail_action what is to be done now. */
+/** The parts of the failed hook's fail_action that must be done now. */
 function actionsOf(event: string, end: SequenceEnd): readonly string[] {
   if (end.kind !== "failed" && end.kind !== "alarm") return [];
   return end.fail_action.filter((action) => FAILURE_ACTIONS[action]?.includes(event));
 }
 
-/** Hooks of the start of a host that did well: what their failure had put offline comes back. */
+/** Hooks of the start of a host that succeeded: vnodes that their failure had put offline come back. */
 function recovered(event: string, end: SequenceEnd, state: MomState): readonly string[] {
   if (event !== "exechost_startup") return [];
   const clearing = hooksFor(state, event).filter((hook) => hook.fail_action.includes("clear_vnodes_upon_recovery"));
@@ -197,13 +197,13 @@ const FAILURE_ACTIONS: { readonly [action: string]: readonly string[] } = {
   scheduler_restart_cycle: ["execjob_begin", "execjob_prologue"],
 };
 
-/** The server hears of it now, or when it is there. */
+/** The server is told now, or when it is connected. */
 function report(cx: Context, told: MomHookReport): void {
   if (cx.state.welcomed) cx.actions.push({ kind: "send", type: "mom-hook", data: told });
   else cx.state.reports.push(told);
 }
 
-/** Words of a script's end for the log. */
+/** Text for the log about a script's end. */
 export function logScript(cx: Context, script: ScriptName, job: string, end: ScriptEnd): void {
   if (end.kind === "none") return;
   const { home } = cx.state.config.facts;

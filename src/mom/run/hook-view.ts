@@ -1,4 +1,4 @@
-// What hooks of this host see of its jobs and vnodes, and what they may set of them. Pure.
+// The jobs and vnodes of this host as its hooks see them, and the values that hooks may set. Pure.
 
 import type { AttrChanges, HookInput, HookObject } from "#hooks/run/hook-input.ts";
 import type { AttributeDef, AttributeValue } from "#model/attribute.ts";
@@ -16,14 +16,14 @@ import type { Attrs } from "../job/attrs.ts";
 
 export type ResourceTypes = { readonly [name: string]: string };
 
-/** The built-in resources and those the server told of. */
+/** The built-in resources and those that the server has sent. */
 export function resourcesOfTypes(types: ResourceTypes): ReadonlyMap<string, ResourceDef> {
   const known = builtinResources();
   for (const [name, type] of Object.entries(types)) if (!known.has(name)) known.set(name, customResource(name, type as ResourceType));
   return known;
 }
 
-/** more: what this host knows besides: usage, session, exit status. */
+/** more: other facts of this host: usage, session, exit status. */
 export function jobObject(job: MomJob, more: Attrs, resources: ReadonlyMap<string, ResourceDef>): HookObject {
   const all: Attrs = { ...job.attrs, ...more };
   const attrs: { [name: string]: WireAttrs[string] } = {};
@@ -35,7 +35,7 @@ export function jobObject(job: MomJob, more: Attrs, resources: ReadonlyMap<strin
   return { id: job.id, attrs };
 }
 
-/** A vnode of this host as it is reported to the server. */
+/** A vnode of this host in the form that is reported to the server. */
 export function vnodeObject({ name, attrs }: MomVnode, resources: ReadonlyMap<string, ResourceDef>): HookObject {
   const texts: { [name: string]: WireAttrs[string] } = {};
   for (const def of NODE_ATTRIBUTES.rows) {
@@ -44,7 +44,7 @@ export function vnodeObject({ name, attrs }: MomVnode, resources: ReadonlyMap<st
     try {
       texts[def.name] = renderValue(def, value as AttributeValue, resources) as WireAttrs[string];
     } catch {
-      // What a definition file says of a resource nobody knows.
+      // A definition file may set an unknown resource.
     }
   }
   return { id: name, attrs: texts };
@@ -66,7 +66,7 @@ const JOB_WRITABLE: readonly string[] = [...settable(JOB_ATTRIBUTES.rows), "reso
 const VNODE_WRITABLE: readonly string[] = settable(NODE_ATTRIBUTES.rows);
 export const MOM_WRITABLE: HookInput["writable"] = { job: JOB_WRITABLE, vnode: VNODE_WRITABLE };
 
-/** resources_used as hooks have set it, in the server's values; what is no value of its type is left out. */
+/** resources_used as set by hooks, in the server's values; values of the wrong type are left out. */
 export function usedByHooks(changes: AttrChanges | undefined, resources: ReadonlyMap<string, ResourceDef>): Usage {
   const set = changes?.["resources_used"];
   if (typeof set !== "object" || set === null) return {};
@@ -97,7 +97,7 @@ function usedValue(type: ResourceType | undefined, text: string): string | numbe
   }
 }
 
-/** The job's attributes as hooks have set them; what is no value of its type is the server's to refuse. */
+/** The job's attributes as set by hooks; the server refuses values of the wrong type. */
 export function changedAttrs(present: Attrs, changes: AttrChanges, resources: ReadonlyMap<string, ResourceDef>): Attrs {
   const attrs: { [name: string]: unknown } = {};
   for (const [name, wanted] of Object.entries(withoutUsage(changes))) {
@@ -126,7 +126,7 @@ function mixed(
   return record;
 }
 
-/** Attributes of the job that the server is to change. */
+/** Attributes of the job that the server must change. */
 export function withoutUsage(changes: AttrChanges | undefined): AttrChanges {
   return Object.fromEntries(Object.entries(changes ?? {}).filter(([name]) => name !== "resources_used"));
 }

@@ -1,9 +1,9 @@
 // Output of a run that waits in spool for the job's next one (docs/reference/execution.md 5). Pure.
 //
-// O1. What is kept is noted in mom_priv/jobs before the server hears of the run's end, until a later run here has delivered it or the file agent has removed
-//     it: a mom that ends before that tells of it once more. The note is not synced: a host that goes down may forget one. Only what is noted is told at a
-//     hello: what else lies in spool, like output that could not be delivered, is nobody's to remove.
-// O2. What becomes of a run's output is decided once, when the file agent is asked: what is heard until he answers changes nothing of what he does.
+// O1. Kept output is noted in mom_priv/jobs before the server is told of the run's end, until a later run here has delivered it or the file agent has removed
+//     it, so that a mom that ends meanwhile reports it again. The note is not synced: a host that goes down may lose one. Only noted output is reported at a
+//     hello; other files in spool, such as undeliverable output, must not be removed.
+// O2. The handling of a run's output is decided once, when the file agent is asked; later events do not change it until the agent has answered.
 
 import { JOB_EXEC } from "#model/exit-status.ts";
 import type { MomHello } from "#protocol/mom-link.ts";
@@ -14,18 +14,18 @@ import type { Context } from "./record.ts";
 
 import type { MomState, Run } from "./state.ts";
 
-/** It goes back to its queue: a run that never came about leaves nothing of its own. */
+/** The job is requeued: a run that never started leaves no output of its own. */
 const SENT_BACK: ReadonlySet<number> = new Set([JOB_EXEC.RETRY, JOB_EXEC.FAILHOOK_RERUN, JOB_EXEC.HOOK_RERUN, JOB_EXEC.HOOKERROR]);
 const WILL_RUN_AGAIN: ReadonlySet<number> = new Set([JOB_EXEC.RERUN, JOB_EXEC.INITABT, JOB_EXEC.BADRESRT]);
-/** Whether it may be rerun or not: it goes on from its checkpoint. */
+/** Whether or not it is rerunnable, because it restarts from its checkpoint. */
 const WILL_GO_ON: ReadonlySet<number> = new Set([JOB_EXEC.CHKP, JOB_EXEC.INITRST]);
 
-/** What becomes of a run's output. ran: it did. */
+/** The handling of a run's output. ran: the run has started. */
 export function outputFate({ state }: Context, run: Run, exit_status: number, ran: boolean): FinishRequest["output"] {
   if (run.ending?.why === "discard") return "drop";
-  // What it has here is for its tasks; the output of an earlier run, which was not a sister's, is for the job.
+  // Output here is only of its tasks; output of an earlier run here, as first host, belongs to the job.
   if (isSister(run.job, state.config.host)) return !ran && state.kept.has(run.job.id) ? "keep" : "drop";
-  // Whatever hooks ask for: there is no run to come.
+  // Whatever hooks request: there will be no other run.
   if (run.ending?.why === "delete" && ran) return "deliver";
   if (SENT_BACK.has(exit_status) && !ran) return state.kept.has(run.job.id) ? "keep" : "drop";
   if (SENT_BACK.has(exit_status) || WILL_GO_ON.has(exit_status)) return "keep";
@@ -43,7 +43,7 @@ export function outputGone({ state, actions }: Context, job: string): void {
   if (state.kept.delete(job)) actions.push({ kind: "note-kept", job, kept: false });
 }
 
-/** Nobody waits for it (O1). */
+/** It is no longer needed (O1). */
 export function dropOutput({ state, actions }: Context, job: string): void {
   if (!state.kept.delete(job)) return;
   const { home } = state.config.facts;
@@ -52,14 +52,14 @@ export function dropOutput({ state, actions }: Context, job: string): void {
 
 /** The file agent has removed it. */
 export function purged({ state, actions }: Context, job: string): void {
-  // A later run may have kept its own meanwhile.
+  // A later run may have kept its own output meanwhile.
   if (!state.kept.has(job)) actions.push({ kind: "note-kept", job, kept: false });
 }
 
-/** A run that will do no more about its output. */
+/** A run that will not touch its output any more. */
 export const isOver = (run: Run): boolean => run.phase.name === "ended" || run.phase.name === "leaving";
 
-/** For the hello (O1): a run that is under way looks after its output itself. */
+/** For the hello (O1): a run that is under way takes care of its output itself. */
 export function helloOutputs({ kept, runs }: MomState): Pick<MomHello, "outputs"> {
   const outputs = [...kept].filter((job) => {
     const run = runs.get(job);

@@ -1,8 +1,8 @@
-// The life of one run of a job on this host, from its files being made to its obit being acknowledged. Pure: changes the state it is given and
-// returns nothing; what is to be done is pushed to the context's actions.
+// The life of one run of a job on this host, from making its files to the acknowledgement of its obit. Pure: it changes the given state and
+// returns nothing; actions are pushed to the context's actions.
 //
-// R1. A run leaves the table only when the server acknowledged its obit or wants nothing of it (discard).
-// R2. Its record goes before the starter forgets it: a mom that dies between the two forgets it again, and never takes it for lost.
+// R1. A run leaves the table only when the server has acknowledged its obit or discards it.
+// R2. Its record is removed before the starter forgets it: a mom that dies in between lets the starter forget it again, and never takes the run for lost.
 
 import type { SequenceEnd } from "#hooks/run/hook-sequence.ts";
 import { JOB_EXEC } from "#model/exit-status.ts";
@@ -31,12 +31,12 @@ import { beginEnding, killedForMemory, pursueEnding, walltimeOf } from "./watch.
 
 const SIGNALLED = 256;
 const BEFORE_START = "ended before it was started";
-/** Exit_status of a run that was ended before it began; one that is to be run again says so (statusOf). */
+/** Exit_status of a run that was ended before it began; if it is to be run again, the status says so (statusOf). */
 const ENDED_BEFORE = SIGNALLED + SIG.TERM;
 
 // ---- before it runs ----
 
-/** The server wants a run. The caller has seen that no other run of the job is here. doomed: it was ended while it waited for that. */
+/** The server requests a run. The caller has checked that no other run of the job is here. doomed: it was ended while it waited for that. */
 export function beginRun(cx: Context, job: MomJob, owner: Owner | null, doomed: NextRun["doomed"] = null): void {
   const { config, runs } = cx.state;
   const whose = owner ?? { user: job.user, home: "/", shell: "", identity: null };
@@ -74,7 +74,7 @@ export function beginRun(cx: Context, job: MomJob, owner: Owner | null, doomed: 
   else begin(cx, run);
 }
 
-/** From the beginning: execjob_begin hooks, then its files. Also for one that a mom before us had not started. */
+/** From the beginning: execjob_begin hooks, then its files. Also for a run that an earlier mom had not started. */
 export function begin(cx: Context, run: Run): void {
   run.phase = { name: "beginning" };
   if (!askHooks(cx, "execjob_begin", run, { kind: "begin", run: keyOf(run) })) return prepare(cx, run);
@@ -91,7 +91,7 @@ function begun(cx: Context, run: Run, end: SequenceEnd): void {
   else prepare(cx, run);
 }
 
-/** What whoever looks at the job's end should know of the hook that caused it. */
+/** The message about the hook that caused the job's end. */
 const hookWords = (event: string, end: SequenceEnd): string => end.message ?? `${event} hook '${end.hook}': ${end.kind}`;
 
 function prepare(cx: Context, run: Run): void {
@@ -102,7 +102,7 @@ function prepare(cx: Context, run: Run): void {
   cx.actions.push({ kind: "prepare", request: { plan: run.plan, script_text, nodefile_text: nodefileText(run.job), ...kept } });
 }
 
-/** It never ran and has no files: only the obit is left. */
+/** It never ran and has no files; only the obit remains. */
 function giveUp(cx: Context, run: Run, exit_status: number, message: string, stagein?: true): void {
   log(cx, LOG_EVENT.ERROR, run.job.id, message);
   const failed = stagein === undefined ? {} : { stagein_failed: stagein };
@@ -128,22 +128,22 @@ export function prepared(cx: Context, run: Run, outcome: Prepared): void {
   admit(cx, run, files);
 }
 
-/** Its files are there: prologue and hooks may still say no. */
+/** Its files exist; prologue and hooks may still refuse it. */
 function admit(cx: Context, run: Run, files: OutputFiles): void {
   run.phase = { name: "admitting", files };
   reportJoined(cx, run);
   const step = { kind: "prologue", run: keyOf(run) } as const;
   if (askHooks(cx, "execjob_prologue", run, step)) return;
-  // The scripts are run on the mother superior alone.
+  // The scripts run only on the mother superior.
   if (isSisters(cx, run)) return admitted(cx, run, files, null, "");
   askScript(cx, "prologue", run, step, prologueArguments(run.job), files);
 }
 
-/** exit_status: the prologue's or the hooks' no; null: yes. told: where the job's owner reads why. */
+/** exit_status: the refusal of the prologue or the hooks; null: they accept. told: the file in which the owner reads the reason. */
 function admitted(cx: Context, run: Run, files: OutputFiles, exit_status: number | null, why: string): void {
   if (run.ending !== null) return abandon(cx, run, ENDED_BEFORE);
   if (exit_status !== null) return abandon(cx, run, exit_status, why);
-  // What execjob_launch hooks would change is the restart script's own business.
+  // Changes of execjob_launch hooks do not apply to a restart script.
   if (isSisters(cx, run) || run.restart || hooksFor(cx.state, "execjob_launch").length === 0) return launch(cx, run, files);
   const spec = specOf(cx, run, files);
   const launched = { progname: spec.path, argv: spec.argv, env: environmentRecord(spec.env) };
@@ -178,14 +178,14 @@ function launch(cx: Context, run: Run, files: OutputFiles): void {
   startAgain(cx, run, files);
 }
 
-/** The server has said that it still wants the run. */
+/** The server has confirmed that it still wants the run. */
 export function goOnStarting(cx: Context, run: Run): void {
   if (!run.awaits_welcome) return;
   run.awaits_welcome = false;
   if (run.phase.name === "admitting") launch(cx, run, run.phase.files);
 }
 
-/** It never came to run though it had begun. */
+/** It did not start although it had begun. */
 export function abandon(cx: Context, run: Run, exit_status: number, message?: string): void {
   askHooks(cx, "execjob_abort", run, { kind: "after", run: keyOf(run) });
   finish(cx, run, exit_status, 0, message);
@@ -213,7 +213,7 @@ function specOf(cx: Context, run: Run, files: OutputFiles): StartSpec {
   return isSisters(cx, run) ? placeholderSpec(spec) : spec;
 }
 
-/** As the top process has it, and a task of these numbers. */
+/** As for the top process, and for a task with these numbers. */
 export function fullSpec(cx: Context, run: Run, files: OutputFiles, task?: TaskNumbers): StartSpec {
   const made = { ...keyOf(run), ok: true as const, ...files };
   const { facts, cgroups } = cx.state.config;
@@ -222,7 +222,7 @@ export function fullSpec(cx: Context, run: Run, files: OutputFiles, task?: TaskN
   const spec = startSpec(run.job, run.owner, facts, run.plan, made, cgroup, task);
   if (!run.restart || task !== undefined) return spec;
   const argv = restartCommand(cx, run);
-  // It runs as ourselves: nothing of the user's may steer it.
+  // It runs with the mom's identity: no variable of the user may influence it.
   const env = { ...siteEnvironmentOf(cx, run), PBS_JOBCOOKIE: run.job.cookie };
   const words = Object.entries(env).map(([name, value]) => `${name}=${value}`);
   return { ...spec, path: argv[0] ?? "", argv, login: false, stdin: null, cwd: "/", env: words, by_mom: true };
@@ -230,13 +230,13 @@ export function fullSpec(cx: Context, run: Run, files: OutputFiles, task?: TaskN
 
 export const isSisters = (cx: Context, run: Run): boolean => isSister(run.job, cx.state.config.host);
 
-/** Files of a run here: a sister makes those that tasks need. */
+/** Files of a run here: on a sister those that tasks need. */
 const planOf = (job: MomJob, owner: Owner, { facts, host }: MomConfig): FilePlan =>
   isSister(job, host) ? sisterPlan(filePlan(job, owner, facts), facts) : filePlan(job, owner, facts);
 
 const shareOf = (cx: Context, run: Run): MomJob["attrs"] => attrsHere(run.job, cx.state.config.host, cx.state.vnodes);
 
-/** Cpus that no other run here has; kept on record, so that a mom that comes back does not give them away. */
+/** Cpus that no other run here has. They are on record, so that a restarted mom does not give them away. */
 function takeCpus(cx: Context, run: Run): void {
   const { cgroups, cpus } = cx.state.config;
   if (!cgroups.track || !cgroups.enforce.has("cpuset")) return;
@@ -262,7 +262,7 @@ export function becomeRunning(run: Run, files: OutputFiles, at: StartedRun, susp
   run.sample = { ...run.sample, at_ms: at.at_ms };
 }
 
-/** A sister has made ready what she must before the job's other hosts are waited for. */
+/** A sister has done everything that must be done before the job's other hosts are waited for. */
 export function reportJoined(cx: Context, run: Run): void {
   if (!isSisters(cx, run) || !cx.state.welcomed || (run.phase.name !== "admitting" && run.phase.name !== "starting")) return;
   cx.actions.push({ kind: "send", type: "mom-joined", data: keyOf(run) });
@@ -291,7 +291,7 @@ export function exited(cx: Context, run: Run, exit: ExitedRun): void {
     run.withheld = exit;
     return;
   }
-  // Nobody knows whether it was saved: it is run again.
+  // It is unknown whether it was saved: it runs again.
   if (run.checkpointing.unheard === true) run.ending ??= { why: "rerun", kill_at_ms: null };
   const { id } = run.job;
   desertTasks(cx, run);
@@ -313,13 +313,13 @@ export function exited(cx: Context, run: Run, exit: ExitedRun): void {
   conclude(cx, run, "code" in exit.status ? exit.status.code : SIGNALLED + exit.status.signal, walltime_s);
 }
 
-/** $restart_transmogrify: the script's status is the job's own in any case. What we did to the run comes first. */
+/** $restart_transmogrify: the script's status is always the job's own. Actions of the mom on the run count first. */
 const isFailedRestart = (cx: Context, run: Run, exit: ExitedRun): boolean =>
   exit.restart_failed === true && !cx.state.config.restart_transmogrify && run.ending === null && run.breach === null;
 
 /**
- * Of a job whose mem the kernel keeps: the most it ever had, short of its limit. What the kernel counts includes files it has cached for the job, so
- * it is not said of jobs that asked for no mem.
+ * For a job whose mem the kernel enforces: its peak, at most its limit. The kernel's value includes files that it cached for the job, so
+ * it is not used for jobs that requested no mem.
  */
 function peakOf(cx: Context, run: Run, { group }: ExitedRun): number {
   const limit_kb = memoryLimit_kb(run.job.attrs);
@@ -327,12 +327,12 @@ function peakOf(cx: Context, run: Run, { group }: ExitedRun): number {
   return Math.min(group?.mem_peak_kb ?? 0, limit_kb);
 }
 
-/** What we did to a run comes before the status of its top process. */
+/** Actions of the mom on a run count before the status of its top process. */
 const statusOf = (run: Run, status: number): number => run.breach?.exit_status ?? statusOfEnding(run) ?? status;
 const statusOfEnding = ({ ending }: Run): number | null =>
   ending?.why === "rerun" ? JOB_EXEC.RERUN : ending?.why === "checkpoint" ? JOB_EXEC.CHKP : null;
 
-/** It has run: its epilogue. message: for the server. */
+/** It has run: its epilogue follows. message: for the server. */
 export function conclude(cx: Context, run: Run, status: number, walltime_s: number, message?: string): void {
   const { phase } = run;
   if (phase.name !== "running" && phase.name !== "starting") return finish(cx, run, status, walltime_s, message);
@@ -349,7 +349,7 @@ export function conclude(cx: Context, run: Run, status: number, walltime_s: numb
 
 const usedOf = (run: Run, walltime_s: number): Usage => ({ ...usageOf(run.job.attrs, run.sample, walltime_s), ...run.used_by_hooks });
 
-/** Hooks may want it run again or given up; else it ends as it ended, whatever they or the script said. */
+/** Hooks may want it rerun or deleted; otherwise its own end counts, whatever they or the script said. */
 function concluded(cx: Context, run: Run, forced: number | null): void {
   if (run.phase.name !== "epilogue") return;
   const { exit_status, walltime_s, message } = run.phase;
@@ -413,7 +413,7 @@ export function acknowledged(cx: Context, run: Run): void {
   leave(cx, run);
 }
 
-/** The server has its obit, or wants none: execjob_end hooks, then nothing is left of it. */
+/** The server has its obit, or wants none: execjob_end hooks follow, then nothing is left of it. */
 function leave(cx: Context, run: Run): void {
   if (run.phase.name !== "ended") return;
   const { exit_status, used } = run.phase.obit;
@@ -424,7 +424,7 @@ function leave(cx: Context, run: Run): void {
 
 // ---- answers of hooks and scripts ----
 
-/** run: whose question it was. */
+/** run: the one that the question was about. */
 export function hooked(cx: Context, run: Run, kind: Step["kind"], event: string, end: SequenceEnd): void {
   logHooks(cx, event, end, run.job.id);
   switch (kind) {
@@ -438,7 +438,7 @@ export function hooked(cx: Context, run: Run, kind: Step["kind"], event: string,
       return afterLaunchHooks(cx, run, end);
     case "epilogue":
       honour(cx, event, end, run);
-      // An epilogue that fails does not undo the job; only what it asks for counts.
+      // A failed epilogue does not undo the job; only its request counts.
       return concluded(cx, run, end.requests.jobs[run.job.id] === undefined ? null : exitStatusOf(end, run.job.id));
     case "end":
       if (run.phase.name === "leaving") remove(cx, run);
@@ -472,7 +472,7 @@ export function scripted(cx: Context, run: Run, kind: Step["kind"], end: ScriptE
   admitted(cx, run, files, exit_status, why);
 }
 
-/** The server wants nothing of this run any more. */
+/** The server discards this run. */
 export function discard(cx: Context, run: Run): void {
   if (run.phase.name === "ended") leave(cx, run);
   else if (run.phase.name !== "leaving") {
@@ -481,7 +481,10 @@ export function discard(cx: Context, run: Run): void {
   }
 }
 
-/** It ends and waits for nothing more: its top process has gone while it was being saved (checkpoint.ts I2), or it waited for the server's word (core.ts C5). */
+/**
+ * It ends and waits for nothing more: its top process ended while it was being saved (checkpoint.ts I2), or it waited for the server's confirmation (core.ts
+ * C5).
+ */
 export function exitWithheld(cx: Context, run: Run): void {
   if (run.awaits_welcome) {
     run.awaits_welcome = false;

@@ -1,4 +1,4 @@
-// What is kept of a run on the disk, what every part of its life shares, and attributes that qalter changes meanwhile. Pure.
+// The record of a run on the disk, the parts that all phases share, and attributes that qalter changes meanwhile. Pure.
 
 import type { MomJob } from "#protocol/mom-link.ts";
 import type { FilePlan, OutputPlan } from "../job/agent-link.ts";
@@ -9,7 +9,7 @@ import type { MomAction, MomState, OutputFiles, Run, SavedRun, SavedTasks } from
 
 export type Context = { readonly state: MomState; readonly now_ms: number; readonly actions: MomAction[] };
 
-/** Ids that may be part of a file's name. */
+/** Ids that may be part of a file name. */
 export const SAFE_ID = /^[\w.[\]-]+$/;
 
 export const keyOf = (run: Run): RunKey => ({ job: run.job.id, run_count: run.job.run_count });
@@ -17,7 +17,7 @@ export const keyOf = (run: Run): RunKey => ({ job: run.job.id, run_count: run.jo
 export const log = (cx: Context, event: number, run: string, text: string): void =>
   void cx.actions.push({ kind: "log", event, object: run, text });
 
-/** run_count null: whichever run is here. */
+/** run_count null: the run that is here. */
 export function withRun(cx: Context, job: string, run_count: number | null, work: (run: Run) => void): void {
   const run = cx.state.runs.get(job);
   if (run !== undefined && (run_count === null || run.job.run_count === run_count)) work(run);
@@ -52,7 +52,7 @@ export function save(cx: Context, run: Run): void {
   cx.actions.push({ kind: "save", record: recordOf(run) });
 }
 
-/** Attributes changed by qalter. Output goes to its new place; where the job writes meanwhile stays as it is. */
+/** Attributes changed by qalter. Output goes to its new place; the file that the job writes meanwhile stays. */
 export function modify(cx: Context, run: Run, attrs: MomJob["attrs"]): void {
   const { exec_host = run.job.exec_host, exec_vnode = run.job.exec_vnode } = attrs as { exec_host?: string; exec_vnode?: string };
   run.job = { ...run.job, exec_host, exec_vnode, attrs: { ...run.job.attrs, ...attrs } };
@@ -70,7 +70,7 @@ function retarget(now: OutputPlan, wanted: OutputPlan): OutputPlan {
   return { ...now, remove: wanted.remove, target: wanted.how === "spool" ? wanted.target : { host: null, path: wanted.path } };
 }
 
-/** Where a run writes, as far as the plan tells (a directory as direct target is known to the file agent only). */
+/** The files that a run writes, as far as the plan knows (only the file agent knows a directory as direct target). */
 export function filesOf(plan: FilePlan): OutputFiles {
   const either = plan.stdout.how === "joined" ? plan.stderr.path : plan.stdout.path;
   return {

@@ -1,7 +1,7 @@
-// After a restart of mom or starter: what the records say against what the starter knows. Pure, like life.ts.
+// After a restart of mom or starter: compares the records with the starter's knowledge. Pure, like life.ts.
 //
-// V1. A run without a word of the starter was never started if the record is of this boot (the starter's journal is then whole); of an earlier boot it is lost.
-// V2. A run that only the starter knows has no record to be reported by: it is killed and forgotten.
+// V1. A run that the starter does not know was never started if the record is of this boot (the starter's journal is then complete); of an earlier boot it is lost.
+// V2. A run that only the starter knows cannot be reported without a record: it is killed and forgotten.
 
 import { JOB_EXEC } from "#model/exit-status.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
@@ -75,7 +75,7 @@ function stray(cx: Context, entry: StarterRun): void {
   cx.actions.push({ kind: "signal", run: key, signal: SIG.KILL });
 }
 
-/** Stations of a run at which the starter has nothing to say. */
+/** Phases of a run in which the starter is not involved. */
 const AT_HOME: ReadonlySet<Run["phase"]["name"]> = new Set([
   "beginning",
   "preparing",
@@ -86,12 +86,12 @@ const AT_HOME: ReadonlySet<Run["phase"]["name"]> = new Set([
   "leaving",
 ]);
 
-/** entry: what the starter knows of this very run. */
+/** entry: the starter's knowledge of this run. */
 function settle(cx: Context, run: Run, entry: StarterRun | undefined): void {
   const { phase } = run;
   if (AT_HOME.has(phase.name)) return;
   if (entry === undefined) {
-    // The server had acknowledged it and the starter had forgotten it, only its record stayed (a full disk): it must not run again.
+    // The server had acknowledged it and the starter had forgotten it; only its record was left (a full disk). It must not run again.
     if (phase.name === "recovered" && (cx.state.last.get(run.job.id) ?? 0) >= run.job.run_count) remove(cx, run);
     else if (phase.name === "starting") startAgain(cx, run, phase.files);
     else if (phase.name === "recovered" && run.boot === cx.state.config.boot && run.ending === null) begin(cx, run);
@@ -132,7 +132,7 @@ function goOn(cx: Context, run: Run, found: boolean): void {
   else if (found && cx.state.config.kill_found) beginEnding(cx, run, "rerun", 0);
 }
 
-/** Nobody will ever know how it ended (docs/reference/execution.md 6, INITABT: requeued if it may be rerun). */
+/** Its end will never be known (docs/reference/execution.md 6, INITABT: requeued if it is rerunnable). */
 function lose(cx: Context, run: Run): void {
   const text = "the starter was lost with the job: its exit status is unknown";
   log(cx, LOG_EVENT.ERROR, run.job.id, text);

@@ -1,4 +1,4 @@
-// What the server asks of a run that is here: signals, its end, a message. Pure.
+// Requests of the server about a run that is here: signals, its end, a message. Pure.
 
 import { PBSE, pbseText } from "#model/pbse.ts";
 import type { ServerToMom } from "#protocol/mom-link.ts";
@@ -30,7 +30,7 @@ export function signal(cx: Context, data: ServerToMom["mom-signal"]): void {
   answer(cx, data.token, signalProblem(cx, data));
 }
 
-/** Does it, or says why not. */
+/** Carries it out, or says why not. */
 function signalProblem(cx: Context, data: ServerToMom["mom-signal"]): Refusal | null {
   const run = cx.state.runs.get(data.job);
   if (run === undefined) return refusal(PBSE.UNKJOBID);
@@ -39,7 +39,7 @@ function signalProblem(cx: Context, data: ServerToMom["mom-signal"]): Refusal | 
   switch (data.signal) {
     case "suspend":
     case "admin-suspend":
-      // Asked again, because the answer was lost.
+      // The request is repeated, because the answer was lost.
       if (!suspended || run.idled) suspend(cx, run);
       return null;
     case "resume":
@@ -59,11 +59,11 @@ function signalProblem(cx: Context, data: ServerToMom["mom-signal"]): Refusal | 
 
 export function terminate(cx: Context, data: ServerToMom["mom-terminate"]): void {
   const here = cx.state.runs.get(data.job);
-  // It waits for an earlier run to go: when its turn comes there is only its obit to send.
+  // It waits for an earlier run to end: at its turn only its obit must be sent.
   if (here?.next?.job.run_count === data.run_count)
     here.next = { ...here.next, doomed: here.next.doomed === "delete" ? "delete" : data.why };
   withRun(cx, data.job, data.run_count, (run) => {
-    // By force, and to be run again, it is ended unasked.
+    // By force, or for a rerun, it is ended without asking hooks.
     if (data.why === "delete" && data.kill_delay_s > 0 && run.phase.name === "running" && run.ending === null) {
       const step = { kind: "preterm", run: keyOf(run), kill_delay_s: data.kill_delay_s } as const;
       if (isAsking(cx.state, run, "preterm")) return;
@@ -79,7 +79,7 @@ export function endUnlessOver(cx: Context, run: Run, why: "delete" | "rerun", ki
   exitWithheld(cx, run);
 }
 
-/** Nothing of it runs any more. */
+/** No process of it is left. */
 export const OVER: ReadonlySet<Run["phase"]["name"]> = new Set(["epilogue", "finishing", "ended", "leaving"]);
 
 /** qmsg: a line at the end of the job's stdout, stderr or both. */

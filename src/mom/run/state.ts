@@ -1,4 +1,4 @@
-// What a mom knows about its jobs. Owned by core.ts: nothing else changes it. The drawing of the phases is in README.md.
+// A mom's knowledge about its jobs. Only core.ts changes it. README.md has the drawing of the phases.
 
 import type { HookInput } from "#hooks/run/hook-input.ts";
 import type { MomHook, MomHooks, MomJob, MomToServer, MomVnode, Usage } from "#protocol/mom-link.ts";
@@ -59,7 +59,7 @@ export type Phase =
   /** read back from its record after a restart: the starter will tell */
   | { readonly name: "recovered"; readonly suspended_ms: number | null };
 
-/** A later run of a job whose earlier one is still here. doomed: the server has ended it before it could begin, for good or to run it again. */
+/** A later run of a job whose earlier run is still here. doomed: the server has ended it before it could begin, for good or to run it again. */
 export type NextRun = { readonly job: MomJob; readonly owner: Owner | null; readonly doomed: "delete" | "rerun" | null };
 
 export type Run = {
@@ -70,45 +70,45 @@ export type Run = {
   /** the boot in which the record was written */
   readonly boot: string;
   sample: Sample;
-  /** cpus that are the job's alone ($cgroups cpuset); null: any */
+  /** cpus that the job has exclusively ($cgroups cpuset); null: any */
   cpus: readonly number[] | null;
-  /** time suspended that is over, in ms */
+  /** total time of finished suspensions, in ms */
   suspended_total_ms: number;
-  /** the run is to end: since a request, or since a limit was passed. kill_at_ms null: SIGKILL was sent */
+  /** the run is to end: time of a request, or of an exceeded limit. kill_at_ms null: SIGKILL was sent */
   ending: { readonly why: "delete" | "rerun" | "limit" | "discard" | "hang-up" | "checkpoint"; kill_at_ms: number | null } | null;
   breach: Breach | null;
-  /** the breach is being written on the job's terminal since then; the run ends when it is there (watch.ts) */
+  /** begin of writing the message about the limit to the job's terminal; the run ends when it is written (watch.ts) */
   telling_since_ms: number | null;
-  /** it stands still because its host is in use (busy.ts) */
+  /** it is suspended because its host is in use (busy.ts) */
   idled: boolean;
   checkpointing: Checkpointing;
-  /** it ended while a script saved it: told when the script has answered */
+  /** it ended while a script saved it: reported when the script has answered */
   withheld: ExitedRun | null;
-  /** all is ready: it is started when the mom is welcomed (core.ts C5) */
+  /** everything is ready: it starts when the mom is welcomed (core.ts C5) */
   awaits_welcome: boolean;
   /** this run goes on from a checkpoint */
   restart: boolean;
-  /** what execjob_launch hooks want started instead */
+  /** the program that execjob_launch hooks want started instead */
   launch: LaunchChange | null;
   /** resources_used as hooks have set it */
   used_by_hooks: Usage;
-  /** tasks that run beside its top process, by number */
+  /** running tasks besides its top process, by number */
   tasks: Map<number, Task>;
   next_task: number;
-  /** cpu seconds of tasks and adopted sessions that are over */
+  /** cpu seconds of finished tasks and adopted sessions */
   tasks_cput_s: number;
-  /** sessions that became the job's (pbs_attach), by number */
+  /** sessions that pbs_attach added to the job, by number */
   adopted: Map<number, Adopted>;
-  /** what its sisters have used together, if this is the mother superior's */
+  /** total usage of its sisters, if this is the mother superior */
   sisters: { readonly cput_s: number; readonly mem_kb: number; readonly vmem_kb: number };
   /** a later run of the same job that may start when this one is gone */
   next: NextRun | null;
 };
 
-/** owner: only his processes in it are the job's. cput_s: as seen last. */
+/** owner: only this user's processes in it belong to the job. cput_s: the last value. */
 export type Adopted = { readonly owner: number; cput_s: number };
 
-/** asked: whose question it answers (tasks.ts); null: nobody's any more. pid 0: being started. */
+/** asked: the question it answers (tasks.ts); null: none any more. pid 0: being started. */
 export type Task = { asked: number | null; pid: number };
 
 export type LaunchChange = {
@@ -117,7 +117,7 @@ export type LaunchChange = {
   readonly env?: { readonly [name: string]: string };
 };
 
-/** What an answer of hooks or of a script is for: names of the run as in RunKey, by the number of the question (hook-steps.ts). */
+/** The purpose of an answer of hooks or of a script: names of the run as in RunKey, by the number of the question (hook-steps.ts). */
 export type Step =
   | { readonly kind: "begin" | "prologue" | "launch" | "epilogue" | "end"; readonly run: RunKey }
   | { readonly kind: "preterm"; readonly run: RunKey; readonly kill_delay_s: number }
@@ -134,7 +134,7 @@ export type MomConfig = {
   readonly facts: PlanFacts;
   readonly enforce: Enforcement;
   readonly cgroups: CgroupSettings;
-  /** cpus of this host that we may use */
+  /** cpus of this host that jobs may use */
   readonly cpus: readonly number[];
   readonly weights: CpuWeights;
   /** $suspendsig: signal numbers for suspend and resume */
@@ -149,11 +149,11 @@ export type MomConfig = {
   };
   /** $action */
   readonly actions: Actions;
-  /** $restart_transmogrify: what a restart script ends with is its job's status, and never means that the restart failed */
+  /** $restart_transmogrify: the exit status of a restart script is always its job's status, and never means a failed restart */
   readonly restart_transmogrify: boolean;
   /** directory of checkpoints */
   readonly checkpoint_path: string;
-  /** whom we run as */
+  /** the mom's own user */
   readonly own: { readonly uid: number; readonly gid: number };
   /** $prologalarm */
   readonly prologalarm_s: number;
@@ -172,34 +172,34 @@ export type MomState = {
   readonly runs: Map<string, Run>;
   /** last run count of jobs that are gone (mom-link.ts I1) */
   readonly last: Map<string, number>;
-  /** the server has welcomed us: it hears of everything that happens */
+  /** the server has welcomed the mom and is told of all events */
   welcomed: boolean;
-  /** runs of the starter without a record of ours: killed, then forgotten */
+  /** runs of the starter without a record: killed, then forgotten */
   readonly strays: Map<string, number>;
   /** hooks of the server */
   hooks: MomHooks;
-  /** questions to hooks and scripts without an answer yet */
+  /** questions to hooks and scripts that have no answer yet */
   readonly steps: Map<number, { readonly event: string; readonly step: Step }>;
   next_step: number;
-  /** what the server must hear of hooks when there is one */
+  /** messages about hooks for the server when it is connected */
   readonly reports: MomToServer["mom-hook"][];
-  /** jobs of which a checkpoint is here */
+  /** jobs with a checkpoint here */
   readonly checkpoints: Set<string>;
   /** jobs whose output waits in spool for their next run (kept-output.ts) */
   readonly kept: Set<string>;
   /** resources of the site in the configuration */
   site: { readonly [name: string]: string };
-  /** whether others use this host */
+  /** whether the host has other users */
   busy: Busyness;
-  /** vnodes as reported last: what hooks see */
+  /** the last reported vnodes: those that hooks see */
   vnodes: readonly MomVnode[];
   /** hooks with event exechost_periodic: when each ran last */
   readonly periodic: Map<string, number>;
-  /** the mom is going down: kill ends all jobs first */
+  /** the mom is ending: kill ends all jobs first */
   stopping: "kill" | "leave" | null;
 };
 
-/** What is kept of a run on the disk (shell/record-log.ts). */
+/** The part of a run that is kept on the disk (shell/record-log.ts). */
 export type SavedRun = {
   readonly version: 1;
   readonly boot: string;
@@ -219,7 +219,7 @@ export type SavedRun = {
   readonly tasks?: SavedTasks;
 };
 
-/** Of a run's tasks and adopted sessions that are over. */
+/** For finished tasks and adopted sessions of a run. */
 export type SavedTasks = { readonly next_task: number; readonly cput_s: number };
 
 export type MomAction =
@@ -249,7 +249,10 @@ export type MomAction =
       readonly owner: FileIdentity | null;
       readonly alarm_s: number;
     }
-  /** $action: as ourselves; answered by the event acted. checkpoint: its directory, made anew as `<path>.new` and put there when the script ends with 0 */
+  /**
+   * $action: with the mom's identity; answered by the event acted. checkpoint: its directory, made anew as `<path>.new` and put in place when the script ends
+   * with 0
+   */
   | {
       readonly kind: "run-action";
       readonly step: number;
@@ -259,7 +262,7 @@ export type MomAction =
       readonly alarm_s: number;
       readonly checkpoint: string | null;
     }
-  /** a checkpoint that nobody needs */
+  /** a checkpoint that is no longer needed */
   | { readonly kind: "drop-checkpoint"; readonly path: string }
   /** hooks to be kept for the next start */
   | { readonly kind: "keep-hooks"; readonly hooks: MomHooks }
@@ -267,9 +270,9 @@ export type MomAction =
   | { readonly kind: "reboot"; readonly hook: string; readonly command: string }
   | { readonly kind: "start"; readonly spec: StartSpec }
   | { readonly kind: "signal"; readonly run: RunKey; readonly signal: number }
-  /** to whoever asked. drained: after what the job's tasks wrote here has reached its mother superior */
+  /** to the client. drained: after the output of the job's tasks here has reached its mother superior */
   | { readonly kind: "task-say"; readonly asked: number; readonly answer: TaskAnswer; readonly drained?: RunKey }
-  /** the question is another mom's of this run. most: so many of the run's may be there at a time */
+  /** the question is from another mom of this run. most: number of tasks of the run that may be there at a time */
   | {
       readonly kind: "task-forward";
       readonly asked: number;
@@ -278,7 +281,7 @@ export type MomAction =
       readonly wanted: TaskWanted;
       readonly most: number;
     }
-  /** the processes of a session become the job's */
+  /** the processes of a session become part of the job */
   | { readonly kind: "adopt"; readonly run: RunKey; readonly pid: number }
   /** the starter may forget it */
   | { readonly kind: "forget-task"; readonly run: RunKey }
@@ -295,11 +298,11 @@ export type MomAction =
   | { readonly kind: "save"; readonly record: SavedRun }
   /** into the record of the run */
   | { readonly kind: "save-tasks"; readonly run: RunKey; readonly tasks: SavedTasks }
-  /** its record goes, then the starter may forget the run */
+  /** its record is removed, then the starter may forget the run */
   | { readonly kind: "drop"; readonly run: RunKey }
   /** to be noted on the disk: the job's output waits in spool, or no longer does */
   | { readonly kind: "note-kept"; readonly job: string; readonly kept: boolean }
-  /** output in spool that nobody waits for any more; answered by the event purged */
+  /** output in spool that is no longer needed; answered by the event purged */
   | { readonly kind: "purge"; readonly job: string; readonly paths: readonly string[] }
   | {
       readonly kind: "log";

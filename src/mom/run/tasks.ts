@@ -1,8 +1,8 @@
-// Tasks of a job beside its top process (docs/reference/execution.md 3): pbsdsh, pbs_tmrsh and pbs_attach ask the mom of their host, who starts them here or asks the mom of
-// another host of the job. Pure, like life.ts.
+// Tasks of a job besides its top process (docs/reference/execution.md 3). pbsdsh, pbs_tmrsh and pbs_attach ask the mom of their host, which starts them here
+// or asks the mom of another host of the job. Pure, like life.ts.
 //
-// T1. Only for a run that runs here and is not ending; asked by its owner with its secret, or by a mom of the same run (task-link.ts K1, K2).
-// T2. A task has the job's identity, environment, limits and group; what it leaves behind ends with the job.
+// T1. Only for a run that runs here and is not ending; requested by its owner with its secret, or by a mom of the same run (task-link.ts K1, K2).
+// T2. A task has the job's identity, environment, limits and group; processes that it leaves end with the job.
 // T3. A question is answered by task-refused, or by task-started and then task-exited.
 
 import { hostsOf } from "#model/request/host-entry.ts";
@@ -29,7 +29,7 @@ export type TaskWanted = TaskRun &
         /** argv is one text for the owner's shell */
         readonly shell: boolean;
       }
-    /** owner_uid: whose process it is; null: there is none */
+    /** owner_uid: the owner of the process; null: there is none */
     | { readonly kind: "attach"; readonly pid: number; readonly owner_uid: number | null }
     | { readonly kind: "output"; readonly letter: "o" | "e"; readonly content: string }
   );
@@ -43,7 +43,7 @@ export type TaskAnswer =
 
 const SIGNALLED = 256;
 
-/** saved: from the record of a run that a mom before us had. */
+/** saved: from the record of a run of an earlier mom. */
 export const noTasks = (saved?: SavedTasks): Pick<Run, "tasks" | "next_task" | "tasks_cput_s" | "adopted"> => ({
   tasks: new Map<number, Task>(),
   next_task: saved?.next_task ?? FIRST_TASK,
@@ -78,7 +78,7 @@ export function taskAsked(cx: Context, asked: number, by: TaskAsker, wanted: Tas
   }
 }
 
-/** T1; a text: why not. */
+/** T1; a text: the reason. */
 function runFor(cx: Context, by: TaskAsker, wanted: TaskWanted): Run | string {
   const { job, run_count, cookie } = wanted;
   const run = cx.state.runs.get(job);
@@ -156,7 +156,7 @@ function start(cx: Context, asked: number, run: Run, node: number, wanted: TaskW
 const nameOf = (entry: string): string => entry.slice(0, entry.indexOf("="));
 const isSafe = (entry: string): boolean => entry.indexOf("=") > 0 && !entry.includes("\0");
 
-/** Written on a sister: it belongs into the job's own output. Moms alone may bring it. */
+/** Output written on a sister belongs to the job's own output. Only moms may send it. */
 function takeOutput(
   cx: Context,
   asked: number,
@@ -171,7 +171,7 @@ function takeOutput(
   say(cx, asked, { type: "task-done" });
 }
 
-// ---- what becomes of them
+// ---- their course
 
 function withTask(cx: Context, key: RunKey, work: (run: Run, number: number, task: Task) => void): void {
   const name = taskOf(key.job);
@@ -195,7 +195,7 @@ export function taskStarted(cx: Context, key: StartedRun): void {
 export function taskFailed(cx: Context, key: StarterToMom["starter-failed"]["runs"][number]): void {
   withTask(cx, key, (run, number, task) => {
     run.tasks.delete(number);
-    // Why is in the job's own output as well.
+    // The reason is also in the job's own output.
     say(cx, task.asked, { type: "task-refused", text: key.text }, isSisters(cx, run) ? keyOfRun(run) : undefined);
   });
 }
@@ -219,7 +219,7 @@ export function adopted(cx: Context, { session, owner, ...key }: StarterToMom["s
     run.adopted.set(session, { owner, cput_s: 0 });
 }
 
-/** The job's top process is gone, and every task with it. */
+/** The job's top process has ended, and all tasks with it. */
 export function desertTasks(cx: Context, run: Run): void {
   for (const { cput_s } of run.adopted.values()) run.tasks_cput_s += cput_s;
   run.adopted.clear();
@@ -240,7 +240,7 @@ export function deserted(cx: Context, asked: number): void {
 
 // ---- after a restart of mom or starter
 
-/** What the starter knows of a task. false: it is none, or of no run here. */
+/** The starter's knowledge of a task. false: it is no task, or of no run here. */
 export function takeTask(cx: Context, entry: StarterRun): boolean {
   const name = taskOf(entry.job);
   const run = name === null ? undefined : cx.state.runs.get(name.job);
@@ -255,7 +255,7 @@ export function takeTask(cx: Context, entry: StarterRun): boolean {
   return true;
 }
 
-/** Tasks that the starter does not know are not any more. */
+/** Tasks that the starter does not know no longer exist. */
 export function missTasks(cx: Context, run: Run, known: ReadonlyMap<string, StarterRun>): void {
   for (const [number, { asked }] of [...run.tasks]) {
     if (known.has(taskName(run.job.id, number))) continue;
@@ -266,7 +266,7 @@ export function missTasks(cx: Context, run: Run, known: ReadonlyMap<string, Star
 
 // ---- usage
 
-/** The processes of a run, of its tasks and of what it adopted together; undefined: its top process was not seen. */
+/** The processes of a run, of its tasks and of adopted sessions; undefined: its top process was not seen. */
 export function seenOfRun(cx: Context, run: Run, pid: number, seen: ReadonlyMap<number, Seen>): Seen | undefined {
   const own = seen.get(pid);
   if (own === undefined || (run.tasks.size === 0 && run.tasks_cput_s === 0 && run.adopted.size === 0)) return own;
@@ -274,7 +274,7 @@ export function seenOfRun(cx: Context, run: Run, pid: number, seen: ReadonlyMap<
     const now = seen.get(session);
     if (now !== undefined) known.cput_s = Math.max(known.cput_s, now.cput_s);
     else {
-      // Nothing is in it any more; its number may come to mean something else.
+      // The session is empty; its number may be reused.
       run.adopted.delete(session);
       run.tasks_cput_s += known.cput_s;
       saveTasks(cx, run);

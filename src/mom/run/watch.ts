@@ -1,4 +1,4 @@
-// A run while it runs: suspended and resumed, held to its limits, brought to its end. Pure.
+// A running run: suspended and resumed, kept within its limits, ended. Pure.
 
 import { JOB_EXEC } from "#model/exit-status.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
@@ -15,7 +15,7 @@ import { type Context, keyOf, log, save } from "./record.ts";
 
 import type { OutputFiles, Run } from "./state.ts";
 
-/** A terminal that takes no text keeps its job this long past a limit, at most. */
+/** Longest time for which a terminal that accepts no text may delay the end of its job after a limit. */
 const TELLING_MS_MAX = 10_000;
 
 /** Wall-clock seconds without the time suspended. */
@@ -28,7 +28,7 @@ export function walltimeOf(run: Run, until_ms: number): number {
 
 export function suspend(cx: Context, run: Run): void {
   if (run.phase.name !== "running") return;
-  // One that stands still already stays so, by the server's word now.
+  // A run that is stopped already stays stopped, now by the server's order.
   run.phase = { ...run.phase, suspended_ms: run.phase.suspended_ms ?? cx.now_ms };
   run.idled = false;
   cx.actions.push({ kind: "signal", run: keyOf(run), signal: cx.state.config.suspend_signal });
@@ -47,7 +47,7 @@ export function resume(cx: Context, run: Run): void {
   save(cx, run);
 }
 
-/** Limits against what is known now; SIGKILL where SIGTERM was not enough. */
+/** Compares limits with the present usage; SIGKILL if SIGTERM was not enough. */
 export function watch(cx: Context, run: Run): void {
   if (run.phase.name !== "running") return;
   if (run.ending !== null) {
@@ -58,9 +58,9 @@ export function watch(cx: Context, run: Run): void {
     if (cx.now_ms - run.telling_since_ms >= TELLING_MS_MAX) told(cx, run);
     return;
   }
-  // The mother superior keeps the job's limits, which are of all its hosts together.
+  // The mother superior enforces the job's limits, which hold for all its hosts together.
   if (isSister(run.job, cx.state.config.host)) return;
-  // One that is being saved has used what it has used.
+  // The usage of a run that is being saved is fixed.
   if (isLeaving(run)) return;
   if (run.phase.suspended_ms === null) checkpointInTime(cx, run, walltimeOf(run, cx.now_ms));
   const used = {
@@ -78,21 +78,21 @@ function punish(cx: Context, run: Run, breach: Breach, files: OutputFiles): void
   run.breach = breach;
   log(cx, LOG_EVENT.JOB, run.job.id, breach.text);
   const text = `=>> PBS: job killed: ${breach.text}\n`;
-  // A terminal goes with its shell, which may be gone before the file agent has opened it: the text comes first, and then the signals.
+  // A terminal disappears with its shell, which may be gone before the file agent has opened it: the text comes first, and then the signals.
   const tells = isInteractive(run.job.attrs);
   cx.actions.push({ kind: "append", owner: run.plan.owner, path: files.stderr, text, ...(tells ? { for: keyOf(run) } : {}) });
   if (tells) run.telling_since_ms = cx.now_ms;
   else beginEnding(cx, run, "limit", run.job.kill_delay_s);
 }
 
-/** The breach stands on the job's terminal, or cannot be written there: the run ends. */
+/** The message is on the job's terminal, or cannot be written there: the run ends. */
 export function told(cx: Context, run: Run): void {
   if (run.telling_since_ms === null) return;
   run.telling_since_ms = null;
   if (run.ending === null) beginEnding(cx, run, "limit", run.job.kill_delay_s);
 }
 
-/** The run is to end: SIGTERM, and SIGKILL after the delay; a rerun or a run nobody wants is killed at once. */
+/** The run is to end: SIGTERM, and SIGKILL after the delay; for a rerun, or a discarded run, SIGKILL at once. */
 export function beginEnding(cx: Context, run: Run, why: NonNullable<Run["ending"]>["why"], delay_s: number): void {
   const at_once = why === "rerun" || why === "discard" || why === "checkpoint" || delay_s <= 0;
   if (run.ending !== null && !at_once) return;
@@ -110,18 +110,18 @@ export function pursueEnding(cx: Context, run: Run): void {
     return;
   }
   const { host, actions } = cx.state.config;
-  // Sisters end with their mother superior, and terminals have their own way.
+  // Sisters end with their mother superior, and terminals in their own way.
   const scripted = run.ending.why !== "hang-up" && !isSister(run.job, host);
   const limit_s = !scripted || actions.terminate === undefined ? 0 : actionLimit_s(actions.terminate);
   if (limit_s > 0 && askAction(cx, run, "terminate", { kind: "terminate", run: keyOf(run) })) {
-    // The script's time, and then the job's.
+    // First the script's time, and then the job's.
     run.ending.kill_at_ms = Math.max(kill_at_ms, cx.now_ms + limit_s * 1000);
     return;
   }
   askToEnd(cx, run);
 }
 
-/** The site's own way to end a job is done: what it has left gets its time; one that failed is made up for. */
+/** The site's script to end the job is done: the remaining processes get their time; SIGTERM replaces a failed script. */
 export function terminateScripted(cx: Context, run: Run, end: ScriptEnd): void {
   const failed = end.kind === "none" || end.code !== 0;
   if (end.kind === "ended" && failed) log(cx, LOG_EVENT.ERROR, run.job.id, `terminate script failed, exit=${end.code}, ${end.text}`);
@@ -133,13 +133,13 @@ export function terminateScripted(cx: Context, run: Run, end: ScriptEnd): void {
 function askToEnd(cx: Context, run: Run): void {
   if (run.phase.name !== "running" || run.ending === null) return;
   if (run.ending.why !== "hang-up") cx.actions.push({ kind: "signal", run: keyOf(run), signal: SIG.TERM });
-  // Shells at a terminal take no notice of SIGTERM.
+  // Shells at a terminal ignore SIGTERM.
   if (isInteractive(run.job.attrs)) cx.actions.push({ kind: "signal", run: keyOf(run), signal: SIG.HUP });
-  // A stopped process takes SIGTERM only once it goes on.
+  // A stopped process takes SIGTERM only after SIGCONT.
   if (run.phase.suspended_ms !== null) cx.actions.push({ kind: "signal", run: keyOf(run), signal: SIG.CONT });
 }
 
-/** Its terminal has gone: whoever sat at it, or the way to him. An interactive job ends with it. */
+/** Its terminal is gone: the user left, or the connection broke. An interactive job ends with it. */
 export function hungUp(cx: Context, run: Run): void {
   if (run.phase.name !== "running" || run.ending !== null) return;
   log(cx, LOG_EVENT.JOB, run.job.id, "the terminal of the interactive job has gone");
@@ -152,7 +152,7 @@ function kill(cx: Context, run: Run): void {
   cx.actions.push({ kind: "signal", run: keyOf(run), signal: SIG.KILL });
 }
 
-/** The kernel killed it at its limit: told as if we had. */
+/** The kernel killed it at its limit: reported as if the mom had. */
 export function killedForMemory(cx: Context, run: Run, peak_kb: number | null, files: OutputFiles): void {
   const limit_kb = memoryLimit_kb(run.job.attrs);
   if (limit_kb === null) return;

@@ -1,4 +1,5 @@
-// Runs the scripts of `$action` and keeps the directories of checkpoints (run/checkpoint.ts). As ourselves, in a session of their own, without a shell.
+// Runs the scripts of `$action` and keeps the directories of checkpoints (run/checkpoint.ts). Scripts run with the mom's identity, in their own session,
+// without a shell.
 //
 // F1. At any moment there is the old checkpoint or the new one: `ID.CK.new` is filled, then `ID.CK` becomes `ID.CK.old`, and the new one takes its place.
 
@@ -13,7 +14,7 @@ import { endOf } from "./script-run.ts";
 
 type Request = Extract<MomAction, { kind: "run-action" }>;
 
-/** Users whose scripts we run: root's and our own. */
+/** Users whose scripts may run: root and the mom's own user. */
 export const trustedOwners = (): readonly number[] => [0, process.geteuid?.() ?? 0];
 
 export async function runAction(request: Request): Promise<ScriptEnd> {
@@ -50,7 +51,7 @@ export async function removeCheckpoint(path: string): Promise<void> {
   for (const suffix of ["", ".new", ".old"]) await rm(path + suffix, { recursive: true, force: true });
 }
 
-/** Jobs of which a checkpoint is in the directory; what an interrupted one left is put right. A directory that is not there has none. */
+/** Jobs with a checkpoint in the directory; an interrupted replacement is completed. A missing directory has none. */
 export function foundCheckpoints(directory: string): string[] {
   let names: string[];
   try {

@@ -1,7 +1,7 @@
-// The mom's end of the link to its file agents: starts them, starts them again when they die, and repeats what they had not answered.
+// The mom's end of the link to its file agents: it starts them, restarts them when they die, and repeats requests without an answer.
 //
-// N1. The main agent does what is quick, for everybody. What others would wait for (big output, stage lists, other hosts, directories with many files) is
-//     done by further agents, few in number, one owner always by the same: an owner whose files are copied for hours waits alone. They are started when
+// N1. The main agent does quick work for all owners. Slow work (big output, stage lists, other hosts, directories with many files) is
+//     done by a few further agents; an owner always has the same one, so that an owner whose files are copied for hours delays only itself. They are started when
 //     needed and end when nothing is left.
 
 import { spawn } from "node:child_process";
@@ -20,9 +20,9 @@ export type AgentClient = {
   append(file: MomToAgent["agent-append"]["files"][number]): void;
   /** not repeated: a later run of the job may have its output there by then */
   drop(request: DropRequest): void;
-  /** for how many ms it has answered nothing although it was asked: 0 where nothing is open */
+  /** for how many ms it has not answered an open request; 0 without one */
   silent_ms(): number;
-  /** lets it finish what it was asked, then ends it */
+  /** lets it finish its requests, then ends it */
   close(): Promise<void>;
 };
 
@@ -60,7 +60,7 @@ export function startAgent(handlers: AgentHandlers): AgentClient {
     finish: (request) => (request.plan.stagein.length + request.plan.stageout.length > 0 ? bulkFor(request.plan) : main).finish(request),
     async close() {
       await main.close();
-      // What they copy they will have copied before they see that we are gone; the next mom asks for the rest.
+      // They finish their copies before they notice the end of the mom; the next mom requests the rest.
       for (const lane of bulk.values()) void lane.close();
     },
   };
@@ -80,7 +80,7 @@ function startLane(lane: "main" | "bulk", handlers: AgentHandlers, { onBulky, on
   let pause_ms = AGAIN_MS;
   let ended: (() => void) | null = null;
 
-  /** since when it was asked something and has not answered */
+  /** since when it has an open request without an answer */
   let waits_since_ms: number | null = null;
   const answered = (): void => {
     waits_since_ms = open.prepare.size + open.finish.size > 0 ? steady_ms() : null;
@@ -145,7 +145,7 @@ function startLane(lane: "main" | "bulk", handlers: AgentHandlers, { onBulky, on
     if (open.finish.size > 0) link?.send("agent-finish", { jobs: [...open.finish.values()] });
   };
 
-  /** Kinds go out in the order in which they were first asked for. */
+  /** Kinds are sent in the order of their first request. */
   const flush = (): void => {
     scheduled = false;
     const now = waiting;
@@ -161,7 +161,7 @@ function startLane(lane: "main" | "bulk", handlers: AgentHandlers, { onBulky, on
   };
   const add = <K extends keyof Waiting>(kind: K, ...items: Waiting[K]): void => {
     if (waiting[kind].length === 0) order.push(kind);
-    // What concerns one job stays in order: a kind that has others after it starts a new round.
+    // Requests about one job stay in order: a kind with others after it starts a new round.
     else if (order.at(-1) !== kind) {
       flush();
       order.push(kind);

@@ -1,4 +1,4 @@
-// The mom's hooks outside of its core: the processes that run them, and the copy on the disk with which a mom begins before it has heard of its server.
+// The mom's hooks outside of its core: the processes that run them, and the copy on the disk that a mom uses before its server has sent them.
 
 import { spawn } from "node:child_process";
 import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
@@ -10,7 +10,7 @@ import { systemUsers } from "#support/passwd.ts";
 import type { MomAction } from "../run/state.ts";
 
 export type MomHookShell = {
-  /** hooks of the last time; null: none, or unreadable */
+  /** the last hooks; null: none, or unreadable */
   kept(): MomHooks | null;
   keep(hooks: MomHooks): void;
   run(request: Extract<MomAction, { kind: "run-hooks" }>): Promise<SequenceEnd>;

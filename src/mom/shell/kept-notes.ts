@@ -1,4 +1,4 @@
-// Which jobs' output waits in spool, on the disk (run/kept-output.ts O1): an empty file mom_priv/jobs/JOBID.KP each.
+// Notes on the disk about jobs whose output waits in spool (run/kept-output.ts O1): an empty file mom_priv/jobs/JOBID.KP for each.
 
 import { closeSync, openSync, readdirSync, unlinkSync } from "node:fs";
 import { SAFE_ID } from "../run/record.ts";
@@ -7,7 +7,7 @@ const EXTENSION = ".KP";
 
 const noteOf = (home: string, job: string): string => `${home}/mom_priv/jobs/${job}${EXTENSION}`;
 
-/** Throws what the file system has against it. */
+/** Throws the file system's error. */
 export function noteKept(home: string, job: string, kept: boolean): void {
   const path = noteOf(home, job);
   if (kept) {

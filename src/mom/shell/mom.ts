@@ -1,4 +1,4 @@
-// The mom's shell: carries the core's actions out and brings it what happens. Owns the links to server, starter and file agent, the clock and the log.
+// The mom's shell: it carries out the core's actions and gives it events. It owns the links to server, starter and file agent, the clock and the log.
 
 import type { MomVnode, ServerToMom } from "#protocol/mom-link.ts";
 import { steady_ms } from "#support/clock.ts";
@@ -39,7 +39,7 @@ import { carryOutput, removeOldOffsets, type TaskOutput } from "./task-output.ts
 import { TaskServer } from "./task-server.ts";
 
 const TICK_MS = 1000;
-/** A kill at the end of the mom waits so long for jobs to be gone. */
+/** Longest wait for jobs to be gone when the mom is ended with its jobs. */
 const END_MS_MAX = 20_000;
 const CLOSE_MS_MAX = 5000;
 /** The load average changes slowly. */
@@ -161,7 +161,7 @@ export class Mom {
     for (const action of reduce(this.#state, event, steady_ms())) this.#perform(action);
   }
 
-  /** False: we stood still for so long that the server may have given up on us. It is asked before anything else is done (stall.ts). */
+  /** False: the mom stood still for so long that the server may have given up on it. It asks the server before it does anything else (stall.ts). */
   readonly #isInTime = (): boolean => {
     const stood_ms = this.#stall.look(steady_ms());
     if (stood_ms === 0 || this.#phase !== "up" || this.#server === null) return true;
@@ -183,7 +183,10 @@ export class Mom {
     this.#server?.link.send("mom-pong", { number, ...(ill === null ? {} : { ill }) });
   };
 
-  /** What keeps us from starting jobs: a disk that takes no records, or a process of ours that does not answer for half the time after which the server gives up. */
+  /**
+   * Why the mom cannot start jobs: a disk that accepts no records, or a process of the mom that has not answered for half the time after which the server
+   * gives up.
+   */
   #illness(): string | null {
     if (this.#records.fault !== null) return `its records cannot be written: ${this.#records.fault}`;
     const limit_ms = this.#silence_s * 500;
@@ -193,8 +196,8 @@ export class Mom {
   }
 
   /**
-   * One write serves the records of all that happens in this turn. It is asked for before anything else is: what starter and agent are told leaves in later
-   * microtasks, so a record is written before it (run/life.ts R2).
+   * One write saves the records of everything that happens in this turn. It is requested first: messages to starter and agent leave in later
+   * microtasks, so a record is written before them (run/life.ts R2).
    */
   #flushSoon(): void {
     if (this.#flushing) return;
@@ -271,7 +274,7 @@ export class Mom {
     }
   }
 
-  /** A disk that takes no note leaves the output where nobody will remove it: that is said, the job goes on. */
+  /** If the disk accepts no note, the output stays without being removed later; this is logged, and the job continues. */
   #noteKept(job: string, kept: boolean): void {
     try {
       noteKept(this.#home, job, kept);
@@ -285,7 +288,7 @@ export class Mom {
     void this.#output.drain(drained.job).then(() => this.#tasks.say(asked, answer));
   }
 
-  /** Hooks of the last time, and those of the start of a host. */
+  /** The last hooks, and those of the start of a host. */
   #startHooks(): void {
     const kept = this.#hooks.kept();
     if (kept !== null) this.#happen({ kind: "hooks", hooks: kept, from: "disk" });
@@ -364,7 +367,7 @@ export class Mom {
     });
   }
 
-  /** Once it is known which jobs there are, and hooks have made the host ready. */
+  /** After the jobs are known and hooks have prepared the host. */
   #dial(): void {
     if (!this.#settled || this.#server !== null || isStartingUp(this.#state)) return;
     this.#server = dialServer(this.#conf.home, {
@@ -396,7 +399,7 @@ export class Mom {
     this.#happen({ kind: "sampled", seen: look(leaders, owners) });
   }
 
-  /** How busy others keep the host, where the site wants to know; once more after it wanted that no longer. */
+  /** The load of the host by others, if the site wants to know it; once more after it no longer does. */
   #measure(now_ms: number): void {
     const { load, kbd_idle } = this.#settings;
     const wanted = load.max !== null || kbd_idle !== null;
@@ -406,7 +409,7 @@ export class Mom {
     this.#happen({ kind: "measured", measure: measureHost(kbd_idle !== null, Date.now()) });
   }
 
-  /** Resources of the site, again and again; once more after it has none any more. */
+  /** Resources of the site, repeatedly; once more after there are none any more. */
   #readSite(now_ms: number): void {
     const { site } = this.#settings;
     const none = Object.keys(site).length === 0 && Object.keys(this.#state.site).length === 0;
@@ -419,14 +422,14 @@ export class Mom {
     });
   }
 
-  /** $restrict_user. In user mode there is nobody else whose processes we could end. */
+  /** $restrict_user. In user mode the mom could end no other user's processes. */
   #killStrangers(now_ms: number): void {
     const { restrict_user } = this.#settings;
     if (!restrict_user.on || this.#conf.mode !== "system" || now_ms - this.#last_strangers_ms < STRANGERS_PERIOD_MS) return;
     this.#last_strangers_ms = now_ms;
     const users = systemUsers();
     const uidOf = (user: string): number | null => users.userByName(user)?.uid ?? null;
-    // Hooks that need no rights run as nobody.
+    // Hooks without rights run as nobody.
     const owners = new Set([...this.#state.runs.values()].flatMap(({ owner }) => owner.identity?.uid ?? []).concat(uidOf("nobody") ?? []));
     for (const pid of strangersOf(processOwners(), owners, restrict_user, uidOf)) {
       if (signalQuietly(pid, "SIGKILL")) this.#note(`process ${pid} killed: its owner has no job here ($restrict_user)`);
@@ -465,10 +468,10 @@ export class Mom {
     this.#phase = "ending";
     clearInterval(this.#ticker);
     clearInterval(this.#stall_timer);
-    // A file agent that hangs (a dead file server) does not keep us.
+    // A file agent that hangs (a dead file server) does not delay the end.
     setTimeout(() => this.#hasEnded.resolve(0), CLOSE_MS_MAX).unref();
     await this.#agent.close();
-    // It ends only if it has no jobs. The next mom starts one of its own release.
+    // The starter ends only if it has no jobs. The next mom starts one of its own release.
     this.#starter.quit();
     this.#starter.close();
     this.#tasks.close();

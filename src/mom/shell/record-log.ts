@@ -1,9 +1,9 @@
-// The mom's own records of its runs, PBS_HOME/mom_priv/jobs/records: what a mom that was killed must know to go on. One JSON record a line, appended:
-// no file is made and removed for each job, which on some file systems is what a short job costs most.
+// The mom's records of its runs, PBS_HOME/mom_priv/jobs/records: everything that a killed mom needs to continue. One JSON record on each line, appended:
+// no file is made and removed for each job, which is the largest cost of a short job on some file systems.
 //
-// G1. save() and drop() are in the page cache when flush() returns; that survives the mom. What must survive the machine is in the starter's journal.
-// G2. A torn last line is left out; a line of another version is put aside with the whole file, as .BD, and named.
-// G3. A full disk ends no mom: what cannot be written waits, `fault` says why, and the mom takes no new jobs meanwhile (mom.ts).
+// G1. save() and drop() are in the page cache when flush() returns; that survives the mom. Facts that must survive the machine are in the starter's journal.
+// G2. A torn last line is skipped. A file with a line of another version is put aside as .BD, and reported.
+// G3. A full disk does not end the mom: unwritten records wait, `fault` gives the reason, and the mom accepts no new jobs meanwhile (mom.ts).
 
 import { closeSync, constants, fdatasyncSync, openSync, readFileSync, renameSync, rmSync } from "node:fs";
 import type { RunKey } from "../job/starter-link.ts";
@@ -19,12 +19,12 @@ export type RecordLog = {
   /** the record of that run of the job; a later one stays */
   drop(job: string, run_count: number): void;
   flush(): void;
-  /** why the last flush wrote nothing; null: it did */
+  /** why the last flush wrote nothing; null: it wrote everything */
   readonly fault: string | null;
   close(): void;
 };
 
-/** The file is written anew when it has grown to this and to several times what is in use. */
+/** The file is written anew when it has grown to this size and to several times the size of its live records. */
 const COMPACT_CHARS = 4 * 1024 * 1024;
 
 /** Pure: lines to the runs on record. Throws for a line of a version that is not ours. */
@@ -48,7 +48,7 @@ export function readRecords(text: string): Map<string, SavedRun> {
   return runs;
 }
 
-/** Opens (and makes) the file. problem: told about a file that had to be put aside, and when the disk begins or ends to take nothing. */
+/** Opens (and makes) the file. problem: called about a file that had to be put aside, and when the disk begins or stops to accept nothing. */
 export function openRecords(
   path: string,
   problem: (text: string) => void,
@@ -88,7 +88,7 @@ export function openRecords(
   try {
     rewrite();
   } catch (error) {
-    // The old file says the same, with more words. Its last line may be torn.
+    // The old file says the same in more lines. Its last line may be torn.
     fd = openSync(path, constants.O_WRONLY | constants.O_CREAT | constants.O_APPEND | constants.O_NOFOLLOW, 0o600);
     waiting = "\n";
     isFaulty((error as Error).message);
@@ -122,7 +122,7 @@ export function openRecords(
         if (chars > COMPACT_CHARS && chars > 4 * live) rewrite();
         isFaulty(null);
       } catch (error) {
-        // A full disk: kept and tried again with the next record. A torn line before it is skipped, so all of it is written again.
+        // A full disk: the records are kept and written with the next one. A torn line before them is skipped, so all of them are written again.
         if (!waiting.startsWith("\n")) waiting = `\n${waiting}`;
         isFaulty((error as Error).message);
       }

@@ -1,4 +1,4 @@
-// When to look at the processes of jobs, and one look at all of them. Jobs shorter than the period are never looked at.
+// When the processes of jobs are sampled, and one sample of all of them. Jobs shorter than the period are never sampled.
 
 import { libc } from "#support/libc/libc.ts";
 import { processesOf, readProcesses } from "../host/proc-table.ts";
@@ -8,9 +8,9 @@ import { type Seen, seenOf } from "../job/usage.ts";
 import { hasInterval } from "../run/checkpoint.ts";
 import type { MomState } from "../run/state.ts";
 
-/** Linux counts cpu time for user space in hundredths of a second, whatever the kernel's own clock. */
+/** Linux reports cpu time to user space in hundredths of a second, whatever the kernel's own clock. */
 const TICKS_PER_S = 100;
-/** How often jobs with a limit on cput, vmem or (enforced) mem are looked at. */
+/** How often jobs with a limit on cput, vmem or (enforced) mem are sampled. */
 const WATCH_PERIOD_MS = 2000;
 const KB = 1024;
 

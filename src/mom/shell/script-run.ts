@@ -1,4 +1,4 @@
-// Runs the prologue or the epilogue (docs/reference/files.md 7): as ourselves, in a session of its own, its words in the job's files.
+// Runs the prologue or the epilogue (docs/reference/files.md 7): with the mom's identity, in its own session, with the job's files as its output.
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { closeSync, constants, openSync, type Stats, statSync } from "node:fs";
@@ -56,7 +56,7 @@ function isTrusted(path: string, stat: Stats, system: boolean): boolean {
   }
 }
 
-/** With the owner's rights: the path may lead wherever he likes. */
+/** With the owner's rights, because the path may lead anywhere. */
 function openAppend(owner: FileIdentity | null, path: string): number {
   const { O_WRONLY, O_APPEND, O_NOFOLLOW, O_NONBLOCK } = constants;
   return asIdentity(owner, () => openSync(path, O_WRONLY | O_APPEND | O_NOFOLLOW | O_NONBLOCK));
@@ -64,7 +64,7 @@ function openAppend(owner: FileIdentity | null, path: string): number {
 
 const ended = (code: number, text: string): ScriptEnd => ({ kind: "ended", code, text });
 
-/** How it ended; after alarm_s seconds its whole process group is killed. */
+/** Its end; after alarm_s seconds its whole process group is killed. */
 export function endOf(child: ChildProcess, alarm_s: number): Promise<ScriptEnd> {
   return new Promise((resolve) => {
     const alarm = setTimeout(() => killGroup(child), alarm_s * 1000);

@@ -12,7 +12,7 @@ export type ServerTools = {
   readonly happen: (event: MomEvent) => void;
   readonly ownerOf: OwnerOf;
   readonly note: (text: string, event?: number) => void;
-  /** a frame has come: false: it is not to be acted upon (stall.ts) */
+  /** a frame has come; false: it must be ignored (stall.ts) */
   readonly isInTime: () => boolean;
   readonly pinged: (data: ServerToMom["mom-ping"]) => void;
 };
@@ -20,14 +20,14 @@ export type ServerTools = {
 /** The mom's link to its server. */
 export type ServerLink = {
   readonly link: DaemonLink;
-  /** The connection is ended and made anew; what has come on it and was not read is not acted upon. */
+  /** Closes the connection and makes a new one; unread frames are dropped. */
   startOver(): void;
 };
 
-/** home: the server's PBS_HOME. Frames of the server to events. A frame that is none ends the connection; it is dialled again. */
+/** home: the server's PBS_HOME. Turns frames of the server into events. An unreadable frame closes the connection, and a new one is made. */
 export function dialServer(home: string, { happen, ownerOf, note, isInTime, pinged }: ServerTools): ServerLink {
   let open: DaemonLink | null = null;
-  /** what still comes is of a connection that is given up */
+  /** later frames belong to a connection that is given up */
   let deaf = false;
   const receive = (type: string, data: unknown): void => {
     const parsed = parseFrame("server-to-mom", type, data);

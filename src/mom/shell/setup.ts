@@ -1,4 +1,4 @@
-// What a mom makes of its surroundings: directories, mom_priv/config, vnode definitions.
+// The mom's setup from its surroundings: directories, mom_priv/config, vnode definitions.
 
 import { chmodSync, mkdirSync, readFileSync, statSync } from "node:fs";
 import { hostname, networkInterfaces } from "node:os";
@@ -16,7 +16,7 @@ import { ownNames } from "../job/own-names.ts";
 import type { MomConfig } from "../run/state.ts";
 import { readDefinitions } from "./vnode-files.ts";
 
-/** The configuration cannot be used: the message goes to whoever started the mom. */
+/** The configuration is unusable: the message goes to the caller. */
 export class MomStartError extends Error {
   override readonly name = "MomStartError";
 }
@@ -68,12 +68,12 @@ export function momConfig(conf: Conf, home: string, settings: MomSettings, optio
   };
 }
 
-/** $enforce mem means the kernel where it can. */
+/** $enforce mem is enforced by the kernel if possible. */
 function cgroupsOf({ cgroups, enforce_mem }: MomSettings): CgroupSettings {
   return enforce_mem && cgroups.track ? { ...cgroups, enforce: new Set([...cgroups.enforce, "memory"]) } : cgroups;
 }
 
-/** Whatever the site names; else the usual place, never asking anybody for a password. */
+/** The program that the site names, else the usual one, called so that it never asks for a password. */
 function copyProgram({ values }: Conf): readonly string[] {
   const program = values["PBS_SCP"] ?? "/usr/bin/scp";
   const args = (values["PBS_SCP_ARGS"] ?? "-Brp").split(/\s+/).filter((word) => word !== "");
@@ -88,7 +88,7 @@ function readText(path: string): string {
   }
 }
 
-/** What root's mom obeys, and where it keeps checkpoints, must be closed to the writing of others; what is not there is not checked. Throws MomStartError. */
+/** Files that root's mom obeys, and its directory for checkpoints, must not be writable by others; missing ones are not checked. Throws MomStartError. */
 function checkTrusted(check: () => void, what: string): void {
   try {
     check();
@@ -97,7 +97,7 @@ function checkTrusted(check: () => void, what: string): void {
   }
 }
 
-/** No file is an empty one. Throws MomStartError for a file that others can change, for a wrong value, and for a root of sandboxes that is not there. */
+/** A missing file counts as empty. Throws MomStartError for a file that others can change, for a wrong value, and for a missing root of sandboxes. */
 export function readSettings(path: string, note: (text: string) => void, system = false): MomSettings {
   if (system) checkTrusted(() => trustedFile(path, [0]), path);
   const text = readText(path);
@@ -111,7 +111,7 @@ export function readSettings(path: string, note: (text: string) => void, system 
   return settings;
 }
 
-/** Also by a link: what matters is whether sandboxes can be made in it. */
+/** A link is allowed: it only matters whether sandboxes can be made in it. */
 function isDirectory(path: string): boolean {
   try {
     return statSync(path).isDirectory();
@@ -120,7 +120,7 @@ function isDirectory(path: string): boolean {
   }
 }
 
-/** Vnodes as the definition files have them; with $vnodedef_additive those that vanished stay until the mom restarts. */
+/** The defined vnodes; with $vnodedef_additive those that vanished stay until the mom restarts. */
 export function vnodeReporter(
   { directory, system }: { readonly directory: string; readonly system: boolean },
   facts: HostFacts,

@@ -1,4 +1,4 @@
-// A mom that stood still (SIGSTOP, a host that hangs) may be lost for its server by now. It notices that by its own clock, before it does anything else.
+// A mom that stood still (SIGSTOP, a host that hangs) may be lost for its server. Its own clock tells it so before it does anything else.
 //
 // L1. The limit is a third of the time after which the server gives up on a mom (src/server/moms/heartbeat.ts H1). The server asks four times in that time: a mom
 //     it has given up has stood still for three quarters of the time at least. A mom that is under the limit has answered, or will before the server gives up.

@@ -1,7 +1,7 @@
-// The starter's journal: which runs it started, how they ended, which are forgotten. One JSON record a line, appended; exits are synced to the disk
-// in groups before anyone hears of them.
+// The starter's journal: runs that it started, their ends, and forgotten runs. One JSON record on each line, appended; exits are synced to the disk
+// in groups before they are reported.
 //
-// J1. append() reaches the page cache before it returns (survives our own death); sync() resolves when everything appended so far is on the disk.
+// J1. append() reaches the page cache before it returns (and so survives the starter); sync() resolves when everything appended so far is on the disk.
 // J2. A torn last line (the host went down while writing) is left out.
 
 import { closeSync, constants, fdatasync, fsyncSync, openSync, readFileSync, renameSync, writeSync } from "node:fs";
@@ -17,11 +17,11 @@ export type JournalRecord =
       readonly cookie?: string;
     })
   | (ExitedRun & { readonly t: "exit" })
-  /** it could not be started: there is no such run */
+  /** it could not be started, so there is no such run */
   | (RunKey & { readonly t: "failed" })
   | (RunKey & { readonly t: "forget" });
 
-/** A run with what is needed to find a leftover process of it again. */
+/** A run with the facts needed to find its leftover processes. */
 export type JournalRun = StarterRun & { readonly ticks: number; readonly cookie?: string };
 
 /** Runs read back. */
@@ -35,12 +35,12 @@ export type Journal = {
   /** all of them or, when it throws, perhaps a part of them */
   append(records: readonly JournalRecord[]): void;
   sync(): Promise<void>;
-  /** writes a fresh file of what still matters */
+  /** writes a fresh file with the records that still matter */
   compact(state: JournalState): void;
   readonly bytes: number;
 };
 
-/** Appends records that need not be on the disk before we go on. */
+/** Appends records that need not be on the disk at once. */
 export function noteInJournal(journal: Journal, records: readonly JournalRecord[], complain: (text: string) => void): void {
   try {
     if (records.length > 0) journal.append(records);
@@ -52,7 +52,7 @@ export function noteInJournal(journal: Journal, records: readonly JournalRecord[
 /** How many forgotten jobs' run counts are kept (a start that comes late must still be seen to be stale). */
 const LAST_RUNS_MAX = 10_000;
 
-/** Pure: the lines of a journal to what they say. */
+/** Pure: the contents of a journal from its lines. */
 export function readJournal(text: string): JournalState {
   const runs: JournalState["runs"] = new Map();
   const last: JournalState["last"] = new Map();
@@ -147,13 +147,13 @@ export function openJournal(path: string): { readonly journal: Journal; readonly
   };
   const journal: Journal = {
     append(records) {
-      // After a torn line (a full disk) a new one begins, or both would be lost.
+      // After a torn line (a full disk) a new line begins; otherwise both would be lost.
       const lines = `${torn ? "\n" : ""}${textOf(records)}`;
       torn = true;
       bytes += writeWhole(fd, lines);
       torn = false;
     },
-    /** One sync runs at a time; those who come meanwhile share the next one. */
+    /** One sync runs at a time; callers that come meanwhile share the next one. */
     sync() {
       if (running === null) return begin();
       waiting ??= running

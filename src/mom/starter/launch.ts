@@ -1,12 +1,12 @@
-// Starting a job's top process: opens its files with its owner's rights, takes on his identity and limits, executes. No shell is involved.
+// Starts a job's top process: opens its files with its owner's rights, takes on the owner's identity and limits, executes. No shell is involved.
 //
-// L1. Files and directory are opened under the owner's identity, so a link planted in spool or home gives him nothing he could not open himself.
-// L2. As ourselves the program is executed directly; identity, limits and nice value are otherwise put on by programs of the system (exec, no fork), in an
-//     order in which each still may: nice, chroot or setpriv (host/identity-words.ts), prlimit, program.
-// L3. A program that cannot be executed is told on the job's stderr and ends with 254 (docs/reference/execution.md 6).
-// L4. What runs as root on the way sees nothing of the user's that could steer it: such variables are set by env once the identity is the owner's.
-// L5. Nothing a user puts in our way is waited for: a FIFO where a file should be is refused, for the starter serves all jobs of the host.
-// L6. A restart script is the site's, not the job's: it runs as ourselves, and only one that nobody else could have written.
+// L1. Files and directory are opened under the owner's identity, so that a link planted in spool or home gives the owner no additional rights.
+// L2. With the starter's own identity the program is executed directly. Otherwise programs of the system set identity, limits and nice value (exec, no fork), in an
+//     order in which each still has the right: nice, chroot or setpriv (host/identity-words.ts), prlimit, program.
+// L3. If a program cannot be executed, the job's stderr says so, and the job ends with 254 (docs/reference/execution.md 6).
+// L4. Programs that run as root on the way get no variables of the user that could influence them: env sets these once the identity is the owner's.
+// L5. The start never waits for anything under the user's control: a FIFO in place of a file is refused, because the starter serves all jobs of the host.
+// L6. A restart script belongs to the site, not to the job: it runs with the starter's identity, and only if no other user could have written it.
 
 import { closeSync, constants, fstatSync, openSync, readSync, statSync, writeSync } from "node:fs";
 import { isatty } from "node:tty";
@@ -19,7 +19,7 @@ import { isPseudoTerminal } from "../host/pseudo-terminal.ts";
 import { toolPath } from "../host/tool-path.ts";
 import type { StartSpec } from "../job/starter-link.ts";
 
-/** script: what was executed for a restart, where it really is. */
+/** script: the real path of the script that was executed for a restart. */
 export type Launched = { readonly pid: number; readonly script?: string };
 export type LaunchFailure = { readonly exit_status: number; readonly text: string };
 
@@ -28,7 +28,7 @@ const ENOENT = 2;
 const ENOEXEC = 8;
 const TRY_AGAIN: ReadonlySet<number> = new Set([/* EAGAIN */ 11, /* ENOMEM */ 12, /* ENFILE */ 23, /* EMFILE */ 24]);
 
-/** Starts the run's top process and returns its pid, or why there is none. terminal: what it runs on instead of its files. */
+/** Starts the run's top process and returns its pid, or the reason of a failure. terminal: used in place of its files. */
 export function launch(spec: StartSpec, terminal: string | null = null): Launched | LaunchFailure {
   const opened: number[] = [];
   try {
@@ -60,17 +60,17 @@ function start(spec: StartSpec, terminal: string | null, opened: number[]): Laun
     return restart(spec, { stdin: keep(openSync("/dev/null", constants.O_RDONLY)), stdout, stderr, directory }, tell);
   const path = spec.path.includes("/") ? spec.path : searchPath(spec.path, spec.env);
   const command = commandOf({ ...spec, path });
-  // Executed directly, the kernel itself says what is wrong.
+  // If it is executed directly, the kernel itself reports the error.
   const errno = isDirect(spec) ? 0 : programError(path);
   if (errno !== 0) return notExecuted(spec, errno, tell);
   const stdin = terminal !== null ? stdout : keep(spec.stdin === null ? openSync("/dev/null", constants.O_RDONLY) : filledPipe(spec.stdin));
-  // Executed with our own identity: the kernel would take a differing one for a set-id program and the C library would drop TMPDIR and others.
+  // It is executed with this identity: with a differing one the kernel would take it for a set-id program, and the C library would drop TMPDIR and others.
   actAs(null);
   const mask = process.umask(spec.umask);
   const files = { stdin, stdout, stderr, ...(terminal === null ? {} : { terminal }) };
   let outcome = spawnSession({ ...command, ...files, directory });
   if ("errno" in outcome && outcome.errno === EACCES && spec.owner !== null) {
-    // A home that a file server closes to root: the directory is entered after the owner's identity was taken.
+    // A file server may close a home to root: the directory is entered after the owner's identity was taken.
     outcome = spawnSession({ ...commandOf({ ...spec, path }, toolPath, spec.cwd), ...files, directory: keep(openSync("/", O_PATH)) });
   }
   process.umask(mask);
@@ -79,7 +79,7 @@ function start(spec: StartSpec, terminal: string | null, opened: number[]): Laun
   return notExecuted(spec, outcome.errno, tell);
 }
 
-/** By a description of our own: the program's waits when its user has stopped the terminal, and we must not (L5). */
+/** With a file description of the starter's own: that of the program waits when its user has stopped the terminal, and the starter must not (L5). */
 function tellTerminal(path: string, text: string): void {
   let fd: number;
   try {
@@ -94,7 +94,7 @@ function tellTerminal(path: string, text: string): void {
   }
 }
 
-/** A device that takes nothing just now is not waited for (L5). */
+/** The starter does not wait for a device that accepts nothing at present (L5). */
 function tellOwner(fd: number, text: string): void {
   try {
     writeSync(fd, text);
@@ -105,7 +105,7 @@ function tellOwner(fd: number, text: string): void {
 
 type Descriptors = { readonly stdin: number; readonly stdout: number; readonly stderr: number; readonly directory: number };
 
-/** L6. A failure sends the job back to be run from its beginning. */
+/** L6. After a failure the job is requeued to run from its beginning. */
 function restart(spec: StartSpec, files: Descriptors, tell: (text: string) => void): Launched | LaunchFailure {
   actAs(null);
   const failed = (why: string): LaunchFailure => {
@@ -131,7 +131,7 @@ function notExecuted(spec: StartSpec, errno: number, tell: (text: string) => voi
   return { exit_status: EXEC_FAILED, text };
 }
 
-/** A bare name is looked for in the job's PATH; one not found stays as it is and fails to execute. */
+/** A bare name is searched for in the job's PATH; if it is not found, it stays as it is and fails to execute. */
 function searchPath(name: string, env: readonly string[]): string {
   const path = env.find((entry) => entry.startsWith("PATH="))?.slice("PATH=".length) ?? "";
   for (const directory of path.split(":")) {
@@ -142,7 +142,7 @@ function searchPath(name: string, env: readonly string[]): string {
 
 function openOutput(path: string, keep: (fd: number) => number): number {
   if (path === "/dev/null") return keep(openSync(path, constants.O_WRONLY));
-  // The terminal of an interactive job, for a task of it: it must not become ours, and its programs expect it to wait.
+  // The terminal of an interactive job, for a task: it must not become the starter's, and its programs expect blocking writes.
   if (isPseudoTerminal(path)) return keep(openSync(path, constants.O_WRONLY | constants.O_NOCTTY | constants.O_NOFOLLOW));
   const fd = keep(openSync(path, constants.O_WRONLY | constants.O_APPEND | constants.O_NOFOLLOW | constants.O_NONBLOCK));
   const stat = fstatSync(fd);
@@ -150,7 +150,7 @@ function openOutput(path: string, keep: (fd: number) => number): number {
   return fd;
 }
 
-/** A terminal that was named by a process of the owner's: it must be his, and does not become ours (terminals.ts T3). */
+/** A terminal that a process of the owner named: it must belong to the owner, and does not become the starter's (terminals.ts T3). */
 function openTerminal(path: string, { owner }: StartSpec, keep: (fd: number) => number): number {
   const fd = keep(openSync(path, constants.O_RDWR | constants.O_NOCTTY | constants.O_NOFOLLOW | constants.O_NONBLOCK));
   const stat = fstatSync(fd);
@@ -172,7 +172,7 @@ function openDirectory(path: string): number | string {
   }
 }
 
-/** A short text as something to read to its end. */
+/** A short text as a readable descriptor. */
 function filledPipe(text: string): number {
   const [read, write] = makePipe();
   try {
@@ -187,8 +187,8 @@ type Command = Pick<StartSpec, "path" | "argv" | "login" | "env" | "owner" | "li
 export type ExecChain = { readonly path: string; readonly argv: readonly string[]; readonly env: readonly string[] };
 
 /**
- * Variables by which a user decides what a program loads or reads: what the C library itself ignores in set-id programs, and message catalogues.
- * The programs that still run as root must not see them (L4).
+ * Variables by which a user influences what a program loads or reads: those that the C library ignores in set-id programs, and message catalogues.
+ * Programs that still run as root must not get them (L4).
  */
 const STEERING_NAMES: ReadonlySet<string> = new Set(
   "GCONV_PATH GETCONF_DIR HOSTALIASES LOCALDOMAIN LOCPATH NIS_PATH NLSPATH TZDIR LANGUAGE OUTPUT_CHARSET TEXTDOMAIN TEXTDOMAINDIR".split(
@@ -212,13 +212,13 @@ export function commandOf(spec: Command, find = toolPath, directory: string | nu
   if (steering.length > 0 && spec.path.includes("=")) wrapped.push(find("nice"), "-n", "0");
   const [, ...rest] = spec.argv;
   if (wrapped.length === 0) return { path: spec.path, argv: spec.login ? [`-${baseName(spec.path)}`, ...rest] : spec.argv, env: spec.env };
-  // A wrapper cannot give argv[0] a dash; these shells take -l for it.
+  // A wrapper cannot give argv[0] a dash; these shells accept -l instead.
   const login = spec.login && LOGIN_OPTION.has(baseName(spec.path)) ? ["-l"] : [];
   const env = steering.length > 0 ? spec.env.filter((entry) => !steers(entry)) : spec.env;
   return { path: wrapped[0] as string, argv: [...wrapped, spec.path, ...login, ...rest], env };
 }
 
-/** Nothing is put on by a program of its own. (Variables that steer are withheld from such programs only.) */
+/** Nothing is set by a separate program. (Variables with influence are withheld only from such programs.) */
 const isDirect = ({ owner, limits, nice }: Command): boolean => owner === null && nice === null && Object.keys(limits).length === 0;
 
 const LOGIN_OPTION: ReadonlySet<string> = new Set([
@@ -237,7 +237,7 @@ const LOGIN_OPTION: ReadonlySet<string> = new Set([
 ]);
 const baseName = (path: string): string => path.slice(path.lastIndexOf("/") + 1);
 
-/** Why the present identity could not execute the program: the error number execve would give; 0: nothing seen. A wrapper could not tell it our way. */
+/** Why the present identity could not execute the program: the error number of execve; 0: none seen. A wrapper could not report it in this form. */
 function programError(path: string): number {
   const errno = executeError(path);
   if (errno !== 0) return errno;
@@ -251,7 +251,7 @@ function programError(path: string): number {
   return interpreter === undefined ? ENOEXEC : executeError(interpreter);
 }
 
-/** null: not readable by this identity (it may be executable all the same). */
+/** null: this identity cannot read it (but perhaps execute it). */
 function firstBytes(path: string): string | null {
   let fd: number;
   try {

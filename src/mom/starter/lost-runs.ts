@@ -1,4 +1,4 @@
-// What an earlier starter left behind: runs that nobody can wait for any more, and processes in the control groups of jobs.
+// Leftovers of an earlier starter: runs that can no longer be waited for, and processes in the control groups of jobs.
 
 import type { JobGroups } from "../host/cgroup.ts";
 import { processesOf, processVariable, readProcesses } from "../host/proc-table.ts";
@@ -13,7 +13,7 @@ const SURVIVOR_ROUNDS = 100;
 const ROUND_MS = 10;
 
 /**
- * At the start of a new starter: runs that an earlier one left running are lost, for nobody can wait for them any more. What lives of them is killed.
+ * At the start of a new starter: runs that an earlier one left running are lost, because they can no longer be waited for. Their processes are killed.
  * boot: the present boot's id.
  */
 export function settleLostRuns(state: JournalState, boot: string, groups: JobGroups | null): void {
@@ -26,7 +26,7 @@ export function settleLostRuns(state: JournalState, boot: string, groups: JobGro
   }
 }
 
-/** Kills what is left in the groups of jobs, and waits for its end (a second at most). */
+/** Kills processes in the groups of jobs, and waits for their end (a second at most). */
 export function clearGroups(groups: JobGroups): void {
   for (let round = 0; round < CLEAR_ROUNDS; round++) {
     let left = 0;
@@ -47,10 +47,10 @@ function killSurvivors(run: JournalRun, all: readonly ProcessInfo[]): void {
   }
 }
 
-/** A session number may mean something else by now: its leader must be the one started, or a member must say whose it is. */
+/** A session number may have been reused: its leader must be the process that was started, or a member must identify the run. */
 function survivors(run: JournalRun, all: readonly ProcessInfo[]): ProcessInfo[] {
   const job = jobOfName(run.job);
-  // Another mom's jobs on this host may have equal ids: the secret tells them apart.
+  // Jobs of another mom on this host may have equal ids: the secret distinguishes them.
   const says = ({ pid }: ProcessInfo): boolean =>
     processVariable(pid, "PBS_JOBID") === job && run.cookie !== undefined && processVariable(pid, "PBS_JOBCOOKIE") === run.cookie;
   if (run.pid === 0) return all.filter(says);

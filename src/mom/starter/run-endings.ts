@@ -1,4 +1,4 @@
-// Jobs whose top process has ended, until nothing of them is left (job/starter-link.ts, S3).
+// Jobs whose top process has ended, until no process of them is left (job/starter-link.ts, S3).
 
 import type { JobGroups } from "../host/cgroup.ts";
 import { type EndingRun, killLeftovers } from "../host/session-end.ts";
@@ -21,7 +21,7 @@ export type RunEndingsOptions = {
 };
 
 const SWEEP_AGAIN_MS = 20;
-/** After so long a leftover that cannot be killed (state D) does not hold the job back any more. */
+/** After this time a process that cannot be killed (state D) no longer delays the job. */
 const SWEEP_PATIENCE_MS = 10_000;
 
 export class RunEndings {
@@ -41,7 +41,7 @@ export class RunEndings {
     this.#ending.push({ ...run, exit, since_ms: exit.at_ms });
   }
 
-  /** Looks for what is left of ended jobs and kills it; jobs with nothing left are told. */
+  /** Searches for processes of ended jobs and kills them; jobs without any are reported. */
   sweep(): void {
     if (this.#ending.length === 0) return;
     const { children, exits, terminals, groups } = this.#options;
@@ -59,7 +59,7 @@ export class RunEndings {
   /** left: processes of it were there just now. */
   #isOver(run: Ending, left: boolean): boolean {
     const { terminals, now_ms, complain } = this.#options;
-    // Its terminal may still pass on what the job wrote.
+    // Its terminal may still be forwarding the job's output.
     const passing_on = !left && terminals.over(run.job);
     if (now_ms() - run.since_ms < SWEEP_PATIENCE_MS) return !left && !passing_on;
     terminals.kill(run.job);

@@ -1,4 +1,4 @@
-// Ends of runs on their way to the mom: each is on the disk before it is told (job/starter-link.ts, S1). One sync serves all that came meanwhile.
+// Ends of runs on their way to the mom: each is on the disk before it is reported (job/starter-link.ts, S1). One sync serves all that came meanwhile.
 
 import type { ExitedRun } from "../job/starter-link.ts";
 import type { Children } from "./children.ts";
@@ -22,7 +22,7 @@ export class RunExits {
     this.#options = options;
   }
 
-  /** Runs whose end is not on its way to the disk yet: to the mom they still run. */
+  /** Runs whose end is not on its way to the disk yet: for the mom they still run. */
   get waiting(): readonly ExitedRun[] {
     return this.#waiting;
   }
@@ -49,7 +49,7 @@ export class RunExits {
     this.#write(batch, batch);
   }
 
-  /** unwritten: what a full disk took of the batch is written again; an exit said twice is said once. */
+  /** unwritten: records of the batch that a full disk refused are written again; a repeated exit counts once. */
   #write(batch: readonly ExitedRun[], unwritten: readonly ExitedRun[]): void {
     const { journal, tell, complain } = this.#options;
     const again = (error: unknown, left: readonly ExitedRun[]): void => {

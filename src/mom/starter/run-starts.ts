@@ -1,4 +1,4 @@
-// Starts of runs: top processes and tasks, those of interactive jobs once their terminal is there (terminals.ts). What became of them is in the journal
+// Starts of runs: top processes and tasks; those of interactive jobs once their terminal exists (terminals.ts). The result of a start is in the journal
 // before the mom is told.
 
 import { JOB_EXEC } from "#model/exit-status.ts";
@@ -12,7 +12,7 @@ import { type Launched, type LaunchFailure, launch } from "./launch.ts";
 import { type OpenTerminal, type Terminals, terminalEnvironment } from "./terminals.ts";
 
 type Failed = StarterToMom["starter-failed"]["runs"][number];
-/** What the mom is told of some starts. */
+/** The report to the mom about some starts. */
 export type StartsOutcome = { readonly started: readonly StartedRun[]; readonly failed: readonly Failed[] };
 type Outcome = { readonly started: StartedRun[]; readonly failed: Failed[] };
 
@@ -56,14 +56,14 @@ export class RunStarts {
       return;
     }
     if (spec.terminal === null) return this.#launch(spec, null, outcome);
-    // The terminal's relay is no process of the job whose group we may be in.
+    // The terminal's relay does not belong to the job whose group the thread may be in.
     groups?.leave();
     this.#openAndLaunch({ ...spec, terminal: spec.terminal });
   }
 
   /**
-   * Written before the launch as well: should we die between launch and the second record, the run is known to be lost. Without it the run would be
-   * started twice (run/recovery.ts V1). null: it is written; otherwise why not.
+   * A record is also written before the launch: if the starter dies between the launch and the second record, the run is known to be lost. Without it the run
+   * would be started twice (run/recovery.ts V1). null: it is written; otherwise the reason.
    */
   #announce(spec: StartSpec): string | null {
     const { journal, now_ms, complain } = this.#options;
@@ -81,7 +81,7 @@ export class RunStarts {
     const { children, now_ms } = this.#options;
     const key = keyOf(spec);
     const job = jobOfName(spec.job);
-    // Once the top process is reaped all of the job is being ended (job/starter-link.ts, S3).
+    // Once the top process is reaped, the whole job is being ended (job/starter-link.ts, S3).
     if (job !== spec.job && children.alive({ job, run_count: spec.run_count }) === null) {
       outcome.failed.push({ ...key, exit_status: JOB_EXEC.RETRY, text: `job ${job} is over`, at_ms: now_ms() });
       return;
@@ -149,7 +149,7 @@ export class RunStarts {
 
 const keyOf = ({ job, run_count }: RunKey): RunKey => ({ job, run_count });
 
-/** What the kernel calls a process that executes the file. */
+/** The kernel's name for a process that executes the file. */
 const kernelName = (path: string): string => Buffer.from(path.slice(path.lastIndexOf("/") + 1)).toString("latin1", 0, KERNEL_NAME_BYTES);
 const KERNEL_NAME_BYTES = 15;
 

@@ -1,9 +1,9 @@
 // pbs_starter: process of starter.ts. Arguments: mom_priv directory. Started by the mom, detached; lives on when the mom ends.
 //
 // M1. One starter per mom_priv (lock file), one mom at a time: a new connection replaces the old one.
-// M2. Its mom_priv removed (the complex is gone) means that no mom can come any more: its jobs are killed and it ends.
-// M3. Only root and our own user may connect: the socket is 0600 and the peer's credentials are checked.
-// M4. Once it listens, an error in it is told and it goes on: with its end all its jobs would be lost.
+// M2. If its mom_priv is removed (the complex is gone), no mom can come any more: its jobs are killed and it ends.
+// M3. Only root and the starter's own user may connect: the socket is 0600 and the peer's credentials are checked.
+// M4. Once it listens, an error in it is reported and it continues, because its end would lose all its jobs.
 
 import { chmodSync, readFileSync, statSync, unlinkSync, writeSync } from "node:fs";
 import { createServer } from "node:net";
@@ -24,7 +24,7 @@ import { Starter } from "./starter.ts";
 /** Without a mom and without jobs it has nothing to wait for. */
 const IDLE_END_MS = 60_000;
 const DIRECTORY_CHECK_MS = 2000;
-/** Soft limit on open files of the starter and so of every job. */
+/** Soft limit on open files of the starter, and so of every job. */
 const FILES_MAX = 1024;
 
 function main(directory: string): void {
@@ -33,7 +33,7 @@ function main(directory: string): void {
   if ("owner_pid" in lock) process.exit(3);
   process.chdir("/");
   for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"] as const) process.on(signal, () => undefined);
-  // Found out now, while no job's start waits for it.
+  // Determined now, while no start of a job waits for it.
   if (process.geteuid?.() === 0) identityTool();
   becomeSubreaper();
   lowerFileLimit(FILES_MAX);
@@ -53,23 +53,23 @@ function main(directory: string): void {
     starter.killAll();
     process.exit(0);
   }, DIRECTORY_CHECK_MS);
-  // Whatever ends us: empty directories of ours do not stay behind.
+  // Whatever ends the starter: its empty directories are removed.
   process.on("exit", () => groups?.dissolve());
   listen(directory, starter);
   // M4.
   process.on("uncaughtException", (error) => complain(`internal error: ${error.stack ?? error.message}`));
 }
 
-/** Not by process.stderr: on a full disk that would raise an error of its own. */
+/** Not by process.stderr, which would raise another error on a full disk. */
 function complain(text: string): void {
   try {
     writeSync(2, `${new Date().toISOString()} pbs_starter: ${text}\n`);
   } catch {
-    // There is no place to say it.
+    // The error cannot be reported anywhere.
   }
 }
 
-/** "": there is no such directory; null: it cannot be seen now. */
+/** "": there is no such directory; null: it cannot be examined at present. */
 function inodeOf(path: string): string | null {
   try {
     const stat = statSync(path, { throwIfNoEntry: false });

@@ -1,10 +1,10 @@
-// The starter: parent of all jobs of a mom. Small and long-lived: it starts, waits, writes down how runs ended and tells whoever is its mom now.
+// The starter: parent of all jobs of a mom. It is small and long-lived: it starts runs, waits, records how they ended, and reports to the present mom.
 // It decides nothing about jobs. job/starter-link.ts has its invariants S1-S3; sockets and start-up are in starter-main.ts. Its parts: children.ts (the runs and
-// their processes), run-starts.ts, run-endings.ts (what is left of ended jobs), run-exits.ts (ends on their way to the disk and the mom).
+// their processes), run-starts.ts, run-endings.ts (processes left of ended jobs), run-exits.ts (ends on their way to the disk and the mom).
 //
-// T0. It outlives full disks and errors: its end would be the end of every job (a journal that takes nothing means that no run is started).
-// T1. The process group of an ended top process is killed before the process is reaped, while its number cannot mean anything else.
-// T2. An interactive run is started once its terminal is there (terminals.ts); its end is told once its terminal has passed everything on.
+// T0. It survives full disks and errors, because its end would be the end of every job (while the journal accepts nothing, no run is started).
+// T1. The process group of an ended top process is killed before the process is reaped, while its number cannot be reused.
+// T2. An interactive run is started once its terminal exists (terminals.ts); its end is reported once its terminal has forwarded all output.
 
 import type { JobGroups } from "../host/cgroup.ts";
 import type { Link } from "../host/frame-link.ts";
@@ -26,9 +26,9 @@ export type StarterOptions = {
   readonly state: JournalState;
   /** of a clock that is never set */
   readonly now_ms: () => number;
-  /** null: this host has no control groups for us */
+  /** null: this host has no usable control groups */
   readonly groups: JobGroups | null;
-  /** something went wrong that no mom may be there to hear */
+  /** an error while no mom may be connected */
   readonly complain: (text: string) => void;
 };
 
@@ -58,7 +58,7 @@ export class Starter {
     return this.#children.byPid.size + this.#endings.size + this.#terminals.pids.size;
   }
 
-  /** The mom to tell from now on; null: there is none. */
+  /** The mom to report to from now on; null: none. */
   attach(link: Link<StarterToMom> | null): void {
     this.#terminals.cancelOpening();
     this.#link = link;
@@ -102,7 +102,7 @@ export class Starter {
     for (const [pid, signal] of wanted) this.#signalGroup(this.#children.byPid.get(pid)?.job ?? "", signal);
   }
 
-  /** Those that made sessions of their own, too. */
+  /** Including processes that made sessions of their own. */
   #signalGroup(job: string, signal: number): void {
     const { groups } = this.#options;
     if (groups === null || job === "") return;
@@ -125,10 +125,10 @@ export class Starter {
     }
   }
 
-  /** leader: the job's top process. pid: a process of the session that is to become the job's. */
+  /** leader: the job's top process. pid: a process of the session that becomes part of the job. */
   #adoptSession({ job, run_count, uid }: Child, pid: number): void {
     const session = readProcess(pid)?.session ?? 0;
-    // One that is a run's is in its job already.
+    // A process of a run belongs to its job already.
     if (session <= 0 || this.#children.byPid.has(session) || ownerOf(pid) !== uid) return;
     this.#children.adopt(job, session, uid);
     this.#link?.send("starter-adopted", { runs: [{ job, run_count, session, owner: uid }] });
@@ -183,9 +183,9 @@ export class Starter {
 
   /** T1. */
   #endGroup(pid: number, child: Child): void {
-    // Both are dead: the terminal went first, or the relay would still pass on what the job wrote.
+    // Both are dead: the terminal ended first, or the relay would still be forwarding the job's output.
     if (this.#terminals.hasDied(child.job)) this.#hangUp(child);
-    // What a task leaves behind, a server that went into the background, lives as long as the job.
+    // Processes that a task leaves, such as a server in the background, live as long as the job.
     if (taskOf(child.job) === null) signalQuietly(-pid, SIGKILL);
   }
 
@@ -194,7 +194,7 @@ export class Starter {
     this.#children.killOthers(job);
   }
 
-  /** Nobody can reach the run any more; what that means for it is the mom's to say. */
+  /** The run's terminal is gone; the mom decides what that means. */
   #hangUp({ job, run_count }: RunKey): void {
     const run = this.#children.alive({ job, run_count });
     if (run?.state !== "running" || run.hung_up === true) return;
@@ -216,7 +216,7 @@ function exitOf({ job, run_count }: Child, { status, cput_s, peak_kb }: Reaped, 
 }
 
 /**
- * What is known of a child's memory. A child begins as a copy of the starter, whose size the kernel counts as the child's peak; a peak that is no larger
- * than the starter's says nothing of the job.
+ * The memory of a child, as far as it is known. A child begins as a copy of the starter, whose size the kernel counts as the child's peak; a peak that is no larger
+ * than the starter's says nothing about the job.
  */
 const knownPeak = (peak_kb: number): { readonly peak_kb?: number } => (peak_kb > ownPeak_kb() ? { peak_kb } : {});

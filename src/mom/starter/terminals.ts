@@ -1,8 +1,8 @@
-// Terminals of interactive jobs, as the starter keeps them: one relay process (terminal/terminal-main.ts) each, with the identity of the job's owner.
+// Terminals of interactive jobs on the starter's side: a relay process (terminal/terminal-main.ts) for each, with the identity of the job's owner.
 //
 // T1. A job's program is started only when its relay has reached qsub and has a pseudo terminal.
-// T2. A relay is no part of its job: it is not in the job's session, group or environment, and lives until what the job wrote was sent.
-// T3. What a relay says is its owner's word: only the slave of a pseudo terminal that belongs to him is opened.
+// T2. A relay is not part of its job: it is not in the job's session, group or environment, and lives until the job's output was sent.
+// T3. A relay's message is its owner's: only the slave of a pseudo terminal that belongs to this owner is opened.
 
 import { closeSync, openSync, writeSync } from "node:fs";
 import { Socket } from "node:net";
@@ -14,14 +14,14 @@ import { siblingProgram } from "../host/sibling.ts";
 import type { RunKey, StartSpec } from "../job/starter-link.ts";
 import { commandOf } from "./launch.ts";
 
-/** What a relay is told on its stdin. */
+/** The input of a relay on its stdin. */
 export type RelayOrder = {
   readonly job: string;
   readonly ticket: TerminalTicket;
   /** of the job's own: for the cookie of its display */
   readonly directory: string;
 };
-/** What it answers once. */
+/** Its single answer. */
 export type RelayWord = OpenTerminal | { readonly failed: string };
 
 /** display, authority: of qsub -X */
@@ -37,14 +37,14 @@ export function terminalEnvironment(env: readonly string[], { term, display, aut
 const RELAY_ENVIRONMENT = ["PATH=/usr/bin:/bin"];
 const WORD_CHARS_MAX = 4096;
 
-/** How a relay that was asked for answers, once. */
+/** The single answer of a requested relay. */
 export type TerminalAnswers = { readonly opened: (terminal: OpenTerminal) => void; readonly failed: (text: string) => void };
 
 /** A relay process. */
 class Relay {
   readonly key: RunKey;
   readonly pid: number;
-  /** write end of its stdin; null: closed, the job is over */
+  /** write end of its stdin; null: closed, because the job is over */
   #order: number | null;
   #answers: TerminalAnswers | null;
   #open = false;
@@ -75,7 +75,7 @@ class Relay {
     answers?.failed(text);
   }
 
-  /** The job is over: it passes on what is left, then ends. */
+  /** The job is over: the relay forwards the remaining output, then ends. */
   closeOrder(): void {
     if (this.#order !== null) closeSync(this.#order);
     this.#order = null;
@@ -94,7 +94,7 @@ export class Terminals {
   readonly #relays = new Map<number, Relay>();
   readonly #pids = new Set<number>();
 
-  /** Relays: not to be taken for leftovers of jobs. */
+  /** Relays: they are not leftovers of jobs. */
   get pids(): ReadonlySet<number> {
     return this.#pids;
   }
@@ -103,7 +103,7 @@ export class Terminals {
     return [...this.#relays.values()].find(({ key }) => key.job === job);
   }
 
-  /** Starts a relay; one of the answers comes once, later. */
+  /** Starts a relay; one of the answers comes later, once. */
   open(spec: StartSpec & { readonly terminal: TerminalTicket }, answers: TerminalAnswers): void {
     const started = startRelay(spec);
     if ("text" in started) return queueMicrotask(() => answers.failed(started.text));
@@ -114,7 +114,7 @@ export class Terminals {
   }
 
   #answer(relay: Relay, word: RelayWord | null): void {
-    // Its end is told when it is reaped.
+    // Its end is reported when it is reaped.
     if (word === null) return;
     if ("failed" in word) return relay.fail(word.failed);
     if (!isPseudoTerminal(word.pty) || !isTerm(word.term)) return relay.fail("the relay did not name a terminal");
@@ -133,7 +133,7 @@ export class Terminals {
     return relay !== undefined;
   }
 
-  /** A process of ours has ended: the run whose terminal was open is returned, null: nobody's that matters. */
+  /** A child process has ended: returns the run whose terminal was open; null: none. */
   ended(pid: number): RunKey | null {
     const relay = this.#relays.get(pid);
     this.#pids.delete(pid);
@@ -144,7 +144,7 @@ export class Terminals {
     return relay.isOpen ? relay.key : null;
   }
 
-  /** Its relay is dead, and was not reaped yet. */
+  /** Its relay is dead and not reaped yet. */
   hasDied(job: string): boolean {
     const relay = this.#ofJob(job);
     return relay?.isOpen === true && readProcess(relay.pid)?.state === "Z";
@@ -154,11 +154,11 @@ export class Terminals {
     this.#ofJob(job)?.kill();
   }
 
-  /** Those that have no terminal yet are given up: their mom will ask again. */
+  /** Relays without a terminal are given up: their mom will ask again. */
   cancelOpening(): void {
     for (const relay of [...this.#relays.values()]) {
       if (relay.isOpen) continue;
-      // It is nobody's from now on: the run may be asked for again before it is reaped.
+      // It belongs to no run from now on: the run may be requested again before the relay is reaped.
       this.#relays.delete(relay.pid);
       relay.closeOrder();
       relay.kill();
@@ -192,7 +192,7 @@ function startRelay(spec: StartSpec & { readonly terminal: TerminalTicket }): St
   }
 }
 
-/** null: it ended without a word. */
+/** null: it ended without an answer. */
 function readWord(fd: number, take: (word: RelayWord | null) => void): void {
   const pipe = new Socket({ fd, readable: true, writable: false });
   let text = "";
@@ -213,7 +213,7 @@ function readWord(fd: number, take: (word: RelayWord | null) => void): void {
   pipe.on("close", () => tell(null));
 }
 
-/** What can stand in an environment. */
+/** A text that may stand in an environment. */
 function displayOf(display: unknown, authority: unknown): Pick<OpenTerminal, "display" | "authority"> {
   if (typeof display !== "string" || !/^localhost:\d+\.\d+$/.test(display)) return {};
   return typeof authority === "string" && !authority.includes("\0") ? { display, authority } : { display };

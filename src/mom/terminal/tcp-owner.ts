@@ -1,4 +1,4 @@
-// Whose a TCP connection on this host is, by the kernel's tables of sockets.
+// The owner of a TCP connection on this host, from the kernel's tables of sockets.
 
 import { readFileSync } from "node:fs";
 
@@ -13,7 +13,7 @@ export function ownerIn(table: string, port: number, peer_port: number): number 
 
 const portOf = (address: string): number => Number.parseInt(address.slice(address.lastIndexOf(":") + 1), 16);
 
-/** The uid at the other end of a connection of this host to itself; null: it has gone, or is not of this host. */
+/** The uid at the other end of a connection of this host to itself; null: it is gone, or not of this host. */
 export function tcpOwner(socket: { readonly remotePort?: number | undefined; readonly localPort?: number | undefined }): number | null {
   const { remotePort, localPort } = socket;
   if (remotePort === undefined || localPort === undefined) return null;

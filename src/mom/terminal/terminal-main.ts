@@ -1,9 +1,9 @@
-// pbs_terminal: the relay between the pseudo terminal of an interactive job and the qsub that waits for it. Runs as the job's owner, one for each such
-// job, started by the starter (starter/terminals.ts); nothing of it belongs to the job's session.
+// pbs_terminal: the relay between the pseudo terminal of an interactive job and the qsub that waits for it. It runs as the job's owner, one for each such
+// job; the starter starts it (starter/terminals.ts), and it is not part of the job's session.
 //
-// R1. On stdin: one line of JSON (RelayOrder), and its end when the job's processes are gone. On stdout: one line, RelayWord. Secrets come no other way.
-// R2. The end of the relay, for whatever reason, closes the master: the kernel hangs the job's terminal up.
-// R3. After the job's end what it wrote still reaches qsub, within a time.
+// R1. On stdin: one line of JSON (RelayOrder), and its end when the job's processes are gone. On stdout: one line, RelayWord. Secrets come only in this way.
+// R2. The end of the relay, whatever the reason, closes the master: the kernel hangs up the job's terminal.
+// R3. After the job's end its output still reaches qsub, within a time limit.
 
 import { closeSync, writeSync } from "node:fs";
 import { ReadStream } from "node:tty";
@@ -15,9 +15,9 @@ import { openPseudoTerminal, terminalWriter } from "../host/pseudo-terminal.ts";
 import type { RelayOrder, RelayWord } from "../starter/terminals.ts";
 import { type JobDisplay, openDisplay } from "./x11-display.ts";
 
-/** qsub must have told of its terminal within. */
+/** Time within which qsub must have described its terminal. */
 const SHAPE_MS_MAX = 30_000;
-/** So long qsub may take over the last of the output: whoever stopped his terminal does not hold the job's end. */
+/** Time for qsub to take the last output: a user who stopped the terminal does not delay the job's end. */
 const LAST_MS_MAX = 5000;
 
 function say(word: RelayWord): void {
@@ -25,7 +25,7 @@ function say(word: RelayWord): void {
     writeSync(1, `${JSON.stringify(word)}\n`);
     closeSync(1);
   } catch {
-    // The starter has gone, and its jobs with it.
+    // The starter is gone, and its jobs with it.
   }
 }
 
@@ -40,7 +40,7 @@ async function main(): Promise<void> {
   const order = await readOrder();
   const { promise: shaped, resolve: shape } = Promise.withResolvers<TerminalShape>();
   let session: ReturnType<typeof relay> | null = null;
-  /** what qsub sent before there was a terminal to take it */
+  /** input of qsub from before there was a terminal */
   const early: TerminalFrame[] = [];
   let channel: TerminalChannel;
   try {
@@ -73,7 +73,7 @@ async function main(): Promise<void> {
   say({ pty: path, term: terminal.term, ...(display === null ? {} : { display: display.name, authority: display.authority }) });
 }
 
-/** null: there is none to be had, as whoever asked for it is told. */
+/** null: no terminal can be had, which the requesting side is told. */
 async function displayFor(channel: TerminalChannel, x11: NonNullable<TerminalShape["x11"]>, directory: string): Promise<JobDisplay | null> {
   try {
     return await openDisplay(channel, x11, directory);
@@ -83,7 +83,7 @@ async function displayFor(channel: TerminalChannel, x11: NonNullable<TerminalSha
   }
 }
 
-/** The first line of stdin; an end before it means that nobody wants us. */
+/** The first line of stdin; an end before it means that the relay is not needed. */
 function readOrder(): Promise<RelayOrder> {
   return new Promise((resolve) => {
     let text = "";
@@ -105,7 +105,7 @@ function relay(master: number, channel: TerminalChannel, display: JobDisplay | n
   const terminal = new ReadStream(master);
   const writer = terminalWriter(master, () => channel.resume());
   let ended = false;
-  /** Nothing more comes from the job. */
+  /** No more output comes from the job. */
   const end = (): void => {
     if (ended) return;
     ended = true;
@@ -117,7 +117,7 @@ function relay(master: number, channel: TerminalChannel, display: JobDisplay | n
   terminal.on("data", (bytes: Buffer) => {
     if (!channel.send({ kind: "data", bytes })) terminal.pause();
   });
-  // EIO: the last of the job's descriptors of it was closed.
+  // EIO: the job's last descriptor of the terminal was closed.
   terminal.on("error", end);
   terminal.on("end", end);
   terminal.resume();
@@ -129,7 +129,7 @@ function relay(master: number, channel: TerminalChannel, display: JobDisplay | n
         try {
           setWindowSize(master, frame.size);
         } catch {
-          // The job has just ended; what it wrote last is still to be passed on.
+          // The job has just ended; its last output must still be forwarded.
         }
       }
       display?.streams.take(frame);
@@ -138,7 +138,7 @@ function relay(master: number, channel: TerminalChannel, display: JobDisplay | n
       if (!ended) terminal.resume();
       display?.streams.drained();
     },
-    /** Whoever may still hold the slave is not of the job; a terminal that is empty says nothing. */
+    /** A process that still holds the slave is not of the job; an empty terminal says nothing. */
     jobIsOver(): void {
       setTimeout(end, LAST_MS_MAX);
     },

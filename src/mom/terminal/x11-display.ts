@@ -1,7 +1,7 @@
-// The display of an interactive job (qsub -X), kept by its relay: a port on the loopback that X clients of the job take for an X server, and the file with the
-// cookie that they must show. What they say goes to qsub, which checks the cookie and knows the real display.
+// The display of an interactive job (qsub -X), kept by its relay: a port on the loopback interface that X clients of the job take for an X server, and the
+// file with the cookie that they must show. Their data goes to qsub, which checks the cookie and knows the real display.
 //
-// D1. Anybody on the host can reach the port. Clients that the display has not answered yet are few, have little time, and keep no others out
+// D1. Every user of the host can reach the port. Clients that the display has not answered yet are bounded in number and time, and do not keep others out
 //     (src/protocol/wire/waiting-room.ts).
 
 import { closeSync, constants, openSync, rmSync, writeSync } from "node:fs";
@@ -13,9 +13,9 @@ import { waitingRoom } from "#protocol/wire/waiting-room.ts";
 import { tcpOwner } from "./tcp-owner.ts";
 
 const DISPLAYS_MAX = 1000;
-/** Clients at a time that the display has not answered yet. */
+/** Number of clients that the display has not answered yet. */
 const UNANSWERED_MAX = 32;
-/** They must have shown their cookie within. */
+/** Time within which they must have shown their cookie. */
 const UNANSWERED_MS_MAX = 30_000;
 
 export type JobDisplay = {
@@ -55,7 +55,7 @@ export async function openDisplay(
   });
   const number = await listenOnDisplay(server);
   const authority = `${directory}/xauthority`;
-  // Of a relay before us, whose job was not started.
+  // Left by an earlier relay whose job was not started.
   rmSync(authority, { force: true });
   const fd = openSync(authority, constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW, 0o600);
   try {
