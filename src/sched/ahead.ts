@@ -33,7 +33,7 @@ export type Ahead = {
 };
 
 /** Whether anything except vnodes, time and order limits jobs. */
-function hasLimits(universe: Universe): boolean {
+export function hasLimits(universe: Universe): boolean {
   const { limits, server_available, queues } = universe;
   if (limits.run.size > 0 || limits.resources.size > 0 || server_available.size > 0) return true;
   for (const queue of queues.values())

@@ -9,6 +9,7 @@
 // Q4. If a running job leaves a place later than expected, the plan is booked for that time, before the plans of later jobs there, and is made anew at the
 //     turn of its job. Otherwise the plans of later jobs would move it back.
 
+import { hasLimits } from "./ahead.ts";
 import type { Candidate, Cycle } from "./module.ts";
 import { waitingOrder } from "./overtakers.ts";
 import type { KeptPlan, Planner } from "./planner.ts";
@@ -84,13 +85,16 @@ function keepLate({ universe }: Cycle, gone: readonly Published[], { kept, plann
   if (order === null) return;
   const compare = (a: Published, b: Published): number => order(universe.entries.get(a.id)?.job, universe.entries.get(b.id)?.job);
   const late = [...gone].sort(compare);
+  // Run limits concern plans on any vnodes.
+  const limited = hasLimits(universe);
   for (let count = 0; count < LATE_PLANS; count++) {
     const first = late.shift();
     if (first === undefined) return;
     const place = planner.promisedPlace(first.candidate);
     if (place === null) continue;
     const behind = [...kept.values()].filter(
-      (other) => other.to_s > first.start_s && compare(first, other) < 0 && [...other.holding.keys()].some((name) => place.has(name)),
+      (other) =>
+        other.to_s > first.start_s && compare(first, other) < 0 && (limited || [...other.holding.keys()].some((name) => place.has(name))),
     );
     for (const other of behind) {
       kept.delete(other.id);

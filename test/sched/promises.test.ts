@@ -156,6 +156,17 @@ test("kept plans: a job for which a place is free a little later than promised i
   assert.deepEqual(told(cycleOf(world)), ["2 +11 (a:ncpus=2)", "3 +21 (a:ncpus=1)", "4 +21 (a:ncpus=1)"]);
 });
 
+test("kept plans: nor behind plans on other vnodes that run limits would let start first", () => {
+  const world = {
+    nodes: "a ncpus=2; b ncpus=2",
+    server: { max_run: { "u:PBS_GENERIC": 1 } },
+    jobs: "1 R (a:ncpus=2) walltime=11; 2 ncpus=2 walltime=10; 3 ncpus=2 walltime=100",
+    more: { "2": promise(10, "(a:ncpus=2)"), "3": promise(20, "(b:ncpus=2)") },
+    cons: true,
+  };
+  assert.deepEqual(told(cycleOf(world)), ["2 +11 (a:ncpus=2)", "3 +21 (a:ncpus=2)"]);
+});
+
 test("a shrink-to-fit job without walltime has one once it runs, and its kill_delay", () => {
   const world = { nodes: "a ncpus=1", jobs: "1 ncpus=1 %min_walltime=60; 2 ncpus=1 walltime=10", kill_delay: 30 };
   // The start of 2 would be further away than starts are estimated for.
