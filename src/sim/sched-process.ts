@@ -86,6 +86,8 @@ export function createSchedProcess(world: World, name: string, options: SchedOpt
   /** stopped (SIGSTOP) since then, and what happens to it meanwhile */
   let paused_ms: number | null = null;
   let missed: (() => void)[] = [];
+  /** number of the last wish for a cycle at a time */
+  let wish = 0;
 
   const pid = (): number => options.first_pid + life;
 
@@ -111,7 +113,17 @@ export function createSchedProcess(world: World, name: string, options: SchedOpt
     for (const act of missed.splice(0)) act();
   };
 
+  /** Asks for a cycle at a time, and at no other one it was to ask at before. null: at none. */
+  const wakeAt = (bound_s: number | null): void => {
+    const mine = ++wish;
+    if (bound_s !== null)
+      later(Math.max(0, bound_s * 1000 - world.wall_ms), () => {
+        if (mine === wish) link?.send("sched-wake", {});
+      });
+  };
+
   const connect = (): void => {
+    wakeAt(null);
     universe = null;
     work = null;
     waiting = [];
@@ -195,6 +207,7 @@ export function createSchedProcess(world: World, name: string, options: SchedOpt
     const input = { now_s, command, memory, ...(job === undefined ? {} : { job }), ...(again === undefined ? {} : { again }) };
     const result = cycle(universe, options.book, input);
     memory = result.memory;
+    wakeAt(result.bound_s);
     const begun: Work = { number, asked, pass: how.pass, decisions: result.decisions, ...UNSENT(), last: how.last, followUp: false };
     work = begun;
     // A cycle takes its time; what comes in meanwhile waits.
