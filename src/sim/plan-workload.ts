@@ -15,6 +15,18 @@ export function planningPolicy(random: Prng, policy: Policy): { readonly policy:
   };
 }
 
+/** The same world with schedulers whose promises can be judged (checks/promises.ts): the order of jobs is known, hooks and the clock change nothing. */
+export function judgedScenario(drawn: Scenario): Scenario {
+  return {
+    ...drawn,
+    plans: true,
+    policy: { ...drawn.policy, strict_ordering: true, round_robin: false, job_sort_key: [], preemptive_sched: false },
+    setup: drawn.setup.filter((request) => request.kind !== "import-hook" && !(request.kind === "manager" && request.object === "hook")),
+    faults: drawn.faults.filter((fault) => fault !== "set-clock"),
+    ops: drawn.ops.filter((op) => op !== "hook"),
+  };
+}
+
 /** Depths, express queues, and what preemption does; queues and scheduler objects are there. */
 export function planningRequests(random: Prng, { scheds, queues }: Pick<Scenario, "scheds" | "queues">): ManagerRequest[] {
   const requests: ManagerRequest[] = [];

@@ -2,15 +2,16 @@
 
 import { prng } from "#support/prng.ts";
 import { Checks } from "./checks/checks.ts";
+import { createPromiseCheck } from "./checks/promises.ts";
 import { Violation } from "./checks/violation.ts";
 import { createComplex } from "./complex.ts";
-import { createPromiseCheck } from "./promise-check.ts";
+import { judgedScenario } from "./plan-workload.ts";
 import { drawScenario, type Limits, type Scenario } from "./scenario.ts";
 import { type Counts, Script } from "./script.ts";
 import { createWorld, START_MS, type TraceLine } from "./world.ts";
 
 export type RunOptions = Limits & {
-  /** published starts are looked at, too (promise-check.ts) */
+  /** published starts are looked at, too (checks/promises.ts) */
   readonly promises?: boolean;
   /** lines of trace kept for a failure */
   readonly keep: number;
@@ -30,10 +31,11 @@ export type RunResult = {
 export async function runSeed(seed: number, options: RunOptions): Promise<RunResult> {
   const random = prng(seed);
   const world = createWorld(random.split("world"), options.keep, options.onLine);
-  const scenario = drawScenario(random.split("scenario"), options);
+  const drawn = drawScenario(random.split("scenario"), options);
+  const scenario = options.promises === true ? judgedScenario(drawn) : drawn;
   const promises = options.promises === true ? createPromiseCheck(scenario, () => world.wall_ms) : null;
   const checks = new Checks(options.scale, promises?.look);
-  const counts: Counts = { jobs: 0, runs: 0, requests: 0, refused: 0, faults: 0, virtual_s: 0, waiting: 0 };
+  const counts: Counts = { jobs: 0, runs: 0, requests: 0, refused: 0, faults: 0, virtual_s: 0, waiting: 0, promises: 0 };
   let text = "";
   let ok = true;
   try {
@@ -47,6 +49,7 @@ export async function runSeed(seed: number, options: RunOptions): Promise<RunRes
     text = error instanceof Violation ? error.message : ((error as Error).stack ?? String(error));
   }
   counts.jobs = checks.accepted.size;
+  counts.promises = promises?.counts.promises ?? 0;
   counts.virtual_s = Math.round((world.now_ms - START_MS) / 1000);
   return { seed, ok, text, step: world.step, trace: world.trace.lines, scenario, counts };
 }

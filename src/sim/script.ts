@@ -14,8 +14,20 @@ import { create, set } from "./scenario.ts";
 import type { Answer } from "./server-process.ts";
 import { type Ask, anyRequest, ROOT, submission } from "./workload.ts";
 
-/** What the run had in it: a simulator that tests nothing shows here. jobs: submissions that were accepted, an array as one. */
-export type Counts = { jobs: number; runs: number; requests: number; refused: number; faults: number; virtual_s: number; waiting: number };
+/**
+ * What the run had in it: a simulator that tests nothing shows here. jobs: submissions that were accepted, an array as one. promises: published starts
+ * that were compared with those of the next cycle.
+ */
+export type Counts = {
+  jobs: number;
+  runs: number;
+  requests: number;
+  refused: number;
+  faults: number;
+  virtual_s: number;
+  waiting: number;
+  promises: number;
+};
 
 /** How long a request may take when nothing goes wrong. */
 const ANSWER_MS = 60_000;

@@ -9,7 +9,7 @@
 // K7. A quiet scheduler's mirror equals the server's state, and what it derived from deltas equals what a snapshot gives (mirror.ts).
 // K8. A job that waits for others is not run, but by hand or when a manager or a hook let it go.
 // K9. A job over several hosts starts on its first one when it is on all others.
-// K10. is in promise-check.ts.
+// K10. is in promises.ts.
 // K11. A reservation whose submission was answered is there after every restart, until it has ended; its records: U first, B only after a Y, one K or k at
 //      the end and nothing after it.
 

@@ -2,20 +2,33 @@
 //      past its walltime and kill_delay: in whole complexes, cycle by cycle. Each start that has moved back needs a cause, which is looked for in what is
 //      otherwise now than it was when the cycle that published it began.
 //
-// C1. What is compared: the state when a cycle N begins, with the starts that cycle N - 1 has published; and the state when N - 1 began, which is what those
-//     starts were made from. So everything that came in between is seen, and nothing that N - 1 knew.
-// C2. Only schedulers are judged whose order is known: by queues and submission, without preemption, hooks and sort keys. Starts that take a while (the server
-//     starts a job some time after its cycle began) may move a start by so long.
+// C1. Three states are compared. before: when cycle N - 1 began, which is what the start was made from. begun: when cycle N began, with the start that
+//     N - 1 published, which is what N moved it from. after: when N + 1 began, with what N decided. So everything that came in between is seen, and nothing
+//     that N - 1 knew.
+// C2. Only worlds are judged in which the order of jobs is known (judgedScenario): by queues and submission, without preemption, hooks, sort keys and clocks
+//     that are set.
+// C3. Causes besides a change of what N - 1 knew: a job before it could not start, because the server refused it. A job of a reservation has its vnodes
+//     after the reservation's end: that is work of the reservation. A job was past its end already when the start was made: it could go at any moment, and
+//     did not. A run began some time after the cycle that decided it: starts behind it may move by so long.
 
 import { arrayIdOf } from "#model/job-id.ts";
+import type { Request } from "#protocol/messages.ts";
+import type { Policy } from "#sched/policy.ts";
 import type { Core } from "#server/core/core.ts";
 import type { SchedRuntime } from "#server/engine/sched-runtime.ts";
 import { killDelayOf } from "#server/jobs/queue-defaults.ts";
+import { schedOfQueue } from "#server/state/partitions.ts";
 import type { Job, ServerState } from "#server/state/state.ts";
 import { remainingText } from "#server/state/subjobs.ts";
 import { isDerived } from "#server/state/vnode-states.ts";
-import type { Scenario } from "./scenario.ts";
 
+/** What of a scenario says whether its worlds can be judged. */
+export type Judged = {
+  readonly policy: Policy;
+  readonly setup: readonly Request[];
+  readonly ops: readonly string[];
+  readonly faults: readonly string[];
+};
 type Promised = { readonly start_s: number; readonly exec_vnode: string };
 /** A job as far as it matters for starts of others. */
 type JobSeen = {
@@ -23,9 +36,12 @@ type JobSeen = {
   readonly state: string;
   readonly rank: number;
   readonly queue: string;
-  /** what it asks, its holds, how often it ran */
+  /** what it asks, its holds */
   readonly own: string;
+  readonly run_count: number;
   readonly by_hand: boolean;
+  /** the server refused its last start */
+  readonly refused: boolean;
   /** of an array: subjobs that wait */
   readonly remaining: string;
   readonly exec_vnode: string;
@@ -35,6 +51,10 @@ type JobSeen = {
   readonly walltime_s: number | null;
   readonly soft_s: number | null;
   readonly grace_s: number;
+  /** of a shrink-to-fit job what it was planned for, of others walltime_s */
+  readonly shortest_s: number | null;
+  /** when the reservation ends that it is in; Infinity: in none */
+  readonly resv_end_s: number;
   readonly promised: Promised | null;
 };
 type Seen = {
@@ -53,7 +73,7 @@ export type PromiseCheck = {
   readonly counts: { promises: number; moved: number };
 };
 
-export function createPromiseCheck(scenario: Scenario, now_ms: () => number): PromiseCheck {
+export function createPromiseCheck(scenario: Judged, now_ms: () => number): PromiseCheck {
   const tracks = new WeakMap<SchedRuntime, Track>();
   const counts = { promises: 0, moved: 0 };
   /** by how long a run began after the cycle that decided it: by `job/run_count` */
@@ -72,8 +92,9 @@ export function createPromiseCheck(scenario: Scenario, now_ms: () => number): Pr
         if (!follows) continue;
         noteLate(late, track.begin, begin);
         if (track.before === null || core.state.queues.size === 0) continue;
-        for (const [id, { promised }] of track.begin.jobs) {
-          if (promised === null) continue;
+        for (const [id, job] of track.begin.jobs) {
+          const { promised } = job;
+          if (promised === null || !plans(core.state, runtime, job)) continue;
           counts.promises++;
           const now = begin.jobs.get(id);
           if (now?.promised == null || now.promised.start_s <= promised.start_s) continue;
@@ -90,9 +111,15 @@ export function createPromiseCheck(scenario: Scenario, now_ms: () => number): Pr
   };
 }
 
+/** Whether a scheduler plans the jobs of a queue. */
+function plans(state: ServerState, { name }: SchedRuntime, { queue }: JobSeen): boolean {
+  const its = state.queues.get(queue);
+  return its !== undefined && schedOfQueue(state, its)?.name === name;
+}
+
 /** Whether who stands before whom is known. */
-function isPlain({ policy, setup, ops, faults }: Scenario): boolean {
-  if (!policy.strict_ordering || policy.job_sort_key.length > 0 || policy.round_robin) return false;
+function isPlain({ policy, setup, ops, faults }: Judged): boolean {
+  if (!policy.strict_ordering || policy.job_sort_key.length > 0 || policy.round_robin || policy.preemptive_sched) return false;
   // A clock that is set makes every time another one.
   if (ops.includes("hook") || faults.includes("set-clock")) return false;
   return !setup.some((request) => request.kind === "import-hook" || (request.kind === "manager" && request.object === "hook"));
@@ -100,7 +127,7 @@ function isPlain({ policy, setup, ops, faults }: Scenario): boolean {
 
 // --- what is seen
 
-function see(state: ServerState, at_s: number, { policy }: Scenario): Seen {
+function see(state: ServerState, at_s: number, { policy }: Judged): Seen {
   const jobs = new Map<string, JobSeen>();
   for (const job of state.jobs.values()) jobs.set(job.id, seeJob(state, job));
   const queues = [...state.queues.values()].sort(
@@ -116,6 +143,7 @@ function seeJob(state: ServerState, { id, attrs, own, subjobs }: Job): JobSeen {
     return typeof value === "number" ? value : null;
   };
   const { start_time, exec_vnode } = (attrs["estimated"] ?? {}) as { readonly start_time?: number; readonly exec_vnode?: string };
+  const resv = state.resv_queues.get(attrs.queue);
   const promised = attrs["topjob"] === true && start_time !== undefined && "QB".includes(attrs.job_state);
   const asked = [
     attrs.schedselect,
@@ -123,7 +151,6 @@ function seeJob(state: ServerState, { id, attrs, own, subjobs }: Job): JobSeen {
     attrs["Hold_Types"],
     attrs["Execution_Time"],
     attrs["depend"],
-    attrs.run_count,
     attrs["topjob_ineligible"],
   ];
   return {
@@ -132,7 +159,9 @@ function seeJob(state: ServerState, { id, attrs, own, subjobs }: Job): JobSeen {
     rank: attrs.queue_rank,
     queue: attrs.queue,
     own: JSON.stringify(asked),
+    run_count: attrs.run_count ?? 0,
     by_hand: own.placed_by_hand === true,
+    refused: String(attrs["comment"] ?? "").startsWith("Not Running: PBS Error"),
     remaining: subjobs === undefined ? "" : remainingText(subjobs),
     exec_vnode: attrs.exec_vnode ?? "",
     stime_s: attrs.stime ?? 0,
@@ -140,6 +169,8 @@ function seeJob(state: ServerState, { id, attrs, own, subjobs }: Job): JobSeen {
     walltime_s: seconds("walltime"),
     soft_s: seconds("soft_walltime"),
     grace_s: killDelayOf(state.queues.get(attrs.queue)),
+    shortest_s: seconds("min_walltime") ?? seconds("walltime"),
+    resv_end_s: resv === undefined ? Number.POSITIVE_INFINITY : (state.resvs.get(resv)?.attrs.reserve_end ?? Number.NEGATIVE_INFINITY),
     promised: promised ? { start_s: start_time, exec_vnode: exec_vnode ?? "" } : null,
   };
 }
@@ -175,67 +206,99 @@ function noteLate(late: Map<string, number>, before: Seen, after: Seen): void {
 
 // --- causes
 
-/** before: what the start was made from. begun: with the start. after: it has moved */
+/** before: what the start was made from. begun: what it was moved from, with the start. after: it has moved */
 type Moved = { readonly id: string; readonly before: Seen; readonly begun: Seen; readonly after: Seen };
+type Times = Omit<Moved, "id">;
+
+/** A scheduler may hear so much later that a cycle has begun. */
+const DELAY_S = 2;
 
 /** What has moved a start; null: nothing that may. */
 function causeOf({ id, before, begun, after }: Moved): string | null {
   for (const name of new Set([...before.world.keys(), ...after.world.keys()]))
-    if (before.world.get(name) !== after.world.get(name)) return `${name} has changed`;
+    if (before.world.get(name) !== begun.world.get(name) || begun.world.get(name) !== after.world.get(name)) return `${name} has changed`;
   const own = after.jobs.get(id) as JobSeen;
   if (isOtherwise(before.jobs.get(id), own)) return `${id} has changed`;
-  for (const job of after.jobs.values()) {
-    if (job.id === id) continue;
-    const cause = standsBefore(after, job, own) ? higherWork(job, { before, begun, after }) : handMade(job, before);
+  const times = { before, begun, after };
+  for (const other of new Set([...begun.jobs.keys(), ...after.jobs.keys()])) {
+    if (other === id) continue;
+    const last = (after.jobs.get(other) ?? begun.jobs.get(other)) as JobSeen;
+    const cause = standsBefore(after, last, own) ? higherWork(other, times) : lowerWork(other, times);
     if (cause !== null) return cause;
   }
-  for (const job of begun.jobs.values())
-    if (!after.jobs.has(job.id) && /\d/.test(job.remaining) && standsBefore(after, job, own)) return `subjobs of ${job.id} were started`;
   // The scheduler looked at those when it moved the start, whether they are gone by now or not.
-  for (const job of begun.jobs.values()) if (isOverdue(job, after.at_s)) return `${job.id} should have been gone`;
+  for (const job of begun.jobs.values()) if (isOverdue(job, begun.at_s + DELAY_S)) return `${job.id} should have been gone`;
+  // The start was made for an end that could come at any moment.
+  for (const job of before.jobs.values()) if (isOverdue(job, before.at_s)) return `${job.id} should long have been gone`;
   return null;
 }
 
 /** One of an array's subjobs was started, though it may wait again: what is promised now is the next one's. */
 function hasBegun(id: string, before: Seen, after: Seen): boolean {
   if (before.jobs.get(id)?.remaining !== after.jobs.get(id)?.remaining) return true;
-  for (const job of after.jobs.values()) if (arrayIdOf(job.id) === id && before.jobs.get(job.id)?.own !== job.own) return true;
+  for (const job of after.jobs.values()) if (arrayIdOf(job.id) === id && before.jobs.get(job.id)?.run_count !== job.run_count) return true;
   return false;
 }
 
+/** What it asks for, or its place in the order. The walltime of a shrink-to-fit job is set when it starts. */
 const isOtherwise = (old: JobSeen | undefined, now: JobSeen): boolean =>
-  old?.own !== now.own || old.queue !== now.queue || old.rank !== now.rank;
+  old === undefined || old.queue !== now.queue || old.rank !== now.rank || (waits(old) === waits(now) && old.own !== now.own);
+
+/** It has no vnodes. An array waits for ever. */
+const waits = ({ state }: JobSeen): boolean => state !== "R" && state !== "E";
 
 function standsBefore({ turns }: Seen, a: JobSeen, b: JobSeen): boolean {
   const [turn, other] = [turns.get(a.queue) ?? 0, turns.get(b.queue) ?? 0];
   return turn < other || (turn === other && a.rank < b.rank);
 }
 
-/** A job before it came or changed, is planned or was started otherwise than it was, or takes longer than expected. */
-function higherWork(now: JobSeen, { before, begun, after }: Omit<Moved, "id">): string | null {
-  const [old, then] = [before.jobs.get(now.id), begun.jobs.get(now.id)];
-  if (isOtherwise(old, now) || (old?.state !== now.state && now.state !== "R" && now.state !== "E")) return `${now.id} has come or changed`;
-  if (old?.remaining !== now.remaining) return `subjobs of ${now.id} were started`;
-  const [planned, plan] = [then?.promised ?? null, now.promised];
-  if (plan !== null && (planned === null || planned.start_s !== plan.start_s || planned.exec_vnode !== plan.exec_vnode))
-    return `${now.id} is planned otherwise`;
-  if (now.state !== "R") return null;
-  const as_planned = planned !== null && planned.exec_vnode === now.exec_vnode && planned.start_s <= now.stime_s;
-  if (old?.state !== "R" && !as_planned) return `${now.id} was started otherwise than planned`;
-  return now.soft_s !== null && now.from_s + now.soft_s <= after.at_s ? `${now.id} runs past its soft_walltime` : null;
-}
-
-/** A job behind it whose start no scheduler decided, or that was changed. */
-function handMade(now: JobSeen, before: Seen): string | null {
-  const old = before.jobs.get(now.id);
-  if (now.by_hand) return `${now.id} was placed by hand`;
-  if (old?.state === "S" && now.state === "R") return `${now.id} goes on`;
-  return old !== undefined && now.state === "R" && old.state === "R" && isOtherwise(old, now)
-    ? `${now.id} was changed while it runs`
+/** A job before it came, changed or came back, is planned or was started otherwise than it was, could not start, or takes longer than expected. */
+function higherWork(id: string, { before, begun, after }: Times): string | null {
+  const [first, then, now] = [before.jobs.get(id), begun.jobs.get(id), after.jobs.get(id)];
+  for (const [old, next] of [
+    [first, then],
+    [then, now],
+  ])
+    if (next !== undefined && (isOtherwise(old, next) || (old !== undefined && cameBack(old, next)))) return `${id} has come or changed`;
+  if (then?.by_hand === true || now?.by_hand === true) return `${id} was placed by hand`;
+  if (then?.refused === true || now?.refused === true) return `a start of ${id} was refused`;
+  if (then !== undefined && waits(then)) {
+    if (then.remaining !== "" && then.remaining !== now?.remaining) return `subjobs of ${id} were started`;
+    if (now === undefined) return `${id} was started and is over`;
+    if (waits(now)) {
+      const [old, plan] = [then.promised, now.promised];
+      if (plan !== null && (old?.start_s !== plan.start_s || old.exec_vnode !== plan.exec_vnode)) return `${id} is planned otherwise`;
+    } else if (then.promised?.exec_vnode !== now.exec_vnode || then.promised.start_s > now.stime_s || now.walltime_s !== now.shortest_s)
+      return `${id} was started otherwise than planned`;
+  }
+  return then !== undefined && !waits(then) && then.soft_s !== null && then.from_s + then.soft_s <= begun.at_s + DELAY_S
+    ? `${id} runs past its soft_walltime`
     : null;
 }
 
-/** A job has its vnodes past its walltime and kill_delay, or never had an end. */
-function isOverdue({ state, from_s, walltime_s, grace_s }: JobSeen, at_s: number): boolean {
-  return (state === "R" || state === "E") && walltime_s !== null && from_s + walltime_s + grace_s <= at_s;
+/** It waits again, or runs again, or goes on. */
+function cameBack(old: JobSeen, now: JobSeen): boolean {
+  if (old.state === "S" || now.state === "S") return old.state !== now.state;
+  return waits(now) ? !waits(old) : !waits(old) && old.run_count !== now.run_count;
+}
+
+/** A job behind it whose start no scheduler decided, or that was changed or goes on. */
+function lowerWork(id: string, { before, begun, after }: Times): string | null {
+  const [first, then, now] = [before.jobs.get(id), begun.jobs.get(id), after.jobs.get(id)];
+  if (then?.by_hand === true || now?.by_hand === true) return `${id} was placed by hand`;
+  for (const [old, next] of [
+    [first, then],
+    [then, now],
+  ]) {
+    if (old === undefined || next === undefined) continue;
+    if (old.state === "S" && next.state === "R") return `${id} goes on`;
+    if (!waits(old) && !waits(next) && isOtherwise(old, next)) return `${id} was changed while it runs`;
+  }
+  return null;
+}
+
+/** A job has its vnodes past its walltime and kill_delay, or past the end of its reservation. */
+function isOverdue(job: JobSeen, at_s: number): boolean {
+  const { from_s, walltime_s, grace_s, resv_end_s } = job;
+  return !waits(job) && (resv_end_s <= at_s || (walltime_s !== null && from_s + walltime_s + grace_s <= at_s));
 }
