@@ -1,4 +1,4 @@
-// npm run bench [-- --json FILE] [--only live|commands|starts|arrays|freeze|cycle|replay|peers] [--quick]: the rows of the budget (docs/bench.md), as a table and as
+// npm run bench [-- --json FILE] [--only live|commands|starts|arrays|freeze|cycle|replay|rows|peers] [--quick]: the rows of the budget (docs/bench.md), as a table and as
 // JSON, with the machine's load. --quick leaves out the rows with 100,000 jobs.
 
 import { writeFileSync } from "node:fs";
@@ -11,6 +11,7 @@ import { liveRows, machineRows, singleCommandRows } from "./live.ts";
 import { peerFigures } from "./peers.ts";
 import { replayRows } from "./replay.ts";
 import { isWithin, type Row } from "./row.ts";
+import { rowsReadRows } from "./rows-read.ts";
 import { rows as cycleRows } from "./sched-cycle.ts";
 import { rows as resvRows } from "./sched-resvs.ts";
 import { startRows } from "./starts.ts";
@@ -41,6 +42,7 @@ if (wants("cycle")) {
     rows.push({ work: `cycle: ${row.name}`, value: row.value, unit: row.unit, limit: row.limit });
 }
 if (wants("replay")) rows.push(...replayRows());
+if (wants("rows")) rows.push(...rowsReadRows());
 if (wants("live")) rows.push(...(await liveRows({ jobs_large: !values.quick, say })));
 if (values.only === "commands") rows.push(...(await singleCommandRows()));
 if (wants("starts")) rows.push(...(await startRows(say)));

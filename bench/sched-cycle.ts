@@ -1,5 +1,6 @@
 // The scheduler's cycle alone (docs/bench.md): the pure function on universes of several sizes. Not measured: the link, the server, the log's file.
 
+import { createFairshare } from "#model/fairshare.ts";
 import { parseResourceGroup } from "#model/resource-group.ts";
 import type { Change, SchedClock, SchedJob, SchedNode, Snapshot } from "#protocol/sched-link.ts";
 import { SCHED_COMMAND } from "#protocol/sched-link.ts";
@@ -11,6 +12,7 @@ import { applyDelta, createUniverse } from "#sched/mirror.ts";
 import { MODULES_DEFAULT, mirrorOptions } from "#sched/modules/index.ts";
 import type { Policy, PolicyBook } from "#sched/policy.ts";
 import { POLICY_DEFAULT } from "#sched/policy.ts";
+import { comesBefore, worth } from "#sched/ranking.ts";
 import type { Universe } from "#sched/universe.ts";
 
 /** work: what is done. value, limit: seconds; limit null: told only. */
@@ -74,7 +76,27 @@ function ranked(what: string, formula: string, limit: number): BenchRow[] {
     { name: `${name}: mirror made`, value: made, unit: "s", limit: null },
     { name: `${name}: median of 200 cycles a second apart`, value: cycles[100] as number, unit: "s", limit },
     { name: `${name}: longest of them`, value: cycles[199] as number, unit: "s", limit: null },
+    {
+      name: `${name}: what valuing and sorting all jobs anew would add to each`,
+      value: sortedAnew(universe, now_s),
+      unit: "s",
+      limit: null,
+    },
   ];
+}
+
+/** The least that a cycle pays which keeps no order between cycles (src/sched: strands, track cursors, bounds of values in time). */
+function sortedAnew(universe: Universe, now_s: number): number {
+  const ranks = { universe, fairshare: createFairshare(BOOK.fairshare, null, now_s), now_s, errors: new Map<string, string>() };
+  return median(() => {
+    const { seconds, result } = timed(() =>
+      [...universe.entries.values()]
+        .map((entry) => ({ entry, value: worth(ranks, entry.job).value }))
+        .sort((a, b) => (comesBefore(ranks, a, b) ? -1 : 1)),
+    );
+    expect(result.length === universe.entries.size, "all jobs are in order");
+    return seconds;
+  });
 }
 
 /** Every start changes the claims of one of a thousand users in a hundred groups. */
