@@ -16,6 +16,7 @@ import { createRequire } from "node:module";
 import { join } from "node:path";
 import { serverSocketPath } from "#protocol/wire/socket-path.ts";
 import { isStoreError } from "#store/store.ts";
+import { messageOf } from "#support/caught.ts";
 import { CONF_FILE_DEFAULT, type Conf, ConfError, parseConfText } from "#support/conf.ts";
 import { systemUsers } from "#support/passwd.ts";
 import { homeFault } from "#support/trusted-home.ts";
@@ -70,9 +71,7 @@ function runtime(): Finding[] {
       require(addon);
       findings.push(ok(`native addon ${addon} loads`));
     } catch (error) {
-      findings.push(
-        fault(`native addon ${addon} does not load: run npm run build in the checkout (${(error as Error).message.split("\n")[0]})`),
-      );
+      findings.push(fault(`native addon ${addon} does not load: run npm run build in the checkout (${messageOf(error).split("\n")[0]})`));
     }
   }
   return findings;
@@ -128,7 +127,7 @@ function jobEnvironment(conf: Conf): Finding[] {
   try {
     values = parseConfText(readFileSync(file, "utf8"));
   } catch (error) {
-    return [warning(`${file} cannot be read: jobs get no environment of the site (${(error as Error).message})`)];
+    return [warning(`${file} cannot be read: jobs get no environment of the site (${messageOf(error)})`)];
   }
   const bin = join(conf.exec, "bin");
   const findings: Finding[] = [];
@@ -223,7 +222,7 @@ async function store(conf: Conf): Promise<Finding[]> {
     const found = await examineStore(conf, daemonPid(conf, "server"));
     return ["fault" in found ? fault(found.fault) : ok(found.sound)];
   } catch (error) {
-    return [fault(isStoreError(error) ? error.message : `${storePath(conf)}: ${(error as Error).message}`)];
+    return [fault(isStoreError(error) ? error.message : `${storePath(conf)}: ${messageOf(error)}`)];
   }
 }
 

@@ -1,6 +1,7 @@
 // partita: makes, starts, stops and looks after a complex. A replay of a trace whose options are plain begins at once; every other call is
 // read by yargs (calls.ts).
 
+import { messageOf, nameOf } from "#support/caught.ts";
 import { watchReader } from "./reader-gone.ts";
 import { playSim } from "./sim-command.ts";
 import { plainOptions } from "./sim-options.ts";
@@ -13,11 +14,10 @@ try {
   else await (await import("./calls.ts")).makeCall();
 } catch (error) {
   // By name: what lies in a bundle of its own has these classes once more.
-  const expected = ["AdminError", "ConfError", "ServerUnreachable", "StoreError"].includes((error as Error).name);
+  const expected = ["AdminError", "ConfError", "ServerUnreachable", "StoreError"].includes(nameOf(error));
   const system = typeof (error as NodeJS.ErrnoException).syscall === "string";
   if (!expected && !system) throw error;
-  process.stderr.write(`partita: ${(error as Error).message}\n`);
-  if ((error as Error).name === "ServerUnreachable")
-    process.stderr.write("partita status shows what runs, partita start starts the daemons.\n");
+  process.stderr.write(`partita: ${messageOf(error)}\n`);
+  if (nameOf(error) === "ServerUnreachable") process.stderr.write("partita status shows what runs, partita start starts the daemons.\n");
   process.exitCode = 1;
 }

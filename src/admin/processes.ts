@@ -2,6 +2,7 @@
 
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
+import { codeOf } from "#support/caught.ts";
 import { AdminError } from "./complex-home.ts";
 
 /** How long a stop may take, and how often who waits for it is told of what. */
@@ -72,7 +73,7 @@ export function kill(pid: number, signal: NodeJS.Signals): void {
   try {
     process.kill(pid, signal);
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "EPERM") throw new AdminError(`process ${pid} belongs to another user`);
+    if (codeOf(error) === "EPERM") throw new AdminError(`process ${pid} belongs to another user`);
   }
 }
 

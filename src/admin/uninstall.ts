@@ -2,6 +2,7 @@
 
 import { existsSync, lstatSync, readFileSync, realpathSync, rmdirSync, rmSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { codeOf } from "#support/caught.ts";
 import { CONF_FILE_DEFAULT, type Conf } from "#support/conf.ts";
 import { AdminError, quote } from "./complex-home.ts";
 import { runningProcesses } from "./daemons.ts";
@@ -75,7 +76,7 @@ function removeEmpty(path: string): void {
   try {
     rmdirSync(path);
   } catch (error) {
-    if (!["ENOTEMPTY", "EEXIST", "EBUSY", "ENOENT"].includes((error as NodeJS.ErrnoException).code ?? "")) throw error;
+    if (!["ENOTEMPTY", "EEXIST", "EBUSY", "ENOENT"].includes(codeOf(error) ?? "")) throw error;
   }
 }
 

@@ -32,6 +32,7 @@ import {
 } from "#sim/saved-state.ts";
 import { createStandIn, type StandIn } from "#sim/stand-in.ts";
 import { ganttOf, type JobOutcome, namesOf, type Outcome, type OutcomeMetrics, watchJobs } from "#sim/what-if.ts";
+import { messageOf } from "#support/caught.ts";
 import type { Conf } from "#support/conf.ts";
 import { PBS_VERSION } from "#support/version.ts";
 import { backup } from "./backup.ts";
@@ -63,7 +64,7 @@ function writeNew(file: string, text: string): void {
   try {
     writeFileSync(file, text, { mode: 0o600, flag: "wx" });
   } catch (error) {
-    throw new AdminError(`--save: ${(error as Error).message}`);
+    throw new AdminError(`--save: ${messageOf(error)}`);
   }
 }
 
@@ -98,7 +99,7 @@ function readState(file: string): SavedState {
   try {
     return parseState(readFileSync(file, "utf8"));
   } catch (error) {
-    throw new AdminError(`${file}: ${(error as Error).message}`);
+    throw new AdminError(`${file}: ${messageOf(error)}`);
   }
 }
 

@@ -1,6 +1,7 @@
 // The terminal of this process (terminal.ts), with standard input and output. Loads the C library: only interactive jobs get here.
 
 import { writeSync } from "node:fs";
+import { codeOf } from "#support/caught.ts";
 import { applySettings, controlsOf, rawSettings, terminalSettings, windowSize } from "#support/libc/terminal-modes.ts";
 import type { Terminal } from "./terminal.ts";
 
@@ -51,7 +52,7 @@ export function ownTerminal(): Terminal {
         try {
           rest = rest.subarray(writeSync(1, rest));
         } catch (error) {
-          const { code } = error as NodeJS.ErrnoException;
+          const code = codeOf(error);
           if (code === "EIO" || code === "EPIPE") return gone?.();
           if (code !== "EAGAIN") throw error;
           Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, RETRY_MS);

@@ -2,6 +2,7 @@
 // past process.stdout, whose set-up costs a tenth of a short command's time.
 
 import { fstatSync, writeSync } from "node:fs";
+import { codeOf, messageOf } from "#support/caught.ts";
 import { type Command, type CommandIo, internalError } from "./command.ts";
 
 /** Runs the command with this process's arguments, environment and streams, and ends the process with the status it returns. */
@@ -61,12 +62,12 @@ function writeAll(fd: number, text: string): void {
     try {
       rest = rest.subarray(writeSync(fd, rest));
     } catch (error) {
-      const { code } = error as NodeJS.ErrnoException;
+      const code = codeOf(error);
       if (code === "EAGAIN") pause(1);
       else if (code === "EPIPE" || code === "ECONNRESET") process.exit(141);
       else if (fd === 2) return;
       else {
-        writeAll(2, `cannot write output: ${(error as Error).message}\n`);
+        writeAll(2, `cannot write output: ${messageOf(error)}\n`);
         process.exit(1);
       }
     }

@@ -6,6 +6,7 @@ import { type MomToTask, type TaskRun, type TaskToMom, taskSocketPath } from "#p
 import { encodeFrame, type Frame, frameDecoder } from "#protocol/wire/frame.ts";
 import { LIMITS } from "#protocol/wire/limits.ts";
 import { connectUnix } from "#protocol/wire/unix-connect.ts";
+import { messageOf } from "#support/caught.ts";
 import type { CommandIo } from "./command.ts";
 import type { Complex } from "./complex.ts";
 
@@ -56,7 +57,7 @@ export async function connectMom(io: CommandIo, complex: Complex, run: TaskRun):
     try {
       return converse(await connectUnix(taskSocketPath(home)), run);
     } catch (error) {
-      why = (error as Error).message;
+      why = messageOf(error);
     }
   }
   throw new TaskRefused(`cannot connect to the mom of this host: ${why}`);
@@ -92,7 +93,7 @@ function converse(socket: Socket, run: TaskRun): TaskClient {
     try {
       decoder.push(chunk as unknown as string, receive);
     } catch (error) {
-      fail((error as Error).message);
+      fail(messageOf(error));
     }
   });
   socket.on("error", (error) => fail(error.message));

@@ -7,6 +7,7 @@ import { chmodSync, mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } 
 import { join } from "node:path";
 import type { HookLanguage } from "#model/tables/hook.ts";
 import { HOOK_EVENTS } from "#model/tables/hook-attributes.ts";
+import { messageOf } from "#support/caught.ts";
 import { type HookHost, type HookQuery, type HostRun, startHost } from "./hook-host.ts";
 import { ATTRIBUTE_TYPES } from "./run/attribute-types.ts";
 import { type HookOutcome, type HookRun, readAnswer } from "./run/hook-input.ts";
@@ -142,7 +143,7 @@ class HostPool {
       host = this.#take();
       outcome = await this.#options.serve(host, run, identity);
     } catch (error) {
-      outcome = { kind: "error", text: (error as Error).message, logs: [] };
+      outcome = { kind: "error", text: messageOf(error), logs: [] };
     }
     this.#busy--;
     if (host !== null) this.#giveBack(host);
@@ -191,7 +192,7 @@ class RunFiles {
       for (const name of readdirSync(this.directory))
         if (/\.config(\.[a-z]+)?$/.test(name)) rmSync(join(this.directory, name), { force: true });
     } catch (error) {
-      this.#complain(`${this.directory}: ${(error as Error).message}`);
+      this.#complain(`${this.directory}: ${messageOf(error)}`);
     }
   }
 
@@ -212,7 +213,7 @@ class RunFiles {
       writeWhole(`${name}.in`, `${JSON.stringify(run.input, null, 1)}\n`);
       writeWhole(`${name}.out`, `${JSON.stringify(answer, null, 1)}\n`);
     } catch (error) {
-      this.#complain(`debug files of hook ${run.name}: ${(error as Error).message}`);
+      this.#complain(`debug files of hook ${run.name}: ${messageOf(error)}`);
     }
   }
 }

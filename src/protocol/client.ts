@@ -5,6 +5,7 @@
 // C2. Parts of a reply arrive in order and before it.
 
 import type { Socket } from "node:net";
+import { codeOf } from "#support/caught.ts";
 import type { Request } from "./messages.ts";
 import type { Frame } from "./wire/frame.ts";
 import { FRAME_END, frameDecoder } from "./wire/frame.ts";
@@ -88,7 +89,7 @@ export async function connectSocket(path: string, options: ConnectOptions = {}):
       return connection;
     } catch (error) {
       // EAGAIN: the listen queue of a unix socket is full just now.
-      const busy = (error as NodeJS.ErrnoException).code === "EAGAIN" && performance.now() - begin_ms < busy_ms_max;
+      const busy = codeOf(error) === "EAGAIN" && performance.now() - begin_ms < busy_ms_max;
       if (!busy) throw unreachable(error as NodeJS.ErrnoException);
     }
     await new Promise((resolve) => setTimeout(resolve, wait_ms));

@@ -4,6 +4,7 @@ import { readFileSync, statSync, writeFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { createInterface } from "node:readline";
 import { LIMITS } from "#protocol/wire/limits.ts";
+import { codeOf, messageOf } from "#support/caught.ts";
 import { base64Lines, type HookFiles } from "./hook-contents.ts";
 
 /** The standard input, from where a session has read to. */
@@ -88,7 +89,7 @@ export function inputOfStream(stream: NodeJS.ReadableStream): Input {
 }
 
 function reason(error: unknown): string {
-  const { code } = error as NodeJS.ErrnoException;
+  const code = codeOf(error);
   if (code === "ENOENT" || code === "ENOTDIR") return "No such file or directory";
-  return code === "EACCES" || code === "EPERM" ? "Permission denied" : (error as Error).message;
+  return code === "EACCES" || code === "EPERM" ? "Permission denied" : messageOf(error);
 }

@@ -8,6 +8,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { schedDirectories } from "#model/tables/sched-attributes.ts";
 import { SCHED_ENV } from "#protocol/sched-link.ts";
+import { stackOf } from "#support/caught.ts";
 import type { Conf } from "#support/conf.ts";
 import { ConfError, readConf } from "#support/conf.ts";
 import { closeForeignDescriptors } from "#support/descriptors.ts";
@@ -189,7 +190,7 @@ process.on("uncaughtException", (error) => {
 try {
   process.exitCode = await main(process.argv.slice(2));
 } catch (error) {
-  process.stderr.write(`pbs_sched: ${error instanceof ConfError ? error.message : ((error as Error).stack ?? String(error))}\n`);
+  process.stderr.write(`pbs_sched: ${error instanceof ConfError ? error.message : stackOf(error)}\n`);
   process.exitCode = 1;
 }
 process.exit();

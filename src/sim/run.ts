@@ -1,5 +1,6 @@
 // One seed from its first to its last event: draws the world, runs the script (script.ts), and tells how it went.
 
+import { stackOf } from "#support/caught.ts";
 import { prng } from "#support/prng.ts";
 import { Checks } from "./checks/checks.ts";
 import { createPromiseCheck } from "./checks/promises.ts";
@@ -46,7 +47,7 @@ export async function runSeed(seed: number, options: RunOptions): Promise<RunRes
     await script.settle();
   } catch (error) {
     ok = false;
-    text = error instanceof Violation ? error.message : ((error as Error).stack ?? String(error));
+    text = error instanceof Violation ? error.message : stackOf(error);
   }
   counts.jobs = checks.accepted.size;
   counts.promises = promises?.counts.promises ?? 0;

@@ -10,6 +10,7 @@
 //     The first mark of a store, which says that there is one, is flushed with its directory.
 
 import { closeSync, constants, fstatSync, openSync, readFileSync, writeSync } from "node:fs";
+import { codeOf } from "#support/caught.ts";
 import { writeWholeFile } from "#support/whole-file.ts";
 
 /** store: the number that the store was given when it was made. commit: null when the mark is torn. at_ms: when it was written. */
@@ -31,7 +32,7 @@ export function readMark(path: string): Mark | null {
   try {
     fd = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW);
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return null;
+    if (codeOf(error) === "ENOENT") return null;
     throw error;
   }
   try {

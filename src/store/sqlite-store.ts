@@ -7,6 +7,7 @@
 
 import { chmodSync, closeSync, existsSync, fsyncSync, linkSync, openSync, rmSync, statSync } from "node:fs";
 import { dirname } from "node:path";
+import { codeOf, messageOf } from "#support/caught.ts";
 import type { HeldLock } from "#support/libc/lock-file.ts";
 import { takeLock } from "#support/libc/lock-file.ts";
 import { type Mark, markFile, type OpenMark, openMark, readMark } from "./mark.ts";
@@ -99,7 +100,7 @@ function lockStore(file: string): HeldLock {
   try {
     outcome = takeLock(`${file}.lock`);
   } catch (error) {
-    throw new StoreError("permission", `${file}: the store cannot be locked: ${(error as Error).message}`, error);
+    throw new StoreError("permission", `${file}: the store cannot be locked: ${messageOf(error)}`, error);
   }
   if ("held" in outcome) return outcome.held;
   throw new StoreError("locked", `${file}: another server uses this store (pid ${outcome.owner_pid ?? "unknown"})`);
@@ -194,10 +195,9 @@ async function backup(reader: Connection, to: string): Promise<void> {
     linkSync(partial, to);
     syncPath(dirname(to));
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "EEXIST")
-      throw new StoreError("exists", `${to}: a backup does not overwrite a file`, error);
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") throw new StoreError("io", `${to}: the directory does not exist`, error);
-    throw error instanceof StoreError ? error : new StoreError("io", `${to}: ${(error as Error).message}`, error);
+    if (codeOf(error) === "EEXIST") throw new StoreError("exists", `${to}: a backup does not overwrite a file`, error);
+    if (codeOf(error) === "ENOENT") throw new StoreError("io", `${to}: the directory does not exist`, error);
+    throw error instanceof StoreError ? error : new StoreError("io", `${to}: ${messageOf(error)}`, error);
   } finally {
     rmSync(partial, { force: true });
   }

@@ -8,6 +8,7 @@
 
 import { closeSync, constants, fsyncSync, lstatSync, mkdirSync, openSync, readSync, writeSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { codeOf, messageOf } from "./caught.ts";
 
 export type DayFileOptions = {
   /** directory of the daily files; ignored when file is given */
@@ -143,7 +144,7 @@ export class DayFile {
     try {
       this.#fd = openedFile(path, this.#options.mode ?? 0o644);
     } catch (error) {
-      this.#why = (error as Error).message;
+      this.#why = messageOf(error);
     }
     this.#day = day;
     this.#torn = this.#fd >= 0 && endsTorn(path);
@@ -158,7 +159,7 @@ export class DayFile {
       for (let at = 0; at < bytes.length; this.#torn = at < bytes.length) at += writeSync(this.#fd, bytes, at);
     } catch (error) {
       this.#lost += countLines(text);
-      this.#why = (error as Error).message;
+      this.#why = messageOf(error);
     }
   }
 
@@ -181,7 +182,7 @@ function openedFile(path: string, mode: number): number {
   try {
     return openSync(path, constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT | constants.O_NOFOLLOW, mode);
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
+    if (codeOf(error) !== "ENOENT") throw error;
     // One level only: what is above belongs to the installation (and Node loops for ever on a recursive one under /proc).
     mkdirSync(dirname(path), { mode: 0o755 });
     return openSync(path, "a", mode);

@@ -2,6 +2,7 @@
 
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { messageOf } from "./caught.ts";
 import { removeIfThere, writeWholeFile } from "./whole-file.ts";
 
 const HEAD = "### PBS INTERNAL FILE DO NOT MODIFY ###";
@@ -14,7 +15,7 @@ export function keepFormulaFile(directory: string, formula: string | null): stri
     else if (textOf(path) !== `${HEAD}\n${formula}\n`) writeWholeFile(path, `${HEAD}\n${formula}\n`);
     return null;
   } catch (error) {
-    return `sched_formula cannot be kept: ${(error as Error).message}`;
+    return `sched_formula cannot be kept: ${messageOf(error)}`;
   }
 }
 

@@ -2,6 +2,7 @@
 
 import { statSync } from "node:fs";
 import { join } from "node:path";
+import { messageOf } from "./caught.ts";
 
 /** Files that a sched_priv must hold. */
 export const SCHED_FILES = ["sched_config", "resource_group", "holidays", "dedicated_time"] as const;
@@ -33,6 +34,6 @@ function checkOwn(path: string, directory: boolean, uid: number): string | null 
     if (directory && stat.uid !== uid && uid !== ownUid()) return `${path} does not belong to the user of the scheduler`;
     return (stat.mode & GROUP_OR_WORLD_WRITES) === 0 ? null : `${path} can be written by group or others`;
   } catch (error) {
-    return (error as Error).message;
+    return messageOf(error);
   }
 }

@@ -1,6 +1,7 @@
 // What a daemon of root believes at its start in system mode: pbs.conf, PBS_HOME and pbs_environment. Each must be root's, with every directory above it, and
 // closed to the writing of others; else another user could tell root's daemons what to start and what to write.
 
+import { codeOf, messageOf } from "./caught.ts";
 import type { Conf } from "./conf.ts";
 import { trustedDirectory, trustedFile } from "./trusted-file.ts";
 
@@ -20,6 +21,6 @@ function fault(check: () => void, what: string): string | null {
     check();
     return null;
   } catch (error) {
-    return (error as NodeJS.ErrnoException).code === "ENOENT" ? null : `${what} is not safe: ${(error as Error).message}`;
+    return codeOf(error) === "ENOENT" ? null : `${what} is not safe: ${messageOf(error)}`;
   }
 }

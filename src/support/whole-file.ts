@@ -4,6 +4,7 @@
 import { randomUUID } from "node:crypto";
 import { closeSync, fchmodSync, fsyncSync, openSync, renameSync, unlinkSync, writeSync } from "node:fs";
 import { dirname } from "node:path";
+import { codeOf } from "./caught.ts";
 
 /** Throws the file system's error; then the old file is still there and nothing is left beside it. */
 export function writeWholeFile(path: string, text: string, mode = 0o644): void {
@@ -31,7 +32,7 @@ export function removeIfThere(path: string): boolean {
     unlinkSync(path);
     return true;
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return false;
+    if (codeOf(error) === "ENOENT") return false;
     throw error;
   }
 }
@@ -46,7 +47,7 @@ export function syncDirectory(path: string): void {
   try {
     fsyncSync(fd);
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== "EINVAL") throw error;
+    if (codeOf(error) !== "EINVAL") throw error;
   } finally {
     closeSync(fd);
   }

@@ -18,6 +18,7 @@ import {
 import { parseResourceGroup } from "#model/resource-group.ts";
 import { parseUsage, usageText } from "#model/usage-file.ts";
 import { ServerUnreachable } from "#protocol/client.ts";
+import { codeOf, messageOf } from "#support/caught.ts";
 import { writeWholeFile } from "#support/whole-file.ts";
 import type { Command, CommandIo } from "../command.ts";
 import { asCommand, type Complex, statusItems } from "../complex.ts";
@@ -56,7 +57,7 @@ export async function pbsfs(io: CommandIo, complex: Complex): Promise<number> {
     if (!statSync(directory).isDirectory()) throw Object.assign(new Error(), { code: "ENOTDIR" });
     return await answer(io, what, scan.operands, directory);
   } catch (error) {
-    const { code, message } = error as NodeJS.ErrnoException;
+    const [code, message] = [codeOf(error), messageOf(error)];
     io.err(`Unable to access fairshare data: ${(code === undefined ? undefined : ERRNO[code]) ?? message}\n`);
     return FAILED;
   }

@@ -2,6 +2,7 @@
 
 import { readdirSync, readFileSync } from "node:fs";
 import { gunzipSync } from "node:zlib";
+import { codeOf } from "#support/caught.ts";
 import { logPieces } from "#support/log-pieces.ts";
 import type { Command, CommandIo } from "../command.ts";
 import { asCommand, type Complex } from "../complex.ts";
@@ -123,7 +124,7 @@ function recordsFrom(source: Source, id: string, options: Options, now_ms: numbe
         const bytes = readFileSync(file);
         records.push(...recordsOf(file.endsWith(".gz") ? gunzipSync(bytes) : bytes, source, id));
       } catch (error) {
-        const { code } = error as NodeJS.ErrnoException;
+        const code = codeOf(error);
         // Whoever may not read the server's log finds only a part of what there is.
         if (options.verbose || (code === "EACCES" && source === "S"))
           io.err(`${file}: ${code === "ENOENT" ? "No such file or directory" : code === "EACCES" ? "Permission denied" : code}\n`);

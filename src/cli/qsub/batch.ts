@@ -6,6 +6,7 @@
 import { readFileSync } from "node:fs";
 import { ServerUnreachable } from "#protocol/client.ts";
 import type { QueueJobRequest } from "#protocol/messages.ts";
+import { messageOf } from "#support/caught.ts";
 import type { CommandIo } from "../command.ts";
 import { type Complex, cannotConnect, type Link, mustBeOurs } from "../complex.ts";
 import { PBSE_NOSUP, refusalStatus } from "../errors.ts";
@@ -53,7 +54,7 @@ async function readLines(file: string, world: SubmitWorld): Promise<Line[]> {
   try {
     text = (file === "-" ? await world.readStdin() : readFileSync(file.startsWith("/") ? file : `${world.cwd}/${file}`)).toString("utf8");
   } catch (error) {
-    throw new SubmitError(`qsub: batch file: ${(error as Error).message}\n`, 1);
+    throw new SubmitError(`qsub: batch file: ${messageOf(error)}\n`, 1);
   }
   const lines = text.split("\n").map((line, index) => ({ number: index + 1, text: line.trim() }));
   return lines.filter((line) => line.text !== "" && !line.text.startsWith("#"));
@@ -164,7 +165,7 @@ function jobOfJson(text: string, common: readonly string[], world: SubmitWorld):
   try {
     value = JSON.parse(text) as Record<string, unknown>;
   } catch (error) {
-    throw new SubmitError(`qsub: not JSON: ${(error as Error).message}\n`, 2);
+    throw new SubmitError(`qsub: not JSON: ${messageOf(error)}\n`, 2);
   }
   const unknown = Object.keys(value).find((key) => !JSON_KEYS.includes(key));
   if (unknown !== undefined) throw new SubmitError(`qsub: unknown key ${JSON.stringify(unknown)}\n`, 2);

@@ -5,6 +5,7 @@ import { closeSync, fstatSync, openSync, readFileSync, statSync } from "node:fs"
 import { basename } from "node:path";
 import { isMarkedScript, markedScript, scriptCharacters } from "#model/script-text.ts";
 import type { AttrValueText, QueueJobRequest } from "#protocol/messages.ts";
+import { codeOf, messageOf } from "#support/caught.ts";
 import { type Destination, parseDestination } from "../destinations.ts";
 import { isJobName } from "../job-options.ts";
 import { splitWords } from "../words.ts";
@@ -156,7 +157,7 @@ const REASONS: Readonly<Record<string, string>> = {
   ENAMETOOLONG: "File name too long",
 };
 
-const reason = (error: unknown): string => REASONS[(error as NodeJS.ErrnoException).code ?? ""] ?? (error as Error).message;
+const reason = (error: unknown): string => REASONS[codeOf(error) ?? ""] ?? messageOf(error);
 
 function variableList(draft: Draft, world: SubmitWorld): string {
   const list = draft.flags.get("v")?.value;

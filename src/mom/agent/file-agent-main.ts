@@ -1,6 +1,7 @@
 // pbs_file_agent [bulk]: the process of file-work.ts. It is a child of the mom with frames on stdin and stdout, and ends when its stdin does. Only agents
 // called with `bulk` copy big files.
 
+import { messageOf } from "#support/caught.ts";
 import { closeForeignDescriptors } from "#support/descriptors.ts";
 import { frameLink } from "../host/frame-link.ts";
 import { actAs } from "../host/posix.ts";
@@ -13,7 +14,7 @@ function finishSafely(request: FinishRequest): Finished {
   try {
     return finishJob(request, "later");
   } catch (error) {
-    return { job: request.plan.job, run_count: request.plan.run_count, delivered: 0, total: 1, failures: [(error as Error).message] };
+    return { job: request.plan.job, run_count: request.plan.run_count, delivered: 0, total: 1, failures: [messageOf(error)] };
   }
 }
 
@@ -28,7 +29,7 @@ function main(lane: string | undefined): void {
       try {
         work(item);
       } catch (error) {
-        link.send("agent-complaint", { job: nameOf(item), text: (error as Error).message });
+        link.send("agent-complaint", { job: nameOf(item), text: messageOf(error) });
       }
     }
     actAs(null);

@@ -28,12 +28,13 @@ import {
 import { dirname } from "node:path";
 import { JOB_EXEC } from "#model/exit-status.ts";
 import { scriptCharacters, scriptEncoding } from "#model/script-text.ts";
+import { codeOf, messageOf } from "#support/caught.ts";
 import { actAs } from "../host/posix.ts";
 import { isPseudoTerminal } from "../host/pseudo-terminal.ts";
 import type { FilePlan, Finished, FinishRequest, OutputPlan, Prepared, PrepareRequest } from "../job/agent-link.ts";
 import type { Place } from "../job/stage-list.ts";
 import { copyFile, copyRemote, exists, inDirectory, writeAll } from "./file-copy.ts";
-import { asOwner, codeOf, makeDirectories, ownUid, placesOf, putInPlace, removeQuietly, replaceForeign } from "./open-directories.ts";
+import { asOwner, makeDirectories, ownUid, placesOf, putInPlace, removeQuietly, replaceForeign } from "./open-directories.ts";
 import { removeStagedIn, stageIn, stageOut } from "./stage-work.ts";
 import { isBigTree, removeTree } from "./tree-removal.ts";
 
@@ -48,8 +49,6 @@ class PrepareFailure extends Error {
     this.stagein = stagein;
   }
 }
-
-const messageOf = (error: unknown): string => (error as Error).message;
 
 // ---- before the job ----
 

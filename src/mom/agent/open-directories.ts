@@ -6,6 +6,7 @@
 import { randomUUID } from "node:crypto";
 import { chmodSync, closeSync, constants, lstatSync, mkdirSync, openSync, renameSync, unlinkSync } from "node:fs";
 import { dirname } from "node:path";
+import { codeOf } from "#support/caught.ts";
 import { actAs, asIdentity } from "../host/posix.ts";
 import type { FilePlan, JobDirectories } from "../job/agent-link.ts";
 
@@ -13,8 +14,6 @@ const { O_CREAT, O_EXCL, O_NOFOLLOW, O_WRONLY } = constants;
 const GROUP_OR_WORLD_WRITES = 0o022;
 const RANDOM_CHARS = 8;
 const NAME_TRIES = 10;
-
-export const codeOf = (error: unknown): string | undefined => (error as NodeJS.ErrnoException).code;
 
 /** The owner's identity stays in place, because the next call most likely needs it too. */
 export function asOwner<T>(plan: Pick<FilePlan, "owner">, work: () => T): T {

@@ -6,6 +6,7 @@
 
 import { lstatSync, readFileSync, rmSync, unlinkSync, writeFileSync } from "node:fs";
 import { basename } from "node:path";
+import { messageOf } from "#support/caught.ts";
 import { actAs } from "../host/posix.ts";
 import type { FilePlan } from "../job/agent-link.ts";
 import type { StageItem } from "../job/stage-list.ts";
@@ -22,7 +23,7 @@ export function stageIn(plan: FilePlan): void {
     } catch (error) {
       record(plan, made);
       removeStagedIn(plan);
-      throw new Error(`Unable to stage in ${item.local} from ${whereOf(item)}: ${(error as Error).message}`);
+      throw new Error(`Unable to stage in ${item.local} from ${whereOf(item)}: ${messageOf(error)}`);
     }
     record(plan, made);
   }
@@ -90,7 +91,7 @@ export function stageOut(plan: FilePlan): string[] {
     try {
       for (const source of matching(item.local)) if (copyOut(plan, source, item)) copied.push(source);
     } catch (error) {
-      failures.push(`Unable to stage out ${item.local} to ${whereOf(item)}: ${(error as Error).message}`);
+      failures.push(`Unable to stage out ${item.local} to ${whereOf(item)}: ${messageOf(error)}`);
     }
   }
   if (failures.length === 0) for (const path of copied) removeStaged(path);

@@ -13,9 +13,10 @@ import {
   rmdirSync,
   rmSync,
 } from "node:fs";
+import { codeOf } from "#support/caught.ts";
 import { actAs } from "../host/posix.ts";
 import type { FilePlan } from "../job/agent-link.ts";
-import { asOwner, codeOf } from "./open-directories.ts";
+import { asOwner } from "./open-directories.ts";
 
 const { O_DIRECTORY, O_NOFOLLOW, O_RDONLY } = constants;
 

@@ -12,6 +12,7 @@
 //     not. While jobs start in quick succession, this thread therefore repeatedly changes to its present group, so that no batch of starts has that wait.
 
 import { existsSync, rmdirSync, writeFileSync } from "node:fs";
+import { messageOf } from "#support/caught.ts";
 import type { CgroupLimit, JobLimits } from "../job/cgroup-limits.ts";
 import type { GroupUsage } from "../job/process.ts";
 import { cputOf, lift, limit, memoryOf } from "./cgroup-files.ts";
@@ -66,7 +67,7 @@ function keepIdentity(
       hierarchies.map(({ top }) => top),
     );
   } catch (error) {
-    complain(`the name of the control groups cannot be kept: ${(error as Error).message}`);
+    complain(`the name of the control groups cannot be kept: ${messageOf(error)}`);
   }
 }
 
@@ -138,7 +139,7 @@ export class JobGroups {
         entered.add(hierarchy);
       }
     } catch (error) {
-      this.#complain(`${job}: its control group cannot be made: ${(error as Error).message}`);
+      this.#complain(`${job}: its control group cannot be made: ${messageOf(error)}`);
     }
     this.#moveOn(entered);
     this.#inside = { job, limits, entered, avoided };

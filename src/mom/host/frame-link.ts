@@ -5,6 +5,7 @@
 import type { Duplex, Readable, Writable } from "node:stream";
 import { encodeFrame, frameDecoder } from "#protocol/wire/frame.ts";
 import { LIMITS } from "#protocol/wire/limits.ts";
+import { nameOf } from "#support/caught.ts";
 
 type Messages = { readonly [type: string]: unknown };
 
@@ -46,7 +47,7 @@ export function frameLink<In extends Messages, Out extends Messages>(
         if (open) handlers[frame.type]?.(frame.data as In[string]);
       });
     } catch (error) {
-      if ((error as Error).name !== "FrameError") throw error;
+      if (nameOf(error) !== "FrameError") throw error;
       end(error as Error);
     }
   });

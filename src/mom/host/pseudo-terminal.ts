@@ -1,6 +1,7 @@
 // A pseudo terminal, made by the terminal relay with its own identity: the kernel gives the slave to that user, so nothing need be handed over.
 
 import { writeSync } from "node:fs";
+import { codeOf } from "#support/caught.ts";
 import { libc } from "#support/libc/libc.ts";
 
 const O_RDWR = 2;
@@ -51,7 +52,7 @@ export function terminalWriter(master: number, onEmpty: () => void): TerminalWri
         if (written < first.length) waiting[0] = first.subarray(written);
         else waiting.shift();
       } catch (error) {
-        if ((error as NodeJS.ErrnoException).code === "EAGAIN") {
+        if (codeOf(error) === "EAGAIN") {
           timer = setTimeout(() => pump() && onEmpty(), ASK_AGAIN_MS);
           return false;
         }

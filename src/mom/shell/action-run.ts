@@ -7,6 +7,7 @@ import { spawn } from "node:child_process";
 import { mkdirSync, readdirSync, renameSync, rmSync } from "node:fs";
 import { mkdir, rename, rm } from "node:fs/promises";
 import { dirname } from "node:path";
+import { messageOf } from "#support/caught.ts";
 import { trustedFile } from "#support/trusted-file.ts";
 import { PELOG, type ScriptEnd } from "../job/pelog.ts";
 import type { MomAction } from "../run/state.ts";
@@ -30,7 +31,7 @@ export async function runAction(request: Request): Promise<ScriptEnd> {
     else await rm(`${checkpoint}.new`, { recursive: true, force: true });
     return end;
   } catch (error) {
-    return { kind: "ended", code: PELOG.PERMISSION, text: (error as Error).message };
+    return { kind: "ended", code: PELOG.PERMISSION, text: messageOf(error) };
   }
 }
 

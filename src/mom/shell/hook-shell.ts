@@ -5,6 +5,7 @@ import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node
 import { type HookRunner, hookRunner } from "#hooks/hook-runner.ts";
 import { runSequence, type SequenceEnd } from "#hooks/run/hook-sequence.ts";
 import type { MomHooks } from "#protocol/mom-link.ts";
+import { codeOf, messageOf } from "#support/caught.ts";
 import type { Conf } from "#support/conf.ts";
 import { systemUsers } from "#support/passwd.ts";
 import type { MomAction } from "../run/state.ts";
@@ -42,7 +43,7 @@ export function momHookShell(directory: string, conf: Conf, complain: (text: str
       try {
         return JSON.parse(readFileSync(file, "utf8")) as MomHooks;
       } catch (error) {
-        if ((error as NodeJS.ErrnoException).code !== "ENOENT") complain(`${file}: ${(error as Error).message}`);
+        if (codeOf(error) !== "ENOENT") complain(`${file}: ${messageOf(error)}`);
         return null;
       }
     },
@@ -55,7 +56,7 @@ export function momHookShell(directory: string, conf: Conf, complain: (text: str
           renameSync(`${file}.new`, file);
         }
       } catch (error) {
-        complain(`${file}: ${(error as Error).message}`);
+        complain(`${file}: ${messageOf(error)}`);
       }
     },
     run({ hooks, input, resources, owner }) {

@@ -1,6 +1,7 @@
 // Notes on the disk about jobs whose output waits in spool (run/kept-output.ts O1): an empty file mom_priv/jobs/JOBID.KP for each.
 
 import { closeSync, openSync, readdirSync, unlinkSync } from "node:fs";
+import { codeOf } from "#support/caught.ts";
 import { SAFE_ID } from "../run/record.ts";
 
 const EXTENSION = ".KP";
@@ -17,7 +18,7 @@ export function noteKept(home: string, job: string, kept: boolean): void {
   try {
     unlinkSync(path);
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
+    if (codeOf(error) !== "ENOENT") throw error;
   }
 }
 

@@ -1,6 +1,7 @@
 // The mom's shell: it carries out the core's actions and gives it events. It owns the links to server, starter and file agent, the clock and the log.
 
 import type { MomVnode, ServerToMom } from "#protocol/mom-link.ts";
+import { messageOf } from "#support/caught.ts";
 import { steady_ms } from "#support/clock.ts";
 import { clockJumps } from "#support/clock-jumps.ts";
 import type { Conf } from "#support/conf.ts";
@@ -279,7 +280,7 @@ export class Mom {
     try {
       noteKept(this.#home, job, kept);
     } catch (error) {
-      this.#fault(`output of ${job}: ${(error as Error).message}`);
+      this.#fault(`output of ${job}: ${messageOf(error)}`);
     }
   }
 
@@ -457,7 +458,7 @@ export class Mom {
       this.#note("re-read configuration");
       this.#noteMode();
     } catch (error) {
-      this.#fault(`configuration kept as it was: ${(error as Error).message}`);
+      this.#fault(`configuration kept as it was: ${messageOf(error)}`);
     }
     this.#server?.link.send("mom-vnodes", { vnodes: this.#readVnodes(), patience: this.#settings.patience });
     this.#happen({ kind: "startup" });

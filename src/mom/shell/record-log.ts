@@ -6,6 +6,7 @@
 // G3. A full disk does not end the mom: unwritten records wait, `fault` gives the reason, and the mom accepts no new jobs meanwhile (mom.ts).
 
 import { closeSync, constants, fdatasyncSync, openSync, readFileSync, renameSync, rmSync } from "node:fs";
+import { messageOf } from "#support/caught.ts";
 import type { RunKey } from "../job/starter-link.ts";
 import type { SavedRun, SavedTasks } from "../run/state.ts";
 import { writeWhole } from "../starter/journal.ts";
@@ -91,7 +92,7 @@ export function openRecords(
     // The old file says the same in more lines. Its last line may be torn.
     fd = openSync(path, constants.O_WRONLY | constants.O_CREAT | constants.O_APPEND | constants.O_NOFOLLOW, 0o600);
     waiting = "\n";
-    isFaulty((error as Error).message);
+    isFaulty(messageOf(error));
   }
   const log: RecordLog = {
     save(run) {
@@ -124,7 +125,7 @@ export function openRecords(
       } catch (error) {
         // A full disk: the records are kept and written with the next one. A torn line before them is skipped, so all of them are written again.
         if (!waiting.startsWith("\n")) waiting = `\n${waiting}`;
-        isFaulty((error as Error).message);
+        isFaulty(messageOf(error));
       }
     },
     get fault() {
@@ -151,7 +152,7 @@ function readOld(path: string, problem: (text: string) => void): Map<string, Sav
     return readRecords(text);
   } catch (error) {
     renameSync(path, `${path}.BD`);
-    problem(`${path}: ${(error as Error).message}; put aside as .BD`);
+    problem(`${path}: ${messageOf(error)}; put aside as .BD`);
     return new Map();
   }
 }

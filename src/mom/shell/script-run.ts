@@ -2,6 +2,7 @@
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { closeSync, constants, openSync, type Stats, statSync } from "node:fs";
+import { messageOf } from "#support/caught.ts";
 import { trustedFile } from "#support/trusted-file.ts";
 import { asIdentity } from "../host/posix.ts";
 import { PELOG, PELOG_TEXTS, type ScriptEnd } from "../job/pelog.ts";
@@ -30,7 +31,7 @@ export function runScript(path: string, system: boolean, request: Request, runni
     });
     return endOf(child, request.alarm_s);
   } catch (error) {
-    return Promise.resolve(ended(PELOG.NO_INPUT, (error as Error).message));
+    return Promise.resolve(ended(PELOG.NO_INPUT, messageOf(error)));
   } finally {
     for (const file of files) closeSync(file);
   }

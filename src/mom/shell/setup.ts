@@ -4,6 +4,7 @@ import { chmodSync, mkdirSync, readFileSync, statSync } from "node:fs";
 import { hostname, networkInterfaces } from "node:os";
 import { join } from "node:path";
 import type { MomVnode } from "#protocol/mom-link.ts";
+import { codeOf, messageOf } from "#support/caught.ts";
 import { CONF_FILE_DEFAULT, type Conf } from "#support/conf.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
 import { trustedDirectory, trustedFile } from "#support/trusted-file.ts";
@@ -93,7 +94,7 @@ function checkTrusted(check: () => void, what: string): void {
   try {
     check();
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw new MomStartError(`${what} is not safe: ${(error as Error).message}`);
+    if (codeOf(error) !== "ENOENT") throw new MomStartError(`${what} is not safe: ${messageOf(error)}`);
   }
 }
 
@@ -160,7 +161,7 @@ export function makeDirectories(home: string, mode: "user" | "system"): void {
       mkdirSync(`${home}/${name}`);
       chmodSync(`${home}/${name}`, bits);
     } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw new MomStartError(`${home}/${name}: ${(error as Error).message}`);
+      if (codeOf(error) !== "EEXIST") throw new MomStartError(`${home}/${name}: ${messageOf(error)}`);
     }
   }
 }

@@ -4,6 +4,7 @@
 // N2. If a program fails, prints nothing or takes too long, its resource has no value, and the begin of each such time is logged.
 
 import { spawn } from "node:child_process";
+import { messageOf } from "#support/caught.ts";
 import { trustedFile } from "#support/trusted-file.ts";
 import { trustedOwners } from "./action-run.ts";
 
@@ -43,7 +44,7 @@ function ask(command: string, alarm_s: number): Promise<Outcome> {
       if (!program.startsWith("/")) throw new Error(`${program} must be an absolute path`);
       path = trustedFile(program, trustedOwners());
     } catch (error) {
-      resolve({ problem: (error as Error).message });
+      resolve({ problem: messageOf(error) });
       return;
     }
     const child = spawn(path, args, {

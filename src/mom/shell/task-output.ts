@@ -19,6 +19,7 @@ import {
 } from "node:fs";
 import { hostsOf } from "#model/request/host-entry.ts";
 import type { TaskToMom } from "#protocol/task-link.ts";
+import { messageOf } from "#support/caught.ts";
 import type { Link } from "../host/frame-link.ts";
 import { isSister } from "../job/sister.ts";
 import type { MomState, Run } from "../run/state.ts";
@@ -88,7 +89,7 @@ export function carryOutput(home: string, state: MomState, complain: (text: stri
               writeFileSync(`${keeper(id)}.new`, JSON.stringify(carried), { mode: 0o600 });
               renameSync(`${keeper(id)}.new`, keeper(id));
             } catch (error) {
-              complain(`${keeper(id)}: ${(error as Error).message}`);
+              complain(`${keeper(id)}: ${messageOf(error)}`);
             }
             next();
           },

@@ -11,6 +11,7 @@ import { type MomToTask, type TaskToMom, taskSocketPath } from "#protocol/task-l
 import { type LinkServer, listenLinks, type ServerLink } from "#protocol/wire/ipc-transport.ts";
 import { peerCredentials } from "#protocol/wire/peer-credentials.ts";
 import { socketAddress } from "#protocol/wire/socket-path.ts";
+import { messageOf } from "#support/caught.ts";
 import { frameLink, type Link, type LinkHandlers } from "../host/frame-link.ts";
 import { ownerOf } from "../host/session-end.ts";
 import type { MomEvent } from "../run/event.ts";
@@ -61,7 +62,7 @@ export class TaskServer {
       this.#server = server;
       if (this.#closed) void server.close();
     } catch (error) {
-      complain(`${this.path}: ${(error as Error).message}: tasks of jobs cannot be asked for`);
+      complain(`${this.path}: ${messageOf(error)}: tasks of jobs cannot be asked for`);
     }
   }
 
@@ -187,7 +188,7 @@ export function dialMom(
   try {
     address = socketAddress(path);
   } catch (error) {
-    return onLost((error as Error).message);
+    return onLost(messageOf(error));
   }
   const socket = connect(address.address);
   socket.once("error", (error) => {

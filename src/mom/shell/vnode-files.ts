@@ -3,6 +3,7 @@
 // F1. Names that begin with PBS are reserved: such files are made by other programs, read first, and neither inserted nor removed here.
 
 import { mkdirSync, readdirSync, readFileSync, unlinkSync, writeFileSync } from "node:fs";
+import { codeOf, messageOf } from "#support/caught.ts";
 import { trustedFile } from "#support/trusted-file.ts";
 import { mergeVnodeDefs, parseVnodeDefs, type VnodeDef, type VnodeDefs } from "../config/vnode-def.ts";
 
@@ -43,7 +44,7 @@ export function vnodeFileCommand(directory: string, args: readonly string[], io:
     else insert(directory, path, readFileSync(file as string, "utf8"));
     return 0;
   } catch (error) {
-    const { code, message } = error as NodeJS.ErrnoException;
+    const [code, message] = [codeOf(error), messageOf(error)];
     if (code === "EEXIST") return refuse(`${name}: exists already`);
     if (code === "ENOENT") return refuse(`${verb === "insert" ? file : name}: No such file or directory`);
     return refuse(`${name}: ${message}`);
@@ -80,7 +81,7 @@ export function readDefinitions(
       if (system) trustedFile(`${directory}/${name}`, [0]);
       files.push(parseVnodeDefs(readFileSync(`${directory}/${name}`, "utf8")));
     } catch (error) {
-      problems.push(`vnode definition file ${name}: ${(error as Error).message}`);
+      problems.push(`vnode definition file ${name}: ${messageOf(error)}`);
     }
   }
   return { defs: mergeVnodeDefs(files), problems };

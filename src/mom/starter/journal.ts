@@ -6,6 +6,7 @@
 
 import { closeSync, constants, fdatasync, fsyncSync, openSync, readFileSync, renameSync, writeSync } from "node:fs";
 import { dirname } from "node:path";
+import { messageOf } from "#support/caught.ts";
 import { type ExitedRun, type RunKey, type StartedRun, type StarterRun, taskOf } from "../job/starter-link.ts";
 
 export type JournalRecord =
@@ -45,7 +46,7 @@ export function noteInJournal(journal: Journal, records: readonly JournalRecord[
   try {
     if (records.length > 0) journal.append(records);
   } catch (error) {
-    complain(`journal: ${(error as Error).message}`);
+    complain(`journal: ${messageOf(error)}`);
   }
 }
 

@@ -11,6 +11,7 @@
 import { closeSync, constants, fstatSync, openSync, readSync, statSync, writeSync } from "node:fs";
 import { isatty } from "node:tty";
 import { EXEC_FAILED, JOB_EXEC } from "#model/exit-status.ts";
+import { codeOf, messageOf } from "#support/caught.ts";
 import { trustedFile } from "#support/trusted-file.ts";
 
 import { type IdentityTool, identityWords } from "../host/identity-words.ts";
@@ -34,7 +35,7 @@ export function launch(spec: StartSpec, terminal: string | null = null): Launche
   try {
     return asIdentity(spec.owner, () => start(spec, terminal, opened));
   } catch (error) {
-    return { exit_status: JOB_EXEC.FAIL2, text: (error as Error).message };
+    return { exit_status: JOB_EXEC.FAIL2, text: messageOf(error) };
   } finally {
     for (const fd of opened) closeSync(fd);
   }
@@ -99,7 +100,7 @@ function tellOwner(fd: number, text: string): void {
   try {
     writeSync(fd, text);
   } catch (error) {
-    if (!["EAGAIN", "EIO"].includes((error as NodeJS.ErrnoException).code ?? "")) throw error;
+    if (!["EAGAIN", "EIO"].includes(codeOf(error) ?? "")) throw error;
   }
 }
 
@@ -117,7 +118,7 @@ function restart(spec: StartSpec, files: Descriptors, tell: (text: string) => vo
   try {
     path = trustedFile(spec.path, [0, process.geteuid?.() ?? 0]);
   } catch (error) {
-    return failed((error as Error).message);
+    return failed(messageOf(error));
   }
   const mask = process.umask(spec.umask);
   const outcome = spawnSession({ ...commandOf({ ...spec, path, owner: null }), ...files });

@@ -1,5 +1,6 @@
 // Ends of runs on their way to the mom: each is on the disk before it is reported (job/starter-link.ts, S1). One sync serves all that came meanwhile.
 
+import { messageOf } from "#support/caught.ts";
 import type { ExitedRun } from "../job/starter-link.ts";
 import type { Children } from "./children.ts";
 import type { Journal } from "./journal.ts";
@@ -53,7 +54,7 @@ export class RunExits {
   #write(batch: readonly ExitedRun[], unwritten: readonly ExitedRun[]): void {
     const { journal, tell, complain } = this.#options;
     const again = (error: unknown, left: readonly ExitedRun[]): void => {
-      complain(`journal: ${(error as Error).message}`);
+      complain(`journal: ${messageOf(error)}`);
       setTimeout(() => this.#write(batch, left), AGAIN_MS);
     };
     try {

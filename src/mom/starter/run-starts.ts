@@ -2,6 +2,7 @@
 // before the mom is told.
 
 import { JOB_EXEC } from "#model/exit-status.ts";
+import { messageOf } from "#support/caught.ts";
 import type { JobGroups } from "../host/cgroup.ts";
 import { readProcess } from "../host/proc-table.ts";
 import { jobOfName, type RunKey, type StartedRun, type StarterToMom, type StartSpec } from "../job/starter-link.ts";
@@ -71,7 +72,7 @@ export class RunStarts {
       journal.append([{ t: "start", ...keyOf(spec), pid: 0, at_ms: now_ms(), ticks: 0, cookie: cookieOf(spec.env) }]);
       return null;
     } catch (error) {
-      const text = `journal: ${(error as Error).message}`;
+      const text = `journal: ${messageOf(error)}`;
       complain(text);
       return text;
     }

@@ -6,6 +6,7 @@
 // T1. The process group of an ended top process is killed before the process is reaped, while its number cannot be reused.
 // T2. An interactive run is started once its terminal exists (terminals.ts); its end is reported once its terminal has forwarded all output.
 
+import { messageOf } from "#support/caught.ts";
 import type { JobGroups } from "../host/cgroup.ts";
 import type { Link } from "../host/frame-link.ts";
 import { endedChild, type Reaped, reap } from "../host/posix.ts";
@@ -154,7 +155,7 @@ export class Starter {
     try {
       journal.compact(state);
     } catch (error) {
-      complain(`journal: ${(error as Error).message}`);
+      complain(`journal: ${messageOf(error)}`);
     }
   }
 

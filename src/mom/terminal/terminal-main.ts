@@ -9,6 +9,7 @@ import { closeSync, writeSync } from "node:fs";
 import { ReadStream } from "node:tty";
 import { dialTerminal, type TerminalChannel } from "#protocol/terminal/channel.ts";
 import type { TerminalFrame, TerminalShape } from "#protocol/terminal/link.ts";
+import { messageOf } from "#support/caught.ts";
 import { closeForeignDescriptors } from "#support/descriptors.ts";
 import { applySettings, setWindowSize, terminalSettings, withControls } from "#support/libc/terminal-modes.ts";
 import { openPseudoTerminal, terminalWriter } from "../host/pseudo-terminal.ts";
@@ -55,7 +56,7 @@ async function main(): Promise<void> {
       onClose: () => (session === null ? give_up("qsub has gone") : process.exit(0)),
     }));
   } catch (error) {
-    return give_up((error as Error).message);
+    return give_up(messageOf(error));
   }
   channel.send({ kind: "hello", job: order.job });
   const late = setTimeout(() => give_up("qsub does not tell of its terminal"), SHAPE_MS_MAX);
@@ -78,7 +79,7 @@ async function displayFor(channel: TerminalChannel, x11: NonNullable<TerminalSha
   try {
     return await openDisplay(channel, x11, directory);
   } catch (error) {
-    channel.send({ kind: "data", bytes: Buffer.from(`pbs_mom: no forwarding of X11: ${(error as Error).message}\r\n`) });
+    channel.send({ kind: "data", bytes: Buffer.from(`pbs_mom: no forwarding of X11: ${messageOf(error)}\r\n`) });
     return null;
   }
 }

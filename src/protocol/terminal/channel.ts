@@ -8,6 +8,7 @@
 import { randomBytes } from "node:crypto";
 import { connect, createServer, type Server, type Socket } from "node:net";
 import { connect as connectTls, createSecureContext, TLSSocket } from "node:tls";
+import { nameOf } from "#support/caught.ts";
 import { peerCredentials } from "../wire/peer-credentials.ts";
 import { waitingRoom } from "../wire/waiting-room.ts";
 import { encodeTerminalFrame, type TerminalFrame, type TerminalTicket, terminalFrameDecoder } from "./link.ts";
@@ -139,7 +140,7 @@ function channelOver(secured: TLSSocket): TerminalChannel & { attach(handlers: C
         try {
           for (const frame of decoder.push(chunk)) if (open) onFrame(frame);
         } catch (error) {
-          if ((error as Error).name !== "TerminalFrameError") throw error;
+          if (nameOf(error) !== "TerminalFrameError") throw error;
           end(error as Error);
         }
       });

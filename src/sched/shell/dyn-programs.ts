@@ -4,6 +4,7 @@
 // P2. Whatever it does, the cycle begins: after server_dyn_res_alarm seconds it is killed with all it started, and its resource counts as 0.
 
 import { type ChildProcess, spawn } from "node:child_process";
+import { messageOf } from "#support/caught.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
 import { trustedFile } from "#support/trusted-file.ts";
 import { type DynProgram, dynValue, nothingOf } from "../dyn-res.ts";
@@ -50,7 +51,7 @@ export function dynPrograms(record: Record): DynPrograms {
       record(LOG_EVENT.ERROR, "pbs_sched", text);
       const what = `error: ${program} file has a non-secure file access, setting resource ${resource} to 0, errno: ${EACCES}`;
       say(what, LOG_EVENT.SECURITY);
-      say(`${program}: ${(error as Error).message}`, LOG_EVENT.DEBUG2);
+      say(`${program}: ${messageOf(error)}`, LOG_EVENT.DEBUG2);
       return null;
     }
   }

@@ -8,6 +8,7 @@
 // H2. A service module is called for a cycle only when it is done with the last one.
 // H3. A module for whose sake the process was ended (module-watch.ts) stays out until its file or options change, or the files are read again by SIGHUP.
 
+import { messageOf } from "#support/caught.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
 import type { CycleReport, Module, ModuleOptions, ModuleWorld, OptionRow, PolicyModule, ServiceModule } from "../module.ts";
 import { optionsOf, type SiteModule, type WrongModule } from "../module-line.ts";
@@ -205,7 +206,7 @@ export function moduleHost({ world, watch, record, onProblem, onChange }: HostOp
     try {
       await entry.shutdown();
     } catch (error) {
-      record(LOG_EVENT.ERROR, entry.name, `shutdown: ${(error as Error).message}`);
+      record(LOG_EVENT.ERROR, entry.name, `shutdown: ${messageOf(error)}`);
     }
   }
 

@@ -4,6 +4,7 @@ import { existsSync, readFileSync, writeSync } from "node:fs";
 import { pid } from "node:process";
 import { parentPort, workerData } from "node:worker_threads";
 import { WATCH_SIGNAL } from "#protocol/sched-link.ts";
+import { messageOf } from "#support/caught.ts";
 import { writeWholeFile } from "#support/whole-file.ts";
 import { AT, type Stuck, stuckOf, stuckText, type WatchMessage } from "./module-watch.ts";
 
@@ -56,6 +57,6 @@ function note(stuck: Stuck): void {
     const others = existsSync(file) ? stuckOf(readFileSync(file, "utf8")) : [];
     writeWholeFile(file, stuckText([...others.filter(({ name }) => name !== stuck.name), stuck]));
   } catch (error) {
-    writeSync(STDERR, `pbs_sched: module ${stuck.name} stands still and cannot be noted: ${(error as Error).message}\n`);
+    writeSync(STDERR, `pbs_sched: module ${stuck.name} stands still and cannot be noted: ${messageOf(error)}\n`);
   }
 }

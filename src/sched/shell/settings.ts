@@ -2,6 +2,7 @@
 
 import { readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
+import { codeOf, messageOf } from "#support/caught.ts";
 import { SCHED_FILES } from "#support/sched-directory.ts";
 import { type Settings, type SettingsMessage, type SettingsTexts, settingsOf } from "../settings-text.ts";
 import { MACHINE_TIME } from "./machine-time.ts";
@@ -20,7 +21,7 @@ export function readPrivate(dir: string, tell: (object: string, text: string) =>
     try {
       return readFileSync(join(dir, file), "utf8");
     } catch (error) {
-      if (file !== "holidays") tell(file, `cannot be read: ${(error as Error).message}`);
+      if (file !== "holidays") tell(file, `cannot be read: ${messageOf(error)}`);
       return null;
     }
   };
@@ -39,7 +40,7 @@ export function versionOfFiles(dir: string): string {
       const { ino, size, mtimeNs } = statSync(join(dir, file), { bigint: true });
       return `${ino} ${size} ${mtimeNs}`;
     } catch (error) {
-      return (error as NodeJS.ErrnoException).code;
+      return codeOf(error);
     }
   }).join(";");
 }

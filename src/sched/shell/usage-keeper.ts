@@ -10,6 +10,7 @@ import { join } from "node:path";
 import { createFairshare, decayDue, type Fairshare, replant, type StoredUsage, storedOf } from "#model/fairshare.ts";
 import type { FairshareTree } from "#model/resource-group.ts";
 import { parseUsage, usageText } from "#model/usage-file.ts";
+import { codeOf, messageOf } from "#support/caught.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
 import { removeIfThere, writeWholeFile } from "#support/whole-file.ts";
 import type { Policy, PolicyBook } from "../policy.ts";
@@ -45,8 +46,8 @@ export function usageKeeper(record: Record): UsageKeeper {
     try {
       text = readFileSync(path("usage"), "utf8");
     } catch (error) {
-      const missing = (error as NodeJS.ErrnoException).code === "ENOENT";
-      const what = missing ? "Creating usage database for fairshare" : `cannot be read: ${(error as Error).message}`;
+      const missing = codeOf(error) === "ENOENT";
+      const what = missing ? "Creating usage database for fairshare" : `cannot be read: ${messageOf(error)}`;
       record(missing ? LOG_EVENT.SCHED : LOG_EVENT.ERROR, "fairshare usage", what, "Fil");
       return null;
     }
@@ -89,7 +90,7 @@ export function usageKeeper(record: Record): UsageKeeper {
       fault_told = "";
       return true;
     } catch (error) {
-      const { message } = error as Error;
+      const message = messageOf(error);
       if (message !== fault_told) record(LOG_EVENT.ERROR, "fairshare usage", `cannot be kept: ${message}`, "Fil");
       fault_told = message;
       return false;

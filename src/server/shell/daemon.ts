@@ -7,6 +7,7 @@ import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { isStoreError, type Store } from "#store/store.ts";
 import { openAccounting } from "#support/accounting-log.ts";
+import { messageOf } from "#support/caught.ts";
 import { type Conf, parseConfText, shortHostName } from "#support/conf.ts";
 import { openLog } from "#support/log.ts";
 import { LOG_EVENT, LOG_MASK } from "#support/log-event.ts";
@@ -44,7 +45,7 @@ export async function serve(options: ServerOptions, conf: Conf, { lock, opened, 
   const note = (event: number, text: string): void => log.record(event, "Svr", `Server@${host}`, text);
   note(LOG_EVENT.SYSTEM, `starting, pid ${process.pid}`);
   const unusable = (error: unknown): number => {
-    note(LOG_EVENT.ERROR, `store: ${(error as Error).message}`);
+    note(LOG_EVENT.ERROR, `store: ${messageOf(error)}`);
     log.close();
     if (isStoreError(error)) return fail(error.message);
     throw error;

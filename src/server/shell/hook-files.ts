@@ -4,6 +4,7 @@
 import { chmodSync, mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type Hook, hookAttrTexts } from "#model/tables/hook.ts";
+import { messageOf } from "#support/caught.ts";
 
 const SCRIPT_SUFFIX = { python: "PY", javascript: "JS" } as const;
 const SUFFIXES = ["HK", "PY", "JS", "CF"] as const;
@@ -21,7 +22,7 @@ export function hookFiles(directory: string, complain: (text: string) => void): 
     try {
       work();
     } catch (error) {
-      complain(`${directory}: ${(error as Error).message}`);
+      complain(`${directory}: ${messageOf(error)}`);
     }
   };
   const write = (name: string, hook: Hook | undefined): void => {

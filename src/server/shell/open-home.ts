@@ -5,6 +5,7 @@ import { chmodSync, existsSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { beginSqliteStore } from "#store/sqlite-store.ts";
 import type { Store } from "#store/store.ts";
+import { messageOf } from "#support/caught.ts";
 import type { Conf } from "#support/conf.ts";
 import { returnLargeBlocks } from "#support/libc/large-blocks.ts";
 import { type HeldLock, takeLock } from "#support/libc/lock-file.ts";
@@ -55,6 +56,6 @@ function holdLock(conf: Conf): HeldLock | string {
     const outcome = takeLock(join(conf.home, "server_priv/server.lock"));
     return "held" in outcome ? outcome.held : `another server is running (pid ${outcome.owner_pid ?? "unknown"})`;
   } catch (error) {
-    return `cannot lock ${join(conf.home, "server_priv/server.lock")}: ${(error as Error).message}`;
+    return `cannot lock ${join(conf.home, "server_priv/server.lock")}: ${messageOf(error)}`;
   }
 }

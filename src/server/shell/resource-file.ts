@@ -4,6 +4,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { type ResourceDef, resourceTypeText } from "#model/resource-table.ts";
+import { messageOf } from "#support/caught.ts";
 import { writeWholeFile } from "#support/whole-file.ts";
 
 const MODE = 0o644;
@@ -16,7 +17,7 @@ export function keepResourceFile(directory: string, resources: Iterable<Resource
     if (textOf(path) !== text) writeWholeFile(path, text, MODE);
     return null;
   } catch (error) {
-    return `resourcedef cannot be kept: ${(error as Error).message}`;
+    return `resourcedef cannot be kept: ${messageOf(error)}`;
   }
 }
 

@@ -24,6 +24,7 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { schedDirectories } from "#model/tables/sched-attributes.ts";
+import { codeOf } from "#support/caught.ts";
 
 /** File of sched_priv and the shipped default it is copied from (docs/reference/files.md 9). */
 const FILES = [
@@ -84,7 +85,7 @@ function makeFile(path: string, bytes: Uint8Array, owner: SchedDirectories["owne
   try {
     fd = openSync(path, "wx", 0o644);
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "EEXIST") return;
+    if (codeOf(error) === "EEXIST") return;
     throw error;
   }
   try {

@@ -8,6 +8,7 @@ import { closeSync, existsSync, readFileSync, statSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { LOG_FAULT, PRIV_FAULT, SCHED_ENV } from "#protocol/sched-link.ts";
+import { messageOf } from "#support/caught.ts";
 import { isLocked, readPid } from "#support/libc/lock-file.ts";
 import type { UserDatabase } from "#support/passwd.ts";
 import { checkLogDirectory, checkPrivate } from "#support/sched-directory.ts";
@@ -85,7 +86,7 @@ export function schedProcesses(options: SchedProcessesOptions): SchedProcesses {
       }
       child = launch(name, attrs, runner);
     } catch (error) {
-      options.log(name, `scheduler cannot be started: ${(error as Error).message}`);
+      options.log(name, `scheduler cannot be started: ${messageOf(error)}`);
       return options.exited(name, { code: 1, signal: null, stopped: false });
     }
     const entry = { process: child, stopped: false };
@@ -129,7 +130,7 @@ export function schedProcesses(options: SchedProcessesOptions): SchedProcesses {
     try {
       makeOwnDirectories(options, name, attrs, runnerOf(options, attrs));
     } catch (error) {
-      options.log(name, `directories cannot be made: ${(error as Error).message}`);
+      options.log(name, `directories cannot be made: ${messageOf(error)}`);
     }
   };
 
@@ -141,7 +142,7 @@ export function schedProcesses(options: SchedProcessesOptions): SchedProcesses {
       const child = launch(name, attrs, runnerOf(options, attrs), { [SCHED_ENV.say]: text });
       child.once("error", (error) => options.log(name, `its log cannot be written: ${error.message}`));
     } catch (error) {
-      options.log(name, `its log cannot be written: ${(error as Error).message}`);
+      options.log(name, `its log cannot be written: ${messageOf(error)}`);
     }
   };
 
@@ -259,7 +260,7 @@ function whyUntrusted(path: string, owners: readonly number[]): string | null {
     trustedDirectory(path, owners);
     return null;
   } catch (error) {
-    return (error as Error).message;
+    return messageOf(error);
   }
 }
 

@@ -9,6 +9,7 @@ import { type FileHandle, open, rename, unlink } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { createGzip } from "node:zlib";
+import { messageOf } from "#support/caught.ts";
 import { localStamper } from "#support/local-time.ts";
 import { logPieces, parseLogName } from "#support/log-pieces.ts";
 import type { ModuleWorld, OptionRow, ServiceModule } from "../../module.ts";
@@ -52,7 +53,7 @@ export function logger(world: ModuleWorld): ServiceModule {
         if (day < oldest) await unlink(path);
         else if (gzip && !compressed && path !== world.log_file.path()) await compress(path);
       } catch (error) {
-        faults.push(`${name}: ${(error as Error).message}`);
+        faults.push(`${name}: ${messageOf(error)}`);
       }
     }
     world.problem(faults.length === 0 ? null : `old logs: ${faults.join(", ")}`);
