@@ -6,6 +6,7 @@
 // W3. Everything that is due at an instant has happened before anybody decides: all ends first, then what the server and the schedulers do.
 // W4. Hosts that were down stay down. Hooks are not run, and no history is kept.
 
+import { listOf } from "#model/attribute-reader.ts";
 import { firstHost } from "#model/request/host-entry.ts";
 import type { Request } from "#protocol/messages.ts";
 import type { MomHello, MomJob, MomToServer } from "#protocol/mom-link.ts";
@@ -352,7 +353,7 @@ function hostsOf(state: ServerState, nextLink: () => number): StandInHost[] {
   const names = new Map<string, boolean>();
   for (const vnode of state.vnodes.values()) {
     const name = hostNameOf(vnode);
-    const up = !((vnode.attrs["state"] ?? []) as readonly string[]).some((word) => LOST.has(word));
+    const up = !listOf(vnode.attrs, "state").some((word) => LOST.has(word));
     names.set(name, (names.get(name) ?? false) || up);
   }
   return [...names].flatMap(([name, up]) => (up ? [{ name, link: nextLink(), runs: new Map() }] : []));

@@ -3,6 +3,7 @@
 // I1. Both go on from the same instant with the same jobs. What is asked for as a change is asked of the real server, and may be refused.
 // I2. A job's wait is counted from when it was queued.
 
+import { listOf } from "#model/attribute-reader.ts";
 import { parseExecVnode } from "#model/request/exec-vnode.ts";
 import type { Colouring, JobNames } from "#replay/colouring.ts";
 import type { Gantt, GanttBar } from "#replay/gantt.ts";
@@ -103,7 +104,7 @@ const compareIds = (a: string, b: string): number => Number.parseInt(a, 10) - Nu
 function cpusOf(state: ServerState): number {
   let cpus = 0;
   for (const { attrs } of state.vnodes.values()) {
-    const words = (attrs["state"] ?? []) as readonly string[];
+    const words = listOf(attrs, "state");
     const there = (attrs["resources_available"] as { readonly ncpus?: number } | undefined)?.ncpus ?? 0;
     if (!words.includes("down") && !words.includes("offline")) cpus += there;
   }

@@ -6,12 +6,13 @@
 // I4. A vnode with a queue and a partition is in that queue's partition, if it has one (15219, 15220, 15221).
 // I5. A busy vnode keeps its partition (15227).
 
+import { textOf } from "#model/attribute-reader.ts";
 import { PBSE, Reject, reject } from "#model/pbse.ts";
 import { DEFAULT_PARTITION } from "#model/tables/sched-attributes.ts";
 import type { Attrs, Queue, ServerState, Vnode } from "../state/state.ts";
 import type { Changed } from "./change.ts";
 
-const partitionOf = (attrs: Attrs): string | undefined => attrs["partition"] as string | undefined;
+const partitionOf = (attrs: Attrs): string | undefined => textOf(attrs, "partition");
 
 /** A queue as it will be. queue: as it is; null: it is being made. */
 export function checkQueuePartition(state: ServerState, changed: Changed, queue: Queue | null): void {
@@ -39,7 +40,7 @@ export function checkNodePartition(state: ServerState, changed: Changed, vnode: 
     if (partition === DEFAULT_PARTITION) throw reject(PBSE.DEFAULT_PARTITION);
     if (vnode !== null && vnode.jobs.size + vnode.resvs.size > 0 && partition !== partitionOf(before)) throw reject(PBSE.NODE_BUSY);
   }
-  const name = after["queue"] as string | undefined;
+  const name = textOf(after, "queue");
   const theirs = name === undefined ? undefined : partitionOf(state.queues.get(name)?.attrs ?? {});
   if (partition === undefined || theirs === undefined || partition === theirs) return;
   // PBS looks at the queue first, against the partition the vnode had.

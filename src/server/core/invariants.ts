@@ -14,6 +14,7 @@
 // I11. Attributes of a job hold names of the table alone: what is the server's own stands beside them (state/job-own.ts O2).
 // I12. A job that waits for a live one is in that one's list; substate 22 is that of jobs that wait for others.
 
+import { listOf } from "#model/attribute-reader.ts";
 import { entriesOf, isBefore, isDependent, jobOfEntry, reverseType } from "#model/depend.ts";
 import { subjobId } from "#model/job-id.ts";
 import { SUBSTATE } from "#model/job-state.ts";
@@ -143,7 +144,7 @@ function checkVnodes(state: ServerState, check: Check): void {
       check(state.placements.get(id)?.vnodes.has(vnode.name) === true, () => `vnode ${vnode.name}: ${id} is not there`);
     const slots = vnode.slots.filter((id) => id !== "");
     check(slots.length === Math.ceil(jobsUse(state, vnode).get("ncpus") ?? 0), () => `vnode ${vnode.name}: ${slots.length} slots taken`);
-    const states = (vnode.attrs["state"] as string[] | undefined) ?? [];
+    const states = listOf(vnode.attrs, "state");
     const derived = states.filter(isDerived);
     check(derived.join() === derivedStates(vnode).join(), () => `vnode ${vnode.name}: state ${states} should have ${derivedStates(vnode)}`);
   }

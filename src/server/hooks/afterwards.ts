@@ -5,6 +5,7 @@
 // A2. A periodic hook runs once at a time, and again freq seconds after its last start.
 
 import type { HookInput } from "#hooks/run/hook-input.ts";
+import { listOf } from "#model/attribute-reader.ts";
 import { RESV_STATE } from "#model/resv-state.ts";
 import { isPeriodic } from "#model/tables/hook.ts";
 import type { ImportHookRequest, ManagerRequest } from "#protocol/messages.ts";
@@ -104,7 +105,7 @@ export function watchVnodes(kernel: Kernel): void {
 
 type SeenVnode = { readonly state: string; readonly since: string };
 const seen = (attrs: Attrs): SeenVnode => ({
-  state: ((attrs["state"] as readonly string[] | undefined) ?? []).join(",") || "free",
+  state: listOf(attrs, "state").join(",") || "free",
   since: String(attrs["last_state_change_time"] ?? 0),
 });
 

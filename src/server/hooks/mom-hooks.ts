@@ -4,6 +4,7 @@
 // M2. A hook of a host may change only vnodes of that host, and jobs that are there.
 
 import { type AttrChanges, isAttrChanges, isObjectChanges } from "#hooks/run/hook-input.ts";
+import { listOf } from "#model/attribute-reader.ts";
 import { type Hook, type HookScript, isMomEvent } from "#model/tables/hook.ts";
 import type { MomHook, MomHookReport, MomHooks, MomToServer } from "#protocol/mom-link.ts";
 import { SCHED_COMMAND } from "#protocol/sched-link.ts";
@@ -119,7 +120,7 @@ function addState(kernel: Kernel, name: string, hook: string): void {
 }
 
 function takeState(kernel: Kernel, vnode: Vnode, hook: string): void {
-  const states = (vnode.attrs["state"] as readonly string[] | undefined) ?? [];
+  const states = listOf(vnode.attrs, "state");
   change(kernel, vnode.name, { state: states.filter((word) => word !== "offline").join(",") || "free", comment: null }, hook);
 }
 

@@ -1,6 +1,7 @@
 // Changes of hooks to vnodes: carried out as a manager's with qmgr, one vnode after the other. Illegal changes are logged and left out.
 
 import type { AttrChanges, ObjectChanges } from "#hooks/run/hook-input.ts";
+import { listOf } from "#model/attribute-reader.ts";
 import { Reject } from "#model/pbse.ts";
 import { NODE_ATTRIBUTES } from "#model/tables/node-attributes.ts";
 import type { AttrOp } from "#protocol/messages.ts";
@@ -22,7 +23,7 @@ export function changeVnodes(tx: Transaction, changes: ObjectChanges, hook: stri
     const vnode = tx.state.vnodes.get(name);
     try {
       if (vnode === undefined || (names !== null && !names.has(name))) throw new Reject(0, "it is not there for this hook");
-      setNode(own, vnode, nodeOps(wanted, (vnode.attrs["state"] as readonly string[] | undefined) ?? []), hook);
+      setNode(own, vnode, nodeOps(wanted, listOf(vnode.attrs, "state")), hook);
     } catch (error) {
       if (!(error instanceof Reject)) throw error;
       const text = `vnode ${name} is not changed: ${(error.text ?? "").trim()}`;

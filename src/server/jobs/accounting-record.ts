@@ -1,6 +1,7 @@
 // Texts of accounting records (docs/reference/files.md 4). Items in the documented order, separated by one blank; Q and S records end in one.
 
 import type { ResourceValues } from "#model/attribute.ts";
+import { textOf } from "#model/attribute-reader.ts";
 import { renderDuration } from "#model/values/duration.ts";
 import { renderResourceList } from "#model/values/resource-list.ts";
 import type { Transaction } from "../engine/transaction.ts";
@@ -62,7 +63,7 @@ function jobRecord(tx: Transaction, attrs: JobAttrs, type: "Q" | "S" | "E"): str
   const add = (name: string, value: unknown): void => {
     if (value !== undefined && value !== "") items.push(`${name}=${value}`);
   };
-  const text = (name: string): string | undefined => (typeof attrs[name] === "string" ? (attrs[name] as string) : undefined);
+  const text = (name: string): string | undefined => textOf(attrs, name);
   if (text("gridname") !== undefined) add("gridname", JSON.stringify(text("gridname")));
   add("user", attrs.euser);
   add("group", attrs.egroup);

@@ -9,6 +9,7 @@
 // P3. A job that is deleted before it ran releases no other job. One that is deleted while it runs has failed, whatever its Exit_status.
 // P4. Of runone jobs one runs at a time; meanwhile the others have a hold s. They are deleted when it ends, and lose the hold when it is queued again.
 
+import { listOf } from "#model/attribute-reader.ts";
 import {
   AFTER_TYPES,
   type AfterType,
@@ -44,8 +45,7 @@ import { unstartedAttrs } from "./array-end.ts";
 import { leave, statusOfRun } from "./end.ts";
 import { logJob, settleJob } from "./life.ts";
 
-export const dependenciesOf = (state: ServerState, attrs: Attrs): Dependencies =>
-  parseDependencies((attrs["depend"] as readonly string[] | undefined) ?? [], state.name);
+export const dependenciesOf = (state: ServerState, attrs: Attrs): Dependencies => parseDependencies(listOf(attrs, "depend"), state.name);
 
 const entryOf = (state: ServerState, id: string): string => `${id}@${state.name}`;
 /** undefined: no dependency is left. */

@@ -5,6 +5,7 @@
 // I3. run_count grows with every start; a mom refuses a number that it has seen.
 // I4. A suspended job that resumes is in state R, with its resources, before its mom is told; if the mom refuses, it is suspended again (suspension.ts).
 
+import { listOf } from "#model/attribute-reader.ts";
 import { PBSE, Reject, reject } from "#model/pbse.ts";
 import { type ExecVnode, execVnodeText, parseExecVnode, vnodesOf } from "#model/request/exec-vnode.ts";
 import { placeOf } from "#model/request/place.ts";
@@ -111,7 +112,7 @@ function checkAmounts(tx: Transaction, vnode: Vnode, amounts: ReadonlyMap<string
 /** Vnode states in which no job is started. An operator may use a vnode that is offline or full. */
 const UP: ReadonlySet<string> = new Set(["job-busy", "job-exclusive", "resv-exclusive"]);
 function checkState(vnode: Vnode, options: RunOptions): void {
-  const states = (vnode.attrs["state"] as string[] | undefined) ?? [];
+  const states = listOf(vnode.attrs, "state");
   if (states.length === 0) return;
   const in_way = states.filter((word) => !UP.has(word) && !(options.specified === true && (word === "offline" || word === "busy")));
   if (in_way.length === 0) return;

@@ -12,6 +12,7 @@
 // I5. `paused` is the total time of suspensions of the run, `paused_since` the begin of the present one; the end of its walltime moves by that time.
 // I4. A job that its scheduler preempts has `preempting`, the time of that decision, until the mom has reported the outcome. Then it becomes `ptime`.
 
+import { listOf } from "#model/attribute-reader.ts";
 import { execVnodeText, onlyResources, parseExecVnode } from "#model/request/exec-vnode.ts";
 import { inOrder } from "#model/values/node-state.ts";
 import { SCHED_COMMAND } from "#protocol/sched-link.ts";
@@ -145,10 +146,10 @@ function vnodesOf(tx: Transaction, job: Job): Vnode[] {
   return [...(tx.state.placements.get(job.id)?.vnodes.keys() ?? [])].flatMap((name) => tx.state.vnodes.get(name) ?? []);
 }
 
-const maintenanceJobs = (vnode: Vnode): readonly string[] => (vnode.attrs["maintenance_jobs"] as readonly string[] | undefined) ?? [];
+const maintenanceJobs = (vnode: Vnode): readonly string[] => listOf(vnode.attrs, "maintenance_jobs");
 
 function setMaintenance(tx: Transaction, vnode: Vnode, jobs: readonly string[]): void {
-  const states = ((vnode.attrs["state"] as string[] | undefined) ?? []).filter((word) => word !== "maintenance");
+  const states = listOf(vnode.attrs, "state").filter((word) => word !== "maintenance");
   const set: Attrs = {
     state: jobs.length === 0 ? states : inOrder([...states, "maintenance"]),
     ...(jobs.length === 0 ? {} : { maintenance_jobs: jobs }),

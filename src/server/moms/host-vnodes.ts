@@ -4,6 +4,7 @@
 // I2. A partition that a mom reports must follow the rules of qmgr (partition-rules.ts); otherwise it is left out, and the log says why.
 
 import { defaultAttributes } from "#model/attribute.ts";
+import { listOf, resourcesOf } from "#model/attribute-reader.ts";
 import { Reject } from "#model/pbse.ts";
 import { NODE_ATTRIBUTES } from "#model/tables/node-attributes.ts";
 import { inOrder } from "#model/values/node-state.ts";
@@ -91,7 +92,7 @@ function createVnode(tx: Transaction, mom: MomRuntime, reported: MomVnode, sever
   const resources = {
     host: mom.host,
     vnode: reported.name,
-    ...((reported.attrs["resources_available"] as ResourceRecord | undefined) ?? {}),
+    ...resourcesOf(reported.attrs, "resources_available"),
   };
   const attrs: Attrs = {
     ...defaultAttributes(NODE_ATTRIBUTES),
@@ -117,9 +118,9 @@ function updateVnode(tx: Transaction, mom: MomRuntime, vnode: Vnode, reported: M
   for (const name in reported.attrs) if (name !== "resources_available") put(name, reported.attrs[name]);
   put("pbs_version", mom.hello.version);
   if (several) put("in_multivnode_host", 1);
-  const now = (vnode.attrs["resources_available"] as ResourceRecord | undefined) ?? {};
+  const now = resourcesOf(vnode.attrs, "resources_available");
   const resources: ResourceRecord = { ...now };
-  const given = { host: mom.host, vnode: vnode.name, ...((reported.attrs["resources_available"] as ResourceRecord | undefined) ?? {}) };
+  const given = { host: mom.host, vnode: vnode.name, ...resourcesOf(reported.attrs, "resources_available") };
   // The administrator's name for a natural vnode, which the mom does not know.
   if (reported.name !== vnode.name) given.vnode = vnode.name;
   for (const [name, value] of Object.entries(given)) if (!by_admin.has(`resources_available.${name}`)) resources[name] = value;
@@ -197,7 +198,7 @@ function setStates(tx: Transaction, vnode: Vnode, add: readonly string[], remove
   if (Object.keys(set).length > 0) tx.apply({ kind: "changed", object: "node", name: vnode.name, set, unset: [] });
 }
 
-const statesOf = (vnode: Vnode): readonly string[] => (vnode.attrs["state"] as string[] | undefined) ?? [];
+const statesOf = (vnode: Vnode): readonly string[] => listOf(vnode.attrs, "state");
 
 /** An administrator created a node; if its mom is connected, the node is up at once. */
 export function nodeCreated(kernel: Kernel, tx: Transaction, name: string): void {

@@ -1,6 +1,7 @@
 // The vnodes of a maintenance reservation: all of its hosts (docs/reference/commands.md 5, --hosts).
 
 import type { ResourceValues } from "#model/attribute.ts";
+import { resourcesOf } from "#model/attribute-reader.ts";
 import { PBSE, Reject } from "#model/pbse.ts";
 import { type ExecChunk, execVnodeText, partOf } from "#model/request/exec-vnode.ts";
 import { pairOf, type SelectChunk, selectText } from "#model/request/select.ts";
@@ -35,6 +36,6 @@ export function maintenanceOf(state: ServerState, hosts: readonly string[]): Mai
   };
 }
 
-const available = (vnode: Vnode): ResourceValues => (vnode.attrs["resources_available"] ?? {}) as ResourceValues;
+const available = (vnode: Vnode): ResourceValues => resourcesOf(vnode.attrs, "resources_available");
 const ncpusOf = (vnode: Vnode): number => Number(available(vnode)["ncpus"] ?? 0);
 const hostResource = (vnode: Vnode): string => String(available(vnode)["host"] ?? vnode.name);

@@ -1,5 +1,6 @@
 // The words of a vnode's state that follow from its jobs and reservations. The other words come from administrators and moms.
 
+import { listOf } from "#model/attribute-reader.ts";
 import { inOrder } from "#model/values/node-state.ts";
 import type { Changes } from "./changes.ts";
 import type { Vnode } from "./state.ts";
@@ -29,7 +30,7 @@ export const isDerived = (word: string): boolean => DERIVED.has(word);
 
 /** Sets the derived words of a vnode's state. changes: null while loading. */
 export function refreshVnode(vnode: Vnode, changes: Changes | null): void {
-  const states = Array.isArray(vnode.attrs["state"]) ? (vnode.attrs["state"] as string[]) : [];
+  const states = listOf(vnode.attrs, "state");
   const derived = derivedStates(vnode);
   const next = states.every(isDerived) ? derived : inOrder([...states.filter((word) => !isDerived(word)), ...derived]);
   if (next.length === states.length && next.every((word, at) => word === states[at])) return;

@@ -15,6 +15,7 @@ import {
   type ResourceValues,
   valueName,
 } from "#model/attribute.ts";
+import { listOf } from "#model/attribute-reader.ts";
 import { PBSE, reject } from "#model/pbse.ts";
 import { alterRequest } from "#model/request/job-request.ts";
 import { JOB_ATTRIBUTES } from "#model/tables/job-attributes.ts";
@@ -102,7 +103,7 @@ export function alterationOf(tx: Transaction, job: Job, ops: readonly AttrOp[]):
 
 /** Refuses a condition that can never be met: with 15229 if a finished job did not fulfil it, otherwise with 15054. */
 function newDependencies(tx: Transaction, job: Job, after: Attrs, touched: Set<string>): Asked {
-  const items = (after["depend"] ?? []) as readonly string[];
+  const items = listOf(after, "depend");
   tx.historyOf(recordsOfDependencies(tx, items));
   const asked = askDependencies(tx, { id: job.id, owner: job.attrs.Job_Owner }, items);
   if (asked.refusal !== null) throw reject(tx.history(asked.refusal) === undefined ? PBSE.BADDEPEND : PBSE.HISTDEPEND);

@@ -1,6 +1,7 @@
 // The requests that a queue allows: resources_min and resources_max of the queue; the server's maximum if the queue has none (15036).
 
 import type { ResourceValues } from "#model/attribute.ts";
+import { resourcesOf } from "#model/attribute-reader.ts";
 import { PBSE, reject } from "#model/pbse.ts";
 import type { ResourceDef } from "#model/resource-table.ts";
 import { compareResourceValues } from "#model/values/resource-value.ts";
@@ -10,9 +11,9 @@ type Resources = ReadonlyMap<string, ResourceDef>;
 
 /** list: Resource_List with defaults and sums. Values without an order are not bounded. */
 export function checkBounds(list: ResourceValues, queue: Attrs, server: Attrs, resources: Resources): void {
-  const queue_max = (queue["resources_max"] ?? {}) as ResourceValues;
-  const server_max = (server["resources_max"] ?? {}) as ResourceValues;
-  bound(list, (queue["resources_min"] ?? {}) as ResourceValues, resources, (order) => order >= 0);
+  const queue_max = resourcesOf(queue, "resources_max");
+  const server_max = resourcesOf(server, "resources_max");
+  bound(list, resourcesOf(queue, "resources_min"), resources, (order) => order >= 0);
   bound(list, { ...server_max, ...queue_max }, resources, (order) => order <= 0);
 }
 

@@ -11,6 +11,7 @@
 //     after the reservation's end: that is work of the reservation. A job was past its end already when the start was made: it could go at any moment, and
 //     did not. A run began some time after the cycle that decided it: starts behind it may move by so long.
 
+import { listOf } from "#model/attribute-reader.ts";
 import { arrayIdOf } from "#model/job-id.ts";
 import type { Request } from "#protocol/messages.ts";
 import type { Policy } from "#sched/policy.ts";
@@ -190,7 +191,7 @@ function seeWorld(state: ServerState): Map<string, string> {
     put(
       `vnode ${name}`,
       attrs,
-      (Array.isArray(attrs["state"]) ? (attrs["state"] as string[]) : []).filter((word) => !isDerived(word)),
+      listOf(attrs, "state").filter((word) => !isDerived(word)),
     );
   for (const { id, attrs } of state.resvs.values())
     world.set(`reservation ${id}`, JSON.stringify([attrs["promised"], attrs.reserve_state, attrs.reserve_substate]));

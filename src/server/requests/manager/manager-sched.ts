@@ -3,6 +3,7 @@
 // I1. `default` always exists and keeps its partition and directories (15214, 15223).
 // I2. No two schedulers share a sched_priv or sched_log (15215, 15216).
 
+import { listOf } from "#model/attribute-reader.ts";
 import { checkObjectName } from "#model/object-names.ts";
 import { PBSE, reject } from "#model/pbse.ts";
 import { DEFAULT_SCHED, freshSched, SCHED_ATTRIBUTES, schedDirectories } from "#model/tables/sched-attributes.ts";
@@ -71,8 +72,7 @@ function changedSched(tx: Transaction, name: string, before: Attrs, ops: readonl
   if (name === DEFAULT_SCHED) checkDefault(ops);
   const changed = withRunWait(withDirectories(tx, name, name === DEFAULT_SCHED ? keepingPartition(asked) : asked), ops);
   const { after, touched } = changed;
-  if (name !== DEFAULT_SCHED && touched.has("partition"))
-    checkSchedPartitions(state, name, (after["partition"] as readonly string[] | undefined) ?? []);
+  if (name !== DEFAULT_SCHED && touched.has("partition")) checkSchedPartitions(state, name, listOf(after, "partition"));
   if (creating || touched.has("sched_priv") || touched.has("sched_log")) checkDirectories(tx, name, after);
   checkFormula(changed, state.resources, [state.server]);
   const user = after["sched_user"];
