@@ -296,6 +296,8 @@ test("schedulers: names, directories, the default one, paired attributes", async
   );
   await session(h, [["set sched sc1 job_run_wait=none"]]);
   assert.equal(shown(h, "sched", "sc1", "throughput_mode"), undefined);
+  await session(h, [["set sched sc1 throughput_mode-=t"]]);
+  assert.deepEqual([shown(h, "sched", "sc1", "throughput_mode"), shown(h, "sched", "sc1", "job_run_wait")], ["True", "runjob_hook"]);
   await session(h, [["unset sched sc1 job_run_wait"], ["delete sched @default"]]);
   assert.deepEqual([...h.core.state.scheds.keys()], ["default"]);
 });

@@ -114,8 +114,11 @@ function withDirectories(tx: Transaction, name: string, changed: Changed): Chang
 function withRunWait(changed: Changed, ops: readonly AttrOp[]): Changed {
   const { after } = changed;
   const last = ops.map((op) => op.name.toLowerCase()).findLast((name) => name === "throughput_mode" || name === "job_run_wait");
-  if (last === "throughput_mode")
-    return withValue(changed, "job_run_wait", after["throughput_mode"] === false ? "execjob_hook" : "runjob_hook");
+  if (last === "throughput_mode") {
+    // `-=` takes the value away, as unset does: the default comes back.
+    const mode = after["throughput_mode"] ?? true;
+    return withValue(withValue(changed, "throughput_mode", mode), "job_run_wait", mode === false ? "execjob_hook" : "runjob_hook");
+  }
   if (last !== "job_run_wait") return changed;
   return withValue(changed, "throughput_mode", after["job_run_wait"] === "none" ? undefined : after["job_run_wait"] === "runjob_hook");
 }
