@@ -165,7 +165,7 @@ function samples(def: AttributeDef): readonly (readonly [name: string, value: st
     case "integer":
     case "long64":
     case "float":
-      return [[def.name, String(Math.min(def.max ?? 77, Math.max(def.min ?? 0, 77)))]];
+      return [[def.name, String(Math.max(def.min ?? 0, Math.min(def.max ?? 77, 77)))]];
     case "duration":
       return [[def.name, "00:02:00"]];
     case "size":
