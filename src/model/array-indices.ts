@@ -50,7 +50,7 @@ export function positionOf({ first, last, step }: IndexRange, index: number): nu
   return past < 0 || index > last || past % step !== 0 ? -1 : past / step;
 }
 
-/** Neighbours become ranges: the shortest list of what `isIn` takes, in order. */
+/** The positions for which `isIn` is true, in order, with neighbours joined into ranges. */
 export function rangesOf(range: IndexRange, isIn: (position: number) => boolean): IndexRange[] {
   const found: IndexRange[] = [];
   const count = indexCount(range);

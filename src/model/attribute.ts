@@ -95,7 +95,7 @@ export type AttributeOptions = {
   readonly limitStyle?: "old" | "new";
   /** names the same attribute */
   readonly alias?: string;
-  /** a manager who may not set the attribute may still name the value it has: `print` output that is read back stays acceptable */
+  /** a manager may set the attribute to its present value, although he may not change it: otherwise the output of `print` could not be read back */
   readonly restatable?: boolean;
 };
 

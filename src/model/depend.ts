@@ -149,7 +149,7 @@ export function hasEntry(dependencies: Dependencies, type: DependType, entry: st
   return false;
 }
 
-/** Ids of the jobs that items (as kept) wait for. */
+/** Ids of the jobs that a job waits for. items: its stored `depend`. */
 export function idsAhead(items: unknown, server: string): string[] {
   if (!isDependent(items)) return [];
   const dependencies = parseDependencies(items as readonly string[], server);

@@ -27,7 +27,7 @@ export type NodeClass = {
   readonly free: string;
   /** the word that keeps jobs away: offline, down, ...; null: none */
   readonly state: string | null;
-  /** how many of each chunk fit on each of them now, and if nothing ran there, chunks in the order asked */
+  /** for each requested chunk, in the order of the request: how many copies fit on one of these hosts now, and if nothing ran there */
   readonly copies_now: readonly number[];
   readonly copies_empty: readonly number[];
   /** why not one chunk fits; null: some do */

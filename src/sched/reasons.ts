@@ -1,5 +1,5 @@
-// Reasons why a job does not run, rendered: the comment of the job and the text of the scheduler's log (docs/reference/scheduler.md 6). No other file knows
-// the sentences.
+// Reasons why a job does not run, rendered: the comment of the job and the text of the scheduler's log (docs/reference/scheduler.md 6). No other file of
+// the scheduler knows the sentences.
 //
 // Placeholders: {resource}, {detail} the (R: A: T:) or (a != b) form, {where} queue, state or other object, {entity} user, group or project.
 

@@ -30,7 +30,7 @@ export type RoomHost = {
   noteMoved(moves: readonly Move[]): void;
 };
 
-/** A job that was taken away. methods: for its preemption */
+/** A job that was taken off its vnodes. methods: letters of preempt_order, in the order in which they are tried (`SCR`) */
 export type Away = { readonly job: SchedJob; readonly methods: string };
 
 export type Room = {

@@ -117,7 +117,7 @@ export type HostBucket = {
   left: PlacedStates | null;
 };
 
-/** The vnodes that jobs of a queue may use (U1), or a placement set: those of them with one value of a resource. */
+/** The vnodes that jobs of a queue may use (U1); or a placement set: the vnodes among them that have the same value of a resource. */
 export type NodeSet = {
   readonly key: string;
   /** of a placement set; else null */

@@ -51,7 +51,7 @@ export type MomProcess = {
   killAtNextEvent(away_ms: number): void;
   /** stopped (SIGSTOP), and goes on after so long; its starter and its file agent go on meanwhile */
   pause(for_ms: number): void;
-  /** not killed after all; goes on if it is stopped */
+  /** cancels killAtNextEvent(), and continues the mom if it is stopped */
   behave(): Promise<void>;
   killAgent(): void;
   /** starter and processes go too */

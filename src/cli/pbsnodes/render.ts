@@ -158,7 +158,7 @@ const JOBS_HEADER =
 const SUMMARY_WIDTHS = [-15, -15, -8, -8, -15, -10, 8, 7, 7, 7];
 const JOBS_WIDTHS = [-15, -15, 6, 5, 6, 12, 7, 7, 7];
 
-/** The whole summary in one of the formats; JSON gives the members of a document's nodes. */
+/** The summary in one of the formats. Text and dsv: the finished text. JSON: a pair (id, rendered value) for each node, which the caller puts into the document. */
 export function summary(
   nodes: readonly Node[],
   how: {

@@ -1,4 +1,4 @@
-// Values of PBS types as hooks in JavaScript see them: a number, a truth, a duration, a size for the text that PBS has. A part of the pbs module
+// Values of PBS types as JavaScript hooks see them: the text that PBS has, as a number, a boolean, a duration or a size. A part of the pbs module
 // (pbs.ts, J2).
 
 export class HookValues {

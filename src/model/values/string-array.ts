@@ -32,7 +32,7 @@ export function addToList(old: readonly string[], added: readonly string[], uniq
   return unique ? [...new Set(all)] : all;
 }
 
-/** -= : for each element removed, the first equal one goes; others are ignored. */
+/** `-=`: each element to be removed takes one equal element, the first, out of the list. Elements that the list does not have are ignored. */
 export function removeFromList(old: readonly string[], removed: readonly string[]): string[] {
   const going = new Map<string, number>();
   for (const element of removed) going.set(element, (going.get(element) ?? 0) + 1);

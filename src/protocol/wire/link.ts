@@ -80,7 +80,7 @@ export function outbox(socket: Socket, hooks: OutboxHooks): Outbox {
     queue.length = head = queued_chars = 0;
   };
 
-  /** One piece or one frame of a source; true when the piece is done. */
+  /** Writes a text whole, or the next frame of a source. Returns whether the piece is done. */
   const step = (piece: Piece): boolean => {
     if (piece.kind === "text") {
       queued_chars -= piece.text.length;

@@ -1,5 +1,5 @@
 // Module `fairshare` (docs/reference/scheduler.md 10): jobs of entities without shares never run. A job that starts counts for the rest of the cycle as if it
-// had used what it requests. The order by shares is in share-source.ts, the tree in fairshare.ts.
+// had used what it requests. The order by shares is in share-source.ts, the tree in src/model/fairshare.ts.
 
 import { addTemporary, entityOf } from "#model/fairshare.ts";
 import { LOG_EVENT } from "#support/log-event.ts";

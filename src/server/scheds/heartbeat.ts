@@ -4,7 +4,7 @@
 // B1. If a scheduler sends nothing for sched_silence_timeout (45 s), the server looks at its process. A stopped process is silent.
 // B2. A process that is not stopped may be in a long cycle: it is silent only after another sched_cycle_length.
 // B3. A silent scheduler is down: its connection is closed, so that its pending decisions do not count. When it continues, it says hello and gets a snapshot.
-// B4. A process that is silent for as long again is killed; its end is a crash like any other (session.ts).
+// B4. If a silent process stays silent for another sched_silence_timeout, it is killed; its end is a crash like any other (session.ts).
 // B5. A standstill of the server does not count as silence of schedulers (moms/heartbeat.ts H3).
 // B6. Only schedulers that announce it in their hello are asked. A scheduler that has not said hello yet is silent only if its process is stopped.
 

@@ -1,6 +1,6 @@
 // K10. A top job's published start moves back only for work that stands before it in the order, for reservations, vnodes, commands, or for a job that runs
-//      past its walltime and kill_delay: in whole complexes, cycle by cycle. Each start that has moved back needs a cause, which is looked for in what is
-//      otherwise now than it was when the cycle that published it began.
+//      past its walltime and kill_delay: in whole complexes, cycle by cycle. Each start that has moved back needs a cause, which is searched
+//      among the things that have changed since the cycle that published the start began.
 //
 // C1. Three states are compared. before: when cycle N - 1 began, which is what the start was made from. begun: when cycle N began, with the start that
 //     N - 1 published, which is what N moved it from. after: when N + 1 began, with what N decided. So everything that came in between is seen, and nothing
@@ -8,8 +8,8 @@
 // C2. Only worlds are judged in which the order of jobs is known (judgedScenario): by queues and submission, without preemption, hooks, sort keys and clocks
 //     that are set.
 // C3. Causes besides a change of what N - 1 knew: a job before it could not start, because the server refused it. A job of a reservation has its vnodes
-//     after the reservation's end: that is work of the reservation. A job was past its end already when the start was made: it could go at any moment, and
-//     did not. A run began some time after the cycle that decided it: starts behind it may move by so long.
+//     after the reservation's end: that is work of the reservation. A job was already past its end when the start was planned, and was expected to end at any
+//     moment, but did not. A run began some time after the cycle that decided it: starts behind it may move by so long.
 
 import { listOf } from "#model/attribute-reader.ts";
 import { arrayIdOf } from "#model/job-id.ts";
