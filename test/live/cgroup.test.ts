@@ -304,7 +304,7 @@ test("moms with equal paths in different mount namespaces: neither kills the oth
   writeFileSync(program, OTHER_MOM);
   const library = (name: string): string => new URL(`../../src/mom/${name}.ts`, import.meta.url).href;
   const mom = (home: string, what: string): string => {
-    const words = [process.execPath, ...process.execArgv, program, path, what, library("cgroup"), library("lost-runs")];
+    const words = [process.execPath, ...process.execArgv, program, path, what, library("host/cgroup"), library("starter/lost-runs")];
     const script = 'mount --bind "$0" "$1" && shift && exec "$@"';
     const ran = spawnSync("unshare", ["-m", "sh", "-c", script, home, path, ...words], { encoding: "utf8" });
     assert.equal(ran.status, 0, ran.stderr);
