@@ -13,6 +13,7 @@ import { hasLimits } from "./ahead.ts";
 import type { Candidate, Cycle } from "./module.ts";
 import { waitingOrder } from "./overtakers.ts";
 import type { KeptPlan, Planner } from "./planner.ts";
+import { meet } from "./running.ts";
 
 export type KeptPlans = {
   /** nothing is to be done for a job in this cycle, because its plan stands. false: its plan was removed, and the job must be started or planned */
@@ -93,8 +94,7 @@ function keepLate({ universe }: Cycle, gone: readonly Published[], { kept, plann
     const place = planner.promisedPlace(first.candidate);
     if (place === null) continue;
     const behind = [...kept.values()].filter(
-      (other) =>
-        other.to_s > first.start_s && compare(first, other) < 0 && (limited || [...other.holding.keys()].some((name) => place.has(name))),
+      (other) => other.to_s > first.start_s && compare(first, other) < 0 && (limited || meet(other.holding, place)),
     );
     for (const other of behind) {
       kept.delete(other.id);

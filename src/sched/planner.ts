@@ -2,7 +2,8 @@
 // for then.
 //
 // B1. Plans are made anew in every cycle, in the order of jobs. A published start holds as long as its place is free at that time and no earlier one
-//     is found. A plan therefore moves back only if something overran, a vnode went away, or an earlier job in the order took its place.
+//     is found. If a running job leaves the place late, the start follows that job, whatever changes opt_backfill_fuzzy takes together. A plan therefore
+//     moves back only if something overran, a vnode went away, or an earlier job in the order took its place.
 // B2. No start of this cycle reaches into a plan: the calendar guards vnodes (placement's window), and moments guard limits (ahead.ts).
 // B4. Between open() and close() the sets show later times, and no job is started. takeBack() undoes everything.
 
@@ -19,7 +20,7 @@ import { placedText } from "./placement.ts";
 import type { Published } from "./published-place.ts";
 import { publishedPlace } from "./published-place.ts";
 import type { Holding } from "./running.ts";
-import { endOf, holdingOf, holdingOfChunks } from "./running.ts";
+import { endOf, holdingOf, holdingOfChunks, meet } from "./running.ts";
 import type { NoStart, Start, Walk, Wanted } from "./start-search.ts";
 import { searchStart, windowAt } from "./start-search.ts";
 import { timeBounds } from "./time-bounds.ts";
@@ -148,10 +149,10 @@ function search(cycle: Cycle, moments: readonly Moment[], { candidate, wanted, f
   const ahead = createAhead(cycle, moments);
   const admits = (then: Forecast) => ahead.admits(candidate, then) ?? checkMoments(cycle, moments, candidate, windowAt(wanted, then.at_s));
   const kept =
-    published === null || published.start_s <= now_s
+    published === null
       ? null
       : {
-          start_s: published.start_s,
+          times: after(timesFor(universe, forecast, published, now_s), now_s),
           chunks: published.chunks,
           holds: (then: Forecast) =>
             admits(then) === null && isPlaceFree(universe, wanted, published, { window: windowAt(wanted, then.at_s), isOver: then.isOver }),
@@ -169,7 +170,7 @@ function search(cycle: Cycle, moments: readonly Moment[], { candidate, wanted, f
     const found = searchStart(universe, wanted, walk, forecast);
     if (found.start_s === null) return found;
     const moment = ahead.moment({ job, ...windowAt(wanted, found.start_s) }, forecast);
-    return { ...found, moment, published: found === kept ? published : null };
+    return { ...found, moment, published: found.chunks === published?.chunks ? published : null };
   } finally {
     ahead.close();
   }
@@ -196,11 +197,15 @@ function* timesFor({ space }: Universe, { ends }: Forecast, { start_s, holding }
   let tried = 0;
   for (const running of ends) {
     const end_s = endOf(running, now_s);
-    if (end_s <= last_s || ![...holdingOf(space, running).keys()].some((name) => holding.has(name))) continue;
+    if (end_s <= last_s || !meet(holdingOf(space, running), holding)) continue;
     if (tried++ === LATE_ENDS) return;
     last_s = end_s;
     yield end_s;
   }
+}
+
+function* after(times: Iterable<number>, at_s: number): Iterable<number> {
+  for (const time_s of times) if (time_s > at_s) yield time_s;
 }
 
 type Promised = { readonly published: Published; readonly start_s: number };

@@ -160,6 +160,12 @@ export function holdingOf(space: ResourceSpace, running: Running): Holding {
 
 // --- holdings
 
+/** Whether two holdings have a vnode in common. */
+export function meet(a: Holding, b: Holding): boolean {
+  for (const name of a.keys()) if (b.has(name)) return true;
+  return false;
+}
+
 /** The amounts that placed chunks take. Equal pieces share one object: book() then makes one part of them. */
 export function holdingOfChunks(place: Place, chunks: PlacedChunks): Holding {
   const holding = new Map<string, Held>();

@@ -44,12 +44,18 @@ export type Walk = {
   readonly fuzzy_s?: number;
   /** why a start at the forecast's time is not possible apart from vnodes; null: it is */
   admits?(forecast: Forecast): Why | null;
-  /** a place that was found before: it is used again if nothing earlier is found and it still holds, with the forecast at its start */
-  readonly kept?: Start & { holds(forecast: Forecast): boolean };
+  /** a place that was found before: it is taken again at the first of some ascending times at which it holds, if nothing is found earlier */
+  readonly kept?: KeptPlace;
   /** false: no time is left for this */
   keepsOn?(): boolean;
 };
 
+export type KeptPlace = {
+  readonly times: Iterable<number>;
+  readonly chunks: PlacedChunks;
+  /** the forecast stands at one of the times */
+  holds(forecast: Forecast): boolean;
+};
 export type Start = { readonly start_s: number; readonly chunks: PlacedChunks };
 /** why: the last obstacle, if one is known. late: given up before all was examined */
 export type NoStart = { readonly start_s: null; readonly why: Why | null; readonly late: boolean };
@@ -86,7 +92,7 @@ export function searchStart(universe: Universe, wanted: Wanted, walk: Walk, fore
     return from_s === null || enough_s <= from_s ? from_s : next(enough_s - 1);
   };
   let why: Why | null = null;
-  let keeps = kept !== undefined;
+  const places = keptStarts(kept, forecast);
   let steps = 0;
   let at_s = walk.from_s ?? next(walk.now_s);
   if (forecast.knowsEnough) at_s = passOver(at_s);
@@ -99,10 +105,8 @@ export function searchStart(universe: Universe, wanted: Wanted, walk: Walk, fore
       if (at_s === null || at_s >= until_s) break;
     }
     if (walk.keepsOn?.() === false) return { start_s: null, why, late: true };
-    if (keeps && kept !== undefined && at_s >= kept.start_s) {
-      keeps = false;
-      if (holdsThen(kept, forecast)) return kept;
-    }
+    const again = places.until(at_s);
+    if (again !== null) return again;
     forecast.goTo(at_s);
     if (!counts.allow(windowAt(wanted, at_s))) continue;
     const refused = walk.admits?.(forecast) ?? null;
@@ -111,13 +115,23 @@ export function searchStart(universe: Universe, wanted: Wanted, walk: Walk, fore
     ({ why } = found);
   }
   // Nothing changes at or after its start.
-  if (keeps && kept !== undefined && holdsThen(kept, forecast)) return kept;
-  return { start_s: null, why, late: false };
+  return places.until(until_s) ?? { start_s: null, why, late: false };
 }
 
-function holdsThen(kept: NonNullable<Walk["kept"]>, forecast: Forecast): boolean {
-  forecast.goTo(kept.start_s);
-  return kept.holds(forecast);
+/** until: the first time, up to the given one, at which a kept place holds; null: none, and these times are not tried again. */
+function keptStarts(kept: KeptPlace | undefined, forecast: Forecast): { until(at_s: number): Start | null } {
+  if (kept === undefined) return { until: () => null };
+  const times = kept.times[Symbol.iterator]();
+  let next = times.next();
+  return {
+    until(at_s) {
+      for (; next.done !== true && next.value <= at_s; next = times.next()) {
+        forecast.goTo(next.value);
+        if (kept.holds(forecast)) return { start_s: next.value, chunks: kept.chunks };
+      }
+      return null;
+    },
+  };
 }
 
 /** When a job that starts at a time would run, if it uses all its time. */

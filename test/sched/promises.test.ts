@@ -167,6 +167,16 @@ test("kept plans: nor behind plans on other vnodes that run limits would let sta
   assert.deepEqual(told(cycleOf(world)), ["2 +11 (a:ncpus=2)", "3 +21 (a:ncpus=2)"]);
 });
 
+test("a start whose place becomes free late follows that, and does not wait for other ends within opt_backfill_fuzzy", () => {
+  const world = {
+    nodes: "a ncpus=1; b ncpus=1",
+    sched: { opt_backfill_fuzzy: "high" },
+    jobs: "1 R (a:ncpus=1) walltime=11; 3 R (b:ncpus=1) walltime=80; 2 ncpus=1 walltime=10",
+    more: { "2": promise(10, "(a:ncpus=1)") },
+  };
+  assert.deepEqual(told(cycleOf(world)), ["2 +11 (a:ncpus=1)"]);
+});
+
 test("a shrink-to-fit job without walltime has one once it runs, and its kill_delay", () => {
   const world = { nodes: "a ncpus=1", jobs: "1 ncpus=1 %min_walltime=60; 2 ncpus=1 walltime=10", kill_delay: 30 };
   // The start of 2 would be further away than starts are estimated for.
