@@ -33,14 +33,15 @@ const runs = (rank: number, stime: number): Attrs => ({
 
 /** What the check says after three cycles; jobs and a vnode's state as they are when each begins, and after the last. */
 function says(
-  ...steps: readonly { readonly at_s: number; readonly jobs: Record<string, Attrs>; readonly state?: string }[]
+  ...steps: readonly { readonly at_s: number; readonly jobs: Record<string, Attrs>; readonly state?: string; readonly qrun?: string }[]
 ): string | null {
   let now_ms = 0;
   const check = createPromiseCheck(scenario, () => now_ms);
-  const runtime = { name: "default", link: 1, cycle: 0 };
+  const runtime = { name: "default", link: 1, cycle: 0, running: null as string | null };
   let said: string | null = null;
-  for (const { at_s, jobs, state = "" } of steps) {
+  for (const { at_s, jobs, state = "", qrun = null } of steps) {
     now_ms = at_s * 1000;
+    runtime.running = qrun;
     runtime.cycle++;
     const named = <T extends object>(name: string, value: T): [string, T & { name: string }] => [name, { name, ...value }];
     const core = {
@@ -110,6 +111,15 @@ test("what is gone when the next cycle begins, refused starts and jobs past the 
     );
   assert.match(reserved(20) ?? "", /^K10 2 /);
   assert.equal(reserved(30), null);
+});
+
+test("what an administrator has run may move a start, and the cycle that runs it is none that publishes", () => {
+  const jobs = { ...RUNNING, "2": waits(2, 65) };
+  const moved = { ...jobs, "2": waits(2, 70), "3": runs(3, 2) };
+  const steps = (qrun: string): string | null =>
+    says({ at_s: 0, jobs }, { at_s: 1, jobs }, { at_s: 2, jobs: { ...jobs, "3": runs(3, 2) }, qrun }, { at_s: 3, jobs: moved });
+  assert.equal(steps("3"), null);
+  assert.match(steps("2") ?? "", /^K10 2 /, "it has run nothing else");
 });
 
 test("a job before it that is started as planned, or an end that is due later, is no cause", () => {
