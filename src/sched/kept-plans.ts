@@ -77,25 +77,33 @@ function publishedPlans(cycle: Cycle): Published[] {
 
 /** Maximum number of plans that one cycle books for a later time. Further jobs are planned anew. */
 const LATE_PLANS = 100;
+/** Maximum number of plans behind late ones that one cycle books again: each costs time in proportion to all plans. */
+const REBOOKED_PLANS = 500;
 
 type Keeping = { readonly kept: Map<string, Kept>; readonly planner: Planner; keep(one: Published, whenFree: boolean): boolean };
 
 /** Q4. gone: plans whose place is not free at their time */
-function keepLate({ universe }: Cycle, gone: readonly Published[], { kept, planner, keep }: Keeping): void {
+function keepLate(cycle: Cycle, gone: readonly Published[], { kept, planner, keep }: Keeping): void {
+  const { universe } = cycle;
   const order = gone.length === 0 ? null : waitingOrder(universe);
   if (order === null) return;
   const compare = (a: Published, b: Published): number => order(universe.entries.get(a.id)?.job, universe.entries.get(b.id)?.job);
   const late = [...gone].sort(compare);
   // Run limits concern plans on any vnodes.
   const limited = hasLimits(universe);
+  let left = REBOOKED_PLANS;
   for (let count = 0; count < LATE_PLANS; count++) {
     const first = late.shift();
-    if (first === undefined) return;
+    if (first === undefined || !cycle.keepsOn()) return;
     const place = planner.promisedPlace(first.candidate);
     if (place === null) continue;
     const behind = [...kept.values()].filter(
       (other) => other.to_s > first.start_s && compare(first, other) < 0 && (limited || meet(other.holding, place)),
     );
+    left -= behind.length;
+    if (left < 0) return;
+    // By time, so that the forecast moves in one direction.
+    behind.sort((a, b) => a.start_s - b.start_s);
     for (const other of behind) {
       kept.delete(other.id);
       planner.forget(other.candidate.entry.job.id);

@@ -122,6 +122,8 @@ export class ServerDriver {
   request(peer: Peer, request: Request, token: number, link = 0): void {
     if (this.#ports.clients.of(token) === undefined) return; // refused while the state was being loaded again
     if (this.#fault !== null && !WITHOUT_STORE.has(request.kind)) return this.#refuse(token, PBSE.SYSTEM, this.#fault);
+    // Opened in the slice in which the core failed: no list of open requests holds it.
+    if (this.#phase === "reloading") return this.#refuse(token, PBSE.INTERNAL, pbseText(PBSE.INTERNAL) ?? "");
     this.do((core, now_ms) => core.request(peer, request, token, now_ms, link));
   }
 

@@ -22,7 +22,7 @@ import { startUnknown } from "../jobs/start-wait.ts";
 import { isIdled, jobResumed, jobSuspended, preemptingSince } from "../jobs/suspension.ts";
 import { createFromJob } from "../resv/creation.ts";
 import { hostOfJob } from "../state/job-hosts.ts";
-import { isIn, isWithMom } from "../state/job-phase.ts";
+import { isIn, isSuspended, isWithMom } from "../state/job-phase.ts";
 import { resvOfQueue } from "../state/resv-holding.ts";
 import type { Job } from "../state/state.ts";
 import { beginHeartbeat, heartbeat, momAnswered, momSilent } from "./heartbeat.ts";
@@ -297,8 +297,12 @@ function catchUp(kernel: Kernel, tx: Transaction, job: Job, entry: HeldJob): voi
   if (preemptingSince(job) !== undefined && !isIn(job, "rerunning"))
     tx.apply({ kind: "job-changed", id: job.id, set: {}, unset: [], own: { preempting: null } });
   if (job.own.termination !== undefined) terminateJob(kernel, job.id, "delete", false);
-  else if (isIn(job, "rerunning")) terminateJob(kernel, job.id, "rerun", false);
+  else if (isToRunAgain(kernel, job)) terminateJob(kernel, job.id, "rerun", false);
 }
+
+/** The run must end and the job run again. A suspended job stays suspended until then (end.ts beginRerun), so its crew says so. */
+const isToRunAgain = (kernel: Kernel, job: Job): boolean =>
+  isIn(job, "rerunning") || (isSuspended(job) && crewOf(kernel, job)?.failed === true);
 
 /** The server takes the job for running, and its mom does not know it. */
 function missing(kernel: Kernel, job: Job): void {
@@ -308,7 +312,7 @@ function missing(kernel: Kernel, job: Job): void {
   }
   const crew = crewOf(kernel, job);
   if (crew !== null) crew.begun = true;
-  const exit_status = statusOfRun(crew, isIn(job, "rerunning") ? JOB_EXEC.RERUN : JOB_EXEC.INITABT);
+  const exit_status = statusOfRun(crew, isToRunAgain(kernel, job) ? JOB_EXEC.RERUN : JOB_EXEC.INITABT);
   const used = (job.attrs.resources_used as Usage) ?? {};
   endRun(kernel, job, () => jobObit(ownTransaction(kernel), job, { exit_status, used }));
 }

@@ -146,6 +146,9 @@ export function schedProcesses(options: SchedProcessesOptions): SchedProcesses {
     }
   };
 
+  /** killed processes that are not children, until they are gone: each end is reported once */
+  const dying = new Set<number>();
+
   return {
     start,
     prepare,
@@ -165,10 +168,19 @@ export function schedProcesses(options: SchedProcessesOptions): SchedProcesses {
       return { pid: target, process: process === null ? "none" : /^[Tt]$/.test(process) ? "stopped" : "runs" };
     },
     kill(name, pid) {
-      if (ownerOf(name) !== pid) return options.log(name, `process ${pid} is not the scheduler any more`);
-      const is_child = children.has(name);
+      if (ownerOf(name) !== pid) {
+        options.log(name, `process ${pid} is not the scheduler any more`);
+        // It has ended without a connection to lose: nothing else reports its end.
+        if (!children.has(name) && !isAlive(pid)) options.exited(name, { code: null, signal: "unknown", stopped: false, pid });
+        return;
+      }
       send(pid, "SIGKILL");
-      if (!is_child) void gone(pid).then(() => options.exited(name, { code: null, signal: "SIGKILL", stopped: false, pid }));
+      if (children.has(name) || dying.has(pid)) return;
+      dying.add(pid);
+      void gone(pid).then(() => {
+        dying.delete(pid);
+        options.exited(name, { code: null, signal: "SIGKILL", stopped: false, pid });
+      });
     },
     isChild: (pid) => started.has(pid),
     async stopped() {

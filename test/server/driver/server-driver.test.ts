@@ -143,6 +143,23 @@ test("an error of the program in the core gives up what is not committed, after 
   assert.equal(answers.get(third), "ok");
 });
 
+test("a request that is served in the slice in which the core fails is refused, not forgotten", () => {
+  const { driver, clock, answers, change, pass } = world();
+  let token = 0;
+  driver.inTurn({ uid: 1, link: 1 }, () => {
+    driver.do(() => {
+      throw new Error("planted");
+    });
+  });
+  driver.inTurn({ uid: 2, link: 2 }, () => {
+    token = change("in the same slice");
+  });
+  clock.settle();
+  pass(200);
+  assert.ok(token > 0);
+  assert.equal(answers.get(token)?.slice(0, 5), "15011");
+});
+
 test("a hold is stored before its user is answered, and not answered by a server that is killed before", () => {
   const h = harness();
   const job = addJob(h);

@@ -53,6 +53,26 @@ for (const first of ["mother superior", "sister"] as const) {
   });
 }
 
+for (const first of ["mother superior", "sister"] as const) {
+  test(`a suspended job whose sister lost it while the server was away is ended, if the ${first} says hello first`, () => {
+    const { h, job } = running();
+    ask(h, ROOT, { kind: "signal-job", job, signal: "suspend" });
+    answer(h, true);
+    assert.equal(stateOf(h, job), "S 43");
+    restart(h);
+    const stands = [{ job, run_count: 1, state: "suspended", session_id: 9 }] as const;
+    const hellos = [() => momHello(h, MOTHER, "n1", stands), () => momHello(h, SISTER, "n2")];
+    for (const hello of first === "sister" ? hellos.reverse() : hellos) hello();
+    const ends = h.to_moms.filter(({ type, data }) => type === "mom-terminate" && (data as { readonly job: string }).job === job);
+    assert.deepEqual(
+      ends.map(({ link }) => link),
+      [MOTHER],
+    );
+    mom(h, MOTHER, "mom-obit", { job, run_count: 1, exit_status: -11, used: {} });
+    assert.equal(stateOf(h, job), "Q 10");
+  });
+}
+
 test("what a sister reports again and again before the mother superior has spoken is not added up", () => {
   const { h, job } = running();
   const usage = (link: number, cput: number): void => mom(h, link, "mom-usage", { jobs: [{ job, run_count: 1, used: { cput } }] });
