@@ -52,8 +52,11 @@ test("a session in tmux: size, resizing, a full-screen program, suspension, the 
   keys("~", "C-z");
   await shows(/Stopped|suspended/);
   keys("fg", "Enter");
-  keys("echo ba''ck", "Enter");
-  await shows(/^back$/m);
+  // What is typed before qsub has its terminal again is nobody's.
+  await until("the session is back", () => {
+    keys("echo ba''ck", "Enter");
+    return /^back$/m.test(screen());
+  });
   keys("exit 4", "Enter");
   await shows(/qsub: job \S+ completed/);
   keys("stty -g > modes-after; cmp modes-before modes-after && echo the sa''me", "Enter");
