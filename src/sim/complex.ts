@@ -62,7 +62,7 @@ export function createComplex(world: World, scenario: Scenario, checks: Checks):
     observer: checks,
   });
   const behaviour = behaviours(world, scenario, () => complex.failures);
-  const attrsOnMom = (host: string, job: string) => attrsOfRun(moms.find((mom) => mom.host === host)?.state?.runs.get(job)?.job.attrs);
+  const attrsOnMom = (host: string, job: string) => attrsOfRun(moms.find((mom) => mom.host === host)?.attrsOf(job));
   const starterOn = (host: string, called: Set<string>): StarterProcess =>
     new StarterProcess(world, {
       host,

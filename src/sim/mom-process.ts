@@ -12,7 +12,7 @@ import type { MomEvent } from "#mom/run/event.ts";
 import { helloOutputs } from "#mom/run/kept-output.ts";
 import type { MomAction, MomConfig, MomState, SavedRun } from "#mom/run/state.ts";
 import { stallWatch } from "#mom/shell/stall.ts";
-import type { MomHooks, MomPatience, MomVnode } from "#protocol/mom-link.ts";
+import type { MomHooks, MomJob, MomPatience, MomVnode } from "#protocol/mom-link.ts";
 import type { FrameOf } from "#protocol/schema-link.ts";
 import type { Prng } from "#support/prng.ts";
 import { playAction, playHook, playScript } from "./hook-play.ts";
@@ -45,6 +45,8 @@ export type MomProcess = {
   readonly host: string;
   readonly alive: boolean;
   readonly state: MomState | null;
+  /** Attributes of a job as this mom was given them; of a mom that was killed, as its record has them: its starter may still start what it was told. */
+  attrsOf(job: string): MomJob["attrs"] | undefined;
   start(): void;
   kill(): void;
   /** killed in the midst of what it does next; started again after so long */
@@ -520,6 +522,11 @@ export function createMomProcess(world: World, options: MomOptions): MomProcess 
     },
     get state() {
       return state;
+    },
+    attrsOf(job) {
+      if (state !== null) return state.runs.get(job)?.job.attrs;
+      const record = records.get(job);
+      return record === undefined ? undefined : (JSON.parse(record.text) as SavedRun).job.attrs;
     },
     start,
     kill: () => stop("killed"),
