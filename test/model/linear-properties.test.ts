@@ -156,6 +156,8 @@ const SMALL = 16_000;
 const FACTOR = 8;
 /** Linear is 8; garbage collection and caches add to it. Quadratic is 64. */
 const GROWTH_MAX = 30;
+/** How often a growth that is too large is measured again. */
+const MEASURED_AGAIN = 3;
 /** Less than this is noise. */
 const NOISE_MS = 8;
 const MILLION = 1_000_000;
@@ -169,7 +171,10 @@ for (const [name, parse] of Object.entries(PARSERS)) {
       const large = cost(parse, make(SMALL * FACTOR));
       if (large > most) [most, hardest] = [large, worst];
       if (large <= NOISE_MS) continue;
-      const growth = large / Math.max(cost(parse, make(SMALL)), NOISE_MS / FACTOR);
+      const small = Math.max(cost(parse, make(SMALL)), NOISE_MS / FACTOR);
+      // A collection of the whole heap may fall into one measurement, not into each.
+      let growth = large / small;
+      for (let more = 0; more < MEASURED_AGAIN && growth > GROWTH_MAX; more++) growth = cost(parse, make(SMALL * FACTOR)) / small;
       assert.ok(growth <= GROWTH_MAX, `${worst}: ${FACTOR} times the text takes ${growth.toFixed(1)} times as long`);
     }
     const million_ms = cost(parse, (WORST[hardest] as (n: number) => string)(MILLION));
