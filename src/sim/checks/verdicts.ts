@@ -6,6 +6,7 @@ import type { Core } from "#server/core/core.ts";
 import type { SchedFrame } from "#server/engine/batch.ts";
 import { runtimeOfLink } from "#server/engine/sched-runtime.ts";
 import { isResuming } from "#server/jobs/suspension.ts";
+import { isIn } from "#server/state/job-phase.ts";
 import { partitionOf, partitionsOf } from "#server/state/partitions.ts";
 import { fail } from "./violation.ts";
 
@@ -43,13 +44,13 @@ export class Verdicts {
       const from = late ? decisions.findLastIndex(({ kind }) => kind === "preempt") : -1;
       if (late && from < 0) continue;
       decisions.forEach((decision, at) => {
-        if (decision.kind === "run" && at > from && verdicts[at]?.ok === true) checkRun(core, runtime.name, decision);
+        if (decision.kind === "run" && at > from && verdicts[at]?.ok === true) checkRun(core, runtime.name, decision, late);
       });
     }
   }
 }
 
-function checkRun(core: Core, name: string, decision: Extract<Decision, { kind: "run" }>): void {
+function checkRun(core: Core, name: string, decision: Extract<Decision, { kind: "run" }>, late: boolean): void {
   // job_run_wait none: its hooks are still being asked.
   if (core.kernel.scheds.get(name)?.asking.has(decision.job) === true) return;
   const sched = core.state.scheds.get(name);
@@ -58,6 +59,8 @@ function checkRun(core: Core, name: string, decision: Extract<Decision, { kind: 
   const queue = job === undefined ? undefined : core.state.queues.get(job.attrs.queue);
   // Where a scheduler waits for the mom (job_run_wait), the job may be over by the time of its verdict; K2 and K6 look at that.
   if (job === undefined || queue === undefined) return;
+  // The verdict waited for the mom as well, and the queue may have been given to another partition meanwhile (seed 3008959).
+  if (late && !isIn(job, "starting")) return;
   const where = partitionOf(queue);
   if (!partitions.includes(where)) fail(`K5 scheduler ${name} of ${partitions} ran ${job.id} of queue ${queue.name} in ${where}`);
   // Who goes on after a suspension does so where he was, and his queue may have been given to another partition meanwhile.
