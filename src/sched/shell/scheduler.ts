@@ -301,7 +301,7 @@ export class Scheduler {
   /** A mode that lets others write shows in no file's version. Files of a directory that fails its check are not read. */
   #lookAgain(): void {
     const is_changed = versionOfFiles(this.#dirs.sched_priv) !== this.#files_version;
-    this.#configure(false);
+    this.#configure(false, true);
     if (!is_changed || typeof this.#told_fault === "string") return;
     this.#record(LOG_EVENT.SCHED, "reconfigure", "Scheduler is reconfiguring", "Sched");
     this.#readFiles();
@@ -492,8 +492,8 @@ export class Scheduler {
 
   // --- directories and files
 
-  /** Takes over the attributes of the scheduler's object; read: sched_config and its companions anew. */
-  #configure(read: boolean): void {
+  /** Takes over the attributes of the scheduler's object; read: sched_config and its companions anew. same: no attribute has changed. */
+  #configure(read: boolean, same = false): void {
     if (this.#universe === null) return;
     const { attrs } = this.#universe.sched;
     if (typeof attrs["log_events"] === "number") this.#log.mask = attrs["log_events"];
@@ -502,7 +502,7 @@ export class Scheduler {
       this.#record(LOG_EVENT.SCHED, "reconfigure", "Scheduler is reconfiguring", "Sched");
       this.#readFiles();
     }
-    this.#record(LOG_EVENT.DEBUG, "", "Updating scheduler attributes", "Req");
+    if (!same) this.#record(LOG_EVENT.DEBUG, "", "Updating scheduler attributes", "Req");
     if (fault !== null || this.#told_fault !== null) this.#send("sched-fault", { fault });
     // A fault that is over took the comment with it.
     if (fault === null && typeof this.#told_fault === "string") this.#reminders.tellProblem();
