@@ -152,6 +152,8 @@ type DaemonEnd = { send(type: never, data: never): void; close(): void };
 export class DaemonLink implements GateLink {
   readonly id: number;
   readonly peer: GateLink["peer"];
+  /** what a client sends is counted, frames of daemons are not */
+  readonly frame_chars = 0;
   readonly #end: DaemonEnd;
   readonly #cable: Cable;
   readonly #gone: () => void;
@@ -234,6 +236,7 @@ export class ClientLink implements GateLink {
   #waiting: Request | null;
   #is_held = false;
   #is_open = true;
+  frame_chars = 0;
 
   /** answered: called once, unless the client hangs up before; on its way to the client the answer takes its time */
   constructor(id: number, peer: Peer, request: Request, gate: Gate, answered: (answer: Answer) => void) {
@@ -248,7 +251,9 @@ export class ClientLink implements GateLink {
     const request = this.#waiting;
     if (request === null || this.#is_held || !this.#is_open) return false;
     this.#waiting = null;
-    this.#gate.frame(this, "request", { id: this.id, ...(JSON.parse(JSON.stringify(request)) as object) });
+    const text = JSON.stringify(request);
+    this.frame_chars = text.length;
+    this.#gate.frame(this, "request", { id: this.id, ...(JSON.parse(text) as object) });
     return false;
   }
 

@@ -9,8 +9,11 @@ import { attack, FREEZING, type Known, prepare, residentAfterCollectionKB, resid
 
 const SIZE: Size = { connections: 20, requests: 300, entries: 20_000, jobs: 2000 };
 const LASTING_MS = 1500;
-/** Processor time of the server, all threads: tests run where others do. */
-const ANSWER_CPU_MS_MAX = 1000;
+/**
+ * Processor time of the server, all threads: tests run where others do. Two batches of megabytes may be written before an answer. The bench, on a quiet machine
+ * and with two users, shows 1 s of the clock.
+ */
+const ANSWER_CPU_MS_MAX = 1500;
 /** Memory that is kept after everything, and at most in between, with what the engine has not collected yet. */
 const GROWTH_KB_MAX = 130 * 1024;
 const PEAK_KB_MAX = 400 * 1024;

@@ -23,6 +23,8 @@ export type ServerLink = {
   readonly open: boolean;
   /** requests read and not yet answered by reply() */
   readonly open_requests: number;
+  /** length of the frame that onFrame got last */
+  readonly frame_chars: number;
   /** Hands the next frame to onFrame, if one waits and may be served now. Returns whether another one can follow at once. */
   serveNext(): boolean;
   /** no further frame is served until release() */
@@ -100,6 +102,7 @@ export function linkState(
   let pending = 0;
   let waiting = 0;
   let unread = 0;
+  let frame_chars = 0;
   let frameTimer: NodeJS.Timeout | null = null;
   let roomTimer: NodeJS.Timeout | null = null;
   const decoder = frameDecoder(limits.request_frame_chars_max, allowedOf(server));
@@ -187,6 +190,7 @@ export function linkState(
     try {
       const taken = decoder.take();
       if (taken !== null) {
+        frame_chars = taken.chars;
         if (taken.frame.type === "request") open.add(taken.frame, taken.chars);
         if (!welcomed) rate.spend();
         receive(taken.frame);
@@ -244,6 +248,9 @@ export function linkState(
     },
     get open_requests() {
       return open.count;
+    },
+    get frame_chars() {
+      return frame_chars;
     },
     serveNext,
     hold() {

@@ -14,7 +14,20 @@ import type { Shares } from "./listings.ts";
 /** What is used of a link: a socket's in the daemon, a virtual one's in the simulator. */
 export type Link = Pick<
   ServerLink,
-  "id" | "peer" | "serveNext" | "hold" | "release" | "send" | "sendText" | "reply" | "part" | "sendFrames" | "welcome" | "end" | "destroy"
+  | "id"
+  | "peer"
+  | "frame_chars"
+  | "serveNext"
+  | "hold"
+  | "release"
+  | "send"
+  | "sendText"
+  | "reply"
+  | "part"
+  | "sendFrames"
+  | "welcome"
+  | "end"
+  | "destroy"
 >;
 
 export type Connection = {

@@ -112,7 +112,7 @@ export class Gate implements LinksPort, ClientsPort {
     }
     if (peer === null) return link.reply({ id: parsed.id, ok: false, code: PBSE.BADCRED, text: pbseText(PBSE.BADCRED) });
     const { id, request } = parsed;
-    if (!isListing(request)) return this.#driver.request(peer, request, this.#connections.open(connection, id), link.id);
+    if (!isListing(request)) return this.#driver.request(peer, request, this.#connections.open(connection, id), link.id, link.frame_chars);
     // Without a share the connection waits, together with the requests behind this one, until another listing of the user is over.
     link.hold();
     this.#listings.take(peer.uid, connection, () => {

@@ -33,8 +33,9 @@ const PROBE_MS = 1000;
 const WITHOUT_STORE: ReadonlySet<Request["kind"]> = new Set(["status", "select-jobs", "locate-job", "backup", "shutdown"]);
 /** Time for which requests are served before their results are written and new requests are read. */
 const SLICE_MS = 10;
-/** Most work on requests that may gather while a batch is being written. */
+/** Most work on requests that may gather while a batch is being written, and most text of them: the store needs longer for megabytes than the core. */
 const GATHER_MS = 50;
+const GATHER_CHARS = 4 * 1024 * 1024;
 /** Time after which the process of a broken connection is looked for. */
 const LOOK_AFTER_MS = 200;
 /** The longest delay of a timer in Node. */
@@ -61,8 +62,9 @@ export class ServerDriver {
   #is_scheduled = false;
   /** what continues when the batch of this turn has left */
   #when_pumped: (() => void)[] = [];
-  /** Time spent on requests whose batch was not taken yet. It is bounded while a batch is being written, because clients wait for both. */
+  /** Time spent on requests whose batch was not taken yet, and their text. Both are bounded while a batch is being written, because clients wait for both. */
   #gathered_ms = 0;
+  #gathered_chars = 0;
   /** the timer of the next tick: when it is due, and what cancels it */
   #tick: { readonly due_ms: number; readonly cancel: () => void } | null = null;
   #cancelProbe: () => void = () => undefined;
@@ -118,12 +120,13 @@ export class ServerDriver {
 
   // --- input
 
-  /** link: number of the client's connection, for the log. */
-  request(peer: Peer, request: Request, token: number, link = 0): void {
+  /** link: number of the client's connection, for the log. chars: length of the request's text */
+  request(peer: Peer, request: Request, token: number, link = 0, chars = 0): void {
     if (this.#ports.clients.of(token) === undefined) return; // refused while the state was being loaded again
     if (this.#fault !== null && !WITHOUT_STORE.has(request.kind)) return this.#refuse(token, PBSE.SYSTEM, this.#fault);
     // Opened in the slice in which the core failed: no list of open requests holds it.
     if (this.#phase === "reloading") return this.#refuse(token, PBSE.INTERNAL, pbseText(PBSE.INTERNAL) ?? "");
+    this.#gathered_chars += chars;
     this.do((core, now_ms) => core.request(peer, request, token, now_ms, link));
   }
 
@@ -198,8 +201,12 @@ export class ServerDriver {
     });
   }
 
+  get #hasGathered(): boolean {
+    return this.#gathered_ms >= GATHER_MS || this.#gathered_chars >= GATHER_CHARS;
+  }
+
   #serveTurns(): boolean {
-    if (this.#phase !== "serving" || (this.#writing && this.#gathered_ms >= GATHER_MS)) return false;
+    if (this.#phase !== "serving" || (this.#writing && this.#hasGathered)) return false;
     const { clock } = this.#ports;
     const begin_ms = clock.steady_ms();
     const more = this.#turns.serve(SLICE_MS);
@@ -243,6 +250,7 @@ export class ServerDriver {
     try {
       const batch = core.take();
       this.#gathered_ms = 0;
+      this.#gathered_chars = 0;
       if (batch === null) return null;
       this.#ports.watch?.taken?.(core, batch);
       const at_s = Math.floor(this.#ports.clock.wall_ms() / 1000);

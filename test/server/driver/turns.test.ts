@@ -47,6 +47,20 @@ test("turns: two users who always have work get equal time, whatever a request o
   assert.ok(Math.abs(long_ms - short_ms) <= 60, `${long_ms} ms and ${short_ms} ms`);
 });
 
+test("turns: a connection whose next request is on its way keeps what it was charged", () => {
+  const { turns, done, add } = world();
+  const ask = (): void => {
+    for (let connection = 1; connection <= 20; connection++) add(1, connection, 10 + connection, "large");
+  };
+  ask();
+  while (turns.serve(1));
+  ask();
+  turns.serve(1);
+  add(1, 500, 1, "small");
+  turns.serve(20);
+  assert.deepEqual(done.slice(20, 23), ["large", "small", "large"]);
+});
+
 test("turns: connections of one user get equal time; the order within a connection stays", () => {
   const { turns, done, add } = world();
   for (let at = 0; at < 50; at++) add(1, 1, 10, `a${at}`);
