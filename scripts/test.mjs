@@ -10,6 +10,7 @@ import { tmpdir } from "node:os";
 import { join, relative, resolve } from "node:path";
 import { refreshBundles } from "./lib/bundle.mjs";
 import { filesToLint } from "./lib/lint-record.mjs";
+import { loginLock, watchLoginLock } from "./lib/login-lock.mjs";
 import { MODULES, ROOT, RUNTIME } from "./lib/paths.mjs";
 import { Problem, runInOurPlace, say, tail } from "./lib/run.mjs";
 import { watchSilence } from "./lib/silence.mjs";
@@ -175,7 +176,11 @@ async function runFiles(layer, files, silence_min, what) {
   const started = Date.now();
   const dir = mkdtempSync(join(tmpdir(), "partita-test-"));
   const report = join(dir, "report.json");
+  const endLockWatch = layer.isolated
+    ? watchLoginLock(loginLock(), () => say(`removed ${loginLock()}, left by an ended login shell`))
+    : undefined;
   const { status, output, timedOut } = await run(nodeTestArgs(layer, files), { silence_min, report, show: layer.isolated });
+  endLockWatch?.();
   const result = existsSync(report) ? JSON.parse(readFileSync(report, "utf8")) : { passed: 0, failed: 0, skipped: [], missing: true };
   const last = lastProgress(report)?.name;
   rmSync(dir, { recursive: true, force: true });
