@@ -3,7 +3,7 @@
 import { serverSocketPath } from "#protocol/wire/socket-path.ts";
 import { systemUsers } from "#support/passwd.ts";
 import { startComplex } from "../test/live/complex.ts";
-import { attack, FREEZING, prepare, residentAfterCollectionKB, type Size } from "../test/live/freezing-requests.ts";
+import { attack, FREEZING, prepare, residentAfterCollectionKB, type Size } from "../test/live/server/freezing-requests.ts";
 import type { Row } from "./row.ts";
 
 const SIZE: Size = { connections: 100, requests: 2000, entries: 20_000, jobs: 10_000 };

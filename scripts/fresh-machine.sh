@@ -3,7 +3,7 @@
 # once as an ordinary user. Exit status 0 when all of it passed.
 #
 #   scripts/fresh-machine.sh DIR [COMMAND...]     DIR: where the root is made, or was made by an earlier call
-#                                                 COMMAND: instead of the README's, for example: npm test -- test/live/smoke.test.ts
+#                                                 COMMAND: instead of the README's, for example: npm test -- test/live/jobs/smoke.test.ts
 #
 # Needs root, debootstrap and a Debian mirror. The Node is this machine's own, since Debian 12 has an older one than the project asks for.
 set -eu

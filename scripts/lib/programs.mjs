@@ -1,7 +1,7 @@
 // Which programs there are, where their source is, and how their bundles in dist/ are named. One list for bundles, launchers and installation.
 
 /**
- * Programs with a launcher in bin/. `source` is the entry under src/; commands are found at src/cli/commands/NAME.ts, those for reservations at src/rsub/NAME.ts.
+ * Programs with a launcher in bin/. `source` is the entry under src/; those of commands are at src/cli/commands/TASK/NAME.ts, those of reservations at src/rsub/NAME.ts.
  * kind: command (never refreshes its bundle), daemon (its launcher refreshes stale bundles in a checkout), helper (started by another program, no launcher).
  */
 export const PROGRAMS = [
@@ -21,10 +21,14 @@ export const PROGRAMS = [
   ].map(([name, source]) => ({ name, source, kind: "helper" })),
   { name: "qmgr", source: "src/qmgr/main.ts", kind: "command" },
   { name: "partita", source: "src/admin/main.ts", kind: "admin" },
-  ...[
-    ..."qsub qstat qdel qalter qhold qrls qmove qorder qmsg qsig qrerun qrun qselect qstart qstop qenable qdisable qterm".split(" "),
-    ..."pbsnodes tracejob pbs_hostn printjob pbsfs pbs_dataservice pbsdsh pbs_tmrsh pbs_attach pbs_release_nodes".split(" "),
-  ].map((name) => ({ name, source: `src/cli/commands/${name}.ts`, kind: "command" })),
+  ...Object.entries({
+    jobs: "qsub qdel qalter qhold qrls qmove qorder qmsg qsig qrerun qrun qselect pbs_release_nodes",
+    queues: "qstart qstop qenable qdisable",
+    nodes: "pbsnodes pbs_hostn",
+    status: "qstat tracejob printjob pbsfs",
+    complex: "qterm pbs_dataservice",
+    tasks: "pbsdsh pbs_tmrsh pbs_attach",
+  }).flatMap(([task, names]) => names.split(" ").map((name) => ({ name, source: `src/cli/commands/${task}/${name}.ts`, kind: "command" }))),
   ..."pbs_rsub pbs_rstat pbs_rdel pbs_ralter".split(" ").map((name) => ({ name, source: `src/rsub/${name}.ts`, kind: "command" })),
   // The short name that the multi-scheduler design uses.
   { name: "rsub", source: "src/rsub/pbs_rsub.ts", kind: "command" },

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { CommandIo } from "#cli/command.ts";
-import { qsub } from "#cli/commands/qsub.ts";
+import { qsub } from "#cli/commands/jobs/qsub.ts";
 import { escapeReader } from "#cli/qsub/escapes.ts";
 import type { Terminal, TerminalSignal } from "#cli/terminal.ts";
 import type { QueueJobRequest, Request } from "#protocol/messages.ts";

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { pbsnodes } from "#cli/commands/pbsnodes.ts";
+import { pbsnodes } from "#cli/commands/nodes/pbsnodes.ts";
 import { PBSNODES_USAGE } from "#cli/pbsnodes/arguments.ts";
 import type { Request, StatusItem, WireAttrs } from "#protocol/messages.ts";
 import { type Answer, fakeComplex, runBody } from "./fake-complex.ts";

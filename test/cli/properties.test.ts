@@ -3,12 +3,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { pbsnodes } from "#cli/commands/pbsnodes.ts";
-import { qalter } from "#cli/commands/qalter.ts";
-import { qdel } from "#cli/commands/qdel.ts";
-import { qselect } from "#cli/commands/qselect.ts";
-import { qstat } from "#cli/commands/qstat.ts";
-import { qsub } from "#cli/commands/qsub.ts";
+import { qalter } from "#cli/commands/jobs/qalter.ts";
+import { qdel } from "#cli/commands/jobs/qdel.ts";
+import { qselect } from "#cli/commands/jobs/qselect.ts";
+import { qsub } from "#cli/commands/jobs/qsub.ts";
+import { pbsnodes } from "#cli/commands/nodes/pbsnodes.ts";
+import { qstat } from "#cli/commands/status/qstat.ts";
 import { splitVariables } from "#cli/long-format.ts";
 import { namedVariables } from "#cli/qsub/variables.ts";
 import { splitWords } from "#cli/words.ts";

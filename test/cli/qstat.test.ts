@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { qstat } from "#cli/commands/qstat.ts";
+import { qstat } from "#cli/commands/status/qstat.ts";
 import { ServerUnreachable } from "#protocol/client.ts";
 import type { Request, StatusItem, WireAttrs } from "#protocol/messages.ts";
 import { type Answer, type FakeOptions, fakeComplex, type Ran, runBody } from "./fake-complex.ts";

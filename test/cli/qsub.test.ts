@@ -5,7 +5,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
-import { qsub } from "#cli/commands/qsub.ts";
+import { qsub } from "#cli/commands/jobs/qsub.ts";
 import { outputPath } from "#cli/output-paths.ts";
 import { QSUB_USAGE } from "#cli/qsub/job.ts";
 import { readDirectives } from "#cli/qsub/script.ts";

@@ -1,5 +1,5 @@
 // The figure of backfilling in Maui's documents (seeds/003, systems.md 7) and its variants: four nodes of four slots, three jobs running, three queued in the
-// order of priority. Times are units, intervals half-open. backfill-figure.test.ts asks a cycle, ../live/backfill.test.ts a complex.
+// order of priority. Times are units, intervals half-open. backfill-figure.test.ts asks a cycle, ../live/sched/backfill.test.ts a complex.
 
 export type Variant = {
   name: string;

@@ -176,8 +176,8 @@ for (const name of OBSOLETE) {
 
 /** What the core has no part in: where it is shown. */
 const IN_THE_SHELL: readonly (readonly [name: string, file: string, title: string])[] = [
-  ["module_alarm", "test/live/sched-modules.test.ts", "a module that never comes to its end"],
-  ["module_work_alarm", "test/live/sched-modules.test.ts", "a promise that never settles"],
+  ["module_alarm", "test/live/sched/sched-modules.test.ts", "a module that never comes to its end"],
+  ["module_work_alarm", "test/live/sched/sched-modules.test.ts", "a promise that never settles"],
 ];
 for (const [name, file, title] of IN_THE_SHELL) {
   test(`sched_config: ${name} is read, and shown in ${file}`, () => {

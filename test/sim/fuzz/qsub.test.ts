@@ -8,7 +8,7 @@ import assert from "node:assert/strict";
 import { Readable } from "node:stream";
 import { test } from "node:test";
 import type { CommandIo } from "#cli/command.ts";
-import { qsub } from "#cli/commands/qsub.ts";
+import { qsub } from "#cli/commands/jobs/qsub.ts";
 import type { Complex } from "#cli/complex.ts";
 import type { Reply as WireReply } from "#protocol/wire/reply.ts";
 import { POLICY_DEFAULT } from "#sched/policy.ts";

@@ -1,8 +1,0 @@
-// qenable: lets queues take jobs (docs/reference/commands.md 3).
-
-import type { Command } from "../command.ts";
-import { type QueueSwitch, queueSwitch } from "../queue-switch.ts";
-
-export const SWITCH: QueueSwitch = { command: "qenable", attribute: "enabled", value: "True" };
-
-export const run: Command = queueSwitch(SWITCH);

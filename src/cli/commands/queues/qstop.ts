@@ -1,0 +1,8 @@
+// qstop: keeps jobs of queues from being started (docs/reference/commands.md 3).
+
+import type { Command } from "../../command.ts";
+import { type QueueSwitch, queueSwitch } from "../../queue-switch.ts";
+
+export const SWITCH: QueueSwitch = { command: "qstop", attribute: "started", value: "False" };
+
+export const run: Command = queueSwitch(SWITCH);

@@ -1,0 +1,47 @@
+// pbs_tmrsh: rsh for programs that want one, inside a job: the command runs as a task of the job on one of its hosts (docs/reference/commands.md 6). Words of the command
+// are joined by blanks and read by the user's shell there, as rsh does it.
+
+import type { Command, CommandIo } from "../../command.ts";
+import { asCommand, type Complex } from "../../complex.ts";
+import { connectMom, exitOf, runOf, TaskRefused } from "../../task-client.ts";
+
+const USAGE = `Usage: pbs_tmrsh host [-n][-l username] command [args]...
+       pbs_tmrsh --version
+`;
+/** Of a command that could not be run. */
+const FAILED = 255;
+
+export const run: Command = asCommand("pbs_tmrsh", USAGE, pbsTmrsh);
+
+async function pbsTmrsh(io: CommandIo, complex: Complex): Promise<number> {
+  const words = [...io.argv];
+  let host = "";
+  // rsh takes its options before and after the host; whoever the user names, he is the job's owner.
+  for (;;) {
+    const word = words[0];
+    if (word === "-n") words.shift();
+    else if (word === "-l") words.splice(0, 2);
+    else if (word !== undefined && !word.startsWith("-") && host === "") host = words.shift() as string;
+    else break;
+  }
+  if (host === "" || words.length === 0 || words[0]?.startsWith("-")) {
+    io.err(USAGE);
+    return FAILED;
+  }
+  const job = runOf(io.env);
+  if (job === null) {
+    io.err("pbs_tmrsh: not executing under PBS\n");
+    return FAILED;
+  }
+  try {
+    const mom = await connectMom(io, complex, job);
+    const { exited } = await mom.spawn({ host, argv: words, shell: true });
+    const status = await exited;
+    mom.close();
+    return exitOf(status);
+  } catch (error) {
+    if (!(error instanceof TaskRefused)) throw error;
+    io.err(`pbs_tmrsh: ${error.message}\n`);
+    return FAILED;
+  }
+}

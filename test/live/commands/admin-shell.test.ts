@@ -1,0 +1,28 @@
+// The admin shell on a terminal: what is pasted or typed ahead is done line by line, in order.
+
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { type Complex, startComplex } from "../complex.ts";
+import { takeSeat } from "../seat.ts";
+
+let complex: Complex;
+before(async () => {
+  complex = await startComplex();
+});
+after(() => complex.stop());
+
+test("lines that come in one piece with their line ends are requests, one after the other; what follows them is the next line", async () => {
+  const seat = takeSeat([complex.command("qmgr")], { env: complex.env(), columns: 120 });
+  try {
+    await seat.see(/Qmgr: /);
+    seat.type("create queue a queue_type=e\rset queue a Priority=7\nlist queue a Priority\rlist que");
+    await seat.see(/Priority = 7/);
+    seat.type("ue a queue_type\r");
+    await seat.see(/queue_type = Execution/);
+    seat.type("quit\r");
+    assert.equal(await seat.ended, 0);
+  } finally {
+    seat.leave();
+  }
+  assert.match(complex.qmgr("list queue a Priority"), /Priority = 7/);
+});

@@ -1,0 +1,194 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { TaskAsker, TaskWanted } from "#mom/run/tasks.ts";
+import { exited, job, run, type World, world } from "../world.ts";
+
+const TWO = { exec_host: "n1/0+n2/0", exec_vnode: "(n1:ncpus=1)+(n2:ncpus=1)", tasks: { n1: "/n1.sock", n2: "/n2.sock" } };
+const ME: TaskAsker = { uid: 1001, daemon: false };
+const MOM: TaskAsker = { uid: 0, daemon: true };
+const of = { job: "1.n1", run_count: null, cookie: "secret" } as const;
+const spawn = (host: string, more: Partial<TaskWanted> = {}): TaskWanted =>
+  ({ kind: "spawn", ...of, host, argv: ["true"], env: [], shell: false, ...more }) as TaskWanted;
+
+/** What came of the question: kinds of actions, an answer with its type and text. */
+function ask(w: World, by: TaskAsker, wanted: TaskWanted, asked = 1): string[] {
+  const from = w.actions.length;
+  w.on({ kind: "task-asked", asked, by, wanted });
+  return w.actions.slice(from).flatMap((action) => {
+    if (action.kind === "task-say") return `${action.answer.type} ${"text" in action.answer ? action.answer.text : ""}`.trim();
+    if (action.kind === "task-forward") return `forward ${action.socket} ${action.wanted.cookie}/${action.wanted.run_count}`;
+    return action.kind === "log" || action.kind === "save" ? [] : action.kind;
+  });
+}
+
+test("who may ask for what", () => {
+  const w = world();
+  run(w, job(TWO));
+  const no = "task-refused job 1.n1 does not run on n1";
+  const rows: readonly (readonly [TaskAsker, TaskWanted, string])[] = [
+    [ME, spawn("n1"), "start"],
+    [ME, spawn("n2"), "forward /n2.sock null/1"],
+    [ME, spawn("n3"), 'task-refused host "n3" is not a node in job <1.n1>'],
+    [ME, spawn("n1", { cookie: "guess" }), no],
+    [ME, spawn("n1", { cookie: null, run_count: 1 }), no],
+    [{ uid: 1002, daemon: false }, spawn("n1"), no],
+    [MOM, spawn("n1", { cookie: null, run_count: 1 }), "start"],
+    [MOM, spawn("n1", { cookie: null, run_count: 2 }), no],
+    [ME, spawn("n1", { job: "2.n1" }), "task-refused job 2.n1 does not run on n1"],
+    [ME, { kind: "nodes", ...of }, "task-hosts"],
+    [ME, { kind: "attach", ...of, pid: 9, owner_uid: 1001 }, "adopt,task-done"],
+    [ME, { kind: "attach", ...of, cookie: null, pid: 9, owner_uid: 1001 }, "adopt,task-done"],
+    [ME, { kind: "attach", ...of, cookie: "guess", pid: 9, owner_uid: 1001 }, no],
+    [{ uid: 1002, daemon: false }, { kind: "attach", ...of, cookie: null, pid: 9, owner_uid: 1002 }, no],
+    [ME, { kind: "attach", ...of, pid: 9, owner_uid: 1002 }, "task-refused process 9 is not alice's"],
+    [ME, { kind: "attach", ...of, pid: 9, owner_uid: null }, "task-refused there is no process 9"],
+    [ME, { kind: "output", ...of, letter: "o", content: "" }, "task-refused no place for output"],
+    [MOM, { kind: "output", ...of, letter: "o", content: "" }, "append,task-done"],
+  ];
+  for (const [by, wanted, expected] of rows) assert.equal(ask(w, by, wanted).join(), expected, JSON.stringify({ by, wanted }));
+  w.on({ kind: "terminate", data: { job: "1.n1", run_count: 1, why: "delete", kill_delay_s: 10 } });
+  assert.deepEqual(ask(w, ME, spawn("n1")), ["task-refused job 1.n1 is being ended"]);
+});
+
+test("a task's life: its numbers, its answers, its cpu time in the job's", () => {
+  const w = world();
+  const j = job(TWO);
+  run(w, j);
+  ask(w, ME, spawn("n1", { argv: ["echo a"], shell: true, env: ["A=1", "PBS_TASKNUM=7"] } as never), 5);
+  const start = w.actions.findLast((action) => action.kind === "start");
+  assert.equal(start?.spec.job, "1.n1#2");
+  assert.deepEqual(start?.spec.argv, ["/bin/bash", "-c", "echo a"]);
+  assert.ok(start?.spec.env.includes("PBS_NODENUM=0") && start.spec.env.includes("A=1") && start.spec.env.includes("PBS_TASKNUM=7"));
+  const key = { job: "1.n1#2", run_count: 1 };
+  w.on({ kind: "started", run: { ...key, pid: 99, at_ms: w.now_ms } });
+  w.on({
+    kind: "sampled",
+    seen: new Map([
+      [4711, { cput_s: 1, mem_kb: 10, vmem_kb: 20 }],
+      [99, { cput_s: 2, mem_kb: 1, vmem_kb: 2 }],
+    ]),
+  });
+  assert.equal(w.state.runs.get("1.n1")?.sample.cput_s, 3);
+  w.on({ kind: "task-signal", asked: 5, signal: 15 });
+  w.on({ kind: "exited", run: { ...key, status: { signal: 15 }, cput_s: 4, at_ms: w.now_ms } });
+  const said = w.actions.flatMap((action) => (action.kind === "task-say" ? [action.answer] : []));
+  assert.deepEqual(said, [
+    { type: "task-started", task: 2 },
+    { type: "task-exited", status: 271 },
+  ]);
+  w.on(exited(j, w.now_ms + 1000, { code: 0 }, 1));
+  assert.equal(w.state.runs.get("1.n1")?.sample.cput_s, 5);
+});
+
+test("a mom that comes back knows the tasks that run, and forgets those that ended meanwhile; a task of no run is killed", () => {
+  const w = world();
+  run(w, job(TWO));
+  const record = [...w.records.values()];
+  const back = world();
+  back.on({ kind: "recovered", saved: record });
+  const entry = (name: string, pid: number) => ({ job: name, run_count: 1, pid, at_ms: 0 });
+  const over = { ...entry("1.n1#3", 12), status: { code: 0 }, cput_s: 1 };
+  const words = back.on({
+    kind: "starter-state",
+    data: {
+      pid: 1,
+      last: [],
+      runs: [
+        { ...entry("1.n1", 4711), state: "running" },
+        { ...entry("1.n1#2", 11), state: "running" },
+        { ...entry("1.n1#3", 12), state: "ended", exit: over },
+        { ...entry("9.n1#2", 13), state: "running" },
+      ],
+    },
+  });
+  assert.deepEqual([...(back.state.runs.get("1.n1")?.tasks ?? [])], [[2, { asked: null, pid: 11 }]]);
+  assert.equal(back.state.runs.get("1.n1")?.next_task, 4);
+  assert.ok(words.includes("forget-task") && words.includes("signal 9.n1#2 9"), words.join());
+});
+
+const seen = (cput_s: number, mem_kb = 10) => ({ cput_s, mem_kb, vmem_kb: 20 });
+const cputOf = (w: World): number | undefined => w.state.runs.get("1.n1")?.sample.cput_s;
+
+test("a session that was adopted counts as long as anything is in it, and what it has used afterwards, too", () => {
+  const w = world();
+  const j = job(TWO);
+  run(w, j);
+  const key = { job: "1.n1", run_count: 1 };
+  w.on({ kind: "adopted", run: { ...key, session: 50, owner: 1001 } });
+  w.on({ kind: "adopted", run: { ...key, run_count: 9, session: 51, owner: 1001 } });
+  assert.deepEqual([...(w.state.runs.get("1.n1")?.adopted.keys() ?? [])], [50]);
+  w.on({
+    kind: "sampled",
+    seen: new Map([
+      [4711, seen(1)],
+      [50, seen(7, 90)],
+    ]),
+  });
+  assert.deepEqual([cputOf(w), w.state.runs.get("1.n1")?.sample.mem_now_kb], [8, 100]);
+  // A child that had not been waited for has gone.
+  w.on({
+    kind: "sampled",
+    seen: new Map([
+      [4711, seen(2)],
+      [50, seen(3)],
+    ]),
+  });
+  assert.equal(cputOf(w), 9);
+  w.on({ kind: "sampled", seen: new Map([[4711, seen(3)]]) });
+  assert.equal(cputOf(w), 10);
+  assert.deepEqual(w.records.get("1.n1")?.tasks, { next_task: 2, cput_s: 7 });
+  // Its number is another's by now.
+  w.on({
+    kind: "sampled",
+    seen: new Map([
+      [4711, seen(3)],
+      [50, seen(500)],
+    ]),
+  });
+  assert.equal(cputOf(w), 10);
+  w.on({ kind: "adopted", run: { ...key, session: 60, owner: 1001 } });
+  w.on({
+    kind: "sampled",
+    seen: new Map([
+      [4711, seen(3)],
+      [60, seen(4)],
+    ]),
+  });
+  w.on(exited(j, w.now_ms + 1000, { code: 0 }, 6));
+  assert.equal(cputOf(w), 17, "6 of its own, 7 and 4 of what it adopted");
+});
+
+test("numbers and cpu time of tasks that are over, and adopted sessions, are known to a mom that comes back", () => {
+  const w = world();
+  run(w, job(TWO));
+  ask(w, ME, spawn("n1"));
+  const key = { job: "1.n1#2", run_count: 1 };
+  w.on({ kind: "started", run: { ...key, pid: 99, at_ms: w.now_ms } });
+  w.on({ kind: "exited", run: { ...key, status: { code: 0 }, cput_s: 4, at_ms: w.now_ms } });
+  const back = world();
+  back.on({ kind: "recovered", saved: [...w.records.values()] });
+  const top = { job: "1.n1", run_count: 1, pid: 4711, at_ms: 0, state: "running", adopted: [{ session: 50, owner: 1001 }] } as const;
+  back.on({ kind: "starter-state", data: { pid: 1, last: [], runs: [top] } });
+  back.on({
+    kind: "sampled",
+    seen: new Map([
+      [4711, seen(1)],
+      [50, seen(2)],
+    ]),
+  });
+  assert.equal(cputOf(back), 7);
+  ask(back, ME, spawn("n1"));
+  assert.equal(back.actions.findLast((action) => action.kind === "start")?.spec.job, "1.n1#3");
+  // A record made anew holds them as well.
+  back.on({ kind: "modify", data: { job: "1.n1", attrs: { Job_Name: "x" } } });
+  assert.deepEqual(back.records.get("1.n1")?.tasks, { next_task: 4, cput_s: 4 });
+});
+
+test("a job has no more tasks on a host at a time than $tasks_max", () => {
+  const w = world({ config: { tasks_max: 2 } });
+  run(w, job(TWO));
+  const no = "task-refused job 1.n1 has 2 tasks on n1 already ($tasks_max)";
+  assert.deepEqual([ask(w, ME, spawn("n1"), 1), ask(w, ME, spawn("n1"), 2), ask(w, ME, spawn("n1"), 3)], [["start"], ["start"], [no]]);
+  w.on({ kind: "exited", run: { job: "1.n1#2", run_count: 1, status: { code: 0 }, cput_s: 0, at_ms: w.now_ms } });
+  assert.deepEqual(ask(w, ME, spawn("n1"), 4), ["start"]);
+});

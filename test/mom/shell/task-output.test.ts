@@ -1,0 +1,124 @@
+// What tasks write on a sister, carried to a mother superior who is played here.
+
+import assert from "node:assert/strict";
+import { appendFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test } from "node:test";
+import type { TaskWanted } from "#mom/run/tasks.ts";
+import { carryOutput } from "#mom/shell/task-output.ts";
+import { dialMom, TaskServer } from "#mom/shell/task-server.ts";
+import { job, run, world } from "../world.ts";
+
+/** A mom's socket; asked: what she is asked. She can connect once there is a first question that was answered. */
+function mother(home: string, asked: (wanted: TaskWanted, answer: (refusal: string | null) => void) => void) {
+  mkdirSync(`${home}/sock`, { recursive: true });
+  return new TaskServer({
+    home,
+    mode: "user",
+    happen: (event) => {
+      if (event.kind !== "task-asked") return;
+      asked(event.wanted, (text) => server().say(event.asked, text === null ? { type: "task-done" } : { type: "task-refused", text }));
+    },
+    complain: (text) => assert.fail(text),
+  });
+  function server() {
+    return servers.get(home) as TaskServer;
+  }
+}
+const servers = new Map<string, TaskServer>();
+
+test("what was written by a task's end is carried, not what others go on writing; a mom that comes back sends nothing twice", async () => {
+  const home = mkdtempSync(join(tmpdir(), "output-"));
+  mkdirSync(`${home}/mom_priv/jobs`, { recursive: true });
+  const path = `${home}/1.n1.OU`;
+  let got = "";
+  const socket = mother(`${home}/n0`, (wanted, answer) => {
+    if (wanted.kind !== "output") return assert.fail(wanted.kind);
+    got += Buffer.from(wanted.content, "base64").toString();
+    // Somebody else writes on and on.
+    appendFileSync(path, "more");
+    answer(null);
+  });
+  servers.set(`${home}/n0`, socket);
+  await until(() => existsSync(socket.path));
+  const w = world();
+  const tasks = { n0: socket.path, n1: "" };
+  run(w, job({ exec_host: "n0/0+n1/0", exec_vnode: "(n0:ncpus=1)+(n1:ncpus=1)", tasks }));
+  const sister = w.state.runs.get("1.n1");
+  assert.ok(sister !== undefined);
+  sister.plan = {
+    ...sister.plan,
+    owner: null,
+    stdout: { ...sister.plan.stdout, path },
+    stderr: { ...sister.plan.stderr, path: `${home}/none` },
+  };
+  writeFileSync(path, "a".repeat(300_000));
+  const fail = (text: string): never => assert.fail(text);
+  await carryOutput(home, w.state, fail).drain("1.n1");
+  assert.equal(got.length, 300_000);
+  const kept = JSON.parse(readFileSync(`${home}/mom_priv/jobs/1.n1.SO`, "utf8")) as unknown;
+  assert.deepEqual(kept, { o: 300_000, e: 0 });
+  await carryOutput(home, w.state, fail).drain("1.n1");
+  assert.equal(got, `${"a".repeat(300_000)}moremore`, "two pieces had come, and after each more was written");
+  socket.close();
+  rmSync(home, { recursive: true });
+});
+
+test("of a run only so many questions to its other hosts are open at a time", async () => {
+  const home = mkdtempSync(join(tmpdir(), "forward-"));
+  mkdirSync(`${home}/n0/sock`, { recursive: true });
+  const waiting: ((refusal: string | null) => void)[] = [];
+  // The other host answers when we want it to.
+  const other = mother(`${home}/n1`, (_, answer) => waiting.push(answer));
+  servers.set(`${home}/n1`, other);
+  const key = { job: "1.n1", run_count: 1 };
+  const server = new TaskServer({
+    home: `${home}/n0`,
+    mode: "user",
+    happen: (event) => {
+      if (event.kind === "task-asked")
+        server.forward({ kind: "task-forward", asked: event.asked, socket: other.path, run: key, wanted: event.wanted, most: 2 });
+    },
+    complain: (text) => assert.fail(text),
+  });
+  await until(() => existsSync(server.path) && existsSync(other.path));
+  const heard: string[] = [];
+  const ignore = (): void => undefined;
+  const handlers = {
+    "task-hosts": ignore,
+    "task-started": ignore,
+    "task-exited": ignore,
+    "task-done": ignore,
+    "task-refused": ({ token, text }: { readonly token: number | null; readonly text: string }) => void heard.push(`${token} ${text}`),
+  };
+  const wanted = { ...key, cookie: "c", host: "n1", argv: ["true"], env: [], shell: false };
+  await new Promise<void>((done) =>
+    dialMom(
+      server.path,
+      handlers,
+      (link) => {
+        for (const token of [1, 2, 3]) link.send("task-spawn", { ...wanted, token });
+        void until(() => heard.length === 1 && waiting.length === 2)
+          .then(() => waiting[0]?.("no"))
+          .then(() => until(() => heard.length === 2))
+          .then(() => link.send("task-spawn", { ...wanted, token: 4 }))
+          .then(() => until(() => waiting.length === 3))
+          .then(() => {
+            link.close();
+            done();
+          });
+      },
+      (why) => heard.push(why),
+    ),
+  );
+  assert.equal(heard[0], "3 job 1.n1 has 2 tasks on other hosts already ($tasks_max)");
+  assert.match(heard[1] ?? "", /^[12] no$/);
+  server.close();
+  other.close();
+  rmSync(home, { recursive: true });
+});
+
+async function until(what: () => boolean): Promise<void> {
+  while (!what()) await new Promise((resolve) => setTimeout(resolve, 1));
+}
