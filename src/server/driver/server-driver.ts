@@ -25,8 +25,9 @@ import { type HistorySteps, historySteps } from "./history-steps.ts";
 import type { Asker, ServerPorts } from "./ports.ts";
 import { createTurns, type Turns } from "./turns.ts";
 
-/** Delay of the next commit after a failed one, to spare a full disk. */
+/** Delay of the next commit after a failed one, to spare a full disk. It doubles while the core cannot even start, up to the longer one. */
 const FAULT_PAUSE_MS = 200;
+const FAULT_PAUSE_MS_MAX = 30_000;
 /** How often a store that accepted nothing is tried again. */
 const PROBE_MS = 1000;
 /** Requests that can be answered without a write; shutdown is one of them, because it must always be possible. */
@@ -56,6 +57,8 @@ export class ServerDriver {
   #closing = false;
   /** why the store accepts nothing; null: it works (I3) */
   #fault: string | null = null;
+  /** starts of the core that failed, one after another */
+  #failed_starts = 0;
   #writing = false;
   #when_written: (() => void)[] = [];
   #is_pumping = false;
@@ -109,7 +112,7 @@ export class ServerDriver {
 
   start(): void {
     this.#ports.watch?.began?.(this.#core);
-    this.do((core, now_ms) => core.start(now_ms));
+    this.#startCore();
     this.#pump();
   }
 
@@ -331,7 +334,8 @@ export class ServerDriver {
     this.#whenWritten(() => {
       for (const token of open) this.#refuse(token, code, text);
       links.dropDaemons();
-      clock.after(FAULT_PAUSE_MS, () => store.load((state) => this.#goOnWith(state)));
+      const pause_ms = Math.min(FAULT_PAUSE_MS * 2 ** this.#failed_starts, FAULT_PAUSE_MS_MAX);
+      clock.after(pause_ms, () => store.load((state) => this.#goOnWith(state)));
     });
   }
 
@@ -341,10 +345,18 @@ export class ServerDriver {
     this.#ports.log.note(LOG_EVENT.SYSTEM, "state loaded again from the store");
     this.#ports.watch?.began?.(this.#core);
     this.#phase = "serving";
-    if (this.#fault === null) this.do((core, now_ms) => core.start(now_ms));
+    if (this.#fault === null) this.#startCore();
     else this.#probeSoon();
     this.#pump();
     this.#soon();
+  }
+
+  #startCore(): void {
+    this.#failed_starts++;
+    this.do((core, now_ms) => {
+      core.start(now_ms);
+      this.#failed_starts = 0;
+    });
   }
 
   #probeSoon(): void {
@@ -358,7 +370,7 @@ export class ServerDriver {
       if (fault !== null) return this.#probeSoon();
       this.#fault = null;
       this.#ports.log.note(LOG_EVENT.SYSTEM, "the store can be written again");
-      this.do((core, now_ms) => core.start(now_ms));
+      this.#startCore();
     });
   }
 

@@ -15,6 +15,7 @@ function world() {
   const answers = new Map<number, string>();
   const bugs: unknown[] = [];
   const seen = { commits: 0, loads: 0, dropped: 0 };
+  const planted = { in_start: false };
   const ports = immediatePorts(clock, {
     links: {
       toSched: () => undefined,
@@ -47,16 +48,18 @@ function world() {
     },
     load(done: (state: ReturnType<typeof freshState>) => void): void {
       seen.loads++;
-      done(freshState(HOST, CONFIG));
+      const state = freshState(HOST, CONFIG);
+      if (planted.in_start) state.scheds.values = fail;
+      done(state);
     },
   };
   const driver = new ServerDriver({ ...ports, store }, CONFIG, freshState(HOST, CONFIG));
   let tokens = 0;
   /** a change of the server, whose token is returned */
-  const change = (value: string): number => {
+  const change = (value: string, chars = value.length): number => {
     const token = ++tokens;
     const attrs = [{ name: "comment", op: "=" as const, value }];
-    driver.request(ROOT, { kind: "manager", verb: "set", object: "server", name: "", attrs }, token);
+    driver.request(ROOT, { kind: "manager", verb: "set", object: "server", name: "", attrs }, token, 0, chars);
     clock.settle();
     return token;
   };
@@ -79,8 +82,12 @@ function world() {
   driver.start();
   clock.settle();
   while (commits.length > 0) written(null);
-  return { driver, clock, commits, answers, bugs, seen, change, status, written, pass };
+  return { driver, clock, commits, answers, bugs, seen, planted, change, status, written, pass };
 }
+
+const fail = (): never => {
+  throw new Error("planted");
+};
 
 test("what comes while a commit is under way gathers for the next one; each is answered after its own commit", () => {
   const { answers, change, written } = world();
@@ -141,6 +148,41 @@ test("an error of the program in the core gives up what is not committed, after 
   written(null);
   while (!answers.has(third)) written(null);
   assert.equal(answers.get(third), "ok");
+});
+
+test("a core that cannot start is started again after longer and longer pauses, and serves when it can", () => {
+  const { driver, bugs, seen, planted, answers, change, written, pass } = world();
+  planted.in_start = true;
+  driver.do(fail);
+  pass(200);
+  assert.deepEqual([seen.loads, bugs.length], [1, 2]);
+  for (let second = 0; second < 60; second++) pass(1000);
+  assert.ok(seen.loads >= 6 && seen.loads <= 8, `${seen.loads} in a minute`);
+  planted.in_start = false;
+  pass(30_000);
+  const last = change("a");
+  while (!answers.has(last)) written(null);
+  assert.equal(answers.get(last), "ok");
+  planted.in_start = true;
+  const before = seen.loads;
+  driver.do(fail);
+  written(null);
+  pass(200);
+  assert.equal(seen.loads, before + 1, "the first pause is short again");
+});
+
+test("requests wait for the store when those that have gathered have megabytes of text", () => {
+  const { driver, clock, change, written } = world();
+  change("being written");
+  change("large", 5_000_000);
+  let served = false;
+  driver.inTurn({ uid: 1, link: 1 }, () => {
+    served = true;
+  });
+  clock.settle();
+  assert.equal(served, false);
+  written(null);
+  assert.equal(served, true);
 });
 
 test("a request that is served in the slice in which the core fails is refused, not forgotten", () => {
