@@ -4,7 +4,8 @@
 // B1. If a scheduler sends nothing for sched_silence_timeout (45 s), the server looks at its process. A stopped process is silent.
 // B2. A process that is not stopped may be in a long cycle: it is silent only after another sched_cycle_length.
 // B3. A silent scheduler is down: its connection is closed, so that its pending decisions do not count. When it continues, it says hello and gets a snapshot.
-// B4. If a silent process stays silent for another sched_silence_timeout, it is killed; its end is a crash like any other (session.ts).
+// B4. If a silent process stays silent for another sched_silence_timeout, the server looks at it again. A process that was stopped and now runs may still be in
+//     its cycle and has another sched_cycle_length. Any other is killed; its end is a crash like any other (session.ts).
 // B5. A standstill of the server does not count as silence of schedulers (moms/heartbeat.ts H3).
 // B6. Only schedulers that announce it in their hello are asked. A scheduler that has not said hello yet is silent only if its process is stopped.
 
@@ -59,15 +60,17 @@ export function silenceOf(kernel: Kernel, runtime: SchedRuntime, { pid, process 
   if (runtime.link !== null && pid !== runtime.pid) return null;
   const stopped = process === "stopped";
   if (!stopped && runtime.link === null) return null;
-  const length_s = kernel.state.scheds.get(runtime.name)?.attrs["sched_cycle_length"] ?? CYCLE_LENGTH_S;
-  const limit_ms = silence_ms + (stopped ? 0 : 1000 * Number(length_s));
+  const limit_ms = silence_ms + (stopped ? 0 : cycleLength_ms(kernel, runtime.name));
   return kernel.now_ms - runtime.heard_ms < limit_ms ? null : { pid, stopped, heard_ms: runtime.heard_ms };
 }
 
-/** B4: for another sched_silence_timeout. */
-export function armKill(kernel: Kernel, name: string): void {
-  const silence_ms = schedSilence_ms(kernel);
-  if (silence_ms > 0) kernel.timers.set(`sched-silent:${name}`, kernel.now_ms + silence_ms);
+/** sched_cycle_length of that scheduler. */
+export const cycleLength_ms = ({ state }: Kernel, name: string): number =>
+  1000 * Number(state.scheds.get(name)?.attrs["sched_cycle_length"] ?? CYCLE_LENGTH_S);
+
+/** B4: for another sched_silence_timeout, or longer. */
+export function armKill(kernel: Kernel, name: string, ms = schedSilence_ms(kernel)): void {
+  if (schedSilence_ms(kernel) > 0) kernel.timers.set(`sched-silent:${name}`, kernel.now_ms + ms);
 }
 
 function arm(kernel: Kernel): void {

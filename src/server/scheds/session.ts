@@ -5,7 +5,7 @@
 import { PBSE, pbseText, reject } from "#model/pbse.ts";
 import { SCHED_COMMAND, type SchedHello, type SchedToServer, WATCH_SIGNAL } from "#protocol/sched-link.ts";
 import type { Kernel } from "../engine/kernel.ts";
-import { noCycle, runtimeOf, runtimeOfLink, type SchedRuntime } from "../engine/sched-runtime.ts";
+import { noCycle, runtimeOf, runtimeOfLink, type SchedRuntime, type Silence } from "../engine/sched-runtime.ts";
 import { forgetPreemptions } from "../jobs/preemption.ts";
 import { forgetStarts } from "../jobs/start-wait.ts";
 import { askersChanged } from "../resv/timing.ts";
@@ -15,7 +15,7 @@ import { sayNoPartition, tellAnswers, tellAttention, tellFault, tellProblem, tel
 import { answerQrun, cycleEnd, logUnreachable, trigger } from "./cycles.ts";
 import { decideOn } from "./decisions.ts";
 import { happened, logSched, setServerState } from "./happening.ts";
-import { armKill, beginSchedHeartbeat, type SchedSight, schedSilence_ms, silenceOf } from "./heartbeat.ts";
+import { armKill, beginSchedHeartbeat, cycleLength_ms, type SchedSight, schedSilence_ms, silenceOf } from "./heartbeat.ts";
 import { askedInVain, schedAnswered } from "./questions.ts";
 import { whyNotReached } from "./remote.ts";
 import { afterCrash, silentText } from "./supervisor.ts";
@@ -127,12 +127,14 @@ export function lost(kernel: Kernel, link: number): void {
     kernel.timers.set(`sched-start:${runtime.name}`, kernel.now_ms + RECONNECT_MS);
 }
 
-/** The shell has looked at the process of a silent scheduler (heartbeat.ts B3). */
+/** The shell has looked at the process of a silent scheduler (heartbeat.ts B3, B4). */
 export function seen(kernel: Kernel, name: string, sight: SchedSight): void {
   const runtime = kernel.scheds.get(name);
   const sched = kernel.state.scheds.get(name);
-  const silent = runtime === undefined ? null : silenceOf(kernel, runtime, sight);
-  if (runtime === undefined || sched === undefined || silent === null) return;
+  if (runtime === undefined || sched === undefined) return;
+  if (runtime.silent !== null) return seenAgain(kernel, runtime, runtime.silent, sight);
+  const silent = silenceOf(kernel, runtime, sight);
+  if (silent === null) return;
   runtime.silent = silent;
   const text = silentText(silent, kernel.now_ms);
   logSched(kernel, name, `${text}; it is ended in ${schedSilence_ms(kernel) / 1000} s unless it goes on`);
@@ -148,10 +150,24 @@ export function seen(kernel: Kernel, name: string, sight: SchedSight): void {
 export function schedStillSilent(kernel: Kernel, name: string): void {
   const silent = kernel.scheds.get(name)?.silent ?? null;
   if (silent === null) return;
-  logSched(kernel, name, `${silentText(silent, kernel.now_ms)}: it is ended by SIGKILL`);
-  kernel.out.actions.push({ kind: "kill-sched", sched: name, pid: silent.pid });
+  kernel.out.actions.push({ kind: "look-at-sched", sched: name, pid: silent.pid });
   // If the process cannot be killed at once (state D), it is tried again.
   armKill(kernel, name);
+}
+
+function seenAgain(kernel: Kernel, runtime: SchedRuntime, silent: Silence, { pid, process }: SchedSight): void {
+  // The first look found it stopped. It may be in the cycle that it was in then, and hears of its connection after that.
+  if (silent.stopped && process === "runs" && pid === silent.pid) {
+    runtime.silent = { ...silent, stopped: false };
+    armKill(kernel, runtime.name, cycleLength_ms(kernel, runtime.name));
+    return logSched(
+      kernel,
+      runtime.name,
+      `process ${pid} goes on; it is ended in ${cycleLength_ms(kernel, runtime.name) / 1000} s unless it answers`,
+    );
+  }
+  logSched(kernel, runtime.name, `${silentText(silent, kernel.now_ms)}: it is ended by SIGKILL`);
+  kernel.out.actions.push({ kind: "kill-sched", sched: runtime.name, pid: silent.pid });
 }
 
 /** The scheduler continues, or another process has taken its place. */

@@ -156,6 +156,20 @@ test("a process that is still stopped after as long again is killed, and another
   assert.deepEqual(killed(h), [PID], "once");
 });
 
+test("a process that runs again when it would be killed may end its cycle first, and is killed if it never answers", () => {
+  const h = world();
+  stop(h);
+  advance(h, 46);
+  h.sights.set("default", { pid: PID, process: "runs" });
+  advance(h, 45);
+  assert.deepEqual(killed(h), []);
+  assert.ok(logsOf(h, "default").includes("process 4711 goes on; it is ended in 1200 s unless it answers"));
+  advance(h, 1100);
+  assert.deepEqual(killed(h), []);
+  advance(h, 100);
+  assert.deepEqual(killed(h), [PID]);
+});
+
 test("a long cycle is not taken for silence: a process that is not stopped has sched_cycle_length besides", () => {
   const h = world();
   addJob(h);
