@@ -4,16 +4,16 @@ import { createFairshare } from "#model/fairshare.ts";
 import { parseResourceGroup } from "#model/resource-group.ts";
 import type { Change, SchedClock, SchedJob, SchedNode, Snapshot } from "#protocol/sched-link.ts";
 import { SCHED_COMMAND } from "#protocol/sched-link.ts";
-import { cycle } from "#sched/cycle.ts";
-import type { CycleResult } from "#sched/cycle-result.ts";
-import { ALWAYS_PRIME } from "#sched/holidays.ts";
-import { UTC } from "#sched/local-time.ts";
-import { applyDelta, createUniverse } from "#sched/mirror.ts";
+import { cycle } from "#sched/cycle/cycle.ts";
+import type { CycleResult } from "#sched/cycle/result.ts";
+import { applyDelta, createUniverse } from "#sched/mirror/mirror.ts";
 import { MODULES_DEFAULT, mirrorOptions } from "#sched/modules/index.ts";
-import type { Policy, PolicyBook } from "#sched/policy.ts";
-import { POLICY_DEFAULT } from "#sched/policy.ts";
-import { comesBefore, worth } from "#sched/ranking.ts";
-import type { Universe } from "#sched/universe.ts";
+import { comesBefore, worth } from "#sched/order/ranking.ts";
+import { ALWAYS_PRIME } from "#sched/shapes/holidays.ts";
+import { UTC } from "#sched/shapes/local-time.ts";
+import type { Policy, PolicyBook } from "#sched/shapes/policy.ts";
+import { POLICY_DEFAULT } from "#sched/shapes/policy.ts";
+import type { Universe } from "#sched/shapes/universe.ts";
 
 /** work: what is done. value, limit: seconds; limit null: told only. */
 export type BenchRow = { readonly name: string; readonly value: number; readonly unit: "s"; readonly limit: number | null };

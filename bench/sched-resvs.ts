@@ -3,14 +3,14 @@
 import { parseResourceGroup } from "#model/resource-group.ts";
 import type { Decision, SchedJob, SchedNode, SchedResv, Snapshot } from "#protocol/sched-link.ts";
 import { SCHED_COMMAND } from "#protocol/sched-link.ts";
-import { cycle } from "#sched/cycle.ts";
-import { ALWAYS_PRIME } from "#sched/holidays.ts";
-import { UTC } from "#sched/local-time.ts";
-import { applyDelta, createUniverse } from "#sched/mirror.ts";
+import { cycle } from "#sched/cycle/cycle.ts";
+import { applyDelta, createUniverse } from "#sched/mirror/mirror.ts";
 import { MODULES_DEFAULT, mirrorOptions } from "#sched/modules/index.ts";
-import type { PolicyBook } from "#sched/policy.ts";
-import { POLICY_DEFAULT } from "#sched/policy.ts";
-import type { Universe } from "#sched/universe.ts";
+import { ALWAYS_PRIME } from "#sched/shapes/holidays.ts";
+import { UTC } from "#sched/shapes/local-time.ts";
+import type { PolicyBook } from "#sched/shapes/policy.ts";
+import { POLICY_DEFAULT } from "#sched/shapes/policy.ts";
+import type { Universe } from "#sched/shapes/universe.ts";
 import type { BenchRow } from "./sched-cycle.ts";
 
 const BOOK: PolicyBook = {

@@ -10,8 +10,8 @@ import { BUILTIN_RESOURCES } from "../../src/model/resource-table.ts";
 import { RESV_STATE_WORDS } from "../../src/model/resv-state.ts";
 import { HOOK_EVENTS } from "../../src/model/tables/hook-attributes.ts";
 import { ATTRIBUTE_TABLES } from "../../src/model/tables/tables.ts";
-import { REASONS } from "../../src/sched/reasons.ts";
-import { OBSOLETE, SCHED_CONFIG_KEYS } from "../../src/sched/sched-config-keys.ts";
+import { OBSOLETE, SCHED_CONFIG_KEYS } from "../../src/sched/policy/sched-config-keys.ts";
+import { REASONS } from "../../src/sched/shapes/reasons.ts";
 import { LOG_EVENT } from "../../src/support/log-event.ts";
 
 const BLOCK = /^<!-- table: (.+) -->\n[\s\S]*?^<!-- end of table -->$/gm;

@@ -12,7 +12,7 @@ import { QmgrSession } from "#qmgr/session.ts";
 import { type Colouring, chooseColouring } from "#replay/colouring.ts";
 import { pictureOf } from "#replay/picture.ts";
 import type { Clock } from "#replay/time-axis.ts";
-import { ctimeText } from "#sched/local-time.ts";
+import { ctimeText } from "#sched/shapes/local-time.ts";
 import { MACHINE_TIME } from "#sched/shell/machine-time.ts";
 import { readPrivate } from "#sched/shell/settings.ts";
 import type { ClientFrame } from "#server/engine/batch.ts";

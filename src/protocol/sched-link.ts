@@ -184,7 +184,7 @@ export const SCHED_ENV = { priv: "PARTITA_SCHED_PRIV", log: "PARTITA_SCHED_LOG",
 /** Ends a scheduler whose module does not come to its end (pbs_sched's watch over modules): whoever started it knows by it why. */
 export const WATCH_SIGNAL = "SIGALRM";
 
-/** Why a job does not run, as data. code names a row of the reason table in src/sched/reasons.ts. */
+/** Why a job does not run, as data. code names a row of the reason table in src/sched/shapes/reasons.ts. */
 export type Why = {
   readonly code: string;
   readonly module?: string;

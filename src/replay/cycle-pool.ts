@@ -1,20 +1,20 @@
 // The same pool of equal slots, scheduled by the scheduler itself: one vnode with as many cpus, a mirror kept by deltas as a server would send them, and a
-// real cycle for every pass (src/sched/cycle.ts). Slower than pool.ts by what a whole scheduler does; for traces whose answer must come from it.
+// real cycle for every pass (src/sched/cycle/cycle.ts). Slower than pool.ts by what a whole scheduler does; for traces whose answer must come from it.
 //
 // X1. Only what strict_ordering and backfill_depth can say: fcfs, depthN, depthinf. X2. The mirror is told of ends before the pass, of starts after it.
 
 import { parseResourceGroup } from "#model/resource-group.ts";
 import type { Change, SchedJob, SchedNode } from "#protocol/sched-link.ts";
 import { SCHED_COMMAND } from "#protocol/sched-link.ts";
-import { cycle } from "#sched/cycle.ts";
-import type { Memory } from "#sched/cycle-result.ts";
-import { NO_MEMORY } from "#sched/cycle-result.ts";
-import { ALWAYS_PRIME } from "#sched/holidays.ts";
-import { UTC } from "#sched/local-time.ts";
-import { applyDelta, createUniverse } from "#sched/mirror.ts";
+import { cycle } from "#sched/cycle/cycle.ts";
+import type { Memory } from "#sched/cycle/result.ts";
+import { NO_MEMORY } from "#sched/cycle/result.ts";
+import { applyDelta, createUniverse } from "#sched/mirror/mirror.ts";
 import { MODULES_DEFAULT, mirrorOptions } from "#sched/modules/index.ts";
-import type { PolicyBook } from "#sched/policy.ts";
-import { POLICY_DEFAULT } from "#sched/policy.ts";
+import { ALWAYS_PRIME } from "#sched/shapes/holidays.ts";
+import { UTC } from "#sched/shapes/local-time.ts";
+import type { PolicyBook } from "#sched/shapes/policy.ts";
+import { POLICY_DEFAULT } from "#sched/shapes/policy.ts";
 import type { Algorithm } from "./algorithm.ts";
 import type { Pool, PoolJob } from "./pool.ts";
 import type { TraceJob } from "./trace.ts";

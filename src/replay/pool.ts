@@ -1,11 +1,11 @@
 // A scheduler of one pool of equal slots: the queue in the order of arrival, and the profile in which running jobs, reservations and plans lie. The profile
-// is the scheduler's own (src/sched/profile.ts), kept from pass to pass by what starts and ends.
+// is the scheduler's own (src/sched/calendar/profile.ts), kept from pass to pass by what starts and ends.
 //
 // L1. A running job holds its slots until start + estimate; what it leaves early is given back when it ends.
 // L2. Plans of a depth pass are taken back at its end; kept plans (cons) only ever move to earlier times.
 
-import { beginAt, createProfile, earliest, freeAt, give, isFree, type Profile, take } from "#sched/profile.ts";
-import type { Amount } from "#sched/request.ts";
+import { beginAt, createProfile, earliest, freeAt, give, isFree, type Profile, take } from "#sched/calendar/profile.ts";
+import type { Amount } from "#sched/shapes/request.ts";
 import type { Algorithm } from "./algorithm.ts";
 import type { TraceJob, TraceReservation } from "./trace.ts";
 

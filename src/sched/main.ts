@@ -20,8 +20,8 @@ import { LOG_EVENT, LOG_MASK } from "#support/log-event.ts";
 import { checkLogDirectory, checkPrivate } from "#support/sched-directory.ts";
 import { homeFault } from "#support/trusted-home.ts";
 import { PBS_VERSION } from "#support/version.ts";
-import type { SchedOptions } from "./options.ts";
-import { parseOptions, USAGE } from "./options.ts";
+import type { SchedOptions } from "./shell/options.ts";
+import { parseOptions, USAGE } from "./shell/options.ts";
 import { Scheduler } from "./shell/scheduler.ts";
 
 /** The daemon tells the command that started it how it went: `up`, or a text for stderr. */

@@ -2,7 +2,7 @@
 // behind. Drawn beside the rest of a scenario, so that a world may have all of it or none.
 
 import type { AttrValueText, ManagerRequest, Request } from "#protocol/messages.ts";
-import type { Policy } from "#sched/policy.ts";
+import type { Policy } from "#sched/shapes/policy.ts";
 import type { Prng } from "#support/prng.ts";
 import { type Scenario, set } from "./scenario.ts";
 

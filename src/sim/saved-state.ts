@@ -1,8 +1,8 @@
 // A complex as it was at one moment, in one file: what `partita sim --save` writes and `--state` reads. The rows of the server's store, the files that say
 // how each scheduler decides, and the time. No scripts, environments, secrets or hooks: only what scheduling looks at.
 
-import type { LocalTime } from "#sched/local-time.ts";
-import { type Settings, type SettingsTexts, settingsOf } from "#sched/settings-text.ts";
+import { type Settings, type SettingsTexts, settingsOf } from "#sched/policy/settings-text.ts";
+import type { LocalTime } from "#sched/shapes/local-time.ts";
 import { sharedAttrs } from "#server/state/intern.ts";
 import { stateOfRows } from "#server/state/rows.ts";
 import type { JobAttrs, ServerState } from "#server/state/state.ts";

@@ -5,10 +5,10 @@ import { parseResourceGroup } from "#model/resource-group.ts";
 import { HOOK_EVENTS } from "#model/tables/hook-attributes.ts";
 import type { ImportHookRequest, ManagerRequest, Request } from "#protocol/messages.ts";
 import type { MomVnode } from "#protocol/mom-link.ts";
-import { ALWAYS_PRIME } from "#sched/holidays.ts";
-import { UTC } from "#sched/local-time.ts";
 import { MODULES_DEFAULT } from "#sched/modules/index.ts";
-import { POLICY_DEFAULT, type Policy, type PolicyBook } from "#sched/policy.ts";
+import { ALWAYS_PRIME } from "#sched/shapes/holidays.ts";
+import { UTC } from "#sched/shapes/local-time.ts";
+import { POLICY_DEFAULT, type Policy, type PolicyBook } from "#sched/shapes/policy.ts";
 import type { Prng } from "#support/prng.ts";
 import { planningPolicy, planningRequests } from "./plan-workload.ts";
 

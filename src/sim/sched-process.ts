@@ -2,15 +2,15 @@
 
 import type { Decision, SchedAsk, SchedCycle, Verdict } from "#protocol/sched-link.ts";
 import type { FrameOf } from "#protocol/schema-link.ts";
-import { cycle } from "#sched/cycle.ts";
-import { type Memory, NO_MEMORY } from "#sched/cycle-result.ts";
-import { explainJob } from "#sched/explain.ts";
-import { failedVictims, leftWithoutRoom, outcomeOf } from "#sched/failed-victims.ts";
-import { applyDelta, createUniverse, takeComment } from "#sched/mirror.ts";
+import { cycle } from "#sched/cycle/cycle.ts";
+import { type Memory, NO_MEMORY } from "#sched/cycle/result.ts";
+import { explainJob } from "#sched/explain/explain.ts";
+import { applyDelta, createUniverse, takeComment } from "#sched/mirror/mirror.ts";
 import { mirrorOptions } from "#sched/modules/index.ts";
-import type { PolicyBook } from "#sched/policy.ts";
-import { refusedComment } from "#sched/reasons.ts";
-import type { Universe } from "#sched/universe.ts";
+import { failedVictims, leftWithoutRoom, outcomeOf } from "#sched/preempt/failed-victims.ts";
+import type { PolicyBook } from "#sched/shapes/policy.ts";
+import { refusedComment } from "#sched/shapes/reasons.ts";
+import type { Universe } from "#sched/shapes/universe.ts";
 import type { SchedEnd } from "#server/scheds/session.ts";
 import type { Link } from "./network.ts";
 import type { World } from "./world.ts";

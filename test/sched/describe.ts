@@ -1,8 +1,8 @@
 // A universe as plain data that does not depend on how it came to be: numbers given to specs and requests are left out, groups are shown by their members.
 
-import { setsInOrder } from "#sched/placement-sets.ts";
-import { jobsOf } from "#sched/strands.ts";
-import type { Host, NodeSet, Universe } from "#sched/universe.ts";
+import { jobsOf } from "#sched/order/strands.ts";
+import { setsInOrder } from "#sched/place/placement-sets.ts";
+import type { Host, NodeSet, Universe } from "#sched/shapes/universe.ts";
 
 export function describeUniverse(universe: Universe): unknown {
   return {

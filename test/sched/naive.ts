@@ -3,7 +3,7 @@
 
 import { sizeKb } from "#model/values/size.ts";
 import type { SchedJob, Snapshot } from "#protocol/sched-link.ts";
-import type { Policy } from "#sched/policy.ts";
+import type { Policy } from "#sched/shapes/policy.ts";
 
 type Node = {
   name: string;

@@ -2,7 +2,7 @@
 
 import { sizeKb } from "#model/values/size.ts";
 import type { SchedJob, SchedNode, SchedQueue, Snapshot } from "#protocol/sched-link.ts";
-import type { Policy } from "#sched/policy.ts";
+import type { Policy } from "#sched/shapes/policy.ts";
 import type { Prng } from "#support/prng.ts";
 import { queue } from "./world.ts";
 

@@ -10,16 +10,16 @@ import { parseResourceGroup } from "#model/resource-group.ts";
 import { sizeKb } from "#model/values/size.ts";
 import type { ResvAsk, SchedJob, SchedNode, SchedQueue, SchedResource, SchedResv, Snapshot } from "#protocol/sched-link.ts";
 import { SCHED_COMMAND } from "#protocol/sched-link.ts";
-import { cycle } from "#sched/cycle.ts";
-import type { CycleInput, CycleResult } from "#sched/cycle-result.ts";
-import { ALWAYS_PRIME } from "#sched/holidays.ts";
-import { UTC } from "#sched/local-time.ts";
-import { createUniverse } from "#sched/mirror.ts";
+import { cycle } from "#sched/cycle/cycle.ts";
+import type { CycleInput, CycleResult } from "#sched/cycle/result.ts";
+import { createUniverse } from "#sched/mirror/mirror.ts";
 import { MODULES_DEFAULT } from "#sched/modules/index.ts";
-import type { Policy, PolicyBook } from "#sched/policy.ts";
-import { POLICY_DEFAULT } from "#sched/policy.ts";
-import { logText } from "#sched/reasons.ts";
-import type { Universe } from "#sched/universe.ts";
+import { ALWAYS_PRIME } from "#sched/shapes/holidays.ts";
+import { UTC } from "#sched/shapes/local-time.ts";
+import type { Policy, PolicyBook } from "#sched/shapes/policy.ts";
+import { POLICY_DEFAULT } from "#sched/shapes/policy.ts";
+import { logText } from "#sched/shapes/reasons.ts";
+import type { Universe } from "#sched/shapes/universe.ts";
 
 export type World = {
   nodes: string;

@@ -91,7 +91,7 @@ test("a driver makes a core or takes batches out of it; the file that defines it
     { path: "src/server/core/core.ts", text: `export function ${"createCore"}(state) {}` },
     { path: "src/sim/server-process.ts", text: `const core = ${"createCore"}(state);` },
     { path: "test/server/harness.ts", text: `const batch = h.${"core"}.take();` },
-    { path: "src/sched/cycle.ts", text: "yield this.#parts.take();" },
+    { path: "src/sched/cycle/cycle.ts", text: "yield this.#parts.take();" },
   ];
   assert.deepEqual(coreDrivers(files), ["src/sim/server-process.ts", "test/server/harness.ts"]);
 });

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { POLICY_DEFAULT } from "#sched/policy.ts";
+import { POLICY_DEFAULT } from "#sched/shapes/policy.ts";
 import type { Core } from "#server/core/core.ts";
 import { createPromiseCheck } from "#sim/checks/promises.ts";
 import { runSeed } from "#sim/run.ts";

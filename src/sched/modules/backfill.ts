@@ -1,30 +1,30 @@
 // Module `backfill`: strict_ordering and top jobs (docs/reference/scheduler.md 7). The first blocked jobs in the order get the earliest possible start,
-// and later jobs start only where they are not in the way (planner.ts).
+// and later jobs start only where they are not in the way (calendar/planner.ts).
 //
 // B3. An estimate is decided only if it differs from the published one.
 // B5. Plans are made when a job could start, when as many jobs wait as the depth allows, or after the last job. Earlier plans would make no difference, and many
 //     plans together cost little more than one.
 // B6. With sched_preempt_enforce_resumption preempted jobs are top jobs whatever the order is, and use up no depth.
-// B7. `backfill.policy: cons`: every blocked job is planned and keeps its plan (kept-plans.ts); backfill_depth bounds their number if it is set.
-// B8. `backfill.matcher` holds for every placement, of top jobs or not (matcher.ts): it is part of the policy.
+// B7. `backfill.policy: cons`: every blocked job is planned and keeps its plan (calendar/kept-plans.ts); backfill_depth bounds their number if it is set.
+// B8. `backfill.matcher` holds for every placement, of top jobs or not (place/matcher.ts): it is part of the policy.
 
 import { asksFor } from "#model/request/select.ts";
 import type { SchedJob, Why } from "#protocol/sched-link.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
-import { checkMoments } from "../ahead.ts";
-import { isOffered } from "../array-turn.ts";
-import { endsInOrder } from "../calendar.ts";
-import type { KeptPlans } from "../kept-plans.ts";
-import { keepPlans } from "../kept-plans.ts";
-import { ctimeText } from "../local-time.ts";
-import { MATCHER_NAMES } from "../matcher.ts";
-import type { Candidate, Cycle, PolicyModule } from "../module.ts";
-import { countWhole } from "../overtakers.ts";
-import type { Planner } from "../planner.ts";
-import { createPlanner } from "../planner.ts";
-import { logText } from "../reasons.ts";
-import { windowAt } from "../start-search.ts";
-import type { Queue } from "../universe.ts";
+import { checkMoments } from "../calendar/ahead.ts";
+import { endsInOrder } from "../calendar/calendar.ts";
+import type { KeptPlans } from "../calendar/kept-plans.ts";
+import { keepPlans } from "../calendar/kept-plans.ts";
+import { countWhole } from "../calendar/overtakers.ts";
+import type { Planner } from "../calendar/planner.ts";
+import { createPlanner } from "../calendar/planner.ts";
+import { windowAt } from "../calendar/start-search.ts";
+import { isOffered } from "../order/array-turn.ts";
+import { MATCHER_NAMES } from "../place/matcher.ts";
+import { ctimeText } from "../shapes/local-time.ts";
+import type { Candidate, Cycle, PolicyModule } from "../shapes/module.ts";
+import { logText } from "../shapes/reasons.ts";
+import type { Queue } from "../shapes/universe.ts";
 
 /** The depth if neither queue nor server has one. */
 const DEPTH_DEFAULT = 1;

@@ -1,10 +1,10 @@
 // Module `fairshare` (docs/reference/scheduler.md 10): jobs of entities without shares never run. A job that starts counts for the rest of the cycle as if it
-// had used what it requests. The order by shares is in share-source.ts, the tree in src/model/fairshare.ts.
+// had used what it requests. The order by shares is in order/share-source.ts, the tree in src/model/fairshare.ts.
 
 import { addTemporary, entityOf } from "#model/fairshare.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
-import type { PolicyModule } from "../module.ts";
-import { percentageOf, usageOf } from "../ranking.ts";
+import { percentageOf, usageOf } from "../order/ranking.ts";
+import type { PolicyModule } from "../shapes/module.ts";
 
 export const fairshare: PolicyModule = {
   name: "fairshare",

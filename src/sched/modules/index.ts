@@ -1,8 +1,8 @@
 // The built-in modules, and the chain that `modules:` of sched_config makes of them. A new module needs a row in BUILT_IN and a name in MODULES_DEFAULT.
 
-import type { MirrorOptions } from "../mirror.ts";
-import type { PolicyModule } from "../module.ts";
-import type { Policy, PolicyBook } from "../policy.ts";
+import type { MirrorOptions } from "../mirror/mirror.ts";
+import type { PolicyModule } from "../shapes/module.ts";
+import type { Policy, PolicyBook } from "../shapes/policy.ts";
 import { backfill } from "./backfill.ts";
 import { fairshare } from "./fairshare.ts";
 import { limits } from "./limits.ts";

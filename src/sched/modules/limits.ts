@@ -2,8 +2,8 @@
 // do not hold for jobs in reservations, because their resources were granted with the reservation.
 
 import type { Why } from "#protocol/sched-link.ts";
-import { checkLimits } from "../limits.ts";
-import type { Candidate, Cycle, PolicyModule } from "../module.ts";
+import { checkLimits } from "../shapes/limits.ts";
+import type { Candidate, Cycle, PolicyModule } from "../shapes/module.ts";
 
 export const limits: PolicyModule = {
   name: "limits",

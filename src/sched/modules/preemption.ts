@@ -12,16 +12,16 @@ import { asksFor } from "#model/request/select.ts";
 import { isNodeUsable } from "#model/values/node-state.ts";
 import type { SchedJob, Why } from "#protocol/sched-link.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
-import type { Candidate, Cycle, PolicyModule } from "../module.ts";
-import type { Placed } from "../placement.ts";
-import { createLevels, type LevelOf, levelsMove } from "../preempt-level.ts";
-import { methodsFor } from "../preempt-rules.ts";
-import { logText } from "../reasons.ts";
-import { amountOf } from "../resource-space.ts";
-import { readHolding } from "../running.ts";
-import type { Universe, Vnode } from "../universe.ts";
-import { isChecked, matchesAll } from "../vnode-fit.ts";
-import { stateWords } from "../vnode-state.ts";
+import type { Placed } from "../place/placement.ts";
+import { createLevels, type LevelOf, levelsMove } from "../preempt/preempt-level.ts";
+import type { Candidate, Cycle, PolicyModule } from "../shapes/module.ts";
+import { methodsFor } from "../shapes/preempt-rules.ts";
+import { logText } from "../shapes/reasons.ts";
+import { amountOf } from "../shapes/resource-space.ts";
+import { readHolding } from "../shapes/running.ts";
+import type { Universe, Vnode } from "../shapes/universe.ts";
+import { isChecked, matchesAll } from "../shapes/vnode-fit.ts";
+import { stateWords } from "../shapes/vnode-state.ts";
 
 type Victim = { readonly job: SchedJob; readonly level: number; readonly methods: string; readonly vnodes: readonly Vnode[] };
 type State = {

@@ -1,13 +1,13 @@
-// Module `prioritizer`: job_sort_formula with its threshold, and job_sort_key (docs/reference/scheduler.md 3, 4). ranking.ts and job-order.ts order the jobs;
+// Module `prioritizer`: job_sort_formula with its threshold, and job_sort_key (docs/reference/scheduler.md 3, 4). order/ranking.ts and order/job-order.ts order the jobs;
 // this module logs values, jobs at or below the threshold, and errors of the formula.
 
 import { formulaText } from "#model/formula/formula.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
-import { noteComment, UNDER_WHY } from "../job-lines.ts";
-import type { Cycle, PolicyModule } from "../module.ts";
-import { rankBefore, worth } from "../ranking.ts";
-import { settleTrack } from "../track-cursor.ts";
-import type { JobEntry, JobLine } from "../universe.ts";
+import { noteComment, UNDER_WHY } from "../order/job-lines.ts";
+import { rankBefore, worth } from "../order/ranking.ts";
+import { settleTrack } from "../order/track-cursor.ts";
+import type { Cycle, PolicyModule } from "../shapes/module.ts";
+import type { JobEntry, JobLine } from "../shapes/universe.ts";
 
 export const prioritizer: PolicyModule = {
   name: "prioritizer",

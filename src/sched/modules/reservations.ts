@@ -6,18 +6,18 @@
 
 import type { ResvAsk } from "#protocol/sched-link.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
-import { book, unbook } from "../calendar.ts";
-import type { Answer, Asking } from "../confirm-resv.ts";
-import { answerAsk } from "../confirm-resv.ts";
-import { durationsOf } from "../durations.ts";
-import { ctimeText } from "../local-time.ts";
-import type { Cycle, PolicyModule } from "../module.ts";
-import { logText } from "../reasons.ts";
-import { bookAnswer } from "../resv-calendar.ts";
-import type { ResvInfo } from "../resv-info.ts";
-import { readHolding } from "../running.ts";
-import { leavesServerShare } from "../server-share.ts";
-import { windowAt } from "../start-search.ts";
+import { book, unbook } from "../calendar/calendar.ts";
+import { windowAt } from "../calendar/start-search.ts";
+import type { Answer, Asking } from "../resv/confirm-resv.ts";
+import { answerAsk } from "../resv/confirm-resv.ts";
+import { bookAnswer } from "../resv/resv-calendar.ts";
+import type { ResvInfo } from "../resv/resv-info.ts";
+import { leavesServerShare } from "../resv/server-share.ts";
+import { durationsOf } from "../shapes/durations.ts";
+import { ctimeText } from "../shapes/local-time.ts";
+import type { Cycle, PolicyModule } from "../shapes/module.ts";
+import { logText } from "../shapes/reasons.ts";
+import { readHolding } from "../shapes/running.ts";
 
 export const reservations: PolicyModule = {
   name: "reservations",

@@ -2,10 +2,10 @@
 // A job that could not run even alone can never run.
 
 import type { Why } from "#protocol/sched-link.ts";
-import type { Candidate, Cycle, PolicyModule } from "../module.ts";
-import type { Resource } from "../resource-space.ts";
-import { amountOf, amountText, matchedOf, matchedText } from "../resource-space.ts";
-import { checkTotals } from "../set-totals.ts";
+import { checkTotals } from "../place/set-totals.ts";
+import type { Candidate, Cycle, PolicyModule } from "../shapes/module.ts";
+import type { Resource } from "../shapes/resource-space.ts";
+import { amountOf, amountText, matchedOf, matchedText } from "../shapes/resource-space.ts";
 
 export const resources: PolicyModule = {
   name: "resources",

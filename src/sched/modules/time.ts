@@ -2,8 +2,8 @@
 // non-prime time or back (docs/reference/scheduler.md 5, 7, 11).
 
 import type { Why } from "#protocol/sched-link.ts";
-import { dedicatedNow } from "../dedicated-time.ts";
-import type { Candidate, Cycle, PolicyModule } from "../module.ts";
+import { dedicatedNow } from "../shapes/dedicated-time.ts";
+import type { Candidate, Cycle, PolicyModule } from "../shapes/module.ts";
 
 export const time: PolicyModule = {
   name: "time",

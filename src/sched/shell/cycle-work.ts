@@ -1,12 +1,12 @@
 // A cycle as the server carries it out: what was decided, what came back, and what that means for the log and for jobs whose start was refused.
 
 import type { Decision, SchedCycle, SchedToServer, Verdict } from "#protocol/sched-link.ts";
-import type { CycleResult } from "../cycle-result.ts";
-import { leftWithoutRoom } from "../failed-victims.ts";
-import { type LogRecord, verdictRecord } from "../log-record.ts";
-import { takeComment } from "../mirror.ts";
-import { refusedComment } from "../reasons.ts";
-import type { Universe } from "../universe.ts";
+import type { CycleResult } from "../cycle/result.ts";
+import { takeComment } from "../mirror/mirror.ts";
+import { leftWithoutRoom } from "../preempt/failed-victims.ts";
+import { type LogRecord, verdictRecord } from "../shapes/log-record.ts";
+import { refusedComment } from "../shapes/reasons.ts";
+import type { Universe } from "../shapes/universe.ts";
 
 export type Work = {
   readonly number: number;
@@ -15,7 +15,7 @@ export type Work = {
   /** when the cycle began, by the wall clock; its records are dated from there */
   readonly began_ms: number;
   readonly started_ns: bigint;
-  /** of the pass under way (failed-victims.ts); null: it is still deciding */
+  /** of the pass under way (preempt/failed-victims.ts); null: it is still deciding */
   result: CycleResult | null;
   pass: number;
   /** sent so far */

@@ -1,4 +1,4 @@
-// The programs of server_dyn_res at work: before a cycle all are run at once, and what they say is what the server has (dyn-res.ts).
+// The programs of server_dyn_res at work: before a cycle all are run at once, and what they say is what the server has (shapes/dyn-res.ts).
 //
 // P1. A program is run only if nobody but root (in user mode: and ourselves) could have written it; no shell stands between.
 // P2. Whatever it does, the cycle begins: after server_dyn_res_alarm seconds it is killed with all it started, and its resource counts as 0.
@@ -7,8 +7,8 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { messageOf } from "#support/caught.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
 import { trustedFile } from "#support/trusted-file.ts";
-import { type DynProgram, dynValue, nothingOf } from "../dyn-res.ts";
-import type { ResourceSpace } from "../resource-space.ts";
+import { type DynProgram, dynValue, nothingOf } from "../shapes/dyn-res.ts";
+import type { ResourceSpace } from "../shapes/resource-space.ts";
 
 export type DynValues = ReadonlyMap<string, number | string | boolean>;
 type Record = (event: number, object: string, text: string) => void;

@@ -1,6 +1,6 @@
 // Local calendar time of this machine (TZ), for the core's LocalTime.
 
-import type { LocalTime } from "../local-time.ts";
+import type { LocalTime } from "../shapes/local-time.ts";
 
 export const MACHINE_TIME: LocalTime = Object.freeze({
   civil(epoch_s: number) {

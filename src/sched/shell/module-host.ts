@@ -10,9 +10,9 @@
 
 import { messageOf } from "#support/caught.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
-import type { CycleReport, Module, ModuleOptions, ModuleWorld, OptionRow, PolicyModule, ServiceModule } from "../module.ts";
-import { optionsOf, type SiteModule, type WrongModule } from "../module-line.ts";
 import { SERVICES } from "../modules/index.ts";
+import { optionsOf, type SiteModule, type WrongModule } from "../policy/module-line.ts";
+import type { CycleReport, Module, ModuleOptions, ModuleWorld, OptionRow, PolicyModule, ServiceModule } from "../shapes/module.ts";
 import { type CallWatch, keepStuck, lateText, type ModuleWatch, readStuck, type Stuck, UNWATCHED } from "./module-watch.ts";
 import { builtInService } from "./services/index.ts";
 import { guardPolicy, guardService, loadModule, type ModuleFile, moduleFile } from "./site-module.ts";

@@ -5,14 +5,14 @@
 import { pid } from "node:process";
 import { createFairshare, type Fairshare } from "#model/fairshare.ts";
 import type { SchedAnswer, SchedAsk } from "#protocol/sched-link.ts";
-import { type Activity, createActivity, noteCycle, noteEvent } from "../activity.ts";
-import type { Memory } from "../cycle-result.ts";
-import { type EstimateHistory, forgetEstimates, noteEstimates } from "../estimate-history.ts";
-import { explainJob } from "../explain.ts";
-import type { CycleReport } from "../module.ts";
-import type { PolicyBook } from "../policy.ts";
-import type { Universe } from "../universe.ts";
-import { schedView } from "../view.ts";
+import type { Memory } from "../cycle/result.ts";
+import { type Activity, createActivity, noteCycle, noteEvent } from "../explain/activity.ts";
+import { type EstimateHistory, forgetEstimates, noteEstimates } from "../explain/estimate-history.ts";
+import { explainJob } from "../explain/explain.ts";
+import { schedView } from "../explain/view.ts";
+import type { CycleReport } from "../shapes/module.ts";
+import type { PolicyBook } from "../shapes/policy.ts";
+import type { Universe } from "../shapes/universe.ts";
 import { MACHINE_TIME } from "./machine-time.ts";
 
 export type Knowledge = {

@@ -1,10 +1,10 @@
-// The files of a sched_priv (docs/reference/scheduler.md 11, 12): read. What they say: ../settings-text.ts; their check: #support/sched-directory.ts.
+// The files of a sched_priv (docs/reference/scheduler.md 11, 12): read. What they say: ../policy/settings-text.ts; their check: #support/sched-directory.ts.
 
 import { readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { codeOf, messageOf } from "#support/caught.ts";
 import { SCHED_FILES } from "#support/sched-directory.ts";
-import { type Settings, type SettingsMessage, type SettingsTexts, settingsOf } from "../settings-text.ts";
+import { type Settings, type SettingsMessage, type SettingsTexts, settingsOf } from "../policy/settings-text.ts";
 import { MACHINE_TIME } from "./machine-time.ts";
 
 /** Reads all files. Never throws: what cannot be read is told and counts as empty. */

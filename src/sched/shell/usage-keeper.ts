@@ -13,9 +13,9 @@ import { parseUsage, usageText } from "#model/usage-file.ts";
 import { codeOf, messageOf } from "#support/caught.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
 import { removeIfThere, writeWholeFile } from "#support/whole-file.ts";
-import type { Policy, PolicyBook } from "../policy.ts";
-import type { Universe } from "../universe.ts";
-import { countUsage } from "../usage-count.ts";
+import { countUsage } from "../order/usage-count.ts";
+import type { Policy, PolicyBook } from "../shapes/policy.ts";
+import type { Universe } from "../shapes/universe.ts";
 
 type Record = (event: number, object: string, text: string, logClass?: string) => void;
 export type UsageKeeper = {

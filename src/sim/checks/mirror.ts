@@ -1,16 +1,16 @@
 // K7: a quiet scheduler's mirror against the server's state, and what it keeps by deltas against what a snapshot of the same state gives.
 
 import { SCHED_COMMAND } from "#protocol/sched-link.ts";
-import { cycle } from "#sched/cycle.ts";
-import { NO_MEMORY } from "#sched/cycle-result.ts";
-import { eligibleAt } from "#sched/eligible-time.ts";
-import { groupResources } from "#sched/group-resources.ts";
-import { createUniverse } from "#sched/mirror.ts";
+import { cycle } from "#sched/cycle/cycle.ts";
+import { NO_MEMORY } from "#sched/cycle/result.ts";
+import { createUniverse } from "#sched/mirror/mirror.ts";
 import { mirrorOptions } from "#sched/modules/index.ts";
-import { setsInOrder } from "#sched/placement-sets.ts";
-import type { PolicyBook } from "#sched/policy.ts";
-import { jobsOf } from "#sched/strands.ts";
-import type { NodeSet, Universe } from "#sched/universe.ts";
+import { eligibleAt } from "#sched/order/eligible-time.ts";
+import { groupResources } from "#sched/order/group-resources.ts";
+import { jobsOf } from "#sched/order/strands.ts";
+import { setsInOrder } from "#sched/place/placement-sets.ts";
+import type { PolicyBook } from "#sched/shapes/policy.ts";
+import type { NodeSet, Universe } from "#sched/shapes/universe.ts";
 import type { SchedRuntime } from "#server/engine/sched-runtime.ts";
 import { type MirrorSource, snapshot } from "#server/scheds/mirror.ts";
 import type { Sched } from "#server/state/state.ts";

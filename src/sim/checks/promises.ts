@@ -14,7 +14,7 @@
 import { listOf } from "#model/attribute-reader.ts";
 import { arrayIdOf } from "#model/job-id.ts";
 import type { Request } from "#protocol/messages.ts";
-import type { Policy } from "#sched/policy.ts";
+import type { Policy } from "#sched/shapes/policy.ts";
 import type { Core } from "#server/core/core.ts";
 import type { SchedRuntime } from "#server/engine/sched-runtime.ts";
 import { killDelayOf } from "#server/jobs/queue-defaults.ts";

@@ -5,7 +5,7 @@ import assert from "node:assert/strict";
 import { appendFileSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { VARIANTS, type Variant } from "../../sched/backfill-variants.ts";
+import { VARIANTS, type Variant } from "../../sched/calendar/backfill-variants.ts";
 import { type Complex, type JobRecord, startComplex, until } from "../complex.ts";
 
 const UNIT_S = 100;

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Delta, SchedClock, Snapshot } from "#protocol/sched-link.ts";
-import { eligibleAt } from "#sched/eligible-time.ts";
+import { eligibleAt } from "#sched/order/eligible-time.ts";
 import { prng } from "#support/prng.ts";
 import { ALICE, addJob, advance, BOB, type Harness, obit, runOn, schedHello } from "../harness.ts";
 import { setServer, shown, world } from "./eligible-time-bed.ts";

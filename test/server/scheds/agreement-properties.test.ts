@@ -4,12 +4,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { type Decision, type Delta, SCHED_COMMAND, type Snapshot } from "#protocol/sched-link.ts";
-import { cycle as decide } from "#sched/cycle.ts";
-import { applyDelta, createUniverse } from "#sched/mirror.ts";
+import { cycle as decide } from "#sched/cycle/cycle.ts";
+import { applyDelta, createUniverse } from "#sched/mirror/mirror.ts";
 import { mirrorOptions } from "#sched/modules/index.ts";
-import type { PolicyBook } from "#sched/policy.ts";
-import { POLICY_DEFAULT } from "#sched/policy.ts";
-import type { Universe } from "#sched/universe.ts";
+import type { PolicyBook } from "#sched/shapes/policy.ts";
+import { POLICY_DEFAULT } from "#sched/shapes/policy.ts";
+import type { Universe } from "#sched/shapes/universe.ts";
 import { type Prng, prng } from "#support/prng.ts";
 import { book } from "../../sched/world.ts";
 import { addJob, addQueue, addSched, apply, cycle, type Harness, harness, jobAttrs, mom, obit, schedHello } from "../harness.ts";

@@ -11,7 +11,7 @@ import type { CommandIo } from "#cli/command.ts";
 import { qsub } from "#cli/commands/jobs/qsub.ts";
 import type { Complex } from "#cli/complex.ts";
 import type { Reply as WireReply } from "#protocol/wire/reply.ts";
-import { POLICY_DEFAULT } from "#sched/policy.ts";
+import { POLICY_DEFAULT } from "#sched/shapes/policy.ts";
 import { freshUniverse, startable } from "#sim/checks/mirror.ts";
 import { policyBook } from "#sim/scenario.ts";
 import { HOST } from "#sim/server-process.ts";

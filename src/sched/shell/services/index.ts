@@ -1,7 +1,7 @@
 // The built-in service modules by name (SERVICES of ../../modules/index.ts).
 
 import { assert } from "#support/assert.ts";
-import type { ModuleWorld, ServiceModule } from "../../module.ts";
+import type { ModuleWorld, ServiceModule } from "../../shapes/module.ts";
 import { jobChecker } from "./job-checker.ts";
 import { logger } from "./logger.ts";
 import { profiler } from "./profiler.ts";

@@ -5,7 +5,7 @@
 // J1. Nothing is kept of a job that the mirror does not hold any more, once it was counted.
 
 import { LOG_EVENT } from "#support/log-event.ts";
-import type { CycleReport, ModuleWorld, OptionRow, ServiceModule } from "../../module.ts";
+import type { CycleReport, ModuleWorld, OptionRow, ServiceModule } from "../../shapes/module.ts";
 import { optionReader } from "./options.ts";
 
 const OPTIONS: readonly OptionRow[] = [

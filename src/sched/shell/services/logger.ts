@@ -12,7 +12,7 @@ import { createGzip } from "node:zlib";
 import { messageOf } from "#support/caught.ts";
 import { localStamper } from "#support/local-time.ts";
 import { logPieces, parseLogName } from "#support/log-pieces.ts";
-import type { ModuleWorld, OptionRow, ServiceModule } from "../../module.ts";
+import type { ModuleWorld, OptionRow, ServiceModule } from "../../shapes/module.ts";
 import { optionReader } from "./options.ts";
 
 const OPTIONS: readonly OptionRow[] = [

@@ -1,7 +1,7 @@
 // Options of service modules as values. A wrong one keeps the module out of the chain, with the reason told.
 
 import { parseSize, sizeBytes } from "#model/values/size.ts";
-import type { OptionRow, Options } from "../../module.ts";
+import type { OptionRow, Options } from "../../shapes/module.ts";
 
 export type Reader = {
   /** bytes, of a size such as 100mb */

@@ -4,7 +4,7 @@
 import { statfsSync } from "node:fs";
 import { getHeapStatistics } from "node:v8";
 import { LOG_EVENT } from "#support/log-event.ts";
-import type { ModuleWorld, OptionRow, ServiceModule } from "../../module.ts";
+import type { ModuleWorld, OptionRow, ServiceModule } from "../../shapes/module.ts";
 import { optionReader } from "./options.ts";
 
 const OPTIONS: readonly OptionRow[] = [

@@ -1,0 +1,248 @@
+// The calendar: which job or reservation holds which amounts of which vnode, and until when. Running (shapes/running.ts) is what the vnodes' assigned amounts count
+// now: jobs, and reservations whose period has begun. Booked is what begins later: plans of top jobs, occurrences of reservations, maintenance. The calendar
+// is kept by deltas: a start or end of a job is one insertion or removal, and nothing is rebuilt while the resources and the policy stay the same. Dedicated
+// and prime time do not belong to vnodes: they are in time-bounds.ts.
+//
+// K3. A booking is in `bookings`, on each of its vnodes in `on`, and in the outlook of their hosts (place/outlook.ts), and nowhere else. The code that books also
+//     takes back: a cycle its plans when it ends, the mirror its reservations when they are gone.
+//
+//   running jobs          putRunningJob, dropRunning (mirror)    jobs a cycle starts      putBeside, dropBeside (cycle)
+//   running reservations  putBeside, dropBeside                  plans, occurrences       book, unbook
+//   what is there then    Forecast (forecast.ts)                 first possible start     findStart (start-search.ts)
+
+import type { SchedJob } from "#protocol/sched-link.ts";
+import { moveHost } from "../place/node-sets.ts";
+import type { OutlookBook, Part, Span } from "../place/outlook.ts";
+import { outlookOf } from "../place/outlook.ts";
+import { type Durations, durationsOf } from "../shapes/durations.ts";
+import type { Held, Holding, Running, RunningBook } from "../shapes/running.ts";
+import { addBeside, addRunning, holdingOf, LIFTED, removeBeside, removeRunning, sortEnds } from "../shapes/running.ts";
+import type { Host, Universe } from "../shapes/universe.ts";
+
+/** Something that begins later. */
+export type Booking = {
+  readonly id: string;
+  /** plan: a top job's, of one cycle. resv: an occurrence of a reservation, maintenance */
+  readonly kind: "plan" | "resv";
+  /** from the first time to the last */
+  readonly from_s: number;
+  readonly to_s: number;
+  /** occurrences in one place, in order and apart; absent: all the time */
+  readonly times?: readonly Span[];
+  /** of a plan: when its walltime ends; absent: at to_s */
+  readonly firm_to_s?: number;
+  readonly holding: Holding;
+  /** the job that is planned, for limits of vnodes that look at owners */
+  readonly job?: SchedJob;
+};
+
+export type Calendar = OutlookBook &
+  RunningBook & {
+    /** something has become free unexpectedly since a cycle last asked: a vnode, a reservation, a planned job that is gone, other limits */
+    loosened: boolean;
+    readonly bookings: Map<string, Booking & { readonly times: readonly Span[]; readonly parts: ReadonlyMap<string, Part> }>;
+    /** ends of reservations, in order; null: to be sorted again */
+    resv_ends: readonly number[] | null;
+    /** numbers of parts, by contents */
+    readonly part_ids: Map<string, number>;
+    next_part: number;
+  };
+
+export function createCalendar(): Calendar {
+  return {
+    running: new Map(),
+    ends: [],
+    in_order: true,
+    gone_count: 0,
+    besides: new Map(),
+    freed_s: Number.NEGATIVE_INFINITY,
+    soft: new Set(),
+    loosened: true,
+    away: new Map(),
+    bookings: new Map(),
+    resv_ends: null,
+    on: new Map(),
+    outlooks: new Map(),
+    next_outlook: 0,
+    part_ids: new Map(),
+    next_part: 0,
+  };
+}
+
+// --- running
+
+/** States in which a job has its vnodes. */
+const HOLDS = new Set(["R", "E"]);
+
+/** Takes over a new state of a job. */
+export function putRunningJob(universe: Universe, job: SchedJob): void {
+  const { calendar } = universe;
+  if (!HOLDS.has(job.state) || job.exec_vnode === undefined || job.array !== undefined) return dropRunning(universe, job.id);
+  // Time in which the job was suspended is not part of its walltime.
+  const from_s = (job.stime_s ?? job.qtime_s) + (job.paused_s ?? 0);
+  const durations = durationsOf(universe, job);
+  const old = calendar.running.get(job.id);
+  const times = runningTimes(from_s, durations);
+  if (old?.exec_vnode === job.exec_vnode && old.from_s === from_s && old.last_s === times.last_s && old.soft_s === times.soft_s) return;
+  putRunning(universe, { id: job.id, ...times, exec_vnode: job.exec_vnode, holding: null, counted: true, gone: false });
+}
+
+/** When a job that began at a time is expected to leave its vnodes, and when it must: at its walltime plus its grace. */
+export function runningTimes(
+  from_s: number,
+  { expected_s, most_s, grace_s }: Durations,
+): Pick<Running, "from_s" | "to_s" | "last_s" | "grace_s" | "soft_s"> {
+  const last_s = from_s + most_s + grace_s;
+  return expected_s < most_s
+    ? { from_s, to_s: from_s + expected_s, last_s, grace_s, soft_s: expected_s }
+    : { from_s, to_s: last_s, last_s, grace_s };
+}
+
+/** Adds something that runs; it replaces an entry with the same id. */
+export function putRunning(universe: Universe, running: Running): void {
+  dropRunning(universe, running.id);
+  addRunning(universe.calendar, running);
+  renewFor(universe, running);
+}
+
+export function dropRunning(universe: Universe, id: string): void {
+  const running = universe.calendar.running.get(id);
+  if (running === undefined) return;
+  removeRunning(universe.calendar, id);
+  renewFor(universe, running);
+}
+
+/** A running reservation, or a job that this cycle starts: the vnodes' `jobs` do not name it. */
+export function putBeside(universe: Universe, running: Running): void {
+  dropBeside(universe, running.id);
+  addBeside(universe.calendar, running);
+  renewFor(universe, running);
+}
+
+export function dropBeside(universe: Universe, id: string): void {
+  const running = universe.calendar.running.get(id);
+  if (running === undefined) return;
+  removeBeside(universe.calendar, id);
+  renewFor(universe, running);
+}
+
+/** A job is taken off its vnodes. holding: the amounts it gives up. Returns a function that brings it back. */
+export function putAway(universe: Universe, id: string, holding: Holding): () => void {
+  const { calendar } = universe;
+  const running = calendar.running.get(id);
+  if (running === undefined) return () => undefined;
+  calendar.away.set(id, { ...running, to_s: LIFTED, last_s: LIFTED, holding });
+  dropRunning(universe, id);
+  return () => {
+    calendar.away.delete(id);
+    putRunning(universe, { ...running, gone: false });
+  };
+}
+
+/** Running entries in the order of their ends. now_s: entries that should be over are moved on (K2). */
+export function endsInOrder(universe: Universe, now_s: number): readonly Running[] {
+  return sortEnds(universe.calendar, now_s, (running) => renewFor(universe, running));
+}
+
+/** Bookings where something runs: the amounts that are left then have changed. */
+export function renewFor(universe: Universe, running: Running): void {
+  if (universe.calendar.on.size > 0) renewOutlooks(universe, holdingOf(universe.space, running).keys());
+}
+
+// --- later
+
+/** Enters a plan or an occurrence; it replaces an entry with the same id. */
+export function book(universe: Universe, booking: Booking): void {
+  const { calendar } = universe;
+  unbook(universe, booking.id);
+  const parts = new Map<string, Part>();
+  const { from_s, to_s, times = [{ from_s, to_s }], firm_to_s = to_s } = booking;
+  const kept = { firm: booking.kind === "resv", times, grace_s: to_s - firm_to_s };
+  calendar.bookings.set(booking.id, { ...booking, times, parts });
+  if (booking.kind === "resv") calendar.resv_ends = null;
+  const made = new Map<Held, Part>();
+  for (const [name, held] of booking.holding) {
+    let part = made.get(held);
+    if (part === undefined) made.set(held, (part = partOf(calendar, kept, held)));
+    parts.set(name, part);
+    const others = calendar.on.get(name);
+    if (others === undefined) calendar.on.set(name, [part]);
+    else insertById(others, part);
+  }
+  renewOutlooks(universe, parts.keys());
+}
+
+/** Takes back plans or occurrences. */
+export function unbook(universe: Universe, ...ids: readonly string[]): void {
+  const { calendar } = universe;
+  const names = new Set<string>();
+  for (const id of ids) {
+    const booking = calendar.bookings.get(id);
+    if (booking === undefined) continue;
+    calendar.bookings.delete(id);
+    if (booking.kind === "resv") {
+      calendar.resv_ends = null;
+      calendar.loosened = true;
+    }
+    for (const [name, part] of booking.parts) {
+      names.add(name);
+      const parts = calendar.on.get(name) ?? [];
+      parts.splice(parts.indexOf(part), 1);
+      if (parts.length === 0) calendar.on.delete(name);
+    }
+  }
+  renewOutlooks(universe, names);
+}
+
+/** Numbers that are kept although no booking has them any more. */
+const PARTS_KEPT = 10_000;
+
+/** Equal hosts must have equal outlooks, in whatever order they were made. */
+function insertById(parts: Part[], part: Part): void {
+  let at = parts.length;
+  while (at > 0 && (parts[at - 1] as Part).id > part.id) at--;
+  parts.splice(at, 0, part);
+}
+
+/** Up to this number of times a part is distinguished by its contents; with more times it counts as different from all others. */
+const TIMES_COMPARED = 4;
+
+function partOf(calendar: Calendar, kept: Pick<Part, "times" | "firm" | "grace_s">, { amounts, closes, own }: Held): Part {
+  const { times, firm, grace_s } = kept;
+  if (times.length > TIMES_COMPARED) return { id: calendar.next_part++, ...kept, amounts, closes, own };
+  const when = times.map(({ from_s, to_s }) => `${from_s}-${to_s}`).join("&");
+  const key = `${when}${firm ? "!" : `/${grace_s}`}${own ? "+" : ""}${closes ?? ""}:${amounts.map(({ index, amount }) => `${index}=${amount}`).join()}`;
+  let id = calendar.part_ids.get(key);
+  if (id === undefined) {
+    // A booking keeps its number; an equal part that is made later gets another.
+    if (calendar.part_ids.size > PARTS_KEPT) calendar.part_ids.clear();
+    calendar.part_ids.set(key, (id = calendar.next_part++));
+  }
+  return { id, ...kept, amounts, closes, own };
+}
+
+/** Ends of reservations, in order. */
+export function resvEnds(calendar: Calendar): readonly number[] {
+  if (calendar.resv_ends === null) {
+    const ends = [...calendar.bookings.values()].flatMap(({ kind, times }) => (kind === "resv" ? times.map(({ to_s }) => to_s) : []));
+    calendar.resv_ends = ends.sort((a, b) => a - b);
+  }
+  return calendar.resv_ends;
+}
+
+function renewOutlooks(universe: Universe, names: Iterable<string>): void {
+  let last: Host | null = null;
+  for (const name of names) {
+    const vnode = universe.vnodes.get(name);
+    if (vnode === undefined || vnode.host === last) continue;
+    last = vnode.host;
+    renewOutlook(universe, last);
+  }
+}
+
+function renewOutlook(universe: Universe, host: Host): void {
+  const outlook = outlookOf(universe, host.vnodes);
+  if (host.outlook === outlook) return;
+  host.outlook = outlook;
+  if (host.bucket !== null) moveHost(universe, universe.policy, host, host.bucket.states);
+}

@@ -1,0 +1,226 @@
+// The vnodes of a set at a later time: a cursor in time. Entries that have ended by then are removed, hosts are moved to the buckets of their states at that
+// time, and placement works there as usual. Bookings are in the outlook of hosts. Moving the cursor moves only the hosts of entries that end in between.
+//
+// F1. While a forecast shows another time than now, no other code moves hosts of its set. close() restores the set, with bookings made
+//     meanwhile.
+// F2. Jobs whose end is unknown (another scheduler's, suspended ones) stay on their vnodes.
+
+import { moveHost, undoMoves } from "../place/node-sets.ts";
+import type { Amount } from "../shapes/request.ts";
+import type { Running } from "../shapes/running.ts";
+import { endOf, holdingOf, jobsOn } from "../shapes/running.ts";
+import type { Host, HostBucket, NodeSet, Universe, Vnode, VnodeState } from "../shapes/universe.ts";
+import { isChecked } from "../shapes/vnode-fit.ts";
+import { stateWords } from "../shapes/vnode-state.ts";
+import { endsInOrder } from "./calendar.ts";
+
+export type Forecast = {
+  /** the time it shows */
+  readonly at_s: number;
+  /** running entries by their ends; those up to `over` have ended at at_s */
+  readonly ends: readonly Running[];
+  readonly over: number;
+  /** shows the set at a time, not before now */
+  goTo(at_s: number): void;
+  /** whether a job that runs now is over at at_s */
+  isOver(id: string): boolean;
+  /** before this time the whole set has too little of some resource; Infinity: it never has enough */
+  enoughFrom(totals: readonly Amount[]): number;
+  /** the question was asked before, so further answers are cheap */
+  readonly knowsEnough: boolean;
+  /** receives the moves of hosts from now on */
+  listen(onMove: MoveListener): void;
+  close(): void;
+};
+
+/** A listener for moves: a host went from one bucket to another. */
+export type MoveListener = (from: HostBucket, to: HostBucket) => void;
+
+/** A forecast that shows now. */
+export function createForecast(universe: Universe, set: NodeSet, now_s: number): Forecast {
+  const { calendar, space } = universe;
+  const ends = endsInOrder(universe, now_s);
+  /** where hosts were before */
+  const found = new Map<Host, HostBucket>();
+  let [at_s, over] = [now_s, 0];
+  let onMove: MoveListener = () => undefined;
+  const sums = new Map<number, Float64Array>();
+
+  function show(host: Host): void {
+    const from = host.bucket;
+    const now = found.get(host) ?? from;
+    if (from === null || now === null) return;
+    const states = statesAt(universe, host, now.states, { now_s, at_s });
+    for (const [moved, bucket] of moveHost(universe, universe.policy, host, states)) if (!found.has(moved)) found.set(moved, bucket);
+    if (host.bucket !== null && host.bucket !== from) onMove(from, host.bucket);
+  }
+
+  /** Hosts on which something ends between two positions in ends. */
+  function showBetween(from: number, to: number): void {
+    const shown = new Set<Host>();
+    for (let at = from; at < to; at++) {
+      for (const name of holdingOf(space, ends[at] as Running).keys()) {
+        const vnode = universe.vnodes.get(name);
+        if (vnode === undefined || vnode.set !== set || shown.has(vnode.host)) continue;
+        shown.add(vnode.host);
+        show(vnode.host);
+      }
+    }
+  }
+
+  return {
+    ends,
+    get at_s() {
+      return at_s;
+    },
+    get over() {
+      return over;
+    },
+    goTo(wanted_s) {
+      const before = over;
+      at_s = Math.max(now_s, wanted_s);
+      while (over < ends.length && endOf(ends[over] as Running, now_s) <= at_s) over++;
+      while (over > 0 && endOf(ends[over - 1] as Running, now_s) > at_s) over--;
+      if (over !== before) showBetween(Math.min(before, over), Math.max(before, over));
+    },
+    isOver(id) {
+      const running = calendar.running.get(id);
+      return running !== undefined && endOf(running, now_s) <= at_s;
+    },
+    enoughFrom(totals) {
+      let enough = 0;
+      for (const { index, amount } of totals) {
+        if (!isBound(universe, index)) continue;
+        let left = sums.get(index);
+        if (left === undefined) sums.set(index, (left = sumsOf(universe, set, { ends, over }, index)));
+        while (enough < left.length && (left[enough] as number) + ROUNDING < amount) enough++;
+      }
+      if (enough === 0) return now_s;
+      return enough > ends.length ? Number.POSITIVE_INFINITY : endOf(ends[enough - 1] as Running, now_s);
+    },
+    get knowsEnough() {
+      return sums.size > 0;
+    },
+    listen(listener) {
+      onMove = listener;
+    },
+    close() {
+      undoMoves(universe, found);
+      found.clear();
+      [at_s, over] = [now_s, 0];
+    },
+  };
+}
+
+/** Amounts of a resource that a set has left when the first entries have ended, regardless of states that close vnodes. */
+function sumsOf(universe: Universe, set: NodeSet, forecast: Pick<Forecast, "ends" | "over">, index: number): Float64Array {
+  const { ends, over } = forecast;
+  const left = new Float64Array(ends.length + 1);
+  for (let at = 0; at < ends.length; at++) {
+    let sum = left[at] as number;
+    for (const [name, { amounts }] of holdingOf(universe.space, ends[at] as Running)) {
+      if (universe.vnodes.get(name)?.set !== set) continue;
+      for (const one of amounts) if (one.index === index) sum += one.amount;
+    }
+    left[at + 1] = sum;
+  }
+  const now = leftIn(set, index) - (left[over] as number);
+  for (let at = 0; at < left.length; at++) left[at] = (left[at] as number) + now;
+  return left;
+}
+
+function leftIn(set: NodeSet, index: number): number {
+  let left = 0;
+  for (const { count, states } of set.buckets.values()) {
+    if (count === 0) continue;
+    for (const { spec, used } of states) left += count * Math.max(0, (spec.avail[index] as number) - (used[index] as number));
+  }
+  return left;
+}
+
+/** Whether a resource is checked, and is not infinite when unset. */
+function isBound({ checks, policy, space }: Universe, index: number): boolean {
+  return isChecked(checks, index) && !policy.resource_unset_infinite.has(space.consumed[index]?.name ?? "");
+}
+
+/** Fractions are added in another order than they were taken, so sums differ slightly. */
+const ROUNDING = 1e-6;
+
+type Times = { readonly now_s: number; readonly at_s: number };
+
+/** The states of a host's vnodes at a time, computed from the present ones. */
+function statesAt(universe: Universe, host: Host, states: readonly VnodeState[], times: Times): readonly VnodeState[] {
+  const then = host.vnodes.map((vnode) => thenOn(universe, vnode, times));
+  if (then.every(({ ended }, at) => ended.length === 0 && states[at]?.closed === undefined)) return states;
+  return host.vnodes.map((vnode, at) => {
+    const state = states[at] as VnodeState;
+    const there = then[at] as Then;
+    const { ended, left } = there;
+    if (ended.length === 0 && state.closed === undefined) return state;
+    const used = [...state.used];
+    for (const running of ended)
+      for (const { index, amount } of holdingOf(universe.space, running).get(vnode.name)?.amounts ?? [])
+        used[index] = (used[index] as number) - amount;
+    const jobs = state.spec.max_running === undefined ? Math.min(1, left) : left;
+    return { spec: state.spec, used, jobs, closed: closedAt(universe, vnode, { ...there, state, used, host: then }) };
+  });
+}
+
+/** Amounts on a vnode that are free by then, and the numbers of jobs and reservations that remain. */
+type Then = {
+  readonly ended: readonly Running[];
+  readonly left: number;
+  /** of those, running reservations */
+  readonly resvs: number;
+  /** jobs are there now */
+  readonly had_jobs: boolean;
+  /** reservations are there now */
+  readonly had_resvs: boolean;
+};
+
+function thenOn({ calendar }: Universe, vnode: Vnode, { now_s, at_s }: Times): Then {
+  const ended: Running[] = [];
+  let left = 0;
+  let resvs = 0;
+  const look = (running: Running | undefined): void => {
+    if (running !== undefined && endOf(running, now_s) <= at_s) ended.push(running);
+    else left++;
+  };
+  let [had_jobs, had_resvs] = [false, false];
+  for (const id of jobsOn(vnode)) {
+    had_jobs = true;
+    look(calendar.running.get(id));
+  }
+  const besides = calendar.besides.get(vnode.name);
+  for (const running of besides ?? []) {
+    look(running);
+    if (!running.counted) had_jobs = true;
+    else {
+      had_resvs = true;
+      if (endOf(running, now_s) > at_s) resvs++;
+    }
+  }
+  return { ended, left, resvs, had_jobs, had_resvs };
+}
+
+type Closing = Then & {
+  readonly state: VnodeState;
+  readonly used: readonly number[];
+  /** what is left on its host */
+  readonly host: readonly Then[];
+};
+
+/** The state word that keeps jobs away then. A word that comes from a running job or reservation disappears with it; each may outlast the other. */
+function closedAt({ space }: Universe, vnode: Vnode, { state, used, left, resvs, had_jobs, had_resvs, host }: Closing): string | undefined {
+  const { closed, spec } = state;
+  const avail = spec.avail[space.ncpus] as number;
+  const busy = avail > 0 && (used[space.ncpus] as number) >= avail ? "job-busy" : undefined;
+  if (closed === undefined || closed === "job-busy") return busy;
+  if (closed !== "job-exclusive" && closed !== "resv-exclusive") return closed;
+  // Its own, or one elsewhere on the host that takes the whole host.
+  const jobs = had_jobs ? left > resvs : host.some((other) => other.left > other.resvs);
+  if (closed === "job-exclusive" && jobs) return closed;
+  const reserved = closed === "resv-exclusive" || stateWords(vnode.node).includes("resv-exclusive");
+  const there = had_resvs ? resvs > 0 : host.some((other) => other.resvs > 0);
+  return reserved && there ? "resv-exclusive" : busy;
+}

@@ -1,0 +1,132 @@
+// `backfill.policy: cons`: plans are kept from cycle to cycle. A job gets its start when it is first blocked. When something ends early or becomes free
+// unexpectedly, plans move up in the order of jobs, each with all others in their places, and never back. The published plans are the kept ones.
+//
+// Q1. A kept plan is booked before any job is tried, if its place is still free at its time. Otherwise it is dropped, and the job is planned anew at its turn.
+// Q2. While nothing has become free since the last cycle, a job with a later planned start is not tried, except in the periodic cycle
+//     (scheduler_iteration). Then a plan behind another one moves up if that one has moved or is gone, and so does a job that now requests less.
+// Q3. The fact that something became free is forgotten only by a cycle that has tried all jobs, not by one that was given up, and not by a question (partita
+//     explain).
+// Q4. If a running job leaves a place later than expected, the plan is booked for that time, before the plans of later jobs there, and is made anew at the
+//     turn of its job. Otherwise the plans of later jobs would move it back.
+
+import type { Candidate, Cycle } from "../shapes/module.ts";
+import { meet } from "../shapes/running.ts";
+import { hasLimits } from "./ahead.ts";
+import { waitingOrder } from "./overtakers.ts";
+import type { KeptPlan, Planner } from "./planner.ts";
+
+export type KeptPlans = {
+  /** nothing is to be done for a job in this cycle, because its plan stands. false: its plan was removed, and the job must be started or planned */
+  stays(candidate: Candidate): boolean;
+  readonly count: number;
+  /** the cycle ends */
+  end(): void;
+};
+
+/** What was published about a job. */
+type Published = { readonly id: string; readonly candidate: Candidate; readonly start_s: number };
+/** late: it is booked for a later time than the published one */
+type Kept = Published & KeptPlan & { readonly late: boolean };
+
+/** Books the plans that were published. */
+export function keepPlans(cycle: Cycle, planner: Planner): KeptPlans {
+  const { now_s } = cycle;
+  const kept = new Map<string, Kept>();
+  const keep = (one: Published, whenFree: boolean): boolean => {
+    const plan = planner.keep(one.candidate, whenFree);
+    if (plan === null) return false;
+    kept.set(one.id, { ...one, ...plan, late: plan.from_s > Math.max(now_s, one.start_s) });
+    return true;
+  };
+  const gone = publishedPlans(cycle).filter((one) => !keep(one, false));
+  keepLate(cycle, gone, { kept, planner, keep });
+  planner.close();
+  const freed = takeFreed(cycle);
+  const movesUp = freed.loosened || freed.freed_s > now_s || (cycle.periodic && !cycle.probing);
+  return {
+    stays({ entry, array }) {
+      const id = array?.job.id ?? entry.job.id;
+      const plan = kept.get(id);
+      if (plan === undefined) return false;
+      if (!movesUp && !plan.late && plan.start_s > now_s) return true;
+      kept.delete(id);
+      planner.forget(entry.job.id);
+      return false;
+    },
+    get count() {
+      return kept.size;
+    },
+    end() {
+      if (!cycle.complete || cycle.probing) giveBack(cycle, freed);
+    },
+  };
+}
+
+/** The published plans by time, so that the forecast moves in one direction. */
+function publishedPlans(cycle: Cycle): Published[] {
+  const { universe } = cycle;
+  const published = [...universe.estimated].flatMap((id) => {
+    const entry = universe.entries.get(id);
+    const start_s = entry?.job.topjob === true ? entry.job.estimated?.start_time : undefined;
+    return entry === undefined || entry.line === null || start_s === undefined
+      ? []
+      : [{ id, candidate: cycle.candidate(entry), start_s, entry }];
+  });
+  return published.sort((a, b) => a.start_s - b.start_s || a.entry.job.rank - b.entry.job.rank);
+}
+
+/** Maximum number of plans that one cycle books for a later time. Further jobs are planned anew. */
+const LATE_PLANS = 100;
+/** Maximum number of plans behind late ones that one cycle books again: each costs time in proportion to all plans. */
+const REBOOKED_PLANS = 500;
+
+type Keeping = { readonly kept: Map<string, Kept>; readonly planner: Planner; keep(one: Published, whenFree: boolean): boolean };
+
+/** Q4. gone: plans whose place is not free at their time */
+function keepLate(cycle: Cycle, gone: readonly Published[], { kept, planner, keep }: Keeping): void {
+  const { universe } = cycle;
+  const order = gone.length === 0 ? null : waitingOrder(universe);
+  if (order === null) return;
+  const compare = (a: Published, b: Published): number => order(universe.entries.get(a.id)?.job, universe.entries.get(b.id)?.job);
+  const late = [...gone].sort(compare);
+  // Run limits concern plans on any vnodes.
+  const limited = hasLimits(universe);
+  let left = REBOOKED_PLANS;
+  for (let count = 0; count < LATE_PLANS; count++) {
+    const first = late.shift();
+    if (first === undefined || !cycle.keepsOn()) return;
+    const place = planner.promisedPlace(first.candidate);
+    if (place === null) continue;
+    const behind = [...kept.values()].filter(
+      (other) => other.to_s > first.start_s && compare(first, other) < 0 && (limited || meet(other.holding, place)),
+    );
+    left -= behind.length;
+    if (left < 0) return;
+    // By time, so that the forecast moves in one direction.
+    behind.sort((a, b) => a.start_s - b.start_s);
+    for (const other of behind) {
+      kept.delete(other.id);
+      planner.forget(other.candidate.entry.job.id);
+    }
+    keep(first, true);
+    late.push(...behind.filter((other) => !keep(other, false)));
+    late.sort(compare);
+  }
+}
+
+/** Something became free that was not expected to when plans were made (calendar.ts). */
+type Freed = { readonly loosened: boolean; readonly freed_s: number };
+
+/** Reads and resets it; the next cycle asks for later events. */
+function takeFreed({ universe: { calendar } }: Cycle): Freed {
+  const { loosened, freed_s } = calendar;
+  calendar.loosened = false;
+  calendar.freed_s = Number.NEGATIVE_INFINITY;
+  return { loosened, freed_s };
+}
+
+/** Q3. */
+function giveBack({ universe: { calendar } }: Cycle, { loosened, freed_s }: Freed): void {
+  calendar.loosened ||= loosened;
+  calendar.freed_s = Math.max(calendar.freed_s, freed_s);
+}

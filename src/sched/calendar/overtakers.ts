@@ -1,0 +1,90 @@
+// Which jobs with a soft_walltime are expected to end early. A job that comes before every waiting job is: a plan made for its expected end moves back only
+// because of work of higher priority. A job that may have overtaken a waiting job counts with its whole walltime and the kill_delay of its queue; otherwise
+// it would move that job's plan when it passes its soft_walltime.
+//
+// O1. A running job has no place in the order any more. If only queues and submission make the order, it is compared by these. Otherwise it comes
+//     before the waiting jobs if it ran before the first of them was submitted.
+
+import type { SchedJob } from "#protocol/sched-link.ts";
+import { queuesInOrder } from "../mirror/mirror.ts";
+import type { Running } from "../shapes/running.ts";
+import type { Universe } from "../shapes/universe.ts";
+import { renewFor } from "./calendar.ts";
+
+/** The waiting jobs, as far as a running job is compared with them. */
+export type Front = {
+  /** places of queues in the order; null: the order depends on more than queues and submission */
+  readonly turns: ReadonlyMap<string, number> | null;
+  /** of the first waiting job: the place of its queue, and its rank there */
+  readonly turn: number;
+  readonly rank: number;
+  /** the first submission of all that waits */
+  readonly qtime_s: number;
+};
+
+/** started: jobs that a cycle has started, which no longer wait. */
+export function frontOf(universe: Universe, started: ReadonlySet<string> = new Set()): Front {
+  let turns = turnsOf(universe);
+  let [turn, rank, qtime_s] = [Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY];
+  for (const { job, line } of universe.entries.values()) {
+    if (line === null || started.has(job.id)) continue;
+    // Jobs that were preempted come first.
+    if (job.sched_preempted_s !== undefined) turns = null;
+    if (job.qtime_s < qtime_s) qtime_s = job.qtime_s;
+    const own = turns?.get(job.queue) ?? 0;
+    if (own < turn || (own === turn && job.rank < rank)) [turn, rank] = [own, job.rank];
+  }
+  return { turns, turn, rank, qtime_s };
+}
+
+function turnsOf(universe: Universe): Map<string, number> | null {
+  const { policy, ranking, soft_limits, preempt } = universe;
+  const queues = queuesInOrder(universe);
+  if (policy.job_sort_key.length > 0 || policy.fair_share || ranking.formula !== null || policy.round_robin) return null;
+  if ([{ soft_limits }, ...queues].some(({ soft_limits: { run, resources } }) => run.size > 0 || resources.size > 0)) return null;
+  const isExpress = (priority: number): boolean => policy.preemptive_sched && priority >= preempt.queue_prio;
+  return new Map(queues.map(({ name, priority }, at) => [name, policy.by_queue ? at : isExpress(priority) ? -priority : 0]));
+}
+
+/** Compares waiting jobs by their place in the order, undefined last; null: the order depends on more than queues and submission. */
+export function waitingOrder(universe: Universe): ((a: SchedJob | undefined, b: SchedJob | undefined) => number) | null {
+  const turns = turnsOf(universe);
+  if (turns === null) return null;
+  for (const { job, line } of universe.entries.values()) if (line !== null && job.sched_preempted_s !== undefined) return null;
+  const turn = (job: SchedJob | undefined): number =>
+    job === undefined ? Number.POSITIVE_INFINITY : (turns.get(job.queue) ?? Number.POSITIVE_INFINITY);
+  return (a, b) => turn(a) - turn(b) || (a?.rank ?? 0) - (b?.rank ?? 0);
+}
+
+/** Whether a running job comes before all waiting jobs (O1). */
+export function standsBefore({ rank, queue, stime_s, qtime_s }: SchedJob, { turns, ...front }: Front): boolean {
+  if (turns === null) return (stime_s ?? qtime_s) <= front.qtime_s;
+  const turn = turns.get(queue);
+  return turn !== undefined && (turn < front.turn || (turn === front.turn && rank < front.rank));
+}
+
+/** Running jobs that may have overtaken a waiting job are expected to use all their time. Returns a function that takes this back. */
+export function countWhole(universe: Universe): () => void {
+  const { calendar, jobs } = universe;
+  if (calendar.soft.size === 0) return () => undefined;
+  const front = frontOf(universe);
+  const before = new Map<string, number>();
+  const setEnd = (running: Running, to_s: number): void => {
+    running.to_s = to_s;
+    calendar.in_order = false;
+    renewFor(universe, running);
+  };
+  for (const id of calendar.soft) {
+    const running = calendar.running.get(id);
+    const job = jobs.get(id);
+    if (running === undefined || (job !== undefined && standsBefore(job, front))) continue;
+    before.set(id, running.to_s);
+    setEnd(running, running.last_s);
+  }
+  return () => {
+    for (const [id, to_s] of before) {
+      const running = calendar.running.get(id);
+      if (running !== undefined) setEnd(running, to_s);
+    }
+  };
+}

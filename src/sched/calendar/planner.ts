@@ -1,0 +1,240 @@
+// The plans of one cycle. Each blocked job that is handed in gets the earliest start that running entries, bookings and limits allow, and its needs are booked
+// for then.
+//
+// B1. Plans are made anew in every cycle, in the order of jobs. A published start holds as long as its place is free at that time and no earlier one
+//     is found. If a running job leaves the place late, the start follows that job, whatever changes opt_backfill_fuzzy takes together. A plan therefore
+//     moves back only if something overran, a vnode went away, or an earlier job in the order took its place.
+// B2. No start of this cycle reaches into a plan: the calendar guards vnodes (placement's window), and moments guard limits (ahead.ts).
+// B4. Between open() and close() the sets show later times, and no job is started. takeBack() undoes everything.
+
+import type { Window } from "../place/outlook.ts";
+import { placedText } from "../place/placement.ts";
+import { JOB_INFINITY_S, shortestOf } from "../shapes/durations.ts";
+import type { Candidate, Cycle } from "../shapes/module.ts";
+import type { Holding } from "../shapes/running.ts";
+import { endOf, holdingOf, holdingOfChunks, meet } from "../shapes/running.ts";
+import type { JobEntry, NodeSet, Queue, Universe } from "../shapes/universe.ts";
+import type { Moment } from "./ahead.ts";
+import { checkMoments, createAhead, noteMoments } from "./ahead.ts";
+import { book, unbook } from "./calendar.ts";
+import type { Forecast } from "./forecast.ts";
+import { createForecast } from "./forecast.ts";
+import { isPlaceFree } from "./kept-place.ts";
+import type { Published } from "./published-place.ts";
+import { publishedPlace } from "./published-place.ts";
+import type { NoStart, Start, Walk, Wanted } from "./start-search.ts";
+import { searchStart, windowAt } from "./start-search.ts";
+import { timeBounds } from "./time-bounds.ts";
+
+/** A start that is further away than this is no estimate. */
+const ESTIMATE_S_END = JOB_INFINITY_S + 1;
+
+export type Plan = { readonly start_s: number; readonly exec_vnode: string };
+
+export type KeptPlan = { readonly from_s: number; readonly to_s: number; readonly holding: Holding };
+
+export type Planner = {
+  readonly moments: readonly Moment[];
+  /** the cycle has started a job */
+  started(candidate: Candidate): void;
+  /** plans a job; the sets show other times until close() */
+  plan(candidate: Candidate): Plan | NoStart;
+  /** books what was published about a job. whenFree: or books the place for a later time at which it is free. null: the place is not free. As plan() */
+  keep(candidate: Candidate, whenFree: boolean): KeptPlan | null;
+  /** the published place of a job; null: none */
+  promisedPlace(candidate: Candidate): Holding | null;
+  /** takes a plan off */
+  forget(job: string): void;
+  /** the sets show the present again */
+  close(): void;
+  /** after close(): removes the plans */
+  takeBack(): void;
+};
+
+export function createPlanner(cycle: Cycle): Planner {
+  const { universe, now_s } = cycle;
+  const moments: Moment[] = [];
+  const forecasts = new Map<NodeSet, Forecast>();
+  const booked = new Set<string>();
+
+  function forecastOf(set: NodeSet): Forecast {
+    let forecast = forecasts.get(set);
+    if (forecast === undefined) forecasts.set(set, (forecast = createForecast(universe, set, now_s)));
+    return forecast;
+  }
+
+  const idOf = (job: string): string => `plan of ${job}`;
+
+  function enter({ job }: JobEntry, { from_s, to_s, firm_to_s, holding, moment }: Entered): void {
+    book(universe, { id: idOf(job.id), kind: "plan", from_s, to_s, firm_to_s, holding, job });
+    booked.add(idOf(job.id));
+    noteMoments(moments, job, { from_s, to_s });
+    moments.push(moment);
+  }
+
+  return {
+    moments,
+    started: (candidate) => noteMoments(moments, candidate.entry.job, windowAt(candidate, now_s)),
+    plan(whole) {
+      cycle.enterStarted();
+      const candidate = shortened(universe, whole);
+      const { request } = candidate.entry;
+      const wanted = wantedOf(candidate, candidate.set as NodeSet);
+      const found = search(cycle, moments, { candidate, wanted, forecast: forecastOf(wanted.set) });
+      if (found.start_s === null) return found;
+      const { start_s, chunks, moment } = found;
+      const { holding, exec_vnode } = found.published ?? {
+        holding: holdingOfChunks(request.place, chunks),
+        exec_vnode: placedText(universe, chunks),
+      };
+      enter(candidate.entry, { ...windowAt(wanted, start_s), holding, moment });
+      return { start_s, exec_vnode };
+    },
+    keep(whole, whenFree) {
+      const candidate = shortened(universe, whole);
+      const asked = promisedTo(universe, candidate);
+      if (asked === null) return null;
+      const { published, wanted } = asked;
+      const forecast = forecastOf(wanted.set);
+      for (const start_s of timesFor(universe, forecast, published, now_s)) {
+        const moment = stillHolds(cycle, moments, { candidate, wanted, forecast }, { published, start_s });
+        if (moment !== null) {
+          const plan = { ...windowAt(wanted, start_s), holding: published.holding };
+          enter(candidate.entry, { ...plan, moment });
+          return plan;
+        }
+        if (!whenFree) break;
+      }
+      return null;
+    },
+    promisedPlace: (whole) => promisedTo(universe, shortened(universe, whole))?.published.holding ?? null,
+    forget(job) {
+      const at = moments.findIndex((moment) => moment.job.id === job);
+      const moment = moments[at];
+      if (moment === undefined) return;
+      moments.splice(at, 1);
+      noteMoments(moments, moment.job, moment, -1);
+      unbook(universe, idOf(job));
+      booked.delete(idOf(job));
+    },
+    close() {
+      for (const forecast of forecasts.values()) forecast.close();
+      forecasts.clear();
+    },
+    takeBack() {
+      unbook(universe, ...booked);
+      booked.clear();
+    },
+  };
+}
+
+function wantedOf({ entry: { request, job }, most_s, grace_s }: Candidate, set: NodeSet): Wanted {
+  return { set, request, job, most_s, grace_s };
+}
+
+/** A shrink-to-fit job is planned with its shortest time: it can run then, and longer if there is room. */
+function shortened(universe: Universe, candidate: Candidate): Candidate {
+  const min_s = shortestOf(universe.space, candidate.entry.job);
+  return min_s === null ? candidate : { ...candidate, expected_s: min_s, most_s: min_s };
+}
+
+type Entered = Window & { readonly holding: Holding; readonly moment: Moment };
+type Task = { readonly candidate: Candidate; readonly wanted: Wanted; readonly forecast: Forecast };
+type Found = Start & { readonly moment: Moment; readonly published: Published | null };
+
+function search(cycle: Cycle, moments: readonly Moment[], { candidate, wanted, forecast }: Task): Found | NoStart {
+  const { universe, now_s, book: policies } = cycle;
+  const { job } = candidate.entry;
+  const published = publishedPlace(universe, candidate.array?.job ?? job, wanted);
+  const ahead = createAhead(cycle, moments);
+  const admits = (then: Forecast) => ahead.admits(candidate, then) ?? checkMoments(cycle, moments, candidate, windowAt(wanted, then.at_s));
+  const kept =
+    published === null
+      ? null
+      : {
+          times: after(timesFor(universe, forecast, published, now_s), now_s),
+          chunks: published.chunks,
+          holds: (then: Forecast) =>
+            admits(then) === null && isPlaceFree(universe, wanted, published, { window: windowAt(wanted, then.at_s), isOver: then.isOver }),
+        };
+  const walk: Walk = {
+    now_s,
+    until_s: now_s + ESTIMATE_S_END,
+    bounds: timeBounds(policies, now_s, dependsOnPrime(cycle, candidate.queue)),
+    fuzzy_s: fuzzyOf(cycle),
+    admits,
+    keepsOn: () => cycle.keepsOn(),
+    ...(kept === null ? {} : { kept }),
+  };
+  try {
+    const found = searchStart(universe, wanted, walk, forecast);
+    if (found.start_s === null) return found;
+    const moment = ahead.moment({ job, ...windowAt(wanted, found.start_s) }, forecast);
+    return { ...found, moment, published: found.chunks === published?.chunks ? published : null };
+  } finally {
+    ahead.close();
+  }
+}
+
+type Asked = { readonly published: Published; readonly wanted: Wanted };
+
+/** What was published about a job; null: nothing, or the place no longer satisfies the request. */
+function promisedTo(universe: Universe, candidate: Candidate): Asked | null {
+  const { entry, array, set } = candidate;
+  if (set === undefined) return null;
+  const wanted = wantedOf(candidate, set);
+  const published = publishedPlace(universe, array?.job ?? entry.job, wanted);
+  return published === null ? null : { published, wanted };
+}
+
+/** Maximum number of ends of running jobs on a promised place that are tried instead of the promised start. */
+const LATE_ENDS = 4;
+
+/** Times at which a promised place may be free: the promised start (a due job keeps its place until its turn), then later ends of running jobs there. */
+function* timesFor({ space }: Universe, { ends }: Forecast, { start_s, holding }: Published, now_s: number): Iterable<number> {
+  let last_s = Math.max(now_s, start_s);
+  yield last_s;
+  let tried = 0;
+  for (const running of ends) {
+    const end_s = endOf(running, now_s);
+    if (end_s <= last_s || !meet(holdingOf(space, running), holding)) continue;
+    if (tried++ === LATE_ENDS) return;
+    last_s = end_s;
+    yield end_s;
+  }
+}
+
+function* after(times: Iterable<number>, at_s: number): Iterable<number> {
+  for (const time_s of times) if (time_s > at_s) yield time_s;
+}
+
+type Promised = { readonly published: Published; readonly start_s: number };
+
+/** The moment of a published plan at a time, if its place is free then; null: it is not. */
+function stillHolds(cycle: Cycle, moments: readonly Moment[], { candidate, wanted, forecast }: Task, promised: Promised): Moment | null {
+  const { published, start_s } = promised;
+  const window = windowAt(wanted, start_s);
+  const ahead = createAhead(cycle, moments);
+  try {
+    forecast.goTo(start_s);
+    const why = ahead.admits(candidate, forecast) ?? checkMoments(cycle, moments, candidate, window);
+    if (why !== null || !isPlaceFree(cycle.universe, wanted, published, { window, isOver: forecast.isOver })) return null;
+    return ahead.moment({ job: candidate.entry.job, ...window }, forecast);
+  } finally {
+    ahead.close();
+  }
+}
+
+/** Whether jobs of a queue depend on prime time. */
+function dependsOnPrime({ book: { prime, non_prime }, policy }: Cycle, queue: Queue | undefined): boolean {
+  if (prime.backfill_prime || non_prime.backfill_prime) return true;
+  return [policy.primetime_prefix, policy.nonprimetime_prefix].some((prefix) => prefix !== "" && queue?.name.startsWith(prefix) === true);
+}
+
+const FUZZY_S: Readonly<Record<string, number>> = { off: 0, low: 60, medium: 3600, high: 43_200 };
+
+/** opt_backfill_fuzzy: a word or seconds. */
+function fuzzyOf({ universe }: Cycle): number {
+  const text = String(universe.sched.attrs["opt_backfill_fuzzy"] ?? "low");
+  return FUZZY_S[text] ?? (/^[0-9]+$/.test(text) ? Number(text) : (FUZZY_S["low"] as number));
+}

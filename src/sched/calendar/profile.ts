@@ -1,0 +1,116 @@
+// Free amounts over time: a step function, changed by taking and giving back intervals. The calendar is built on it: for all vnodes of a set together
+// (calendar.ts), and for a pool of slots (src/replay). Times are whole seconds or Infinity, intervals are half-open: [from, to).
+//
+// O1. times ascend strictly; levels[at * width + index] holds from times[at] until the next time, the last one for ever.
+// O2. Neighbouring steps differ: an interval that is given back leaves no step, so the length follows what is planned.
+
+import { firstPlace } from "#support/search.ts";
+import type { Amount } from "../shapes/request.ts";
+
+export type Profile = {
+  /** resources counted */
+  readonly width: number;
+  readonly times: number[];
+  /** free amounts, `width` for each step; below zero if more was taken than exists */
+  readonly levels: number[];
+};
+
+/** Everything free from a time on. */
+export function createProfile(from_s: number, free: readonly number[]): Profile {
+  return { width: free.length, times: [from_s], levels: [...free] };
+}
+
+/** Takes amounts away during [from, to). */
+export function take(profile: Profile, from_s: number, to_s: number, amounts: readonly Amount[]): void {
+  change(profile, from_s, to_s, amounts, -1);
+}
+
+/** Gives amounts back during [from, to). */
+export function give(profile: Profile, from_s: number, to_s: number, amounts: readonly Amount[]): void {
+  change(profile, from_s, to_s, amounts, 1);
+}
+
+function change(profile: Profile, from_s: number, to_s: number, amounts: readonly Amount[], sign: 1 | -1): void {
+  if (from_s >= to_s) return;
+  const { times, levels, width } = profile;
+  const first = split(profile, from_s);
+  const end = to_s === Number.POSITIVE_INFINITY ? times.length : split(profile, to_s);
+  for (const { index, amount } of amounts) {
+    const by = sign * amount;
+    for (let at = first * width + index; at < end * width; at += width) levels[at] = (levels[at] as number) + by;
+  }
+  // The end first, because joining there leaves the position of the beginning unchanged.
+  join(profile, end);
+  join(profile, first);
+}
+
+/** The number of the step that begins at a time; it is made if there is none. A time before the first step begins it. */
+function split(profile: Profile, time_s: number): number {
+  const { times, levels, width } = profile;
+  const at = stepAt(profile, time_s);
+  if (at < 0) {
+    times[0] = time_s;
+    return 0;
+  }
+  if (times[at] === time_s) return at;
+  times.splice(at + 1, 0, time_s);
+  if (width === 1) levels.splice(at + 1, 0, levels[at] as number);
+  else levels.splice((at + 1) * width, 0, ...levels.slice(at * width, (at + 1) * width));
+  return at + 1;
+}
+
+/** Drops a step that equals the one before. */
+function join({ times, levels, width }: Profile, at: number): void {
+  if (at <= 0 || at >= times.length) return;
+  for (let index = 0; index < width; index++) {
+    if (levels[at * width + index] !== levels[(at - 1) * width + index]) return;
+  }
+  times.splice(at, 1);
+  levels.splice(at * width, width);
+}
+
+/** The step in which a time lies; -1: before the first. */
+function stepAt({ times }: Profile, time_s: number): number {
+  return firstPlace(times, (at_s) => at_s > time_s) - 1;
+}
+
+/** What is free of one amount at a time. */
+export function freeAt(profile: Profile, time_s: number, index = 0): number {
+  return profile.levels[Math.max(0, stepAt(profile, time_s)) * profile.width + index] as number;
+}
+
+/** Whether amounts are free during all of [from, to). */
+export function isFree(profile: Profile, from_s: number, to_s: number, amounts: readonly Amount[]): boolean {
+  const { times } = profile;
+  for (let at = Math.max(0, stepAt(profile, from_s)); at < times.length && (times[at] as number) < to_s; at++) {
+    if (!hasAll(profile, at, amounts)) return false;
+  }
+  return true;
+}
+
+/** The earliest time, not before from, at which amounts are free for so long; null: never. */
+export function earliest(profile: Profile, from_s: number, duration_s: number, amounts: readonly Amount[]): number | null {
+  const { times } = profile;
+  let start_s = from_s;
+  for (let at = Math.max(0, stepAt(profile, from_s)); at < times.length; at++) {
+    if (!hasAll(profile, at, amounts)) start_s = times[at + 1] ?? Number.POSITIVE_INFINITY;
+    else if ((times[at + 1] ?? Number.POSITIVE_INFINITY) >= start_s + duration_s) return start_s;
+  }
+  return start_s === Number.POSITIVE_INFINITY ? null : start_s;
+}
+
+function hasAll({ levels, width }: Profile, at: number, amounts: readonly Amount[]): boolean {
+  for (const { index, amount } of amounts) if ((levels[at * width + index] as number) < amount) return false;
+  return true;
+}
+
+/** Forgets what was before a time: the profile begins there. */
+export function beginAt(profile: Profile, time_s: number): void {
+  const at = stepAt(profile, time_s);
+  if (at < 0) return;
+  if (at > 0) {
+    profile.times.splice(0, at);
+    profile.levels.splice(0, at * profile.width);
+  }
+  profile.times[0] = time_s;
+}

@@ -1,0 +1,47 @@
+// The published start and place of a job, read back from their texts: the promise, as long as it can be kept.
+
+import type { SchedJob } from "#protocol/sched-link.ts";
+import { keepsToSets } from "../place/placement.ts";
+import type { PlacedChunks } from "../place/placement-search.ts";
+import type { Request } from "../shapes/request.ts";
+import type { Holding } from "../shapes/running.ts";
+import { holdingOfChunks } from "../shapes/running.ts";
+import type { NodeSet, Universe } from "../shapes/universe.ts";
+import { isPlaceFor, readPlace } from "./kept-place.ts";
+
+export type Published = {
+  readonly start_s: number;
+  readonly exec_vnode: string;
+  readonly chunks: PlacedChunks;
+  readonly holding: Holding;
+};
+/** Whether a top job was promised a start that is due now. */
+export function isDue({ topjob, estimated }: SchedJob, now_s: number): boolean {
+  return topjob === true && (estimated?.start_time ?? Number.POSITIVE_INFINITY) <= now_s;
+}
+
+type Asking = { readonly set: NodeSet; readonly request: Request; readonly job: SchedJob };
+
+/** Places read from published texts; each is read once while it stays the same. */
+const READ = new WeakMap<object, Published>();
+
+/** The published place of a job (for a subjob: of its array), if it fits the job's request; null: none, or it does not fit. */
+export function publishedPlace(universe: Universe, { estimated }: SchedJob, asking: Asking): Published | null {
+  const { start_time: start_s, exec_vnode } = estimated ?? {};
+  if (estimated === undefined || exec_vnode === undefined || start_s === undefined) return null;
+  const { set, request } = asking;
+  let published = READ.get(estimated);
+  if (published === undefined || !isThere(set, published.chunks)) {
+    const chunks = readPlace(universe, set, exec_vnode);
+    if (chunks === null) return null;
+    published = { start_s, exec_vnode, chunks, holding: holdingOfChunks(request.place, chunks) };
+    READ.set(estimated, published);
+  }
+  const { chunks } = published;
+  return isPlaceFor(universe, request, chunks) && keepsToSets(universe, asking, chunks) ? published : null;
+}
+
+/** Vnodes that were deleted and created again are different ones. */
+function isThere(set: NodeSet, chunks: PlacedChunks): boolean {
+  return chunks.every((pieces) => pieces.every(({ vnode }) => set.vnodes.get(vnode.name) === vnode));
+}

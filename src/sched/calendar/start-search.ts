@@ -1,0 +1,171 @@
+// The first time at which a request fits, and its place. The future is walked from change to change (ends of running entries and of bookings, bounds of
+// dedicated and prime time), and placement is tried at each of them in the state of that time.
+//
+// T1. A request becomes possible only at a change, so the first change at which it fits is its earliest start.
+// T2. Placement is tried only if there are enough copies of each chunk (place/copy-counts.ts) and nothing else forbids a start (`admits`).
+//     Times at which the whole set has too little of something are skipped.
+// T3. The walk ends at the last change, at `until_s`, or when `keepsOn` says so (sched_cycle_length).
+
+import type { SchedJob, Why } from "#protocol/sched-link.ts";
+import { createCopyCounts } from "../place/copy-counts.ts";
+import type { Window } from "../place/outlook.ts";
+import { startedBeside } from "../place/owners-then.ts";
+import { findPlace } from "../place/placement.ts";
+import type { PlacedChunks } from "../place/placement-search.ts";
+import type { Request } from "../shapes/request.ts";
+import { endOf, type Running } from "../shapes/running.ts";
+import type { NodeSet, Universe } from "../shapes/universe.ts";
+import { resvEnds } from "./calendar.ts";
+import type { Forecast } from "./forecast.ts";
+import { createForecast } from "./forecast.ts";
+
+export type Wanted = {
+  readonly set: NodeSet;
+  readonly request: Request;
+  /** for limits of vnodes that look at owners */
+  readonly job: SchedJob;
+  /** how long it may run; it keeps away from firm bookings for that time */
+  readonly most_s: number;
+  /** how long after that it may still have its vnodes; it keeps away from plans for that time */
+  readonly grace_s: number;
+  /** it is a reservation */
+  readonly resv?: boolean;
+};
+
+export type Walk = {
+  readonly now_s: number;
+  /** the first time that is tried, if not before now; undefined: the first change after now */
+  readonly from_s?: number;
+  /** the search ends here */
+  readonly until_s: number;
+  /** further times at which something may become possible, ascending: bounds of dedicated and prime time */
+  readonly bounds?: Iterable<number>;
+  /** opt_backfill_fuzzy: changes within so many seconds count as one, at the last of them */
+  readonly fuzzy_s?: number;
+  /** why a start at the forecast's time is not possible apart from vnodes; null: it is */
+  admits?(forecast: Forecast): Why | null;
+  /** a place that was found before: it is taken again at the first of some ascending times at which it holds, if nothing is found earlier */
+  readonly kept?: KeptPlace;
+  /** false: no time is left for this */
+  keepsOn?(): boolean;
+};
+
+export type KeptPlace = {
+  readonly times: Iterable<number>;
+  readonly chunks: PlacedChunks;
+  /** the forecast stands at one of the times */
+  holds(forecast: Forecast): boolean;
+};
+export type Start = { readonly start_s: number; readonly chunks: PlacedChunks };
+/** why: the last obstacle, if one is known. late: given up before all was examined */
+export type NoStart = { readonly start_s: null; readonly why: Why | null; readonly late: boolean };
+
+/** Finds the earliest start. The universe is left as it was found. */
+export function findStart(universe: Universe, wanted: Wanted, walk: Walk): Start | NoStart {
+  const forecast = createForecast(universe, wanted.set, walk.now_s);
+  try {
+    return searchStart(universe, wanted, walk, forecast);
+  } finally {
+    forecast.close();
+  }
+}
+
+/** Where a request fits during a window that begins at the forecast's time. */
+function findPlaceAt(universe: Universe, wanted: Wanted, forecast: Forecast): ReturnType<typeof findPlace> {
+  const window = windowAt(wanted, forecast.at_s);
+  const { resv = false } = wanted;
+  const startedOn = (vnode: string): SchedJob[] => startedBeside(universe, vnode, forecast.isOver);
+  const context = { universe, policy: universe.policy, startedOn, after: null, window, isOver: forecast.isOver, resv };
+  return findPlace(context, wanted.set, wanted.request, wanted.job);
+}
+
+/** Number of changes that are examined one by one before asking from when on the whole set has enough. */
+const STEPS_BEFORE_JUMP = 64;
+
+/** Finds the earliest start with a forecast at any time, and leaves the forecast at the start that it found. */
+export function searchStart(universe: Universe, wanted: Wanted, walk: Walk, forecast: Forecast): Start | NoStart {
+  const { until_s, kept } = walk;
+  const counts = createCopyCounts(universe, wanted.set, wanted.request);
+  const next = changesAfter(universe, walk, forecast.ends);
+  const passOver = (from_s: number | null): number | null => {
+    const enough_s = forecast.enoughFrom(wanted.request.totals);
+    return from_s === null || enough_s <= from_s ? from_s : next(enough_s - 1);
+  };
+  let why: Why | null = null;
+  const places = keptStarts(kept, forecast);
+  let steps = 0;
+  let at_s = walk.from_s ?? next(walk.now_s);
+  if (forecast.knowsEnough) at_s = passOver(at_s);
+  forecast.goTo(at_s ?? walk.now_s);
+  counts.reset();
+  forecast.listen(counts.move);
+  for (; at_s !== null && at_s < until_s; at_s = next(at_s)) {
+    if (++steps === STEPS_BEFORE_JUMP) {
+      at_s = passOver(at_s);
+      if (at_s === null || at_s >= until_s) break;
+    }
+    if (walk.keepsOn?.() === false) return { start_s: null, why, late: true };
+    const again = places.until(at_s);
+    if (again !== null) return again;
+    forecast.goTo(at_s);
+    if (!counts.allow(windowAt(wanted, at_s))) continue;
+    const refused = walk.admits?.(forecast) ?? null;
+    const found = refused === null ? findPlaceAt(universe, wanted, forecast) : { why: refused };
+    if ("chunks" in found) return { start_s: at_s, chunks: found.chunks };
+    ({ why } = found);
+  }
+  // Nothing changes at or after its start.
+  return places.until(until_s) ?? { start_s: null, why, late: false };
+}
+
+/** until: the first time, up to the given one, at which a kept place holds; null: none, and these times are not tried again. */
+function keptStarts(kept: KeptPlace | undefined, forecast: Forecast): { until(at_s: number): Start | null } {
+  if (kept === undefined) return { until: () => null };
+  const times = kept.times[Symbol.iterator]();
+  let next = times.next();
+  return {
+    until(at_s) {
+      for (; next.done !== true && next.value <= at_s; next = times.next()) {
+        forecast.goTo(next.value);
+        if (kept.holds(forecast)) return { start_s: next.value, chunks: kept.chunks };
+      }
+      return null;
+    },
+  };
+}
+
+/** When a job that starts at a time would run, if it uses all its time. */
+export function windowAt({ most_s, grace_s }: Pick<Wanted, "most_s" | "grace_s">, at_s: number): Window {
+  return { from_s: at_s, to_s: at_s + most_s + grace_s, firm_to_s: at_s + most_s };
+}
+
+/** The next change after a time; null: there is none. Times asked for must ascend. */
+function changesAfter(
+  { calendar }: Universe,
+  { now_s, bounds = [], fuzzy_s = 0 }: Walk,
+  ends: readonly Running[],
+): (after_s: number) => number | null {
+  const planned = [...calendar.bookings.values()].flatMap(({ kind, to_s }) => (kind === "plan" ? [to_s] : [])).sort((a, b) => a - b);
+  const reserved = resvEnds(calendar);
+  const further = bounds[Symbol.iterator]();
+  let [end, plan, resv, bound] = [0, 0, 0, further.next()];
+  const nextOne = (after_s: number): number => {
+    while (end < ends.length && endOf(ends[end] as Running, now_s) <= after_s) end++;
+    while (plan < planned.length && (planned[plan] as number) <= after_s) plan++;
+    while (resv < reserved.length && (reserved[resv] as number) <= after_s) resv++;
+    while (bound.done !== true && bound.value <= after_s) bound = further.next();
+    return Math.min(
+      end < ends.length ? endOf(ends[end] as Running, now_s) : Number.POSITIVE_INFINITY,
+      planned[plan] ?? Number.POSITIVE_INFINITY,
+      reserved[resv] ?? Number.POSITIVE_INFINITY,
+      bound.done === true ? Number.POSITIVE_INFINITY : bound.value,
+    );
+  };
+  return (after_s) => {
+    const first_s = nextOne(after_s);
+    let at_s = first_s;
+    for (let later_s = at_s; fuzzy_s > 0 && later_s <= first_s + fuzzy_s && later_s !== Number.POSITIVE_INFINITY; later_s = nextOne(at_s))
+      at_s = later_s;
+    return at_s === Number.POSITIVE_INFINITY ? null : at_s;
+  };
+}

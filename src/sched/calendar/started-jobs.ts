@@ -1,0 +1,83 @@
+// The jobs that a cycle has started: their places, for limits of vnodes and for amounts that are left; and their ends, for bookings.
+//
+// A1. Jobs on hosts with bookings enter the calendar at once, others when they are needed there, so that a start costs less.
+
+import type { SchedJob } from "#protocol/sched-link.ts";
+import type { Placed } from "../place/placement.ts";
+import type { Candidate } from "../shapes/module.ts";
+import { holdingOfChunks } from "../shapes/running.ts";
+import type { Universe } from "../shapes/universe.ts";
+import { dropBeside, putBeside, runningTimes } from "./calendar.ts";
+import { type Front, frontOf, standsBefore } from "./overtakers.ts";
+
+export type StartedJobs = {
+  add(candidate: Candidate, placed: Placed): void;
+  /** the jobs on a vnode */
+  on(vnode: string): readonly SchedJob[];
+  /** puts all of them into the calendar, because what they hold will end */
+  enter(): void;
+  /** takes them out of the calendar */
+  takeBack(): void;
+  /** all of them */
+  readonly jobs: readonly SchedJob[];
+};
+
+export function startedJobs(universe: Universe, now_s: number): StartedJobs {
+  const jobs: SchedJob[] = [];
+  const on = new Map<string, SchedJob[]>();
+  type Start = { readonly candidate: Candidate; readonly placed: Placed };
+  /** not in `on` yet, not in the calendar yet */
+  let [unnoted, unentered]: [Start[], Start[]] = [[], []];
+  const entered: string[] = [];
+
+  function note({ candidate, placed: { chunks } }: Start): void {
+    for (const name of new Set(chunks.flat().map((piece) => piece.vnode.name))) {
+      const there = on.get(name);
+      if (there === undefined) on.set(name, [candidate.entry.job]);
+      else there.push(candidate.entry.job);
+    }
+  }
+
+  function enter({ candidate, placed: { chunks } }: Start, front: () => Front): void {
+    const { job, request } = candidate.entry;
+    const times = runningTimes(now_s, candidate);
+    const expected = times.soft_s !== undefined && standsBefore({ ...job, stime_s: now_s }, front());
+    const holding = holdingOfChunks(request.place, chunks);
+    const { from_s, last_s, grace_s } = times;
+    const to_s = expected ? times.to_s : last_s;
+    putBeside(universe, { id: job.id, from_s, to_s, last_s, grace_s, exec_vnode: "", holding, counted: false, gone: false });
+    entered.push(job.id);
+  }
+
+  /** The waiting jobs besides those started so far, looked up when first needed. */
+  function lookAhead(): () => Front {
+    let front: Front | null = null;
+    return () => (front ??= frontOf(universe, new Set(jobs.map(({ id }) => id))));
+  }
+
+  return {
+    jobs,
+    add(candidate, placed) {
+      const { job } = candidate.entry;
+      jobs.push(job);
+      unnoted.push({ candidate, placed });
+      // A job that starts in a reservation takes from what the reservation holds until its end.
+      if (job.resv !== undefined) return;
+      if (placed.moved.some(([host]) => host.outlook !== null)) enter({ candidate, placed }, lookAhead());
+      else unentered.push({ candidate, placed });
+    },
+    on(vnode) {
+      for (const start of unnoted) note(start);
+      unnoted = [];
+      return on.get(vnode) ?? [];
+    },
+    enter() {
+      const front = lookAhead();
+      for (const start of unentered) enter(start, front);
+      unentered = [];
+    },
+    takeBack() {
+      for (const id of entered.splice(0)) dropBeside(universe, id);
+    },
+  };
+}

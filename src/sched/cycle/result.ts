@@ -1,0 +1,51 @@
+// The input of a cycle besides universe and policy, and its result.
+
+import type { Fairshare } from "#model/fairshare.ts";
+import type { Decision, SchedCommand } from "#protocol/sched-link.ts";
+import type { CycleLog } from "../shapes/log-record.ts";
+import type { Probe } from "./probe.ts";
+
+/** State that a cycle leaves for the next one. */
+export type Memory = {
+  /** smp_cluster_dist round_robin: order of the host used last, by node set */
+  readonly last_host: ReadonlyMap<string, number>;
+  /** when jobs last got comments (attr_update_period) */
+  readonly told_s: number;
+  /** jobs whose preemption failed, and until when they are spared */
+  readonly failed_victims: ReadonlyMap<string, number>;
+};
+export const NO_MEMORY: Memory = { last_host: new Map(), told_s: 0, failed_victims: new Map() };
+
+export type CycleInput = {
+  readonly now_s: number;
+  readonly command: SchedCommand;
+  /** qrun: the job */
+  readonly job?: string;
+  readonly memory?: Memory;
+  /** seconds since the cycle began, by a clock of the caller; absent: no time passes */
+  readonly elapsed_s?: () => number;
+  /** the same for the dates of log records; absent: all have the date of the beginning */
+  readonly dated_s?: () => number;
+  /** usage for fairshare; absent: none */
+  readonly fairshare?: Fairshare;
+  /** a further pass of the same cycle: only these jobs are tried, in this order (preempt/failed-victims.ts) */
+  readonly again?: readonly string[];
+  /** a question about one job: the decisions of the cycle are discarded */
+  readonly probe?: Probe;
+};
+export type CycleStats = {
+  readonly jobs_considered: number;
+  readonly jobs_started: number;
+  readonly classes: number;
+  readonly node_buckets: number;
+};
+export type CycleResult = {
+  readonly decisions: readonly Decision[];
+  readonly log: CycleLog;
+  /** when each log record was made, in seconds since the cycle began */
+  readonly log_s: readonly number[];
+  readonly stats: CycleStats;
+  readonly memory: Memory;
+  /** when dedicated or prime time changes next, or when a top job is to start: a cycle may then start waiting jobs; null: never, or no job waits */
+  readonly bound_s: number | null;
+};

@@ -1,0 +1,24 @@
+// The resources by which vnodes are grouped into placement sets, as server and queue say (docs/placement-sets.md).
+
+import type { Queue, Universe } from "../shapes/universe.ts";
+
+/** Attributes of server, scheduler and queue that form placement sets. */
+export const GROUP_ATTRS = ["node_group_enable", "node_group_key"] as const;
+export const SCHED_GROUP_ATTRS = ["only_explicit_psets"] as const;
+
+/** The resources that group vnodes for jobs of a queue without a grouping of their own; empty: none, as in reservations. */
+export function groupResources({ server, resv_queues }: Universe, queue: Queue | undefined): readonly string[] {
+  if (server.attrs["node_group_enable"] !== true || resv_queues.has(queue?.name ?? "")) return [];
+  const own = listOf(queue?.attrs["node_group_key"]);
+  return own.length > 0 ? own : listOf(server.attrs["node_group_key"]);
+}
+
+/** Whether being in this queue changes how a job's vnodes are grouped. */
+export function hasOwnGrouping({ server }: Universe, queue: Queue): boolean {
+  return server.attrs["node_group_enable"] === true && listOf(queue.attrs["node_group_key"]).length > 0;
+}
+
+function listOf(value: unknown): readonly string[] {
+  const names = Array.isArray(value) ? value.map(String) : typeof value === "string" ? value.split(",") : [];
+  return names.map((name) => name.trim()).filter((name) => name !== "");
+}

@@ -1,0 +1,253 @@
+// The order in which a cycle looks at jobs (docs/reference/scheduler.md 4). Heaps merge the tracks of lines, so that the cost follows the jobs that are
+// looked at, not all queued jobs. by_queue: queue after queue; round_robin: one job of each queue of equal Priority in turn; neither: one list.
+//
+// Running reservations come before all queues. Within a source the preemption level decides first; then jobs that were preempted come
+// first, the earliest preempted one at the head. by_queue: express and preempted jobs of all queues come before the queues.
+
+import { heapPop, heapPush, heapReplace } from "#support/heap.ts";
+import { queuesInOrder } from "../mirror/mirror.ts";
+import type { LevelOf } from "../preempt/preempt-level.ts";
+import type { Policy } from "../shapes/policy.ts";
+import type { JobEntry, JobLine, Queue, Track } from "../shapes/universe.ts";
+import { comesBefore, type RankContext, type Ranked, worth } from "./ranking.ts";
+import { shareSource } from "./share-source.ts";
+import { advanceTrack, openTrack, reorderTrack, type TrackCursor } from "./track-cursor.ts";
+
+export type JobsInOrder = {
+  /** the job whose turn it is; the same until advance() or skipToDiffering(); null: none is left */
+  next(): { readonly entry: JobEntry; readonly line: JobLine } | null;
+  /** the job has started: continues with the next one of its line */
+  advance(): void;
+  /** a subjob of the array has been started: the next one takes its place */
+  stay(): void;
+  /** its line is blocked: continues with the next job of the line whose comment differs */
+  skipToDiffering(): void;
+};
+
+/** A position in a track: its jobs, or only those whose comment differs once its line is blocked. */
+export type Cursor = Ranked & { entry: JobEntry; value: number; readonly track: Track; jobs: TrackCursor | null; rest: Ranked[] };
+/** Cursors among which the best is taken: all of them, or those of the entity whose turn it is. */
+export type Source = {
+  best(): Cursor | undefined;
+  /** the best one has moved on; false: it has no more jobs */
+  moved(alive: boolean): void;
+};
+
+/** Jobs of started execution queues at a moment. levels: present preemption levels; null: they do not matter. */
+export function jobsInOrder(ranks: RankContext, policy: Policy, levels: LevelOf | null = null): JobsInOrder {
+  const groups = groupsOf(ranks, policy, levels);
+  /** jobs that had their turn, and the rest of blocked lines */
+  const past = new Set<JobEntry>();
+  const leftovers = new Map<JobLine, Map<Track, Ranked[]>>();
+  let group = 0;
+  let turn = 0;
+
+  const current = (): Source | null => {
+    for (; group < groups.length; group++, turn = 0) {
+      const sources = groups[group] as Source[];
+      for (let tries = sources.length; tries > 0; tries--) {
+        const source = sources[turn % sources.length] as Source;
+        if (source.best() !== undefined) return source;
+        turn++;
+      }
+    }
+    return null;
+  };
+
+  /** The head of the current source was tried: the next job of its track takes its place, and the next source has its turn. */
+  const step = (move: (cursor: Cursor) => boolean): void => {
+    const source = current();
+    const cursor = source?.best();
+    if (source === null || cursor === undefined) return;
+    past.add(cursor.entry);
+    source.moved(move(cursor));
+    turn++;
+  };
+
+  const toNext = (cursor: Cursor): boolean => {
+    if (cursor.jobs === null) return toRest(cursor);
+    if (!advanceTrack(cursor.jobs, ranks)) return false;
+    return toHead(cursor, cursor.jobs);
+  };
+
+  const toNextDiffering = (cursor: Cursor): boolean => {
+    if (cursor.jobs !== null) {
+      cursor.jobs = null;
+      const { line } = cursor.track;
+      let left = leftovers.get(line);
+      if (left === undefined) leftovers.set(line, (left = differingOf(line, past, ranks)));
+      cursor.rest = left.get(cursor.track) ?? [];
+    }
+    return toRest(cursor);
+  };
+
+  return {
+    next() {
+      const cursor = current()?.best();
+      return cursor === undefined ? null : { entry: cursor.entry, line: cursor.track.line };
+    },
+    advance: () => step(toNext),
+    stay() {
+      current()?.moved(true);
+      turn++;
+    },
+    skipToDiffering: () => step(toNextDiffering),
+  };
+}
+
+/** Jobs of a line whose comment differs and that had no turn, by track; the last one comes first. */
+function differingOf(line: JobLine, past: ReadonlySet<JobEntry>, ranks: RankContext): Map<Track, Ranked[]> {
+  const tracks = new Map<Track, Ranked[]>();
+  for (const entry of line.differ) {
+    if (past.has(entry) || entry.strand === null) continue;
+    const { track } = entry.strand;
+    const ranked = { entry, value: worth(ranks, entry.job).value };
+    const list = tracks.get(track);
+    if (list === undefined) tracks.set(track, [ranked]);
+    else list.push(ranked);
+  }
+  for (const list of tracks.values()) list.sort((a, b) => (comesBefore(ranks, a, b) ? 1 : -1));
+  return tracks;
+}
+
+function toRest(cursor: Cursor): boolean {
+  const next = cursor.rest.pop();
+  return next !== undefined && toHead(cursor, next);
+}
+
+function toHead(cursor: Cursor, { entry, value }: Ranked): true {
+  cursor.entry = entry;
+  cursor.value = value;
+  return true;
+}
+
+// --- sources
+
+/** Sources that take turns, group after group. */
+function groupsOf(ranks: RankContext, policy: Policy, levels: LevelOf | null): Source[][] {
+  const { universe } = ranks;
+  const started = queuesInOrder(universe).filter((queue) => queue.started);
+  const inside = started.filter((queue) => universe.resv_queues.has(queue.name));
+  const queues = inside.length === 0 ? started : started.filter((queue) => !universe.resv_queues.has(queue.name));
+  return [...inside.map((queue) => [sourceOf({ ranks, levels }, [queue])]), ...groupsOfQueues({ ranks, levels }, policy, queues)];
+}
+
+type Order = { readonly ranks: RankContext; readonly levels: LevelOf | null };
+type LineFilter = (line: JobLine, queue: Queue) => boolean;
+
+function groupsOfQueues(order: Order, policy: Policy, queues: readonly Queue[]): Source[][] {
+  if (policy.round_robin) {
+    const groups: Source[][] = [];
+    queues.forEach((queue, at) => {
+      if (at > 0 && queues[at - 1]?.priority === queue.priority) groups.at(-1)?.push(sourceOf(order, [queue]));
+      else groups.push([sourceOf(order, [queue])]);
+    });
+    return groups;
+  }
+  if (!policy.by_queue) return [[sourceOf(order, queues)]];
+  const { universe } = order.ranks;
+  const isFirst: LineFilter = (line, queue) =>
+    line.preempted_s !== undefined || (order.levels !== null && queue.priority >= universe.preempt.queue_prio);
+  const linesOf = (queue: Queue): readonly JobLine[] => [...(universe.lines.get(queue.name) ?? [])];
+  if (!queues.some((queue) => linesOf(queue).some((line) => isFirst(line, queue))))
+    return queues.map((queue) => [sourceOf(order, [queue])]);
+  return [[sourceOf(order, queues, isFirst)], ...queues.map((queue) => [sourceOf(order, [queue], (line) => !isFirst(line, queue))])];
+}
+
+/** Cursors on all tracks of the queues, made when the source is first used; their values are those of that moment. */
+function sourceOf(order: Order, queues: readonly Queue[], filter?: LineFilter): Source {
+  let made: Source | null = null;
+  const make = (): Source => tiersOf(order, cursorsOf(order.ranks, queues, filter), queues);
+  /** the best cursor stays the same until it has moved, whatever its job changes in shares meanwhile */
+  let given: Cursor | undefined;
+  return {
+    best: () => (given ??= (made ??= make()).best()),
+    moved(alive) {
+      given = undefined;
+      made?.moved(alive);
+    },
+  };
+}
+
+/** The primary order: the level, then the time of preemption; among jobs that were preempted together, the first queue. */
+function tiersOf({ ranks, levels }: Order, cursors: readonly Cursor[], queues: readonly Queue[]): Source {
+  const { ranking } = ranks.universe;
+  const plain = (some: readonly Cursor[]): Source =>
+    ranking.fair_share && ranking.formula === null ? shareSource(ranks, some) : heapSource(ranks, some);
+  if (levels === null && cursors.every(({ track }) => track.line.preempted_s === undefined)) return plain(cursors);
+  const turns = new Map(queues.map((queue, at) => [queue.name, ranks.universe.policy.by_queue ? at : 0]));
+  const tiers = new Map<string, { readonly key: readonly number[]; readonly cursors: Cursor[] }>();
+  for (const cursor of cursors) {
+    const { preempted_s = Number.POSITIVE_INFINITY, queue } = cursor.track.line;
+    const turn = preempted_s === Number.POSITIVE_INFINITY ? 0 : (turns.get(queue) ?? 0);
+    const key = [-(levels?.(cursor.entry.job) ?? 0), preempted_s, turn];
+    const tier = tiers.get(key.join());
+    if (tier === undefined) tiers.set(key.join(), { key, cursors: [cursor] });
+    else tier.cursors.push(cursor);
+  }
+  const sorted = [...tiers.values()].sort((a, b) => compareKeys(a.key, b.key));
+  return sorted.length === 1 ? plain(cursors) : inTurn(sorted.map((tier) => plain(tier.cursors)));
+}
+
+function compareKeys(a: readonly number[], b: readonly number[]): number {
+  const at = a.findIndex((value, index) => value !== b[index]);
+  return at < 0 ? 0 : (a[at] as number) < (b[at] as number) ? -1 : 1;
+}
+
+/** One source after the other. */
+function inTurn(sources: readonly Source[]): Source {
+  let at = 0;
+  const best = (): Cursor | undefined => {
+    for (; at < sources.length; at++) {
+      const cursor = sources[at]?.best();
+      if (cursor !== undefined) return cursor;
+    }
+    return undefined;
+  };
+  return { best, moved: (alive) => sources[at]?.moved(alive) };
+}
+
+function cursorsOf(ranks: RankContext, queues: readonly Queue[], filter?: LineFilter): Cursor[] {
+  const cursors: Cursor[] = [];
+  for (const queue of queues) {
+    for (const line of ranks.universe.lines.get(queue.name) ?? []) {
+      if (filter?.(line, queue) === false) continue;
+      for (const track of line.tracks.values()) {
+        const jobs = openTrack(track, ranks);
+        if (jobs !== null) cursors.push({ track, jobs, entry: jobs.entry, value: jobs.value, rest: [] });
+      }
+    }
+  }
+  return cursors;
+}
+
+/** A heap by worth; if shares decide among equals, it is made anew when they have changed. */
+function heapSource(ranks: RankContext, cursors: readonly Cursor[]): Source {
+  const before = (a: Cursor, b: Cursor): boolean => comesBefore(ranks, a, b);
+  const { fairshare } = ranks;
+  const { fair_share } = ranks.universe.ranking;
+  let { version } = fairshare;
+  let heap: Cursor[] = [];
+  for (const cursor of cursors) heapPush(heap, cursor, before);
+  return {
+    best() {
+      if (fair_share && version !== fairshare.version) {
+        version = fairshare.version;
+        const all = heap;
+        heap = [];
+        for (const cursor of all) {
+          if (cursor.jobs !== null) {
+            reorderTrack(cursor.jobs, ranks);
+            toHead(cursor, cursor.jobs);
+          }
+          heapPush(heap, cursor, before);
+        }
+      }
+      return heap[0];
+    },
+    moved(alive) {
+      if (alive) heapReplace(heap, heap[0] as Cursor, before);
+      else heapPop(heap, before);
+    },
+  };
+}

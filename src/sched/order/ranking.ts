@@ -1,0 +1,393 @@
+// The order of queued jobs (docs/reference/scheduler.md 4): job_sort_formula, shares, job_sort_key, then rank. It is compiled when the attributes change; the
+// formula is evaluated only for the heads of strands.
+//
+// A strand holds jobs whose values differ by amounts that never change, so it stays sorted while time passes and shares are used. A formula
+// depends on properties of the job (resources, job_priority), on its eligible time, and on the rest (queue_priority, shares). The terms of a sum are examined
+// one by one: a term with properties of the job alone makes a fixed difference, and so does a multiple of eligible_time. A term that mixes them is equal for jobs
+// that are equal in these properties, and only such jobs share a strand.
+//
+// K1. Within a strand the order of jobs by value, then rank, is the order of JobEntry.order, then rank, at any time.
+
+import {
+  compareShares,
+  entity,
+  entityOf,
+  type Fairshare,
+  type FairshareEntity,
+  shareFactor,
+  treeUsage,
+  UNKNOWN,
+} from "#model/fairshare.ts";
+import {
+  compileFormula,
+  type Evaluate,
+  type Formula,
+  type FormulaNode,
+  type FormulaValue,
+  inputName,
+  JOB_FORMULA_NAMES,
+  type NameKind,
+  readFormula,
+} from "#model/formula/formula.ts";
+import { type Bounds, boundFormula } from "#model/formula/formula-bounds.ts";
+import { partsOf } from "#model/formula/formula-grammar.ts";
+import { isNumeric } from "#model/resource-table.ts";
+import type { AttrRecord, SchedJob } from "#protocol/sched-link.ts";
+import type { Policy } from "../shapes/policy.ts";
+import { amountOf, type ResourceSpace } from "../shapes/resource-space.ts";
+import type { JobEntry, Universe } from "../shapes/universe.ts";
+import { eligibleAt } from "./eligible-time.ts";
+
+export type Ranking = {
+  readonly formula: RankFormula | null;
+  /** the reason why a formula cannot be used */
+  readonly fault: string | null;
+  /** jobs whose value is not above it do not run */
+  readonly threshold: number | null;
+  readonly fair_share: boolean;
+  /** the entities with shares; null: shares do not matter */
+  readonly entity: FairshareEntity | null;
+  /** the usage of a run that counts for its entity */
+  readonly usage: { readonly names: readonly string[]; readonly evaluate: Evaluate };
+  readonly policy: Policy;
+  /** errors of the formula that were logged */
+  readonly told: Set<string>;
+};
+
+type RankFormula = {
+  readonly formula: Formula;
+  readonly evaluate: Evaluate;
+  /** its value changes by itself */
+  readonly drifts: boolean;
+  /** it depends on the state of the job's clock */
+  readonly clocked: boolean;
+  readonly parts: Parts;
+};
+
+/** The parts of the formula's sum. */
+type Parts = {
+  /** worth of the terms with properties of the job alone */
+  readonly own: Evaluate;
+  readonly own_names: readonly string[];
+  /** factor of eligible_time */
+  readonly slope: number;
+  /** names of properties of the job that stand beside other names in a term */
+  readonly mixed_names: readonly string[];
+  /** one of those parts depends on eligible_time */
+  readonly mixes_time: boolean;
+};
+
+/** The values that the worth of jobs depends on, besides the job. */
+export type RankContext = {
+  readonly universe: Universe;
+  readonly fairshare: Fairshare;
+  readonly now_s: number;
+  /** errors of the formula so far, with the first job of each */
+  readonly errors: Map<string, string>;
+};
+
+const SHARES: ReadonlySet<string> = new Set(["fairshare_perc", "fairshare_tree_usage", "fairshare_factor"]);
+const CONTEXT: ReadonlySet<string> = new Set([...SHARES, "queue_priority", "accrue_type"]);
+
+/** Attributes that determine a ranking; the scheduler's own come first. */
+export const RANKING_ATTRS = ["job_sort_formula", "job_sort_formula_threshold"] as const;
+
+export function rankingOf(
+  attrs: { readonly server: AttrRecord; readonly sched: AttrRecord },
+  policy: Policy,
+  space: ResourceSpace,
+  modules: { readonly prioritizer: boolean; readonly fairshare: boolean },
+): Ranking {
+  const text = attrs.sched["job_sort_formula"] ?? attrs.server["job_sort_formula"];
+  const read = modules.prioritizer && typeof text === "string" && text !== "" ? readRankFormula(text, space) : null;
+  const usage = readUsageFormula(policy.fairshare_usage_res, space);
+  const fault = read !== null && "fault" in read ? read.fault : usage.fault;
+  const formula = read === null || "fault" in read ? null : read;
+  const threshold = attrs.sched["job_sort_formula_threshold"];
+  const fair_share = policy.fair_share && modules.fairshare;
+  const keys = formula === null && policy.job_sort_key.some(({ key }) => key === "fairshare_perc");
+  const shares = fair_share || keys || formula?.formula.names.some((name) => SHARES.has(name)) === true;
+  return {
+    formula,
+    fault,
+    threshold: formula !== null && typeof threshold === "number" ? threshold : null,
+    fair_share,
+    entity: shares ? policy.fairshare_entity : null,
+    usage,
+    told: new Set(),
+    policy: modules.prioritizer ? policy : { ...policy, job_sort_key: [] },
+  };
+}
+
+const kindIn =
+  (space: ResourceSpace) =>
+  (name: string): NameKind => {
+    const resource = space.all.get(name);
+    return resource === undefined ? undefined : isNumeric(resource.type) ? "number" : "other";
+  };
+
+/** fairshare_usage_res; cput if it cannot be used. */
+function readUsageFormula(text: string, space: ResourceSpace): Ranking["usage"] & { readonly fault: string | null } {
+  const formula = readFormula(text, kindIn(space), []);
+  if (!("fault" in formula)) return { names: formula.names, evaluate: compileFormula(formula), fault: null };
+  return { names: ["cput"], evaluate: ([cput = 0]) => ({ value: cput }), fault: `fairshare_usage_res cannot be used: ${formula.text}` };
+}
+
+function readRankFormula(text: string, space: ResourceSpace): RankFormula | { readonly fault: string } {
+  const formula = readFormula(text, kindIn(space), JOB_FORMULA_NAMES);
+  if ("fault" in formula) return { fault: `job_sort_formula cannot be used: ${formula.text}` };
+  const { names } = formula;
+  const drifts = names.includes("eligible_time");
+  return {
+    formula,
+    evaluate: compileFormula(formula),
+    drifts,
+    clocked: drifts || names.includes("accrue_type"),
+    parts: partsOfSum(formula),
+  };
+}
+
+// --- the parts of a formula
+
+function partsOfSum({ root, names: known }: Formula): Parts {
+  const isOwn = (name: string): boolean => name !== "eligible_time" && !CONTEXT.has(name);
+  const whole = { node: root, sign: 1 as const, names: namesOf(root, known) };
+  const split = termsOf(root).map((term) => ({ ...term, names: namesOf(term.node, known) }));
+  // An error makes the whole formula 0. An error that depends on properties of the job is permanent; any other may come and go, and then no term can be split off.
+  const terms = split.every(({ node, names }) => names.every(isOwn) || cannotFail(node)) ? split : [whole];
+  const own: typeof terms = [];
+  const mixed = new Set<string>();
+  let [slope, mixes_time] = [0, false];
+  for (const { node, sign, names } of terms) {
+    if (names.every(isOwn)) own.push({ node, sign, names });
+    else if (slopeOf(node) !== null) slope += sign * (slopeOf(node) ?? 0);
+    else {
+      mixes_time ||= names.includes("eligible_time");
+      for (const name of names) if (isOwn(name)) mixed.add(name);
+    }
+  }
+  const own_names = [...new Set(own.flatMap(({ names }) => names))];
+  return { own: sumOf(own, own_names), own_names, slope, mixed_names: [...mixed], mixes_time };
+}
+
+function sumOf(terms: readonly { readonly node: FormulaNode; readonly sign: 1 | -1 }[], names: readonly string[]): Evaluate {
+  const codes = terms.map(({ node, sign }) => ({ evaluate: compileFormula({ root: node, names }), sign }));
+  return (inputs) => {
+    let sum = 0;
+    for (const { evaluate, sign } of codes) {
+      const { value, error } = evaluate(inputs);
+      if (error !== undefined) return { value: 0, error };
+      sum += sign * value;
+    }
+    return { value: sum };
+  };
+}
+
+/** A sum's terms with their signs. */
+function termsOf(root: FormulaNode): { node: FormulaNode; sign: 1 | -1 }[] {
+  const terms: { node: FormulaNode; sign: 1 | -1 }[] = [];
+  const stack: { node: FormulaNode; sign: 1 | -1 }[] = [{ node: root, sign: 1 }];
+  for (let next = stack.pop(); next !== undefined; next = stack.pop()) {
+    const { node, sign } = next;
+    if (node.kind === "binary" && (node.op === "+" || node.op === "-")) {
+      stack.push({ node: node.right, sign: node.op === "+" ? sign : (-sign as 1 | -1) }, { node: node.left, sign });
+    } else if (node.kind === "unary" && node.op === "-") stack.push({ node: node.arg, sign: -sign as 1 | -1 });
+    else terms.push(next);
+  }
+  return terms;
+}
+
+/** Only divisions by numbers, no powers, and only functions without illegal arguments. */
+function cannotFail(node: FormulaNode): boolean {
+  const safe = (): boolean => {
+    switch (node.kind) {
+      case "binary":
+        if (node.op === "/" || node.op === "//" || node.op === "%") return node.right.kind === "number" && node.right.value !== 0;
+        return node.op !== "**";
+      case "call":
+        return SAFE.has(node.name);
+      default:
+        return true;
+    }
+  };
+  return safe() && partsOf(node).every(cannotFail);
+}
+const SAFE: ReadonlySet<string> = new Set(["abs", "fabs", "ceil", "floor", "trunc", "int", "float", "min", "max"]);
+
+/** The values that a part of the formula depends on. known: Formula.names; any other name is a constant. */
+function namesOf(root: FormulaNode, known: readonly string[]): string[] {
+  const names = new Set<string>();
+  const stack: FormulaNode[] = [root];
+  for (let node = stack.pop(); node !== undefined; node = stack.pop()) {
+    if (node.kind === "name" && known.includes(inputName(node.name))) names.add(inputName(node.name));
+    stack.push(...partsOf(node));
+  }
+  return [...names];
+}
+
+/** k if the node is k * eligible_time; null: it is something else. */
+function slopeOf(node: FormulaNode): number | null {
+  if (node.kind === "name") return node.name === "eligible_time" ? 1 : null;
+  if (node.kind !== "binary") return null;
+  const { op, left, right } = node;
+  if (op === "*" && left.kind === "number") return scaled(slopeOf(right), left.value);
+  if (op === "*" && right.kind === "number") return scaled(slopeOf(left), right.value);
+  return op === "/" && right.kind === "number" && right.value !== 0 ? scaled(slopeOf(left), 1 / right.value) : null;
+}
+const scaled = (slope: number | null, by: number): number | null => (slope === null ? null : slope * by);
+
+// --- jobs
+
+/** The strand of a job among those of its track, and its place there: smaller first. */
+export function placeInStrand(universe: Universe, job: SchedJob): { readonly key: string; readonly order: readonly number[] } {
+  const { formula, policy } = universe.ranking;
+  if (formula === null) return { key: "", order: keysOf(universe, policy, job) };
+  const { own, own_names, slope, mixed_names, mixes_time } = formula.parts;
+  const { value, error } = own(own_names.map((name) => ownInput(universe, job, name)));
+  if (error !== undefined) return { key: "error", order: [0] };
+  const key: unknown[] = mixed_names.map((name) => ownInput(universe, job, name));
+  const { base_s, clock } = eligibleOf(job);
+  if (formula.clocked) key.push(clock ?? `=${job.accrue_type ?? 0}`);
+  if (mixes_time) key.push(value, base_s);
+  return { key: key.join(" "), order: [mixes_time ? 0 : -(value + slope * base_s)] };
+}
+
+const eligibleOf = (job: SchedJob): { readonly base_s: number; readonly clock: string | null } => ({
+  base_s: job.eligible_time_s ?? 0,
+  clock: job.clock ?? null,
+});
+
+/** job_sort_key values, smaller first. */
+function keysOf(universe: Universe, policy: Policy, job: SchedJob): number[] {
+  return policy.job_sort_key.map(({ key, high }) => {
+    const value = keyValue(universe, job, key);
+    return high ? -value : value;
+  });
+}
+
+function keyValue(universe: Universe, job: SchedJob, key: string): number {
+  switch (key) {
+    case "job_priority":
+    case "sort_priority":
+      return job.priority;
+    case "fairshare_perc":
+      return percentageOf(universe, job);
+    default:
+      return amountOf(universe.space.all.get(key), job.resources[key]) ?? 0;
+  }
+}
+
+/** Share of the tree of a job's entity; for entities that resource_group does not name, of all of them together. */
+export function percentageOf({ percentages, ranking }: Universe, job: SchedJob): number {
+  return percentages.get(entityOf(job, ranking.policy.fairshare_entity)) ?? percentages.get(UNKNOWN) ?? 0;
+}
+
+/** The entity whose shares a job uses. */
+export function shareEntity({ ranking }: Universe, job: SchedJob): string {
+  return entityOf(job, ranking.policy.fairshare_entity);
+}
+
+/** The track of a job: the entity whose shares count; "" if shares do not matter. */
+export function trackKey({ ranking }: Universe, job: SchedJob): string {
+  return ranking.entity === null ? "" : entityOf(job, ranking.entity);
+}
+
+function ownInput(universe: Universe, job: SchedJob, name: string): number {
+  if (name === "job_priority") return job.priority;
+  const resource = universe.space.all.get(name);
+  // A resource of the site with that name keeps its meaning.
+  if (name === "pressure" && resource === undefined) return job.pressure_s ?? 0;
+  return amountOf(resource, job.resources[name]) ?? 0;
+}
+
+/** Registers all entities with jobs: each new one reduces the shares of the others that resource_group does not name. */
+export function knowEntities({ universe, fairshare }: Pick<RankContext, "universe" | "fairshare">): void {
+  if (universe.ranking.entity === null) return;
+  for (const lines of universe.lines.values()) {
+    for (const line of lines) for (const name of line.tracks.keys()) entity(fairshare, name);
+  }
+}
+
+/** The present worth of a job by the formula. Without a formula all jobs have the same worth. */
+export function worth(ranks: RankContext, job: SchedJob): FormulaValue {
+  const { formula } = ranks.universe.ranking;
+  if (formula === null) return NOTHING;
+  const result = formula.evaluate(formula.formula.names.map((name) => input(ranks, job, name)));
+  if (result.error !== undefined && !ranks.errors.has(result.error)) ranks.errors.set(result.error, job.id);
+  return result;
+}
+const NOTHING: FormulaValue = { value: 0 };
+
+/** The usage that amounts of resources (used or requested) count for. */
+export function usageOf({ ranking, space }: Universe, resources: { readonly [resource: string]: unknown }): number {
+  const { names, evaluate } = ranking.usage;
+  return Math.max(0, evaluate(names.map((name) => amountOf(space.all.get(name), resources[name]) ?? 0)).value);
+}
+
+function input({ universe, fairshare, now_s }: RankContext, job: SchedJob, name: string): number {
+  switch (name) {
+    case "eligible_time":
+      return eligibleAt(universe.clocks, job, now_s).eligible_s;
+    case "accrue_type":
+      return eligibleAt(universe.clocks, job, now_s).accrue_type;
+    case "queue_priority":
+      return universe.queues.get(job.queue)?.priority ?? 0;
+    case "fairshare_perc":
+      return shareNode(universe, fairshare, job).percentage;
+    case "fairshare_tree_usage":
+      return treeUsage(fairshare, shareNode(universe, fairshare, job));
+    case "fairshare_factor":
+      return shareFactor(fairshare, shareNode(universe, fairshare, job));
+    default:
+      return ownInput(universe, job, name);
+  }
+}
+
+const shareNode = (universe: Universe, fairshare: Fairshare, job: SchedJob) =>
+  entity(fairshare, entityOf(job, universe.ranking.policy.fairshare_entity));
+
+/** Bounds of the worth of a job until a time, as long as shares and priorities of queues stay as they are. */
+export function worthUntil(ranks: RankContext, job: SchedJob, until_s: number): Bounds {
+  const { formula } = ranks.universe.ranking;
+  if (formula === null) return { low: 0, high: 0 };
+  if (!formula.clocked) {
+    const { value } = worth(ranks, job);
+    return { low: value, high: value };
+  }
+  const inputs = formula.formula.names.map((name): Bounds => {
+    const low = input(ranks, job, name);
+    if (name === "eligible_time") return { low, high: low + Math.max(0, until_s - ranks.now_s) };
+    // A clock that stops or goes on meanwhile changes the accrue type.
+    return name === "accrue_type" && job.clock !== undefined ? { low: 1, high: 2 } : { low, high: low };
+  });
+  return boundFormula(formula.formula, inputs);
+}
+
+/** Whether a job comes before another one of any strand. a, b: with their present worth. */
+export function comesBefore(ranks: RankContext, a: Ranked, b: Ranked): boolean {
+  if (a.value !== b.value) return a.value > b.value;
+  const { ranking } = ranks.universe;
+  if (ranking.fair_share) {
+    const order = compareEntities(ranks, a.entry, b.entry);
+    if (order !== 0) return order < 0;
+  }
+  return ranking.formula === null ? inStrandBefore(a.entry, b.entry) : rankBefore(a.entry, b.entry);
+}
+export type Ranked = { readonly entry: JobEntry; readonly value: number };
+
+function compareEntities({ universe, fairshare }: RankContext, a: JobEntry, b: JobEntry): number {
+  return compareShares(shareNode(universe, fairshare, a.job), shareNode(universe, fairshare, b.job));
+}
+
+/** Whether a job comes before another one of its strand; of any strand if there is no formula (K1). */
+export function inStrandBefore(a: JobEntry, b: JobEntry): boolean {
+  for (let at = 0; at < a.order.length; at++) {
+    const [left, right] = [a.order[at] as number, b.order[at] as number];
+    if (left !== right) return left < right;
+  }
+  return rankBefore(a, b);
+}
+
+export function rankBefore(a: JobEntry, b: JobEntry): boolean {
+  return a.job.rank < b.job.rank || (a.job.rank === b.job.rank && a.job.id < b.job.id);
+}

@@ -1,0 +1,63 @@
+// The order within a line: tracks by entity, strands by what makes the jobs' values differ permanently (ranking.ts), each strand sorted.
+
+import { firstPlace } from "#support/search.ts";
+import type { JobEntry, JobLine, Strand, Track } from "../shapes/universe.ts";
+import { inStrandBefore } from "./ranking.ts";
+
+/** The jobs of a line, strand after strand. */
+export function* jobsOf(line: JobLine): Iterable<JobEntry> {
+  for (const { strands } of line.tracks.values()) {
+    for (const { members } of strands.values()) for (const entry of members) if (!entry.gone) yield entry;
+  }
+}
+
+/** The strand of that key; made when there is none. */
+export function strandOf(line: JobLine, entity: string, key: string): Strand {
+  let track = line.tracks.get(entity);
+  if (track === undefined) line.tracks.set(entity, (track = newTrack(line, entity)));
+  let strand = track.strands.get(key);
+  if (strand === undefined) {
+    strand = { track, key, members: [], gone_count: 0, bound: null, settled_until_s: 0 };
+    track.strands.set(key, strand);
+  }
+  return strand;
+}
+
+const newTrack = (line: JobLine, entity: string): Track => ({
+  line,
+  entity,
+  strands: new Map(),
+  bounds: [],
+  fresh: new Set(),
+  bounds_until_s: 0,
+  version: -1,
+});
+
+export function insert(strand: Strand, entry: JobEntry): void {
+  const { members } = strand;
+  strand.settled_until_s = 0;
+  const last = members.at(-1);
+  const at =
+    last === undefined || inStrandBefore(last, entry) ? members.length : firstPlace(members, (other) => !inStrandBefore(other, entry));
+  if (at === members.length) members.push(entry);
+  else members.splice(at, 0, entry);
+  // The bound of a strand is that of its first job.
+  if (at > 0) return;
+  strand.bound = null;
+  strand.track.fresh.add(strand);
+}
+
+/** An entry of it is gone. The bound stays, because later jobs are worth no more. */
+export function dropFromStrand(strand: Strand): void {
+  const { track, members } = strand;
+  strand.gone_count++;
+  if (strand.gone_count === members.length) {
+    strand.bound = null;
+    track.fresh.delete(strand);
+    track.strands.delete(strand.key);
+    if (track.strands.size === 0) track.line.tracks.delete(track.entity);
+  } else if (strand.gone_count > 32 && strand.gone_count * 2 > members.length) {
+    strand.members = members.filter((member) => !member.gone);
+    strand.gone_count = 0;
+  }
+}

@@ -1,0 +1,165 @@
+// The jobs of a track, best first, at the moment of a cycle: its strands are merged by the present worth of their next jobs.
+//
+// Values drift (eligible_time grows), but an upper bound of a strand's worth until a later time is known (src/model/formula/formula-bounds.ts). Strands are
+// kept in a heap by that bound, which holds for many cycles; a cycle evaluates the formula only for strands whose bound is not below the best value found so
+// far.
+//
+// T1. A cursor gives all jobs of its track above the threshold, in the order of comesBefore.
+// T2. Bounds are computed again when their time is over, or when shares or priorities of queues have changed; a cycle leaves heap and strands as they were.
+
+import { heapPop, heapPush, heapReplace } from "#support/heap.ts";
+import { firstPlace } from "#support/search.ts";
+import type { JobEntry, Strand, StrandBound, Track } from "../shapes/universe.ts";
+import { comesBefore, type RankContext, type Ranked, worth, worthUntil } from "./ranking.ts";
+
+/** How long bounds hold: long enough that computing them costs little, short enough that they are close to the values. */
+const BOUNDS_S = 64;
+
+/** A position in a strand: its next job and the worth of that job. */
+type Head = { readonly strand: Strand; at: number; entry: JobEntry; value: number };
+export type TrackCursor = {
+  readonly track: Track;
+  /** the job whose turn it is, and its worth */
+  entry: JobEntry;
+  value: number;
+  /** heads found so far, best first; the first is the one whose turn it is */
+  readonly heads: Head[];
+  /** positions in the heap of bounds that were not examined yet, best first; the children of an examined one take its place */
+  readonly frontier: number[];
+};
+
+/** null: the track has no job above the threshold. */
+export function openTrack(track: Track, ranks: RankContext): TrackCursor | null {
+  const heads: Head[] = [];
+  const frontier: number[] = [];
+  if (track.strands.size === 1) {
+    for (const strand of track.strands.values()) addHead(heads, strand, 0, ranks);
+  } else {
+    keepBounds(track, ranks);
+    if (track.bounds.length > 0) frontier.push(0);
+    lookAhead(track, heads, frontier, ranks);
+  }
+  const [best] = heads;
+  return best === undefined ? null : { track, entry: best.entry, value: best.value, heads, frontier };
+}
+
+/** On to the next job; false: there is none. */
+export function advanceTrack(cursor: TrackCursor, ranks: RankContext): boolean {
+  const { track, heads, frontier } = cursor;
+  const less = (a: Ranked, b: Ranked): boolean => comesBefore(ranks, a, b);
+  const head = heads[0] as Head;
+  const next = nextMember(head.strand, head.at + 1);
+  if (next < 0) heapPop(heads, less);
+  else {
+    head.at = next;
+    head.entry = head.strand.members[next] as JobEntry;
+    head.value = worth(ranks, head.entry.job).value;
+    heapReplace(heads, head, less);
+  }
+  if (frontier.length > 0) lookAhead(track, heads, frontier, ranks);
+  const [best] = heads;
+  if (best === undefined) return false;
+  cursor.entry = best.entry;
+  cursor.value = best.value;
+  return true;
+}
+
+/** Shares have changed: worths stay those of the beginning of the cycle, but equal jobs may change their order. */
+export function reorderTrack(cursor: TrackCursor, ranks: RankContext): void {
+  if (cursor.heads.length < 2) return;
+  const heads = cursor.heads.splice(0);
+  for (const head of heads) heapPush(cursor.heads, head, (a, b) => comesBefore(ranks, a, b));
+  const best = cursor.heads[0] as Head;
+  cursor.entry = best.entry;
+  cursor.value = best.value;
+}
+
+function addHead(heads: Head[], strand: Strand, from: number, ranks: RankContext): void {
+  const at = nextMember(strand, from);
+  if (at < 0) return;
+  const entry = strand.members[at] as JobEntry;
+  heapPush(heads, { strand, at, entry, value: worth(ranks, entry.job).value }, (a, b) => comesBefore(ranks, a, b));
+}
+
+/** The position of the next job that exists and is above the threshold; -1: none. Jobs at or below the threshold are at the end. */
+function nextMember({ members }: Strand, from: number): number {
+  for (let at = from; at < members.length; at++) {
+    const entry = members[at] as JobEntry;
+    if (entry.under && !entry.gone) return -1;
+    if (!entry.gone) return at;
+  }
+  return -1;
+}
+
+/** Evaluates strands as long as one might be worth as much as the best so far. */
+function lookAhead({ bounds }: Track, heads: Head[], frontier: number[], ranks: RankContext): void {
+  const less = (a: number, b: number): boolean => (bounds[a] as StrandBound).high > (bounds[b] as StrandBound).high;
+  for (;;) {
+    const [at] = frontier;
+    if (at === undefined) return;
+    const bound = bounds[at] as StrandBound;
+    const [best] = heads;
+    if (best !== undefined && bound.high < best.value) return;
+    heapPop(frontier, less);
+    for (const child of [2 * at + 1, 2 * at + 2]) if (child < bounds.length) heapPush(frontier, child, less);
+    if (bound.strand.bound === bound) addHead(heads, bound.strand, 0, ranks);
+  }
+}
+
+// --- bounds
+
+const higher = (a: StrandBound, b: StrandBound): boolean => a.high > b.high;
+
+function keepBounds(track: Track, ranks: RankContext): void {
+  renewVersion(track, ranks);
+  if (ranks.now_s >= track.bounds_until_s) {
+    track.bounds_until_s = ranks.now_s + BOUNDS_S;
+    track.bounds = [];
+    track.fresh.clear();
+    for (const strand of track.strands.values()) track.fresh.add(strand);
+  } else if (track.bounds.length > 2 * track.strands.size + BOUNDS_S) {
+    track.bounds = [...track.strands.values()].flatMap(({ bound }) => bound ?? []).sort((a, b) => b.high - a.high);
+  }
+  for (const strand of track.fresh) {
+    const at = strand.members.findIndex((entry) => !entry.gone);
+    const bound = { strand, high: worthUntil(ranks, (strand.members[at] as JobEntry).job, track.bounds_until_s).high };
+    strand.bound = bound;
+    heapPush(track.bounds, bound, higher);
+  }
+  track.fresh.clear();
+}
+
+/** Bounds that were computed for other shares or priorities of queues no longer hold. */
+function renewVersion(track: Track, { universe, fairshare }: RankContext): void {
+  const version = universe.ranking_version + (universe.ranking.entity === null ? 0 : fairshare.usage_version);
+  if (track.version === version) return;
+  track.version = version;
+  track.bounds_until_s = 0;
+  for (const strand of track.strands.values()) strand.settled_until_s = 0;
+}
+
+// --- the threshold
+
+/** Puts each job on its side of job_sort_formula_threshold. moved: receives the jobs that changed sides. */
+export function settleTrack(track: Track, threshold: number, ranks: RankContext, moved: (entry: JobEntry) => void): void {
+  renewVersion(track, ranks);
+  for (const strand of track.strands.values()) {
+    if (strand.settled_until_s <= ranks.now_s) settleStrand(strand, threshold, ranks, moved);
+  }
+}
+
+function settleStrand(strand: Strand, threshold: number, ranks: RankContext, moved: (entry: JobEntry) => void): void {
+  const members = strand.members.filter((entry) => !entry.gone);
+  const low = firstPlace(members, ({ job }) => worth(ranks, job).value <= threshold);
+  members.forEach((entry, at) => {
+    if (entry.under === at >= low) return;
+    entry.under = at >= low;
+    moved(entry);
+  });
+  const until_s = ranks.now_s + BOUNDS_S;
+  const [above, under] = [members[low - 1], members[low]];
+  const stays =
+    (above === undefined || worthUntil(ranks, above.job, until_s).low > threshold) &&
+    (under === undefined || worthUntil(ranks, under.job, until_s).high <= threshold);
+  strand.settled_until_s = stays ? until_s : ranks.now_s;
+}

@@ -1,0 +1,85 @@
+// How many copies of each chunk the hosts of a set could take, kept up to date while hosts move between buckets. It gives a quick no for most times at which
+// a job does not fit. The counts are never too small, so a no is right; placement decides whether the copies fit together.
+
+import type { Chunk, Request } from "../shapes/request.ts";
+import type { HostBucket, NodeSet, Universe, VnodeState } from "../shapes/universe.ts";
+import { type Checks, copiesThatFit, ineligible, isChecked, matchesAll } from "../shapes/vnode-fit.ts";
+import type { Window } from "./outlook.ts";
+import { statesDuring } from "./outlook.ts";
+
+export type CopyCounts = {
+  /** counts anew */
+  reset(): void;
+  /** a host has moved from one bucket to another */
+  move(from: HostBucket, to: HostBucket): void;
+  /** whether there are enough copies of each chunk in a window */
+  allow(window: Window): boolean;
+};
+
+/** Counts for a request on a set. */
+export function createCopyCounts({ checks }: Universe, set: NodeSet, request: Request): CopyCounts {
+  const { chunks, place } = request;
+  const packed = place.arrangement === "pack" && request.chunk_count > 1;
+  /** a chunk that names a host is not counted, because placement looks at that host directly */
+  const isNamed = ({ host, vnode }: Chunk): boolean => host !== undefined || vnode !== undefined;
+  const need = packed ? [1] : chunks.map((chunk) => (isNamed(chunk) ? 0 : chunk.count));
+  const sums = need.map(() => 0);
+  const known = new Map<HostBucket, readonly number[]>();
+
+  const copies = (states: readonly VnodeState[]): number[] =>
+    packed
+      ? [chunks.every((chunk) => isNamed(chunk) || copiesOn(checks, request, states, chunk) >= chunk.count) ? 1 : 0]
+      : chunks.map((chunk, at) => (need[at] === 0 ? 0 : copiesOn(checks, request, states, chunk)));
+
+  const add = (bucket: HostBucket, hosts: number): void => {
+    if (bucket.outlook !== null || bucket.free_count === 0) return;
+    let counts = known.get(bucket);
+    if (counts === undefined) known.set(bucket, (counts = copies(bucket.states)));
+    for (let at = 0; at < sums.length; at++) sums[at] = (sums[at] as number) + hosts * (counts[at] as number);
+  };
+
+  return {
+    reset() {
+      sums.fill(0);
+      for (const bucket of set.open) add(bucket, bucket.count);
+    },
+    move(from, to) {
+      add(from, -1);
+      add(to, 1);
+    },
+    allow(window) {
+      if (need.every((count, at) => count <= (sums[at] as number))) return true;
+      const all = [...sums];
+      for (const bucket of set.booked) {
+        const counts = copies(statesDuring(bucket, window));
+        for (let at = 0; at < all.length; at++) all[at] = (all[at] as number) + bucket.count * (counts[at] as number);
+      }
+      return need.every((count, at) => count <= (all[at] as number));
+    },
+  };
+}
+
+const NOBODY = { user: 0, group: 0 };
+
+/** The largest number of copies of a chunk that a host could take. */
+export function copiesOn(checks: Checks, request: Request, states: readonly VnodeState[], chunk: Chunk): number {
+  const { arrangement } = request.place;
+  const open = states.filter((state) => ineligible(request, state, states, () => NOBODY) === null && matchesAll(checks, state.spec, chunk));
+  if (open.length === 0) return 0;
+  const most = arrangement === "scatter" ? 1 : chunk.count;
+  const whole = open.map((state) => copiesThatFit(checks, state, chunk, most));
+  if (arrangement === "vscatter") return whole.filter((count) => count > 0).length;
+  if (open.length === 1) return whole[0] as number;
+  return Math.min(most, Math.max(copiesTogether(checks, open, chunk, most), ...whole));
+}
+
+/** As if everything that the vnodes have left were on one of them. */
+function copiesTogether(checks: Checks, states: readonly VnodeState[], chunk: Chunk, most: number): number {
+  let copies = most;
+  for (const { index, amount } of chunk.amounts) {
+    if (amount <= 0 || !isChecked(checks, index)) continue;
+    const left = states.reduce((sum, { spec, used }) => sum + Math.max(0, (spec.avail[index] as number) - (used[index] as number)), 0);
+    copies = Math.min(copies, Math.floor(left / amount));
+  }
+  return copies;
+}

@@ -1,0 +1,152 @@
+// Buckets of equal hosts (shapes/universe.ts U2): how they are distinguished, and values that are computed once for all hosts of a bucket. Hosts of many vnodes
+// change one vnode at a time, so values that are equal in another bucket are taken from there.
+
+import type { Policy } from "../shapes/policy.ts";
+import type { HostBucket, Universe, VnodeState } from "../shapes/universe.ts";
+
+/** The property that distinguishes the buckets of a set. */
+export type BucketParts = Pick<HostBucket, "states" | "outlook" | "members">;
+
+/** The property that distinguishes a bucket's vnodes, in the order of definition. like: a bucket that is mostly the same; null: none. */
+export function vnodeKeys({ states }: BucketParts, like: HostBucket | null): readonly string[] {
+  return like === null || like.states.length !== states.length
+    ? states.map(stateKey)
+    : states.map((state, at) => (state === like.states[at] ? (like.keys[at] as string) : stateKey(state)));
+}
+
+export function bucketKey({ outlook, members }: BucketParts, keys: readonly string[]): string {
+  let key = keys.length === 1 ? (keys[0] as string) : keys.join("|");
+  if (members !== null) key += `/${members.map(Number).join("")}`;
+  if (outlook !== null) key += `@${outlook.id}`;
+  return key;
+}
+
+/** Computed once for a state, and kept outside of it, because other states are made as copies. */
+const STATE_KEYS = new WeakMap<VnodeState, string>();
+
+function stateKey(state: VnodeState): string {
+  let key = STATE_KEYS.get(state);
+  if (key === undefined) STATE_KEYS.set(state, (key = `${state.spec.id}:${state.used.join()}:${state.closed ?? ""}:${state.jobs}`));
+  return key;
+}
+
+type Making = { readonly key: string; readonly keys: readonly string[]; readonly like: HostBucket | null };
+
+/** A bucket without hosts. like: one made under the same policy. */
+export function makeBucket(universe: Universe, policy: Policy, parts: BucketParts, { key, keys, like }: Making): HostBucket {
+  const { states, outlook, members } = parts;
+  const width = universe.space.consumed.length;
+  const same = like !== null && like.states.length === states.length ? like : null;
+  const ranks = states.map((state, at) =>
+    state === same?.states[at] ? (same.ranks[at] as readonly number[]) : rankOf(universe, policy, state),
+  );
+  const walk =
+    same?.members === members && ranks.every((rank, at) => compareRanks(rank, same.ranks[at] as readonly number[]) === 0)
+      ? same.walk
+      : walkOf(ranks, members);
+  const sums = (walk === same?.walk ? sumsFrom(same, states) : null) ?? sumsOf(states, walk, width);
+  const first = walk.find((at) => states[at]?.closed === undefined) ?? (walk[0] as number);
+  return {
+    key,
+    keys,
+    states,
+    outlook,
+    members,
+    during: new Map(),
+    walk,
+    ranks,
+    rank: ranks[first] as readonly number[],
+    used: states.map(({ used }) => used),
+    ...sums,
+    open: openTo(states, members),
+    count: 0,
+    heap: [],
+    left: null,
+  };
+}
+
+type Sums = Pick<HostBucket, "total" | "free" | "free_count">;
+
+function sumsOf(states: readonly VnodeState[], walk: readonly number[], width: number): Sums {
+  const sums = { total: new Array<number>(width).fill(0), free: new Array<number>(width).fill(0), free_count: 0 };
+  for (const at of walk) addState(sums, states[at] as VnodeState, 1);
+  return sums;
+}
+
+/** The sums from a bucket with the same vnodes, some of which are in other states. null: fractions would add up to another result. */
+function sumsFrom(same: HostBucket, states: readonly VnodeState[]): Sums | null {
+  const sums = { total: [...same.total], free: [...same.free], free_count: same.free_count };
+  for (let at = 0; at < states.length; at++) {
+    const [old, state] = [same.states[at] as VnodeState, states[at] as VnodeState];
+    if (old === state || same.members?.[at] === false) continue;
+    if (!isWhole(old) || !isWhole(state)) return null;
+    addState(sums, old, -1);
+    addState(sums, state, 1);
+  }
+  return sums.total.every(Number.isSafeInteger) && sums.free.every(Number.isSafeInteger) ? sums : null;
+}
+
+const isWhole = ({ spec, used }: VnodeState): boolean =>
+  used.every(Number.isSafeInteger) && spec.avail.every((avail) => avail === Number.POSITIVE_INFINITY || Number.isSafeInteger(avail));
+
+function addState(sums: { readonly total: number[]; readonly free: number[]; free_count: number }, state: VnodeState, sign: 1 | -1): void {
+  const { spec, used, closed } = state;
+  if (closed === undefined) sums.free_count += sign;
+  for (let at = 0; at < sums.total.length; at++) {
+    const avail = spec.avail[at] as number;
+    if (avail === Number.POSITIVE_INFINITY) continue;
+    sums.total[at] = (sums.total[at] as number) + sign * avail;
+    // Amounts that were lowered below their use do not reduce what other vnodes have left.
+    if (closed === undefined) sums.free[at] = (sums.free[at] as number) + sign * Math.max(0, avail - (used[at] as number));
+  }
+}
+
+/** The vnodes that belong to the set, in the order of node_sort_key. */
+function walkOf(ranks: readonly (readonly number[])[], members: HostBucket["members"]): readonly number[] {
+  const walk = ranks.map((_, at) => at).filter((at) => members?.[at] !== false);
+  return walk.sort((a, b) => compareRanks(ranks[a] as readonly number[], ranks[b] as readonly number[]) || a - b);
+}
+
+/** The vnodes that every sharing job may use; null: it depends on the job, or there are none. */
+function openTo(states: readonly VnodeState[], members: HostBucket["members"]): HostBucket["open"] {
+  if (!states.every(isPlain)) return null;
+  const open = states.map(({ closed }, at) => closed === undefined && members?.[at] !== false);
+  return open.includes(true) ? open : null;
+}
+
+function isPlain({ spec }: VnodeState): boolean {
+  const limited =
+    spec.max_running !== undefined ||
+    spec.max_user_run !== undefined ||
+    spec.max_group_run !== undefined ||
+    spec.no_multinode_jobs ||
+    !spec.resv_enable ||
+    spec.crowded;
+  return !limited && (spec.sharing === "default_shared" || spec.sharing === "ignore_excl");
+}
+
+const UNRANKED: readonly number[] = [];
+
+/** node_sort_key values, smaller first. */
+function rankOf(universe: Universe, policy: Policy, state: VnodeState): readonly number[] {
+  if (policy.node_sort_key.length === 0) return UNRANKED;
+  return policy.node_sort_key.map(({ key, high, amount }) => {
+    const value = key === "sort_priority" ? state.spec.priority : resourceRank(universe, state, key, amount);
+    return high ? -value : value;
+  });
+}
+
+function resourceRank(universe: Universe, state: VnodeState, key: string, amount: "total" | "assigned" | "unused"): number {
+  const at = universe.space.all.get(key)?.index ?? -1;
+  if (at < 0) return state.spec.levels.get(key) ?? 0;
+  const [avail, used] = [state.spec.avail[at] as number, state.used[at] as number];
+  return amount === "total" ? avail : amount === "assigned" ? used : avail - used;
+}
+
+export function compareRanks(a: readonly number[], b: readonly number[]): number {
+  for (let at = 0; at < a.length; at++) {
+    const [left, right] = [a[at] as number, b[at] as number];
+    if (left !== right) return left < right ? -1 : 1;
+  }
+  return 0;
+}

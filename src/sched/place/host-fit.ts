@@ -1,0 +1,78 @@
+// Whether a host can take a chunk, whole on a vnode or split over its vnodes, and the split. Leaf functions: no search, no changes.
+
+import type { Amount, Chunk } from "../shapes/request.ts";
+import type { HostBucket, Vnode, VnodeState } from "../shapes/universe.ts";
+import type { Checks } from "../shapes/vnode-fit.ts";
+import { copiesThatFit, isChecked, matchesAll } from "../shapes/vnode-fit.ts";
+
+/** A host, or the part of a bucket that holds for any of its hosts. Arrays are by vnode, in the order of definition. */
+export type HostView = {
+  readonly vnodes: readonly Vnode[];
+  readonly bucket: HostBucket;
+  /** amounts taken of each vnode */
+  readonly used: readonly (readonly number[])[];
+  /** vnodes that the job may use */
+  readonly usable: readonly boolean[];
+  /** vnodes that have a chunk of the job already; null: none */
+  readonly taken: readonly boolean[] | null;
+};
+
+const stateAt = (view: HostView, at: number): VnodeState => view.bucket.states[at] as VnodeState;
+const leftAt = (view: HostView, at: number, index: number): number =>
+  Math.max(0, (stateAt(view, at).spec.avail[index] as number) - (view.used[at]?.[index] as number));
+
+/** Whether a vnode may take a chunk as far as names and the job's other chunks are concerned. apart: a vnode takes at most one chunk. */
+export function mayTake(view: HostView, at: number, chunk: Chunk, apart: boolean): boolean {
+  if (view.usable[at] !== true || (apart && view.taken?.[at] === true)) return false;
+  return chunk.vnode === undefined || view.vnodes[at]?.name === chunk.vnode;
+}
+
+/** Whether one copy of a chunk fits. apart: on one vnode, whole. */
+export function fitsHost(checks: Checks, view: HostView, chunk: Chunk, apart: boolean): boolean {
+  for (let at = 0; at < view.usable.length; at++) {
+    if (!mayTake(view, at, chunk, apart)) continue;
+    if (copiesThatFit(checks, { spec: stateAt(view, at).spec, used: view.used[at] as number[] }, chunk, 1) > 0) return true;
+  }
+  return !apart && canSplit(checks, view, chunk);
+}
+
+/** Whether the matching vnodes together have enough. */
+export function canSplit(checks: Checks, view: HostView, chunk: Chunk): boolean {
+  if (view.usable.length === 1 || chunk.vnode !== undefined) return false;
+  const matching = matchingVnodes(checks, view, chunk);
+  if (matching.length === 0) return false;
+  return chunk.amounts.every(
+    ({ index, amount }) => !isChecked(checks, index) || matching.reduce((sum, at) => sum + leftAt(view, at, index), 0) >= amount,
+  );
+}
+
+/** The parts of a chunk that canSplit: of each vnode what it has left, in the order of walking. Unchecked amounts that do not fit go to the first vnode. */
+export function splitChunk(checks: Checks, view: HostView, chunk: Chunk): { readonly at: number; readonly amounts: readonly Amount[] }[] {
+  const need = new Map(chunk.amounts.map(({ index, amount }) => [index, amount]));
+  const parts: { at: number; amounts: Amount[] }[] = [];
+  const matching = new Set(matchingVnodes(checks, view, chunk));
+  for (const at of view.bucket.walk) {
+    if (!matching.has(at)) continue;
+    const amounts: Amount[] = [];
+    for (const [index, wanted] of need) {
+      const amount = Math.min(leftAt(view, at, index), wanted);
+      if (amount <= 0) continue;
+      amounts.push({ index, amount });
+      need.set(index, wanted - amount);
+    }
+    if (amounts.length > 0) parts.push({ at, amounts });
+  }
+  const [first] = parts;
+  if (first !== undefined) first.amounts = withRest(first.amounts, need);
+  return parts;
+}
+
+function withRest(amounts: readonly Amount[], rest: ReadonlyMap<number, number>): Amount[] {
+  const sums = new Map(amounts.map(({ index, amount }) => [index, amount]));
+  for (const [index, amount] of rest) if (amount > 0) sums.set(index, (sums.get(index) ?? 0) + amount);
+  return [...sums].map(([index, amount]) => ({ index, amount }));
+}
+
+function matchingVnodes(checks: Checks, view: HostView, chunk: Chunk): number[] {
+  return view.usable.flatMap((can, at) => (can && matchesAll(checks, stateAt(view, at).spec, chunk) ? [at] : []));
+}

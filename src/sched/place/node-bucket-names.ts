@@ -1,0 +1,29 @@
+// Names of node buckets for the log: `ncpus=16:accelerator=False`, the requested resources of a vnode and every boolean.
+
+import { amountText } from "../shapes/resource-space.ts";
+import type { Universe, VnodeSpec } from "../shapes/universe.ts";
+
+/** One name for each distinct kind of vnode, in the order of definition. */
+export function bucketNames(universe: Universe): Set<string> {
+  const asked = new Set<string>();
+  for (const { request } of universe.entries.values()) {
+    for (const { index } of request.totals) asked.add(universe.space.consumed[index]?.name ?? "");
+    for (const chunk of request.chunks) for (const { resource } of [...chunk.matches, ...chunk.levels]) asked.add(resource);
+  }
+  const names = new Set<string>();
+  for (const set of universe.sets.values()) for (const spec of set.specs.keys()) names.add(nameOf(universe, spec, asked));
+  return names;
+}
+
+function nameOf({ space, policy }: Universe, spec: VnodeSpec, asked: ReadonlySet<string>): string {
+  const parts: string[] = [];
+  for (const resource of space.all.values()) {
+    if (resource.type === "boolean") {
+      parts.push(`${resource.name}=${spec.matches.get(resource.name) === true ? "True" : "False"}`);
+    } else if (asked.has(resource.name) && policy.resources.has(resource.name)) {
+      const value = resource.index >= 0 ? amountText(resource, spec.avail[resource.index] as number) : spec.matches.get(resource.name);
+      if (value !== undefined) parts.push(`${resource.name}=${value}`);
+    }
+  }
+  return parts.join(":");
+}

@@ -1,0 +1,293 @@
+// The outlook of a host: its bookings, as part of the identity of its bucket. Hosts with equal vnodes in equal states and with an equal outlook are one bucket,
+// so whether a job would run into a plan or a reservation is asked once for a bucket, not for each host.
+//
+// K4. A window is half-open: [from, to). For each resource, the amounts shown for a vnode in a window are those taken at its worst moment.
+//     That is the begin of the window or the begin of a booking, because otherwise entries only end.
+// K5. Equal outlooks of one calendar are the same object.
+// K6. Besides bookings, running entries count until their ends: an outlook says what is left of them when a booking begins.
+
+import { firstPlace } from "#support/search.ts";
+import type { Amount } from "../shapes/request.ts";
+import type { Running } from "../shapes/running.ts";
+import { holdingOf, jobsOn } from "../shapes/running.ts";
+import type { HostBucket, Universe, Vnode, VnodeState } from "../shapes/universe.ts";
+
+/** [from, to) */
+export type Span = { readonly from_s: number; readonly to_s: number };
+
+/** What is booked of one vnode, at one time or at several. */
+export type Part = {
+  /** equal for equal contents */
+  readonly id: number;
+  /** in order and not overlapping: one time of a plan, several for the occurrences of a standing reservation */
+  readonly times: readonly Span[];
+  /** a reservation: a job that may run into it must not start, even if it is expected to end before */
+  readonly firm: boolean;
+  /** kill_delay of a plan, the last part of its time, in which a reservation may begin. 0 for a reservation */
+  readonly grace_s: number;
+  readonly amounts: readonly Amount[];
+  /** no other job may use the vnode meanwhile: its state word then */
+  readonly closes: string | undefined;
+  /** a job runs there (otherwise the vnode is only closed because of another vnode of its host) */
+  readonly own: boolean;
+};
+
+/** Amounts of a vnode that running entries take from a time on, and the numbers of jobs and reservations. */
+type Left = { readonly from_s: number; readonly used: readonly number[]; readonly jobs: number };
+
+/** What is booked of a vnode of a host. */
+export type VnodeOutlook = {
+  /** place of the vnode in the order of definition */
+  readonly at: number;
+  readonly parts: readonly Part[];
+  /** the rest of the running entries at each begin of a part: from the first begin on, in order; the last one holds for ever */
+  readonly lefts: readonly Left[];
+};
+
+/** What is booked on a host: of its vnodes of which something is. */
+export type Outlook = {
+  readonly id: number;
+  readonly vnodes: readonly VnodeOutlook[];
+  /** begin of the first booking */
+  readonly first_s: number;
+  /** index of ncpus */
+  readonly ncpus: number;
+  /** the last window that was asked for, and the part of the outlook in it */
+  seen: Window | null;
+  seen_key: string;
+};
+
+/**
+ * When a job would run. firm_to_s: the end of its walltime; until then it keeps away from reservations. to_s: until then it may have its vnodes (with the
+ * kill_delay of its queue), and it keeps away from plans. Its expected time (soft_walltime) does not count: a plan must hold even if the job uses all its time.
+ */
+export type Window = { readonly from_s: number; readonly to_s: number; readonly firm_to_s: number };
+
+export type OutlookBook = {
+  /** parts booked to come, by vnode */
+  readonly on: Map<string, Part[]>;
+  readonly outlooks: Map<string, Outlook>;
+  next_outlook: number;
+};
+
+/** Outlooks that are kept although no host has them any more. */
+const OUTLOOKS_KEPT = 4096;
+
+/** The outlook of these vnodes of one host; null: nothing is booked there. */
+export function outlookOf(universe: Universe, vnodes: readonly Vnode[]): Outlook | null {
+  const { calendar } = universe;
+  if (calendar.on.size === 0) return null;
+  let key = "";
+  const booked: VnodeOutlook[] = [];
+  for (let at = 0; at < vnodes.length; at++) {
+    const vnode = vnodes[at] as Vnode;
+    const parts = calendar.on.get(vnode.name);
+    if (parts === undefined) continue;
+    const lefts = leftsOf(universe, vnode, parts);
+    booked.push({ at, parts, lefts });
+    key += keyOf(at, parts, lefts);
+  }
+  if (booked.length === 0) return null;
+  let outlook = calendar.outlooks.get(key);
+  if (outlook === undefined) {
+    // Hosts keep their objects; an equal outlook that is made later only gives another bucket.
+    if (calendar.outlooks.size > OUTLOOKS_KEPT) calendar.outlooks.clear();
+    const first_s = Math.min(...booked.map(({ lefts }) => lefts[0]?.from_s ?? Number.POSITIVE_INFINITY));
+    const own = booked.map((one) => ({ ...one, parts: [...one.parts] }));
+    calendar.outlooks.set(
+      key,
+      (outlook = { id: calendar.next_outlook++, vnodes: own, first_s, ncpus: universe.space.ncpus, seen: null, seen_key: "" }),
+    );
+  }
+  return outlook;
+}
+
+function keyOf(at: number, parts: readonly Part[], lefts: readonly Left[]): string {
+  let key = `${at}:`;
+  for (const { id } of parts) key += `${id},`;
+  for (const { from_s, used, jobs } of lefts) {
+    key += `@${from_s}:${jobs}`;
+    for (let index = 0; index < used.length; index++) if (used[index] !== 0) key += `,${index}=${used[index]}`;
+  }
+  return key;
+}
+
+// --- running entries
+
+function leftsOf(universe: Universe, vnode: Vnode, parts: readonly Part[]): Left[] {
+  const first_s = nextBegin(parts, Number.NEGATIVE_INFINITY);
+  const times = new Set([first_s]);
+  for (const { to_s } of runningOn(universe, vnode)) if (to_s > first_s) times.add(nextBegin(parts, to_s));
+  times.delete(Number.POSITIVE_INFINITY);
+  return [...times].sort((a, b) => a - b).map((from_s) => leftAt(universe, vnode, from_s));
+}
+
+/** When the first booking begins, not before a time; Infinity: never. */
+function nextBegin(parts: readonly Part[], from_s: number): number {
+  let next_s = Number.POSITIVE_INFINITY;
+  for (const { times } of parts) {
+    const span = times.length === 1 ? times[0] : times[firstPlace(times, (one) => one.from_s >= from_s)];
+    if (span !== undefined && span.from_s >= from_s && span.from_s < next_s) next_s = span.from_s;
+  }
+  return next_s;
+}
+
+function runningOn({ calendar }: Universe, vnode: Vnode): Running[] {
+  const all: Running[] = [];
+  for (const id of jobsOn(vnode)) {
+    const running = calendar.running.get(id) ?? calendar.away.get(id);
+    if (running !== undefined) all.push(running);
+  }
+  for (const running of calendar.besides.get(vnode.name) ?? []) all.push(running);
+  return all;
+}
+
+function leftAt(universe: Universe, vnode: Vnode, from_s: number): Left {
+  const used = [...vnode.state.used];
+  const running = runningOn(universe, vnode);
+  // Jobs whose end is unknown stay.
+  let jobs = new Set(jobsOn(vnode)).size + (universe.calendar.besides.get(vnode.name)?.length ?? 0);
+  for (const one of running) {
+    const over = one.to_s <= from_s;
+    if (over) jobs--;
+    if (over !== one.counted) continue;
+    for (const { index, amount } of holdingOf(universe.space, one).get(vnode.name)?.amounts ?? [])
+      used[index] = (used[index] as number) + (over ? -amount : amount);
+  }
+  return { from_s, used, jobs };
+}
+
+// --- windows
+
+/** Windows that are kept for a bucket; they move on with the clock. */
+const SHOWN_KEPT = 64;
+
+/** The states of a bucket's vnodes for a window. It begins at the time whose states the bucket shows. null: no window, the present states. */
+export function statesDuring(bucket: HostBucket, window: Window | null): readonly VnodeState[] {
+  const { outlook, states, during } = bucket;
+  if (outlook === null || window === null) return states;
+  if (outlook.first_s >= window.to_s && outlook.first_s >= window.firm_to_s) return states;
+  const key = keyDuring(outlook, window);
+  if (key === "") return states;
+  let shown = during.get(key);
+  if (shown === undefined) {
+    if (during.size >= SHOWN_KEPT) during.clear();
+    const worst = [...states];
+    for (const booked of outlook.vnodes)
+      worst[booked.at] = worstOf(states[booked.at] as VnodeState, booked, { window, ncpus: outlook.ncpus });
+    during.set(key, (shown = worst));
+  }
+  return shown;
+}
+
+/** Whether a booking on the hosts of these buckets lies in a window. */
+export function reachesBooked(buckets: Iterable<HostBucket>, window: Window): boolean {
+  for (const { outlook } of buckets) {
+    if (outlook === null || (outlook.first_s >= window.to_s && outlook.first_s >= window.firm_to_s)) continue;
+    if (keyDuring(outlook, window) !== "") return true;
+  }
+  return false;
+}
+
+/** Which times lie in a window, and whether the first of them has begun before it; empty: none. */
+function keyDuring(outlook: Outlook, window: Window): string {
+  if (outlook.seen !== null && isSameWindow(outlook.seen, window)) return outlook.seen_key;
+  let key = "";
+  let any = false;
+  for (const { parts } of outlook.vnodes) {
+    for (const part of parts) {
+      const [low, high] = spansDuring(part, window);
+      if (low < high) {
+        const { from_s } = part.times[low] as Span;
+        if (concerns(part, from_s, window)) any = true;
+        key += `${part.firm ? firstPlace(part.times, (span) => span.from_s >= window.firm_to_s) : ""}:${low}-${high}${(part.times[low] as Span).from_s <= window.from_s ? ((part.times[low] as Span).from_s < window.from_s ? "<" : "=") : ""}`;
+      }
+      key += ",";
+    }
+  }
+  outlook.seen = window;
+  outlook.seen_key = any ? key : "";
+  return outlook.seen_key;
+}
+
+/** Jobs of a cycle often have equal windows. */
+const isSameWindow = (a: Window, b: Window): boolean =>
+  a === b || (a.from_s === b.from_s && a.to_s === b.to_s && a.firm_to_s === b.firm_to_s);
+
+/** The times of a part that lie in a window: from one index up to before another. */
+function spansDuring({ times }: Part, { from_s, to_s }: Window): readonly [low: number, high: number] {
+  return [firstPlace(times, (span) => span.to_s > from_s), firstPlace(times, (span) => span.from_s >= to_s)];
+}
+
+/** Whether the begin of a part keeps away a job with this window. A reservation that begins in the job's kill_delay counts only beside plans. */
+const concerns = ({ firm }: Part, from_s: number, { firm_to_s }: Window): boolean => !firm || from_s < firm_to_s;
+
+/** to_s: the end of the time that begins or ends. begins: it has not begun before the window */
+type Change = { readonly at_s: number; readonly to_s: number; readonly sign: 1 | -1; readonly part: Part; readonly begins: boolean };
+type Look = { readonly window: Window; readonly ncpus: number };
+
+/** The worst state of a vnode in a window: bookings are summed from change to change, on top of the running entries. */
+function worstOf(state: VnodeState, { parts, lefts }: VnodeOutlook, { window, ncpus }: Look): VnodeState {
+  const changes = changesDuring(parts, window);
+  if (changes.length === 0) return state;
+  const worst = { used: [...state.used], jobs: state.jobs };
+  const now = state.used.map(() => 0);
+  const avail = state.spec.avail[ncpus] as number;
+  let jobs = 0;
+  let cpus_of_plans = 0;
+  let begins_without_cpus = false;
+  let closes: string | undefined;
+  let busy = false;
+  let concerned = false;
+  // The last end of a walltime among the plans that have begun.
+  let planned_to_s = Number.NEGATIVE_INFINITY;
+  changes.forEach(({ at_s, to_s, sign, part, begins }, at) => {
+    for (const { index, amount } of part.amounts) now[index] = (now[index] as number) + sign * amount;
+    if (part.own) jobs += sign;
+    if (!part.firm) cpus_of_plans += sign * cpusOf(part, ncpus);
+    if (sign === 1 && !part.firm) planned_to_s = Math.max(planned_to_s, to_s - part.grace_s);
+    if (sign === 1 && concerns(part, at_s, window)) {
+      concerned = true;
+      closes ??= part.closes;
+    }
+    // A plan needs its room also beside the reservations that begin during its walltime.
+    if (sign === 1 && part.firm && at_s < planned_to_s) concerned = true;
+    if (begins && part.own && !part.firm && cpusOf(part, ncpus) === 0) begins_without_cpus = true;
+    if (sign === -1 || changes[at + 1]?.at_s === at_s || !concerned) return;
+    concerned = false;
+    const first = at_s <= window.from_s;
+    const left = first ? state : (lefts.findLast(({ from_s }) => from_s <= at_s) ?? state);
+    for (let index = 0; index < now.length; index++)
+      worst.used[index] = Math.max(worst.used[index] as number, (left.used[index] as number) + (now[index] as number));
+    busy ||= first && avail > 0 && cpus_of_plans > 0 && (left.used[ncpus] as number) + cpus_of_plans >= avail;
+    // A job that requests no cpus there still needs one that is free, because the vnode is job-busy otherwise.
+    if (begins_without_cpus && avail > 0)
+      worst.used[ncpus] = Math.max(worst.used[ncpus] as number, (left.used[ncpus] as number) + cpus_of_plans + 1);
+    begins_without_cpus = false;
+    worst.jobs = Math.max(worst.jobs, state.spec.max_running === undefined ? Math.min(1, left.jobs + jobs) : left.jobs + jobs);
+  });
+  return { spec: state.spec, closed: state.closed ?? closes, ...worst, ...(busy ? { busy } : {}) };
+}
+
+function cpusOf({ amounts }: Part, ncpus: number): number {
+  let cpus = 0;
+  for (const { index, amount } of amounts) if (index === ncpus) cpus += amount;
+  return cpus;
+}
+
+/** Begins and ends in a window, in order. Ends come before begins, so that consecutive entries do not overlap. */
+function changesDuring(parts: readonly Part[], window: Window): Change[] {
+  const changes: Change[] = [];
+  for (const part of parts) {
+    const [low, high] = spansDuring(part, window);
+    for (let at = low; at < high; at++) {
+      const { from_s, to_s } = part.times[at] as Span;
+      const begins = from_s >= window.from_s;
+      changes.push(
+        { at_s: Math.max(window.from_s, from_s), to_s, sign: 1, part, begins },
+        { at_s: to_s, to_s, sign: -1, part, begins: false },
+      );
+    }
+  }
+  return changes.sort((a, b) => a.at_s - b.at_s || a.sign - b.sign);
+}

@@ -1,0 +1,503 @@
+// The search for a job's place: choosing the next host, taking it, giving it back (placement.ts P1-P5).
+
+import type { SchedJob, Why } from "#protocol/sched-link.ts";
+import { heapPop, heapPush, heapReplace } from "#support/heap.ts";
+import { firstPlace } from "#support/search.ts";
+import type { Policy } from "../shapes/policy.ts";
+import type { Amount, Chunk, Request } from "../shapes/request.ts";
+import type { Host, HostBucket, NodeSet, Universe, Vnode, VnodeState } from "../shapes/universe.ts";
+import type { Checks, OwnerCounts } from "../shapes/vnode-fit.ts";
+import { copiesThatFit, ineligible, ineligibleForResv, isChecked, ownerCounts } from "../shapes/vnode-fit.ts";
+import type { HostView } from "./host-fit.ts";
+import { canSplit, fitsHost, mayTake, splitChunk } from "./host-fit.ts";
+import type { Fit, Matcher } from "./matcher.ts";
+import { fitOf, MATCHERS } from "./matcher.ts";
+import type { Move } from "./node-sets.ts";
+import { attach, detach, firstHost, hostsInOrder, moveHost } from "./node-sets.ts";
+import type { Window } from "./outlook.ts";
+import { statesDuring } from "./outlook.ts";
+import { plannedOn } from "./owners-then.ts";
+import type { SearchView } from "./placement-why.ts";
+import { whyNot, whyNotPacked } from "./placement-why.ts";
+import { isBeyond } from "./set-front.ts";
+import { statesLeft } from "./states-after.ts";
+import { type Option, orderOf, precedes } from "./walk.ts";
+
+/** A part of a chunk on one vnode. */
+export type Piece = { readonly vnode: Vnode; readonly amounts: readonly Amount[] };
+/** Chunks in the order of the request, each with its pieces. */
+export type PlacedChunks = readonly (readonly Piece[])[];
+export type Placed = {
+  readonly chunks: PlacedChunks;
+  /** hosts touched, their entries in other sets, and the buckets they were in */
+  readonly moved: readonly Move[];
+  /** the set it was placed on, and the host of it that was taken last: round_robin continues there */
+  readonly set: NodeSet;
+  readonly last: Host | undefined;
+};
+
+export type PlaceContext = {
+  readonly universe: Universe;
+  readonly policy: Policy;
+  /** jobs started in this cycle on a vnode (running jobs are in its `jobs`) */
+  startedOn(vnode: string): readonly SchedJob[];
+  /** smp_cluster_dist round_robin: order of the host used last in a set; null: pack */
+  readonly after: ((set: NodeSet) => number) | null;
+  /** when the job would run: bookings in that window are not free; null: only the present counts */
+  readonly window: Window | null;
+  /** receives what placement reports of its search, if it is logged (DEBUG3) */
+  readonly log?: (text: string) => void;
+  /** a reservation is being placed: the vnodes' limits for jobs do not apply to it, their settings for reservations do */
+  readonly resv?: boolean;
+  /** jobs that are over by then (forecasts); absent: none */
+  isOver?(job: string): boolean;
+};
+
+/** A host that the job being placed has touched, in the state it would have at the worst moment of the window. */
+type Work = HostView & { readonly host: Host; readonly used: (readonly number[])[]; readonly taken: boolean[] };
+
+/** Buckets that can take a chunk, as a heap by their first hosts. */
+type Line = Option[];
+/** Number of hosts that are searched one by one before lining up all buckets pays off. */
+const ROUNDS_BEFORE_LINE = 4;
+
+/** The placement of one job. It is a class because it owns hosts between taking them out and giving them back (P1). */
+export class Search implements SearchView {
+  readonly #context: PlaceContext;
+  readonly set: NodeSet;
+  readonly request: Request;
+  readonly #job: SchedJob;
+  readonly checks: Checks;
+  readonly touched = new Map<Host, Work>();
+  readonly #placed: Piece[][][];
+  /** the job does not request exclusive use */
+  readonly #shares: boolean;
+  readonly #matcher: Matcher;
+  readonly #isBefore: (a: Option, b: Option) => boolean;
+  /** the vnodes of a bucket's hosts that the job may use; null: none */
+  #usable: Map<HostBucket, readonly boolean[] | null> | null = null;
+
+  constructor(context: PlaceContext, set: NodeSet, request: Request, job: SchedJob) {
+    this.#context = context;
+    this.checks = context.universe.checks;
+    this.set = set;
+    this.request = request;
+    this.#job = job;
+    this.#placed = request.chunks.map(() => []);
+    this.#matcher = MATCHERS[context.policy.matcher];
+    this.#isBefore = orderOf(this.#matcher);
+    this.#shares = request.place.sharing === undefined || request.place.sharing === "shared";
+  }
+
+  /** free, scatter, vscatter: each chunk on the first host that can take it. null: all are placed. order: the order in which chunks choose. */
+  spread(order: readonly number[] = this.request.chunks.map((_, at) => at)): Why | null {
+    for (const at of order) {
+      const chunk = this.request.chunks[at] as Chunk;
+      const again = this.#touchedThatFit(chunk);
+      let line: Line | null = null;
+      for (let need = chunk.count, rounds = 0; need > 0; rounds++) {
+        if (rounds === ROUNDS_BEFORE_LINE && this.#context.after === null && this.namedHost(chunk) === undefined)
+          line = this.#lineUp(chunk, need);
+        const work = line === null ? this.#next(chunk, again, need) : this.#nextInLine(line, chunk, again, need);
+        if (work === null) return whyNot(this, chunk);
+        need -= this.#putCopies(work, chunk, at, this.#isApart ? 1 : need);
+        if (this.#isVscatter && this.#fitsWork(work, chunk)) again.add(work);
+        else again.delete(work);
+      }
+    }
+    return null;
+  }
+
+  /**
+   * A second attempt if chunks differ: in the order of the request, an easy chunk may have taken the only place of a hard one. Now chunks that the fewest
+   * hosts can take choose first. False: this fails too, or there is nothing to try.
+   */
+  spreadHardestFirst(): boolean {
+    const { chunks } = this.request;
+    if (chunks.length < 2) return false;
+    this.#startAgain();
+    const choices = chunks.map((chunk) => this.#countHosts(chunk));
+    if (choices.includes(0)) return false;
+    const order = chunks.map((_, at) => at).sort((a, b) => (choices[a] as number) - (choices[b] as number) || a - b);
+    return order.some((at, place) => at !== place) && this.spread(order) === null;
+  }
+
+  #startAgain(): void {
+    for (const placed of this.#placed) placed.length = 0;
+    this.giveBack();
+  }
+
+  /** Number of hosts that could take one copy of a chunk. */
+  #countHosts(chunk: Chunk): number {
+    const named = this.namedHost(chunk);
+    if (named !== undefined) return named === null || named.bucket === null || !this.#fitsBucket(named.bucket, chunk, named) ? 0 : 1;
+    let count = 0;
+    if (this.#isBeyond(chunk)) return count;
+    for (const bucket of this.set.open) if (this.#fitsBucket(bucket, chunk)) count += bucket.count;
+    return count;
+  }
+
+  /** scatter and vscatter: no two chunks on one host or vnode. */
+  get #isApart(): boolean {
+    return this.request.place.arrangement === "scatter" || this.request.place.arrangement === "vscatter";
+  }
+
+  get #isVscatter(): boolean {
+    return this.request.place.arrangement === "vscatter";
+  }
+
+  /** pack: all chunks on the first host that can take them. null: all are placed. */
+  packAll(): Why | null {
+    const { chunks } = this.request;
+    const naming = chunks.find((chunk) => this.namedHost(chunk) !== undefined);
+    const named = naming === undefined ? undefined : this.namedHost(naming);
+    if (named === null) return whyNot(this, naming as Chunk);
+    let failed: Why | null = null;
+    for (const host of named === undefined ? this.#hostsInOrder() : [named]) {
+      const bucket = host.bucket as HostBucket;
+      const work = this.#couldPack(bucket) ? this.#touch(host) : null;
+      if (
+        work !== null &&
+        chunks.every((chunk, at) => this.#isFor(host, chunk) && this.#putCopies(work, chunk, at, chunk.count) === chunk.count)
+      )
+        return null;
+      this.#startAgain();
+      failed ??= whyNotPacked(this, host, bucket);
+    }
+    return failed ?? whyNot(this, naming ?? (chunks[0] as Chunk));
+  }
+
+  /** A quick check of what a host has left in total. */
+  #couldPack(bucket: HostBucket): boolean {
+    return this.request.totals.every(
+      ({ index, amount }) => !isChecked(this.checks, index) || this.#isInfinite(index) || amount <= (bucket.free[index] as number),
+    );
+  }
+
+  /** Every chunk where it was placed before. False: some place is not free; placed chunks stay until giveBack(). */
+  putAt(placed: PlacedChunks): boolean {
+    let copy = 0;
+    for (const [at, chunk] of this.request.chunks.entries())
+      for (let left = chunk.count; left > 0; left--) if (!this.#putBack(chunk, at, placed[copy++] ?? [])) return false;
+    return true;
+  }
+
+  #putBack(chunk: Chunk, at: number, pieces: readonly Piece[]): boolean {
+    const host = pieces[0]?.vnode.host;
+    const work = host === undefined ? null : this.#take(host);
+    if (work === null) return false;
+    const parts = pieces.map(({ vnode, amounts }) => ({ at: work.vnodes.indexOf(vnode), amounts }));
+    for (const { at: index, amounts } of parts) {
+      const level = { spec: (work.bucket.states[index] as VnodeState).spec, used: work.used[index] as readonly number[] };
+      if (work.usable[index] !== true || copiesThatFit(this.checks, level, { ...chunk, amounts }, 1) === 0) return false;
+    }
+    this.#put(work, at, parts);
+    return true;
+  }
+
+  #isInfinite(index: number): boolean {
+    return this.#context.policy.resource_unset_infinite.has(this.#context.universe.space.consumed[index]?.name ?? "");
+  }
+
+  #isFor(host: Host, chunk: Chunk): boolean {
+    const named = this.namedHost(chunk);
+    return named === undefined || named === host;
+  }
+
+  /** Moves the touched hosts to the buckets of their new states. */
+  commit(): Placed {
+    const moved: Move[] = [];
+    const { universe, policy } = this.#context;
+    let last: Host | undefined;
+    for (const { host, bucket, used, taken } of this.touched.values()) {
+      last = host;
+      const states = statesLeft(universe.space, this.request, bucket, { states: bucket.states, shown: this.statesOf(bucket), used, taken });
+      for (const move of moveHost(universe, policy, host, states, bucket)) moved.push(move);
+    }
+    return { chunks: this.#placed.flat(), moved, set: this.set, last };
+  }
+
+  /** The chunks that were placed; nothing is moved. */
+  leave(): PlacedChunks {
+    this.giveBack();
+    return this.#placed.flat();
+  }
+
+  /** The states of a bucket's vnodes at the worst moment of the window. */
+  statesOf(bucket: HostBucket): readonly VnodeState[] {
+    return bucket.outlook === null ? bucket.states : statesDuring(bucket, this.#context.window);
+  }
+
+  /** The amounts taken of its vnodes then. */
+  #usedOf(bucket: HostBucket): readonly (readonly number[])[] {
+    const states = this.statesOf(bucket);
+    return states === bucket.states ? bucket.used : states.map(({ used }) => used);
+  }
+
+  giveBack(): void {
+    for (const { host, bucket } of this.touched.values()) attach(this.set, host, bucket);
+    this.touched.clear();
+  }
+
+  // --- the next host
+
+  /** Touched hosts that may take another copy of a chunk. */
+  #touchedThatFit(chunk: Chunk): Set<Work> {
+    const again = new Set<Work>();
+    if (this.touched.size === 0) return again;
+    if (this.request.place.arrangement === "scatter") return again;
+    for (const work of this.touched.values()) if (this.#fitsWork(work, chunk)) again.add(work);
+    return again;
+  }
+
+  /** The host that the matcher chooses among those that can take a chunk, touched; null: there is none. need: copies still to be placed. */
+  #next(chunk: Chunk, again: ReadonlySet<Work>, need: number): Work | null {
+    const named = this.namedHost(chunk);
+    if (named !== undefined) return named === null ? null : this.#nextNamed(named, chunk, again);
+    if (this.#isBeyond(chunk)) return null;
+    if (this.#context.after !== null) return this.#nextAround(chunk, again, this.#context.after(this.set));
+    if (this.#matcher.isBetter !== null) return this.#nextBest(chunk, again, need);
+    let best: Host | null = null;
+    let rank: readonly number[] = [];
+    for (const { host, bucket } of again) {
+      if (best === null || precedes(bucket.rank, host, rank, best)) [best, rank] = [host, bucket.rank];
+    }
+    for (const bucket of this.set.open) {
+      const host = firstHost(bucket);
+      if (host === undefined || (best !== null && !precedes(bucket.rank, host, rank, best))) continue;
+      if (this.#fitsBucket(bucket, chunk)) [best, rank] = [host, bucket.rank];
+    }
+    return best === null ? null : this.#take(best);
+  }
+
+  /** As #next, by the fits of all hosts that can take it. */
+  #nextBest(chunk: Chunk, again: ReadonlySet<Work>, need: number): Work | null {
+    let best = this.#bestOf(again, chunk, need);
+    for (const bucket of this.set.open) {
+      const option = this.#optionIn(bucket, chunk, need);
+      if (option !== null && (best === null || this.#isBefore(option, best))) best = option;
+    }
+    return best === null ? null : this.#take(best.host);
+  }
+
+  /** The best of the hosts that already have chunks of the job. */
+  #bestOf(again: ReadonlySet<Work>, chunk: Chunk, need: number): Option | null {
+    let best: Option | null = null;
+    for (const work of again) {
+      const { host, bucket } = work;
+      const option = { host, bucket, fit: this.#fit(work, chunk, need) };
+      if (best === null || this.#isBefore(option, best)) best = option;
+    }
+    return best;
+  }
+
+  #optionIn(bucket: HostBucket, chunk: Chunk, need: number): Option | null {
+    const host = firstHost(bucket);
+    if (host === undefined || !this.#fitsBucket(bucket, chunk)) return null;
+    return { bucket, host, fit: this.#fitIn(bucket, host, chunk, need) };
+  }
+
+  /** null: the matcher computes no fits. */
+  #fit(view: HostView, chunk: Chunk, need: number): Fit | null {
+    return this.#matcher.isBetter === null ? null : fitOf(this.checks, view, chunk, this.#isApart ? 1 : need, this.set.total);
+  }
+
+  #fitIn(bucket: HostBucket, host: Host, chunk: Chunk, need: number): Fit | null {
+    const usable = this.#matcher.isBetter === null ? null : this.usableIn(bucket, host);
+    if (usable === null) return null;
+    return this.#fit({ vnodes: host.vnodes, bucket, used: this.#usedOf(bucket), usable, taken: null }, chunk, need);
+  }
+
+  /** A host as one of the job's. */
+  #take(host: Host): Work | null {
+    return this.touched.get(host) ?? this.#touch(host);
+  }
+
+  /** The buckets that can take a chunk, by their first hosts, so that a job that needs many hosts does not search all buckets for each. */
+  #lineUp(chunk: Chunk, need: number): Line {
+    const line: Line = [];
+    for (const bucket of this.set.open) {
+      const option = this.#optionIn(bucket, chunk, need);
+      if (option !== null) heapPush(line, option, this.#isBefore);
+    }
+    return line;
+  }
+
+  /** As #next, from a line. Meanwhile hosts only leave buckets. Fits were computed for a larger need, which matters only for hosts that can take all of it. */
+  #nextInLine(line: Line, chunk: Chunk, again: ReadonlySet<Work>, need: number): Work | null {
+    let best = this.#bestOf(again, chunk, need);
+    for (let top = line[0]; top !== undefined; top = line[0]) {
+      const host = firstHost(top.bucket);
+      if (host === undefined) heapPop(line, this.#isBefore);
+      else if (host !== top.host) heapReplace(line, { ...top, host }, this.#isBefore);
+      else {
+        if (top.fit !== null && !this.#isApart && top.fit.copies >= need) return this.#nextBest(chunk, again, need);
+        if (best === null || this.#isBefore(top, best)) best = top;
+        break;
+      }
+    }
+    return best === null ? null : this.#take(best.host);
+  }
+
+  #nextNamed(host: Host, chunk: Chunk, again: ReadonlySet<Work>): Work | null {
+    const work = this.touched.get(host);
+    if (work !== undefined) return again.has(work) ? work : null;
+    return host.bucket !== null && this.#fitsBucket(host.bucket, chunk, host) ? this.#touch(host) : null;
+  }
+
+  /** round_robin: the first host that can take a chunk after the one used last, then around. Each bucket is checked once. */
+  #nextAround(chunk: Chunk, again: ReadonlySet<Work>, after: number): Work | null {
+    const hosts = hostsInOrder(this.set);
+    const fits = new Map<HostBucket, boolean>();
+    const canTake = (host: Host): boolean => {
+      const { bucket } = host;
+      if (bucket === null) {
+        const work = this.touched.get(host);
+        return work !== undefined && again.has(work);
+      }
+      if (bucket.free_count === 0) return false;
+      let fit = fits.get(bucket);
+      if (fit === undefined) fits.set(bucket, (fit = this.#fitsBucket(bucket, chunk)));
+      return fit;
+    };
+    const begin = firstAfter(hosts, after);
+    for (let step = 0; step < hosts.length; step++) {
+      const host = hosts[(begin + step) % hosts.length] as Host;
+      if (canTake(host)) return this.touched.get(host) ?? this.#touch(host);
+    }
+    return null;
+  }
+
+  /** The host that a chunk names; undefined: it names none; null: the host is not in the set. */
+  namedHost(chunk: Chunk): Host | null | undefined {
+    if (chunk.vnode !== undefined) {
+      const vnode = this.set.vnodes.get(chunk.vnode);
+      if (vnode === undefined || (chunk.host !== undefined && vnode.host.name !== chunk.host)) return null;
+      return this.set.hosts.get(vnode.host.name) ?? null;
+    }
+    return chunk.host === undefined ? undefined : (this.set.hosts.get(chunk.host) ?? null);
+  }
+
+  /** One host of each open bucket that the job may use, in the order of walking: if the first host of a bucket cannot take all chunks, none can. */
+  #hostsInOrder(): Host[] {
+    const firsts: Option[] = [];
+    const whole = { ...(this.request.chunks[0] as Chunk), amounts: this.request.totals, matches: [], levels: [] };
+    for (const bucket of this.set.open) {
+      const host = firstHost(bucket);
+      if (host !== undefined && this.usableIn(bucket) !== null) firsts.push({ host, bucket, fit: this.#fitIn(bucket, host, whole, 1) });
+    }
+    return firsts.sort((a, b) => (this.#isBefore(a, b) ? -1 : 1)).map(({ host }) => host);
+  }
+
+  /** Takes a host out of its bucket for this job; null: the job may not use it. */
+  #touch(host: Host): Work | null {
+    const { bucket } = host;
+    if (bucket === null) return null;
+    const usable = this.usableIn(bucket, host);
+    if (usable === null) return null;
+    detach(this.set, host);
+    const work: Work = {
+      host,
+      vnodes: host.vnodes,
+      bucket,
+      used: [...this.#usedOf(bucket)],
+      usable,
+      taken: bucket.states.map(() => false),
+    };
+    this.touched.set(host, work);
+    return work;
+  }
+
+  usableIn(bucket: HostBucket, host: Host | undefined = firstHost(bucket)): readonly boolean[] | null {
+    if (this.#shares && bucket.open !== null && this.request.keeps_cpus !== true) {
+      if (bucket.outlook === null || this.statesOf(bucket) === bucket.states) return bucket.open;
+      const [only, other] = this.statesOf(bucket);
+      if (other === undefined)
+        return only?.closed === undefined && (only?.busy !== true || this.#context.resv === true) ? bucket.open : null;
+    }
+    this.#usable ??= new Map();
+    let usable = this.#usable.get(bucket);
+    if (usable === undefined) {
+      const states = this.statesOf(bucket);
+      const flags = states.map(
+        (state, at) => bucket.members?.[at] !== false && this.ineligibleOn(state, states, host?.vnodes[at]) === null,
+      );
+      usable = flags.includes(true) ? flags : null;
+      this.#usable.set(bucket, usable);
+    }
+    return usable;
+  }
+
+  /** Why the job, or the reservation, cannot use a vnode, whatever it requests there; null: it can. host: the states of its vnodes. */
+  ineligibleOn(state: VnodeState, host: readonly VnodeState[], vnode: Vnode | undefined): Why | null {
+    return this.#context.resv === true
+      ? ineligibleForResv(this.request, state, host)
+      : ineligible(this.request, state, host, () => this.owners(vnode));
+  }
+
+  /** Vnodes with limits by owner share their bucket with no other (their spec names them), so the first host represents the bucket. */
+  owners(vnode: Vnode | undefined): OwnerCounts {
+    if (vnode === undefined) return { user: 0, group: 0 };
+    const { universe, isOver } = this.#context;
+    const there = [...new Set(vnode.node.jobs)].flatMap((id) => (isOver?.(id) === true ? [] : (universe.jobs.get(id) ?? [])));
+    const planned = plannedOn(universe, vnode.name, this.#context.window);
+    return ownerCounts([...there, ...this.#context.startedOn(vnode.name), ...planned], this.#job);
+  }
+
+  // --- fit
+
+  /** No host has enough. A suspended job that kept its cpus can resume although no cpu is free. */
+  #isBeyond(chunk: Chunk): boolean {
+    return this.request.keeps_cpus !== true && isBeyond(this.checks, this.set, chunk);
+  }
+
+  #fitsBucket(bucket: HostBucket, chunk: Chunk, host?: Host): boolean {
+    const usable = this.usableIn(bucket, host);
+    if (usable === null) return false;
+    const states = this.statesOf(bucket);
+    if (states.length === 1) return copiesThatFit(this.checks, states[0] as VnodeState, chunk, 1) > 0;
+    const vnodes = (host ?? firstHost(bucket))?.vnodes ?? [];
+    return fitsHost(this.checks, { vnodes, bucket, used: this.#usedOf(bucket), usable, taken: null }, chunk, this.#isVscatter);
+  }
+
+  #fitsWork(work: Work, chunk: Chunk): boolean {
+    return fitsHost(this.checks, work, chunk, this.#isVscatter);
+  }
+
+  // --- taking
+
+  /** Puts up to `most` copies of a chunk on a host; returns how many. */
+  #putCopies(work: Work, chunk: Chunk, at: number, most: number): number {
+    let copies = 0;
+    for (const index of work.bucket.walk) {
+      if (copies === most) return copies;
+      if (!mayTake(work, index, chunk, this.#isVscatter)) continue;
+      const level = { spec: (work.bucket.states[index] as VnodeState).spec, used: work.used[index] as number[] };
+      const here = copiesThatFit(this.checks, level, chunk, this.#isVscatter ? 1 : most - copies);
+      for (let copy = 0; copy < here; copy++) this.#put(work, at, [{ at: index, amounts: chunk.amounts }]);
+      copies += here;
+    }
+    while (!this.#isVscatter && copies < most && canSplit(this.checks, work, chunk)) {
+      this.#put(work, at, splitChunk(this.checks, work, chunk));
+      copies++;
+    }
+    return copies;
+  }
+
+  /** One copy of the chunk number `at`, in parts. */
+  #put(work: Work, at: number, parts: readonly { readonly at: number; readonly amounts: readonly Amount[] }[]): void {
+    const pieces = parts.map(({ at: index, amounts }): Piece => {
+      const used = [...(work.used[index] as readonly number[])];
+      work.used[index] = used;
+      for (const { index: resource, amount } of amounts) used[resource] = (used[resource] as number) + amount;
+      work.taken[index] = true;
+      return { vnode: work.vnodes[index] as Vnode, amounts };
+    });
+    (this.#placed[at] as Piece[][]).push(pieces);
+  }
+}
+
+/** The position of the first host after an order; the number of hosts if there is none. */
+function firstAfter(hosts: readonly Host[], order: number): number {
+  return firstPlace(hosts, (host) => host.order > order);
+}

@@ -1,0 +1,127 @@
+// Why a chunk has no place (docs/reference/scheduler.md 5): what the first host in the order of walking lacks, among the hosts that the job may use at all;
+// otherwise why it may not use the first host. Reads a search under way and changes nothing.
+
+import type { Why } from "#protocol/sched-link.ts";
+import type { Chunk, Request } from "../shapes/request.ts";
+import type { Host, HostBucket, NodeSet, Vnode, VnodeState } from "../shapes/universe.ts";
+import type { Checks } from "../shapes/vnode-fit.ts";
+import { isChecked, lackOf, shortage } from "../shapes/vnode-fit.ts";
+import { firstHost } from "./node-sets.ts";
+import { frontOf } from "./set-front.ts";
+import { precedes } from "./walk.ts";
+
+/** The part of a search that a reason needs. */
+export type SearchView = {
+  readonly set: NodeSet;
+  readonly request: Request;
+  readonly checks: Checks;
+  /** hosts that have chunks of the job: the amounts taken of their vnodes */
+  readonly touched: ReadonlyMap<Host, { readonly bucket: HostBucket; readonly used: readonly (readonly number[])[] }>;
+  namedHost(chunk: Chunk): Host | null | undefined;
+  usableIn(bucket: HostBucket, host?: Host): readonly boolean[] | null;
+  statesOf(bucket: HostBucket): readonly VnodeState[];
+  ineligibleOn(state: VnodeState, host: readonly VnodeState[], vnode: Vnode | undefined): Why | null;
+};
+
+/** used: undefined for a host in the state of its bucket. */
+type Candidate = {
+  readonly host: Host;
+  readonly bucket: HostBucket;
+  readonly usable: boolean;
+  readonly used: readonly (readonly number[])[] | undefined;
+};
+
+const NOTHING: Why = { code: "NO_NODE_RESOURCES", module: "placement" };
+
+/** Why no host can take another copy of a chunk. */
+export function whyNot(view: SearchView, chunk: Chunk): Why {
+  const named = view.namedHost(chunk);
+  if (named !== undefined) return whyNotNamed(view, named, chunk);
+  const best = firstCandidate(view);
+  return (best === null ? null : whyNotHere(view, best, chunk)) ?? NOTHING;
+}
+
+/** Why a host cannot take a copy of a chunk; null: no reason is known. */
+export function whyNotOn(view: SearchView, host: Host, bucket: HostBucket, chunk: Chunk): Why | null {
+  return whyNotHere(view, { host, bucket, usable: view.usableIn(bucket, host) !== null, used: undefined }, chunk);
+}
+
+/** Why a host cannot take all chunks together, although it may take each alone. */
+export function whyNotPacked(view: SearchView, host: Host, bucket: HostBucket): Why {
+  const here: Candidate = { host, bucket, usable: view.usableIn(bucket, host) !== null, used: undefined };
+  for (const chunk of view.request.chunks) {
+    const why = whyNotHere(view, here, chunk);
+    if (why !== null) return why;
+  }
+  return { code: "NODE_PLACE_PACK", module: "placement" };
+}
+
+/** The first host of the open buckets and, if chunks may share hosts, of the touched ones; hosts that the job may use come first. */
+function firstCandidate(view: SearchView): Candidate | null {
+  let best: Candidate | null = null;
+  if (view.touched.size === 0) {
+    const { first } = frontOf(view.set);
+    if (first !== null && view.usableIn(first.bucket) !== null) return { ...first, usable: true, used: undefined };
+  }
+  const offer = (host: Host, bucket: HostBucket, usable: boolean, used?: Candidate["used"]): void => {
+    const better = best === null || (usable === best.usable ? precedes(bucket.rank, host, best.bucket.rank, best.host) : usable);
+    if (better) best = { host, bucket, usable, used };
+  };
+  for (const bucket of view.set.open) {
+    const host = firstHost(bucket);
+    if (host !== undefined) offer(host, bucket, view.usableIn(bucket) !== null);
+  }
+  const { arrangement } = view.request.place;
+  if (arrangement === "scatter" || arrangement === "vscatter") return best;
+  for (const [host, { bucket, used }] of view.touched) offer(host, bucket, true, used);
+  return best;
+}
+
+function whyNotHere(view: SearchView, { host, bucket, usable, used: taken }: Candidate, chunk: Chunk): Why | null {
+  const states = view.statesOf(bucket);
+  const used = taken ?? states.map((state) => state.used);
+  const flags = view.usableIn(bucket, host);
+  if (!usable || flags === null) {
+    const at = bucket.walk.find((index) => bucket.states[index]?.closed === undefined) ?? (bucket.walk[0] as number);
+    return view.ineligibleOn(states[at] as VnodeState, states, host.vnodes[at]);
+  }
+  if (flags.length > 1 && view.request.place.arrangement !== "vscatter") {
+    const why = hostShortage(view.checks, bucket, used, flags, chunk);
+    if (why !== null) return why;
+  }
+  const at = bucket.walk.find((index) => flags[index] === true) ?? (bucket.walk[0] as number);
+  return lackOf(view.checks, { spec: (bucket.states[at] as VnodeState).spec, used: used[at] as number[] }, chunk);
+}
+
+/** The first resource of which all usable vnodes of a host together have too little. */
+function hostShortage(
+  checks: Checks,
+  bucket: HostBucket,
+  used: readonly (readonly number[])[],
+  flags: readonly boolean[],
+  chunk: Chunk,
+): Why | null {
+  for (const { index, amount } of chunk.amounts) {
+    if (!isChecked(checks, index)) continue;
+    let [have, total] = [0, 0];
+    for (const at of bucket.walk) {
+      const { spec } = bucket.states[at] as VnodeState;
+      total += spec.avail[index] as number;
+      if (flags[at] === true) have += Math.max(0, (spec.avail[index] as number) - (used[at]?.[index] as number));
+    }
+    if (amount > have) return shortage(checks.space, checks.space.consumed[index]?.name ?? "", { want: amount, have, total });
+  }
+  return null;
+}
+
+/** If the job may not use a named vnode or host at all, the reason gives no amounts. */
+function whyNotNamed(view: SearchView, host: Host | null, chunk: Chunk): Why {
+  const nothing: Why = { code: "INSUFFICIENT_RESOURCE", module: "placement", resource: chunk.vnode === undefined ? "host" : "vnode" };
+  const bucket = host === null ? null : (view.touched.get(host)?.bucket ?? host.bucket);
+  if (host === null || bucket === null) return nothing;
+  const flags = view.usableIn(bucket, host);
+  const at = chunk.vnode === undefined ? (flags?.indexOf(true) ?? -1) : host.vnodes.findIndex((vnode) => vnode.name === chunk.vnode);
+  if (flags?.[at] !== true) return nothing;
+  const state = view.statesOf(bucket)[at] as VnodeState;
+  return lackOf(view.checks, { spec: state.spec, used: view.touched.get(host)?.used[at] ?? state.used }, chunk) ?? NOTHING;
+}

@@ -1,0 +1,118 @@
+// The quick answer over a whole node set (docs/reference/scheduler.md 5): whether a vnode is free, whether there are enough vnodes to scatter, whether there
+// is enough of every resource in total, and whether any vnode matches. A request that exceeds the totals can never run, nor one with a chunk that exceeds
+// every host.
+
+import type { Why } from "#protocol/sched-link.ts";
+import type { Chunk, Request } from "../shapes/request.ts";
+import { matchedText } from "../shapes/resource-space.ts";
+import type { NodeSet, VnodeSpec } from "../shapes/universe.ts";
+import type { Checks } from "../shapes/vnode-fit.ts";
+import { isChecked, isMatchChecked, matchesAll, matchesValue, mismatch, shortage } from "../shapes/vnode-fit.ts";
+
+/** values of a matched resource shown at most */
+const VALUES_SHOWN_MAX = 10;
+
+/** Why a request cannot be placed on a node set now, or ever; null: the totals give no reason. */
+export function checkTotals(checks: Checks, set: NodeSet | undefined, request: Request): Why | null {
+  // Whether such a job fits depends only on its own vnodes.
+  const now = compare(checks, set, request, request.keeps_cpus === true);
+  if (now === null) return set === undefined || request.keeps_cpus === true ? null : tooLarge(checks, set, request);
+  const ever = compare(checks, set, request, true);
+  if (ever !== null) return { ...ever, never: true };
+  return (set === undefined || request.keeps_cpus === true ? null : tooLarge(checks, set, request)) ?? now;
+}
+
+function compare(checks: Checks, set: NodeSet | undefined, request: Request, total: boolean): Why | null {
+  const free_count = set?.free_count ?? 0;
+  if (!total && free_count === 0) return { code: "NO_FREE_NODES", module: "placement" };
+  const { arrangement } = request.place;
+  if (arrangement === "scatter" || arrangement === "vscatter") {
+    const nodes = total ? (set?.vnodes.size ?? 0) : free_count;
+    if (nodes < request.chunk_count) return { code: total ? "NO_TOTAL_NODES" : "NO_FREE_NODES", module: "placement" };
+  }
+  for (const { index, amount } of request.totals) {
+    const { name } = checks.space.consumed[index] as { readonly name: string };
+    if (!isChecked(checks, index) || checks.policy.resource_unset_infinite.has(name)) continue;
+    const all = set?.total[index] ?? 0;
+    const have = total ? all : (set?.free[index] ?? 0);
+    if (amount > have) return shortage(checks.space, name, { want: amount, have, total: all });
+  }
+  for (const chunk of request.chunks) {
+    const why = unmatched(checks, set, chunk);
+    if (why !== null) return why;
+  }
+  return null;
+}
+
+/** The resource of which a chunk requests more than any host has, in use or not. */
+function tooLarge(checks: Checks, set: NodeSet, request: Request): Why | null {
+  const split = set.multi_vnode_hosts > 0 && request.place.arrangement !== "vscatter";
+  for (const chunk of request.chunks) {
+    if (holdsChunk(checks, set.specs.keys(), chunk)) continue;
+    if (split && [...set.buckets.values()].some((bucket) => bucket.count > 0 && hasAmounts(checks, bucket.total, chunk))) continue;
+    const why = mostLacked(checks, set, chunk, split);
+    if (why !== null) return { ...why, never: true };
+  }
+  return null;
+}
+
+function holdsChunk(checks: Checks, specs: Iterable<VnodeSpec>, chunk: Chunk): boolean {
+  for (const spec of specs) if (hasAmounts(checks, spec.avail, chunk) && matchesAll(checks, spec, chunk)) return true;
+  return false;
+}
+
+const hasAmounts = (checks: Checks, have: readonly number[], { amounts }: Chunk): boolean =>
+  amounts.every(({ index, amount }) => !isChecked(checks, index) || amount <= (have[index] as number));
+
+/** The first resource of which no possible host of the chunk has enough; null: there is enough of each, but on no host of all of them. */
+function mostLacked(checks: Checks, set: NodeSet, chunk: Chunk, split: boolean): Why | null {
+  const specs = [...set.specs.keys()].filter((spec) => matchesAll(checks, spec, chunk));
+  const hosts = split ? [...set.buckets.values()].filter(({ count }) => count > 0) : [];
+  for (const { index, amount } of chunk.amounts) {
+    const { name } = checks.space.consumed[index] as { readonly name: string };
+    const most = Math.max(0, ...specs.map(({ avail }) => avail[index] as number), ...hosts.map(({ total }) => total[index] as number));
+    if (isChecked(checks, index) && amount > most) return shortage(checks.space, name, { want: amount, have: most, total: most });
+  }
+  return null;
+}
+
+/** A value that no vnode of the set has, free or not. */
+function unmatched(checks: Checks, set: NodeSet | undefined, chunk: Chunk): Why | null {
+  if (chunk.host !== undefined && set?.hosts.has(chunk.host) !== true) return mismatch("host", chunk.host, shown(set?.hosts.keys() ?? []));
+  if (chunk.vnode !== undefined && set?.vnodes.has(chunk.vnode) !== true)
+    return mismatch("vnode", chunk.vnode, shown(set?.vnodes.keys() ?? []));
+  const specs = set === undefined ? [] : [...set.specs.keys()];
+  for (const match of chunk.matches) {
+    if (!isMatchChecked(checks, match) || specs.some((spec) => matchesValue(checks.space, spec, match))) continue;
+    return mismatch(
+      match.resource,
+      matchedText(match.value),
+      typeof match.value === "boolean" ? matchedText(!match.value) : valuesOf(set, match.resource),
+    );
+  }
+  for (const { resource, amount } of chunk.levels) {
+    const have = specs.reduce((most, spec) => Math.max(most, spec.levels.get(resource) ?? 0), 0);
+    if (checks.policy.resources.has(resource) && amount > have)
+      return shortage(checks.space, resource, { want: amount, have, total: have });
+  }
+  return null;
+}
+
+/** The distinct values that vnodes of the set have. */
+function valuesOf(set: NodeSet | undefined, resource: string): string {
+  const values = new Set<string>();
+  for (const spec of [...(set?.specs.keys() ?? [])].sort((a, b) => a.id - b.id)) {
+    const value = spec.matches.get(resource);
+    if (value !== undefined) for (const element of String(value).split(",")) values.add(element);
+  }
+  return shown(values);
+}
+
+function shown(values: Iterable<string>): string {
+  const first: string[] = [];
+  for (const value of values) {
+    if (first.length === VALUES_SHOWN_MAX) return `${first.join()},...`;
+    first.push(value);
+  }
+  return first.join();
+}

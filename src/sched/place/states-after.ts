@@ -1,0 +1,79 @@
+// The states of a host's vnodes after a job was placed on them.
+
+import type { Request } from "../shapes/request.ts";
+import type { ResourceSpace } from "../shapes/resource-space.ts";
+import type { HostBucket, VnodeState } from "../shapes/universe.ts";
+import { sharingOn } from "../shapes/vnode-fit.ts";
+import { isTaken } from "../shapes/vnode-state.ts";
+
+export type PlacedHost = {
+  readonly states: readonly VnodeState[];
+  /** the states that the search used: the present ones, or the amounts at the worst moment of its window */
+  readonly shown: readonly VnodeState[];
+  /** the amounts of each vnode that are taken then, with the job */
+  readonly used: readonly (readonly number[])[];
+  /** vnodes that have a chunk of the job */
+  readonly taken: readonly boolean[];
+};
+
+/** The result of a job on a host, and the states it came from. */
+export type PlacedStates = {
+  readonly space: ResourceSpace;
+  readonly request: Request;
+  readonly of: PlacedHost;
+  readonly states: readonly VnodeState[];
+};
+
+/**
+ * As statesAfter, for a host of a bucket. Hosts of one bucket that get the same parts of equal jobs become equal: they share the states made for the first, whose
+ * key is known by then.
+ */
+export function statesLeft(space: ResourceSpace, request: Request, bucket: HostBucket, host: PlacedHost): readonly VnodeState[] {
+  const { left } = bucket;
+  if (left !== null && left.space === space && left.request === request && isSame(left.of, host)) return left.states;
+  const states = statesAfter(space, request, host);
+  bucket.left = { space, request, of: host, states };
+  return states;
+}
+
+/** The same amounts are taken of the same states. */
+function isSame(a: PlacedHost, b: PlacedHost): boolean {
+  if (a.states !== b.states || a.shown !== b.shown) return false;
+  for (let at = 0; at < a.states.length; at++) {
+    if (a.taken[at] !== b.taken[at]) return false;
+    const [left, right] = [a.used[at] as readonly number[], b.used[at] as readonly number[]];
+    for (let index = 0; index < left.length; index++) if (left[index] !== right[index]) return false;
+  }
+  return true;
+}
+
+function statesAfter(space: ResourceSpace, { place }: Request, host: PlacedHost): VnodeState[] {
+  const { states, taken } = host;
+  const used = usedNow(host);
+  const wholeHost = states.some((state, at) => taken[at] === true && sharingOn(place, state.spec) === "exclhost");
+
+  /** The state word of a vnode that the job uses: job-exclusive, or job-busy when no cpu is left. A vnode that is down is still down when the job has ended. */
+  const closedAfter = (state: VnodeState, here: readonly number[]): string | undefined => {
+    if (state.closed !== undefined && !isTaken(state.closed)) return state.closed;
+    if (sharingOn(place, state.spec) !== "shared" || (wholeHost && state.spec.sharing !== "ignore_excl")) return "job-exclusive";
+    const avail = state.spec.avail[space.ncpus] as number;
+    return avail > 0 && (here[space.ncpus] as number) >= avail ? "job-busy" : state.closed;
+  };
+
+  return states.map((state, at) => {
+    const isTaken = taken[at] === true;
+    if (!isTaken && !(wholeHost && state.spec.sharing !== "ignore_excl")) return state;
+    const { spec } = state;
+    const here = used[at] as readonly number[];
+    const jobs = !isTaken ? state.jobs : spec.max_running === undefined ? 1 : state.jobs + 1;
+    return { spec, used: here, jobs, closed: closedAfter(state, here) };
+  });
+}
+
+/** The amounts that the search added to the worst moment of the window are added to the present ones. */
+function usedNow({ states, shown, used }: PlacedHost): readonly (readonly number[])[] {
+  if (shown === states) return used;
+  return states.map((state, at) =>
+    state.used.map((amount, index) => amount + ((used[at]?.[index] as number) - (shown[at]?.used[index] as number))),
+  );
+}

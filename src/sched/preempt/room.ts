@@ -1,0 +1,182 @@
+// Making room in a cycle's universe: running jobs are taken off their vnodes, a job is placed, and jobs that need not go get their vnodes back. Every change
+// can be rolled back to a mark; changes that are kept end with the cycle.
+//
+// W1. While a job is away it counts for no limit and has no place in the calendar.
+// W2. A job that gets its vnodes back has them exactly as before, within all limits, together with the job that was placed.
+
+import { execVnodeText, firstVnode, onlyResources, readExecVnode } from "#model/request/exec-vnode.ts";
+import type { SchedJob, Why } from "#protocol/sched-link.ts";
+import { takeFromServer } from "../calendar/ahead.ts";
+import { putAway } from "../calendar/calendar.ts";
+import { count } from "../mirror/mirror.ts";
+import { resumeRequest } from "../order/job-lines.ts";
+import { type Move, undoMoves } from "../place/node-sets.ts";
+import type { Placed } from "../place/placement.ts";
+import { durationsOf } from "../shapes/durations.ts";
+import type { Candidate, Stage } from "../shapes/module.ts";
+import { readHolding } from "../shapes/running.ts";
+import type { Universe } from "../shapes/universe.ts";
+import { vacate } from "./vacancy.ts";
+
+/** The functions of a cycle that it uses. */
+export type RoomHost = {
+  readonly universe: Universe;
+  readonly server_taken: Map<string, number>;
+  startedOn(vnode: string): readonly SchedJob[];
+  /** puts a job on its vnodes, now or where it was before */
+  place(candidate: Candidate): Placed | null;
+  couldStart(candidate: Candidate): Why | null;
+  check(candidate: Candidate, stages: readonly Stage[]): Why | null;
+  noteMoved(moves: readonly Move[]): void;
+};
+
+/** A job that was taken off its vnodes. methods: letters of preempt_order, in the order in which they are tried (`SCR`) */
+export type Away = { readonly job: SchedJob; readonly methods: string };
+
+export type Room = {
+  /** jobs that were taken away, in that order */
+  readonly away: ReadonlyMap<string, Away>;
+  mark(): number;
+  rollBack(mark: number): void;
+  vacate(job: SchedJob, methods: string): void;
+  /** why a job could not start at present; null: it could */
+  couldStart(candidate: Candidate): Why | null;
+  /** places the job that room is made for; null: there is no place */
+  occupy(candidate: Candidate): Placed | null;
+  /** its place */
+  readonly occupied: Placed | null;
+  /** false: another job needs its former amounts */
+  putBack(id: string): boolean;
+  /** changes since the last mark stay; the cycle now starts the job that was placed */
+  keep(candidate: Candidate): void;
+  /** all jobs are back where they were, except hosts: the cycle moves those */
+  close(): void;
+};
+
+const LIMITING: readonly Stage[] = ["limits", "queue-resources", "server-resources"];
+
+export function createRoom(host: RoomHost): Room {
+  const { universe, server_taken } = host;
+  const away = new Map<string, Away>();
+  const intoCalendar = new Map<string, () => void>();
+  const undo: (() => void)[] = [];
+  let occupied: Placed | null = null;
+
+  const move = (moves: readonly Move[]): void => {
+    host.noteMoved(moves);
+    undo.push(() => undoMoves(universe, moves));
+  };
+
+  /** Counts the job as running, or no longer. */
+  const run = ({ job, methods }: Away, runs: boolean): void => {
+    count(universe, job, runs ? 1 : -1);
+    takeFromServer(universe, server_taken, releasedOf(universe, job, methods), runs ? 1 : -1);
+    if (runs) {
+      away.delete(job.id);
+      intoCalendar.get(job.id)?.();
+    } else {
+      away.set(job.id, { job, methods });
+      intoCalendar.set(job.id, putAway(universe, job.id, readHolding(universe.space, givenUp(universe, job, methods))));
+    }
+  };
+  const change = (who: Away, runs: boolean): void => {
+    run(who, runs);
+    undo.push(() => run(who, !runs));
+  };
+  const countIn = ({ entry: { job } }: Candidate, sign: 1 | -1): void => {
+    count(universe, job, sign);
+    takeFromServer(universe, server_taken, job, sign);
+  };
+
+  return {
+    away,
+    mark: () => undo.length,
+    rollBack(mark) {
+      while (undo.length > mark) undo.pop()?.();
+    },
+    vacate(job, methods) {
+      const jobs = { isGone: (id: string) => away.has(id), startedOn: host.startedOn };
+      move(vacate(universe, job, releasedBy(universe, methods), jobs));
+      change({ job, methods }, false);
+    },
+    couldStart: (candidate) => host.couldStart(candidate),
+    occupy(candidate) {
+      const placed = host.place(candidate);
+      if (placed === null) return null;
+      move(placed.moved);
+      countIn(candidate, 1);
+      occupied = placed;
+      undo.push(() => {
+        countIn(candidate, -1);
+        occupied = null;
+      });
+      return placed;
+    },
+    get occupied() {
+      return occupied;
+    },
+    putBack(id) {
+      const who = away.get(id);
+      if (who === undefined) return true;
+      const candidate = asItWas(universe, who);
+      if (host.check(candidate, LIMITING) !== null) return false;
+      const placed = host.place(candidate);
+      if (placed === null) return false;
+      move(placed.moved);
+      change(who, true);
+      return true;
+    },
+    keep(candidate) {
+      undo.length = 0;
+      occupied = null;
+      countIn(candidate, -1);
+    },
+    close() {
+      for (const who of [...away.values()].reverse()) run(who, true);
+      undo.length = 0;
+    },
+  };
+}
+
+/** The resources that a job gives up when it is preempted by the first of these methods; null: all. */
+function releasedBy({ preempt }: Universe, methods: string): ReadonlySet<string> | null {
+  return methods.startsWith("S") ? preempt.released : null;
+}
+
+function releasedOf(universe: Universe, job: SchedJob, methods: string): SchedJob {
+  const released = releasedBy(universe, methods);
+  if (released === null) return job;
+  return { ...job, resources: Object.fromEntries(Object.entries(job.resources).filter(([name]) => released.has(name))) };
+}
+
+/** The amounts it gives up, by vnode. */
+function givenUp(universe: Universe, { exec_vnode = "" }: SchedJob, methods: string): string {
+  const released = releasedBy(universe, methods);
+  return released === null ? exec_vnode : onlyThese(exec_vnode, released);
+}
+
+/** The job as it would be if it had been suspended: its request for resuming. */
+export function asItWas(universe: Universe, { job, methods }: Away): Candidate {
+  const restricted = releasedBy(universe, methods) !== null;
+  const suspended: SchedJob = { ...job, state: "S", ...(restricted ? { released: givenUp(universe, job, methods) } : {}) };
+  const queue = universe.queues.get(job.queue);
+  const entry = {
+    job: suspended,
+    request: resumeRequest(universe, suspended),
+    order: [],
+    line: null,
+    strand: null,
+    under: false,
+    gone: false,
+  };
+  return { entry, queue, set: setOfSuspended(universe, suspended), ...durationsOf(universe, suspended) };
+}
+
+/** The vnodes of a suspended job are in this set, whatever its queue uses now. */
+export function setOfSuspended(universe: Universe, { exec_vnode = "" }: SchedJob): Candidate["set"] {
+  return universe.vnodes.get(firstVnode(exec_vnode) ?? "")?.set;
+}
+
+/** An exec_vnode with these resources only. */
+const onlyThese = (exec_vnode: string, names: ReadonlySet<string>): string =>
+  execVnodeText(onlyResources(readExecVnode(exec_vnode) ?? [], (name) => names.has(name)));

@@ -1,0 +1,65 @@
+// A running job's vnodes as they would be without it, in the universe of a cycle. The vnodes' jobs say what it holds, so every vnode of the hosts
+// of an exclhost job is freed.
+//
+// V1. The moves that are returned undo all of it (undoMoves).
+
+import { isNodeUsable } from "#model/values/node-state.ts";
+import type { SchedJob } from "#protocol/sched-link.ts";
+import { requestOf } from "../order/job-lines.ts";
+import type { Move } from "../place/node-sets.ts";
+import { moveHost } from "../place/node-sets.ts";
+import { readHolding } from "../shapes/running.ts";
+import type { Host, Universe, Vnode, VnodeState } from "../shapes/universe.ts";
+import { sharingOn } from "../shapes/vnode-fit.ts";
+import { stateWords } from "../shapes/vnode-state.ts";
+
+/** The changes of a cycle: jobs that it took away, and those that it started on a vnode. */
+export type CycleJobs = { isGone(id: string): boolean; startedOn(vnode: string): readonly SchedJob[] };
+
+/** Takes a job off its vnodes. released: resources that it gives up; null: all. */
+export function vacate(universe: Universe, job: SchedJob, released: ReadonlySet<string> | null, jobs: CycleJobs): Move[] {
+  const given = readHolding(universe.space, job.exec_vnode ?? "");
+  const hosts = new Set<Host>();
+  for (const name of given.keys()) {
+    const vnode = universe.vnodes.get(name);
+    if (vnode !== undefined) hosts.add(vnode.host);
+  }
+  const moves: Move[] = [];
+  for (const host of hosts) {
+    const { bucket } = host;
+    if (bucket === null) continue;
+    const states = host.vnodes.map((vnode, at) => {
+      const state = bucket.states[at] as VnodeState;
+      if (!vnode.node.jobs.includes(job.id)) return state;
+      const used = [...state.used];
+      for (const { index, amount } of given.get(vnode.name)?.amounts ?? []) {
+        const name = universe.space.consumed[index]?.name ?? "";
+        if (released === null || released.has(name)) used[index] = (used[index] as number) - amount;
+      }
+      return { spec: state.spec, used, ...withoutIt(universe, vnode, { job, state, used, jobs }) };
+    });
+    moves.push(...moveHost(universe, universe.policy, host, states));
+  }
+  return moves;
+}
+
+type Leaving = { readonly job: SchedJob; readonly state: VnodeState; readonly used: readonly number[]; readonly jobs: CycleJobs };
+
+/** The number of jobs left on a vnode, and the state word that keeps others away. */
+function withoutIt(universe: Universe, vnode: Vnode, leaving: Leaving): Pick<VnodeState, "jobs" | "closed"> {
+  const { spec } = leaving.state;
+  const there = vnode.node.jobs.flatMap((id) => (id === leaving.job.id || leaving.jobs.isGone(id) ? [] : (universe.jobs.get(id) ?? [])));
+  const left = [...new Set(there), ...leaving.jobs.startedOn(vnode.name)];
+  const words = stateWords(vnode.node);
+  const avail = spec.avail[universe.space.ncpus] as number;
+  const isFull = avail > 0 && (leaving.used[universe.space.ncpus] as number) >= avail;
+  const closed =
+    words.find((word) => !isNodeUsable([word])) ??
+    words.find((word) => word === "resv-exclusive") ??
+    (left.some((other) => isAlone(universe, other, spec)) ? "job-exclusive" : isFull ? "job-busy" : undefined);
+  return { jobs: spec.max_running === undefined ? Math.min(1, left.length) : left.length, closed };
+}
+
+function isAlone(universe: Universe, job: SchedJob, spec: VnodeState["spec"]): boolean {
+  return sharingOn(requestOf(universe, job.schedselect, job.place).place, spec) !== "shared";
+}

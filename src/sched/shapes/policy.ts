@@ -1,0 +1,110 @@
+// A site's decisions about scheduling, in the form that the core reads: sched_config with all defaults filled in, once for prime and once for non-prime time,
+// with holidays and dedicated time (docs/reference/scheduler.md 11 and 12). Made by policy/sched-config.ts; frozen.
+
+import type { DecayRule, FairshareEntity } from "#model/fairshare.ts";
+import type { FairshareTree } from "#model/resource-group.ts";
+import type { MatcherName } from "../place/matcher.ts";
+import type { DedicatedTime } from "./dedicated-time.ts";
+import type { DynProgram } from "./dyn-res.ts";
+import type { Holidays } from "./holidays.ts";
+import type { LocalTime } from "./local-time.ts";
+import type { ModuleOptions, PolicyModule } from "./module.ts";
+
+/** `"ncpus HIGH"`: HIGH puts large values first. */
+export type JobSortKey = { readonly key: string; readonly high: boolean };
+/** `"mem HIGH unused"`. total: the whole amount of the vnode. */
+export type NodeSortKey = { readonly key: string; readonly high: boolean; readonly amount: "total" | "assigned" | "unused" };
+
+/** The settings that hold at one time (prime or non-prime). */
+export type Policy = {
+  readonly round_robin: boolean;
+  readonly by_queue: boolean;
+  readonly strict_ordering: boolean;
+  readonly backfill: boolean;
+  /** jobs must not reach from prime into non-prime time, nor back, by more than prime_spill_s */
+  readonly backfill_prime: boolean;
+  readonly prime_spill_s: number;
+  /** backfill_prime does not apply to queues that are neither prime-time nor non-prime-time queues */
+  readonly prime_exempt_anytime_queues: boolean;
+  /** jobs that request an aoe may become top jobs */
+  readonly allow_aoe_calendar: boolean;
+  readonly job_sort_key: readonly JobSortKey[];
+  readonly fair_share: boolean;
+  readonly fairshare_entity: FairshareEntity;
+  /** the usage that counts: a formula over resources_used */
+  readonly fairshare_usage_res: string;
+  readonly fairshare_decay: DecayRule;
+  /** entities without shares never run */
+  readonly fairshare_enforce_no_shares: boolean;
+  readonly node_sort_key: readonly NodeSortKey[];
+  readonly smp_cluster_dist: "pack" | "round_robin";
+  /** which host gets a chunk among those that node_sort_key does not distinguish (`backfill.matcher`) */
+  readonly matcher: MatcherName;
+  /** names that are checked at vnodes, queues and server; host, vnode and booleans always are */
+  readonly resources: ReadonlySet<string>;
+  /** resources of vnodes that are infinite where they are unset */
+  readonly resource_unset_infinite: ReadonlySet<string>;
+  /** resources of hosts for which the moms' values count */
+  readonly mom_resources: ReadonlySet<string>;
+  readonly primetime_prefix: string;
+  readonly nonprimetime_prefix: string;
+  readonly dedicated_prefix: string;
+  /** reservations may lie in dedicated time */
+  readonly resv_confirm_ignore: "dedicated_time" | "none";
+  readonly update_comments: boolean;
+  /** jobs looked at in one cycle; null: all */
+  readonly max_job_check: number | null;
+  /** jobs may preempt jobs of lower levels */
+  readonly preemptive_sched: boolean;
+  /** how often that is tried in one cycle; null: for every job */
+  readonly preempt_attempts: number | null;
+};
+
+/** Everything that a cycle needs besides the universe. */
+export type PolicyBook = {
+  readonly prime: Policy;
+  readonly non_prime: Policy;
+  readonly holidays: Holidays;
+  readonly dedicated: readonly DedicatedTime[];
+  readonly fairshare: FairshareTree;
+  /** programs that report amounts of the server; absent: none */
+  readonly dyn_res?: readonly DynProgram[];
+  /** names of the chain, in order */
+  readonly modules: readonly string[];
+  /** the site's own policy modules by their name in the chain */
+  readonly site_modules?: ReadonlyMap<string, PolicyModule>;
+  readonly module_options?: ModuleOptions;
+  readonly local: LocalTime;
+};
+
+/** The values of an empty sched_config. */
+export const POLICY_DEFAULT: Policy = Object.freeze({
+  round_robin: false,
+  by_queue: true,
+  strict_ordering: false,
+  backfill: true,
+  backfill_prime: false,
+  prime_spill_s: 0,
+  prime_exempt_anytime_queues: false,
+  allow_aoe_calendar: false,
+  job_sort_key: [],
+  fair_share: false,
+  fairshare_entity: "euser",
+  fairshare_usage_res: "cput",
+  fairshare_decay: { time_s: 24 * 3600, factor: 0.5 },
+  fairshare_enforce_no_shares: true,
+  node_sort_key: [{ key: "sort_priority", high: true, amount: "total" }],
+  smp_cluster_dist: "pack",
+  matcher: "first_fit",
+  resources: new Set(["ncpus", "mem", "arch", "host", "vnode", "aoe", "eoe"]),
+  resource_unset_infinite: new Set<string>(),
+  mom_resources: new Set<string>(),
+  primetime_prefix: "p_",
+  nonprimetime_prefix: "np_",
+  dedicated_prefix: "ded",
+  resv_confirm_ignore: "none",
+  update_comments: true,
+  max_job_check: null,
+  preemptive_sched: true,
+  preempt_attempts: null,
+} satisfies Policy);

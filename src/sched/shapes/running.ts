@@ -1,0 +1,207 @@
+// Running entries with their ends: jobs, and reservations whose period has begun; and the amounts of vnodes that they hold.
+//
+// K1. Every running job that has vnodes is in `running`, and so is every running reservation. The amounts that a running reservation holds are not counted
+//     for its jobs.
+// K2. Running entries end in the future: a job that has passed its soft_walltime is extended by the same time, repeatedly, up to its walltime; after that it
+//     always ends a second from now.
+// K7. Every job that is expected to end before it must is in `soft`.
+
+import { readExecVnode } from "#model/request/exec-vnode.ts";
+import type { Place } from "#model/request/place.ts";
+import type { PlacedChunks } from "../place/placement-search.ts";
+import type { Amount } from "./request.ts";
+import type { ResourceSpace } from "./resource-space.ts";
+import { amountOf } from "./resource-space.ts";
+import type { Vnode } from "./universe.ts";
+import { sharingOn } from "./vnode-fit.ts";
+
+/** Amounts taken of a vnode. closes, own: as in Part (place/outlook.ts). */
+export type Held = { readonly amounts: readonly Amount[]; readonly closes: string | undefined; readonly own: boolean };
+/** What is taken of vnodes, by name. */
+export type Holding = ReadonlyMap<string, Held>;
+
+/** What runs: a job, or a reservation in its period. */
+export type Running = {
+  /** id of the job or reservation */
+  readonly id: string;
+  readonly from_s: number;
+  /** when it is expected to end; use endOf */
+  to_s: number;
+  /** when it must have left its vnodes */
+  readonly last_s: number;
+  /** the part of that time that a job may need to end after its walltime */
+  readonly grace_s: number;
+  /** soft_walltime, if that is less than its allowed time */
+  readonly soft_s?: number;
+  /** the text that the holding is read from when it is first needed */
+  readonly exec_vnode: string;
+  holding: Holding | null;
+  /** true if the mirror's amounts of vnodes include it; not for a job that a cycle starts */
+  readonly counted: boolean;
+  gone: boolean;
+};
+
+export type RunningBook = {
+  readonly running: Map<string, Running>;
+  /** running entries, unordered and including entries that are gone; use endsInOrder */
+  ends: Running[];
+  in_order: boolean;
+  gone_count: number;
+  /** by vnode: running entries that are not among the vnode's `jobs`: reservations, and jobs started in this cycle */
+  readonly besides: Map<string, Running[]>;
+  /** jobs that a cycle has taken off their vnodes, and the amounts they give up; `jobs` of vnodes and their amounts still include them */
+  readonly away: Map<string, Running>;
+  /** the latest expected end of entries that have gone since a cycle last asked: if it is later than now, one ended early */
+  freed_s: number;
+  /** ids of jobs with a soft_walltime that counts */
+  readonly soft: Set<string>;
+};
+
+/** Adds a running entry; it replaces one with the same id. */
+export function addRunning(book: RunningBook, running: Running): void {
+  removeRunning(book, running.id);
+  book.running.set(running.id, running);
+  if (running.soft_s !== undefined) book.soft.add(running.id);
+  addEnd(book, running);
+}
+
+export function removeRunning(book: RunningBook, id: string): void {
+  const running = book.running.get(id);
+  if (running === undefined) return;
+  book.running.delete(id);
+  book.soft.delete(id);
+  if (running.counted) book.freed_s = Math.max(book.freed_s, running.to_s);
+  dropEnd(book, running);
+}
+
+function addEnd(book: RunningBook, running: Running): void {
+  const last = book.ends.at(-1);
+  if (last !== undefined && last.to_s > running.to_s) book.in_order = false;
+  book.ends.push(running);
+}
+
+function dropEnd(book: RunningBook, running: Running): void {
+  running.gone = true;
+  book.gone_count++;
+  if (book.gone_count > 64 && book.gone_count * 2 > book.ends.length) compact(book);
+}
+
+function compact(book: RunningBook): void {
+  book.ends = book.ends.filter((running) => !running.gone);
+  book.gone_count = 0;
+}
+
+/** Running entries besides the `jobs` of vnodes. */
+export function addBeside(book: RunningBook, running: Running): void {
+  addRunning(book, running);
+  for (const name of running.holding?.keys() ?? []) {
+    const others = book.besides.get(name);
+    if (others === undefined) book.besides.set(name, [running]);
+    else others.push(running);
+  }
+}
+
+export function removeBeside(book: RunningBook, id: string): void {
+  const running = book.running.get(id);
+  if (running === undefined) return;
+  removeRunning(book, id);
+  for (const name of running.holding?.keys() ?? []) {
+    const others = (book.besides.get(name) ?? []).filter((other) => other !== running);
+    if (others.length === 0) book.besides.delete(name);
+    else book.besides.set(name, others);
+  }
+}
+
+/** Running entries in the order of their ends. now_s: entries that should be over are moved on (K2), and reported. */
+export function sortEnds(book: RunningBook, now_s: number, extended: (running: Running) => void): readonly Running[] {
+  const sort = (): void => {
+    if (book.gone_count > 0) compact(book);
+    if (!book.in_order) book.ends.sort((a, b) => a.to_s - b.to_s || (a.id < b.id ? -1 : 1));
+    book.in_order = true;
+  };
+  sort();
+  for (const running of book.ends) {
+    if (running.to_s > now_s) break;
+    if (running.to_s < running.last_s) {
+      running.to_s = extension(running, now_s);
+      book.in_order = false;
+      extended(running);
+    }
+  }
+  sort();
+  return book.ends;
+}
+
+/** The new expected end of an entry that should be over: soft_walltime steps until it is in the future. */
+export function extension({ from_s, soft_s = 0, last_s, grace_s }: Running, now_s: number): number {
+  if (soft_s <= 0) return last_s;
+  const step_s = from_s + soft_s * (Math.floor((now_s - from_s) / soft_s) + 1);
+  return step_s < last_s - grace_s ? step_s : last_s;
+}
+
+/** to_s of an entry that is ignored: it counts as over now. */
+export const LIFTED = Number.NEGATIVE_INFINITY;
+
+/** Its end, as of now. */
+export function endOf(running: Running, now_s: number): number {
+  return running.to_s === LIFTED ? now_s : Math.max(running.to_s, now_s + 1);
+}
+
+/** Ids of the jobs on a vnode; other running entries there are in `besides`. */
+export function jobsOn({ node: { jobs } }: Vnode): Iterable<string> {
+  return jobs.length > 1 ? new Set(jobs) : jobs;
+}
+
+/** What something that runs holds. */
+export function holdingOf(space: ResourceSpace, running: Running): Holding {
+  running.holding ??= readHolding(space, running.exec_vnode);
+  return running.holding;
+}
+
+// --- holdings
+
+/** Whether two holdings have a vnode in common. */
+export function meet(a: Holding, b: Holding): boolean {
+  for (const name of a.keys()) if (b.has(name)) return true;
+  return false;
+}
+
+/** The amounts that placed chunks take. Equal pieces share one object: book() then makes one part of them. */
+export function holdingOfChunks(place: Place, chunks: PlacedChunks): Holding {
+  const holding = new Map<string, Held>();
+  let last: Held = { amounts: [], closes: undefined, own: true };
+  for (const { vnode, amounts } of chunks.flat()) {
+    const sharing = sharingOn(place, vnode.state.spec);
+    const closes = sharing === "shared" ? undefined : "job-exclusive";
+    const old = holding.get(vnode.name);
+    if (old !== undefined) holding.set(vnode.name, { amounts: [...old.amounts, ...amounts], closes: old.closes ?? closes, own: true });
+    else {
+      if (last.amounts !== amounts || last.closes !== closes) last = { amounts, closes, own: true };
+      holding.set(vnode.name, last);
+    }
+    if (sharing === "exclhost") closeHost(holding, vnode);
+  }
+  return holding;
+}
+
+function closeHost(holding: Map<string, Held>, vnode: Vnode): void {
+  for (const other of vnode.host.vnodes) {
+    if (other === vnode || other.state.spec.sharing === "ignore_excl") continue;
+    const old = holding.get(other.name);
+    holding.set(other.name, { amounts: old?.amounts ?? [], closes: "job-exclusive", own: old?.own ?? false });
+  }
+}
+
+/** The amounts that an exec_vnode text takes. An unreadable text holds nothing. The state of a vnode says whether it is closed. */
+export function readHolding(space: ResourceSpace, exec_vnode: string, closes?: string): Holding {
+  const holding = new Map<string, Held>();
+  for (const { vnode, pairs } of (readExecVnode(exec_vnode) ?? []).flat()) {
+    const amounts = pairs.flatMap(({ name, text }): Amount[] => {
+      const resource = space.all.get(name);
+      const amount = resource === undefined || resource.index < 0 ? null : amountOf(resource, text);
+      return amount === null || resource === undefined ? [] : [{ index: resource.index, amount }];
+    });
+    holding.set(vnode, { amounts: [...(holding.get(vnode)?.amounts ?? []), ...amounts], closes, own: true });
+  }
+  return holding;
+}
