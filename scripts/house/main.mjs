@@ -1,4 +1,4 @@
-// `npm run house [-- --list]`: measures how well the source tree can be lived in, by the syntax tree and the imports. --list: also names what stands behind each figure.
+// `npm run house [-- --list]`: measures how well the source tree can be lived in, by the syntax tree, the imports and one run. --list: also names what stands behind each figure.
 
 import { coreDrivers } from "./drivers.mjs";
 import { PROGRAM_SOURCES, unusedExports } from "./exports.mjs";
@@ -6,6 +6,7 @@ import { readFolders } from "./folders.mjs";
 import { arrowsUp, cyclesOf, foldersByFiles, mutualPairs } from "./imports.mjs";
 import { lostReferences } from "./references.mjs";
 import { PARSER, strayParsers } from "./request-texts.mjs";
+import { filesOfSubmission } from "./submission.mjs";
 import { readSources } from "./syntax.mjs";
 import { sourceTexts } from "./texts.mjs";
 
@@ -18,7 +19,7 @@ process.stdout.on("error", (error) => process.exit(error.code === "EPIPE" ? 0 : 
 const list = process.argv.includes("--list");
 const sources = readSources();
 const folders = readFolders();
-const rows = [...ofFolders(), ...ofFunctions(), ...ofHomes(), ...ofWords()];
+const rows = [...ofFolders(), ...ofFunctions(), ...ofHomes(), ...ofWords(), await ofSubmission()];
 const width = Math.max(...rows.map(([what]) => what.length));
 for (const [what, figure, behind] of rows) {
   process.stdout.write(`${what.padEnd(width)}  ${figure}\n`);
@@ -74,4 +75,9 @@ function ofHomes() {
 function ofWords() {
   const lost = lostReferences();
   return [["references to documents that are not in the repository", lost.length, lost]];
+}
+
+async function ofSubmission() {
+  const files = await filesOfSubmission();
+  return ["files a submitted job passes in the server", files.length, files];
 }

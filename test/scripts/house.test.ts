@@ -7,6 +7,7 @@ import { PROGRAM_SOURCES, unusedExports } from "../../scripts/house/exports.mjs"
 import { floorsOf } from "../../scripts/house/folders.mjs";
 import { arrowsUp, cyclesOf, foldersByFiles, mutualPairs } from "../../scripts/house/imports.mjs";
 import { strayParsers } from "../../scripts/house/request-texts.mjs";
+import { filesOfSubmission } from "../../scripts/house/submission.mjs";
 import { sourceTexts } from "../../scripts/house/texts.mjs";
 
 /** Each line: `file: imported imported~`; `~` marks an import of types alone. */
@@ -120,4 +121,13 @@ test("every exported value is imported by another file", () => {
     [],
     "take away `export`, or the whole of it where its own file does not use it",
   );
+});
+
+test("a submitted job passes the gate, its handler and the rows, but no other handler; the list is the same on every run", async () => {
+  const files = await filesOfSubmission();
+  for (const path of ["driver/gate.ts", "requests/job/queue-job.ts", "state/apply.ts", "state/rows.ts", "scheds/mirror.ts"])
+    assert.ok(files.includes(`src/server/${path}`), path);
+  const handlers = files.filter((path) => path.startsWith("src/server/requests/") && !path.endsWith("/index.ts"));
+  assert.deepEqual(handlers, ["src/server/requests/job/queue-job.ts"]);
+  assert.deepEqual(await filesOfSubmission(), files);
 });
