@@ -1,17 +1,20 @@
-// Indices of job arrays: what `qsub -J X-Y[:Z]` asks for, what ranges of an id name, and lists as they are shown (docs/reference/commands.md 1.4):
-// 1-5:2 · 2-3 · 3,7 · 3,7-9 · `-` for none.
+// Indices of job arrays: the range that `qsub -J X-Y[:Z]` asks for, the ranges in an id, and lists as
+// commands show them (docs/reference/commands.md 1.4): 1-5:2 · 2-3 · 3,7 · 3,7-9 · `-` for an empty list.
 
-/** first, first + step, ... up to last at most. */
+/** The indices first, first + step, ..., up to at most last. */
 export type IndexRange = { readonly first: number; readonly last: number; readonly step: number };
 
 const RANGE = /^([0-9]{1,9})(?:-([0-9]{1,9})(?::([0-9]{1,9}))?)?$/;
 
-/** `X-Y` or `X-Y:Z` with 0 <= X <= Y and Z >= 1; null: no indices of an array. */
+/** Parses `X-Y` or `X-Y:Z` with 0 <= X <= Y and Z >= 1. Returns null if the text is malformed. */
 export function parseArrayIndices(text: string): IndexRange | null {
   return text.includes("-") ? parseRange(text) : null;
 }
 
-/** `3`, `1-5`, `1-9:2` and lists of them with commas; null: malformed, or a range that runs backwards. */
+/**
+ * Parses `3`, `1-5`, `1-9:2` and lists of these joined by commas. Returns null if the text is malformed or a
+ * range runs backwards.
+ */
 export function parseIndexList(text: string): readonly IndexRange[] | null {
   const ranges: IndexRange[] = [];
   for (const part of text.split(",")) {
@@ -38,19 +41,19 @@ function rangeText({ first, last, step }: IndexRange): string {
   return first === last ? String(first) : step === 1 ? `${first}-${last}` : `${first}-${last}:${step}`;
 }
 
-/** How many indices it names. */
+/** The number of indices in a range. */
 export const indexCount = ({ first, last, step }: IndexRange): number => Math.floor((last - first) / step) + 1;
 
 /** The index at a position, counted from 0. */
 export const indexAt = ({ first, step }: IndexRange, position: number): number => first + position * step;
 
-/** Where an index stands in the range; -1: nowhere. */
+/** The position of an index in the range, or -1 if the range does not contain it. */
 export function positionOf({ first, last, step }: IndexRange, index: number): number {
   const past = index - first;
   return past < 0 || index > last || past % step !== 0 ? -1 : past / step;
 }
 
-/** The positions for which `isIn` is true, in order, with neighbours joined into ranges. */
+/** The positions for which `isIn` is true, in order. Neighbouring positions are joined into ranges. */
 export function rangesOf(range: IndexRange, isIn: (position: number) => boolean): IndexRange[] {
   const found: IndexRange[] = [];
   const count = indexCount(range);

@@ -1,9 +1,13 @@
-// Checks of values that rows of the attribute tables share (AttributeOptions.check): true means that the value is legal.
+// Checks of values that several rows of the attribute tables share (AttributeOptions.check). A check returns
+// true if the value is legal.
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is looked for
 const CONTROL = /[\0-\x1f\x7f]/;
 
-/** Whether a text has no control character. A control character would end a line of a file or a log, or drive the terminal of a reader. */
+/**
+ * Whether a text contains no control character. A control character could end a line of a file or a log, or
+ * send a command to a reader's terminal.
+ */
 export function isPrintable(text: string): boolean {
   return !CONTROL.test(text);
 }
@@ -13,7 +17,7 @@ export function isAbsolutePath(text: string): boolean {
   return text.startsWith("/") && isPrintable(text) && !text.split("/").includes("..");
 }
 
-/** Texts of several lines: newlines and tabs are no harm in them. */
+/** As isPrintable, but a text may have several lines: newlines and tabs are allowed. */
 export function isPrintableText(text: string): boolean {
   return isPrintable(text.replace(/[\t\n]/g, ""));
 }
@@ -24,12 +28,12 @@ export function printableText(text: string): string {
   return text.replace(/[\0-\x08\x0b-\x1f\x7f]/g, "?");
 }
 
-/** A recipient of mail: no blanks, which would part it into several. */
+/** Whether a text can be a recipient of mail. A blank would split it into several recipients. */
 export function isMailUser(text: string): boolean {
   return !/\s/.test(text);
 }
 
-/** The sender of mail, which is an argument of the mail program. */
+/** Whether a text can be the sender of mail. The sender is passed to the mail program as an argument. */
 export function isMailSender(text: string): boolean {
   return isMailUser(text) && !text.startsWith("-");
 }

@@ -1,23 +1,24 @@
-// Values of attributes by kind, read from a record whose values have no type yet. A value of another kind counts as unset: the attribute tables say which kind
-// an attribute is of, and values are checked against them when they are set.
+// Reads attribute values of one kind from a record of untyped values. A value of another kind counts as
+// unset. The attribute tables give the kind of each attribute, and values are checked against the tables when
+// they are set.
 
 import type { ResourceValues } from "./attribute.ts";
 
 type Record = { readonly [name: string]: unknown };
 
-/** A text; undefined: unset. */
+/** The text of an attribute, or undefined if it is unset. */
 export function textOf(attrs: Record, name: string): string | undefined {
   const value = attrs[name];
   return typeof value === "string" ? value : undefined;
 }
 
-/** A list of texts; empty: unset. */
+/** The list of texts of an attribute, empty if it is unset. */
 export function listOf(attrs: Record, name: string): readonly string[] {
   const value = attrs[name];
   return Array.isArray(value) ? value : NO_LIST;
 }
 
-/** Resources with their values; empty: unset. */
+/** The resources of an attribute with their values, empty if it is unset. */
 export function resourcesOf(attrs: Record, name: string): ResourceValues {
   const value = attrs[name];
   return isResources(value) ? value : NO_RESOURCES;

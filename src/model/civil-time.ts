@@ -1,7 +1,7 @@
-// Dates of the Gregorian calendar as numbers, and what a clock on the wall of a time zone shows. Days are counted from 1970-01-01.
-// The conversions are those of the proleptic calendar in eras of 400 years.
+// Dates of the Gregorian calendar as numbers, and the local time of a time zone. Days are counted from
+// 1970-01-01. The conversions use the proleptic calendar in eras of 400 years.
 
-/** month 1..12, day 1..31. */
+/** A date: month 1..12, day 1..31. */
 export type CivilDay = { readonly year: number; readonly month: number; readonly day: number };
 export type CivilTime = CivilDay & { readonly second_of_day: number };
 
@@ -35,7 +35,7 @@ export function civilDay(days: number): CivilDay {
   };
 }
 
-/** 0 Monday .. 6 Sunday. */
+/** The weekday of a day number: 0 Monday .. 6 Sunday. */
 export const weekday = (days: number): number => (((days + 3) % 7) + 7) % 7;
 
 const isLeap = (year: number): boolean => year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0);
@@ -46,11 +46,11 @@ export const daysInMonth = (year: number, month: number): number =>
 /** A time zone of the tz database. */
 export type TimeZone = {
   readonly name: string;
-  /** what must be added to epoch seconds to read the clock on the wall */
+  /** seconds to add to epoch seconds to get local time */
   offset(epoch_s: number): number;
 };
 
-/** What the clock shows: day number and second of the day. */
+/** The local time of a moment: day number and second of the day. */
 export function wallClock(zone: TimeZone, epoch_s: number): { readonly day: number; readonly second: number } {
   const wall_s = epoch_s + zone.offset(epoch_s);
   const day = Math.floor(wall_s / DAY_S);
@@ -58,8 +58,9 @@ export function wallClock(zone: TimeZone, epoch_s: number): { readonly day: numb
 }
 
 /**
- * The moment at which the clock shows a time: the first of two where the clock is set back; where it is set forward and never shows that time, as long
- * after the jump as the time lies after the clock's last moment before it (RFC 5545, 3.3.5).
+ * The epoch seconds at which the local clock shows the given time. If the clock shows the time twice (it is
+ * set back), the first moment counts. If the clock skips the time (it is set forward), the offset before the
+ * jump is used (RFC 5545, 3.3.5).
  */
 export function epochOfWall(zone: TimeZone, day: number, second: number): number {
   const wall_s = day * DAY_S + second;

@@ -1,7 +1,10 @@
-// Dependencies between jobs as the attribute depend holds them (docs/reference/commands.md 1.3): items `afterok:1.svr@svr:2.svr@svr`, `on:2`, `beforeany:3.svr@svr`.
+// Dependencies between jobs in the form of the attribute depend (docs/reference/commands.md 1.3): items
+// `afterok:1.svr@svr:2.svr@svr`, `on:2`, `beforeany:3.svr@svr`.
 //
-// D1. A job waits for its after... and on items; its before... items name who waits for it. `before...` of a new job uses up an `on` of the other.
-// D2. An item stands once for each type, in the order in which types came; an id stands once in an item.
+// D1. A job waits for the jobs in its `after...` items and for its `on` count. Its `before...` items name the
+//     jobs that wait for it. A `before...` item of a new job reduces the `on` count of the job it names.
+// D2. A list has one item for each type, in the order in which the types were added. An item contains an id
+//     only once.
 
 import { parseJobId } from "./job-id.ts";
 import { PBSE, Reject, reject } from "./pbse.ts";
@@ -12,14 +15,17 @@ export type AfterType = (typeof AFTER_TYPES)[number];
 export type BeforeType = "before" | "beforeok" | "beforenotok" | "beforeany";
 export type DependType = AfterType | BeforeType | "runone";
 
-/** ids: `1.svr@svr`. count: of `on`. */
+/** ids have the form `1.svr@svr`. count belongs to `on`. */
 export type Dependency = { readonly type: DependType; readonly ids: readonly string[] } | { readonly type: "on"; readonly count: number };
 export type Dependencies = readonly Dependency[];
 
 const TYPES: ReadonlySet<string> = new Set([...AFTER_TYPES, "before", "beforeok", "beforenotok", "beforeany", "runone"]);
 const ON_MAX = 1_000_000;
 
-/** What the other job has: `afterok` of one is `beforeok` of the other; runone is mutual. */
+/**
+ * The type of the matching item in the other job: `afterok` of one job is `beforeok` of the other. runone is
+ * its own reverse.
+ */
 export function reverseType(type: DependType): DependType {
   if (type === "runone") return type;
   return (type.startsWith("after") ? type.replace("after", "before") : type.replace("before", "after")) as DependType;
@@ -29,9 +35,9 @@ export const isAfter = (type: Dependency["type"]): type is AfterType => type.sta
 export const isBefore = (type: Dependency["type"]): type is BeforeType => type.startsWith("before");
 
 /**
- * The items of an attribute value. server: added where an id has none. ids_max: most ids and counts of all items together.
- * Refuses a malformed item with 15014; another server, a subjob and too many ids with 15054.
- * Work is linear in the text: items gather their ids in sets.
+ * Parses the items of an attribute value. server: appended to ids that name no server. ids_max: upper bound
+ * on all ids and counts together. A malformed item is refused with 15014; another server, a subjob and too
+ * many ids with 15054. The work is linear in the text, because items collect their ids in sets.
  */
 export function parseDependencies(items: readonly string[], server: string, ids_max = Number.POSITIVE_INFINITY): Dependencies {
   const known = PARSED.get(items);
@@ -58,10 +64,13 @@ export function parseDependencies(items: readonly string[], server: string, ids_
   return dependencies;
 }
 
-/** What lists of items mean: a list that a job keeps never changes, and is read at every start and end of a job that it names. */
+/**
+ * Cache of parsed items. The list that a job keeps never changes, and the server reads it at every start and
+ * end of a job that it names.
+ */
 const PARSED = new WeakMap<readonly string[], { readonly server: string; readonly named: number; readonly dependencies: Dependencies }>();
 
-/** The refusal of a list of jobs that is longer than the server's max_depend_jobs. */
+/** The refusal of a dependency list that is longer than the server's max_depend_jobs. */
 const tooMany = (ids_max: number): Reject =>
   new Reject(PBSE.BADDEPEND, `Invalid Job Dependency: more than ${ids_max} jobs (max_depend_jobs)`);
 
@@ -87,7 +96,7 @@ export function dependencyItems(dependencies: Dependencies): string[] {
   return dependencies.map((item) => (item.type === "on" ? `on:${item.count}` : `${item.type}:${item.ids.join(":")}`));
 }
 
-/** The items that a job of this server keeps; what they mean is known from now on. */
+/** The items as a job of this server keeps them. Their parsed form enters the cache. */
 export function keptItems(dependencies: Dependencies, server: string): string[] {
   const items = dependencyItems(dependencies);
   const named = dependencies.reduce((sum, item) => sum + (item.type === "on" ? 1 : item.ids.length), 0);
@@ -99,7 +108,7 @@ export function keptItems(dependencies: Dependencies, server: string): string[] 
 export const withDependency = (dependencies: Dependencies, type: DependType, id: string): Dependencies =>
   withEntries(dependencies, type, [id]);
 
-/** Adds ids to the item of a type; those that it names already are left out. */
+/** Adds ids to the item of a type. Ids that the item already contains are skipped. */
 export function withEntries(dependencies: Dependencies, type: DependType, added: readonly string[]): Dependencies {
   const at = dependencies.findIndex((item) => item.type === type);
   if (at < 0) return added.length === 0 ? dependencies : [...dependencies, { type, ids: [...new Set(added)] }];
@@ -108,7 +117,7 @@ export function withEntries(dependencies: Dependencies, type: DependType, added:
   return dependencies.map((item, place) => (place === at && item.type !== "on" ? { type, ids: [...item.ids, ...fresh] } : item));
 }
 
-/** Takes an id out; an item without ids goes. */
+/** Removes an id. An item without ids is removed. */
 export function withoutDependency(dependencies: Dependencies, type: DependType, id: string): Dependencies {
   return dependencies.flatMap((item) => {
     if (item.type === "on" || item.type !== type) return [item];
@@ -117,7 +126,7 @@ export function withoutDependency(dependencies: Dependencies, type: DependType, 
   });
 }
 
-/** Sets what is left of `on`; 0: the item goes. */
+/** Sets the remaining count of `on`. A count of 0 removes the item. */
 export function withCount(dependencies: Dependencies, count: number): Dependencies {
   const others = dependencies.filter((item) => item.type !== "on");
   if (count === 0) return others;
@@ -128,16 +137,16 @@ export function withCount(dependencies: Dependencies, count: number): Dependenci
 export const countLeft = (dependencies: Dependencies): number =>
   dependencies.reduce((sum, item) => (item.type === "on" ? item.count : sum), 0);
 
-/** Entries of a type. */
+/** The entries of the item of a type. */
 export function entriesOf(dependencies: Dependencies, type: DependType): readonly string[] {
   return dependencies.flatMap((item) => (item.type !== "on" && item.type === type ? item.ids : []));
 }
 
 const SETS = new WeakMap<readonly string[], ReadonlySet<string>>();
-/** Below this many ids a list is searched as it is. */
+/** A list with fewer ids is searched without a set. */
 const SET_FROM = 256;
 
-/** Whether an item of the type names the entry. Long items are turned into a set once. */
+/** Whether an item of the type contains the entry. A long item is turned into a set once. */
 export function hasEntry(dependencies: Dependencies, type: DependType, entry: string): boolean {
   for (const item of dependencies) {
     if (item.type === "on" || item.type !== type) continue;
@@ -149,21 +158,21 @@ export function hasEntry(dependencies: Dependencies, type: DependType, entry: st
   return false;
 }
 
-/** Ids of the jobs that a job waits for. items: its stored `depend`. */
+/** Ids of the jobs that a job waits for. items: the stored `depend` of the job. */
 export function idsAhead(items: unknown, server: string): string[] {
   if (!isDependent(items)) return [];
   const dependencies = parseDependencies(items as readonly string[], server);
   return AFTER_TYPES.flatMap((type) => entriesOf(dependencies, type).map(jobOfEntry));
 }
 
-/** Whether items (as kept) name anything that a job waits for. */
+/** Whether stored items contain anything that a job waits for. */
 export function isDependent(items: unknown): boolean {
   return Array.isArray(items) && items.some((item) => /^(after|on:)/.test(String(item)));
 }
 
 export type End = { readonly ran: boolean; readonly exit_status: number | undefined };
 
-/** Whether a job that is over has met a dependency on it. */
+/** Whether a finished job has met a dependency on it. */
 export function isMet(type: AfterType, { ran, exit_status }: End): boolean {
   switch (type) {
     case "after":

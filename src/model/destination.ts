@@ -1,14 +1,15 @@
-// Where a job is sent or what a command is about: `queue`, `@server` or `queue@server` (docs/reference/commands.md 0).
+// The destination of a job or the target of a command: `queue`, `@server` or `queue@server`
+// (docs/reference/commands.md 0).
 
 import { QUEUE_NAME_LENGTH_MAX } from "./object-names.ts";
 
-/** Either part may be "" but not both (an empty text means the defaults and is not parsed here). */
+/** One of the two parts may be "". An empty text stands for the defaults and is not parsed here. */
 export type Destination = { readonly queue: string; readonly server: string };
 
 const QUEUE = /^[A-Za-z0-9][A-Za-z0-9_-]*$/;
 const SERVER = /^[A-Za-z0-9_](?:[A-Za-z0-9._-]*[A-Za-z0-9_])?(?::[0-9]{1,5})?$/;
 
-/** null: illegally formed. */
+/** Returns null if the text is malformed. */
 export function parseDestination(text: string): Destination | null {
   const at = text.indexOf("@");
   const queue = at < 0 ? text : text.slice(0, at);

@@ -1,26 +1,30 @@
-// Exit_status below zero, and the one for what could not be executed: why there is no exit value of the job's own (docs/reference/execution.md 6).
+// Values of Exit_status that do not come from the job itself: the negative ones, and the one for a program
+// that could not be executed (docs/reference/execution.md 6).
 
-/** What a mom reports. Some are given by no mom of ours; the server knows them all. */
+/** Values that a mom reports. Our mom never sends some of them; the server knows them all. */
 export const JOB_EXEC = {
-  /** failed before and after its files were set up */
+  /** the start failed before or after the mom set up the job's files */
   FAIL1: -1,
   FAIL2: -2,
   RETRY: -3,
-  /** lost: its end is unknown */
+  /** the job is lost: its end is unknown */
   INITABT: -4,
-  /** lost, but there is a checkpoint */
+  /** the job is lost, but a checkpoint exists */
   INITRST: -5,
   INITRMG: -6,
-  /** could not be restarted from its checkpoint */
+  /** the job could not be restarted from its checkpoint */
   BADRESRT: -7,
   FAILUID: -10,
   RERUN: -11,
-  /** checkpointed, and ended because of that */
+  /** the job was checkpointed and then ended */
   CHKP: -12,
   FAIL_PASSWORD: -13,
   RERUN_SIS_FAIL: -14,
   QUERST: -15,
-  /** hooks of execution events: rejected, or accepted with rerun() or delete(); an exception, no answer, or the alarm */
+  /**
+   * an execution hook rejected the job, or accepted it with rerun() or delete(), or raised an exception, gave
+   * no answer, or ran into its alarm
+   */
   FAILHOOK_RERUN: -16,
   FAILHOOK_DELETE: -17,
   HOOK_RERUN: -18,

@@ -1,9 +1,13 @@
-// Fairshare (docs/reference/scheduler.md 10): who has used how much of what is his. The tree of resource_group with usage on it, in memory; usage-file.ts keeps it.
+// Fairshare (docs/reference/scheduler.md 10): the usage of each entity compared with its share. This file
+// holds the tree of resource_group and its usage in memory; usage-file.ts stores it.
 //
-// H1. A group's usage is 1 and what the entities below have used; an entity that has used nothing counts 1 itself and adds nothing to its groups.
-// H2. Entities that the file does not name stand below `unknown`, one share each, from their first job on.
-// H3. Temporary usage is what a cycle adds for jobs it starts or plans: it orders the cycle's further jobs and is gone when the cycle ends.
-// H4. Usage of a run counts once: what was counted of it is kept beside the usage, and written with it.
+// H1. The usage of a group is 1 plus the usage of the entities below it. An entity that has used nothing has
+//     the usage 1 and adds nothing to its groups.
+// H2. An entity that the file does not name is placed below `unknown` with one share when its first job
+//     appears.
+// H3. Temporary usage is what a cycle adds for jobs that it starts or plans. It affects the order of later
+//     jobs in the same cycle and is dropped when the cycle ends.
+// H4. The usage of a run counts once. The amount already counted is kept with the usage and written with it.
 
 import type { FairshareTree } from "./resource-group.ts";
 
@@ -19,10 +23,10 @@ export type ShareNode = {
   readonly shares: number;
   readonly parent: ShareNode | null;
   readonly children: ShareNode[];
-  /** share of the siblings' shares, and of the whole tree: 0..1 */
+  /** share among the siblings, and share of the whole tree (0..1) */
   group_percentage: number;
   percentage: number;
-  /** counted for this name itself; 1: nothing yet */
+  /** usage of this entity alone; 1 means that it has used nothing */
   own: number;
   /** H1 */
   usage: number;
@@ -30,31 +34,34 @@ export type ShareNode = {
   temporary: number;
 };
 
-/** What of a run is counted already. run: its run_count. */
+/** The part of a run's usage that is already counted. run: the job's run_count. */
 export type Counted = { readonly run: number; readonly amount: number };
 
 export type Fairshare = {
   readonly root: ShareNode;
   readonly nodes: Map<string, ShareNode>;
-  /** when usage was last decayed */
+  /** time of the last decay */
   last_decay_s: number;
   readonly counted: Map<string, Counted>;
-  /** grows with every change of the order of entities, temporary usage included */
+  /** increases with every change of the order of entities, including temporary usage */
   version: number;
-  /** grows with every change of usage and percentages */
+  /** increases with every change of usage or percentages */
   usage_version: number;
-  /** there is something to write */
+  /** whether there are changes to write */
   changed: boolean;
 };
 
-/** What is kept over restarts. */
+/** The part that survives restarts. */
 export type StoredUsage = {
   readonly last_decay_s: number;
   readonly usage: Readonly<Record<string, number>>;
   readonly running: Readonly<Record<string, Counted>>;
 };
 
-/** The tree with stored usage on it. stored null: nobody has used anything, and the time of decay begins now. */
+/**
+ * Puts stored usage on the tree. If stored is null, no entity has used anything and the first decay period
+ * begins now.
+ */
 export function createFairshare(tree: FairshareTree, stored: StoredUsage | null, now_s: number): Fairshare {
   const nodes = new Map<string, ShareNode>();
   const root = nodeOf(tree, null, nodes);
@@ -72,7 +79,7 @@ export function createFairshare(tree: FairshareTree, stored: StoredUsage | null,
   return fairshare;
 }
 
-/** The same usage on another tree (resource_group was read again). */
+/** Moves the usage to another tree, after resource_group was read again. */
 export function replant(fairshare: Fairshare, tree: FairshareTree): Fairshare {
   const { version, usage_version, changed } = fairshare;
   const planted = createFairshare(tree, storedOf(fairshare), fairshare.last_decay_s);
@@ -84,12 +91,12 @@ export function storedOf({ nodes, last_decay_s, counted }: Fairshare): StoredUsa
   return { last_decay_s, usage: Object.fromEntries(used.map(({ name, own }) => [name, own])), running: Object.fromEntries(counted) };
 }
 
-/** What of a job decides whose shares it uses. */
+/** The fields of a job that decide which entity it belongs to. */
 export type ShareHolder = { readonly user: string; readonly group: string; readonly account?: string; readonly queue: string };
 /** A run of a job. */
 export type Run = { readonly id: string; readonly run_count: number };
 
-/** The entity of a job. A job without account belongs to `unknown`. */
+/** The entity of a job. A job without an account belongs to `unknown`. */
 export function entityOf(job: ShareHolder, kind: FairshareEntity): string {
   switch (kind) {
     case "euser":
@@ -109,7 +116,7 @@ export function entityOf(job: ShareHolder, kind: FairshareEntity): string {
   }
 }
 
-/** An entity by its name; one that is new comes below `unknown` (H2). */
+/** The entity with this name. A new entity is placed below `unknown` (H2). */
 export function entity(fairshare: Fairshare, name: string): ShareNode {
   const known = fairshare.nodes.get(name);
   if (known !== undefined) return known;
@@ -151,7 +158,7 @@ export function addUsage(fairshare: Fairshare, name: string, amount: number): vo
   fairshare.changed = true;
 }
 
-/** What an administrator says an entity has used (pbsfs -s). */
+/** Sets an entity's usage to a value given by an administrator (pbsfs -s). */
 export function setUsage(fairshare: Fairshare, name: string, usage: number): void {
   entity(fairshare, name).own = Math.max(1, usage);
   sumUp(fairshare.root);
@@ -159,7 +166,10 @@ export function setUsage(fairshare: Fairshare, name: string, usage: number): voi
   fairshare.changed = true;
 }
 
-/** Usage of a run in all: what is new of it is added. Rerun, it begins anew. */
+/**
+ * Counts the usage of a run. amount is the total of the run so far; only the part not yet counted is added. A
+ * rerun begins at 0.
+ */
 export function countRun(fairshare: Fairshare, name: string, { id, run_count }: Run, amount: number): void {
   const before = fairshare.counted.get(id);
   const counted = before?.run === run_count ? before.amount : 0;
@@ -174,7 +184,7 @@ export function forgetRun(fairshare: Fairshare, id: string): void {
 
 export type DecayRule = { readonly time_s: number; readonly factor: number };
 
-/** Decays once for every period that is over. Returns how often: usually 0. */
+/** Decays the usage once for every period that has passed. Returns the number of decays, usually 0. */
 export function decayDue(fairshare: Fairshare, { time_s, factor }: DecayRule, now_s: number): number {
   if (time_s <= 0 || now_s < fairshare.last_decay_s + time_s) return 0;
   const times = Math.floor((now_s - fairshare.last_decay_s) / time_s);
@@ -190,7 +200,7 @@ export function decay(fairshare: Fairshare, factor: number): void {
   fairshare.changed = true;
 }
 
-/** Usage of a job that is about to run, for the rest of the cycle (H3). */
+/** Adds the usage of a job that is about to run, for the rest of the cycle (H3). */
 export function addTemporary(fairshare: Fairshare, name: string, amount: number): void {
   if (amount <= 0) return;
   for (let at: ShareNode | null = entity(fairshare, name); at !== null; at = at.parent) at.temporary += amount;
@@ -207,7 +217,7 @@ function touch(fairshare: Fairshare): void {
   fairshare.usage_version++;
 }
 
-/** H1, from below. Returns what the subtree adds to the groups above. */
+/** Computes the sums of H1 from the leaves up. Returns the amount that the subtree adds to the groups above. */
 function sumUp(node: ShareNode): number {
   const below = node.children.reduce((sum, child) => sum + sumUp(child), 0);
   const own = node.own === 1 ? 0 : node.own;
@@ -216,9 +226,9 @@ function sumUp(node: ShareNode): number {
   return own + below;
 }
 
-// --- what follows from it
+// --- derived values
 
-/** fairshare_tree_usage: usage as seen from the root, weighed with what the groups around have used. */
+/** fairshare_tree_usage: usage as seen from the root, weighted with the usage of the surrounding groups. */
 export function treeUsage(fairshare: Fairshare, node: ShareNode): number {
   const { root } = fairshare;
   if (node.parent === null) return 1;
@@ -227,16 +237,19 @@ export function treeUsage(fairshare: Fairshare, node: ShareNode): number {
   return usage + (treeUsage(fairshare, node.parent) - usage) * node.group_percentage;
 }
 
-/** fairshare_factor: 1 has used nothing, 0.5 his share, near 0 many times as much. */
+/**
+ * fairshare_factor: 1 if the entity has used nothing, 0.5 if it has used its share, near 0 if it has used
+ * many times its share.
+ */
 export function shareFactor(fairshare: Fairshare, node: ShareNode): number {
   return node.percentage <= 0 ? 0 : 2 ** -(treeUsage(fairshare, node) / node.percentage);
 }
 
-/** Usage for what one is entitled to; smaller comes first. Without a share: last of all. */
+/** Usage divided by share. The smaller ratio comes first; an entity without a share comes last. */
 export const ratio = ({ temporary, percentage }: ShareNode): number =>
   percentage <= 0 ? Number.POSITIVE_INFINITY : temporary / percentage;
 
-/** Negative: a has the better claim. Compared from the root down; the first difference decides. */
+/** Returns a negative number if a comes before b. Compares from the root down; the first difference decides. */
 export function compareShares(a: ShareNode, b: ShareNode): number {
   if (a === b) return 0;
   const [left, right] = [pathOf(a), pathOf(b)];
@@ -247,7 +260,7 @@ export function compareShares(a: ShareNode, b: ShareNode): number {
   return 0;
 }
 
-/** From the root's child down to the node. */
+/** The nodes from the root's child down to the node. */
 export function pathOf(node: ShareNode): ShareNode[] {
   const path: ShareNode[] = [];
   for (let at = node; at.parent !== null; at = at.parent) path.push(at);

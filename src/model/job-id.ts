@@ -1,6 +1,8 @@
 // Identifiers of jobs and reservations (docs/reference/commands.md 0):
-//   job 12[.SERVER][@SERVER] · array 12[][.SERVER] · subjob 12[3][.SERVER] · subjobs 12[1-8:7,10][.SERVER] · reservation R5[.SERVER], S6, M7
-// The server after the point is where the job was made and part of its name; the one after @ is where to ask.
+//   job 12[.SERVER][@SERVER] · array 12[][.SERVER] · subjob 12[3][.SERVER] · subjobs 12[1-8:7,10][.SERVER] ·
+//   reservation R5[.SERVER], S6, M7
+// The server after the point is the server that created the job; it is part of the job's name. The server
+// after @ is the server to ask.
 
 import { type IndexRange, indexListText, parseIndexList } from "./array-indices.ts";
 
@@ -10,7 +12,7 @@ export type JobIdPart =
   | { readonly kind: "subjob"; readonly index: number }
   | { readonly kind: "range"; readonly ranges: readonly IndexRange[] };
 
-/** server: of the name, "" when not given; at: the server to ask, "" when not given. */
+/** server: the server in the name, or "" if it is not given. at: the server to ask, or "" if it is not given. */
 export type JobId = JobIdPart & { readonly seq: number; readonly server: string; readonly at: string };
 
 /** letter: R advance, S standing, M maintenance */
@@ -21,7 +23,7 @@ const SERVER = `(?:\\.(${HOST}))?(?:@(${HOST}(?::[0-9]{1,5})?))?`;
 const JOB = new RegExp(`^([0-9]{1,12})(?:\\[([0-9,:-]{0,1000})\\])?${SERVER}$`);
 const RESV = new RegExp(`^([RSM])([0-9]{1,12})${SERVER}$`);
 
-/** null: illegally formed. A range must not run backwards, its step is at least 1. */
+/** Returns null if the text is malformed. A range must not run backwards, and its step must be at least 1. */
 export function parseJobId(text: string): JobId | null {
   const match = JOB.exec(text);
   if (match === null) return null;
@@ -29,17 +31,20 @@ export function parseJobId(text: string): JobId | null {
   return part === null ? null : { ...part, seq: Number(match[1]), server: match[3] ?? "", at: match[4] ?? "" };
 }
 
-/** `12.svr`, `12[].svr`, `12[3].svr`, `12[1-8:7].svr`; without a server the bare form. The server to ask is not part of a name. */
+/**
+ * `12.svr`, `12[].svr`, `12[3].svr`, `12[1-8:7].svr`, or the same without the server. The server to ask is
+ * not part of the text.
+ */
 export function jobIdText(id: JobIdPart & { readonly seq: number; readonly server: string }): string {
   return `${id.seq}${partText(id)}${id.server === "" ? "" : `.${id.server}`}`;
 }
 
-/** The full name of an id a user typed: the default server's name is added where none is given. */
+/** The full name of an id as the user typed it. An id without a server gets the default server. */
 export function withServer(id: JobId, server: string): JobId {
   return id.server === "" ? { ...id, server } : id;
 }
 
-/** null: not a reservation's id. */
+/** Returns null if the text is not the id of a reservation. */
 export function parseResvId(text: string): ResvId | null {
   const match = RESV.exec(text);
   if (match === null) return null;
@@ -50,13 +55,13 @@ export function resvIdText(id: { readonly letter: string; readonly seq: number; 
   return `${id.letter}${id.seq}${id.server === "" ? "" : `.${id.server}`}`;
 }
 
-/** The number of a job id text; -1 when it is none. For sorting. */
+/** The sequence number of a job id, for sorting. -1 if the text is not a job id. */
 export function seqOf(id: string): number {
   const seq = Number.parseInt(id, 10);
   return Number.isNaN(seq) ? -1 : seq;
 }
 
-/** The array a subjob belongs to: `12[3].svr` -> `12[].svr`; null: it is none's. */
+/** The array of a subjob: `12[3].svr` -> `12[].svr`. Returns null if the id is not that of a subjob. */
 export function arrayIdOf(id: string): string | null {
   const match = /^([0-9]+)\[[0-9]+\](.*)$/.exec(id);
   return match === null ? null : `${match[1]}[]${match[2]}`;
@@ -67,7 +72,7 @@ export function subjobId(array_id: string, index: number): string {
   return array_id.replace("[]", `[${index}]`);
 }
 
-/** Index of a subjob's id; -1: it is none. */
+/** The index in a subjob's id, or -1 if the id is not that of a subjob. */
 export function subjobIndex(id: string): number {
   const match = /^[0-9]+\[([0-9]+)\]/.exec(id);
   return match === null ? -1 : Number(match[1]);

@@ -1,13 +1,14 @@
-// States and substates of jobs and which states follow which (docs/reference/attributes.md 6).
+// States and substates of jobs, and the transitions between them (docs/reference/attributes.md 6).
 //
 //   T --> Q <--> H, W          submission, holds, waiting for a time
 //   Q --> R --> E --> F        run, end
 //   R <--> S, U                suspended and resumed
-//   R, S, E --> Q, H, W        rerun; held after too many failed starts; its time may have been set meanwhile
+//   R, S, E --> Q, H, W        rerun; H after too many failed starts; W if its start time was set meanwhile
 //   Q, H, W, R, S --> F        deleted; M: moved to another server
-//   Q, H --> B <--> H; B --> F a job array from its first start to its end; X: a subjob that is over while the array lives
+//   Q, H --> B <--> H; B --> F a job array from its first start to its end; X: a subjob that has ended while
+//   the array lives
 //
-// I1. Final states (F, M, X) have no successor but F for X, when the array ends.
+// I1. The final states (F, M, X) have no successor, except that X becomes F when the array ends.
 
 export type JobState = "B" | "E" | "F" | "H" | "M" | "Q" | "R" | "S" | "T" | "U" | "W" | "X";
 
@@ -26,7 +27,7 @@ export const JOB_STATES: { readonly [letter in JobState]: string } = {
   X: "subjob over",
 };
 
-/** Numbers that stand in a job's substate. */
+/** Values of a job's substate. */
 export const SUBSTATE = {
   TRANSIT_IN: 0,
   TRANSIT_IN_COMMIT: 1,
@@ -64,7 +65,10 @@ export const SUBSTATE = {
 } as const;
 export type Substate = (typeof SUBSTATE)[keyof typeof SUBSTATE];
 
-/** The states that may follow a state (itself excepted: substates change within a state). */
+/**
+ * The states that may follow a state. The state itself is not listed, because a substate may change within a
+ * state.
+ */
 export const NEXT_STATES: { readonly [letter in JobState]: string } = {
   T: "QHWMF",
   Q: "RHWTBMFX",
@@ -89,12 +93,15 @@ export function isJobState(letter: string): letter is JobState {
   return letter.length === 1 && Object.hasOwn(JOB_STATES, letter);
 }
 
-/** Over for good: in the history. */
+/** Whether the state is final: the job is in the history. */
 export function isFinished(state: string): boolean {
   return state === "F" || state === "M" || state === "X";
 }
 
-/** The state of a job that does not run: held, waiting for its time, or queued; with its substate. begun: an array some subjobs of which have started. */
+/**
+ * State and substate of a job that does not run: held, waiting for its time, or queued. begun: the job is an
+ * array of which a subjob has started.
+ */
 export function restingState(job: {
   readonly held: boolean;
   readonly dependent?: boolean;
@@ -119,7 +126,7 @@ const COUNTED: readonly (readonly [word: string, states: string])[] = [
   ["Begun", "B"],
 ];
 
-/** The value of state_count, which ends in a blank. Suspended jobs count as running. */
+/** The value of state_count, which ends in a blank. Suspended jobs are counted as running. */
 export function stateCountText(counts: ReadonlyMap<string, number>): string {
   let text = "";
   for (const [word, states] of COUNTED) {
@@ -130,5 +137,5 @@ export function stateCountText(counts: ReadonlyMap<string, number>): string {
   return text;
 }
 
-/** What a job's waiting time counts as: its attribute accrue_type. */
+/** Values of accrue_type: the kind of waiting time that a job accrues. */
 export const ACCRUE = { INITIAL: 0, INELIGIBLE: 1, ELIGIBLE: 2, RUNNING: 3, EXITING: 4 } as const;

@@ -1,4 +1,5 @@
-// Names of objects: what characters they are made of and how long they may be (docs/reference/attributes.md 3-5, docs/reference/errors.md 1).
+// Names of objects: their legal characters and greatest lengths (docs/reference/attributes.md 3-5,
+// docs/reference/errors.md 1).
 
 import { PBSE, reject } from "./pbse.ts";
 
@@ -18,14 +19,17 @@ const RULES: { readonly [type in NamedObject]: NameRule } = {
   resource: { form: /^[A-Za-z][A-Za-z0-9_-]*$/, length_max: RESOURCE_NAME_LENGTH_MAX, tooLong: PBSE.IVAL_OBJ_NAME },
 };
 
-/** Refuses a name no object of that type can have: too long 15028, 15212 or 15065, otherwise 15172. */
+/**
+ * Refuses an illegal name of an object: one that is too long with 15028, 15212 or 15065, any other with
+ * 15172.
+ */
 export function checkObjectName(object: NamedObject, name: string): void {
   const rule = RULES[object];
   if (name.length > rule.length_max) throw reject(rule.tooLong);
   if (!rule.form.test(name)) throw reject(PBSE.IVAL_OBJ_NAME);
 }
 
-/** Whether a name could belong to an object of that type. */
+/** Whether a name is legal for an object of that type. */
 export function isObjectName(object: NamedObject, name: string): boolean {
   return name.length <= RULES[object].length_max && RULES[object].form.test(name);
 }

@@ -1,6 +1,7 @@
-// The PBS error table: symbol, number and text of every error a server returns, and the error class that carries one.
-// Numbers and texts are part of the contract (docs/reference/errors.md 1): several texts end in one blank, kept here, because an attribute name may follow after
-// a further blank. Numbers that are multiples of 256 are never used: a command exits with the number modulo 256, and that must not be 0.
+// The PBS error table: symbol, number and text of every error that a server returns, and the error class that
+// carries one. Numbers and texts are part of the contract (docs/reference/errors.md 1). Several texts end in
+// a blank. The blank is kept, because an attribute name may follow after a further blank. The table contains
+// no multiple of 256: a command exits with the number modulo 256, and that must not be 0.
 
 /** PBS error numbers by symbol, without the `PBSE_` prefix. */
 // biome-ignore format: one row per error
@@ -381,26 +382,26 @@ const TEXTS: ReadonlyMap<number, string> = new Map<number, string>([
   [15231, "Attribute has to be set on an array job"],
 ]);
 
-/** The text of an error number; null when the number has none (clients then print the number). */
+/** The text of an error number, or null if the number has none. Clients then print the number. */
 export function pbseText(code: number): string | null {
   return TEXTS.get(code) ?? null;
 }
 
-/** The symbol of an error number, without `PBSE_`; null for an unknown number. */
+/** The symbol of an error number without `PBSE_`, or null if the number is unknown. */
 export function pbseSymbol(code: number): PbseSymbol | null {
   return SYMBOLS.get(code) ?? null;
 }
 
 const SYMBOLS: ReadonlyMap<number, PbseSymbol> = new Map((Object.keys(PBSE) as PbseSymbol[]).map((symbol) => [PBSE[symbol], symbol]));
 
-/** Exit status of a command whose request was refused with this number. */
+/** The exit status of a command whose request was refused with this number. */
 export function exitStatus(code: number): number {
   return code % 256;
 }
 
 /**
- * A request is refused: an operating error that says "do not do this, tell the user". text is final (null: the number has none);
- * the server sends code and text as they are, the commands print them.
+ * The refusal of a request: an operating error that the user must see. text is final (null: the number has no
+ * text). The server sends code and text unchanged, and the commands print them.
  */
 export class Reject extends Error {
   readonly code: number;
@@ -413,7 +414,7 @@ export class Reject extends Error {
   }
 }
 
-/** The refusal that the work ends with; null: it is done. Other errors are thrown on. */
+/** Runs the work. Returns the refusal that it throws, or null if it succeeds. Other errors are thrown on. */
 export function refusalOf(work: () => void): Reject | null {
   try {
     work();
@@ -425,8 +426,8 @@ export function refusalOf(work: () => void): Reject | null {
 }
 
 /**
- * The refusal for a number. A suffix (an attribute, `attribute.resource`, or another name) is appended after one blank, which gives two
- * blanks after texts that end in one (docs/reference/errors.md 4).
+ * The refusal for a number. A suffix (an attribute, `attribute.resource` or another name) is appended after
+ * one blank. A text that ends in a blank is therefore followed by two blanks (docs/reference/errors.md 4).
  */
 export function reject(code: number, suffix?: string): Reject {
   const text = pbseText(code);

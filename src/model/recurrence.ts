@@ -1,20 +1,21 @@
-// Rules of recurrence of standing reservations: iCalendar RRULE (RFC 5545, 3.3.10), expanded on the clock of a time zone.
+// Recurrence rules of standing reservations: iCalendar RRULE (RFC 5545, 3.3.10), expanded in the local time of a time zone.
 //
-// Ours and not a library's: what users type must never keep the server busy. `rrule` (the package) searches a rule that no date fulfils until the year
-// 9999, second by second if the rule says so; here the work is bounded (R1), and times come out right where clocks change, whatever zone the machine is in.
+// This is our own code because a rule that a user types must never keep the server busy. The package `rrule` searches up to the
+// year 9999 for a rule that no date fulfils, second by second if the rule says so. Here the work is bounded (R1). Occurrences
+// are also correct where clocks change, in whatever zone the machine is.
 //
-// R1. A rule is at most RULE_CHARS_MAX long. An expansion looks at DAYS_MAX days and CANDIDATES_MAX times at most and gives OCCURRENCES_MAX occurrences at
-//     most; a rule that needs more is refused.
-// R2. Starts grow strictly.
+// R1. A rule has at most RULE_CHARS_MAX characters. An expansion looks at no more than DAYS_MAX days and CANDIDATES_MAX times,
+//     and gives no more than OCCURRENCES_MAX occurrences. A rule that needs more is refused.
+// R2. Starts increase strictly.
 
 import { civilDay, DAY_S, dayNumber, daysInMonth, daysInYear, epochOfWall, type TimeZone, wallClock, weekday } from "./civil-time.ts";
 import { PBSE, reject } from "./pbse.ts";
 
-/** In the order of length, the longest first. */
+/** In order of length, longest first. */
 const FREQUENCIES = ["YEARLY", "MONTHLY", "WEEKLY", "DAILY", "HOURLY", "MINUTELY", "SECONDLY"] as const;
 export type Frequency = (typeof FREQUENCIES)[number];
 
-/** Longest duration of an occurrence by frequency in seconds, and the number of the refusal (docs/reference/errors.md 1). */
+/** Longest duration of an occurrence in seconds by frequency, and the number of the refusal (docs/reference/errors.md 1). */
 const DURATION_MAX: { readonly [frequency in Frequency]: readonly [seconds: number, code: number] } = {
   YEARLY: [365 * DAY_S, PBSE.BAD_RRULE_YEARLY],
   MONTHLY: [28 * DAY_S, PBSE.BAD_RRULE_MONTHLY],
@@ -25,15 +26,15 @@ const DURATION_MAX: { readonly [frequency in Frequency]: readonly [seconds: numb
   SECONDLY: [1, PBSE.BAD_RRULE_SECONDLY],
 };
 
-/** A rule with every part that there is takes less. */
+/** A rule that uses every part once is shorter. */
 const RULE_CHARS_MAX = 4096;
 const OCCURRENCES_MAX = 5000;
 const DAYS_MAX = 100 * 366;
 const CANDIDATES_MAX = 500_000;
 
-/** ordinal 0: every such day; 2: the second of month or year, -1 the last. */
+/** ordinal 0: every such day of the period; 2: the second one of the month or year; -1: the last one. */
 type ByDay = { readonly ordinal: number; readonly weekday: number };
-/** Numbers as in the rule. until: day number and second of the clock (UTC when utc), the last one that counts. */
+/** Numbers as in the rule. until: day number and second of the last moment that counts, in local time (in UTC if utc). */
 export type Rule = {
   readonly frequency: Frequency;
   readonly interval: number;
@@ -56,7 +57,10 @@ const NUMBER_PARTS: { readonly [name: string]: readonly [part: NumberPart, min: 
 };
 const WEEKDAYS: readonly string[] = ["MO", "TU", "WE", "TH", "FR", "SA", "SU"];
 
-/** Reads a rule; blanks do not count. Refuses with 15133 what is none, with 15134 one that says neither COUNT nor UNTIL. */
+/**
+ * Parses a rule; blanks are ignored. A text that is not a rule is refused with 15133, a rule with neither COUNT nor UNTIL with
+ * 15134.
+ */
 export function parseRule(text: string): Rule {
   if (text.length > RULE_CHARS_MAX) throw reject(PBSE.BAD_RRULE_SYNTAX);
   const parts = new Map<string, string>();
@@ -96,7 +100,7 @@ export function parseRule(text: string): Rule {
   return rule;
 }
 
-/** What RFC 5545 forbids, and what is not done here: BYSETPOS below a day. */
+/** Refuses parts that RFC 5545 forbids, and BYSETPOS with a frequency below a day, which is not supported. */
 function checkParts({ frequency, by_day, by_week_no, by_year_day, by_month_day, by_set_pos }: Rule): void {
   const ordinals = by_day.some(({ ordinal }) => ordinal !== 0);
   const bad =
@@ -128,7 +132,7 @@ function parseByDay(text: string): ByDay {
   return { ordinal, weekday: WEEKDAYS.indexOf(match[2] ?? "") };
 }
 
-/** A day alone means all of it. */
+/** A date without a time means the whole day. */
 function parseUntil(text: string): Rule["until"] {
   const match = /^(\d{4})(\d\d)(\d\d)(?:T(\d\d)(\d\d)(\d\d)(Z?))?$/.exec(text);
   if (match === null) throw reject(PBSE.BAD_RRULE_SYNTAX);
@@ -148,13 +152,16 @@ function parseUntil(text: string): Rule["until"] {
   return { day: dayNumber({ year, month, day }), second: second_of_day, utc: match[7] === "Z" };
 }
 
-/** Refuses with the number of its frequency an occurrence that lasts longer than the rule's unit. */
+/** Refuses an occurrence that lasts longer than the unit of the rule's frequency. The frequency decides the error number. */
 export function checkDuration(rule: Rule, duration_s: number): void {
   const [seconds, code] = DURATION_MAX[rule.frequency];
   if (duration_s > seconds) throw reject(code);
 }
 
-/** Starts (epoch seconds) of all occurrences from a first moment on. Refuses with 15133 a rule without any, and one beyond the bounds (R1). */
+/**
+ * The starts (epoch seconds) of all occurrences from a first moment on. A rule without any occurrence and a rule beyond the
+ * bounds (R1) are refused with 15133.
+ */
 export function expandRule(rule: Rule, zone: TimeZone, from_s: number): readonly number[] {
   const first = wallClock(zone, from_s);
   const last = rule.until === null ? null : rule.until.utc ? null : rule.until;
@@ -165,7 +172,7 @@ export function expandRule(rule: Rule, zone: TimeZone, from_s: number): readonly
     if (last !== null && (day > last.day || (day === last.day && second > last.second))) break;
     const start_s = epochOfWall(zone, day, second);
     if (last_s !== null && start_s > last_s) break;
-    // Where clocks change two times of the wall may be one moment, or change places.
+    // Where clocks change, two local times may be the same moment or appear in reverse order.
     if (start_s > (starts.at(-1) ?? from_s - 1)) starts.push(start_s);
     if (starts.length > OCCURRENCES_MAX) throw reject(PBSE.BAD_RRULE_SYNTAX);
     if (starts.length === rule.count) return starts;
@@ -176,7 +183,7 @@ export function expandRule(rule: Rule, zone: TimeZone, from_s: number): readonly
 
 type Wall = { readonly day: number; readonly second: number };
 
-/** Times of the wall that fulfil the rule, in order, from the first day's period on; ends at the bounds. */
+/** The local times that fulfil the rule, in order, from the period of the first day on. Ends at the bounds. */
 function* wallTimes(rule: Rule, first: Wall): Generator<Wall> {
   const bare = withDefaults(rule, first);
   const isSubDaily = FREQUENCIES.indexOf(rule.frequency) > FREQUENCIES.indexOf("DAILY");
@@ -200,7 +207,7 @@ function* wallTimes(rule: Rule, first: Wall): Generator<Wall> {
   }
 }
 
-/** Parts that RFC 5545 takes from the first occurrence when the rule leaves them open. */
+/** Fills the parts that RFC 5545 takes from the first occurrence if the rule does not give them. */
 function withDefaults(rule: Rule, first: Wall): Rule {
   const { month, day } = civilDay(first.day);
   const open = rule.by_week_no.length + rule.by_year_day.length + rule.by_month_day.length + rule.by_day.length === 0;
@@ -221,7 +228,7 @@ function withDefaults(rule: Rule, first: Wall): Rule {
   }
 }
 
-/** The days of every period that counts, one period after the other. */
+/** The days of every period that counts, period by period. */
 function* periods({ frequency, interval, week_start }: Rule, first: number): Generator<readonly number[]> {
   const start = civilDay(first);
   let looked_at = 0;
@@ -257,7 +264,7 @@ function periodDays(
     case "HOURLY":
     case "MINUTELY":
     case "SECONDLY":
-      // Every day is looked at; the interval counts hours, minutes or seconds (subDailySeconds).
+      // Every day is visited; the interval counts hours, minutes or seconds (subDailySeconds).
       return [first + shift];
     default: {
       const unreachable: never = frequency;
@@ -276,7 +283,10 @@ function isMatchingDay(rule: Rule, days: number): boolean {
   return rule.by_day.length === 0 || rule.by_day.some((each) => matchesWeekday(rule, each, days, { year, month, day, day_of_year }));
 }
 
-/** Numbers from the front, or from the end when they are negative; none: every one. */
+/**
+ * Whether a position matches one of the numbers, which count from the front, or from the end if negative. An empty list matches
+ * every position.
+ */
 function matchesEnd(numbers: readonly number[], at: number, length: number): boolean {
   return numbers.length === 0 || numbers.includes(at) || numbers.includes(at - length - 1);
 }
@@ -295,7 +305,10 @@ function matchesWeekday(
   return by.ordinal > 0 ? Math.ceil(at / 7) === by.ordinal : Math.ceil((length - at + 1) / 7) === -by.ordinal;
 }
 
-/** The week of a day within its year: the first one has four days of it at least. Days at either end may belong to a week of the other year. */
+/**
+ * Whether a day lies in one of the rule's weeks. The first week of a year has at least four days of that year. Days at either
+ * end of a year may belong to a week of the neighbouring year.
+ */
 function matchesWeek({ by_week_no, week_start }: Rule, days: number, year: number): boolean {
   const first = firstWeek(year, week_start);
   const weeks = Math.round((firstWeek(year + 1, week_start) - first) / 7);
@@ -312,7 +325,7 @@ function firstWeek(year: number, week_start: number): number {
   return into <= 3 ? january - into : january - into + 7;
 }
 
-/** Times of a day for rules of whole days. */
+/** Times of a day for rules whose unit is at least a day. */
 function secondsOfDay({ by_hour, by_minute, by_second }: Rule, first: Wall): readonly number[] {
   const or = (numbers: readonly number[], own: number): readonly number[] => (numbers.length > 0 ? numbers : [own]);
   const seconds = or(by_hour, Math.floor(first.second / 3600)).flatMap((hour) =>
@@ -323,7 +336,7 @@ function secondsOfDay({ by_hour, by_minute, by_second }: Rule, first: Wall): rea
   return [...new Set(seconds)].sort((a, b) => a - b);
 }
 
-/** Times of a day for rules of hours, minutes or seconds; -1 for each one that was looked at in vain. */
+/** Times of a day for rules of hours, minutes or seconds. Yields -1 for each candidate that does not match. */
 function* subDailySeconds(rule: Rule, first: Wall, day: number): Generator<number> {
   const unit = rule.frequency === "HOURLY" ? 3600 : rule.frequency === "MINUTELY" ? 60 : 1;
   const start_unit = Math.floor((first.day * DAY_S + first.second) / unit);

@@ -1,8 +1,10 @@
-// The resource_group file: the fairshare tree (docs/reference/scheduler.md 10). Pure: text in, tree out. Usage and its decay belong to the fairshare module.
+// The resource_group file: the fairshare tree (docs/reference/scheduler.md 10). This file is pure: it turns text into a tree.
+// fairshare.ts owns usage and its decay.
 //
-// R1. Names are unique; a parent stands before its children. R2. The root is TREEROOT; `unknown` takes those the file does not name.
+// R1. Names are unique, and a parent precedes its children. R2. The root is TREEROOT. Entities that the file does not name
+//     belong to `unknown`.
 
-/** What is wrong on a line. */
+/** A fault on a line. */
 export type ResourceGroupFault = { readonly line: number; readonly text: string };
 
 export type FairshareNode = {
@@ -17,7 +19,7 @@ export type FairshareTree = FairshareNode;
 
 type Entry = { readonly name: string; readonly cresgrp: number; readonly shares: number; readonly children: Entry[] };
 
-/** Reads a resource_group file; entries in error are told and left out. */
+/** Parses a resource_group file. Lines with faults are reported and skipped. */
 export function parseResourceGroup(
   text: string,
   unknown_shares: number,
@@ -40,7 +42,7 @@ export function parseResourceGroup(
   return { tree: withPercentages(root, 1), messages };
 }
 
-/** Share of the tree of each name. */
+/** The share of each name in the whole tree. */
 export function percentagesOf(tree: FairshareTree): Map<string, number> {
   const percentages = new Map([[tree.name, tree.percentage]]);
   for (const child of tree.children) for (const [name, percentage] of percentagesOf(child)) percentages.set(name, percentage);

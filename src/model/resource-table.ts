@@ -1,14 +1,19 @@
-// The resources of the complex: the 49 built-in ones (docs/reference/attributes.md 8) as a table, and what a resource is. Custom resources made by qmgr have the same form.
+// The resources of the complex: the definition of a resource, and a table of the 49 built-in ones (docs/reference/attributes.md
+// 8). Custom resources made by qmgr have the same form.
 //
-// I1. flags are written in the order h q n f i r m; n and f exclude each other and need h; boolean, string and string_array resources take none of n f q.
+// I1. flags are written in the order h q n f i r m. n and f exclude each other and need h. boolean, string and string_array
+//     resources have none of n f q.
 // I2. Built-in resources cannot be changed or deleted.
 
 import type { ReadLevel, SetLevel } from "./attribute.ts";
 import { PBSE, Reject, reject } from "./pbse.ts";
 
-/** duration exists for built-in resources only; qmgr shows it as long. */
+/** Only built-in resources have the type duration; qmgr shows it as long. */
 export type ResourceType = "long" | "float" | "size" | "string" | "string_array" | "boolean" | "duration";
-/** h: may stand in select · n, f: consumable at vnodes (f: the first only) · q: consumable at queue and server · i invisible, r read-only · m sent to the mom */
+/**
+ * h: allowed in select · n, f: consumable at vnodes (f: only at the first vnode) · q: consumable at queue and server · i:
+ * invisible, r: read-only · m: sent to the mom
+ */
 export type ResourceFlag = "h" | "q" | "n" | "f" | "i" | "r" | "m";
 
 export type ResourceDef = {
@@ -18,7 +23,7 @@ export type ResourceDef = {
   readonly flags: string;
   readonly read: ReadLevel;
   readonly set: SetLevel;
-  /** may be changed on a running job */
+  /** may be changed while the job runs */
   readonly runAlterable?: boolean;
   readonly builtin?: boolean;
   readonly help?: string;
@@ -102,7 +107,7 @@ export function builtinResources(): Map<string, ResourceDef> {
   return new Map(BUILTIN_RESOURCES.map((def) => [def.name, def]));
 }
 
-/** A custom resource; type and flags must have been parsed. r: managers set it; i: managers see and set it. */
+/** A custom resource; type and flags must already be parsed. r: only managers may set it; i: only managers may see and set it. */
 export function customResource(name: string, type: ResourceType = "string", flags = ""): ResourceDef {
   return { name, type, flags, read: flags.includes("i") ? "op" : "all", set: flags.includes("i") || flags.includes("r") ? "op" : "user" };
 }
@@ -111,12 +116,12 @@ export function hasFlag(def: ResourceDef, flag: ResourceFlag): boolean {
   return def.flags.includes(flag);
 }
 
-/** Whether amounts of it are used up: at vnodes (n, f) or at queue and server (q). */
+/** Whether jobs consume amounts of the resource, at vnodes (n, f) or at queue and server (q). */
 export function isConsumable(def: ResourceDef): boolean {
   return hasFlag(def, "n") || hasFlag(def, "f") || hasFlag(def, "q");
 }
 
-/** Whether its values can be summed and compared as amounts. */
+/** Whether values of the type can be added and compared as amounts. */
 export function isNumeric(type: ResourceType): boolean {
   return type === "long" || type === "float" || type === "size" || type === "duration";
 }
@@ -126,20 +131,23 @@ export function resourceTypeText(type: ResourceType): string {
   return type === "duration" ? "long" : type;
 }
 
-/** A type word of `create resource`. Refuses others with 15014. */
+/** Parses the type of `create resource`. Other words are refused with 15014. */
 export function parseResourceType(text: string): ResourceType {
   const found = RESOURCE_TYPES.find((type) => type === text);
   if (found === undefined) throw reject(PBSE.BADATVAL);
   return found;
 }
 
-/** Flag letters of `flag=`, put in order; a letter may stand twice. Refuses unknown letters with 15014; combinations are checked by checkResourceFlags. */
+/**
+ * Parses the letters of `flag=` and sorts them; a letter may be repeated. Unknown letters are refused with 15014.
+ * checkResourceFlags checks combinations.
+ */
 export function parseResourceFlags(text: string): string {
   for (const letter of text) if (!FLAG_ORDER.includes(letter)) throw reject(PBSE.BADATVAL);
   return [...FLAG_ORDER].filter((letter) => text.includes(letter)).join("");
 }
 
-/** Refuses combinations of type and flags that make no sense: 15014 with a sentence that names resource and flag. */
+/** Refuses invalid combinations of type and flags with 15014 and a sentence that names resource and flag. */
 export function checkResourceFlags(name: string, type: ResourceType, flags: string): void {
   const erroneous = (what: string, why = ""): Reject => new Reject(PBSE.BADATVAL, `Erroneous to have ${what} on resource "${name}"${why}.`);
   const has = (letter: string): boolean => flags.includes(letter);

@@ -1,14 +1,15 @@
-// States and substates of reservations and which states follow which (docs/reference/commands.md 5, docs/reference/scheduler.md 9).
+// States and substates of reservations, and the transitions between them (docs/reference/commands.md 5,
+// docs/reference/scheduler.md 9).
 //
 //   UNCONFIRMED --confirmed--> CONFIRMED --begins--> RUNNING --ends--> BEING_DELETED (its jobs end) --> gone
 //       | denied: gone            ^   |  \             |  ^ \
-//                                 |   |   altered      |  |  altered: BEING_ALTERED, then back to what it was
+//                                 |   |   altered      |  |  altered: BEING_ALTERED, then back to the former state
 //                                 |  a vnode lost      |  a standing one: an occurrence ends, the next is CONFIRMED
 //                                 |   v                v
 //                                 +- DEGRADED --begins--> RUNNING (substate degraded)
 //
-// I1. While a reservation is being altered its substate tells what it was before: confirmed, running or degraded.
-// I2. A running reservation that lost a vnode stays RUNNING, its substate is degraded.
+// I1. While a reservation is being altered, its substate holds its former state: confirmed, running or degraded.
+// I2. A running reservation that has lost a vnode stays RUNNING; its substate is degraded.
 
 export const RESV_STATE = {
   NONE: 0,
@@ -27,7 +28,7 @@ export const RESV_STATE = {
 } as const;
 export type ResvState = (typeof RESV_STATE)[keyof typeof RESV_STATE];
 
-/** By number: the two letters and the long name that pbs_rstat shows. */
+/** Index: the number of the state. The two letters and the long name are those that pbs_rstat shows. */
 export const RESV_STATE_WORDS: readonly (readonly [short: string, long: string])[] = [
   ["NO", "RESV_NONE"],
   ["UN", "RESV_UNCONFIRMED"],
@@ -46,7 +47,7 @@ export const RESV_STATE_WORDS: readonly (readonly [short: string, long: string])
 
 const { UNCONFIRMED, CONFIRMED, RUNNING, BEING_DELETED, DEGRADED, BEING_ALTERED } = RESV_STATE;
 
-/** The states that may follow a state (itself excepted). States that are not named here are never entered. */
+/** The states that may follow a state. The state itself is not listed. States missing from this map are never entered. */
 const NEXT: ReadonlyMap<number, readonly number[]> = new Map([
   [UNCONFIRMED, [CONFIRMED, RUNNING, BEING_DELETED]],
   [CONFIRMED, [RUNNING, DEGRADED, BEING_ALTERED, BEING_DELETED]],
@@ -61,7 +62,7 @@ export function canResvFollow(from: number, to: number): boolean {
   return from === to || NEXT.get(from)?.includes(to) === true;
 }
 
-/** Whether its vnodes are promised: they are set aside for its time. */
+/** Whether the vnodes of a reservation in this state are set aside for its time. */
 export function isPromised(state: number): boolean {
   return state === CONFIRMED || state === RUNNING || state === DEGRADED || state === BEING_ALTERED;
 }

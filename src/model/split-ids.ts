@@ -1,6 +1,6 @@
 // Lists of job ids joined by colons, as in dependencies: `afterok:1:2[3-5:2]`.
 
-/** Splits at colons; those in the brackets of an index range do not count. */
+/** Splits at colons, except colons in the brackets of an index range. */
 export function splitOutsideBrackets(text: string): string[] {
   const parts: string[] = [];
   let start = 0;

@@ -1,8 +1,9 @@
-// The usage file of a sched_priv (docs/reference/scheduler.md 10) as text: JSON, since only the scheduler and pbsfs read it. Entities that have used nothing (1) are not in it.
+// The usage file of a sched_priv (docs/reference/scheduler.md 10) as text. The format is JSON, because only the scheduler and
+// pbsfs read it. Entities that have used nothing (usage 1) are left out.
 //
 //   { "format": "fairshare usage 1", "last_decay": 1790000000, "usage": { "alice": 120.5 }, "running": { "5.svr": [1, 60] } }
 //
-// running: of each run that may go on, its run_count and what of it is counted in usage.
+// running: for each run that may continue, its run_count and the amount of its usage that is already counted.
 
 import type { Counted, StoredUsage } from "./fairshare.ts";
 
@@ -13,7 +14,7 @@ export function usageText({ last_decay_s, usage, running }: StoredUsage): string
   return `${JSON.stringify({ format: FORMAT, last_decay: last_decay_s, usage, running: runs }, null, 1)}\n`;
 }
 
-/** A text is what is wrong with the file. */
+/** Parses the file. Returns a text that describes the fault if the file is malformed. */
 export function parseUsage(text: string): StoredUsage | string {
   let data: unknown;
   try {

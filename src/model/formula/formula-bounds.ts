@@ -1,8 +1,10 @@
-// Between which values a formula stays while its inputs stay between theirs: interval arithmetic on the tree. An order of jobs that was found at one time
-// holds as long as the bounds say so, without evaluating the formula for each job again.
+// Bounds of a formula's value, computed from the bounds of its inputs by interval arithmetic on the tree. A
+// job order stays valid as long as the bounds prove it, so the scheduler need not evaluate the formula again
+// for each job.
 //
-// B1. What compileFormula gives for any inputs within their bounds lies within the bounds given here (an error is worth 0 and may lie anywhere: then the
-//     bounds are all numbers). They may be wider than need be: an input that stands in a formula twice counts as two.
+// B1. If every input lies within its bounds, the result of compileFormula lies within the bounds computed
+//     here. An error counts as 0 and may occur anywhere, so its bounds are all numbers. The bounds may be
+//     wider than necessary: an input that appears twice in a formula counts as two independent inputs.
 
 import { COMPARE, CONSTANTS, type Formula, FormulaError, FUNCTIONS, inputName } from "./formula.ts";
 import type { Comparison, FormulaNode } from "./formula-grammar.ts";
@@ -10,7 +12,10 @@ import type { Comparison, FormulaNode } from "./formula-grammar.ts";
 export type Bounds = { readonly low: number; readonly high: number };
 
 const ALL: Bounds = { low: Number.NEGATIVE_INFINITY, high: Number.POSITIVE_INFINITY };
-/** Thrown where a part has no bounds or might be an error: then the whole formula has none. Never leaves this file. */
+/**
+ * Thrown for a part that has no bounds or might be an error. The whole formula then has no bounds. This
+ * exception never leaves this file.
+ */
 class Unbounded extends Error {}
 const UNBOUNDED = new Unbounded("unbounded");
 const unbounded = (): never => {
@@ -18,7 +23,10 @@ const unbounded = (): never => {
 };
 const point = (value: number): Bounds => ({ low: value, high: value });
 const TRUTH: Bounds = { low: 0, high: 1 };
-/** Powers, logarithms and the like are exact to the last digit or two: so much more room is left. */
+/**
+ * Relative margin for rounding: powers, logarithms and similar functions are exact except for the last digit
+ * or two.
+ */
 const SLACK = 1e-9;
 
 /** inputs: bounds in the order of Formula.names. */
@@ -66,7 +74,7 @@ function boundsOf(node: FormulaNode, input: (name: string) => Bounds | undefined
   }
 }
 
-/** Whether a truth value is true for certain. */
+/** Whether a truth value is certainly true. */
 const holds = ({ low, high }: Bounds): boolean => low > 0 || high < 0;
 const union = (a: Bounds, b: Bounds): Bounds => ({ low: Math.min(a.low, b.low), high: Math.max(a.high, b.high) });
 
@@ -99,17 +107,17 @@ function boundsOfBinary(op: Extract<FormulaNode, { kind: "binary" }>["op"], a: B
 
 const hasZero = ({ low, high }: Bounds): boolean => low <= 0 && high >= 0;
 
-/** NaN (infinity less infinity, zero times infinity) knows no bounds. */
+/** NaN (infinity minus infinity, zero times infinity) has no bounds. */
 function checked({ low, high }: Bounds): Bounds {
   return Number.isNaN(low) || Number.isNaN(high) ? unbounded() : { low, high };
 }
 
-/** Powers and functions are errors where they leave the numbers. */
+/** Powers and functions are errors if their result is not finite. */
 function finite(bounds: Bounds): Bounds {
   return Number.isFinite(bounds.low) && Number.isFinite(bounds.high) ? bounds : unbounded();
 }
 
-/** Of a function that rises or falls in each argument for itself, the extremes lie in the corners. */
+/** For a function that is monotonic in each argument, the extremes lie at the corners. */
 function corners(a: Bounds, b: Bounds, compute: (x: number, y: number) => number): Bounds {
   const values = [compute(a.low, b.low), compute(a.low, b.high), compute(a.high, b.low), compute(a.high, b.high)];
   return checked({ low: Math.min(...values), high: Math.max(...values) });
@@ -152,7 +160,10 @@ function compare(op: Comparison, a: Bounds, b: Bounds): Bounds {
 
 // --- functions
 
-/** Functions of one argument that never fall, and from where on they are defined (the end itself may be no value). */
+/**
+ * Functions of one argument that never decrease, with the lower end of their domain. The function may be
+ * undefined at the end itself.
+ */
 const RISING: ReadonlyMap<string, number> = new Map([
   ...["asinh", "atan", "ceil", "degrees", "exp", "expm1", "float", "floor", "int", "radians", "sinh", "tanh", "trunc"].map(
     (name) => [name, Number.NEGATIVE_INFINITY] as const,

@@ -1,10 +1,13 @@
-// The grammar of job_sort_formula and fairshare_usage_res in chevrotain: the numeric part of Python's expressions, as PBS users write them
-// (docs/reference/scheduler.md 4). Text to tree and nothing else: what names mean is formula.ts' business. No text is ever evaluated as code.
+// The chevrotain grammar of job_sort_formula and fairshare_usage_res: the numeric part of Python's
+// expressions, as PBS users write them (docs/reference/scheduler.md 4). The grammar turns text into a tree;
+// formula.ts gives names their meaning. No text is ever evaluated as code.
 //
 //   expression: test `if` test `else` expression          loosest
-//   test: `or`, `and`, `not`, comparisons (chained as in Python), + -, * / // %, unary + -, ** (binds to the right)          tightest
+//   test: `or`, `and`, `not`, comparisons (chained as in Python), + -, * / // %, unary + -, ** (binds to the
+//   right)          tightest
 //
-// F1. Whatever the text, parsing ends, and so does everything that walks the tree: length, nesting and depth are bounded, so neither time nor stack run away.
+// F1. Parsing and every walk over the tree end for any text. Length, nesting and depth are bounded, so time
+//     and stack are bounded too.
 
 import { createToken, EmbeddedActionsParser, EOF, type IToken, Lexer } from "chevrotain";
 
@@ -25,7 +28,7 @@ export type FormulaNode =
 
 const FORMULA_LENGTH_MAX = 8192;
 const FORMULA_NESTING_MAX = 50;
-/** operators one below the other: a sum of so many terms */
+/** operators one below the other, so also the most terms of a sum */
 const FORMULA_DEPTH_MAX = 500;
 
 const Name = createToken({ name: "Name", pattern: /[A-Za-z_][A-Za-z0-9_]*/ });
@@ -51,7 +54,7 @@ const [Plus, Minus, Open, Close, Comma] = [
 const Compare = createToken({ name: "Compare", pattern: /<=|>=|==|!=|<|>/ });
 type T = ReturnType<typeof createToken>;
 
-// A keyword or longer sign stands before what is its beginning.
+// A keyword or a longer operator comes before a token that is its prefix.
 const TOKENS = [Blank, If, Else, And, Or, Not, Name, Num, Power, Floor, Times, Over, Modulo, Plus, Minus, Open, Close, Comma, Compare];
 
 class FormulaParser extends EmbeddedActionsParser {
@@ -61,7 +64,8 @@ class FormulaParser extends EmbeddedActionsParser {
   }
 
   readonly expression = this.RULE("expression", (): FormulaNode => {
-    // `a if t else b if u else c`: gathered in a loop and folded from the right, so that a long chain needs no stack.
+    // A loop collects `a if t else b if u else c` and folds it from the right, so that a long chain needs no
+    // stack.
     const links: { then: FormulaNode; test: FormulaNode }[] = [];
     let last = this.SUBRULE(this.disjunction);
     this.MANY(() => {
@@ -142,7 +146,7 @@ class FormulaParser extends EmbeddedActionsParser {
     return left;
   });
 
-  /** Signs before a power: -2**2 is -4. */
+  /** Signs bind looser than a power: -2**2 is -4. */
   readonly factor = this.RULE("factor", (): FormulaNode => {
     let minus = 0;
     this.MANY(() => {
@@ -222,7 +226,7 @@ export type FormulaParse = { readonly ok: true; readonly root: FormulaNode } | {
 let lexer: Lexer | undefined;
 let parser: FormulaParser | undefined;
 
-/** The tree of a formula; a fault tells what is wrong and where. */
+/** Parses a formula into a tree. A fault says what is wrong and where. */
 export function parseFormulaText(text: string): FormulaParse {
   if (text.length > FORMULA_LENGTH_MAX) return { ok: false, fault: `longer than ${FORMULA_LENGTH_MAX} characters` };
   lexer ??= new Lexer(TOKENS, { positionTracking: "onlyOffset" });
@@ -246,7 +250,7 @@ export function parseFormulaText(text: string): FormulaParse {
   };
 }
 
-/** The nodes directly below a node, last first: a stack then gives them in the order of the text. */
+/** The nodes directly below a node, last first. A stack then yields them in the order of the text. */
 export function partsOf(node: FormulaNode): readonly FormulaNode[] {
   switch (node.kind) {
     case "number":

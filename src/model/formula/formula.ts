@@ -1,7 +1,10 @@
-// Formulas: which names they may use, and their value (docs/reference/scheduler.md 4). Numbers only, with the meaning Python gives the operators; a truth value is 1 or 0.
+// Formulas: the names they may use, and their evaluation (docs/reference/scheduler.md 4). All values are
+// numbers, and operators have the meaning Python gives them. A truth value is 1 or 0.
 //
-// F2. A formula is read once and then only evaluated: its tree becomes closures over numbered inputs, and no name is looked up at evaluation.
-// F3. Every evaluation ends in a finite number or in an error with a text: there is no NaN, no infinity and no other exception.
+// F2. A formula is read once. Its tree becomes closures over numbered inputs, so that evaluation looks up no
+//     names.
+// F3. Every evaluation ends in a finite number or in an error with a text. There is no NaN, no infinity and
+//     no other exception.
 
 import type { Comparison, FormulaNode } from "./formula-grammar.ts";
 import { parseFormulaText, partsOf } from "./formula-grammar.ts";
@@ -11,11 +14,11 @@ export type { FormulaNode } from "./formula-grammar.ts";
 export type Formula = {
   readonly text: string;
   readonly root: FormulaNode;
-  /** what its value depends on, each once; the order of inputs */
+  /** the inputs of the formula, each once; this is the order of the inputs of Evaluate */
   readonly names: readonly string[];
 };
 
-/** What job_sort_formula may use beside resources. */
+/** The names that job_sort_formula may use in addition to resources. */
 export const JOB_FORMULA_NAMES: readonly string[] = [
   "eligible_time",
   "queue_priority",
@@ -26,16 +29,17 @@ export const JOB_FORMULA_NAMES: readonly string[] = [
   "accrue_type",
   "pressure",
 ];
-/** Former names, and what they are now. */
+/** Former names and their present names. */
 const FORMER_NAMES: ReadonlyMap<string, string> = new Map([["fair_share_perc", "fairshare_perc"]]);
 
 export type FormulaFault = { readonly fault: "syntax" | "keyword" | "type"; readonly text: string };
-/** What a name of a resource stands for: `other` resources have no number. */
+/** Kind of a resource name: a resource of kind `other` has no number. */
 export type NameKind = "number" | "other" | undefined;
 
 /**
- * Reads a formula. kindOf: whether a name is a resource, and one with numbers. names: further inputs. A fault is what PBS answers with 15123 (syntax),
- * 15124 (keyword: no such name or function) or 15125 (type: a resource without numbers).
+ * Reads a formula. kindOf: whether a name is a resource, and whether its values are numbers. names: further
+ * inputs. A fault corresponds to the PBS refusals 15123 (syntax), 15124 (keyword: unknown name or function)
+ * and 15125 (type: a resource without numbers).
  */
 export function readFormula(text: string, kindOf: (name: string) => NameKind, names: readonly string[]): Formula | FormulaFault {
   const parsed = parseFormulaText(text);
@@ -52,7 +56,7 @@ export function readFormula(text: string, kindOf: (name: string) => NameKind, na
   return fault ?? { text, root: parsed.root, names: [...used] };
 }
 
-/** Looks at all names and calls, in the order of the text. */
+/** Checks all names and calls in the order of the text. Returns the first fault. */
 function checkNames(root: FormulaNode, check: (name: string) => "keyword" | "type" | null): FormulaFault | null {
   const stack: FormulaNode[] = [root];
   for (let node = stack.pop(); node !== undefined; node = stack.pop()) {
@@ -78,12 +82,12 @@ function checkNames(root: FormulaNode, check: (name: string) => "keyword" | "typ
   return null;
 }
 
-/** The input a name stands for (former names mean today's); constants are none. */
+/** The input of a name: a former name stands for its present name. Constants are not inputs. */
 export const inputName = (name: string): string => FORMER_NAMES.get(name) ?? name;
 
 // --- evaluation
 
-/** A value that cannot be computed. Callers of compileFormula see it as FormulaValue. */
+/** The value cannot be computed. Callers of compileFormula see it as FormulaValue. */
 export class FormulaError extends Error {}
 const fail = (text: string): never => {
   throw new FormulaError(text);
@@ -94,7 +98,7 @@ export type Evaluate = (inputs: readonly number[]) => FormulaValue;
 export type FormulaValue = { readonly value: number; readonly error?: undefined } | { readonly value: 0; readonly error: string };
 type Code = (inputs: readonly number[]) => number;
 
-/** The formula as a function. An error has the value 0, as PBS counts it. */
+/** Compiles the formula into a function. A formula that ends in an error has the value 0, as in PBS. */
 export function compileFormula({ root, names }: Pick<Formula, "root" | "names">): Evaluate {
   const code = compile(root, names);
   return (inputs) => {
@@ -126,7 +130,7 @@ function compile(node: FormulaNode, names: readonly string[]): Code {
     }
     case "unary": {
       const arg = compile(node.arg, names);
-      // 0 has no sign, as among whole numbers.
+      // The minus sign of -0 is removed, as Python's integers have no -0.
       return node.op === "-" ? (inputs) => 0 - arg(inputs) : (inputs) => (arg(inputs) === 0 ? 1 : 0);
     }
     case "binary":
@@ -178,7 +182,7 @@ function compileBinary({ op, left, right }: Extract<FormulaNode, { kind: "binary
   }
 }
 
-/** `a < b <= c`: each neighbours' comparison holds; what comes after the first that does not is not looked at. */
+/** `a < b <= c`: true if every comparison of neighbours is true. Evaluation stops at the first false one. */
 function compileComparison({ first, rest }: Extract<FormulaNode, { kind: "compare" }>, names: readonly string[]): Code {
   const head = compile(first, names);
   const links = rest.map(({ op, node }) => ({ holds: COMPARE[op], code: compile(node, names) }));
@@ -205,7 +209,7 @@ export const COMPARE: Readonly<Record<Comparison, (a: number, b: number) => bool
 function divide(a: number, b: number): number {
   return b === 0 ? fail("division by zero") : a / b;
 }
-/** Has the sign of the divisor, as in Python. */
+/** The result has the sign of the divisor, as in Python. */
 function modulo(a: number, b: number): number {
   if (b === 0) return fail("division by zero");
   const rest = a % b;
@@ -271,7 +275,7 @@ export const FUNCTIONS: ReadonlyMap<string, Fn> = new Map<string, Fn>([
   ["trunc", one(Math.trunc)],
 ]);
 
-/** A resource of the same name comes first. */
+/** A resource with the same name takes precedence. */
 export const CONSTANTS: ReadonlyMap<string, number> = new Map([
   ["pi", Math.PI],
   ["e", Math.E],
@@ -304,7 +308,7 @@ function roundHalfEven(x: number, digits: number): number {
 
 const DIGITS = 4;
 
-/** A value as PBS's logs show it: with as many decimals as it has, at most four. One that has more is rounded: 0.83296 is 0.8330. */
+/** A value as PBS logs show it: with the decimals it needs, at most four. A longer value is rounded: 0.83296 is 0.8330. */
 export function formulaText(value: number): string {
   let digits = 0;
   for (let scaled = value; digits < DIGITS && Number.isFinite(scaled) && !Number.isInteger(scaled); scaled *= 10) digits++;

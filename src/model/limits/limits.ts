@@ -1,8 +1,8 @@
-// Limits at submission: may one more job enter queue or complex, and if not, in which words is it refused (docs/reference/errors.md 3)?
-// The counts come from the server; here is only the comparison.
+// Limits at submission: decides whether a queue or the complex may take one more job, and words the refusal
+// (docs/reference/errors.md 3). The server supplies the counts; this file only compares.
 //
-// I1. A named limit goes before the generic one; all limits of all kinds must hold.
-// I2. Checked in the order: over all, user, group, project.
+// I1. A named limit takes precedence over the generic one. A job must meet all limits of all kinds.
+// I2. Limits are checked in the order overall, user, group, project.
 
 import type { EntityLimits } from "../attribute.ts";
 import { PBSE, Reject, reject } from "../pbse.ts";
@@ -10,11 +10,11 @@ import type { ResourceDef } from "../resource-table.ts";
 import { type EntityKind, GENERIC, limitFor } from "../values/entity-limit.ts";
 import { resourceAmount } from "../values/resource-value.ts";
 
-/** Whose limit it is; complex: the server's. */
+/** The owner of a limit; complex means the server. */
 export type LimitScope = { readonly kind: "queue"; readonly name: string } | { readonly kind: "complex" };
-/** For whom a job counts. */
+/** The entities for which a job counts. */
 export type JobEntities = { readonly user: string; readonly group: string; readonly project: string };
-/** What there is already without the job asking: numbers of jobs, or amounts (sizes in kb). */
+/** Present use without the new job: numbers of jobs, or amounts of a resource (sizes in kb). */
 export type EntityUse = { readonly all: number; readonly user: number; readonly group: number; readonly project: number };
 /** queued: max_queued and max_queued_res; waiting: queued_jobs_threshold and queued_jobs_threshold_res. */
 export type LimitFamily = "queued" | "waiting";
@@ -24,14 +24,20 @@ export type LimitQuestion = {
   readonly scope: LimitScope;
   readonly who: JobEntities;
   readonly use: EntityUse;
-  /** what the job adds for each: 1, or the number of subjobs of an array; or an amount. 0 or less: its limit is not asked */
+  /**
+   * the amount that the job adds for each entity: 1, the number of subjobs of an array, or an amount of the
+   * resource. A limit is not checked if the amount is 0 or less
+   */
   readonly added: EntityUse;
 };
 
 const WORDS: { readonly [letter in "u" | "g" | "p"]: "user" | "group" | "project" } = { u: "user", g: "group", p: "project" };
 const ORDER: readonly EntityKind[] = ["o", "u", "g", "p"];
 
-/** The refusal (15142) when the job would exceed a limit on numbers of jobs; null: it may enter. */
+/**
+ * The refusal (15142) of a job that would exceed a limit on the number of jobs. Returns null if the job may
+ * enter.
+ */
 export function countRefusal(limits: EntityLimits | undefined, question: LimitQuestion): Reject | null {
   for (const kind of ORDER) {
     const found = limitFor(limits, kind, nameOf(kind, question.who));
@@ -43,7 +49,10 @@ export function countRefusal(limits: EntityLimits | undefined, question: LimitQu
   return null;
 }
 
-/** The refusal (15143) when the job would exceed a limit on amounts of a resource; null: it may enter. */
+/**
+ * The refusal (15143) of a job that would exceed a limit on an amount of a resource. Returns null if the job
+ * may enter.
+ */
 export function resourceRefusal(
   limits: { readonly [entity: string]: number | string } | undefined,
   resource: ResourceDef,
@@ -61,12 +70,15 @@ export function resourceRefusal(
   return null;
 }
 
-/** Old style: max_queuable. */
+/** The refusal of a job that would exceed the old-style limit max_queuable. */
 export function queuableRefusal(max_queuable: number | undefined, jobs: number, added = 1): Reject | null {
   return max_queuable !== undefined && jobs + added > max_queuable ? reject(PBSE.MAXQUED) : null;
 }
 
-/** Whether old and new limits would stand side by side on server and queues: then a setting is refused with 15141. */
+/**
+ * Whether server and queues would have limits of both the old and the new style. Such a setting is refused
+ * with 15141.
+ */
 export function mixesLimitStyles(styles: Iterable<"old" | "new" | undefined>): boolean {
   const found = new Set(styles);
   return found.has("old") && found.has("new");
@@ -77,7 +89,7 @@ function countText(kind: EntityKind, key: string, { family, scope, who }: LimitQ
   const place = scope.kind === "queue" ? `queue ${scope.name}` : "complex";
   if (kind === "o") return `Maximum number of jobs${queued} already in ${place}`;
   const word = WORDS[kind];
-  // PBS says the word generic in place of the queue's name; site tools wait for it.
+  // PBS writes the word generic instead of the queue's name, and tools of sites search for it.
   const whose = scope.kind === "queue" ? "queue generic" : place;
   if (key.endsWith(`:${GENERIC}`)) return `would exceed ${whose}'s per-${word} limit${queued === "" ? "" : ` of jobs${queued}`}`;
   return `Maximum number of jobs${queued} for ${word} ${nameOf(kind, who)} already in ${place}`;

@@ -1,11 +1,12 @@
-// Run limits of a server or queue as a table: both styles, hard and soft (docs/reference/attributes.md 2 and 4). max_running is [o:PBS_ALL], max_user_run is
-// [u:PBS_GENERIC]: old and new style differ in name only, and the server refuses a mixture.
+// The run limits of a server or queue as a table: old and new style, hard and soft
+// (docs/reference/attributes.md 2 and 4). max_running corresponds to [o:PBS_ALL], max_user_run to
+// [u:PBS_GENERIC]. The two styles differ in name only, and the server refuses a mixture.
 
 export type EntityKind = "g" | "p" | "o" | "u";
-/** The order in which limits are looked at (docs/reference/scheduler.md 5). */
+/** The order in which limits are checked (docs/reference/scheduler.md 5). */
 export const ENTITY_KINDS: readonly EntityKind[] = ["g", "p", "o", "u"];
 
-/** By `u:alice`, `u:PBS_GENERIC`, `o:PBS_ALL`; resources: by resource, then so. */
+/** Limits by entity (`u:alice`, `u:PBS_GENERIC`, `o:PBS_ALL`). resources holds one such map for each resource. */
 export type LimitTable = {
   readonly run: ReadonlyMap<string, number>;
   readonly resources: ReadonlyMap<string, ReadonlyMap<string, number>>;
@@ -27,10 +28,10 @@ export const RUN_LIMIT_ATTRS: readonly string[] = ["", "_soft"].flatMap((soft) =
 ]);
 
 type Attrs = { readonly [name: string]: unknown };
-/** A value of a resource as an amount; null: it is none. */
+/** The amount of a resource value, or null if the value is not an amount. */
 export type AmountOf = (resource: string, value: unknown) => number | null;
 
-/** soft: of max_run_soft and its relatives. */
+/** soft: reads the soft limits (max_run_soft and related attributes). */
 export function limitTable(attrs: Attrs, amountOf: AmountOf, soft = false): LimitTable {
   const suffix = soft ? "_soft" : "";
   const run = new Map<string, number>();
@@ -56,7 +57,7 @@ export function limitTable(attrs: Attrs, amountOf: AmountOf, soft = false): Limi
   return run.size === 0 && resources.size === 0 ? NO_LIMITS : { run, resources };
 }
 
-/** The limit that holds for an entity: its own, else the generic one; null: none. */
+/** The limit of an entity: its own, or otherwise the generic one. Returns null if there is no limit. */
 export function limitOf(
   limits: ReadonlyMap<string, number>,
   kind: EntityKind,
@@ -72,7 +73,7 @@ export function limitOf(
   return limit === undefined ? null : { limit, generic: true };
 }
 
-/** Kinds of entities and resources that limits look at. */
+/** The kinds of entities and the resources that have limits. */
 export function lookedAt(limits: LimitTable): { readonly kinds: ReadonlySet<string>; readonly resources: readonly string[] } {
   const kinds = new Set([...limits.run.keys()].map((key) => key.slice(0, 1)));
   for (const table of limits.resources.values()) for (const key of table.keys()) kinds.add(key.slice(0, 1));

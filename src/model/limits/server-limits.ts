@@ -1,12 +1,14 @@
-// Attributes of the server that bound the work one user can cause (docs/limits.md). They are rows of our own: the real PBS has none of them, so they follow
-// its rows in the table of the server and are shown only when they are set.
+// Server attributes that limit the work one user can cause (docs/limits.md). PBS has no such attributes.
+// Their rows therefore follow the rows of PBS in the server's table, and they are shown only when they are
+// set.
 //
-// L1. Each has a value that holds while it is not set: a server without any configuration is bounded.
+// L1. Each limit has a value that applies while the attribute is unset, so a server without any configuration
+//     is bounded.
 
 import type { AttributeRow } from "../attribute.ts";
 import { parseSize, sizeBytes } from "../values/size.ts";
 
-/** Values that hold while the attribute is not set. Sizes count characters of text. */
+/** Values that apply while the attribute is unset. Sizes count characters of text. */
 const DEFAULTS = {
   max_user_connections: 1024,
   max_connection_requests: 4096,
@@ -36,11 +38,11 @@ const row = (name: LimitName, help: string, min = 1): AttributeRow => {
   return [name, typeof assumed === "number" ? "integer" : "size", "all", "mgr", help, { assumed, min }];
 };
 
-/** Smallest text limit: a request of everyday size must pass. */
+/** Smallest limit on text: a request of ordinary size must pass. */
 const TEXT_MIN = 64 * 1024;
 const RESOURCE_TEXT_MIN = 1024;
 const CRITERIA_TEXT_MIN = 1024;
-/** Commands name so many jobs in one request. */
+/** The number of jobs that a command names in one request. */
 const STATUS_JOBS_MIN = 1000;
 
 // biome-ignore format: one row per attribute
@@ -66,7 +68,7 @@ export const LIMIT_ROWS: readonly AttributeRow[] = [
   row("sched_silence_timeout", "seconds without an answer of a scheduler until it counts as down; 0: schedulers are not asked", 0),
 ];
 
-/** The limit that holds: a number, of text in characters. */
+/** The limit in force: a number; for sizes the number of characters. */
 export function limitOf({ server }: { readonly server: { readonly [name: string]: unknown } }, name: LimitName): number {
   const value = server[name] ?? DEFAULTS[name];
   if (typeof value === "number") return value;
@@ -78,7 +80,7 @@ function charsOf(text: string): number {
   return size === null ? Number.POSITIVE_INFINITY : sizeBytes(size);
 }
 
-/** Asked for every submission: parsed once. */
+/** Every submission asks for these limits, so the defaults are parsed once. */
 const DEFAULT_CHARS = Object.fromEntries(Object.entries(DEFAULTS).map(([name, value]) => [name, charsOf(String(value))])) as Readonly<
   Record<LimitName, number>
 >;

@@ -1,9 +1,9 @@
-// The common grammar of select and exec_vnode: `name=value` pairs joined by colons, values quoted with " or ' where they hold blanks, colons,
-// commas or plus signs (docs/reference/commands.md 1.2).
+// The grammar that select and exec_vnode share: `name=value` pairs joined by colons. A value with blanks, colons, commas or
+// plus signs is quoted with " or ' (docs/reference/commands.md 1.2).
 //
-// I1. Nothing is lost: the texts a scanner hands out, joined again, are the input.
+// I1. Nothing is lost: the texts that a scanner returns, joined again, are the input.
 
-/** `name=value` as written; text: the value without quotes; raw: `name=value` with them. */
+/** One pair. text: the value without quotes; raw: `name=value` as written, with quotes. */
 export type Pair = { readonly name: string; readonly text: string; readonly raw: string };
 
 const NAME = /[A-Za-z][A-Za-z0-9_-]*/y;
@@ -20,13 +20,13 @@ export class Scanner {
   get done(): boolean {
     return this.at >= this.text.length;
   }
-  /** whether the character comes next; takes it */
+  /** whether the next character is this one; if so, the scanner moves past it */
   take(character: string): boolean {
     if (this.text[this.at] !== character) return false;
     this.at++;
     return true;
   }
-  /** what a sticky expression matches here; null: nothing */
+  /** the text that a sticky expression matches here, or null if it does not match */
   match(sticky: RegExp): string | null {
     sticky.lastIndex = this.at;
     const found = sticky.exec(this.text)?.[0];
@@ -36,7 +36,7 @@ export class Scanner {
   }
 }
 
-/** `name=value`; null: malformed here. */
+/** Scans `name=value`. Returns null if the text is malformed here. */
 export function scanPair(scanner: Scanner): Pair | null {
   const start = scanner.at;
   const name = scanner.match(NAME);
@@ -45,20 +45,20 @@ export function scanPair(scanner: Scanner): Pair | null {
   return text === null ? null : { name, text, raw: scanner.text.slice(start, scanner.at) };
 }
 
-/** A pair made of a value; quotes where they are needed. null: the value holds both kinds of quotes. */
+/** A pair for a value, quoted if needed. Returns null if the value contains both kinds of quotes. */
 export function makePair(name: string, text: string): Pair | null {
   const quoted = quoteValue(text);
   return quoted === null ? null : { name, text, raw: `${name}=${quoted}` };
 }
 
-/** A value with quotes where they are needed; null: it cannot be written. */
+/** The value, quoted if needed. Returns null if the value cannot be written. */
 export function quoteValue(text: string): string | null {
   if (text !== "" && !NEEDS_QUOTES.test(text)) return text;
   if (!text.includes('"')) return `"${text}"`;
   return text.includes("'") ? null : `'${text}'`;
 }
 
-/** Plain and quoted parts in any order, at least one. */
+/** Plain and quoted parts in any order; at least one part. */
 function scanValue(scanner: Scanner): string | null {
   let text: string | null = null;
   for (;;) {

@@ -1,20 +1,21 @@
-// exec_host: `host/slot*ncpus+...`, made of an exec_vnode: one entry for each run of a chunk's vnodes on the same host.
-// host-entry.ts reads the hosts of a text without checking it.
+// exec_host, `host/slot*ncpus+...`, derived from an exec_vnode. It has one entry for each sequence of a chunk's vnodes on the
+// same host. host-entry.ts reads the hosts of a text without checking the text.
 //
-// I2. execHostText(parseExecHost(t)) is t, apart from `*1`, which is not written.
+// I2. execHostText(parseExecHost(t)) is t, except that `*1` is not written.
 
 import { PBSE, reject } from "../pbse.ts";
 import type { ExecVnode } from "./exec-vnode.ts";
 import { entryTexts } from "./host-entry.ts";
 
-/** One entry of exec_host: the host, its slot number and the processors there. */
+/** One entry of exec_host: the host, the slot number, and the number of processors on it. */
 export type ExecHostEntry = { readonly host: string; readonly slot: number; readonly ncpus: number };
 
 const HOST_ENTRY = /^([^/*+\s]+)\/([0-9]{1,9})(?:\*([0-9]{1,9}))?$/;
 
 /**
- * exec_host: for every chunk, one entry for each run of its vnodes on the same host, with the processors summed.
- * @param takenSlots slot numbers on that host which other jobs have; the lowest free ones are given
+ * Builds exec_host: for every chunk, one entry for each sequence of its vnodes on the same host, with the sum of the
+ * processors.
+ * @param takenSlots slot numbers in use by other jobs on that host; the lowest free numbers are given
  */
 export function execHosts(
   exec: ExecVnode,
@@ -39,7 +40,7 @@ export function execHosts(
   return entries;
 }
 
-/** `host/slot*ncpus+...`; one processor is not written. */
+/** Writes `host/slot*ncpus+...`; `*1` is not written. */
 export function execHostText(entries: readonly ExecHostEntry[]): string {
   const text = entries.map(entryText).join("+");
   written = { text, entries };
@@ -48,7 +49,7 @@ export function execHostText(entries: readonly ExecHostEntry[]): string {
 
 const entryText = ({ host, slot, ncpus }: ExecHostEntry): string => (ncpus === 1 ? `${host}/${slot}` : `${host}/${slot}*${ncpus}`);
 
-/** A start reads what it has just written. */
+/** Cache of the latest text: the start of a job reads the text it has just written. */
 let written: { readonly text: string; readonly entries: readonly ExecHostEntry[] } | null = null;
 
 /** Refuses a malformed exec_host with 15014. */

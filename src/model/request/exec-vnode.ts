@@ -1,5 +1,6 @@
-// What a job holds where: `(vn1:ncpus=2:mem=1gb+vn2:ncpus=1)+(vn1:ncpus=1)`, one pair of brackets a chunk, several vnodes in it when the chunk is
-// spread over them (docs/reference/execution.md 2, docs/reference/scheduler.md 3).
+// The resources that a job holds on each vnode: `(vn1:ncpus=2:mem=1gb+vn2:ncpus=1)+(vn1:ncpus=1)`. There is one pair of
+// brackets for each chunk, with several vnodes if the chunk is spread over them (docs/reference/execution.md 2,
+// docs/reference/scheduler.md 3).
 //
 // I1. execVnodeText(parseExecVnode(t)) is t.
 
@@ -8,14 +9,17 @@ import type { ResourceDef, Resources } from "../resource-table.ts";
 import { parseResourceValue, resourceAmount } from "../values/resource-value.ts";
 import { type Pair, quoteValue, Scanner, scanPair } from "./chunk-text.ts";
 
-/** A part of a chunk on one vnode; amounts as written. */
+/** The part of a chunk that is on one vnode. Amounts are kept as written. */
 export type VnodePart = { readonly vnode: string; readonly pairs: readonly Pair[] };
 export type ExecChunk = readonly VnodePart[];
 export type ExecVnode = readonly ExecChunk[];
 
 const VNODE = /[A-Za-z0-9_][A-Za-z0-9._@[\]-]*/y;
 
-/** Brackets may be left out around a chunk on one vnode (qrun -H). Refuses a malformed text with 15014. */
+/**
+ * Parses an exec_vnode. The brackets around a chunk on a single vnode are optional (qrun -H). A malformed text is refused with
+ * 15014.
+ */
 export function parseExecVnode(text: string): ExecVnode {
   if (text === latest.text) return latest.exec;
   const plain = ONE_PART.exec(text);
@@ -24,10 +28,13 @@ export function parseExecVnode(text: string): ExecVnode {
   return exec;
 }
 
-/** One chunk on one vnode, nothing quoted: what most jobs have. */
+/** One chunk on one vnode without quotes, as most jobs have. */
 const ONE_PART = /^\(([A-Za-z0-9_][A-Za-z0-9._@[\]-]*):([^\s"'()+]+)\)$/;
 
-/** Amounts that many jobs ask for are one list: what is worked out of it can be kept with it (src/server/state/amounts.ts). */
+/**
+ * Equal amounts of many jobs share one list, so that values computed from the list can be kept with it
+ * (src/server/state/amounts.ts).
+ */
 function pairsOf(text: string): readonly Pair[] {
   let pairs = pairs_of.get(text);
   if (pairs === undefined) {
@@ -51,10 +58,13 @@ function scanChunks(text: string): ExecVnode {
   return chunks;
 }
 
-/** A start reads the same text several times, one after the other. plain: it is what execVnodeText would write. */
+/**
+ * Cache of the latest text, because a start reads the same text several times in a row. plain: the text is exactly what
+ * execVnodeText would write.
+ */
 let latest: { readonly text: string | null; readonly exec: ExecVnode; readonly plain: boolean } = { text: null, exec: [], plain: false };
 
-/** As parseExecVnode; null where that refuses. */
+/** As parseExecVnode, but returns null where parseExecVnode refuses. */
 export function readExecVnode(text: string): ExecVnode | null {
   try {
     return parseExecVnode(text);
@@ -63,10 +73,10 @@ export function readExecVnode(text: string): ExecVnode | null {
   }
 }
 
-/** The vnode that comes first in a text the server has checked; null: the text is none. */
+/** The first vnode of a text that the server has checked, or null if the text is not an exec_vnode. */
 export const firstVnode = (text: string): string | null => readExecVnode(text)?.[0]?.[0]?.vnode ?? null;
 
-/** All vnodes with those resources only. */
+/** All vnodes, each with the kept resources only. */
 export function onlyResources(exec: ExecVnode, isKept: (resource: string) => boolean): ExecVnode {
   return exec.map((chunk) => chunk.map(({ vnode, pairs }) => ({ vnode, pairs: pairs.filter(({ name }) => isKept(name)) })));
 }
@@ -76,18 +86,18 @@ export function execVnodeText(exec: ExecVnode): string {
   return exec.map((chunk) => `(${chunk.map(partText).join("+")})`).join("+");
 }
 
-/** The text of one part made of typed amounts. */
+/** Writes one part from typed amounts. */
 export function partOf(vnode: string, amounts: readonly (readonly [resource: string, text: string])[]): VnodePart {
   return { vnode, pairs: amounts.map(([name, text]) => ({ name, text, raw: `${name}=${quoteValue(text) ?? text}` })) };
 }
 
-/** Names of the vnodes in order of appearance, each once. */
+/** The names of the vnodes in order of appearance, each once. */
 export function vnodesOf(exec: ExecVnode): string[] {
   if (exec.length === 1 && exec[0]?.length === 1) return [exec[0][0]?.vnode as string];
   return [...new Set(exec.flatMap((chunk) => chunk.map(({ vnode }) => vnode)))];
 }
 
-/** Amounts of counted resources by vnode: numbers, sizes in kilobytes. Resources that are not known or not numeric are left out. */
+/** The amounts of counted resources by vnode, as numbers; sizes in kilobytes. Unknown and non-numeric resources are left out. */
 export function assignedAmounts(exec: ExecVnode, resources: Resources): Map<string, Map<string, number>> {
   const assigned = new Map<string, Map<string, number>>();
   for (const { vnode, pairs } of exec.flat()) {

@@ -1,8 +1,9 @@
-// The entries of an exec_host text, `host/slot*ncpus+...`, and their hosts. Imports nothing: commands load it.
+// The entries of an exec_host text, `host/slot*ncpus+...`, and their hosts. This file imports nothing, because commands load
+// it.
 //
-// The functions read what the server has written and refuse nothing; parseExecHost (exec-host.ts) checks a text.
+// The functions read texts that the server has written, and refuse nothing. parseExecHost (exec-host.ts) checks a text.
 
-/** Entries as they are written; none of an empty text. */
+/** The entries as written; an empty list for an empty text. */
 export function entryTexts(exec_host: string): readonly string[] {
   return exec_host === "" ? [] : exec_host.split("+");
 }
@@ -12,12 +13,12 @@ export function chunkHosts(exec_host: string): readonly string[] {
   return entryTexts(exec_host).map(firstHost);
 }
 
-/** The hosts, each once, in order of appearance: the mother superior's first. PBS_NODENUM counts them. */
+/** The hosts in order of appearance, each once. The first is the host of the mother superior. PBS_NODENUM counts these hosts. */
 export function hostsOf(exec_host: string): readonly string[] {
   return hasSeveralEntries(exec_host) ? [...new Set(chunkHosts(exec_host))] : chunkHosts(exec_host);
 }
 
-/** The host of the first entry, the mother superior's; "" of an empty text. */
+/** The host of the first entry, which is the host of the mother superior; "" for an empty text. */
 export function firstHost(exec_host: string): string {
   for (let at = 0; at < exec_host.length; at++) {
     const character = exec_host[at];
@@ -26,10 +27,10 @@ export function firstHost(exec_host: string): string {
   return exec_host;
 }
 
-/** Whether there is more than one entry. The entries may be of one host. */
+/** Whether the text has more than one entry. All entries may be on the same host. */
 export const hasSeveralEntries = (exec_host: string | undefined): boolean => exec_host?.includes("+") === true;
 
-/** The text with other names of hosts; slots and processors stay. */
+/** The text with the hosts renamed; slots and processors stay. */
 export function renameHosts(exec_host: string, rename: (host: string) => string): string {
   const renamed = (entry: string): string => {
     const host = firstHost(entry);

@@ -1,11 +1,14 @@
-// From what a job asks for to what the server keeps: defaults, old-style requests turned into select and place, job-wide sums, schedselect
-// (docs/reference/commands.md 1.2). Everything is a function of the request, the defaults of queue and server, and the resources.
+// Turns the request of a job into what the server stores: defaults, old-style requests converted to select and place, job-wide
+// sums, schedselect (docs/reference/commands.md 1.2). The result depends only on the request, the defaults of queue and server,
+// and the resources.
 //
-// Order: 1. conflicts of the request  2. job-wide defaults: resources_default, then resources_max, of the queue, then of the server
-//        3. select, from nodes or from the job-wide amounts where it was not given  4. place  5. schedselect: select with default_chunk
-//        6. sums of schedselect become the job-wide amounts, nodect the number of chunks.
-// I1. A request with select never holds job-wide amounts of chunk resources but the sums.
-// I2. resolving a resolved old-style request again (isOldStyle) gives the same result.
+// Order: 1. conflicts of the request  2. job-wide defaults: resources_default, then resources_max, of the queue, then of the
+// server
+//        3. select, made from nodes or from the job-wide amounts if it is not given  4. place  5. schedselect: select with
+//     default_chunk
+//        6. the sums of schedselect become the job-wide amounts, and nodect becomes the number of chunks.
+// I1. In a request with select, the only job-wide amounts of chunk resources are the sums.
+// I2. Resolving a resolved old-style request (isOldStyle) again gives the same result.
 
 import type { ResourceValue, ResourceValues } from "../attribute.ts";
 import { PBSE, reject, rejectNaming } from "../pbse.ts";
@@ -33,12 +36,12 @@ export type DefaultsSource = {
   readonly default_chunk?: ResourceValues;
 };
 export type RequestDefaults = { readonly queue: DefaultsSource; readonly server: DefaultsSource };
-/** What the server keeps of a request. */
+/** The part of a request that the server stores. */
 export type ResolvedRequest = { readonly Resource_List: ResourceValues; readonly schedselect: string };
 
 /**
- * Resolves a submission. asked: Resource_List as given, values typed. Refusals: 15109, 15110, 15111 for what does not go together,
- * 15162, 15163, 15180 for shrink-to-fit, those of select, place and nodes.
+ * Resolves a submission. asked: Resource_List as given, with typed values. Refusals: 15109, 15110 and 15111 for conflicts,
+ * 15162, 15163 and 15180 for shrink-to-fit, and the refusals of select, place and nodes.
  */
 export function resolveRequest(asked: ResourceValues, defaults: RequestDefaults, resources: Resources): ResolvedRequest {
   checkConflicts(asked, resources);
@@ -56,8 +59,8 @@ export function resolveRequest(asked: ResourceValues, defaults: RequestDefaults,
 }
 
 /**
- * Resolves a request again after changes (qalter): value undefined takes the resource away. A new select or nodes replaces the old chunks and all that
- * came of them. Refuses with 15109 job-wide chunk resources of a job that asked for chunks.
+ * Resolves a request again after changes (qalter). A value of undefined removes the resource. A new select or nodes replaces
+ * the old chunks and everything derived from them. Job-wide chunk resources are refused with 15109 if the job asked for chunks.
  */
 export function alterRequest(
   list: ResourceValues,
@@ -81,17 +84,17 @@ export function alterRequest(
   return { Resource_List: nodes === undefined ? Resource_List : { ...Resource_List, nodes }, schedselect };
 }
 
-/** Changes of a resource list: undefined takes a resource away. */
+/** Changes of a resource list; undefined removes a resource. */
 export type ResourceChanges = { readonly [resource: string]: ResourceValue | undefined };
 
-/** Whether select was made from nodes or from job-wide amounts: then it can be made again from them. */
+/** Whether select was made from nodes or from job-wide amounts, so that it can be made from them again. */
 export function isOldStyle(list: ResourceValues, defaults: RequestDefaults, resources: Resources): boolean {
   if (list["nodes"] !== undefined) return true;
   const place = defaults.queue.resources_default?.["place"] ?? defaults.server.resources_default?.["place"] ?? "pack";
   return list["place"] === place && list["select"] === selectText(oldStyleSelect(list, resources));
 }
 
-/** Refuses what does not go together: nodes with select or place, place without select, select with job-wide chunk resources. */
+/** Refuses conflicting requests: nodes with select or place, place without select, select with job-wide chunk resources. */
 function checkConflicts(asked: ResourceValues, resources: Resources): void {
   const has = (name: string): boolean => asked[name] !== undefined;
   if (has("nodes") && (has("select") || has("place"))) throw rejectNaming(PBSE.INVALNODEPLACE, "nodes");
@@ -100,12 +103,12 @@ function checkConflicts(asked: ResourceValues, resources: Resources): void {
   if (clash !== undefined) throw rejectNaming(PBSE.INVALJOBRESC, clash);
 }
 
-/** Kept sorted, so that showing it needs no sorting. */
+/** The list is kept sorted, so that showing it needs no sorting. */
 function inOrderOfOutput(list: ResourceValues): ResourceValues {
   return Object.fromEntries(Object.entries(list).sort(([a], [b]) => byName(a, b)));
 }
 
-/** Names in a list that belong into chunks, in the order given. */
+/** The names in a list that belong in chunks, in the order given. */
 function chunkResources(list: ResourceChanges, resources: Resources): string[] {
   return Object.keys(list).filter((name) => {
     const def = resources.get(name);
@@ -113,7 +116,10 @@ function chunkResources(list: ResourceChanges, resources: Resources): string[] {
   });
 }
 
-/** Adds defaults for what is not asked. Chunk resources only where the job asks neither select nor nodes; select and nodes only when it asks for nothing of the kind. */
+/**
+ * Adds defaults for resources that the job does not ask for. Chunk resources are added only if the job asks for neither select
+ * nor nodes; select and nodes only if the job asks for neither of them and for no chunk resource.
+ */
 function applyDefaults(list: { [resource: string]: ResourceValue }, { queue, server }: RequestDefaults, resources: Resources): void {
   const plain = list["select"] === undefined && list["nodes"] === undefined;
   const bare = plain && chunkResources(list, resources).length === 0;
@@ -129,7 +135,7 @@ function applyDefaults(list: { [resource: string]: ResourceValue }, { queue, ser
   for (const name of chunkResources(list, resources)) delete list[name];
 }
 
-/** The chunks of a request; turns nodes and job-wide amounts into chunks, and gives the place that comes with nodes. */
+/** The chunks of a request. nodes and job-wide amounts are converted to chunks; nodes also gives a place. */
 function chunksOf(list: { [resource: string]: ResourceValue }, asked: ResourceValues, resources: Resources): Select {
   if (list["nodes"] !== undefined) {
     const { select, place } = parseNodesSpec(String(list["nodes"]), asked, resources);
@@ -143,13 +149,13 @@ function chunksOf(list: { [resource: string]: ResourceValue }, asked: ResourceVa
   return oldStyleSelect(list, resources);
 }
 
-/** One chunk of all job-wide chunk resources, in the order of their names. */
+/** One chunk with all job-wide chunk resources, in order of name. */
 function oldStyleSelect(list: ResourceValues, resources: Resources): Select {
   const names = chunkResources(list, resources).sort(byName);
   return { chunks: [{ count: 1, pairs: names.map((name) => pairOf(name, renderResourceValue(resources.get(name), list[name] ?? ""))) }] };
 }
 
-/** default_chunk of the queue, then of the server, each in the order of names; the queue's value goes first. */
+/** default_chunk of the queue, then of the server, each in order of name. The queue's value takes precedence. */
 function chunkDefaults({ queue, server }: RequestDefaults, resources: Resources): { name: string; text: string }[] {
   const defaults = new Map<string, string>();
   for (const source of [queue.default_chunk, server.default_chunk]) {
@@ -159,7 +165,7 @@ function chunkDefaults({ queue, server }: RequestDefaults, resources: Resources)
   return [...defaults].map(([name, text]) => ({ name, text }));
 }
 
-/** What an old-style job asked: its list without what was made of it. */
+/** The original request of an old-style job: its list without derived values. */
 function askedOldStyle(list: ResourceValues): { [resource: string]: ResourceValue } {
   const { select: _select, place: _place, nodect: _nodect, ...asked } = list;
   if (asked["nodes"] === undefined) return asked;
@@ -167,7 +173,7 @@ function askedOldStyle(list: ResourceValues): { [resource: string]: ResourceValu
   return beside;
 }
 
-/** A list without what chunks make of it: the sums and the number of chunks. */
+/** A list without the values derived from chunks: the sums and the number of chunks. */
 function withoutChunkResources(list: ResourceValues, resources: Resources): ResourceValues {
   const sums = new Set(chunkResources(list, resources));
   return Object.fromEntries(Object.entries(list).filter(([name]) => name !== "nodect" && !sums.has(name)));
@@ -181,7 +187,7 @@ function withoutUnset(changes: ResourceChanges): ResourceValues {
   return Object.fromEntries(Object.entries(changes).filter((entry): entry is [string, ResourceValue] => entry[1] !== undefined));
 }
 
-/** Rules of shrink-to-fit jobs. */
+/** Checks the rules of shrink-to-fit jobs. */
 function checkWalltimes(list: ResourceValues): void {
   const { min_walltime, max_walltime, soft_walltime } = list;
   if (max_walltime !== undefined && min_walltime === undefined) throw reject(PBSE.MAX_NO_MINWT);

@@ -1,10 +1,11 @@
-// The old node specification `-l nodes=SPEC`, turned into select and place (docs/reference/commands.md 1.2):
+// Converts the old node specification `-l nodes=SPEC` to select and place (docs/reference/commands.md 1.2):
 //   SPEC := chunk[+chunk...][#shared|#excl]    chunk := [N|HOST|PROPERTY][:PROPERTY|ppn=P|cpp=C|res=value]...
-// ppn=P gives ncpus=P (times C of cpp=C) and, from 2 on, mpiprocs=P; a boolean resource is a property; another word is a host; arrangement is scatter.
-// Amounts asked beside it are meant for the whole job. mem is divided by processors and written in kb; so is ncpus where no chunk says how many it has
-// (cpp or ncpus); other amounts are divided evenly among the chunks.
+// ppn=P gives ncpus=P (times C with cpp=C) and, if P is at least 2, mpiprocs=P. The name of a boolean resource is a property;
+// any other word is a host. The arrangement is scatter. Amounts given beside the specification are totals for the whole job.
+// mem is divided by processors and written in kb. ncpus is divided in the same way if no chunk gives its own number (cpp or
+// ncpus). Other amounts are divided evenly among the chunks.
 //
-// I1. The job-wide sums of the chunks, asked again beside the same specification, give the same chunks.
+// I1. Converting the same specification again, with the job-wide sums of the chunks beside it, gives the same chunks.
 
 import type { ResourceValues } from "../attribute.ts";
 import { PBSE, reject } from "../pbse.ts";
@@ -20,7 +21,7 @@ export type NodesRequest = { readonly select: Select; readonly place: string };
 
 const WORD = /^[A-Za-z0-9][A-Za-z0-9._-]*$/;
 
-/** @param asked resources given job-wide beside nodes. Refuses a malformed specification with 15089. */
+/** @param asked job-wide resources given beside nodes. A malformed specification is refused with 15089. */
 export function parseNodesSpec(text: string, asked: ResourceValues, resources: Resources): NodesRequest {
   const [spec = "", sharing, ...more] = text.trim().split("#");
   if (more.length > 0 || (sharing !== undefined && sharing !== "shared" && sharing !== "excl")) throw malformed();
@@ -30,7 +31,7 @@ export function parseNodesSpec(text: string, asked: ResourceValues, resources: R
   return { select: { chunks }, place: sharing === undefined ? "scatter" : `scatter:${sharing}` };
 }
 
-/** cpus: processors of a chunk; is_fixed: the chunk says so itself, by cpp or ncpus. */
+/** cpus: processors of a chunk; is_fixed: the chunk gives the number itself, by cpp or ncpus. */
 type Draft = {
   readonly count: number;
   readonly pairs: readonly Pair[];
@@ -67,10 +68,10 @@ function propertyOf(word: string, resources: Resources): Pair {
   return pairOf("host", word);
 }
 
-/** What is asked job-wide, ready for chunks: by_cpu for each processor, the others for each chunk. */
+/** Job-wide amounts divided for chunks: by_cpu is for each processor, the others for each chunk. */
 type Shares = { readonly ncpus_by_cpu: number; readonly mem_kb_by_cpu: number | null; readonly others: readonly Pair[] };
 
-/** Properties, then ncpus and mpiprocs, then the shares of what was asked job-wide. */
+/** Orders the pairs: properties, then ncpus and mpiprocs, then the shares of job-wide amounts. */
 function finishChunk({ count, pairs, ppn, cpus }: Draft, { ncpus_by_cpu, mem_kb_by_cpu, others }: Shares): SelectChunk {
   const all = [...pairs];
   const add = (pair: Pair): void => {
@@ -99,7 +100,7 @@ function sharesOf(asked: ResourceValues, drafts: readonly Draft[], resources: Re
   };
 }
 
-/** What each of `total` chunks gets of resources other than ncpus and mem. */
+/** The share of each of `total` chunks in resources other than ncpus and mem. */
 function evenShares(asked: ResourceValues, total: number, resources: Resources): Pair[] {
   const shares: Pair[] = [];
   for (const name of Object.keys(asked).sort(byName)) {
@@ -111,7 +112,7 @@ function evenShares(asked: ResourceValues, total: number, resources: Resources):
   return shares;
 }
 
-/** Sizes in kb, rounded up. Whole numbers must divide: half a processor more or less is not what was asked for. */
+/** Sizes are in kb, rounded up. Whole numbers must divide evenly, because rounding would change the job-wide amount. */
 function shareText(def: ResourceDef, value: string | number | boolean, total: number): string {
   if (def.type === "size") return `${Math.ceil(sizeKb(String(value)) / total)}KB`;
   if (typeof value !== "number") return renderResourceValue(def, value);

@@ -1,24 +1,28 @@
-// How chunks are put on vnodes: `[free|pack|scatter|vscatter][:excl|shared|exclhost][:group=RES]` in any order (docs/reference/commands.md 1.2).
+// Placement of chunks on vnodes: `[free|pack|scatter|vscatter][:excl|shared|exclhost][:group=RES]` in any order
+// (docs/reference/commands.md 1.2).
 
 import { PBSE, reject } from "../pbse.ts";
 import type { Resources } from "../resource-table.ts";
 
 export type Arrangement = "free" | "pack" | "scatter" | "vscatter";
 export type Sharing = "excl" | "shared" | "exclhost";
-/** sharing and group are absent where the text does not name them: the vnodes' own sharing decides then. */
+/** sharing and group are absent if the text does not contain them. The sharing attribute of the vnodes then decides. */
 export type Place = { readonly arrangement: Arrangement; readonly sharing?: Sharing; readonly group?: string };
 
 const ARRANGEMENTS: ReadonlySet<string> = new Set<Arrangement>(["free", "pack", "scatter", "vscatter"]);
 const SHARINGS: ReadonlySet<string> = new Set<Sharing>(["excl", "shared", "exclhost"]);
 
-/** Refuses with 15014 naming Resource_List.place what is malformed, said twice, or groups by a resource that does not exist. */
+/**
+ * Parses a place. A malformed text, a repeated part and a group by an unknown resource are refused with 15014 naming
+ * Resource_List.place.
+ */
 export function parsePlace(text: string, resources?: Resources): Place {
   const place = readPlace(text, resources);
   if (place === null) throw reject(PBSE.BADATVAL, "Resource_List.place");
   return place;
 }
 
-/** As parsePlace; null where that refuses. */
+/** As parsePlace, but returns null where parsePlace refuses. */
 export function readPlace(text: string, resources?: Resources): Place | null {
   let arrangement: Arrangement | undefined;
   let sharing: Sharing | undefined;
@@ -33,8 +37,8 @@ export function readPlace(text: string, resources?: Resources): Place | null {
 }
 
 /**
- * The place of a job or reservation, of an attribute that was checked when it was set. FREE where there is none.
- * Many jobs have the same place, and a start reads its own three times: equal texts share a Place.
+ * The place of a job or reservation, from an attribute that was checked when it was set. Returns FREE if the attribute is
+ * unset. Equal texts share one Place, because many jobs have the same place and a start reads it three times.
  */
 export function placeOf(text: unknown): Place {
   if (typeof text !== "string") return FREE;

@@ -1,9 +1,10 @@
-// Chunks a job asks for: `[N:]res=value[:res=value...][+...]`, where a chunk may be just N (docs/reference/commands.md 1.2).
-// Written by hand and not with chevrotain, which takes 5 µs longer for one chunk and 9 µs for two: 4 and 7 % of a submission at 8,000 a second. The scheduler, the
-// moms and the simulator parse the same text without loading a parser library.
+// The chunks that a job asks for: `[N:]res=value[:res=value...][+...]`, where a chunk may be just N (docs/reference/commands.md
+// 1.2). The parser is written by hand. A chevrotain parser takes 5 µs longer for one chunk and 9 µs longer for two, which is 4
+// and 7 % of a submission at 8,000 a second. The scheduler, the moms and the simulator can also parse the text without loading
+// a parser library.
 //
-// I1. A select has at least one chunk; counts are at least 1.
-// I2. selectText(parseSelect(t)) is t, apart from blanks at its ends.
+// I1. A select has at least one chunk, and counts are at least 1.
+// I2. selectText(parseSelect(t)) is t, except for blanks at its ends.
 
 import type { ResourceValue } from "../attribute.ts";
 import { PBSE, reject, rejectNaming } from "../pbse.ts";
@@ -13,18 +14,18 @@ import { combineResourceValues, parseResourceValue, renderResourceValue } from "
 import { parseSize, renderSize } from "../values/size.ts";
 import { makePair, type Pair, Scanner, scanPair } from "./chunk-text.ts";
 
-/** count: null when the text names none (1, or the default of the resource nchunk). */
+/** count: null if the text gives none; the count is then 1 or the default of the resource nchunk. */
 export type SelectChunk = { readonly count: number | null; readonly pairs: readonly Pair[] };
 export type Select = { readonly chunks: readonly SelectChunk[] };
 
-/** A chunk ready for placement: how many, and what each asks for, typed by the resource. */
+/** Chunks ready for placement: their number, and the resources of each chunk with typed values. */
 export type ChunkRequest = { readonly count: number; readonly resources: { readonly [resource: string]: ResourceValue } };
 
 const COUNT = /[0-9]{1,9}/y;
-/** Where a refusal says a select is malformed. */
+/** The name that a refusal of a malformed select contains. */
 const SELECT_NAME = "Resource_List.select";
 
-/** The form of a select text. Refuses a malformed one with 15014 naming Resource_List.select, a count of 0 with the bare 15014. */
+/** Parses a select text. A malformed text is refused with 15014 naming Resource_List.select, a count of 0 with 15014 alone. */
 export function parseSelect(text: string): Select {
   const scanner = new Scanner(text.trim());
   const chunks: SelectChunk[] = [];
@@ -34,7 +35,7 @@ export function parseSelect(text: string): Select {
   return { chunks };
 }
 
-/** As parseSelect; null where that refuses. */
+/** As parseSelect, but returns null where parseSelect refuses. */
 export function readSelect(text: string): Select | null {
   try {
     return parseSelect(text);
@@ -43,30 +44,30 @@ export function readSelect(text: string): Select | null {
   }
 }
 
-/** Whether a chunk of a checked select names the resource. */
+/** Whether a chunk of a checked select contains the resource. */
 export function asksFor(text: string, resource: string): boolean {
   if (!text.includes(resource)) return false;
   return readSelect(text)?.chunks.some(({ pairs }) => pairs.some(({ name }) => name === resource)) === true;
 }
 
-/** One chunk after another, each with the count 1, as exec_vnode has them. */
+/** Expands counts: each chunk appears separately with count 1, as in exec_vnode. */
 export function eachChunk(select: Select): Select["chunks"] {
   return select.chunks.flatMap(({ count, pairs }) => Array.from({ length: count ?? 1 }, () => ({ count: 1, pairs })));
 }
 
-/** A select written out; every chunk as it was given. */
+/** Writes a select; every chunk as it was given. */
 export function selectText(select: Select): string {
   return chunkTexts(select).join("+");
 }
 
-/** Each chunk written out, as it was given. */
+/** Writes each chunk as it was given. */
 export function chunkTexts(select: Select): readonly string[] {
   return select.chunks.map(chunkText);
 }
 
 /**
- * Checks names and values against the resources: unknown 15035, not allowed in a chunk 15108, given twice 15116, bad value 15014
- * (`select.ncpus`).
+ * Checks names and values against the resources. Refusals: unknown resource 15035, not allowed in a chunk 15108, given twice
+ * 15116, bad value 15014 (`select.ncpus`).
  */
 export function checkSelect(select: Select, resources: Resources): void {
   for (const chunk of select.chunks) typedResources(chunk, resources);
@@ -88,14 +89,14 @@ export function canonicalSelect(select: Select, resources: Resources): Select {
   return { chunks: select.chunks.map(({ count, pairs }) => ({ count, pairs: pairs.map(canonical) })) };
 }
 
-/** Number of chunks: the resource nodect. */
+/** The number of chunks, which is the value of the resource nodect. */
 export function chunkCount(select: Select): number {
   return select.chunks.reduce((sum, chunk) => sum + (chunk.count ?? 1), 0);
 }
 
 /**
- * Every chunk with the default resources it does not name itself, in the order of the defaults given, and with a written count
- * (that of the default resource nchunk where it names none).
+ * Adds default resources to every chunk that does not name them, in the order of the defaults given. The count of every chunk
+ * is written; a chunk without a count gets that of the default resource nchunk.
  */
 export function withChunkDefaults(select: Select, defaults: readonly { readonly name: string; readonly text: string }[]): Select {
   const nchunk = Number(defaults.find(({ name }) => name === "nchunk")?.text ?? 1);
@@ -108,14 +109,14 @@ export function withChunkDefaults(select: Select, defaults: readonly { readonly 
   };
 }
 
-/** A pair for a text that is made here. Refuses what cannot be written with 15014. */
+/** A pair for a value made here. A value that cannot be written is refused with 15014. */
 export function pairOf(name: string, text: string): Pair {
   const pair = makePair(name, text);
   if (pair === null) throw reject(PBSE.BADATVAL, `select.${name}`);
   return pair;
 }
 
-/** Sums over all chunks of the amounts that are counted (flags n, f, q). Refuses sums beyond all measure with 15014. */
+/** Sums of counted amounts (flags n, f, q) over all chunks. Sums that are too large are refused with 15014. */
 export function selectSums(select: Select, resources: Resources): { [resource: string]: ResourceValue } {
   const sums: { [resource: string]: ResourceValue } = {};
   for (const { count, resources: amounts } of typedChunks(select, resources)) {
@@ -132,7 +133,7 @@ export function selectSums(select: Select, resources: Resources): { [resource: s
   return sums;
 }
 
-/** The resources of a chunk typed; refusals as checkSelect. */
+/** The resources of a chunk with typed values; refuses as checkSelect does. */
 function typedResources(chunk: SelectChunk, resources: Resources): { readonly [resource: string]: ResourceValue } {
   const typed: { [resource: string]: ResourceValue } = {};
   for (const { name, text } of chunk.pairs) {

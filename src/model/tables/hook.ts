@@ -1,7 +1,8 @@
-// Hooks as objects: their attributes with the texts PBS refuses bad ones with (all of them 15136), their contents, and which daemon runs which event.
+// Hooks as objects: their attributes with PBS's refusals of bad values, their contents, and the daemon that runs each event.
 //
-// I1. Every refusal here is PBSE 15136: qmgr then says `hook error returned from server` (docs/reference/qmgr.md 5).
-// I2. event, fail_action and freq stay consistent: provision stands alone, a fail_action has an event it can act for.
+// I1. Every refusal here is PBSE 15136; qmgr then prints `hook error returned from server` (docs/reference/qmgr.md 5).
+// I2. event, fail_action and freq are consistent: provision is the only event of its hook, and every fail_action has an event
+//     to which it applies.
 
 import type { AttributeValue } from "../attribute.ts";
 import { PBSE, Reject } from "../pbse.ts";
@@ -11,11 +12,11 @@ import { HOOK_ATTRIBUTES, HOOK_EVENTS } from "./hook-attributes.ts";
 export type HookEvent = (typeof HOOK_EVENTS)[number];
 export type HookLanguage = "python" | "javascript";
 
-/** content: base64 of the file as it was imported, byte for byte. */
+/** content: base64 of the imported file, byte for byte. */
 export type HookScript = { readonly language: HookLanguage; readonly content: string };
-/** suffix: of the imported file (`.json`), kept so that the hook finds a file of that kind; "" none. */
+/** suffix: suffix of the imported file (`.json`), kept so that the hook finds a file of that kind; "" if it had none. */
 export type HookConfig = { readonly suffix: string; readonly content: string };
-/** order: of creation. */
+/** order: the order of creation. */
 export type Hook = {
   readonly name: string;
   readonly order: number;
@@ -35,20 +36,20 @@ export type HookAttrs = {
   readonly fail_action: readonly string[];
 };
 
-/** Longest hook or configuration file in bytes. Its base64 must fit a request frame (protocol/wire/limits.ts). */
+/** Greatest size of a hook or configuration file in bytes. Its base64 must fit in a request frame (protocol/wire/limits.ts). */
 export const HOOK_BYTES_MAX = 8 * 1024 * 1024;
 const HOOK_NAME_LENGTH_MAX = 79;
 
-/** Events that moms run; all others are the server's. */
+/** Whether a mom runs the event. The server runs all other events. */
 export const isMomEvent = (event: string): boolean => event.startsWith("exec");
-/** Events that come by themselves every freq seconds. */
+/** Whether the event occurs every freq seconds. */
 export const isPeriodic = (event: string): boolean => event === "periodic" || event === "exechost_periodic";
 
 export const CONFIG_SUFFIXES = ["", ".ini", ".json", ".py", ".txt", ".xml"] as const;
 
 const refuse = (text: string): Reject => new Reject(PBSE.HOOKERROR, text);
 
-/** Attributes of a hook that was just made. */
+/** Attributes of a newly created hook. */
 export function freshHook(): HookAttrs {
   return {
     type: "site",
@@ -72,7 +73,7 @@ export function checkHookName(name: string): void {
 
 type Term = { readonly name: string; readonly op: "=" | "+=" | "-=" | "unset"; readonly value: string };
 
-/** The attributes after these operations; all or none. Refuses with 15136 and PBS's text. */
+/** Applies all operations, or none if one is refused. Returns the new attributes. Refuses with 15136 and PBS's text. */
 export function alterHook(before: HookAttrs, terms: readonly Term[]): HookAttrs {
   let attrs = before;
   for (const term of terms) attrs = alterOne(attrs, term);
@@ -135,7 +136,7 @@ function wholeNumber(name: string, value: string, min: number, max: number, outs
   return number;
 }
 
-/** `a,b` and `"a,b"`; `""` is no event at all. */
+/** `a,b` and `"a,b"` are two words; `""` is an empty list. */
 const wordsOf = (value: string): string[] =>
   value
     .replace(/^(["'])(.*)\1$/, "$2")
@@ -172,13 +173,13 @@ function newFailActions(old: readonly string[], op: Term["op"], value: string): 
   return next.length === 0 ? ["none"] : next;
 }
 
-/** In the order of the table: as PBS lists them. */
+/** The result is in the order of the table, as PBS lists the words. */
 function combine(old: readonly string[], op: Term["op"], given: readonly string[], all: readonly string[]): readonly string[] {
   const wanted = new Set(op === "=" ? given : op === "+=" ? [...old, ...given] : old.filter((word) => !given.includes(word)));
   return all.filter((word) => wanted.has(word));
 }
 
-/** What an action can be taken for (docs/reference/execution.md 9). */
+/** The events to which each action applies (docs/reference/execution.md 9). */
 const ACTS_FOR: { readonly [action: string]: readonly string[] } = {
   offline_vnodes: ["execjob_begin", "exechost_startup", "execjob_prologue"],
   clear_vnodes_upon_recovery: ["exechost_startup"],
@@ -193,7 +194,7 @@ function checkFailAction(attrs: HookAttrs): void {
   }
 }
 
-/** Attributes as `list hook` shows them: booleans in lower case, freq only where it counts, no event as `""`. */
+/** Attributes as `list hook` shows them: booleans in lower case, freq only for periodic events, an empty event list as `""`. */
 export function hookAttrTexts(attrs: HookAttrs): { readonly [name: string]: string } {
   return {
     type: attrs.type,
@@ -208,7 +209,10 @@ export function hookAttrTexts(attrs: HookAttrs): { readonly [name: string]: stri
   };
 }
 
-/** Hooks of an event that run, in the order in which they do: by their order, then by creation. A hook without contents does nothing. */
+/**
+ * The enabled hooks of an event in the order in which they run: by their order, then by creation. A hook without contents is
+ * left out.
+ */
 export function hooksOf(hooks: Iterable<Hook>, event: string): Hook[] {
   return [...hooks]
     .filter((hook) => hook.attrs.enabled && hook.script !== null && hook.attrs.event.includes(event))
@@ -222,7 +226,7 @@ const CONTENT_TYPES: { readonly [type: string]: "config" | HookLanguage } = {
   "application/x-config": "config",
 };
 
-/** What a content type of import and export stands for. */
+/** The meaning of a content type of import and export. */
 export function contentKind(type: string): "config" | HookLanguage {
   const kind = Object.hasOwn(CONTENT_TYPES, type) ? CONTENT_TYPES[type] : undefined;
   if (kind === undefined)
@@ -230,7 +234,10 @@ export function contentKind(type: string): "config" | HookLanguage {
   return kind;
 }
 
-/** base64 with or without line breaks, as one line of canonical base64. Refuses what is none, and what is too long. */
+/**
+ * Turns base64 with or without line breaks into one line of canonical base64. A text that is not base64 or is too long is
+ * refused.
+ */
 export function canonicalBase64(text: string): string {
   const plain = text.replace(/\s+/g, "");
   if (plain.length % 4 !== 0 || !/^[A-Za-z0-9+/]*={0,2}$/.test(plain)) throw refuse("the contents are not base64");

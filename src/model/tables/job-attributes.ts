@@ -1,12 +1,12 @@
-// Attributes of jobs (docs/reference/attributes.md 6). The table of the reference ends with a place for attributes it does not know; there is no row for that here:
-// an unknown name is refused with 15002.
+// Attributes of jobs (docs/reference/attributes.md 6). The table of the reference ends with an entry for unknown attributes.
+// There is no such row here: an unknown name is refused with 15002.
 
 import { type AttributeRow, attributeTable } from "../attribute.ts";
 import { isMailUser } from "../attribute-checks.ts";
 
 const RUN = { runAlterable: true } as const;
 const HIDDEN = { hidden: true } as const;
-/** Three digits. PBS also accepts digits that are not octal. */
+/** Three digits. Like PBS, the check also accepts digits that are not octal. */
 const UMASK_MAX = 999;
 const CREATE = { createOnly: true } as const;
 

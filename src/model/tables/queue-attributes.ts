@@ -1,4 +1,5 @@
-// Attributes of queues (docs/reference/attributes.md 4). Rows with `only` make sense for one type of queue; set on the other type they are stored with a warning (15026).
+// Attributes of queues (docs/reference/attributes.md 4). A row with `only` is meant for one type of queue. Set on the other
+// type, the attribute is stored and a warning (15026) is given.
 
 import { type AttributeRow, attributeTable } from "../attribute.ts";
 import { isPartitionName } from "./sched-attributes.ts";

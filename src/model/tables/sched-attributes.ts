@@ -1,6 +1,7 @@
-// Attributes of schedulers (docs/reference/attributes.md 3, docs/reference/differences.md: `partition` is a list, and `partitions` names it too).
+// Attributes of schedulers (docs/reference/attributes.md 3; docs/reference/differences.md: `partition` is a list, and
+// `partitions` is an alias).
 //
-// I1. The scheduler `default` always exists; its partition reads pbs-default and cannot be set.
+// I1. The scheduler `default` always exists. Its partition reads pbs-default and cannot be set.
 
 import { type AttributeRow, type AttributeValue, attributeTable, defaultAttributes } from "../attribute.ts";
 import { isAbsolutePath } from "../attribute-checks.ts";
@@ -10,13 +11,13 @@ export const DEFAULT_PARTITION = "pbs-default";
 
 const PREEMPT_LEVELS = new Set(["express_queue", "normal_jobs", "fairshare", "queue_softlimits", "server_softlimits"]);
 
-/** Levels from high to low, separated by commas; levels joined by + hold together. */
+/** Levels from high to low, separated by commas. Levels joined by + form one combined level. */
 function isPreemptPrio(text: string): boolean {
   const levels = text.split(",").flatMap((level) => level.split("+").map((word) => word.trim()));
   return levels.every((word) => PREEMPT_LEVELS.has(word));
 }
 
-/** Methods of S C R D without repetition, then pairs of a percentage and methods, falling: `SCR 80 SC 50 S`. */
+/** Methods of S C R D without repetition, then pairs of a falling percentage and methods: `SCR 80 SC 50 S`. */
 function isPreemptOrder(text: string): boolean {
   const words = text.trim().split(/[ \t]+/);
   let percent = 100;
@@ -69,18 +70,18 @@ const ROWS: readonly AttributeRow[] = [
 
 export const SCHED_ATTRIBUTES = attributeTable("sched", ROWS);
 
-/** Names of partitions: as queue names, but longer. */
+/** Whether a text can be the name of a partition. The rules are those of queue names, but the name may be longer. */
 export function isPartitionName(text: string): boolean {
   return /^[A-Za-z0-9][A-Za-z0-9._-]{0,78}$/.test(text);
 }
 
-/** Default-named directories: sched_priv and sched_logs for the default scheduler, with `_NAME` for others. */
+/** The default directories: sched_priv and sched_logs for the default scheduler, with the suffix `_NAME` for others. */
 export function schedDirectories(name: string, home: string): { readonly sched_priv: string; readonly sched_log: string } {
   const suffix = name === DEFAULT_SCHED ? "" : `_${name}`;
   return { sched_priv: `${home}/sched_priv${suffix}`, sched_log: `${home}/sched_logs${suffix}` };
 }
 
-/** Attributes of a scheduler just created; the default one also has host, partition and scheduling. */
+/** Attributes of a newly created scheduler. The default scheduler also has host, partition and scheduling. */
 export function freshSched(name: string, home: string, server_host: string): { [name: string]: AttributeValue } {
   const attrs = { ...defaultAttributes(SCHED_ATTRIBUTES), ...schedDirectories(name, home) };
   if (name !== DEFAULT_SCHED) return attrs;

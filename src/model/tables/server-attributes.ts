@@ -9,7 +9,7 @@ const OLD = { limitStyle: "old" } as const;
 const NEW = { limitStyle: "new" } as const;
 
 export const SERVER_STATES = ["Idle", "Active", "Scheduling", "Hot_Start", "Terminating", "Terminating_Delayed"] as const;
-/** jobscript_max_size may not be larger. */
+/** Upper bound of jobscript_max_size in bytes. */
 const SCRIPT_BYTES_MAX = 2 ** 31;
 
 // biome-ignore format: one row per attribute

@@ -1,4 +1,4 @@
-// The attribute table of each type of object, by the name of the type.
+// The attribute table of each type of object.
 
 import type { AttributeTable, ObjectType } from "../attribute.ts";
 import { HOOK_ATTRIBUTES } from "./hook-attributes.ts";

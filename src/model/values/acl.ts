@@ -1,7 +1,8 @@
-// Access lists: entries [+|-]name[@host] for users and groups, [+|-]host for hosts. The first matching entry decides; no match refuses (docs/reference/attributes.md 1).
-// A host may start with `*`: `*` alone is every host, `*.example.org` every host below that domain. Managers and operators need the host part.
+// Access lists: entries [+|-]name[@host] for users and groups, [+|-]host for hosts. The first matching entry decides; without a
+// match access is refused (docs/reference/attributes.md 1). A host may start with `*`: `*` alone is every host, `*.example.org`
+// is every host below that domain. Managers and operators need the host part.
 //
-// I1. A list holds an entry once (15055 otherwise).
+// I1. A list contains an entry only once (otherwise 15055).
 
 import type { AttributeDef } from "../attribute.ts";
 import { isPrintable } from "../attribute-checks.ts";
@@ -13,7 +14,10 @@ export type AclType = "acl_user" | "acl_group" | "acl_host" | "acl_manager";
 const HOST = /^(\*|\*?[A-Za-z0-9._-]+)$/;
 const NAME = /^(\*|[^\s,@+*/:;()[\]"'\\-][^\s,@*/:;()[\]"'\\]*)$/;
 
-/** Entries of a list text. Refuses malformed ones with 15014, a missing host of managers with 15008, entries given twice with 15055. */
+/**
+ * Parses the entries of a list. Refuses malformed entries with 15014, a manager without a host with 15008, repeated entries
+ * with 15055.
+ */
 export function parseAcl(def: AttributeDef, text: string): string[] {
   if (!isPrintable(text)) throw reject(PBSE.BADATVAL);
   const entries = splitList(text);
@@ -21,7 +25,7 @@ export function parseAcl(def: AttributeDef, text: string): string[] {
   return addToAcl(def, [], entries);
 }
 
-/** += : refuses an entry that is already there with 15055. */
+/** The operator +=. An entry that the list already contains is refused with 15055. */
 export function addToAcl(def: { readonly name: string }, old: readonly string[], added: readonly string[]): string[] {
   const entries = new Set(old);
   for (const entry of added) {
@@ -31,10 +35,10 @@ export function addToAcl(def: { readonly name: string }, old: readonly string[],
   return [...entries];
 }
 
-/** user and the host he comes from. */
+/** A user and the host from which the request comes. */
 export type AclSubject = { readonly name: string; readonly host: string };
 
-/** Whether a list of users lets this user in. Absent list: nobody. */
+/** Whether a list of users admits this user. An absent list admits nobody. */
 export function aclAdmitsUser(entries: readonly string[] | undefined, who: AclSubject): boolean {
   return firstMatch(entries, (body) => {
     const at = body.indexOf("@");
@@ -43,7 +47,7 @@ export function aclAdmitsUser(entries: readonly string[] | undefined, who: AclSu
   });
 }
 
-/** Whether a list of groups lets somebody with these groups in: the first entry that names one of them decides. */
+/** Whether a list of groups admits a user with these groups. The first entry that names one of the groups decides. */
 export function aclAdmitsGroups(entries: readonly string[] | undefined, groups: readonly string[], host: string): boolean {
   return firstMatch(entries, (body) => {
     const at = body.indexOf("@");
@@ -52,14 +56,14 @@ export function aclAdmitsGroups(entries: readonly string[] | undefined, groups: 
   });
 }
 
-/** Whether a list of hosts lets requests from this host in. */
+/** Whether a list of hosts admits requests from this host. */
 export function aclAdmitsHost(entries: readonly string[] | undefined, host: string): boolean {
   return firstMatch(entries, (body) => hostMatches(body, host));
 }
 
 /**
- * Whether a host is meant by the host part of an entry. Case does not count. A host known by its short name (the server and nodes are)
- * is meant by a full name that begins with it; the other way round nothing is assumed, because anybody's domain may have a host of that name.
+ * Whether the host part of an entry matches a host. Case is ignored. A short name (as the server and nodes have) is matched by
+ * a full name that begins with it. The reverse does not hold, because any domain may have a host with that short name.
  */
 export function hostMatches(pattern: string, host: string): boolean {
   const want = pattern.toLowerCase();

@@ -1,9 +1,9 @@
-// Booleans as PBS writes them: True and False; taken: True, T, Y, 1, False, F, N, 0 in any case (docs/reference/qmgr.md 3).
+// Booleans as PBS writes them: True and False. Accepted in any case: True, T, Y, 1, False, F, N, 0 (docs/reference/qmgr.md 3).
 
 const TRUE_WORDS: ReadonlySet<string> = new Set(["true", "t", "y", "1"]);
 const FALSE_WORDS: ReadonlySet<string> = new Set(["false", "f", "n", "0"]);
 
-/** null: not a boolean. */
+/** Returns null if the text is not a boolean. */
 export function parseBoolean(text: string): boolean | null {
   const word = text.toLowerCase();
   if (TRUE_WORDS.has(word)) return true;

@@ -1,12 +1,16 @@
-// Durations: [[HH:]MM:]SS[.fraction] or seconds. In memory whole seconds, shown HH:MM:SS with as many hours as it takes (docs/reference/attributes.md 1).
+// Durations: [[HH:]MM:]SS[.fraction] or seconds. In memory a duration is a number of whole seconds. It is shown as HH:MM:SS
+// with as many digits of hours as it needs (docs/reference/attributes.md 1).
 
 const PART = /^[0-9]{1,15}$/;
 const SECONDS = /^[0-9]{1,15}(\.[0-9]{1,9})?$/;
 
-/** Some 3,000 years: what begins now and lasts so long still ends at a date. */
+/** About 3,000 years: a period of this length that begins now still ends at a valid date. */
 export const DURATION_S_MAX = 99_999_999_999;
 
-/** Whole seconds (a fraction is rounded); null: not a duration, or longer than DURATION_S_MAX. Minutes and seconds beyond 59 are carried over: 1:90 is 150 s. */
+/**
+ * Parses a duration into whole seconds; a fraction is rounded. Returns null if the text is not a duration or is longer than
+ * DURATION_S_MAX. Minutes and seconds above 59 are carried over: 1:90 is 150 s.
+ */
 export function parseDuration(text: string): number | null {
   const parts = text.split(":");
   const last = parts.pop() ?? "";

@@ -1,9 +1,12 @@
-// Entity limits: `[o:PBS_ALL=n]`, `[u:NAME=n]`, `[g:NAME=n]`, `[p:NAME=n]`, several joined by commas (docs/reference/errors.md 3, docs/reference/qmgr.md 3).
-// NAME may be PBS_GENERIC: everybody who has no entry of his own. A name with blanks or other unusual characters stands in double quotes.
+// Entity limits: `[o:PBS_ALL=n]`, `[u:NAME=n]`, `[g:NAME=n]`, `[p:NAME=n]`, joined by commas (docs/reference/errors.md 3,
+// docs/reference/qmgr.md 3). NAME may be PBS_GENERIC: every entity without an entry of its own. A name with blanks or other
+// unusual characters is written in double quotes.
 //
-// I1. In memory: record `u:alice -> 5`; per resource: record resource -> such a record, sizes as canonical text.
-// I2. Entries are shown in the order of their keys (bytes), per-resource ones of all resources together: by key, then by resource (docs/reference/attributes.md 10).
-// I3. A record without entries does not exist: combining yields undefined instead.
+// I1. In memory: a record `u:alice -> 5`; for limits per resource, a record resource -> such a record, with sizes as canonical
+//     text.
+// I2. Entries are shown in the byte order of their keys; limits per resource are shown for all resources together, by key and
+//     then by resource (docs/reference/attributes.md 10).
+// I3. A record always has entries: combining yields undefined instead of an empty record.
 
 import type { AttributeDef, EntityLimits, ResourceEntityLimits } from "../attribute.ts";
 import { valueName } from "../attribute.ts";
@@ -17,15 +20,15 @@ export const GENERIC = "PBS_GENERIC";
 const ALL = "PBS_ALL";
 export type EntityKind = "g" | "o" | "p" | "u";
 
-/** One entry as written: key `u:alice` and the text of the amount. column: where the amount begins. */
+/** One entry as written: key `u:alice` and the text of the amount. */
 export type LimitEntry = { readonly key: string; readonly amount: string };
 export type LimitSyntax = { readonly ok: true; readonly entries: readonly LimitEntry[] } | { readonly ok: false; readonly column: number };
 
 const PLAIN_NAME = /^[^\s"=[\]/;:|<>+,?*]+$/;
 
 /**
- * Checks the form of a limit text, without judging the amounts: qmgr does this before it asks the server. On failure, the column (from 0)
- * where the caret belongs.
+ * Checks the syntax of a limit text but not its amounts. qmgr does this before it sends the request. On failure, returns the
+ * column (from 0) of the caret.
  */
 export function parseLimitSyntax(text: string): LimitSyntax {
   const reader = new Reader(text);
@@ -77,14 +80,14 @@ function limitableResource(def: AttributeDef, resource: string, resources: Resou
   return resc;
 }
 
-/** One string `[u:alice=20]` an entry. */
+/** One string `[u:alice=20]` for each entry. */
 export function renderEntityLimits(limits: EntityLimits): string[] {
   return Object.keys(limits)
     .sort(byBytes)
     .map((key) => renderEntry(key, String(limits[key])));
 }
 
-/** resource -> entries. For output in PBS's order flatten them with resourceLimitLines. */
+/** resource -> entries. resourceLimitLines flattens the result for output in PBS's order. */
 export function renderResourceLimits(limits: ResourceEntityLimits, resources: Resources): { [resource: string]: string[] } {
   const rendered: { [resource: string]: string[] } = {};
   for (const resource of Object.keys(limits).sort(byBytes)) {
@@ -105,7 +108,7 @@ export function resourceLimitLines(rendered: { readonly [resource: string]: read
   return lines.map(({ resource, text }) => ({ resource, text }));
 }
 
-/** += replaces or adds entries; -= takes out those whose value is equal; = replaces all. undefined: nothing is left. */
+/** += replaces or adds entries; -= removes entries whose value is equal; = replaces all. Returns undefined if no entry is left. */
 export function combineLimits<T extends number | string>(
   op: "=" | "+=" | "-=",
   old: { readonly [entity: string]: T } | undefined,
@@ -119,7 +122,7 @@ export function combineLimits<T extends number | string>(
   return Object.keys(result).length === 0 ? undefined : sorted(result);
 }
 
-/** The limit that holds for a named entity: its own, else the generic one. undefined: none. */
+/** The limit of a named entity: its own, or otherwise the generic one. Returns undefined if there is none. */
 export function limitFor<T>(
   limits: { readonly [entity: string]: T } | undefined,
   kind: EntityKind,
@@ -139,7 +142,7 @@ function entriesOf(def: AttributeDef, text: string, resource?: string): readonly
   return parsed.entries;
 }
 
-/** `[k:name=amount]`; null: reader.at is the place of the fault. */
+/** Reads `[k:name=amount]`. If it returns null, reader.at is the place of the fault. */
 function readEntry(reader: Reader): LimitEntry | null {
   reader.skipBlanks();
   if (!reader.take("[")) return null;
@@ -154,7 +157,7 @@ function readEntry(reader: Reader): LimitEntry | null {
   const name = readName(reader);
   if (name === null) return null;
   if ((kind === "o") !== (name === ALL)) {
-    reader.at = start + 2; // where PBS puts the caret (measured)
+    reader.at = start + 2; // PBS places the caret here (measured)
     return null;
   }
   reader.skipBlanks();

@@ -1,7 +1,7 @@
-// Values of attributes by type: from text, to text, and what the operators = += -= and unset make of them (docs/reference/qmgr.md 3, docs/reference/attributes.md 10).
-// One place decides which type goes with which parser; the forms themselves are in the files beside this one.
+// Values of attributes by type: parsing, rendering, and the operators = += -= and unset (docs/reference/qmgr.md 3,
+// docs/reference/attributes.md 10). This file selects the parser for each type; the forms are in the neighbouring files.
 //
-// I1. Nothing but Reject is thrown for a text, whatever it holds.
+// I1. For any text, these functions throw nothing but Reject.
 // I2. parse(render(value)) equals value for every value that parse returns.
 // I3. Empty lists, empty records and empty texts are not values: they mean "not set" (undefined).
 
@@ -31,14 +31,14 @@ import { combineListed, listedResource, parseListedValue, renderResourceList, wi
 import { canonicalSize, combineSizes, parseSize, renderSize, sizeBytes } from "./size.ts";
 import { addToList, joinList, removeFromList, splitList } from "./string-array.ts";
 
-/** An operation on one attribute, as typed (protocol AttrOp has this shape). */
+/** An operation on one attribute, as typed. AttrOp of the protocol has the same shape. */
 export type AttributeChange = { readonly resource?: string; readonly op: "=" | "+=" | "-=" | "unset"; readonly value: string };
-/** How a value goes to clients (protocol WireAttrs): text, entries of limits, or either by resource. */
+/** A value as it is sent to clients (WireAttrs of the protocol): a text, the entries of limits, or either of these by resource. */
 export type WireValue = string | readonly string[] | { readonly [resource: string]: string | readonly string[] };
 
 /**
- * The value a text means. For resource lists and per-resource limits, `resource` names the resource and the result is a record with that
- * one resource. Refuses with 15014 and relatives; see badValue for when the name is told.
+ * Parses a text into a value. For resource lists and limits per resource, `resource` names the resource, and the result is a
+ * record with that one resource. Refuses with 15014 and related numbers; badValue decides when the refusal names the attribute.
  */
 export function parseValue(def: AttributeDef, text: string, resources: Resources, resource?: string): AttributeValue {
   if (def.type === "resource_list") {
@@ -55,7 +55,7 @@ export function parseValue(def: AttributeDef, text: string, resources: Resources
   return inRange(def, value);
 }
 
-/** Text for clients: see WireValue. Times stay epoch seconds. */
+/** The text for clients (WireValue). Times stay epoch seconds. */
 export function renderValue(def: AttributeDef, value: AttributeValue, resources: Resources): WireValue {
   switch (def.type) {
     case "boolean":
@@ -100,8 +100,8 @@ export function renderValue(def: AttributeDef, value: AttributeValue, resources:
 }
 
 /**
- * old OP given, both in memory form. undefined: nothing is left, the attribute is not set. Refuses with 15014 what the operator
- * cannot do (a size below zero, a number out of bounds), 15055 an entry that an access list holds already.
+ * Computes `old OP given`, both in memory form. Returns undefined if no value is left. Refuses with 15014 an impossible result
+ * (a size below zero, a number out of bounds), and with 15055 an entry that an access list already contains.
  */
 export function combineValue(
   def: AttributeDef,
@@ -154,8 +154,8 @@ export function combineValue(
 }
 
 /**
- * What `attribute[.resource] OP value` makes of a value: parses, combines, and treats unset and the empty value (`= ""` unsets).
- * undefined: the attribute is not set afterwards. This is the one call for `qmgr set|unset`, qalter and vnode reports.
+ * Computes the value after `attribute[.resource] OP value`: parses and combines. unset and the empty value (`= ""`) remove the
+ * value. Returns undefined if the attribute is then unset. qmgr set and unset, qalter and vnode reports all use this function.
  */
 export function alterValue(
   def: AttributeDef,
@@ -169,7 +169,7 @@ export function alterValue(
   return combineValue(def, change.op, old, given, resources);
 }
 
-/** A record of attributes as it goes to clients: keys in the order of the table, only rows that `visible` lets through. */
+/** A record of attributes as it is sent to clients: keys in the order of the table, restricted to rows that `visible` accepts. */
 export function encodeAttrs(
   table: AttributeTable,
   attrs: { readonly [name: string]: unknown },
@@ -179,7 +179,7 @@ export function encodeAttrs(
   return attrsEncoder(table, resources, visible)(attrs);
 }
 
-/** encodeAttrs for many objects of a type: the rows are chosen once. */
+/** encodeAttrs for many objects of one type: the rows are selected once. */
 function attrsEncoder(
   table: AttributeTable,
   resources: Resources,
@@ -197,8 +197,8 @@ function attrsEncoder(
 }
 
 /**
- * The refusal of a bad value, 15014. Server, queue, node and scheduler attributes are not named, but for resources and limits;
- * attributes of jobs and reservations always are (docs/reference/qmgr.md 5, docs/reference/errors.md 4).
+ * The refusal of a bad value, 15014. It names attributes of jobs and reservations always, and attributes of servers, queues,
+ * nodes and schedulers only for resources and limits (docs/reference/qmgr.md 5, docs/reference/errors.md 4).
  */
 function badValue(def: AttributeDef, resource?: string): Reject {
   const named = resource !== undefined || def.object === "job" || def.object === "resv";
@@ -225,7 +225,7 @@ function unsetValue(
   return Object.keys(rest).length === 0 ? undefined : rest;
 }
 
-/** Types without resources. null: not a value of the type. */
+/** Parses types without resources. Returns null if the text is not a value of the type. */
 function parseScalar(def: AttributeDef, text: string): AttributeValue | null {
   switch (def.type) {
     case "boolean":
@@ -293,13 +293,13 @@ function parseList(def: AttributeDef, text: string): string[] | null {
   return def.unique === true ? [...new Set(elements)] : elements;
 }
 
-/** NUL ends a text in every program that it is handed to. */
+/** NUL is never allowed, because it ends a text in every program that receives it. */
 function hasItsCharacters({ characters }: AttributeDef, text: string): boolean {
   if (characters === "any") return !text.includes("\0");
   return characters === "lines" ? isPrintableText(text) : isPrintable(text);
 }
 
-/** Refuses numbers, durations and sizes out of the row's bounds. */
+/** Refuses numbers, durations and sizes outside the row's bounds. */
 function inRange(def: AttributeDef, value: AttributeValue): AttributeValue {
   const [min, max] = boundsOf(def);
   if (min === undefined && max === undefined) return value;
@@ -309,7 +309,7 @@ function inRange(def: AttributeDef, value: AttributeValue): AttributeValue {
   throw def.rangeError === undefined ? badValue(def) : reject(def.rangeError);
 }
 
-/** Those of the row; else those of its type: a time has a date, and an integer fits in 32 bits. */
+/** The bounds of the row, or otherwise of its type: a time must be a valid date, and an integer must fit in 32 bits. */
 function boundsOf({ type, min, max }: AttributeDef): readonly [min: number | undefined, max: number | undefined] {
   switch (type) {
     case "time":
@@ -342,7 +342,7 @@ function combineSizeTexts(def: AttributeDef, op: "=" | "+=" | "-=", old: string 
   return inRange(def, renderSize(sum));
 }
 
-/** += concatenates; -= takes a text away from the end, or does nothing when it is not there. */
+/** += appends the given text. -= removes it from the end, or does nothing if the old text does not end with it. */
 function combineTexts(def: AttributeDef, op: "=" | "+=" | "-=", old: string | undefined, given: string): AttributeValue | undefined {
   if (op === "=" || (op === "+=" && old === undefined)) return given;
   if (old === undefined) return undefined;
@@ -382,7 +382,7 @@ function combineResourceLists(
   return list;
 }
 
-/** Only the resources given change: `=` replaces the limits of that resource. */
+/** Changes only the resources given: `=` replaces the limits of that resource. */
 function combineResourceLimits(
   op: "=" | "+=" | "-=",
   old: ResourceEntityLimits | undefined,

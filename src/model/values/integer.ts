@@ -1,8 +1,8 @@
-// Decimal whole numbers with an optional sign. Nothing beyond what a double holds exactly is taken.
+// Decimal whole numbers with an optional sign. A number that a double cannot hold exactly is refused.
 
 const INTEGER = /^[+-]?[0-9]{1,16}$/;
 
-/** null: not a whole number, or too large to be exact. */
+/** Returns null if the text is not a whole number or is too large to be exact. */
 export function parseInteger(text: string): number | null {
   if (!INTEGER.test(text)) return null;
   const value = Number(text);

@@ -1,7 +1,7 @@
-// States of a vnode: a set of words, shown in a fixed order, `free` when there is none (docs/reference/attributes.md 5 and 10).
-// Administrators set offline, down, maintenance and sleep; all others come from server and moms.
+// States of a vnode: a set of words, shown in a fixed order, and as `free` if it is empty (docs/reference/attributes.md 5 and
+// 10). Administrators set offline, down, maintenance and sleep. The server and the moms set all others.
 //
-// I1. In memory the list is in order and never holds `free`.
+// I1. In memory the list is in order and never contains `free`.
 
 import { PBSE, reject } from "../pbse.ts";
 
@@ -12,12 +12,15 @@ const NODE_STATES = [
 ] as const;
 export type NodeState = (typeof NODE_STATES)[number];
 
-/** What `set node N state` may name. */
+/** The states that `set node N state` accepts. */
 const SETTABLE: ReadonlySet<string> = new Set(["free", "offline", "down", "sleep"]);
-/** What `state = free` takes away. */
+/** The states that `state = free` removes. */
 const CLEARED_BY_FREE: ReadonlySet<string> = new Set(["offline", "down", "sleep"]);
 
-/** Words of a state list that an administrator may give; `free` gives the empty list. Refuses with 15067, `free` beside others with 15068. */
+/**
+ * Parses a state list given by an administrator; `free` gives the empty list. Refuses unknown states with 15067 and `free`
+ * together with others with 15068.
+ */
 export function parseNodeStates(text: string, name = "state"): NodeState[] {
   const words = text.split(",").map((word) => word.trim().toLowerCase());
   for (const word of words) if (!SETTABLE.has(word)) throw reject(PBSE.BADNDATVAL, name);
@@ -31,7 +34,8 @@ export function renderNodeStates(states: readonly string[]): string {
 }
 
 /**
- * = adds the states named (a node that is job-busy stays so when it is set offline), `= free` clears what administrators set; += adds, -= removes.
+ * = adds the given states, so that a node that is job-busy stays job-busy when it is set offline. `= free` removes the states
+ * that administrators set. += adds, -= removes.
  */
 export function combineNodeStates(op: "=" | "+=" | "-=", old: readonly string[], given: readonly string[]): NodeState[] {
   switch (op) {
@@ -53,7 +57,7 @@ export function inOrder(states: readonly string[]): NodeState[] {
   return NODE_STATES.filter((state) => states.includes(state));
 }
 
-/** Whether no job can be started there because of these states (a node that is merely full of jobs is not unusable). */
+/** Whether these states allow jobs to start on the node. A node that is merely full of jobs counts as usable. */
 export function isNodeUsable(states: readonly string[]): boolean {
   return !states.some((state) => UNUSABLE.has(state));
 }

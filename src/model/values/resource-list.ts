@@ -1,21 +1,21 @@
-// Resource lists: an attribute that holds a value per resource (`resources_max.mem = 8gb`), typed by the resource.
+// Resource lists: an attribute with one value per resource (`resources_max.mem = 8gb`), typed by the resource.
 //
-// I1. Shown in the order of resource names without regard to case.
-// I2. A list without values does not exist: combining yields undefined instead.
+// I1. Lists are shown in the order of resource names; case is ignored.
+// I2. A list always has values: combining yields undefined instead of an empty list.
 
 import { type AttributeDef, type ResourceValue, type ResourceValues, valueName } from "../attribute.ts";
 import { PBSE, reject } from "../pbse.ts";
 import { isConsumable, type ResourceDef, type Resources } from "../resource-table.ts";
 import { combineResourceValues, parseResourceValue, renderResourceValue } from "./resource-value.ts";
 
-/** The resource of an `attribute.resource`. Refuses an unknown one with 15035 naming both, and a missing one with 15035. */
+/** The resource of an `attribute.resource`. A missing resource is refused with 15035, an unknown one with 15035 naming both. */
 export function listedResource(def: AttributeDef, resource: string | undefined, resources: Resources): ResourceDef {
   const found = resource === undefined ? undefined : resources.get(resource);
   if (found === undefined) throw reject(PBSE.UNKRESC, resource === undefined ? undefined : valueName(def, resource));
   return found;
 }
 
-/** One value of a list. Refuses with 15014 and `attribute.resource`. */
+/** Parses one value of a list. Refuses with 15014 naming `attribute.resource`. */
 export function parseListedValue(def: AttributeDef, resc: ResourceDef, text: string): ResourceValue {
   const value = parseResourceValue(resc, text);
   if (value === null || (def.name === "Resource_List" && !isRequestable(resc, value)))
@@ -23,12 +23,15 @@ export function parseListedValue(def: AttributeDef, resc: ResourceDef, text: str
   return value;
 }
 
-/** A job cannot ask for less than nothing of what is counted: it would be given to others. */
+/**
+ * Whether a job may request the value. A negative amount of a counted resource is refused, because it would give other jobs
+ * more than there is.
+ */
 export function isRequestable(resc: ResourceDef, value: ResourceValue): boolean {
   return !(isConsumable(resc) && typeof value === "number" && value < 0);
 }
 
-/** The list after `attribute.resource OP value`. undefined: nothing is left. */
+/** The list after `attribute.resource OP value`, or undefined if no value is left. */
 export function combineListed(
   def: AttributeDef,
   op: "=" | "+=" | "-=",
@@ -45,7 +48,7 @@ export function combineListed(
   return after === undefined ? withoutResource(old, resc.name) : { ...old, [resc.name]: after };
 }
 
-/** The list without a resource. undefined: nothing is left. */
+/** The list without a resource, or undefined if no value is left. */
 export function withoutResource(old: ResourceValues | undefined, resource: string): ResourceValues | undefined {
   const { [resource]: _gone, ...rest } = old ?? {};
   return Object.keys(rest).length === 0 ? undefined : rest;
@@ -61,7 +64,7 @@ export function renderResourceList(list: ResourceValues, resources: Resources): 
   return rendered;
 }
 
-/** Names in the order of output. Most lists are in order already, which is much cheaper to see than to sort. */
+/** The names in the order of output. Most lists are already sorted, and checking that is much cheaper than sorting. */
 function sortedNames(list: ResourceValues): string[] {
   const names = Object.keys(list);
   for (let at = 1; at < names.length; at++) if (byName(names[at - 1] ?? "", names[at] ?? "") > 0) return names.sort(byName);

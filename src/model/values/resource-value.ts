@@ -1,5 +1,5 @@
-// One value of one resource: text to the form the resource's type has in memory, and back.
-// long, float: number · size: canonical text · duration: seconds · boolean: boolean · string, string_array: text.
+// One value of one resource: converts text to the form that the resource's type has in memory, and back. long, float: number ·
+// size: canonical text · duration: seconds · boolean: boolean · string, string_array: text.
 
 import type { ResourceValue } from "../attribute.ts";
 import { isPrintable } from "../attribute-checks.ts";
@@ -11,7 +11,7 @@ import { parseInteger, renderInteger } from "./integer.ts";
 import { canonicalSize, combineSizes, compareSizes, parseSize, renderSize, sizeKb } from "./size.ts";
 import { addToList, joinList, removeFromList, splitList } from "./string-array.ts";
 
-/** null: not a value of that resource's type. */
+/** Returns null if the text is not a value of the resource's type. */
 export function parseResourceValue(def: ResourceDef, text: string): ResourceValue | null {
   switch (def.type) {
     case "long": {
@@ -44,12 +44,15 @@ export function parseResourceValue(def: ResourceDef, text: string): ResourceValu
 const NICE_MIN = -20;
 const NICE_MAX = 19;
 
-/** Built-in whole numbers count things, of which there are never fewer than none; nice is a level. Resources of a site may mean anything. */
+/**
+ * Whether values of the resource must not be negative. Built-in whole numbers count things, except nice, which is a priority
+ * level. Custom resources may mean anything.
+ */
 function isCount(def: ResourceDef): boolean {
   return def.builtin === true && def.name !== "nice";
 }
 
-/** The text of a value. A resource that is not known (any more) shows what is there. */
+/** The text of a value. If the resource is not (or no longer) known, the stored value is shown. */
 export function renderResourceValue(def: ResourceDef | undefined, value: ResourceValue): string {
   if (typeof value === "boolean") return renderBoolean(value);
   if (typeof value === "string") return value;
@@ -58,8 +61,9 @@ export function renderResourceValue(def: ResourceDef | undefined, value: Resourc
 }
 
 /**
- * old += given or old -= given: numbers and sizes are added or subtracted, string lists append or remove elements, strings concatenate or go
- * when equal, booleans are replaced. null: no such value (a size below zero). undefined: nothing is left.
+ * Computes old += given or old -= given. Numbers and sizes are added or subtracted, string lists append or remove elements,
+ * strings are concatenated or removed if equal, booleans are replaced. Returns null if the result is not a value (a size below
+ * zero), and undefined if no value is left.
  */
 export function combineResourceValues(
   def: ResourceDef,
@@ -102,14 +106,18 @@ export function combineResourceValues(
   }
 }
 
-/** Amounts as numbers that may be added and compared: sizes in kilobytes rounded up, durations in seconds. null: not an amount. */
+/**
+ * A value as a number for sums and comparisons: sizes in kilobytes rounded up, durations in seconds. Returns null if the value
+ * is not an amount.
+ */
 export function resourceAmount(def: ResourceDef, value: ResourceValue): number | null {
   if (def.type === "size") return typeof value === "string" ? sizeKb(value) : null;
   return typeof value === "number" ? value : null;
 }
 
 /**
- * Compares two values of one resource: negative, 0, positive. Sizes are compared by their bytes. null: they have no order (texts, booleans).
+ * Compares two values of one resource: negative, 0 or positive. Sizes are compared by their bytes. Returns null for types
+ * without an order (texts, booleans).
  */
 export function compareResourceValues(def: ResourceDef, a: ResourceValue, b: ResourceValue): number | null {
   if (def.type === "size") {

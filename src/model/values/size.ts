@@ -1,17 +1,17 @@
-// Sizes: a whole number with a unit, 8gb, 100mw, 51200kb. The unit given is kept; b and w (words of 8 bytes) count single ones.
-// Taken in any case, and a bare prefix means bytes: 102400K is 102400kb (docs/reference/clients.md). Without unit: bytes.
+// Sizes: a whole number with a unit: 8gb, 100mw, 51200kb. The given unit is kept; b and w count single bytes and words of 8
+// bytes. Case is ignored. A prefix alone means bytes: 102400K is 102400kb (docs/reference/clients.md). Without a unit: bytes.
 //
-// I1. In memory a size is its canonical text (parseSize(t) then renderSize gives the same text again).
-// I2. Two sizes are added in the smaller of their units (8gb + 512mb = 8704mb); words and bytes meet in bytes.
+// I1. In memory a size is its canonical text: parsing and rendering the text gives the same text again.
+// I2. Two sizes are added in the smaller of their units (8gb + 512mb = 8704mb); a sum of words and bytes is in bytes.
 
-/** count times 2^shift bytes or words. */
+/** A size of count times 2^shift bytes or words. */
 export type Size = { readonly count: number; readonly shift: number; readonly word: boolean };
 
 const PREFIXES = ["", "k", "m", "g", "t", "p"] as const;
 const SIZE = /^\+?([0-9]{1,16})([kmgtp]?)([bw]?)$/i;
 const WORD_BYTES = 8;
 
-/** null: not a size, or too large to be exact. */
+/** Returns null if the text is not a size or is too large to be exact. */
 export function parseSize(text: string): Size | null {
   const match = SIZE.exec(text);
   if (match === null) return null;
@@ -25,29 +25,29 @@ export function renderSize(size: Size): string {
   return `${size.count}${PREFIXES[size.shift / 10] ?? ""}${size.word ? "w" : "b"}`;
 }
 
-/** The canonical form of a size text; null: not a size. */
+/** The canonical form of a size text, or null if the text is not a size. */
 export function canonicalSize(text: string): string | null {
   const size = parseSize(text);
   return size === null ? null : renderSize(size);
 }
 
-/** Bytes as a number; exact up to 2^53 and for any power of two times less than that. */
+/** The size in bytes; exact up to 2^53, and beyond for multiples of a large power of two. */
 export function sizeBytes(size: Size): number {
   return size.count * 2 ** size.shift * (size.word ? WORD_BYTES : 1);
 }
 
-/** Kilobytes, rounded up: the unit in which assigned amounts are counted. A canonical text is given; others count as 0. */
+/** Kilobytes, rounded up: the unit of assigned amounts. The text must be canonical; any other text counts as 0. */
 export function sizeKb(text: string): number {
   const size = parseSize(text);
   return size === null ? 0 : Math.ceil(sizeBytes(size) / 1024);
 }
 
-/** Canonical text of an amount in kilobytes. */
+/** The canonical text of an amount in kilobytes. */
 export function kbText(kb: number): string {
   return `${kb}kb`;
 }
 
-/** a + b or a - b in the smaller unit of both. null: the result is negative or too large. */
+/** Computes a + b or a - b in the smaller of both units. Returns null if the result is negative or too large. */
 export function combineSizes(a: Size, b: Size, sign: 1 | -1): Size | null {
   const [left, right] = sameUnit(a, b);
   const count = left.count + sign * right.count;

@@ -2,7 +2,7 @@
 
 export type StageItemText = { readonly local: string; readonly host: string; readonly path: string };
 
-/** null: malformed. A host may be an IPv6 address in brackets. */
+/** Returns null if the text is malformed. A host may be an IPv6 address in brackets. */
 export function parseStageItem(text: string): StageItemText | null {
   const match = /^([^@]+)@([^:@]+|\[[\da-f:]+\]):(.+)$/is.exec(text.trim());
   return match === null ? null : { local: match[1] as string, host: match[2] as string, path: match[3] as string };

@@ -1,9 +1,9 @@
-// Comma lists. A backslash protects the character after it, so that values such as those of Variable_List can hold commas; it stays in the element,
-// and joining the elements with commas gives the text back.
+// Lists separated by commas. A backslash protects the next character, so that values such as those of Variable_List can contain
+// commas. The backslash stays in the element, and joining the elements with commas gives the text back.
 //
 // I1. splitList(joinList(x)) is x for every x that splitList returns.
 
-/** Splits at unprotected commas. Unless verbatim, blanks around elements go. Empty elements are left out. */
+/** Splits at unprotected commas. Blanks around elements are removed unless verbatim is set. Empty elements are dropped. */
 export function splitList(text: string, verbatim = false): string[] {
   const elements: string[] = [];
   let start = 0;
@@ -11,7 +11,7 @@ export function splitList(text: string, verbatim = false): string[] {
     const element = verbatim ? text.slice(start, end) : trimElement(text.slice(start, end));
     if (element !== "") elements.push(element);
   };
-  // indexOf is native code: an element may have megabytes.
+  // indexOf is native code, which matters for elements of several megabytes.
   for (let at = text.indexOf(","); at >= 0; at = text.indexOf(",", at + 1)) {
     if (oddBackslashes(text, at)) continue;
     add(at);
@@ -25,13 +25,16 @@ export function joinList(elements: readonly string[]): string {
   return elements.join(",");
 }
 
-/** += : the new elements follow the old ones; with `unique`, those already there are left out. */
+/** The operator +=: appends the new elements. With `unique`, elements already in the list are skipped. */
 export function addToList(old: readonly string[], added: readonly string[], unique = false): string[] {
   const all = [...old, ...added];
   return unique ? [...new Set(all)] : all;
 }
 
-/** `-=`: each element to be removed takes one equal element, the first, out of the list. Elements that the list does not have are ignored. */
+/**
+ * The operator -=: each removed element takes out the first equal element of the list. Elements that the list does not contain
+ * are ignored.
+ */
 export function removeFromList(old: readonly string[], removed: readonly string[]): string[] {
   const going = new Map<string, number>();
   for (const element of removed) going.set(element, (going.get(element) ?? 0) + 1);
@@ -42,14 +45,14 @@ export function removeFromList(old: readonly string[], removed: readonly string[
   });
 }
 
-/** Blanks at both ends go, but not a blank that a backslash protects. */
+/** Removes blanks at both ends, except a blank that a backslash protects. */
 function trimElement(text: string): string {
   const trimmed = text.trim();
   const tail = text.slice(text.length - text.trimStart().length + trimmed.length);
   return oddBackslashes(trimmed) && tail !== "" ? trimmed + tail.slice(0, 1) : trimmed;
 }
 
-/** Whether the text up to that place ends with an odd number of backslashes. */
+/** Whether the text before that position ends with an odd number of backslashes. */
 function oddBackslashes(text: string, end = text.length): boolean {
   let count = 0;
   while (text[end - 1 - count] === "\\") count++;
