@@ -7,9 +7,9 @@ import yargs, { type ArgumentsCamelCase, type Argv } from "yargs";
 import { hideBin } from "yargs/helpers";
 import type { Conf } from "#support/conf.ts";
 import { PARTITA_VERSION, PBS_VERSION } from "#support/version.ts";
-import { AdminError, complexConf, confOf, mustBeRoot, programTree, quote } from "./complex-home.ts";
-import { complexEnv, programOf, runningText, startDaemons, stopDaemons, waitUntilUp } from "./daemons.ts";
-import { simCommand } from "./sim-command.ts";
+import { AdminError, complexConf, confOf, mustBeRoot, programTree, quote } from "./complex/complex-home.ts";
+import { complexEnv, programOf, runningText, startDaemons, stopDaemons, waitUntilUp } from "./complex/daemons.ts";
+import { simCommand } from "./sim/sim-command.ts";
 
 const out = (text: string): void => void process.stdout.write(`${text}\n`);
 
@@ -46,7 +46,7 @@ const INIT = call(
         describe: "divide this host into so many vnodes, HOST[0] and on: to try partitions on one machine",
       }),
   async (argv) => {
-    const { init } = await import("./init.ts");
+    const { init } = await import("./installation/init.ts");
     out(init({ home: argv.home, system: argv.system, prefix: argv.prefix, server: argv.server, vnodes: argv.vnodes }));
   },
 );
@@ -68,7 +68,7 @@ const STOP = call(
   "stop all daemons, and your residents; returns when the daemons are gone; jobs of a stopped mom are ended",
   (y) => y,
   async (argv) => {
-    const { stopResidents } = await import("./residents.ts");
+    const { stopResidents } = await import("./complex/residents.ts");
     const stopped = [...(await stopDaemons(ownConf(argv.home), (text) => process.stderr.write(`partita: ${text}\n`)))];
     if ((await stopResidents()) > 0) stopped.push("pbs_resident");
     out(stopped.length === 0 ? "Nothing was running." : `Stopped ${stopped.join(", ")}.`);
@@ -80,7 +80,7 @@ const STATUS = call(
   "what runs on this host; exit status 1 when the server does not answer, or a daemon of pbs.conf, a scheduler that should run or this host's vnode is down",
   (y) => y.option("json", { type: "boolean", default: false, describe: "as JSON" }),
   async (argv) => {
-    const { reportStatus } = await import("./status.ts");
+    const { reportStatus } = await import("./health/status.ts");
     const { text, status } = await reportStatus(complexConf(argv.home), argv.json);
     out(text);
     process.exitCode = status;
@@ -104,7 +104,7 @@ const RESET = call(
   (y) => y.option("yes", { type: "boolean", default: false, describe: "everything of the complex is deleted" }),
   async (argv) => {
     if (!argv.yes) throw new AdminError("reset deletes all jobs, logs and the configuration of the complex; say --yes");
-    const { resetComplex } = await import("./reset.ts");
+    const { resetComplex } = await import("./installation/reset.ts");
     await resetComplex(ownConf(argv.home));
   },
 );
@@ -114,7 +114,7 @@ const BACKUP = call(
   "a consistent copy of the store, also while the server works",
   (y) => y.positional("file", { type: "string", demandOption: true, describe: "must not exist yet" }),
   async (argv) => {
-    const { backup } = await import("./backup.ts");
+    const { backup } = await import("./store/backup.ts");
     await backup(ownConf(argv.home), resolve(argv.file));
     out(`Saved to ${resolve(argv.file)}.`);
   },
@@ -125,7 +125,7 @@ const RESTORE = call(
   "put a backup in the place of the store of a stopped complex; the store of before is kept beside it",
   (y) => y.positional("file", { type: "string", demandOption: true, describe: "what partita backup made, or a store with its -wal" }),
   async (argv) => {
-    const { restore } = await import("./restore.ts");
+    const { restore } = await import("./store/restore.ts");
     const { jobs, finished, kept } = await restore(ownConf(argv.home), resolve(argv.file));
     out(`Restored ${resolve(argv.file)}. Jobs: ${jobs} not finished, ${finished} finished.`);
     if (kept !== null) out(`The store of before: ${kept}`);
@@ -138,7 +138,7 @@ const DOCTOR = call(
   "examine the installation: programs, rights, disk, clocks, daemons, store; exit status 1 when something is wrong",
   (y) => y.option("json", { type: "boolean", default: false, describe: "as JSON" }),
   async (argv) => {
-    const { examine } = await import("./doctor.ts");
+    const { examine } = await import("./health/doctor.ts");
     const findings = await examine(argv.home);
     const mark = { ok: "ok     ", warning: "warning", fault: "FAULT  " };
     out(argv.json ? JSON.stringify(findings, null, 2) : findings.map(({ level, text }) => `${mark[level]} ${text}`).join("\n"));
@@ -152,7 +152,7 @@ const UPGRADE = call(
   (y) => y,
   async (argv) => {
     const conf = ownConf(argv.home);
-    const { upgrade } = await import("./upgrade.ts");
+    const { upgrade } = await import("./installation/upgrade.ts");
     await upgrade(conf, out);
   },
 );
@@ -168,7 +168,7 @@ const UNINSTALL = call(
     }),
   async (argv) => {
     const conf = ownConf(argv.home);
-    const { uninstall } = await import("./uninstall.ts");
+    const { uninstall } = await import("./installation/uninstall.ts");
     out(uninstall(conf, argv.purge));
   },
 );
@@ -190,7 +190,7 @@ const DEMO = call(
   "a throw-away complex: two schedulers, two partitions, real jobs",
   (y) => y.option("keep", { type: "boolean", default: false, describe: "leave it running" }),
   async (argv) => {
-    const { demo } = await import("./demo.ts");
+    const { demo } = await import("./installation/demo.ts");
     await demo(out, argv.keep);
   },
 );
@@ -203,7 +203,7 @@ const EXPLAIN = call(
       .positional("job", { type: "string", demandOption: true, describe: "12, 12.server, 12[3]" })
       .option("json", { type: "boolean", default: false, describe: "as JSON" }),
   async (argv) => {
-    const { explain } = await import("./explain.ts");
+    const { explain } = await import("./explain/explain.ts");
     process.stdout.write(await explain(complexConf(argv.home), argv.job, argv.json));
   },
 );
@@ -248,7 +248,7 @@ const HABITAT = call(
   false,
   (y) => y.option("conf", { type: "string", demandOption: true }),
   async (argv) => {
-    const { habitat } = await import("./init.ts");
+    const { habitat } = await import("./installation/init.ts");
     habitat(confOf(resolve(argv.conf)));
   },
 );

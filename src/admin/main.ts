@@ -2,9 +2,9 @@
 // read by yargs (calls.ts).
 
 import { messageOf, nameOf } from "#support/caught.ts";
-import { watchReader } from "./reader-gone.ts";
-import { playSim } from "./sim-command.ts";
-import { plainOptions } from "./sim-options.ts";
+import { watchReader } from "./complex/reader-gone.ts";
+import { playSim } from "./sim/sim-command.ts";
+import { plainOptions } from "./sim/sim-options.ts";
 
 watchReader();
 try {

@@ -5,7 +5,7 @@ import { resolve } from "node:path";
 import { createInterface } from "node:readline";
 import { LIMITS } from "#protocol/wire/limits.ts";
 import { codeOf, messageOf } from "#support/caught.ts";
-import { base64Lines, type HookFiles } from "./hook-contents.ts";
+import { base64Lines, type HookFiles } from "./session/hook-contents.ts";
 
 /** The standard input, from where a session has read to. */
 export type Input = {

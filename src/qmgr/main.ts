@@ -16,8 +16,8 @@ import { drawAlways } from "#support/live-screen.ts";
 import { PBS_VERSION } from "#support/version.ts";
 import { openHistory } from "./history.ts";
 import { hookFiles, type Input, inputOfLines, inputOfStream } from "./hook-files.ts";
-import { NO_PENDING, takeEnd, takeLine } from "./line-reader.ts";
-import { type QmgrOptions, type QmgrServer, QmgrSession, type QmgrWorld } from "./session.ts";
+import { NO_PENDING, takeEnd, takeLine } from "./language/line-reader.ts";
+import { type QmgrOptions, type QmgrServer, QmgrSession, type QmgrWorld } from "./session/session.ts";
 import type { ShellStatus } from "./shell/app.tsx";
 
 const USAGE = "Usage: qmgr [-a] [-c command] [-e] [-n] [-z] [server...]\n       qmgr --version\n";

@@ -3,8 +3,8 @@ import { chmodSync, chownSync, cpSync, mkdtempSync, readdirSync, readFileSync, r
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
-import { complexConf, complexDirectory, homeFaults, makeConfFile, makeHome, programTree } from "#admin/complex-home.ts";
-import { fromTemplate } from "#admin/install.ts";
+import { complexConf, complexDirectory, homeFaults, makeConfFile, makeHome, programTree } from "#admin/complex/complex-home.ts";
+import { fromTemplate } from "#admin/installation/install.ts";
 
 function inDirectory(work: (dir: string) => void): void {
   const dir = mkdtempSync(join(tmpdir(), "partita-home-"));

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { downScheds } from "#admin/daemons.ts";
+import { downScheds } from "#admin/complex/daemons.ts";
 import { LOG_FAULT, PRIV_FAULT } from "#protocol/sched-link.ts";
 
 test("down schedulers: those that should run, also when the server switched their scheduling off", () => {

@@ -5,8 +5,8 @@ import { chmodSync, copyFileSync, mkdirSync, mkdtempSync, rmSync, statSync, writ
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
-import { confOf } from "#admin/complex-home.ts";
-import { restore } from "#admin/restore.ts";
+import { confOf } from "#admin/complex/complex-home.ts";
+import { restore } from "#admin/store/restore.ts";
 import { openSqliteStore } from "#store/sqlite-store.ts";
 
 test("restore: a backup that nobody may write becomes a store that the server alone reads and writes", async () => {

@@ -3,8 +3,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import yargs from "yargs";
-import { simCommand } from "#admin/sim-command.ts";
-import { optionsFault, plainOptions, SIM_OPTIONS, type SimOptions } from "#admin/sim-options.ts";
+import { simCommand } from "#admin/sim/sim-command.ts";
+import { optionsFault, plainOptions, SIM_OPTIONS, type SimOptions } from "#admin/sim/sim-options.ts";
 
 /** What yargs makes of the words, without what it adds under other names. */
 async function byYargs(words: readonly string[]): Promise<Record<string, unknown>> {

@@ -5,8 +5,8 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync 
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
-import { confOf } from "#admin/complex-home.ts";
-import { uninstall } from "#admin/uninstall.ts";
+import { confOf } from "#admin/complex/complex-home.ts";
+import { uninstall } from "#admin/installation/uninstall.ts";
 
 const OF_MOM = ["aux", "checkpoint", "mom_logs", "mom_priv", "spool", "undelivered"];
 

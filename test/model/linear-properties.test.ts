@@ -28,8 +28,8 @@ import { removeFromList, splitList } from "#model/values/string-array.ts";
 import { variableList } from "#mom/job/environment.ts";
 import { parseRequest } from "#protocol/schema.ts";
 import { decodeFrame, frameDecoder } from "#protocol/wire/frame.ts";
-import { attributeLookup } from "#qmgr/attribute-lookup.ts";
-import { parseRequest as parseQmgr } from "#qmgr/grammar.ts";
+import { attributeLookup } from "#qmgr/language/attribute-lookup.ts";
+import { parseRequest as parseQmgr } from "#qmgr/language/grammar.ts";
 
 const resources = builtinResources();
 const times = (count: number, make: (at: number) => string, separator: string): string =>

@@ -2,8 +2,8 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { commonPrefix, complete } from "#qmgr/completion.ts";
-import { type EditorKey, EMPTY_EDITOR, keysOfText, pressKey } from "#qmgr/editor.ts";
+import { commonPrefix, complete } from "#qmgr/shell/completion.ts";
+import { type EditorKey, EMPTY_EDITOR, keysOfText, pressKey } from "#qmgr/shell/editor.ts";
 
 const known = { queue: ["workq", "work2"], node: ["n1"], sched: ["default", "s1"], resource: ["lic"] };
 

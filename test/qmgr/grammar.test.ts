@@ -4,9 +4,9 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Lexer } from "chevrotain";
 import fc from "fast-check";
-import { parseRequest, REQUEST_LENGTH_MAX, RequestParser, WORD_LENGTH_MAX } from "#qmgr/grammar.ts";
-import { NO_PENDING, splitRequests, takeEnd, takeLine } from "#qmgr/line-reader.ts";
-import { type AttributeLookup, MODES } from "#qmgr/tokens.ts";
+import { parseRequest, REQUEST_LENGTH_MAX, RequestParser, WORD_LENGTH_MAX } from "#qmgr/language/grammar.ts";
+import { NO_PENDING, splitRequests, takeEnd, takeLine } from "#qmgr/language/line-reader.ts";
+import { type AttributeLookup, MODES } from "#qmgr/language/tokens.ts";
 
 const ATTRIBUTES: Record<string, readonly string[]> = {
   server: ["comment", "max_run", "max_queued", "scheduling", "managers", "max_run_res"],

@@ -3,7 +3,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { QmgrSession } from "#qmgr/session.ts";
+import { QmgrSession } from "#qmgr/session/session.ts";
 
 /** A directive that is right, by verb and object. attr: an attribute of the object that may be set. */
 const OBJECTS = [

@@ -8,9 +8,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
-import { AdminError } from "#admin/complex-home.ts";
-import type { SimOptions } from "#admin/sim-options.ts";
-import { whatIf } from "#admin/what-if.ts";
+import { AdminError } from "#admin/complex/complex-home.ts";
+import type { SimOptions } from "#admin/sim/sim-options.ts";
+import { whatIf } from "#admin/sim/what-if.ts";
 import type { Outcome } from "#sim/what-if.ts";
 
 const STATE = fileURLToPath(new URL("states/waiting.json", import.meta.url));

@@ -26,9 +26,9 @@ const KEPT: Readonly<Record<string, string>> = {
   "src/cli/dates.ts last": "a function of the time alone: the time zone is one of the process",
   "src/cli/json.ts keys": "texts of names, so many and no more",
   "src/cli/long-format.ts lastVariables": "a function of its arguments",
-  "src/qmgr/grammar.ts parser": "reset by each line",
-  "src/qmgr/tokens.ts lexer": "constant",
-  "src/qmgr/tokens.ts lookup_now": "set by each line",
+  "src/qmgr/language/grammar.ts parser": "reset by each line",
+  "src/qmgr/language/tokens.ts lexer": "constant",
+  "src/qmgr/language/tokens.ts lookup_now": "set by each line",
 };
 
 /** Everything that may be loaded for a command, from the table of the resident on. */

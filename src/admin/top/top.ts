@@ -3,9 +3,9 @@
 import { ServerUnreachable } from "#protocol/client.ts";
 import type { Conf } from "#support/conf.ts";
 import { drawAlways } from "#support/live-screen.ts";
-import { AdminError } from "../complex-home.ts";
-import { askExplanation } from "../explain.ts";
-import { explanationText } from "../explanation-text.ts";
+import { AdminError } from "../complex/complex-home.ts";
+import { askExplanation } from "../explain/explain.ts";
+import { explanationText } from "../explain/explanation-text.ts";
 import { PICTURE_WATCH, type TopPicture, takePicture } from "./picture.ts";
 import { snapshotText } from "./screen.ts";
 

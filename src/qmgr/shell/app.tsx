@@ -1,15 +1,15 @@
 // The admin shell: what `qmgr` shows on a terminal. A prompt with completion, help and early marking of errors, and a status line with the schedulers.
-// The prompt text stays `Qmgr: `. Everything that is decided is decided in editor.ts, completion.ts and session.ts; this file draws.
+// The prompt text stays `Qmgr: `. Everything that is decided is decided in editor.ts, completion.ts and session/session.ts; this file draws.
 
 import { Box, render, Static, Text, useApp, useInput } from "ink";
 import { useEffect, useRef, useState } from "react";
-import { attributeLookup } from "../attribute-lookup.ts";
-import { complete, type KnownNames } from "../completion.ts";
-import { type EditorKey, type EditorState, EMPTY_EDITOR, keysOfText, pressKey, type ShellKey } from "../editor.ts";
-import { parseRequest } from "../grammar.ts";
-import { NO_PENDING, type PendingLine, takeLine } from "../line-reader.ts";
-import type { ParseFault } from "../request.ts";
-import type { Outcome } from "../session.ts";
+import { attributeLookup } from "../language/attribute-lookup.ts";
+import { parseRequest } from "../language/grammar.ts";
+import { NO_PENDING, type PendingLine, takeLine } from "../language/line-reader.ts";
+import type { ParseFault } from "../language/request.ts";
+import type { Outcome } from "../session/session.ts";
+import { complete, type KnownNames } from "./completion.ts";
+import { type EditorKey, type EditorState, EMPTY_EDITOR, keysOfText, pressKey, type ShellKey } from "./editor.ts";
 
 export type SchedStatus = {
   readonly name: string;

@@ -5,9 +5,9 @@ import { spawnSync } from "node:child_process";
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { complexConf } from "#admin/complex-home.ts";
-import { stopDaemons } from "#admin/daemons.ts";
-import { fromTemplate } from "#admin/install.ts";
+import { complexConf } from "#admin/complex/complex-home.ts";
+import { stopDaemons } from "#admin/complex/daemons.ts";
+import { fromTemplate } from "#admin/installation/install.ts";
 import { startComplex, until } from "../complex.ts";
 import { ROOT } from "../shared.ts";
 

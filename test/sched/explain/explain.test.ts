@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { explanationText } from "#admin/explanation-text.ts";
+import { explanationText } from "#admin/explain/explanation-text.ts";
 import type { Explanation } from "#protocol/explanation.ts";
 import type { SchedQueue } from "#protocol/sched-link.ts";
 import { NO_MEMORY } from "#sched/cycle/result.ts";

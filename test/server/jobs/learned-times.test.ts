@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { explanationText } from "#admin/explanation-text.ts";
+import { explanationText } from "#admin/explain/explanation-text.ts";
 import type { Explanation, Obstacle } from "#protocol/explanation.ts";
 import type { ServerToSched } from "#protocol/sched-link.ts";
 import { ALICE, addHost, ask, type Harness, harness, mom, runOn, sched, schedHello } from "../harness.ts";

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import type { StatusItem } from "#protocol/messages.ts";
-import { QmgrSession } from "#qmgr/session.ts";
+import { QmgrSession } from "#qmgr/session/session.ts";
 import type { Peer } from "#server/engine/identity.ts";
 import { ask, type Harness, HOST, ROOT, statusOf, user, utcTime } from "../harness.ts";
 

@@ -7,8 +7,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ATTRIBUTE_TABLES } from "#model/tables/tables.ts";
-import { attributeLookup } from "#qmgr/attribute-lookup.ts";
-import { parseRequest } from "#qmgr/grammar.ts";
+import { attributeLookup } from "#qmgr/language/attribute-lookup.ts";
+import { parseRequest } from "#qmgr/language/grammar.ts";
 import { identify } from "#server/engine/identity.ts";
 import { type Prng, prng } from "#support/prng.ts";
 import { babble, mutated, noise } from "./mutate.ts";

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { ATTRIBUTE_TABLES } from "#model/tables/tables.ts";
 import { alterValue, parseValue, renderValue } from "#model/values/index.ts";
 import type { ManagedObject, ManagerRequest, Request, StatusItem } from "#protocol/messages.ts";
-import { QmgrSession } from "#qmgr/session.ts";
+import { QmgrSession } from "#qmgr/session/session.ts";
 import type { Core } from "#server/core/core.ts";
 import { prepareStart } from "#server/core/first-start.ts";
 import { checkInvariants } from "#server/core/invariants.ts";

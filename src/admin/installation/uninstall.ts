@@ -4,8 +4,8 @@ import { existsSync, lstatSync, readFileSync, realpathSync, rmdirSync, rmSync } 
 import { dirname, join } from "node:path";
 import { codeOf } from "#support/caught.ts";
 import { CONF_FILE_DEFAULT, type Conf } from "#support/conf.ts";
-import { AdminError, quote } from "./complex-home.ts";
-import { runningProcesses } from "./daemons.ts";
+import { AdminError, quote } from "../complex/complex-home.ts";
+import { runningProcesses } from "../complex/daemons.ts";
 import { PROFILES } from "./init.ts";
 import { installed } from "./install.ts";
 

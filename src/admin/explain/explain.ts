@@ -4,7 +4,7 @@ import { pbseText } from "#model/pbse.ts";
 import type { Explanation } from "#protocol/explanation.ts";
 import { connectWatched, type LinkWatch, patienceOf, silentServer } from "#protocol/watched-link.ts";
 import type { Conf } from "#support/conf.ts";
-import { AdminError } from "./complex-home.ts";
+import { AdminError } from "../complex/complex-home.ts";
 import { explanationText } from "./explanation-text.ts";
 
 /** Asks the job's scheduler, through the server. watch: of a server that does not answer. Refusals become AdminError. */

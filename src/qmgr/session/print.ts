@@ -3,7 +3,7 @@
 import type { AttributeDef } from "#model/attribute.ts";
 import { resourceLimitLines } from "#model/values/entity-limit.ts";
 import type { ManagedObject, WireAttrs } from "#protocol/messages.ts";
-import { tableOf } from "./attribute-lookup.ts";
+import { tableOf } from "../language/attribute-lookup.ts";
 
 /** Text of a time for people: the shell supplies the local clock's. */
 export type Ctime = (epoch_s: number) => string;

@@ -3,12 +3,12 @@
 
 import { BUILTIN_RESOURCES } from "#model/resource-table.ts";
 import type { AttrOp, ManagedObject, ManagerRequest, StatusItem, StatusRequest, WireAttrs } from "#protocol/messages.ts";
-import { attributeLookup } from "./attribute-lookup.ts";
-import { parseRequest, prepareParser } from "./grammar.ts";
-import { helpText } from "./help.ts";
+import { attributeLookup } from "../language/attribute-lookup.ts";
+import { parseRequest, prepareParser } from "../language/grammar.ts";
+import { helpText } from "../language/help.ts";
+import type { AttributeTerm, ObjectName, ParseFault, QmgrRequest } from "../language/request.ts";
 import { contentsWords, exportContents, type HookFiles, type HookServer, importContents, printContents } from "./hook-contents.ts";
 import { banner, type Ctime, listObject, printObject } from "./print.ts";
-import type { AttributeTerm, ObjectName, ParseFault, QmgrRequest } from "./request.ts";
 
 export type Refusal = { readonly ok: false; readonly code: number; readonly text: string | null };
 /** A connection to one server. Throws when the connection is lost. */

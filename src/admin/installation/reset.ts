@@ -6,8 +6,8 @@ import { finishJob } from "#mom/agent/file-work.ts";
 import { readRecords } from "#mom/shell/record-log.ts";
 import { connectServer } from "#protocol/client.ts";
 import type { Conf } from "#support/conf.ts";
-import { AdminError, makeHome, programTree } from "./complex-home.ts";
-import { killDaemons, startDaemons, waitUntilUp } from "./daemons.ts";
+import { AdminError, makeHome, programTree } from "../complex/complex-home.ts";
+import { killDaemons, startDaemons, waitUntilUp } from "../complex/daemons.ts";
 
 const NODE_CPUS = "16";
 

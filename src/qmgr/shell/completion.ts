@@ -1,15 +1,15 @@
 // What may come next in a request that is being typed: candidates for the word under the cursor, and one line of help about it. The admin shell shows both.
-// Which words may follow is the grammar's own answer (content-assist.ts); what they are called comes from the attribute tables and the names that the
+// Which words may follow is the grammar's own answer (language/content-assist.ts); what they are called comes from the attribute tables and the names that the
 // server knows. Pure.
 
 import type { IToken, TokenType } from "chevrotain";
 import type { AttributeDef } from "#model/attribute.ts";
 import { BUILTIN_RESOURCES, RESOURCE_TYPES } from "#model/resource-table.ts";
 import type { ManagedObject } from "#protocol/messages.ts";
-import { attributeLookup, tableOf } from "./attribute-lookup.ts";
-import { typesAfter } from "./grammar.ts";
-import { helpLine } from "./help.ts";
-import { VERBS, type Verb } from "./request.ts";
+import { attributeLookup, tableOf } from "../language/attribute-lookup.ts";
+import { typesAfter } from "../language/grammar.ts";
+import { helpLine } from "../language/help.ts";
+import { VERBS, type Verb } from "../language/request.ts";
 import {
   At,
   Attribute,
@@ -27,7 +27,7 @@ import {
   UnknownObject,
   UnknownVerb,
   verbOf,
-} from "./tokens.ts";
+} from "../language/tokens.ts";
 
 /** Names the server knows, by object type; fetched by the shell. */
 export type KnownNames = { readonly [type in ManagedObject]?: readonly string[] };

@@ -3,8 +3,8 @@
 import { existsSync } from "node:fs";
 import { connectServer } from "#protocol/client.ts";
 import type { Conf } from "#support/conf.ts";
-import { AdminError } from "./complex-home.ts";
-import { daemonPid } from "./daemons.ts";
+import { AdminError } from "../complex/complex-home.ts";
+import { daemonPid } from "../complex/daemons.ts";
 import { storePath } from "./store-check.ts";
 
 /** file: absolute. */

@@ -5,8 +5,8 @@ import { existsSync, readFileSync } from "node:fs";
 import { availableParallelism, totalmem } from "node:os";
 import { join, resolve } from "node:path";
 import { CONF_FILE_DEFAULT, type Conf } from "#support/conf.ts";
-import { AdminError, complexDirectory, confFile, confOf, makeConfFile, makeHome, programTree, quote } from "./complex-home.ts";
-import { DAEMONS, daemonPid } from "./daemons.ts";
+import { AdminError, complexDirectory, confFile, confOf, makeConfFile, makeHome, programTree, quote } from "../complex/complex-home.ts";
+import { DAEMONS, daemonPid } from "../complex/daemons.ts";
 import { fromTemplate, install, replaceFile } from "./install.ts";
 
 export type InitOptions = {

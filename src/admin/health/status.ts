@@ -3,8 +3,18 @@
 // S1. What the caller may not look at is not called stopped: an ordinary user sees of a complex in system mode what the server tells everybody.
 
 import type { Conf } from "#support/conf.ts";
-import { askServer, DAEMONS, type DaemonName, daemonPid, downNode, downScheds, enabledDaemons, isClosed, type Seen } from "./daemons.ts";
-import { isStopped } from "./processes.ts";
+import {
+  askServer,
+  DAEMONS,
+  type DaemonName,
+  daemonPid,
+  downNode,
+  downScheds,
+  enabledDaemons,
+  isClosed,
+  type Seen,
+} from "../complex/daemons.ts";
+import { isStopped } from "../complex/processes.ts";
 
 export type Report = {
   readonly text: string;

@@ -1,7 +1,7 @@
 // partita sim as a call. What it does is loaded only when it is called.
 
 import type { Argv, CommandModule } from "yargs";
-import { AdminError } from "./complex-home.ts";
+import { AdminError } from "../complex/complex-home.ts";
 import { optionsFault, SIM_OPTIONS, type SimOptions } from "./sim-options.ts";
 
 export const simCommand: CommandModule<object, SimOptions> = {

@@ -7,10 +7,10 @@ import { availableParallelism, tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Conf } from "#support/conf.ts";
-import { AdminError, complexConf } from "./complex-home.ts";
-import { complexEnv, daemonPid, killDaemons, programOf, startDaemons, stopDaemons, waitUntilUp } from "./daemons.ts";
+import { AdminError, complexConf } from "../complex/complex-home.ts";
+import { complexEnv, daemonPid, killDaemons, programOf, startDaemons, stopDaemons, waitUntilUp } from "../complex/daemons.ts";
+import { atReaderGone } from "../complex/reader-gone.ts";
 import { init, vnodeDefinition } from "./init.ts";
-import { atReaderGone } from "./reader-gone.ts";
 
 const JOBS_PER_QUEUE = 4;
 const LIMIT_S = 150;

@@ -9,7 +9,7 @@ import { comparisonTable, metricsOf, metricsTable, startsCsv } from "#replay/met
 import { pictureOf } from "#replay/picture.ts";
 import { ganttOf, namesOf, type PoolSpec, replay } from "#replay/replay.ts";
 import { type LeftOut, parseReservations, parseTrace, TraceError, type TraceJob } from "#replay/trace.ts";
-import { AdminError } from "./complex-home.ts";
+import { AdminError } from "../complex/complex-home.ts";
 import type { SimOptions } from "./sim-options.ts";
 
 /** Replays, writes the starts to --out and the picture of every --algo to --picture, and returns the metrics as text. tell: jobs that are left out. */

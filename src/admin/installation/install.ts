@@ -23,7 +23,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
-import { AdminError, programTree } from "./complex-home.ts";
+import { AdminError, programTree } from "../complex/complex-home.ts";
 
 /** What an installed copy consists of: recorded beside the bundles when they were made (scripts/lib/programs.mjs). */
 type Installation = {

@@ -7,8 +7,8 @@ import { join, resolve } from "node:path";
 import { schedDirectories } from "#model/tables/sched-attributes.ts";
 import { parseDuration, renderDuration } from "#model/values/duration.ts";
 import type { AttrValueText, Request } from "#protocol/messages.ts";
-import { splitRequests } from "#qmgr/line-reader.ts";
-import { QmgrSession } from "#qmgr/session.ts";
+import { splitRequests } from "#qmgr/language/line-reader.ts";
+import { QmgrSession } from "#qmgr/session/session.ts";
 import { type Colouring, chooseColouring } from "#replay/colouring.ts";
 import { pictureOf } from "#replay/picture.ts";
 import type { Clock } from "#replay/time-axis.ts";
@@ -35,8 +35,8 @@ import { ganttOf, type JobOutcome, namesOf, type Outcome, type OutcomeMetrics, w
 import { messageOf } from "#support/caught.ts";
 import type { Conf } from "#support/conf.ts";
 import { PBS_VERSION } from "#support/version.ts";
-import { backup } from "./backup.ts";
-import { AdminError, complexConf } from "./complex-home.ts";
+import { AdminError, complexConf } from "../complex/complex-home.ts";
+import { backup } from "../store/backup.ts";
 import type { SimOptions } from "./sim-options.ts";
 
 const UNTIL_DEFAULT_S = 30 * 86_400;

@@ -9,11 +9,11 @@ import { storeBytes } from "#store/sqlite-mark.ts";
 import type { Conf } from "#support/conf.ts";
 import { homeFault } from "#support/trusted-home.ts";
 import { PARTITA_VERSION } from "#support/version.ts";
-import { backup } from "./backup.ts";
-import { AdminError, programTree } from "./complex-home.ts";
-import { type DaemonName, daemonPid, enabledDaemons, startDaemons, stopDaemons, waitUntilUp } from "./daemons.ts";
+import { AdminError, programTree } from "../complex/complex-home.ts";
+import { type DaemonName, daemonPid, enabledDaemons, startDaemons, stopDaemons, waitUntilUp } from "../complex/daemons.ts";
+import { backup } from "../store/backup.ts";
+import { storePath } from "../store/store-check.ts";
 import { updateInstallation } from "./init.ts";
-import { storePath } from "./store-check.ts";
 
 /** say: told of each step. */
 export async function upgrade(conf: Conf, say: (text: string) => void): Promise<void> {

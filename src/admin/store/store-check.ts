@@ -7,7 +7,7 @@ import { openConnection } from "#store/sqlite.ts";
 import { absence, lack, lost, readStanding } from "#store/sqlite-mark.ts";
 import { quickCheck } from "#store/sqlite-open.ts";
 import type { Conf } from "#support/conf.ts";
-import { openInodes } from "./processes.ts";
+import { openInodes } from "../complex/processes.ts";
 
 export const storePath = (conf: Conf): string => join(conf.home, "server_priv", "partita.db");
 

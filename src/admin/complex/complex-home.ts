@@ -53,7 +53,7 @@ export function mustBeRoot(conf: Conf): void {
 /** The tree that bin/, etc/ and dist/ belong to: the checkout, or PBS_EXEC/lib/partita of an installation. */
 export function programTree(): string {
   const self = dirname(fileURLToPath(import.meta.url));
-  const candidates = [join(self, ".."), join(self, "../..")];
+  const candidates = [join(self, ".."), join(self, "../../..")];
   return resolve(candidates.find((path) => existsSync(join(path, "etc", "pbs_sched_config"))) ?? join(self, ".."));
 }
 

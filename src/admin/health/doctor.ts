@@ -20,9 +20,9 @@ import { messageOf } from "#support/caught.ts";
 import { CONF_FILE_DEFAULT, type Conf, ConfError, parseConfText } from "#support/conf.ts";
 import { systemUsers } from "#support/passwd.ts";
 import { homeFault } from "#support/trusted-home.ts";
-import { AdminError, complexConf, homeFaults, programTree } from "./complex-home.ts";
-import { askServer, DAEMONS, daemonPid, downScheds, enabledDaemons, isClosed } from "./daemons.ts";
-import { ownResidents } from "./residents.ts";
+import { AdminError, complexConf, homeFaults, programTree } from "../complex/complex-home.ts";
+import { askServer, DAEMONS, daemonPid, downScheds, enabledDaemons, isClosed } from "../complex/daemons.ts";
+import { ownResidents } from "../complex/residents.ts";
 
 /** fault: something does not work. warning: it works, but not for long or not for everybody. */
 export type Finding = { readonly level: "ok" | "warning" | "fault"; readonly text: string };
@@ -217,7 +217,7 @@ function daemons(conf: Conf): Finding[] {
 /** The server's own rows: there, whole, and up to the last commit. */
 async function store(conf: Conf): Promise<Finding[]> {
   if (isClosed(conf, "server") || !conf.start.server) return [];
-  const { examineStore, storePath } = await import("./store-check.ts");
+  const { examineStore, storePath } = await import("../store/store-check.ts");
   try {
     const found = await examineStore(conf, daemonPid(conf, "server"));
     return ["fault" in found ? fault(found.fault) : ok(found.sound)];

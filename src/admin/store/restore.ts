@@ -15,8 +15,8 @@ import { isStoreError } from "#store/store.ts";
 import type { Conf } from "#support/conf.ts";
 import { takeLock } from "#support/libc/lock-file.ts";
 import { syncDirectory } from "#support/whole-file.ts";
-import { AdminError } from "./complex-home.ts";
-import { daemonPid } from "./daemons.ts";
+import { AdminError } from "../complex/complex-home.ts";
+import { daemonPid } from "../complex/daemons.ts";
 import { storePath } from "./store-check.ts";
 
 /** jobs: not finished ones. kept: where the store of before is now; null: there was none. */
