@@ -1,14 +1,15 @@
-// Status items in brief (StatusRequest.brief): jobs in a listing mostly have what the job before them has, so an item says only what is different.
+// Brief status items (StatusRequest.brief). Most jobs of a listing have the same attribute values as the job before them, so a
+// brief item contains only the differences.
 //
-// B1. What one side makes brief the other makes whole again: same ids, same attributes with the same values, in the same order.
-// B2. The first item of every part is whole.
+// B1. Expanding brief items gives the original items: same ids, same attributes with the same values, in the same order.
+// B2. The first item of every part is complete.
 
 import type { StatusItem, WireAttrs } from "./messages.ts";
 
-/** like: as the item before, but for these attributes. */
+/** like: the attributes that differ from those of the item before. */
 export type BriefItem = StatusItem | { readonly id: string; readonly like: WireAttrs };
 
-/** The items of one part. Records of attributes that are the same object are not looked into. */
+/** Makes the items of one part brief. Attribute records that are the same object are not compared. */
 export function briefItems(items: readonly StatusItem[]): BriefItem[] {
   let last: WireAttrs | null = null;
   let names: readonly string[] = [];
@@ -26,7 +27,7 @@ export function briefItems(items: readonly StatusItem[]): BriefItem[] {
   });
 }
 
-/** null: not the same names in the same order. */
+/** The attributes that differ, or null if the names or their order differ. */
 function difference(last: WireAttrs, names: readonly string[], attrs: WireAttrs): WireAttrs | null {
   const like: { [name: string]: WireAttrs[string] } = {};
   let at = 0;
@@ -38,7 +39,7 @@ function difference(last: WireAttrs, names: readonly string[], attrs: WireAttrs)
   return at === names.length ? like : null;
 }
 
-/** Makes the items of a reply whole, one after the other. */
+/** Returns a function that expands the items of a reply one after the other. */
 export function wholeItems(): (item: BriefItem) => StatusItem {
   let last: WireAttrs = {};
   return (item) => {

@@ -1,8 +1,8 @@
-// The thin client of the commands: one connection to the server, many requests in flight. Loads node:net and nothing else, so that a command starts
-// quickly (CONTRIBUTING.md).
+// The thin client of the commands: one connection to the server with many requests in flight. It loads only node:net, so that a
+// command starts quickly (CONTRIBUTING.md).
 //
-// C1. Every request is answered exactly once: by the server's reply, or by ServerUnreachable when the connection ends first.
-// C2. Parts of a reply arrive in order and before it.
+// C1. Every request is answered exactly once: by the server's reply, or by ServerUnreachable if the connection ends first.
+// C2. The parts of a reply arrive in order, before the reply.
 
 import type { Socket } from "node:net";
 import { codeOf } from "#support/caught.ts";
@@ -14,7 +14,10 @@ import type { PartFrame, Reply } from "./wire/reply.ts";
 import { serverSocketPath } from "./wire/socket-path.ts";
 import { connectUnix } from "./wire/unix-connect.ts";
 
-/** Why there is no server to talk to. errno of `cannot connect to server X (errno=N)`, and the line the PBS library prints before it. */
+/**
+ * The reason why no server can be reached: the errno of `cannot connect to server X (errno=N)`, and the line that the PBS
+ * library prints before that message.
+ */
 export class ServerUnreachable extends Error {
   override readonly name = "ServerUnreachable";
   readonly pbse: number;
@@ -28,40 +31,43 @@ export class ServerUnreachable extends Error {
 }
 
 export type RequestOptions = {
-  /** items of a status reply as they arrive */
+  /** called with the items of a status reply as they arrive */
   readonly onPart?: (items: readonly unknown[]) => void;
 };
 
 export type ServerConnection = {
-  /** Resolves with the server's reply, refusals included; rejects only with ServerUnreachable. */
+  /** Resolves with the server's reply, including refusals. Rejects only with ServerUnreachable. */
   request(request: Request, options?: RequestOptions): Promise<Reply>;
-  /** Requests without a reply yet. */
+  /** Number of requests that have no reply yet. */
   readonly open_requests: number;
   /** Ends the connection; requests still open are rejected. */
   close(): void;
 };
 
 export type ConnectOptions = {
-  /** a server too busy to take the connection is asked again for so long (default 10 s) */
+  /** time in ms during which the client tries again if the server is too busy to accept the connection (default 10 s) */
   readonly busy_ms_max?: number;
   readonly flow?: Flow | undefined;
 };
 
-/** How much a connection may bring and when it ends, where that is not the business of its process: of a command that a resident runs for its launcher. */
+/**
+ * Flow control and end of a connection that is controlled from outside: the connection of a command that a resident runs for
+ * its launcher.
+ */
 export type Flow = {
-  /** ends the connection: nobody waits for what it brings */
+  /** ends the connection, because nobody needs its data any more */
   readonly ended: AbortSignal;
-  /** null: more may come; else resolves when it may */
+  /** null: more data may arrive now; otherwise resolves when more may arrive */
   room(): Promise<void> | null;
-  /** in place of a new connection to that socket */
+  /** replaces the opening of a new connection to that socket */
   connect?(path: string): Promise<ServerConnection>;
 };
 
 /** A connection that serves one flow after another. */
 export type KeptConnection = ServerConnection & {
-  /** whose requests follow; undefined: nobody's */
+  /** the flow of the following requests; undefined: none */
   follow(flow: Flow | undefined): void;
-  /** it is of no use any more */
+  /** the connection can no longer be used */
   readonly broken: boolean;
   readonly socket: Socket;
 };
@@ -71,13 +77,16 @@ const PBSE_PERM = 15007;
 const PBSE_PROTOCOL = 15031;
 const PBSE_NOCONNECTS = 15033;
 
-/** Connects to the server of a complex. conf: support/conf.ts (its home). Rejects with ServerUnreachable. */
+/**
+ * Connects to the server of a complex. conf: the configuration (support/conf.ts), of which the home directory is used. Rejects
+ * with ServerUnreachable.
+ */
 export async function connectServer(conf: { readonly home: string }, options: ConnectOptions = {}): Promise<ServerConnection> {
   const path = serverSocketPath(conf.home);
   return options.flow?.connect?.(path) ?? connectSocket(path, options);
 }
 
-/** The same by socket path. */
+/** As connectServer, but by socket path. */
 export async function connectSocket(path: string, options: ConnectOptions = {}): Promise<KeptConnection> {
   const busy_ms_max = options.busy_ms_max ?? 10_000;
   const begin_ms = performance.now();
@@ -88,7 +97,7 @@ export async function connectSocket(path: string, options: ConnectOptions = {}):
       connection.follow(options.flow);
       return connection;
     } catch (error) {
-      // EAGAIN: the listen queue of a unix socket is full just now.
+      // EAGAIN: the listen queue of a unix socket is full at the moment.
       const busy = codeOf(error) === "EAGAIN" && performance.now() - begin_ms < busy_ms_max;
       if (!busy) throw unreachable(error as NodeJS.ErrnoException);
     }
@@ -165,7 +174,7 @@ function converse(socket: Socket): KeptConnection {
   socket.on("close", () => fail(new ServerUnreachable("Communication failure.", PBSE_SYSTEM)));
   socket.unref();
 
-  /** Requests of one turn of the event loop travel in one write. */
+  /** Requests of one turn of the event loop are sent in one write. */
   const send = (text: string): void => {
     if (unsent === "") {
       queueMicrotask(() => {
@@ -197,7 +206,7 @@ function converse(socket: Socket): KeptConnection {
     follow(next) {
       flow?.ended.removeEventListener("abort", end);
       flow = next;
-      // Whoever was waited for may never have room again: his launcher has taken all and gone.
+      // The flow that paused the socket may never make room again: its launcher has received everything and exited.
       socket.resume();
       flow?.ended.addEventListener("abort", end);
       if (flow?.ended.aborted === true) end();
@@ -206,7 +215,7 @@ function converse(socket: Socket): KeptConnection {
   };
 }
 
-/** The server turned the connection away: too many, or a peer it cannot identify. */
+/** The server refused the connection: it has too many, or it cannot identify the peer. */
 function refusal(data: unknown): ServerUnreachable {
   const { code, text } = (data ?? {}) as { readonly code?: number; readonly text?: string };
   return new ServerUnreachable(typeof text === "string" ? text : "Communication failure.", typeof code === "number" ? code : PBSE_SYSTEM);

@@ -1,36 +1,43 @@
-// Why a job waits, as data: what a scheduler answers when it is asked to explain one (`partita explain`). Sentences stand beside the data they were made from.
+// The reason why a job waits, as data: the answer of a scheduler that is asked to explain a job (`partita explain`). Each
+// sentence stands beside the data from which it was made.
 
 import type { Why } from "./sched-link.ts";
 
-/** stage: of the chain's checks, or `placement`, or `scheduler` where it schedules nothing at all. */
+/** stage: a check of the chain, or `placement`, or `scheduler` if the scheduler schedules nothing at all. */
 export type ExplainedWhy = { readonly stage: string; readonly why: Why; readonly text: string };
 
-/** Something that has what the job would need: until when. id null: a job that the asker may not see. */
+/**
+ * A job or reservation that holds what the job would need, and the time until which it holds it. id null: a job that the caller
+ * may not see.
+ */
 export type Obstacle = {
   readonly kind: "job" | "top job" | "reservation";
   readonly id: string | null;
   readonly from_s: number;
   readonly to_s: number;
-  /** vnodes it has of those that the job may use */
+  /** number of vnodes that it holds among those that the job may use */
   readonly vnodes: number;
-  /** of a job: as Explanation.learned_s */
+  /** for a job: as Explanation.learned_s */
   readonly learned_s?: number;
 };
 
-/** Hosts that are alike: equal vnodes in equal states, with the same booked on them, or the same answer to this job. */
+/** A group of equal hosts: equal vnodes in equal states, with equal amounts booked on them, or with the same answer to this job. */
 export type NodeClass = {
   readonly hosts: number;
-  /** names of the first of them */
+  /** names of the first hosts */
   readonly examples: readonly string[];
-  /** what each has, and what of it is free, of the resources that the job asks for: `ncpus=16:mem=64gb` */
+  /** amounts of the resources that the job asks for: what each host has, and what is free: `ncpus=16:mem=64gb` */
   readonly has: string;
   readonly free: string;
-  /** the word that keeps jobs away: offline, down, ...; null: none */
+  /** the state that keeps jobs away: offline, down, ...; null: none */
   readonly state: string | null;
-  /** for each requested chunk, in the order of the request: how many copies fit on one of these hosts now, and if nothing ran there */
+  /**
+   * for each requested chunk, in the order of the request: the number of copies that fit on one of these hosts now, and the
+   * number if nothing ran there
+   */
   readonly copies_now: readonly number[];
   readonly copies_empty: readonly number[];
-  /** why not one chunk fits; null: some do */
+  /** the reason why no chunk fits; null: some chunk fits */
   readonly why: ExplainedWhy | null;
 };
 
@@ -38,64 +45,70 @@ export type Estimate = { readonly at_s: number; readonly start_s: number | null 
 
 export type Explanation = {
   readonly job: string;
-  /** "": its partition has no scheduler */
+  /** "": the partition of the job has no scheduler */
   readonly sched: string;
   readonly at_s: number;
   readonly state: string;
   readonly queue: string;
   readonly select: string;
   readonly place: string;
-  /** seconds it is expected to run; null: nobody said */
+  /** expected run time in seconds; null: unknown */
   readonly walltime_s: number | null;
-  /** how long jobs of its user, project and name took that ended well, said by the server; absent: none did. For information: nothing is reckoned with it */
+  /**
+   * run times of successful jobs with the same user, project and name, reported by the server; absent: there were none. For
+   * information only: no calculation uses it
+   */
   readonly learned_s?: number;
   /**
-   * starts: nothing stands in its way, a cycle starts it. preempts: a cycle starts it where others make room.
-   * waits: it can start later. never: not with what there is. held: it is not offered to the
-   * scheduler (hold, waiting for its time, dependency). runs: it has vnodes.
+   * starts: nothing prevents the start, and a cycle starts the job. preempts: a cycle starts it after other jobs are preempted.
+   * waits: it can start later. never: it cannot start with the present resources. held: the server does not offer it to the
+   * scheduler (hold, start time, dependency). runs: it has vnodes.
    */
   readonly verdict: "starts" | "preempts" | "waits" | "never" | "held" | "runs";
-  /** what a cycle says of it now, and what it was told last */
+  /** the reason that a cycle finds now, and the comment that the job got last */
   readonly why: ExplainedWhy | null;
   readonly comment: string | null;
-  /** what an administrator can do, where no scheduler looks at the job; said by the server */
+  /** advice for the administrator if no scheduler looks at the job; set by the server */
   readonly remedy?: string;
-  /** everything that stands in its way now, in the order of checks; the first is `why`, unless other jobs hold it back */
+  /** all present reasons, in the order of the checks; the first equals `why`, unless other jobs hold the job back */
   readonly reasons: readonly ExplainedWhy[];
-  /** what has the vnodes and resources it would need now */
+  /** jobs and reservations that hold the vnodes and resources that the job would need now */
   readonly obstacles: readonly Obstacle[];
-  /** running jobs that a cycle would preempt for it; null: one that the asker may not see */
+  /** running jobs that a cycle would preempt for the job; null: a job that the caller may not see */
   readonly preempts: readonly (string | null)[];
-  /** since when it has been preempted; null: it has not */
+  /** time at which the job was preempted; null: it is not preempted */
   readonly preempted_s: number | null;
-  /** verdict held: what keeps it from the scheduler, said by the server */
+  /** verdict held: the reasons why the server does not offer the job to the scheduler; set by the server */
   readonly kept?: Kept;
-  /** it is in the queue of this reservation: its present or next time */
+  /** the reservation whose queue holds the job, with its present or next occurrence */
   readonly resv?: { readonly id: string; readonly from_s: number; readonly to_s: number };
-  /** how many waiting jobs stand before it; null: too many to count, or its queue is not looked at */
+  /** number of waiting jobs that precede the job; null: too many to count, or no scheduler looks at its queue */
   readonly jobs_before: number | null;
-  /** of a subjob: how many of its array stand before it */
+  /** for a subjob: number of subjobs of its array that precede it */
   readonly subjobs_before?: number;
   readonly top_job: boolean;
   readonly chunks: readonly string[];
   readonly nodes: readonly NodeClass[];
-  /** classes that are not listed */
+  /** number of classes that are not listed */
   readonly nodes_left_out: number;
-  /** the earliest start as seen now, if jobs end when they are expected to and none that stands before it takes the place; null: not waiting */
+  /**
+   * the earliest start as expected now, if jobs end at their expected time and no preceding job takes the place; null: the job
+   * does not wait
+   */
   readonly earliest: {
-    /** null: none is known */
+    /** null: no start is known */
     readonly start_s: number | null;
     readonly exec_vnode: string | null;
-    /** what ends until then where it would run */
+    /** what must end first at the planned place */
     readonly after: readonly Obstacle[];
-    /** why there is none */
+    /** the reason why no start is known */
     readonly why: ExplainedWhy | null;
-    /** not all of the future was looked at */
+    /** the search ended before it had covered all planned events */
     readonly late: boolean;
   } | null;
-  /** how the estimate moved, oldest first */
+  /** former estimates, oldest first */
   readonly estimates: readonly Estimate[];
-  /** of a job that runs: since when, until when it is expected to and must, where; null: nobody said */
+  /** for a running job: its start, its expected and latest end, and its place; null: unknown */
   readonly running: {
     readonly since_s: number | null;
     readonly end_s: number | null;
@@ -104,14 +117,14 @@ export type Explanation = {
   } | null;
 };
 
-/** What keeps a job from the scheduler. */
+/** The reasons why the server does not offer a job to the scheduler. */
 export type Kept = {
-  /** letters of Hold_Types; empty: none is set */
+  /** letters of Hold_Types; empty: no hold */
   readonly holds: string;
-  /** its Execution_Time, where that lies ahead */
+  /** the job's Execution_Time if it lies in the future */
   readonly until_s: number | null;
-  /** jobs that must start or end first. state: of a job of the same owner, none: it is not there any more */
+  /** jobs that must start or end first. state: only for a job of the same owner; absent also if the job no longer exists */
   readonly after: readonly { readonly type: string; readonly id: string; readonly state?: string }[];
-  /** how many others must name it first (depend=on) */
+  /** number of other jobs that must still name the job (depend=on) */
   readonly on: number;
 };

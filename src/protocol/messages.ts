@@ -1,12 +1,14 @@
-// What a client says to the server and what the server answers. Types only: protocol/schema.ts checks them at the trust boundary,
-// server/requests/ serves them (one file a kind), protocol/client.ts sends them.
+// Requests of clients and replies of the server. This file contains types only: protocol/schema.ts checks requests at the trust
+// boundary, server/requests/ serves them (one file for each kind), protocol/client.ts sends them.
 //
 // A frame is JSON followed by a form feed, as node-ipc writes it: {"type": T, "data": D}\f.
-//   client -> server   {"type":"request","data":{"id":7,"kind":"delete-job",...}}      id: chosen by the client, unique among its open requests
+//   client -> server   {"type":"request","data":{"id":7,"kind":"delete-job",...}}      id: chosen by the client, unique among
+//   its open requests
 //   server -> client   {"type":"reply","data":{"id":7,"ok":true,"value":...}}          exactly one per request, in any order
 //                      {"type":"reply","data":{"id":7,"ok":false,"code":15001,"text":"Unknown Job Id"}}
-//                      {"type":"part","data":{"id":7,"items":[...]}}                   any number before the reply (status requests)
-// I1. Nobody says who he is: the server takes user and groups from the socket's peer credentials.
+//                      {"type":"part","data":{"id":7,"items":[...]}}                   any number before the reply (status
+//                      requests)
+// I1. No request names its user: the server takes user and groups from the peer credentials of the socket.
 // I2. Attribute values travel as the text the user typed; only the server parses them.
 
 import type { TerminalTicket } from "./terminal/link.ts";
@@ -19,7 +21,7 @@ export type AttrOp = {
   readonly value: string;
 };
 
-/** An attribute of a submission: no operator, it is always set. */
+/** An attribute of a submission. It has no operator, because it is always set. */
 export type AttrValueText = { readonly name: string; readonly resource?: string; readonly value: string };
 
 export type ManagedObject = "server" | "queue" | "node" | "resource" | "sched" | "hook" | "pbshook";
@@ -35,8 +37,8 @@ export type ManagerRequest = {
 };
 
 /**
- * qmgr import: the file of a hook. content: base64 of the file with encoding default, the file's own text (base64) with encoding base64.
- * suffix: of the file's name (configuration files only), "" none.
+ * qmgr import: the file of a hook. content: for encoding default the base64 of the file, for encoding base64 the text of the
+ * file, which is itself base64. suffix: the suffix of the file's name (configuration files only), or "".
  */
 export type ImportHookRequest = {
   readonly kind: "import-hook";
@@ -56,9 +58,10 @@ export type ExportHookRequest = {
 };
 
 /**
- * Status of objects. ids empty: all of the type. For jobs an id may be a job id (`12`, `12.svr`, `12[3].svr`, `12[].svr`) ; `queue` restricts
- * to one queue. attrs: only these attributes (names, case-insensitive), absent: all the caller may read.
- * Items come in `part` frames in the order of ids (all: of creation; jobs: of queue rank); an unknown id is an item with code and text.
+ * Status of objects. ids empty: all objects of the type. The id of a job may be `12`, `12.svr`, `12[3].svr` or `12[].svr`;
+ * `queue` restricts the request to one queue. attrs: names of the attributes wanted, in any case; absent: all that the caller
+ * may read. Items arrive in `part` frames in the order of ids (without ids in order of creation; jobs by queue rank). An
+ * unknown id gives an item with code and text.
  */
 export type StatusRequest = {
   readonly kind: "status";
@@ -66,15 +69,18 @@ export type StatusRequest = {
   readonly ids: readonly string[];
   readonly attrs?: readonly string[];
   readonly queue?: string;
-  /** jobs: also finished and moved ones (qstat -x), or only those (qstat -H). Default: neither */
+  /** jobs: with also returns finished and moved jobs (qstat -x), only returns nothing else (qstat -H). Absent: no such jobs */
   readonly history?: "with" | "only";
   /** jobs: expand arrays into their subjobs (qstat -t) */
   readonly subjobs?: boolean;
-  /** jobs: items say only what is different from the one before (brief-items.ts) */
+  /** jobs: items contain only the differences from the item before (brief-items.ts) */
   readonly brief?: boolean;
 };
 
-/** Attributes in definition order: text; resource lists as objects resource -> text; entity limits as one string an entry. Times are epoch seconds as text. */
+/**
+ * Attributes in definition order: text; resource lists as objects resource -> text; entity limits as one string for each entry.
+ * Times are epoch seconds as text.
+ */
 export type WireAttrs = {
   readonly [name: string]: string | readonly string[] | { readonly [resource: string]: string | readonly string[] };
 };
@@ -82,7 +88,7 @@ export type StatusItem =
   | { readonly id: string; readonly attrs: WireAttrs }
   | { readonly id: string; readonly code: number; readonly text: string | null };
 
-/** qselect. Criteria are joined by and. Reply value: ids in queue-rank order. */
+/** qselect. A job must meet all criteria. Reply value: ids in queue-rank order. */
 export type SelectJobsRequest = {
   readonly kind: "select-jobs";
   readonly criteria: readonly {
@@ -107,7 +113,7 @@ export type QueueJobRequest = {
   readonly destination: string;
   readonly attrs: readonly AttrValueText[];
   readonly script: string | null;
-  /** of an interactive job: where qsub waits for it */
+  /** for an interactive job: how its relay reaches qsub */
   readonly terminal?: TerminalTicket;
 };
 /** Bulk submission: reply value {results: ({id} | {code, text})[]} in the order of jobs. At most limits.jobs_per_frame_max jobs. */
@@ -120,11 +126,11 @@ export type DeleteJobRequest = {
   readonly force?: boolean;
   /** -x: also removes the history record */
   readonly history?: boolean;
-  /** no mail about it */
+  /** sends no mail about the deletion */
   readonly suppressMail?: boolean;
 };
 export type ModifyJobRequest = { readonly kind: "modify-job"; readonly job: string; readonly attrs: readonly AttrOp[] };
-/** holds: letters of uosp */
+/** holds: letters of u, o, s and p */
 export type HoldJobRequest = { readonly kind: "hold-job"; readonly job: string; readonly holds: string };
 export type ReleaseJobRequest = { readonly kind: "release-job"; readonly job: string; readonly holds: string };
 export type MoveJobRequest = { readonly kind: "move-job"; readonly job: string; readonly destination: string };
@@ -133,7 +139,10 @@ export type OrderJobRequest = { readonly kind: "order-job"; readonly job: string
 export type MessageJobRequest = { readonly kind: "message-job"; readonly job: string; readonly files: string; readonly message: string };
 /** signal: a name with or without SIG, a number, suspend, resume, admin-suspend, admin-resume */
 export type SignalJobRequest = { readonly kind: "signal-job"; readonly job: string; readonly signal: string };
-/** pbs_release_nodes: hosts or vnodes; all: every one beyond the first host; keep: but so many hosts, or but chunks of `select=...`. */
+/**
+ * pbs_release_nodes: names of hosts or vnodes. all: every host except the first. keep: keeps only that many hosts, or only the
+ * chunks of `select=...`.
+ */
 export type ReleaseNodesRequest = {
   readonly kind: "release-nodes";
   readonly job: string;
@@ -142,31 +151,36 @@ export type ReleaseNodesRequest = {
   readonly keep?: string;
 };
 export type RerunJobRequest = { readonly kind: "rerun-job"; readonly job: string; readonly force?: boolean };
-/** exec_vnode absent: the job's scheduler runs a one-job cycle; "-": the resources assigned before; else a vnode specification. async: -a, no answer awaited */
+/**
+ * exec_vnode absent: the job's scheduler runs a cycle for this job alone; "-": the vnodes assigned before; otherwise a vnode
+ * specification. async (-a): the reply does not wait for the start
+ */
 export type RunJobRequest = { readonly kind: "run-job"; readonly job: string; readonly exec_vnode?: string; readonly async?: boolean };
-/** Reply value {server}: where the job is. */
+/** Reply value {server}: the server that has the job. */
 export type LocateJobRequest = { readonly kind: "locate-job"; readonly job: string };
-/** Why a job waits, from its scheduler. Reply value: an Explanation (explanation.ts). */
+/** Asks the job's scheduler why the job waits. Reply value: an Explanation (explanation.ts). */
 export type ExplainJobRequest = { readonly kind: "explain-job"; readonly job: string };
-/** What a scheduler is doing. Reply value: a SchedView (sched-view.ts). */
+/** Asks what a scheduler is doing. Reply value: a SchedView (sched-view.ts). */
 export type ViewSchedRequest = { readonly kind: "view-sched"; readonly sched: string };
-/** Which jobs wait while no scheduler looks at them, and why. Reply value: UnservedView[] (sched-view.ts). */
+/** Asks which waiting jobs no scheduler looks at, and why. Reply value: UnservedView[] (sched-view.ts). */
 export type ViewUnservedRequest = { readonly kind: "view-unserved" };
-/** Answered when the job ends (qsub -W block=true). Reply value: {exit_status?: number, message?: string}. */
+/** The reply comes when the job ends (qsub -W block=true). Reply value: {exit_status?: number, message?: string}. */
 export type WaitJobRequest = { readonly kind: "wait-job"; readonly job: string };
-/** qterm. manner as -t. */
+/** qterm. manner: as option -t. */
 export type ShutdownRequest = {
   readonly kind: "shutdown";
   readonly manner: "immediate" | "delay" | "quick";
   readonly scheds: boolean;
   readonly moms: boolean;
 };
-/** A consistent copy of the store into FILE (absolute path on the server host; must not exist). Managers only. */
+/** Writes a consistent copy of the store into FILE (an absolute path on the server host that must not exist). Managers only. */
 export type BackupRequest = { readonly kind: "backup"; readonly file: string };
 /**
- * pbs_rsub. reserve_start, reserve_end in epoch seconds, the duration as Resource_List.walltime; `partition` for -p; reserve_rrule with reserve_timezone; reserve_job
- * or qmove for a reservation made from a job; hosts: for their maintenance. interactive other than 0: answered when it is decided, or after that many seconds.
- * Reply value {id, word}: word as printed, UNCONFIRMED, CONFIRMED, DENIED or `delete, wait period expired`.
+ * pbs_rsub. reserve_start and reserve_end are epoch seconds; the duration is Resource_List.walltime; `partition` is option -p;
+ * reserve_rrule comes with reserve_timezone; reserve_job or qmove make a reservation from a job. hosts: the hosts of a
+ * maintenance reservation. interactive other than 0: the reply comes when the reservation is decided, or after that many
+ * seconds. Reply value {id, word}: the word printed by the command, UNCONFIRMED, CONFIRMED, DENIED or `delete, wait period
+ * expired`.
  */
 export type SubmitResvRequest = {
   readonly kind: "submit-resv";
@@ -174,7 +188,10 @@ export type SubmitResvRequest = {
   readonly hosts?: readonly string[];
 };
 export type DeleteResvRequest = { readonly kind: "delete-resv"; readonly resv: string };
-/** pbs_ralter; the duration as reserve_duration. Reply value as of submit-resv; word may be `ALTER REQUESTED`. force: without asking a scheduler */
+/**
+ * pbs_ralter; the duration is reserve_duration. Reply value as for submit-resv; word may also be `ALTER REQUESTED`. force:
+ * alters without asking a scheduler
+ */
 export type ModifyResvRequest = {
   readonly kind: "modify-resv";
   readonly resv: string;

@@ -1,18 +1,23 @@
-// What server and mom say to one another on one host (frames as in messages.ts): the mom connects to the server's socket and says mom-hello.
-// Remote moms speak the same messages over TCP+TLS in a later release.
+// Messages between server and mom (frames as in messages.ts): the mom connects to the server's socket and sends mom-hello. Only
+// moms on the server's host can connect; a later release will carry the same messages over TCP with TLS.
 //
-// I1. A start request carries run_count; a mom refuses one not larger than the last it saw for that job.
-// I2. An obit is repeated at every reconnect until it is acknowledged; acknowledging an unknown one is harmless.
-// I3. mom-hello lists every job the mom holds; the server answers with what to keep and what to kill.
-// I4. A mom says that it has taken a start before it starts anything of it, and starts nothing while it is not welcomed. It ends a connection on which it
-//     was silent for too long and says hello: a start that it had not taken may be elsewhere by then (src/server/moms/heartbeat.ts, src/mom/shell/stall.ts).
+// I1. A start request carries run_count. A mom refuses a run_count that is not larger than the last one it saw for that job.
+// I2. A mom repeats an obit at every reconnect until the server acknowledges it. To acknowledge an unknown obit is harmless.
+// I3. mom-hello lists every job that the mom holds. The server answers which jobs the mom must keep and which it must kill.
+// I4. A mom confirms a start before it starts any part of it, and it starts nothing before it is welcomed. A mom that was
+//     silent for too long ends the
+//     connection and sends hello again, because a start that it had not confirmed may run elsewhere by then
+//     (src/server/moms/heartbeat.ts, src/mom/shell/stall.ts).
 
 export type MomVnode = {
   readonly name: string;
-  /** attributes reported: resources_available.*, sharing, pcpus ..., values as src/model represents them */
+  /** reported attributes: resources_available.*, sharing, pcpus ...; values have the types of src/model */
   readonly attrs: { readonly [name: string]: unknown };
 };
-/** How long a run over several hosts waits for them, in seconds, as its mother superior is configured; what is absent is as usual (src/server/moms/patience.ts). */
+/**
+ * Times in seconds for which a run over several hosts waits for them, from the configuration of its mother superior. An absent
+ * field means the default (src/server/moms/patience.ts).
+ */
 export type MomPatience = {
   /** $sister_join_job_alarm */
   readonly join_s?: number;
@@ -23,7 +28,7 @@ export type MomPatience = {
 };
 export type MomHello = {
   readonly host: string;
-  /** where she takes what tasks ask (task-link.ts) */
+  /** address of the socket on which the mom accepts requests of tasks (task-link.ts) */
   readonly tasks?: string;
   readonly port: number;
   readonly pid: number;
@@ -36,18 +41,23 @@ export type MomHello = {
     readonly state: "starting" | "running" | "suspended" | "ended";
     readonly session_id?: number;
   }[];
-  /** digest of the hooks it has; absent: it has none */
+  /** digest of the hooks that the mom has; absent: the mom has none */
   readonly hooks?: string;
-  /** jobs of which it has a checkpoint; the server discards those that nobody waits for */
+  /** jobs of which the mom has a checkpoint; the server discards checkpoints that no job needs */
   readonly checkpoints?: readonly string[];
-  /** jobs whose output waits with it for their next run; likewise */
+  /** jobs whose output the mom keeps for their next run; the server discards output that no job needs */
   readonly outputs?: readonly string[];
-  /** it answers mom-ping and says which starts it takes; a mom of an earlier release, which goes on for the sake of its jobs, knows no such frames */
+  /**
+   * the mom answers mom-ping and confirms starts; a mom of an earlier release, which keeps running because of its jobs, does
+   * not know these frames
+   */
   readonly pongs?: true;
 };
 /**
- * All a mom needs to run a job. The first host of exec_host runs it; the others get the same and hold a place for its tasks, which they tell by mom-started;
- * their end is a mom-terminate and an obit (src/server/moms/sisters.ts). attrs are the job's attributes by PBS name with typed values (src/model). */
+ * Everything a mom needs to run a job. The mom on the first host of exec_host runs it. The other moms receive the same record,
+ * hold a place for the job's tasks and report it with mom-started; a mom-terminate and an obit end their part
+ * (src/server/moms/sisters.ts). attrs: the job's attributes by PBS name with typed values (src/model).
+ */
 export type MomJob = {
   readonly id: string;
   readonly run_count: number;
@@ -57,14 +67,14 @@ export type MomJob = {
   readonly exec_host: string;
   readonly exec_vnode: string;
   readonly attrs: { readonly [name: string]: unknown };
-  /** null: executable and argument_list in attrs */
+  /** null: attrs contains executable and argument_list */
   readonly script: string | null;
   readonly kill_delay_s: number;
-  /** it is to go on from the checkpoint on this host */
+  /** the job continues from the checkpoint on this host */
   readonly restart?: true;
   /** secret of this run: PBS_JOBCOOKIE */
   readonly cookie: string;
-  /** where the moms of its hosts take what tasks ask, by host; absent: it is on one host */
+  /** socket addresses by host for requests of tasks; absent: the job has only one host */
   readonly tasks?: { readonly [host: string]: string };
 };
 /** A hook of execution hosts. content: base64. */
@@ -81,7 +91,7 @@ export type MomHook = {
   readonly script: { readonly language: "python" | "javascript"; readonly content: string };
   readonly config: { readonly suffix: string; readonly content: string } | null;
 };
-/** All hooks a mom runs, in their order. digest: names this very set. resources: types of all resources by name. */
+/** All hooks that a mom runs, in their order. digest: identifies this set of hooks. resources: types of all resources by name. */
 export type MomHooks = {
   readonly digest: string;
   readonly hooks: readonly MomHook[];
@@ -90,62 +100,68 @@ export type MomHooks = {
 
 export type Usage = { readonly [resource: string]: string | number };
 
-/** What a hook on a host did that the server must know. actions: of fail_action, to be taken now. */
+/** Effects of a hook on a host that the server must know. actions: actions of fail_action that the server must take now. */
 export type MomHookReport = {
   readonly hook: string;
   readonly event: string;
   readonly actions: readonly string[];
   readonly restart_cycle: boolean;
-  /** attributes set by vnode: texts */
+  /** attributes that the hook set, by vnode, as texts */
   readonly vnodes: { readonly [vnode: string]: unknown };
   readonly job?: { readonly job: string; readonly run_count: number; readonly changes: { readonly [name: string]: unknown } };
 };
 
 export type MomToServer = {
   "mom-hello": MomHello;
-  /** after SIGHUP or a change of definition files */
+  /** sent after SIGHUP or a change of definition files */
   "mom-vnodes": { readonly vnodes: readonly MomVnode[]; readonly patience?: MomPatience };
-  /** a sister has made the job's files, and her execjob_begin hooks have accepted it; mom-started follows when her execjob_prologue hooks have, too */
+  /**
+   * a sister has created the job's files, and its execjob_begin hooks have accepted the job; mom-started follows when its
+   * execjob_prologue hooks have accepted it too
+   */
   "mom-joined": { readonly job: string; readonly run_count: number };
   "mom-started": {
     readonly job: string;
     readonly run_count: number;
     readonly session_id: number;
     readonly jobdir: string;
-    /** from a checkpoint */
+    /** the run was restarted from a checkpoint */
     readonly restarted?: true;
   };
-  /** resources of the site in the mom's configuration, as texts: for schedulers that ask for them (sched_config mom_resources) */
+  /** resources of the site from the mom's configuration, as texts, for schedulers that ask for them (sched_config mom_resources) */
   "mom-site": { readonly resources: { readonly [name: string]: string } };
-  /** others use the host ($max_load, $kbd_idle): state busy, or no longer; free is not said at a hello */
+  /** whether other users use the host ($max_load, $kbd_idle): the state is then busy. A hello implies busy false */
   "mom-busy": { readonly busy: boolean };
-  /** the job stands still meanwhile (state U), or goes on */
+  /** the job was stopped because the host is in use (state U), or continues */
   "mom-idled": { readonly job: string; readonly run_count: number; readonly idled: boolean };
   "mom-usage": { readonly jobs: readonly { readonly job: string; readonly run_count: number; readonly used: Usage }[] };
   "mom-obit": {
     readonly job: string;
     readonly run_count: number;
-    /** Exit_status of docs/reference/execution.md 6 */
+    /** Exit_status as in docs/reference/execution.md 6 */
     readonly exit_status: number;
     readonly used: Usage;
-    /** 1 ok, 0 failed, absent: there was nothing to deliver */
+    /** 1: delivered, 0: failed, absent: there was nothing to deliver */
     readonly stageout_status?: 0 | 1;
-    /** it did not run: files could not be copied to the host. message: which, and why */
+    /** the job did not run, because files could not be copied to the host. message: which file, and why */
     readonly stagein_failed?: true;
-    /** output of the job waits here for its next run */
+    /** the mom keeps output of the job for its next run */
     readonly kept?: true;
     readonly message?: string;
   };
-  /** its script is over and its files are being copied: what else it has on other hosts is not needed (release_nodes_on_stageout) */
+  /**
+   * the job's script has ended and its files are being copied. The job no longer needs its other hosts
+   * (release_nodes_on_stageout)
+   */
   "mom-staging-out": { readonly job: string; readonly run_count: number };
   "mom-hook": MomHookReport;
-  /** it goes on: an execjob_preterm hook did not let it be ended, or (why) it could not be checkpointed */
+  /** the job continues: an execjob_preterm hook did not allow its end, or (why) it could not be checkpointed */
   "mom-kept": { readonly job: string; readonly run_count: number; readonly why?: "checkpoint"; readonly text: string };
-  /** the runs of a mom-start that the mom has taken: said before anything of them is started */
+  /** the runs of a mom-start that the mom has accepted; sent before any part of them starts */
   "mom-accepted": { readonly runs: readonly { readonly job: string; readonly run_count: number }[] };
-  /** answer to mom-ping. ill: why nothing can be started here although the mom answers */
+  /** answer to mom-ping. ill: the reason why the mom cannot start jobs although it answers */
   "mom-pong": { readonly number: number; readonly ill?: string };
-  /** answer to mom-start refused at once, or to a signal */
+  /** answer to a signal, or to a mom-start that is refused at once */
   "mom-result": { readonly token: number; readonly ok: boolean; readonly code?: number; readonly text?: string };
 };
 export type ServerToMom = {
@@ -157,13 +173,16 @@ export type ServerToMom = {
   "mom-refused": { readonly code: number; readonly text: string };
   /** several starts in one frame; the mom answers each with mom-started or mom-obit */
   "mom-start": { readonly jobs: readonly MomJob[] };
-  /** signal: name without SIG, number as text, suspend, resume; checkpoint: save it and end it, ok is said before that is done */
+  /**
+   * signal: a name without SIG, a number as text, suspend, resume, or checkpoint (saves the job and ends it; the mom answers ok
+   * before that is done)
+   */
   "mom-signal": { readonly token: number; readonly job: string; readonly signal: string };
-  /** end a job: TERM, after kill_delay_s KILL. why: delete keeps the exit status, rerun makes the obit -11 */
+  /** ends a job: TERM, and KILL after kill_delay_s. why: delete keeps the exit status, rerun sets the obit's exit status to -11 */
   "mom-terminate": { readonly job: string; readonly run_count: number; readonly why: "delete" | "rerun"; readonly kill_delay_s: number };
-  /** changed while running: walltime, cput, Output_Path, Error_Path, Job_Name, ... */
+  /** attributes that changed while the job runs: walltime, cput, Output_Path, Error_Path, Job_Name, ... */
   "mom-modify": { readonly job: string; readonly attrs: { readonly [name: string]: unknown } };
-  /** what the sisters of a run have used together: for the mother superior, who keeps its limits */
+  /** total use of the run's sisters, for the mother superior, which enforces the limits */
   "mom-sisters": {
     readonly job: string;
     readonly run_count: number;
@@ -173,11 +192,14 @@ export type ServerToMom = {
   };
   "mom-message": { readonly token: number; readonly job: string; readonly files: string; readonly message: string };
   "mom-obit-ack": { readonly jobs: readonly { readonly job: string; readonly run_count: number }[] };
-  /** what runs of the job that are over have left (output, a checkpoint) is for nobody; it ends no run that is under way */
+  /** output and checkpoints of earlier runs of the job are no longer needed; a run in progress is not affected */
   "mom-discard": { readonly job: string };
-  /** after the welcome, and when one changes: if the mom has others */
+  /** sent after the welcome and when a hook changes, if the mom has a different set */
   "mom-hooks": MomHooks;
-  /** every few seconds. silence_s: a mom that does not answer for so long counts as silent; 0: it is not asked again */
+  /**
+   * sent every few seconds. silence_s: a mom that does not answer for that long counts as silent; 0: the server does not ask
+   * this mom again
+   */
   "mom-ping": { readonly number: number; readonly silence_s: number };
   "mom-quit": Record<string, never>;
 };

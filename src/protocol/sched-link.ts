@@ -1,13 +1,20 @@
-// What server and scheduler say to one another (ARCHITECTURE.md). Frames as in messages.ts.
+// Messages between server and scheduler (ARCHITECTURE.md). Frames as in messages.ts.
 //
-// A local scheduler connects to the server's socket and says sched-hello; the server answers with sched-welcome or sched-refused and a snapshot;
-// deltas follow in order. I1. revision grows by one with every delta; a gap means the link is broken: the scheduler reconnects.
-// I2. A cycle frame is sent only when the scheduler is idle; triggers meanwhile are folded into one more.
+// A local scheduler connects to the server's socket and sends sched-hello. The server answers with sched-welcome and a
+// snapshot, or with sched-refused. Deltas follow in order.
+// I1. revision increases by one with every delta. A gap means that the link is broken: the scheduler reconnects.
+// I2. The server sends a cycle frame only when the scheduler is idle. Triggers that arrive meanwhile are merged into one
+//     further cycle.
 // I3. Every decision gets exactly one verdict, in the order of the decisions frame. A refusal is a normal answer.
-// I4. A scheduler may send the decisions of a cycle in several frames while it goes on deciding; until the last of them it hears of no changes.
-// I5. A scheduler that said so in its hello answers each sched-ping with a sched-pong, also between the parts of a cycle (src/server/scheds/heartbeat.ts).
+// I4. A scheduler may send the decisions of a cycle in several frames while it continues to decide. The server sends no changes
+//     before the last of them.
+// I5. A scheduler that announced it in its hello answers each sched-ping with a sched-pong, also between the parts of a cycle
+//     (src/server/scheds/heartbeat.ts).
 
-/** What a job asks for and is, as far as a scheduler needs it. Attribute values as src/model represents them (sizes as text, durations in seconds). */
+/**
+ * The attributes and requests of a job that a scheduler needs. Attribute values are as in src/model (sizes as text, durations
+ * in seconds).
+ */
 export type SchedJob = {
   readonly id: string;
   readonly state: string;
@@ -33,10 +40,10 @@ export type SchedJob = {
   readonly stime_s?: number;
   readonly exec_vnode?: string;
   readonly resources_used?: { readonly [resource: string]: string | number };
-  /** while the job has a clock: what to add to what the clock shows (may be negative) */
+  /** eligible time in seconds; if the job has a clock, the amount to add to the clock's value (may be negative) */
   readonly eligible_time_s?: number;
   readonly accrue_type?: number;
-  /** the clock of the job's eligible time, while it is queued and eligible_time_enable is set */
+  /** id of the clock of the job's eligible time, while the job is queued and eligible_time_enable is set */
   readonly clock?: string;
   readonly run_count: number;
   readonly rerunable: boolean;
@@ -45,19 +52,19 @@ export type SchedJob = {
   readonly topjob?: boolean;
   readonly topjob_ineligible?: boolean;
   readonly sched_preempted_s?: number;
-  /** how long its run has stood still before it went on: its walltime did not go on meanwhile */
+  /** seconds for which its run was suspended; its walltime did not advance meanwhile */
   readonly paused_s?: number;
-  /** a suspended job: what it released, by vnode, where that is not all it has */
+  /** for a suspended job: the resources that it released, by vnode, if it did not release everything */
   readonly released?: string;
   readonly no_checkpoint?: true;
   readonly estimated?: { readonly start_time?: number; readonly exec_vnode?: string; readonly soft_walltime?: number };
-  /** of an array: the subjobs that wait (`3-9,12`, `-` for none), how many run */
+  /** for an array: the waiting subjobs (`3-9,12`, or `-` for none) and the number of running ones */
   readonly array?: { readonly indices_remaining: string; readonly max_run_subjobs?: number; readonly running: number };
-  /** how long the longest chain of jobs takes that waits behind it, with it; only where a formula names it */
+  /** run time of the longest chain of dependent jobs behind the job, including the job itself; only if a formula uses it */
   readonly pressure_s?: number;
-  /** of a subjob that runs */
+  /** for a running subjob */
   readonly array_id?: string;
-  /** kill_delay of its queue, where the scheduler sees the job for its vnodes and does not see the queue */
+  /** kill_delay of its queue, if the scheduler sees the job because of its vnodes but does not see the queue */
   readonly kill_delay_s?: number;
 };
 
@@ -76,49 +83,60 @@ export type SchedNode = {
   readonly attrs: AttrRecord;
   /** resources_assigned as numbers (sizes in kb) */
   readonly assigned: { readonly [resource: string]: number };
-  /** ids of jobs that run here, in slot order; suspended ones are not among them */
+  /** ids of jobs that run here, in slot order; suspended jobs are not included */
   readonly jobs: readonly string[];
-  /** vnodes of its host that the scheduler does not see, being in another's partition, are in use: nobody can have the host alone */
+  /**
+   * vnodes of its host that belong to another partition, which the scheduler does not see, are in use: no job can have the host
+   * exclusively
+   */
   readonly crowded?: true;
 };
 export type SchedResource = { readonly name: string; readonly type: string; readonly flags: string };
-/** first second that belongs to it, and first that does not */
+/** start_s is the first second of the occurrence; end_s is the first second after it */
 export type Occurrence = { readonly start_s: number; readonly end_s: number };
 /**
- * A reservation. `assigned` of vnodes and server counts a running one as a whole, whatever runs in it; of its jobs it counts only what the reservation
- * does not hold (mem of a job in a reservation of ncpus).
+ * A reservation. `assigned` of vnodes and server counts a running reservation as a whole, whatever runs in it. Of its jobs it
+ * counts only resources that the reservation does not hold (for example mem of a job in a reservation of ncpus).
  */
 export type SchedResv = {
   readonly id: string;
-  /** as they are shown; of one that is being altered: as they shall be. partition: the one it has, or the one it was asked for (pbs_rsub -p) */
+  /**
+   * the attributes as shown; for a reservation that is being altered, the requested ones. partition: the partition of the
+   * reservation, or the requested one (pbs_rsub -p)
+   */
   readonly attrs: AttrRecord;
-  /** its period has begun: its queue is started, its jobs may run */
+  /** the occurrence has begun: the queue is started, and its jobs may run */
   readonly running: boolean;
   /**
-   * What was promised: confirmed occurrences that are not over, in order, the present one first. One that is being altered or degraded still holds what
-   * it held. place: index into places, so that occurrences in one place share its text.
+   * The confirmed occurrences that have not ended, in order; the present one is the first. A reservation that is being altered
+   * or is degraded keeps its former occurrences here. place: index into places, so that occurrences with the same place share
+   * one text.
    */
   readonly held: readonly (Occurrence & { readonly place: number })[];
   /** exec_vnode texts */
   readonly places: readonly string[];
-  /** what this scheduler is asked for and has not yet answered */
+  /** the question to this scheduler that is still open */
   readonly ask?: ResvAsk;
 };
 /**
- * confirm: a new one. alter: held is what it was, occurrences what it shall be. reconfirm: a degraded one, occurrences are those that need another place.
- * Each ask is answered with confirm-resv or deny-resv; afterwards it is gone from the mirror. Maintenance is placed by the server, nobody is asked.
+ * confirm: a new reservation. alter: held has the former occurrences, occurrences the requested ones. reconfirm: a degraded
+ * reservation; occurrences are those that need another place. The scheduler answers each ask with confirm-resv or deny-resv,
+ * and the ask then disappears from the mirror. The server itself places maintenance reservations and asks no scheduler.
  */
 export type ResvAsk = {
   readonly kind: "confirm" | "alter" | "reconfirm";
-  /** when it was asked: alterations first, then the older request */
+  /** time of the request; alterations come first, then older requests */
   readonly asked_s: number;
-  /** those that need a place; empty: one, as soon as possible */
+  /** the occurrences that need a place; empty: one occurrence, as soon as possible */
   readonly occurrences: readonly Occurrence[];
-  /** as soon as possible: how long */
+  /** length of an occurrence that shall begin as soon as possible */
   readonly duration_s?: number;
 };
 
-/** Eligible time of all jobs that stand behind the same limits: it showed value_s at a time, and goes on since or stands. */
+/**
+ * The common eligible time of all jobs that wait behind the same limits: its value was value_s at the time at_s, and it has
+ * advanced or stood still since.
+ */
 export type SchedClock = { readonly id: string; readonly value_s: number; readonly at_s: number; readonly goes: boolean };
 
 /** The part of the universe that one scheduler sees: its partitions' queues, their jobs, its nodes, and all global objects. */
@@ -143,7 +161,7 @@ export type Change =
   | { readonly put: "resv"; readonly value: SchedResv }
   | { readonly put: "clock"; readonly value: SchedClock }
   | { readonly drop: "resource" | "queue" | "node" | "resv" | "clock"; readonly id: string }
-  /** resources_used: what it had used in the end, if it ran. untold: a subjob that began and ended while nothing was told */
+  /** resources_used: the final use, if the job ran. untold: a subjob whose start and end both happened between two deltas */
   | {
       readonly drop: "job";
       readonly id: string;
@@ -173,15 +191,21 @@ export type SchedCommand = (typeof SCHED_COMMAND)[keyof typeof SCHED_COMMAND];
 /** Comments of a scheduler whose directory fails its check. */
 export const PRIV_FAULT = "PBS failed validation checks for sched_priv directory";
 export const LOG_FAULT = "Unable to change the sched_log directory";
-/** The comment of one that cannot take over what the server tells it of itself. */
+/** The comment of a scheduler that cannot apply the attributes that the server sends it. */
 export const ATTRS_FAULT = "Unable to retrieve the scheduler attributes from server";
-/** What is said in sched_logs and as the comment of one that is to run and has no partition. */
+/** Written into sched_logs, and set as the comment of a scheduler that is to run but has no partition. */
 export const NO_PARTITION = "Scheduler does not contain a partition";
 
-/** Environment variables by which the server tells a scheduler that it starts where its directories are; say: it only writes this into its log. */
+/**
+ * Environment variables that the server sets when it starts a scheduler: its directories, and `say` for a text that the
+ * scheduler only writes into its log.
+ */
 export const SCHED_ENV = { priv: "PARTITA_SCHED_PRIV", log: "PARTITA_SCHED_LOG", say: "PARTITA_SCHED_SAY" } as const;
 
-/** Ends a scheduler whose module does not come to its end (pbs_sched's watch over modules): whoever started it knows by it why. */
+/**
+ * Signal that ends a scheduler whose module does not return (pbs_sched's watch over modules). The signal tells the parent
+ * process the reason.
+ */
 export const WATCH_SIGNAL = "SIGALRM";
 
 /** Why a job does not run, as data. code names a row of the reason table in src/sched/shapes/reasons.ts. */
@@ -197,7 +221,7 @@ export type Why = {
   readonly where?: string;
   /** user, group or project named by a limit */
   readonly entity?: string;
-  /** never runnable with the present configuration */
+  /** the job can never run with the present configuration */
   readonly never?: boolean;
 };
 
@@ -211,48 +235,54 @@ export type Decision =
       readonly exec_vnode: string | null;
       readonly topjob: boolean;
     }
-  /** a running job has outlived its soft_walltime: how long it is expected to take now, from its start (estimated.soft_walltime) */
+  /** a running job has exceeded its soft_walltime: its new expected run time from its start (estimated.soft_walltime) */
   | { readonly kind: "extend"; readonly job: string; readonly soft_walltime_s: number }
-  /** methods: of S C R D, tried in this order. The decisions behind it wait until it has worked or failed, so that a run may count on its room */
+  /**
+   * methods: letters of S C R D, tried in this order. The following decisions wait until the preemption has succeeded or
+   * failed, so that a run may use the freed resources
+   */
   | { readonly kind: "preempt"; readonly job: string; readonly methods: string; readonly for: string }
   | {
       readonly kind: "confirm-resv";
       readonly resv: string;
       /** `pbs-default` or a partition of this scheduler */
       readonly partition: string;
-      /** the occurrences asked for, in that order, each with its place; asked for as soon as possible: one */
+      /** the requested occurrences in their order, each with its place; exactly one if it shall begin as soon as possible */
       readonly occurrences: readonly (Occurrence & { readonly place: number })[];
       /** exec_vnode texts */
       readonly places: readonly string[];
     }
   | { readonly kind: "deny-resv"; readonly resv: string; readonly why: Why }
   | { readonly kind: "qrun-refused"; readonly job: string; readonly text: string };
-/** How a job was preempted: suspended, checkpointed, requeued, deleted. */
+/** The method by which a job was preempted: suspended, checkpointed, requeued, deleted. */
 export type PreemptMethod = "S" | "C" | "R" | "D";
-/** method: of a preempt decision, unless the job was out of the way by itself. */
+/** method: only for a preempt decision, and absent if the job ended or left its vnodes by itself. */
 export type Verdict =
   | { readonly ok: true; readonly method?: PreemptMethod }
   | { readonly ok: false; readonly code: number; readonly text: string };
 
 // --- frames, by type
 /** scheduler -> server */
-/** pongs: it answers sched-ping; a scheduler of an earlier release does not know that frame */
+/** pongs: the scheduler answers sched-ping; a scheduler of an earlier release does not know that frame */
 export type SchedHello = { readonly name: string; readonly pid: number; readonly version: string; readonly pongs?: true };
-/** more: further frames of the same pass follow; the server tells what has changed only with the verdicts on the last one. */
+/** more: further frames of the same cycle follow. The server sends changes only with the verdicts on the last frame. */
 export type SchedDecisions = { readonly cycle: number; readonly decisions: readonly Decision[]; readonly more?: true };
 export type SchedCycleEnd = { readonly cycle: number; readonly jobs_considered: number; readonly cycle_ms: number };
-/** A directory or configuration failed: the server sets the comment and switches scheduling off (fault), or takes the comment back (fault null). */
+/**
+ * A directory or configuration has a fault: the server sets the comment and switches scheduling off. fault null: the server
+ * removes the comment.
+ */
 export type SchedFault = { readonly fault: string | null };
-/** Something an administrator should see in the comment; scheduling goes on. null: no longer. */
-/** What a client asks a scheduler through the server. sees_others: ids of all jobs may be told. */
+/** A text for the administrator that the server shows in the comment; scheduling continues. null: the text no longer applies. */
+/** A client's question to a scheduler, passed on by the server. sees_others: the answer may contain ids of other users' jobs. */
 export type SchedQuestion =
   | { readonly kind: "explain"; readonly job: string; readonly sees_others: boolean }
   | { readonly kind: "view"; readonly sees_others: boolean };
-/** token: chosen by the server. Answered at any time, also during a cycle. */
+/** token: chosen by the server. The scheduler answers at any time, also during a cycle. */
 export type SchedAsk = { readonly token: number; readonly question: SchedQuestion };
-/** value: an Explanation or a SchedView; null: the scheduler does not know what it was asked about */
+/** value: an Explanation or a SchedView; null: the scheduler does not know the object of the question */
 export type SchedAnswer = { readonly token: number; readonly value: unknown };
-/** number: chosen by the server, returned in the answer */
+/** number: chosen by the server; the answer repeats it */
 export type SchedPing = { readonly number: number };
 export type SchedProblem = { readonly problem: string | null };
 /** server -> scheduler */
@@ -265,10 +295,13 @@ export type SchedToServer = {
   "sched-decisions": SchedDecisions;
   "sched-cycle-end": SchedCycleEnd;
   "sched-fault": SchedFault;
-  /** it ends by its own will (SIGTERM, SIGINT): not a crash, it is not started again until scheduling is set True */
+  /**
+   * the scheduler ends on request (SIGTERM, SIGINT). This is not a crash: the server does not start it again until scheduling
+   * is set to True
+   */
   "sched-leaving": Record<string, never>;
   "sched-problem": SchedProblem;
-  /** it wants a cycle: what it waits for has come by the clock */
+  /** the scheduler asks for a cycle, because a time that it waited for has come */
   "sched-wake": Record<string, never>;
   "sched-answer": SchedAnswer;
   "sched-pong": SchedPing;
@@ -278,7 +311,10 @@ export type ServerToSched = {
   "sched-snapshot": Snapshot;
   "sched-delta": Delta;
   "sched-cycle": SchedCycle;
-  /** any attribute of the sched object but scheduling changed, or SIGHUP-like: reread files, check directories; the new attrs came as a delta before */
+  /**
+   * an attribute of the sched object other than scheduling has changed, or a reload was requested: the scheduler reads its
+   * files again and checks its directories; a delta with the new attributes came before
+   */
   "sched-configure": Record<string, never>;
   "sched-verdicts": SchedVerdicts;
   "sched-quit": Record<string, never>;

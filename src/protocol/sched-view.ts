@@ -1,18 +1,21 @@
-// What a scheduler is doing, as data: what it answers when it is asked for a view of itself (`partita top`).
+// The activity of a scheduler as data: its answer to `partita top`.
 
 export type CycleLine = {
   readonly at_s: number;
-  /** why it was begun: a number of SCHED_COMMAND */
+  /** the cause of the cycle: a number of SCHED_COMMAND */
   readonly command: number;
   readonly cycle_ms: number;
   readonly jobs_considered: number;
   readonly jobs_started: number;
 };
 
-/** job null: one that the asker may not see. */
+/** job null: a job that the caller may not see. */
 export type EventLine = { readonly at_s: number; readonly job: string | null; readonly text: string };
 
-/** Amounts over the vnodes of a partition: sizes in kb. used: by jobs outside of reservations; reserved: held by running reservations, inside: used of that. */
+/**
+ * Amounts over the vnodes of a partition; sizes in kb. used: by jobs outside reservations; reserved: by running reservations;
+ * inside: the part of reserved that jobs use.
+ */
 export type Bar = {
   readonly resource: string;
   readonly size: boolean;
@@ -20,7 +23,7 @@ export type Bar = {
   readonly used: number;
   readonly reserved: number;
   readonly inside: number;
-  /** of vnodes that take no jobs: down, offline, ... */
+  /** amount of vnodes that take no jobs: down, offline, ... */
   readonly closed: number;
 };
 
@@ -39,7 +42,7 @@ export type WaitingJob = {
   readonly select: string;
   readonly walltime_s: number | null;
   readonly queued_s: number;
-  /** what it was told last; of an array that has begun: how its subjobs stand */
+  /** the comment that the job got last; for an array that has begun, the counts of its subjobs */
   readonly comment: string | null;
   readonly top_job: boolean;
   readonly start_s: number | null;
@@ -50,9 +53,9 @@ export type ResvView = {
   readonly start_s: number;
   readonly end_s: number;
   readonly running: boolean;
-  /** number of a RESV_STATE (src/model/resv-state.ts); DEGRADED also while it runs so. Absent: not told */
+  /** a RESV_STATE number (src/model/resv-state.ts); DEGRADED also while the reservation runs in that substate. Absent: unknown */
   readonly state?: number;
-  /** 0: it has no place yet */
+  /** 0: the reservation has no place yet */
   readonly vnodes: number;
 };
 
@@ -60,33 +63,33 @@ export type SchedView = {
   readonly sched: string;
   readonly at_s: number;
   readonly pid: number;
-  /** since when this process runs */
+  /** start time of the scheduler process */
   readonly since_s: number;
   readonly modules: readonly string[];
   readonly problem: string | null;
   readonly cycles_done: number;
   readonly jobs_started: number;
-  /** jobs by state letter */
+  /** number of jobs by state letter */
   readonly jobs: { readonly [state: string]: number };
   readonly classes: number;
   readonly partitions: readonly PartitionView[];
   /** oldest first */
   readonly cycles: readonly CycleLine[];
   readonly events: readonly EventLine[];
-  /** those at the head of the order, with planned starts where they have one */
+  /** the first jobs of the order, with their planned starts if known */
   readonly waiting: readonly WaitingJob[];
   readonly resvs: readonly ResvView[];
 };
 
-/** Jobs that wait in a partition while no scheduler looks at them, said by the server. */
+/** Waiting jobs of a partition that no scheduler looks at; reported by the server. */
 export type UnservedView = {
   /** "": the partition has no scheduler */
   readonly sched: string;
   readonly partition: string;
   readonly text: string;
   readonly remedy: string;
-  /** how many wait */
+  /** number of waiting jobs */
   readonly jobs: number;
-  /** the first of them; none for whoever may not see others' jobs */
+  /** the first waiting jobs; empty if the caller may not see other users' jobs */
   readonly waiting: readonly WaitingJob[];
 };

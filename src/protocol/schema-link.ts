@@ -1,5 +1,6 @@
-// What the daemons' frames must look like: one zod schema a frame type of sched-link.ts and mom-link.ts. The server checks every frame of a scheduler
-// or mom strictly; schedulers and moms check what the server says too, with the attribute records inside left to the readers of src/model.
+// Schemas of the frames between daemons: one zod schema for each frame type of sched-link.ts and mom-link.ts. The server checks
+// every frame of a scheduler or mom strictly. Schedulers and moms check the server's frames too, but leave the attribute
+// records inside to the readers of src/model.
 //
 // S1. parseFrame never throws.  S2. Each schema accepts exactly the type it is named for (checked by the compiler below).
 
@@ -15,8 +16,8 @@ import { LIMITS } from "./wire/limits.ts";
 const name = z.string().max(LIMITS.name_chars_max);
 const text = z.string().max(LIMITS.attr_value_chars_max);
 /**
- * Text that people read: in comments, mails, answers. It may quote what a user chose (a file's name), so that control characters but newline and tab, which
- * could steer a reader's terminal, are replaced.
+ * Text for people: comments, mails, answers. It may quote a text that a user chose (such as a file name). Control characters
+ * other than newline and tab are therefore replaced, because they could control a reader's terminal.
  */
 const told = text.transform((words) => (isPrintableText(words) ? words : printableText(words)));
 const whole = z.number().int();
@@ -89,7 +90,7 @@ const verdict = z.union([
   z.strictObject({ ok: z.literal(false), code: whole, text }),
 ]) satisfies z.ZodType<Verdict>;
 
-/** Objects of a snapshot: by their names; the rest is what the server wrote from its own typed state. */
+/** Objects of a snapshot, checked by their names only; the server wrote the rest from its own typed state. */
 const named = <T>() => z.custom<T>((value) => isRecord(value) && typeof value["name"] === "string", "must be an object with a name");
 const withId = <T>() => z.custom<T>((value) => isRecord(value) && typeof value["id"] === "string", "must be an object with an id");
 const server = z.strictObject({ name, attrs: record, assigned: amounts });
@@ -239,7 +240,7 @@ const SERVER_TO_MOM = {
   "mom-quit": nothing,
 } satisfies { readonly [K in keyof ServerToMom]: z.ZodType<ServerToMom[K]> };
 
-// --- tasks of a job, and moms with one another, to a mom
+// --- requests to a mom from tasks of a job and from other moms
 
 const task_run = { job: name, run_count: count.nullable(), cookie: name.nullable() };
 
@@ -291,10 +292,10 @@ export type ParsedFrame<D extends keyof Tables> =
   | { readonly ok: true; readonly frame: FrameOf<D> }
   | { readonly ok: false; readonly text: string };
 
-/** Frame types of a direction: what listenLinks and connectLink are told to take. */
+/** The frame types of a direction, for the options of listenLinks and connectLink. */
 export const frameTypes = (direction: keyof Tables): readonly string[] => Object.keys(TABLES[direction]);
 
-/** A frame as it came from the link, checked. A refused one means the peer is broken: its link should end. */
+/** Checks a frame that arrived on a link. A refusal means that the peer is broken, and the caller should end the link. */
 export function parseFrame<D extends keyof Tables>(direction: D, type: string, data: unknown): ParsedFrame<D> {
   const table = TABLES[direction];
   const schema = Object.hasOwn(table, type) ? table[type] : undefined;
@@ -304,13 +305,13 @@ export function parseFrame<D extends keyof Tables>(direction: D, type: string, d
   return { ok: true, frame: { type, data: outcome.data } as FrameOf<D> };
 }
 
-/** A reason that a site's module gave; a text: what is wrong with it. */
+/** Checks a reason that a site's module returned. Returns a text that describes the fault if it is malformed. */
 export function parseWhy(value: unknown): Why | string {
   const outcome = why.safeParse(value);
   return outcome.success ? (outcome.data as Why) : firstIssue(outcome.error);
 }
 
-/** A decision that a site's module made; a text: what is wrong with it. */
+/** Checks a decision that a site's module made. Returns a text that describes the fault if it is malformed. */
 export function parseDecision(value: unknown): Decision | string {
   const outcome = decision.safeParse(value);
   return outcome.success ? (outcome.data as Decision) : firstIssue(outcome.error);

@@ -1,7 +1,7 @@
-// What a request must look like before anything acts on it: one strict zod schema a kind, with the lengths of wire/limits.ts. Shapes only; what values mean
-// is for the server to check.
+// Schemas of requests, checked before any code acts on a request: one strict zod schema for each kind, with the lengths of
+// wire/limits.ts. The schemas check shapes only; the server checks the meaning of values.
 //
-// S1. parseRequest never throws: whatever came, the answer is a request or a refusal with a PBS error.
+// S1. parseRequest never throws: any input gives a request or a refusal with a PBS error.
 // S2. Each schema accepts exactly the type of messages.ts (checked by the compiler below).
 
 import * as z from "zod";
@@ -101,7 +101,7 @@ const SCHEMAS = {
 
 export type ParsedRequest =
   | { readonly ok: true; readonly id: number; readonly request: Request }
-  /** id null: not even an id to answer to, the connection should end */
+  /** id null: the frame has not even an id to answer to, and the connection should end */
   | { readonly ok: false; readonly id: number | null; readonly code: number; readonly text: string };
 
 const PBSE_UNKREQ = 15005;
@@ -121,7 +121,7 @@ export function parseRequest(data: unknown): ParsedRequest {
 
 const refused = (id: number | null, code: number, reason: string): ParsedRequest => ({ ok: false, id, code, text: reason });
 
-/** `jobs[3].attrs[0].value: Too big ...`: the first thing wrong, in few words. */
+/** The first issue in few words: `jobs[3].attrs[0].value: Too big ...`. */
 export function firstIssue(error: z.ZodError): string {
   const [issue] = error.issues;
   if (issue === undefined) return "malformed";

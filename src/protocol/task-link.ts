@@ -1,18 +1,24 @@
-// Tasks of a job that runs (PBS' task management interface, docs/reference/execution.md 3): what pbsdsh, pbs_tmrsh and pbs_attach say to the mom of their host, and what moms of
-// one job say to one another, over the unix socket MOM_HOME/sock/mom.sock.
+// Tasks of a running job (the task management interface of PBS, docs/reference/execution.md 3): messages of pbsdsh, pbs_tmrsh
+// and pbs_attach to the mom of their host, and messages between the moms of one job, over the unix socket
+// MOM_HOME/sock/mom.sock.
 //
-// K1. Who asks is told by the kernel: the job's owner, who also shows the secret of the run on this host (PBS_JOBCOOKIE), or the moms' own user, who names
-//     the run. A mom acts only for a run that the server gave her.
+// K1. The kernel tells the mom who is calling. The caller is either the owner of the job, who must also present the secret of
+//     the run on this host
+//     (PBS_JOBCOOKIE), or the user of the moms, who names the run. A mom acts only for a run that the server gave it.
 
-// K2. To have a process of his own taken into his job the owner shows no secret: he may come from outside of it (ssh HOST pbs_attach -j JOB prog).
+// K2. The owner needs no secret to attach one of the owner's processes to the job, because the process may come from outside
+//     the job (ssh HOST pbs_attach -j JOB prog).
 
-/** A run on the mom's host. cookie null: a mom speaks (or K2). */
+/** A run on the mom's host. cookie null: the caller is a mom, or K2 applies. */
 export type TaskRun = { readonly job: string; readonly run_count: number | null; readonly cookie: string | null };
 
 export type TaskToMom = {
-  /** the lines of the job's node file, its node numbers' hosts */
+  /** the lines of the job's node file; a node number is the position of a host in it */
   "task-nodes": TaskRun;
-  /** token: the asker's own number for it. argv[0]: found in the job's PATH. shell: argv is one text for the owner's shell. env: `NAME=value`, beside the job's */
+  /**
+   * token: the caller's own number for the task. argv[0] is searched in the job's PATH. shell: argv is one text for the owner's
+   * shell. env: further variables `NAME=value` besides those of the job
+   */
   "task-spawn": TaskRun & {
     readonly token: number;
     readonly host: string;
@@ -20,22 +26,22 @@ export type TaskToMom = {
     readonly env: readonly string[];
     readonly shell: boolean;
   };
-  /** to all processes of a task that this connection asked for */
+  /** sends a signal to all processes of a task that this connection started */
   "task-signal": { readonly token: number; readonly signal: number };
-  /** a process of the owner's becomes the job's, with all of its session */
+  /** attaches a process of the owner, with its whole session, to the job */
   "task-attach": TaskRun & { readonly token: number; readonly pid: number };
-  /** what tasks on a sister have written, for the job's own output on the mother superior: base64, in order */
+  /** output of tasks on a sister, for the output of the job on the mother superior: base64, in order */
   "task-output": TaskRun & { readonly token: number; readonly letter: "o" | "e"; readonly content: string };
 };
 
 export type MomToTask = {
   "task-hosts": { readonly lines: readonly string[]; readonly hosts: readonly string[] };
   "task-started": { readonly token: number; readonly task: number };
-  /** status: exit value, or 256 and the signal's number */
+  /** status: the exit value, or 256 plus the number of the signal */
   "task-exited": { readonly token: number; readonly status: number };
-  /** attached, or the output was taken */
+  /** the process is attached, or the output is stored */
   "task-done": { readonly token: number };
-  /** token null: of task-nodes */
+  /** token null: answer to task-nodes */
   "task-refused": { readonly token: number | null; readonly text: string };
 };
 

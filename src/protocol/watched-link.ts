@@ -1,10 +1,13 @@
-// A command's connection that tells a server which takes its time from one that does not answer: a process that was stopped, a disk that hangs. The server has
-// accepted the connection and says nothing in both cases, so it is asked something simple on a second connection.
+// A watched connection of a command. It distinguishes a slow server from a server that does not answer, for example a stopped
+// process or a hanging disk. In both cases the server has accepted the connection and sends nothing, so the watch asks it a
+// simple question on a second connection.
 //
-// P1. A server that says anything at all, on either connection, answers.
-// P2. A question is given up after a time without an answer. A request that changes something is waited for: the server will carry it out when it goes on, and
-//     whoever asked must hear of it.
-// P3. There is one second connection at a time, and it is kept until it is answered: a server that is stopped takes only so many connections.
+// P1. A server that sends anything, on either connection, counts as answering.
+// P2. A question is given up after a time without an answer. The client waits for a request that changes something, because the
+//     server will carry it out when it
+//     continues, and the user must learn the result.
+// P3. There is at most one second connection, and it stays open until it is answered: a stopped server accepts only a few
+//     connections.
 
 import { connectServer, connectSocket, type Flow, type RequestOptions, type ServerConnection } from "./client.ts";
 import type { Request } from "./messages.ts";
@@ -12,27 +15,27 @@ import type { Reply } from "./wire/reply.ts";
 import { serverSocketPath } from "./wire/socket-path.ts";
 
 export type Patience = {
-  /** after so long without an answer the caller is told; 0: never */
+  /** time without an answer after which the caller is notified; 0: never */
   readonly notice_s: number;
-  /** after so long without an answer questions are given up; 0: never */
+  /** time without an answer after which questions are given up; 0: never */
   readonly limit_s: number;
 };
 
-/** Where neither pbs.conf nor the environment has PARTITA_SERVER_NOTICE and PARTITA_SERVER_TIMEOUT. */
+/** Defaults if neither pbs.conf nor the environment sets PARTITA_SERVER_NOTICE and PARTITA_SERVER_TIMEOUT. */
 const PATIENCE: Patience = { notice_s: 10, limit_s: 300 };
 
 export type LinkWatch = {
   readonly patience: Patience;
-  /** asks the server something simple; resolves when it has said anything, or will never; ends with the signal */
+  /** asks the server a simple question; resolves when the server has sent anything, or can never do so; the signal ends it */
   probe(ended: AbortSignal): Promise<void>;
-  /** called once: the server does not answer, and is waited for */
+  /** called once, when the server does not answer and the client continues to wait */
   silent(): void;
 };
 
-/** A long wait for a job's end is not asked about more often than this. */
+/** Longest interval between probes, which a long wait for a job's end reaches. */
 const CALM_S_MAX = 300;
 
-/** P2 */
+/** The requests that P2 calls questions. */
 const QUESTIONS: ReadonlySet<Request["kind"]> = new Set([
   "status",
   "select-jobs",
@@ -43,7 +46,7 @@ const QUESTIONS: ReadonlySet<Request["kind"]> = new Set([
   "export-hook",
 ]);
 
-/** Seconds as pbs.conf or the environment has them; what is no number counts as not set. */
+/** Reads the seconds from pbs.conf or the environment. A value that is not a number counts as unset. */
 export function patienceOf(value: (key: string) => string | undefined): Patience {
   const seconds = (key: string, otherwise: number): number => {
     const text = value(key) ?? "";
@@ -52,7 +55,7 @@ export function patienceOf(value: (key: string) => string | undefined): Patience
   return { notice_s: seconds("PARTITA_SERVER_NOTICE", PATIENCE.notice_s), limit_s: seconds("PARTITA_SERVER_TIMEOUT", PATIENCE.limit_s) };
 }
 
-/** Connects to the server of a complex, and watches. silent: as of LinkWatch. Rejects with ServerUnreachable. */
+/** Connects to the server of a complex and watches the connection. silent: as in LinkWatch. Rejects with ServerUnreachable. */
 export async function connectWatched(
   conf: { readonly home: string },
   watch: Pick<LinkWatch, "patience" | "silent">,
@@ -62,10 +65,10 @@ export async function connectWatched(
   return watchedLink(await connectServer(conf, { flow }), { ...watch, probe: (ended) => probeSocket(path, ended) });
 }
 
-/** What a command says of a server that does not answer. */
+/** The message of a command whose server does not answer. */
 export const silentServer = (command: string, server: string): string => `${command}: server ${server} does not answer, still waiting\n`;
 
-/** The same connection, watched. */
+/** Wraps a connection with the watch. */
 export function watchedLink(connection: ServerConnection, watch: LinkWatch): ServerConnection {
   const { notice_s, limit_s } = watch.patience;
   if (notice_s === 0 && limit_s === 0) return connection;
@@ -75,7 +78,7 @@ export function watchedLink(connection: ServerConnection, watch: LinkWatch): Ser
   /** ends the second connection */
   let probing: AbortController | null = null;
   let calm_s = first_s;
-  /** performance.now() of the last word of the server, or of the first request since then */
+  /** performance.now() when the server last sent something, or when the first request after that was sent */
   let heard_ms = 0;
   let told = false;
 
@@ -102,7 +105,7 @@ export function watchedLink(connection: ServerConnection, watch: LinkWatch): Ser
       if (probing === asked) heard(Math.min(2 * calm_s, CALM_S_MAX));
     };
     watch.probe(asked.signal).then(answered, answered);
-    // Of a long calm nothing is known: the silence begins with the question.
+    // Nothing is known about the time since the last probe, so the silence begins with this one.
     heard_ms = Math.max(heard_ms, performance.now() - first_s * 1000);
     after(first_s, wait);
   };
@@ -147,7 +150,10 @@ export function watchedLink(connection: ServerConnection, watch: LinkWatch): Ser
   };
 }
 
-/** The probe of a server's socket. A connection that is refused or ends is no silence: the command's own one tells the rest. */
+/**
+ * Probes a server's socket. A refused or ended connection does not count as silence: the command's own connection shows the
+ * reason.
+ */
 async function probeSocket(path: string, ended: AbortSignal): Promise<void> {
   const options = { busy_ms_max: Number.POSITIVE_INFINITY, flow: { ended, room: () => null } };
   const connection = await connectSocket(path, options);

@@ -1,9 +1,13 @@
-// The channel between qsub and the terminal relay of its job: TLS 1.2 keyed by the ticket's secret (RFC 4279, 5489: a pre-shared key with an ephemeral
-// exchange), over an abstract unix socket. Loads node:tls: only interactive jobs get here.
+// The channel between qsub and the terminal relay of its job: TLS 1.2 with the ticket's secret as key (RFC 4279, 5489: a
+// pre-shared key with an ephemeral exchange), over an abstract unix socket. It loads node:tls, so only interactive jobs import
+// it.
 //
-// T1. Neither side says or believes anything before the other has proved that it knows the secret; whoever took the socket's name meanwhile learns nothing.
-// T2. qsub takes one channel for a job. Connections that prove nothing are dropped after a time and never keep the relay out (wire/waiting-room.ts).
-// T3. What the receiver does not take is not read: a terminal that stands still stops the job's output, not our memory.
+// T1. Neither side sends or trusts any data before the other side has proved that it knows the secret. A process that takes
+//     over the socket's name learns nothing.
+// T2. qsub accepts one channel for a job. Connections that prove nothing are dropped after a time and never keep the relay out
+//     (wire/waiting-room.ts).
+// T3. The channel reads no more data than the receiver takes: a terminal that stands still stops the job's output instead of
+//     filling our memory.
 
 import { randomBytes } from "node:crypto";
 import { connect, createServer, type Server, type Socket } from "node:net";
@@ -15,17 +19,17 @@ import { encodeTerminalFrame, type TerminalFrame, type TerminalTicket, terminalF
 
 const IDENTITY = "partita-terminal";
 const TLS = { ciphers: "ECDHE-PSK-CHACHA20-POLY1305", minVersion: "TLSv1.2", maxVersion: "TLSv1.2" } as const;
-/** A connection must have proved itself within. */
+/** Time in which a connection must prove itself. */
 const PROOF_MS_MAX = 30_000;
-/** Connections at a time that have proved nothing yet. */
+/** Number of unproved connections at a time. */
 const UNPROVED_MAX = 16;
 
 export type TerminalChannel = {
-  /** False: wait for onDrain before sending more data. */
+  /** Returns false if the caller must wait for onDrain before it sends more data. */
   send(frame: TerminalFrame): boolean;
   pause(): void;
   resume(): void;
-  /** what was sent still arrives; then the channel ends */
+  /** ends the channel after all sent data has arrived */
   finish(): void;
   destroy(): void;
 };
@@ -33,17 +37,20 @@ export type TerminalChannel = {
 export type ChannelHandlers = {
   readonly onFrame: (frame: TerminalFrame) => void;
   readonly onDrain?: () => void;
-  /** once, whatever ended the channel; null: the peer ended it in order */
+  /** called once when the channel has ended; null: the peer ended it in order */
   readonly onClose: (error: Error | null) => void;
 };
 
 export type TerminalListener = {
   readonly ticket: TerminalTicket;
-  /** no channel is taken any more */
+  /** accepts no further channel */
   close(): void;
 };
 
-/** A fresh ticket and the socket it names. onChannel: called once, for the first peer that has proved itself; handlers of that channel in return. */
+/**
+ * Creates a fresh ticket and listens on the socket it names. onChannel is called once, for the first peer that has proved
+ * itself, and returns the handlers of that channel.
+ */
 export function listenForTerminal(onChannel: (channel: TerminalChannel) => ChannelHandlers): Promise<TerminalListener> {
   const secret = randomBytes(32);
   const ticket: TerminalTicket = {
@@ -89,7 +96,7 @@ export function listenForTerminal(onChannel: (channel: TerminalChannel) => Chann
   });
 }
 
-/** Dials qsub. Rejects when nobody is there or whoever is there does not know the secret. */
+/** Connects to qsub. Rejects if nobody listens, or if the listener does not know the secret. */
 export function dialTerminal(
   ticket: TerminalTicket,
   makeHandlers: (channel: TerminalChannel) => ChannelHandlers,
@@ -107,7 +114,7 @@ export function dialTerminal(
       socket,
       ...TLS,
       pskCallback: () => ({ psk: Buffer.from(ticket.secret, "hex"), identity: IDENTITY }),
-      // There are no certificates: the key is the proof.
+      // There are no certificates: knowledge of the key is the proof.
       checkServerIdentity: () => undefined,
     });
     secured.once("error", fail);

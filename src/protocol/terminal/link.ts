@@ -1,16 +1,20 @@
-// What qsub and a job's terminal relay say to one another for an interactive job (`qsub -I`), over the channel that channel.ts makes. Pure.
+// Messages between qsub and the terminal relay of an interactive job (`qsub -I`), over the channel of channel.ts. Pure.
 //
-//   qsub listens and gives the job a ticket · the relay on the execution host dials it and says hello · qsub answers with its terminal · then bytes both
-//   ways, window sizes from qsub, and an end from the relay once nothing more comes.
+//   qsub listens and gives the job a ticket · the relay on the execution host connects and sends hello · qsub answers with its
+//   terminal · then bytes in
+//   both directions, window sizes from qsub, and an end from the relay after the last output.
 //
-// L1. A frame is a kind (1 byte), a length (4 bytes, big-endian) and as many bytes; the kinds beside data hold JSON.
-// L2. A decoder never holds more than one frame of its limit; a peer that breaks the rules is disconnected.
+// L1. A frame is a kind (1 byte), a length (4 bytes, big-endian) and that many bytes. All kinds other than data hold JSON.
+// L2. A decoder never holds more than one frame of its limit. A peer that breaks the rules is disconnected.
 
-/** How the relay finds qsub and proves that it comes from the job; travels with the job and is shown to nobody. */
+/**
+ * The data with which the relay finds qsub and proves that it comes from the job. The ticket travels with the job and is never
+ * shown.
+ */
 export type TerminalTicket = {
   /** name of qsub's abstract unix socket, without the leading zero byte */
   readonly socket: string;
-  /** 32 random bytes in hexadecimal digits: key of the channel */
+  /** 32 random bytes in hexadecimal digits: the key of the channel */
   readonly secret: string;
 };
 
@@ -19,32 +23,32 @@ export const TICKET_SECRET = /^[0-9a-f]{64}$/;
 
 export type WindowSize = { readonly rows: number; readonly columns: number };
 
-/** qsub's terminal: what the job's is made like. */
+/** qsub's terminal, after which the terminal of the job is modelled. */
 export type TerminalShape = WindowSize & {
   /** TERM */
   readonly term: string;
-  /** interrupt, quit, erase, kill, end of file, suspend: codes of the characters */
+  /** character codes of interrupt, quit, erase, kill, end of file, suspend */
   readonly controls: readonly number[];
-  /** qsub -X: the cookie that X clients of the job must show, in hexadecimal digits, and the screen they are shown on */
+  /** qsub -X: the cookie that X clients of the job must present, in hexadecimal digits, and the screen on which they appear */
   readonly x11?: { readonly cookie: string; readonly screen: number };
 };
 
 export type TerminalFrame =
   | { readonly kind: "data"; readonly bytes: Uint8Array }
-  /** relay: whose terminal this is */
+  /** relay: the job to which this terminal belongs */
   | { readonly kind: "hello"; readonly job: string }
   | { readonly kind: "shape"; readonly shape: TerminalShape }
   | { readonly kind: "window"; readonly size: WindowSize }
-  /** relay: the job has closed its terminal and all it wrote was sent */
+  /** relay: the job has closed its terminal, and all output has been sent */
   | { readonly kind: "end" }
-  /** relay: an X client; then what it and the display say, and the end of either */
+  /** relay: an X client connects; then data between the client and the display, and the end of either */
   | { readonly kind: "x-open"; readonly id: number }
   | { readonly kind: "x-data"; readonly id: number; readonly bytes: Uint8Array }
   | { readonly kind: "x-close"; readonly id: number };
 
 const KINDS = ["data", "hello", "shape", "window", "end", "x-open", "x-data", "x-close"] as const;
 const HEADER_BYTES = 5;
-/** number of an X client, before its data */
+/** the number of an X client precedes its data */
 const ID_BYTES = 4;
 export const FRAME_BYTES_MAX = 64 * 1024;
 const TERM_CHARS_MAX = 128;
@@ -55,7 +59,7 @@ class TerminalFrameError extends Error {
   override readonly name = "TerminalFrameError";
 }
 
-/** One frame's bytes; data of any length becomes as many frames as it takes. */
+/** Encodes a frame. Data of any length is split into as many frames as needed. */
 export function encodeTerminalFrame(frame: TerminalFrame): Uint8Array {
   const kind = KINDS.indexOf(frame.kind);
   switch (frame.kind) {
@@ -102,7 +106,7 @@ function withHeader(kind: number, bytes: Uint8Array): Uint8Array {
   return frame;
 }
 
-/** Takes chunks as they come and gives whole frames. Throws TerminalFrameError. */
+/** Takes chunks as they arrive and returns complete frames. Throws TerminalFrameError. */
 export function terminalFrameDecoder(): { push(chunk: Uint8Array): TerminalFrame[] } {
   let held: Buffer = Buffer.alloc(0);
   return {
@@ -156,7 +160,7 @@ function record(bytes: Buffer): Fields {
     const value: unknown = JSON.parse(bytes.toString("utf8"));
     if (typeof value === "object" && value !== null) return value as Fields;
   } catch {
-    // told below
+    // the check below throws
   }
   throw new TerminalFrameError("a frame that is not JSON");
 }
@@ -183,5 +187,5 @@ function x11Of(value: unknown): NonNullable<TerminalShape["x11"]> {
   return { cookie, screen };
 }
 
-/** Whether it can stand in TERM: a name of the terminal database. */
+/** Whether a text is a legal value of TERM: a name of the terminal database. */
 export const isTerm = (text: string): boolean => text.length <= TERM_CHARS_MAX && /^[\w.+-]+$/.test(text);

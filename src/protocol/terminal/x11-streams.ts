@@ -1,21 +1,23 @@
-// X clients' connections inside a terminal channel: what the relay takes from clients and qsub gives to the display, and back.
+// Connections of X clients inside a terminal channel: the relay reads from clients, qsub writes to the display, and the
+// reverse.
 //
-// S1. Whoever is slow makes the others wait: a display that takes nothing stops the channel, a channel that is full stops the clients. Nothing piles up.
+// S1. A slow receiver stops its senders: a display that takes nothing stops the channel, and a full channel stops the clients.
+//     No data accumulates.
 
 import type { Socket } from "node:net";
 import type { TerminalChannel } from "./channel.ts";
 import type { TerminalFrame } from "./link.ts";
 
-/** Clients at a time. */
+/** Number of clients at a time. */
 export const X11_CLIENTS_MAX = 256;
 
 export type X11Streams = {
   add(id: number, socket: Socket): void;
   /** x-data and x-close */
   take(frame: TerminalFrame): void;
-  /** the channel takes more */
+  /** the channel can take more data */
   drained(): void;
-  /** the client is turned out */
+  /** disconnects the client */
   drop(id: number): void;
   readonly count: number;
   close(): void;

@@ -1,12 +1,12 @@
-// Forwarding of X11 (qsub -X): display names, cookies, and the first message of an X client, in which qsub puts the real cookie for the one made for the job.
-// Pure. Formats: X Window System Protocol, chapter 8; Xau(3).
+// X11 forwarding (qsub -X): display names, cookies, and the first message of an X client, in which qsub replaces the cookie of
+// the job by the real one. Pure. Formats: X Window System Protocol, chapter 8; Xau(3).
 //
-// X1. The real cookie never leaves qsub's host; a client that does not show the job's own is turned away.
+// X1. The real cookie never leaves qsub's host. A client that does not present the job's cookie is refused.
 
 const MIT_COOKIE = "MIT-MAGIC-COOKIE-1";
 /** TCP port of display 0 */
 export const X11_PORT = 6000;
-/** Displays of jobs begin here: those before are for real ones. */
+/** First display number for jobs; smaller numbers are left to real displays. */
 export const FIRST_DISPLAY = 10;
 
 export type Display = {
@@ -16,7 +16,7 @@ export type Display = {
   readonly screen: number;
 };
 
-/** `host:number.screen`, `:number`, `unix:number`. null: it is none. */
+/** Parses `host:number.screen`, `:number`, `unix:number`. Returns null if the text is not a display. */
 export function parseDisplay(text: string): Display | null {
   const match = /^(?:([\w.-]*)(?:\/unix)?):(\d{1,5})(?:\.(\d{1,3}))?$/.exec(text);
   if (match === null || Number(match[2]) + X11_PORT > 0xffff) return null;
@@ -49,7 +49,10 @@ function entriesOf(file: Buffer): Entry[] {
   return entries;
 }
 
-/** The cookie for a display in the contents of an Xauthority file. own: name of this host. null: there is none. */
+/**
+ * Finds the cookie of a display in the contents of an Xauthority file. own: name of this host. Returns null if there is no
+ * cookie.
+ */
 export function cookieFor(file: Buffer, display: Display, own: string): Buffer | null {
   const fits = (entry: Entry): boolean =>
     entry.name === MIT_COOKIE &&
@@ -58,12 +61,12 @@ export function cookieFor(file: Buffer, display: Display, own: string): Buffer |
   return entriesOf(file).find(fits)?.data ?? null;
 }
 
-/** Entries of this host count for every way to it; addresses of others are not looked up. */
+/** Entries of this host count for every connection type; addresses of other hosts are not looked up. */
 function isAt({ family, address }: Entry, { host }: Display, own: string): boolean {
   return family === FAMILY_LOCAL && (host === null || host === "localhost" || host === "127.0.0.1" || host === own) && address === own;
 }
 
-/** Contents of an Xauthority file with one cookie, for whatever way a client takes to display `number`. */
+/** Contents of an Xauthority file with one cookie for display `number`, for every connection type. */
 export function authorityFile(number: number, cookie: Buffer): Buffer {
   const field = (bytes: Buffer): Buffer[] => {
     const length = Buffer.alloc(2);
@@ -77,13 +80,13 @@ export function authorityFile(number: number, cookie: Buffer): Buffer {
 }
 
 const SETUP_BYTES = 12;
-/** Longer names and cookies than any there are. */
+/** No real name or cookie is that long. */
 const SETUP_BYTES_MAX = 1024;
 const padded = (length: number): number => (length + 3) & ~3;
 
 /**
- * The first bytes of a client, as they have come so far: null until its first message is whole; refused when it does not show `expected`; else what goes to the
- * display, with the real cookie (null: none) in its place.
+ * Checks the bytes that a client has sent so far. Returns null until the first message is complete, "refused" if the message
+ * does not contain `expected`, and otherwise the message for the display with the real cookie (null: none) in its place.
  */
 export function clientSetup(bytes: Buffer, expected: Buffer, real: Buffer | null): Buffer | "refused" | null {
   if (bytes.length < SETUP_BYTES) return null;
@@ -107,7 +110,7 @@ export function clientSetup(bytes: Buffer, expected: Buffer, real: Buffer | null
 
 const pad = (bytes: Buffer): Buffer => Buffer.concat([bytes], padded(bytes.length));
 
-/** Takes as long whatever differs. */
+/** Takes the same time wherever the bytes differ. */
 function sameBytes(a: Buffer, b: Buffer): boolean {
   if (a.length !== b.length) return false;
   let difference = 0;

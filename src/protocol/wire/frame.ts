@@ -1,15 +1,15 @@
-// Frames on a stream: `{"type": T, "data": D}` as JSON, then a form feed (node-ipc's frame). JSON escapes form feeds inside strings, so the delimiter
-// cannot occur in a frame. Pure: text in, messages out.
+// Frames on a stream: `{"type": T, "data": D}` as JSON, then a form feed (the frame of node-ipc). JSON escapes form feeds
+// inside strings, so the delimiter cannot occur in a frame. Pure: text in, messages out.
 //
-// F1. Work is linear in the text received, however it is cut into chunks.
-// F2. A decoder never holds more than its limit; what comes after an error is not looked at.
+// F1. The work is linear in the text received, however the text is cut into chunks.
+// F2. A decoder never holds more than its limit. It ignores everything after an error.
 
 export const FRAME_END = "\f";
 
 export type Frame = { readonly type: string; readonly data: unknown };
 
 export type FrameErrorReason = "too-long" | "not-json" | "not-a-frame" | "type-refused";
-/** The peer does not speak the protocol: the connection cannot be continued. */
+/** The peer violates the protocol, and the connection cannot continue. */
 export class FrameError extends Error {
   override readonly name = "FrameError";
   readonly reason: FrameErrorReason;
@@ -24,12 +24,12 @@ export function encodeFrame(type: string, data: unknown): string {
   return `{"type":${JSON.stringify(type)},"data":${data === undefined ? "{}" : JSON.stringify(data)}}\f`;
 }
 
-/** A part frame of items that are JSON texts already: what a status reply is made of without a second pass over its items. */
+/** A part frame of items that are already JSON texts. A status reply needs no second pass over its items. */
 export function encodePartFrame(id: number, items: readonly string[]): string {
   return `{"type":"part","data":{"id":${id},"items":[${items.join(",")}]}}\f`;
 }
 
-/** A frame whose data are one list of items that are JSON texts already. name: what the list is called. */
+/** A frame whose data is one list of items that are already JSON texts. name: name of the list. */
 export function encodeListFrame(type: string, name: string, items: readonly string[]): string {
   return `{"type":${JSON.stringify(type)},"data":{${JSON.stringify(name)}:[${items.join(",")}]}}\f`;
 }
@@ -38,21 +38,21 @@ export function encodeListFrame(type: string, name: string, items: readonly stri
 export type FrameDecoder = {
   /** Takes a chunk and calls receive for every frame it completes. Throws FrameError. */
   push(chunk: string, receive: (frame: Frame) => void): void;
-  /** Takes a chunk; its frames wait for take(). */
+  /** Takes a chunk; take() returns its frames. */
   add(chunk: string): void;
-  /** whether take() has something to say */
+  /** whether take() would return a frame or throw */
   readonly ready: boolean;
-  /** The next frame that is whole, with the length of its text; null: there is none. Throws FrameError. */
+  /** Returns the next complete frame and the length of its text, or null if there is none. Throws FrameError. */
   take(): { readonly frame: Frame; readonly chars: number } | null;
-  /** characters of the frame begun */
+  /** characters of the incomplete frame */
   readonly pending: number;
-  /** characters of the whole frames that take() has not returned */
+  /** characters of the complete frames that take() has not returned */
   readonly waiting: number;
-  /** another limit from the next chunk on (a daemon was welcomed) */
+  /** the limit from the next chunk on (raised when a daemon is welcomed) */
   limit: number;
 };
 
-/** allowed: the frame types this side takes; absent: any. */
+/** allowed: the accepted frame types; absent: all. */
 export function frameDecoder(limit: number, allowed?: ReadonlySet<string>): FrameDecoder {
   let parts: string[] = [];
   let pending = 0;

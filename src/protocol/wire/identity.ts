@@ -1,4 +1,4 @@
-// From the kernel's word about a peer to the user PBS knows. What a client says about itself plays no part.
+// Derives the PBS user from the kernel's credentials of a peer. The client's own statements play no part.
 
 import type { SystemUser, UserDatabase } from "#support/passwd.ts";
 import type { PeerCredentials } from "./peer-credentials.ts";
@@ -15,7 +15,7 @@ export type PeerIdentity = {
   readonly pid: number;
 };
 
-/** null: the uid has no name here, so the peer is nobody to PBS (15019, `Invalid credential`). host: the local host's name. */
+/** null: the uid has no name here, so the peer is not a PBS user (15019, `Invalid credential`). host: the local host's name. */
 export function identifyPeer(peer: PeerCredentials, users: UserDatabase, host: string): PeerIdentity | null {
   const user: SystemUser | null = users.userByUid(peer.uid);
   if (user === null) return null;

@@ -1,8 +1,9 @@
 // Links between daemons, and the server's side of every link.
 //
 // T1. onFrame is called only between onLink and onClose of the same link, and in the order of the frames.
-// T2. A peer that breaks a rule loses its connection and nothing else happens.
-// T3. Nobody can use up the connections: each user has a share, and some are kept for root, the complex's own user and daemons.
+// T2. A peer that breaks a rule loses its connection; nothing else happens.
+// T3. Nobody can use up all connections: each user has a share, and some are reserved for root, the user who owns the complex,
+//     and daemons.
 
 import { chmodSync, existsSync, lstatSync, mkdirSync } from "node:fs";
 import type { Server, Socket } from "node:net";
@@ -20,16 +21,16 @@ export type { LinkHandlers, ServerLink } from "./server-link.ts";
 
 export type ListenOptions = LinkHandlers & {
   readonly path: string;
-  /** frame types taken */
+  /** accepted frame types */
   readonly types: readonly string[];
-  /** every user may connect (system mode): socket 0666, directory 0755; else 0600 and 0700 */
+  /** true: every user may connect (system mode; socket 0666, directory 0755); false: 0600 and 0700 */
   readonly everyone: boolean;
   readonly limits?: Partial<Limits>;
 };
 
 export type LinkServer = {
   readonly links: ReadonlySet<ServerLink>;
-  /** from now on, for present connections too */
+  /** changes limits, for existing connections too */
   setLimits(changed: Partial<Limits>): void;
   /** ends all links and stops listening */
   close(): Promise<void>;
@@ -38,7 +39,10 @@ export type LinkServer = {
 const PBSE_NOCONNECTS = 15033;
 const PBSE_BADCRED = 15019;
 
-/** Listens. The caller holds the server's lock: a socket file that is left over is removed. Rejects when the path cannot be bound. */
+/**
+ * Starts to listen. The caller holds the server's lock, so an existing socket file is left over and is removed. Rejects if the
+ * path cannot be bound.
+ */
 export async function listenLinks(options: ListenOptions): Promise<LinkServer> {
   const limits: Limits = { ...LIMITS, ...options.limits };
   makeSocketDirectory(dirname(options.path), options.everyone);
@@ -102,7 +106,7 @@ export async function listenLinks(options: ListenOptions): Promise<LinkServer> {
 
   await new Promise<void>((resolve, reject) => {
     server.on("start", () => resolve());
-    // node-ipc tells of every broken socket here too; only before the start is it ours.
+    // node-ipc also reports every broken socket here; the promise is concerned only before the start.
     server.on("error", (error: Error) => reject(error));
     server.start();
   });
@@ -126,7 +130,7 @@ export async function listenLinks(options: ListenOptions): Promise<LinkServer> {
   };
 }
 
-/** The directory of the socket belongs to the server alone; what is not a directory, or not ours, is refused. */
+/** The directory of the socket must belong to the server. A path that is not a directory, or has another owner, is refused. */
 function makeSocketDirectory(dir: string, everyone: boolean): void {
   if (!existsSync(dir)) mkdirSync(dir, { mode: 0o700 });
   const stat = lstatSync(dir);
@@ -136,30 +140,30 @@ function makeSocketDirectory(dir: string, everyone: boolean): void {
 
 // --- the daemons' side
 
-/** A server that is just starting is there in a moment; one that stays away is asked every retry_ms. */
+/** First retry interval: a server that is just starting is soon reachable. The interval grows up to retry_ms. */
 const RETRY_MS_FIRST = 25;
 
-/** One connection to the server, kept up: when it breaks it is made again, after a moment first, then every second. */
+/** A persistent connection to the server. A broken connection is made again, first after a moment, later every second. */
 export type DaemonLink = {
   readonly connected: boolean;
-  /** dropped when not connected: state is told again after every hello */
+  /** the frame is dropped if there is no connection: every hello sends the state again */
   send(type: string, data: unknown): void;
   sendFrames(frames: Iterable<string>): Promise<void>;
-  /** drops the connection and makes it again (a gap in revisions) */
+  /** ends the connection and makes it again (after a gap in revisions) */
   reconnect(): void;
-  /** for good */
+  /** closes the link permanently */
   close(): void;
 };
 
 export type DaemonLinkOptions = {
   readonly path: string;
-  /** frame types taken */
+  /** accepted frame types */
   readonly types: readonly string[];
-  /** the connection stands: time for the hello */
+  /** called when the connection is open, to send the hello */
   onOpen(link: DaemonLink): void;
   onFrame(type: string, data: unknown): void;
   onClose?(why: string): void;
-  /** every attempt that failed */
+  /** called after every failed attempt */
   onRefused?(error: NodeJS.ErrnoException): void;
   /** longest wait between attempts (default 1000) */
   readonly retry_ms?: number;
@@ -180,7 +184,7 @@ export function connectLink(options: DaemonLinkOptions): DaemonLink {
   let why = "";
   let closed = false;
 
-  /** The directory of a long path may have been made anew: its descriptor is opened for each attempt. */
+  /** The directory of a long path may have been recreated, so each attempt opens its descriptor again. */
   const address = (): string => {
     release();
     try {
@@ -249,7 +253,7 @@ export function connectLink(options: DaemonLinkOptions): DaemonLink {
   client.on("disconnect", () => {
     const wasOpen = out !== null;
     out = null;
-    // node-ipc has just set its timer by the old value.
+    // node-ipc has just set its timer with the old value.
     ipc.config.retry = wasOpen ? RETRY_MS_FIRST : Math.min(Number(ipc.config.retry) * 2, retry_ms_max);
     if (closed) return;
     client.path = address();

@@ -1,14 +1,15 @@
-// node-ipc as far as we use it; nothing else imports it, and it has no types of its own. It keeps listening, connecting again, framing and dispatch by
-// type; its place for a parser takes ours, which keeps the rules of its `guarded` profile (size limit, allowed types, no prototype names, time limit for a
-// frame begun) in linear time and with a limit per connection. Its `assured` profile wants a socket that one user alone can reach; ours must be reachable
-// by every user, so identity comes from the kernel instead (peer-credentials.ts).
+// The part of node-ipc that we use. No other file imports node-ipc, which has no types of its own. node-ipc listens,
+// reconnects, splits frames and dispatches by type. Our parser replaces its own: it keeps the rules of the `guarded` profile
+// (size limit, allowed types, no prototype names, time limit for an incomplete frame) in linear time and with a limit for each
+// connection. The `assured` profile of node-ipc wants a socket that only one user can reach. Ours must be reachable by every
+// user, so identity comes from the kernel (peer-credentials.ts).
 
 import type { Socket } from "node:net";
 import nodeIpc from "node-ipc";
 import type { Frame } from "./frame.ts";
 import { encodeFrame } from "./frame.ts";
 
-/** An instance of node-ipc that takes the given frame types. */
+/** An instance of node-ipc that accepts the given frame types. */
 export function createIpc(allowed: ReadonlySet<string>) {
   const ipc = new nodeIpc.IPC();
   configure(ipc, allowed);
@@ -31,21 +32,24 @@ export type IpcClient = IpcEvents & {
   send(text: string): boolean;
 };
 
-/** What a socket's chunks go through: called with each chunk and with node-ipc's dispatch. */
+/** Processes the chunks of a socket: called with each chunk and with node-ipc's dispatch. */
 export type Inbox = (chunk: string, receive: (frame: Frame) => void) => void;
 
-/** node-ipc keeps what the parser returned in socket.ipcBuffer and gives it back with the next chunk: there lives the connection's own decoder. */
+/**
+ * node-ipc stores the parser's result in socket.ipcBuffer and passes it back with the next chunk. The decoder of the connection
+ * is stored there.
+ */
 export function setInbox(socket: Socket, inbox: Inbox): void {
   (socket as Socket & { ipcBuffer?: Inbox }).ipcBuffer = inbox;
 }
 
-/** Our parser in node-ipc's place for one: each connection has its own decoder and limits. */
+/** Our parser in the place of node-ipc's: each connection has its own decoder and limits. */
 type IpcParser = {
   readonly profile: "guarded";
   readonly raw: false;
   readonly encoding: "utf8";
   readonly allowed: ReadonlySet<string>;
-  /** 0 = node-ipc keeps no timer and no write limit: the link does */
+  /** 0: node-ipc sets no timer and no write limit, because the link does so */
   readonly messageTimeout: 0;
   readonly maxPendingBytes: 0;
   encode(type: string, data: unknown): string;
@@ -68,7 +72,7 @@ function ipcParser(allowed: ReadonlySet<string>): IpcParser {
   };
 }
 
-/** The frame types a server takes. */
+/** The frame types that a server accepts. */
 export const allowedOf = (server: IpcServer): ReadonlySet<string> => server.parser.allowed;
 
 function configure(ipc: { config: Record<string, unknown> }, allowed: ReadonlySet<string>): void {
@@ -83,5 +87,5 @@ function configure(ipc: { config: Record<string, unknown> }, allowed: ReadonlySe
   ipc.config["socketRoot"] = "/nonexistent/";
 }
 
-/** node-ipc's own events: a peer must not be able to raise one. */
+/** node-ipc's own events, which a peer must not be able to raise. */
 const RESERVED = new Set(["start", "connect", "disconnect", "destroy", "close", "socket.disconnected", "error", "data"]);

@@ -1,36 +1,39 @@
-// Every limit of the protocol by name. Characters are UTF-16 units; a frame's bytes are at most three times as many.
+// Every limit of the protocol by name. Characters are UTF-16 units; a frame has at most three times as many bytes.
 
 export type Limits = {
   /** one frame from a client, or from a daemon that has not been welcomed */
   readonly request_frame_chars_max: number;
   /** one frame between daemons, or from the server to a client */
   readonly daemon_frame_chars_max: number;
-  /** frames of all connections of one user together that are incomplete, or whole and not served: beyond it they are not read (server-link.ts L3) */
+  /**
+   * incomplete frames and unserved complete frames of all connections of one user together; beyond this the connections are not
+   * read (server-link.ts L3)
+   */
   readonly user_pending_chars_max: number;
-  /** a frame begun must be complete within */
+  /** time in which a frame must be complete */
   readonly frame_ms_max: number;
-  /** connections altogether; `reserved_connections` of them only for root, the complex's own user and welcomed daemons */
+  /** connections in total; `reserved_connections` of them are only for root, the user who owns the complex, and welcomed daemons */
   readonly connections_max: number;
   readonly reserved_connections: number;
   /** connections of one user */
   readonly user_connections_max: number;
-  /** requests of one connection that wait for their reply: beyond it nothing more is read from that connection */
+  /** requests of one connection without a reply; beyond this the connection is not read */
   readonly open_requests_max: number;
-  /** frames a second of one connection, averaged over a second: beyond it reading pauses */
+  /** frames a second of one connection, averaged over a second; beyond this reading pauses */
   readonly frames_per_s_max: number;
-  /** text of one user's requests that are served and not answered: beyond it a connection with such requests is not served */
+  /** text of one user's requests that are served but not answered; beyond this a connection with such requests is not served */
   readonly user_open_chars_max: number;
-  /** replies a client has not taken, and those of all connections of a user together: beyond it such a connection is not served */
+  /** replies that a client has not read, and those of all connections of a user; beyond this such a connection is not served */
   readonly unread_reply_chars_max: number;
   readonly user_unread_chars_max: number;
-  /** text waiting for a slow reader: of a client, of a daemon. Beyond it the connection is ended */
+  /** text that waits for a slow reader (a client, a daemon); beyond this the connection is ended */
   readonly client_queue_chars_max: number;
   readonly daemon_queue_chars_max: number;
-  /** a reader that takes nothing for so long while text waits for it is gone */
+  /** a reader that takes nothing for this long while text waits for it counts as gone */
   readonly stalled_reader_ms: number;
   /** the same for a daemon, which may be in a long cycle */
   readonly stalled_daemon_ms: number;
-  /** socket buffer filled before the rest waits in the queue */
+  /** bytes written to the socket buffer before text waits in the queue */
   readonly write_ahead_bytes: number;
   /** jobs in one queue-jobs request */
   readonly jobs_per_frame_max: number;
@@ -40,7 +43,10 @@ export type Limits = {
   readonly attr_value_chars_max: number;
   readonly attrs_max: number;
   readonly ids_max: number;
-  /** jobs that a command names in one status request; it asks several times for more (max_status_jobs of the server is at least as many) */
+  /**
+   * jobs that a command names in one status request; for more jobs it sends several requests (max_status_jobs of the server is
+   * at least this large)
+   */
   readonly job_ids_max: number;
   /** object names and job ids in requests (the server checks the real limits of each object) */
   readonly name_chars_max: number;

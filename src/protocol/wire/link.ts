@@ -1,9 +1,12 @@
-// The sending half of a connection between daemons or from server to client: frames leave in order, a slow reader is waited for, a dead one is given up.
+// The sending half of a connection between daemons, or from the server to a client. Frames leave in order, a slow reader delays
+// them, and a dead reader is given up.
 //
-// K1. Texts leave in the order of send() and sendFrames(), whichever was called first.
-// K2. What is sent in one turn of the event loop leaves in one system call: a reader that is woken for each frame works each off by itself, and what he does
-//     in batches (commits, cycles) he then does for each.
-// K3. At most write_ahead_bytes wait in the socket and queue_chars_max in the queue; frames of sendFrames are taken from their source only when there is room.
+// K1. Texts leave in the order of the calls of send() and sendFrames().
+// K2. Everything sent in one turn of the event loop leaves in one system call. A reader that were woken for each frame would
+//     process each one alone, with one
+//     commit or cycle for each instead of one for all.
+// K3. At most write_ahead_bytes wait in the socket and queue_chars_max in the queue. sendFrames takes frames from its source
+//     only when there is room.
 
 import type { Socket } from "node:net";
 
@@ -12,13 +15,16 @@ export type OutboxLimits = { readonly write_ahead_bytes: number; readonly queue_
 export type Outbox = {
   /** A whole frame's text. */
   send(text: string): void;
-  /** Frames made on demand. Resolves when the last was handed to the socket; rejects when the connection ended before or the source threw. */
+  /**
+   * Sends frames made on demand. Resolves when the last frame was handed to the socket. Rejects if the connection ended before
+   * or the source threw.
+   */
   sendFrames(frames: Iterable<string>): Promise<void>;
   /** characters waiting beyond the socket's own buffer */
   readonly queued_chars: number;
-  /** gives the reader up if it takes nothing from now on */
+  /** starts to watch the reader, and gives it up if it takes nothing from now on */
   watch(): void;
-  /** ends the connection once everything has left */
+  /** ends the connection after everything has left */
   end(): void;
 };
 
@@ -33,8 +39,10 @@ export type OutboxHooks = {
   readonly onRoom: () => void;
 };
 
-/** write: hands text to the socket. giveUp: the connection must end, with the reason. onRoom: nothing waits any more. limits are asked
- * at each use, so that they may change. */
+/**
+ * write: hands text to the socket. giveUp: the connection must end, with the reason. onRoom: nothing waits any more. limits are
+ * read at each use, so that they may change.
+ */
 export function outbox(socket: Socket, hooks: OutboxHooks): Outbox {
   const { limits, giveUp, onRoom } = hooks;
   const queue: Piece[] = [];
@@ -60,7 +68,7 @@ export function outbox(socket: Socket, hooks: OutboxHooks): Outbox {
 
   const isFull = (): boolean => socket.writableLength >= limits().write_ahead_bytes;
 
-  /** A reader that has taken nothing since the last look, while text waits for it, is gone. */
+  /** A reader that has taken nothing since the last check, while text waits for it, counts as gone. */
   const watch = (): void => {
     if (stall !== null || socket.writableLength === 0 || socket.destroyed) return;
     const before = progress(socket);
@@ -80,7 +88,7 @@ export function outbox(socket: Socket, hooks: OutboxHooks): Outbox {
     queue.length = head = queued_chars = 0;
   };
 
-  /** Writes a text whole, or the next frame of a source. Returns whether the piece is done. */
+  /** Writes a complete text, or the next frame of a source. Returns whether the piece is finished. */
   const step = (piece: Piece): boolean => {
     if (piece.kind === "text") {
       queued_chars -= piece.text.length;
@@ -149,8 +157,9 @@ export function outbox(socket: Socket, hooks: OutboxHooks): Outbox {
 }
 
 /**
- * What changes whenever the peer's kernel takes something: bytes handed over so far, bytes in Node's queue, bytes libuv holds of the write under way. While
- * the first two stand still no write was finished and none was added, so that then the third tells exactly.
+ * A value that changes whenever the peer's kernel takes data: bytes handed over so far, bytes in Node's queue, and bytes that
+ * libuv holds of the current write. While the first two are constant, no write has finished and none was added, so the third is
+ * exact.
  */
 function progress(socket: Socket): string {
   const handle = (socket as unknown as { readonly _handle?: { readonly writeQueueSize?: number } | null })._handle;

@@ -1,4 +1,4 @@
-// node-ipc 14 ships no types; this is what ipc.ts, its only importer, relies on.
+// node-ipc 14 has no types. This file declares what ipc.ts, its only importer, uses.
 declare module "node-ipc" {
   class IPC {
     config: Record<string, unknown>;

@@ -1,4 +1,5 @@
-// Who is at the other end of a unix socket: SO_PEERCRED, set by the kernel when the peer connected; nothing a peer says can change it.
+// The identity of the peer of a unix socket: SO_PEERCRED, which the kernel sets when the peer connects. The peer cannot change
+// it.
 
 import type { Socket } from "node:net";
 import { libc } from "#support/libc/libc.ts";
@@ -18,7 +19,7 @@ const EAGAIN = 11;
 type Recv = (fd: number, bytes: Uint8Array, count: number, flags: number) => number;
 let recv: Recv | null = null;
 
-/** Credentials of a connected unix socket; null when the peer has already gone or the kernel does not tell. */
+/** Credentials of a connected unix socket. Returns null if the peer has already gone or the kernel does not tell. */
 export function peerCredentials(socket: Socket): PeerCredentials | null {
   const fd = descriptorOf(socket);
   if (fd === null) return null;
@@ -31,7 +32,10 @@ export function peerCredentials(socket: Socket): PeerCredentials | null {
   return { pid, uid: uid >>> 0, gid: gid >>> 0 };
 }
 
-/** Whether nothing has come over a connected socket that was not read, its end included: asked of the kernel, whatever Node has not noticed yet. */
+/**
+ * Whether the kernel holds no unread data of a connected socket; its end counts as data. The kernel knows of data that Node has
+ * not noticed yet.
+ */
 export function isQuiet(socket: Socket): boolean {
   const fd = descriptorOf(socket);
   if (fd === null) return false;
@@ -40,7 +44,10 @@ export function isQuiet(socket: Socket): boolean {
   return recv(fd, new Uint8Array(1), 1, MSG_PEEK | MSG_DONTWAIT) === -1 && koffi.errno() === EAGAIN;
 }
 
-/** The descriptor under a Node socket (node-ipc's sockets are plain ones). Node has no public call for it; libuv's handle knows it. */
+/**
+ * The file descriptor of a Node socket (node-ipc uses plain sockets). Node has no public call for it; libuv's handle has the
+ * number.
+ */
 function descriptorOf(socket: Socket): number | null {
   const handle = (socket as unknown as { readonly _handle?: { readonly fd?: number } | null })._handle;
   const fd = handle?.fd;

@@ -1,10 +1,10 @@
-// The answer to a request, by its number: one reply, and before it parts of a long list.
+// The answer to a request, identified by its number: one reply, preceded by the parts of a long list.
 
 export type OkReply = {
   readonly id: number;
   readonly ok: true;
   readonly value?: unknown;
-  /** warning printed by the client, e.g. 15026's */
+  /** a warning that the client prints, for example that of 15026 */
   readonly text?: string;
 };
 export type ErrorReply = { readonly id: number; readonly ok: false; readonly code: number; readonly text: string | null };

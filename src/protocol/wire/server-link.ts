@@ -1,11 +1,15 @@
-// One connection as the server sees it: its limits, what is counted, what is sent.
+// One connection on the server's side: its limits, its counters, and what is sent.
 //
-// L1. Requests wait as text: a frame is decoded when its turn comes. While one waits nothing more is read from a client, so that a client that sends faster
-//     than it is served fills its own socket and not the server's memory.
-// L2. A client is not served while it has too many requests open or does not take its replies. Of a user with too much of either, the connections that have
-//     some of it wait; the others are served.
-// L3. The text of requests that are incomplete or wait is bounded over all connections of a user, but for one request. Beyond the bound no connection is read
-//     while a request is whole, since serving it makes room; else one connection is read until its request is whole.
+// L1. Requests wait as text: a frame is decoded when its turn comes. While a request waits, nothing more is read from its
+//     client. A client that sends faster than
+//     it is served therefore fills its own socket and not the server's memory.
+// L2. A client is not served while it has too many open requests or does not read its replies. If a user exceeds a limit over
+//     all connections, the connections
+//     that contribute to it wait, and the others are served.
+// L3. The text of incomplete and waiting requests is bounded over all connections of a user, except for one request. Beyond the
+//     bound no connection is read
+//     while a complete request waits, because serving it makes room. If no request is complete, one connection is read until
+//     its request is complete.
 
 import type { Socket } from "node:net";
 import { encodeFrame, encodePartFrame, type Frame, FrameError, frameDecoder } from "./frame.ts";
@@ -15,65 +19,65 @@ import { type Outbox, outbox } from "./link.ts";
 import type { PeerCredentials } from "./peer-credentials.ts";
 import type { Reply } from "./reply.ts";
 
-/** One connection, seen from the server. */
+/** One connection, as the server sees it. */
 export type ServerLink = {
-  /** unique in this process' life */
+  /** unique in the life of this process */
   readonly id: number;
   readonly peer: PeerCredentials;
   readonly open: boolean;
   /** requests read and not yet answered by reply() */
   readonly open_requests: number;
-  /** length of the frame that onFrame got last */
+  /** length of the frame that onFrame received last */
   readonly frame_chars: number;
-  /** Hands the next frame to onFrame, if one waits and may be served now. Returns whether another one can follow at once. */
+  /** Passes the next frame to onFrame if one waits and may be served now. Returns whether another frame can follow at once. */
   serveNext(): boolean;
-  /** no further frame is served until release() */
+  /** no further frame is served until release() is called */
   hold(): void;
   release(): void;
   send(type: string, data: unknown): void;
-  /** a whole frame's text (frame.ts) */
+  /** sends the text of a complete frame (frame.ts) */
   sendText(text: string): void;
-  /** the one reply of a request (counts against open_requests) */
+  /** sends the one reply of a request and decreases open_requests */
   reply(reply: Reply): void;
-  /** a part of items that are JSON texts already */
+  /** sends a part of items that are already JSON texts */
   part(id: number, items: readonly string[]): void;
-  /** frames of a big reply, made on demand while the reader keeps up (its reply() goes after it by itself) */
+  /** sends the frames of a large reply, made on demand while the reader keeps up (the reply() follows them in order) */
   sendFrames(frames: Iterable<string>): Promise<void>;
-  /** the peer proved to be a daemon of this complex: a daemon's limits from now on */
+  /** the peer proved to be a daemon of this complex, and the limits of daemons apply from now on */
   welcome(): void;
-  /** ends it after what was sent has left */
+  /** ends the link after everything sent has left */
   end(): void;
-  /** ends it now */
+  /** ends the link now */
   destroy(): void;
 };
 
 export type LinkHandlers = {
   onLink?(link: ServerLink): void;
-  /** A client's frame waits and may be served: serveNext() is to be called in its turn. Absent: frames are served at once. */
+  /** A client's frame waits and may be served: the owner must call serveNext() in turn. If absent, frames are served at once. */
   onReady?(link: ServerLink): void;
   onFrame(link: ServerLink, type: string, data: unknown): void;
   onClose?(link: ServerLink): void;
-  /** a connection was refused or ended for a reason worth a log line */
+  /** a connection was refused or ended for a reason that belongs in the log */
   onProblem?(text: string, peer: PeerCredentials | null): void;
 };
 
 export type LinkState = { readonly link: ServerLink; refused: boolean; closed(): void };
 
-/** What all connections of a user have together. */
+/** Totals over all connections of a user. */
 export type UserLoad = {
   connections: number;
-  /** characters: of frames that are not whole, of whole frames not served, of requests not answered, of replies not taken */
+  /** characters of incomplete frames, of unserved complete frames, of unanswered requests, and of unread replies */
   pending_chars: number;
   waiting_chars: number;
   open_chars: number;
   unread_chars: number;
-  /** connections that are not read (L3): each is called when there may be room again */
+  /** connections that are not read (L3); each callback is called when there may be room again */
   readonly not_read: Set<() => void>;
-  /** the connection that is read without room; null: none */
+  /** the connection that is read although there is no room; null: none */
   reader: (() => void) | null;
 };
 
-/** No connections yet. */
+/** The load of a user without connections. */
 export const userLoad = (): UserLoad => ({
   connections: 0,
   pending_chars: 0,
@@ -84,7 +88,7 @@ export const userLoad = (): UserLoad => ({
   reader: null,
 });
 
-/** The server's side of one connection: limits, counting, sending. limits are asked at each use, so that they may change. */
+/** The server's side of one connection: limits, counting, sending. limits are read at each use, so that they may change. */
 export function linkState(
   server: IpcServer,
   socket: Socket,
@@ -133,7 +137,8 @@ export function linkState(
   const isHeldBack = (): boolean => {
     countUnread();
     if (unread > limits.unread_reply_chars_max || (user.unread_chars > limits.user_unread_chars_max && unread > 0)) {
-      // Its reader must go on, or it is given up. A small rest leaves the socket without a word of Node's: it is looked for.
+      // The reader must continue to read, or it is given up. Node does not report when the last bytes leave the socket, so the
+      // link polls.
       out.watch();
       roomTimer ??= setTimeout(() => {
         roomTimer = null;
@@ -169,7 +174,7 @@ export function linkState(
   };
   const isOver = (): boolean => state.refused || socket.destroyed;
 
-  /** A frame waits, or there is room again: it is announced, or more is read. */
+  /** Called when a frame waits or there is room again: announces the frame, or reads more. */
   const goOn = (): void => {
     if (isOver() || serving) return;
     if (!decoder.ready) return readOn();
@@ -225,7 +230,7 @@ export function linkState(
       frameTimer ??= setTimeout(() => frameIsLate(), limits.frame_ms_max).unref();
     }
   };
-  /** A frame that is not read because others before it wait is not late. */
+  /** A frame that is not read because others before it wait does not count as late. */
   const frameIsLate = (): void => {
     frameTimer = null;
     if (socket.isPaused()) frameTimer = setTimeout(() => frameIsLate(), limits.frame_ms_max).unref();
@@ -298,7 +303,7 @@ export function linkState(
 
 let next_link_id = 1;
 
-/** Requests of a connection that are not answered, with the lengths of their texts. Ids that a client uses twice count together. */
+/** The unanswered requests of a connection with the lengths of their texts. Requests with the same id are counted together. */
 function openRequests(user: UserLoad) {
   const chars_of = new Map<number, number>();
   let count = 0;
@@ -327,11 +332,11 @@ function openRequests(user: UserLoad) {
   };
 }
 
-/** How often a connection that is held back for unread replies is looked at. */
+/** Interval at which a connection that waits for unread replies is checked. */
 const ROOM_MS = 50;
 const REFILL_MS = 50;
 
-/** Frames a second: the bucket holds one second's worth; while it is empty no frame is served. */
+/** Frames a second: the bucket holds one second's worth. While it is empty no frame is served. */
 function frameRate(limits: Limits, onSome: () => void) {
   let left = limits.frames_per_s_max;
   let refilled_ms = performance.now();

@@ -1,8 +1,9 @@
-// Where the server listens: PBS_HOME/sock/server.sock. server_priv is closed to users (0750), spool is writable by everybody (so anybody could put a
-// socket of his own there first); sock is a directory of the server (0755; user mode 0700) with the socket in it (0666; user mode 0600).
+// The server's socket: PBS_HOME/sock/server.sock. server_priv is closed to users (0750). spool is writable by everybody, so any
+// user could create a socket of that name there first. sock is therefore a directory of the server (0755; user mode 0700) with
+// the socket in it (0666; user mode 0600).
 //
-// A socket address holds 107 bytes of path. A longer one is reached through an open descriptor of its directory (/proc/self/fd/N/server.sock): no
-// second place that could be forged, no shortened name that could collide.
+// A socket address holds 107 bytes of path. A longer path is reached through an open descriptor of its directory
+// (/proc/self/fd/N/server.sock). This needs no second place, which could be forged, and no shortened name, which could collide.
 
 import { closeSync, constants, openSync } from "node:fs";
 import { basename, dirname } from "node:path";
@@ -17,11 +18,14 @@ export function serverSocketPath(home: string): string {
 export type SocketAddress = {
   /** to bind or connect to */
   readonly address: string;
-  /** gives the directory's descriptor back; not before the socket bound by it is closed */
+  /** closes the directory's descriptor; must not be called before the socket bound by it is closed */
   release(): void;
 };
 
-/** A path as an address that the kernel takes. Throws the file system's error where the directory of a long path cannot be opened. */
+/**
+ * Turns a path into an address that the kernel accepts. Throws the file system's error if the directory of a long path cannot
+ * be opened.
+ */
 export function socketAddress(path: string): SocketAddress {
   if (Buffer.byteLength(path) <= SOCKET_PATH_BYTES_MAX) return { address: path, release: () => undefined };
   const fd = openSync(dirname(path), constants.O_RDONLY | constants.O_DIRECTORY);

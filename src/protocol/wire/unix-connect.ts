@@ -1,9 +1,12 @@
-// A connection to a unix socket by its path, however long that is. Loads node:net and nothing else.
+// Connects to a unix socket by a path of any length. Loads only node:net.
 
 import { createConnection, type Socket } from "node:net";
 import { socketAddress } from "./socket-path.ts";
 
-/** Resolves when it is connected, without a listener for errors: from then on they are the caller's. Rejects with the system's error. */
+/**
+ * Resolves when the socket is connected. The socket then has no listener for errors: the caller must add one. Rejects with the
+ * system's error.
+ */
 export function connectUnix(path: string): Promise<Socket> {
   return new Promise((resolve, reject) => {
     const { address, release } = socketAddress(path);

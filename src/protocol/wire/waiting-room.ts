@@ -1,16 +1,18 @@
-// Connections that have proved nothing yet. Anybody on this host may make them, and nobody shall keep another's out. Pure.
+// Connections that have not proved themselves yet. Every user of this host can open such connections, and none may keep another
+// user's out. Pure.
 //
-// W1. A newcomer gets in. Where there are too many the oldest of the user who has the most is turned out: others than our own before our own.
+// W1. A newcomer is always admitted. If there are too many connections, the oldest one of the user with the most is turned out;
+//     connections of other users go before our own.
 
 export type WaitingRoom<Guest> = {
-  /** uid null: nobody knows whose it is */
+  /** uid null: the owner is unknown */
   enter(guest: Guest, uid: number | null): void;
-  /** it has proved itself, or gone */
+  /** the connection has proved itself, or has ended */
   leave(guest: Guest): void;
   readonly guests: Iterable<Guest>;
 };
 
-/** own: users who are not strangers. turnOut: of a guest who has left already. */
+/** own: users who are not strangers. turnOut: called for a guest who is already removed. */
 export function waitingRoom<Guest>(options: {
   readonly max: number;
   readonly own: readonly (number | undefined)[];
