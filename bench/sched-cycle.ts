@@ -11,8 +11,9 @@ import { MODULES_DEFAULT, mirrorOptions } from "#sched/modules/index.ts";
 import { comesBefore, worth } from "#sched/order/ranking.ts";
 import { ALWAYS_PRIME } from "#sched/shapes/holidays.ts";
 import { UTC } from "#sched/shapes/local-time.ts";
-import type { Policy, PolicyBook } from "#sched/shapes/policy.ts";
+import type { Policy } from "#sched/shapes/policy.ts";
 import { POLICY_DEFAULT } from "#sched/shapes/policy.ts";
+import type { PolicyBook } from "#sched/shapes/policy-book.ts";
 import type { Universe } from "#sched/shapes/universe.ts";
 
 /** work: what is done. value, limit: seconds; limit null: told only. */

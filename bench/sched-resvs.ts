@@ -8,8 +8,8 @@ import { applyDelta, createUniverse } from "#sched/mirror/mirror.ts";
 import { MODULES_DEFAULT, mirrorOptions } from "#sched/modules/index.ts";
 import { ALWAYS_PRIME } from "#sched/shapes/holidays.ts";
 import { UTC } from "#sched/shapes/local-time.ts";
-import type { PolicyBook } from "#sched/shapes/policy.ts";
 import { POLICY_DEFAULT } from "#sched/shapes/policy.ts";
+import type { PolicyBook } from "#sched/shapes/policy-book.ts";
 import type { Universe } from "#sched/shapes/universe.ts";
 import type { BenchRow } from "./sched-cycle.ts";
 

@@ -1,6 +1,6 @@
 // One complex: a server, its schedulers and its moms, wired by the network, with the checks listening.
 
-import type { PolicyBook } from "#sched/shapes/policy.ts";
+import type { PolicyBook } from "#sched/shapes/policy-book.ts";
 import type { Prng } from "#support/prng.ts";
 import { attrsOfRun, type Checks } from "./checks/checks.ts";
 import { type Disk, emptyDisk } from "./disk.ts";

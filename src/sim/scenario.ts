@@ -8,7 +8,8 @@ import type { MomVnode } from "#protocol/mom-link.ts";
 import { MODULES_DEFAULT } from "#sched/modules/index.ts";
 import { ALWAYS_PRIME } from "#sched/shapes/holidays.ts";
 import { UTC } from "#sched/shapes/local-time.ts";
-import { POLICY_DEFAULT, type Policy, type PolicyBook } from "#sched/shapes/policy.ts";
+import { POLICY_DEFAULT, type Policy } from "#sched/shapes/policy.ts";
+import type { PolicyBook } from "#sched/shapes/policy-book.ts";
 import type { Prng } from "#support/prng.ts";
 import { planningPolicy, planningRequests } from "./plan-workload.ts";
 

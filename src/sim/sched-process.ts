@@ -8,7 +8,7 @@ import { explainJob } from "#sched/explain/explain.ts";
 import { applyDelta, createUniverse, takeComment } from "#sched/mirror/mirror.ts";
 import { mirrorOptions } from "#sched/modules/index.ts";
 import { failedVictims, leftWithoutRoom, outcomeOf } from "#sched/preempt/failed-victims.ts";
-import type { PolicyBook } from "#sched/shapes/policy.ts";
+import type { PolicyBook } from "#sched/shapes/policy-book.ts";
 import { refusedComment } from "#sched/shapes/reasons.ts";
 import type { Universe } from "#sched/shapes/universe.ts";
 import type { SchedEnd } from "#server/scheds/session.ts";

@@ -16,7 +16,7 @@ import { type Memory, NO_MEMORY } from "#sched/cycle/result.ts";
 import { applyDelta, createUniverse } from "#sched/mirror/mirror.ts";
 import { mirrorOptions } from "#sched/modules/index.ts";
 import { failedVictims } from "#sched/preempt/failed-victims.ts";
-import type { PolicyBook } from "#sched/shapes/policy.ts";
+import type { PolicyBook } from "#sched/shapes/policy-book.ts";
 import type { Universe } from "#sched/shapes/universe.ts";
 import type { Core } from "#server/core/core.ts";
 import { HandClock } from "#server/driver/hand-clock.ts";

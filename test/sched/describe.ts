@@ -2,7 +2,8 @@
 
 import { jobsOf } from "#sched/order/strands.ts";
 import { setsInOrder } from "#sched/place/placement-sets.ts";
-import type { Host, NodeSet, Universe } from "#sched/shapes/universe.ts";
+import type { Universe } from "#sched/shapes/universe.ts";
+import type { Host, NodeSet } from "#sched/shapes/vnode.ts";
 
 export function describeUniverse(universe: Universe): unknown {
   return {

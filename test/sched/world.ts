@@ -16,8 +16,9 @@ import { createUniverse } from "#sched/mirror/mirror.ts";
 import { MODULES_DEFAULT } from "#sched/modules/index.ts";
 import { ALWAYS_PRIME } from "#sched/shapes/holidays.ts";
 import { UTC } from "#sched/shapes/local-time.ts";
-import type { Policy, PolicyBook } from "#sched/shapes/policy.ts";
+import type { Policy } from "#sched/shapes/policy.ts";
 import { POLICY_DEFAULT } from "#sched/shapes/policy.ts";
+import type { PolicyBook } from "#sched/shapes/policy-book.ts";
 import { logText } from "#sched/shapes/reasons.ts";
 import type { Universe } from "#sched/shapes/universe.ts";
 

@@ -7,8 +7,8 @@
 
 import { arrayIdOf } from "#model/job-id.ts";
 import type { SchedJob, Why } from "#protocol/sched-link.ts";
-import { count } from "../mirror/mirror.ts";
-import type { Window } from "../place/outlook.ts";
+import { count } from "../order/run-count.ts";
+import type { Window } from "../shapes/booking.ts";
 import { primeStatus } from "../shapes/holidays.ts";
 import { countJob } from "../shapes/limits.ts";
 import type { Candidate, Cycle, Stage } from "../shapes/module.ts";

@@ -12,41 +12,12 @@
 
 import type { SchedJob } from "#protocol/sched-link.ts";
 import { moveHost } from "../place/node-sets.ts";
-import type { OutlookBook, Part, Span } from "../place/outlook.ts";
 import { outlookOf } from "../place/outlook.ts";
+import type { Booking, Calendar, Held, Holding, Part, Running } from "../shapes/booking.ts";
 import { type Durations, durationsOf } from "../shapes/durations.ts";
-import type { Held, Holding, Running, RunningBook } from "../shapes/running.ts";
 import { addBeside, addRunning, holdingOf, LIFTED, removeBeside, removeRunning, sortEnds } from "../shapes/running.ts";
-import type { Host, Universe } from "../shapes/universe.ts";
-
-/** Something that begins later. */
-export type Booking = {
-  readonly id: string;
-  /** plan: a top job's, of one cycle. resv: an occurrence of a reservation, maintenance */
-  readonly kind: "plan" | "resv";
-  /** from the first time to the last */
-  readonly from_s: number;
-  readonly to_s: number;
-  /** occurrences in one place, in order and apart; absent: all the time */
-  readonly times?: readonly Span[];
-  /** of a plan: when its walltime ends; absent: at to_s */
-  readonly firm_to_s?: number;
-  readonly holding: Holding;
-  /** the job that is planned, for limits of vnodes that look at owners */
-  readonly job?: SchedJob;
-};
-
-export type Calendar = OutlookBook &
-  RunningBook & {
-    /** something has become free unexpectedly since a cycle last asked: a vnode, a reservation, a planned job that is gone, other limits */
-    loosened: boolean;
-    readonly bookings: Map<string, Booking & { readonly times: readonly Span[]; readonly parts: ReadonlyMap<string, Part> }>;
-    /** ends of reservations, in order; null: to be sorted again */
-    resv_ends: readonly number[] | null;
-    /** numbers of parts, by contents */
-    readonly part_ids: Map<string, number>;
-    next_part: number;
-  };
+import type { Universe } from "../shapes/universe.ts";
+import type { Host } from "../shapes/vnode.ts";
 
 export function createCalendar(): Calendar {
   return {

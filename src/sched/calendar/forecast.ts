@@ -6,10 +6,11 @@
 // F2. Jobs whose end is unknown (another scheduler's, suspended ones) stay on their vnodes.
 
 import { moveHost, undoMoves } from "../place/node-sets.ts";
+import type { Running } from "../shapes/booking.ts";
 import type { Amount } from "../shapes/request.ts";
-import type { Running } from "../shapes/running.ts";
 import { endOf, holdingOf, jobsOn } from "../shapes/running.ts";
-import type { Host, HostBucket, NodeSet, Universe, Vnode, VnodeState } from "../shapes/universe.ts";
+import type { Universe } from "../shapes/universe.ts";
+import type { Host, HostBucket, NodeSet, Vnode, VnodeState } from "../shapes/vnode.ts";
 import { isChecked } from "../shapes/vnode-fit.ts";
 import { stateWords } from "../shapes/vnode-state.ts";
 import { endsInOrder } from "./calendar.ts";

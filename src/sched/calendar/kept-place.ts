@@ -2,14 +2,14 @@
 // true while nothing is in the way, even if a search would now find another place first.
 
 import { parseExecVnode } from "#model/request/exec-vnode.ts";
-import type { Window } from "../place/outlook.ts";
 import { statesDuring } from "../place/outlook.ts";
 import { ownersThen } from "../place/owners-then.ts";
-import type { Piece, PlacedChunks } from "../place/placement-search.ts";
+import type { Holding, Window } from "../shapes/booking.ts";
+import type { Piece, PlacedChunks } from "../shapes/placed.ts";
 import type { Amount, Chunk, Request } from "../shapes/request.ts";
 import { amountOf } from "../shapes/resource-space.ts";
-import type { Holding } from "../shapes/running.ts";
-import type { NodeSet, Universe } from "../shapes/universe.ts";
+import type { Universe } from "../shapes/universe.ts";
+import type { NodeSet } from "../shapes/vnode.ts";
 import { ineligible, isChecked, matchesAll } from "../shapes/vnode-fit.ts";
 import type { Wanted } from "./start-search.ts";
 

@@ -6,8 +6,8 @@
 //     before the waiting jobs if it ran before the first of them was submitted.
 
 import type { SchedJob } from "#protocol/sched-link.ts";
-import { queuesInOrder } from "../mirror/mirror.ts";
-import type { Running } from "../shapes/running.ts";
+import { queuesInOrder } from "../order/job-order.ts";
+import type { Running } from "../shapes/booking.ts";
 import type { Universe } from "../shapes/universe.ts";
 import { renewFor } from "./calendar.ts";
 

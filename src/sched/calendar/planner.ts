@@ -7,13 +7,14 @@
 // B2. No start of this cycle reaches into a plan: the calendar guards vnodes (placement's window), and moments guard limits (ahead.ts).
 // B4. Between open() and close() the sets show later times, and no job is started. takeBack() undoes everything.
 
-import type { Window } from "../place/outlook.ts";
 import { placedText } from "../place/placement.ts";
+import type { Holding, Window } from "../shapes/booking.ts";
 import { JOB_INFINITY_S, shortestOf } from "../shapes/durations.ts";
+import type { JobEntry, Queue } from "../shapes/job-line.ts";
 import type { Candidate, Cycle } from "../shapes/module.ts";
-import type { Holding } from "../shapes/running.ts";
 import { endOf, holdingOf, holdingOfChunks, meet } from "../shapes/running.ts";
-import type { JobEntry, NodeSet, Queue, Universe } from "../shapes/universe.ts";
+import type { Universe } from "../shapes/universe.ts";
+import type { NodeSet } from "../shapes/vnode.ts";
 import type { Moment } from "./ahead.ts";
 import { checkMoments, createAhead, noteMoments } from "./ahead.ts";
 import { book, unbook } from "./calendar.ts";

@@ -2,11 +2,12 @@
 
 import type { SchedJob } from "#protocol/sched-link.ts";
 import { keepsToSets } from "../place/placement.ts";
-import type { PlacedChunks } from "../place/placement-search.ts";
+import type { Holding } from "../shapes/booking.ts";
+import type { PlacedChunks } from "../shapes/placed.ts";
 import type { Request } from "../shapes/request.ts";
-import type { Holding } from "../shapes/running.ts";
 import { holdingOfChunks } from "../shapes/running.ts";
-import type { NodeSet, Universe } from "../shapes/universe.ts";
+import type { Universe } from "../shapes/universe.ts";
+import type { NodeSet } from "../shapes/vnode.ts";
 import { isPlaceFor, readPlace } from "./kept-place.ts";
 
 export type Published = {

@@ -8,13 +8,14 @@
 
 import type { SchedJob, Why } from "#protocol/sched-link.ts";
 import { createCopyCounts } from "../place/copy-counts.ts";
-import type { Window } from "../place/outlook.ts";
 import { startedBeside } from "../place/owners-then.ts";
 import { findPlace } from "../place/placement.ts";
-import type { PlacedChunks } from "../place/placement-search.ts";
+import type { Running, Window } from "../shapes/booking.ts";
+import type { PlacedChunks } from "../shapes/placed.ts";
 import type { Request } from "../shapes/request.ts";
-import { endOf, type Running } from "../shapes/running.ts";
-import type { NodeSet, Universe } from "../shapes/universe.ts";
+import { endOf } from "../shapes/running.ts";
+import type { Universe } from "../shapes/universe.ts";
+import type { NodeSet } from "../shapes/vnode.ts";
 import { resvEnds } from "./calendar.ts";
 import type { Forecast } from "./forecast.ts";
 import { createForecast } from "./forecast.ts";

@@ -3,8 +3,8 @@
 // A1. Jobs on hosts with bookings enter the calendar at once, others when they are needed there, so that a start costs less.
 
 import type { SchedJob } from "#protocol/sched-link.ts";
-import type { Placed } from "../place/placement.ts";
 import type { Candidate } from "../shapes/module.ts";
+import type { Placed } from "../shapes/placed.ts";
 import { holdingOfChunks } from "../shapes/running.ts";
 import type { Universe } from "../shapes/universe.ts";
 import { dropBeside, putBeside, runningTimes } from "./calendar.ts";

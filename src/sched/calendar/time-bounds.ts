@@ -1,7 +1,7 @@
 // Bounds of dedicated and prime time: moments at which further jobs may become possible.
 
 import { primeStatus } from "../shapes/holidays.ts";
-import type { PolicyBook } from "../shapes/policy.ts";
+import type { PolicyBook } from "../shapes/policy-book.ts";
 
 /** The next bound of dedicated or prime time after a time; null: there is none. */
 export function nextBound(book: PolicyBook, after_s: number): number | null {

@@ -5,8 +5,9 @@ import { type ArrayTurn, arrayEntryOf, newTurn, nextIndex, subjobOf, takeNext } 
 import { nodeSetOf } from "../order/job-lines.ts";
 import { setOfSuspended } from "../preempt/room.ts";
 import { durationsOf } from "../shapes/durations.ts";
+import type { JobEntry } from "../shapes/job-line.ts";
 import type { Candidate } from "../shapes/module.ts";
-import type { JobEntry, Universe } from "../shapes/universe.ts";
+import type { Universe } from "../shapes/universe.ts";
 
 export type CycleCandidates = {
   /** the request of a job, and where it may run */

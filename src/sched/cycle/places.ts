@@ -6,13 +6,14 @@ import { LOG_EVENT } from "#support/log-event.ts";
 import { isDue, publishedPlace } from "../calendar/published-place.ts";
 import { windowAt } from "../calendar/start-search.ts";
 import { reachesBooked } from "../place/outlook.ts";
-import type { PlaceContext, Placed, PlaceResult } from "../place/placement.ts";
+import type { PlaceContext, PlaceResult } from "../place/placement.ts";
 import { couldPlaceAt, findPlace, placeAt, placeJob, usesNodeBuckets } from "../place/placement.ts";
-import type { PlacedChunks } from "../place/placement-search.ts";
 import type { LogRecord } from "../shapes/log-record.ts";
 import type { Candidate } from "../shapes/module.ts";
+import type { Placed, PlacedChunks } from "../shapes/placed.ts";
 import type { Policy } from "../shapes/policy.ts";
-import type { NodeSet, Universe } from "../shapes/universe.ts";
+import type { Universe } from "../shapes/universe.ts";
+import type { NodeSet } from "../shapes/vnode.ts";
 
 export type CyclePlaces = {
   /** for the candidate's time, beside what is booked */

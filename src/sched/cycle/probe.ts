@@ -3,8 +3,8 @@
 
 import type { Why } from "#protocol/sched-link.ts";
 import type { PlaceContext } from "../place/placement.ts";
+import type { JobEntry } from "../shapes/job-line.ts";
 import type { Candidate, Cycle } from "../shapes/module.ts";
-import type { JobEntry } from "../shapes/universe.ts";
 
 /** The state of a cycle at a job's turn. */
 export type Turn = {

@@ -8,9 +8,11 @@ import { firstHost } from "../place/node-sets.ts";
 import type { PlaceContext } from "../place/placement.ts";
 import { Search } from "../place/placement-search.ts";
 import { whyNotOn } from "../place/placement-why.ts";
+import type { JobEntry } from "../shapes/job-line.ts";
 import type { Chunk, Request } from "../shapes/request.ts";
 import { amountText, matchedText } from "../shapes/resource-space.ts";
-import type { HostBucket, JobEntry, NodeSet, Universe, VnodeState } from "../shapes/universe.ts";
+import type { Universe } from "../shapes/universe.ts";
+import type { HostBucket, NodeSet, VnodeState } from "../shapes/vnode.ts";
 
 const EXAMPLES = 3;
 

@@ -6,11 +6,12 @@ import { RESV_STATE } from "#model/resv-state.ts";
 import type { SchedJob } from "#protocol/sched-link.ts";
 import type { Bar, PartitionView, ResvView, SchedView, WaitingJob } from "#protocol/sched-view.ts";
 import { jobsInOrder } from "../order/job-order.ts";
-import type { RankContext } from "../order/ranking.ts";
 import { partitionsOf as servedPartitions } from "../resv/confirm-resv.ts";
 import { durationsOf, JOB_INFINITY_S } from "../shapes/durations.ts";
-import type { Policy, PolicyBook } from "../shapes/policy.ts";
-import type { Universe, Vnode } from "../shapes/universe.ts";
+import type { Policy } from "../shapes/policy.ts";
+import type { PolicyBook } from "../shapes/policy-book.ts";
+import type { RankContext, Universe } from "../shapes/universe.ts";
+import type { Vnode } from "../shapes/vnode.ts";
 import { partitionOf } from "../shapes/vnode-state.ts";
 import type { Activity } from "./activity.ts";
 

@@ -11,18 +11,21 @@ import { createCalendar, dropRunning, putRunningJob } from "../calendar/calendar
 import { GROUP_ATTRS, SCHED_GROUP_ATTRS } from "../order/group-resources.ts";
 import { agreeComment, askGroup, dropEntry, putEntry } from "../order/job-lines.ts";
 import { RANKING_ATTRS, rankingOf } from "../order/ranking.ts";
+import { count } from "../order/run-count.ts";
 import { jobsOf } from "../order/strands.ts";
 import { addVnodes, dropVnode, putVnode } from "../place/node-sets.ts";
 import { keepGroupings } from "../place/placement-sets.ts";
 import { dropInsider, dropResv, indexResvs, putInsider, putResv, refreshInside, rereadResvsOn } from "../resv/resv-sets.ts";
 import { killDelayOf } from "../shapes/durations.ts";
-import type { LimitProfile, UsageTable } from "../shapes/limits.ts";
-import { countJob, isRunning, limitProfile, sameProfile } from "../shapes/limits.ts";
+import type { Queue } from "../shapes/job-line.ts";
+import type { LimitProfile } from "../shapes/limits.ts";
+import { isRunning, limitProfile, sameProfile } from "../shapes/limits.ts";
 import type { PolicyModule } from "../shapes/module.ts";
 import type { Policy } from "../shapes/policy.ts";
 import { PREEMPT_ATTRS, PREEMPT_SERVER_ATTRS, preemptRules } from "../shapes/preempt-rules.ts";
 import { amountOf, amountsIn, matchedOf, resourceSpace } from "../shapes/resource-space.ts";
-import type { Queue, Universe, Vnode } from "../shapes/universe.ts";
+import type { Universe } from "../shapes/universe.ts";
+import type { Vnode } from "../shapes/vnode.ts";
 import { checksOf } from "../shapes/vnode-fit.ts";
 import { isTaken, partitionOf, recordOf } from "../shapes/vnode-state.ts";
 
@@ -282,14 +285,6 @@ function makeQueue(universe: Universe, { name, attrs }: SchedQueue, order: numbe
   };
 }
 
-/** Execution queues by Priority, then creation. */
-export function queuesInOrder(universe: Universe): readonly Queue[] {
-  universe.sorted_queues ??= [...universe.queues.values()]
-    .filter((queue) => queue.execution)
-    .sort((a, b) => b.priority - a.priority || a.order - b.order);
-  return universe.sorted_queues;
-}
-
 function available(universe: Universe, value: unknown): Map<string, number | string | boolean> {
   const result = new Map<string, number | string | boolean>();
   for (const [name, given] of Object.entries(recordOf(value))) {
@@ -368,18 +363,6 @@ function dropJob(universe: Universe, id: string): void {
   dropInsider(universe, id);
   universe.estimated.delete(id);
   dropEntry(universe, id);
-}
-
-/** Counts a job for the server ("") and its queue. */
-export function count(universe: Universe, job: SchedJob, sign: 1 | -1): void {
-  countJob(universe.space, universe.profile, usageOf(universe, ""), job, sign);
-  countJob(universe.space, universe.profile, usageOf(universe, job.queue), job, sign);
-}
-
-function usageOf(universe: Universe, scope: string): UsageTable {
-  let table = universe.usage.get(scope);
-  if (table === undefined) universe.usage.set(scope, (table = new Map()));
-  return table;
 }
 
 /** The properties that order jobs. Jobs must be indexed anew. */

@@ -20,11 +20,11 @@ import type { Planner } from "../calendar/planner.ts";
 import { createPlanner } from "../calendar/planner.ts";
 import { windowAt } from "../calendar/start-search.ts";
 import { isOffered } from "../order/array-turn.ts";
-import { MATCHER_NAMES } from "../place/matcher.ts";
+import type { Queue } from "../shapes/job-line.ts";
 import { ctimeText } from "../shapes/local-time.ts";
 import type { Candidate, Cycle, PolicyModule } from "../shapes/module.ts";
+import { MATCHER_NAMES } from "../shapes/policy.ts";
 import { logText } from "../shapes/reasons.ts";
-import type { Queue } from "../shapes/universe.ts";
 
 /** The depth if neither queue nor server has one. */
 const DEPTH_DEFAULT = 1;

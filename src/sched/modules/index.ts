@@ -2,7 +2,8 @@
 
 import type { MirrorOptions } from "../mirror/mirror.ts";
 import type { PolicyModule } from "../shapes/module.ts";
-import type { Policy, PolicyBook } from "../shapes/policy.ts";
+import type { Policy } from "../shapes/policy.ts";
+import type { PolicyBook } from "../shapes/policy-book.ts";
 import { backfill } from "./backfill.ts";
 import { fairshare } from "./fairshare.ts";
 import { limits } from "./limits.ts";

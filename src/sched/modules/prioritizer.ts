@@ -6,8 +6,8 @@ import { LOG_EVENT } from "#support/log-event.ts";
 import { noteComment, UNDER_WHY } from "../order/job-lines.ts";
 import { rankBefore, worth } from "../order/ranking.ts";
 import { settleTrack } from "../order/track-cursor.ts";
+import type { JobEntry, JobLine } from "../shapes/job-line.ts";
 import type { Cycle, PolicyModule } from "../shapes/module.ts";
-import type { JobEntry, JobLine } from "../shapes/universe.ts";
 
 export const prioritizer: PolicyModule = {
   name: "prioritizer",

@@ -11,12 +11,12 @@ import { windowAt } from "../calendar/start-search.ts";
 import type { Answer, Asking } from "../resv/confirm-resv.ts";
 import { answerAsk } from "../resv/confirm-resv.ts";
 import { bookAnswer } from "../resv/resv-calendar.ts";
-import type { ResvInfo } from "../resv/resv-info.ts";
 import { leavesServerShare } from "../resv/server-share.ts";
 import { durationsOf } from "../shapes/durations.ts";
 import { ctimeText } from "../shapes/local-time.ts";
 import type { Cycle, PolicyModule } from "../shapes/module.ts";
 import { logText } from "../shapes/reasons.ts";
+import type { ResvInfo } from "../shapes/reservation.ts";
 import { readHolding } from "../shapes/running.ts";
 
 export const reservations: PolicyModule = {

@@ -7,7 +7,8 @@ import { type IndexRange, indexAt, indexCount, parseIndexList, positionOf } from
 import { arrayIdOf, subjobId, subjobIndex } from "#model/job-id.ts";
 import { SUBSTATE } from "#model/job-state.ts";
 import type { SchedJob } from "#protocol/sched-link.ts";
-import type { JobEntry, Universe } from "../shapes/universe.ts";
+import type { JobEntry } from "../shapes/job-line.ts";
+import type { Universe } from "../shapes/universe.ts";
 
 /** The position of a cycle among the waiting subjobs of an array. */
 export type ArrayTurn = {

@@ -1,6 +1,7 @@
 // The resources by which vnodes are grouped into placement sets, as server and queue say (docs/placement-sets.md).
 
-import type { Queue, Universe } from "../shapes/universe.ts";
+import type { Queue } from "../shapes/job-line.ts";
+import type { Universe } from "../shapes/universe.ts";
 
 /** Attributes of server, scheduler and queue that form placement sets. */
 export const GROUP_ATTRS = ["node_group_enable", "node_group_key"] as const;

@@ -5,13 +5,13 @@
 // first, the earliest preempted one at the head. by_queue: express and preempted jobs of all queues come before the queues.
 
 import { heapPop, heapPush, heapReplace } from "#support/heap.ts";
-import { queuesInOrder } from "../mirror/mirror.ts";
-import type { LevelOf } from "../preempt/preempt-level.ts";
+import type { JobEntry, JobLine, Queue, Track } from "../shapes/job-line.ts";
 import type { Policy } from "../shapes/policy.ts";
-import type { JobEntry, JobLine, Queue, Track } from "../shapes/universe.ts";
-import { comesBefore, type RankContext, type Ranked, worth } from "./ranking.ts";
-import { shareSource } from "./share-source.ts";
-import { advanceTrack, openTrack, reorderTrack, type TrackCursor } from "./track-cursor.ts";
+import type { LevelOf } from "../shapes/ranking.ts";
+import type { RankContext, Universe } from "../shapes/universe.ts";
+import { comesBefore, type Ranked, worth } from "./ranking.ts";
+import { type Cursor, type Source, shareSource } from "./share-source.ts";
+import { advanceTrack, openTrack, reorderTrack } from "./track-cursor.ts";
 
 export type JobsInOrder = {
   /** the job whose turn it is; the same until advance() or skipToDiffering(); null: none is left */
@@ -24,14 +24,13 @@ export type JobsInOrder = {
   skipToDiffering(): void;
 };
 
-/** A position in a track: its jobs, or only those whose comment differs once its line is blocked. */
-export type Cursor = Ranked & { entry: JobEntry; value: number; readonly track: Track; jobs: TrackCursor | null; rest: Ranked[] };
-/** Cursors among which the best is taken: all of them, or those of the entity whose turn it is. */
-export type Source = {
-  best(): Cursor | undefined;
-  /** the best one has moved on; false: it has no more jobs */
-  moved(alive: boolean): void;
-};
+/** Execution queues by Priority, then creation. */
+export function queuesInOrder(universe: Universe): readonly Queue[] {
+  universe.sorted_queues ??= [...universe.queues.values()]
+    .filter((queue) => queue.execution)
+    .sort((a, b) => b.priority - a.priority || a.order - b.order);
+  return universe.sorted_queues;
+}
 
 /** Jobs of started execution queues at a moment. levels: present preemption levels; null: they do not matter. */
 export function jobsInOrder(ranks: RankContext, policy: Policy, levels: LevelOf | null = null): JobsInOrder {

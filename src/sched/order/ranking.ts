@@ -8,16 +8,7 @@
 //
 // K1. Within a strand the order of jobs by value, then rank, is the order of JobEntry.order, then rank, at any time.
 
-import {
-  compareShares,
-  entity,
-  entityOf,
-  type Fairshare,
-  type FairshareEntity,
-  shareFactor,
-  treeUsage,
-  UNKNOWN,
-} from "#model/fairshare.ts";
+import { compareShares, entity, entityOf, type Fairshare, shareFactor, treeUsage, UNKNOWN } from "#model/fairshare.ts";
 import {
   compileFormula,
   type Evaluate,
@@ -33,58 +24,12 @@ import { type Bounds, boundFormula } from "#model/formula/formula-bounds.ts";
 import { partsOf } from "#model/formula/formula-grammar.ts";
 import { isNumeric } from "#model/resource-table.ts";
 import type { AttrRecord, SchedJob } from "#protocol/sched-link.ts";
+import type { JobEntry } from "../shapes/job-line.ts";
 import type { Policy } from "../shapes/policy.ts";
+import type { Parts, RankFormula, Ranking } from "../shapes/ranking.ts";
 import { amountOf, type ResourceSpace } from "../shapes/resource-space.ts";
-import type { JobEntry, Universe } from "../shapes/universe.ts";
+import type { RankContext, Universe } from "../shapes/universe.ts";
 import { eligibleAt } from "./eligible-time.ts";
-
-export type Ranking = {
-  readonly formula: RankFormula | null;
-  /** the reason why a formula cannot be used */
-  readonly fault: string | null;
-  /** jobs whose value is not above it do not run */
-  readonly threshold: number | null;
-  readonly fair_share: boolean;
-  /** the entities with shares; null: shares do not matter */
-  readonly entity: FairshareEntity | null;
-  /** the usage of a run that counts for its entity */
-  readonly usage: { readonly names: readonly string[]; readonly evaluate: Evaluate };
-  readonly policy: Policy;
-  /** errors of the formula that were logged */
-  readonly told: Set<string>;
-};
-
-type RankFormula = {
-  readonly formula: Formula;
-  readonly evaluate: Evaluate;
-  /** its value changes by itself */
-  readonly drifts: boolean;
-  /** it depends on the state of the job's clock */
-  readonly clocked: boolean;
-  readonly parts: Parts;
-};
-
-/** The parts of the formula's sum. */
-type Parts = {
-  /** worth of the terms with properties of the job alone */
-  readonly own: Evaluate;
-  readonly own_names: readonly string[];
-  /** factor of eligible_time */
-  readonly slope: number;
-  /** names of properties of the job that stand beside other names in a term */
-  readonly mixed_names: readonly string[];
-  /** one of those parts depends on eligible_time */
-  readonly mixes_time: boolean;
-};
-
-/** The values that the worth of jobs depends on, besides the job. */
-export type RankContext = {
-  readonly universe: Universe;
-  readonly fairshare: Fairshare;
-  readonly now_s: number;
-  /** errors of the formula so far, with the first job of each */
-  readonly errors: Map<string, string>;
-};
 
 const SHARES: ReadonlySet<string> = new Set(["fairshare_perc", "fairshare_tree_usage", "fairshare_factor"]);
 const CONTEXT: ReadonlySet<string> = new Set([...SHARES, "queue_priority", "accrue_type"]);

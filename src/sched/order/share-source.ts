@@ -4,8 +4,20 @@
 import type { ShareNode } from "#model/fairshare.ts";
 import { entity, ratio } from "#model/fairshare.ts";
 import { heapPop, heapPush, heapReplace } from "#support/heap.ts";
-import type { Cursor, Source } from "./job-order.ts";
-import { inStrandBefore, type RankContext } from "./ranking.ts";
+import type { JobEntry, Track } from "../shapes/job-line.ts";
+import type { RankContext } from "../shapes/universe.ts";
+import { inStrandBefore, type Ranked } from "./ranking.ts";
+import type { TrackCursor } from "./track-cursor.ts";
+
+/** A position in a track: its jobs, or only those whose comment differs once its line is blocked. */
+export type Cursor = Ranked & { entry: JobEntry; value: number; readonly track: Track; jobs: TrackCursor | null; rest: Ranked[] };
+
+/** Cursors among which the best is taken: all of them, or those of the entity whose turn it is. */
+export type Source = {
+  best(): Cursor | undefined;
+  /** the best one has moved on; false: it has no more jobs */
+  moved(alive: boolean): void;
+};
 
 /** A resource group or entity with jobs: its members (a heap, the best first), or its own jobs. */
 type Pick = { readonly node: ShareNode; readonly parent: Pick | null; readonly below: Pick[]; readonly cursors: Cursor[] };

@@ -1,7 +1,7 @@
 // The order within a line: tracks by entity, strands by what makes the jobs' values differ permanently (ranking.ts), each strand sorted.
 
 import { firstPlace } from "#support/search.ts";
-import type { JobEntry, JobLine, Strand, Track } from "../shapes/universe.ts";
+import type { JobEntry, JobLine, Strand, Track } from "../shapes/job-line.ts";
 import { inStrandBefore } from "./ranking.ts";
 
 /** The jobs of a line, strand after strand. */

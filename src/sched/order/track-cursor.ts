@@ -9,8 +9,9 @@
 
 import { heapPop, heapPush, heapReplace } from "#support/heap.ts";
 import { firstPlace } from "#support/search.ts";
-import type { JobEntry, Strand, StrandBound, Track } from "../shapes/universe.ts";
-import { comesBefore, type RankContext, type Ranked, worth, worthUntil } from "./ranking.ts";
+import type { JobEntry, Strand, StrandBound, Track } from "../shapes/job-line.ts";
+import type { RankContext } from "../shapes/universe.ts";
+import { comesBefore, type Ranked, worth, worthUntil } from "./ranking.ts";
 
 /** How long bounds hold: long enough that computing them costs little, short enough that they are close to the values. */
 const BOUNDS_S = 64;

@@ -1,10 +1,11 @@
 // How many copies of each chunk the hosts of a set could take, kept up to date while hosts move between buckets. It gives a quick no for most times at which
 // a job does not fit. The counts are never too small, so a no is right; placement decides whether the copies fit together.
 
+import type { Window } from "../shapes/booking.ts";
 import type { Chunk, Request } from "../shapes/request.ts";
-import type { HostBucket, NodeSet, Universe, VnodeState } from "../shapes/universe.ts";
+import type { Universe } from "../shapes/universe.ts";
+import type { HostBucket, NodeSet, VnodeState } from "../shapes/vnode.ts";
 import { type Checks, copiesThatFit, ineligible, isChecked, matchesAll } from "../shapes/vnode-fit.ts";
-import type { Window } from "./outlook.ts";
 import { statesDuring } from "./outlook.ts";
 
 export type CopyCounts = {

@@ -2,7 +2,8 @@
 // change one vnode at a time, so values that are equal in another bucket are taken from there.
 
 import type { Policy } from "../shapes/policy.ts";
-import type { HostBucket, Universe, VnodeState } from "../shapes/universe.ts";
+import type { Universe } from "../shapes/universe.ts";
+import type { HostBucket, VnodeState } from "../shapes/vnode.ts";
 
 /** The property that distinguishes the buckets of a set. */
 export type BucketParts = Pick<HostBucket, "states" | "outlook" | "members">;

@@ -1,7 +1,7 @@
 // Whether a host can take a chunk, whole on a vnode or split over its vnodes, and the split. Leaf functions: no search, no changes.
 
 import type { Amount, Chunk } from "../shapes/request.ts";
-import type { HostBucket, Vnode, VnodeState } from "../shapes/universe.ts";
+import type { HostBucket, Vnode, VnodeState } from "../shapes/vnode.ts";
 import type { Checks } from "../shapes/vnode-fit.ts";
 import { copiesThatFit, isChecked, matchesAll } from "../shapes/vnode-fit.ts";
 

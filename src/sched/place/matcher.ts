@@ -4,6 +4,7 @@
 // M1. A matcher never changes whether a job can be placed, only where: every host that it considers can take at least one copy.
 // M2. Its result depends only on what the vnodes have left and on the chunk, so hosts of one bucket are equal.
 
+import type { MatcherName } from "../shapes/policy.ts";
 import type { Chunk } from "../shapes/request.ts";
 import type { Checks } from "../shapes/vnode-fit.ts";
 import { isChecked, matchesAll } from "../shapes/vnode-fit.ts";
@@ -35,9 +36,7 @@ const BEST_FIT: Matcher = {
 /** Shares are fractions that are summed in different orders. */
 const ROUNDING = 1e-9;
 
-export const MATCHERS = { first_fit: FIRST_FIT, best_fit: BEST_FIT } as const;
-export type MatcherName = keyof typeof MATCHERS;
-export const MATCHER_NAMES = Object.keys(MATCHERS) as readonly MatcherName[];
+export const MATCHERS: Readonly<Record<MatcherName, Matcher>> = { first_fit: FIRST_FIT, best_fit: BEST_FIT };
 
 /**
  * How well a chunk fits on a host that can take it. need: copies that have no place yet. total: amounts of the node set. Copies are counted over all vnodes

@@ -1,7 +1,8 @@
 // Names of node buckets for the log: `ncpus=16:accelerator=False`, the requested resources of a vnode and every boolean.
 
 import { amountText } from "../shapes/resource-space.ts";
-import type { Universe, VnodeSpec } from "../shapes/universe.ts";
+import type { Universe } from "../shapes/universe.ts";
+import type { VnodeSpec } from "../shapes/vnode.ts";
 
 /** One name for each distinct kind of vnode, in the order of definition. */
 export function bucketNames(universe: Universe): Set<string> {

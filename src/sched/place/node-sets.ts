@@ -4,11 +4,12 @@
 
 import type { SchedNode } from "#protocol/sched-link.ts";
 import { heapPop, heapPush } from "#support/heap.ts";
+import type { Outlook } from "../shapes/booking.ts";
 import type { Policy } from "../shapes/policy.ts";
-import type { Host, HostBucket, NodeSet, Universe, Vnode, VnodeSpec, VnodeState } from "../shapes/universe.ts";
+import type { Universe } from "../shapes/universe.ts";
+import type { Host, HostBucket, Move, NodeSet, Vnode, VnodeSpec, VnodeState } from "../shapes/vnode.ts";
 import { hostOf, misjudged, recordOf, setKeyOfNode, shareHost, specOf, unshareHost, vnodeState } from "../shapes/vnode-state.ts";
 import { type BucketParts, bucketKey, makeBucket, vnodeKeys } from "./host-bucket.ts";
-import type { Outlook } from "./outlook.ts";
 import { outlookOf } from "./outlook.ts";
 
 const byOrder = (a: Host, b: Host): boolean => a.order < b.order;
@@ -247,9 +248,6 @@ export function settle(universe: Universe, host: Host): void {
     attach(each.set, each, bucketOf(each.set, universe.policy, universe, { states, outlook: host.outlook, members: each.members }, was));
   }
 }
-
-/** A host and the bucket it was in. */
-export type Move = readonly [Host, HostBucket];
 
 /**
  * Puts a host that is in a bucket, or that was taken out of one as `of` says, into the bucket of new states, and with it all entries for the same host.

@@ -7,68 +7,10 @@
 // K6. Besides bookings, running entries count until their ends: an outlook says what is left of them when a booking begins.
 
 import { firstPlace } from "#support/search.ts";
-import type { Amount } from "../shapes/request.ts";
-import type { Running } from "../shapes/running.ts";
+import type { Left, Outlook, Part, Running, Span, VnodeOutlook, Window } from "../shapes/booking.ts";
 import { holdingOf, jobsOn } from "../shapes/running.ts";
-import type { HostBucket, Universe, Vnode, VnodeState } from "../shapes/universe.ts";
-
-/** [from, to) */
-export type Span = { readonly from_s: number; readonly to_s: number };
-
-/** What is booked of one vnode, at one time or at several. */
-export type Part = {
-  /** equal for equal contents */
-  readonly id: number;
-  /** in order and not overlapping: one time of a plan, several for the occurrences of a standing reservation */
-  readonly times: readonly Span[];
-  /** a reservation: a job that may run into it must not start, even if it is expected to end before */
-  readonly firm: boolean;
-  /** kill_delay of a plan, the last part of its time, in which a reservation may begin. 0 for a reservation */
-  readonly grace_s: number;
-  readonly amounts: readonly Amount[];
-  /** no other job may use the vnode meanwhile: its state word then */
-  readonly closes: string | undefined;
-  /** a job runs there (otherwise the vnode is only closed because of another vnode of its host) */
-  readonly own: boolean;
-};
-
-/** Amounts of a vnode that running entries take from a time on, and the numbers of jobs and reservations. */
-type Left = { readonly from_s: number; readonly used: readonly number[]; readonly jobs: number };
-
-/** What is booked of a vnode of a host. */
-export type VnodeOutlook = {
-  /** place of the vnode in the order of definition */
-  readonly at: number;
-  readonly parts: readonly Part[];
-  /** the rest of the running entries at each begin of a part: from the first begin on, in order; the last one holds for ever */
-  readonly lefts: readonly Left[];
-};
-
-/** What is booked on a host: of its vnodes of which something is. */
-export type Outlook = {
-  readonly id: number;
-  readonly vnodes: readonly VnodeOutlook[];
-  /** begin of the first booking */
-  readonly first_s: number;
-  /** index of ncpus */
-  readonly ncpus: number;
-  /** the last window that was asked for, and the part of the outlook in it */
-  seen: Window | null;
-  seen_key: string;
-};
-
-/**
- * When a job would run. firm_to_s: the end of its walltime; until then it keeps away from reservations. to_s: until then it may have its vnodes (with the
- * kill_delay of its queue), and it keeps away from plans. Its expected time (soft_walltime) does not count: a plan must hold even if the job uses all its time.
- */
-export type Window = { readonly from_s: number; readonly to_s: number; readonly firm_to_s: number };
-
-export type OutlookBook = {
-  /** parts booked to come, by vnode */
-  readonly on: Map<string, Part[]>;
-  readonly outlooks: Map<string, Outlook>;
-  next_outlook: number;
-};
+import type { Universe } from "../shapes/universe.ts";
+import type { HostBucket, Vnode, VnodeState } from "../shapes/vnode.ts";
 
 /** Outlooks that are kept although no host has them any more. */
 const OUTLOOKS_KEPT = 4096;

@@ -2,11 +2,12 @@
 
 import { arrayIdOf } from "#model/job-id.ts";
 import type { SchedJob } from "#protocol/sched-link.ts";
+import type { Window } from "../shapes/booking.ts";
 import { jobsOn } from "../shapes/running.ts";
-import type { Universe, Vnode } from "../shapes/universe.ts";
+import type { Universe } from "../shapes/universe.ts";
+import type { Vnode } from "../shapes/vnode.ts";
 import type { OwnerCounts } from "../shapes/vnode-fit.ts";
 import { ownerCounts } from "../shapes/vnode-fit.ts";
-import type { Window } from "./outlook.ts";
 
 type Then = { readonly job: SchedJob; readonly window: Window; isOver(job: string): boolean };
 

@@ -3,18 +3,19 @@
 import type { SchedJob, Why } from "#protocol/sched-link.ts";
 import { heapPop, heapPush, heapReplace } from "#support/heap.ts";
 import { firstPlace } from "#support/search.ts";
+import type { Window } from "../shapes/booking.ts";
+import type { Piece, Placed, PlacedChunks } from "../shapes/placed.ts";
 import type { Policy } from "../shapes/policy.ts";
 import type { Amount, Chunk, Request } from "../shapes/request.ts";
-import type { Host, HostBucket, NodeSet, Universe, Vnode, VnodeState } from "../shapes/universe.ts";
+import type { Universe } from "../shapes/universe.ts";
+import type { Host, HostBucket, Move, NodeSet, Vnode, VnodeState } from "../shapes/vnode.ts";
 import type { Checks, OwnerCounts } from "../shapes/vnode-fit.ts";
 import { copiesThatFit, ineligible, ineligibleForResv, isChecked, ownerCounts } from "../shapes/vnode-fit.ts";
 import type { HostView } from "./host-fit.ts";
 import { canSplit, fitsHost, mayTake, splitChunk } from "./host-fit.ts";
 import type { Fit, Matcher } from "./matcher.ts";
 import { fitOf, MATCHERS } from "./matcher.ts";
-import type { Move } from "./node-sets.ts";
 import { attach, detach, firstHost, hostsInOrder, moveHost } from "./node-sets.ts";
-import type { Window } from "./outlook.ts";
 import { statesDuring } from "./outlook.ts";
 import { plannedOn } from "./owners-then.ts";
 import type { SearchView } from "./placement-why.ts";
@@ -22,19 +23,6 @@ import { whyNot, whyNotPacked } from "./placement-why.ts";
 import { isBeyond } from "./set-front.ts";
 import { statesLeft } from "./states-after.ts";
 import { type Option, orderOf, precedes } from "./walk.ts";
-
-/** A part of a chunk on one vnode. */
-export type Piece = { readonly vnode: Vnode; readonly amounts: readonly Amount[] };
-/** Chunks in the order of the request, each with its pieces. */
-export type PlacedChunks = readonly (readonly Piece[])[];
-export type Placed = {
-  readonly chunks: PlacedChunks;
-  /** hosts touched, their entries in other sets, and the buckets they were in */
-  readonly moved: readonly Move[];
-  /** the set it was placed on, and the host of it that was taken last: round_robin continues there */
-  readonly set: NodeSet;
-  readonly last: Host | undefined;
-};
 
 export type PlaceContext = {
   readonly universe: Universe;

@@ -9,8 +9,10 @@ import type { SchedNode } from "#protocol/sched-link.ts";
 import { firstPlace } from "#support/search.ts";
 import { groupResources } from "../order/group-resources.ts";
 import { nodeSetOf } from "../order/job-lines.ts";
+import type { Queue } from "../shapes/job-line.ts";
 import type { Request } from "../shapes/request.ts";
-import type { Grouping, Host, NodeSet, Queue, Universe } from "../shapes/universe.ts";
+import type { Universe } from "../shapes/universe.ts";
+import type { Grouping, Host, NodeSet } from "../shapes/vnode.ts";
 import { recordOf } from "../shapes/vnode-state.ts";
 import { addTwin, dropTwins, makeNodeSet } from "./node-sets.ts";
 

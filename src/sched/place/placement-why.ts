@@ -3,7 +3,7 @@
 
 import type { Why } from "#protocol/sched-link.ts";
 import type { Chunk, Request } from "../shapes/request.ts";
-import type { Host, HostBucket, NodeSet, Vnode, VnodeState } from "../shapes/universe.ts";
+import type { Host, HostBucket, NodeSet, Vnode, VnodeState } from "../shapes/vnode.ts";
 import type { Checks } from "../shapes/vnode-fit.ts";
 import { isChecked, lackOf, shortage } from "../shapes/vnode-fit.ts";
 import { firstHost } from "./node-sets.ts";

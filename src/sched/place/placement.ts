@@ -13,15 +13,17 @@ import type { Pair } from "#model/request/chunk-text.ts";
 import { type ExecVnode, execVnodeText, type VnodePart } from "#model/request/exec-vnode.ts";
 import { pairOf } from "#model/request/select.ts";
 import type { SchedJob, Why } from "#protocol/sched-link.ts";
+import type { Piece, Placed, PlacedChunks } from "../shapes/placed.ts";
 import type { Amount, Request } from "../shapes/request.ts";
 import { execAmountText } from "../shapes/resource-space.ts";
-import type { Grouping, NodeSet, Universe } from "../shapes/universe.ts";
-import type { Piece, PlaceContext, Placed, PlacedChunks } from "./placement-search.ts";
+import type { Universe } from "../shapes/universe.ts";
+import type { Grouping, NodeSet } from "../shapes/vnode.ts";
+import type { PlaceContext } from "./placement-search.ts";
 import { Search } from "./placement-search.ts";
 import { groupingFor, setsInOrder } from "./placement-sets.ts";
 import { checkTotals } from "./set-totals.ts";
 
-export type { PlaceContext, Placed } from "./placement-search.ts";
+export type { PlaceContext } from "./placement-search.ts";
 
 export type PlaceResult = { readonly placed: Placed } | { readonly why: Why };
 

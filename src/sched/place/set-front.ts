@@ -5,16 +5,12 @@
 // F2. No window, sharing or place makes more free than it says, so its no is right. Placement decides whether its yes is.
 
 import type { Chunk } from "../shapes/request.ts";
-import type { Host, HostBucket, NodeSet } from "../shapes/universe.ts";
+import type { HostBucket, NodeSet, SetFront } from "../shapes/vnode.ts";
 import { type Checks, isChecked } from "../shapes/vnode-fit.ts";
 import { firstHost } from "./node-sets.ts";
 import { precedes } from "./walk.ts";
 
-export type SetFront = {
-  /** The amounts that the free vnodes of one host have left together, by resource, for hosts that no other host exceeds in every resource. */
-  readonly corners: readonly Left[];
-  readonly first: { readonly host: Host; readonly bucket: HostBucket } | null;
-};
+/** Amounts left, by resource. */
 type Left = readonly number[];
 
 /** Number of corners that are checked for a chunk. If there are more, some are merged into one with the maximum of each: then a yes is less often right. */

@@ -5,7 +5,7 @@
 import type { Why } from "#protocol/sched-link.ts";
 import type { Chunk, Request } from "../shapes/request.ts";
 import { matchedText } from "../shapes/resource-space.ts";
-import type { NodeSet, VnodeSpec } from "../shapes/universe.ts";
+import type { NodeSet, VnodeSpec } from "../shapes/vnode.ts";
 import type { Checks } from "../shapes/vnode-fit.ts";
 import { isChecked, isMatchChecked, matchesAll, matchesValue, mismatch, shortage } from "../shapes/vnode-fit.ts";
 

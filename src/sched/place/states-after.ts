@@ -2,27 +2,9 @@
 
 import type { Request } from "../shapes/request.ts";
 import type { ResourceSpace } from "../shapes/resource-space.ts";
-import type { HostBucket, VnodeState } from "../shapes/universe.ts";
+import type { HostBucket, PlacedHost, VnodeState } from "../shapes/vnode.ts";
 import { sharingOn } from "../shapes/vnode-fit.ts";
 import { isTaken } from "../shapes/vnode-state.ts";
-
-export type PlacedHost = {
-  readonly states: readonly VnodeState[];
-  /** the states that the search used: the present ones, or the amounts at the worst moment of its window */
-  readonly shown: readonly VnodeState[];
-  /** the amounts of each vnode that are taken then, with the job */
-  readonly used: readonly (readonly number[])[];
-  /** vnodes that have a chunk of the job */
-  readonly taken: readonly boolean[];
-};
-
-/** The result of a job on a host, and the states it came from. */
-export type PlacedStates = {
-  readonly space: ResourceSpace;
-  readonly request: Request;
-  readonly of: PlacedHost;
-  readonly states: readonly VnodeState[];
-};
 
 /**
  * As statesAfter, for a host of a bucket. Hosts of one bucket that get the same parts of equal jobs become equal: they share the states made for the first, whose

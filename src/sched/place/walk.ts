@@ -1,6 +1,6 @@
 // The order in which hosts are walked: by node_sort_key, then as the matcher says, then by definition.
 
-import type { Host, HostBucket } from "../shapes/universe.ts";
+import type { Host, HostBucket } from "../shapes/vnode.ts";
 import { compareRanks } from "./host-bucket.ts";
 import type { Fit, Matcher } from "./matcher.ts";
 

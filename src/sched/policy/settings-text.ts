@@ -4,7 +4,7 @@ import { parseResourceGroup } from "#model/resource-group.ts";
 import { parseDedicatedTime } from "../shapes/dedicated-time.ts";
 import { ALWAYS_PRIME, parseHolidays } from "../shapes/holidays.ts";
 import type { LocalTime } from "../shapes/local-time.ts";
-import type { PolicyBook } from "../shapes/policy.ts";
+import type { PolicyBook } from "../shapes/policy-book.ts";
 import { messageText, parseSchedConfig, type SchedConfig } from "./sched-config.ts";
 
 /** The texts of the files; null: the file does not exist. */

@@ -3,12 +3,11 @@
 
 import { entity, treeUsage } from "#model/fairshare.ts";
 import type { SchedJob } from "#protocol/sched-link.ts";
-import type { RankContext } from "../order/ranking.ts";
 import { shareEntity } from "../order/ranking.ts";
 import { looksAt, type Property, priorityOf } from "../shapes/preempt-rules.ts";
+import type { LevelOf } from "../shapes/ranking.ts";
+import type { RankContext } from "../shapes/universe.ts";
 import { hasSoftLimits, overSoftLimit } from "./soft-limits.ts";
-
-export type LevelOf = (job: SchedJob) => number;
 
 /**
  * The levels of jobs at this moment of a cycle. Usage of soft limits is looked up with each call; values that are the same for all jobs of a queue or of an

@@ -8,14 +8,15 @@ import { execVnodeText, firstVnode, onlyResources, readExecVnode } from "#model/
 import type { SchedJob, Why } from "#protocol/sched-link.ts";
 import { takeFromServer } from "../calendar/ahead.ts";
 import { putAway } from "../calendar/calendar.ts";
-import { count } from "../mirror/mirror.ts";
 import { resumeRequest } from "../order/job-lines.ts";
-import { type Move, undoMoves } from "../place/node-sets.ts";
-import type { Placed } from "../place/placement.ts";
+import { count } from "../order/run-count.ts";
+import { undoMoves } from "../place/node-sets.ts";
 import { durationsOf } from "../shapes/durations.ts";
-import type { Candidate, Stage } from "../shapes/module.ts";
+import type { Away, Candidate, Room, Stage } from "../shapes/module.ts";
+import type { Placed } from "../shapes/placed.ts";
 import { readHolding } from "../shapes/running.ts";
 import type { Universe } from "../shapes/universe.ts";
+import type { Move } from "../shapes/vnode.ts";
 import { vacate } from "./vacancy.ts";
 
 /** The functions of a cycle that it uses. */
@@ -28,29 +29,6 @@ export type RoomHost = {
   couldStart(candidate: Candidate): Why | null;
   check(candidate: Candidate, stages: readonly Stage[]): Why | null;
   noteMoved(moves: readonly Move[]): void;
-};
-
-/** A job that was taken off its vnodes. methods: letters of preempt_order, in the order in which they are tried (`SCR`) */
-export type Away = { readonly job: SchedJob; readonly methods: string };
-
-export type Room = {
-  /** jobs that were taken away, in that order */
-  readonly away: ReadonlyMap<string, Away>;
-  mark(): number;
-  rollBack(mark: number): void;
-  vacate(job: SchedJob, methods: string): void;
-  /** why a job could not start at present; null: it could */
-  couldStart(candidate: Candidate): Why | null;
-  /** places the job that room is made for; null: there is no place */
-  occupy(candidate: Candidate): Placed | null;
-  /** its place */
-  readonly occupied: Placed | null;
-  /** false: another job needs its former amounts */
-  putBack(id: string): boolean;
-  /** changes since the last mark stay; the cycle now starts the job that was placed */
-  keep(candidate: Candidate): void;
-  /** all jobs are back where they were, except hosts: the cycle moves those */
-  close(): void;
 };
 
 const LIMITING: readonly Stage[] = ["limits", "queue-resources", "server-resources"];

@@ -6,10 +6,10 @@
 import { isNodeUsable } from "#model/values/node-state.ts";
 import type { SchedJob } from "#protocol/sched-link.ts";
 import { requestOf } from "../order/job-lines.ts";
-import type { Move } from "../place/node-sets.ts";
 import { moveHost } from "../place/node-sets.ts";
 import { readHolding } from "../shapes/running.ts";
-import type { Host, Universe, Vnode, VnodeState } from "../shapes/universe.ts";
+import type { Universe } from "../shapes/universe.ts";
+import type { Host, Move, Vnode, VnodeState } from "../shapes/vnode.ts";
 import { sharingOn } from "../shapes/vnode-fit.ts";
 import { stateWords } from "../shapes/vnode-state.ts";
 

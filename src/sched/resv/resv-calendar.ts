@@ -7,12 +7,11 @@
 
 import type { Occurrence, ResvAsk } from "#protocol/sched-link.ts";
 import { book, dropBeside, putBeside, renewFor, unbook } from "../calendar/calendar.ts";
-import type { Span } from "../place/outlook.ts";
+import type { Holding, Running, Span } from "../shapes/booking.ts";
 import { killDelayOf } from "../shapes/durations.ts";
-import type { Holding, Running } from "../shapes/running.ts";
+import type { HeldOccurrence, ResvInfo } from "../shapes/reservation.ts";
 import { LIFTED } from "../shapes/running.ts";
 import type { Universe } from "../shapes/universe.ts";
-import type { HeldOccurrence, ResvInfo } from "./resv-info.ts";
 import { resvHolding } from "./resv-info.ts";
 
 /** An occurrence and its place. */

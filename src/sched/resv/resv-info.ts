@@ -4,31 +4,15 @@
 //     and 365 intervals.
 // V2. The server's statement counts, whatever the present vnodes are: a promise stays when a vnode goes down. An unreadable place holds nothing.
 
-import type { Occurrence, ResvAsk, SchedResv } from "#protocol/sched-link.ts";
+import type { SchedResv } from "#protocol/sched-link.ts";
 import { requestOf } from "../order/job-lines.ts";
+import type { Held, Holding } from "../shapes/booking.ts";
 import type { Amount, Request } from "../shapes/request.ts";
-import type { Held, Holding } from "../shapes/running.ts";
+import type { HeldOccurrence, ResvInfo } from "../shapes/reservation.ts";
 import { readHolding } from "../shapes/running.ts";
 import type { Universe } from "../shapes/universe.ts";
 import { sharingOn } from "../shapes/vnode-fit.ts";
 import { partitionOf, recordOf } from "../shapes/vnode-state.ts";
-
-export type HeldOccurrence = Occurrence & { readonly exec_vnode: string; readonly holding: Holding };
-
-export type ResvInfo = {
-  readonly source: SchedResv;
-  readonly id: string;
-  readonly queue: string;
-  /** "": the default scheduler's; undefined: of no partition yet, and none was requested */
-  readonly partition: string | undefined;
-  readonly request: Request;
-  /** its total request: Resource_List without select and place */
-  readonly resources: Readonly<Record<string, unknown>>;
-  readonly held: readonly HeldOccurrence[];
-  /** the present occurrence of a running one; null: it does not run */
-  readonly present: HeldOccurrence | null;
-  readonly ask: ResvAsk | undefined;
-};
 
 /** Reads a reservation against the present vnodes: their `sharing` decides which it closes. before: the last result for it. */
 export function readResv(universe: Universe, source: SchedResv, before?: ResvInfo): ResvInfo {

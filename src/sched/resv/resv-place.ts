@@ -8,15 +8,16 @@ import { type ExecChunk, type ExecVnode, execVnodeText, readExecVnode } from "#m
 import { isNodeUsable } from "#model/values/node-state.ts";
 import type { SchedJob, Why } from "#protocol/sched-link.ts";
 import type { Forecast } from "../calendar/forecast.ts";
-import type { Window } from "../place/outlook.ts";
 import { execOf, findPlace, placedText } from "../place/placement.ts";
-import type { PlacedChunks } from "../place/placement-search.ts";
 import { checkTotals } from "../place/set-totals.ts";
+import type { Window } from "../shapes/booking.ts";
+import type { PlacedChunks } from "../shapes/placed.ts";
 import type { Amount, Chunk, Request } from "../shapes/request.ts";
+import type { ResvInfo } from "../shapes/reservation.ts";
 import { readHolding } from "../shapes/running.ts";
-import type { NodeSet, Universe } from "../shapes/universe.ts";
+import type { Universe } from "../shapes/universe.ts";
+import type { NodeSet } from "../shapes/vnode.ts";
 import { stateWords } from "../shapes/vnode-state.ts";
-import type { ResvInfo } from "./resv-info.ts";
 
 export type ResvView = { readonly universe: Universe; readonly set: NodeSet; readonly window: Window; readonly forecast: Forecast };
 

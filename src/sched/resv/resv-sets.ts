@@ -10,34 +10,19 @@ import { isNodeUsable } from "#model/values/node-state.ts";
 import type { SchedJob, SchedResv } from "#protocol/sched-link.ts";
 import { dropRunning, putRunning, runningTimes } from "../calendar/calendar.ts";
 import { askGroup, requestOf } from "../order/job-lines.ts";
-import type { Move } from "../place/node-sets.ts";
 import { makeNodeSet, moveHost, newHost, recountVnode, settle } from "../place/node-sets.ts";
-import type { PlacedChunks } from "../place/placement-search.ts";
 import { durationsOf } from "../shapes/durations.ts";
 import { isRunning } from "../shapes/limits.ts";
+import type { PlacedChunks } from "../shapes/placed.ts";
 import type { Amount } from "../shapes/request.ts";
-import type { Holding } from "../shapes/running.ts";
+import type { Insider, ResvInfo, ResvSet, ResvVnode } from "../shapes/reservation.ts";
 import { readHolding } from "../shapes/running.ts";
-import type { NodeSet, Universe, Vnode, VnodeSpec, VnodeState } from "../shapes/universe.ts";
+import type { Universe } from "../shapes/universe.ts";
+import type { Move, Vnode, VnodeSpec, VnodeState } from "../shapes/vnode.ts";
 import { sharingOn } from "../shapes/vnode-fit.ts";
 import { internSpec, resvSetKey, stateWords } from "../shapes/vnode-state.ts";
 import { bookResv, unbookResv } from "./resv-calendar.ts";
-import type { ResvInfo } from "./resv-info.ts";
 import { readResv } from "./resv-info.ts";
-
-/** A job that runs in a reservation, and its amounts by vnode. */
-export type Insider = { readonly job: SchedJob; readonly holding: Holding };
-
-export type ResvSet = { readonly resv: ResvInfo; readonly set: NodeSet; readonly vnodes: ReadonlyMap<string, ResvVnode> };
-type ResvVnode = {
-  readonly vnode: Vnode;
-  /** the amounts that the reservation holds here, by resource index; undefined: not stated */
-  readonly granted: readonly (number | undefined)[];
-  /** the amounts that its jobs use, their number, and the number of those that use the vnode exclusively */
-  readonly inside: number[];
-  jobs: number;
-  exclusive: number;
-};
 
 /** Takes over a reservation, or its new state. */
 export function putResv(universe: Universe, source: SchedResv): void {

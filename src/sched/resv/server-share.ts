@@ -2,12 +2,12 @@
 // confirmed, and a job started, only if there is enough at every moment of its time.
 
 import type { Why } from "#protocol/sched-link.ts";
-import type { Window } from "../place/outlook.ts";
+import type { Window } from "../shapes/booking.ts";
 import { isRunning } from "../shapes/limits.ts";
+import type { ResvInfo } from "../shapes/reservation.ts";
 import { amountOf } from "../shapes/resource-space.ts";
 import { endOf } from "../shapes/running.ts";
 import type { Universe } from "../shapes/universe.ts";
-import type { ResvInfo } from "./resv-info.ts";
 
 type Share = { readonly from_s: number; readonly to_s: number; readonly amount: number };
 

@@ -2,9 +2,10 @@
 // (docs/reference/scheduler.md 5, 7).
 
 import type { SchedJob } from "#protocol/sched-link.ts";
+import type { Queue } from "./job-line.ts";
 import type { ResourceSpace } from "./resource-space.ts";
 import { amountOf } from "./resource-space.ts";
-import type { Queue, Universe } from "./universe.ts";
+import type { Universe } from "./universe.ts";
 
 /** The assumed time of a job without walltime: 5 years. */
 export const JOB_INFINITY_S = 5 * 365 * 24 * 3600;

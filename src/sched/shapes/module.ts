@@ -10,14 +10,15 @@
 
 import type { Fairshare } from "#model/fairshare.ts";
 import type { Decision, SchedCommand, SchedJob, Verdict, Why } from "#protocol/sched-link.ts";
-import type { RankContext } from "../order/ranking.ts";
-import type { Placed } from "../place/placement.ts";
-import type { Room } from "../preempt/room.ts";
 import type { Durations } from "./durations.ts";
 import type { PrimeStatus } from "./holidays.ts";
+import type { JobEntry, Queue } from "./job-line.ts";
 import type { LogRecord } from "./log-record.ts";
-import type { Policy, PolicyBook } from "./policy.ts";
-import type { JobEntry, NodeSet, Queue, Universe } from "./universe.ts";
+import type { Placed } from "./placed.ts";
+import type { Policy } from "./policy.ts";
+import type { PolicyBook } from "./policy-book.ts";
+import type { RankContext, Universe } from "./universe.ts";
+import type { NodeSet } from "./vnode.ts";
 
 /** The order of checks (docs/reference/scheduler.md 5). */
 export const STAGES = [
@@ -203,4 +204,27 @@ export type ModuleWorld = {
     /** closes it and opens one with that name */
     reopen(): void;
   };
+};
+
+/** A job that was taken off its vnodes. methods: letters of preempt_order, in the order in which they are tried (`SCR`) */
+export type Away = { readonly job: SchedJob; readonly methods: string };
+
+export type Room = {
+  /** jobs that were taken away, in that order */
+  readonly away: ReadonlyMap<string, Away>;
+  mark(): number;
+  rollBack(mark: number): void;
+  vacate(job: SchedJob, methods: string): void;
+  /** why a job could not start at present; null: it could */
+  couldStart(candidate: Candidate): Why | null;
+  /** places the job that room is made for; null: there is no place */
+  occupy(candidate: Candidate): Placed | null;
+  /** its place */
+  readonly occupied: Placed | null;
+  /** false: another job needs its former amounts */
+  putBack(id: string): boolean;
+  /** changes since the last mark stay; the cycle now starts the job that was placed */
+  keep(candidate: Candidate): void;
+  /** all jobs are back where they were, except hosts: the cycle moves those */
+  close(): void;
 };

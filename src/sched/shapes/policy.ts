@@ -2,18 +2,15 @@
 // with holidays and dedicated time (docs/reference/scheduler.md 11 and 12). Made by policy/sched-config.ts; frozen.
 
 import type { DecayRule, FairshareEntity } from "#model/fairshare.ts";
-import type { FairshareTree } from "#model/resource-group.ts";
-import type { MatcherName } from "../place/matcher.ts";
-import type { DedicatedTime } from "./dedicated-time.ts";
-import type { DynProgram } from "./dyn-res.ts";
-import type { Holidays } from "./holidays.ts";
-import type { LocalTime } from "./local-time.ts";
-import type { ModuleOptions, PolicyModule } from "./module.ts";
 
 /** `"ncpus HIGH"`: HIGH puts large values first. */
 export type JobSortKey = { readonly key: string; readonly high: boolean };
 /** `"mem HIGH unused"`. total: the whole amount of the vnode. */
 export type NodeSortKey = { readonly key: string; readonly high: boolean; readonly amount: "total" | "assigned" | "unused" };
+
+/** Values of `backfill.matcher`: the order in which hosts are chosen (place/matcher.ts). */
+export const MATCHER_NAMES = ["first_fit", "best_fit"] as const;
+export type MatcherName = (typeof MATCHER_NAMES)[number];
 
 /** The settings that hold at one time (prime or non-prime). */
 export type Policy = {
@@ -58,23 +55,6 @@ export type Policy = {
   readonly preemptive_sched: boolean;
   /** how often that is tried in one cycle; null: for every job */
   readonly preempt_attempts: number | null;
-};
-
-/** Everything that a cycle needs besides the universe. */
-export type PolicyBook = {
-  readonly prime: Policy;
-  readonly non_prime: Policy;
-  readonly holidays: Holidays;
-  readonly dedicated: readonly DedicatedTime[];
-  readonly fairshare: FairshareTree;
-  /** programs that report amounts of the server; absent: none */
-  readonly dyn_res?: readonly DynProgram[];
-  /** names of the chain, in order */
-  readonly modules: readonly string[];
-  /** the site's own policy modules by their name in the chain */
-  readonly site_modules?: ReadonlyMap<string, PolicyModule>;
-  readonly module_options?: ModuleOptions;
-  readonly local: LocalTime;
 };
 
 /** The values of an empty sched_config. */

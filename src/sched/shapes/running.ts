@@ -8,54 +8,13 @@
 
 import { readExecVnode } from "#model/request/exec-vnode.ts";
 import type { Place } from "#model/request/place.ts";
-import type { PlacedChunks } from "../place/placement-search.ts";
+import type { Held, Holding, Running, RunningBook } from "./booking.ts";
+import type { PlacedChunks } from "./placed.ts";
 import type { Amount } from "./request.ts";
 import type { ResourceSpace } from "./resource-space.ts";
 import { amountOf } from "./resource-space.ts";
-import type { Vnode } from "./universe.ts";
+import type { Vnode } from "./vnode.ts";
 import { sharingOn } from "./vnode-fit.ts";
-
-/** Amounts taken of a vnode. closes, own: as in Part (place/outlook.ts). */
-export type Held = { readonly amounts: readonly Amount[]; readonly closes: string | undefined; readonly own: boolean };
-/** What is taken of vnodes, by name. */
-export type Holding = ReadonlyMap<string, Held>;
-
-/** What runs: a job, or a reservation in its period. */
-export type Running = {
-  /** id of the job or reservation */
-  readonly id: string;
-  readonly from_s: number;
-  /** when it is expected to end; use endOf */
-  to_s: number;
-  /** when it must have left its vnodes */
-  readonly last_s: number;
-  /** the part of that time that a job may need to end after its walltime */
-  readonly grace_s: number;
-  /** soft_walltime, if that is less than its allowed time */
-  readonly soft_s?: number;
-  /** the text that the holding is read from when it is first needed */
-  readonly exec_vnode: string;
-  holding: Holding | null;
-  /** true if the mirror's amounts of vnodes include it; not for a job that a cycle starts */
-  readonly counted: boolean;
-  gone: boolean;
-};
-
-export type RunningBook = {
-  readonly running: Map<string, Running>;
-  /** running entries, unordered and including entries that are gone; use endsInOrder */
-  ends: Running[];
-  in_order: boolean;
-  gone_count: number;
-  /** by vnode: running entries that are not among the vnode's `jobs`: reservations, and jobs started in this cycle */
-  readonly besides: Map<string, Running[]>;
-  /** jobs that a cycle has taken off their vnodes, and the amounts they give up; `jobs` of vnodes and their amounts still include them */
-  readonly away: Map<string, Running>;
-  /** the latest expected end of entries that have gone since a cycle last asked: if it is later than now, one ended early */
-  freed_s: number;
-  /** ids of jobs with a soft_walltime that counts */
-  readonly soft: Set<string>;
-};
 
 /** Adds a running entry; it replaces one with the same id. */
 export function addRunning(book: RunningBook, running: Running): void {

@@ -6,7 +6,7 @@ import type { Policy } from "./policy.ts";
 import type { Chunk, Request } from "./request.ts";
 import type { ResourceSpace } from "./resource-space.ts";
 import { amountText, matchedText } from "./resource-space.ts";
-import type { VnodeSpec, VnodeState } from "./universe.ts";
+import type { VnodeSpec, VnodeState } from "./vnode.ts";
 
 /** The amounts taken of a vnode, in a placement under way. */
 export type Level = { readonly spec: VnodeSpec; readonly used: readonly number[] };

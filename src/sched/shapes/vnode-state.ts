@@ -3,7 +3,8 @@
 import { isNodeUsable } from "#model/values/node-state.ts";
 import type { SchedNode } from "#protocol/sched-link.ts";
 import { amountOf, matchedOf } from "./resource-space.ts";
-import type { NodeSet, Universe, Vnode, VnodeSpec, VnodeState } from "./universe.ts";
+import type { Universe } from "./universe.ts";
+import type { NodeSet, Vnode, VnodeSpec, VnodeState } from "./vnode.ts";
 
 /** The set that a vnode belongs to. */
 export function setKeyOfNode(node: SchedNode): string {

@@ -11,7 +11,7 @@ import { type EstimateHistory, forgetEstimates, noteEstimates } from "../explain
 import { explainJob } from "../explain/explain.ts";
 import { schedView } from "../explain/view.ts";
 import type { CycleReport } from "../shapes/module.ts";
-import type { PolicyBook } from "../shapes/policy.ts";
+import type { PolicyBook } from "../shapes/policy-book.ts";
 import type { Universe } from "../shapes/universe.ts";
 import { MACHINE_TIME } from "./machine-time.ts";
 

@@ -29,7 +29,7 @@ import { applyDelta, createUniverse, setDynamic } from "../mirror/mirror.ts";
 import { mirrorOptions } from "../modules/index.ts";
 import { notObeyedNews } from "../policy/not-obeyed.ts";
 import { failedVictims, outcomeOf } from "../preempt/failed-victims.ts";
-import type { PolicyBook } from "../shapes/policy.ts";
+import type { PolicyBook } from "../shapes/policy-book.ts";
 import type { Universe } from "../shapes/universe.ts";
 import { begunWork, framesOf, logOf, refusalComments, takeOwnComments, type Work } from "./cycle-work.ts";
 import { type DirectoryOptions, schedDirectories } from "./directories.ts";

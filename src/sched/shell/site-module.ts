@@ -11,10 +11,10 @@ import type { Decision, Why } from "#protocol/sched-link.ts";
 import { parseDecision, parseWhy } from "#protocol/schema-link.ts";
 import { trustedFile } from "#support/trusted-file.ts";
 import type { SiteModule } from "../policy/module-line.ts";
+import type { JobEntry } from "../shapes/job-line.ts";
 import type { LogRecord } from "../shapes/log-record.ts";
 import type { Candidate, Cycle, Module, ModuleWorld, PolicyModule, ServiceModule, Stage } from "../shapes/module.ts";
 import { STAGES } from "../shapes/module.ts";
-import type { JobEntry } from "../shapes/universe.ts";
 import type { CallWatch } from "./module-watch.ts";
 
 /** A module's file: where it really is and which version of it. */

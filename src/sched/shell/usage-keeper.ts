@@ -14,7 +14,8 @@ import { codeOf, messageOf } from "#support/caught.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
 import { removeIfThere, writeWholeFile } from "#support/whole-file.ts";
 import { countUsage } from "../order/usage-count.ts";
-import type { Policy, PolicyBook } from "../shapes/policy.ts";
+import type { Policy } from "../shapes/policy.ts";
+import type { PolicyBook } from "../shapes/policy-book.ts";
 import type { Universe } from "../shapes/universe.ts";
 
 type Record = (event: number, object: string, text: string, logClass?: string) => void;

@@ -6,8 +6,10 @@ import { book as enter, putRunningJob, unbook } from "#sched/calendar/calendar.t
 import { createForecast } from "#sched/calendar/forecast.ts";
 import { findStart } from "#sched/calendar/start-search.ts";
 import { placedText } from "#sched/place/placement.ts";
+import type { JobEntry } from "#sched/shapes/job-line.ts";
 import { holdingOfChunks, readHolding } from "#sched/shapes/running.ts";
-import type { JobEntry, NodeSet, Universe } from "#sched/shapes/universe.ts";
+import type { Universe } from "#sched/shapes/universe.ts";
+import type { NodeSet } from "#sched/shapes/vnode.ts";
 import { describeUniverse } from "../describe.ts";
 import { universeOf } from "../world.ts";
 

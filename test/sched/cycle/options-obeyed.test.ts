@@ -18,7 +18,7 @@ import { parseDedicatedTime } from "#sched/shapes/dedicated-time.ts";
 import type { Holidays } from "#sched/shapes/holidays.ts";
 import { ALWAYS_PRIME } from "#sched/shapes/holidays.ts";
 import { UTC } from "#sched/shapes/local-time.ts";
-import type { PolicyBook } from "#sched/shapes/policy.ts";
+import type { PolicyBook } from "#sched/shapes/policy-book.ts";
 import type { World } from "../world.ts";
 import { queue, snapshotOf } from "../world.ts";
 

@@ -10,7 +10,8 @@ import type { CycleInput } from "#sched/cycle/result.ts";
 import { NO_MEMORY } from "#sched/cycle/result.ts";
 import { parseDedicatedTime } from "#sched/shapes/dedicated-time.ts";
 import { UTC } from "#sched/shapes/local-time.ts";
-import type { Policy, PolicyBook } from "#sched/shapes/policy.ts";
+import type { Policy } from "#sched/shapes/policy.ts";
+import type { PolicyBook } from "#sched/shapes/policy-book.ts";
 import type { World } from "../world.ts";
 import { decisionTexts, logTexts, queue, run } from "../world.ts";
 

@@ -8,7 +8,7 @@ import { cycle } from "#sched/cycle/cycle.ts";
 import type { CycleResult } from "#sched/cycle/result.ts";
 import { applyDelta, createUniverse } from "#sched/mirror/mirror.ts";
 import { mirrorOptions } from "#sched/modules/index.ts";
-import type { PolicyBook } from "#sched/shapes/policy.ts";
+import type { PolicyBook } from "#sched/shapes/policy-book.ts";
 import type { Universe } from "#sched/shapes/universe.ts";
 import { queue } from "../world.ts";
 

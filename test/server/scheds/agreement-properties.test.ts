@@ -7,8 +7,8 @@ import { type Decision, type Delta, SCHED_COMMAND, type Snapshot } from "#protoc
 import { cycle as decide } from "#sched/cycle/cycle.ts";
 import { applyDelta, createUniverse } from "#sched/mirror/mirror.ts";
 import { mirrorOptions } from "#sched/modules/index.ts";
-import type { PolicyBook } from "#sched/shapes/policy.ts";
 import { POLICY_DEFAULT } from "#sched/shapes/policy.ts";
+import type { PolicyBook } from "#sched/shapes/policy-book.ts";
 import type { Universe } from "#sched/shapes/universe.ts";
 import { type Prng, prng } from "#support/prng.ts";
 import { book } from "../../sched/world.ts";
