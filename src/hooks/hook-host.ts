@@ -1,6 +1,8 @@
-// One host process: a Python or JavaScript interpreter that runs hooks one after the other (python/hook_host.py, javascript/host-main.ts).
+// One host process: a Python or JavaScript interpreter that runs hooks one after the other (python/hook_host.py,
+// javascript/host-main.ts).
 //
-// P1. A run ends: with the host's answer, at its alarm, or with the host's death. A host that was not asked nicely enough is killed with its process group.
+// P1. Every run ends: with the host's answer, at its alarm, or with the host's death. A host that does not stop on request is
+//     killed with its process group.
 // P2. A host that has been killed or has died runs nothing more.
 
 import { type ChildProcess, spawn } from "node:child_process";
@@ -11,21 +13,21 @@ import { fileURLToPath } from "node:url";
 import type { HookLanguage } from "#model/tables/hook.ts";
 
 export type HostOptions = {
-  /** started by root: whom a JavaScript host becomes; null: it stays who we are */
+  /** the user that a JavaScript host becomes if root starts it; null: the host keeps our user */
   readonly nobody: { readonly uid: number; readonly gid: number } | null;
-  /** what hosts are told of attributes and pbs.conf, once */
+  /** data about attributes and pbs.conf that each host receives once */
   readonly setup: object;
 };
 
-/** A question of a hook to the daemon: objects of a kind, one or all ("") of them. */
+/** A hook's question to the daemon: one object of a kind, or all of them (name ""). */
 export type HookQuery = { readonly what: string; readonly name: string };
 
 export type HostRun = {
-  /** identifies the script; its content is sent when the host does not know it */
+  /** identifies the script; the content is sent only if the host does not have it */
   readonly key: string;
   readonly name: string;
   readonly content: string;
-  /** goes to the host as it is */
+  /** passed to the host unchanged */
   readonly frame: object;
   readonly alarm_ms: number;
   readonly answer: (query: HookQuery) => unknown;
@@ -34,38 +36,38 @@ export type HostRun = {
 export type HookHost = {
   readonly language: HookLanguage;
   readonly alive: boolean;
-  /** the `done` of the host; `{verdict: "stopped"}` at the alarm; `{verdict: "error"}` when the host died */
+  /** the `done` message of the host; `{verdict: "stopped"}` at the alarm; `{verdict: "error"}` if the host died */
   run(run: HostRun): Promise<unknown>;
-  /** lets it end by itself */
+  /** lets the host exit by itself */
   close(): void;
 };
 
-/** How long a host may take to clean up after a run that is stopped. */
+/** Time in ms that a host has to clean up after a stopped run. */
 const STOP_MS_MAX = 2000;
-/** One answer or question of a hook. */
+/** Greatest size of one answer or question of a hook. */
 const FRAME_CHARS_MAX = 32 * 1024 * 1024;
 const ERRORS_CHARS_MAX = 4096;
-/** Scripts a host keeps compiled. */
+/** Number of compiled scripts that a host keeps. */
 const SCRIPTS_MAX = 64;
 
-/** The interpreter that is the system's own. */
+/** Paths of the system's own interpreter. */
 const PYTHONS = ["/usr/bin/python3", "/usr/local/bin/python3", "/bin/python3"];
 
-/** Starts an interpreter; it is alive until it dies, is killed or is closed. */
+/** Starts an interpreter. It lives until it dies, is killed or is closed. */
 export function startHost(language: HookLanguage, options: HostOptions): HookHost {
   const child = language === "python" ? startPython() : startJavascript(options.nobody);
   return new HostProcess(language, child, options.setup);
 }
 
-/** The process, its pipes and the run it is at. */
+/** The process, its pipes and its present run. */
 class HostProcess implements HookHost {
   readonly language: HookLanguage;
   readonly #child: ChildProcess;
   readonly #input: Writable;
   readonly #output: Readable;
-  /** keys of scripts that were sent, the least recently used first */
+  /** keys of the scripts that the host has, least recently used first */
   readonly #known: string[] = [];
-  /** the beginning of a frame */
+  /** the beginning of an incomplete frame */
   #waiting = "";
   #errors = "";
   #alive = true;
@@ -96,7 +98,7 @@ class HostProcess implements HookHost {
     });
     this.#child.once("error", (error) => this.#die(error.message));
     this.#child.once("exit", (code, signal) => {
-      // Its words may still be on their way: the end of its output follows.
+      // Output may still be in the pipe, so the run ends when the output ends.
       const why = signal === null ? `the hook host ended with status ${code}` : `the hook host was ended by ${signal}`;
       setTimeout(() => this.#die(why), 100).unref();
     });
@@ -133,7 +135,7 @@ class HostProcess implements HookHost {
     this.#input.write(`${JSON.stringify(frame)}\f`);
   }
 
-  /** A script is sent once to a host; the oldest is forgotten. */
+  /** Sends a script to a host once; the host forgets its least recently used script. */
   #sendScript({ key, name, content }: HostRun): void {
     const at = this.#known.indexOf(key);
     if (at >= 0) this.#known.splice(at, 1);
@@ -171,10 +173,10 @@ class HostProcess implements HookHost {
   }
 }
 
-/** What a host says; nothing of it is believed (hook-input.ts, I1). */
+/** A message of the host. No field is trusted (hook-input.ts, I1). */
 type HostFrame = { readonly query?: { readonly what?: unknown; readonly name?: unknown }; readonly done?: unknown };
 
-/** null: no object of JSON. */
+/** Returns null if the text is not a JSON object. */
 function parsedFrame(text: string): HostFrame | null {
   try {
     const frame: unknown = JSON.parse(text);
@@ -189,11 +191,11 @@ function killGroup(child: ChildProcess): void {
   try {
     process.kill(-child.pid, "SIGKILL");
   } catch {
-    // It has gone with all that was in its group.
+    // The process group no longer exists.
   }
 }
 
-/** Nothing of our environment but the time zone; what Python needs to find programs and to write text. */
+/** The environment contains only the time zone and, for Python, what it needs to find programs and to write text. */
 const timeZone = (): { TZ?: string } => (process.env["TZ"] === undefined ? {} : { TZ: process.env["TZ"] });
 
 function launch(command: string, argv: readonly string[], env: NodeJS.ProcessEnv, argv0: string): ChildProcess {
@@ -203,7 +205,7 @@ function launch(command: string, argv: readonly string[], env: NodeJS.ProcessEnv
 function startPython(): ChildProcess {
   const python = PYTHONS.find((path) => existsSync(path)) ?? "python3";
   const env = { PATH: "/usr/bin:/bin:/usr/sbin:/sbin", LANG: "C.UTF-8", LC_ALL: "C.UTF-8", ...timeZone() };
-  // Isolated: no variables, no user's packages, nothing of the directory it starts in; and no .pyc files beside ours.
+  // Isolated mode: no variables, no packages of users, no imports from the working directory; and no .pyc files.
   return launch(python, ["-I", "-B", "-X", "utf8", join(ownFiles(), "python", "hook_host.py")], env, "pbs_python");
 }
 
@@ -222,7 +224,7 @@ function startJavascript(nobody: HostOptions["nobody"]): ChildProcess {
   return launch(process.execPath, argv, timeZone(), "pbs_hook_host");
 }
 
-/** Beside our own source in a checkout that runs sources, beside our own bundle otherwise. */
+/** In a checkout that runs from source the program is beside our source, otherwise beside our bundle. */
 function javascriptProgram(): string {
   const self = fileURLToPath(import.meta.url);
   return self.endsWith(".ts") ? join(dirname(self), "javascript", "host-main.ts") : join(dirname(self), "pbs_hook_host.mjs");

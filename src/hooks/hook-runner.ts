@@ -1,7 +1,8 @@
-// Runs hooks for a daemon: a few hosts of each language, started when first needed and kept, each with one hook at a time; what comes meanwhile waits.
+// Runs hooks for a daemon. Hosts of each language are started when they are first needed and are kept. Each host runs one hook
+// at a time; further runs wait.
 //
-// R1. A hook's time begins when a host takes it.
-// R2. Idle hosts end after a while, so that a site that has no hooks any more has no processes for them.
+// R1. A hook's time limit begins when a host takes the run.
+// R2. Idle hosts exit after a while, so that a site without hooks has no processes for them.
 
 import { chmodSync, mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -15,27 +16,27 @@ import { type HookOutcome, type HookRun, readAnswer } from "./run/hook-input.ts"
 export type HookIdentity = { readonly uid: number; readonly gid: number; readonly groups: readonly number[] };
 
 export type HookRunnerOptions = {
-  /** server_priv/hooks or mom_priv/hooks: its tmp holds configuration files, and with debug the inputs and outputs of runs */
+  /** server_priv/hooks or mom_priv/hooks. Its tmp holds configuration files and, with debug, the inputs and outputs of runs */
   readonly directory: string;
   /** entries of pbs.conf */
   readonly conf: { readonly [name: string]: string };
-  /** whom JavaScript hooks run as when we are root */
+  /** the user of JavaScript hooks if we are root */
   readonly nobody: { readonly uid: number; readonly gid: number } | null;
-  /** what hooks ask of the daemon: {items} or {error} */
+  /** answers questions of hooks to the daemon: {items} or {error} */
   readonly answer: (query: HookQuery) => unknown;
   readonly complain: (text: string) => void;
 };
 
 export type HookRunner = {
-  /** identity: whom a Python hook runs as; null: ourselves */
+  /** identity: the user of a Python hook; null: our own user */
   run(run: HookRun, identity: HookIdentity | null): Promise<HookOutcome>;
   close(): void;
 };
 
-/** Hosts of one language. */
+/** Greatest number of hosts of one language. */
 const HOSTS_MAX = 4;
 const IDLE_MS = 300_000;
-/** What a JavaScript host allows itself beyond the alarm, should nobody be there to kill it. */
+/** Time in ms beyond the alarm after which a JavaScript host ends itself, in case the daemon is no longer there to kill it. */
 const LIMIT_BEYOND_MS = 5000;
 
 type Waiting = { readonly run: HookRun; readonly identity: HookIdentity | null; readonly done: (outcome: HookOutcome) => void };
@@ -102,7 +103,7 @@ type PoolOptions = {
   readonly serve: (host: HookHost, run: HookRun, identity: HookIdentity | null) => Promise<HookOutcome>;
 };
 
-/** Hosts of one language, and the runs that wait for one. */
+/** The hosts of one language, and the runs that wait for a host. */
 class HostPool {
   readonly #options: PoolOptions;
   readonly #idle: { readonly host: HookHost; readonly timer: NodeJS.Timeout }[] = [];
@@ -172,7 +173,7 @@ class HostPool {
   }
 }
 
-/** Files of runs in the hooks' tmp: configuration for Python hooks, inputs and outputs for debugging. */
+/** Files of runs in the tmp of hooks: configuration for Python hooks, inputs and outputs for debugging. */
 class RunFiles {
   readonly directory: string;
   readonly #complain: (text: string) => void;
@@ -185,7 +186,7 @@ class RunFiles {
     this.#prepare();
   }
 
-  /** The configuration files of an earlier daemon are removed. */
+  /** Removes the configuration files of an earlier daemon. */
   #prepare(): void {
     try {
       mkdirSync(this.directory, { recursive: true, mode: 0o750 });
@@ -196,7 +197,7 @@ class RunFiles {
     }
   }
 
-  /** Hooks in Python read their configuration from a file: it is written when it is new. Its path. */
+  /** Python hooks read their configuration from a file. Writes the file if the configuration is new, and returns its path. */
   configFile(name: string, config: NonNullable<HookRun["config"]>): string {
     const path = join(this.directory, `${name}.config${config.suffix}`);
     const known = this.#configs.get(name);
@@ -206,7 +207,7 @@ class RunFiles {
     return path;
   }
 
-  /** debug: what went in and came out, as hook_EVENT_NAME_NUMBER.in and .out. */
+  /** debug: saves input and output as hook_EVENT_NAME_NUMBER.in and .out. */
   keepForDebugging(run: HookRun, answer: unknown): void {
     const name = join(this.directory, `hook_${run.input.event}_${run.name}_${process.pid}-${this.#next_run++}`);
     try {
@@ -220,7 +221,7 @@ class RunFiles {
 
 const decoded = (base64: string): Buffer => Buffer.from(base64, "base64");
 
-/** A hook whose script was imported anew is another script. */
+/** A hook gets another key when its script is imported again. */
 const keys = new WeakMap<object, string>();
 let next_key = 1;
 function scriptKey({ script }: HookRun): string {
@@ -232,7 +233,7 @@ function scriptKey({ script }: HookRun): string {
   return key;
 }
 
-/** Readable for all, since hooks may run as users; the directories above are closed to them where it matters. */
+/** The file is readable by all, because hooks may run as users. The directories above are closed to users where necessary. */
 function writeWhole(path: string, text: string | Buffer): void {
   writeFileSync(`${path}.new`, text, { mode: 0o600 });
   chmodSync(`${path}.new`, 0o644);

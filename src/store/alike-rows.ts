@@ -1,16 +1,17 @@
-// Reads JSON texts of records that are mostly alike, as those of jobs are: ten thousand jobs of one user differ in two paths and a few numbers. What a text has in
-// common with the one before is compared, not read again, and its values are the same objects.
+// Reads JSON texts of similar records, such as jobs: ten thousand jobs of one user differ in two paths and a few numbers. The
+// reader compares the parts that a text shares with the text before it, instead of parsing them again, and reuses their values.
 //
-// A1. What comes out equals what JSON.parse makes of the text, order of names included. Each text has a record of its own; its values may be those of others
-//     and must not be changed in place.
+// A1. The result equals that of JSON.parse, including the order of names. Each text has a record of its own. Its values may be
+//     shared with other records and must
+//     not be changed in place.
 // A2. A text that JSON.parse refuses is refused.
 //
-// A pattern is the sequence of a text's members. Those that were equal in all texts so far stand together in runs, which are compared as a whole; the others
-// are holes, each with what stood there last.
+// A pattern is the sequence of a text's members. Members that were equal in all texts so far form runs, which are compared as a
+// whole. The other members are holes, each with its latest value.
 
 import type { Data, Keep } from "./store.ts";
 
-/** text: name and value, with the comma or brace behind them */
+/** text: name and value, with the comma or brace after them */
 type Member = { readonly name: string; readonly text: string };
 type Run = { readonly name: null; readonly text: string };
 type Hole = { readonly name: string /** `"NAME":` */; readonly key: string; text: string; value: unknown };
@@ -21,12 +22,12 @@ type Pattern = {
   readonly record: Data;
 };
 
-/** So many patterns are tried for a text, that of the last text first. */
+/** Number of patterns tried for a text; the pattern of the last text is tried first. */
 const PATTERNS_MAX = 4;
-/** When so many more texts fitted no pattern than did, none is looked for any longer. */
+/** If this many more texts have missed than fitted a pattern, the reader stops using patterns. */
 const MISSES_MAX = 200;
 
-/** A reader of records. Throws SyntaxError for what is not JSON. */
+/** Returns a reader of records. The reader throws SyntaxError for a text that is not JSON. */
 export function alikeReader(keep: Keep): (text: string) => Data {
   let patterns: readonly Pattern[] = [];
   let misses = 0;
@@ -58,12 +59,12 @@ function parse(text: string, keep: Keep): Data {
   return record;
 }
 
-/** null: the text does not fit. */
+/** Returns null if the text does not fit the pattern. */
 function read({ parts, record }: Pattern, text: string, keep: Keep): Data | null {
   const made: { [name: string]: unknown } = { ...record };
   let at = 1;
   for (const part of parts) {
-    // Comparing a slice is many times as fast as startsWith.
+    // Comparing a slice is many times faster than startsWith.
     if (text.slice(at, at + part.text.length) === part.text) at += part.text.length;
     else if (part.name === null) return null;
     else {
@@ -75,12 +76,12 @@ function read({ parts, record }: Pattern, text: string, keep: Keep): Data | null
   return at === text.length && text[0] === "{" && text.endsWith("}") ? made : null;
 }
 
-/** Another value in a hole. Returns where its member ends, negative: it is none. */
+/** Reads another value into a hole. Returns the end of the member, or a negative number if there is no member. */
 function fill(hole: Hole, text: string, at: number, keep: Keep): number {
   const begin = at + hole.key.length;
   if (text.slice(at, begin) !== hole.key) return -1;
   const end = valueEnd(text, begin);
-  // A brace in the place of a comma is no JSON.
+  // A brace in the place of a comma is not valid here.
   if (end < 0 || text.charCodeAt(end) !== hole.text.charCodeAt(hole.text.length - 1)) return -1;
   try {
     hole.value = keep(hole.name, JSON.parse(text.slice(begin, end)));
@@ -91,7 +92,7 @@ function fill(hole: Hole, text: string, at: number, keep: Keep): number {
   return end + 1;
 }
 
-/** known: of the same sequence of names. */
+/** known: a pattern with the same sequence of names. */
 function patternOf(members: readonly Member[], known: Pattern | undefined, record: Data): Pattern {
   const holes = new Set(known?.holes);
   known?.members.forEach(({ name, text }, at) => {
@@ -110,12 +111,12 @@ function patternOf(members: readonly Member[], known: Pattern | undefined, recor
 const isSameSequence = (a: readonly Member[], b: readonly Member[]): boolean =>
   a.length === b.length && a.every(({ name }, at) => name === b[at]?.name);
 
-// --- JSON as JSON.stringify writes it, without blanks; of other texts there is no pattern
+// --- JSON as JSON.stringify writes it, without blanks; other texts get no pattern
 
 const [QUOTE, BACKSLASH, COMMA, COLON] = [0x22, 0x5c, 0x2c, 0x3a];
 const [BRACE, CLOSING_BRACE, BRACKET, CLOSING_BRACKET] = [0x7b, 0x7d, 0x5b, 0x5d];
 
-/** The members of a record, null: it is written in another way, or has a name that is not like others. */
+/** The members of a record, or null if the text is written differently or has an unusual name. */
 function membersOf(text: string): Member[] | null {
   const members: Member[] = [];
   for (let at = 1; at < text.length; ) {
@@ -130,13 +131,13 @@ function membersOf(text: string): Member[] | null {
   return members;
 }
 
-/** Behind the colon of a member that begins there; negative: none does. */
+/** The position after the colon of a member that begins here, or a negative number if none does. */
 function keyEnd(text: string, at: number): number {
   const end = text.charCodeAt(at) === QUOTE ? stringEnd(text, at) : -1;
   return end > 0 && text.charCodeAt(end) === COLON ? end + 1 : -1;
 }
 
-/** Where the comma or brace behind a value is; negative: there is none. */
+/** The position of the comma or brace after a value, or a negative number if there is none. */
 function valueEnd(text: string, begin: number): number {
   let depth = 0;
   for (let at = begin; at < text.length; at++) {
@@ -164,7 +165,7 @@ function valueEnd(text: string, begin: number): number {
   return -1;
 }
 
-/** Behind the closing quote of a string that begins there; negative: it does not end. */
+/** The position after the closing quote of a string that begins here, or a negative number if the string does not end. */
 function stringEnd(text: string, begin: number): number {
   for (let at = text.indexOf('"', begin + 1); at > 0; at = text.indexOf('"', at + 1)) {
     let backslashes = 0;

@@ -1,5 +1,6 @@
-// The store of tests and of the simulator: rows in maps, kept as JSON text so that nothing is shared with the server's objects, and faults on request.
-// Deterministic: no clock, no timers, every promise settles in the same turn it was asked in.
+// The store of tests and of the simulator: rows in maps, kept as JSON text so that they share nothing with the server's
+// objects, and faults on request. It is deterministic: no clock, no timers, and every promise settles in the turn in which it
+// was made.
 
 import { alikeReader } from "./alike-rows.ts";
 import type { Batch, Data, History, HistoryFilter, HistoryRow, Keep, Loaded, ObjectRow, ObjectTable, Store, StoreFault } from "./store.ts";
@@ -8,9 +9,9 @@ import { asItIs, StoreError } from "./store.ts";
 const OBJECT_TABLES: readonly ObjectTable[] = ["server", "resources", "queues", "vnodes", "scheds", "resvs", "hooks", "run_times"];
 
 export type MemoryStore = Store & {
-  /** the next `times` commits fail */
+  /** makes the next `times` commits fail */
   failCommits(fault: StoreFault, times?: number): void;
-  /** a copy of everything as it is on the "disk": what a restarted server would load */
+  /** a copy of everything on the "disk": the state that a restarted server would load */
   clone(): MemoryStore;
   readonly commits: number;
 };

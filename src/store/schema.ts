@@ -1,9 +1,9 @@
-// The tables of the SQLite store and how an older file becomes a newer one: step N brings a file of version N to version N+1; the version stands in
-// user_version. Steps are never changed once released, only added.
+// The tables of the SQLite store, and the migration of older files: step N turns a file of version N into version N+1. The
+// version is stored in user_version. A released step is never changed; only new steps are added.
 
 export type SchemaStep = readonly string[];
 
-/** "PRTT": a file that is another program's database is not touched. */
+/** "PRTT": marks our files, so that the database of another program is never changed. */
 export const APPLICATION_ID = 0x50525454;
 
 export const SCHEMA_STEPS: readonly SchemaStep[] = [

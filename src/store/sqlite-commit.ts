@@ -1,9 +1,11 @@
-// A batch as one statement. Every statement is a trip to SQLite's thread and back, and small commits cost more in trips than in rows: the parts of a batch are
-// the columns of a view, and triggers of the view carry an INSERT into it out.
+// Writes a batch as one statement. Every statement is a round trip to SQLite's thread, and in small commits the trips cost more
+// than the rows. The parts of a batch are therefore the columns of a view, and triggers of the view carry out an INSERT into
+// it.
 //
-// W1. One INSERT is one transaction by itself: what fails in a trigger undoes all of it.
-// W2. All rows of one table are one statement over one JSON parameter (a statement a row costs ten times the CPU).
-// W3. View and triggers are the connection's own (TEMP): the file knows nothing of them.
+// W1. One INSERT is one transaction by itself: a failure in a trigger undoes all of it.
+// W2. All rows of one table are written by one statement with one JSON parameter (one statement for each row takes ten times
+//     the CPU).
+// W3. View and triggers belong to the connection (TEMP); the file does not contain them.
 
 import type { Connection } from "./sqlite.ts";
 import { LAST_COMMIT } from "./sqlite-mark.ts";
@@ -11,7 +13,10 @@ import type { Batch, ObjectTable, RunRow } from "./store.ts";
 
 export const OBJECT_TABLES: readonly ObjectTable[] = ["server", "resources", "queues", "vnodes", "scheds", "resvs", "hooks", "run_times"];
 
-/** What belongs together in this order; between parts there is none. columns: those of the view that the statements read. */
+/**
+ * Statements that belong together, in this order. The order of parts does not matter. columns: the columns of the view that the
+ * statements read.
+ */
 type Part = { readonly name: string; readonly columns: readonly string[]; readonly statements: readonly string[] };
 
 const rowsOf = (column: string): string => `json_each(NEW.${column})`;
@@ -72,7 +77,7 @@ const PARTS: readonly Part[] = [
 const COLUMNS = PARTS.flatMap(({ columns }) => columns);
 const COMMIT = `INSERT INTO batch (${COLUMNS.join(", ")}) VALUES (${COLUMNS.map(() => "?").join(", ")})`;
 
-/** Once for a connection that is to write batches, when its tables are there. */
+/** Must be called once for a connection that writes batches, after its tables exist. */
 export async function prepareCommits(writer: Connection): Promise<void> {
   await writer.exec(
     `CREATE TEMP VIEW batch AS SELECT ${COLUMNS.map((column) => `NULL AS ${column}`).join(", ")}`,
@@ -84,7 +89,7 @@ export async function prepareCommits(writer: Connection): Promise<void> {
   );
 }
 
-/** Writes a batch with the number of the commit: all of it or nothing. False: there was nothing to write. */
+/** Writes a batch with the number of the commit, completely or not at all. Returns false if there was nothing to write. */
 export async function commit(writer: Connection, batch: Batch, number: number): Promise<boolean> {
   const rows = columnsOf(batch);
   if (rows.size === 0) return false;
@@ -93,7 +98,7 @@ export async function commit(writer: Connection, batch: Batch, number: number): 
   return true;
 }
 
-/** The JSON texts of the columns that hold something. */
+/** The JSON texts of the columns that are not empty. */
 function columnsOf(batch: Batch): Map<string, string> {
   const texts = new Map<string, string>();
   const set = (column: string, rows: readonly unknown[] | undefined): void => {
@@ -130,6 +135,6 @@ function columnsOf(batch: Batch): Map<string, string> {
   return texts;
 }
 
-/** Rows by their keys: SQLite takes such a record apart in half the time of a list of pairs. */
+/** Writes rows as a record by key: SQLite splits such a record in half the time of a list of pairs. */
 const recordText = (rows: readonly RunRow[]): string =>
   `{${rows.map(({ id, data }) => `${JSON.stringify(id)}:${JSON.stringify(data)}`).join(",")}}`;

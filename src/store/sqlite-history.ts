@@ -1,5 +1,5 @@
-// Finished jobs: never in memory, asked by id, owner, queue and time (qstat -x, -H), a page at a time on a connection of their own, so that a long
-// listing holds up no commit.
+// Finished jobs. They are never kept in memory. They are queried by id, owner, queue and time (qstat -x, -H), one page at a
+// time and over a separate connection, so that a long listing delays no commit.
 
 import type { Connection, Parameter } from "./sqlite.ts";
 import { parseData } from "./sqlite.ts";
@@ -52,7 +52,7 @@ export function sqliteHistory(reader: Connection, write: <T>(work: (writer: Conn
   };
 }
 
-/** The texts depend only on which parts a filter has, so that few statements are prepared. */
+/** The SQL texts depend only on the set of parts that a filter has, so few statements are prepared. */
 function condition(
   filter: HistoryFilter,
   after: Stored | undefined,

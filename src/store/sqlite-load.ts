@@ -1,5 +1,5 @@
-// All live rows of the store's file, as fast as they can be had: jobs in pages of one result row each, since every value that crosses from SQLite costs more than
-// its text (a third of the time of rows one by one).
+// Loads all live rows of the store's file as fast as possible. A whole page of jobs is one result row, because every value that
+// crosses from SQLite costs more than its text. This takes a third of the time of single rows.
 
 import { alikeReader } from "./alike-rows.ts";
 import type { Connection } from "./sqlite.ts";
@@ -9,14 +9,14 @@ import { OWN_COUNTERS } from "./sqlite-mark.ts";
 import type { Data, JobRow, Keep, Loaded, ObjectRow, ObjectTable } from "./store.ts";
 
 const PAGE_ROWS = 2000;
-/** Of the first page of jobs, which is read while the program is still being loaded. */
+/** Rows of the first page of jobs, which is read while the program is still loading. */
 const FIRST_PAGE_ROWS = 6000;
-/** Longer ones are read by themselves: a page must fit into a string. */
+/** Longer rows are read one by one, because a page must fit into a string. */
 const PAGED_BYTES_MAX = 16 * 1024;
-/** Between the texts of a page: JSON never holds this character. */
+/** Separates the texts of a page: JSON never contains this character. */
 const SEPARATOR = "\x1e";
 
-/** The first page of jobs, being read. */
+/** The first page of jobs while it is being read. */
 export type Ahead = { readonly page: Promise<Page | undefined> };
 
 export async function readAhead(connection: Connection): Promise<Ahead> {
@@ -26,7 +26,7 @@ export async function readAhead(connection: Connection): Promise<Ahead> {
   return { page };
 }
 
-/** keep: see Store.load. ahead: what was read since the last commit; null: nothing. */
+/** keep: see Store.load. ahead: a page read since the last commit; null: none. */
 export async function loadRows(connection: Connection, keep: Keep, ahead: Ahead | null): Promise<Loaded> {
   const objects = {} as { [T in ObjectTable]: readonly ObjectRow[] };
   const counters: { [name: string]: number } = {};
@@ -38,7 +38,7 @@ export async function loadRows(connection: Connection, keep: Keep, ahead: Ahead 
     for (const { name, value } of rows) if (!OWN_COUNTERS.has(name)) counters[name] = value;
   };
   const parts = [loadJobs(connection, keep, ahead), loadCounters(), ...loadTables] as const;
-  // The connection may be closed after a fault only when nothing is under way on it.
+  // After a fault the connection may be closed only when no call on it is in progress.
   await Promise.allSettled(parts);
   const [jobs] = await Promise.all(parts);
   const fresh = jobs.length === 0 && Object.keys(counters).length === 0 && OBJECT_TABLES.every((table) => objects[table].length === 0);
@@ -50,7 +50,7 @@ async function loadTable(connection: Connection, table: ObjectTable): Promise<Ob
   return rows.map(({ name, data }) => ({ name, data: parseData(connection.file, table, name, data) }));
 }
 
-/** While one page is being made into records here, SQLite's thread reads the next. */
+/** While this thread turns one page into records, SQLite's thread reads the next. */
 async function loadJobs(connection: Connection, keep: Keep, ahead: Ahead | null): Promise<Loaded["jobs"]> {
   const runs = new Map<string, Data>();
   for await (const rows of pages(connection, "runs", keep)) for (const { id, data } of rows) runs.set(id, data);
@@ -63,10 +63,13 @@ async function loadJobs(connection: Connection, keep: Keep, ahead: Ahead | null)
   return jobs.sort((a, b) => a.seq - b.seq);
 }
 
-/** ids, seqs: JSON lists. texts: those of the rows, "" for a long one. last: where the next page begins; null: this one is empty. */
+/**
+ * ids, seqs: JSON lists. texts: texts of the rows, "" for a long one. last: the start of the next page; null: this page is
+ * empty.
+ */
 type Page = { readonly ids: string; readonly seqs: string; readonly texts: string | null; readonly last: string | number | null };
 
-/** first: less than every value of the column that the rows are in the order of. */
+/** first: a value below every value of the column by which the rows are ordered. */
 const ORDER = { jobs: { by: "rowid", seq: "seq", first: 0 }, runs: { by: "id", seq: "0", first: "" } } as const;
 
 const pageQuery = (table: keyof typeof ORDER): string =>
@@ -93,7 +96,7 @@ async function* pages(
   try {
     for (let page = await next; page !== undefined && page.last !== null; page = await next) {
       next = readPage(connection, table, page.last, PAGE_ROWS);
-      // A fault may be told while a long row of this page is waited for.
+      // A fault may be reported while a long row of this page is awaited.
       next.catch(() => undefined);
       yield await rowsOf(page);
     }

@@ -1,5 +1,5 @@
-// What a store's file says of itself, compared with its mark (mark.ts): the store's own number and that of its last commit are two rows of `counters`, written
-// with every batch, and not shown to the server.
+// Compares a store's file with its mark (mark.ts). The store's number and the number of its last commit are two rows of
+// `counters` that are written with every batch and hidden from the server.
 
 import { randomInt } from "node:crypto";
 import { statSync } from "node:fs";
@@ -7,15 +7,15 @@ import { type Mark, markFile } from "./mark.ts";
 import type { Connection } from "./sqlite.ts";
 import { StoreError } from "./store.ts";
 
-/** Names in `counters` that are the store's own. */
+/** Names in `counters` that belong to the store itself. */
 const STORE_NUMBER = "store_number";
 export const LAST_COMMIT = "store_commit";
 export const OWN_COUNTERS: ReadonlySet<string> = new Set([STORE_NUMBER, LAST_COMMIT]);
 
-/** A store's number and the number of its last commit. null: a store that was made before there were marks. */
+/** A store's number and the number of its last commit. null: the store is older than marks. */
 export type Standing = { readonly store: number; readonly commit: number } | null;
 
-/** The size of a store's file in bytes; null: there is no file. */
+/** The size of a store's file in bytes, or null if there is no file. */
 export const storeBytes = (file: string): number | null => statSync(file, { throwIfNoEntry: false })?.size ?? null;
 
 export async function readStanding(connection: Connection): Promise<Standing> {
@@ -31,7 +31,10 @@ export async function readStanding(connection: Connection): Promise<Standing> {
   return store === undefined ? null : { store, commit: values.get(LAST_COMMIT) ?? 0 };
 }
 
-/** The standing of a store that is open for writing; one without a number gets one, which lies in the store's file itself: without its WAL it is known as well. */
+/**
+ * The standing of a store that is open for writing. A store without a number gets one. The number is written into the store's
+ * file itself, so it is known even without the WAL.
+ */
 export async function takeStanding(writer: Connection): Promise<NonNullable<Standing>> {
   const found = await readStanding(writer);
   if (found !== null) return found;
@@ -41,14 +44,14 @@ export async function takeStanding(writer: Connection): Promise<NonNullable<Stan
   return { store, commit: 0 };
 }
 
-/** What is lost without the store's file, in one sentence; null: it is there and has bytes. */
+/** One sentence about what is lost without the store's file, or null if the file exists and is not empty. */
 export function absence(file: string): string | null {
   const bytes = storeBytes(file);
   if (bytes === null) return "the store is missing, and this PBS_HOME had one";
   return bytes === 0 ? "the store has no bytes, and this PBS_HOME had one" : null;
 }
 
-/** What a store lacks of what its mark says, in one sentence; null: nothing. */
+/** One sentence about what a store lacks compared with its mark, or null if it lacks nothing. */
 export function lack(standing: Standing, mark: Mark): string | null {
   if (mark.store === null) return null;
   if (standing === null) return "this is not the store of this PBS_HOME, but another database, or one from before there were marks";
@@ -58,7 +61,7 @@ export function lack(standing: Standing, mark: Mark): string | null {
   return `the last ${count} of its commits ${count === 1 ? "is" : "are"} missing, which were acknowledged: ${standing.commit} are here, ${mark.commit} were made`;
 }
 
-/** The refusal of a store that is not what its mark says: what is missing, since when, and what helps. */
+/** The refusal of a store that does not match its mark: what is missing, since when, and what the administrator can do. */
 export function lost(file: string, what: string, mark: Mark): StoreError {
   const wal = what.includes("commits") ? ` (is ${file}-wal missing or cut, or was an older copy put here?)` : "";
   return new StoreError(

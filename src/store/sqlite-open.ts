@@ -1,4 +1,4 @@
-// What happens to a store's file before it is used: is it ours, is it of this version, is it whole.
+// Checks a store's file before it is used: whether the file is ours, has this version and is undamaged.
 
 import { existsSync } from "node:fs";
 import { present } from "#support/assert.ts";
@@ -7,13 +7,16 @@ import { APPLICATION_ID } from "./schema.ts";
 import type { Connection } from "./sqlite.ts";
 import { StoreError } from "./store.ts";
 
-/** Settings of the connection, then the schema: made, migrated (after a backup beside the file), or refused when it is newer than this program. */
+/**
+ * Applies the settings of the connection. Then creates the schema, or migrates it (after a backup beside the file), or refuses
+ * a file that is newer than this program.
+ */
 export async function prepareSchema(writer: Connection, steps: readonly SchemaStep[], onNotice: (text: string) => void): Promise<void> {
   const { version, tables, application } = await headerOf(writer);
   const fresh = version === 0 && tables === 0;
   if (!fresh) refuseForeign(writer, version, application, steps.length);
   await writer.exec(
-    // Only an empty file takes another page size.
+    // Only an empty file accepts another page size.
     ...(fresh ? ["PRAGMA page_size = 8192"] : []),
     "PRAGMA journal_mode = WAL",
     "PRAGMA synchronous = FULL",
@@ -68,14 +71,14 @@ function freeName(name: string): string {
 
 const QUICK_CHECK = "PRAGMA quick_check(3)";
 
-/** SQLite's own check of pages and rows (not of indexes against rows): null, or the first findings. */
+/** SQLite's own check of pages and rows (without indexes against rows). Returns null, or the first findings. */
 export async function quickCheck(connection: Connection): Promise<string | null> {
   const rows = await connection.all<{ readonly quick_check: string }>(QUICK_CHECK);
   const findings = rows.map((row) => row.quick_check).filter((text) => text !== "ok");
   return findings.length === 0 ? null : findings.join("; ");
 }
 
-/** The same, but resolves when SQLite's thread has begun. */
+/** As quickCheck, but resolves when SQLite's thread has begun the check. */
 export async function beginCheck(connection: Connection): Promise<{ readonly finding: Promise<string | null> }> {
   await connection.prepare(QUICK_CHECK);
   const finding = quickCheck(connection);

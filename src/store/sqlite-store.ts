@@ -1,9 +1,10 @@
-// The default store: one SQLite file (WAL, synchronous=FULL), one writing connection, one for long reads.
+// The default store: one SQLite file (WAL, synchronous=FULL), one writing connection, and one connection for long reads.
 //
 // Q1. A commit is one statement (sqlite-commit.ts), which is one transaction.
-// Q2. Writes are queued one behind the other: a purge never runs inside a commit's transaction.
-// Q3. One process has a store open for writing: PATH.lock is held as long as it is.
-// Q4. Before anything can write, the store is compared with its mark (mark.ts) over a connection that only reads: a refused store stays as it is found.
+// Q2. Writes are queued one after the other: a purge never runs inside a commit's transaction.
+// Q3. Only one process has a store open for writing: it holds PATH.lock during that time.
+// Q4. Before anything can write, the store is compared with its mark (mark.ts) over a read-only connection. A refused store
+//     remains unchanged.
 
 import { chmodSync, closeSync, existsSync, fsyncSync, linkSync, openSync, rmSync, statSync } from "node:fs";
 import { dirname } from "node:path";
@@ -26,22 +27,28 @@ import { asItIs, StoreError } from "./store.ts";
 export type SqliteStoreOptions = {
   /** schema steps, for tests of migration */
   readonly steps?: readonly SchemaStep[];
-  /** files up to this size are checked completely at open (default 64 MiB); bigger ones by reading all live rows, and by check() afterwards */
+  /**
+   * files up to this size are checked completely at open (default 64 MiB); a larger file is checked by reading all live rows,
+   * and later by check()
+   */
   readonly check_bytes_max?: number;
-  /** a store that is missing or older than its mark is gone on with (default: refused as `lost`) */
+  /** uses a store that is missing or older than its mark (default: such a store is refused as `lost`) */
   readonly accept_loss?: boolean;
-  /** told of what takes time or deserves a log line: a migration, its backup */
+  /** called for events that take time or belong in the log: a migration, its backup */
   readonly onNotice?: (text: string) => void;
 };
 
 const CHECK_BYTES_MAX = 64 * 1024 * 1024;
 
-/** Opens (or makes) the store at an absolute path. Rejects with StoreError: locked, lost, newer, corrupt, permission, disk-full, io. */
+/**
+ * Opens or creates the store at an absolute path. Rejects with StoreError: locked, lost, newer, corrupt, permission, disk-full,
+ * io.
+ */
 export async function openSqliteStore(file: string, options: SqliteStoreOptions = {}): Promise<Store> {
   return (await beginSqliteStore(file, options)).opened;
 }
 
-/** The same, but resolves while SQLite's threads check the file and read the first jobs, for which they need nobody for a while. */
+/** As openSqliteStore, but resolves while SQLite's threads still check the file and read the first jobs. */
 export async function beginSqliteStore(file: string, options: SqliteStoreOptions = {}): Promise<{ readonly opened: Promise<Store> }> {
   const lock = lockStore(file);
   const connections: Connection[] = [];
@@ -57,7 +64,7 @@ export async function beginSqliteStore(file: string, options: SqliteStoreOptions
     lock.release();
     throw error instanceof StoreError ? error : storeError(file, error as Error);
   };
-  /** The reading connection of a store that is what its mark says (Q4). */
+  /** Opens a reading connection and compares the store with its mark (Q4). */
   const marked = async (mark: Mark, notice: (text: string) => void): Promise<Connection> => {
     const absent = absence(file);
     if (absent !== null) throw lost(file, absent, mark);
@@ -82,7 +89,7 @@ export async function beginSqliteStore(file: string, options: SqliteStoreOptions
     const checking = statSync(file).size <= (options.check_bytes_max ?? CHECK_BYTES_MAX) ? await beginCheck(reader) : null;
     const ahead = await readAhead(writer);
     const check = async (): Promise<Store> => {
-      // Connections may be closed only when nothing is under way on them. What is wrong with the page the load tells.
+      // Connections may be closed only when no call on them is in progress. A fault of the page is reported by the load.
       await Promise.allSettled([checking?.finding, ahead.page]);
       const damage = (await checking?.finding) ?? null;
       if (damage !== null) throw new StoreError("corrupt", `${file}: the store is damaged: put a backup in its place (${damage})`);
@@ -106,7 +113,7 @@ function lockStore(file: string): HeldLock {
   throw new StoreError("locked", `${file}: another server uses this store (pid ${outcome.owner_pid ?? "unknown"})`);
 }
 
-/** The numbers that commits get. */
+/** The numbers of commits. */
 type Commits = { readonly mark: OpenMark; next: number };
 
 async function beginCommits(file: string, writer: Connection): Promise<Commits> {
@@ -126,7 +133,7 @@ type OpenParts = {
 function storeOf({ file, writer, reader, lock, commits, first }: OpenParts): Store {
   let ahead: Ahead | null = first;
   let tail: Promise<unknown> = Promise.resolve();
-  /** One write after the other (Q2); a failed one does not hold up the next. */
+  /** Runs one write after the other (Q2). A failed write does not block the next. */
   const inTurn = <T>(work: () => Promise<T>): Promise<T> => {
     const result = tail.then(work, work);
     tail = result.catch(() => undefined);
@@ -142,7 +149,7 @@ function storeOf({ file, writer, reader, lock, commits, first }: OpenParts): Sto
     commit: (batch) =>
       inTurn(async () => {
         ahead = null;
-        // A number whose commit failed is given to the next one.
+        // The number of a failed commit is used again for the next one.
         if (await commit(writer, batch, commits.next)) commits.mark.set(commits.next++);
       }),
     scripts: (ids) => readScripts(reader, ids),
@@ -155,7 +162,7 @@ function storeOf({ file, writer, reader, lock, commits, first }: OpenParts): Sto
         await writer.run("PRAGMA wal_checkpoint(TRUNCATE)").catch(() => undefined);
         await writer.close();
         commits.mark.close();
-        // Before the lock is given back: afterwards the file may be another server's.
+        // The file is removed before the lock is released, because afterwards it may belong to another server.
         rmSync(`${file}.lock`, { force: true });
         lock.release();
       }),
@@ -169,7 +176,7 @@ async function transaction<T>(writer: Connection, work: (writer: Connection) => 
     await writer.run("COMMIT");
     return result;
   } catch (error) {
-    // SQLite may have rolled back by itself (disk full): then there is nothing to roll back.
+    // SQLite may have rolled back by itself (disk full); there is then nothing to roll back.
     await writer.run("ROLLBACK").catch(() => undefined);
     throw error;
   }
@@ -183,7 +190,7 @@ async function readScripts(reader: Connection, ids: readonly string[]): Promise<
   return new Map(rows.map(({ id, text }) => [id, text]));
 }
 
-/** VACUUM INTO reads one snapshot while commits go on; the copy appears under its name only when it is complete and on the disk. */
+/** VACUUM INTO reads one snapshot while commits continue. The copy gets its name only when it is complete and on the disk. */
 async function backup(reader: Connection, to: string): Promise<void> {
   if (existsSync(to)) throw new StoreError("exists", `${to}: a backup does not overwrite a file`);
   const partial = `${to}.partial-${process.pid}`;

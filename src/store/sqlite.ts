@@ -1,4 +1,5 @@
-// A SQLite connection with promises, prepared statements kept, and errors that say what helps. Calls on one connection run in the order they were made.
+// A SQLite connection with promises, cached prepared statements, and errors that tell the administrator what to do. Calls on
+// one connection run in the order in which they were made.
 
 import sqlite3 from "sqlite3";
 import type { Data, StoreFault } from "./store.ts";
@@ -9,9 +10,9 @@ export type Parameter = string | number | null;
 export type Connection = {
   readonly file: string;
   run(sql: string, ...parameters: readonly Parameter[]): Promise<void>;
-  /** afterwards the statement goes to SQLite's thread in the turn in which it is called */
+  /** prepares a statement, so that later calls reach SQLite's thread in the turn in which they are made */
   prepare(sql: string): Promise<void>;
-  /** statements without parameters and rows, in one trip to SQLite's thread */
+  /** runs statements without parameters and rows in one round trip to SQLite's thread */
   exec(...statements: readonly string[]): Promise<void>;
   all<T>(sql: string, ...parameters: readonly Parameter[]): Promise<T[]>;
   close(): Promise<void>;
@@ -49,7 +50,7 @@ export async function openConnection(file: string, access: "create" | "write" | 
       const statement = await prepare(sql);
       await new Promise<void>((resolve, reject) => {
         statement.run(...parameters, (error: Error | null) => {
-          // A statement that was stepped stays in progress until it is reset: VACUUM would be refused, read transactions would not end.
+          // A statement stays in progress until it is reset. VACUUM would be refused, and read transactions would not end.
           statement.reset();
           if (error === null) resolve();
           else reject(storeError(file, error));
@@ -97,7 +98,7 @@ const FAULTS: { readonly [code: string]: readonly [StoreFault, string] } = {
   SQLITE_IOERR: ["io", "the disk refuses: see the kernel's log"],
 };
 
-/** What sqlite said, as a StoreError that names the file. */
+/** Turns an error of sqlite into a StoreError that names the file. */
 export function storeError(file: string, error: Error): StoreError {
   if (error instanceof StoreError) return error;
   const code = (error as Error & { readonly code?: string }).code ?? "";
@@ -105,7 +106,7 @@ export function storeError(file: string, error: Error): StoreError {
   return new StoreError(fault, `${file}: ${help} (${error.message})`, error);
 }
 
-/** A row that is not JSON was not written by us: damage that SQLite's own check does not see. */
+/** Parses a row. We never wrote a row that is not JSON, so such a row is damage that SQLite's own check does not detect. */
 export function parseData(file: string, table: string, name: string, text: string, parse: (text: string) => Data = JSON.parse): Data {
   try {
     return parse(text);

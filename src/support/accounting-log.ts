@@ -1,4 +1,5 @@
-// The accounting file (docs/reference/files.md 4): `MM/DD/YYYY HH:MM:SS;T;ID;MESSAGE`, one file a local day, no header lines.
+// The accounting file (docs/reference/files.md 4): `MM/DD/YYYY HH:MM:SS;T;ID;MESSAGE`, one file for each local day, without
+// header lines.
 
 import type { Clock } from "./clock.ts";
 import { realClock } from "./clock.ts";
@@ -12,11 +13,11 @@ export type AccountingLog = {
   flush(): void;
   close(): void;
   readonly path: string;
-  /** records the disk refused since the last success */
+  /** number of records lost since the last successful write */
   readonly lost: number;
 };
 
-/** dir: PBS_HOME/server_priv/accounting. file: pbs_server -A, one absolute path. */
+/** dir: PBS_HOME/server_priv/accounting. file: one absolute path (pbs_server -A). */
 export function openAccounting(options: {
   readonly dir: string;
   readonly file?: string;

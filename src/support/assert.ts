@@ -1,10 +1,11 @@
-// Programmer errors. An assertion that fails is a bug: the process ends, its supervisor starts it again, the store knows what was promised.
+// Programmer errors. A failed assertion is a bug: the process ends, its supervisor restarts it, and the store has everything
+// that was acknowledged.
 
 export class AssertionFailed extends Error {
   override readonly name = "AssertionFailed";
 }
 
-/** Stays on in production. message: what should have held. */
+/** Stays active in production. message: the condition that should hold. */
 export function assert(condition: unknown, message: string): asserts condition {
   if (!condition) throw new AssertionFailed(message);
 }
@@ -14,7 +15,7 @@ export function unreachable(value: never): never {
   throw new AssertionFailed(`unreachable: ${JSON.stringify(value)}`);
 }
 
-/** The value, which must be there. what: its name in the error. */
+/** Returns the value, which must be present. what: its name in the error. */
 export function present<T>(value: T | null | undefined, what: string): T {
   if (value === null || value === undefined) throw new AssertionFailed(`missing: ${what}`);
   return value;

@@ -1,18 +1,19 @@
-// What a catch clause has caught may be anything: its message, code and name, read without trusting its type. An error of another realm is one, too. Pure.
+// A catch clause may catch a value of any type. These functions read its message, code and name without trusting its type.
+// Errors of another realm count as errors too. Pure.
 
-/** The message of an error; whatever else was thrown, as text. */
+/** The message of an error; any other value as text. */
 export function messageOf(caught: unknown): string {
   const message = memberOf(caught, "message");
   return typeof message === "string" ? message : String(caught);
 }
 
-/** The code of an error of the system or of a library, such as ENOENT; undefined: it has none. */
+/** The code of an error of the system or of a library, such as ENOENT, or undefined if it has none. */
 export function codeOf(caught: unknown): string | undefined {
   const code = memberOf(caught, "code");
   return typeof code === "string" ? code : undefined;
 }
 
-/** The name of an error's class; "" of what is no error. */
+/** The name of an error's class, or "" if the value is not an error. */
 export function nameOf(caught: unknown): string {
   const name = memberOf(caught, "name");
   return typeof name === "string" ? name : "";

@@ -1,9 +1,12 @@
-// Whether somebody set the wall clock. Pure: both clocks are parameters.
+// Detects that the wall clock was set. Pure: both clocks are parameters.
 
-/** A wall clock that moves by so much against the monotonic clock between two looks was set. */
+/** If the wall clock moves by this much against the monotonic clock between two calls, it was set. */
 const CLOCK_JUMP_MS = 1000;
 
-/** How far the wall clock was set since the last look, in ms; 0: it was not. A drift that an NTP daemon corrects bit by bit is none. */
+/**
+ * Returns a function that gives the amount by which the wall clock was set since the last call, in ms; 0 if it was not set. The
+ * gradual corrections of an NTP daemon do not count.
+ */
 export function clockJumps(wall_ms: () => number, monotonic_ms: () => number): () => number {
   let before_ms = wall_ms() - monotonic_ms();
   return () => {

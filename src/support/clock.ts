@@ -1,9 +1,10 @@
-// Time as a parameter: the shells hold a Clock, the core is only ever told a time. The manual clock is what tests and the simulator turn by hand.
+// Time as a parameter: only shells hold a Clock; the core receives times as values. Tests and the simulator advance the manual
+// clock themselves.
 
 export type Clock = {
   /** epoch seconds, whole (PBS times) */
   now_s(): number;
-  /** epoch milliseconds; with a fraction where the source has one */
+  /** epoch milliseconds, with a fraction if the source has one */
   now_ms(): number;
   /** milliseconds since an arbitrary start; never goes back */
   monotonic_ms(): number;
@@ -16,18 +17,19 @@ export const realClock: Clock = {
 };
 
 /**
- * Milliseconds of CLOCK_MONOTONIC, whole: the same in all processes of a host, never set, standing while the host is suspended. For what lasts: walltime, timeouts.
+ * Milliseconds of CLOCK_MONOTONIC, as a whole number. The clock is the same in all processes of a host, is never set, and stops
+ * while the host is suspended. Used for durations: walltime, timeouts.
  */
 export const steady_ms = (): number => Number(process.hrtime.bigint() / 1_000_000n);
 
 export type ManualClock = Clock & {
-  /** moves wall clock and monotonic clock on by ms >= 0 */
+  /** advances wall clock and monotonic clock by ms >= 0 */
   advance(ms: number): void;
   /** sets the wall clock alone, as an administrator's `date -s` does; the monotonic clock stays */
   jump(now_ms: number): void;
 };
 
-/** A clock that stands still until it is moved. start_ms: epoch milliseconds. */
+/** A clock that moves only on request. start_ms: epoch milliseconds. */
 export function manualClock(start_ms: number): ManualClock {
   let wall_ms = start_ms;
   let monotonic_ms = 0;

@@ -1,8 +1,9 @@
-// pbs.conf (docs/reference/files.md 2): read once at the edge of every program into a frozen value. Every command does this at its start, so nothing but
-// node:fs and node:os is loaded and nothing is looked up on a network.
+// pbs.conf (docs/reference/files.md 2): every program reads it once at its start into a frozen value. Because every command
+// does so, this file loads only node:fs and node:os and makes no network lookup.
 //
-// C1. An environment variable of the same name overrides the file, for the names PBS knows. Unknown keys are kept (`values`).
-// C2. In a program that runs with more rights than its caller, the environment is not trusted (option trustEnv: false).
+// C1. An environment variable overrides the key of the same name, for the names that PBS knows. Unknown keys are kept
+//     (`values`).
+// C2. A program that runs with more rights than its caller ignores the environment (option trustEnv: false).
 
 import { readFileSync, statSync } from "node:fs";
 import { hostname } from "node:os";
@@ -10,7 +11,7 @@ import { hostname } from "node:os";
 export type Env = Readonly<Record<string, string | undefined>>;
 
 export type Conf = {
-  /** the file read */
+  /** path of the configuration file */
   readonly file: string;
   /** PBS_EXEC: installation prefix */
   readonly exec: string;
@@ -18,11 +19,14 @@ export type Conf = {
   readonly home: string;
   /** PBS_SERVER (or PBS_DEFAULT): the server's name */
   readonly server: string;
-  /** the same without the environment's say: the name of the complex that PBS_HOME belongs to */
+  /** the same, but not overridden by the environment: the name of the complex to which PBS_HOME belongs */
   readonly own_server: string;
   /** host part used for connections */
   readonly server_host: string;
-  /** user: the complex runs as one user (who is its manager); system: as root, jobs as their owners. Key PARTITA_MODE; without it PBS_HOME's owner tells */
+  /**
+   * user: the complex runs as one user, who is also its manager; system: the daemons run as root and jobs as their owners. Key
+   * PARTITA_MODE; without it the owner of PBS_HOME decides
+   */
   readonly mode: "user" | "system";
   readonly start: { readonly server: boolean; readonly sched: boolean; readonly mom: boolean; readonly comm: boolean };
   readonly port: { readonly server: number; readonly mom: number; readonly manager: number; readonly sched: number };
@@ -37,18 +41,18 @@ export type Conf = {
   readonly locallog: boolean;
   /** PBS_DAEMON_SERVICE_USER */
   readonly service_user: string | null;
-  /** every key of the file after the environment's overrides, as text */
+  /** every key of the file as text, after the environment's overrides */
   readonly values: Readonly<Record<string, string>>;
 };
 
-/** The configuration cannot be used; the message is what a command prints. */
+/** The configuration cannot be used. Commands print the message. */
 export class ConfError extends Error {
   override readonly name = "ConfError";
 }
 
 export const CONF_FILE_DEFAULT = "/etc/pbs.conf";
 const REQUIRED = ["PBS_HOME", "PBS_EXEC", "PBS_SERVER"] as const;
-/** a colon in one of these is refused */
+/** keys in which a colon is refused */
 const HOST_KEYS = [
   "PBS_SERVER_HOST_NAME",
   "PBS_MAIL_HOST_NAME",
@@ -111,10 +115,10 @@ const KNOWN = new Set<string>([
   "PARTITA_RESIDENT_MEMORY",
   "PARTITA_RESIDENT_AT_ONCE",
 ]);
-/** In a job or a login shell these mean something else than in pbs.conf: PBS_ENVIRONMENT is PBS_BATCH there. */
+/** In a job or a login shell these variables have another meaning than in pbs.conf: there PBS_ENVIRONMENT is PBS_BATCH. */
 const NOT_FROM_ENVIRONMENT = new Set(["PBS_ENVIRONMENT"]);
 
-/** Reads the configuration named by PBS_CONF_FILE, else /etc/pbs.conf. Throws ConfError. */
+/** Reads the configuration from PBS_CONF_FILE, or otherwise from /etc/pbs.conf. Throws ConfError. */
 export function readConf(env: Env = process.env, options: { readonly trustEnv?: boolean } = {}): Conf {
   const trusted = options.trustEnv ?? true;
   const file = (trusted && env["PBS_CONF_FILE"]) || CONF_FILE_DEFAULT;
@@ -122,7 +126,7 @@ export function readConf(env: Env = process.env, options: { readonly trustEnv?: 
   try {
     text = readFileSync(file, "utf8");
   } catch {
-    // Everything may still come from the environment; what is missing is named below, as PBS does.
+    // All keys may still come from the environment. makeConf names missing keys, as PBS does.
   }
   try {
     return makeConf(file, text ?? "", trusted ? env : {}, thisMachine());
@@ -132,11 +136,14 @@ export function readConf(env: Env = process.env, options: { readonly trustEnv?: 
   }
 }
 
-/** For somebody who has a complex of his own and has not told this shell. */
+/** For a user who has a personal complex but has not set PBS_CONF_FILE in this shell. */
 const hint = (file: string): string =>
   `${file} cannot be read. A complex of your own is made known to a shell by: eval "$(partita env --home DIR)"`;
 
-/** What is asked of the machine. ownerOf: uid of a path's owner; null: there is none. uid: whom a PBS_HOME that is not there yet will belong to. */
+/**
+ * Facts about the machine. ownerOf: uid of a path's owner; null: the path does not exist. uid: the future owner of a PBS_HOME
+ * that does not exist yet.
+ */
 export type Machine = { readonly hostname: string; readonly uid: number; readonly ownerOf?: (path: string) => number | null };
 
 export const thisMachine = (): Machine => ({
@@ -145,7 +152,7 @@ export const thisMachine = (): Machine => ({
   ownerOf: (path) => statSync(path, { throwIfNoEntry: false })?.uid ?? null,
 });
 
-/** The pure part of readConf: file text and environment to a Conf. */
+/** The pure part of readConf: turns file text and environment into a Conf. */
 export function makeConf(file: string, text: string, env: Env, machine: Machine): Conf {
   const values = parseConfText(text);
   const own = values["PBS_SERVER"] || values["PBS_DEFAULT"];
@@ -162,7 +169,10 @@ export function makeConf(file: string, text: string, env: Env, machine: Machine)
   return fromValues(file, values, own, machine);
 }
 
-/** Lines `NAME=value`; `#` comments, blank lines; blanks round name and value and quotes round a value are taken off. The last line of a name wins. */
+/**
+ * Lines `NAME=value`, `#` comments and blank lines. Blanks around name and value, and quotes around a value, are removed. The
+ * last line of a name wins.
+ */
 export function parseConfText(text: string): Record<string, string> {
   const values: Record<string, string> = {};
   for (const line of text.split("\n")) {
@@ -214,7 +224,7 @@ function fromValues(file: string, values: Record<string, string>, own: string | 
     mom_home: values["PBS_MOM_HOME"] ?? home,
     mom_node_name: values["PBS_MOM_NODE_NAME"] ?? shortHostName(machine.hostname),
     environment_file: values["PBS_ENVIRONMENT"] ?? `${home}/pbs_environment`,
-    // /var/tmp is shared: the first job of two users' complexes would be the same directory.
+    // /var/tmp is shared, so the first jobs of two users' complexes would use the same directory.
     tmpdir: values["PBS_TMPDIR"] ?? (mode === "user" ? `${home}/tmp` : "/var/tmp"),
     log_highres: flag("PBS_LOG_HIGHRES_TIMESTAMP"),
     syslog: Number.parseInt(values["PBS_SYSLOG"] ?? "0", 10) || 0,

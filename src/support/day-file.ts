@@ -1,10 +1,11 @@
-// A file of lines that changes its name with the local day: daemon logs and accounting (docs/reference/files.md 3, 4). Lines are gathered and written in one
-// system call a batch, in the order they came.
+// A file of lines that changes its name with the local day: daemon logs and accounting (docs/reference/files.md 3, 4). Lines
+// are collected and written in batches, one system call for each batch, in the order of arrival.
 //
-// F1. Lines reach the file in the order of write(); a batch never mixes days.
-// F2. What was written before flush() or close() returned is in the file (or counted in `lost` when the disk refuses).
-// F3. A disk that refuses does not stop the daemon: lines are dropped, counted and named once writing works again.
-// F4. A line torn by a full disk or a kill is not gone on with: the next one begins on a line of its own.
+// F1. Lines reach the file in the order of write(). A batch contains lines of one day only.
+// F2. After flush() or close() returns, all earlier lines are in the file, or are counted in `lost` if the disk refuses.
+// F3. A disk that refuses does not stop the daemon: lines are dropped and counted, and the count is logged once writing works
+//     again.
+// F4. A line torn by a full disk or a kill is not continued: the next line begins on a new line.
 
 import { closeSync, constants, fsyncSync, lstatSync, mkdirSync, openSync, readSync, writeSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -13,20 +14,26 @@ import { codeOf, messageOf } from "./caught.ts";
 export type DayFileOptions = {
   /** directory of the daily files; ignored when file is given */
   readonly dir: string;
-  /** one absolute path instead of daily names (-L, -A): never rotated */
+  /** one absolute path instead of daily names (-L, -A); the file is never rotated */
   readonly file?: string;
   readonly mode?: number;
-  /** lines for the beginning of each file opened, and for the end of one that its day has left */
+  /** returns lines for the beginning of each opened file; onEnd: lines for the end of a file whose day has passed */
   readonly onOpen?: (now_ms: number) => string;
   readonly onClose?: (now_ms: number) => string;
-  /** lines within so many milliseconds of the last write wait for company (default GATHER_MS), a line after a pause for the end of its turn; 0 writes at once */
+  /**
+   * a line within this many milliseconds of the last write waits for further lines (default GATHER_MS); a line after a pause
+   * waits for the end of its turn; 0: lines are written at once
+   */
   readonly delay_ms?: number;
-  /** a line that says how many were lost */
+  /** returns a line with the number of lost lines */
   readonly onLost?: (now_ms: number, count: number, why: string) => string;
 };
 
 const BATCH_CHARS_MAX = 256 * 1024;
-/** Who looks into a log right after a command (some 10 ms) finds what the command did; a busy daemon makes no more than 200 writes a second. */
+/**
+ * A user who reads a log right after a command (some 10 ms) finds its effects, and a busy daemon makes no more than 200 writes
+ * a second.
+ */
 const GATHER_MS = 5;
 
 export class DayFile {
@@ -36,10 +43,10 @@ export class DayFile {
   #fd = -1;
   #day = "";
   #waiting = "";
-  /** the file ends within a line (F4) */
+  /** whether the file ends within a line (F4) */
   #torn = false;
   #lost = 0;
-  /** of the last refusal */
+  /** reason of the last refusal */
   #why = "";
   #turn_end: NodeJS.Immediate | null = null;
   #pause: NodeJS.Timeout | null = null;
@@ -51,12 +58,12 @@ export class DayFile {
     this.#dir = options.dir;
   }
 
-  /** Lines not written since the last success. */
+  /** Number of lines lost since the last successful write. */
   get lost(): number {
     return this.#lost;
   }
 
-  /** The path written to, or to be written to. */
+  /** The path of the present or next file. */
   get path(): string {
     return this.#pathOf(this.#day);
   }
@@ -79,21 +86,21 @@ export class DayFile {
     this.#put(text);
   }
 
-  /** Closes and opens again by name (SIGHUP, after an outside rotation). */
+  /** Closes the file and opens it by name again (SIGHUP, after an external rotation). */
   reopen(now_ms: number): void {
     if (this.#closed || this.#fd < 0) return;
     this.#end(now_ms);
     this.#open(this.#day, now_ms);
   }
 
-  /** Another path instead of the present one (the server changed sched_log). */
+  /** Switches to another directory (the server changed sched_log). */
   redirect(dir: string, now_ms: number): void {
     if (this.#closed || dir === this.#dir) return;
     if (this.#fd >= 0) this.#end(now_ms);
     this.#dir = dir;
   }
 
-  /** Flushes, syncs and closes; later writes are refused silently. */
+  /** Flushes, syncs and closes. Later writes are ignored. */
   close(now_ms: number): void {
     if (this.#closed) return;
     this.flush();
@@ -102,7 +109,7 @@ export class DayFile {
       try {
         fsyncSync(this.#fd);
       } catch {
-        // A log on a device that cannot sync is still a log.
+        // Not every device can sync; the log works without it.
       }
     }
     this.#shut();
@@ -113,7 +120,7 @@ export class DayFile {
     return this.#options.file ?? join(this.#dir, day);
   }
 
-  /** Writes what waits, and lets what comes next gather for a while. */
+  /** Writes the waiting lines and starts to collect the next ones. */
   #flushAndPause(): void {
     this.flush();
     this.#pause = setTimeout(() => {
@@ -122,7 +129,7 @@ export class DayFile {
     }, this.#delay_ms).unref();
   }
 
-  /** The file of the day is open (or cannot be: the next line tries again). */
+  /** Opens the file of the day. If that fails, the next line tries again. */
   #turn(day: string, now_ms: number): void {
     if (this.#fd >= 0 && this.#options.file === undefined && day !== this.#day) this.#end(now_ms);
     if (this.#fd < 0) this.#open(day, now_ms);
@@ -163,7 +170,7 @@ export class DayFile {
     }
   }
 
-  /** Its last lines, then it is closed. */
+  /** Writes the last lines and closes the file. */
   #end(now_ms: number): void {
     this.flush();
     this.#put(this.#options.onClose?.(now_ms) ?? "");
@@ -177,19 +184,20 @@ export class DayFile {
   }
 }
 
-/** Opens a file for appending, and makes its directory when there is none. Throws the system's error. */
+/** Opens a file for appending, and creates its directory if it is missing. Throws the system's error. */
 function openedFile(path: string, mode: number): number {
   try {
     return openSync(path, constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT | constants.O_NOFOLLOW, mode);
   } catch (error) {
     if (codeOf(error) !== "ENOENT") throw error;
-    // One level only: what is above belongs to the installation (and Node loops for ever on a recursive one under /proc).
+    // Creates one level only. The levels above belong to the installation, and a recursive mkdir under /proc never returns in
+    // Node.
     mkdirSync(dirname(path), { mode: 0o755 });
     return openSync(path, "a", mode);
   }
 }
 
-/** Whether a file (nothing else) ends within a line. */
+/** Whether a regular file ends within a line. */
 function endsTorn(path: string): boolean {
   let fd = -1;
   try {

@@ -1,7 +1,9 @@
-// Descriptors that a daemon got from whoever started it: a root shell's open file must not stay open in a daemon, and must never reach a user's job.
+// File descriptors that a daemon inherited from the process that started it. A file opened by root's shell must not stay open
+// in a daemon and must never reach a user's job.
 //
-// D1. What stays open above 2 has FD_CLOEXEC, so that no program started later gets it: Node opens its own descriptors so. Node itself sets FD_CLOEXEC on
-//     what it inherits only up to the first unused number above 15.
+// D1. Every descriptor above 2 that stays open has FD_CLOEXEC, so that later programs do not inherit it. Node opens its own
+//     descriptors with this flag, but sets
+//     it on inherited ones only up to the first unused number above 15.
 
 import { closeSync, readdirSync, readFileSync, readlinkSync } from "node:fs";
 
@@ -9,12 +11,12 @@ const DIRECTORY = "/proc/self/fd";
 const O_CLOEXEC = 0o2000000;
 const ACCESS = 0o3;
 
-/** A descriptor above 2. target: as /proc names it, such as `/etc/passwd` or `pipe:[81]`; flags: of open(2). */
+/** A descriptor above 2. target: as /proc names it, such as `/etc/passwd` or `pipe:[81]`; flags: those of open(2). */
 export type Descriptor = { readonly fd: number; readonly target: string; readonly flags: number };
 
 /**
- * Those that are not Node's own. At its start Node has event queues (`anon_inode:`), /dev/null, and pipes of which it holds both ends, all with FD_CLOEXEC.
- * kept: numbers that are meant for this process.
+ * The descriptors that are not Node's own. At its start Node has event queues (`anon_inode:`), /dev/null, and pipes of which it
+ * holds both ends, all with FD_CLOEXEC. kept: numbers meant for this process.
  */
 export function foreignDescriptors(open: readonly Descriptor[], kept: ReadonlySet<number>): number[] {
   const isPaired = ({ target, flags }: Descriptor): boolean => {
@@ -28,8 +30,8 @@ export function foreignDescriptors(open: readonly Descriptor[], kept: ReadonlySe
 }
 
 /**
- * Closes what this process was not meant to have. To be called first of all in a program: later Node has files and sockets of its own. kept: numbers above 2
- * that whoever started this process hands over. Does nothing where there is no /proc.
+ * Closes inherited descriptors that are not meant for this process. Must be called first in a program, because Node opens files
+ * and sockets of its own later. kept: numbers above 2 that the parent process hands over. Does nothing if there is no /proc.
  */
 export function closeForeignDescriptors(...kept: readonly number[]): void {
   const channel = Number(process.env["NODE_CHANNEL_FD"] ?? Number.NaN);
@@ -37,7 +39,7 @@ export function closeForeignDescriptors(...kept: readonly number[]): void {
     try {
       closeSync(fd);
     } catch {
-      // It was closed meanwhile.
+      // The descriptor was closed meanwhile.
     }
   }
 }
@@ -58,7 +60,7 @@ function openDescriptors(): Descriptor[] {
         { fd, target: readlinkSync(`${DIRECTORY}/${name}`), flags: Number.parseInt(/^flags:\s*([0-7]+)/m.exec(info)?.[1] ?? "0", 8) },
       ];
     } catch {
-      // The listing's own descriptor.
+      // The descriptor of the directory listing itself.
       return [];
     }
   });

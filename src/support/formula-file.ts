@@ -1,4 +1,5 @@
-// sched_formula (docs/reference/files.md 1): a copy of job_sort_formula in server_priv and in each sched_priv, for site tools that look for it. Nobody reads it here.
+// sched_formula (docs/reference/files.md 1): a copy of job_sort_formula in server_priv and in each sched_priv. Tools of sites
+// look for it; Partita itself never reads it.
 
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -7,7 +8,7 @@ import { removeIfThere, writeWholeFile } from "./whole-file.ts";
 
 const HEAD = "### PBS INTERNAL FILE DO NOT MODIFY ###";
 
-/** Writes it, or removes it where there is no formula. Returns what went wrong; null: nothing. */
+/** Writes the file, or removes it if there is no formula. Returns the fault, or null. */
 export function keepFormulaFile(directory: string, formula: string | null): string | null {
   const path = join(directory, "sched_formula");
   try {

@@ -13,7 +13,7 @@ export function heapPush<T>(heap: T[], item: T, less: (a: T, b: T) => boolean): 
   heap[at] = item;
 }
 
-/** Removes and returns the smallest; undefined: the heap is empty. */
+/** Removes and returns the smallest element, or undefined if the heap is empty. */
 export function heapPop<T>(heap: T[], less: (a: T, b: T) => boolean): T | undefined {
   const top = heap[0];
   const last = heap.pop();
@@ -21,7 +21,7 @@ export function heapPop<T>(heap: T[], less: (a: T, b: T) => boolean): T | undefi
   return top;
 }
 
-/** Puts another element in place of the smallest. */
+/** Replaces the smallest element by another one. */
 export function heapReplace<T>(heap: T[], item: T, less: (a: T, b: T) => boolean): void {
   siftDown(heap, item, less);
 }

@@ -1,4 +1,4 @@
-// How far a clock was set, in words. Pure.
+// The amount by which a clock was set, in words. Pure.
 
 /** `172800 seconds forward`, for a log. */
 export function jumpText(by_ms: number): string {

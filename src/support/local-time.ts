@@ -1,4 +1,5 @@
-// Dates as PBS writes them into logs, accounting files and their names: local time of the machine (TZ). Seconds are formatted once each.
+// Dates as PBS writes them in logs, accounting files and their names: in the local time of the machine (TZ). Each second is
+// formatted once.
 
 export type Stamper = {
   /** `MM/DD/YYYY HH:MM:SS` of epoch milliseconds; with `.uuuuuu` where highres */

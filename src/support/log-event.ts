@@ -1,4 +1,5 @@
-// Event types of the daemons' logs and their masks (docs/reference/files.md 3). Pure: the cores name events without loading the logger.
+// Event types of the daemons' logs and their masks (docs/reference/files.md 3). Pure, so that the cores can name events without
+// loading the logger.
 
 export const LOG_EVENT = {
   ERROR: 0x0001,
@@ -13,17 +14,17 @@ export const LOG_EVENT = {
   RESV: 0x0200,
   DEBUG3: 0x0400,
   DEBUG4: 0x0800,
-  /** added to an event so that no mask holds it back; not written */
+  /** added to an event so that no mask suppresses it; the bit itself is not written */
   FORCE: 0x8000,
 } as const;
 
 /** Default masks: server 511, scheduler 767, mom and comm 511. */
 export const LOG_MASK = { server: 511, sched: 767, mom: 511, comm: 511 } as const;
 
-/** Errors and forced records always pass. */
+/** Whether a mask lets an event pass. Errors and forced records always pass. */
 export const isLogged = (event: number, mask: number): boolean => (event & (mask | LOG_EVENT.ERROR | LOG_EVENT.FORCE)) !== 0;
 
 export type LogClass = "n/a" | "Svr" | "Que" | "Job" | "Req" | "Fil" | "Act" | "Node" | "Resv" | "Sched" | "Hook" | "Resc" | "TPP";
 
-/** What a line says beside its time and daemon. */
+/** The contents of a line except its time and daemon. */
 export type LogRecord = { readonly event: number; readonly class: string; readonly object: string; readonly text: string };

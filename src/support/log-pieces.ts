@@ -1,22 +1,23 @@
-// The files of one day of a daemon's log: YYYYMMDD, and what was rotated or compressed of it, YYYYMMDD.1, YYYYMMDD.2.gz, YYYYMMDD.gz. Pure.
+// The files of one day of a daemon's log: YYYYMMDD, and its rotated or compressed pieces YYYYMMDD.1, YYYYMMDD.2.gz,
+// YYYYMMDD.gz. Pure.
 
-/** day: YYYYMMDD. piece: 1 is the oldest; null: the file of the day itself, which is the youngest. */
+/** day: YYYYMMDD. piece: 1 is the oldest; null: the file of the day itself, which is the newest. */
 export type LogPiece = { readonly name: string; readonly day: string; readonly piece: number | null; readonly compressed: boolean };
 
 const NAME = /^(\d{8})(?:\.([1-9]\d{0,5}))?(\.gz)?$/;
 
-/** null: a file of another kind. */
+/** Returns null for a file of another kind. */
 export function parseLogName(name: string): LogPiece | null {
   const match = NAME.exec(name);
   if (match === null) return null;
   return { name, day: match[1] as string, piece: match[2] === undefined ? null : Number(match[2]), compressed: match[3] !== undefined };
 }
 
-/** What a directory holds of a log, oldest first. */
+/** The pieces of a log in a directory, oldest first. */
 export function logPieces(names: readonly string[]): LogPiece[] {
   const pieces = names.flatMap((name) => parseLogName(name) ?? []);
   const rank = ({ piece }: LogPiece): number => piece ?? Number.POSITIVE_INFINITY;
-  // A piece that is there twice was being compressed when that was interrupted: the plain one is whole.
+  // If a piece exists twice, its compression was interrupted, and the uncompressed file is the complete one.
   const plain = new Set(pieces.filter(({ compressed }) => !compressed).map(({ name }) => name));
   return pieces
     .filter(({ name, compressed }) => !compressed || !plain.has(name.slice(0, -3)))

@@ -1,8 +1,9 @@
-// The daemons' logs (docs/reference/files.md 3): `MM/DD/YYYY HH:MM:SS;EEEE;DAEMON;CLASS;OBJECT;TEXT`, one file a local day, by winston.
+// The daemons' logs (docs/reference/files.md 3): `MM/DD/YYYY HH:MM:SS;EEEE;DAEMON;CLASS;OBJECT;TEXT`, one file for each local
+// day, written by winston.
 //
-// L1. A record whose event is not in the mask is not even formatted; errors and forced records always pass.
+// L1. A record whose event is not in the mask is not even formatted. Errors and forced records always pass.
 // L2. One record is one line: line ends in a text are written as \n.
-// L3. Records are in the file when flush() or close() returns; the process' exit flushes.
+// L3. Records are in the file when flush() or close() returns. The exit of the process flushes.
 
 import type { Logform } from "winston";
 import { createLogger } from "winston";
@@ -18,7 +19,7 @@ export type { LogClass } from "./log-event.ts";
 export { LOG_EVENT } from "./log-event.ts";
 
 export type LogOptions = {
-  /** PBS_HOME/server_logs and the like; must exist or be makeable */
+  /** PBS_HOME/server_logs or a similar directory, which must exist or be creatable */
   readonly dir: string;
   /** `Server@host`, `pbs_sched`, `pbs_mom`, `Comm@host` */
   readonly daemon: string;
@@ -31,25 +32,28 @@ export type LogOptions = {
   readonly clock?: Clock;
   /** further header texts after version and build: `hostname=...;pbs_leaf_name=...` (event 0100) */
   readonly header?: readonly string[];
-  /** of files that are made; default 0644 */
+  /** mode of new files; default 0644 */
   readonly mode?: number;
-  /** how long a line may wait for company, as DayFileOptions has it; 0: each record is written at once */
+  /** as in DayFileOptions: how long a line may wait for further lines; 0: each record is written at once */
   readonly delay_ms?: number;
 };
 
 export type Log = {
-  /** event: a LOG_EVENT value (with FORCE or-ed in when no mask may hold it back); at_ms: when it was, epoch milliseconds, if not now */
+  /**
+   * event: a LOG_EVENT value, combined with FORCE if no mask may suppress it; at_ms: time of the event in epoch milliseconds,
+   * default now
+   */
   record(event: number, logClass: string, object: string, text: string, at_ms?: number): void;
-  /** Records of one moment, in their order, at the cost of one. */
+  /** Writes several records of one moment, in order, at the cost of one. */
   records(list: readonly LogRecord[]): void;
   mask: number;
-  /** SIGHUP: closes and opens the file again */
+  /** SIGHUP: closes the file and opens it again */
   reopen(): void;
-  /** another directory from now on */
+  /** switches to another directory */
   redirect(dir: string): void;
   flush(): void;
   close(): void;
-  /** the file being written */
+  /** path of the present file */
   readonly path: string;
 };
 
@@ -108,12 +112,12 @@ export function openLog(options: LogOptions): Log {
   };
 }
 
-/** The line is complete when it reaches winston: no format of its own. */
+/** The line is complete when it reaches winston, so winston applies no format. */
 const asIs = { transform: (info: Logform.TransformableInfo) => info };
 
 type Info = { readonly message: string; readonly now_ms: number };
 
-/** winston's transport into a day file; the lines are ready, the file gathers. */
+/** winston's transport into a day file. The lines are already formatted; the file collects them. */
 class PbsTransport extends Transport {
   readonly #file: DayFile;
   readonly #day: (now_ms: number) => string;
@@ -132,7 +136,7 @@ class PbsTransport extends Transport {
 
 type Line = (now_ms: number, event: number, logClass: string, object: string, text: string) => string;
 
-/** What a new file begins with (docs/reference/files.md 3). */
+/** The first lines of a new file (docs/reference/files.md 3). */
 function headerLines(now_ms: number, line: Line, daemon: string, header: readonly string[]): string {
   return [
     line(now_ms, LOG_EVENT.SYSTEM, "Svr", "Log", "Log opened"),
@@ -143,13 +147,13 @@ function headerLines(now_ms: number, line: Line, daemon: string, header: readonl
 }
 
 const HEX: string[] = [];
-/** Four lower-case hex digits; the force bit is masked. */
+/** Four lower-case hex digits; the force bit is removed. */
 function hex4(event: number): string {
   const masked = event & 0x7fff;
   return (HEX[masked] ??= masked.toString(16).padStart(4, "0"));
 }
 
-/** A text may come from a user: it must not be able to forge a record. */
+/** A text may come from a user, who must not be able to forge a record. */
 function oneLine(text: string): string {
   return /[\r\n]/.test(text) ? text.replaceAll("\r", "\\r").replaceAll("\n", "\\n") : text;
 }

@@ -1,7 +1,7 @@
-// Users and groups of the system as the name service knows them (getpwnam_r and its relatives through koffi), with short caching; /etc/passwd and
-// /etc/group are read where the C library cannot be loaded.
+// Users and groups of the system as the name service knows them (getpwnam_r and related functions through koffi), with brief
+// caching. If the C library cannot be loaded, /etc/passwd and /etc/group are read.
 //
-// U1. An answer is at most CACHE_MS old. U2. No answer is ever guessed: an unknown user is null.
+// U1. An answer is at most CACHE_MS old. U2. No answer is guessed: an unknown user is null.
 
 import { readFileSync } from "node:fs";
 import type { Clock } from "./clock.ts";
@@ -23,16 +23,19 @@ export type UserDatabase = {
   userByUid(uid: number): SystemUser | null;
   groupByName(name: string): SystemGroup | null;
   groupByGid(gid: number): SystemGroup | null;
-  /** group ids of a user: primary first, then supplementary */
+  /** group ids of a user: primary group first, then supplementary groups */
   gidsOf(user: SystemUser): readonly number[];
-  /** names of the same; a group without a name is its number */
+  /** names of the same groups; a group without a name is given by its number */
   groupsOf(user: SystemUser): readonly string[];
 };
 
 const CACHE_MS = 60_000;
 const CACHE_ENTRIES_MAX = 10_000;
 
-/** The system's users, cached. Names that cannot be user names (empty, NUL, `:`, `/`, over 256) are answered null without a question. */
+/**
+ * The system's users, cached. A text that cannot be a user name (empty, or with NUL, `:` or `/`, or over 256 characters) gives
+ * null without a lookup.
+ */
 export function systemUsers(options: { readonly clock?: Clock; readonly source?: UserSource } = {}): UserDatabase {
   const clock = options.clock ?? realClock;
   const source = options.source ?? bestSource();
@@ -88,7 +91,7 @@ const BUFFER_MAX = 1 << 20;
 
 let declared: UserSource | null = null;
 
-/** getpwnam_r, getpwuid_r, getgrnam_r, getgrgid_r, getgrouplist: every source of nsswitch.conf. */
+/** getpwnam_r, getpwuid_r, getgrnam_r, getgrgid_r, getgrouplist: these use every source of nsswitch.conf. */
 export function libcSource(): UserSource {
   if (declared !== null) return declared;
   const { koffi, libc: library } = libc();
@@ -142,7 +145,7 @@ export function libcSource(): UserSource {
   return declared;
 }
 
-/** The two files read afresh at every question (systemUsers caches). */
+/** Reads the two files at every lookup (systemUsers caches). */
 export function fileSource(readPasswd: () => string, readGroup: () => string): UserSource {
   const users = (): SystemUser[] => parsePasswd(readPasswd());
   const groups = () => parseGroup(readGroup());
@@ -160,7 +163,7 @@ export function fileSource(readPasswd: () => string, readGroup: () => string): U
   };
 }
 
-/** Lines of passwd(5); those that are not are left out. */
+/** Parses the lines of passwd(5); malformed lines are skipped. */
 export function parsePasswd(text: string): SystemUser[] {
   const users: SystemUser[] = [];
   for (const line of text.split("\n")) {
@@ -171,7 +174,7 @@ export function parsePasswd(text: string): SystemUser[] {
   return users;
 }
 
-/** Lines of group(5). */
+/** Parses the lines of group(5). */
 export function parseGroup(text: string): (SystemGroup & { readonly members: readonly string[] })[] {
   const groups: (SystemGroup & { readonly members: readonly string[] })[] = [];
   for (const line of text.split("\n")) {

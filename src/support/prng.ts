@@ -1,8 +1,8 @@
-// Reproducible randomness for tests and the simulator: one seed gives one history. splitmix64-style mixing on two 32-bit halves (xoshiro128**).
-// Not for secrets.
+// Reproducible randomness for tests and the simulator: one seed gives one history. Mixing in the style of splitmix64 on two
+// 32-bit halves (xoshiro128**). Not for secrets.
 //
 // P1. The same seed gives the same sequence on every machine.
-// P2. A split generator's sequence depends only on the parent's seed and the label, not on how much the parent was used.
+// P2. The sequence of a split generator depends only on the parent's seed and the label, not on how much the parent was used.
 
 export type Prng = {
   /** a float in [0, 1) */
@@ -19,7 +19,7 @@ export type Prng = {
   split(label: string | number): Prng;
 };
 
-/** Generator of a seed: any number or text. */
+/** The generator of a seed, which is any number or text. */
 export function prng(seed: number | string): Prng {
   const origin = hashText(String(seed));
   let [a, b, c, d] = spread(origin);
@@ -65,7 +65,7 @@ function hashText(text: string): number {
   return hash >>> 0;
 }
 
-/** Four well-mixed words of one (the generator must not start from zeros). */
+/** Expands one word into four well-mixed words (the generator must not start from zeros). */
 function spread(seed: number): [number, number, number, number] {
   let state = seed;
   const word = (): number => {

@@ -1,15 +1,19 @@
-// The checks of a scheduler's directories, made by the server before it starts the scheduler and by the scheduler before it uses them (docs/reference/scheduler.md 2).
+// Checks of a scheduler's directories. The server makes them before it starts the scheduler, and the scheduler before it uses
+// the directories (docs/reference/scheduler.md 2).
 
 import { statSync } from "node:fs";
 import { join } from "node:path";
 import { messageOf } from "./caught.ts";
 
-/** Files that a sched_priv must hold. */
+/** Files that a sched_priv must contain. */
 export const SCHED_FILES = ["sched_config", "resource_group", "holidays", "dedicated_time"] as const;
 
 const GROUP_OR_WORLD_WRITES = 0o022;
 
-/** What is wrong with a sched_priv: it must be a directory of the scheduler's user that nobody else can write, with all its files. null: nothing. */
+/**
+ * The fault of a sched_priv, or null. It must be a directory of the scheduler's user that no other user can write, and it must
+ * contain all its files.
+ */
 export function checkPrivate(dir: string, uid = ownUid()): string | null {
   const fault = checkOwn(dir, true, uid);
   if (fault !== null) return fault;
@@ -20,12 +24,12 @@ export function checkPrivate(dir: string, uid = ownUid()): string | null {
   return null;
 }
 
-/** What is wrong with a directory for logs: who can write there decides what the scheduler writes to. null: nothing. */
+/** The fault of a directory for logs, or null. A user who can write to the directory could redirect what the scheduler writes. */
 export const checkLogDirectory = (dir: string, uid = ownUid()): string | null => checkOwn(dir, true, uid);
 
 const ownUid = (): number => process.getuid?.() ?? 0;
 
-/** uid: of the scheduler's user. Root's own files are as good, but a directory of root's is closed to another user. */
+/** uid: of the scheduler's user. Files of root are accepted too, but a directory of root is not accessible to another user. */
 function checkOwn(path: string, directory: boolean, uid: number): string | null {
   try {
     const stat = statSync(path);

@@ -1,6 +1,9 @@
-// Binary search in an array that is in order. Pure.
+// Binary search in a sorted array. Pure.
 
-/** The place of the first element for which a condition holds, which then holds for all after it; the length where it holds for none. */
+/**
+ * The position of the first element for which a condition holds. The condition must hold for all later elements too. Returns
+ * the length of the array if it holds for none.
+ */
 export function firstPlace<T>(sorted: readonly T[], holds: (element: T) => boolean): number {
   let [low, high] = [0, sorted.length];
   while (low < high) {

@@ -1,4 +1,4 @@
-// Files that a daemon runs, loads or believes with its own rights: nobody but who is trusted may be able to change them, or put others in their place.
+// Files that a daemon runs, loads or trusts with its own rights. Only trusted users may be able to change or replace them.
 
 import { lstatSync, realpathSync } from "node:fs";
 import { dirname } from "node:path";
@@ -7,8 +7,9 @@ const GROUP_OR_WORLD_WRITES = 0o022;
 const STICKY = 0o1000;
 
 /**
- * Where a file really is. owners: uids that are trusted. Throws with a text when the file or a directory above it belongs to another user or can be
- * written by group or others; in a directory with the sticky bit others cannot replace what is not theirs. A missing file throws the system's ENOENT.
+ * The real path of a file. owners: trusted uids. Throws with a text if the file or a directory above it belongs to another user
+ * or is writable by group or others. A directory with the sticky bit may be writable, because other users cannot replace files
+ * there. A missing file throws the system's ENOENT.
  */
 export function trustedFile(path: string, owners: readonly number[]): string {
   const real = realpathSync(path);
@@ -16,7 +17,10 @@ export function trustedFile(path: string, owners: readonly number[]): string {
   return trustedPlace(real, owners);
 }
 
-/** The same of a directory. The sticky bit does not help the directory itself: strangers could make files in it. */
+/**
+ * As trustedFile, for a directory. The sticky bit is not sufficient for the directory itself, because other users could create
+ * files in it.
+ */
 export function trustedDirectory(path: string, owners: readonly number[]): string {
   const real = realpathSync(path);
   const stat = lstatSync(real);

@@ -1,11 +1,15 @@
-// What a daemon of root believes at its start in system mode: pbs.conf, PBS_HOME and pbs_environment. Each must be root's, with every directory above it, and
-// closed to the writing of others; else another user could tell root's daemons what to start and what to write.
+// The files that a daemon of root trusts at its start in system mode: pbs.conf, PBS_HOME and pbs_environment. Each of them, and
+// every directory above it, must belong to root and must not be writable by others. Otherwise another user could control what
+// root's daemons start and write.
 
 import { codeOf, messageOf } from "./caught.ts";
 import type { Conf } from "./conf.ts";
 import { trustedDirectory, trustedFile } from "./trusted-file.ts";
 
-/** What is wrong, as a text for whoever starts the daemon; null: nothing, or the complex is in user mode. home: another than that of conf (option -d). */
+/**
+ * The fault as a text for the user who starts the daemon. Returns null if there is none, or if the complex is in user mode.
+ * home: used instead of that of conf (option -d).
+ */
 export function homeFault(conf: Conf, home = conf.home): string | null {
   if (conf.mode !== "system" || process.geteuid?.() !== 0) return null;
   return (
@@ -15,7 +19,7 @@ export function homeFault(conf: Conf, home = conf.home): string | null {
   );
 }
 
-/** A file that is not there tells nobody anything. */
+/** A missing file cannot be misused. */
 function fault(check: () => void, what: string): string | null {
   try {
     check();

@@ -1,7 +1,8 @@
-// Which PBS we are taken for and which Partita this is. Client programs read the first as dotted numbers (docs/reference/clients.md 3 and the JSON of qstat and
-// pbsnodes), so it is plainly the version of the PBS whose behaviour we keep; our own version stands in pbs_build and in `partita --version`.
+// The version of PBS that Partita reports, and the version of Partita. Client programs read the former as dotted numbers
+// (docs/reference/clients.md 3 and the JSON of qstat and pbsnodes). It is therefore the version of the PBS whose behaviour
+// Partita reproduces. The version of Partita is shown by pbs_build and `partita --version`.
 
 export const PBS_VERSION = "23.06.06";
 export const PARTITA_VERSION = "0.1.0";
-/** the daemons' log header `pbs_build=` */
+/** the field `pbs_build=` of the daemons' log header */
 export const PBS_BUILD = `partita-${PARTITA_VERSION}`;

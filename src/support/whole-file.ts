@@ -1,12 +1,13 @@
-// A file that is always whole: after a crash at any moment it holds the old text or the new one. The new text is written beside it, flushed to the disk and
-// renamed into its place; what stood there, a link too, is replaced and never written through.
+// A file that is always complete: after a crash at any moment it holds the old text or the new one. The new text is written to
+// a file beside it, flushed to the disk and renamed. The rename replaces whatever had the name; a link is replaced and never
+// written through.
 
 import { randomUUID } from "node:crypto";
 import { closeSync, fchmodSync, fsyncSync, openSync, renameSync, unlinkSync, writeSync } from "node:fs";
 import { dirname } from "node:path";
 import { codeOf } from "./caught.ts";
 
-/** Throws the file system's error; then the old file is still there and nothing is left beside it. */
+/** Throws the file system's error. The old file is then unchanged, and no temporary file remains. */
 export function writeWholeFile(path: string, text: string, mode = 0o644): void {
   const beside = `${path}.${randomUUID()}`;
   const fd = openSync(beside, "wx", mode);
@@ -26,7 +27,7 @@ export function writeWholeFile(path: string, text: string, mode = 0o644): void {
   syncDirectory(dirname(path));
 }
 
-/** Removes a file; one that is not there is no error. Returns whether it was. */
+/** Removes a file. Returns whether it existed; a missing file is not an error. */
 export function removeIfThere(path: string): boolean {
   try {
     unlinkSync(path);
@@ -41,7 +42,7 @@ function writeAll(fd: number, bytes: Buffer): void {
   for (let at = 0; at < bytes.length; ) at += writeSync(fd, bytes, at);
 }
 
-/** The new name is on the disk, too. A file system that cannot say so (EINVAL) is believed. */
+/** Flushes a directory, so that a new name is on the disk. A file system that does not support this (EINVAL) is trusted. */
 export function syncDirectory(path: string): void {
   const fd = openSync(path, "r");
   try {

@@ -1,5 +1,5 @@
-// pbs.event() of hooks in JavaScript: the event's objects and fields, and what the hook changed of them. A part of the pbs module (pbs.ts, J2). The event
-// is the handler of its own proxy.
+// pbs.event() of JavaScript hooks: the event's objects and fields, and the changes that the hook made to them. Part of the pbs
+// module (pbs.ts, J2). The event is the handler of its own proxy.
 
 import type { HookChanges, HookInput, HookObject, HookRun, ObjectChanges } from "../run/hook-input.ts";
 import type { HookObjectView } from "./object.ts";
@@ -9,11 +9,11 @@ import type { HookVerdict } from "./verdict.ts";
 /** The hook's own attributes. */
 export type HookFacts = Pick<HookRun, "name" | "type" | "alarm" | "freq" | "order" | "user" | "debug" | "fail_action">;
 
-/** What an event execjob_launch lets a hook set; the hook may have set anything. */
+/** The fields that a hook may set in an execjob_launch event. Their values may have any type. */
 type Launch = { progname?: unknown; argv?: unknown; env?: unknown };
 
 export class HookEvent implements ProxyHandler<object> {
-  /** What the hook holds. */
+  /** The object that the hook receives. */
   readonly proxy: object;
   readonly #input: HookInput;
   readonly #single: { [name: string]: HookObjectView } = {};
@@ -48,7 +48,7 @@ export class HookEvent implements ProxyHandler<object> {
     this.proxy = new Proxy<object>(Object.create(null), this);
   }
 
-  /** The event's own objects and how they were before (_o). */
+  /** Adds the event's objects, and their original values (_o). */
   #addObjects(objects: HookObjects): void {
     for (const kind of ["job", "resv", "vnode"] as const) {
       const { [kind]: now, [`${kind}_o` as const]: before } = this.#input;
@@ -72,7 +72,7 @@ export class HookEvent implements ProxyHandler<object> {
     }
   }
 
-  /** What the hook changed. */
+  /** The hook's changes. */
   changes(): HookChanges {
     const changes: { -readonly [K in keyof HookChanges]: HookChanges[K] } = {};
     for (const name of ["job", "resv"] as const) {

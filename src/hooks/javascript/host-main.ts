@@ -1,11 +1,15 @@
-// Runs JavaScript hooks for pbs_server and pbs_mom, one at a time, each in a context of its own.
+// Runs JavaScript hooks for pbs_server and pbs_mom, one at a time, each in a separate context.
 //
-// This process reads frames (JSON and a form feed) on descriptor 3 and answers on descriptor 4, without an event loop: it waits, works, answers.
+// This process reads frames (JSON and a form feed) on descriptor 3 and answers on descriptor 4. It has no event loop: it waits,
+// works and answers.
 //
-// H1. It has no authority: Node's permission model lets it read its own program and nothing else, no children, no workers, no native code; its environment is
-//     empty; started by root it becomes the user it is told to be before it reads a frame.
-// H2. A hook's context holds the language and the pbs module, made there from its text: no object of this program is in it.
-// H3. A hook that loops is killed with this process by whoever started it; should that one be gone, the time limit given with the run ends it here.
+// H1. The process has no authority. Node's permission model lets it read only its own program, and start no children, workers
+//     or native code. Its environment is
+//     empty. If root starts it, it becomes the given user before it reads a frame.
+// H2. A hook's context contains the language and the pbs module, which is made there from its text. It contains no object of
+//     this program.
+// H3. A hook that loops is killed together with this process by the daemon. If the daemon no longer exists, the time limit of
+//     the run ends the process.
 
 import { readSync, writeSync } from "node:fs";
 import { constants, createContext, Script } from "node:vm";
@@ -32,7 +36,7 @@ const PBS = new Script(PBS_TEXT, { filename: "pbs" });
 let waiting = "";
 const decoder = new TextDecoder();
 
-/** The next frame; null: the other side has gone. */
+/** The next frame, or null if the daemon has gone. */
 function nextFrame(): Frame | null {
   const buffer = Buffer.alloc(1 << 16);
   for (;;) {
@@ -48,7 +52,7 @@ function nextFrame(): Frame | null {
   }
 }
 
-/** Waits for something to read; 0: the end. */
+/** Waits for data. Returns 0 at the end. */
 function readSome(buffer: Buffer): number {
   for (;;) {
     try {
@@ -65,9 +69,9 @@ function send(text: string): void {
   for (let at = 0; at < bytes.length; ) at += writeSync(CONTROL_OUT, bytes, at);
 }
 
-/** One run: the answer as JSON text. */
+/** Runs one hook. Returns the answer as JSON text. */
 function runHook(setup: object, run: NonNullable<Frame["run"]>, script: Script): string {
-  // No prototype leads from it to this program (H2).
+  // The function has no prototype that would lead to this program (H2).
   const ask: (question: string) => string = Object.setPrototypeOf((question: string): string => {
     if (typeof question !== "string") return '{"error":"not a question"}';
     send(`{"query":${question}}`);
@@ -92,7 +96,7 @@ function runHook(setup: object, run: NonNullable<Frame["run"]>, script: Script):
   return text;
 }
 
-/** Texts of errors of our own making: a script that is none, an answer that cannot be made. */
+/** Texts of our own errors: an invalid script, or an answer that cannot be made. */
 const failed = (error: unknown): string =>
   JSON.stringify({ verdict: "error", error: error instanceof Error ? (error.stack ?? error.message) : String(error) });
 
@@ -122,7 +126,7 @@ function serve(): void {
   }
 }
 
-/** argv: uid and gid to become, when somebody else started us. */
+/** argv: uid and gid to switch to if another user started the process. */
 function becomeNobody(): void {
   const [uid, gid] = process.argv.slice(2).map(Number);
   if (uid === undefined || gid === undefined || process.setgroups === undefined) return;

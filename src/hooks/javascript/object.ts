@@ -1,11 +1,11 @@
-// A job, reservation, vnode, queue or the server as hooks in JavaScript see it: a property for each attribute, and what the hook has set. A part of the pbs
-// module (pbs.ts, J2). The object is the handler of its own proxy.
+// A job, reservation, vnode, queue or the server as JavaScript hooks see it: one property for each attribute, and the values
+// that the hook has set. Part of the pbs module (pbs.ts, J2). The object is the handler of its own proxy.
 
 import type { AttrChanges, HookObject } from "../run/hook-input.ts";
 import type { HookResourceList, ResourceTexts } from "./resource-list.ts";
 import type { HookValues } from "./values.ts";
 
-/** What all objects of a run share. */
+/** Data that all objects of a run share. */
 export type HookTypes = {
   /** types of attributes by kind of object */
   readonly tables: { readonly [kind: string]: { readonly [name: string]: string } };
@@ -20,12 +20,12 @@ export type HookObjectOptions = {
   readonly object: HookObject;
   /** attributes that the hook may set */
   readonly writable?: readonly string[] | undefined;
-  /** properties that are no attributes: id and methods */
+  /** properties that are not attributes: id and methods */
   readonly extra?: { readonly [name: string]: unknown };
 };
 
 export class HookObjectView implements ProxyHandler<object> {
-  /** What the hook holds. */
+  /** The object that the hook receives. */
   readonly proxy: object;
   readonly #types: HookTypes;
   readonly #kind: string;
@@ -99,7 +99,7 @@ export class HookObjectView implements ProxyHandler<object> {
     }
   }
 
-  /** The list as the hook wants it: resources that are not in `wanted` are unset. */
+  /** Assigns a whole list: resources that are not in `wanted` are unset. */
   #assignList(list: HookResourceList, wanted: { readonly [resource: string]: unknown }): void {
     if (wanted === list.proxy) return;
     for (const resource of list.names()) if (!(resource in wanted)) list.assign(resource, null);

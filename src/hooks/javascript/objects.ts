@@ -1,18 +1,18 @@
-// The objects of one run, with the properties and methods of their kind, and what the hook asked for by those methods. A part of the pbs module
-// (pbs.ts, J2).
+// The objects of one run with the properties and methods of their kind, and the requests that the hook made through these
+// methods. Part of the pbs module (pbs.ts, J2).
 
 import type { HookObject, HookRequests } from "../run/hook-input.ts";
 import type { HookObjectView, HookTypes } from "./object.ts";
 
 export type ObjectsOptions = {
   readonly types: HookTypes;
-  /** on an execution host: this one is the job's first */
+  /** on an execution host: whether this is the job's first host */
   readonly first_host: boolean;
   readonly HookObjectView: typeof HookObjectView;
 };
 
 export class HookObjects {
-  /** What is to become of jobs, by id. */
+  /** Requested actions on jobs, by id. */
   readonly wishes: { [job: string]: HookRequests["jobs"][string] } = {};
   readonly #options: ObjectsOptions;
 
@@ -25,7 +25,7 @@ export class HookObjects {
     return this.with(kind, object, this.#extra(kind, object.id), writable);
   }
 
-  /** extra: properties that are no attributes. */
+  /** extra: properties that are not attributes. */
   with(kind: string, object: HookObject, extra: { readonly [name: string]: unknown }, writable?: readonly string[]): HookObjectView {
     const { types, HookObjectView } = this.#options;
     return new HookObjectView(types, { kind, object, extra, writable });

@@ -1,9 +1,11 @@
-// The pbs module of hooks in JavaScript. It is made in the hook's own context from its text (host-main.ts): nothing of the host can be reached
-// from it.
+// The pbs module of JavaScript hooks. It is made in the hook's own context from its text (host-main.ts), so that it gives no
+// access to the host.
 //
-// J1. Only texts cross the border: the run comes as JSON, the answer leaves as JSON, a question to the server is one text to another.
-// J2. A part is one class whose text stands alone: it uses the language, its own members and what its constructor is given. The files of the parts import
-//     nothing but types from each other; the parts meet here.
+// J1. Only texts cross the border: the run arrives as JSON, the answer leaves as JSON, and a question to the server is a text
+//     that is answered by a text.
+// J2. Each part is one class whose text is self-contained: it uses the language, its own members and its constructor arguments.
+//     The files of the parts import
+//     only types from each other; this file combines the parts.
 
 import type { HookInput, HookLog, HookRequests } from "../run/hook-input.ts";
 import { HookEvent, type HookFacts } from "./event.ts";
@@ -26,23 +28,23 @@ type RunText = {
     readonly input: HookInput;
     /** types of all resources */
     readonly resources: ResourceTexts;
-    /** text of the hook's configuration file; null: it has none */
+    /** text of the hook's configuration file; null: the hook has none */
     readonly config: string | null;
   };
 };
 
-/** Where a module is made. */
+/** The place in which a module is made. */
 export type PbsPlace = {
   /** the context's global object */
   readonly global: { [name: string]: unknown };
   /** a RunText as JSON */
   readonly runText: string;
-  /** a question to the server as JSON to its answer as JSON */
+  /** sends a question to the server as JSON and returns the answer as JSON */
   readonly ask: (question: string) => string;
 };
 
 class PbsModule {
-  /** What a script may write to its console, in characters; the line that crosses it is the last. */
+  /** Greatest output of a script to its console, in characters. The line that exceeds it is the last. */
   static readonly #OUTPUT_CHARS_MAX = 65536;
   static readonly #LEVELS = {
     LOG_ERROR: 4,
@@ -84,7 +86,7 @@ class PbsModule {
     global["console"] = this.#console();
   }
 
-  /** pbs.QUEUEJOB, ...: what event().type is compared with. */
+  /** pbs.QUEUEJOB, ...: the values of event().type. */
   #eventNames(): { readonly [name: string]: string } {
     return Object.fromEntries(this.#texts.events.map((event) => [event.toUpperCase(), event]));
   }
@@ -100,7 +102,7 @@ class PbsModule {
       logjobmsg: (job: unknown, message: unknown) => this.#log(4, String(job), message),
       get_local_nodename: () => run.input.node,
       get_pbs_conf: () => ({ ...conf }),
-      /** text of the hook's configuration file; null: it has none */
+      /** text of the hook's configuration file; null: the hook has none */
       config: run.config,
       reboot: (command: unknown = "") => {
         this.#reboot = String(command);
@@ -137,7 +139,7 @@ class PbsModule {
 
   static #errorText(thrown: unknown): string {
     const stack = (thrown as { readonly stack?: unknown } | null | undefined)?.stack;
-    // What stands below the script is the host's.
+    // The stack frames below the script belong to the host.
     return typeof stack === "string" ? (stack.split(/\n\s+at Script\.runInContext/)[0] ?? "") : String(thrown);
   }
 }

@@ -1,14 +1,14 @@
-// A resource list of an object (Resource_List, resources_available, ...) as hooks in JavaScript see it: a property for each resource. A part of the pbs
-// module (pbs.ts, J2). The list is the handler of its own proxy.
+// A resource list of an object (Resource_List, resources_available, ...) as JavaScript hooks see it: one property for each
+// resource. Part of the pbs module (pbs.ts, J2). The list is the handler of its own proxy.
 
 import type { HookValues } from "./values.ts";
 
 export type ResourceTexts = { readonly [resource: string]: string };
 
 export class HookResourceList implements ProxyHandler<object> {
-  /** What the hook holds. */
+  /** The object that the hook receives. */
   readonly proxy: object;
-  /** Resources that the hook has set; null: unset. */
+  /** Resources that the hook has set; null: the hook unset the resource. */
   readonly changes: { [resource: string]: string | null } = {};
   readonly #name: string;
   readonly #held: { [resource: string]: string };
@@ -17,7 +17,8 @@ export class HookResourceList implements ProxyHandler<object> {
   readonly #checkWritable: () => void;
 
   /**
-   * name: the attribute's. held: texts by resource. types: of all resources of the server. checkWritable: throws when the hook may not set the attribute.
+   * name: name of the attribute. held: texts by resource. types: types of all resources of the server. checkWritable: throws if
+   * the hook may not set the attribute.
    */
   constructor(name: string, held: ResourceTexts, types: ResourceTexts, values: HookValues, checkWritable: () => void) {
     this.#name = name;
@@ -33,7 +34,7 @@ export class HookResourceList implements ProxyHandler<object> {
     return Object.keys(this.#held);
   }
 
-  /** value null or undefined: the resource is unset. */
+  /** A value of null or undefined unsets the resource. */
   assign(resource: string, value: unknown): void {
     this.#checkWritable();
     const type = this.#typeOf(resource);

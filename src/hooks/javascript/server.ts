@@ -1,23 +1,23 @@
-// pbs.server() of hooks in JavaScript: objects of the server, asked for one by one. A part of the pbs module (pbs.ts, J2).
+// pbs.server() of JavaScript hooks: objects of the server, queried one by one. Part of the pbs module (pbs.ts, J2).
 
 import type { HookObject } from "../run/hook-input.ts";
 import type { HookObjects } from "./objects.ts";
 
 export class HookServer {
-  /** The hook wants a cycle of the scheduler. */
+  /** Whether the hook requested a scheduling cycle. */
   wants_cycle = false;
   readonly #name: string;
   readonly #objects: HookObjects;
   readonly #ask: (question: string) => string;
 
-  /** name: the server's. ask: a question as JSON to its answer as JSON. */
+  /** name: name of the server. ask: sends a question as JSON and returns the answer as JSON. */
   constructor(name: string, objects: HookObjects, ask: (question: string) => string) {
     this.#name = name;
     this.#objects = objects;
     this.#ask = ask;
   }
 
-  /** The server as the hook sees it. Throws when the daemon gives no answer. */
+  /** The server as the hook sees it. Throws if the daemon gives no answer. */
   view(): object {
     const [found] = this.#query("server", "");
     const methods = {
@@ -44,7 +44,7 @@ export class HookServer {
     return this.#query(kind, "").map((object) => this.#objects.of(kind, object).proxy);
   }
 
-  /** name "": all of the kind. */
+  /** name "": all objects of the kind. */
   #query(what: string, name: string): readonly HookObject[] {
     const answer: { readonly items?: readonly HookObject[]; readonly error?: string } = JSON.parse(
       this.#ask(JSON.stringify({ what, name })),

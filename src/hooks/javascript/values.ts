@@ -1,5 +1,5 @@
-// Values of PBS types as JavaScript hooks see them: the text that PBS has, as a number, a boolean, a duration or a size. A part of the pbs module
-// (pbs.ts, J2).
+// Values of PBS types as JavaScript hooks see them: PBS's text as a number, a boolean, a duration or a size. Part of the pbs
+// module (pbs.ts, J2).
 
 export class HookValues {
   static readonly #SHIFT: { readonly [unit: string]: number } = { "": 0, k: 10, m: 20, g: 30, t: 40, p: 50 };
@@ -31,13 +31,13 @@ export class HookValues {
     return Object.freeze({ bytes, valueOf: () => bytes, toString: () => text, toJSON: () => text });
   }
 
-  /** null: not a word for true or false. */
+  /** Returns null if the value does not mean true or false. */
   #truth(value: unknown): boolean | null {
     const word = String(value).toLowerCase();
     return ["true", "t", "y", "1"].includes(word) ? true : ["false", "f", "n", "0"].includes(word) ? false : null;
   }
 
-  /** The value a hook sees for PBS's text. kind: the attribute's or the resource's type. */
+  /** Converts PBS's text to the value that a hook sees. kind: type of the attribute or resource. */
   fromText(kind: string, text: string): unknown {
     switch (kind) {
       case "boolean":
@@ -59,7 +59,10 @@ export class HookValues {
     }
   }
 
-  /** PBS's text for a value that a hook sets. what: the attribute or resource, for the TypeError that says that the value does not suit. */
+  /**
+   * Converts a value that a hook sets to PBS's text. what: the attribute or resource named in the TypeError for an unsuitable
+   * value.
+   */
   toText(what: string, kind: string, value: unknown): string {
     const text = this.#textOf(kind, value);
     if (text === null) throw new TypeError(`${what}: not a value for it: ${String(value)}`);

@@ -1,10 +1,11 @@
-// How a hook in JavaScript ends: by accept, by reject, by an error, or at the end of its script, which accepts. A part of the pbs module (pbs.ts, J2).
+// The verdict of a JavaScript hook: by accept, by reject, by an error, or by the end of its script, which accepts. Part of the
+// pbs module (pbs.ts, J2).
 
 export class HookVerdict {
   verdict: "accept" | "reject" = "accept";
   message: string | null = null;
   code: number | null = null;
-  /** Thrown where the script is to go no further. */
+  /** Thrown to end the script. */
   readonly #stop = Object.freeze({ stop: "the hook has answered" });
 
   accept(): never {
@@ -26,7 +27,7 @@ export class HookVerdict {
     throw this.#stop;
   }
 
-  /** Whether a script that threw this has answered; anything else is an error. */
+  /** Whether a thrown value means that the script has answered. Any other value is an error. */
   isEnd(thrown: unknown): boolean {
     return thrown === this.#stop;
   }

@@ -1,7 +1,7 @@
-// What a hook is given and what it gives back, as server and mom mean it. Values travel as PBS's texts in both directions: the pbs modules of both
-// languages make typed values of them, and whoever asked for the run parses what came back again. Pure.
+// The input of a hook and its outcome, as server and mom use them. Values travel as PBS's texts in both directions. The pbs
+// modules of both languages convert them to typed values, and the caller parses the returned texts again. Pure.
 //
-// I1. Nothing that comes from a hook is believed: readAnswer takes any JSON and gives an outcome of the right shape.
+// I1. No data of a hook is trusted: readAnswer takes any JSON and returns an outcome of the right shape.
 
 import type { HookEvent, HookLanguage } from "#model/tables/hook.ts";
 import type { WireAttrs } from "#protocol/messages.ts";
@@ -9,7 +9,7 @@ import type { WireAttrs } from "#protocol/messages.ts";
 /** An object as a hook sees it. */
 export type HookObject = { readonly id: string | null; readonly attrs: WireAttrs };
 
-/** pbs.event() without the hook's own attributes. Objects that are not there are no part of the event. */
+/** pbs.event() without the hook's own attributes. An absent object is not part of the event. */
 export type HookInput = {
   readonly event: HookEvent;
   readonly requestor: string;
@@ -32,15 +32,15 @@ export type HookInput = {
   readonly argv?: readonly string[];
   readonly env?: { readonly [name: string]: string };
   readonly pid?: number;
-  /** on an execution host: it is the job's first */
+  /** on an execution host: whether it is the job's first host */
   readonly first_host?: boolean;
   /** attributes that may be set, by kind of object */
   readonly writable: { readonly job?: readonly string[]; readonly resv?: readonly string[]; readonly vnode?: readonly string[] };
-  /** what a hook that rejects has set counts, too (runjob) */
+  /** changes count even if the hook rejects (runjob) */
   readonly keep_rejected?: boolean;
 };
 
-/** Attributes that were set: text, null (unset), or the same by resource. */
+/** Changed attributes: a text, null (unset), or the same by resource. */
 export type AttrChanges = { readonly [name: string]: string | null | { readonly [resource: string]: string | null } };
 export type ObjectChanges = { readonly [id: string]: AttrChanges };
 export type HookChanges = {
@@ -52,13 +52,16 @@ export type HookChanges = {
   readonly argv?: readonly string[];
   readonly env?: { readonly [name: string]: string };
 };
-/** Methods the hook called. jobs: what is to become of them, by id. reboot: the command, "" the system's own. */
+/**
+ * Requests that the hook made through methods. jobs: requested actions by job id. reboot: the command, or "" for the system's
+ * own.
+ */
 export type HookRequests = {
   readonly jobs: { readonly [id: string]: "rerun" | "delete" };
   readonly restart_cycle: boolean;
   readonly reboot: string | null;
 };
-/** job null: under the hook's name. level: event bits of the log. */
+/** job null: logged under the hook's name. level: event bits of the log. */
 export type HookLog = { readonly level: number; readonly job: string | null; readonly text: string };
 
 export type HookOutcome = { readonly logs: readonly HookLog[] } & (
@@ -68,7 +71,7 @@ export type HookOutcome = { readonly logs: readonly HookLog[] } & (
   | { readonly kind: "alarm" }
 );
 
-/** What a daemon asks its hook runner for. */
+/** The request of a daemon to its hook runner. */
 export type HookRun = {
   readonly name: string;
   readonly type: string;
@@ -92,7 +95,7 @@ const LOGS_MAX = 1000;
 const OUTPUT_LINES_MAX = 50;
 const DEBUG2 = 0x0100;
 
-/** The answer of a host, whatever it is, as an outcome. */
+/** Converts the answer of a host, whatever it contains, to an outcome. */
 export function readAnswer(answer: unknown): HookOutcome {
   if (!isRecord(answer)) return { kind: "error", text: "the hook's answer is none", logs: [] };
   const logs = [...readLogs(answer["logs"]), ...outputLogs(answer["output"])];
@@ -121,7 +124,7 @@ function readLogs(value: unknown): HookLog[] {
   });
 }
 
-/** What the hook wrote to its standard output and error. */
+/** The hook's standard output and error as log lines. */
 function outputLogs(value: unknown): HookLog[] {
   if (typeof value !== "string") return [];
   const lines = value.split("\n").filter((line) => line.trim() !== "");
@@ -139,7 +142,7 @@ function readRequests(value: unknown): HookRequests {
   };
 }
 
-/** null: not of the form of changes. */
+/** Returns null if the value does not have the form of changes. */
 function readChanges(value: unknown): HookChanges | null {
   if (!isRecord(value)) return null;
   const changes: { -readonly [K in keyof HookChanges]: HookChanges[K] } = {};
@@ -182,5 +185,5 @@ const isRecord = (value: unknown): value is { readonly [name: string]: unknown }
   typeof value === "object" && value !== null && !Array.isArray(value);
 
 const oneText = (text: string): string => text.slice(0, TEXT_MAX);
-/** A line of a log: no line breaks, whatever the hook says. */
+/** One line for a log: line breaks are removed. */
 const oneLine = (text: string): string => oneText(text).replace(/[\r\n]+/g, " ");

@@ -1,5 +1,5 @@
-// The hooks of one event on an execution host, run one after the other; the first that rejects or fails ends it. (The server's chains are driven by its core,
-// src/server/hooks/chain.ts, because its requests wait for each of them.)
+// Runs the hooks of one event on an execution host one after the other. The first hook that rejects or fails ends the sequence.
+// (The core of the server drives the server's chains, src/server/hooks/chain.ts, because its requests wait for each hook.)
 
 import type { HookChanges, HookInput, HookOutcome, HookRequests, HookRun } from "./hook-input.ts";
 import { NO_REQUESTS } from "./hook-input.ts";
@@ -7,14 +7,14 @@ import { withChanges } from "./merge.ts";
 
 export type SequenceLog = { readonly hook: string; readonly level: number; readonly job: string | null; readonly text: string };
 
-/** hook: the one that decided, or the last that changed something. failed: an exception, no answer, or the alarm. */
+/** hook: the hook that decided, or the last one that changed something. failed: an exception, no answer, or the alarm. */
 export type SequenceEnd = {
   readonly kind: "accept" | "reject" | "failed" | "alarm";
   readonly hook: string;
   readonly message: string | null;
   readonly changes: HookChanges;
   readonly requests: HookRequests;
-  /** of the hook that failed */
+  /** fail_action of the hook that failed */
   readonly fail_action: readonly string[];
   /** names of hooks that accepted */
   readonly accepted: readonly string[];
@@ -25,7 +25,7 @@ type Hook = Omit<HookRun, "input" | "resources">;
 const ERROR = 0x0001;
 const DEBUG3 = 0x0400;
 
-/** run: one hook to its outcome. */
+/** run: runs one hook and returns its outcome. */
 export async function runSequence(
   hooks: readonly Hook[],
   input: HookInput,

@@ -1,9 +1,9 @@
-// What one hook changed becomes part of what the next one sees, and of what the chain changed altogether. Pure.
+// Applies the changes of one hook to the input of the next, and adds them to the changes of the whole chain. Pure.
 
 import type { WireAttrs } from "#protocol/messages.ts";
 import type { AttrChanges, HookChanges, HookInput, HookObject, ObjectChanges } from "./hook-input.ts";
 
-/** The input as the hook has left it, and all changes so far. */
+/** The input after the hook's changes, and all changes so far. */
 export function withChanges(
   input: HookInput,
   before: HookChanges,
@@ -49,7 +49,7 @@ function mergeAttrs(before: AttrChanges | undefined, made: AttrChanges): AttrCha
 
 const isList = (value: unknown): value is { readonly [resource: string]: string | null } => typeof value === "object" && value !== null;
 
-/** The object with the changes made on it. */
+/** The object after the changes. */
 export function changedObject({ id, attrs }: HookObject, changes: AttrChanges): HookObject {
   const next: { [name: string]: WireAttrs[string] } = { ...attrs };
   for (const [name, value] of Object.entries(changes)) {

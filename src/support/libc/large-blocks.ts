@@ -9,12 +9,18 @@ import { libc } from "./libc.ts";
 const M_TRIM_THRESHOLD = -1;
 const M_MMAP_THRESHOLD = -3;
 
-/** Socket buffers (64 KiB) and SQLite's pages (8 KiB) are smaller and stay in the arenas. */
+/** Socket buffers (64 KiB) and SQLite's pages (8 KiB) are smaller, so they stay in the arenas. */
 const MMAP_BYTES_MIN = 256 * 1024;
-/** Free memory at the end of an arena that is kept. A fixed mmap threshold would leave this one at 128 KiB, and programs would grow and trim in turn. */
+/**
+ * Free memory kept at the end of an arena. A fixed mmap threshold would leave this value at 128 KiB, and programs would grow
+ * and trim in turn.
+ */
 const KEPT_BYTES_MAX = 2 * 1024 * 1024;
 
-/** Makes free(3) give large blocks back to the kernel, from now on. False: the C library has no such setting (mallopt(3) is glibc's). */
+/**
+ * Makes free(3) return large blocks to the kernel from now on. Returns false if the C library has no such setting (mallopt(3)
+ * is specific to glibc).
+ */
 export function returnLargeBlocks(): boolean {
   try {
     const mallopt = libc().libc.func("int mallopt(int parameter, int value)") as (parameter: number, value: number) => number;

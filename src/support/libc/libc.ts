@@ -1,4 +1,5 @@
-// The C library through koffi, loaded on first use: what Node has no call for. Daemons and `partita` get here; of the commands only `qsub -I`.
+// The C library through koffi, loaded on first use, for system calls that Node does not offer. Daemons and `partita` use it; of
+// the commands only `qsub -I` does.
 
 import { createRequire } from "node:module";
 import type koffiModule from "koffi";
@@ -8,7 +9,7 @@ type IKoffiLib = ReturnType<Koffi["load"]>;
 
 let loaded: { readonly koffi: Koffi; readonly libc: IKoffiLib } | null = null;
 
-/** koffi and libc.so.6. Throws where the platform has neither. */
+/** koffi and libc.so.6. Throws if the platform lacks either. */
 export function libc(): { readonly koffi: Koffi; readonly libc: IKoffiLib } {
   if (loaded === null) {
     const koffi = createRequire(import.meta.url)("koffi") as Koffi;

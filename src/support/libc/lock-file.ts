@@ -1,5 +1,5 @@
-// Pid files that are locks (server.lock, sched.lock, mom.lock, comm.lock): flock(2), given back by the kernel when the process dies, pid as text for
-// people and site tools (docs/reference/files.md 9).
+// Pid files that are also locks (server.lock, sched.lock, mom.lock, comm.lock): flock(2), which the kernel releases when the
+// process dies, and the pid as text for people and tools of sites (docs/reference/files.md 9).
 
 import { closeSync, constants, ftruncateSync, openSync, readFileSync, writeSync } from "node:fs";
 import { libc } from "./libc.ts";
@@ -7,12 +7,15 @@ import { libc } from "./libc.ts";
 const LOCK_EX = 2;
 const LOCK_NB = 4;
 
-export type HeldLock = { readonly path: string /** gives the lock back; the file stays, empty */; release(): void };
+export type HeldLock = { readonly path: string /** releases the lock; the file stays and is empty */; release(): void };
 export type LockOutcome = { readonly held: HeldLock } | { readonly owner_pid: number | null };
 
 let flock: ((fd: number, operation: number) => number) | null = null;
 
-/** Takes the lock and writes this process' pid, or tells who has it. Throws on a file system error (missing directory, no permission). */
+/**
+ * Takes the lock and writes this process' pid, or returns who holds it. Throws on a file system error (missing directory, no
+ * permission).
+ */
 export function takeLock(path: string, mode = 0o600): LockOutcome {
   const fd = openSync(path, constants.O_RDWR | constants.O_CREAT | constants.O_NOFOLLOW, mode);
   flock ??= libc().libc.func("int flock(int fd, int operation)") as (fd: number, operation: number) => number;
@@ -33,7 +36,7 @@ export function takeLock(path: string, mode = 0o600): LockOutcome {
   };
 }
 
-/** The pid in a lock file; null where there is none. Says nothing about whether it lives. */
+/** The pid in a lock file, or null if there is none. The process may no longer exist. */
 export function readPid(path: string): number | null {
   try {
     const pid = Number.parseInt(readFileSync(path, "utf8"), 10);
@@ -43,10 +46,10 @@ export function readPid(path: string): number | null {
   }
 }
 
-/** Whether some process holds the lock now (asked without taking it for longer than the question). What cannot be asked counts as free. */
+/** Whether a process holds the lock now. A lock that cannot be queried counts as free. */
 export const isLocked = (path: string): boolean => lockState(path) === "held";
 
-/** closed: the file system does not let us ask. */
+/** Tests the lock by taking it briefly. closed: the file system does not permit the test. */
 export function lockState(path: string): "held" | "free" | "closed" {
   let fd: number;
   try {

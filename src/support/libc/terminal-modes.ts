@@ -1,17 +1,22 @@
-// Modes and window size of terminals, through the C library: Node's own raw mode leaves output processing on, which full-screen programs cannot bear.
+// Modes and window size of terminals, through the C library. Node's own raw mode leaves output processing on, which breaks
+// full-screen programs.
 //
-// M1. Settings are opaque: they are read, changed by the C library itself and written back. Only the control characters have a place known here.
+// M1. Settings are opaque: the C library reads, changes and writes them. Only the position of the control characters is known
+//     here.
 
 import { libc } from "./libc.ts";
 
-/** struct termios, larger than any */
+/** no struct termios is larger */
 const TERMIOS_BYTES = 128;
 const TCSANOW = 0;
-/** what was written goes out with the old settings, input not yet read stays */
+/** output already written uses the old settings; unread input stays */
 const TCSADRAIN = 1;
 const TIOCGWINSZ = 0x5413;
 const TIOCSWINSZ = 0x5414;
-/** Where c_cc begins (four flag words and a line discipline before it), and in it: interrupt, quit, erase, kill, end of file, suspend. */
+/**
+ * The position of c_cc (after four flag words and a line discipline), and the indices in it of interrupt, quit, erase, kill,
+ * end of file, suspend.
+ */
 const CONTROLS_AT = 17;
 const CONTROL_INDICES = [0, 1, 2, 3, 4, 10];
 
@@ -41,26 +46,26 @@ function must(what: string, result: unknown): void {
   if (Number(result) !== 0) throw new Error(`${what}: ${String(strerror(errno()))}`);
 }
 
-/** The settings of a terminal. Throws where the descriptor is none. */
+/** The settings of a terminal. Throws if the descriptor is not a terminal. */
 export function terminalSettings(fd: number): TerminalSettings {
   const settings = Buffer.alloc(TERMIOS_BYTES);
   must("tcgetattr", calls().tcgetattr(fd, settings));
   return settings;
 }
 
-/** drain: after what was written before has gone out. */
+/** drain: applies the settings after earlier output has been sent. */
 export function applySettings(fd: number, settings: TerminalSettings, { drain = false } = {}): void {
   must("tcsetattr", calls().tcsetattr(fd, drain ? TCSADRAIN : TCSANOW, settings));
 }
 
-/** The same terminal without any processing: every byte passes as it is. */
+/** The settings of the same terminal without any processing: every byte passes unchanged. */
 export function rawSettings(settings: TerminalSettings): TerminalSettings {
   const raw = Buffer.from(settings);
   calls().cfmakeraw(raw);
   return raw;
 }
 
-/** Codes of interrupt, quit, erase, kill, end of file, suspend. */
+/** The character codes of interrupt, quit, erase, kill, end of file, suspend. */
 export const controlsOf = (settings: TerminalSettings): number[] => CONTROL_INDICES.map((index) => settings[CONTROLS_AT + index] ?? 0);
 
 /** The settings with other control characters. */
@@ -72,14 +77,14 @@ export function withControls(settings: TerminalSettings, controls: readonly numb
   return changed;
 }
 
-/** Throws where the descriptor is no terminal. */
+/** Throws if the descriptor is not a terminal. */
 export function windowSize(fd: number): { readonly rows: number; readonly columns: number } {
   const size = new Uint16Array(4);
   must("TIOCGWINSZ", calls().ioctl(fd, TIOCGWINSZ, size));
   return { rows: size[0] ?? 0, columns: size[1] ?? 0 };
 }
 
-/** Of a pseudo terminal, by either of its ends; the foreground programs hear of a change (SIGWINCH). */
+/** Sets the size of a pseudo terminal through either of its ends. The kernel notifies the foreground programs (SIGWINCH). */
 export function setWindowSize(fd: number, size: { readonly rows: number; readonly columns: number }): void {
   must("TIOCSWINSZ", calls().ioctl(fd, TIOCSWINSZ, Uint16Array.of(size.rows, size.columns, 0, 0)));
 }
