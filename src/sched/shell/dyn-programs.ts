@@ -7,10 +7,10 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { messageOf } from "#support/caught.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
 import { trustedFile } from "#support/trusted-file.ts";
+import type { DynValues } from "../driver/ports.ts";
 import { type DynProgram, dynValue, nothingOf } from "../shapes/dyn-res.ts";
 import type { ResourceSpace } from "../shapes/resource-space.ts";
 
-export type DynValues = ReadonlyMap<string, number | string | boolean>;
 type Record = (event: number, object: string, text: string) => void;
 export type DynPrograms = {
   /** Runs the programs; alarm_s 0: as long as they like. Never rejects. */

@@ -14,7 +14,8 @@ export type Work = {
   readonly now_s: number;
   /** when the cycle began, by the wall clock; its records are dated from there */
   readonly began_ms: number;
-  readonly started_ns: bigint;
+  /** by the steady clock */
+  readonly started_ms: number;
   /** of the pass under way (preempt/failed-victims.ts); null: it is still deciding */
   result: CycleResult | null;
   pass: number;
@@ -31,12 +32,12 @@ export type Work = {
 };
 
 /** A cycle that has nothing yet. */
-export const begunWork = (asked: SchedCycle, began_ms: number, started_ns: bigint): Work => ({
+export const begunWork = (asked: SchedCycle, began_ms: number, started_ms: number): Work => ({
   number: asked.cycle,
   asked,
   now_s: Math.floor(began_ms / 1000),
   began_ms,
-  started_ns,
+  started_ms,
   result: null,
   pass: 1,
   decisions: [],

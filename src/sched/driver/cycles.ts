@@ -1,0 +1,233 @@
+// The cycles of a scheduler: decided, sent, answered by the server, logged; one at a time.
+//
+// C1. The log of a cycle is written when all verdicts are there: it says what the server did, not what was wished.
+// C2. A cycle's decisions leave part by part while it goes on; the server carries them out meanwhile.
+// C3. A further pass of the same cycle sees what the pass before has done.
+
+import type { Fairshare } from "#model/fairshare.ts";
+import type { SchedCycle, Verdict } from "#protocol/sched-link.ts";
+import { cycle, cycleInParts } from "../cycle/cycle.ts";
+import { type CycleInput, type Memory, NO_MEMORY } from "../cycle/result.ts";
+import { setDynamic } from "../mirror/mirror.ts";
+import { failedVictims, outcomeOf } from "../preempt/failed-victims.ts";
+import type { CycleReport } from "../shapes/module.ts";
+import type { PolicyBook } from "../shapes/policy-book.ts";
+import type { Universe } from "../shapes/universe.ts";
+import { begunWork, framesOf, logOf, refusalComments, takeOwnComments, type Work } from "./cycle-work.ts";
+import type { DynValues, SchedPorts } from "./ports.ts";
+import { shareMatters, type UsageKeeper } from "./usage-keeper.ts";
+
+/** server_dyn_res_alarm where the scheduler has none */
+const DYN_RES_ALARM_S = 30;
+const NOTHING_DYNAMIC: DynValues = new Map();
+
+export type CyclesOptions = {
+  readonly ports: SchedPorts;
+  readonly usage: UsageKeeper;
+  /** null: not connected */
+  mirror(): Universe | null;
+  book(): PolicyBook;
+  /** Takes over what has changed since the last pass. false: another pass would not see the same scheduler, or the mirror is broken. */
+  catchUp(): "done" | "new snapshot" | "broken";
+  /** a cycle has answers of its programs: begin() is to be called when nothing else is under way */
+  ready(): void;
+  /** all of a pass is decided. bound_s: when the next cycle is wanted, epoch seconds; null: at no certain time */
+  decided(bound_s: number | null): void;
+  /** report: for modules and questions; null: nothing was decided */
+  over(report: CycleReport | null): void;
+};
+
+export class Cycles {
+  readonly #options: CyclesOptions;
+  #memory: Memory = NO_MEMORY;
+  #work: Work | null = null;
+  /** usage at the last cycle */
+  #shares: Fairshare | null = null;
+  /** a cycle whose programs have answered */
+  #ready: (() => void) | null = null;
+  /** grows when a connection is lost: answers for a cycle of an older one are nobody's */
+  #connections = 0;
+
+  constructor(options: CyclesOptions) {
+    this.#options = options;
+  }
+
+  get memory(): Memory {
+    return this.#memory;
+  }
+
+  /** null: nobody has used anything */
+  get shares(): Fairshare | null {
+    return this.#shares;
+  }
+
+  /** A cycle is between its beginning and its end. */
+  get isUnderWay(): boolean {
+    return this.#work !== null;
+  }
+
+  /** A cycle has not decided everything yet. */
+  get isDeciding(): boolean {
+    return this.#work !== null && this.#work.result === null;
+  }
+
+  /** The connection is lost, and the cycle with it. */
+  forget(): void {
+    this.#work = null;
+    this.#ready = null;
+    this.#connections++;
+  }
+
+  /** What programs say the server has is asked first; what comes meanwhile is taken over, so that the cycle sees it. */
+  start(asked: SchedCycle): void {
+    const { ports, mirror, book, ready } = this.#options;
+    const universe = mirror();
+    if (universe === null) return;
+    const { dyn_res = [] } = book();
+    if (dyn_res.length === 0) return this.#decide(asked, NOTHING_DYNAMIC);
+    const alarm_s = Number(universe.sched.attrs["server_dyn_res_alarm"] ?? DYN_RES_ALARM_S);
+    const connection = this.#connections;
+    ports.programs.ask(dyn_res, universe.space, alarm_s, (values) => {
+      if (connection !== this.#connections) return;
+      this.#ready = () => this.#decide(asked, values);
+      ready();
+    });
+  }
+
+  /** Begins a cycle that is ready, if there is one. */
+  begin(): void {
+    const begin = this.#ready;
+    this.#ready = null;
+    begin?.();
+  }
+
+  takeVerdicts(number: number, verdicts: readonly Verdict[]): void {
+    const work = this.#work;
+    if (work === null || work.number !== number) return;
+    for (const verdict of verdicts) work.verdicts.push(verdict);
+    if (--work.open > 0 || work.result === null) return;
+    const universe = this.#options.mirror();
+    if (universe !== null) takeOwnComments(universe, work);
+    this.#writeLog(work);
+    if (work.followUp) return this.#finish(work);
+    const { decisions, verdicts: all, now_s, pass, over, last } = work;
+    over.decisions.push(...decisions);
+    over.verdicts.push(...all);
+    this.#memory = { ...this.#memory, failed_victims: failedVictims(this.#memory.failed_victims, decisions, all, now_s) };
+    const { again, rerun, log } = outcomeOf(decisions, all, pass);
+    for (const { event, class: log_class, object, text } of log) this.#options.ports.log.record(event, log_class, object, text);
+    last.push(...refusalComments(universe, work), ...rerun);
+    if (again.length === 0 || !this.#passAgain(work, again)) this.#followUp(work);
+  }
+
+  #decide(asked: SchedCycle, dynamic: DynValues): void {
+    const { ports, usage, mirror, book } = this.#options;
+    const universe = mirror();
+    if (universe === null) return;
+    setDynamic(universe, dynamic);
+    const work = begunWork(asked, ports.clock.wall_ms(), ports.clock.steady_ms());
+    this.#shares = usage.before(universe, book().prime, work.now_s, shareMatters(universe, book()));
+    this.#work = work;
+    this.#goOn(work, cycleInParts(universe, book(), this.#input(work, work.now_s)));
+  }
+
+  #input({ asked: { command, job }, started_ms }: Work, now_s: number): CycleInput {
+    const { clock } = this.#options.ports;
+    const elapsed_s = (): number => (clock.steady_ms() - started_ms) / 1000;
+    return {
+      now_s,
+      command,
+      memory: this.#memory,
+      elapsed_s,
+      dated_s: elapsed_s,
+      ...(this.#shares === null ? {} : { fairshare: this.#shares }),
+      ...(job === undefined ? {} : { job }),
+    };
+  }
+
+  /** The next part of a cycle. In between the server's frames come in: verdicts are taken, all else waits. */
+  #goOn(work: Work, parts: ReturnType<typeof cycleInParts>): void {
+    if (this.#work !== work) {
+      parts.return(undefined as never);
+      return;
+    }
+    const { ports, decided } = this.#options;
+    const part = this.#busily(() => parts.next());
+    if (part.done !== true) {
+      work.decisions = work.decisions.concat(part.value);
+      work.open++;
+      ports.link.send("sched-decisions", { cycle: work.number, decisions: part.value, more: true });
+      ports.clock.soon(() => this.#goOn(work, parts));
+      return;
+    }
+    const result = part.value;
+    this.#memory = result.memory;
+    const sent = work.decisions.length;
+    Object.assign(work, { result, decisions: result.decisions });
+    decided(result.bound_s);
+    if (sent > 0 || result.decisions.length > 0) return this.#send(work, sent);
+    this.#writeLog(work);
+    this.#finish(work);
+  }
+
+  #busily<T>(act: () => T): T {
+    const { ports } = this.#options;
+    ports.busy(true);
+    const result = act();
+    ports.busy(false);
+    return result;
+  }
+
+  /** Another pass for jobs for which not everybody made room. false: what has come meanwhile does not allow it. */
+  #passAgain(work: Work, again: readonly string[]): boolean {
+    const { ports, mirror, book, catchUp } = this.#options;
+    const universe = mirror();
+    if (universe === null) return false;
+    const caught_up = catchUp();
+    // The connection ends with a delta that does not fit, and the cycle with it.
+    if (caught_up !== "done") return caught_up === "broken";
+    const now_s = Math.floor(ports.clock.wall_ms() / 1000);
+    const result = this.#busily(() => cycle(universe, book(), { ...this.#input(work, now_s), again }));
+    this.#memory = result.memory;
+    Object.assign(work, { result, pass: work.pass + 1, decisions: result.decisions, verdicts: [] });
+    if (result.decisions.length > 0) this.#send(work);
+    else {
+      this.#writeLog(work);
+      this.#followUp(work);
+    }
+    return true;
+  }
+
+  /** from: those before have been sent in parts; the last frame says that they were all. */
+  #send(work: Work, from = 0): void {
+    for (const frame of framesOf(work, from)) {
+      work.open++;
+      this.#options.ports.link.send("sched-decisions", frame);
+    }
+  }
+
+  /** After the last pass. */
+  #followUp(work: Work): void {
+    if (work.last.length === 0) return this.#finish(work);
+    Object.assign(work, { decisions: work.last, verdicts: [], followUp: true });
+    this.#send(work);
+  }
+
+  #writeLog(work: Work): void {
+    const { log } = this.#options.ports;
+    for (const { event, class: log_class, object, text, at_ms } of logOf(work)) log.record(event, log_class, object, text, at_ms);
+  }
+
+  #finish(work: Work): void {
+    const { ports, mirror, over } = this.#options;
+    const { number, asked, now_s, result, started_ms } = work;
+    const cycle_ms = ports.clock.steady_ms() - started_ms;
+    this.#work = null;
+    ports.link.send("sched-cycle-end", { cycle: number, jobs_considered: result?.stats.jobs_considered ?? 0, cycle_ms });
+    const universe = mirror();
+    if (universe === null || result === null) return over(null);
+    const { jobs_considered, jobs_started } = result.stats;
+    const { decisions, verdicts } = work.over;
+    over({ universe, now_s, command: asked.command, decisions, verdicts, jobs_considered, jobs_started, cycle_ms });
+  }
+}

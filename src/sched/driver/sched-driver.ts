@@ -1,0 +1,386 @@
+// Drives a scheduler: the link to the server, the mirror, cycles, questions of clients, settings. The daemon, the simulator and what-if share this driver,
+// each with its own ports (ports.ts).
+//
+//            connected, snapshot            sched-cycle                   last verdict
+//   waiting ---------------------> idle ------------------> deciding ------------------> idle      (deltas wait while it is deciding)
+//
+// S1. Frames that change the mirror are applied in order, none of them during a cycle, but for a further pass of the same cycle (cycles.ts C3).
+// S2. A gap in revisions, or a frame that cannot be understood, ends the connection; the next one begins with a snapshot.
+// S3. No cycle begins while modules are being loaded, and none are while one is deciding.
+
+import { PBSE } from "#model/pbse.ts";
+import { ATTRS_FAULT, type Delta, SCHED_COMMAND, type SchedToServer, type Snapshot } from "#protocol/sched-link.ts";
+import { type FrameOf, parseFrame } from "#protocol/schema-link.ts";
+import { AssertionFailed } from "#support/assert.ts";
+import { LOG_EVENT } from "#support/log-event.ts";
+import { applyDelta, createUniverse } from "../mirror/mirror.ts";
+import { mirrorOptions } from "../modules/index.ts";
+import { notObeyedNews } from "../policy/not-obeyed.ts";
+import type { PolicyBook } from "../shapes/policy-book.ts";
+import type { Universe } from "../shapes/universe.ts";
+import { Cycles } from "./cycles.ts";
+import type { SchedPorts } from "./ports.ts";
+import { Questions } from "./questions.ts";
+import { Reminders } from "./reminders.ts";
+import { UsageKeeper } from "./usage-keeper.ts";
+
+export type SchedFrame = FrameOf<"server-to-sched">;
+/** of the scheduler's process, as its hello says */
+export type SchedSelf = { readonly name: string; readonly pid: number; readonly version: string };
+
+const REFUSED_RETRY_MS = 2000;
+const LEAVE_MS_MAX = 5000;
+
+export class SchedDriver {
+  readonly #ports: SchedPorts;
+  readonly #self: SchedSelf;
+  #book: PolicyBook;
+  /** of the files that the settings were read from */
+  #files_version = "";
+  #universe: Universe | null = null;
+  /** chains of modules being made */
+  #loading = 0;
+  /** frames that came while it was busy */
+  #waiting: SchedFrame[] = [];
+  /** that came while a cycle was deciding */
+  readonly #signals: number[] = [];
+  /** null: the server knows that there is none; undefined: nothing was told on this connection */
+  #told_fault: string | null | undefined;
+  #is_unreachable_told = false;
+  #whenIdle: (() => void) | null = null;
+  readonly #newlyNotObeyed = notObeyedNews();
+  readonly #usage: UsageKeeper;
+  readonly #cycles: Cycles;
+  readonly #questions: Questions;
+  readonly #reminders: Reminders;
+
+  /** The driver does nothing before start(). */
+  constructor(ports: SchedPorts, self: SchedSelf) {
+    this.#ports = ports;
+    this.#self = self;
+    this.#book = ports.settings.read(ports.directories.sched_priv).book;
+    this.#usage = new UsageKeeper(ports);
+    this.#cycles = new Cycles({
+      ports,
+      usage: this.#usage,
+      mirror: () => this.#universe,
+      book: () => this.#book,
+      catchUp: () => this.#catchUp(),
+      ready: () => {
+        if (!this.#isBusy) this.#handleWaiting();
+      },
+      decided: (bound_s) => {
+        this.#reminders.wakeAt(bound_s);
+        this.#takeSignals();
+      },
+      over: (report) => {
+        if (report !== null) {
+          ports.modules.cycleOver(report);
+          this.#questions.cycleOver(report);
+        }
+        this.#handleWaiting();
+        this.#whenIdle?.();
+      },
+    });
+    this.#questions = new Questions({
+      clock: ports.clock,
+      local: ports.local,
+      pid: self.pid,
+      know: () => this.#known(),
+      answer: (answer) => this.#send("sched-answer", answer),
+    });
+    this.#reminders = new Reminders({
+      clock: ports.clock,
+      sendWake: () => this.#send("sched-wake", {}),
+      sendProblem: (problem) => this.#send("sched-problem", { problem }),
+      problem: () => ports.modules.problem(),
+    });
+  }
+
+  /** null: not connected */
+  get universe(): Universe | null {
+    return this.#universe;
+  }
+
+  /** Connected, and nothing is under way or waits. */
+  get isIdle(): boolean {
+    return this.#universe !== null && !this.#isBusy && this.#waiting.length === 0;
+  }
+
+  /** when it will ask for a cycle (epoch seconds); null: at no certain time */
+  get bound_s(): number | null {
+    return this.#reminders.bound_s;
+  }
+
+  /** Reads the settings. */
+  start(): void {
+    this.#readFiles();
+  }
+
+  // --- input
+
+  /** SIGHUP: files and log anew. A cycle that is deciding goes on with the files and modules it began with. */
+  reread(signal: number): void {
+    if (this.#cycles.isDeciding) {
+      this.#signals.push(signal);
+      return;
+    }
+    this.#ports.log.reopen();
+    this.#record(LOG_EVENT.SYSTEM, "restart", `restart on signal ${signal}`);
+    this.#record(LOG_EVENT.SCHED, "reconfigure", "Scheduler is reconfiguring", "Sched");
+    this.#ports.modules.forgive();
+    this.#readFiles();
+    this.#configure(false);
+  }
+
+  /** SIGTERM, SIGINT, quit. done: the cycle under way is over, and everything is closed */
+  leave(done: () => void): void {
+    this.#send("sched-leaving", {});
+    if (!this.#cycles.isUnderWay) return this.#close(done);
+    const end = (): void => {
+      cancel();
+      this.#whenIdle = null;
+      this.#close(done);
+    };
+    const cancel = this.#ports.clock.after(LEAVE_MS_MAX, end);
+    this.#whenIdle = end;
+  }
+
+  /** The link is open. */
+  opened(): void {
+    this.#is_unreachable_told = false;
+    this.#send("sched-hello", { ...this.#self, pongs: true });
+  }
+
+  /** There was no connection, and an attempt to make one has failed. */
+  unreachable(why: string): void {
+    if (!this.#is_unreachable_told) this.#record(LOG_EVENT.ERROR, "", `cannot reach the server, trying again: ${why}`);
+    this.#is_unreachable_told = true;
+  }
+
+  /** The connection is gone. */
+  lost(why: string): void {
+    const under_way = this.#cycles.isUnderWay;
+    const text = under_way ? "We lost connection with the server, leaving scheduling cycle" : `lost the server: ${why}`;
+    this.#record(LOG_EVENT.ERROR, "", text);
+    this.#universe = null;
+    this.#reminders.wakeAt(null);
+    this.#cycles.forget();
+    this.#waiting = [];
+    this.#takeSignals();
+    this.#whenIdle?.();
+  }
+
+  /** A frame as it came over the link. */
+  frame(type: string, data: unknown): void {
+    const parsed = parseFrame("server-to-sched", type, data);
+    if (parsed.ok) return this.take(parsed.frame);
+    this.#record(LOG_EVENT.ERROR, "", `the server's frame is refused: ${parsed.text}`);
+    if (type === "sched-snapshot") {
+      this.#record(LOG_EVENT.ERROR, "sched_settings_frm_svr", ATTRS_FAULT);
+      this.#send("sched-fault", { fault: ATTRS_FAULT });
+    }
+    this.#ports.link.reconnect();
+  }
+
+  /** A frame that is one by its schema. */
+  take(frame: SchedFrame): void {
+    if (frame.type === "sched-verdicts") this.#cycles.takeVerdicts(frame.data.cycle, frame.data.verdicts);
+    else if (frame.type === "sched-ping") this.#send("sched-pong", frame.data);
+    else if (this.#isBusy) this.#waiting.push(frame);
+    else this.#handle(frame);
+  }
+
+  /** A module wishes for a cycle. */
+  wake(): void {
+    this.#reminders.wake();
+  }
+
+  /** What is wrong with modules has changed; null: nothing any more. */
+  moduleProblem(problem: string | null): void {
+    this.#questions.event(problem ?? "no problems any more");
+    this.#reminders.tellProblem();
+  }
+
+  /** A module of the site is out of the chain. */
+  modulesChanged(): void {
+    this.#book = { ...this.#book, site_modules: this.#ports.modules.policies() };
+  }
+
+  // --- frames
+
+  #record(event: number, object: string, text: string, log_class = "Svr"): void {
+    this.#ports.log.record(event, log_class, object, text);
+  }
+
+  #send<T extends keyof SchedToServer>(type: T, data: SchedToServer[T]): void {
+    this.#ports.link.send(type, data);
+  }
+
+  get #isBusy(): boolean {
+    return this.#cycles.isUnderWay || this.#loading > 0;
+  }
+
+  #takeSignals(): void {
+    for (const signal of this.#signals.splice(0)) this.reread(signal);
+  }
+
+  /** What questions are answered from; null: not now. */
+  #known() {
+    if (this.#universe === null || this.#isBusy) return null;
+    const { memory, shares } = this.#cycles;
+    return { universe: this.#universe, book: this.#book, memory, shares, problem: this.#ports.modules.problem() };
+  }
+
+  /** What came while it was busy. */
+  #handleWaiting(): void {
+    this.#cycles.begin();
+    const frames = this.#waiting;
+    this.#waiting = [];
+    for (const frame of frames) {
+      if (this.#isBusy) this.#waiting.push(frame);
+      else this.#handle(frame);
+    }
+  }
+
+  #handle(frame: SchedFrame): void {
+    switch (frame.type) {
+      case "sched-delta":
+        if (this.#universe !== null) this.#takeDelta(this.#universe, frame.data);
+        return;
+      case "sched-cycle":
+        return this.#askedForCycle(frame);
+      case "sched-configure":
+        return this.#configure(true);
+      case "sched-ask":
+        return this.#questions.take(frame.data);
+      case "sched-quit":
+        return this.#ports.quit();
+      case "sched-refused":
+        return this.#refused(frame.data.code, frame.data.text);
+      case "sched-snapshot":
+        return this.#takeSnapshot(frame.data);
+      case "sched-verdicts":
+      case "sched-ping":
+        return;
+      default: {
+        const unreachable: never = frame;
+        return unreachable;
+      }
+    }
+  }
+
+  #askedForCycle(frame: Extract<SchedFrame, { type: "sched-cycle" }>): void {
+    const switched_on = frame.data.command === SCHED_COMMAND.CMD;
+    // Who switches a scheduler on means its directories and files as they are now.
+    if (switched_on && typeof this.#told_fault === "string") this.#configure(true);
+    else if (switched_on) this.#lookAgain();
+    if (this.#loading > 0) this.#waiting.push(frame);
+    // With files of another directory nothing is scheduled.
+    else if (typeof this.#told_fault === "string")
+      this.#send("sched-cycle-end", { cycle: frame.data.cycle, jobs_considered: 0, cycle_ms: 0 });
+    else this.#cycles.start(frame.data);
+  }
+
+  #refused(code: number, text: string): void {
+    const what = `${text} (${code}) in open_server_conns, Couldn't register the scheduler ${this.#self.name} with connected server`;
+    this.#record(LOG_EVENT.ERROR, "", what);
+    if (code === PBSE.UNKSCHED) this.#record(LOG_EVENT.ERROR, "sched_settings_frm_svr", ATTRS_FAULT);
+    this.#ports.clock.after(REFUSED_RETRY_MS, () => this.#ports.link.reconnect());
+  }
+
+  // --- the mirror
+
+  /** Also in the midst of a connection, when the scheduler's partitions changed: after the cycle under way (S1), for whose end the server waits. */
+  #takeSnapshot(snapshot: Snapshot): void {
+    this.#universe = createUniverse(snapshot, mirrorOptions(this.#book));
+    this.#told_fault = undefined;
+    this.#record(LOG_EVENT.SYSTEM, "", "Connected to the server");
+    this.#reminders.tellProblem();
+    this.#configure(false);
+  }
+
+  /** false: the mirror is broken. */
+  #takeDelta(mirror: Universe, delta: Delta): boolean {
+    try {
+      applyDelta(mirror, delta);
+      return true;
+    } catch (error) {
+      if (!(error instanceof AssertionFailed)) throw error;
+      this.#record(LOG_EVENT.ERROR, "", `the mirror is broken, asking for a new snapshot: ${error.message}`);
+      this.#ports.link.reconnect();
+      return false;
+    }
+  }
+
+  /** For a further pass of a cycle: takes over the deltas that wait. */
+  #catchUp(): "done" | "new snapshot" | "broken" {
+    const mirror = this.#universe;
+    if (mirror === null || this.#waiting.some(({ type }) => type === "sched-snapshot")) return "new snapshot";
+    const frames = this.#waiting;
+    this.#waiting = frames.filter(({ type }) => type !== "sched-delta");
+    for (const frame of frames) if (frame.type === "sched-delta" && !this.#takeDelta(mirror, frame.data)) return "broken";
+    return "done";
+  }
+
+  // --- directories and files
+
+  /** A mode that lets others write shows in no file's version. Files of a directory that fails its check are not read. */
+  #lookAgain(): void {
+    const { settings, directories } = this.#ports;
+    const is_changed = settings.version(directories.sched_priv) !== this.#files_version;
+    this.#configure(false, true);
+    if (!is_changed || typeof this.#told_fault === "string") return;
+    this.#record(LOG_EVENT.SCHED, "reconfigure", "Scheduler is reconfiguring", "Sched");
+    this.#readFiles();
+  }
+
+  /** Takes over the attributes of the scheduler's object; read: sched_config and its companions anew. same: no attribute has changed. */
+  #configure(read: boolean, same = false): void {
+    if (this.#universe === null) return;
+    const { log, directories } = this.#ports;
+    const { attrs } = this.#universe.sched;
+    if (typeof attrs["log_events"] === "number") log.setMask(attrs["log_events"]);
+    const { fault, moved } = directories.follow(attrs);
+    if (fault === null && (moved || read)) {
+      this.#record(LOG_EVENT.SCHED, "reconfigure", "Scheduler is reconfiguring", "Sched");
+      this.#readFiles();
+    }
+    if (!same) this.#record(LOG_EVENT.DEBUG, "", "Updating scheduler attributes", "Req");
+    if (fault !== null || this.#told_fault !== null) this.#send("sched-fault", { fault });
+    // A fault that is over took the comment with it.
+    if (fault === null && typeof this.#told_fault === "string") this.#reminders.tellProblem();
+    this.#told_fault = fault;
+    for (const text of this.#newlyNotObeyed(this.#universe)) this.#record(LOG_EVENT.SCHED, "", text, "Sched");
+  }
+
+  #readFiles(): void {
+    const { settings, directories, log, modules } = this.#ports;
+    const { sched_priv } = directories;
+    this.#files_version = settings.version(sched_priv);
+    const { book, chain, messages } = settings.read(sched_priv);
+    this.#usage.plant(sched_priv, book.fairshare);
+    for (const { object, text } of messages) this.#record(LOG_EVENT.SCHED, object, text, "Fil");
+    // What was said so far is not lost, whatever a module does while it is loaded.
+    log.flush();
+    this.#loading++;
+    modules.load(chain, () => {
+      this.#book = { ...book, site_modules: modules.policies() };
+      this.#loading--;
+      if (!this.#isBusy) this.#handleWaiting();
+    });
+  }
+
+  // --- the end
+
+  #close(done: () => void): void {
+    const { programs, modules, link, directories } = this.#ports;
+    programs.stop();
+    modules.shutdown(() => {
+      this.#usage.flush();
+      link.close();
+      directories.release();
+      done();
+    });
+  }
+}

@@ -1,0 +1,137 @@
+// The usage of shares over restarts: the file `usage` of a sched_priv, read when the directory is taken over and when pbsfs has changed it (usage.touch),
+// written soon after usage has changed.
+//
+// W1. The file is always whole (UsagePort). What of each run is counted is in it, so nothing counts twice or is lost when the scheduler ends at any moment.
+// W2. A file that cannot be read is kept as usage.bad and told; usage begins anew.
+// W3. What pbsfs wrote is never overwritten: usage.touch is looked for before every write.
+
+import { createFairshare, decayDue, type Fairshare, replant, type StoredUsage, storedOf } from "#model/fairshare.ts";
+import type { FairshareTree } from "#model/resource-group.ts";
+import { parseUsage, usageText } from "#model/usage-file.ts";
+import { messageOf } from "#support/caught.ts";
+import { LOG_EVENT } from "#support/log-event.ts";
+import { countUsage } from "../order/usage-count.ts";
+import type { Policy } from "../shapes/policy.ts";
+import type { PolicyBook } from "../shapes/policy-book.ts";
+import type { Universe } from "../shapes/universe.ts";
+import type { SchedPorts } from "./ports.ts";
+
+/** Changes within this time are written together. */
+const WRITE_MS = 1000;
+
+export class UsageKeeper {
+  readonly #ports: Pick<SchedPorts, "clock" | "log" | "usage">;
+  #directory: string | null = null;
+  #tree: FairshareTree | null = null;
+  #fairshare: Fairshare | null = null;
+  /** cancels the write that is due; null: none is */
+  #cancelSave: (() => void) | null = null;
+  /** everything must be counted again */
+  #reread = false;
+  #fault_told = "";
+
+  constructor(ports: Pick<SchedPorts, "clock" | "log" | "usage">) {
+    this.#ports = ports;
+  }
+
+  /** the files of a sched_priv were read */
+  plant(directory: string, tree: FairshareTree): void {
+    this.#tree = tree;
+    if (this.#directory !== directory) {
+      this.flush();
+      this.#directory = directory;
+      this.#fairshare = null;
+    }
+    this.#fairshare =
+      this.#fairshare === null ? createFairshare(tree, this.#stored(directory), this.#now_s) : replant(this.#fairshare, tree);
+  }
+
+  /** usage as it is now: what runs have used since the last cycle is counted, decay that is due done. counts: shares order jobs */
+  before(universe: Universe, policy: Policy, now_s: number, counts: boolean): Fairshare {
+    const { clock } = this.#ports;
+    this.#takeTouch(now_s);
+    const fairshare = (this.#fairshare ??= createFairshare(this.#tree ?? NO_TREE, null, now_s));
+    if (this.#reread) universe.used.all = true;
+    this.#reread = false;
+    countUsage(universe, fairshare, counts);
+    if (counts && decayDue(fairshare, policy.fairshare_decay, now_s) > 0)
+      this.#record(LOG_EVENT.DEBUG2, "Fairshare", "Decaying Fairshare Tree", "Svr");
+    if (counts && fairshare.changed) this.#cancelSave ??= clock.after(WRITE_MS, () => this.#save());
+    return fairshare;
+  }
+
+  /** writes what was not written yet */
+  flush(): void {
+    if (this.#cancelSave === null) return;
+    this.#cancelSave();
+    this.#save();
+  }
+
+  get #now_s(): number {
+    return Math.floor(this.#ports.clock.wall_ms() / 1000);
+  }
+
+  #record(event: number, object: string, text: string, log_class = "Fil"): void {
+    this.#ports.log.record(event, log_class, object, text);
+  }
+
+  #stored(directory: string): StoredUsage | null {
+    let text: string | null;
+    try {
+      text = this.#ports.usage.read(directory);
+    } catch (error) {
+      this.#record(LOG_EVENT.ERROR, "fairshare usage", `cannot be read: ${messageOf(error)}`);
+      return null;
+    }
+    if (text === null) {
+      this.#record(LOG_EVENT.SCHED, "fairshare usage", "Creating usage database for fairshare");
+      return null;
+    }
+    const usage = parseUsage(text);
+    if (typeof usage !== "string") return usage;
+    this.#record(LOG_EVENT.ERROR, "fairshare usage", `usage begins anew, the old file is kept as usage.bad: ${usage}`);
+    this.#attempt(() => this.#ports.usage.setAside(directory));
+    return null;
+  }
+
+  /** What pbsfs has written counts from now on. */
+  #takeTouch(now_s: number): void {
+    const directory = this.#directory;
+    if (directory === null || this.#tree === null || !this.#ports.usage.isTouched(directory)) return;
+    this.#attempt(() => this.#ports.usage.clearTouch(directory));
+    this.#fairshare = createFairshare(this.#tree, this.#stored(directory), now_s);
+    this.#reread = true;
+  }
+
+  #save(): void {
+    this.#cancelSave = null;
+    this.#takeTouch(this.#now_s);
+    const directory = this.#directory;
+    const fairshare = this.#fairshare;
+    if (directory === null || fairshare === null || !fairshare.changed) return;
+    const text = usageText(storedOf(fairshare));
+    if (!this.#attempt(() => this.#ports.usage.write(directory, text))) return;
+    fairshare.changed = false;
+    this.#record(LOG_EVENT.DEBUG2, "Fairshare", "Usage Sync", "Svr");
+  }
+
+  /** A fault is told once, until it is over or another. */
+  #attempt(work: () => void): boolean {
+    try {
+      work();
+      this.#fault_told = "";
+      return true;
+    } catch (error) {
+      const message = messageOf(error);
+      if (message !== this.#fault_told) this.#record(LOG_EVENT.ERROR, "fairshare usage", `cannot be kept: ${message}`);
+      this.#fault_told = message;
+      return false;
+    }
+  }
+}
+
+const NO_TREE: FairshareTree = { name: "TREEROOT", cresgrp: 0, shares: -1, percentage: 1, children: [] };
+
+/** Whether usage is counted: shares order jobs now, or will at another time of day. */
+export const shareMatters = ({ ranking }: Universe, { prime, non_prime }: PolicyBook): boolean =>
+  prime.fair_share || non_prime.fair_share || ranking.entity !== null;
