@@ -5,7 +5,7 @@ export function left(text: string, width: number): string {
   return text.length > width ? `${text.slice(0, width - 1)}*` : text.padEnd(width);
 }
 
-/** Left-aligned name column of the default listing: a value that fills the whole width is cut too. */
+/** Left-aligned name column of the default listing. A value that fills the whole width is also cut. */
 export function leftBelow(text: string, width: number): string {
   return text.length >= width ? `${text.slice(0, width - 1)}*` : text.padEnd(width);
 }
@@ -27,7 +27,7 @@ const SIZE = /^(\d{1,16})([kmgtp]?)([bw]?)$/i;
 const UNITS = ["b", "kb", "mb", "gb", "tb", "pb"] as const;
 const WORD_BYTES = 8;
 
-/** Bytes of a size as text; null: not a size. */
+/** Bytes of a size text, or null if the text is not a size. */
 export function sizeBytes(text: string): number | null {
   const match = SIZE.exec(text);
   if (match === null) return null;
@@ -37,8 +37,8 @@ export function sizeBytes(text: string): number | null {
 }
 
 /**
- * A size in the fewest characters: in its own unit while it has at most `digits` digits, else rounded up into the next. Bytes become kilobytes.
- * G: in gigabytes; M: in megawords. Text that is no size stays as it is.
+ * A size in the fewest characters: in its own unit if it has at most `digits` digits, otherwise rounded up to the next unit.
+ * Bytes become kilobytes. G: in gigabytes; M: in megawords. A text that is not a size is returned unchanged.
  */
 export function sizeColumn(text: string, form: "short" | "G" | "M" = "short", digits = 4): string {
   const bytes = sizeBytes(text);

@@ -1,5 +1,6 @@
-// The complex a command talks to: its configuration, its server, its names, the time. A command gets it as an argument, so that tests give it another
-// one. Nothing is read or connected before a command asks: mistakes in the arguments are told first.
+// The complex to which a command talks: its configuration, its server, its names, the time. A command receives it as an
+// argument, so that tests can replace it. It reads files and connects only when the command asks. Faults in the arguments are
+// therefore reported first.
 
 import { hostname } from "node:os";
 import { type ServerConnection, ServerUnreachable } from "#protocol/client.ts";
@@ -15,33 +16,37 @@ import { PBSE_BADHOST, PBSE_NOSUP } from "./errors.ts";
 export type Link = Pick<ServerConnection, "request" | "close">;
 
 export type Complex = {
-  /** pbs.conf, server being the complex's own name; throws ConfError */
+  /** pbs.conf, where server is the complex's own name; throws ConfError */
   conf(): Pick<Conf, "server" | "home" | "exec" | "values" | "mode" | "log_highres">;
-  /** the server meant where a command names none: PBS_SERVER or PBS_DEFAULT of the environment, else the complex's own */
+  /** the server used if a command names none: PBS_SERVER or PBS_DEFAULT of the environment, otherwise the complex's own */
   serverMeant(): string;
-  /** to the server meant; throws ServerUnreachable */
+  /** connects to serverMeant(); throws ServerUnreachable */
   connect(): Promise<Link>;
-  /** Whose name this is: the complex's own server, another host, or nobody. */
+  /** Whether a name belongs to the complex's own server, to another host, or to no host. */
   whose(name: string): Promise<"ours" | "foreign" | "nobody">;
-  /** who runs the command; the server finds that out for itself */
+  /** uid of the caller; the server determines the caller by itself */
   uid(): number;
   now_ms(): number;
 };
 
-/** A command's body: the world it sees and the complex it talks to. Returns the exit status. */
+/** The body of a command. Returns the exit status. */
 export type CommandBody = (io: CommandIo, complex: Complex) => Promise<number>;
 
-/** Commands whose questions are given up when the server does not answer. All others wait, also with the questions before what they do. */
+/**
+ * Commands whose questions are given up if the server does not answer. All other commands wait, even with questions that
+ * precede a change.
+ */
 const ONLY_ASK: ReadonlySet<string> = new Set(["qstat", "qselect", "pbsnodes", "pbs_rstat", "pbsfs", "printjob", "qmgr"]);
 
-/** The real complex as a command sees it. name: of the command, which says when the server does not answer. */
+/** The real complex. name: name of the command, for the message that the server does not answer. */
 export function realComplex(io: Pick<CommandIo, "env" | "flow" | "err">, name: string): Complex {
   const { env, flow } = io;
   let conf: (Conf & { readonly meant: string }) | null = null;
   const read = (): Conf & { readonly meant: string } => {
     if (conf === null) {
       const asRead = readConf(env);
-      // The old name counts for commands alone: a daemon does not take another name because of what a login shell still exports.
+      // PBS_DEFAULT of the environment applies to commands only: a daemon must not change its name because a login shell still
+      // exports the variable.
       const meant = env["PBS_SERVER"] || env["PBS_DEFAULT"] || asRead.own_server;
       conf = { ...asRead, server: asRead.own_server, meant };
     }
@@ -70,7 +75,7 @@ export function realComplex(io: Pick<CommandIo, "env" | "flow" | "err">, name: s
   return complex;
 }
 
-/** By spelling alone: one of the names, `localhost`, or the short form of one of them. */
+/** Compares the spelling only: one of the names, `localhost`, or the short form of one of them. */
 function isOwnName(name: string, own: readonly string[]): boolean {
   const wanted = name.toLowerCase();
   if (wanted === "localhost") return true;
@@ -78,8 +83,8 @@ function isOwnName(name: string, own: readonly string[]): boolean {
 }
 
 /**
- * The command as bin/ and the admin shell run it: `--version` and `--help` alone are answered here, and so are an unusable configuration and a server
- * that cannot be reached in the middle of the work.
+ * Wraps a body as a command for bin/ and the admin shell. It handles `--version` and `--help` as only arguments, an unusable
+ * configuration, and a server that becomes unreachable during the work.
  */
 export function asCommand(name: string, usage: string, body: CommandBody): Command {
   return async (io) => {
@@ -106,13 +111,13 @@ export function asCommand(name: string, usage: string, body: CommandBody): Comma
   };
 }
 
-/** The two lines of a server that cannot be reached; the exit status that goes with them. */
+/** Prints the two lines for a server that cannot be reached. Returns the exit status. */
 export function cannotConnect(io: CommandIo, command: string, complex: Complex, error: ServerUnreachable): number {
   io.err(`${error.line}\n${command}: cannot connect to server ${complex.serverMeant()} (errno=${error.pbse})\n`);
   return error.pbse % 256;
 }
 
-/** Why a server named by the user is not to be reached from this complex; null: it is the complex's own. */
+/** The reason why a server named by the user cannot be reached from this complex, or null if it is the complex's own. */
 export async function foreignServer(complex: Complex, server: string | null): Promise<ServerUnreachable | null> {
   if (server === null || server === "") return null;
   switch (await complex.whose(server)) {
@@ -125,13 +130,13 @@ export async function foreignServer(complex: Complex, server: string | null): Pr
   }
 }
 
-/** Throws ServerUnreachable when a server named by the user is not the one of this complex. */
+/** Throws ServerUnreachable if a server named by the user is not the one of this complex. */
 export async function mustBeOurs(complex: Complex, server: string | null): Promise<void> {
   const error = await foreignServer(complex, server);
   if (error !== null) throw error;
 }
 
-/** All items of a status request at once: for requests with few of them. */
+/** Collects all items of a status request, for requests with few items. */
 export async function statusItems(
   link: Link,
   request: StatusRequest,

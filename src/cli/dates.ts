@@ -1,4 +1,4 @@
-// Times as commands take and print them, in the machine's local time (docs/reference/commands.md 0).
+// Times as commands read and print them, in the machine's local time (docs/reference/commands.md 0).
 
 const DAYS = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"] as const;
 const MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"] as const;
@@ -12,7 +12,10 @@ type Quarter = { readonly start_s: number; readonly prefix: string; readonly min
 let last: Quarter | null = null;
 const QUARTER_S = 900;
 
-/** Epoch seconds as `Fri Nov 20 09:26:28 2026`. Consecutive times of one quarter of an hour (no zone changes within one) share their broken-down date. */
+/**
+ * Epoch seconds as `Fri Nov 20 09:26:28 2026`. Times in the same quarter of an hour share their broken-down date, because no
+ * zone changes its offset within one.
+ */
 export function ctime(epoch_s: number): string {
   const start_s = Math.floor(epoch_s / QUARTER_S) * QUARTER_S;
   if (last === null || last.start_s !== start_s) last = quarter(start_s);
@@ -28,7 +31,7 @@ function quarter(start_s: number): Quarter {
   return { start_s, prefix, minute: date.getMinutes(), suffix: ` ${date.getFullYear()}` };
 }
 
-/** ctime of a number as text; other text stays as it is. */
+/** ctime of a number given as text. Other text is returned unchanged. */
 export function ctimeOfText(text: string): string {
   return /^\d{1,12}$/.test(text) ? ctime(Number(text)) : text;
 }
@@ -36,8 +39,9 @@ export function ctimeOfText(text: string): string {
 const TIME = /^(?:(?:(?:(?:(\d\d)?(\d\d))?(\d\d))?(\d\d))?(\d\d)(\d\d))(?:\.(\d\d))?$/;
 
 /**
- * A time argument `[[[[CC]YY]MM]DD]hhmm[.SS]` as epoch seconds; null: not one. Larger parts that are missing are those of now; when the result has
- * passed, the next larger part is the next one in which such a date exists.
+ * Parses a time argument `[[[[CC]YY]MM]DD]hhmm[.SS]` into epoch seconds. Returns null if the text is malformed. Missing larger
+ * parts are taken from the present time. If the result lies in the past, the next larger part advances to the next one in which
+ * such a date exists.
  */
 export function parseTimeArgument(text: string, now_ms: number): number | null {
   const match = TIME.exec(text);
@@ -64,7 +68,7 @@ function midnightPlus(now: Date, days: number, clock: { readonly hour: number; r
   return Math.floor(date.getTime() / 1000);
 }
 
-/** The first candidate that exists and has not passed; null when none of `tries` does. */
+/** The first candidate that exists and lies in the future, or null if none of `tries` does. */
 function firstToCome(now_ms: number, tries: number, candidate: (step: number) => number | null): number | null {
   for (let step = 0; step <= tries; step++) {
     const epoch_s = candidate(step);

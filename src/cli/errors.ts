@@ -1,4 +1,4 @@
-// How refusals and failures reach the user (docs/reference/commands.md 0): text on stderr and exit status. Pure.
+// Refusals and failures as the user sees them (docs/reference/commands.md 0): text on stderr, and exit status. Pure.
 
 import type { ErrorReply } from "#protocol/wire/reply.ts";
 
@@ -14,12 +14,12 @@ export const PBSE_JOBHISTNOTSET = 15140;
 
 export type Refusal = Pick<ErrorReply, "code" | "text">;
 
-/** A server's refusal as exit status: the number modulo 256. Never 0: numbers that are multiples of 256 are not used. */
+/** The exit status of a server's refusal: the number modulo 256. It is never 0, because no number is a multiple of 256. */
 export function refusalStatus(code: number): number {
   return code % 256 || 1;
 }
 
-/** The line for a refused request about one job. Finished jobs are told without their id. */
+/** The line for a refused request about one job. The line for a finished job does not contain its id. */
 export function jobRefusal(command: string, refusal: Refusal, id: string): string {
   if (refusal.code === PBSE_HISTJOBID) return `${command}: Job has finished\n`;
   if (refusal.text === null || refusal.text === "") return `${command}: Server returned error ${refusal.code} for job ${id}\n`;

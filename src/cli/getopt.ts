@@ -1,7 +1,10 @@
 // Options as POSIX getopt reads them and glibc reports them (docs/reference/commands.md 0): grouped letters (-fx), joined values (-lselect=2), `--` ends the
 // options, and options may follow operands unless POSIXLY_CORRECT is set. Pure.
 
-/** One thing found on the command line, in order. invalid: a letter the command does not know; missing: its value is not there. */
+/**
+ * One element of the command line, in order. invalid: a letter that the command does not know; missing: the option's value is
+ * absent.
+ */
 export type OptionEvent =
   | { readonly kind: "option"; readonly letter: string; readonly value: string }
   | { readonly kind: "invalid"; readonly letter: string }
@@ -10,13 +13,11 @@ export type OptionEvent =
 export type OptionScan = {
   readonly events: readonly OptionEvent[];
   readonly operands: readonly string[];
-  /** `--` was given; the operands after it are operands.slice(literal_from) */
+  /** position of the operands after `--` in operands, or null without `--` */
   readonly literal_from: number | null;
 };
 
-/**
- * letters: as for getopt, `ab:c` means -a, -b VALUE, -c. With operandsFirst false the first operand ends the options.
- */
+/** letters: as for getopt; `ab:c` means -a, -b VALUE, -c. If operandsFirst is false, the first operand ends the options. */
 export function scanOptions(words: readonly string[], letters: string, operandsFirst = true): OptionScan {
   const events: OptionEvent[] = [];
   const operands: string[] = [];
@@ -58,7 +59,7 @@ export function scanOptions(words: readonly string[], letters: string, operandsF
   return { events, operands, literal_from };
 }
 
-/** getopt's line for a fault, without line end; null for an option that is in order. */
+/** getopt's message for a fault, without line end. Returns null if the option is correct. */
 export function optionFault(command: string, event: OptionEvent): string | null {
   switch (event.kind) {
     case "option":

@@ -1,11 +1,11 @@
-// What qhold and qrls share: hold letters and the request (docs/reference/commands.md 3).
+// Common code of qhold and qrls: hold letters and the request (docs/reference/commands.md 3).
 
 import type { CommandIo } from "./command.ts";
 import type { Complex } from "./complex.ts";
 import { optionFault, scanOptions } from "./getopt.ts";
 import { requestForJobs } from "./job-requests.ts";
 
-/** Letters of a hold list; also for qalter -h and qselect -h. */
+/** Whether a text is a list of hold letters. qalter -h and qselect -h use it too. */
 export const isHoldList = (text: string): boolean => /^[uosnp]+$/.test(text);
 
 export const holdUsage = (command: string): string => `usage: ${command} [-h hold_list] job_identifier...\n       ${command} --version\n`;

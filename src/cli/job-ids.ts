@@ -1,5 +1,5 @@
-// Job identifiers as users type them (docs/reference/commands.md 0): seq[.server][@server], array seq[][.server], subjob seq[idx][.server], range
-// seq[a-b][:step]. A missing server part is the complex's own.
+// Job identifiers as users type them (docs/reference/commands.md 0): seq[.server][@server], array seq[][.server], subjob
+// seq[idx][.server], range seq[a-b][:step]. If the server part is missing, it is the complex's own server.
 
 import type { Complex } from "./complex.ts";
 
@@ -7,14 +7,14 @@ export type ParsedJobId = {
   /** `12`, `12[]`, `12[3]`, `12[4-6]`, `12[1-8:7]` */
   readonly seq: string;
   readonly server: string | null;
-  /** after the `@`: where the job is looked for */
+  /** after the `@`: the server to ask */
   readonly at: string | null;
 };
 
 const RANGE = String.raw`\d+(?:-\d+(?::\d+)?)?`;
 const JOB_ID = new RegExp(String.raw`^(\d+(?:\[(?:${RANGE}(?:,${RANGE})*)?\])?)(?:\.([^@.][^@\s]*))?(?:@([^@\s]+))?$`);
 
-/** null: not a job identifier. Pure. */
+/** Returns null if the text is not a job identifier. Pure. */
 export function parseJobId(text: string): ParsedJobId | null {
   const match = JOB_ID.exec(text);
   if (match === null) return null;
@@ -27,7 +27,10 @@ export type JobIdOperand =
   /** the server after `@` is not this complex's */
   | { readonly kind: "elsewhere"; readonly server: string };
 
-/** The identifier as the server knows it: `12` -> `12.svr`. A server part that is not the complex's own makes it malformed. */
+/**
+ * The identifier as the server knows it: `12` -> `12.svr`. An identifier with another server part than the complex's own is
+ * malformed.
+ */
 export async function completeJobId(complex: Complex, text: string): Promise<JobIdOperand> {
   const parsed = parseJobId(text);
   if (parsed === null) return { kind: "malformed" };
@@ -38,7 +41,7 @@ export async function completeJobId(complex: Complex, text: string): Promise<Job
   return { kind: "id", id: `${parsed.seq}.${own}` };
 }
 
-/** Order of `qstat -E`: by number, then index. */
+/** The order of `qstat -E`: by number, then by index. */
 export function compareJobIds(a: string, b: string): number {
   const [left, right] = [numbersOf(a), numbersOf(b)];
   return left[0] - right[0] || left[1] - right[1] || (a < b ? -1 : a > b ? 1 : 0);

@@ -1,5 +1,5 @@
-// Options that set job attributes, the same for qsub and qalter (docs/reference/commands.md 1 and 3): what a value must look like and which attribute it sets.
-// Pure: what it needs of the world is handed in.
+// Options of qsub and qalter that set job attributes (docs/reference/commands.md 1 and 3): the form of each value and the
+// attribute that it sets. Pure: facts about the environment are parameters.
 
 import type { AttrValueText } from "#protocol/messages.ts";
 import { parseTimeArgument } from "./dates.ts";
@@ -8,7 +8,7 @@ import { isAtList, isStageList, type NamedValue, parseNamedValues, parseResource
 export type JobOptionWorld = {
   readonly command: string;
   readonly now_ms: number;
-  /** `-o`, `-e` as host:/absolute/path; null: not a path */
+  /** completes `-o` and `-e` to host:/absolute/path; null: not a path */
   readonly outputPath: (text: string) => string | null;
 };
 
@@ -17,7 +17,7 @@ export type OptionResult = { readonly ok: true; readonly attrs: readonly AttrVal
 const NAME_MAX = 230;
 const PRIORITY_MAX = 1023;
 
-/** The attributes an option sets, or the line that tells what is wrong. -W: jobKeywords. */
+/** The attributes that an option sets, or the line that describes its fault. -W: see readKeywords. */
 export function readJobOption(letter: string, value: string, world: JobOptionWorld): OptionResult {
   const illegal: OptionResult = { ok: false, text: `${world.command}: illegal -${letter} value\n` };
   const set = (name: string, text = value): OptionResult => ({ ok: true, attrs: [{ name, value: text }] });
@@ -65,7 +65,7 @@ export function readJobOption(letter: string, value: string, world: JobOptionWor
   }
 }
 
-/** The name a job may have: 1 to 230 printing characters without blank and `/`. */
+/** Whether a text is a legal job name: 1 to 230 printable characters without blank and `/`. */
 export function isJobName(text: string): boolean {
   return text.length <= NAME_MAX && /^[^\s/\p{Cc}]+$/u.test(text);
 }
@@ -84,7 +84,7 @@ function readResources(value: string, world: JobOptionWorld): OptionResult {
   return { ok: false, text: `${world.command}: illegal -l value\n${value}\n${" ".repeat(at)}^\n` };
 }
 
-/** The keywords of -W; null: malformed, or a value that the command itself refuses. */
+/** The keywords of -W. Returns null if the text is malformed or contains a value that the command itself refuses. */
 export function readKeywords(value: string): readonly NamedValue[] | null {
   const keywords = parseNamedValues(value);
   if (keywords === null) return null;
@@ -107,7 +107,7 @@ export function readKeywords(value: string): readonly NamedValue[] | null {
   return keywords.every(fits) ? keywords : null;
 }
 
-/** A keyword as attribute: `name` or `name.resource`. */
+/** The attribute of a keyword: `name` or `name.resource`. */
 export function keywordAttribute({ name, value }: NamedValue): AttrValueText {
   const dot = name.indexOf(".");
   if (dot > 0) return { name: name.slice(0, dot), resource: name.slice(dot + 1), value };

@@ -1,6 +1,7 @@
-// JSON as PBS prints it (docs/reference/commands.md 2.6): a tab per level, a tab after the colon, and values that are JSON themselves as such. Pure.
+// JSON as PBS prints it (docs/reference/commands.md 2.6): one tab for each level, a tab after the colon, and values that are
+// JSON themselves without quotes. Pure.
 
-/** Text that may stand unquoted: a number, true, false or null as JSON spells them. */
+/** Text that is printed without quotes: a number, true, false or null as JSON spells them. */
 const LITERAL = /^(?:-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null)$/;
 
 /** Printable ASCII without quote and backslash needs no escapes. */
@@ -8,10 +9,10 @@ const PLAIN = /^[ !#-[\]-~]*$/;
 
 export const quote = (text: string): string => (PLAIN.test(text) ? `"${text}"` : JSON.stringify(text));
 
-/** An attribute's text as a JSON value: numbers, literals and objects as such, all else quoted. */
+/** An attribute's text as a JSON value: numbers, literals and objects unchanged, everything else quoted. */
 export function jsonValue(text: string, level: number): string {
   const first = text.charCodeAt(0);
-  // digit, minus, t, f, n, {
+  // characters with which a number, true, false, null or an object begins
   if ((first >= 48 && first <= 57) || first === 45 || first === 116 || first === 102 || first === 110) {
     return LITERAL.test(text) ? text : quote(text);
   }
@@ -37,7 +38,7 @@ function jsonTree(value: unknown, level: number): string {
   return JSON.stringify(value) ?? "null";
 }
 
-/** An object of rendered values; its closing brace stands at `level`. */
+/** An object of rendered values. Its closing brace is indented by `level`. */
 export function jsonObject(members: readonly (readonly [string, string])[], level: number): string {
   const object = objectWriter(level);
   for (const [key, value] of members) object.add(key, value);
@@ -49,7 +50,7 @@ export type ObjectWriter = { add(key: string, rendered: string): void; end(): st
 const INDENTS = Array.from({ length: 12 }, (_, level) => `\n${"\t".repeat(level)}`);
 const indent = (level: number): string => INDENTS[level] ?? `\n${"\t".repeat(level)}`;
 
-/** `"name":` and its tab, for the few names there are: attributes of thousands of objects share them. */
+/** Cache of `"name":` and its tab: attributes of thousands of objects share few names. */
 const keys = new Map<string, string>();
 const KEYS_MAX = 1000;
 
@@ -61,13 +62,13 @@ function keyText(key: string): string {
   return text;
 }
 
-/** A member that stands at `level`, from its line end on. */
+/** A member that is indented by `level`, including the line end before it. */
 export const memberText = (key: string, rendered: string, level: number): string => indent(level) + keyText(key) + rendered;
 
-/** An object of such members; its closing brace stands at `level`. */
+/** An object of such members. Its closing brace is indented by `level`. */
 export const objectText = (members: readonly string[], level: number): string => `{${members.join(",")}${indent(level)}}`;
 
-/** An object whose members come one by one. */
+/** Writes an object whose members arrive one by one. */
 export function objectWriter(level: number): ObjectWriter {
   const members: string[] = [];
   return {

@@ -1,14 +1,15 @@
-// Objects with all their attributes, as text, dsv and JSON (docs/reference/commands.md 2.4-2.6): what qstat -f prints, and other commands like it.
+// Objects with all their attributes as text, dsv and JSON (docs/reference/commands.md 2.4-2.6), for qstat -f and similar
+// commands.
 //
-// L1. A line is broken at commas, or hard at LINE_MAX columns, and goes on after a TAB.
-// L2. Times are epoch seconds on the wire and dates here; history_timestamp stays a number.
+// L1. A long line is broken after commas, or at LINE_MAX columns, and continues after a TAB.
+// L2. Times are epoch seconds in messages and dates in this output; history_timestamp stays a number.
 
 import type { WireAttrs } from "#protocol/messages.ts";
 import { ctimeOfText } from "./dates.ts";
 import { jsonValue, memberText, objectText, objectWriter, quote } from "./json.ts";
 
 const LINE_MAX = 78;
-/** column after a continuation's TAB */
+/** column after the TAB of a continuation line */
 const CONTINUED = 8;
 
 type WireValue = WireAttrs[string];
@@ -27,16 +28,19 @@ const TIMES = new Set([
   "last_state_change_time",
   "last_used_time",
 ]);
-/** Attributes whose value is text even when it looks like a number. */
+/** Attributes whose value is printed as text even if it looks like a number. */
 const TEXTS = new Set(["Job_Name", "project", "Account_Name"]);
 
-/** A value as printed: dates for times. An estimated start of 0 is one that the scheduler cannot tell. */
+/** A value as printed: times as dates. An estimated start of 0 means that the scheduler cannot tell. */
 function shown(name: string, text: string): string {
   if (!TIMES.has(name)) return text;
   return name === "start_time" && text === "0" ? "UNKNOWN" : ctimeOfText(text);
 }
 
-/** Calls back for every line of an attribute: name with `.resource`, and the text as printed. Entity limits give one call an entry. */
+/**
+ * Calls back for every line of an attribute: the name with `.resource`, and the text as printed. Entity limits give one call
+ * for each entry.
+ */
 function eachLine(name: string, value: WireValue, line: (name: string, text: string) => void): void {
   if (typeof value === "string") line(name, shown(name, value));
   else if (Array.isArray(value)) for (const entry of value) line(name, entry);
@@ -52,8 +56,8 @@ function eachLine(name: string, value: WireValue, line: (name: string, text: str
 }
 
 /**
- * Renders objects one after the other: what an attribute looks like is worked out again only where it is another than the object's before. Most attributes
- * of neighbours in a listing are the same.
+ * Renders objects one after the other. An attribute is rendered again only if its value differs from the object before, because
+ * neighbours in a listing mostly have equal values.
  */
 function likeBefore(render: (name: string, value: WireValue) => string): (attrs: WireAttrs) => readonly string[] {
   const names: string[] = [];
@@ -77,7 +81,10 @@ function likeBefore(render: (name: string, value: WireValue) => string): (attrs:
 
 export type LongWriter = (heading: string, id: string, attrs: WireAttrs) => string;
 
-/** Objects as text: heading, an attribute a line, an empty line. wide: lines are not broken, line ends inside values are shown as \n and \f. */
+/**
+ * Objects as text: heading, one line for each attribute, an empty line. wide: lines are not broken, and line ends inside values
+ * are shown as \n and \f.
+ */
 export function longWriter(wide: boolean): LongWriter {
   const linesOf = likeBefore((attribute, whole) => {
     let text = "";
@@ -127,7 +134,10 @@ function brokenLine(name: string, value: string): string {
   return `${text}\n`;
 }
 
-/** One object as a line: `Job Id: 1.svr|Job_Name=STDIN|...`; a delimiter inside a value gets a backslash. tag: `Job Id: ` or `Name=`. */
+/**
+ * One object as a line: `Job Id: 1.svr|Job_Name=STDIN|...`. A delimiter inside a value gets a backslash. tag: `Job Id: ` or
+ * `Name=`.
+ */
 export function dsvLine(tag: string, id: string, attrs: WireAttrs, delimiter: string): string {
   let text = `${tag}${id}`;
   for (const attribute in attrs)
@@ -137,7 +147,7 @@ export function dsvLine(tag: string, id: string, attrs: WireAttrs, delimiter: st
   return `${text}\n`;
 }
 
-/** The attributes of objects as JSON objects whose members stand at level+1. */
+/** The attributes of objects as JSON objects whose members are indented by level+1. */
 export function jsonWriter(level: number): (attrs: WireAttrs) => string {
   const membersOf = likeBefore((name, value) => {
     if (typeof value === "string") return memberText(name, jsonScalar(name, value, level + 1), level + 1);
@@ -147,7 +157,7 @@ export function jsonWriter(level: number): (attrs: WireAttrs) => string {
   return (attrs) => objectText(membersOf(attrs), level);
 }
 
-/** Those of one object. */
+/** The attributes of one object as JSON. */
 export const jsonAttrs = (attrs: WireAttrs, level: number): string => jsonWriter(level)(attrs);
 
 function jsonScalar(name: string, value: string, level: number): string {
@@ -168,7 +178,7 @@ function jsonResources(list: { readonly [resource: string]: string | readonly st
 
 let lastVariables = { list: "", level: -1, rendered: "" };
 
-/** Variable_List as an object of names and values without their escapes. Jobs of one user often have the same, one after another. */
+/** Variable_List as an object of names and unescaped values. Consecutive jobs of one user often have the same list. */
 function jsonVariables(list: string, level: number): string {
   if (lastVariables.list !== list || lastVariables.level !== level) lastVariables = { list, level, rendered: renderVariables(list, level) };
   return lastVariables.rendered;
@@ -184,7 +194,7 @@ function renderVariables(list: string, level: number): string {
   return object.end();
 }
 
-/** The variables of a list, split at commas that have no backslash before them, with the backslashes taken off. */
+/** The variables of a list, split at commas without a backslash before them. The backslashes are removed. */
 export function splitVariables(list: string): string[] {
   if (!list.includes("\\")) return list.split(",");
   const variables: string[] = [];
@@ -202,9 +212,9 @@ export function splitVariables(list: string): string[] {
 }
 
 export type JsonDocument = {
-  /** the next object of the section; the first one brings the prologue with it */
+  /** the next object of the section; the text of the first one includes the prologue */
   object(id: string, rendered: string): string;
-  /** what closes the document, and all of it when there was no object */
+  /** the end of the document, or the whole document if there was no object */
   end(): string;
 };
 

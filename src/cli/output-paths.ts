@@ -1,10 +1,10 @@
-// -o and -e: where a job's output goes, as host:/absolute/path (docs/reference/files.md 5).
+// -o and -e: the files of a job's output as host:/absolute/path (docs/reference/files.md 5).
 
 import { statSync } from "node:fs";
 import type { CommandIo } from "./command.ts";
 import type { Complex } from "./complex.ts";
 
-/** The directory as the user knows it: PWD when it is the same one, so that links in its name survive. */
+/** The directory as the user knows it: PWD if it names the working directory, so that links in its name are kept. */
 export function workingDirectory(io: Pick<CommandIo, "cwd" | "env">): string {
   const known = io.env["PWD"];
   if (known === undefined || known === io.cwd || !known.startsWith("/")) return io.cwd;
@@ -17,13 +17,16 @@ export function workingDirectory(io: Pick<CommandIo, "cwd" | "env">): string {
 }
 
 export type PathWorld = {
-  /** what stands before the colon when the user names no host; null: nothing, the server fills in the submit host */
+  /** the host before the colon if the user names none; null: no host, and the server fills in the submit host */
   readonly output_host: string | null;
   readonly directory: string;
   readonly isDirectory: (path: string) => boolean;
 };
 
-/** Completes `[host:]path`: the working directory, and a slash behind the name of a directory that exists here. null: no path. */
+/**
+ * Completes `[host:]path` with the working directory, and appends a slash to an existing directory. Returns null if the text is
+ * not a path.
+ */
 export function outputPath(text: string, world: PathWorld): string | null {
   const match = /^(?:([^/:]+):)?(.+)$/s.exec(text);
   if (match === null) return null;

@@ -1,13 +1,13 @@
-// Output of listings in large pieces, in order with the lines on stderr.
+// Writes listings in large pieces, in the right order with lines on stderr.
 
 import type { CommandIo } from "./command.ts";
 
 const PIECE_CHARS = 1 << 17;
 
 export type Output = {
-  /** stdout, gathered */
+  /** stdout, buffered */
   write(text: string): void;
-  /** stderr: what was written before is printed before */
+  /** stderr; flushes stdout first */
   error(text: string): void;
   flush(): void;
 };

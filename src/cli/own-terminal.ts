@@ -1,15 +1,16 @@
-// The terminal of this process (terminal.ts), with standard input and output. Loads the C library: only interactive jobs get here.
+// The terminal of this process (terminal.ts), with standard input and output. It loads the C library, so only interactive jobs
+// import it.
 
 import { writeSync } from "node:fs";
 import { codeOf } from "#support/caught.ts";
 import { applySettings, controlsOf, rawSettings, terminalSettings, windowSize } from "#support/libc/terminal-modes.ts";
 import type { Terminal } from "./terminal.ts";
 
-/** Of programs on terminals that do not know their size. */
+/** Size assumed for terminals that do not know their size. */
 const UNKNOWN_SIZE = { rows: 20, columns: 80 };
 const RETRY_MS = 1;
 
-/** Throws where standard input is no terminal. */
+/** Throws if standard input is not a terminal. */
 export function ownTerminal(): Terminal {
   const { stdin } = process;
   const before = terminalSettings(0);
@@ -23,7 +24,7 @@ export function ownTerminal(): Terminal {
     try {
       applySettings(0, before, { drain: true });
     } catch {
-      // The terminal itself has gone.
+      // The terminal no longer exists.
     }
   };
   process.on("exit", restore);

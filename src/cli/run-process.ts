@@ -1,5 +1,5 @@
-// Runs a command as a process of its own: the only place where a command meets process globals. Output is written at once and completely,
-// past process.stdout, whose set-up costs a tenth of a short command's time.
+// Runs a command as a process of its own. This is the only place where a command meets process globals. Output is written
+// immediately and completely, bypassing process.stdout, whose set-up takes a tenth of a short command's time.
 
 import { fstatSync, writeSync } from "node:fs";
 import { codeOf, messageOf } from "#support/caught.ts";
@@ -36,7 +36,7 @@ function processIo(): CommandIo {
   };
 }
 
-/** The directory may have been removed under us; PWD then still names it, and / always exists. */
+/** The working directory may have been removed. PWD then still names it, and / always exists. */
 function workingDirectory(): string {
   try {
     return process.cwd();
@@ -45,7 +45,7 @@ function workingDirectory(): string {
   }
 }
 
-/** Only a character device can be a terminal, so node:tty is loaded for those alone. */
+/** Only a character device can be a terminal, so node:tty is loaded only for character devices. */
 function isTerminal(fd: number): boolean {
   try {
     if (!fstatSync(fd).isCharacterDevice()) return false;
@@ -55,7 +55,7 @@ function isTerminal(fd: number): boolean {
   return (fd === 1 ? process.stdout : process.stderr).isTTY === true;
 }
 
-/** A reader that has gone ends us as SIGPIPE would; a full non-blocking pipe is waited for. */
+/** If the reader has gone, the process ends as by SIGPIPE. If a non-blocking pipe is full, the function waits. */
 function writeAll(fd: number, text: string): void {
   let rest = Buffer.from(text);
   while (rest.length > 0) {

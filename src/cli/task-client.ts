@@ -1,4 +1,5 @@
-// Commands that run inside a job and ask the mom of their host for tasks (src/protocol/task-link.ts). Loads node:net and what a frame needs.
+// Client of commands that run inside a job and ask the mom of their host for tasks (src/protocol/task-link.ts). Loads only
+// node:net and the code for frames.
 
 import type { Socket } from "node:net";
 import { dirname } from "node:path";
@@ -10,7 +11,7 @@ import { messageOf } from "#support/caught.ts";
 import type { CommandIo } from "./command.ts";
 import type { Complex } from "./complex.ts";
 
-/** What was asked for cannot be; the message is the mom's, or why there is none. */
+/** The request failed. The message comes from the mom, or explains why no mom could be reached. */
 export class TaskRefused extends Error {
   override readonly name = "TaskRefused";
 }
@@ -25,19 +26,19 @@ export type SpawnWish = {
 export type TaskClient = {
   /** lines of the node file, and the hosts of the job */
   nodes(): Promise<MomToTask["task-hosts"]>;
-  /** resolves when it runs; exited: its status when it has ended (256 and the number of a signal). Both reject with TaskRefused */
+  /** resolves when the task runs; exited: its exit status (256 plus the number of a signal). Both reject with TaskRefused */
   spawn(wish: SpawnWish): Promise<{ readonly task: number; readonly exited: Promise<number> }>;
   attach(pid: number): Promise<void>;
   close(): void;
 };
 
-/** The job that a command runs in, by its environment; null: in none. */
+/** The job in which a command runs, from its environment. Returns null outside jobs. */
 export function runOf(env: CommandIo["env"]): TaskRun | null {
   const { PBS_JOBID: job, PBS_JOBCOOKIE: cookie } = env;
   return job === undefined || job === "" || cookie === undefined || cookie === "" ? null : { job, run_count: null, cookie };
 }
 
-/** Homes of moms in which the job may be: that of its node file, then that of the configuration. */
+/** The homes of moms that may have the job: first that of its node file, then that of the configuration. */
 function homes(io: CommandIo, complex: Complex): string[] {
   const nodefile = io.env["PBS_NODEFILE"] ?? "";
   const found = nodefile.startsWith("/") ? [dirname(dirname(nodefile))] : [];
@@ -45,7 +46,7 @@ function homes(io: CommandIo, complex: Complex): string[] {
     const { values, home } = complex.conf();
     found.push(values["PBS_MOM_HOME"] ?? home);
   } catch {
-    // In a job pbs.conf need not be at hand.
+    // pbs.conf may not be accessible in a job.
   }
   return found;
 }
@@ -121,7 +122,7 @@ function converse(socket: Socket, run: TaskRun): TaskClient {
     spawn({ host, argv, env = [], shell = false }) {
       const token = next++;
       const ended = Promise.withResolvers<number>();
-      // Whoever does not wait for the end need not hear that it will not be told.
+      // A caller that does not wait for the end must not get an unhandled rejection.
       ended.promise.catch(() => undefined);
       return new Promise((resolve, reject) => {
         if (broken !== null) return reject(broken);
@@ -143,5 +144,5 @@ function converse(socket: Socket, run: TaskRun): TaskClient {
   };
 }
 
-/** As a shell reports it: of a signal 128 and its number. */
+/** The exit status as a shell reports it: for a signal, 128 plus its number. */
 export const exitOf = (status: number): number => (status >= 256 ? 128 + (status - 256) : status);

@@ -1,4 +1,4 @@
-// The terminal a command is used at, for the few that do more with it than print: what they see of it, so that tests can give them another one.
+// The terminal of a command, for the few commands that do more with it than print. Tests can replace it.
 
 import type { WindowSize } from "#protocol/terminal/link.ts";
 
@@ -8,15 +8,15 @@ export type Terminal = {
   window(): WindowSize;
   /** codes of interrupt, quit, erase, kill, end of file, suspend */
   readonly controls: readonly number[];
-  /** every byte passes as it is */
+  /** passes every byte unchanged */
   raw(): void;
-  /** as it was when the command was started; also done at whatever end of the command that can be seen coming */
+  /** restores the settings from the start of the command; also done at every end of the command that can be foreseen */
   restore(): void;
   write(bytes: Uint8Array): void;
-  /** Who takes what is typed; null: nobody, it waits. gone: the terminal has no more to give. */
+  /** take: receives input; null: input waits. gone: called when the terminal has no more input. */
   listen(take: ((bytes: Uint8Array) => void) | null, gone?: () => void): void;
-  /** Instead of what the signal would do; the function returned undoes it. */
+  /** Handles a signal instead of its default action. The returned function undoes this. */
   onSignal(signal: TerminalSignal, handler: () => void): () => void;
-  /** As if the suspend character had been typed; returns when the command goes on. */
+  /** Acts as if the suspend character had been typed. Returns when the command continues. */
   suspend(): void;
 };

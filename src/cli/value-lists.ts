@@ -4,7 +4,7 @@ import { splitOutsideBrackets } from "#model/split-ids.ts";
 import { parseStageItem } from "#model/values/stage-item.ts";
 import { parseJobId } from "./job-ids.ts";
 
-/** Splits at separators that are not quoted and not escaped; quotes and backslashes stay. null: a quote is not closed. */
+/** Splits at separators that are neither quoted nor escaped. Quotes and backslashes stay. Returns null if a quote is not closed. */
 export function splitUnquoted(text: string, separator: string): string[] | null {
   const parts: string[] = [];
   let [start, quote] = [0, ""];
@@ -29,8 +29,9 @@ const unquote = (text: string): string => (/^(["']).*\1$/s.test(text) && text.le
 export type NamedValue = { readonly name: string; readonly value: string };
 
 /**
- * `name=value[,name=value...]` as -W takes it; blanks around names, `=` and commas do not count. A part that does not begin with `name=` belongs to the
- * value before it, so that depend=a:1,b:2 and group_list=x,y need no quotes. Quotes count where a value begins: comment=can't is one word. null: malformed.
+ * Parses `name=value[,name=value...]` of -W. Blanks around names, `=` and commas are ignored. A part that does not begin with
+ * `name=` belongs to the value before it, so that depend=a:1,b:2 and group_list=x,y need no quotes. A quote counts only at the
+ * beginning of a value: comment=can't is one word. Returns null if the text is malformed.
  */
 export function parseNamedValues(text: string): NamedValue[] | null {
   const entries: NamedValue[] = [];
@@ -54,8 +55,8 @@ const UNTIL_NEXT_NAME = /^()((?:\\.|[^\\]|\\$)*?)\s*(?:,(?=\s*[A-Za-z_][\w.-]*\s
 export type ResourceFault = { readonly at: number };
 
 /**
- * `name[=value][,...]` of -l. A fault tells where it is. Quotes stay inside select and place, which the server parses. Of preempt_targets the targets that
- * follow (`queue=a,queue=b`, `queue=a,b`) belong to its value.
+ * Parses `name[=value][,...]` of -l. A fault contains its position. Quotes stay inside select and place, which the server
+ * parses. Further targets of preempt_targets (`queue=a,queue=b`, `queue=a,b`) belong to its value.
  */
 export function parseResources(text: string): NamedValue[] | ResourceFault {
   const parts = splitUnquoted(text, ",");
@@ -79,11 +80,12 @@ export function parseResources(text: string): NamedValue[] | ResourceFault {
 }
 
 const TARGETS = "preempt_targets";
-/** `queue=Q`, `Resource_List.R=V`, or a further value of the one before. */
+/** `queue=Q`, `Resource_List.R=V`, or a further value of the target before. */
 const IS_TARGET = /^\s*(?:(?:queue|Resource_List\.[\w-]+)\s*=|[^=\s]+\s*$)/i;
 
 /**
- * `name[@host][,name[@host]...]`. onePerHost: two entries for the same host, or two without one, are a fault; absolute: names are absolute paths.
+ * `name[@host][,name[@host]...]`. onePerHost: two entries for the same host, or two without a host, are a fault; absolute:
+ * names are absolute paths.
  */
 export function isAtList(text: string, options: { readonly onePerHost?: boolean; readonly absolute?: boolean } = {}): boolean {
   const hosts = new Set<string>();
@@ -114,7 +116,7 @@ const JOB_DEPENDENCIES = new Set([
   "runone",
 ]);
 
-/** A dependency list with its job ids completed (`afterok:1` -> `afterok:1.svr@svr`); null: malformed. */
+/** A dependency list with completed job ids (`afterok:1` -> `afterok:1.svr@svr`). Returns null if it is malformed. */
 export function completeDependencies(text: string, server: string): string | null {
   const dependencies: string[] = [];
   for (const item of text.split(",")) {

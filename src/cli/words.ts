@@ -1,7 +1,7 @@
-// Text into words as a shell would split it, for directives, default_qsub_arguments and batch lines: blanks part words, quotes and backslashes keep
-// them together. Nothing is expanded. Pure.
+// Splits text into words as a shell would, for directives, default_qsub_arguments and batch lines: blanks separate words,
+// quotes and backslashes protect them. Nothing is expanded. Pure.
 
-/** null: a quote is not closed. */
+/** Returns null if a quote is not closed. */
 export function splitWords(text: string): string[] | null {
   const words: string[] = [];
   let word: string | null = null;
@@ -16,7 +16,7 @@ export function splitWords(text: string): string[] | null {
       quote = char;
       word ??= "";
     } else if (char === "\\" && at + 1 < text.length) {
-      // Blanks, quotes and backslashes are escaped; before anything else a backslash belongs to the value (-v A=it\,s).
+      // A backslash escapes blanks, quotes and backslashes. Before any other character it belongs to the value (-v A=it\,s).
       const next = text[at + 1] as string;
       if (/[\s"'\\]/.test(next)) at++;
       word = (word ?? "") + (/[\s"'\\]/.test(next) ? next : char);

@@ -17,7 +17,7 @@ export type DayFileOptions = {
   /** one absolute path instead of daily names (-L, -A); the file is never rotated */
   readonly file?: string;
   readonly mode?: number;
-  /** returns lines for the beginning of each opened file; onEnd: lines for the end of a file whose day has passed */
+  /** onOpen: lines for the beginning of each opened file; onClose: lines for the end of a file whose day has passed */
   readonly onOpen?: (now_ms: number) => string;
   readonly onClose?: (now_ms: number) => string;
   /**

@@ -2,13 +2,13 @@
 
 import { type Fairshare, pathOf, type ShareNode, treeUsage } from "#model/fairshare.ts";
 
-/** Depth first; of siblings the one that stands last in resource_group comes first, `unknown` at the end. */
+/** Depth first. Siblings come in the reverse order of resource_group, with `unknown` at the end. */
 function* inOrder(node: ShareNode, level = 0): Iterable<{ readonly node: ShareNode; readonly level: number }> {
   yield { node, level };
   for (const child of [...node.children].reverse()) yield* inOrder(child, level + 1);
 }
 
-/** -p. units: what counts as usage. */
+/** -p. units: the unit of usage. */
 export function listText({ root }: Fairshare, units: string): string {
   return `Fairshare usage units are in: ${units}\n${[...inOrder(root)].map(({ node }) => listLine(node)).join("")}`;
 }

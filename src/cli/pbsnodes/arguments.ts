@@ -1,4 +1,4 @@
-// What a pbsnodes command line asks for (docs/reference/commands.md 4). Pure.
+// The arguments of pbsnodes (docs/reference/commands.md 4). Pure.
 
 import { optionFault, scanOptions } from "../getopt.ts";
 
@@ -32,7 +32,7 @@ export type PbsnodesOptions = {
   readonly operands: readonly string[];
 };
 
-/** null with the lines to print when the command line is wrong. */
+/** Returns `errors` with the lines to print if the command line is wrong. */
 export function parsePbsnodesArguments(argv: readonly string[]): PbsnodesOptions | { readonly errors: string } {
   const scan = scanOptions(argv, LETTERS);
   const given = new Map<string, string>();

@@ -1,4 +1,5 @@
-// Vnodes put together to hosts: amounts summed, other values that differ shown as <various> (docs/reference/commands.md 4). Pure.
+// Combines vnodes into hosts: amounts are summed; other values that differ are shown as <various> (docs/reference/commands.md
+// 4). Pure.
 
 import type { WireAttrs } from "#protocol/messages.ts";
 import { sizeBytes } from "../columns.ts";
@@ -6,14 +7,14 @@ import { sizeBytes } from "../columns.ts";
 export type Node = { readonly id: string; readonly attrs: WireAttrs };
 
 const VARIOUS = "<various>";
-/** Consumable host resources every server has. */
+/** Consumable host resources that every server has. */
 const CONSUMABLE = ["ncpus", "mem", "vmem", "hbmem", "naccelerators", "accelerator_memory", "nmics", "ngpus"];
-/** Lists that grow instead of differing. */
+/** Lists that are joined instead of compared. */
 const LISTS = new Set(["jobs", "resv"]);
 
 type Resources = { readonly [resource: string]: string };
 
-/** The host a vnode is on. */
+/** The host of a vnode. */
 export function hostOf(node: Node): string {
   return resourcesOf(node, "resources_available")["host"] ?? text(node, "Mom") ?? node.id;
 }
@@ -28,7 +29,7 @@ export function text(node: Node, name: string): string | null {
   return typeof value === "string" ? value : null;
 }
 
-/** The vnodes by host, hosts in the order of their first vnode. */
+/** Groups vnodes by host; hosts are in the order of their first vnode. */
 export function groupByHost(nodes: readonly Node[]): Map<string, Node[]> {
   const hosts = new Map<string, Node[]>();
   for (const node of nodes) {
@@ -73,7 +74,7 @@ function mergeResources(lists: readonly Resources[], isSummed: (resource: string
 
 const same = (values: readonly string[]): string => (values.every((value) => value === values[0]) ? (values[0] ?? "") : VARIOUS);
 
-/** Numbers are added as numbers, sizes in kilobytes. */
+/** Adds numbers as numbers and sizes in kilobytes. */
 function sum(values: readonly string[]): string {
   if (values.every((value) => /^-?\d+(?:\.\d+)?$/.test(value))) return String(values.reduce((total, value) => total + Number(value), 0));
   const bytes = values.map(sizeBytes);

@@ -8,7 +8,7 @@ import { hostOf, type Node, resourcesOf, text } from "./hosts.ts";
 
 const UNSET = "--";
 
-/** Everything of a node: a line an attribute, as text. */
+/** All attributes of a node as text, one line for each attribute. */
 export function longNode(node: Node): string {
   let lines = `${node.id}\n`;
   eachAttribute(node.attrs, (name, value) => {
@@ -37,7 +37,7 @@ function eachAttribute(attrs: WireAttrs, line: (name: string, value: string) => 
   }
 }
 
-/** Members at the third level, as in a document of nodes. */
+/** The members are at the third level, as in a document of nodes. */
 export function jsonNode(node: Node): string {
   const members = Object.entries(node.attrs).map(([name, value]): [string, string] => {
     if (name === "jobs" && typeof value === "string") return [name, jsonList(jobsOf(node))];
@@ -109,14 +109,15 @@ function freeOfTotal(node: Node, name: string): string {
   return memoryOfTotal(total, assigned);
 }
 
-/** Above this a size is shown in the next unit. */
+/** A larger number is shown in the next unit. */
 const SHOWN_MAX = 999;
 const UNIT_LETTERS = ["", "k", "m", "g", "t", "p"] as const;
 const UNIT_BITS = 10;
 
 /**
- * Free and whole memory, each in a unit of at most three digits. What is assigned is first turned into the unit of the whole, and every step to a larger
- * unit rounds to the nearest, as PBS does: of 32gb with 200mb assigned 32gb are free, of 64gb with 33000mb assigned 32gb.
+ * Free and total memory, each in a unit that needs at most three digits. The assigned amount is first converted to the unit of
+ * the total, and every step to a larger unit rounds to the nearest number, as in PBS: with 200mb of 32gb assigned, 32gb are
+ * free; with 33000mb of 64gb assigned, 32gb are free.
  */
 function memoryOfTotal(total_text: string, assigned_text: string): string {
   const total = amountOf(total_text);
@@ -126,7 +127,7 @@ function memoryOfTotal(total_text: string, assigned_text: string): string {
 
 type Amount = { readonly count: number; readonly unit: number };
 
-/** The number of a size and its unit (0: bytes). Words count as bytes; a text that is no size is 0kb. */
+/** The number of a size and its unit (0: bytes). Words count as bytes. A text that is not a size counts as 0kb. */
 function amountOf(text: string): Amount {
   const match = /^(\d+)([kmgtp]?)([bw]?)$/i.exec(text);
   if (match === null) return { count: 0, unit: 1 };
@@ -158,7 +159,10 @@ const JOBS_HEADER =
 const SUMMARY_WIDTHS = [-15, -15, -8, -8, -15, -10, 8, 7, 7, 7];
 const JOBS_WIDTHS = [-15, -15, 6, 5, 6, 12, 7, 7, 7];
 
-/** The summary in one of the formats. Text and dsv: the finished text. JSON: a pair (id, rendered value) for each node, which the caller puts into the document. */
+/**
+ * The summary in one of the formats. Text and dsv: the finished text. JSON: a pair (id, rendered value) for each node, which
+ * the caller inserts into the document.
+ */
 export function summary(
   nodes: readonly Node[],
   how: {

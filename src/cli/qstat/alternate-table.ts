@@ -1,4 +1,5 @@
-// The alternate listing of jobs: -a -i -r -u -n -s -G -M -H -T (docs/reference/commands.md 2.2). Pure but for the local time zone.
+// The alternate listing of jobs: -a -i -r -u -n -s -G -M -H -T (docs/reference/commands.md 2.2). Pure except for the local time
+// zone.
 
 import { entryTexts } from "#model/request/host-entry.ts";
 import { left, right, shortId, sizeColumn } from "../columns.ts";
@@ -29,7 +30,7 @@ export function alternateHeader(server: string, comment: string, options: QstatO
   return `\n${server}: ${comment}\n${over}${indent}Req'd  Req'd   ${elap}\n${titles}`;
 }
 
-/** A job's row with the lines that belong to it. */
+/** A job's row with its additional lines. */
 export function alternateRow(job: Job, options: QstatOptions, now_ms: number): string {
   let text = options.wide ? wideRow(job, options, now_ms) : narrowRow(job, options, now_ms);
   if (options.nodes) text += below(nodeLine(scalar(job, "exec_host")), "   ", options.one_line);
@@ -37,7 +38,7 @@ export function alternateRow(job: Job, options: QstatOptions, now_ms: number): s
   return `${text}\n`;
 }
 
-/** A line below the row, indented; with -1 behind it, where a comment keeps its indentation. */
+/** An indented line below the row. With -1 it is appended to the row; a comment keeps its indentation. */
 function below(line: string, indent: string, one_line: boolean, indented = false): string {
   if (!one_line) return `\n${indent}${line}`;
   return ` ${indented ? indent : ""}${line.replaceAll("\n   ", "")}`;
@@ -76,7 +77,7 @@ function cells(job: Job, options: QstatOptions, now_ms: number): Cells {
 
 const EXEC_WIDTH = 78;
 
-/** exec_host with host names cut at their first dot, broken before a `+` when the line grows beyond the width. */
+/** exec_host with host names cut at their first dot. A line is broken before a `+` if it would exceed the width. */
 function nodeLine(exec_host: string): string {
   if (exec_host === "") return UNSET;
   const parts = entryTexts(exec_host).map(shortHost);
@@ -93,7 +94,7 @@ function nodeLine(exec_host: string): string {
   return text;
 }
 
-/** `node1.example.org/0*2` -> `node1/0*2`; addresses stay whole. */
+/** `node1.example.org/0*2` -> `node1/0*2`; addresses are not cut. */
 function shortHost(part: string): string {
   const slash = part.indexOf("/");
   const host = slash < 0 ? part : part.slice(0, slash);
@@ -111,7 +112,7 @@ function commentLine(comment: string, wide: boolean): string {
 
 const DAY_S = 86_400;
 
-/** -T: when a job that waits is expected to start. Jobs in any other state, running ones among them, have no estimate. */
+/** -T: the expected start of a waiting job. Jobs in any other state, including running ones, have no estimate. */
 function startColumn(job: Job, now_ms: number): string {
   if (!"QSB".includes(scalar(job, "job_state"))) return "--";
   const epoch_s = estimate(job);
@@ -129,14 +130,14 @@ function startColumn(job: Job, now_ms: number): string {
 
 const isOver = (job: Job): boolean => "FMX".includes(scalar(job, "job_state"));
 
-/** Epoch seconds of the expected start; 0: the scheduler cannot tell; null: there is none. */
+/** Epoch seconds of the expected start; 0: the scheduler cannot tell; null: there is no estimate. */
 const estimate = (job: Job): number | null => epochOf(resource(job, "estimated", "start_time"));
 const started = (job: Job): number | null => epochOf(scalar(job, "stime"));
 const epochOf = (text: string): number | null => (/^\d+$/.test(text) ? Number(text) : null);
 
 /**
- * The order of -T: jobs that have started come first, by their start; then jobs with an expected start; then jobs without one, or whose expected start is
- * past. Jobs of equal rank stay in the order of the listing.
+ * The order of -T: first jobs that have started, by their start; then jobs with an expected start; then jobs without one or
+ * with one in the past. Jobs of equal rank keep the order of the listing.
  */
 export function compareStarts(now_ms: number): (a: Job, b: Job) => number {
   const key = (job: Job): readonly [rank: number, epoch_s: number] => {

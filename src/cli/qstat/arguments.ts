@@ -1,4 +1,4 @@
-// What a qstat command line asks for: options, their conflicts, what is shown (docs/reference/commands.md 2). Pure.
+// The arguments of qstat: options, their conflicts, and what is shown (docs/reference/commands.md 2). Pure.
 
 import { optionFault, scanOptions } from "../getopt.ts";
 
@@ -13,9 +13,9 @@ qstat --version
 `;
 
 const LETTERS = "ainpqrstwxu:fGHJMQEBW:T1F:D:";
-/** options of the alternate layout that need no other one with them */
+/** options that select the alternate layout by themselves */
 const ALTERNATE = "airHTunsGM";
-/** of these only one may be given */
+/** only one of these may be given */
 const EXCLUSIVE = "airqH";
 
 export type QstatFormat = "text" | "dsv" | "json";
@@ -33,7 +33,7 @@ export type QstatOptions = {
   readonly one_line: boolean;
   readonly estimates: boolean;
   readonly size: "short" | "G" | "M";
-  /** states shown where no job is named; null: all */
+  /** states shown if no job is named; null: all */
   readonly states: "idle" | "running" | null;
   readonly history: "with" | "only" | null;
   readonly subjobs: boolean;
@@ -83,7 +83,7 @@ export function parseQstatArguments(argv: readonly string[]): QstatArguments {
 
 const isFormat = (text: string): boolean => ["json", "dsv"].includes(text.toLowerCase());
 
-/** -B and -Q refuse what stands before them: a table of jobs, of queues or of servers. What stands after them does not count. */
+/** -B and -Q conflict with earlier options that select a table of jobs, of queues or of servers. Later options are not checked. */
 function conflictsWithEarlier(letter: string, given: ReadonlySet<string>): boolean {
   if (letter !== "B" && letter !== "Q") return false;
   if (given.has(letter === "B" ? "Q" : "B")) return true;

@@ -1,16 +1,16 @@
-// Reading what the tables need from a job's attributes. Pure.
+// Reads a job's attributes for the tables. Pure.
 
 import type { WireAttrs } from "#protocol/messages.ts";
 
 export type Job = { readonly id: string; readonly attrs: WireAttrs };
 
-/** A scalar attribute; "" when unset. */
+/** A scalar attribute, or "" if it is unset. */
 export function scalar(job: Job, name: string): string {
   const value = job.attrs[name];
   return typeof value === "string" ? value : "";
 }
 
-/** A resource of a list; "" when unset. */
+/** A resource of a list, or "" if it is unset. */
 export function resource(job: Job, list: string, name: string): string {
   const value = job.attrs[list];
   if (typeof value !== "object" || Array.isArray(value)) return "";
@@ -25,7 +25,7 @@ export function owner(job: Job): string {
   return at < 0 ? text : text.slice(0, at);
 }
 
-/** Whether the job is of one of the users: `user` or `user@host`. */
+/** Whether the job belongs to one of the users, given as `user` or `user@host`. */
 export function isOwnedBy(job: Job, users: readonly string[]): boolean {
   const [user, host = ""] = scalar(job, "Job_Owner").split("@");
   return users.some((wanted) => {
@@ -37,7 +37,7 @@ export function isOwnedBy(job: Job, users: readonly string[]): boolean {
   });
 }
 
-/** Seconds of a duration `[[HH:]MM:]SS`; null: none. */
+/** Seconds of a duration `[[HH:]MM:]SS`, or null if the text is not a duration. */
 export function seconds(text: string): number | null {
   if (text === "") return null;
   let total = 0;

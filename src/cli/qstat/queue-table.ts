@@ -71,7 +71,7 @@ export function limitsFooter(queues: readonly Counted[]): string {
   return `${indent}----- -----\n${indent}${right(String(running), 5)} ${right(String(waiting), 5)}\n`;
 }
 
-/** Suspended jobs are counted as running by the server already. */
+/** The server already counts suspended jobs as running. */
 function queueLoad(attrs: WireAttrs): { readonly running: number; readonly waiting: number } {
   const text = attrs["state_count"];
   const count = counts(typeof text === "string" ? text : "");

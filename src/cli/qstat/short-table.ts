@@ -5,7 +5,7 @@ import { counts, type Job, owner, resource, scalar, seconds } from "./job-row.ts
 
 export type ShortLayout = {
   readonly wide: boolean;
-  readonly percent: boolean /** ids of eight digits and more occur */;
+  readonly percent: boolean /** there are ids of eight or more digits */;
   readonly long_ids: boolean;
 };
 
@@ -43,7 +43,7 @@ export function shortRow(job: Job, layout: ShortLayout): string {
 
 const NO_PERCENT = "-- ";
 
-/** How far a job is, by time or by subjobs, with a blank behind; `-- ` where nothing tells. */
+/** The progress of a job in percent, by time or by subjobs, followed by a blank; `-- ` if it is unknown. */
 function percentDone(job: Job): string {
   const state = scalar(job, "job_state");
   if (state === "X") return "100 ";

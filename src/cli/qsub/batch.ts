@@ -1,7 +1,7 @@
-// qsub --batch: many jobs over one connection, a line each (docs/commands/qsub-batch.md).
+// qsub --batch: submits many jobs over one connection, one for each line (docs/commands/qsub-batch.md).
 //
 // B1. Ids are printed in the order of the lines, each as soon as all lines before it are answered.
-// B2. A line that is wrong or refused is told with its number and does not stop the others.
+// B2. A wrong or refused line is reported with its number and does not stop the others.
 
 import { readFileSync } from "node:fs";
 import { ServerUnreachable } from "#protocol/client.ts";
@@ -15,7 +15,7 @@ import { splitWords } from "../words.ts";
 import { destinationOf, type Job, makeJob, QSUB_USAGE, requestOf, SubmitError, type SubmitWorld, withServerDefaults } from "./job.ts";
 import { defaultArguments, submitRefusal } from "./submit.ts";
 
-/** Jobs and characters of one frame: well below what the server takes. */
+/** Greatest numbers of jobs and characters in one frame, well below what the server accepts. */
 const FRAME_JOBS_MAX = 500;
 const FRAME_CHARS_MAX = 4 << 20;
 const FRAMES_IN_FLIGHT = 3;
@@ -24,7 +24,7 @@ type Line = { readonly number: number; readonly text: string };
 type Queued = { readonly line: number; readonly job: Omit<QueueJobRequest, "kind"> };
 type Result = { readonly id: string } | { readonly code: number; readonly text: string | null };
 
-/** argv[at] is `--batch`; words before and behind its file are options of every job. */
+/** argv[at] is `--batch`. Words before it and after its file are options of every job. */
 export async function qsubBatch(io: CommandIo, complex: Complex, world: SubmitWorld, at: number): Promise<number> {
   const file = io.argv[at + 1];
   const common = [...io.argv.slice(0, at), ...io.argv.slice(at + 2)];
@@ -78,7 +78,7 @@ async function submitLines(
   const inFlight: Promise<() => void>[] = [];
   let frame: Queued[] = [];
   let frame_chars = 0;
-  /** faults of lines wait until the frame before them is answered, so that everything is told in order */
+  /** faults of lines wait until the frame before them is answered, so that all results are printed in order */
   let told: (() => void)[] = [];
   const send = (): void => {
     const [queued, after] = [frame, told];

@@ -1,7 +1,8 @@
-// A submission being put together from its sources: the command line before directives before the server's default_qsub_arguments (docs/reference/commands.md 1).
-// Pure.
+// A submission under construction. Its sources are the command line, the directives, and the server's default_qsub_arguments,
+// in this order of precedence (docs/reference/commands.md 1). Pure.
 //
-// D1. Of two sources the one with the lower rank wins; within one source the later word wins. Resources are counted one by one.
+// D1. If two sources set the same option, the source with the lower rank wins. Within one source the later word wins. Each
+//     resource counts separately.
 
 import type { AttrValueText } from "#protocol/messages.ts";
 import { optionFault, scanOptions } from "../getopt.ts";
@@ -14,7 +15,7 @@ export type Rank = (typeof RANK)[keyof typeof RANK];
 
 export type Draft = {
   readonly attrs: Map<string, { readonly attr: AttrValueText; readonly rank: Rank }>;
-  /** options that are no attributes, by letter; "block" and "pwd" from -W */
+  /** options that are not attributes, by letter; "block" and "pwd" come from -W */
   readonly flags: Map<string, { readonly value: string; readonly rank: Rank }>;
 };
 
@@ -26,7 +27,7 @@ export type DraftWorld = JobOptionWorld & {
   readonly terminal: boolean;
 };
 
-/** Everything that is wrong with the words of one source. stop: nothing else counts, the status is 1 and no usage is shown. */
+/** All faults in the words of one source. stop: only this fault is printed, without the usage, and the exit status is 1. */
 export type DraftFaults = { readonly text: string; readonly stop: boolean };
 
 export type SourceWords = {
@@ -132,7 +133,7 @@ function setFlag(draft: Draft, name: string, value: string, rank: Rank): void {
   if ((draft.flags.get(name)?.rank ?? RANK.server) >= rank) draft.flags.set(name, { value, rank });
 }
 
-/** What does not go together; null: nothing. */
+/** Conflicting options, or null if there are none. */
 export function draftConflicts(draft: Draft): string | null {
   const attribute = (name: string): string | undefined => draft.attrs.get(name)?.attr.value;
   const array = draft.attrs.has("array_indices_submitted");
@@ -144,7 +145,7 @@ export function draftConflicts(draft: Draft): string | null {
   return text === "" ? null : text;
 }
 
-/** What does not refuse the submission but will be otherwise than asked. */
+/** Warnings about requests that are accepted but take effect differently. */
 export function draftWarnings(draft: Draft): string {
   if (!draft.flags.has("I")) return "";
   let text = "";

@@ -1,5 +1,5 @@
-// What qsub itself understands of what is typed to an interactive job: a tilde at the beginning of a line, followed by a dot (end) or by the suspend
-// character (docs/reference/commands.md 1). Pure.
+// Escapes that qsub itself interprets in the input of an interactive job: a tilde at the beginning of a line, followed by a dot
+// (end) or by the suspend character (docs/reference/commands.md 1). Pure.
 
 export type Typed = { readonly kind: "send"; readonly bytes: Uint8Array } | { readonly kind: "terminate" } | { readonly kind: "suspend" };
 
@@ -8,7 +8,10 @@ const DOT = 0x2e;
 const NEWLINE = 0x0a;
 const RETURN = 0x0d;
 
-/** controls: interrupt, quit, erase, kill, end of file, suspend. The function takes what is typed as it comes; a tilde waits for what follows it. */
+/**
+ * controls: interrupt, quit, erase, kill, end of file, suspend. The returned function takes input as it arrives; a tilde is
+ * held until the next character arrives.
+ */
 export function escapeReader(controls: readonly number[]): (bytes: Uint8Array) => Typed[] {
   const [interrupt, , , kill, , suspend] = controls;
   const ends_line: ReadonlySet<number | undefined> = new Set([NEWLINE, RETURN, interrupt, kill]);

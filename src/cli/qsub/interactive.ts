@@ -1,8 +1,11 @@
-// qsub -I: submits the job, waits until it calls, and is its terminal until it ends (docs/reference/commands.md 1.3).
+// qsub -I: submits the job, waits until its relay connects, and serves as its terminal until it ends
+// (docs/reference/commands.md 1.3).
 //
-// I1. The terminal is as it was before on every way out that is not SIGKILL's.
-// I2. A job that nobody will sit at is deleted: whoever says so, or goes, while it waits takes it along. Once it runs its terminal's end is its end.
-// I3. While a question is asked the terminal belongs to it; a job that calls meanwhile waits for the answer.
+// I1. The terminal gets its former settings back on every exit except by SIGKILL.
+// I2. A job without a user at its terminal is deleted: if the user ends qsub, or qsub dies, while the job waits, the job is
+//     deleted. Once the job runs, the end of
+//     its terminal ends it.
+// I3. While a question is shown, it owns the terminal; a job that connects meanwhile waits for the answer.
 
 import { setTimeout as sleep } from "node:timers/promises";
 import { ServerUnreachable } from "#protocol/client.ts";
@@ -20,14 +23,14 @@ import { type X11Forwarding, x11Forwarding } from "./x11.ts";
 const DELETED = 2;
 const FAILED = 1;
 const SIGNALLED = 128;
-/** A minute to think about it. */
+/** One minute to answer. */
 const ANSWER_MS_MAX = 60_000;
 const RECONNECT_MS = 1000;
 
 /** x11: qsub -X */
 export type InteractiveWorld = { readonly io: CommandIo; readonly complex: Complex; readonly terminal: Terminal; readonly x11: boolean };
 
-/** Submits, and returns the exit status when all is over. */
+/** Submits the job. Returns the exit status when the job has ended. */
 export async function interactiveJob(world: InteractiveWorld, link: Link, request: QueueJobRequest): Promise<number> {
   const { io, terminal } = world;
   const forwarding = world.x11 ? x11Forwarding(io.env) : null;
@@ -53,11 +56,11 @@ export async function interactiveJob(world: InteractiveWorld, link: Link, reques
   }
 }
 
-/** The job's channel: frames wait until somebody takes them. */
+/** The job's channel. Frames wait until a handler takes them. */
 type Call = {
   readonly take: (channel: TerminalChannel) => ChannelHandlers;
   readonly came: Promise<TerminalChannel>;
-  /** from here on; what came before comes first. closed: error null, it ended in order */
+  /** sets the handlers; waiting frames are delivered first. closed: error null means that the channel ended in order */
   attend(onFrame: (frame: TerminalFrame) => void, onClosed: (error: Error | null) => void, onDrain: () => void): void;
 };
 
@@ -88,7 +91,7 @@ function incomingCall(): Call {
 
 // ---- before the job runs ----
 
-/** The channel, or the exit status when it never comes. */
+/** The channel, or the exit status if no channel comes. */
 async function waitForCall(
   { io, complex, terminal }: InteractiveWorld,
   link: Link,
@@ -128,7 +131,7 @@ async function waitForCall(
       if (typeof decided !== "number") return first;
     }
     listener.close();
-    // I2 first: where the terminal has gone the words are our end.
+    // The job is deleted first (I2): if the terminal has gone, writing the text ends this process.
     await deleteJob(complex, id);
     io.out(`Job ${id} is being deleted\n`);
     return await answered;
@@ -142,7 +145,7 @@ async function waitForCall(
   }
 }
 
-/** Resolves with what to say when the job is to go, or null when it is to stay. */
+/** Resolves with the text to print if the job is to be deleted, or with null if it is to stay. */
 async function askWhetherToEnd(io: CommandIo, terminal: Terminal): Promise<string | null> {
   io.out("Do you wish to terminate the job and exit (y|[n])? ");
   const { promise, resolve } = Promise.withResolvers<string | null>();
@@ -167,10 +170,10 @@ async function askWhetherToEnd(io: CommandIo, terminal: Terminal): Promise<strin
   return decision;
 }
 
-/** Refusals that say that there is no such job any more. */
+/** Refusals that mean that the job no longer exists. */
 const NO_JOB: ReadonlySet<number> = new Set([PBSE_UNKJOBID, PBSE_HISTJOBID]);
 
-/** over: the job has ended, or nobody knows it any more. A server that comes back is asked again. Rejects when it cannot be asked. */
+/** over: the job has ended or no longer exists. If the server comes back, it is asked again. Rejects if it cannot be asked. */
 function watchJob(complex: Complex, first: Link, id: string): { readonly over: Promise<"over">; stop(): void } {
   let stopped = false;
   let link: Link | null = first;
@@ -181,7 +184,7 @@ function watchJob(complex: Complex, first: Link, id: string): { readonly over: P
         link ??= await complex.connect();
         const reply = await link.request({ kind: "wait-job", job: id });
         if (reply.ok || NO_JOB.has(reply.code)) return resolve("over");
-        // A server that goes down, or whose disk is full, says nothing of the job.
+        // A server that shuts down, or whose disk is full, knows nothing about the job's end.
         if (!stopped) await sleep(RECONNECT_MS);
       } catch (error) {
         if (!(error instanceof ServerUnreachable)) throw error;
@@ -191,7 +194,7 @@ function watchJob(complex: Complex, first: Link, id: string): { readonly over: P
     }
   };
   watch().catch(reject);
-  // Once the job has called nobody waits for it.
+  // Nobody waits for this promise after the job has connected.
   over.catch(() => undefined);
   return {
     over,

@@ -1,4 +1,5 @@
-// One submission from its words: script or program, directives, variables, and the request that comes of them (docs/reference/commands.md 1).
+// Builds one submission from its words: script or program, directives, variables, and the resulting request
+// (docs/reference/commands.md 1).
 
 import { isUtf8 } from "node:buffer";
 import { closeSync, fstatSync, openSync, readFileSync, statSync } from "node:fs";
@@ -22,7 +23,7 @@ export const QSUB_USAGE = `usage: qsub [-a date_time] [-A account_string] [-c in
        qsub --version
 `;
 
-/** What --help adds to the usage, which is PBS's word for word. */
+/** Text that --help adds to the usage. The usage itself is PBS's, word for word. */
 export const QSUB_HELP = `${QSUB_USAGE}
   -J X-Y:Z%max   an array, at most max of whose subjobs run at a time
   --batch FILE   many jobs over one connection, a line of FILE each (-: standard input); the other options are those of all of them
@@ -33,7 +34,7 @@ const FAILED = 1;
 const CANNOT_OPEN = 8;
 const NAME_MAX = 230;
 
-/** What is wrong, as printed, and the exit status. */
+/** The printed text of a fault, and the exit status. */
 export class SubmitError extends Error {
   readonly text: string;
   readonly status: number;
@@ -46,17 +47,17 @@ export class SubmitError extends Error {
 
 export type SubmitWorld = DraftWorld & {
   readonly env: Env;
-  /** directory as the user knows it; scripts are looked for in `cwd` */
+  /** directory as the user knows it; scripts are searched in `cwd` */
   readonly directory: string;
   readonly cwd: string;
   readonly conf_values: Readonly<Record<string, string>>;
-  /** the script on standard input; throws SubmitError where there is none to be had */
+  /** reads the script from standard input; throws SubmitError if there is none */
   readonly readStdin: () => Promise<Buffer>;
-  /** script files read before, by path: a batch names the same one in many lines */
+  /** script files already read, by path: many lines of a batch name the same file */
   readonly scripts?: Map<string, string>;
 };
 
-/** A submission of which only the server's default arguments are not known yet. */
+/** A submission that lacks only the server's default arguments. */
 export type Job = {
   readonly draft: Draft;
   readonly script: string | null;
@@ -66,7 +67,7 @@ export type Job = {
   readonly variables: string;
 };
 
-/** Words of a command line into a job. Throws SubmitError. */
+/** Turns the words of a command line into a job. Throws SubmitError. */
 export async function makeJob(words: readonly string[], world: SubmitWorld, given?: { readonly script?: string }): Promise<Job> {
   const draft = emptyDraft();
   const source = addSource(draft, words, RANK.command_line, world);
@@ -80,7 +81,7 @@ export async function makeJob(words: readonly string[], world: SubmitWorld, give
   }
   if (operands.length > 1) throw new SubmitError(QSUB_USAGE, USAGE_STATUS);
   mustAgree(draft);
-  // Somebody will type what a script would hold.
+  // An interactive job without a script: the user types its commands.
   if (operands.length === 0 && draft.flags.has("I") && given === undefined)
     return { draft, script: null, default_name: "STDIN", program: [], words, variables: variableList(draft, world) };
   const [file = "-"] = operands;
@@ -95,7 +96,7 @@ function mustAgree(draft: Draft): void {
   if (conflicts !== null) throw new SubmitError(conflicts + QSUB_USAGE, USAGE_STATUS);
 }
 
-/** Adds the directives of a script. Returns the script as it is sent. */
+/** Adds the directives of a script. Returns the script as it will be sent. */
 function addDirectives(draft: Draft, text: string, world: SubmitWorld): string {
   const characters = scriptCharacters(text);
   if (hasDosLineEnd(characters)) throw new SubmitError("qsub: script contains cr, lf\n", FAILED);
@@ -108,7 +109,10 @@ function addDirectives(draft: Draft, text: string, world: SubmitWorld): string {
   return isMarkedScript(text) ? markedScript(script) : script;
 }
 
-/** What is wrong with a directive, as lines before the one that shows it. A word that belongs to no option is a fault. null: nothing is wrong. */
+/**
+ * Describes the fault of a directive in lines that precede the one showing it. A word that belongs to no option is a fault.
+ * Returns null if there is no fault.
+ */
 function directiveFault(draft: Draft, directive: string, world: SubmitWorld): string | null {
   const words = splitWords(directive);
   if (words === null) return "";
@@ -167,7 +171,7 @@ function variableList(draft: Draft, world: SubmitWorld): string {
   return joinVariables(originVariables(world.env, world.directory, world.conf_values), all, named);
 }
 
-/** The job's destination as the user gave it; throws SubmitError when malformed. */
+/** The job's destination as the user gave it. Throws SubmitError if it is malformed. */
 export function destinationOf(draft: Draft): Destination {
   const text = draft.flags.get("q")?.value ?? "";
   const destination = parseDestination(text);
@@ -175,7 +179,7 @@ export function destinationOf(draft: Draft): Destination {
   return destination;
 }
 
-/** The job's draft with the server's default_qsub_arguments below everything else. Defaults that are malformed are left out. */
+/** The job's draft with the server's default_qsub_arguments at the lowest rank. Malformed defaults are left out. */
 export function withServerDefaults(job: Job, default_arguments: string, world: SubmitWorld): Draft {
   const words = splitWords(default_arguments) ?? [];
   if (words.length === 0) return job.draft;
@@ -196,12 +200,12 @@ export function requestOf(job: Job, draft: Draft): QueueJobRequest {
   if (executable !== undefined) attrs.push({ name: "executable", value: jsdl("Executable", executable) });
   if (rest.length > 0) attrs.push({ name: "argument_list", value: rest.map((word) => jsdl("Argument", word)).join("") });
   if (!draft.flags.has("I")) return { kind: "queue-job", destination: destinationOf(draft).queue, attrs, script: job.script };
-  // Of an interactive job's script only the directives count.
+  // In the script of an interactive job only the directives count.
   attrs.push({ name: "interactive", value: "True" });
   return { kind: "queue-job", destination: destinationOf(draft).queue, attrs, script: null };
 }
 
-/** A file name as job name: what a name cannot hold becomes `_`. */
+/** A job name from a file name: illegal characters become `_`. */
 function nameOfScript(name: string): string {
   return isJobName(name) ? name : name.replace(/[\s/\p{Cc}]/gu, "_").slice(0, NAME_MAX) || "STDIN";
 }

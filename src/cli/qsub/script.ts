@@ -1,12 +1,13 @@
-// A job script as qsub reads it: the directives in it (docs/reference/commands.md 1.1). Pure.
+// The directives of a job script, as qsub reads them (docs/reference/commands.md 1.1). Pure.
 
-/** directives: what stands behind the prefix, in order. script: the text that is sent, with each continued directive on one line. */
+/** directives: the texts after the prefix, in order. script: the text to send, with each continued directive on one line. */
 export type ScriptDirectives = { readonly directives: readonly string[]; readonly script: string };
 
 /**
- * Directives up to the first executable line. Blank lines, comments and lines that begin with `:` are passed over. A directive whose line ends in a
- * backslash goes on in the next one; both become one line of the script, or the shell would carry out the second. A longer word that begins like the
- * prefix (`#PBSPRO`) is a comment, and an empty prefix finds nothing.
+ * Reads directives up to the first executable line. Blank lines, comments and lines that begin with `:` are skipped. A
+ * directive whose line ends in a backslash continues on the next line. The two lines become one line of the script, because the
+ * shell would otherwise execute the second. A longer word that begins with the prefix (`#PBSPRO`) is a comment. An empty prefix
+ * matches nothing.
  */
 export function readDirectives(script: string, prefix: string): ScriptDirectives {
   const directives: string[] = [];
@@ -31,11 +32,11 @@ export function readDirectives(script: string, prefix: string): ScriptDirectives
   return { directives, script: joined.join("") + script.slice(at) };
 }
 
-/** Nothing, a blank or an option follows the prefix. */
+/** The prefix is followed by nothing, a blank or an option. */
 const isDirective = (text: string, prefix: string): boolean =>
   text.startsWith(prefix) && /^(?:[\s-]|$)/.test(text.slice(prefix.length, prefix.length + 1));
 
-/** The line from `at` on with those it is continued in, without its end, and where the next one begins. */
+/** The line that begins at `at` with its continuation lines, without its end, and the position of the next line. */
 function wholeLine(script: string, at: number): { readonly text: string; readonly next: number } {
   const parts: string[] = [];
   let next = at;
@@ -52,7 +53,7 @@ function wholeLine(script: string, at: number): { readonly text: string; readonl
   return { text: parts.join(""), next };
 }
 
-/** The line from `at` on, and where the next one begins. */
+/** The line that begins at `at`, and the position of the next line. */
 function lineAt(text: string, at: number): { readonly text: string; readonly next: number } {
   const end = text.indexOf("\n", at);
   return end < 0 ? { text: text.slice(at), next: text.length } : { text: text.slice(at, end), next: end + 1 };
@@ -60,7 +61,7 @@ function lineAt(text: string, at: number): { readonly text: string; readonly nex
 
 const isExecutable = (text: string): boolean => text !== "" && !text.startsWith("#") && !text.startsWith(":");
 
-/** Scripts with DOS line ends are refused: their interpreter line names no program. */
+/** Scripts with DOS line ends are refused, because their interpreter line does not name an existing program. */
 export function hasDosLineEnd(script: string): boolean {
   const end = script.indexOf("\n");
   return end > 0 && script[end - 1] === "\r";

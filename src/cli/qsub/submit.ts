@@ -1,12 +1,12 @@
-// What a single submission and a batch share: the server's default arguments, and how a refusal is told.
+// Common code of a single submission and a batch: the server's default arguments, and the text of a refusal.
 
 import type { ErrorReply } from "#protocol/wire/reply.ts";
 import { type Complex, type Link, statusItems } from "../complex.ts";
 import { PBSE_NOATTR } from "../errors.ts";
 
 /**
- * The server's default_qsub_arguments; "" when unset. In system mode root does not take them: operators may set the attribute, and `-S` or `-v` in it would
- * let them say what root's job runs.
+ * The server's default_qsub_arguments, or "" if unset. In system mode root ignores them: operators may set the attribute, and
+ * `-S` or `-v` in it would let them decide what root's job runs.
  */
 export async function defaultArguments(link: Link, complex: Complex): Promise<string> {
   if (complex.uid() === 0 && complex.conf().mode === "system") return "";
@@ -16,7 +16,7 @@ export async function defaultArguments(link: Link, complex: Complex): Promise<st
   return typeof text === "string" ? text : "";
 }
 
-/** An unknown attribute is told by its number, without its text (docs/reference/commands.md 1.3). */
+/** The refusal of an unknown attribute shows its number without its text (docs/reference/commands.md 1.3). */
 export function submitRefusal(reply: Pick<ErrorReply, "code" | "text">): string {
   return reply.text === null || reply.text === "" || reply.code === PBSE_NOATTR
     ? `qsub: Error (${reply.code}) submitting job\n`

@@ -1,13 +1,14 @@
-// Variable_List: what of the environment goes with a job, and how it is written (docs/reference/commands.md 1, docs/reference/files.md 6).
+// Variable_List: the environment variables that go with a job, and their text form (docs/reference/commands.md 1,
+// docs/reference/files.md 6).
 
 import { userInfo } from "node:os";
 
 export type Env = Readonly<Record<string, string | undefined>>;
 
-/** A comma, a quote or a backslash in a value gets a backslash. */
+/** Puts a backslash before a comma, a quote or a backslash in a value. */
 export const escapeValue = (value: string): string => (/[\\,"']/.test(value) ? value.replace(/[\\,"']/g, "\\$&") : value);
 
-/** `PBS_O_NAME=value` of qsub's own environment, in their order. PBS_O_QUEUE and PBS_O_HOST are the server's. */
+/** `PBS_O_NAME=value` from qsub's own environment, in order. The server adds PBS_O_QUEUE and PBS_O_HOST. */
 export function originVariables(env: Env, directory: string, conf: Readonly<Record<string, string>>): string[] {
   const login = env["LOGNAME"] ?? env["USER"] ?? userInfo().username;
   const rows: readonly (readonly [string, string | undefined])[] = [
@@ -27,8 +28,8 @@ export function originVariables(env: Env, directory: string, conf: Readonly<Reco
 }
 
 /**
- * The variables of a -v list as `NAME=value`: quotes and backslashes protect commas; a bare NAME takes its value from the environment. An empty list
- * and empty items (`A=1,`) name nothing. null: a name that is not there, or a malformed list.
+ * The variables of a -v list as `NAME=value`. Quotes and backslashes protect commas. A bare NAME takes its value from the
+ * environment. An empty list and empty items (`A=1,`) name nothing. Returns null for an unset bare name or a malformed list.
  */
 export function namedVariables(list: string, env: Env): string[] | null {
   const items = splitList(list);
@@ -45,21 +46,21 @@ export function namedVariables(list: string, env: Env): string[] | null {
   return variables;
 }
 
-/** -V: the whole environment, without what a job gets of its own. */
+/** -V: the whole environment, except variables that every job gets from the mom. */
 export function allVariables(env: Env): string[] {
   return Object.keys(env).flatMap((name) =>
     env[name] === undefined || name.startsWith("PBS_O_") ? [] : [`${name}=${escapeValue(env[name])}`],
   );
 }
 
-/** The list in its order; of a name that occurs twice the later value stands, in the earlier place. */
+/** Joins the groups in order. If a name occurs twice, the later value takes the earlier position. */
 export function joinVariables(...groups: readonly (readonly string[])[]): string {
   const byName = new Map<string, string>();
   for (const variable of groups.flat()) byName.set(variable.slice(0, variable.indexOf("=")), variable);
   return [...byName.values()].join(",");
 }
 
-/** Items between commas, quotes and backslashes taken off. */
+/** Items between commas, without quotes and backslashes. */
 function splitList(list: string): string[] | null {
   const items: string[] = [];
   let [item, quote] = ["", ""];

@@ -1,4 +1,5 @@
-// qsub -X: the submitter's display for the X clients of his job. They show a cookie made for the job; the display gets the real one (protocol/terminal/x11.ts X1).
+// qsub -X: connects the X clients of a job to the submitter's display. The clients present a cookie made for the job; the
+// display receives the real one (protocol/terminal/x11.ts X1).
 
 import { randomBytes } from "node:crypto";
 import { readFileSync } from "node:fs";
@@ -13,12 +14,12 @@ import type { CommandIo } from "../command.ts";
 const COOKIE_BYTES = 16;
 
 export type X11Forwarding = {
-  /** for the job's shape */
+  /** the part of the job's terminal shape for X11 */
   readonly offer: { readonly cookie: string; readonly screen: number };
   over(channel: TerminalChannel): { take(frame: TerminalFrame): void; drained(): void; close(): void };
 };
 
-/** null: DISPLAY names no display. */
+/** Returns null if DISPLAY does not name a display. */
 export function x11Forwarding(env: CommandIo["env"]): X11Forwarding | null {
   const display = parseDisplay(env["DISPLAY"] ?? "");
   if (display === null) return null;
@@ -28,7 +29,7 @@ export function x11Forwarding(env: CommandIo["env"]): X11Forwarding | null {
     offer: { cookie: expected.toString("hex"), screen: display.screen },
     over(channel) {
       const streams = x11Streams(channel);
-      /** clients that have not shown their cookie yet: what they said so far */
+      /** clients that have not presented their cookie yet, with the bytes received so far */
       const fresh = new Map<number, Buffer>();
       const turnAway = (id: number): void => {
         fresh.delete(id);
@@ -68,7 +69,7 @@ function realCookie(env: CommandIo["env"], display: Display): Buffer | null {
   try {
     return cookieFor(readFileSync(env["XAUTHORITY"] ?? `${env["HOME"] ?? ""}/.Xauthority`), display, hostname());
   } catch {
-    // The display may let its user in without one.
+    // The display may admit its user without a cookie.
     return null;
   }
 }

@@ -1,6 +1,7 @@
-// Log and accounting lines about one job: found, filtered, ordered and laid out (docs/reference/commands.md 6). Pure.
+// Log and accounting lines about one job: searching, filtering, ordering and layout (docs/reference/commands.md 6). Pure.
 //
-// T1. Lines are ordered by second; within a second logs come before accounting, logs by their fraction of the second, then as they stand in the files.
+// T1. Lines are ordered by second. Within a second, logs come before accounting. Logs are ordered by their fraction of the
+//     second, then by their order in the files.
 
 export type Source = "S" | "L" | "M" | "A";
 
@@ -12,7 +13,7 @@ export type LogRecord = {
   readonly text: string;
 };
 
-/** The lines of a file about the job, by its id as their object. */
+/** The lines of a file whose object is the job's id. */
 export function recordsOf(file: Buffer, source: Source, id: string): LogRecord[] {
   const wanted = Buffer.from(`;${id};`);
   const records: LogRecord[] = [];
@@ -73,7 +74,7 @@ const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
 /** `11/20/2026 09:26:28` with the year in front. */
 const sortable = (date: string): string => `${date.slice(6, 10)}${date.slice(0, 5)}${date.slice(10)}`;
 
-/** Of a message that comes more than `most` times only the last one stays. */
+/** If a message occurs more than `most` times, only its last record stays. */
 export function withoutExcess(records: readonly LogRecord[], most: number): LogRecord[] {
   const count = new Map<string, number>();
   for (const record of records) count.set(key(record), (count.get(key(record)) ?? 0) + 1);
@@ -87,9 +88,12 @@ export function withoutExcess(records: readonly LogRecord[], most: number): LogR
 
 const key = (record: LogRecord): string => `${record.source};${record.text}`;
 
-/** One record, its text wrapped at `columns` below itself. highres: dates carry microseconds somewhere. Accounting lines always have the wide date. */
+/**
+ * One record, with its text wrapped at `columns`. highres: some date has microseconds. Accounting lines always have the wide
+ * date column.
+ */
 export function layOut(record: LogRecord, columns: number, highres: boolean): string {
-  // Accounting records stand as far to the right as dates with microseconds would (recorded of PBS).
+  // Accounting records are indented as far as dates with microseconds (recorded from PBS).
   const head = `${record.date.padEnd(highres || record.source === "A" ? 27 : 20)} ${record.source.padEnd(5)}`;
   const room = Math.max(columns - head.length, 20);
   const lines: string[] = [];

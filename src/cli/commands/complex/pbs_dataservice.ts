@@ -1,4 +1,5 @@
-// pbs_dataservice: the service that keeps PBS's data (docs/reference/commands.md 6). Here that is pbs_server itself, so that the service runs when the server does.
+// pbs_dataservice: the service that keeps PBS's data (docs/reference/commands.md 6). In Partita this is pbs_server itself, so
+// the service runs while the server runs.
 
 import { ServerUnreachable } from "#protocol/client.ts";
 import type { Command, CommandIo } from "../../command.ts";
@@ -23,7 +24,8 @@ export async function pbsDataservice(io: CommandIo, complex: Complex): Promise<n
   }
   const running = await isRunning(complex);
   const state = `PBS Data Service ${running ? "running" : "not running"}\n`;
-  // It cannot be had apart from the server: what is asked for is either so already or the server's business.
+  // The service cannot be started or stopped apart from the server. A request succeeds if the service already has that state,
+  // and is refused otherwise.
   if (verb === "status" || running === (verb === "start")) {
     io.out(state);
     return running || verb === "stop" ? 0 : FAILED;

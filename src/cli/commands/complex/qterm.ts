@@ -1,4 +1,4 @@
-// qterm: stops the server, and with it schedulers and moms where asked (docs/reference/commands.md 3).
+// qterm: stops the server, and on request schedulers and moms too (docs/reference/commands.md 3).
 
 import { ServerUnreachable } from "#protocol/client.ts";
 import type { ShutdownRequest } from "#protocol/messages.ts";
@@ -31,7 +31,7 @@ export async function qterm(io: CommandIo, complex: Complex): Promise<number> {
     io.err(faults + USAGE);
     return 1;
   }
-  // -f stops a secondary server too, and there is none; -F and -i are about the secondary alone.
+  // -f would also stop a secondary server, but there is none. -F and -i concern only the secondary server.
   if (failover === "F" || failover === "i") {
     io.err(`qterm: No support for requested service ${complex.conf().server}\n`);
     return FAILED;

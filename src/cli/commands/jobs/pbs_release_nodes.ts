@@ -1,4 +1,4 @@
-// pbs_release_nodes: a running job gives up hosts or vnodes beyond its first host (docs/reference/commands.md 3).
+// pbs_release_nodes: releases hosts or vnodes of a running job, except its first host (docs/reference/commands.md 3).
 
 import type { Command, CommandIo } from "../../command.ts";
 import { asCommand, type Complex } from "../../complex.ts";

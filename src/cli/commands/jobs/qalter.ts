@@ -48,7 +48,7 @@ export async function qalter(io: CommandIo, complex: Complex): Promise<number> {
   });
 }
 
-/** The attributes an option sets, or the line that tells what is wrong. */
+/** The attributes that an option sets, or the line that describes its fault. */
 function readOption(letter: string, value: string, world: JobOptionWorld, complex: Complex): readonly AttrText[] | string {
   if (letter === "h") return isHoldList(value) ? [{ name: "Hold_Types", value }] : "qalter: illegal -h value\n";
   if (letter !== "W") {

@@ -10,7 +10,7 @@ const USAGE = `usage:
 	qdel [-W force|suppress_email=X] [-x] job_identifier...
 	qdel --version
 `;
-/** jobs of one call about which mail is sent */
+/** greatest number of jobs of one call for which mail is sent */
 const MAILS_MAX = 1000;
 
 export const run: Command = asCommand("qdel", USAGE, qdel);
@@ -51,7 +51,7 @@ export async function qdel(io: CommandIo, complex: Complex): Promise<number> {
   });
 }
 
-/** -W force, -W suppress_email=N, both with a comma. null: neither. */
+/** Parses -W force and -W suppress_email=N, joined by a comma. Returns null if the text contains anything else. */
 function readManner(text: string, before: Manner): Manner | null {
   let manner = before;
   for (const word of text.split(",")) {

@@ -1,4 +1,4 @@
-// qrls: takes holds off jobs (docs/reference/commands.md 3).
+// qrls: releases holds of jobs (docs/reference/commands.md 3).
 
 import type { Command, CommandIo } from "../../command.ts";
 import { asCommand, type Complex } from "../../complex.ts";

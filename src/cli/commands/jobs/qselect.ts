@@ -72,7 +72,7 @@ async function select(io: CommandIo, complex: Complex, request: SelectJobsReques
   }
 }
 
-/** Criteria or request fields of an option, or the line that tells what is wrong. */
+/** Criteria or request fields of an option, or the line that describes its fault. */
 function readCriterion(letter: string, value: string, now_ms: number): readonly Criterion[] | Partial<SelectJobsRequest> | string {
   const illegal = `qselect: illegal -${letter} value\n`;
   const equal = (name: string, fits = true, text = value): readonly Criterion[] | string =>
@@ -119,7 +119,7 @@ function readCriterion(letter: string, value: string, now_ms: number): readonly 
 
 const OPERATOR = /^\.(eq|ne|ge|gt|le|lt)\.\s*(.*)$/s;
 
-/** `[op]value`; without operator .eq. is meant. null: the value is none. */
+/** Parses `[op]value`; without an operator it means .eq. Returns null if the value is malformed. */
 function compared(name: string, text: string, read: (value: string) => string | null): readonly Criterion[] | null {
   const match = OPERATOR.exec(text.trim());
   const value = read(match === null ? text.trim() : (match[2] as string));
@@ -142,7 +142,7 @@ const TIMES: Readonly<Record<string, readonly [name: string, resource?: string]>
   t: ["estimated", "start_time"],
 };
 
-/** -t: a letter for the time meant, then `[op]date_time`; eligible time is a duration. */
+/** -t: a letter that selects the time, then `[op]date_time`. Eligible time is given as a duration. */
 function timeCriterion(text: string, now_ms: number): readonly Criterion[] | null {
   const [name, resource] = TIMES[text[0] ?? ""] ?? [null];
   if (name === null) return null;
@@ -153,7 +153,7 @@ function timeCriterion(text: string, now_ms: number): readonly Criterion[] | nul
 
 const durationText = (text: string): string | null => (/^(?:\d+:){0,2}\d+(?:\.\d+)?$/.test(text) ? text : null);
 
-/** `name.op.value[,...]`; null: malformed. */
+/** Parses `name.op.value[,...]`. Returns null if the text is malformed. */
 function resourceCriteria(text: string): readonly Criterion[] | null {
   const parts = splitUnquoted(text, ",") ?? [];
   const criteria = parts.map((part) => /^\s*([A-Za-z_][\w-]*)\s*\.(eq|ne|ge|gt|le|lt)\.\s*(.+)$/s.exec(part));

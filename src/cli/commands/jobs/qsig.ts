@@ -1,4 +1,4 @@
-// qsig: sends a signal to running jobs, suspends and resumes them (docs/reference/commands.md 3).
+// qsig: sends a signal to running jobs, or suspends or resumes them (docs/reference/commands.md 3).
 
 import type { Command, CommandIo } from "../../command.ts";
 import { asCommand, type Complex } from "../../complex.ts";

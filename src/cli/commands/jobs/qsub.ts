@@ -47,7 +47,7 @@ export async function qsub(io: CommandIo, complex: Complex): Promise<number> {
   }
 }
 
-/** Loaded for interactive jobs alone: TLS and the C library take their time. */
+/** Loaded only for interactive jobs, because TLS and the C library take time to load. */
 async function interactive(io: CommandIo, complex: Complex, link: Link, job: Job, draft: Draft): Promise<number> {
   if (io.terminal === undefined) {
     io.err("qsub: No support for requested service\n");
@@ -102,7 +102,7 @@ async function submit(io: CommandIo, complex: Complex, link: Link, job: Job, wor
 
 const isBlocking = (draft: Draft): boolean => draft.flags.get("block")?.value === "true";
 
-/** -W block=true: the job's exit status is ours. */
+/** -W block=true: the command ends with the job's exit status. */
 async function waitForJob(io: CommandIo, link: Link, id: string): Promise<number> {
   const reply = await link.request({ kind: "wait-job", job: id });
   if (!reply.ok) {

@@ -13,10 +13,10 @@ const USAGE = `Usage: pbs_hostn [-v] hostname
 
 export const run: Command = asCommand("pbs_hostn", USAGE, pbsHostn);
 
-/** What the name service answers. */
+/** Lookups in the name service. */
 export type NameService = {
   readonly addressesOf: (name: string) => Promise<readonly string[]>;
-  /** the name of an address; null: none */
+  /** the name of an address; null: it has none */
   readonly nameOf: (address: string) => Promise<string | null>;
 };
 
@@ -56,7 +56,7 @@ export async function pbsHostn(io: CommandIo, _complex: unknown, names: NameServ
   return 0;
 }
 
-/** A loopback address has many names: the one that was asked for counts. */
+/** A loopback address has many names, so the requested name counts. */
 const nameFor = (host: string, name: string | null): string => (name === null || name === "localhost" ? host : name);
 
 function addressLine(address: string, name: string): string {

@@ -42,7 +42,7 @@ export async function pbsnodes(io: CommandIo, complex: Complex): Promise<number>
 
 type Refused = { readonly id: string; readonly code: number; readonly text: string | null };
 
-/** All vnodes, or a refusal that has been told; null then. */
+/** All vnodes. Returns null after a refusal was printed. */
 async function allVnodes(io: CommandIo, link: Link): Promise<Node[] | null> {
   const { reply, items } = await statusItems(link, { kind: "status", object: "node", ids: [] });
   const nodes = items.filter((item): item is Node => "attrs" in item);
@@ -135,7 +135,7 @@ async function jsonNodes(link: Link, nodes: readonly Node[], options: PbsnodesOp
   return summary(nodes, { ...options, jobs: options.layout === "jobs", suspended }) as readonly (readonly [string, string])[];
 }
 
-/** Which of the jobs on the nodes are suspended: asked only for -Sj. */
+/** The suspended jobs among the jobs on the nodes. The request is made only for -Sj. */
 async function suspendedJobs(link: Link, nodes: readonly Node[], options: PbsnodesOptions): Promise<ReadonlySet<string>> {
   const ids = options.layout === "jobs" ? [...new Set(nodes.flatMap(jobsOf))] : [];
   if (ids.length === 0) return new Set();
@@ -159,7 +159,7 @@ async function consumableResources(link: Link): Promise<ReadonlySet<string>> {
   return new Set(items.flatMap((item) => ("attrs" in item && /[nf]/.test(String(item.attrs["flag"] ?? "")) ? [item.id] : [])));
 }
 
-/** The nodes of the operands in their order, unknown ones as refusals. */
+/** The nodes of the operands in their order; unknown nodes become refusals. */
 async function namedNodes(link: Link, options: PbsnodesOptions): Promise<(Node | Refused)[]> {
   if (options.vnodes) {
     const { reply, items } = await statusItems(link, { kind: "status", object: "node", ids: options.operands });

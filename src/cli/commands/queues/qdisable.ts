@@ -1,4 +1,4 @@
-// qdisable: keeps queues from taking jobs (docs/reference/commands.md 3).
+// qdisable: stops queues from accepting jobs (docs/reference/commands.md 3).
 
 import type { Command } from "../../command.ts";
 import { type QueueSwitch, queueSwitch } from "../../queue-switch.ts";

@@ -1,4 +1,4 @@
-// qenable: lets queues take jobs (docs/reference/commands.md 3).
+// qenable: makes queues accept jobs (docs/reference/commands.md 3).
 
 import type { Command } from "../../command.ts";
 import { type QueueSwitch, queueSwitch } from "../../queue-switch.ts";

@@ -1,7 +1,8 @@
-// pbsfs: the fairshare tree of a scheduler, shown and changed (docs/reference/commands.md 6). It works on the files of the scheduler's sched_priv; the scheduler reads
-// usage again when it finds usage.touch.
+// pbsfs: shows and changes the fairshare tree of a scheduler (docs/reference/commands.md 6). It works on the files of the
+// scheduler's sched_priv. The scheduler reads the usage again when it finds usage.touch.
 //
-// I1. The usage file is always whole, the one before is kept as usage.bak; one that cannot be read is not touched.
+// I1. The usage file is always complete, and its former version is kept as usage.bak. A file that cannot be read is not
+//     changed.
 
 import { existsSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
@@ -25,7 +26,7 @@ import { asCommand, type Complex, statusItems } from "../../complex.ts";
 import { optionFault, scanOptions } from "../../getopt.ts";
 import { entityText, listText, treeText } from "../../pbsfs/render.ts";
 
-/** by the option that was used wrongly; "": every other one */
+/** by the option that was used wrongly; "": any other error */
 const USAGES: Readonly<Record<string, string>> = {
   "": "Usage: pbsfs -[ptdgcs] [-I sched_name]\n",
   g: "Usage: pbsfs [-I sched_name] -g <fairshare_entity>\n",
@@ -69,12 +70,12 @@ const ERRNO: Readonly<Record<string, string>> = {
   ENOTDIR: "Not a directory",
 };
 
-/** Root, the service user, or whoever owns a user-mode complex. */
+/** Only root, the service user, and the owner of a user-mode complex may run the command. */
 function mayRun(complex: Complex): boolean {
   return complex.conf().mode === "user" || complex.uid() === 0;
 }
 
-/** The sched_priv of a scheduler, told by the server; null with its reason on stderr. */
+/** The sched_priv of a scheduler, queried from the server. Returns null after the reason was written to stderr. */
 async function schedulerDirectory(io: CommandIo, complex: Complex, name: string): Promise<string | null> {
   try {
     const link = await complex.connect();
@@ -124,7 +125,7 @@ async function answer(io: CommandIo, what: string, operands: readonly string[], 
       io.out(comparison(a as ShareNode, b as ShareNode));
       return 0;
     case "s":
-      // Only who stands below groups uses shares himself.
+      // Only an entity without children uses shares itself.
       if ((a as ShareNode).children.length === 0) setUsage(fairshare, first, Number(second));
       return save(io, directory, storedOf(fairshare));
     case "d":
@@ -143,14 +144,14 @@ function comparison(a: ShareNode, b: ShareNode): string {
   return order === 0 ? `${a.name} == ${b.name}\n` : `${(order < 0 ? a : b).name}\n`;
 }
 
-/** -e: entities that resource_group does not name lose what they have used. */
+/** -e: removes the usage of entities that resource_group does not name. */
 function withoutStrangers(fairshare: Fairshare, tree: Parameters<typeof createFairshare>[0]): StoredUsage {
   const known = createFairshare(tree, null, 0).nodes;
   const stored = storedOf(fairshare);
   return { ...stored, usage: Object.fromEntries(Object.entries(stored.usage).filter(([name]) => known.has(name))) };
 }
 
-/** The usage file; null: there is none yet. undefined: it cannot be read, and that is told. */
+/** Reads the usage file. Returns null if there is none yet, and undefined if it cannot be read; the user is then told. */
 function storedUsage(io: CommandIo, directory: string): StoredUsage | null | undefined {
   const path = join(directory, "usage");
   if (!existsSync(path)) {
@@ -172,10 +173,10 @@ function save(io: CommandIo, directory: string, usage: StoredUsage): number {
   return 0;
 }
 
-/** A file that is not there says nothing. */
+/** A missing file counts as empty. */
 const textOf = (path: string): string => (existsSync(path) ? readFileSync(path, "utf8") : "");
 
-/** What of sched_config concerns the tree; the last line of a name counts. */
+/** The settings of sched_config that affect the tree. The last line of a name counts. */
 function configOf(path: string): { readonly units: string; readonly unknown_shares: number; readonly decay_factor: number } {
   const text = textOf(path);
   const lastValue = (name: string): string | undefined =>

@@ -1,4 +1,5 @@
-// printjob: all the server keeps about a job (docs/reference/commands.md 6). For root, and in user mode for the complex's own user.
+// printjob: prints everything that the server stores about a job (docs/reference/commands.md 6). For root, and in user mode for
+// the user who owns the complex.
 
 import { readFileSync } from "node:fs";
 import { ServerUnreachable } from "#protocol/client.ts";
@@ -14,7 +15,7 @@ const USAGE = `usage: printjob [-a|-s] jobid|file
 `;
 const FRAME = "-".repeat(51);
 const FAILED = 1;
-/** numbers of the job states in PBS's own files */
+/** Index: number of the job state in PBS's own files. */
 const STATES = "TQHWREXBMF";
 
 export const run: Command = asCommand("printjob", USAGE, printjob);
@@ -44,7 +45,7 @@ export async function printjob(io: CommandIo, complex: Complex): Promise<number>
   return status;
 }
 
-/** A job file stands for its job: mom_priv/jobs/1.svr.JB -> 1.svr. */
+/** The path of a job file identifies its job: mom_priv/jobs/1.svr.JB -> 1.svr. */
 const idOfFile = (operand: string): string => operand.replace(/^.*\//, "").replace(/\.(?:JB|SC)$/, "");
 
 async function printOne(io: CommandIo, complex: Complex, id: string, part: Part): Promise<boolean> {
@@ -97,7 +98,7 @@ function attributesText(attrs: WireAttrs): string {
   return `${text}\n`;
 }
 
-/** The script where a file of it is kept: with the mom while the job runs. */
+/** Prints the script if there is a file of it: the mom has one while the job runs. */
 function printScript(io: CommandIo, complex: Complex, id: string): boolean {
   const { home } = complex.conf();
   for (const directory of ["server_priv/jobs", "mom_priv/jobs"]) {
@@ -106,7 +107,7 @@ function printScript(io: CommandIo, complex: Complex, id: string): boolean {
       io.out(`${FRAME}\nJobscript for jobid:${id}\n${FRAME}\n\n${script}\n`);
       return true;
     } catch {
-      // The next place may have it.
+      // The next directory may contain it.
     }
   }
   io.err(`Job script for ${id} not found\n`);

@@ -1,4 +1,5 @@
-// qstat: jobs, queues and servers (docs/reference/commands.md 2). Jobs are printed as their parts arrive, and only the attributes a layout shows are asked for.
+// qstat: lists jobs, queues and servers (docs/reference/commands.md 2). It prints jobs as their parts arrive, and requests only
+// the attributes that the layout shows.
 
 import { type BriefItem, wholeItems } from "#protocol/brief-items.ts";
 import { ServerUnreachable } from "#protocol/client.ts";
@@ -36,7 +37,7 @@ const USAGE_STATUS = 2;
 const UNREACHABLE_STATUS = 255;
 const SEQUENCE_ID_SHORT_MAX = 9_999_999;
 
-/** What one run works with. `status` is the exit status so far: the last error decides. */
+/** The data of one run. `status` is the exit status so far; the last error decides. */
 type Session = {
   readonly io: CommandIo;
   readonly complex: Complex;
@@ -104,13 +105,13 @@ async function show(world: Pick<Session, "io" | "complex" | "link" | "options">)
   return session.status;
 }
 
-// --- what is printed for an object
+// --- printing of objects
 
 type Printer = {
   /** attributes to ask for; undefined: all */
   readonly attrs: readonly string[] | undefined;
   readonly print: (object: Job) => void;
-  /** the objects of one operand have been printed */
+  /** called after all objects of one operand have been printed */
   readonly endOperand?: () => void;
   readonly end: () => void;
 };
@@ -127,7 +128,7 @@ async function makePrinter(world: Pick<Session, "complex" | "link" | "options">,
   return { ...jobs, print: (job) => isOfArray(job, options) && jobs.print(job) };
 }
 
-/** -J: arrays; with -t their subjobs, and of a listing without operands only those. */
+/** -J: selects arrays; with -t also their subjobs, and without operands only the subjobs. */
 function isOfArray({ id }: Job, { subjobs, operands }: QstatOptions): boolean {
   return subjobs && operands.length === 0 ? /\[\d+\]/.test(id) : id.includes("[");
 }
@@ -183,7 +184,7 @@ function tablePrinter(attrs: readonly string[], header: string, row: (object: Jo
 
 const queuePrinter = (output: Output): Printer => tablePrinter(QUEUE_ATTRIBUTES, QUEUE_HEADER, queueRow, output);
 
-/** A table with its sums, begun anew after endOperand: each operand of -q has its own. */
+/** A table with sums. endOperand starts a new table, because each operand of -q has its own. */
 function limitsPrinter(options: QstatOptions, complex: Complex, output: Output): Printer {
   let queues: Job[] = [];
   const end = (): void => {
@@ -203,7 +204,7 @@ function limitsPrinter(options: QstatOptions, complex: Complex, output: Output):
 
 type AboutServer = { readonly comment: string; readonly long_ids: boolean };
 
-/** The server's comment stands above the tables; its highest job number decides their width. */
+/** The server's comment is printed above the tables, and its highest job number decides their width. */
 async function aboutServer(link: Link): Promise<AboutServer> {
   const { items } = await statusItems(link, { kind: "status", object: "server", ids: [], attrs: ["comment", "max_job_sequence_id"] });
   const server = items.find((item): item is Job => "attrs" in item);
@@ -264,7 +265,7 @@ function fail(session: Session, text: string, status: number): void {
   session.status = status;
 }
 
-/** Whether the server named in an operand is ours; told to the user when not. */
+/** Whether the server named in an operand is ours. If not, the user is told. */
 async function isReachable(session: Session, server: string | null): Promise<boolean> {
   try {
     await mustBeOurs(session.complex, server);
@@ -285,7 +286,7 @@ function jobRequest(session: Session, what: Pick<StatusRequest, "ids" | "queue" 
     object: "job",
     ...what,
     ...(printer.attrs === undefined ? {} : { attrs: [...new Set([...printer.attrs, ...filter])] }),
-    // A job that is named is shown whatever its state: -H then only adds the finished ones.
+    // A named job is shown in any state, so -H only adds the finished jobs.
     ...(options.history === null ? {} : { history: what.ids.length > 0 ? "with" : options.history }),
     ...(options.subjobs ? { subjobs: true } : {}),
   };

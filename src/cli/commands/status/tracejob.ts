@@ -1,4 +1,4 @@
-// tracejob: what the logs of the last days tell about a job (docs/reference/commands.md 6).
+// tracejob: shows what the logs of the last days contain about a job (docs/reference/commands.md 6).
 
 import { readdirSync, readFileSync } from "node:fs";
 import { gunzipSync } from "node:zlib";
@@ -69,7 +69,7 @@ export async function tracejob(io: CommandIo, complex: Complex): Promise<number>
   return status;
 }
 
-/** null: an option's value is none. */
+/** Returns null if the value of an option is malformed. */
 function readOptions(events: ReturnType<typeof scanOptions>["events"], io: CommandIo, home: string): Options | null {
   let sources: Source[] = ["S", "L", "M", "A"];
   let options: Options = {
@@ -102,7 +102,7 @@ function readOptions(events: ReturnType<typeof scanOptions>["events"], io: Comma
   return { ...options, sources };
 }
 
-/** Whether anything was found. */
+/** Returns whether anything was found. */
 function trace(io: CommandIo, id: string, options: Options, complex: Complex): boolean {
   const found = options.sources.flatMap((source) => recordsFrom(source, id, options, complex.now_ms(), io));
   const shown = withoutExcess(inOrder(found.filter((record) => (record.event & options.hidden_events) === 0)), options.excess_max);
@@ -125,7 +125,7 @@ function recordsFrom(source: Source, id: string, options: Options, now_ms: numbe
         records.push(...recordsOf(file.endsWith(".gz") ? gunzipSync(bytes) : bytes, source, id));
       } catch (error) {
         const code = codeOf(error);
-        // Whoever may not read the server's log finds only a part of what there is.
+        // A user who may not read the server's log finds only part of the records.
         if (options.verbose || (code === "EACCES" && source === "S"))
           io.err(`${file}: ${code === "ENOENT" ? "No such file or directory" : code === "EACCES" ? "Permission denied" : code}\n`);
       }
@@ -134,13 +134,16 @@ function recordsFrom(source: Source, id: string, options: Options, now_ms: numbe
   return records;
 }
 
-/** Names of the files of the last days, oldest first: the day's own, and what was rotated or compressed of it. A day without any has its own all the same. */
+/**
+ * The names of the files of the last days, oldest first: the file of each day and its rotated or compressed pieces. A day
+ * without any file still gets its own name.
+ */
 function filesOfDays(directory: string, days: number, now_ms: number): readonly string[] {
   let names: readonly string[] = [];
   try {
     names = readdirSync(directory);
   } catch {
-    // Told for each of its files.
+    // Printed for each of its files.
   }
   const pieces = logPieces(names);
   return Array.from({ length: days }, (_, at) => dayName(now_ms - (days - 1 - at) * DAY_MS)).flatMap((wanted) => {
@@ -149,7 +152,7 @@ function filesOfDays(directory: string, days: number, now_ms: number): readonly 
   });
 }
 
-/** Where the logs of a source are; every scheduler's by its default name. */
+/** The log directories of a source. All schedulers have their default directory names. */
 function directoriesOf(source: Source, home: string): readonly string[] {
   switch (source) {
     case "S":

@@ -1,4 +1,5 @@
-// pbsdsh: runs a program as tasks of the job it is in, one for each line of the job's node file (docs/reference/commands.md 6).
+// pbsdsh: runs a program as tasks of the surrounding job, one for each line of the job's node file (docs/reference/commands.md
+// 6).
 
 import type { Command, CommandIo } from "../../command.ts";
 import { asCommand, type Complex } from "../../complex.ts";
@@ -19,12 +20,12 @@ Where -c copies = run that many copies, on the lines of the node file in turn,
 
 export const run: Command = asCommand("pbsdsh", USAGE, pbsdsh);
 
-/** Of -c: beyond any job's. */
+/** Upper bound of -c, larger than any job. */
 const COPIES_MAX = 100_000;
 
 type Wish = { copies: number | null; index: number | null; host: string | null; one_by_one: boolean; verbose: boolean; leave: boolean };
 
-/** Exit status: the highest of the tasks'; 1 when something could not be run. */
+/** Exit status: the highest of the tasks, or 1 if a task could not be run. */
 async function pbsdsh(io: CommandIo, complex: Complex): Promise<number> {
   const parsed = argumentsOf(io);
   if (typeof parsed === "string") {
@@ -75,14 +76,14 @@ function told(io: CommandIo, error: unknown): number {
   return 1;
 }
 
-/** Hosts of the tasks; none: there is no such line. */
+/** The hosts of the tasks; empty if the requested line does not exist. */
 function chosen(lines: readonly string[], { copies, index }: Wish): readonly string[] {
   if (index !== null) return lines.slice(index, index + 1);
   if (copies === null || lines.length === 0) return lines;
   return Array.from({ length: copies }, (_, at) => lines[at % lines.length] as string);
 }
 
-/** A text: what is wrong with them. */
+/** Returns a text if the arguments are wrong. */
 function argumentsOf(io: CommandIo): { readonly wish: Wish; readonly argv: readonly string[] } | string {
   const scan = scanOptions(io.argv, "c:n:h:svo", false);
   const wish: Wish = { copies: null, index: null, host: null, one_by_one: false, verbose: false, leave: false };
