@@ -1,7 +1,7 @@
 // What the comparison of rows by likeness (src/store/alike-rows.ts) saves when a server reads its jobs: the same rows read with it and by JSON.parse alone.
 
 import { shared } from "#server/state/intern.ts";
-import { jobData } from "#server/state/job-rows.ts";
+import { jobData } from "#server/state/rows.ts";
 import { alikeReader } from "#store/alike-rows.ts";
 import type { Data } from "#store/store.ts";
 import { addJob, harness } from "../test/server/harness.ts";

@@ -16,3 +16,17 @@ export function clockJumps(wall_ms: () => number, monotonic_ms: () => number): (
     return Math.abs(by_ms) >= CLOCK_JUMP_MS ? by_ms : 0;
   };
 }
+
+/** The wall clock. If it was set, clockSet is told before a later time is returned. by_ms: the amount. */
+export function watchedClock(
+  clockSet: (by_ms: number, now_ms: number) => void,
+  { wall_ms, steady_ms }: { wall_ms(): number; steady_ms(): number },
+): () => number {
+  const jumped = clockJumps(wall_ms, steady_ms);
+  return () => {
+    const by_ms = jumped();
+    const now_ms = wall_ms();
+    if (by_ms !== 0) clockSet(by_ms, now_ms);
+    return now_ms;
+  };
+}

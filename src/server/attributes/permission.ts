@@ -1,12 +1,49 @@
-// Who may ask for what: levels for manager requests, and the access lists of server and queues (docs/reference/qmgr.md 5, docs/reference/attributes.md 1).
+// Who may ask for what: levels for manager requests, the access lists of server and queues, holds, and resources of a job (docs/reference/qmgr.md 5,
+// docs/reference/attributes.md 1).
 //
 // I1. A list counts only while its *_enable attribute is True; without an entry that matches, an enabled list refuses.
 // I2. The server's own host and managers and operators cannot lock themselves out of the server.
+// I3. Root on the server host (user mode: the complex's own user) is always a manager.
+// I4. managers and operators consist of entries `[+|-]name[@host]`; the first entry that matches decides. A host may begin with `*`.
 
+import { type AttributeDef, checkSettable, maySet, valueName } from "#model/attribute.ts";
 import { PBSE, reject } from "#model/pbse.ts";
+import { parseSelect } from "#model/request/select.ts";
+import type { ResourceDef, Resources } from "#model/resource-table.ts";
 import { aclAdmitsGroups, aclAdmitsHost, aclAdmitsUser } from "#model/values/acl.ts";
+import type { Peer } from "../engine/identity.ts";
 import type { Identity, Transaction } from "../engine/transaction.ts";
 import type { Attrs, ServerState } from "../state/state.ts";
+
+/** A caller's level (I3, I4). */
+export function identify(state: ServerState, peer: Peer): Identity {
+  return { ...peer, level: levelOf(state, peer) };
+}
+
+function levelOf(state: ServerState, peer: Peer): Identity["level"] {
+  if (peer.root || isListed(state.server["managers"], peer)) return "manager";
+  return isListed(state.server["operators"], peer) ? "operator" : "user";
+}
+
+function isListed(list: unknown, peer: Peer): boolean {
+  if (!Array.isArray(list)) return false;
+  for (const entry of list as readonly string[]) {
+    const allow = !entry.startsWith("-");
+    const [name, host] = entry.replace(/^[+-]/, "").split("@");
+    if (name !== "*" && name !== peer.user) continue;
+    if (host === undefined || matchesHost(host, peer.host)) return allow;
+  }
+  return false;
+}
+
+/** `*` and `*.example.org`. Names of hosts are compared without regard to case; a short name matches the full one. */
+function matchesHost(pattern: string, host: string): boolean {
+  const wanted = pattern.toLowerCase();
+  const given = host.toLowerCase();
+  if (wanted === "*" || wanted === given) return true;
+  if (wanted.startsWith("*")) return given.endsWith(wanted.slice(1));
+  return !given.includes(".") && wanted.startsWith(`${given}.`);
+}
 
 /** Refuses with 15007 whoever is no manager. */
 export function checkManager(who: Identity): void {
@@ -67,4 +104,41 @@ export function seesOthers(tx: Transaction): boolean {
 function list(attrs: Attrs, name: string): readonly string[] | undefined {
   const value = attrs[name];
   return Array.isArray(value) ? (value as readonly string[]) : undefined;
+}
+
+// --- holds
+
+/** Who may set and take back a hold: u everybody on his own jobs, o operators, s and p managers (docs/reference/commands.md 3). */
+const SETTERS: { readonly [letter: string]: readonly Identity["level"][] } = {
+  u: ["user", "operator", "manager"],
+  o: ["operator", "manager"],
+  s: ["manager"],
+  p: ["manager"],
+};
+
+/** Refuses with 15007 when a letter that comes or goes is beyond the asker's right. */
+export function checkHoldRight(who: Identity, before: string, after: string): void {
+  for (const letter of "uosp") {
+    if (before.includes(letter) !== after.includes(letter) && !SETTERS[letter]?.includes(who.level)) throw reject(PBSE.PERM);
+  }
+}
+
+// --- resources
+
+/**
+ * Refuses with 15003 a resource the caller may not set: itself, or one that a chunk of the select names. text: the value; null: it is taken away.
+ * Refuses with 15014 a select or nodes that asks for nothing; an empty value of another resource takes it away.
+ */
+export function checkAskable(def: AttributeDef, resource: ResourceDef, text: string | null, who: Identity, resources: Resources): void {
+  checkSettable(def, who, resource);
+  if (text === null) return;
+  const is_select = resource.name === "select";
+  if ((is_select || resource.name === "nodes") && text.trim() === "") throw reject(PBSE.BADATVAL, valueName(def, resource.name));
+  if (!is_select || who.level === "manager") return;
+  for (const { pairs } of parseSelect(text).chunks) {
+    for (const { name } of pairs) {
+      const named = resources.get(name);
+      if (named !== undefined && !maySet(named, who)) throw reject(PBSE.ATTRRO, valueName(def, name));
+    }
+  }
 }

@@ -29,11 +29,11 @@ import { resvVnodeGone, sharingChanged, vnodeChanged, vnodeCreated, vnodeResized
 import { armResv, askersChanged, resvChanged, resvGone, resvJobsChanged } from "../resv/timing.ts";
 import { commentFollows } from "../scheds/comment.ts";
 import * as cycles from "../scheds/cycles.ts";
-import { setServerState } from "../scheds/happening.ts";
 import { schedHeartbeatChanged } from "../scheds/heartbeat.ts";
 import { forgetQuestion } from "../scheds/questions.ts";
 import { tellWhetherReached } from "../scheds/remote.ts";
 import * as scheds from "../scheds/session.ts";
+import { setServerState } from "../scheds/state.ts";
 import { arrayOf } from "../state/apply.ts";
 import type { Event } from "../state/event.ts";
 import { isIn, isPlanned, isWaiting, isWithMom, phaseOf } from "../state/job-phase.ts";

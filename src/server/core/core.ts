@@ -9,9 +9,9 @@ import { PBSE, Reject, reject } from "#model/pbse.ts";
 import type { Request } from "#protocol/messages.ts";
 import type { MomToServer } from "#protocol/mom-link.ts";
 import type { SchedToServer } from "#protocol/sched-link.ts";
-import { checkAccess } from "../attributes/permission.ts";
+import { checkAccess, identify } from "../attributes/permission.ts";
 import { type Batch, emptyOutbox, isEmptyOutbox } from "../engine/batch.ts";
-import { identify, type Peer } from "../engine/identity.ts";
+import type { Peer } from "../engine/identity.ts";
 import { joinAnswers } from "../engine/joint-answers.ts";
 import {
   AnswerNeeded,
@@ -202,10 +202,10 @@ export function createCore(state: ServerState, config: ServerConfig, now_ms: num
       tick(kernel);
     },
     take() {
-      decideOnSettled(kernel);
-      endWhenReady(kernel);
-      watchVnodes(kernel);
-      settleAccrual(kernel);
+      if (kernel.settled.size > 0) decideOnSettled(kernel);
+      if (kernel.shutdown !== null) endWhenReady(kernel);
+      if (state.hooks.size > 0 || kernel.vnode_states.size > 0) watchVnodes(kernel);
+      if (state.accrual.stale || state.accrual.dirty.size > 0) settleAccrual(kernel);
       const frames = deltas(kernel);
       const { changes, out } = kernel;
       if (!hasRows(changes) && isEmptyOutbox(out) && frames.length === 0) {
@@ -217,7 +217,12 @@ export function createCore(state: ServerState, config: ServerConfig, now_ms: num
       kernel.out = emptyOutbox();
       cyclesLeave(kernel);
       kernel.starts.clear();
-      return { ...out, changes, clients: joinAnswers(kernel.joint, out.clients), scheds: [...frames, ...out.scheds] };
+      return {
+        ...out,
+        changes,
+        clients: kernel.joint.last_part < 0 ? joinAnswers(kernel.joint, out.clients) : out.clients,
+        scheds: [...frames, ...out.scheds],
+      };
     },
   };
 }

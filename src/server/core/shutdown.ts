@@ -7,7 +7,7 @@
 
 import type { Kernel } from "../engine/kernel.ts";
 import { endRun } from "../jobs/last-runs.ts";
-import { setServerState } from "../scheds/happening.ts";
+import { setServerState } from "../scheds/state.ts";
 import { isWithMom } from "../state/job-phase.ts";
 
 export function beginShutdown(

@@ -1,15 +1,16 @@
-// Connections of the server: whether a link is a client, a scheduler or a mom, which user is behind it, and which requests it waits for.
+// Connections of the server: whether a link is a client, a scheduler or a mom, which user is behind it, which requests it waits for, and how many listings
+// of jobs a user has under way.
 //
 // I1. The kernel identifies the peer (SO_PEERCRED): root and the server's own user may be daemons; a scheduler may also be its sched_user.
 
 import { limitOf } from "#model/limits/server-limits.ts";
+import type { Request } from "#protocol/messages.ts";
 import { identifyPeer, type PeerIdentity } from "#protocol/wire/identity.ts";
 import type { ServerLink } from "#protocol/wire/ipc-transport.ts";
 import type { Limits } from "#protocol/wire/limits.ts";
 import type { UserDatabase } from "#support/passwd.ts";
 import type { Peer } from "../engine/identity.ts";
 import type { ServerState } from "../state/state.ts";
-import type { Shares } from "./listings.ts";
 
 /** What is used of a link: a socket's in the daemon, a virtual one's in the simulator. */
 export type Link = Pick<
@@ -36,7 +37,7 @@ export type Connection = {
   readonly peer: Peer | null;
   readonly pid: number;
   role: "client" | "sched" | "mom";
-  /** its requests without an answer, and which of them are listings (listings.ts) */
+  /** its requests without an answer, and which of them are listings */
   readonly tokens: Set<number>;
   readonly listings: Set<number>;
 };
@@ -150,5 +151,63 @@ export function connections(options: {
     daemons: () => [...by_number.values()].filter(({ role }) => role !== "client"),
     all: () => [...by_number.values()],
     tokens: () => [...pending.keys()],
+  };
+}
+
+// --- listings
+
+// A listing of jobs keeps the list of jobs that it began with, and a page that its reader has not taken. A user has a share of listings (max_user_listings);
+// further ones wait in their order.
+
+/** Whether a request reads many jobs, live or finished. */
+export function isListing(request: Request): boolean {
+  if (request.kind === "select-jobs") return true;
+  return request.kind === "status" && request.object === "job" && (request.ids.length !== 1 || request.subjobs === true);
+}
+
+export type Shares<Owner> = {
+  /** Calls start once the user has a share free, at once if there is one. Returns whether it did so at once. */
+  take(uid: number, owner: Owner, start: () => void): boolean;
+  /** a share is given back */
+  over(uid: number): void;
+  /** the owner is gone: it does not wait any more */
+  leave(uid: number, owner: Owner): void;
+};
+
+/** max: shares of one user, asked at each use. */
+export function createShares<Owner>(max: () => number): Shares<Owner> {
+  const users = new Map<number, { taken: number; waiting: { readonly owner: Owner; readonly start: () => void }[] }>();
+  const forget = (uid: number): void => {
+    const user = users.get(uid);
+    if (user !== undefined && user.taken === 0 && user.waiting.length === 0) users.delete(uid);
+  };
+  return {
+    take(uid, owner, start) {
+      let user = users.get(uid);
+      if (user === undefined) users.set(uid, (user = { taken: 0, waiting: [] }));
+      if (user.taken >= max()) {
+        user.waiting.push({ owner, start });
+        return false;
+      }
+      user.taken++;
+      start();
+      return true;
+    },
+    over(uid) {
+      const user = users.get(uid);
+      if (user === undefined) return;
+      user.taken--;
+      while (user.taken < max() && user.waiting.length > 0) {
+        user.taken++;
+        user.waiting.shift()?.start();
+      }
+      forget(uid);
+    },
+    leave(uid, owner) {
+      const user = users.get(uid);
+      if (user === undefined) return;
+      user.waiting = user.waiting.filter((each) => each.owner !== owner);
+      forget(uid);
+    },
   };
 }

@@ -5,7 +5,7 @@
 
 import type { Core } from "../core/core.ts";
 import type { HistoryWalk } from "../engine/batch.ts";
-import { createShares } from "./listings.ts";
+import { createShares } from "./connections.ts";
 import type { HistoryPort, Result } from "./ports.ts";
 
 type Surroundings = {

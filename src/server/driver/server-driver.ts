@@ -12,6 +12,7 @@ import type { Request } from "#protocol/messages.ts";
 import type { MomToServer } from "#protocol/mom-link.ts";
 import type { SchedToServer } from "#protocol/sched-link.ts";
 import type { Batch as Rows } from "#store/store.ts";
+import { watchedClock } from "#support/clock-jumps.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
 import { type Core, createCore } from "../core/core.ts";
 import type { Batch, ShellAction } from "../engine/batch.ts";
@@ -20,7 +21,6 @@ import type { ServerConfig } from "../engine/transaction.ts";
 import { endablePid, type SchedEnd } from "../scheds/session.ts";
 import { rowsOf } from "../state/rows.ts";
 import type { ServerState } from "../state/state.ts";
-import { coreClock } from "./core-clock.ts";
 import { type HistorySteps, historySteps } from "./history-steps.ts";
 import type { Asker, ServerPorts } from "./ports.ts";
 import { createTurns, type Turns } from "./turns.ts";
@@ -77,7 +77,7 @@ export class ServerDriver {
   constructor(ports: ServerPorts, config: ServerConfig, state: ServerState) {
     this.#ports = ports;
     this.#config = config;
-    this.#now = coreClock((by_ms, at_ms) => this.#clockSet(by_ms, at_ms), ports.clock);
+    this.#now = watchedClock((by_ms, at_ms) => this.#clockSet(by_ms, at_ms), ports.clock);
     this.#turns = createTurns(ports.clock.steady_ms);
     this.#core = createCore(state, config, ports.clock.wall_ms());
     this.#history = historySteps({

@@ -8,15 +8,17 @@ import type { ClientFrame } from "./batch.ts";
 export type JointAnswers = {
   /** part -> the request it belongs to */
   readonly parts: Map<number, number>;
+  /** by request */
   readonly open: Map<number, { left: number; refusal: Extract<ClientFrame, { kind: "error" }> | null }>;
-  next_part: number;
+  /** the token of the last part; 0: no request was split */
+  last_part: number;
 };
 
-export const noJointAnswers = (): JointAnswers => ({ parts: new Map(), open: new Map(), next_part: -1 });
+export const noJointAnswers = (): JointAnswers => ({ parts: new Map(), open: new Map(), last_part: 0 });
 
 /** Tokens for this number of parts (at least one) of a request. */
 export function splitToken(joint: JointAnswers, token: number, count: number): readonly number[] {
-  const parts = Array.from({ length: count }, () => joint.next_part--);
+  const parts = Array.from({ length: count }, () => --joint.last_part);
   for (const part of parts) joint.parts.set(part, token);
   joint.open.set(token, { left: count, refusal: null });
   return parts;
@@ -24,7 +26,6 @@ export function splitToken(joint: JointAnswers, token: number, count: number): r
 
 /** The frames without the answers of parts, and with the joint answers that are now complete. */
 export function joinAnswers(joint: JointAnswers, frames: readonly ClientFrame[]): ClientFrame[] {
-  if (joint.next_part === -1) return frames as ClientFrame[];
   return frames.flatMap((frame) => (frame.token < 0 ? joinOne(joint, frame) : [frame]));
 }
 

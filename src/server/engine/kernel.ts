@@ -79,6 +79,8 @@ export type Kernel = {
   readonly follow: Follow;
   readonly state: ServerState;
   readonly config: ServerConfig;
+  /** of the server, for its own transactions */
+  readonly own: Identity;
   changes: Changes;
   out: Outbox;
   /** names: see core/tick.ts; times: epoch milliseconds */
@@ -145,6 +147,7 @@ export function createKernel(state: ServerState, config: ServerConfig, now_ms: n
     follow,
     state,
     config,
+    own: serverIdentity(config.host),
     changes: noChanges(),
     out: emptyOutbox(),
     timers: createTimers(),
@@ -249,7 +252,7 @@ const NOTHING: Known = nothingKnown();
 
 /** A transaction of the server itself. */
 export function ownTransaction(kernel: Kernel): Transaction {
-  return transaction(kernel, serverIdentity(kernel.config.host), 0);
+  return transaction(kernel, kernel.own, 0);
 }
 
 /** The answer of a handler, as frames. */

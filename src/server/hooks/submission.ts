@@ -9,7 +9,7 @@ import { JOB_ATTRIBUTES } from "#model/tables/job-attributes.ts";
 import type { AttrValueText, QueueJobRequest, WireAttrs } from "#protocol/messages.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
 import type { HookAsk, Transaction } from "../engine/transaction.ts";
-import { localQueue } from "../submit/routing.ts";
+import { localQueue } from "../submit/admission.ts";
 import { checkAttributes, DEFAULTS } from "../submit/submission.ts";
 import { encountered } from "./chain.ts";
 import { jobObject, QUEUEJOB_WRITABLE } from "./objects.ts";

@@ -1,24 +1,12 @@
-// Whether a job fits to the reservation in whose queue or during which it would run.
+// Whether a job fits to the reservation in which or beside which it would run.
 
-import { PBSE, Reject, reject } from "#model/pbse.ts";
-import { placeOf } from "#model/request/place.ts";
+import { PBSE, Reject } from "#model/pbse.ts";
 import { addAmounts } from "../state/amounts.ts";
 import { availableAmount } from "../state/occupancy.ts";
-import { resvOfQueue } from "../state/resv-holding.ts";
-import type { JobAttrs, Queue, Resv, ResvSpot, ServerState, Vnode } from "../state/state.ts";
+import type { Resv, ResvSpot, ServerState, Vnode } from "../state/state.ts";
 
 /** The refusal of a start that is not possible now (15044). */
 export const notNow = (why: string): Reject => new Reject(PBSE.RESCUNAV, `Resource temporarily unavailable: ${why}`);
-
-/** A job in the queue may not request more exclusiveness than the reservation has (15156). */
-export function checkJobInResv(state: ServerState, attrs: JobAttrs, queue: Queue): void {
-  const resv = resvOfQueue(state, queue.name);
-  if (resv === undefined) return;
-  const job = placeOf(attrs.Resource_List["place"]).sharing;
-  const own = placeOf(resv.attrs.Resource_List["place"]).sharing;
-  const conflict = (job === "exclhost" && own !== "exclhost") || (job === "excl" && own !== "excl" && own !== "exclhost");
-  if (conflict) throw reject(PBSE.JOBINRESV_CONFLICT);
-}
 
 /** Refuses with 15044 vnodes and amounts that a running reservation does not hold, or that others still use. */
 export function checkInside(state: ServerState, resv: Resv, vnode: Vnode, spot: ResvSpot): void {

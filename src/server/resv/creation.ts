@@ -6,7 +6,7 @@ import { LOG_EVENT } from "#support/log-event.ts";
 import type { Transaction } from "../engine/transaction.ts";
 import { partitionOf } from "../state/partitions.ts";
 import type { Attrs, Job, Queue, Resv, ResvAttrs } from "../state/state.ts";
-import { nextJobNumber } from "../submit/job-number.ts";
+import { nextJobNumber } from "../submit/new-job.ts";
 import { begin, confirm } from "./life.ts";
 import { checkPromises } from "./promises.ts";
 import { makeQueue } from "./queue.ts";

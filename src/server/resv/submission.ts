@@ -9,7 +9,7 @@ import { RESV_ATTRIBUTES } from "#model/tables/resv-attributes.ts";
 import { parseValue } from "#model/values/index.ts";
 import { listedResource, parseListedValue } from "#model/values/resource-list.ts";
 import type { AttrValueText } from "#protocol/messages.ts";
-import { checkAskable } from "../attributes/resource-right.ts";
+import { checkAskable } from "../attributes/permission.ts";
 import type { Transaction } from "../engine/transaction.ts";
 import { checkChunkCount, checkGivenText } from "../state/job-text.ts";
 import { startsOfRule } from "../state/resv-occurrences.ts";

@@ -9,8 +9,8 @@ import { type Kernel, ownTransaction } from "../engine/kernel.ts";
 import { runtimeOf } from "../engine/sched-runtime.ts";
 import { partitionsOf } from "../state/partitions.ts";
 import type { Attrs, Sched } from "../state/state.ts";
-import { logSched } from "./happening.ts";
 import { whyNotReached } from "./remote.ts";
+import { logSched } from "./state.ts";
 import { isFault, isProblem, isServersComment, NEEDS_ATTENTION, PROBLEM, READY_TO_USE, silentText } from "./supervisor.ts";
 
 /** Writes or, with null, removes the comment. */

@@ -13,7 +13,7 @@ import { answerAtStart } from "../jobs/start-wait.ts";
 import { partitionOf, schedOfQueue } from "../state/partitions.ts";
 import type { Queue, Sched } from "../state/state.ts";
 import { tellReady } from "./comment.ts";
-import { happened, logName } from "./happening.ts";
+import { happened, logName } from "./state.ts";
 
 /** Triggers a cycle of a scheduler. Has no effect while the scheduler is not connected or its scheduling is False. */
 export function trigger(kernel: Kernel, name: string, command: SchedCommand): void {

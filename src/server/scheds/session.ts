@@ -14,10 +14,10 @@ import type { Sched } from "../state/state.ts";
 import { sayNoPartition, tellAnswers, tellAttention, tellFault, tellProblem, tellSilent } from "./comment.ts";
 import { answerQrun, cycleEnd, logUnreachable, trigger } from "./cycles.ts";
 import { decideOn } from "./decisions.ts";
-import { happened, logSched, setServerState } from "./happening.ts";
 import { armKill, beginSchedHeartbeat, cycleLength_ms, type SchedSight, schedSilence_ms, silenceOf } from "./heartbeat.ts";
 import { askedInVain, schedAnswered } from "./questions.ts";
 import { whyNotReached } from "./remote.ts";
+import { happened, logSched, setServerState } from "./state.ts";
 import { afterCrash, silentText } from "./supervisor.ts";
 
 /** Time within which a lost connection may come back before the process counts as dead. */

@@ -16,12 +16,12 @@ import type { Event, NamedObject } from "./event.ts";
 import { sharedAttrs } from "./intern.ts";
 import { changedOwn, namesChanged } from "./job-own.ts";
 import { howOver } from "./job-phase.ts";
-import { isOfRun } from "./job-rows.ts";
 import { countJobText } from "./job-text.ts";
 import { place } from "./occupancy.ts";
 import { hasVnodes, hostOf, placedHost, placementOf } from "./placement.ts";
 import { holdAgain, holdHostAgain, holdNewVnode, newResv, release } from "./resv-holding.ts";
 import { occurrenceStarts } from "./resv-occurrences.ts";
+import { isOfRun } from "./rows.ts";
 import type { Attrs, Job, JobAttrs, Queue, Resv, ResvAttrs, ServerState, Vnode } from "./state.ts";
 import { newSubjobs, noteLive, SUBJOB, type Subjobs, setSubjobState } from "./subjobs.ts";
 import { refreshVnode } from "./vnode-states.ts";
@@ -383,14 +383,20 @@ const indexOf = (job: Job): number => Number(job.attrs["array_index"]);
 
 /** Puts a job into state and all derived values. changes: null while loading. */
 export function addJob(state: ServerState, job: Job, changes: Changes | null): void {
-  countJobText(state, job.attrs, 1);
   state.jobs.set(job.id, job);
-  countJob(state, job.attrs, 1, weightOf(job));
-  countOnClock(state, job.attrs, 1);
-  countRunning(state, job.attrs, 1);
+  countAll(state, job, 1);
   count(state, job.attrs.queue, job.id, job.attrs.job_state, 1);
-  const placement = placementOf(state, job.attrs);
+  const placement = job.attrs.exec_vnode === undefined ? null : placementOf(state, job.attrs);
   if (placement !== null) place(state, job, placement, 1, changes);
+}
+
+/** The sums over jobs that limits and eligible time need: a job is added (1) or removed (-1). */
+function countAll(state: ServerState, job: Job, sign: 1 | -1): void {
+  const { attrs } = job;
+  countJobText(state, attrs, sign);
+  if (state.usage.tracked) countJob(state, attrs, sign, weightOf(job));
+  if (attrs["accrual_clock"] !== undefined) countOnClock(state, attrs, sign);
+  if (state.accrual.enabled) countRunning(state, attrs, sign);
 }
 
 function changeJob(state: ServerState, job: Job, { set, unset, own }: Extract<Event, { kind: "job-changed" }>, changes: Changes): void {
@@ -444,10 +450,7 @@ function endJob(state: ServerState, job: Job, history: boolean, changes: Changes
   const placement = state.placements.get(job.id);
   if (placement !== undefined) place(state, job, placement, -1, changes);
   count(state, job.attrs.queue, job.id, job.attrs.job_state, -1);
-  countJobText(state, job.attrs, -1);
-  countJob(state, job.attrs, -1, weightOf(job));
-  countOnClock(state, job.attrs, -1);
-  countRunning(state, job.attrs, -1);
+  countAll(state, job, -1);
   endSubjob(state, job, changes);
   state.jobs.delete(job.id);
   changes.jobs.add(job.id);

@@ -1,5 +1,5 @@
 // What the server keeps of a job for itself, beside the attributes of PBS: no request sets it and no status shows it. In the store's rows it stands among the
-// attributes, under the same names (job-rows.ts).
+// attributes, under the same names (rows.ts).
 //
 // O1. A record is replaced, never changed in place; jobs without anything of their own share NOTHING_OWN.
 // O2. Attributes hold names of the attribute table alone, and accrual_clock, which is how eligible_time is stored (jobs/eligible-time.ts).

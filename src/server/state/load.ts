@@ -75,7 +75,7 @@ export function loadState(name: string, stored: StoredState): ServerState {
 
 const byCreation = (a: { readonly id: string; readonly attrs: Attrs }, b: { readonly id: string; readonly attrs: Attrs }): number =>
   Number(a.attrs["ctime"]) - Number(b.attrs["ctime"]) || (parseResvId(a.id)?.seq ?? 0) - (parseResvId(b.id)?.seq ?? 0);
-/** The row of an array carries its subjobs (job-rows.ts). */
+/** The row of an array carries its subjobs (rows.ts). */
 function loadedJob({ id, seq, attrs, own }: StoredJob): Job {
   if (attrs["array"] !== true) return { id, seq, attrs, own };
   const { subjobs, ...rest } = attrs as JobAttrs & { readonly subjobs: string };

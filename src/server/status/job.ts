@@ -17,7 +17,7 @@ import type { Answer, Stream, Transaction } from "../engine/transaction.ts";
 import { shownEligible } from "../jobs/eligible-time.ts";
 import type { Attrs, Job, ServerState } from "../state/state.ts";
 import { namedIndices } from "../state/subjobs.ts";
-import { localQueue } from "../submit/routing.ts";
+import { localQueue } from "../submit/admission.ts";
 import { listJobs, SLICE_JOBS } from "./job-listing.ts";
 import { type Expansion, expansionOf, hasRecords, type Shown, type ShownArray, shownArray, shownAttrs } from "./subjob.ts";
 

@@ -1,20 +1,36 @@
-// Whether a queue accepts a job: at submission, at qmove, and from a routing queue (docs/reference/commands.md 1.2, docs/reference/errors.md 3).
+// Which queue a destination names, and whether that queue accepts a job: at submission, at qmove, and from a routing queue (docs/reference/commands.md 1.2,
+// docs/reference/errors.md 3).
 //
 // Order: 1. enabled 15021  2. from_route_only 15022  3. lists of hosts, users and groups 15007  4. numbers of jobs 15046, 15142
 //        5. size of an array 15107  6. bounds of resources 15036  7. amounts of resources 15143.
+//
+// I1. All limits must hold: old style, numbers of jobs, amounts of resources; of the queue, then of the complex (docs/reference/errors.md 3).
 
-import type { ResourceValue, ResourceValues } from "#model/attribute.ts";
+import { indexCount, parseArrayIndices } from "#model/array-indices.ts";
+import type { EntityLimits, ResourceEntityLimits, ResourceValue, ResourceValues } from "#model/attribute.ts";
+import { resourcesOf } from "#model/attribute-reader.ts";
+import {
+  countRefusal,
+  type EntityUse,
+  type JobEntities,
+  type LimitFamily,
+  type LimitScope,
+  queuableRefusal,
+  resourceRefusal,
+} from "#model/limits/limits.ts";
 import { PBSE, type Reject, reject } from "#model/pbse.ts";
 import { alterRequest, isOldStyle } from "#model/request/job-request.ts";
+import { placeOf } from "#model/request/place.ts";
+import type { ResourceDef } from "#model/resource-table.ts";
+import { compareResourceValues } from "#model/values/resource-value.ts";
 import { checkQueueLists, type Submitter } from "../attributes/permission.ts";
 import type { Transaction } from "../engine/transaction.ts";
 import { waitingState } from "../jobs/life.ts";
-import { checkJobInResv } from "../jobs/resv-fit.ts";
-import { weightOf } from "../state/entity-usage.ts";
+import { amountOf } from "../state/amounts.ts";
+import { entitiesOf, isWaitingToRun, usageOf, weightOf } from "../state/entity-usage.ts";
+import { resvOfQueue } from "../state/resv-holding.ts";
 import type { Attrs, Job, JobAttrs, Queue, ServerState } from "../state/state.ts";
-import { checkArraySize, subjobCount } from "./array-size.ts";
-import { type Counted, checkQueueLimits } from "./queue-limits.ts";
-import { checkBounds } from "./resource-bounds.ts";
+import { SUBJOBS_MAX } from "../state/subjobs.ts";
 
 export type Entry = {
   readonly from_route: boolean;
@@ -34,7 +50,7 @@ export function checkEntry(tx: Transaction, attrs: JobAttrs, queue: Queue, entry
   if (queue.attrs["from_route_only"] === true && !entry.from_route) throw reject(PBSE.QACESS);
   checkQueueLists(queue.attrs, entry.submitter);
   checkArraySize(state, queue, attrs);
-  checkJobInResv(state, attrs, queue);
+  if (state.resv_queues.has(queue.name)) checkJobInResv(state, attrs, queue);
   if (entry.bounds === undefined) checkBounds(attrs.Resource_List, queue.attrs, state.server, state.resources);
   else if (entry.bounds !== null) throw entry.bounds;
   checkQueueLimits(
@@ -76,4 +92,173 @@ function defaultsGoing(state: ServerState, job: Job): { readonly [resource: stri
     if (old_style || !state.resources.get(name)?.flags.includes("h")) going[name] = undefined;
   }
   return going;
+}
+
+// --- reservations
+
+/** A job in the queue may not request more exclusiveness than the reservation has (15156). */
+function checkJobInResv(state: ServerState, attrs: JobAttrs, queue: Queue): void {
+  const resv = resvOfQueue(state, queue.name);
+  if (resv === undefined) return;
+  const job = placeOf(attrs.Resource_List["place"]).sharing;
+  const own = placeOf(resv.attrs.Resource_List["place"]).sharing;
+  const conflict = (job === "exclhost" && own !== "exclhost") || (job === "excl" && own !== "excl" && own !== "exclhost");
+  if (conflict) throw reject(PBSE.JOBINRESV_CONFLICT);
+}
+
+// --- arrays
+
+/** The number of jobs that a submission counts for: an array counts for its subjobs. */
+function subjobCount(attrs: Attrs): number {
+  const range = parseArrayIndices(String(attrs["array_indices_submitted"] ?? ""));
+  return range === null ? 1 : indexCount(range);
+}
+
+/** Refuses with 15107 an array that is too large for the complex or the queue (max_array_size). */
+function checkArraySize(state: ServerState, queue: Queue, attrs: Attrs): void {
+  if (attrs["array_indices_submitted"] === undefined) return;
+  const count = subjobCount(attrs);
+  for (const limit of [state.server["max_array_size"] ?? MAX_ARRAY_SIZE_DEFAULT, queue.attrs["max_array_size"], SUBJOBS_MAX]) {
+    if (typeof limit === "number" && count > limit) throw reject(PBSE.MaxArraySize);
+  }
+}
+
+const MAX_ARRAY_SIZE_DEFAULT = 10_000;
+
+// --- bounds of resources
+
+type Resources = ReadonlyMap<string, ResourceDef>;
+
+/**
+ * Refuses with 15036 what resources_min and resources_max of the queue forbid; the server's maximum counts if the queue has none. list: Resource_List with
+ * defaults and sums. Values without an order are not bounded.
+ */
+export function checkBounds(list: ResourceValues, queue: Attrs, server: Attrs, resources: Resources): void {
+  const queue_max = resourcesOf(queue, "resources_max");
+  const server_max = resourcesOf(server, "resources_max");
+  bound(list, resourcesOf(queue, "resources_min"), resources, (order) => order >= 0);
+  bound(list, { ...server_max, ...queue_max }, resources, (order) => order <= 0);
+}
+
+function bound(list: ResourceValues, bounds: ResourceValues, resources: Resources, isWithin: (order: number) => boolean): void {
+  for (const name of Object.keys(bounds)) {
+    const def = resources.get(name);
+    const [asked, limit] = [list[name], bounds[name]];
+    if (def === undefined || asked === undefined || limit === undefined) continue;
+    const order = compareResourceValues(def, asked, limit);
+    if (order !== null && !isWithin(order)) throw reject(PBSE.EXCQRESC);
+  }
+}
+
+// --- limits of queue and server
+
+/** Where the job is counted at present: it is left out of the counts when it changes within its queue or moves within the complex. */
+export type Counted = { readonly attrs: JobAttrs };
+
+/** The job that would enter or change. weight: the number of jobs that it counts for. */
+type Asked = { readonly attrs: JobAttrs; readonly weight: number };
+
+type Place = { readonly scope: LimitScope; readonly name: string; readonly limits: Attrs };
+
+const FAMILIES: readonly (readonly [family: LimitFamily, counts: string, amounts: string])[] = [
+  ["queued", "max_queued", "max_queued_res"],
+  ["waiting", "queued_jobs_threshold", "queued_jobs_threshold_res"],
+];
+
+/** Refuses with 15046, 15142 or 15143 what would exceed a limit. already: the same job as it is counted now. weight: an array counts for its subjobs. */
+export function checkQueueLimits(state: ServerState, attrs: JobAttrs, queue: Queue, already?: Counted, weight = 1): void {
+  const enters = already === undefined || already.attrs.queue !== queue.name;
+  const max_queuable = queue.attrs["max_queuable"];
+  const full = enters ? queuableRefusal(typeof max_queuable === "number" ? max_queuable : undefined, queue.jobs.size) : null;
+  if (full !== null) throw full;
+  const asked = { attrs, weight };
+  checkPlace(
+    state,
+    asked,
+    { scope: { kind: "queue", name: queue.name }, name: queue.name, limits: queue.attrs },
+    enters ? undefined : already,
+  );
+  checkPlace(state, asked, { scope: { kind: "complex" }, name: "", limits: state.server }, already);
+}
+
+function checkPlace(state: ServerState, asked: Asked, place: Place, already: Counted | undefined): void {
+  for (const [family, counts, amounts] of FAMILIES) {
+    const limits = place.limits[counts] as EntityLimits | undefined;
+    const resources = place.limits[amounts] as ResourceEntityLimits | undefined;
+    if (limits === undefined && resources === undefined) continue;
+    if (family === "waiting" && !isWaitingToRun(asked.attrs)) continue;
+    // A job that is counted there already adds only the difference, and counts anew for entities that it did not count for.
+    const counted = already !== undefined && (family === "queued" || isWaitingToRun(already.attrs)) ? already : undefined;
+    if (limits !== undefined) checkCount(state, asked, place, family, limits, counted);
+    if (resources !== undefined) checkAmounts(state, asked, place, family, resources, counted);
+  }
+}
+
+function checkCount(
+  state: ServerState,
+  { attrs, weight }: Asked,
+  { scope, name }: Place,
+  family: LimitFamily,
+  limits: EntityLimits,
+  counted: Counted | undefined,
+): void {
+  const who = entitiesOf(attrs);
+  const added = addedFor(who, counted, weight, weight);
+  const refusal = countRefusal(limits, { family, scope, who, use: usageOf(state, name, family, who), added });
+  if (refusal !== null) throw refusal;
+}
+
+function checkAmounts(
+  state: ServerState,
+  { attrs, weight }: Asked,
+  { scope, name }: Place,
+  family: LimitFamily,
+  limits: ResourceEntityLimits,
+  counted: Counted | undefined,
+): void {
+  const who = entitiesOf(attrs);
+  for (const resource of Object.keys(limits)) {
+    const def = state.resources.get(resource);
+    const amount = amountOf(def, attrs.Resource_List[resource]);
+    if (def === undefined || amount === null) continue;
+    const before = counted === undefined ? 0 : (amountOf(def, counted.attrs.Resource_List[resource]) ?? 0);
+    const refusal = resourceRefusal(limits[resource], def, {
+      family,
+      scope,
+      who,
+      use: usageOf(state, name, family, who, resource),
+      added: addedFor(who, counted, amount * weight, before * weight),
+    });
+    if (refusal !== null) throw refusal;
+  }
+}
+
+/** The addition for each entity: the whole job if it did not count for the entity, else the difference. */
+function addedFor(who: JobEntities, counted: Counted | undefined, now: number, before: number): EntityUse {
+  const old = counted === undefined ? undefined : entitiesOf(counted.attrs);
+  const of = (kind: keyof JobEntities): number => (old?.[kind] === who[kind] ? now - before : now);
+  return { all: old === undefined ? now : now - before, user: of("user"), group: of("group"), project: of("project") };
+}
+
+// --- destinations
+
+/**
+ * The queue that `queue`, `queue@server` or `@server` names on this server. Refuses an unknown queue with 15018, no default queue with 15037, another
+ * server with 15008.
+ */
+export function localQueue(tx: Transaction, destination: string): Queue {
+  const [name = "", server] = destination.split("@");
+  if (server !== undefined && !isOwnName(tx, server)) throw reject(PBSE.BADHOST);
+  const wanted = name === "" ? tx.state.server["default_queue"] : name;
+  const queue = typeof wanted === "string" ? tx.state.queues.get(wanted) : undefined;
+  if (queue === undefined) throw reject(name === "" ? PBSE.QUENODFLT : PBSE.UNKQUE);
+  return queue;
+}
+
+/** The server's own name, `default`, or either as a full host name. */
+export function isOwnName(tx: Transaction, server: string): boolean {
+  const short = server.toLowerCase().split(".")[0];
+  return (
+    server === "default" || short === tx.state.name.toLowerCase().split(".")[0] || short === tx.config.host.toLowerCase().split(".")[0]
+  );
 }

@@ -25,8 +25,7 @@ import { listedResource } from "#model/values/resource-list.ts";
 import { compareResourceValues } from "#model/values/resource-value.ts";
 import type { AttrOp, WireAttrs } from "#protocol/messages.ts";
 import { columnsOf, encode } from "../attributes/encode.ts";
-import { checkHoldRight } from "../attributes/hold-right.ts";
-import { checkAskable } from "../attributes/resource-right.ts";
+import { checkAskable, checkHoldRight } from "../attributes/permission.ts";
 import { serverIdentity } from "../engine/identity.ts";
 import type { Transaction } from "../engine/transaction.ts";
 import {
@@ -43,13 +42,9 @@ import { weightOf } from "../state/entity-usage.ts";
 import { isHeldForDependency, isWithMom } from "../state/job-phase.ts";
 import { checkChunkCount, checkGivenText, checkJobText } from "../state/job-text.ts";
 import type { Attrs, Job, JobAttrs, Queue, ResourceRecord } from "../state/state.ts";
-import { executionUser } from "./execution-user.ts";
-import { completePath } from "./job-paths.ts";
-import { checkQueueLimits } from "./queue-limits.ts";
-import { checkBounds } from "./resource-bounds.ts";
-import { checkRunCount } from "./run-count.ts";
-import { checkedItems, refuseLater } from "./submission.ts";
-import { workdirOf } from "./variable-list.ts";
+import { checkBounds, checkQueueLimits } from "./admission.ts";
+import { completePath, executionUser, workdirOf } from "./new-job.ts";
+import { checkedItems, checkRunCount, refuseLater } from "./submission.ts";
 
 /** Applies an alteration: to the job, to those it depends on, and to its mom. */
 export function alterJob(tx: Transaction, job: Job, { set, unset, asked }: Alteration): void {

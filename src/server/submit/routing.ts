@@ -5,7 +5,7 @@
 //     route_lifetime.
 // I2. Held and waiting jobs stay, unless route_held_jobs and route_waiting_jobs allow them to go on.
 
-import { PBSE, Reject, reject } from "#model/pbse.ts";
+import { PBSE, Reject } from "#model/pbse.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
 import type { Kernel } from "../engine/kernel.ts";
 import type { Transaction } from "../engine/transaction.ts";
@@ -14,7 +14,7 @@ import { endWaiting } from "../jobs/end.ts";
 import { logJob, moveJob } from "../jobs/life.ts";
 import { isIn, isWaiting } from "../state/job-phase.ts";
 import type { Job, Queue } from "../state/state.ts";
-import { admitJob } from "./admission.ts";
+import { admitJob, localQueue } from "./admission.ts";
 
 /** Most queues that a job may pass. */
 const HOPS_MAX = 10;
@@ -67,27 +67,6 @@ function tryDestination(tx: Transaction, job: Job, destination: string): Reject 
     if (error instanceof Reject) return error;
     throw error;
   }
-}
-
-/**
- * The queue that `queue`, `queue@server` or `@server` names on this server. Refuses an unknown queue with 15018, no default queue with 15037, another
- * server with 15008.
- */
-export function localQueue(tx: Transaction, destination: string): Queue {
-  const [name = "", server] = destination.split("@");
-  if (server !== undefined && !isOwnName(tx, server)) throw reject(PBSE.BADHOST);
-  const wanted = name === "" ? tx.state.server["default_queue"] : name;
-  const queue = typeof wanted === "string" ? tx.state.queues.get(wanted) : undefined;
-  if (queue === undefined) throw reject(name === "" ? PBSE.QUENODFLT : PBSE.UNKQUE);
-  return queue;
-}
-
-/** The server's own name, `default`, or either as a full host name. */
-export function isOwnName(tx: Transaction, server: string): boolean {
-  const short = server.toLowerCase().split(".")[0];
-  return (
-    server === "default" || short === tx.state.name.toLowerCase().split(".")[0] || short === tx.config.host.toLowerCase().split(".")[0]
-  );
 }
 
 function giveUp(tx: Transaction, job: Job, text: string): void {

@@ -14,22 +14,20 @@ import {
 } from "#model/attribute.ts";
 import { PBSE, pbseText, Reject, reject } from "#model/pbse.ts";
 import { type ResolvedRequest, resolveRequest } from "#model/request/job-request.ts";
+import { isMarkedScript, scriptCharacters } from "#model/script-text.ts";
 import { JOB_ATTRIBUTES } from "#model/tables/job-attributes.ts";
 import { parseValue } from "#model/values/index.ts";
 import { listedResource, parseListedValue } from "#model/values/resource-list.ts";
+import { parseSize, sizeBytes } from "#model/values/size.ts";
 import { parseStageItem } from "#model/values/stage-item.ts";
 import type { AttrValueText } from "#protocol/messages.ts";
-import { checkHoldRight } from "../attributes/hold-right.ts";
-import { checkAskable } from "../attributes/resource-right.ts";
+import { checkAskable, checkHoldRight } from "../attributes/permission.ts";
 import type { Transaction } from "../engine/transaction.ts";
 import { checkChunkCount, checkGivenText } from "../state/job-text.ts";
-import type { Attrs, JobAttrs, Queue } from "../state/state.ts";
-import { executionUser } from "./execution-user.ts";
-import { completePath, defaultPath } from "./job-paths.ts";
+import type { Attrs, JobAttrs, Queue, ServerState } from "../state/state.ts";
+import { checkBounds } from "./admission.ts";
 import { type KeptRequest, memoOf, type SubmitMemo } from "./memo.ts";
-import { checkBounds } from "./resource-bounds.ts";
-import { checkRunCount } from "./run-count.ts";
-import { environment } from "./variable-list.ts";
+import { completePath, defaultPath, environment, executionUser } from "./new-job.ts";
 
 /** bounds: why the queue's bounds of resources refuse it; null: they do not. */
 export type Submission = { readonly attrs: JobAttrs; readonly bounds: Reject | null };
@@ -169,4 +167,40 @@ function askedResources(tx: Transaction, given: readonly AttrValueText[]): Resou
     if (value !== "") asked[resc.name] = parseListedValue(def, resc, value);
   }
   return asked;
+}
+
+// --- run_count and script
+
+const RUN_COUNT_MAX = 1_000_000;
+
+/**
+ * run_count as users may set it (qsub and qalter -W run_count). The server uses it to distinguish the runs of a job, and moms refuse a run that they have seen
+ * (docs/reference/execution.md 6). Therefore the number never decreases and does not change during a run. Refuses with 15014 a number below the present one
+ * or an absurdly large one.
+ */
+export function checkRunCount(before: unknown, after: unknown): void {
+  if (Number(after ?? 0) < Number(before ?? 0) || Number(after ?? 0) > RUN_COUNT_MAX) throw reject(PBSE.BADATVAL, "run_count");
+}
+
+const SCRIPT_SIZE_DEFAULT = "100mb";
+
+/** Refuses with 15175 a script that is larger than jobscript_max_size. */
+export function checkScriptSize(state: ServerState, script: string | null): void {
+  if (script === null) return;
+  const size = parseSize(String(state.server["jobscript_max_size"] ?? SCRIPT_SIZE_DEFAULT));
+  const max = size === null ? Number.POSITIVE_INFINITY : sizeBytes(size);
+  // A character takes three bytes at most: only scripts near the limit are counted.
+  if (script.length * 3 <= max) return;
+  if (bytesOf(script) > max) throw reject(PBSE.JOBSCRIPTMAXSIZE);
+}
+
+const bytesOf = (script: string): number => (isMarkedScript(script) ? scriptCharacters(script).length : utf8Length(script));
+
+function utf8Length(text: string): number {
+  let bytes = 0;
+  for (const character of text) {
+    const code = character.codePointAt(0) ?? 0;
+    bytes += code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
+  }
+  return bytes;
 }

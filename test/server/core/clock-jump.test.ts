@@ -2,9 +2,8 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { coreClock } from "#server/driver/core-clock.ts";
 import { manualClock } from "#support/clock.ts";
-import { clockJumps } from "#support/clock-jumps.ts";
+import { clockJumps, watchedClock } from "#support/clock-jumps.ts";
 import { addHost, addJob, advance, askOk, type Harness, harness, ROOT, runOn, settle, stateOf } from "../harness.ts";
 
 const TWO_DAYS_S = 172_800;
@@ -84,7 +83,7 @@ test("only a clock that was set is one: drift and waiting are not", () => {
 test("the core hears that the clock was set before it is told a time of after", () => {
   const clock = manualClock(1_000_000);
   const told: string[] = [];
-  const now = coreClock((by_ms, at_ms) => void told.push(`set ${by_ms} ${at_ms}`), {
+  const now = watchedClock((by_ms, at_ms) => void told.push(`set ${by_ms} ${at_ms}`), {
     wall_ms: clock.now_ms,
     steady_ms: clock.monotonic_ms,
   });

@@ -9,7 +9,7 @@ import { test } from "node:test";
 import { ATTRIBUTE_TABLES } from "#model/tables/tables.ts";
 import { attributeLookup } from "#qmgr/language/attribute-lookup.ts";
 import { parseRequest } from "#qmgr/language/grammar.ts";
-import { identify } from "#server/engine/identity.ts";
+import { identify } from "#server/attributes/permission.ts";
 import { type Prng, prng } from "#support/prng.ts";
 import { babble, mutated, noise } from "./mutate.ts";
 import { ALICE, checkState, printed, ROOT, type Target, target } from "./target.ts";

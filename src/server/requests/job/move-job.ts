@@ -8,8 +8,7 @@ import { movejobAsk } from "../../hooks/alteration.ts";
 import { accountQueued } from "../../jobs/accounting-record.ts";
 import { logJob, moveJob, requestor } from "../../jobs/life.ts";
 import type { Job, Queue } from "../../state/state.ts";
-import { admitJob } from "../../submit/admission.ts";
-import { localQueue } from "../../submit/routing.ts";
+import { admitJob, localQueue } from "../../submit/admission.ts";
 import { checkOwner, checkState, wholeJob } from "./job-access.ts";
 
 export function moveJobRequest(tx: Transaction, request: MoveJobRequest): Answer {

@@ -10,12 +10,9 @@ import { type Asked, askDependencies, enterDependencies, recordsOfDependencies, 
 import { enqueueJob } from "../../jobs/life.ts";
 import { checkJobText } from "../../state/job-text.ts";
 import type { JobAttrs } from "../../state/state.ts";
-import { checkEntry } from "../../submit/admission.ts";
-import { enterTerminal } from "../../submit/interactive.ts";
-import { nextJobNumber } from "../../submit/job-number.ts";
-import { localQueue } from "../../submit/routing.ts";
-import { checkScriptSize } from "../../submit/script-size.ts";
-import { readSubmission } from "../../submit/submission.ts";
+import { checkEntry, localQueue } from "../../submit/admission.ts";
+import { enterTerminal, nextJobNumber } from "../../submit/new-job.ts";
+import { checkScriptSize, readSubmission } from "../../submit/submission.ts";
 
 export function queueJob(tx: Transaction, request: Omit<QueueJobRequest, "kind">): Answer {
   return { value: { id: submitJob(tx, request, "queuejob") } };
@@ -23,7 +20,8 @@ export function queueJob(tx: Transaction, request: Omit<QueueJobRequest, "kind">
 
 /** The id of the new job. key: names the question to its hooks. Throws Reject before anything is changed. */
 export function submitJob(given_tx: Transaction, request: Omit<QueueJobRequest, "kind">, key: string): string {
-  const { tx, draft } = afterQueuejobHooks(given_tx, key, request);
+  // Without hooks the submission is read once.
+  const { tx, draft } = given_tx.state.hooks.size > 0 ? afterQueuejobHooks(given_tx, key, request) : { tx: given_tx, draft: request };
   const { state, who } = tx;
   const queue = localQueue(tx, draft.destination);
   const seq = nextJobNumber(state);

@@ -10,7 +10,7 @@ import { submitJob } from "./queue-job.ts";
 
 export function queueJobs(tx: Transaction, { jobs }: QueueJobsRequest): Answer {
   // Hooks must answer all questions before the first job is made (I1 of engine/transaction.ts).
-  tx.hooks(jobs.flatMap((job, at) => attempt(() => queuejobAsk(tx, `queuejob ${at}`, job)) ?? []));
+  if (tx.state.hooks.size > 0) tx.hooks(jobs.flatMap((job, at) => attempt(() => queuejobAsk(tx, `queuejob ${at}`, job)) ?? []));
   // The same holds for records that dependencies need.
   tx.historyOf(jobs.flatMap((job, at) => attempt(() => recordsAsked(tx, job, `queuejob ${at}`)) ?? []));
   const results = jobs.map((job, at) => {

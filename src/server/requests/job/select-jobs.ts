@@ -21,7 +21,7 @@ import type { Attrs, JobAttrs } from "../../state/state.ts";
 import { checkHistory, liveJobs, mayQuery } from "../../status/job.ts";
 import { listJobs } from "../../status/job-listing.ts";
 import type { Shown } from "../../status/subjob.ts";
-import { isOwnName, localQueue } from "../../submit/routing.ts";
+import { isOwnName, localQueue } from "../../submit/admission.ts";
 
 type Criterion = SelectJobsRequest["criteria"][number];
 type Test = (attrs: JobAttrs) => boolean;

@@ -18,7 +18,7 @@ import { type Given, postAttrs, postProcessing_s, readAttributes, resolve, stand
 import { schedOfPartition } from "../../state/partitions.ts";
 import type { Attrs, Job, ResourceRecord, Resv } from "../../state/state.ts";
 import { fullJobId, mayQuery } from "../../status/job.ts";
-import { nextJobNumber } from "../../submit/job-number.ts";
+import { nextJobNumber } from "../../submit/new-job.ts";
 
 export function submitResv(asked: Transaction, request: SubmitResvRequest): Answer {
   checkMayReserve(asked);
