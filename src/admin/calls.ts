@@ -1,4 +1,4 @@
-// The calls of partita and their options. What a call does is loaded when it is made.
+// The calls of partita and their options. The code of a call is loaded when the call is made.
 
 import { spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
@@ -13,12 +13,12 @@ import { simCommand } from "./sim/sim-command.ts";
 
 const out = (text: string): void => void process.stdout.write(`${text}\n`);
 
-/** What all calls have. */
+/** Options that all calls have. */
 type Common = { readonly home: string | undefined };
 /** A call that is added to the command line. */
 type Call = (y: Argv<Common>) => unknown;
 
-/** describe: its line in the help; false: it has none. */
+/** describe: its line in the help; false: the call is not shown. */
 function call<A>(
   command: string,
   describe: string | false,
@@ -275,7 +275,7 @@ const CALLS: readonly Call[] = [
   HABITAT,
 ];
 
-/** Reads the command line and makes the call. Throws what the call throws. */
+/** Reads the command line and makes the call. Throws the errors of the call. */
 export async function makeCall(): Promise<void> {
   const y = yargs(hideBin(process.argv))
     .scriptName("partita")
@@ -296,7 +296,7 @@ export async function makeCall(): Promise<void> {
     .help()
     .alias("help", "h")
     .fail((message, error) => {
-      // YError: a mistake in the command line that yargs finds while it reads.
+      // YError: a mistake in the command line that yargs finds while it parses.
       if (error !== undefined && error !== null && error.name !== "YError") throw error;
       process.stderr.write(`partita: ${mistake(message)}\nTry ${helpOf(process.argv[2], message)}.\n`);
       process.exit(2);
@@ -304,27 +304,27 @@ export async function makeCall(): Promise<void> {
     .parseAsync();
 }
 
-/** What yargs says of a command line, in words of the help. */
+/** The message of yargs about a command line, in the words of the help. */
 function mistake(message: string): string {
   const option = /^Not enough arguments following: (\S+)$/.exec(message)?.[1];
   if (option !== undefined) return `--${option} needs a value`;
   return message.startsWith("Not enough non-option arguments") ? "an argument is missing" : message;
 }
 
-/** The help that shows what is right: that of the command, unless the command itself is the mistake. */
+/** The help text to show with a mistake: that of the command, unless the command itself is wrong. */
 function helpOf(first: string | undefined, message: string): string {
   const isCommand = first !== undefined && /^[a-z]+$/.test(first) && !message.startsWith("Did you mean") && !message.endsWith(`: ${first}`);
   return isCommand ? `partita ${first} --help` : "partita --help";
 }
 
-/** The complex of a call that changes what runs. */
+/** The complex of a call that changes running daemons. */
 function ownConf(home: string | undefined): Conf {
   const conf = complexConf(home);
   mustBeRoot(conf);
   return conf;
 }
 
-/** A start that fails leaves what runs: the next start needs to start only the rest. That is said. */
+/** After a failed start the daemons that run stay, and the next start needs to start only the others. The message says so. */
 const withRunning =
   (conf: Conf) =>
   (error: Error): never => {

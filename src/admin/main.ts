@@ -1,5 +1,5 @@
-// partita: makes, starts, stops and looks after a complex. A replay of a trace whose options are plain begins at once; every other call is
-// read by yargs (calls.ts).
+// partita: creates, starts, stops and maintains a complex. A replay with plain options begins at once; yargs parses every other
+// call (calls.ts).
 
 import { messageOf, nameOf } from "#support/caught.ts";
 import { watchReader } from "./complex/reader-gone.ts";
@@ -13,7 +13,7 @@ try {
   if (options !== null) await playSim(options);
   else await (await import("./calls.ts")).makeCall();
 } catch (error) {
-  // By name: what lies in a bundle of its own has these classes once more.
+  // Compares by name, because each bundle has its own copy of these classes.
   const expected = ["AdminError", "ConfError", "ServerUnreachable", "StoreError"].includes(nameOf(error));
   const system = typeof (error as NodeJS.ErrnoException).syscall === "string";
   if (!expected && !system) throw error;

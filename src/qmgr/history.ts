@@ -8,7 +8,7 @@ const HISTORY_LINES_MAX = 500;
 export type History = {
   readonly lines: readonly string[];
   add(line: string): void;
-  /** the message when no file can be used */
+  /** the message if no file can be used */
   readonly fault: string | undefined;
 };
 
@@ -33,13 +33,13 @@ export function openHistory(home: string | undefined, pbs_home: string, user: { 
       try {
         if (file !== undefined) appendFileSync(file, `${line}\n`);
       } catch {
-        // The disk is full or the file went away: the history of this session goes on in memory.
+        // The disk is full or the file has gone: the history of this session continues in memory.
       }
     },
   };
 }
 
-/** The spool directory is open to all: a file there must be a regular one of our own, not somebody's link. */
+/** The spool directory is writable by all, so a file in it must be a regular file of our own and not another user's link. */
 function canWrite(file: string, uid: number): boolean {
   try {
     const fd = openSync(file, constants.O_RDWR | constants.O_CREAT | constants.O_NOFOLLOW | constants.O_NONBLOCK, 0o600);

@@ -1,4 +1,4 @@
-// Files and streams of import and export (docs/reference/qmgr.md 9): what is read becomes base64, what is written comes from it.
+// Files and streams of import and export (docs/reference/qmgr.md 9): converts file contents to base64 and back.
 
 import { readFileSync, statSync, writeFileSync } from "node:fs";
 import { resolve } from "node:path";
@@ -7,14 +7,14 @@ import { LIMITS } from "#protocol/wire/limits.ts";
 import { codeOf, messageOf } from "#support/caught.ts";
 import { base64Lines, type HookFiles } from "./session/hook-contents.ts";
 
-/** The standard input, from where a session has read to. */
+/** The part of standard input that the session has not read yet. */
 export type Input = {
-  /** undefined: it has ended */
+  /** undefined: the input has ended */
   line(): Promise<string | undefined>;
   rest(): Promise<Buffer>;
 };
 
-/** input: asked only when a file is `-`. */
+/** input: called only if a file is `-`. */
 export function hookFiles(cwd: string, out: (text: string) => void, input: () => Input): HookFiles {
   return {
     async read(file, encoding) {
@@ -49,14 +49,14 @@ function checked(content: string): { readonly content: string } | { readonly fau
   return content.length <= LIMITS.hook_chars_max ? { content } : { fault: "the contents are too long for a hook" };
 }
 
-/** Lines to the next empty one. */
+/** Reads lines up to the next empty line. */
 async function paragraph(input: Input): Promise<Buffer> {
   const lines: string[] = [];
   for (let line = await input.line(); line !== undefined && line.trim() !== ""; line = await input.line()) lines.push(line);
   return Buffer.from(lines.join("\n"));
 }
 
-/** Lines that somebody reads one by one. */
+/** Input from lines that the session also reads one by one. */
 export function inputOfLines(lines: AsyncIterator<string>): Input {
   const line = async (): Promise<string | undefined> => {
     const { value, done } = await lines.next();
@@ -72,7 +72,7 @@ export function inputOfLines(lines: AsyncIterator<string>): Input {
   };
 }
 
-/** A stream that nobody reads from. */
+/** Input from a stream that nobody else reads. */
 export function inputOfStream(stream: NodeJS.ReadableStream): Input {
   let lines: Input | undefined;
   return {

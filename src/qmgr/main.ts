@@ -1,5 +1,5 @@
-// qmgr: the administrator's command (docs/reference/qmgr.md). `-c` runs one request; otherwise requests come from standard input: line mode on a pipe, a dumb
-// terminal or with --plain, else the admin shell.
+// qmgr: the administrator's command (docs/reference/qmgr.md). `-c` runs one request. Otherwise requests come from standard
+// input: in line mode on a pipe, on a dumb terminal or with --plain, and otherwise in the admin shell.
 
 import { accessSync, constants } from "node:fs";
 import { userInfo } from "node:os";
@@ -21,7 +21,7 @@ import { type QmgrOptions, type QmgrServer, QmgrSession, type QmgrWorld } from "
 import type { ShellStatus } from "./shell/app.tsx";
 
 const USAGE = "Usage: qmgr [-a] [-c command] [-e] [-n] [-z] [server...]\n       qmgr --version\n";
-/** First line of output: the connection table of the PBS library less one. */
+/** Number in the first line of output: the size of the PBS library's connection table minus one. */
 const SERVERS_OPEN_MAX = 49;
 const SHELL_REFRESH_MS = 2000;
 
@@ -45,7 +45,7 @@ export const run: Command = async (io) => {
   }
   const args = parseArguments(io.argv);
   if ("bad" in args) {
-    // What getopt says of an option is no message of qmgr itself: -z does not silence it.
+    // getopt's message about an option is not a message of qmgr itself, so -z does not suppress it.
     io.err(args.silent ? args.bad : `${args.bad}${USAGE}`);
     return 1;
   }
@@ -99,7 +99,10 @@ async function runSession(io: CommandIo, conf: Conf, args: Arguments, world: Wor
   });
 }
 
-/** Line mode: with prompts when a history is given (both streams are terminals). Ends at EOF, quit, or with -a at the first error. */
+/**
+ * Line mode. It shows prompts if a history is given (both streams are terminals). It ends at EOF, at quit, or with -a at the
+ * first error.
+ */
 async function runLines(
   io: CommandIo,
   session: QmgrSession,
@@ -161,7 +164,7 @@ async function runLines(
 type World = QmgrWorld & {
   closeAll(): void;
   setHistory(lines: readonly string[]): void;
-  /** import from `-` goes on in the input that requests come from */
+  /** import from `-` continues in the input from which requests are read */
   readFrom(input: Input): void;
   withStreams<T>(out: (text: string) => void, err: (text: string) => void, action: () => Promise<T>): Promise<T>;
 };

@@ -2,11 +2,11 @@
 
 export type Algorithm =
   | { readonly kind: "fcfs" }
-  /** up to `depth` blocked jobs are planned for; shortest: the others are tried by estimate once one is */
+  /** up to `depth` blocked jobs get a plan; shortest: after the first blocked job, the others are tried in order of estimate */
   | { readonly kind: "depth"; readonly depth: number; readonly shortest: boolean }
   | { readonly kind: "cons" };
 
-/** null: no algorithm has this name. easy is depth1. */
+/** Returns null for an unknown name. easy is depth1. */
 export function algorithmNamed(name: string): Algorithm | null {
   if (name === "fcfs" || name === "cons") return { kind: name };
   if (name === "easy" || name === "sjbf") return { kind: "depth", depth: 1, shortest: name === "sjbf" };

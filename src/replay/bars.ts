@@ -1,13 +1,13 @@
-// The bars of a picture as SVG: each with its title, or many in one path where there are too many to be told apart. Pure.
+// The bars of a picture as SVG: each with its title, or many in one path if there are too many to distinguish. Pure.
 
 import type { GanttBar, LaidBar } from "./gantt.ts";
 import { escapeXml, label, px, tag } from "./svg.ts";
 
-/** With more bars than this they are drawn without their titles, many in one path. */
+/** If there are more bars, they are drawn without titles, many in one path. */
 const TITLES_MAX = 3000;
 const LABEL_HEIGHT_MIN = 9;
 
-/** Where a time, and lanes of a row (upper edge and height), lie in the picture, and which colour a bar has. */
+/** Coordinates of times and lanes (upper edge and height), and the colour of a bar. */
 export type Scales = {
   x(time_s: number): number;
   y(row: number, lane: number, count: number): readonly [y: number, height: number];
@@ -15,7 +15,7 @@ export type Scales = {
 };
 
 export function drawBars(bars: readonly LaidBar[], scales: Scales): string[] {
-  // Reservations lie below what runs in them.
+  // Reservations are drawn first, below the bars inside them.
   const order = [...bars].sort((a, b) => Number(b.bar.kind === "reservation") - Number(a.bar.kind === "reservation"));
   return order.length > TITLES_MAX ? drawMany(order, scales) : order.flatMap((laid) => drawOne(laid, scales));
 }

@@ -1,14 +1,17 @@
-// What the colours of a picture mean: whose jobs they are, in which queue or partition, or which job it is. Pure.
+// The meaning of the colours of a picture: user, queue, partition, or single job. Pure.
 
 import type { GanttBar } from "./gantt.ts";
 
 export const COLOURINGS = ["user", "queue", "partition", "job"] as const;
 export type Colouring = (typeof COLOURINGS)[number];
 
-/** Names that a job can be coloured by. */
+/** The names of a job by which it can be coloured. */
 export type JobNames = { readonly user: string; readonly queue: string; readonly partition: string };
 
-/** The first of user, queue and partition that tells jobs apart; job if none does: one colour for everything says nothing. */
+/**
+ * The first of user, queue and partition that distinguishes jobs. If none does, job, because one colour for all jobs says
+ * nothing.
+ */
 export function chooseColouring(jobs: readonly JobNames[]): Colouring {
   const tells = (name: keyof JobNames): boolean => jobs.some((job) => job[name] !== jobs[0]?.[name]);
   return (["user", "queue", "partition"] as const).find(tells) ?? "job";
@@ -34,11 +37,11 @@ const RESERVED = "url(#hatch)";
 export type LegendEntry = { readonly name: string; readonly colour: string };
 export type Colours = {
   colourOf(bar: GanttBar): string;
-  /** names with their colours, those with the most slot seconds first; of single jobs none */
+  /** names with their colours in order of slot seconds, most first; empty for single jobs */
   readonly entries: readonly LegendEntry[];
 };
 
-/** Colours of bars: the names that have used most get one each, all others share a grey. Of single jobs the colours repeat. */
+/** Colours of bars: the names with most use get one each, and all others share a grey. For single jobs the colours repeat. */
 export function coloursOf(bars: readonly GanttBar[], by: Colouring): Colours {
   const used = new Map<string, number>();
   for (const { colour, kind, slots, from_s, to_s } of bars)

@@ -20,10 +20,10 @@ import type { Pool, PoolJob } from "./pool.ts";
 import type { TraceJob } from "./trace.ts";
 
 const VNODE = "pool";
-/** As deep as any queue. */
+/** Larger than any queue. */
 const DEPTH_MAX = 1_000_000_000;
 
-/** A pool of so many slots. null: the scheduler has no such policy (X1). */
+/** A pool with procs slots. Returns null if the scheduler has no such policy (X1). */
 export function createCyclePool(procs: number, algorithm: Algorithm): Pool | null {
   if (algorithm.kind === "cons" || (algorithm.kind === "depth" && algorithm.shortest)) return null;
   const depth = algorithm.kind === "fcfs" ? 0 : Math.min(DEPTH_MAX, algorithm.depth);
@@ -114,7 +114,7 @@ export function createCyclePool(procs: number, algorithm: Algorithm): Pool | nul
     nextPlan_s: () => Number.POSITIVE_INFINITY,
   };
 
-  /** What is published about a job comes back as a server would say it. */
+  /** Data published about a job comes back in the form that a server would send. */
   function publish({
     job: id,
     start_s,

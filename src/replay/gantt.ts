@@ -1,29 +1,31 @@
-// A schedule as bars in lanes: every row (a pool of slots, a vnode) has one lane a slot; a job lies in as many of them as it has slots there. Which of a
-// pool's equal slots a job had nobody knows: the lowest free ones are as good as any, and keep it together where they can.
+// A schedule as bars in lanes: every row (a pool of slots, a vnode) has one lane for each slot, and a job takes as many lanes
+// as it has slots there. The schedule does not say which of a pool's equal slots a job had. The layout chooses free lanes,
+// adjacent ones if possible and otherwise the lowest.
 //
-// G1. Bars of a row that overlap in time lie in different lanes, unless the row has fewer lanes than were used (told by `crowded`).
-// G2. What runs inside a reservation lies in the reservation's lanes as long as there is room.
+// G1. Bars of a row that overlap in time lie in different lanes, unless the row has fewer lanes than were used (counted in
+//     `crowded`).
+// G2. A job inside a reservation lies in the reservation's lanes as long as there is room.
 
 export type GanttRow = {
   readonly name: string;
-  /** partition: rows of one stand together */
+  /** partition: rows of one partition are adjacent */
   readonly group: string;
   readonly slots: number;
 };
 
 export type GanttBar = {
   readonly id: string;
-  /** planned: not started within what was looked at */
+  /** planned: not started within the simulated period */
   readonly kind: "job" | "reservation" | "planned";
   readonly row: number;
   readonly slots: number;
   readonly from_s: number;
   readonly to_s: number;
-  /** bars with equal words have one colour */
+  /** bars with equal texts have the same colour */
   readonly colour: string;
-  /** id of the reservation it runs in */
+  /** id of the surrounding reservation */
   readonly inside?: string;
-  /** when it was queued */
+  /** submission time */
   readonly submit_s?: number;
 };
 
@@ -31,15 +33,15 @@ export type Gantt = {
   readonly title: string;
   readonly rows: readonly GanttRow[];
   readonly bars: readonly GanttBar[];
-  /** when jobs were queued that never start: they wait to the end */
+  /** submission times of jobs that never start: they wait until the end */
   readonly never_started_s?: readonly number[];
 };
 
-/** A bar and the lanes it lies in: runs of neighbouring ones, [first, count]. */
+/** A bar and its lanes: runs of adjacent lanes, [first, count]. */
 export type LaidBar = { readonly bar: GanttBar; readonly lanes: readonly (readonly [first: number, count: number])[] };
-export type Laid = { readonly bars: readonly LaidBar[] /** bars that found no lane of their own */; readonly crowded: number };
+export type Laid = { readonly bars: readonly LaidBar[] /** number of bars without a lane of their own */; readonly crowded: number };
 
-/** Gives every bar its lanes. */
+/** Assigns lanes to every bar. */
 export function layLanes({ rows, bars }: Gantt): Laid {
   const order = [...bars].sort((a, b) => a.from_s - b.from_s || rank(a) - rank(b));
   const byRow = rows.map(({ slots }) => new Float64Array(slots).fill(Number.NEGATIVE_INFINITY));
@@ -69,7 +71,10 @@ export function layLanes({ rows, bars }: Gantt): Laid {
 
 const rank = ({ kind }: GanttBar): number => (kind === "reservation" ? 0 : 1);
 
-/** As many lanes as a bar needs that are free when it begins: neighbours if there are any, else the lowest. null: there are too few. */
+/**
+ * Chooses as many lanes as a bar needs among those free at its start: adjacent ones if possible, otherwise the lowest. Returns
+ * null if there are too few.
+ */
 function pick(among: readonly number[] | null, free_s: Float64Array, { slots, from_s, to_s }: GanttBar): number[] | null {
   const free: number[] = [];
   for (let at = 0; at < free_s.length; at++) if ((free_s[at] as number) <= from_s) free.push(at);
@@ -91,7 +96,7 @@ function runsOf(lanes: readonly number[]): [number, number][] {
   return runs;
 }
 
-/** Used slots and waiting jobs, as means over `columns` equal parts of [from, to]. */
+/** Used slots and waiting jobs as means over `columns` equal parts of [from, to]. */
 export function loadOver(
   { bars, never_started_s = [] }: Gantt,
   from_s: number,
@@ -112,7 +117,7 @@ export function loadOver(
   return { used, waiting };
 }
 
-/** Adds a height over [from, to) of columns, parts of columns in part. */
+/** Adds a height over [from, to) of columns; a partly covered column gets a part of it. */
 function add(columns: number[], from: number, to: number, height: number): void {
   const [begin, end] = [Math.max(0, from), Math.min(columns.length, to)];
   for (let at = Math.floor(begin); at < end; at++) {

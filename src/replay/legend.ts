@@ -6,7 +6,7 @@ import { label, tag } from "./svg.ts";
 const SWATCH = 11;
 const LINE_HEIGHT = 18;
 const GAP = 18;
-/** Pixels of a character at the picture's size of font, a little more than the mean. */
+/** Width of a character in pixels at the picture's font size, slightly above the mean. */
 const CHAR_WIDTH = 6.6;
 const NAME_CHARS_MAX = 28;
 const INK = "#333333";
@@ -19,7 +19,7 @@ const box = (attributes: { readonly [name: string]: string | number }) => (x: nu
 const line = (colour: string) => (x: number, y: number) =>
   tag("path", { d: `M${x} ${y + SWATCH / 2}h${SWATCH}`, stroke: colour, "stroke-width": 1.6 });
 
-/** What is drawn otherwise than as a coloured bar. */
+/** Elements that are drawn differently from a coloured bar. */
 export type LegendParts = {
   readonly heading: string;
   readonly entries: readonly LegendEntry[];
@@ -27,7 +27,7 @@ export type LegendParts = {
   readonly planned: boolean;
 };
 
-/** Draws it from the point (left, top) on, at most `width` wide. height: of all its lines. */
+/** Draws the legend from the point (left, top) on, at most `width` wide. height: of all its lines. */
 export function legendOf(
   parts: LegendParts,
   left: number,

@@ -1,5 +1,5 @@
-// How good a schedule was. wait = start - submit; bounded slowdown = max(1, (wait + run) / max(run, 10)), plain means over all jobs;
-// utilisation = used slot seconds / (slots * (last end - first submit)).
+// Metrics of a schedule: wait = start - submit; bounded slowdown = max(1, (wait + run) / max(run, 10)), plain means over all
+// jobs; utilisation = used slot seconds / (slots * (last end - first submit)).
 
 import type { TraceJob } from "./trace.ts";
 
@@ -15,11 +15,11 @@ export type Metrics = {
   readonly wait_s: Distribution;
   readonly bounded_slowdown: Distribution;
   readonly utilisation: number;
-  /** first submit to last end */
+  /** time from the first submit to the last end */
   readonly makespan_s: number;
-  /** how many jobs waited so long: more than the row before says, at most this; null: longer */
+  /** histogram of waits: jobs that waited longer than the bound of the row before and at most upto_s; null: no upper bound */
   readonly waits: readonly { readonly upto_s: number | null; readonly jobs: number }[];
-  /** the same means by size of the job: more slots than the row before says, at most these; null: more */
+  /** the same means by job size: more slots than the bound of the row before, at most this one; null: no upper bound */
   readonly by_procs: readonly {
     readonly upto: number | null;
     readonly jobs: number;
@@ -32,7 +32,7 @@ const SHORT_S = 10;
 const WAITS_S = [0, 60, 600, 3600, 6 * 3600, 24 * 3600, 7 * 24 * 3600];
 const WIDTHS = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024];
 
-/** Of jobs and their starts, in the same order; jobs without a start (NaN) do not count. */
+/** Computes the metrics of jobs and their starts, which are in the same order. Jobs without a start (NaN) are not counted. */
 export function metricsOf(jobs: readonly TraceJob[], starts_s: readonly number[], procs: number): Metrics {
   const waits: number[] = [];
   const slowdowns: number[] = [];
@@ -88,13 +88,13 @@ function byWidth(widths: readonly number[], waits_s: readonly number[], slowdown
 function distribution(values: readonly number[]): Distribution {
   if (values.length === 0) return { mean: 0, median: 0, p90: 0, p99: 0, max: 0 };
   const mean = values.reduce((sum, value) => sum + value, 0) / values.length;
-  // Numbers are sorted without a function, which takes a fifth of the time.
+  // Sorting numbers without a comparison function takes a fifth of the time.
   const sorted = Float64Array.from(values).sort();
   const quantile = (part: number): number => sorted[Math.min(sorted.length - 1, Math.ceil(part * sorted.length) - 1)] as number;
   return { mean, median: quantile(0.5), p90: quantile(0.9), p99: quantile(0.99), max: sorted.at(-1) as number };
 }
 
-/** A table for people. */
+/** A table for users. */
 export function metricsTable(
   algorithm: string,
   { jobs, wait_s, bounded_slowdown, utilisation, makespan_s, waits, by_procs }: Metrics,
@@ -130,7 +130,7 @@ export function metricsTable(
   ].join("\n");
 }
 
-/** Several algorithms on one trace, a line each. */
+/** Several algorithms on one trace, one line each. */
 export function comparisonTable(all: readonly { readonly algorithm: string; readonly metrics: Metrics }[]): string {
   const cells = (name: string, values: readonly string[]): string =>
     `${name.padEnd(10)}${values.map((text) => text.padStart(15)).join("")}`;

@@ -1,6 +1,6 @@
-// The picture of a schedule as SVG, or of several under one another on one time axis (before and after a change, one algorithm and another). Of each:
-// above, how much was used and how many jobs waited; below, every job in the lanes of its row. Reservations are hatched, what was only planned is drawn
-// hollow. Below all of them the legend. Pure.
+// The picture of a schedule as SVG, or of several schedules below each other on one time axis (before and after a change, or
+// different algorithms). Each panel shows used slots and waiting jobs at the top, and every job in the lanes of its row below.
+// Reservations are hatched, and planned jobs are hollow. The legend is at the bottom. Pure.
 
 import { drawBars } from "./bars.ts";
 import { type Colouring, type Colours, coloursOf } from "./colouring.ts";
@@ -11,15 +11,15 @@ import { escapeXml, label, numberTicks, px, svgDocument, tag } from "./svg.ts";
 import { AXIS_HEIGHT, type Clock, SINCE_ZERO, timeAxis } from "./time-axis.ts";
 
 export type PictureOptions = {
-  /** above all panels; one panel alone has its own title there */
+  /** title above all panels; a single panel uses its own title */
   readonly title?: string;
-  /** what is shown; default: all bars */
+  /** the period shown; default: all bars */
   readonly from_s?: number;
   readonly to_s?: number;
   readonly width?: number;
   /** days and times of the axis; default: since 0 */
   readonly clock?: Clock;
-  /** what the colours of bars mean; default: jobs */
+  /** the meaning of the bars' colours; default: jobs */
   readonly colouring?: Colouring;
 };
 
@@ -31,17 +31,17 @@ const LOAD_HEIGHT = 90;
 const GAP = 14;
 const PANEL_GAP = 22;
 const GROUP_GAP = 8;
-/** Pixels for the lanes of all panels, if they get by with it. */
+/** Height in pixels for the lanes of all panels, if it is sufficient. */
 const LANES_HEIGHT = 640;
 const LANE_MIN = 0.6;
 const LANE_MAX = 16;
-/** Pixels of a character of a label. */
+/** Width of a character of a label in pixels. */
 const CHAR_WIDTH = 6.2;
 const INK = "#333333";
 
 type Span = { readonly from_s: number; readonly to_s: number };
 
-/** Draws them. Bars outside of what is shown are left out, those on its edge cut. */
+/** Draws the schedules. Bars outside the shown period are left out, and bars at its edge are cut. */
 export function pictureOf(gantts: Gantt | readonly Gantt[], options: PictureOptions = {}): string {
   const panels = isOne(gantts) ? [gantts] : gantts;
   const { width = 1400, clock = SINCE_ZERO, colouring = "job" } = options;
@@ -94,7 +94,7 @@ export function pictureOf(gantts: Gantt | readonly Gantt[], options: PictureOpti
 
 const isOne = (gantts: Gantt | readonly Gantt[]): gantts is Gantt => !Array.isArray(gantts);
 
-/** From the first submission to the last end, or what is asked for. */
+/** From the first submission to the last end, or the requested period. */
 function spanOf(bars: readonly GanttBar[], options: PictureOptions): Span {
   let [from_s, to_s] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
   for (const bar of bars) {
@@ -115,11 +115,11 @@ type PanelPlace = {
   readonly colours: Colours;
   readonly panels: number;
   readonly load: Load;
-  /** in any of the panels: they have one scale */
+  /** maximum over all panels, which share one scale */
   readonly waiting_max: number;
 };
 
-/** One schedule: its load, its rows with their bars, and a line that counts them. */
+/** One schedule: its load, its rows with their bars, and a line with counts. */
 function drawPanel(gantt: Gantt, place: PanelPlace): { readonly body: string[]; readonly height: number } {
   const { span, inner, top, colours, panels } = place;
   const { from_s, to_s } = span;
@@ -146,11 +146,11 @@ function drawPanel(gantt: Gantt, place: PanelPlace): { readonly body: string[]; 
 type Rows = {
   readonly height: number;
   readonly frames: readonly string[];
-  /** the upper edge and the height of lanes */
+  /** the upper edge and the height of a number of lanes */
   y(row: number, lane: number, count: number): readonly [y: number, height: number];
 };
 
-/** Rows under one another from `top` on, in `room` pixels if their lanes get by with it. */
+/** Places rows below each other from `top` on, in `room` pixels if that is sufficient for their lanes. */
 function placeRows({ rows }: Gantt, top: number, room: number): Rows {
   const lanes = rows.reduce((sum, { slots }) => sum + slots, 0);
   const lane = Math.min(LANE_MAX, Math.max(LANE_MIN, room / Math.max(1, lanes)));
@@ -170,7 +170,7 @@ function placeRows({ rows }: Gantt, top: number, room: number): Rows {
     tops.push(at);
     frames.push(tag("path", { d: `M${LEFT} ${px(at)}h${-6}`, stroke: "#999999" }));
     const middle = at + height / 2;
-    // Names that would lie on one another are left out.
+    // Names that would overlap are left out.
     if (middle - labelled >= 11) {
       frames.push(label(LEFT - 9, middle + 4, name.length > 11 ? `${name.slice(0, 10)}…` : name, { "text-anchor": "end", fill: INK }));
       labelled = middle;
@@ -181,7 +181,7 @@ function placeRows({ rows }: Gantt, top: number, room: number): Rows {
   return { height: at - top, frames, y: (row, first, count) => [(tops[row] ?? 0) + lane * first, lane * count] };
 }
 
-/** A partition beside its rows: a bar, and its name upwards as far as it fits. */
+/** A partition beside its rows: a bar, and its name written upwards and cut to the available length. */
 function groupMark(group: string, top: number, height: number): string[] {
   const room = Math.floor(height / CHAR_WIDTH);
   const text = group.length <= room ? group : room >= 3 ? `${group.slice(0, room - 1)}…` : "";

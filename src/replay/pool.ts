@@ -9,7 +9,7 @@ import type { Amount } from "#sched/shapes/request.ts";
 import type { Algorithm } from "./algorithm.ts";
 import type { TraceJob, TraceReservation } from "./trace.ts";
 
-/** A job in the pool. at: its place in the trace. */
+/** A job in the pool. at: its index in the trace. */
 export type PoolJob = {
   readonly at: number;
   readonly job: TraceJob;
@@ -20,13 +20,13 @@ export type PoolJob = {
 export type Pool = {
   submit(at: number, job: TraceJob): void;
   end(job: PoolJob, now_s: number): void;
-  /** one scheduling pass; returns what it starts */
+  /** one scheduling pass; returns the jobs that it starts */
   pass(now_s: number): readonly PoolJob[];
-  /** the next time at which a kept plan begins; Infinity: none */
+  /** the next start of a kept plan; Infinity: none */
   nextPlan_s(): number;
 };
 
-/** A pool of so many slots, from a time on. Throws a RangeError when reservations ask for more than there is. */
+/** A pool with procs slots, from from_s on. Throws a RangeError if reservations ask for more slots than exist. */
 export function createPool(procs: number, algorithm: Algorithm, from_s: number, reservations: readonly TraceReservation[]): Pool {
   const profile = createProfile(from_s, [procs]);
   for (const { start_s, duration_s, procs: wanted } of reservations) {
@@ -50,7 +50,7 @@ function endEarly(profile: Profile, { job, amounts, start_s }: PoolJob, now_s: n
   give(profile, now_s, start_s + job.est_s, amounts);
 }
 
-/** fcfs, depthN, depthinf, sjbf: what cannot start now is planned anew in every pass, the first `depth` of them. */
+/** fcfs, depthN, depthinf, sjbf: every pass plans the jobs that cannot start now again, up to `depth` of them. */
 function freshPlans(profile: Profile, algorithm: Exclude<Algorithm, { kind: "cons" }>): Pool {
   let queue: PoolJob[] = [];
   const depth = algorithm.kind === "fcfs" ? 0 : algorithm.depth;
@@ -58,7 +58,7 @@ function freshPlans(profile: Profile, algorithm: Exclude<Algorithm, { kind: "con
   function pass(now_s: number): readonly PoolJob[] {
     beginAt(profile, now_s);
     let free = freeAt(profile, now_s);
-    // Plans go at the end of the pass: where nothing can start they make no difference.
+    // Plans are removed at the end of the pass, so they do not matter if no job can start.
     if (!queue.some(({ job }) => job.procs <= free)) return NOTHING;
     const started: PoolJob[] = [];
     const planned: PoolJob[] = [];
@@ -66,7 +66,7 @@ function freshPlans(profile: Profile, algorithm: Exclude<Algorithm, { kind: "con
     for (let at = 0; at < order.length; at++) {
       const entry = order[at] as PoolJob;
       const { job, amounts } = entry;
-      // Most of those that wait ask more than is free now.
+      // Most waiting jobs need more slots than are free now, so this cheap test comes first.
       if (job.procs <= free && isFree(profile, now_s, now_s + job.est_s, amounts)) {
         entry.start_s = now_s;
         take(profile, now_s, now_s + job.est_s, amounts);
@@ -98,7 +98,10 @@ function shortestFirst(jobs: PoolJob[]): PoolJob[] {
   return jobs.sort((a, b) => a.job.est_s - b.job.est_s || a.at - b.at);
 }
 
-/** cons: a job is given the earliest window when it comes and keeps it; when jobs end early the plans move up, in the order of arrival. */
+/**
+ * cons: a job gets the earliest window when it arrives and keeps it. When jobs end early, the plans move to earlier times in
+ * the order of arrival.
+ */
 function keptPlans(profile: Profile): Pool {
   let queue: PoolJob[] = [];
   let known = 0;

@@ -1,7 +1,9 @@
-// A trace on a virtual clock. At each instant with an event: ends free their slots, submits join the queue, then every pool concerned makes one pass;
-// what it starts, starts at that instant. Without partitions there is one pool; with them one each, on one clock.
+// Replays a trace on a virtual clock. At each instant with an event, ending jobs release their slots and submitted jobs join
+// the queue. Then every affected pool makes one pass, and the jobs that the pass selects start at that instant. Without
+// partitions there is one pool; with partitions each has a pool, and all share one clock.
 //
-// V1. A pool passes only at instants with an event of its own: an end, a submit, the end of a reservation, or the begin of a kept plan.
+// V1. A pool makes a pass only at instants with an event of its own: an end, a submit, the end of a reservation, or the start
+//     of a kept plan.
 
 import { heapPop, heapPush } from "#support/heap.ts";
 import type { Algorithm } from "./algorithm.ts";
@@ -11,7 +13,7 @@ import { createPool, type Pool, type PoolJob } from "./pool.ts";
 import type { TraceJob, TraceReservation } from "./trace.ts";
 
 export type PoolSpec = {
-  /** partition numbers of its jobs (field 16 of the trace); undefined: all jobs */
+  /** number of the partition whose jobs belong to the pool (field 16 of the trace); undefined: all jobs */
   readonly partition?: number;
   readonly procs: number;
   readonly reservations?: readonly TraceReservation[];
@@ -20,13 +22,13 @@ export type ReplayInput = {
   readonly jobs: readonly TraceJob[];
   readonly pools: readonly PoolSpec[];
   readonly algorithm: Algorithm;
-  /** what makes a pool: by default the quick one of pool.ts; null: it cannot do that */
+  /** creates a pool; default: the fast one of pool.ts; a result of null means that the engine does not support the algorithm */
   readonly engine?: (procs: number, algorithm: Algorithm) => Pool | null;
 };
 export type Replayed = {
-  /** when each job started, in the order of jobs; NaN: it belongs to no pool */
+  /** start of each job in the order of jobs; NaN: the job belongs to no pool */
   readonly starts_s: readonly number[];
-  /** scheduling passes */
+  /** number of scheduling passes */
   readonly passes: number;
 };
 
@@ -35,7 +37,7 @@ type Event = { readonly at_s: number; readonly site: Site; readonly ended: PoolJ
 
 const sooner = (a: Event, b: Event): boolean => a.at_s < b.at_s;
 
-/** Replays jobs that are in the order of submission. */
+/** Replays jobs, which must be in the order of submission. */
 export function replay({ jobs, pools, algorithm, engine }: ReplayInput): Replayed {
   const starts_s = jobs.map(() => Number.NaN);
   const events: Event[] = [];
@@ -88,14 +90,14 @@ type Schedule = {
   readonly colouring?: Colouring;
 };
 
-/** What the jobs of a trace can be coloured by. */
+/** The names by which jobs of a trace can be coloured. */
 export const namesOf = ({ user = -1, queue = -1, partition }: TraceJob): JobNames => ({
   user: user < 0 ? "no user" : `user ${user}`,
   queue: queue < 0 ? "no queue" : `queue ${queue}`,
   partition: partition < 0 ? "no partition" : `partition ${partition}`,
 });
 
-/** A replayed schedule as bars: a row a pool. */
+/** A replayed schedule as bars, with one row for each pool. */
 export function ganttOf({ title, jobs, starts_s, pools, colouring = "job" }: Schedule): Gantt {
   const rowOf = new Map(pools.map(({ partition }, row) => [partition, row]));
   const bars: GanttBar[] = pools.flatMap(({ reservations = [] }, row) =>

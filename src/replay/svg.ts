@@ -4,14 +4,14 @@ export function escapeXml(text: string): string {
   return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;").replaceAll('"', "&quot;");
 }
 
-/** At most two digits after the point, none that say nothing. */
+/** At most two decimals, without trailing zeros. */
 export function px(value: number): string {
   return String(Math.round(value * 100) / 100);
 }
 
 type Attributes = { readonly [name: string]: string | number };
 
-/** `<tag a="b">body</tag>`; body is markup already. */
+/** `<tag a="b">body</tag>`. The body must already be markup. */
 export function tag(name: string, attributes: Attributes, body = ""): string {
   let text = `<${name}`;
   for (const [key, value] of Object.entries(attributes)) text += ` ${key}="${typeof value === "number" ? px(value) : escapeXml(value)}"`;
@@ -22,7 +22,7 @@ export function label(x: number, y: number, text: string, attributes: Attributes
   return tag("text", { x, y, ...attributes }, escapeXml(text));
 }
 
-/** A whole document of that size, white below, with one plain font. title: what it shows, for who cannot see it. */
+/** A complete document of this size with a white background and one plain font. title: a description for screen readers. */
 export function svgDocument(title: string, width: number, height: number, body: readonly string[]): string {
   const head = { xmlns: "http://www.w3.org/2000/svg", width, height, viewBox: `0 0 ${px(width)} ${px(height)}`, "font-size": 11 };
   const all = [
@@ -41,7 +41,10 @@ const STEPS_S = [
   ...[1, 2, 7, 14, 28, 91, 182, 364, 728, 1820].map((days) => days * 86_400),
 ];
 
-/** Times in [from, to] at which a time axis is labelled, at most `most` of them, and the step between them. offset_s: of midnight from a multiple of a day. */
+/**
+ * Times in [from, to] for the labels of a time axis, at most `most` of them, and the step between them. offset_s: offset of
+ * midnight from a multiple of a day.
+ */
 export function timeTicks(from_s: number, to_s: number, most: number, offset_s = 0): { readonly step_s: number; readonly ticks: number[] } {
   const step_s = STEPS_S.find((step) => (to_s - from_s) / step <= most) ?? Math.ceil((to_s - from_s) / most);
   const ticks: number[] = [];
@@ -49,7 +52,7 @@ export function timeTicks(from_s: number, to_s: number, most: number, offset_s =
   return { step_s, ticks };
 }
 
-/** Round steps of 1, 2 or 5 times a power of ten from 0 to at least `max`, about `count` of them. */
+/** Round numbers from 0 to at least `max` in steps of 1, 2 or 5 times a power of ten, about `count` of them. */
 export function numberTicks(max: number, count: number): number[] {
   if (!(max > 0)) return [0, 1];
   const rough = max / count;

@@ -1,30 +1,34 @@
-// The time axis of a picture: as many labels as have room, round times, and the day below a label wherever it is another than before. Pure.
+// The time axis of a picture: as many labels as fit, at round times, with the day below a label if it differs from the label
+// before. Pure.
 
 import { label, px, tag, timeTicks } from "./svg.ts";
 
-/** What a clock shows at a time: the name of the day and the second of the day. */
+/** The time that a clock shows: the name of the day and the second of the day. */
 export type ClockTime = { readonly day: string; readonly second_of_day: number };
 export type Clock = (time_s: number) => ClockTime;
 
 const DAY_S = 86_400;
 
-/** Days and times of day since 0. */
+/** Days and times of day counted from 0. */
 export const SINCE_ZERO: Clock = (time_s) => {
   const day = Math.floor(time_s / DAY_S);
   return { day: `day ${day}`, second_of_day: time_s - day * DAY_S };
 };
 
-/** Pixels between labels: the widest one, `00:00:00` or `28 Sep 2026`, and room beside it. */
+/** Distance of labels in pixels: the widest label, `00:00:00` or `28 Sep 2026`, and a gap. */
 const LABEL_DISTANCE = 80;
 const INK = "#333333";
 const FAINT = "#e4e4e4";
-/** Pixels that the labels take below the picture. */
+/** Height of the labels below the picture in pixels. */
 export const AXIS_HEIGHT = 32;
 
 type Span = { readonly from_s: number; readonly to_s: number };
 type Box = { readonly left: number; readonly width: number; readonly top: number; readonly bottom: number };
 
-/** Labels below the box, and a faint line at each of them through the box. clock: times of the axis; days begin at its midnights. */
+/**
+ * Draws labels below the box, and a faint line through the box at each label. clock: times of the axis; days begin at its
+ * midnights.
+ */
 export function timeAxis({ from_s, to_s }: Span, { left, width, top, bottom }: Box, clock: Clock): string[] {
   const midnight_s = from_s - clock(from_s).second_of_day;
   const { step_s, ticks } = timeTicks(from_s, to_s, Math.max(1, Math.floor(width / LABEL_DISTANCE)), midnight_s % DAY_S);
@@ -43,7 +47,7 @@ export function timeAxis({ from_s, to_s }: Span, { left, width, top, bottom }: B
   return drawn;
 }
 
-/** `04:30`, or `00:00:05` where the step is less than a minute. */
+/** `04:30`, or `00:00:05` if the step is less than a minute. */
 function timeOfDay(second: number, step_s: number): string {
   const two = (value: number): string => String(Math.floor(value)).padStart(2, "0");
   const minutes = `${two(second / 3600)}:${two((second / 60) % 60)}`;

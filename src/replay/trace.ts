@@ -1,34 +1,34 @@
-// Traces in the Standard Workload Format and files of reservations, as text. Which jobs count and what a field means: workloads/CONVENTIONS.txt of the
-// shared material, restated here.
+// Parses traces in the Standard Workload Format, and files of reservations. The rules for counting jobs and for the meaning of
+// fields come from workloads/CONVENTIONS.txt of the shared material and are repeated here.
 
 export type TraceJob = {
   /** field 1 */
   readonly id: number;
   readonly submit_s: number;
-  /** allocated processors (field 5), else requested ones (field 8) */
+  /** allocated processors (field 5), otherwise requested ones (field 8) */
   readonly procs: number;
-  /** requested time (field 9), else the run time: all that a scheduler knows */
+  /** requested time (field 9), otherwise the run time: all that a scheduler knows */
   readonly est_s: number;
   /** run time, cut at the requested time */
   readonly run_s: number;
-  /** field 16; -1: none */
+  /** field 16; -1: no partition */
   readonly partition: number;
-  /** fields 12 and 15: whose job it is and in which queue; -1: not known. Only pictures ask for them */
+  /** fields 12 and 15: user and queue of the job; -1: unknown. Only pictures use them */
   readonly user?: number;
   readonly queue?: number;
 };
 
 export type TraceReservation = { readonly start_s: number; readonly duration_s: number; readonly procs: number };
 
-/** A line that cannot be understood: its number and what is wrong. */
+/** A malformed line: its number and the fault. */
 export class TraceError extends Error {}
 
-/** Jobs of a trace that are not replayed: how many have no run time or no processors, how many want more processors than there are. */
+/** Counts of jobs that are not replayed: without run time or processors, and with more processors than there are. */
 export type LeftOut = { nothing: number; too_wide: number };
 
 /**
- * The jobs of a trace in the order of submission, then of lines. Left out, and counted: jobs without run time or processors, and those with more
- * processors than procs_max says.
+ * The jobs of a trace in the order of submission, then of lines. Jobs without run time or processors, and jobs with more than
+ * procs_max processors, are left out and counted.
  */
 export function parseTrace(
   text: string,
@@ -54,7 +54,7 @@ export function parseTrace(
   return jobs.sort((a, b) => a.submit_s - b.submit_s);
 }
 
-/** Where the fields of a line are in the text: most of them nobody looks at, so they are not cut out. */
+/** The positions of the fields of a line. Most fields are not used, so they are not copied. */
 type Fields = { readonly text: string; readonly starts: number[]; readonly ends: number[] /** of the line, from 1 */; number: number };
 
 function splitLine({ text, starts, ends }: Fields, from: number, to: number): void {
@@ -93,8 +93,8 @@ function parseJob(fields: Fields): TraceJob {
 }
 
 /**
- * The number that a field is; instead: what is taken for a field that is none, which is refused without it. Nearly all are a few digits, perhaps with a
- * minus, which are read where they stand.
+ * The number in a field. instead: the value for a field that is not a number; without it such a field is refused. Nearly all
+ * fields are a few digits with an optional minus, which are read in place.
  */
 function numberIn({ text, starts, ends, number }: Fields, field: number, instead?: number): number {
   const [start, end] = [starts[field - 1] as number, ends[field - 1] as number];
@@ -113,10 +113,10 @@ function numberIn({ text, starts, ends, number }: Fields, field: number, instead
   return instead;
 }
 const [MINUS, ZERO] = [0x2d, 0x30];
-/** so many digits are a whole number without rounding */
+/** a number with this many digits is exact */
 const DIGITS_EXACT = 15;
 
-/** Lines `start_s,duration_s,procs`; empty lines, `#` comments and a heading are skipped. */
+/** Lines `start_s,duration_s,procs`. Empty lines, `#` comments and a heading are skipped. */
 export function parseReservations(text: string): TraceReservation[] {
   return text.split("\n").flatMap((raw, at) => {
     const line = raw.replace(/#.*/, "").trim();

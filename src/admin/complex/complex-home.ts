@@ -1,4 +1,5 @@
-// Where a complex lies: DIR holds pbs.conf and PBS_HOME (DIR/pbs). What `partita init` makes, with the modes of docs/reference/files.md 1.
+// The files of a complex: DIR contains pbs.conf and PBS_HOME (DIR/pbs). `partita init` creates them with the modes of
+// docs/reference/files.md 1.
 
 import { chmodSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { homedir, hostname } from "node:os";
@@ -8,12 +9,12 @@ import { FIRST_START } from "#server/shell/daemon-start.ts";
 import { CONF_FILE_DEFAULT, type Conf, type Env, makeConf, shortHostName, thisMachine } from "#support/conf.ts";
 import { PBS_VERSION } from "#support/version.ts";
 
-/** A mistake of the caller: printed without a stack, exit status 1. */
+/** A mistake of the caller. It is printed without a stack; the exit status is 1. */
 export class AdminError extends Error {
   override readonly name = "AdminError";
 }
 
-/** DIR of a call: --home, else $PARTITA_HOME, else the user's state directory. */
+/** The DIR of a call: --home, or otherwise $PARTITA_HOME, or otherwise the user's state directory. */
 export function complexDirectory(given: string | undefined, env: Env): string {
   if (given === "") throw new AdminError("--home: the directory's name is empty");
   const state = env["XDG_STATE_HOME"] || join(homedir(), ".local", "state");
@@ -27,7 +28,10 @@ export function confOf(file: string): Conf {
   return makeConf(file, readFileSync(file, "utf8"), {}, thisMachine());
 }
 
-/** The complex of a call: --home, $PARTITA_HOME, $PBS_CONF_FILE, the user's own, the system's. */
+/**
+ * The complex of a call, from the first that exists of --home, $PARTITA_HOME, $PBS_CONF_FILE, the user's own complex, the
+ * system's complex.
+ */
 export function complexConf(home: string | undefined, env: Env = process.env): Conf {
   const file = complexConfFile(home, env);
   if (!existsSync(file)) {
@@ -44,20 +48,20 @@ function complexConfFile(home: string | undefined, env: Env): string {
   return !existsSync(own) && existsSync(CONF_FILE_DEFAULT) ? CONF_FILE_DEFAULT : own;
 }
 
-/** In system mode only root starts, stops and resets; another user's own complex is out of reach anyhow. */
+/** In system mode only root may start, stop and reset. In user mode the file system keeps other users out. */
 export function mustBeRoot(conf: Conf): void {
   if (conf.mode === "system" && process.geteuid?.() !== 0)
     throw new AdminError(`${conf.file} describes a complex in system mode: this needs root`);
 }
 
-/** The tree that bin/, etc/ and dist/ belong to: the checkout, or PBS_EXEC/lib/partita of an installation. */
+/** The directory that contains bin/, etc/ and dist/: the checkout, or PBS_EXEC/lib/partita of an installation. */
 export function programTree(): string {
   const self = dirname(fileURLToPath(import.meta.url));
   const candidates = [join(self, ".."), join(self, "../../..")];
   return resolve(candidates.find((path) => existsSync(join(path, "etc", "pbs_sched_config"))) ?? join(self, ".."));
 }
 
-/** PBS_HOME's directories: path, mode, mode when one user owns everything. */
+/** The directories of PBS_HOME: path, mode in system mode, mode in user mode. */
 const TREE: readonly (readonly [path: string, system: number, user: number])[] = [
   ["", 0o755, 0o755],
   ["server_logs", 0o755, 0o755],
@@ -90,7 +94,7 @@ const SCHED_FILES = [
   ["dedicated_time", "pbs_dedicated"],
 ] as const;
 
-/** Finished jobs can be asked for from the first day. */
+/** The default settings keep finished jobs in the history. */
 const FIRST_WISHES = `# Attributes of the server, set once: when it starts with an empty store.
 job_history_enable=True
 `;
@@ -124,16 +128,16 @@ export function makeConfFile(facts: NewConf): void {
     "PBS_START_MOM=1",
     "PBS_CORE_LIMIT=unlimited",
     ...(scp === undefined ? [] : [`PBS_SCP=${scp}`]),
-    // An installation for the machine has the keys of PBS alone: its mode shows in PBS_HOME, which is root's.
+    // A system installation uses only PBS's keys. Its mode follows from the owner of PBS_HOME, which is root.
     ...(facts.mode === "user" ? ["PARTITA_MODE=user"] : []),
   ];
   writeFileSync(facts.file, `${lines.join("\n")}\n`, { mode: 0o644 });
 }
 
-/** file: pbs.conf. */
+/** file: path of pbs.conf. */
 export type HomeFacts = Pick<Conf, "home" | "mode" | "exec" | "file">;
 
-/** Makes what is missing of PBS_HOME. An existing directory keeps its mode. */
+/** Creates the missing parts of PBS_HOME. An existing directory keeps its mode. */
 export function makeHome({ home, mode, exec, file }: HomeFacts, defaults: string): void {
   for (const [path, system, user] of TREE) {
     const full = join(home, path);
@@ -144,7 +148,8 @@ export function makeHome({ home, mode, exec, file }: HomeFacts, defaults: string
   for (const [file, source] of SCHED_FILES) {
     const target = join(home, "sched_priv", file);
     if (existsSync(target)) continue;
-    // Not copyFileSync: it gives the copy the owner of the source, and a scheduler of root trusts no files of another user.
+    // copyFileSync is not used, because it gives the copy the owner of the source, and root's scheduler does not trust files of
+    // another user.
     writeFileSync(target, readFileSync(join(defaults, source)), { flag: "wx" });
     chmodSync(target, 0o644);
   }
@@ -157,7 +162,7 @@ export function makeHome({ home, mode, exec, file }: HomeFacts, defaults: string
   if (!existsSync(first)) writeFileSync(first, FIRST_WISHES, { mode: 0o600 });
 }
 
-/** Jobs find the commands of PBS, and these their complex. */
+/** Jobs must find the commands of PBS, and these must find their complex. */
 function jobEnvironmentText(exec: string, file: string): string {
   const zone = process.env["TZ"] ?? "";
   const lines = [`PATH=${join(exec, "bin")}:/usr/local/bin:/usr/bin:/bin`];
@@ -166,7 +171,7 @@ function jobEnvironmentText(exec: string, file: string): string {
   return `${lines.join("\n")}\n`;
 }
 
-/** What is not as it should be with PBS_HOME's directories, one sentence each. Stricter modes than ours are an administrator's choice. */
+/** Faults of PBS_HOME's directories, one sentence each. A stricter mode than ours is not a fault. */
 export function homeFaults(home: string, mode: "user" | "system", owner_uid: number): string[] {
   const faults: string[] = [];
   for (const [path, system, user] of TREE) {
@@ -182,7 +187,7 @@ export function homeFaults(home: string, mode: "user" | "system", owner_uid: num
   return faults;
 }
 
-/** A word as a shell reads it back. */
+/** Quotes a word for the shell. */
 export function quote(text: string): string {
   return /^[\w/.:@-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }

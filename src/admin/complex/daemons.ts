@@ -1,4 +1,5 @@
-// Start and stop of a complex's daemons, by their pid files (docs/reference/files.md 9). Schedulers are the server's business.
+// Starts and stops the daemons of a complex by their pid files (docs/reference/files.md 9). The server starts and stops
+// schedulers.
 
 import { spawn } from "node:child_process";
 import { closeSync, existsSync, openSync, readdirSync, readFileSync } from "node:fs";
@@ -14,20 +15,23 @@ import { AdminError, programTree } from "./complex-home.ts";
 import { descendants, gone, isStopped, kill } from "./processes.ts";
 
 export type DaemonName = "comm" | "mom" | "server";
-/** In the order of starting. */
+/** In start order. */
 export const DAEMONS: readonly DaemonName[] = ["comm", "mom", "server"];
 const LOCK: Record<DaemonName, string> = { comm: "server_priv/comm.lock", mom: "mom_priv/mom.lock", server: "server_priv/server.lock" };
-/** How long the server may take for an answer before it counts as one that does not answer (a stopped process, say). */
+/** A server that takes longer for an answer counts as not answering (a stopped process, for example). */
 const ANSWER_S_MAX = 20;
-/** A scheduler that is down for so long, and says why, is not waited for any longer. */
+/** A scheduler that has been down for this long and has reported a reason is not awaited any longer. */
 const SCHED_DOWN_S_MAX = 10;
-/** Names the descriptor on which a daemon in the background says "ready". */
+/** Environment variables that name the descriptor on which a daemon in the background reports that it is ready. */
 const READY_VARIABLE: Record<DaemonName, string> = { comm: "PARTITA_COMM_READY", mom: "PARTITA_MOM_READY_FD", server: "PARTITA_READY_FD" };
 
-/** The pid of a running daemon: of who holds the lock of its pid file; what a file says that nobody holds does not count. A zombie holds no lock. */
+/**
+ * The pid of a running daemon: of the process that holds the lock of its pid file. A pid in an unlocked file is ignored. A
+ * zombie holds no lock.
+ */
 export const daemonPid = (conf: Conf, daemon: DaemonName): number | null => lockHolder(lockOf(conf, daemon));
 
-/** Whether the caller may know if a daemon runs: in system mode its lock is closed to ordinary users. */
+/** Whether the caller may not know if a daemon runs: in system mode its lock is not readable for ordinary users. */
 export const isClosed = (conf: Conf, daemon: DaemonName): boolean => lockState(lockOf(conf, daemon)) === "closed";
 
 const lockOf = (conf: Conf, daemon: DaemonName): string => join(daemon === "mom" ? conf.mom_home : conf.home, LOCK[daemon]);
@@ -42,14 +46,14 @@ export function programOf(conf: Conf, name: string): string {
   return found;
 }
 
-/** Environment for programs of the complex: what pbs.conf decides is not overridden by what happens to be set here. */
+/** The environment for programs of the complex. Variables of the caller do not override pbs.conf. */
 export function complexEnv(conf: Conf): NodeJS.ProcessEnv {
   const decided = /^PBS_(HOME|EXEC|SERVER|DEFAULT|SERVER_HOST_NAME|START_\w+|MOM_\w+|\w+_PORT)$/;
   const kept = Object.entries(process.env).filter(([name]) => !decided.test(name));
   return { ...Object.fromEntries(kept), PBS_CONF_FILE: conf.file };
 }
 
-/** Starts the daemons that do not run, all at once. Throws AdminError with what a daemon said when it did not come up. */
+/** Starts the daemons that are not running, all at once. Throws AdminError with the message of a daemon that failed to start. */
 export async function startDaemons(conf: Conf, wanted: readonly DaemonName[] = enabledDaemons(conf)): Promise<readonly DaemonName[]> {
   const missing = wanted.filter((daemon) => daemonPid(conf, daemon) === null);
   const results = await Promise.all(missing.map(async (daemon) => ({ daemon, ...(await startDaemon(conf, daemon)) })));
@@ -61,8 +65,8 @@ export async function startDaemons(conf: Conf, wanted: readonly DaemonName[] = e
 type Outcome = { readonly status: number; readonly output: string };
 
 /**
- * A daemon of our own installation is started as its own command would start it in the background (it says on descriptor 3 that it is up), without the
- * two processes in between; any other one by its command.
+ * A daemon of our own installation is started directly, in the form that its own command uses for the background (it reports on
+ * descriptor 3 that it is ready). This saves two processes. Any other daemon is started by its command.
  */
 function startDaemon(conf: Conf, daemon: DaemonName): Promise<Outcome> {
   const tree = programTree();
@@ -118,7 +122,7 @@ export type Seen = {
   readonly nodes: readonly StatusItem[];
 };
 
-/** What the server says about itself, its schedulers and vnodes; null: it does not answer, or not in time. */
+/** The server's data about itself, its schedulers and vnodes, or null if it does not answer in time. */
 export async function askServer(conf: Conf): Promise<Seen | null> {
   const pid = daemonPid(conf, "server");
   if (pid !== null && isStopped(pid)) return null;
@@ -138,8 +142,8 @@ export async function askServer(conf: Conf): Promise<Seen | null> {
 }
 
 /**
- * Waits until the server answers, its enabled schedulers are up and the vnodes of this host are known. Throws AdminError at once when a daemon that should run
- * does not, and soon when a scheduler that is down says why.
+ * Waits until the server answers, its enabled schedulers are up and the vnodes of this host are known. Throws AdminError at
+ * once if a daemon that should run does not, and soon if a scheduler that is down has reported a reason.
  */
 export async function waitUntilUp(conf: Conf, limit_s = 120): Promise<void> {
   const begin_ms = performance.now();
@@ -161,7 +165,7 @@ export async function waitUntilUp(conf: Conf, limit_s = 120): Promise<void> {
   }
 }
 
-/** That a daemon has ended, with the last that it wrote into its log. */
+/** A message that the daemon has ended, with the last line of its log. */
 function endOf(conf: Conf, daemon: DaemonName): string {
   const directory = join(daemon === "mom" ? conf.mom_home : conf.home, `${daemon}_logs`);
   try {
@@ -173,7 +177,7 @@ function endOf(conf: Conf, daemon: DaemonName): string {
   }
 }
 
-/** is_told: the reason is known, and waiting alone does not mend it. */
+/** is_told: the reason is known, and waiting does not remove it. */
 type NotUp = { readonly text: string; readonly is_told: boolean };
 
 function notUp(seen: Seen, conf: Conf): NotUp | null {
@@ -184,10 +188,13 @@ function notUp(seen: Seen, conf: Conf): NotUp | null {
   return state === null ? null : { text: `node ${conf.mom_node_name} is ${state}`, is_told: false };
 }
 
-/** Comments with which the server switches scheduling off: the scheduler should run, although its scheduling is False now. */
+/**
+ * Comments with which the server switches scheduling off. Such a scheduler should run, although its scheduling is False at the
+ * moment.
+ */
 const SWITCHED_OFF: readonly string[] = [PRIV_FAULT, LOG_FAULT];
 
-/** Schedulers that should run and do not. */
+/** Schedulers that should run but do not. */
 export function downScheds(seen: Seen): readonly { readonly name: string; readonly why: string | null }[] {
   return seen.scheds.flatMap((item) => {
     if (!("attrs" in item)) return [];
@@ -198,7 +205,10 @@ export function downScheds(seen: Seen): readonly { readonly name: string; readon
   });
 }
 
-/** The state of this host's vnode when its mom has no link to the server; null: it has, or the server has no such vnode. */
+/**
+ * The state of this host's vnode if its mom has no link to the server. Returns null if it has one, or if the server has no such
+ * vnode.
+ */
 export function downNode(seen: Seen, conf: Conf): string | null {
   const node = seen.nodes.find((item) => item.id === conf.mom_node_name);
   const state = node !== undefined && "attrs" in node ? String(node.attrs["state"]) : "";
@@ -212,7 +222,7 @@ function runningDaemons(conf: Conf): readonly (readonly [name: string, pid: numb
   });
 }
 
-/** `pbs_comm (pid 12) and pbs_mom (pid 13) run: partita stop ends them`; "": none runs. */
+/** `pbs_comm (pid 12) and pbs_mom (pid 13) run: partita stop ends them`; "" if no daemon runs. */
 export function runningText(conf: Conf): string {
   const names = runningDaemons(conf).map(([name, pid]) => `${name} (pid ${pid})`);
   if (names.length === 0) return "";
@@ -228,8 +238,8 @@ export function runningProcesses(conf: Conf): Map<string, number> {
 }
 
 /**
- * qterm -s, then TERM for the rest; returns when the processes are gone. waits: told now and then what is still there.
- * mom_signal SIGINT: the mom leaves its jobs to the next one.
+ * Sends qterm -s, then TERM to the remaining daemons. Returns when the processes are gone. waits: called from time to time with
+ * the processes that still exist. mom_signal SIGINT: the mom leaves its jobs to the next mom.
  */
 export async function stopDaemons(
   conf: Conf,
@@ -241,7 +251,7 @@ export async function stopDaemons(
     name.startsWith("pbs_sched") ? wanted.includes("server") : wanted.some((daemon) => name === `pbs_${daemon}`);
   const pids = new Map([...runningProcesses(conf)].filter(([name]) => isWanted(name)));
   const server = pids.get("pbs_server");
-  // A process that is stopped hears of nothing but its continuation.
+  // A stopped process receives a signal only after it is continued.
   for (const [name, pid] of pids)
     if (isStopped(pid)) {
       waits(`${name} (pid ${pid}) was stopped: it is continued to end`);
@@ -249,13 +259,14 @@ export async function stopDaemons(
     }
   const told = server !== undefined && (await shutDown(conf));
   if (server !== undefined && !told) kill(server, "SIGTERM");
-  // Schedulers even when the server was told: one that is just then without a link to it hears nothing of its end, and would wait for the next server.
+  // Schedulers get the signal even if the server was asked: a scheduler without a link at that moment would not hear of the
+  // shutdown and would wait for the next server.
   for (const [name, pid] of pids) if (name !== "pbs_server") kill(pid, name === "pbs_mom" ? mom_signal : "SIGTERM");
   await gone([...pids], { burial: true, waits });
   return [...pids.keys()];
 }
 
-/** What qterm -t quick -s asks for. False: the server does not answer, or not us. */
+/** The request of qterm -t quick -s. Returns false if the server does not answer, or not to us. */
 async function shutDown(conf: Conf): Promise<boolean> {
   let is_silent = false;
   try {
@@ -271,19 +282,19 @@ async function shutDown(conf: Conf): Promise<boolean> {
     link.close();
     return reply.ok;
   } catch (error) {
-    // The server may be gone before its answer is here.
+    // The server may exit before its answer arrives.
     return !is_silent && error instanceof ServerUnreachable && error.line === "Communication failure.";
   }
 }
 
-/** KILL for everything of the complex, running jobs included. */
+/** Sends KILL to all processes of the complex, including running jobs. */
 export async function killDaemons(conf: Conf): Promise<void> {
   const pids = runningProcesses(conf);
   const starter = lockHolder(join(conf.mom_home, "mom_priv/starter.lock"));
   const mom = pids.get("pbs_mom");
-  // The server's children, too: a scheduler that was just started has no lock yet.
+  // The server's children are included, because a scheduler that was just started has no lock yet.
   const roots = [starter, mom, pids.get("pbs_server")].filter((pid) => pid !== null && pid !== undefined);
-  // What cannot run cannot fork either: after this the family is complete.
+  // A stopped process cannot fork, so after this step the list of descendants is complete.
   for (const pid of roots) kill(pid, "SIGSTOP");
   for (const pid of pids.values()) kill(pid, "SIGKILL");
   for (const [index, pid] of descendants(roots).entries()) pids.set(`child process ${index}`, pid);

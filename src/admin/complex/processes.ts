@@ -1,17 +1,20 @@
-// Processes of a complex by their pids: whether they live, what came of them, signals, and waiting for their end.
+// Processes of a complex by their pids: their state, their descendants, signals, and waiting for their end.
 
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { codeOf } from "#support/caught.ts";
 import { AdminError } from "./complex-home.ts";
 
-/** How long a stop may take, and how often who waits for it is told of what. */
+/** Greatest duration of a stop, and the interval of progress reports. */
 const STOP_S_MAX = 180;
 const STOP_TELL_S = 10;
-/** For so long a zombie is waited for: tools that look for its pid take it for alive, but where process 1 does not reap it stays for ever. */
+/**
+ * Time to wait for the removal of a zombie. Tools that check its pid consider it alive, but if process 1 does not reap it, it
+ * stays for ever.
+ */
 const BURIAL_S_MAX = 5;
 
-/** A zombie runs nothing and holds nothing: when it is buried is its parent's business. */
+/** A zombie runs nothing and holds nothing. Only its parent can remove it. */
 export type Life = "runs" | "zombie" | "gone";
 
 function lifeOf(pid: number): Life {
@@ -20,12 +23,12 @@ function lifeOf(pid: number): Life {
   return /[ZX]/.test(state) ? "zombie" : "runs";
 }
 
-/** Stopped by SIGSTOP or by a debugger. */
+/** Whether the process is stopped by SIGSTOP or by a debugger. */
 export function isStopped(pid: number): boolean {
   return /^[Tt]$/.test(stateOf(pid) ?? "");
 }
 
-/** The letter of proc(5); null: there is no such process. */
+/** The state letter of proc(5), or null if the process does not exist. */
 function stateOf(pid: number): string | null {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, "latin1");
@@ -35,7 +38,7 @@ function stateOf(pid: number): string | null {
   }
 }
 
-/** Every process that came of the given ones (the starter keeps orphans of its jobs: it is their subreaper). */
+/** All descendants of the given processes. The starter is the subreaper of its jobs, so orphans stay below it. */
 export function descendants(roots: readonly number[]): number[] {
   const children = new Map<number, number[]>();
   for (const name of readdirSync("/proc")) {
@@ -45,7 +48,7 @@ export function descendants(roots: readonly number[]): number[] {
       const parent = Number(stat.slice(stat.lastIndexOf(")") + 2).split(" ")[1]);
       children.set(parent, [...(children.get(parent) ?? []), Number(name)]);
     } catch {
-      // It has ended meanwhile.
+      // The process has ended meanwhile.
     }
   }
   const found: number[] = [];
@@ -59,7 +62,7 @@ export function descendants(roots: readonly number[]): number[] {
   return found;
 }
 
-/** The inodes of the files that a process has open; null: we may not look. */
+/** The inodes of the files that a process has open, or null if we have no permission to look. */
 export function openInodes(pid: number): ReadonlySet<number> | null {
   try {
     const names = readdirSync(`/proc/${pid}/fd`);
@@ -77,10 +80,10 @@ export function kill(pid: number, signal: NodeJS.Signals): void {
   }
 }
 
-/** waits: told now and then what is still there. burial: zombies are waited for a little, too. */
+/** waits: called from time to time with the processes that still exist. burial: also waits a short time for zombies. */
 export type Goodbye = { readonly burial: boolean; readonly waits?: (text: string) => void };
 
-/** Waits until none of the processes runs. Throws AdminError with the names of those that still do. */
+/** Waits until none of the processes runs. Throws AdminError with the names of those that still run. */
 export async function gone(
   processes: readonly (readonly [name: string, pid: number])[],
   { burial, waits = () => undefined }: Goodbye,

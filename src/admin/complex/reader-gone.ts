@@ -1,11 +1,11 @@
-// The reader of our output has gone (`partita status | head -1`): the process ends as by SIGPIPE, without a message. A call that has to clean up first does it in
-// a listener of its own. (No state is kept in this module: each bundle has a copy of it.)
+// Handles the end of the reader of our output (`partita status | head -1`): the process ends as by SIGPIPE, without a message.
+// A call that must clean up first adds a listener of its own. (This module has no state, because each bundle has its own copy.)
 
 const SIGPIPE_STATUS = 141;
 
 const isGone = (error: NodeJS.ErrnoException): boolean => ["EPIPE", "ECONNRESET"].includes(error.code ?? "");
 
-/** Once, at the start of the program. */
+/** Must be called once, at the start of the program. */
 export function watchReader(): void {
   process.stdout.on("error", (error: NodeJS.ErrnoException) => {
     if (!isGone(error)) throw error;
@@ -13,7 +13,7 @@ export function watchReader(): void {
   });
 }
 
-/** work: done once before the process ends. Returns what takes it back. */
+/** work: done once before the process ends. Returns a function that removes it. */
 export function atReaderGone(work: () => Promise<void>): () => void {
   let leaving = false;
   const listener = (error: NodeJS.ErrnoException): void => {

@@ -1,4 +1,5 @@
-// The caller's own residents (src/resident): processes that run commands in place of a new Node each. Found by their marks, whose locks they hold.
+// The caller's own residents (src/resident): processes that run commands, so that a command need not start Node. They are found
+// by their marks, whose locks they hold.
 
 import { existsSync, lstatSync, readdirSync, readFileSync, realpathSync } from "node:fs";
 import { join } from "node:path";
@@ -6,12 +7,12 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { isLocked } from "#support/libc/lock-file.ts";
 import { programTree } from "./complex-home.ts";
 
-/** bundle: the program it was started from, which tells the installation. */
+/** bundle: the program from which it was started, which identifies the installation. */
 export type Resident = { readonly pid: number; readonly mark: string; readonly bundle: string };
 
 const STOP_MS_MAX = 5000;
 
-/** Where launchers put sockets and marks (find_paths of native/launcher.c): directories of the caller alone. */
+/** The directories of sockets and marks of launchers (find_paths of native/launcher.c). Only the caller can write to them. */
 function directories(): readonly string[] {
   const uid = process.geteuid?.() ?? 0;
   const runtime = process.env["XDG_RUNTIME_DIR"] ?? "";
@@ -22,7 +23,7 @@ function directories(): readonly string[] {
   });
 }
 
-/** Those of this installation that run now. */
+/** The running residents of this installation. */
 export function ownResidents(): readonly Resident[] {
   const bundle = residentBundle();
   return directories().flatMap((directory) =>
@@ -47,14 +48,14 @@ function residentBundle(): string {
   return existsSync(path) ? realpathSync(path) : path;
 }
 
-/** Ends them when the commands that they run are done, and waits a little for that. Returns how many there were. */
+/** Ends them after the commands that they run, and waits a short time for their end. Returns their number. */
 export async function stopResidents(): Promise<number> {
   const residents = ownResidents();
   for (const { pid } of residents) {
     try {
       process.kill(pid, "SIGTERM");
     } catch {
-      // It has ended by itself.
+      // The resident has ended by itself.
     }
   }
   const deadline_ms = performance.now() + STOP_MS_MAX;

@@ -7,7 +7,7 @@ import type { Conf } from "#support/conf.ts";
 import { AdminError } from "../complex/complex-home.ts";
 import { explanationText } from "./explanation-text.ts";
 
-/** Asks the job's scheduler, through the server. watch: of a server that does not answer. Refusals become AdminError. */
+/** Asks the job's scheduler through the server. watch: handles a server that does not answer. Refusals become AdminError. */
 export async function askExplanation(conf: Conf, job: string, watch: Pick<LinkWatch, "patience" | "silent">): Promise<Explanation> {
   const link = await connectWatched(conf, watch);
   try {

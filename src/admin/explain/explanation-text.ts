@@ -1,5 +1,6 @@
-// An explanation (src/protocol/explanation.ts) laid out for people: what the job asks, why it does not start now, who has what it needs, node by kind of
-// node, when it could start and how that has moved. Pure but for the machine's time zone.
+// Formats an explanation (src/protocol/explanation.ts) for users: the job's request, why it does not start now, what holds the
+// resources it needs, each kind of node, when it could start and how that estimate has changed. Pure except for the machine's
+// time zone.
 
 import { ctime } from "#cli/dates.ts";
 import { renderDuration } from "#model/values/duration.ts";
@@ -14,7 +15,7 @@ const VERDICTS: { readonly [V in Explanation["verdict"]]: string } = {
   runs: "it runs",
 };
 
-/** Some lines, the last with its line end. */
+/** Several lines; the last one ends with a newline. */
 export function explanationText(told: Explanation): string {
   const lines = [
     `Job ${told.job} in queue ${told.queue} of ${told.sched === "" ? "no scheduler" : `scheduler ${told.sched}`}, state ${told.state}: ${VERDICTS[told.verdict]}`,
@@ -50,7 +51,7 @@ export function explanationText(told: Explanation): string {
 }
 
 const learnedText = (learned_s: number): string => renderDuration(Math.round(learned_s));
-/** What is known beside the end that is reckoned with. */
+/** Statistics shown beside the expected end that the calculation uses. */
 const likeIt = ({ learned_s }: Obstacle): string => (learned_s === undefined ? "" : ` (jobs like it took ${learnedText(learned_s)})`);
 
 const row = (name: string, text: string): string => `  ${name.padEnd(17)} ${text}`;
@@ -63,11 +64,11 @@ const HOLDS: readonly (readonly [letter: string, whose: string])[] = [
   ["p", "the server: its password is wrong"],
 ];
 
-/** Of a job that is not offered to the scheduler: why. */
+/** The reasons why the job is not offered to the scheduler. */
 function keptLines({ kept }: Explanation): string[] {
   if (kept === undefined) return [];
   const { holds, until_s, after, on } = kept;
-  // The system hold of a job that waits for others is theirs.
+  // The system hold of a job that waits for other jobs comes from its dependencies.
   const dependent = after.length > 0 || on > 0;
   const held = HOLDS.flatMap(([letter, whose]) =>
     holds.includes(letter) && !(letter === "s" && dependent) ? [row("held by", whose)] : [],
@@ -82,7 +83,7 @@ function keptLines({ kept }: Explanation): string[] {
 
 function orderLines({ jobs_before, subjobs_before, top_job, verdict, reasons }: Explanation): string[] {
   if (verdict !== "waits" && verdict !== "starts" && verdict !== "preempts") return [];
-  // Jobs of a queue that is not started have no place in the order.
+  // Jobs of a queue that is not started have no position in the order.
   if (jobs_before === null && reasons.some(({ stage }) => stage === "queue" || stage === "scheduler")) return [];
   const before = jobs_before === null ? "many" : String(jobs_before);
   const own = subjobs_before === undefined ? "" : `, ${subjobs_before} of its array`;

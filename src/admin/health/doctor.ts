@@ -1,4 +1,4 @@
-// `partita doctor`: looks at everything an installation stands on and says what is wrong and what helps. Reads only.
+// `partita doctor`: checks everything that an installation depends on, and reports faults with their remedies. It only reads.
 
 import {
   accessSync,
@@ -24,14 +24,14 @@ import { AdminError, complexConf, homeFaults, programTree } from "../complex/com
 import { askServer, DAEMONS, daemonPid, downScheds, enabledDaemons, isClosed } from "../complex/daemons.ts";
 import { ownResidents } from "../complex/residents.ts";
 
-/** fault: something does not work. warning: it works, but not for long or not for everybody. */
+/** fault: something does not work. warning: something works only for a limited time or only for some users. */
 export type Finding = { readonly level: "ok" | "warning" | "fault"; readonly text: string };
 
 const FREE_BYTES_MIN = 1024 ** 3;
 const CLOCK_SKEW_S_MAX = 5;
 const PROGRAMS = ["pbs_server", "pbs_sched", "pbs_mom", "pbs_comm", "qmgr", "qsub", "qstat", "pbsnodes"];
 
-/** All findings, in the order of what stands on what. */
+/** All findings, ordered by dependency. */
 export async function examine(home: string | undefined): Promise<Finding[]> {
   const findings = [...runtime()];
   let conf: Conf;
@@ -84,7 +84,7 @@ function programs(conf: Conf): Finding[] {
   ];
 }
 
-/** Without them every command starts a Node: slower, nothing else. */
+/** Without residents every command starts Node, which is slower but has no other effect. */
 function residents(conf: Conf): Finding[] {
   const launcher = join(programTree(), "dist", "pbs_launcher");
   if (!existsSync(launcher)) {
@@ -120,7 +120,7 @@ function tree(conf: Conf): Finding[] {
   return faults.length === 0 ? [ok(`PBS_HOME ${conf.home}: directories, owners and modes`)] : faults.map(fault);
 }
 
-/** What init writes into pbs_environment; a complex that was made earlier may lack it. */
+/** The lines that init writes into pbs_environment. A complex of an earlier release may lack them. */
 function jobEnvironment(conf: Conf): Finding[] {
   const file = conf.environment_file;
   let values: Record<string, string>;
@@ -153,7 +153,7 @@ function disk(conf: Conf): Finding[] {
   return findings;
 }
 
-/** The clock of the machine against the one that stamps files (they differ on a file server). */
+/** Compares the machine's clock with the clock that stamps files; they may differ on a file server. */
 function clock(conf: Conf): Finding[] {
   const probe = join(conf.home, "spool", `.doctor-${process.pid}`);
   try {
@@ -214,7 +214,7 @@ function daemons(conf: Conf): Finding[] {
   return findings;
 }
 
-/** The server's own rows: there, whole, and up to the last commit. */
+/** Checks the server's store: it exists, is undamaged and contains the last commit. */
 async function store(conf: Conf): Promise<Finding[]> {
   if (isClosed(conf, "server") || !conf.start.server) return [];
   const { examineStore, storePath } = await import("../store/store-check.ts");

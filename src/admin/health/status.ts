@@ -1,6 +1,7 @@
-// `partita status`: what runs, as text or JSON.
+// `partita status`: shows what runs, as text or JSON.
 //
-// S1. What the caller may not look at is not called stopped: an ordinary user sees of a complex in system mode what the server tells everybody.
+// S1. A daemon that the caller may not inspect is not reported as stopped. In system mode an ordinary user sees what the server
+//     tells every user.
 
 import type { Conf } from "#support/conf.ts";
 import {
@@ -18,11 +19,11 @@ import { isStopped } from "../complex/processes.ts";
 
 export type Report = {
   readonly text: string;
-  /** 0: everything that should run on this host does, as far as the caller may see, and the server answers; else 1 */
+  /** 0: everything that should run on this host does, as far as the caller may see, and the server answers; otherwise 1 */
   readonly status: number;
 };
 
-/** A pid; running: it does, and its pid is not the caller's to know; unknown: neither. */
+/** A pid; running: the daemon runs, but the caller may not know its pid; unknown: the caller may not know whether it runs. */
 type Daemon = number | "running" | "not running" | "unknown";
 
 export async function reportStatus(conf: Conf, json: boolean): Promise<Report> {
@@ -35,7 +36,7 @@ export async function reportStatus(conf: Conf, json: boolean): Promise<Report> {
   return { text, status: faulty ? 1 : 0 };
 }
 
-/** Where the lock of a daemon is closed to the caller, the server's answer and the state of its vnode tell. */
+/** If the caller may not read a daemon's lock, the state follows from the server's answer and the state of its vnode. */
 function lookAt(conf: Conf, name: DaemonName, seen: Seen | null): Daemon {
   if (!isClosed(conf, name)) return daemonPid(conf, name) ?? "not running";
   if (name === "server" && seen !== null) return "running";
@@ -49,7 +50,7 @@ function asJson(conf: Conf, seen: Seen | null, daemons: readonly (readonly [Daem
     conf: conf.file,
     mode: conf.mode,
     answers: seen !== null,
-    // null: it does not run.
+    // null: the daemon does not run.
     daemons: Object.fromEntries(daemons.map(([name, state]) => [`pbs_${name}`, state === "not running" ? null : state])),
     scheds: scheds(seen),
     nodes: nodes(seen),

@@ -1,5 +1,5 @@
-// `partita demo`: a throw-away complex in user mode, configured through qmgr with a second scheduler for a partition of its own, real jobs in both
-// partitions, and what came of them. Everything shown is what the commands printed.
+// `partita demo`: creates a temporary complex in user mode, configures it through qmgr with a second scheduler for a separate
+// partition, runs real jobs in both partitions, and shows the results. All output comes from the commands themselves.
 
 import { execFile } from "node:child_process";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -16,7 +16,7 @@ const JOBS_PER_QUEUE = 4;
 const LIMIT_S = 150;
 const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 
-/** A piece of real work: the prime numbers below a bound. */
+/** The work of a job: computes the prime numbers below a bound. */
 const SCRIPT = `#!/bin/sh
 #PBS -N primes
 #PBS -l select=1:ncpus=1,walltime=00:02:00
@@ -38,7 +38,7 @@ export async function demo(say: (text: string) => void, keep: boolean): Promise<
   let starting: Promise<unknown> = Promise.resolve();
   let ending: Promise<void> | null = null;
   const end = (): Promise<void> => {
-    // Daemons that are just being started are waited for: nobody would find them later.
+    // Daemons that are just starting are awaited, because nothing could find them later.
     ending ??= Promise.allSettled([starting]).then(async () => {
       if (conf !== null) await killDaemons(conf);
       rmSync(dir, { recursive: true, force: true, maxRetries: 5 });
@@ -67,7 +67,7 @@ export async function demo(say: (text: string) => void, keep: boolean): Promise<
   } catch (error) {
     const interrupted = ending !== null;
     await end();
-    // What failed because the complex was taken away is no fault of its own; whoever took it away ends the process.
+    // Errors caused by the removal of the complex are ignored; the code that removes it ends the process.
     if (interrupted) return await new Promise<never>(() => undefined);
     throw error;
   } finally {
@@ -75,7 +75,7 @@ export async function demo(say: (text: string) => void, keep: boolean): Promise<
   }
 }
 
-/** The session that the demo shows: its commands run in dir, and what they say is said. */
+/** The session of the demo: its commands run in dir, and their output is shown. */
 class Demo {
   readonly #conf: Conf;
   readonly #dir: string;
@@ -173,7 +173,7 @@ class Demo {
     return listed.Jobs;
   }
 
-  /** Throws when a job failed, or ran outside its partition. */
+  /** Throws if a job failed or ran outside its partition. */
   #tellJobs(jobs: readonly DemoJob[], done: Jobs): void {
     this.#say("Where they ran, and what they printed:");
     const failed = jobs.filter((job) => !this.#tellJob(job, done[job.id]));
@@ -183,9 +183,9 @@ class Demo {
     if (strayed.length > 0) throw new AdminError(`jobs ran outside their partition: ${strayed.map(({ id }) => id).join(", ")}`);
   }
 
-  /** Whether it did what it was to do. */
+  /** Returns whether the job succeeded. */
   #tellJob({ id, queue }: DemoJob, job: Jobs[string] | undefined): boolean {
-    // A login shell's profile may have something to say, too.
+    // The profile of a login shell may have written further lines.
     const lines = readFileSync(join(this.#work, `primes.o${Number.parseInt(id, 10)}`), "utf8").split("\n");
     const printed = lines.find((line) => /^\d+ primes from/.test(line));
     const { exec_vnode = "?", Exit_status } = job ?? {};

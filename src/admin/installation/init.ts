@@ -1,5 +1,6 @@
-// `partita init`: a complex in user mode in one directory, or an installation in system mode: PBS_EXEC, PBS_HOME, pbs.conf, init script and unit. Run
-// again in system mode it updates the programs and makes what is missing; configuration and state are kept.
+// `partita init`: creates a complex in user mode in one directory, or an installation in system mode: PBS_EXEC, PBS_HOME,
+// pbs.conf, init script and unit. If it is run again in system mode, it updates the programs and creates missing parts;
+// configuration and state are kept.
 
 import { existsSync, readFileSync } from "node:fs";
 import { availableParallelism, totalmem } from "node:os";
@@ -14,7 +15,7 @@ export type InitOptions = {
   readonly system: boolean;
   readonly prefix: string | undefined;
   readonly server: string | undefined;
-  /** into how many vnodes the host is divided; undefined: it is one */
+  /** number of vnodes into which the host is divided; undefined: one vnode */
   readonly vnodes?: number | undefined;
 };
 
@@ -23,7 +24,7 @@ const HOME_DEFAULT = "/var/spool/pbs";
 
 const VNODES_MAX = 1000;
 
-/** Returns what is to be said. */
+/** Returns the text to print. */
 export function init(options: InitOptions): string {
   process.umask(0o022);
   const { vnodes } = options;
@@ -43,7 +44,10 @@ function initUser(options: InitOptions): string {
   return `Complex in user mode made in ${dir}.\nStart it:  partita start --home ${home}\nUse it:    eval "$(partita env --home ${home})"`;
 }
 
-/** --home DIR: everything but PBS_EXEC in DIR, nothing in /etc. Without it: /etc/pbs.conf, /var/spool/pbs, init script, systemd unit. */
+/**
+ * --home DIR: everything except PBS_EXEC is in DIR, and nothing in /etc. Without it: /etc/pbs.conf, /var/spool/pbs, init
+ * script, systemd unit.
+ */
 function initSystem(options: InitOptions): string {
   if (process.geteuid?.() !== 0) throw new AdminError("system mode needs root");
   const given = options.home ?? process.env["PARTITA_HOME"];
@@ -69,7 +73,10 @@ function initSystem(options: InitOptions): string {
   ].join("\n");
 }
 
-/** New programs in PBS_EXEC of this complex, wherever its pbs.conf lies: no other complex is touched, and none is made. */
+/**
+ * Installs new programs in PBS_EXEC of this complex, wherever its pbs.conf is. No other complex is changed, and none is
+ * created.
+ */
 export function updateInstallation(conf: Conf): void {
   process.umask(0o022);
   install(conf.exec, conf.file);
@@ -77,7 +84,7 @@ export function updateInstallation(conf: Conf): void {
   if (conf.file === CONF_FILE_DEFAULT) installService(conf.exec, conf.file);
 }
 
-/** What makes the new programs run. Daemons that run keep those of before. */
+/** The step that starts the new programs. Running daemons keep the old ones. */
 function nextStep(conf: Conf): string[] {
   const running = DAEMONS.filter((daemon) => daemonPid(conf, daemon) !== null).map((daemon) => `pbs_${daemon}`);
   const script = `${quote(conf.exec)}/libexec/pbs_init.d`;
@@ -88,19 +95,22 @@ function nextStep(conf: Conf): string[] {
   ];
 }
 
-/** What pbs_habitat does: makes what is missing of PBS_HOME. */
+/** The work of pbs_habitat: creates the missing parts of PBS_HOME. */
 export function habitat(conf: Conf): void {
   process.umask(0o022);
   makeHome(conf, join(programTree(), "etc"));
 }
 
-/** The vnode definition file that `pbs_mom -s insert` would make: cpus and memory of the host in equal parts, a cpu at least for each. */
+/**
+ * Writes the vnode definition file that `pbs_mom -s insert` would make: equal shares of the host's cpus and memory, with at
+ * least one cpu each.
+ */
 function divideHost(conf: Conf, count: number): void {
   const share = { cpus: Math.max(1, Math.floor(availableParallelism() / count)), mem_kb: Math.floor(totalmem() / 1024 / count) };
   replaceFile(join(conf.mom_home, "mom_priv/config.d/vnodes"), Buffer.from(vnodeDefinition(conf.mom_node_name, count, share)), 0o644);
 }
 
-/** Vnodes HOST[0], HOST[1], ...; the host itself keeps nothing. mem_kb: null: memory is not divided. */
+/** Vnodes HOST[0], HOST[1], ...; the natural vnode keeps no resources. mem_kb null: memory is not divided. */
 export function vnodeDefinition(host: string, count: number, share: { readonly cpus: number; readonly mem_kb: number | null }): string {
   const each = Array.from({ length: count }, (_, at) => [
     `${host}[${at}]: resources_available.ncpus = ${share.cpus}`,
@@ -110,17 +120,17 @@ export function vnodeDefinition(host: string, count: number, share: { readonly c
   return `${["$configversion 2", ...none, ...each].join("\n")}\n`;
 }
 
-/** One value of pbs.conf in place; everything else stays as it is. */
+/** Replaces one value in pbs.conf; everything else stays. */
 function setConfValue(file: string, name: string, value: string): void {
   const lines = readFileSync(file, "utf8").split("\n");
   const changed = lines.map((line) => (line.trim().startsWith(`${name}=`) ? `${name}=${value}` : line));
   replaceFile(file, Buffer.from(changed.join("\n")), 0o644);
 }
 
-/** In /etc/profile.d. */
+/** Files in /etc/profile.d. */
 export const PROFILES = ["pbs.sh", "pbs.csh"] as const;
 
-/** Init script, login files and systemd unit, where the machine has places for them. */
+/** Installs init script, login files and systemd unit if the machine has directories for them. */
 function installService(exec: string, file: string): string[] {
   const done: string[] = [];
   if (existsSync("/etc/init.d")) {

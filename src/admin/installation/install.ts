@@ -1,10 +1,11 @@
-// `partita init --system`: PBS_EXEC, root-owned and readable by all, so that nothing of a checkout is needed afterwards.
+// `partita init --system`: installs PBS_EXEC, owned by root and readable by all, so that no checkout is needed afterwards.
 //   PBS_EXEC/lib/partita  dist, etc, the packages with native code and the pinned Node     PBS_EXEC/bin, sbin  launchers
-//   PBS_EXEC/etc          pristine defaults                                                PBS_EXEC/libexec    pbs_init.d, pbs_habitat
+//   PBS_EXEC/etc          pristine defaults                                                PBS_EXEC/libexec    pbs_init.d,
+//   pbs_habitat
 //   PBS_EXEC/lib/python   modules pbs and pbs_ifl                                          PBS_EXEC/share/man  manual pages
 //
-// I1. lib/partita is replaced whole, by rename: programs that run keep their files.
-// I2. No link is made into the source: what is installed cannot be changed through a file that a user owns.
+// I1. lib/partita is replaced as a whole, by rename, so that running programs keep their files.
+// I2. The installation contains no link to the source, so that no file of a user can change it.
 
 import {
   chmodSync,
@@ -25,7 +26,7 @@ import {
 import { basename, dirname, join, resolve } from "node:path";
 import { AdminError, programTree } from "../complex/complex-home.ts";
 
-/** What an installed copy consists of: recorded beside the bundles when they were made (scripts/lib/programs.mjs). */
+/** The contents of an installation, recorded beside the bundles when they were built (scripts/lib/programs.mjs). */
 type Installation = {
   readonly files: readonly string[];
   readonly bin: readonly string[];
@@ -34,14 +35,14 @@ type Installation = {
   readonly commands: readonly string[];
 };
 
-/** Installs into PBS_EXEC, or updates what is there. conf: the pbs.conf read when PBS_CONF_FILE is not set. */
+/** Installs into PBS_EXEC or updates it. conf: the pbs.conf to use if PBS_CONF_FILE is not set. */
 export function install(exec: string, conf: string): void {
   const tree = programTree();
   const what = recorded(tree);
   for (const folder of FOLDERS) mkdirSync(join(exec, folder), { recursive: true, mode: 0o755 });
   const library = join(exec, "lib", "partita");
   if (library !== tree) copyLibrary(tree, library, [...what.files, "etc"]);
-  // Where it was built, the program itself stands under the name of each command, which saves the start of a shell.
+  // If the native launcher was built, each command is a link to it, which saves the start of a shell.
   const program = join(library, "dist", "pbs_launcher");
   const direct = new Set(existsSync(program) ? what.commands : []);
   for (const [folder, names] of [
@@ -86,7 +87,7 @@ const TEMPLATES = [
 ] as const;
 
 const defaults = (etc: string): readonly string[] => namesIn(etc).filter((name) => !name.endsWith(".in"));
-/** Files of a folder, no folders; none where it is missing. */
+/** The files of a directory without its subdirectories; empty if the directory is missing. */
 const namesIn = (folder: string): readonly string[] =>
   existsSync(folder)
     ? readdirSync(folder, { withFileTypes: true })
@@ -95,8 +96,8 @@ const namesIn = (folder: string): readonly string[] =>
     : [];
 
 /**
- * What the installation put into PBS_EXEC, as paths below it, files before the folders they are in. PBS_EXEC's own programs tell: nothing that somebody else
- * put there is among them.
+ * The paths below PBS_EXEC that the installation created, files before their directories. The list comes from PBS_EXEC's own
+ * programs and contains no files of others.
  */
 export function installed(exec: string): readonly string[] {
   const library = join(exec, "lib/partita");
@@ -117,13 +118,16 @@ export function installed(exec: string): readonly string[] {
   ];
 }
 
-/** sleep under the name that tools look for among the processes; where it is one of many names of one program, a script. */
+/**
+ * The sleep program under the name that tools search among the processes. If sleep is one of several names of one program, a
+ * script is used.
+ */
 function sleepProgram(): Buffer {
   const sleep = realpathSync("/bin/sleep");
   return basename(sleep) === "sleep" ? readFileSync(sleep) : Buffer.from('#!/bin/sh\nexec sleep "$@"\n');
 }
 
-/** Modules that site programs import. */
+/** Modules that programs of sites import. */
 const PYTHON = [
   ["etc/python", ""],
   ["src/hooks/python/pbs", "pbs"],
@@ -139,7 +143,7 @@ function copyManual(from: string, to: string): void {
     for (const name of namesIn(join(from, section))) replaceFile(join(to, section, name), readFileSync(join(from, section, name)), 0o644);
 }
 
-/** A shipped template with @EXEC@ and @CONF@ filled in. */
+/** A shipped template in which @EXEC@ and @CONF@ are replaced. */
 export function fromTemplate(name: string, exec: string, conf: string): Buffer {
   const text = readFileSync(join(programTree(), "etc", name), "utf8");
   return Buffer.from(text.replaceAll("@EXEC@", exec).replaceAll("@CONF@", conf));
@@ -157,7 +161,7 @@ function recorded(tree: string): Installation {
   return what;
 }
 
-/** In a checkout all launchers are in bin; an installation has them where they go. */
+/** A checkout has all launchers in bin; an installation has them in several directories. */
 function launcher(tree: string, folder: string, name: string): string {
   const candidates = [join(tree, "bin", name), resolve(tree, "../..", folder, name)];
   const found = candidates.find((path) => existsSync(path));
@@ -185,7 +189,7 @@ function copyLibrary(tree: string, to: string, paths: readonly string[]): void {
   }
 }
 
-/** Everything belongs to root, everybody may read, nobody else may write; executables stay executable. */
+/** Root owns everything, everybody may read, and nobody else may write. Executables stay executable. */
 function own(path: string): void {
   const { mode } = lstatSync(path);
   lchownSync(path, 0, 0);
@@ -194,7 +198,7 @@ function own(path: string): void {
   if (isDirectory) for (const name of readdirSync(path)) own(join(path, name));
 }
 
-/** A second name of an installed file, or a copy where the file system has no second names. */
+/** A hard link to an installed file, or a copy if the file system does not support hard links. */
 function linkFile(from: string, to: string): void {
   const half = `${to}.new-${process.pid}`;
   rmSync(half, { force: true });
@@ -204,11 +208,11 @@ function linkFile(from: string, to: string): void {
     return replaceFile(to, readFileSync(from), 0o755);
   }
   renameSync(half, to);
-  // Of two names of one file rename leaves both.
+  // rename does nothing if both names are links to the same file.
   rmSync(half, { force: true });
 }
 
-/** By rename: a shell that reads the old script goes on reading it. */
+/** Replaces a file by rename, so that a shell that runs the old script can finish reading it. */
 export function replaceFile(path: string, content: Buffer, mode: number): void {
   const half = `${path}.new-${process.pid}`;
   writeFileSync(half, content, { mode });

@@ -1,4 +1,5 @@
-// `partita reset`: the complex as after init, quickly: daemons are killed, PBS_HOME is made anew, the daemons start at once.
+// `partita reset`: quickly returns the complex to its state after init. It kills the daemons, creates PBS_HOME again and starts
+// the daemons.
 
 import { existsSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
@@ -33,8 +34,8 @@ export async function resetComplex(conf: Conf): Promise<void> {
 }
 
 /**
- * What the killed jobs have outside of PBS_HOME goes with them: job numbers begin anew, and a TMPDIR that another user's job left would hold the next job of
- * that number. In user mode everything lies in PBS_HOME.
+ * Removes the files of killed jobs outside PBS_HOME. Job numbers begin again, and a TMPDIR left by another user's job would
+ * block the next job with that number. In user mode everything is in PBS_HOME.
  */
 function clearAwayRuns(conf: Conf): void {
   const records = join(conf.mom_home, "mom_priv/jobs/records");

@@ -1,4 +1,5 @@
-// `partita uninstall`: takes away what init made. Programs go; jobs, logs and configuration only with --purge.
+// `partita uninstall`: removes the files that init created. It always removes programs; it removes jobs, logs and configuration
+// only with --purge.
 
 import { existsSync, lstatSync, readFileSync, realpathSync, rmdirSync, rmSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -9,10 +10,10 @@ import { runningProcesses } from "../complex/daemons.ts";
 import { PROFILES } from "./init.ts";
 import { installed } from "./install.ts";
 
-/** Files outside of PBS_EXEC and PBS_HOME that init makes for /etc/pbs.conf. */
+/** Files outside PBS_EXEC and PBS_HOME that init creates for /etc/pbs.conf. */
 const SERVICE_FILES = ["/etc/init.d/pbs", "/etc/systemd/system/pbs.service", ...PROFILES.map((name) => `/etc/profile.d/${name}`)];
 
-/** Returns what is to be said. Refuses while anything of the complex runs. */
+/** Returns the text to print. Refuses while a process of the complex runs. */
 export function uninstall(conf: Conf, purge: boolean): string {
   const running = [...runningProcesses(conf).keys()];
   if (running.length > 0) throw new AdminError(`${running.join(", ")} still run: stop them first: partita stop`);
@@ -48,7 +49,10 @@ export function uninstall(conf: Conf, purge: boolean): string {
 
 const OF_MOM = ["aux", "checkpoint", "mom_logs", "mom_priv", "spool", "undelivered"] as const;
 
-/** PBS_MOM_HOME is often a directory of a host's own disk that others use, too: only what a mom makes goes. False: no mom has used it. */
+/**
+ * PBS_MOM_HOME is often a directory on a host's own disk that others use too, so only files of a mom are removed. Returns false
+ * if no mom has used it.
+ */
 function removeMomHome(home: string): boolean {
   if (!existsSync(join(home, "mom_priv"))) return false;
   for (const name of OF_MOM) rmSync(join(home, name), { recursive: true, force: true });
@@ -56,7 +60,7 @@ function removeMomHome(home: string): boolean {
   return true;
 }
 
-/** A directory that is removed with all that is in it must be what it is taken for. */
+/** Checks that a directory is a PBS_HOME before it is removed with its contents. */
 function mustBeHome({ home }: Conf): void {
   if (existsSync(home) && !(existsSync(join(home, "server_priv")) && existsSync(join(home, "pbs_version"))))
     throw new AdminError(`${home} does not look like a PBS_HOME: remove it yourself: rm -r ${quote(home)}`);
@@ -71,7 +75,7 @@ function removePrograms(exec: string): void {
   }
 }
 
-/** A folder that still holds something of somebody else's stays. */
+/** Removes a directory unless it still contains files of others. */
 function removeEmpty(path: string): void {
   try {
     rmdirSync(path);
@@ -80,7 +84,7 @@ function removeEmpty(path: string): void {
   }
 }
 
-/** Whether a service file was made for this PBS_EXEC. */
+/** Whether a service file was created for this PBS_EXEC. */
 function isOurs(path: string, exec: string): boolean {
   try {
     return readFileSync(realpathSync(path), "utf8").includes(exec);

@@ -1,4 +1,4 @@
-// partita sim as a call. What it does is loaded only when it is called.
+// partita sim as a call. Its code is loaded only when it is called.
 
 import type { Argv, CommandModule } from "yargs";
 import { AdminError } from "../complex/complex-home.ts";
@@ -14,7 +14,7 @@ export const simCommand: CommandModule<object, SimOptions> = {
   handler: playSim,
 };
 
-/** Refuses options that would do nothing with the others, before any work. */
+/** Refuses option combinations without effect before any work. */
 export async function playSim(options: SimOptions): Promise<void> {
   const fault = optionsFault(options);
   if (fault !== null) throw new AdminError(fault);

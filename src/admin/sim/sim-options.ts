@@ -1,5 +1,5 @@
-// The options of partita sim as a table. yargs reads them (sim-command.ts); where every word is plain they are read here, since loading yargs takes a fifth of
-// the time that a replay of a year does.
+// The options of partita sim as a table. yargs parses them (sim-command.ts). If every word is plain they are parsed here,
+// because loading yargs takes a fifth of the time of a replay of a year.
 
 import type { Options } from "yargs";
 import { COLOURINGS } from "#replay/colouring.ts";
@@ -73,8 +73,8 @@ export const SIM_OPTIONS = {
 const ROWS = new Map<string, Options>(Object.entries(SIM_OPTIONS));
 
 /**
- * The options where all words are plain: one trace, and names of the table in full, each once, each with a word of its own behind it. They mean what they mean
- * to yargs. null: something else is said, which yargs shall read, or shall refuse.
+ * Parses the options if all words are plain: one trace, and full names from the table, each once and with its value as a
+ * separate word. The result equals that of yargs. Returns null for any other command line, which yargs then parses or refuses.
  */
 export function plainOptions(words: readonly string[]): SimOptions | null {
   const options: Record<string, unknown> = {};
@@ -100,7 +100,7 @@ function plainValue({ type, choices }: Options, word: string | undefined): strin
   return word;
 }
 
-/** What goes with what: an option that would do nothing is refused. Returns the fault; null: there is none. */
+/** Checks combinations: an option without effect is refused. Returns the fault, or null. */
 export function optionsFault(options: SimOptions): string | null {
   const plays = options.live === true || options.state !== undefined;
   const given = (names: readonly (keyof SimOptions)[]): string | undefined => names.map((name) => givenText(options, name)).find(Boolean);
@@ -117,7 +117,7 @@ export function optionsFault(options: SimOptions): string | null {
 const OF_TRACES = ["trace", "procs", "partition", "algo", "engine", "reservations", "out"] as const;
 const OF_COMPLEXES = ["qmgr", "schedConfig", "reserve", "until"] as const;
 
-/** How an option reads on the command line, if it was given with another value than its default. */
+/** An option as it appears on the command line, if its value is not the default. */
 function givenText(options: SimOptions, name: keyof SimOptions): string | undefined {
   const value = options[name];
   const written = name === "schedConfig" ? "sched-config" : name;

@@ -1,4 +1,4 @@
-// partita sim: replays a trace (docs/sim.md). The schedule is computed in src/replay; here are files and options.
+// partita sim: replays a trace (docs/sim.md). src/replay computes the schedule; this file handles files and options.
 
 import { readFileSync, writeFileSync } from "node:fs";
 import { basename } from "node:path";
@@ -12,7 +12,10 @@ import { type LeftOut, parseReservations, parseTrace, TraceError, type TraceJob 
 import { AdminError } from "../complex/complex-home.ts";
 import type { SimOptions } from "./sim-options.ts";
 
-/** Replays, writes the starts to --out and the picture of every --algo to --picture, and returns the metrics as text. tell: jobs that are left out. */
+/**
+ * Replays the trace, writes the starts to --out and the picture of every --algo to --picture, and returns the metrics as text.
+ * tell: called with notes about jobs that are left out.
+ */
 export async function sim(
   { trace, algo, engine, out, json, picture, colour, from, to, ...options }: SimOptions,
   tell: (text: string) => void,
@@ -27,7 +30,7 @@ export async function sim(
   if (left_out.too_wide > 0)
     tell(`${left_out.too_wide} of ${jobs.length + left_out.too_wide} jobs left out: wider than their machine or partition`);
   if (left_out.nothing > 0) tell(`${left_out.nothing} jobs left out: without run time or processors`);
-  // The scheduler is loaded only for replays by its own cycles.
+  // The scheduler is loaded only for replays with its own cycles.
   const real = engine === "cycle" ? { engine: (await import("#replay/cycle-pool.ts")).createCyclePool } : {};
   const results = names.map((name) => {
     const algorithm = algorithmNamed(name);
@@ -51,7 +54,7 @@ export async function sim(
   return shown.length === 1 ? metricsTable(algo, first.metrics) : comparisonTable(shown);
 }
 
-/** The jobs that fit into their pool; one of a partition that has none fits nowhere. */
+/** The jobs that fit into their pool. A job of a partition without a pool fits nowhere. */
 function jobsOf(trace: string, pools: readonly PoolSpec[]): { readonly jobs: readonly TraceJob[]; readonly left_out: LeftOut } {
   const ofPool = new Map(pools.map(({ partition, procs }) => [partition, procs]));
   const left_out = { nothing: 0, too_wide: 0 };
@@ -59,7 +62,7 @@ function jobsOf(trace: string, pools: readonly PoolSpec[]): { readonly jobs: rea
   return { jobs: expected(() => parseTrace(textOf(trace), most, left_out)), left_out };
 }
 
-/** Errors of the input are told without their stack. */
+/** Prints errors of the input without their stack. */
 function expected<T>(work: () => T): T {
   try {
     return work();
@@ -83,7 +86,7 @@ function poolsOf({ procs, partition = [], reservations }: Pick<SimOptions, "proc
   });
 }
 
-/** A file's text; gzip is told by its first bytes. */
+/** The text of a file. gzip is recognised by its first bytes. */
 function textOf(path: string): string {
   const bytes = readFileSync(path);
   return (bytes[0] === 0x1f && bytes[1] === 0x8b ? gunzipSync(bytes) : bytes).toString("utf8");

@@ -1,4 +1,5 @@
-// `partita backup FILE`: a consistent copy of the store. A running server makes it; of a stopped one the store is copied here.
+// `partita backup FILE`: a consistent copy of the store. If the server runs, it makes the copy; otherwise the store is copied
+// here.
 
 import { existsSync } from "node:fs";
 import { connectServer } from "#protocol/client.ts";

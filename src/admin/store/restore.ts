@@ -1,8 +1,9 @@
-// `partita restore FILE`: a saved store takes the place of the present one, which is kept beside it.
+// `partita restore FILE`: replaces the store by a saved one. The present store is kept beside it.
 //
-// R1. The server does not run, and cannot start meanwhile: the store's lock is held.
-// R2. FILE is copied, examined, and only then put in its place; it is not changed itself.
-// R3. A kill at any moment leaves the old store, the new one, or a start that is refused because the store is missing or older than its mark.
+// R1. The server does not run and cannot start meanwhile, because the store's lock is held.
+// R2. FILE is copied and the copy is checked before it replaces the store. FILE itself is not changed.
+// R3. A kill at any moment leaves the old store, the new one, or a store that the server refuses to start with, because it is
+//     missing or older than its mark.
 
 import { chmodSync, chownSync, copyFileSync, existsSync, lstatSync, renameSync, rmSync, statSync } from "node:fs";
 import { dirname } from "node:path";
@@ -19,10 +20,13 @@ import { AdminError } from "../complex/complex-home.ts";
 import { daemonPid } from "../complex/daemons.ts";
 import { storePath } from "./store-check.ts";
 
-/** jobs: not finished ones. kept: where the store of before is now; null: there was none. */
+/** jobs: number of unfinished jobs. kept: path of the former store; null: there was none. */
 export type Restored = { readonly jobs: number; readonly finished: number; readonly kept: string | null };
 
-/** file: absolute, as `partita backup` made it, or the store of a stopped or killed server with its -wal beside it. */
+/**
+ * file: absolute path of a copy made by `partita backup`, or of the store of a stopped or killed server with its -wal beside
+ * it.
+ */
 export async function restore(conf: Conf, file: string): Promise<Restored> {
   const server = daemonPid(conf, "server");
   if (server !== null) throw new AdminError(`the server runs (pid ${server}): stop it first: partita stop`);
@@ -51,12 +55,15 @@ export async function restore(conf: Conf, file: string): Promise<Restored> {
 const SUFFIXES = ["", "-wal", "-shm"] as const;
 const NEXT_NUMBER = "next_seq";
 
-/** A copy in one file, whole and of a version that we know. No job number of the store of before is given again. */
+/**
+ * Makes a copy in one file, checks it and its version, and counts its jobs. next ensures that no job number of the former store
+ * is used again.
+ */
 async function takeCopy(file: string, copy: string, next: number): Promise<{ readonly jobs: number; readonly finished: number }> {
   for (const suffix of ["", "-wal"]) {
     if (!existsSync(`${file}${suffix}`)) continue;
     copyFileSync(`${file}${suffix}`, `${copy}${suffix}`);
-    // A backup may be closed to writing, or open to readers.
+    // A backup may be read-only, or readable by others.
     chmodSync(`${copy}${suffix}`, 0o600);
   }
   const connection = await openConnection(copy, "write");
@@ -86,7 +93,7 @@ async function mustBeStore(file: string, connection: Connection): Promise<void> 
     );
 }
 
-/** The number of the next job in the store of before; 0: there is none, or it cannot be read. */
+/** The next job number of the former store, or 0 if there is no store or it cannot be read. */
 async function nextNumber(store: string): Promise<number> {
   if ((storeBytes(store) ?? 0) === 0) return 0;
   let connection: Connection | null = null;
@@ -101,7 +108,7 @@ async function nextNumber(store: string): Promise<number> {
   }
 }
 
-/** The copy takes the name of the store; the store of before gets a name with the time. Its mark goes last (R3). */
+/** Renames the copy to the store. The former store gets a name with the time. Its mark is moved last (R3). */
 function exchange(store: string, copy: string): string | null {
   const stamp = new Date().toISOString().replace(/[-:]|\.\d+/g, "");
   const kept = existsSync(store) || existsSync(`${store}-wal`) ? `${store}.before-${stamp}` : null;

@@ -1,4 +1,5 @@
-// What `partita doctor` says about the server's store. Reads only, and never opens a store that no server has open for writing.
+// The check of the server's store by `partita doctor`. It only reads, and never opens a store for writing that no server has
+// open.
 
 import { statSync } from "node:fs";
 import { join } from "node:path";
@@ -11,10 +12,13 @@ import { openInodes } from "../complex/processes.ts";
 
 export const storePath = (conf: Conf): string => join(conf.home, "server_priv", "partita.db");
 
-/** fault: why the store cannot be used, or not any more. sound: what it is when nothing is wrong with it. */
+/** fault: the reason why the store cannot be used. sound: a description of a store without faults. */
 export type StoreFinding = { readonly fault: string } | { readonly sound: string };
 
-/** server: pid of the server that has it open; null: none runs. Rejects with what the file system or SQLite says. */
+/**
+ * server: pid of the server that has the store open; null: no server runs. Rejects with the error of the file system or of
+ * SQLite.
+ */
 export async function examineStore(conf: Conf, server: number | null): Promise<StoreFinding> {
   const file = storePath(conf);
   const mark = readMark(markFile(file));
@@ -27,7 +31,7 @@ export async function examineStore(conf: Conf, server: number | null): Promise<S
     return mark === null ? { sound: `${file} does not exist yet: the server has never run` } : { fault: lost(file, absent, mark).message };
   const connection = await openConnection(file, "read");
   try {
-    // A running server is ahead of what was read of the mark; it has compared both when it started.
+    // A running server may commit after the mark was read, and it compared both at its start, so the comparison is skipped.
     const lacking = mark === null || server !== null ? null : lack(await readStanding(connection), mark);
     if (lacking !== null && mark !== null) return { fault: lost(file, lacking, mark).message };
     const damage = await quickCheck(connection);
@@ -39,7 +43,7 @@ export async function examineStore(conf: Conf, server: number | null): Promise<S
   }
 }
 
-/** Whether the name leads to another file than the one that the server has open, or to none. */
+/** Whether the name leads to another file than the one that the server has open, or to no file. */
 function isReplaced(file: string, server: number): boolean {
   const open = openInodes(server);
   const stat = statSync(file, { throwIfNoEntry: false });

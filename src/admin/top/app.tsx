@@ -1,4 +1,4 @@
-// `partita top` on a terminal: draws the lines of screen.ts and passes keys on.
+// `partita top` on a terminal: draws the lines of screen.ts and passes keys to it.
 
 import { Box, render, Text, useApp, useInput, useStdout } from "ink";
 import { useEffect, useState } from "react";
@@ -6,11 +6,11 @@ import type { TopPicture } from "./picture.ts";
 import type { Line, Size, Style, TopKey, TopState } from "./screen.ts";
 import { press, screenLines, TOP_START } from "./screen.ts";
 
-/** What the view needs of the world. */
+/** The view's access to the world. */
 export type TopWorld = {
   /** null: the server does not answer */
   picture(): Promise<TopPicture | null>;
-  /** an explanation, or why there is none */
+  /** an explanation, or the reason why there is none */
   explain(job: string): Promise<string>;
   readonly refresh_ms: number;
 };

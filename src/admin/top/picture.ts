@@ -1,4 +1,5 @@
-// What `partita top` shows: the server's schedulers, and of each that answers its own view of itself. Read through the server, as any user may.
+// The data of `partita top`: the server's schedulers, and the view of each scheduler that answers. It is read through the
+// server, as any user may do.
 
 import { pbseText } from "#model/pbse.ts";
 import type { StatusItem } from "#protocol/messages.ts";
@@ -12,9 +13,9 @@ export type SchedPicture = {
   readonly scheduling: boolean;
   readonly partition: string;
   readonly comment: string;
-  /** null: it is down, or did not answer */
+  /** null: the scheduler is down or did not answer */
   readonly view: SchedView | null;
-  /** why there is no view; "": there is one, or it is down */
+  /** the reason why there is no view; "" if there is one, or if the scheduler is down */
   readonly fault: string;
 };
 export type TopPicture = {
@@ -25,7 +26,7 @@ export type TopPicture = {
   readonly unserved: readonly UnservedView[];
 };
 
-/** A server that says nothing for so long is not waited for; the picture tells. */
+/** A server that is silent for this long is not awaited; the picture says so. */
 export const PICTURE_WATCH: Pick<LinkWatch, "patience" | "silent"> = { patience: { notice_s: 0, limit_s: 10 }, silent: () => undefined };
 
 /** Rejects with ServerUnreachable. */

@@ -1,7 +1,7 @@
-// The screen of `partita top` as lines of styled text, and what keys do to it: pure, so that the terminal's view, the snapshot for a pipe and the tests are
-// the same. app.tsx draws the lines and passes keys on.
+// The screen of `partita top` as lines of styled text, and the effect of keys. Pure, so that the view on a terminal, the
+// snapshot for a pipe and the tests use the same code. app.tsx draws the lines and passes keys to this file.
 //
-// S1. No line is longer than the screen is wide. S2. What is chosen is a job that is shown, or nothing.
+// S1. No line is longer than the width of the screen. S2. The selection is a job that is shown, or empty.
 
 import { ctime } from "#cli/dates.ts";
 import { RESV_STATE } from "#model/resv-state.ts";
@@ -14,16 +14,16 @@ export type Piece = { readonly text: string; readonly style: Style };
 export type Line = readonly Piece[];
 
 export type TopState = {
-  /** shown are jobs of which id, user or queue contains it */
+  /** only jobs whose id, user or queue contains the filter are shown */
   readonly filter: string;
-  /** the filter is being typed */
+  /** the user is typing the filter */
   readonly typing: boolean;
   /** null: all schedulers */
   readonly sched: string | null;
   readonly chosen: number;
-  /** a job's explanation that is open: its text, and the first line shown */
+  /** the open explanation of a job: its text, and the first line shown */
   readonly opened: { readonly job: string; readonly text: string; readonly from: number } | null;
-  /** a job whose explanation is asked for */
+  /** the job whose explanation was requested */
   readonly asking: string | null;
   readonly over: boolean;
 };
@@ -39,21 +39,21 @@ const BAR_WIDTH = 40;
 const EVENTS_SHOWN = 6;
 const JOB_ROWS_MIN = 4;
 
-/** The jobs that are listed, in the order of each scheduler. */
+/** The listed jobs in the order of each scheduler. */
 export function shownJobs(picture: TopPicture, { filter, sched }: TopState): WaitingJob[] {
   const served = picture.scheds.filter(({ name }) => sched === null || name === sched).flatMap(({ view }) => view?.waiting ?? []);
   const unserved = unservedOf(picture, sched).flatMap(({ waiting, text }) => waiting.map((job) => ({ ...job, comment: text })));
-  // The server's word goes before what a scheduler said last.
+  // The server's data takes precedence over the last data of a scheduler.
   const told = new Set(unserved.map(({ id }) => id));
   const jobs = [...unserved, ...served.filter(({ id }) => !told.has(id))];
   return jobs.filter(({ id, user, queue }) => [id, user, queue].some((text) => text.includes(filter)));
 }
 
-/** Partitions without service of a scheduler; null: of all, and those that have none. */
+/** Partitions that no scheduler serves. sched null: all of them, including those without a scheduler. */
 const unservedOf = ({ unserved }: TopPicture, sched: string | null): readonly UnservedView[] =>
   unserved.filter((view) => sched === null || view.sched === sched);
 
-/** What a key does. */
+/** Applies a key. */
 export function press(state: TopState, key: TopKey, picture: TopPicture): TopState {
   if (state.typing) return typed(state, key);
   if (state.opened !== null) return inExplanation(state, key, state.opened);
@@ -103,13 +103,13 @@ function nextSched({ scheds }: TopPicture, now: string | null): string | null {
   return names[(names.indexOf(now) + 1) % names.length] ?? null;
 }
 
-/** Everything that fits. */
+/** All lines that fit. */
 export function screenLines(picture: TopPicture, state: TopState, size: Size): Line[] {
   const lines = state.opened === null ? overview(picture, state, size.rows) : explanationLines(state.opened);
   return lines.slice(0, Math.max(1, size.rows)).map((line) => cut(line, size.columns));
 }
 
-/** The same as plain text, all of it, for a pipe. */
+/** The same content as plain text, complete, for a pipe. */
 export function snapshotText(picture: TopPicture): string {
   const lines = overview(picture, { ...TOP_START, chosen: -1 }, Number.POSITIVE_INFINITY, false);
   return `${lines
@@ -136,7 +136,7 @@ function overview(picture: TopPicture, state: TopState, rows: number, keys = tru
   const top = [head, ...scheds.flatMap((sched) => schedLines(sched)), ...unservedLines(picture, state)];
   const events = eventLines(scheds);
   const help: Line[] = keys ? [[piece("arrows choose, Enter explains, / filters, Tab next scheduler, q ends", "faint")]] : [];
-  // On a small screen the list of jobs keeps its place: events go first, then the end of what stands above.
+  // On a small screen the list of jobs keeps its space: events are dropped first, then the last lines above the list.
   const wanted = Math.min(shownJobs(picture, state).length + 1, Math.max(JOB_ROWS_MIN, Math.floor(rows / 3)));
   const above = top.slice(0, Math.max(1, rows - help.length - 1 - wanted));
   const left = rows - above.length - help.length - 1;
@@ -174,7 +174,7 @@ function schedLines({ name, state, scheduling, partition, comment, view, fault }
   return [[], head, [piece(`  ${figures.join("  ")}`)], ...view.partitions.flatMap(partitionLines), ...resvs];
 }
 
-/** Which jobs nobody looks at, why, and what to do. */
+/** The jobs that no scheduler looks at, the reason and the remedy. */
 function unservedLines(picture: TopPicture, { sched }: TopState): Line[] {
   const views = unservedOf(picture, sched);
   if (views.length === 0) return [];
@@ -224,7 +224,7 @@ function barLine({ resource, size, total, used, reserved, inside, closed }: Bar)
   ];
 }
 
-/** Characters for each amount, never more than there are; what is there at all has one. */
+/** Distributes characters to the amounts, never more than fit. Every amount above 0 gets at least one. */
 function partsOf(amounts: readonly number[], total: number): number[] {
   let left = BAR_WIDTH;
   return amounts.map((amount) => {

@@ -1,4 +1,4 @@
-// The attributes of each type of object, as the parser, the printer and the completion ask for them. Pure.
+// The attributes of each type of object, for the parser, the printer and the completion. Pure.
 
 import type { AttributeTable } from "#model/attribute.ts";
 import { ATTRIBUTE_TABLES } from "#model/tables/tables.ts";

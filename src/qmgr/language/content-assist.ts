@@ -1,7 +1,8 @@
-// Which tokens a grammar takes next: a walk over the grammar that chevrotain has recorded from the parser's rules. chevrotain's own content assist ended with
-// its version 13. Pure.
+// Computes which tokens a grammar accepts next, by walking over the grammar that chevrotain has recorded from the parser's
+// rules. chevrotain's own content assist was removed in version 13. Pure.
 //
-// C1. The grammar must not be left-recursive. What is kept between two tokens is a set of places, each a list of what is still to come.
+// C1. The grammar must not be left-recursive. The state between two tokens is a set of positions; each position is a list of
+//     the parts that must still follow.
 
 import {
   Alternation,
@@ -20,14 +21,17 @@ import {
   tokenMatcher,
 } from "chevrotain";
 
-/** What is still to come, the next part first; null: nothing. */
+/** The parts that must still follow, the next one first; null: none. */
 type Rest = { readonly part: Part; readonly next: Rest } | null;
 /** A production, or the further turns of a repetition with separators. */
 type Part = IProduction | { readonly turns: RepetitionWithSeparator | RepetitionMandatoryWithSeparator };
-/** A token that may come, and what then comes after it. */
+/** A token type that may follow, and the parts after it. */
 type Step = { readonly type: TokenType; readonly next: Rest };
 
-/** The types of token that may follow these tokens, each once, in the order of the grammar; none where the tokens are no beginning of the rule. */
+/**
+ * The token types that may follow these tokens, each once, in the order of the grammar. The list is empty if the tokens are not
+ * the beginning of the rule.
+ */
 export function nextTokenTypes(rule: Rule, tokens: readonly IToken[]): readonly TokenType[] {
   let steps = stepsFrom(inOrder(rule.definition, null));
   for (const token of tokens) steps = steps.filter(({ type }) => tokenMatcher(token, type)).flatMap(({ next }) => stepsFrom(next));

@@ -1,8 +1,10 @@
-// The grammar of a qmgr request in chevrotain (docs/reference/qmgr.md 3): verbs, lists of objects, attribute terms, operators, values and quotes. tokens.ts cuts the line.
-// Pure: a function of the line and of what attributes exist.
+// The chevrotain grammar of a qmgr request (docs/reference/qmgr.md 3): verbs, lists of objects, attribute terms, operators,
+// values and quotes. tokens.ts splits the line into tokens. Pure: the result depends only on the line and on the existing
+// attributes.
 //
-// G1. The fault that is reported is the leftmost one, with the caret where PBS puts it (faultOf): behind an operator, at the start of a value whatever is wrong
-//     inside it, in a list of names at the sign before an empty part.
+// G1. The leftmost fault is reported, with the caret where PBS places it (faultOf): after an operator; at the start of a value,
+//     whatever is wrong inside the value;
+//     in a list of names at the sign before an empty part.
 
 import {
   type BaseParser,
@@ -49,9 +51,9 @@ import {
   WordVerb,
 } from "./tokens.ts";
 
-/** Longest word (attribute, value) that is taken; PBS says `max word length exceeded` above its own bound. */
+/** Longest word (attribute, value) that is accepted; PBS prints `max word length exceeded` above its own bound. */
 export const WORD_LENGTH_MAX = 10_240;
-/** Longest request that is looked at. */
+/** Longest request that is parsed. */
 export const REQUEST_LENGTH_MAX = 1_048_576;
 
 type SyntaxFault = Extract<ParseFault, { kind: "syntax" }>;
@@ -62,7 +64,7 @@ type Lookahead = InstanceType<typeof LLkLookaheadStrategy>;
 type Choice = ReturnType<Lookahead["buildLookaheadForAlternation"]>;
 type Decision = ReturnType<Lookahead["buildLookaheadForOptional"]>;
 
-/** What a rule looks ahead for is worked out when the rule is first used: a command has one request, which passes few of them. */
+/** Computes the lookahead of a rule when the rule is first used: a command has one request, which uses only a few rules. */
 class LazyLookahead extends LLkLookaheadStrategy {
   constructor() {
     super({ maxLookahead: 1 });
@@ -86,12 +88,12 @@ class LazyLookahead extends LLkLookaheadStrategy {
 }
 
 export class RequestParser extends EmbeddedActionsParser {
-  /** the leftmost fault of words that stand where they may */
+  /** the leftmost fault among words in legal positions */
   fault: SyntaxFault | undefined;
-  /** the first name that begins as no name may */
+  /** the first name with an illegal first character */
   bad_name: IToken | undefined;
 
-  /** The grammar is constant: the tests have chevrotain check it, not each start of qmgr. */
+  /** The grammar is constant, so only the tests let chevrotain check it, not each start of qmgr. */
   constructor({ check = false } = {}) {
     super(TOKENS, {
       recoveryEnabled: false,
@@ -136,7 +138,7 @@ export class RequestParser extends EmbeddedActionsParser {
       ]),
   );
 
-  /** the type of object, and which objects */
+  /** the type of object, and the objects */
   readonly subject = this.RULE("subject", (): Subject => {
     const object = objectOf(this.CONSUME(ObjectType)) ?? "server";
     const names = this.OPTION(() => this.SUBRULE(this.names, { ARGS: [object] }));
@@ -202,7 +204,7 @@ export class RequestParser extends EmbeddedActionsParser {
     return terms;
   });
 
-  /** Plain and quoted parts with nothing between them. A value may be empty before a comma, not at the end of the request. */
+  /** Plain and quoted parts without a gap. A value may be empty before a comma, but not at the end of the request. */
   readonly value = this.RULE("value", (operator: IToken): string => {
     let value = "";
     let first: IToken | undefined;
@@ -246,7 +248,7 @@ export class RequestParser extends EmbeddedActionsParser {
     return words;
   });
 
-  /** Names of nodes may begin with a digit, all others begin with a letter. */
+  /** Names of nodes may begin with a digit; all other names begin with a letter. */
   private checkName(name: IToken, object: ManagedObject): void {
     if (!(object === "node" ? /^[A-Za-z0-9]/ : /^[A-Za-z]/).test(name.image)) this.bad_name ??= name;
   }
@@ -258,7 +260,7 @@ export class RequestParser extends EmbeddedActionsParser {
     return dot < 0 ? { name: image } : { name: image.slice(0, dot), resource: image.slice(dot + 1) };
   }
 
-  /** The value without quotes. Blanks around limits are no part of them, and their text must follow the grammar of limits. */
+  /** Checks the value without quotes. Blanks around limits are ignored, and the text of limits must follow their grammar. */
   private checkValue(value: string, first: IToken | undefined, last: IToken | undefined, is_limit: boolean): string {
     if (first === undefined || last === undefined) return value;
     const start = first.startOffset;
@@ -281,19 +283,22 @@ function wordRequest(token: IToken, words: readonly string[]): QmgrRequest {
 }
 
 let parser: RequestParser | undefined;
-/** The one parser: made when it is first needed. */
+/** The only parser, created when it is first needed. */
 function requestParser(): RequestParser {
   parser ??= new RequestParser();
   return parser;
 }
 
-/** Makes lexer and parser, which takes some milliseconds, so that the first request finds them: while a server is being waited for, say. */
+/**
+ * Creates lexer and parser, which takes some milliseconds, before the first request needs them: for example while the client
+ * waits for a server.
+ */
 export function prepareParser(): void {
   prepareLexer();
   requestParser();
 }
 
-/** The types of token that may follow the beginning of a request. */
+/** The token types that may follow the beginning of a request. */
 export function typesAfter(tokens: readonly IToken[]): readonly TokenType[] {
   const rule = requestParser().getGAstProductions()["request"];
   return rule === undefined ? [] : nextTokenTypes(rule, tokens);
@@ -326,19 +331,19 @@ function leftmost(
   return error === undefined ? undefined : faultOf(line, tokens, error);
 }
 
-/** Whether the error is a second `@` in the part of a list that begins with the name: PBS looks for that first. */
+/** Whether the error is a second `@` in the list element that begins with the name: PBS checks for that first. */
 function isSecondServer(tokens: readonly IToken[], name: IToken, error: IToken): boolean {
   if (!isOf(error, At)) return false;
   return !tokens.slice(tokens.indexOf(name), tokens.indexOf(error)).some((token) => isOf(token, ListComma));
 }
 
-/** Only hooks have contents. */
+/** Reports import and export of objects other than hooks, because only hooks have contents. */
 function misplaced(line: string, request: QmgrRequest): ParseFault | undefined {
   if (request.verb !== "import" && request.verb !== "export") return undefined;
   return request.object === "hook" || request.object === "pbshook" ? undefined : syntax(4, line.trimEnd().length + 1);
 }
 
-/** What chevrotain refuses as PBS says it. */
+/** Converts a fault found by chevrotain to PBS's fault. */
 function faultOf(line: string, tokens: readonly IToken[], { token, context }: IRecognitionException): ParseFault {
   const [verb, object] = tokens;
   const end = line.trimEnd().length;
@@ -358,7 +363,7 @@ function faultOf(line: string, tokens: readonly IToken[], { token, context }: IR
   return isOf(token, Operator) ? syntax(4, endOf(token)) : syntax(4, token.startOffset, isTooLong(token));
 }
 
-/** Words behind `active` and `delete`, which take none. */
+/** Words after `active` and `delete`, which take none. */
 function strayWord(tokens: readonly IToken[], at: number): SyntaxFault {
   const [verb, , third] = tokens as readonly [IToken, IToken, IToken];
   const stray = tokens[at] as IToken;
@@ -366,7 +371,7 @@ function strayWord(tokens: readonly IToken[], at: number): SyntaxFault {
   return syntax(4, endOf(at > 2 ? (tokens[at - 1] as IToken) : third));
 }
 
-/** Where the value begins that a token belongs to: behind the last operator. */
+/** The start of the value to which a token belongs: the position after the last operator. */
 function valueStart(tokens: readonly IToken[], at: number): number {
   let first = at;
   while (first > 0 && !isOf(tokens[first - 1] as IToken, Operator)) first--;

@@ -1,4 +1,5 @@
-// The texts of `help` (docs/reference/qmgr.md 10): a general text, one per topic; a topic is matched by prefix. Each text ends with an empty line. Pure.
+// The texts of `help` (docs/reference/qmgr.md 10): a general text and one text for each topic. A topic may be abbreviated to a
+// prefix. Each text ends with an empty line. Pure.
 
 import { tableOf } from "./attribute-lookup.ts";
 
@@ -98,7 +99,7 @@ export function helpText(topic: string): string {
   return `${text}\n`;
 }
 
-/** What a command does, in one line. */
+/** One line of help about a command. */
 export function helpLine(command: string): string {
   return COMMANDS.find(([name]) => name === command)?.[1] ?? "";
 }

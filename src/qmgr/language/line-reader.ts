@@ -1,14 +1,14 @@
-// From the lines of standard input to requests: comments, continuation lines and `;` (docs/reference/qmgr.md 2). Pure.
+// Splits the lines of standard input into requests: comments, continuation lines and `;` (docs/reference/qmgr.md 2). Pure.
 //
-// I1. A `;` or `#` inside quotes is text. I2. A comment line inside a continuation is dropped and the continuation goes on.
+// I1. A `;` or `#` inside quotes is text. I2. A comment line inside a continuation is dropped, and the continuation goes on.
 
-/** State between lines: the text gathered so far when the last line ended in a backslash. */
+/** State between lines: the text collected so far if the last line ended in a backslash. */
 export type PendingLine = { readonly text: string; readonly continued: boolean };
 export const NO_PENDING: PendingLine = { text: "", continued: false };
 
 /**
- * Take one line (without its newline).
- * @returns the requests completed by it, each as typed (blanks kept, for -e), and what is pending.
+ * Processes one line (without its newline).
+ * @returns the requests that the line completes, each as typed (blanks are kept, for -e), and the pending text.
  */
 export function takeLine(pending: PendingLine, line: string): { readonly requests: readonly string[]; readonly pending: PendingLine } {
   if (/^\s*#/.test(line) || (line.trim() === "" && !pending.continued)) return { requests: [], pending };
@@ -16,12 +16,15 @@ export function takeLine(pending: PendingLine, line: string): { readonly request
   return { requests: splitRequests(pending.text + line), pending: NO_PENDING };
 }
 
-/** What is left when the input ends inside a continuation. */
+/** The requests left if the input ends inside a continuation. */
 export function takeEnd(pending: PendingLine): readonly string[] {
   return pending.continued ? splitRequests(pending.text) : [];
 }
 
-/** Cut one joined line at `;` outside quotes and drop a comment that starts the line or follows white space. Empty requests vanish. */
+/**
+ * Splits a joined line at `;` outside quotes, and drops a comment that starts the line or follows white space. Empty requests
+ * are dropped.
+ */
 export function splitRequests(line: string): readonly string[] {
   const requests: string[] = [];
   let quote = "";

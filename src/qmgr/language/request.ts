@@ -1,4 +1,4 @@
-// The form of a parsed qmgr request, and what can be wrong with one. Types only.
+// The form of a parsed qmgr request, and its possible faults. Types only.
 
 import type { ManagedObject } from "#protocol/messages.ts";
 
@@ -20,7 +20,7 @@ export const VERBS = [
 ] as const;
 export type Verb = (typeof VERBS)[number];
 
-/** Object type words in the order in which prefixes are resolved (docs/reference/qmgr.md 3), with the object each stands for. */
+/** Object type words in the order in which prefixes are resolved (docs/reference/qmgr.md 3), with the object type of each word. */
 export const OBJECT_WORDS: readonly (readonly [word: string, object: ManagedObject])[] = [
   ["server", "server"],
   ["queue", "queue"],
@@ -33,7 +33,7 @@ export const OBJECT_WORDS: readonly (readonly [word: string, object: ManagedObje
   ["pbshook", "pbshook"],
 ];
 
-/** One element of a name list. name "": all objects (or the active ones when server is "" too); server "": the active servers. */
+/** One element of a name list. name "": all objects (or the active ones if server is "" too); server "": the active servers. */
 export type ObjectName = { readonly name: string; readonly server: string };
 
 export type AttributeTerm = {
@@ -61,7 +61,7 @@ export type QmgrRequest =
   | { readonly verb: "quit" }
   | { readonly verb: "nothing" };
 
-/** What the parser refuses. exit_code as documented in docs/reference/qmgr.md 4. */
+/** A fault found by the parser. exit_code: as in docs/reference/qmgr.md 4. */
 export type ParseFault =
   | { readonly kind: "operation"; readonly exit_code: 1; readonly word: string }
   | { readonly kind: "no-object"; readonly exit_code: 2 }

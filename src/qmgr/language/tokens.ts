@@ -1,16 +1,21 @@
-// The words of a qmgr request as chevrotain's lexer cuts them (docs/reference/qmgr.md 3). What a character means depends on where it stands, so the lexer has modes:
+// The tokens of a qmgr request, for chevrotain's lexer (docs/reference/qmgr.md 3). The meaning of a character depends on its
+// position, so the lexer has modes:
 //
 //   verb -> object -> gap -> subject -> attributes <-> value-start -> value, in quotes, after quotes
-//                                                      the same for entity limits, where blanks belong to a value and a quote only opens it
+//                                                      the same for entity limits, where blanks belong to a value and a quote
+//                                                      is special only at its start
 //   import and export: verb -> moved-object -> moved-gap -> moved-subject -> words;  help, history, quit: verb -> words
 //
-// L1. Every character of every mode belongs to a token: the lexer itself refuses nothing, the grammar does.
+// L1. In every mode every character belongs to a token: the lexer itself refuses nothing, and the grammar reports all faults.
 
 import { createToken, type IToken, Lexer, type TokenType, tokenMatcher } from "chevrotain";
 import type { ManagedObject } from "#protocol/messages.ts";
 import { OBJECT_WORDS, VERBS, type Verb } from "./request.ts";
 
-/** What the lexer must know of attributes: whether the third word is one, and whether values follow the entity-limit grammar. */
+/**
+ * The lexer's questions about attributes: whether the third word is one, and whether its value follows the grammar of entity
+ * limits.
+ */
 export type AttributeLookup = {
   isAttribute(object: ManagedObject, name: string): boolean;
   isEntityLimit(object: ManagedObject, name: string): boolean;
@@ -20,14 +25,17 @@ type Match = RegExpExecArray | null;
 type Pattern = RegExp | ((text: string, offset: number, matched: IToken[]) => Match);
 type Options = { readonly in?: TokenType | readonly TokenType[]; readonly to?: string; readonly skipped?: true };
 
-/** A token type. in: what the grammar knows it as; to: the mode that follows it. Patterns are sticky: chevrotain does not take those apart, which saves time. */
+/**
+ * A token type. in: its categories in the grammar; to: the mode after it. Patterns are sticky, because chevrotain does not
+ * analyse those, which saves time.
+ */
 function token(name: string, pattern: Pattern, { in: categories = [], to, skipped }: Options = {}): TokenType {
   return createToken({
     name,
     pattern: pattern as RegExp,
     categories: [categories].flat(),
     line_breaks: true,
-    // A mode is never returned from: chevrotain cannot leave its first mode for another.
+    // The lexer never returns from a mode: chevrotain cannot replace its first mode by another.
     ...(to === undefined ? {} : { push_mode: to }),
     ...(skipped === true ? { group: Lexer.SKIPPED } : {}),
   });
@@ -51,13 +59,13 @@ function findObject(word: string): ManagedObject | undefined {
   return OBJECT_WORDS.find(([name]) => name.startsWith(word))?.[1];
 }
 
-/** An operator where a verb or an object belongs, with the rest of the line: PBS then sees no word at all. */
+/** An operator in the place of a verb or an object, with the rest of the line: PBS then sees no word at all. */
 export const Nothing = token("Nothing", /[+-]?=[\s\S]*/y);
 export const UnknownVerb = token("UnknownVerb", wordAt, { to: "words" });
 export const UnknownObject = token("UnknownObject", wordAt, { to: "words" });
 const Blank = token("Blank", BLANK, { skipped: true });
 
-/** Verbs by what may follow them. */
+/** Groups verbs by what may follow them. */
 const verbToken = (name: string, verbs: readonly Verb[], to: string): TokenType =>
   token(
     name,
@@ -84,10 +92,10 @@ const objectAt = (text: string, offset: number): Match => {
 export const ObjectType = token("ObjectType", objectAt, { to: "gap" });
 const MovedObject = token("MovedObject", objectAt, { in: ObjectType, to: "moved-gap" });
 
-/** The verb that a token stands for; undefined: it is no verb. */
+/** The verb of a token, or undefined if the token is not a verb. */
 export const verbOf = (word: IToken | undefined): Verb | undefined =>
   word !== undefined && VERB_TOKENS.includes(word.tokenType) ? findVerb(word.image) : undefined;
-/** The type of object that a token stands for; undefined: it is no such token. */
+/** The object type of a token, or undefined if the token is not an object type. */
 export const objectOf = (word: IToken | undefined): ManagedObject | undefined =>
   word !== undefined && (word.tokenType === ObjectType || word.tokenType === MovedObject) ? findObject(word.image) : undefined;
 
@@ -99,7 +107,7 @@ export const ListComma = token("ListComma", /,/y);
 export const Word = token("Word", /\S+/y);
 const OperatorWord = token("OperatorWord", /[+-]?=\S*/y, { in: Word, to: "words" });
 
-/** Attributes of the line that is being cut: patterns are functions of the text alone otherwise. */
+/** The attributes for the present line. It is a module variable because patterns are functions of the text alone. */
 let lookup_now: AttributeLookup = { isAttribute: () => false, isEntityLimit: () => false };
 
 const ATTRIBUTE = /(?:[^\s,=+-]|[+-](?!=))+/y;
@@ -112,7 +120,7 @@ export const nameOf = (attribute: string): string => {
   const dot = attribute.indexOf(".");
   return dot < 0 ? attribute : attribute.slice(0, dot);
 };
-/** Hooks and resources have names only: a third word is never an attribute of them. */
+/** Hooks and resources always have a name, so their third word is never an attribute. */
 const ALWAYS_NAMED: readonly ManagedObject[] = ["hook", "pbshook", "resource"];
 
 function firstAttributeAt(text: string, offset: number, matched: IToken[]): Match {
@@ -153,12 +161,12 @@ export const LimitOperator = token("LimitOperator", limitOperatorAt, { in: Opera
 export const Comma = token("Comma", /,/y);
 const OPERATORS = [LimitOperator, Operator];
 
-// --- values: the first quote character of a value is the only one for it
+// --- values: the first quote character of a value is its only kind of quote
 
 export const Text = category("Text");
 export const OpenQuote = category("OpenQuote");
 export const CloseQuote = category("CloseQuote");
-/** Characters that no value may have; white space of any kind may stand in quotes. */
+/** Characters that no value may contain. In quotes any white space is allowed. */
 const BAD = "&\\x00-\\x08\\x0a-\\x1f\\x7f";
 const BAD_QUOTED = "&\\x00-\\x08\\x0e-\\x1f\\x7f";
 export const Bad = token("Bad", new RegExp(`[${BAD}]`, "y"));
@@ -180,7 +188,7 @@ function textWithout(characters: string): RegExp {
   return new RegExp(`[^${characters}]+`, "y");
 }
 
-/** Modes of one kind of value. blanks: white space ends it; anywhere: quotes open inside it, too. */
+/** The modes of one kind of value. blanks: white space ends the value; anywhere: a quote may also begin inside the value. */
 function valueModes(
   kind: string,
   { blanks, anywhere }: { readonly blanks: boolean; readonly anywhere: boolean },
@@ -238,14 +246,14 @@ export const MODES: Record<string, TokenType[]> = {
 /** All token types, for the parser. */
 export const TOKENS: TokenType[] = [...new Set([Text, OpenQuote, CloseQuote, QuotedText, ...Object.values(MODES).flat()])];
 
-/** Whether a token is of a type or of the category. */
+/** Whether a token is of a type or category. */
 export const isOf = (token: IToken, type: TokenType): boolean => tokenMatcher(token, type);
 
 let lexer: Lexer | undefined;
 
-/** The one lexer: made when it is first needed. */
+/** The only lexer, created when it is first needed. */
 export function prepareLexer(): Lexer {
-  // The token types are constant: they are checked by the tests, not at each start of qmgr.
+  // The token types are constant, so only the tests check them, not each start of qmgr.
   lexer ??= new Lexer({ modes: MODES, defaultMode: "verb" }, { positionTracking: "onlyOffset", skipValidations: true, safeMode: true });
   return lexer;
 }

@@ -1,4 +1,5 @@
-// qmgr import and export of hooks (docs/reference/qmgr.md 9): what is asked for, and which texts the user gets. Files and streams are the world's.
+// qmgr import and export of hooks (docs/reference/qmgr.md 9): parses the request and writes the user's messages. The caller
+// supplies files and streams.
 
 import type { ExportHookRequest, ImportHookRequest } from "#protocol/messages.ts";
 
@@ -7,9 +8,9 @@ export type HookServer = {
   importHook(request: ImportHookRequest): Promise<{ readonly ok: true; readonly text?: string } | HookRefusal>;
   exportHook(request: ExportHookRequest): Promise<{ readonly ok: true; readonly content: string } | HookRefusal>;
 };
-/** Contents travel as base64, whatever the file holds. A fault is the line to show. */
+/** Contents of any kind travel as base64. A fault is the line to show. */
 export type HookFiles = {
-  /** file `-` is the standard input: to its end, or with base64 to an empty line */
+  /** file `-` means standard input: up to its end, or for base64 up to an empty line */
   read(file: string, encoding: string): Promise<{ readonly content: string } | { readonly fault: string }>;
   /** file undefined: standard output */
   write(file: string | undefined, encoding: string, content: string): Promise<{ readonly fault?: string }>;
@@ -17,7 +18,7 @@ export type HookFiles = {
 
 export type ContentsWords = { readonly content_type: string; readonly encoding: string; readonly file: string | undefined };
 
-/** Words after the hook's name. A fault is the line to show. */
+/** Parses the words after the hook's name. A fault is the line to show. */
 export function contentsWords(verb: "import" | "export", words: readonly string[]): ContentsWords | { readonly fault: string } {
   const [content_type, encoding, file, ...more] = words.map(unquoted);
   const missing = (what: string) => ({ fault: `hook ${verb} command has no <${what}> argument` });
@@ -30,12 +31,12 @@ export function contentsWords(verb: "import" | "export", words: readonly string[
 
 const unquoted = (word: string): string => /^(["'])(.*)\1$/s.exec(word)?.[2] ?? word;
 
-/** `.json` of `/etc/site.json`; what stands before the last point decides that there is a name. */
+/** `.json` for `/etc/site.json`. The last point counts only if the name has characters before it. */
 const suffixOf = (file: string): string => /[^/](\.[^./]+)$/.exec(file)?.[1] ?? "";
 
 export type Moved =
   | { readonly ok: true; readonly text?: string }
-  | { readonly ok: false; readonly fault: string /** nothing was asked of the server, or its answer could not be written */ }
+  | { readonly ok: false; readonly fault: string /** no request was sent, or the server's answer could not be written */ }
   | HookRefusal;
 
 export async function importContents(
@@ -64,7 +65,7 @@ export async function exportContents(
   return fault === undefined ? { ok: true } : { ok: false, fault };
 }
 
-/** Lines that `print hook` ends with: what the hook holds, as import commands to be fed back. */
+/** The last lines of `print hook`: the contents of the hook as import commands that qmgr can read back. */
 export async function printContents(server: HookServer, object: "hook" | "pbshook", hook: string): Promise<string> {
   let text = "";
   for (const content_type of ["application/x-python", "application/x-javascript", "application/x-config"]) {
@@ -76,5 +77,5 @@ export async function printContents(server: HookServer, object: "hook" | "pbshoo
 
 const LINE_CHARS = 76;
 
-/** base64 in lines, each ended. */
+/** base64 split into lines; each ends with a newline. */
 export const base64Lines = (content: string): string => content.replace(new RegExp(`.{1,${LINE_CHARS}}`, "g"), "$&\n");

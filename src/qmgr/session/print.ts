@@ -1,11 +1,12 @@
-// The texts of `list` and `print` (docs/reference/qmgr.md 6 and 7), to the blank. `print` can be fed back to qmgr. Pure.
+// The texts of `list` and `print` (docs/reference/qmgr.md 6 and 7), exact to the blank. qmgr can read the output of `print`
+// back. Pure.
 
 import type { AttributeDef } from "#model/attribute.ts";
 import { resourceLimitLines } from "#model/values/entity-limit.ts";
 import type { ManagedObject, WireAttrs } from "#protocol/messages.ts";
 import { tableOf } from "../language/attribute-lookup.ts";
 
-/** Text of a time for people: the shell supplies the local clock's. */
+/** Formats a time for users; the shell supplies the local clock. */
 export type Ctime = (epoch_s: number) => string;
 
 const HEADER: Record<ManagedObject, string> = {
@@ -18,10 +19,10 @@ const HEADER: Record<ManagedObject, string> = {
   pbshook: "Hook",
 };
 
-/** One line of output before it is laid out: `attr[.resource] = value`. */
+/** One line of output before layout: `attr[.resource] = value`. */
 type Line = { readonly def: AttributeDef | undefined; readonly name: string; readonly resource?: string; readonly value: string };
 
-/** One object as `list` shows it, with the empty line after it. wanted: only these attributes, in this order; undefined: all. */
+/** One object as `list` shows it, followed by an empty line. wanted: only these attributes, in this order; undefined: all. */
 export function listObject(
   object: ManagedObject,
   id: string,
@@ -40,7 +41,10 @@ function listLine({ def, name, resource, value }: Line, ctime: Ctime): string {
   return `    ${label} = ${wrapValue(shown, name.length + 8 + (resource === undefined ? 0 : resource.length + 1) + 3)}\n`;
 }
 
-/** Break at commas: when the line so far reaches 80, a newline and one tab go before the next piece. The first piece is never moved. */
+/**
+ * Breaks at commas: if the line has reached 80 characters, a newline and one tab precede the next piece. The first piece is
+ * never moved.
+ */
 function wrapValue(value: string, used: number): string {
   let text = "";
   let length = used;
@@ -66,7 +70,7 @@ function visible(text: string): string {
   return text.replace(/[\u0000-\u0008\u000b-\u001f\u007f]/g, (char) => `^${String.fromCharCode(char.charCodeAt(0) ^ 0x40)}`);
 }
 
-/** The framed comment before the objects of a type. There is none for schedulers. */
+/** The framed comment before the objects of a type. Schedulers have none. */
 export function banner(object: ManagedObject): string {
   const text: Partial<Record<ManagedObject, string>> = {
     server: "Set server attributes.",
@@ -82,7 +86,10 @@ function frame(text: string): string {
   return `#\n# ${text}\n#\n`;
 }
 
-/** One object as `print` shows it: what creates it and sets it again. arrays: names of the resources of type string_array. */
+/**
+ * One object as `print` shows it: commands that create it and set its attributes. arrays: names of the resources of type
+ * string_array.
+ */
 export function printObject(
   object: ManagedObject,
   id: string,
@@ -115,7 +122,7 @@ function createLines(object: ManagedObject, id: string, attrs: WireAttrs): strin
   return `${frame(`Create and define ${kind} ${id}`)}${create}\n`;
 }
 
-/** What can be set is printed; state of nodes and schedulers by the rules of docs/reference/qmgr.md 7. */
+/** Settable attributes are printed; the state of nodes and schedulers follows the rules of docs/reference/qmgr.md 7. */
 function isPrinted(object: ManagedObject, { def, name, value }: Line): boolean {
   if (object === "resource") return true;
   if (object === "node" && (name === "Mom" || name === "Port")) return false;
@@ -130,7 +137,7 @@ function printedValues(
   arrays: ReadonlySet<string>,
 ): readonly (readonly [op: string, value: string])[] {
   if (def?.type === "entity_limit" || def?.type === "entity_limit_res") return [[again ? "+=" : "=", value]];
-  // PBS has event and fail_action of a hook as plain texts.
+  // In PBS event and fail_action of a hook are plain texts.
   const list =
     (resource !== undefined && arrays.has(resource)) ||
     (def?.type === "string_array" && def.object !== "hook") ||
@@ -140,7 +147,7 @@ function printedValues(
   return elements.map((element, index) => [index === 0 && !again ? "=" : "+=", quoteValue(element)]);
 }
 
-/** Quoted when it holds a quote, a comma or white space: with ' when it holds ", else with ". */
+/** Quotes a value that contains a quote, a comma or white space: with ' if it contains ", otherwise with ". */
 function quoteValue(value: string): string {
   if (!/["',\s]/.test(value)) return value;
   return value.includes('"') ? `'${value}'` : `"${value}"`;
@@ -162,7 +169,7 @@ function linesOf(object: ManagedObject, attrs: WireAttrs, wanted: readonly strin
   return lines;
 }
 
-/** Resources of a list; per-resource limits entity by entity, as PBS keeps them. */
+/** The resources of a list. Limits per resource come entity by entity, as PBS keeps them. */
 function flattened(value: { readonly [resource: string]: string | readonly string[] }): readonly (readonly [string, string])[] {
   const entries = Object.entries(value);
   if (!entries.some(([, text]) => Array.isArray(text))) return entries as [string, string][];

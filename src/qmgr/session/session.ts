@@ -1,5 +1,5 @@
-// One run of qmgr: which servers it talks to, which objects are active, what a request does and with which exit status it ends (docs/reference/qmgr.md 1, 4, 5, 8).
-// The world (connections, streams, history) is passed in.
+// One run of qmgr: its servers, its active objects, the execution of requests and the exit status (docs/reference/qmgr.md 1, 4,
+// 5, 8). The caller supplies the world (connections, streams, history).
 
 import { BUILTIN_RESOURCES } from "#model/resource-table.ts";
 import type { AttrOp, ManagedObject, ManagerRequest, StatusItem, StatusRequest, WireAttrs } from "#protocol/messages.ts";
@@ -11,7 +11,7 @@ import { contentsWords, exportContents, type HookFiles, type HookServer, importC
 import { banner, type Ctime, listObject, printObject } from "./print.ts";
 
 export type Refusal = { readonly ok: false; readonly code: number; readonly text: string | null };
-/** A connection to one server. Throws when the connection is lost. */
+/** A connection to one server. Throws if the connection is lost. */
 export type QmgrServer = HookServer & {
   manage(request: ManagerRequest): Promise<{ readonly ok: true; readonly text?: string } | Refusal>;
   status(request: StatusRequest): Promise<{ readonly ok: true; readonly items: readonly StatusItem[] } | Refusal>;
@@ -19,11 +19,11 @@ export type QmgrServer = HookServer & {
 export type QmgrWorld = {
   readonly out: (text: string) => void;
   readonly err: (text: string) => void;
-  /** undefined: no such server; the library's line (`Unknown Host.`) has been written to err */
+  /** undefined: the server does not exist; the library's line (`Unknown Host.`) has been written to err */
   connect(server: string): Promise<QmgrServer | undefined>;
   readonly ctime: Ctime;
   readonly stdinIsTty: boolean;
-  /** the file a formula of the server is kept in, when this user cannot write it; PBS's qmgr writes it, here the server does */
+  /** the file of the server's formula if this user cannot write it. In PBS qmgr writes this file, here the server does */
   readonly closedFormulaFile: () => string | null;
   /** lines of the history, oldest first */
   readonly history: () => readonly string[];
@@ -31,7 +31,7 @@ export type QmgrWorld = {
 };
 export type QmgrOptions = { readonly abort: boolean; readonly echo: boolean; readonly parseOnly: boolean; readonly silent: boolean };
 
-/** What a request ended with: an exit status, and whether qmgr goes on. */
+/** The result of a request: an exit status, and whether qmgr continues. */
 export type Outcome = { readonly status: number; readonly kind: "ok" | "parse" | "refused" | "quit" };
 
 const BUILTIN = new Set(BUILTIN_RESOURCES.map((resource) => resource.name));
@@ -46,7 +46,7 @@ export class QmgrSession {
   private readonly world: QmgrWorld;
   private readonly options: QmgrOptions;
 
-  /** @param servers names of the command line; none: the default server, "" */
+  /** @param servers names on the command line; if empty, the default server "" */
   constructor(world: QmgrWorld, options: QmgrOptions, servers: readonly string[]) {
     this.world = world;
     this.options = options;
@@ -67,7 +67,7 @@ export class QmgrSession {
     return missing;
   }
 
-  /** Parse and carry out one request line. */
+  /** Parses and executes one request line. */
   async run(line: string): Promise<Outcome> {
     if (this.options.echo) this.world.out(`${line}\n`);
     const parsed = parseRequest(line, attributeLookup);
@@ -200,7 +200,7 @@ export class QmgrSession {
     return { status, kind: status === 0 ? "ok" : "refused" };
   }
 
-  /** @returns false when the server refused */
+  /** @returns false if the server refused */
   private async showObjects(
     verb: "list" | "print",
     connection: QmgrServer,
@@ -217,7 +217,7 @@ export class QmgrSession {
       ...(wanted === undefined ? {} : { attrs: needed(object, verb, wanted) }),
     });
     if (!reply.ok) {
-      // As recorded: who may not list all hooks is told so, and it is no failure.
+      // As recorded: a user who may not list all hooks gets a message, but this is not a failure.
       if (reply.code === PBSE_HOOKERROR && verb === "list" && name === "") {
         this.complain(reply.text ?? "");
         return true;
@@ -269,7 +269,7 @@ export class QmgrSession {
       const reply = await connection.status({ kind: "status", object, ids: object === "sched" ? [] : [name], attrs: [] });
       const refusal = reply.ok ? reply.items.find((item) => "code" in item) : reply;
       if (refusal !== undefined && "code" in refusal) {
-        // As recorded: an unknown node changes nothing and says nothing, an unknown queue ends a qmgr that reads a script.
+        // As recorded: an unknown node is ignored silently, and an unknown queue ends a qmgr that reads a script.
         if (object === "node") return { status: 0, kind: "ok" };
         this.reportRefusal(name, server, { ok: false, code: refusal.code, text: refusal.text });
         return { status: 1, kind: this.world.stdinIsTty ? "refused" : "quit" };
@@ -286,7 +286,7 @@ export class QmgrSession {
     return { status: 0, kind: "ok" };
   }
 
-  /** The names a request is carried out on, with the server of each ("" = default). */
+  /** The names of the objects of a request, each with its server ("" = default). */
   private targets(object: ManagedObject, names: readonly ObjectName[], verb: string): readonly ObjectName[] {
     if (names.length > 0) {
       return names.flatMap(({ name, server }) => {
@@ -355,7 +355,7 @@ export class QmgrSession {
     this.complain(code === PBSE_HOOKERROR ? "qmgr: hook error returned from server" : `qmgr: Error (${code}) returned from server`);
   }
 
-  /** Messages of qmgr itself; -z silences them all. */
+  /** Prints a message of qmgr itself; -z suppresses all of these. */
   complain(text: string): void {
     if (!this.options.silent) this.world.err(`${text}\n`);
   }
@@ -370,7 +370,10 @@ function toOperation(verb: ManagerRequest["verb"], { name, resource, op, value }
 
 const NO_RESOURCES: ReadonlySet<string> = new Set();
 
-/** Names of resources of type string_array: their values are printed element by element. Asked for only where a value has several elements. */
+/**
+ * Names of resources of type string_array, whose values are printed element by element. The server is asked only if a value has
+ * several elements.
+ */
 async function arrayResources(connection: QmgrServer, items: readonly { readonly attrs: WireAttrs }[]): Promise<ReadonlySet<string>> {
   const lists = items.flatMap(({ attrs }) => Object.values(attrs)).filter((value) => typeof value === "object" && !Array.isArray(value));
   if (!lists.some((list) => Object.values(list).some((value) => typeof value === "string" && value.includes(",")))) return NO_RESOURCES;
@@ -379,7 +382,7 @@ async function arrayResources(connection: QmgrServer, items: readonly { readonly
   return new Set(resources.flatMap((item) => ("attrs" in item && item.attrs["type"] === "string_array" ? [item.id] : [])));
 }
 
-/** Each name once, at its last place. */
+/** Each name once, at its last position. */
 function uniqueLast(names: readonly string[]): string[] {
   return names.filter((name, index) => !names.includes(name, index + 1));
 }

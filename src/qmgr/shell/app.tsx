@@ -20,7 +20,7 @@ export type SchedStatus = {
 };
 export type ShellStatus = { readonly server: string; readonly server_state: string; readonly scheds: readonly SchedStatus[] };
 
-/** What the shell needs of the world. run writes its output through the two callbacks. */
+/** The shell's access to the world. run writes its output through the two callbacks. */
 export type ShellWorld = {
   run(line: string, out: (text: string) => void, err: (text: string) => void): Promise<Outcome>;
   status(): Promise<ShellStatus | undefined>;
@@ -28,7 +28,7 @@ export type ShellWorld = {
   /** oldest first */
   history(): readonly string[];
   remember(line: string): void;
-  /** how often the status line is refreshed */
+  /** interval at which the status line is refreshed */
   readonly refresh_ms: number;
 };
 
@@ -59,7 +59,7 @@ function Shell({ world, onStatus }: { readonly world: ShellWorld; readonly onSta
   const [known, setKnown] = useState<KnownNames>({});
   const [status, setStatus] = useState<ShellStatus | undefined>(undefined);
   const next_key = useRef(0);
-  /** as drawn, at once: several keys may come between two drawings */
+  /** updated immediately, because several keys may arrive between two drawings */
   const typing = useRef<Typing>({ editor: EMPTY_EDITOR, pending: NO_PENDING });
   const keys = useRef<ShellKey[]>([]);
   const working = useRef(false);
@@ -123,7 +123,7 @@ function Shell({ world, onStatus }: { readonly world: ShellWorld; readonly onSta
     else change({ editor: pressKey(now, key, world.history(), known) });
   };
 
-  // What is typed or pasted while a request is under way waits for its turn.
+  // Input that arrives while a request is in progress waits for its end.
   useInput((input, key) => {
     keys.current.push(...toShellKeys(input, key));
     if (working.current) return;
@@ -165,7 +165,7 @@ function Shell({ world, onStatus }: { readonly world: ShellWorld; readonly onSta
 
 const CANDIDATES_MAX = 40;
 
-/** The line with a cursor; the character at which an error stands is marked. */
+/** The line with a cursor. The character at the position of an error is marked. */
 function Prompt({
   editor,
   continued,
@@ -246,7 +246,7 @@ function StatusLine({ status }: { readonly status: ShellStatus | undefined }) {
   );
 }
 
-/** Errors are shown while typing, but not that the end is still missing. */
+/** Errors are shown while the user types, except that the request is still incomplete. */
 function faultOf(text: string, pending: PendingLine): ParseFault | undefined {
   if (text.trim() === "" || pending.continued || text.endsWith("\\")) return undefined;
   const parsed = parseRequest(text, attributeLookup);
@@ -272,7 +272,7 @@ function faultText(fault: ParseFault, text: string): string {
 
 type InkKey = Parameters<Parameters<typeof useInput>[0]>[1];
 
-/** The keys of one piece of input: a terminal may give a whole paste, line ends and all, at once. */
+/** The keys of one piece of input. A terminal may deliver a whole paste, including line ends, at once. */
 function toShellKeys(input: string, key: InkKey): readonly ShellKey[] {
   if (key.ctrl && input === "d") return [{ kind: "end-of-input" }];
   if (key.ctrl && input === "c") return [{ kind: "interrupt" }];

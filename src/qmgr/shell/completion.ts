@@ -29,14 +29,14 @@ import {
   verbOf,
 } from "../language/tokens.ts";
 
-/** Names the server knows, by object type; fetched by the shell. */
+/** Names of objects on the server by object type; the shell fetches them. */
 export type KnownNames = { readonly [type in ManagedObject]?: readonly string[] };
 export type Completion = {
   /** where the word under the cursor begins */
   readonly start: number;
-  /** whole words that may stand there, sorted as the tables have them */
+  /** complete words that may stand there, in the order of the tables */
   readonly candidates: readonly string[];
-  /** what may be typed here, in one line */
+  /** one line of help about the word */
   readonly help: string;
 };
 
@@ -50,7 +50,7 @@ const OBJECTS_OF: { readonly [verb: string]: readonly string[] } = {
 const ALL_OBJECTS = ["server", "queue", "node", "resource", "sched", "hook", "pbshook"];
 const RESOURCE_ATTRIBUTES = ["type", "flag"];
 const OPERATORS = ["=", "+=", "-="];
-/** Longest line that is completed: nobody types one, and the grammar is asked at each key. */
+/** Longer lines are not completed, because the grammar is evaluated at each key. */
 const LINE_LENGTH_MAX = 10_000;
 
 /** Candidates for the word that ends at the cursor. */
@@ -67,7 +67,10 @@ export function complete(line: string, cursor: number, known: KnownNames): Compl
 /** attribute: the word being typed, whose resource begins at start. */
 type WordAtCursor = { readonly tokens: readonly IToken[]; readonly start: number; readonly attribute: string };
 
-/** The tokens before the word that is being typed, and where it begins. A value is one word, however many parts it has; a resource is a word behind its dot. */
+/**
+ * The tokens before the word under the cursor, and the start of that word. A value is one word, however many parts it has; a
+ * resource is the word after its dot.
+ */
 function wordAtCursor(before: string): WordAtCursor {
   const tokens = tokenize(before, attributeLookup);
   const operator = tokens.findLastIndex((token) => isOf(token, Operator));
@@ -82,7 +85,7 @@ function wordAtCursor(before: string): WordAtCursor {
 }
 const SIGNS = [At, ListComma, Comma, Operator, Nothing];
 
-/** Whether what stands behind an operator goes on at the cursor. */
+/** Whether the value after an operator continues at the cursor. */
 function isOpenValue(value: readonly IToken[], before: string): boolean {
   const last = value.at(-1);
   if (last === undefined) return true;
@@ -94,13 +97,13 @@ type Place = {
   readonly attribute: string;
   readonly verb: Verb | undefined;
   readonly object: ManagedObject | undefined;
-  /** what stands before the word */
+  /** the tokens before the word */
   readonly tokens: readonly IToken[];
   readonly known: KnownNames;
 };
 type Offer = Pick<Completion, "candidates" | "help">;
 
-/** What may be typed for a token that the grammar takes next. */
+/** The candidates for a token type that the grammar accepts next. */
 function offersOf(type: TokenType, place: Place): readonly Offer[] {
   const { verb, object, attribute: typed, known } = place;
   if (verb === undefined || type === ObjectType) {
@@ -112,7 +115,7 @@ function offersOf(type: TokenType, place: Place): readonly Offer[] {
     case Name: {
       if (isOf(place.tokens.at(-1) as IToken, At)) return [];
       const names = verb === "create" ? [] : (known[object] ?? []);
-      // A third word is an attribute where an object needs no name.
+      // The third word is an attribute if the object needs no name.
       const first = isOf(place.tokens.at(-1) as IToken, ObjectType) && (object === "server" || (object === "sched" && verb !== "create"));
       const attributes = first ? attributeNames(object, verb) : [];
       return [{ candidates: [...names, ...attributes], help: object === "server" ? "attribute of the server" : `name of a ${object}` }];
@@ -132,7 +135,7 @@ function offersOf(type: TokenType, place: Place): readonly Offer[] {
 }
 const VERB_HELP = "verb: create, delete, set, unset, list, print, active, help, quit";
 
-/** An attribute, or behind its dot a resource of it. */
+/** An attribute, or after its dot a resource of the attribute. */
 function attributeOffer(object: ManagedObject, verb: Verb, typed: string, known: KnownNames): Offer {
   const def = tableOf(object)?.byName(nameOf(typed));
   const help = def === undefined ? `attribute of the ${object}` : describe(def);
@@ -147,7 +150,7 @@ function helpOf(object: ManagedObject, attribute: IToken | undefined): string {
   return def === undefined ? "" : describe(def);
 }
 
-/** Says which word is none; "" where the grammar just takes nothing more. */
+/** Says which word is unknown; "" if the words are known and the request is complete. */
 function unknownWord([verb, object]: readonly IToken[]): string {
   if (verb !== undefined && isOf(verb, UnknownVerb)) return `unknown verb ${verb.image}`;
   return object !== undefined && isOf(object, UnknownObject) ? `unknown object type ${object.image}` : "";
@@ -177,7 +180,7 @@ function describe(def: AttributeDef): string {
 
 const startsWith = (candidate: string, typed: string): boolean => candidate.toLowerCase().startsWith(typed.toLowerCase());
 
-/** The longest text that all candidates begin with. */
+/** The longest common prefix of all candidates. */
 export function commonPrefix(candidates: readonly string[]): string {
   let prefix = candidates[0] ?? "";
   for (const candidate of candidates) while (!candidate.startsWith(prefix)) prefix = prefix.slice(0, -1);

@@ -1,13 +1,13 @@
-// The line that is being typed in the admin shell: text, cursor, history, completion. Pure: keys in, a new state out.
+// The input line of the admin shell: text, cursor, history, completion. Pure: keys in, a new state out.
 
 import { type Completion, commonPrefix, complete, type KnownNames } from "./completion.ts";
 
 export type EditorState = {
   readonly text: string;
   readonly cursor: number;
-  /** place in the history while going through it; history.length: the new line */
+  /** position in the history; history.length: the new line */
   readonly history_index: number;
-  /** what was typed before going through the history */
+  /** the text of the new line while the user moves through the history */
   readonly draft: string;
   /** candidates shown after a Tab */
   readonly shown: readonly string[];
@@ -33,10 +33,10 @@ export type EditorKey =
         | "tab";
     };
 
-/** What is not the editor's: a line is done, the shell ends, what is typed is thrown away. */
+/** Keys that the editor does not handle: the line is complete, the shell ends, the input is discarded. */
 export type ShellKey = EditorKey | { readonly kind: "enter" } | { readonly kind: "end-of-input" } | { readonly kind: "interrupt" };
 
-/** Text as it was typed or pasted: its line ends are Enter, in one of the ways terminals send it; tabs are blanks. */
+/** Text as typed or pasted. Its line ends, in any of the forms that terminals send, are Enter; tabs are blanks. */
 export function keysOfText(text: string): readonly ShellKey[] {
   return text.split(/(\r\n|\r|\n)/).flatMap((part): readonly ShellKey[] => {
     if (part === "") return [];
@@ -96,7 +96,10 @@ function recall(state: EditorState, history: readonly string[], step: number): E
   return { text, cursor: text.length, history_index: to === history.length ? -1 : to, draft, shown: [] };
 }
 
-/** One candidate is taken with a blank (or what naturally follows); several: their common beginning, and they are shown. */
+/**
+ * A single candidate is inserted with a blank (or its natural successor). Of several candidates the common prefix is inserted,
+ * and all are shown.
+ */
 function completeAt(state: EditorState, { start, candidates }: Completion): EditorState {
   const [only] = candidates;
   if (only === undefined) return state;
