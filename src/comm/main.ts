@@ -1,6 +1,6 @@
-// pbs_comm: the stand-in for PBS' communication daemon. On one host there is nothing to route: our daemons talk over unix sockets. Site tools nevertheless
-// look for a process, its pid file and its log (docs/reference/files.md 9); this is a small process that has them, says what it is, and answers signals. It listens
-// nowhere.
+// pbs_comm: a stand-in for PBS' communication daemon. On one host there is nothing to route, because our daemons communicate
+// over unix sockets. Tools of sites nevertheless look for a process, its pid file and its log (docs/reference/files.md 9). This
+// small process provides them, logs what it is, and answers signals. It listens nowhere.
 
 import { spawn } from "node:child_process";
 import { closeSync, writeSync } from "node:fs";
@@ -14,7 +14,7 @@ import { homeFault } from "#support/trusted-home.ts";
 import { PBS_VERSION } from "#support/version.ts";
 import { type CommOptions, parseCommOptions, USAGE } from "./options.ts";
 
-/** The background process says here that it is up, or why not. */
+/** The background process reports here that it is ready, or why it failed. */
 const READY_FD = 3;
 const READY_ENV = "PARTITA_COMM_READY";
 
@@ -36,7 +36,7 @@ function say(fd: number, text: string, status: number): number {
   return status;
 }
 
-/** Starts this program again, detached, and waits for its word. */
+/** Starts this program again, detached, and waits for its report. */
 function intoBackground(argv: readonly string[]): Promise<number> {
   const child = spawn(process.execPath, [...process.execArgv, process.argv[1] as string, ...argv], {
     detached: true,
@@ -66,7 +66,7 @@ function tellStarter(text: string): void {
   closeSync(READY_FD);
 }
 
-/** Lives until TERM or INT. */
+/** Runs until TERM or INT. */
 function serve(conf: Conf, options: CommOptions): Promise<number> {
   const outcome = takeLock(join(conf.home, "server_priv/comm.lock"));
   if (!("held" in outcome)) {
@@ -83,7 +83,7 @@ function serve(conf: Conf, options: CommOptions): Promise<number> {
   });
   const note = (text: string): void => log.record(LOG_EVENT.SYSTEM, "Svr", daemon, text);
   note(`${process.argv[1]} ready (pid=${process.pid}): a stand-in, nothing is routed on one host`);
-  // Site tools wait for the word of the first thread.
+  // Tools of sites wait for this message of the first thread.
   log.record(LOG_EVENT.SYSTEM, "TPP", `${daemon}(Thread 0)`, "Thread ready");
   log.flush();
   tellStarter("ready\n");

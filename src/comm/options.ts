@@ -9,7 +9,7 @@ export type CommOptions = {
 
 export const USAGE = "Usage: pbs_comm [-r other_pbs_comms] [-t number_of_threads] [-e log_events] [-N]\n       pbs_comm --version\n";
 
-/** A string is what is wrong. -r and -t are checked and have no effect: there is nothing to route. */
+/** Returns a string that describes the fault. -r and -t are checked but have no effect, because there is nothing to route. */
 export function parseCommOptions(argv: readonly string[]): CommOptions | string {
   let foreground = false;
   let log_events: number | null = null;

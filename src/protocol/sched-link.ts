@@ -208,7 +208,7 @@ export const SCHED_ENV = { priv: "PARTITA_SCHED_PRIV", log: "PARTITA_SCHED_LOG",
  */
 export const WATCH_SIGNAL = "SIGALRM";
 
-/** Why a job does not run, as data. code names a row of the reason table in src/sched/shapes/reasons.ts. */
+/** The reason why a job does not run, as data. code: a row of the reason table in src/sched/shapes/reasons.ts. */
 export type Why = {
   readonly code: string;
   readonly module?: string;

@@ -1,7 +1,9 @@
-// The same pool of equal slots, scheduled by the scheduler itself: one vnode with as many cpus, a mirror kept by deltas as a server would send them, and a
-// real cycle for every pass (src/sched/cycle/cycle.ts). Slower than pool.ts by what a whole scheduler does; for traces whose answer must come from it.
+// A pool of equal slots that the real scheduler schedules: one vnode with as many cpus, a mirror updated by deltas as from a
+// server, and a real cycle for every pass (src/sched/cycle/cycle.ts). It is slower than pool.ts, and is meant for traces whose
+// result must come from the scheduler itself.
 //
-// X1. Only what strict_ordering and backfill_depth can say: fcfs, depthN, depthinf. X2. The mirror is told of ends before the pass, of starts after it.
+// X1. It supports only what strict_ordering and backfill_depth can express: fcfs, depthN, depthinf. X2. The mirror learns of
+//     ends before the pass, and of starts after it.
 
 import { parseResourceGroup } from "#model/resource-group.ts";
 import type { Change, SchedJob, SchedNode } from "#protocol/sched-link.ts";

@@ -1,8 +1,8 @@
-// A scheduler of one pool of equal slots: the queue in the order of arrival, and the profile in which running jobs, reservations and plans lie. The profile
-// is the scheduler's own (src/sched/calendar/profile.ts), kept from pass to pass by what starts and ends.
+// A scheduler for one pool of equal slots: the queue in the order of arrival, and the profile of running jobs, reservations and
+// plans. The profile is the scheduler's own (src/sched/calendar/profile.ts); starts and ends update it from pass to pass.
 //
-// L1. A running job holds its slots until start + estimate; what it leaves early is given back when it ends.
-// L2. Plans of a depth pass are taken back at its end; kept plans (cons) only ever move to earlier times.
+// L1. A running job holds its slots until start + estimate. Slots of a job that ends earlier are released at its end.
+// L2. The plans of a depth pass are removed at its end. Kept plans (cons) only move to earlier times.
 
 import { beginAt, createProfile, earliest, freeAt, give, isFree, type Profile, take } from "#sched/calendar/profile.ts";
 import type { Amount } from "#sched/shapes/request.ts";

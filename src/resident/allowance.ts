@@ -1,10 +1,10 @@
-// Which commands the resident takes, and why it leaves the others to a process of their own. Pure.
+// Decides which commands the resident runs, and why others need a process of their own. Pure.
 
 import { scanOptions } from "#cli/getopt.ts";
 import { QSUB_LETTERS } from "#cli/option-letters.ts";
 import type { CommandRequest } from "./request.ts";
 
-/** null: it takes the command; else why not. */
+/** Returns null if the resident runs the command, otherwise the reason why not. */
 type Rule = (request: CommandRequest) => string | null;
 
 const always: Rule = () => null;
@@ -13,7 +13,7 @@ const never =
   () =>
     reason;
 
-/** Every command of scripts/lib/programs.mjs: a test compares. */
+/** Contains every command of scripts/lib/programs.mjs; a test compares the lists. */
 export const RULES: Readonly<Record<string, Rule>> = {
   qsub: ({ argv }) => {
     if (argv.includes("--batch")) return "so many jobs would keep other commands waiting, and a start is nothing against them";
@@ -67,12 +67,12 @@ export const RULES: Readonly<Record<string, Rule>> = {
   pbs_attach: never("it is about its own process"),
 };
 
-/** Values that name files; a relative one counts from the directory of the process. */
+/** Variables that name files. A relative path would be relative to the resident's directory. */
 const PATH_VARIABLES = ["PBS_CONF_FILE", "PBS_HOME", "PBS_EXEC", "PBS_MOM_HOME", "PBS_TMPDIR"];
-/** Names that mean something else to every process. */
+/** Paths whose meaning depends on the process. */
 const OF_THE_PROCESS = /\/dev\/(?:fd|stdin|stdout|stderr|tty|pts)\b|\/proc\//;
 
-/** Why a process of its own must run the command; null: the resident may. */
+/** The reason why the command needs a process of its own, or null if the resident may run it. */
 export function whyOwnProcess(request: CommandRequest): string | null {
   const { program, argv, cwd, env } = request;
   const rule = Object.hasOwn(RULES, program) ? RULES[program] : undefined;

@@ -1,10 +1,10 @@
-// The commands as the resident loads them: each when it is asked for first.
+// The commands of the resident, each loaded on first use.
 
 import type { Command } from "#cli/command.ts";
 
 type Module = { readonly run: Command };
 
-/** By name; those that src/resident/allowance.ts never takes are missing. */
+/** By name. Commands that src/resident/allowance.ts never allows are missing. */
 export const COMMANDS: Readonly<Record<string, () => Promise<Module>>> = {
   qsub: () => import("#cli/commands/jobs/qsub.ts"),
   qmgr: () => import("#qmgr/main.ts"),
@@ -35,7 +35,7 @@ export const COMMANDS: Readonly<Record<string, () => Promise<Module>>> = {
   pbs_ralter: () => import("#rsub/pbs_ralter.ts"),
 };
 
-/** Rejects for a name that is none of them. */
+/** Rejects for an unknown name. */
 export async function loadCommand(program: string): Promise<Command> {
   const load = Object.hasOwn(COMMANDS, program) ? COMMANDS[program] : undefined;
   if (load === undefined) throw new Error(`the resident has no ${program}`);

@@ -1,29 +1,33 @@
-// The frames between a launcher (native/conversation.c) and the resident: four bytes of length, the highest first, a letter, and so many bytes.
+// The frames between a launcher (native/conversation.c) and the resident: a length of four bytes (big-endian), a letter, and
+// that many bytes.
 //
 //   launcher to resident      Q  the request (request.ts)             I  a piece of standard input; an empty one is its end
-//   resident to launcher      A  accepted: from now on it may have effects       N  not here: run it yourself, nothing was done
-//                             O, E  a piece of standard output, of standard error      W  wants one piece of standard input      X  ended: its status, one byte
+//   resident to launcher      A  accepted: from now on it may have effects       N  not here: the launcher must run it; nothing
+//   was done
+//                             O, E  a piece of standard output, of standard error      W  wants one piece of standard input
+//                              X  ended: its status, one byte
 //
-// F1. No frame is longer than its letter allows; the reader keeps no more than one frame and what arrived behind it.
+// F1. No frame is longer than the limit of its letter. The reader holds no more than one frame and the data that arrived after
+//     it.
 
 export const HEADER_BYTES = 5;
 /** of output and input in one frame (PIECE_BYTES of the launcher) */
 export const PIECE_BYTES_MAX = 1 << 16;
-/** of a request (REQUEST_BYTES_MAX of the launcher); a larger one is run by a process of its own */
+/** size of a request (REQUEST_BYTES_MAX of the launcher); a command with a larger one runs in its own process */
 export const REQUEST_BYTES_MAX = 1 << 20;
 
-/** What a launcher may send, and how long it may be. */
+/** The frames that a launcher may send, with their greatest lengths. */
 const LIMIT = { Q: REQUEST_BYTES_MAX, I: PIECE_BYTES_MAX } as const;
 export type LauncherLetter = keyof typeof LIMIT;
 export type LauncherFrame = { readonly letter: LauncherLetter; readonly payload: Buffer };
 export type ResidentLetter = "A" | "N" | "O" | "E" | "W" | "X";
 
-/** A launcher does not keep to the frames. */
+/** A launcher violated the frame format. */
 export class FrameFault extends Error {
   override readonly name = "FrameFault";
 }
 
-/** The head of a frame with so many bytes behind it. */
+/** The header of a frame with this payload length. */
 export function frameHead(letter: ResidentLetter, bytes: number): Buffer {
   const head = Buffer.allocUnsafe(HEADER_BYTES);
   head.writeUInt32BE(bytes, 0);
@@ -31,7 +35,7 @@ export function frameHead(letter: ResidentLetter, bytes: number): Buffer {
   return head;
 }
 
-/** Text as frames of at most PIECE_BYTES_MAX each: heads and pieces in turn. */
+/** Text as frames of at most PIECE_BYTES_MAX each: alternating headers and pieces. */
 export function outputFrames(letter: "O" | "E", text: string): Buffer[] {
   const bytes = Buffer.from(text);
   const frames: Buffer[] = [];
@@ -42,7 +46,7 @@ export function outputFrames(letter: "O" | "E", text: string): Buffer[] {
   return frames;
 }
 
-/** Frames of a launcher out of the pieces in which they arrive. Throws FrameFault at the first byte that cannot be right. */
+/** Assembles the frames of a launcher from pieces as they arrive. Throws FrameFault at the first invalid byte. */
 export function frameReader(): (bytes: Buffer) => LauncherFrame[] {
   let pieces: Buffer[] = [];
   let held = 0;

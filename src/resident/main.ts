@@ -1,9 +1,11 @@
-// pbs_resident SOCKET MARK: runs the commands of one user in place of a new Node for each. Started by a launcher (native/launcher.c), which hands over the
-// locked mark as descriptor 3, the circumstances and the limits; ends by itself.
+// pbs_resident SOCKET MARK: runs the commands of one user, so that a command need not start Node. A launcher
+// (native/launcher.c) starts it and passes the locked mark as descriptor 3, the circumstances and the limits. The resident ends
+// by itself.
 //
-// R1. Who holds the lock of the mark is the only one who removes or makes the socket. The lock ends with the process, however it ends.
-// R2. Only processes of our own user are listened to (SO_PEERCRED).
-// R3. After something went wrong that no command caught, no further command is taken.
+// R1. Only the process that holds the lock of the mark removes or creates the socket. The lock ends with the process, however
+//     it ends.
+// R2. Only connections of our own user are accepted (SO_PEERCRED).
+// R3. After an error that no command caught, no further command is accepted.
 
 import { AsyncLocalStorage } from "node:async_hooks";
 import { chmodSync, fstatSync, ftruncateSync, futimesSync, readdirSync, rmSync, statSync, writeSync } from "node:fs";
@@ -17,9 +19,9 @@ import { type Session, serve } from "./session.ts";
 import { settingsOf } from "./settings.ts";
 
 const MARK_FD = 3;
-/** output that waits for its launcher before the server's answers are held back */
+/** output in bytes that waits for its launcher before the server's answers are held back */
 const WAITING_BYTES_MAX = 1 << 18;
-/** how often it looks whether its bundle is still there, and how large it is */
+/** interval at which it checks whether its bundle still exists, and its own size */
 const LOOK_MS = 10_000;
 const COMMANDS_PER_LOOK = 64;
 const FORGOTTEN_MS = 24 * 3600 * 1000;
@@ -65,7 +67,7 @@ const server = createServer({ highWaterMark: WAITING_BYTES_MAX }, (socket) => {
 process.on("uncaughtException", breakDown);
 process.on("unhandledRejection", breakDown);
 for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"] as const) process.on(signal, retire);
-// Half of what the socket could be made without: what the last holder of the mark left behind.
+// A former holder of the mark may have left a socket.
 rmSync(socket_path, { force: true });
 server.on("error", retire);
 server.listen(socket_path, () => {
@@ -81,7 +83,7 @@ setInterval(() => {
 
 const isLarge = (): boolean => process.memoryUsage.rss() > settings.memory_mb_max * 1_000_000;
 
-/** The descriptor handed over is that of the mark: nobody else has started us. */
+/** Whether the descriptor is that of the mark, which proves that a launcher started us. */
 function holdsMark(): boolean {
   try {
     const [held, named] = [fstatSync(MARK_FD), statSync(mark_path)];
@@ -91,7 +93,7 @@ function holdsMark(): boolean {
   }
 }
 
-/** Marks and sockets of circumstances that nobody has had for long: every build and every login may leave some. */
+/** Removes old marks and sockets of circumstances that no longer occur: every build and every login may leave some. */
 function sweep(): void {
   const directory = dirname(mark_path);
   for (const name of readdirSync(directory)) {
@@ -103,7 +105,7 @@ function sweep(): void {
   }
 }
 
-/** Of the file as it was built; null: it has gone. */
+/** Identity of the file as it was built, or null if it has gone. */
 function identity(path: string): string | null {
   try {
     const { dev, ino, size, mtimeMs } = statSync(path);
@@ -113,14 +115,14 @@ function identity(path: string): string | null {
   }
 }
 
-/** Nothing to do: ends when that lasts, or at once when no more is taken. */
+/** There is no command: ends after the idle time, or at once if no more commands are accepted. */
 function rest(): void {
   if (sessions.size > 0) return;
   if (retiring) setImmediate(end);
   else idle = setTimeout(retire, settings.idle_s * 1000);
 }
 
-/** Takes no more commands, and ends with the last of those that run. */
+/** Accepts no more commands, and ends with the last running one. */
 function retire(): void {
   if (retiring) return;
   retiring = true;
@@ -133,7 +135,7 @@ function retire(): void {
 function end(): void {
   if (sessions.size > 0) return;
   ftruncateSync(MARK_FD, 0);
-  // The next command counts as the first.
+  // A mark without a time makes the next command count as the first.
   futimesSync(MARK_FD, 0, 0);
   process.exit(0);
 }

@@ -1,20 +1,21 @@
-// What a launcher asks for: texts that end with a zero byte, lists with their count before them (send_request in native/conversation.c).
+// The request of a launcher: texts that end with a zero byte, and lists preceded by their count (send_request in
+// native/conversation.c).
 
 export type CommandRequest = {
-  /** what the launcher sees of the world: must be what the resident was started with, to the letter */
+  /** the launcher's circumstances, which must equal those of the resident exactly */
   readonly circumstances: string;
   readonly stdin_is_tty: boolean;
   readonly stdout_is_tty: boolean;
   readonly stderr_is_tty: boolean;
-  /** the command's name, as qsub */
+  /** the name of the command, such as qsub */
   readonly program: string;
   readonly cwd: string;
   readonly argv: readonly string[];
-  /** of a variable that occurs twice the first, as getenv(3) has it */
+  /** if a variable occurs twice, the first counts, as in getenv(3) */
   readonly env: Readonly<Record<string, string>>;
 };
 
-/** null: it is no request. Bytes that are no UTF-8 are replaced, as Node does with its own arguments. */
+/** Returns null if the bytes are not a request. Bytes that are not UTF-8 are replaced, as Node does with its own arguments. */
 export function parseRequest(payload: Buffer): CommandRequest | null {
   if (payload.length === 0 || payload[payload.length - 1] !== 0) return null;
   const texts = payload.toString("utf8", 0, payload.length - 1).split("\0");
@@ -37,10 +38,10 @@ export function parseRequest(payload: Buffer): CommandRequest | null {
   };
 }
 
-/** NaN, which equals nothing, for what is no count. */
+/** NaN, which equals no number, if the text is not a count. */
 const count = (text: string): number => (/^\d{1,7}$/.test(text) ? Number(text) : Number.NaN);
 
-/** Without a prototype: a variable may be called `__proto__`. */
+/** The record has no prototype, because a variable may be called `__proto__`. */
 function environment(variables: readonly string[]): Record<string, string> {
   const env = Object.create(null) as Record<string, string>;
   for (const variable of variables) {

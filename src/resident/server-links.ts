@@ -1,16 +1,18 @@
-// Connections to servers that a resident keeps for a while from one command to the next: half of a short command's work is otherwise to connect.
+// Connections to servers that a resident keeps between commands. Connecting otherwise takes half of a short command's time.
 //
-// K1. A connection serves one command at a time, and is kept only when nothing is open on it. A cancelled command's ends with it.
-// K2. Before it is lent again it must be quiet (a server that ended has closed it, seen or not) and its socket the one that the path names now.
-// K3. Nothing is ever sent twice: a connection that breaks under a command breaks for the command.
+// K1. A connection serves one command at a time, and is kept only if no request is open on it. The connection of a cancelled
+//     command is closed.
+// K2. Before a connection is used again, it must be quiet (a server that ended has closed it, even if Node has not noticed),
+//     and the path must still name its socket.
+// K3. Nothing is ever sent twice: if a connection breaks, the command that uses it learns of it.
 
 import { statSync } from "node:fs";
 import { connectSocket, type Flow, type KeptConnection, type ServerConnection, ServerUnreachable } from "#protocol/client.ts";
 import { isQuiet } from "#protocol/wire/peer-credentials.ts";
 
-/** An idle connection is a burden to the server: users are many. */
+/** Idle connections are a load on the server, because there are many users. */
 const KEEP_MS = 5000;
-/** of one server */
+/** connections kept for one server */
 const KEPT_MAX = 8;
 
 export type ServerLinks = {
@@ -20,7 +22,7 @@ export type ServerLinks = {
 
 type Kept = { readonly connection: KeptConnection; readonly socket_file: string; readonly timer: NodeJS.Timeout };
 
-/** No connection yet. */
+/** The links of a resident that has no connection yet. */
 export function serverLinks(): ServerLinks {
   const idle = new Map<string, Kept[]>();
 
@@ -32,7 +34,7 @@ export function serverLinks(): ServerLinks {
     else idle.set(path, left);
   };
 
-  /** One that may be lent, taken out; those that may not are ended. */
+  /** Takes out a connection that can be used. Unusable ones are closed. */
   const take = (path: string, socket_file: string): KeptConnection | null => {
     for (;;) {
       const kept = idle.get(path)?.pop();
@@ -79,7 +81,7 @@ export function serverLinks(): ServerLinks {
 
 const PBSE_SYSTEM = 15010;
 
-/** Of the file that a path names; "": of none, or of one that we may not see (to connect tells which). */
+/** Identity of the file with this path; "" if there is none, or if it is not visible (the connect shows which). */
 function identity(path: string): string {
   try {
     const { dev, ino, ctimeMs } = statSync(path);

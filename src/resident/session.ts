@@ -1,8 +1,11 @@
-// One launcher's command: from the request to the status.
+// The command of one launcher, from the request to the status.
 //
-// S1. A command begins only after the launcher's side has taken `A`: a launcher that has gone or given up before never has it carried out.
-// S2. When the launcher goes, the command's links end, what it reads fails (it does not merely end: half a script must not become a job), what it prints is dropped.
-// S3. What is printed and not yet taken is bounded: links to the server stop bringing more. Standard input is asked for a piece at a time.
+// S1. A command begins only after the launcher's side has taken `A`. If the launcher has gone or given up before that, the
+//     command is never run.
+// S2. If the launcher goes, the command's links end, its reads fail, and its output is dropped. A read fails instead of ending,
+//     so that half a script cannot become a job.
+// S3. Output that the launcher has not read yet is bounded: links to the server then deliver no more. Standard input is
+//     requested one piece at a time.
 
 import type { Socket } from "node:net";
 import { Readable } from "node:stream";
@@ -18,27 +21,27 @@ export type SessionWorld = {
   /** whether one more command may begin now */
   admits(): boolean;
   load(program: string): Promise<Command>;
-  /** a connection to a server for a command */
+  /** opens connections to servers for a command */
   readonly links: ServerLinks;
-  /** runs a function so that what goes wrong in it later is known to be the session's */
+  /** runs a function so that its later errors can be attributed to the session */
   within<T>(session: Session, action: () => T): T;
   began(session: Session): void;
-  /** once for each that began */
+  /** called once for each session that began */
   ended(session: Session): void;
 };
 
 export type Session = {
-  /** The command broke down in a way that its promise did not tell. */
+  /** The command failed in a way that its promise did not report. */
   fail(error: unknown): void;
 };
 
-/** A launcher sends its request at once; one that does not is let go. */
+/** A launcher sends its request at once. A connection without a request is closed after this time. */
 const REQUEST_MS_MAX = 5000;
 const INTERNAL_ERROR = 255;
-/** Made once: every command ends with it, and most need no trace of where. */
+/** Created once: every command ends with this error, and its stack is not needed. */
 const LAUNCHER_GONE = new Error("the command's launcher has gone");
 
-/** Serves one connection, whose peer is known to be our own user. */
+/** Serves one connection. The peer must already be known to be our own user. */
 export function serve(socket: Socket, world: SessionWorld): void {
   const read = frameReader();
   const gone = new AbortController();
@@ -69,7 +72,7 @@ export function serve(socket: Socket, world: SessionWorld): void {
   const print = (letter: "O" | "E", text: string): void => {
     if (over || text === "") return;
     has_acted = true;
-    // What is printed last and the status behind it wake the launcher once.
+    // The last output and the status after it wake the launcher only once.
     socket.cork();
     for (const bytes of outputFrames(letter, text)) socket.write(bytes);
     process.nextTick(() => socket.uncork());
@@ -125,7 +128,8 @@ export function serve(socket: Socket, world: SessionWorld): void {
     } catch {
       return finish("N");
     }
-    // S1: the callback comes when the kernel has the frame, which it takes only while the launcher listens.
+    // S1: the callback comes when the kernel has accepted the frame, which it does only while the launcher has the connection
+    // open.
     socket.write(frameHead("A", 0), (error) => {
       if (!error && !over) world.within(session, () => void run(asked, command));
     });
@@ -144,12 +148,12 @@ export function serve(socket: Socket, world: SessionWorld): void {
     try {
       if (!over) for (const frame of read(bytes)) take(frame);
     } catch {
-      // Not one of our launchers: it is owed nothing.
+      // The peer is not one of our launchers and gets no answer.
       socket.destroy();
     }
   });
   socket.on("error", () => undefined);
-  // Not before: what the launcher has still to take must not be lost with the process.
+  // The process must not exit earlier, because unread output would be lost with it.
   socket.on("close", () => {
     leave();
     if (began) world.ended(session);
@@ -157,15 +161,15 @@ export function serve(socket: Socket, world: SessionWorld): void {
 }
 
 type Input = Readable & {
-  /** A piece that was asked for; empty: the end. False: nobody asked. */
+  /** Passes a requested piece; an empty piece is the end. Returns false if no piece was requested. */
   give(piece: Buffer): boolean;
 };
 
-/** Standard input, a piece at a time. */
+/** Standard input, one piece at a time. */
 function inputOf(is_tty: boolean, want: () => void): Input {
   let wanted = false;
   const stream = new Readable({
-    // No more than a piece is read ahead of the command.
+    // Only one piece is read ahead of the command.
     highWaterMark: 1,
     read() {
       if (wanted) return;
@@ -173,7 +177,7 @@ function inputOf(is_tty: boolean, want: () => void): Input {
       want();
     },
   });
-  // Whoever reads hears of it; with nobody reading it is no fault of the resident.
+  // A reader of the stream receives the error. Without a reader the error is not a fault of the resident.
   stream.on("error", () => undefined);
   return Object.assign(stream, {
     ...(is_tty ? { isTTY: true } : {}),

@@ -1,13 +1,14 @@
-// The limits of a resident: keys of pbs.conf, read by the launcher that starts it and handed over as variables of its environment (native/launcher.c).
+// The limits of a resident: keys of pbs.conf. The launcher that starts the resident reads them and passes them as environment
+// variables (native/launcher.c).
 
 export type Settings = {
-  /** PARTITA_RESIDENT_IDLE, seconds without a command after which it ends */
+  /** PARTITA_RESIDENT_IDLE: it ends after this many seconds without a command */
   readonly idle_s: number;
-  /** PARTITA_RESIDENT_COMMANDS, after so many it ends */
+  /** PARTITA_RESIDENT_COMMANDS: it ends after this many commands */
   readonly commands_max: number;
-  /** PARTITA_RESIDENT_MEMORY, MB resident above which it ends when its commands have */
+  /** PARTITA_RESIDENT_MEMORY: if its resident size in MB exceeds this, it ends after its present commands */
   readonly memory_mb_max: number;
-  /** PARTITA_RESIDENT_AT_ONCE, commands beyond so many at a time are left to processes of their own */
+  /** PARTITA_RESIDENT_AT_ONCE: further simultaneous commands run in their own processes */
   readonly at_once_max: number;
 };
 
@@ -18,10 +19,10 @@ const KEYS: Readonly<Record<keyof Settings, string>> = {
   memory_mb_max: "PARTITA_RESIDENT_MEMORY",
   at_once_max: "PARTITA_RESIDENT_AT_ONCE",
 };
-/** a day of seconds, and more than anybody means */
+/** larger than any sensible value */
 const NUMBER_MAX = 86_400_000;
 
-/** A value that is no whole number above 0 counts as missing. */
+/** A value that is not a whole number above 0 counts as missing. */
 export function settingsOf(env: Readonly<Record<string, string | undefined>>): Settings {
   const numbers = (Object.keys(KEYS) as (keyof Settings)[]).map((key) => {
     const text = env[KEYS[key]] ?? "";

@@ -11,7 +11,7 @@ const USAGE_STATUS = 2;
 
 export const run: Command = asCommand("pbs_rdel", USAGE, pbsRdel);
 
-/** Every id is tried, in their order; the exit status is that of the last failure. */
+/** Tries every id in order. The exit status is that of the last failure. */
 export async function pbsRdel(io: CommandIo, complex: Complex): Promise<number> {
   const scan = scanOptions(io.argv, "q:");
   const faults = scan.events.flatMap((event) => optionFault("pbs_rdel", event) ?? []);

@@ -1,4 +1,5 @@
-// pbs_rstat: shows reservations (docs/reference/commands.md 5). `-F json` and `-F dsv` as qstat has them are ours: no reservation is called so.
+// pbs_rstat: shows reservations (docs/reference/commands.md 5). `-F json` and `-F dsv` are extensions that follow qstat; they
+// cannot be confused with the id of a reservation.
 
 import type { Command, CommandIo } from "#cli/command.ts";
 import { asCommand, type Complex, statusItems } from "#cli/complex.ts";
@@ -43,7 +44,7 @@ export async function pbsRstat(io: CommandIo, complex: Complex): Promise<number>
   }
 }
 
-/** The last of the letters decides. */
+/** The last letter decides. */
 function layoutOf(letters: readonly string[], operands: readonly string[]): { readonly layout: Layout; readonly ids: readonly string[] } {
   const letter = letters.at(-1) ?? "S";
   const [first, ...others] = operands;
@@ -97,7 +98,7 @@ function text(attrs: WireAttrs, name: string): string {
   return typeof value === "string" ? value : Array.isArray(value) ? value.join(",") : "";
 }
 
-/** Not shown in full: PBS keeps them to itself. */
+/** Attributes that PBS does not show in the full listing. */
 const UNSHOWN: ReadonlySet<string> = new Set(["reserve_execvnodes", "reserve_standing", "reserve_timezone"]);
 const TIMES: ReadonlySet<string> = new Set(["reserve_start", "reserve_end", "ctime", "mtime", "reserve_retry"]);
 
@@ -118,7 +119,7 @@ function valueText(name: string, value: string): string {
   return name === "reserve_state" ? (RESV_STATE_WORDS[Number(value)]?.[1] ?? value) : value;
 }
 
-/** Everything, as qstat prints jobs. */
+/** All attributes, in the form in which qstat prints jobs. */
 async function structured(resvs: readonly Resv[], layout: "json" | "dsv", complex: Complex): Promise<string> {
   const { dsvLine, jsonAttrs, jsonDocument } = await import("#cli/long-format.ts");
   const plain = resvs.map(({ id, attrs }) => ({

@@ -1,4 +1,4 @@
-// pbs_rsub: makes a reservation (docs/reference/commands.md 5). `-p PARTITION` gives it to the scheduler of that partition alone.
+// pbs_rsub: creates a reservation (docs/reference/commands.md 5). `-p PARTITION` assigns it to the scheduler of that partition.
 
 import type { Command, CommandIo } from "#cli/command.ts";
 import { asCommand, type Complex, mustBeOurs } from "#cli/complex.ts";
@@ -17,7 +17,7 @@ const USAGE = `usage: pbs_rsub [-I seconds] [-m mail_points] [-M mail_list]
                 -l resource_list | --hosts host1 [... hostn]
        pbs_rsub --version
 `;
-/** What --help adds to the usage, which is PBS's word for word. */
+/** Text that --help adds to the usage. The usage itself is PBS's, word for word. */
 const HELP = `${USAGE}
   -p partition   the scheduler of this partition alone confirms it
   --job jobid    of the vnodes that a running job has, until its walltime is over; the job goes on in it
@@ -27,13 +27,13 @@ const HELP = `${USAGE}
 `;
 /** Longest recurrence rule. */
 const RULE_CHARS_MAX = 66;
-/** How long pbs_rsub -W qmove waits when it is not told otherwise; then the reservation is given up. */
+/** Default wait of pbs_rsub -W qmove; after that the reservation is given up. */
 const QMOVE_WAIT_S = -10;
 const USAGE_STATUS = 2;
 
 export const run: Command = asCommand("pbs_rsub", HELP, pbsRsub);
 
-/** fault: what is wrong with the command line, before the usage; "" the usage says it all; null: nothing is wrong. */
+/** fault: the fault of the command line, printed before the usage; "": only the usage is printed; null: there is no fault. */
 type Asked = {
   readonly attrs: AttrValueText[];
   readonly given: Set<string>;
@@ -68,7 +68,7 @@ async function submit(io: CommandIo, complex: Complex, request: SubmitResvReques
     const reply = await link.request(request);
     if (!reply.ok) {
       io.err(`pbs_rsub: ${reply.text ?? `Server returned error ${reply.code}`}\n`);
-      // Hosts are a matter of the command line: a host that the server does not know is a wrong argument.
+      // A host that the server does not know is a wrong argument of the command line.
       return request.hosts !== undefined && reply.code === PBSE_UNKNODE ? USAGE_STATUS : refusalStatus(reply.code);
     }
     const { id, word } = reply.value as { readonly id: string; readonly word: string };
@@ -79,7 +79,7 @@ async function submit(io: CommandIo, complex: Complex, request: SubmitResvReques
   }
 }
 
-/** What goes with a reservation of the environment; who and where the server knows itself. */
+/** The environment variables that go with a reservation. The server adds user and host. */
 function variables(env: CommandIo["env"]): string {
   const rows: readonly (readonly [string, string | undefined])[] = [
     ["PBS_O_MAIL", env["MAIL"]],
@@ -113,7 +113,7 @@ function readArguments(argv: readonly string[], now_ms: number): Asked {
   return { attrs, given, hosts: hosts ? scan.operands : null, server, fault: wrong ? faults : null };
 }
 
-/** --hosts makes all operands hosts; --job takes an id. getopt knows only letters here. */
+/** --hosts makes all operands hosts; --job takes an id. getopt handles only letters. */
 function takeLongOptions(argv: readonly string[]): {
   readonly words: readonly string[];
   readonly job: string | null;
@@ -155,7 +155,7 @@ function readOption(letter: string, value: string, now_ms: number): OptionResult
   }
 }
 
-/** Options that do not go together, or an empty text. */
+/** The fault of conflicting options, or "". */
 function conflict({ attrs, given, job, hosts }: Pick<Asked, "attrs" | "given" | "hosts"> & { readonly job: string | null }): string {
   const starts = given.has("R") || given.has("E");
   if (job !== null && (starts || given.has("D"))) return "pbs_rsub: Start/End time cannot be used with --job option\n";

@@ -1,4 +1,4 @@
-// Options that set attributes of reservations, the same for pbs_rsub and pbs_ralter (docs/reference/commands.md 5). Pure.
+// Options of pbs_rsub and pbs_ralter that set attributes of reservations (docs/reference/commands.md 5). Pure.
 
 import { parseTimeArgument } from "#cli/dates.ts";
 import { isJobName } from "#cli/job-options.ts";
@@ -15,7 +15,7 @@ const NAME_LIST: { readonly [letter: string]: string } = {
   H: "Authorized_Hosts",
 };
 
-/** The attributes an option sets, or the line that tells what is wrong with it. duration: the attribute of -D. */
+/** The attributes that an option sets, or the line that describes its fault. duration: the attribute that -D sets. */
 export function readResvOption(command: string, letter: string, value: string, world: { readonly now_ms: number }): OptionResult {
   const illegal = (what = "value"): OptionResult => ({ ok: false, text: `${command}: illegal -${letter} ${what}\n` });
   const set = (name: string, text = value): OptionResult => ({ ok: true, attrs: [{ name, value: text }] });
@@ -53,8 +53,8 @@ function readResources(text: string, illegal: OptionResult): OptionResult {
 }
 
 /**
- * The id under which the server knows a reservation: its name is added where none is given. A bare number is taken for an id, too, and found unknown by the
- * server (strict: it is not). null: illegally formed.
+ * The server's id of a reservation: the server's name is added if it is missing. A bare number is accepted as an id, which the
+ * server then does not find (strict: it is refused). Returns null if the text is malformed.
  */
 export function completeResvId(text: string, server: string, strict = false): string | null {
   const match = /^([RSM]?\d{1,12})(?:\.([A-Za-z0-9_][A-Za-z0-9._-]*))?(?:@\S+)?$/.exec(text);

@@ -1,4 +1,5 @@
-// Times as the table of pbs_rstat shows them: as short as they can be told apart from others (docs/reference/commands.md 5). Pure but for the machine's time zone.
+// Times in the table of pbs_rstat: as short as possible without ambiguity (docs/reference/commands.md 5). Pure except for the
+// machine's time zone.
 
 import { dayName, monthName, two } from "#cli/dates.ts";
 
@@ -21,7 +22,7 @@ export function shortTime(epoch_s: number, now_ms: number): string {
 
 const midnight = (date: Date): number => new Date(date.getFullYear(), date.getMonth(), date.getDate()).getTime();
 
-/** `01:30:00` as 5400; text that is no duration stays. */
+/** `01:30:00` as 5400; a text that is not a duration is returned unchanged. */
 export function durationSeconds(text: string): string {
   if (!/^\d+(:\d\d){2}$/.test(text)) return text;
   return String(text.split(":").reduce((sum, part) => sum * 60 + Number(part), 0));

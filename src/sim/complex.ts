@@ -1,4 +1,4 @@
-// One complex: a server, its schedulers and its moms, wired by the network, with the checks listening.
+// One complex: a server, its schedulers and its moms, connected by the network and observed by the checks.
 
 import type { PolicyBook } from "#sched/shapes/policy-book.ts";
 import type { Prng } from "#support/prng.ts";
@@ -19,16 +19,16 @@ export type Complex = {
   readonly network: Network;
   readonly disk: Disk;
   readonly server: ServerProcess;
-  /** made when the server first starts one of that name */
+  /** created when the server first starts a scheduler of that name */
   readonly scheds: ReadonlyMap<string, SchedProcess>;
   readonly moms: readonly MomProcess[];
   readonly starters: readonly StarterProcess[];
   readonly book: PolicyBook;
-  /** programs and files fail to be made while true */
+  /** while true, some programs and files fail */
   failures: boolean;
 };
 
-/** Processes that a scheduler may have in one world. */
+/** Number of processes that a scheduler may have in one world. */
 const PIDS_PER_SCHED = 1000;
 
 export function createComplex(world: World, scenario: Scenario, checks: Checks): Complex {
@@ -86,7 +86,7 @@ export function createComplex(world: World, scenario: Scenario, checks: Checks):
   return Object.assign(complex, { world, scenario, network, disk, server, scheds: processes.byName, moms, starters, book });
 }
 
-/** How the program of a run behaves: given by the seed, whatever else happens. */
+/** The behaviour of a run's program. It depends only on the seed. */
 function behaviours(world: World, scenario: Scenario, failing: () => boolean): (job: string, run_count: number) => Behaviour {
   const known = new Map<string, Behaviour>();
   return (job, run_count) => {
@@ -108,7 +108,7 @@ function behaviours(world: World, scenario: Scenario, failing: () => boolean): (
   };
 }
 
-/** qsub is mostly there, and mostly stays. */
+/** qsub is usually present and usually stays. */
 function terminalOf(random: Prng, { run_ms_max }: Scenario): Behaviour["terminal"] {
   return { refused: random.chance(0.1), goes_ms: random.chance(0.3) ? random.int(0, run_ms_max) : null };
 }

@@ -1,7 +1,8 @@
-// What outlives a killed server: its store, and the accounting file.
+// The data that outlives a killed server: its store and the accounting file.
 //
-// D1. What commit() has taken is all that a restarted server finds.
-// D2. The accounting file has the records of a batch when the batch has left. What a kill kept back is written at the next start, as the daemon does
+// D1. A restarted server finds exactly what commit() has accepted.
+// D2. The accounting file has the records of a batch after the batch has left. Records that a kill prevented are written at the
+//     next start, as the daemon does
 //     (src/server/shell/accounting-recovery.ts).
 
 import { loadFromStore } from "#server/driver/store-port.ts";
@@ -17,12 +18,12 @@ export type Disk = {
 
 export const emptyDisk = (): Disk => ({ store: memoryStore(), accounting: [] });
 
-/** The state a server starts with. */
+/** The state with which a server starts. */
 export async function loadDisk({ store, accounting }: Disk, name: string): Promise<ServerState> {
   return loadFromStore(store, name, (loaded) => recover(dueRecords(loaded), accounting));
 }
 
-/** Of the records that are due, those that are not at the end of the file are written. */
+/** Writes the due records that are missing at the end of the file. */
 function recover(due: readonly DueRecord[], written: DueRecord[]): void {
   const lines = new Map<string, number>();
   for (const record of written.slice(-TAIL_RECORDS - due.length)) lines.set(lineOf(record), (lines.get(lineOf(record)) ?? 0) + 1);
@@ -33,7 +34,7 @@ function recover(due: readonly DueRecord[], written: DueRecord[]): void {
   }
 }
 
-/** Records of batches without rows that may stand behind those of the last commit. */
+/** Greatest number of records of batches without rows that may follow those of the last commit. */
 const TAIL_RECORDS = 100;
 
 const lineOf = ({ at_s, type, id, text }: DueRecord): string => `${at_s};${type};${id};${text}`;

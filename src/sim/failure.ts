@@ -1,10 +1,10 @@
-// What a person needs who looks at a seed that failed: its last events, what is broken, and how to see it again.
+// The report of a failed seed: its last events, the violation, and the command that repeats it.
 
 import { execFileSync } from "node:child_process";
 import type { RunResult } from "./run.ts";
 import { traceText } from "./world.ts";
 
-/** options: those of the command line that made the world smaller, each after a blank. */
+/** options: the options of the command line that reduced the world, each after a blank. */
 export function failureText(result: RunResult, options: string): string {
   const { hosts, queues, setup, policy: _, ...rest } = result.scenario;
   return [

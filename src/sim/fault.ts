@@ -1,18 +1,18 @@
-// What goes wrong: processes killed at any event, links broken, a disk that refuses. Whatever is killed comes back after a while; when the faults stop,
-// everything is brought back at once (run.ts).
+// Faults: processes killed at any event, broken links, a disk that refuses. A killed process comes back after a while. When the
+// faults stop, everything is brought back at once (run.ts).
 
 import type { Prng } from "#support/prng.ts";
 import type { Complex } from "./complex.ts";
 import type { Fault } from "./scenario.ts";
 
-/** How long a killed daemon stays away. */
+/** Times for which a killed daemon stays away. */
 const AWAY_MS = [10, 1500, 20_000, 400_000] as const;
 
-/** How long a daemon is stopped: not noticed, noticed by itself, noticed by the server, given up. */
+/** Times for which a daemon is stopped: unnoticed, noticed by the daemon, noticed by the server, given up. */
 const PAUSE_MS = [500, 5000, 20_000, 60_000, 400_000] as const;
 const pauseOf = (random: Prng): number => random.int(1, random.pick(PAUSE_MS));
 
-/** How far the wall clock is ahead of what it was at first. */
+/** Differences of the wall clock from its original time. */
 const CLOCK_AHEAD_MS = [0, 5000, -60_000, 3_600_000, -3_600_000, 2 * 86_400_000] as const;
 
 export function strike(complex: Complex, random: Prng): void {
@@ -86,11 +86,11 @@ function carryOut({ world, server, scheds, moms, starters, network }: Complex, f
       break;
     }
     case "set-clock":
-      // As `date -s` does on the host of server and schedulers: they notice it when they look at the clock.
+      // As `date -s` on the host of server and schedulers: they notice the change when they next read the clock.
       world.setWall(random.pick(CLOCK_AHEAD_MS));
       break;
     case "start-failures":
-      // Which programs and files fail is the seed's (complex.ts).
+      // The seed decides which programs and files fail (complex.ts).
       break;
     default: {
       const unreachable: never = fault;

@@ -1,4 +1,4 @@
-// Hooks without hosts: what a hook might say to an event, drawn by chance. Everything a real one could answer occurs: changes that cannot be, too.
+// Hooks without hosts: random answers to an event. Every possible answer of a real hook occurs, including impossible changes.
 
 import type { HookChanges, HookOutcome, HookRun } from "#hooks/run/hook-input.ts";
 import { NO_REQUESTS } from "#hooks/run/hook-input.ts";
@@ -17,14 +17,14 @@ export function playHook(random: Prng, hook: HookRun): { readonly outcome: HookO
   return { outcome: { kind: "accept", changes, requests, logs }, delay_ms };
 }
 
-/** What is to become of jobs, on execution hosts. */
+/** Requested actions on jobs on execution hosts. */
 function jobsOf(random: Prng, { input }: HookRun): HookOutcomeJobs {
   const job = input.job?.id ?? random.pick([...(input.job_list ?? []), { id: null }]).id;
   return job === null || !input.event.startsWith("exec") || !random.chance(0.1) ? {} : { [job]: random.pick(["rerun", "delete"] as const) };
 }
 type HookOutcomeJobs = (typeof NO_REQUESTS)["jobs"];
 
-/** A prologue or epilogue: mostly there is none. */
+/** A prologue or epilogue. Usually there is none. */
 export function playScript(random: Prng, alarm_s: number): { readonly end: ScriptEnd; readonly delay_ms: number } {
   if (random.chance(0.8)) return { end: { kind: "none" }, delay_ms: 0 };
   if (random.chance(0.05)) return { end: { kind: "ended", code: PELOG.WAIT_FAILED, text: PELOG_TEXTS.wait }, delay_ms: alarm_s * 1000 };
@@ -32,7 +32,7 @@ export function playScript(random: Prng, alarm_s: number): { readonly end: Scrip
   return { end: { kind: "ended", code, text: code === 0 ? "" : PELOG_TEXTS.nonzero }, delay_ms: random.int(0, 500) };
 }
 
-/** A script of `$action` in a virtual host: most do what they should. */
+/** A script of `$action` on a virtual host. Most scripts succeed. */
 export function playAction(random: Prng, alarm_s: number): { readonly end: ScriptEnd; readonly delay_ms: number } {
   const end = (code: number, text: string): ScriptEnd => ({ kind: "ended", code, text });
   if (random.chance(0.05)) return { end: end(PELOG.WAIT_FAILED, PELOG_TEXTS.wait), delay_ms: alarm_s * 1000 };

@@ -1,4 +1,5 @@
-// `npm run sim` (options.ts): whole complexes in virtual time, a seed each, until one breaks. README.md explains what is printed.
+// `npm run sim` (options.ts): simulates whole complexes in virtual time, one for each seed, until one fails. README.md explains
+// the output.
 
 import { failureText } from "./failure.ts";
 import { type Args, readArgs, USAGE } from "./options.ts";
@@ -35,14 +36,17 @@ async function main(): Promise<number> {
   return failures === 0 ? 0 : 1;
 }
 
-/** First and last seed, and when no further one begins. Without a word about seeds: from one that the clock gives, so that every run looks at new ones. */
+/**
+ * The first and last seed, and the time after which no further seed begins. If no seeds are given, they start from the clock,
+ * so that every run tests new ones.
+ */
 function span({ seeds, seconds }: Args): readonly [first: number, last: number, end_ms: number] {
   const [first, last] = seeds ?? [Date.now(), Number.MAX_SAFE_INTEGER];
   if (first === last) return [first, last, Number.POSITIVE_INFINITY];
   return [first, last, Date.now() + (seconds ?? (seeds === undefined ? 10 : 1e9)) * 1000];
 }
 
-// `... | head` has seen enough.
+// The reader of a pipe (`... | head`) has closed it.
 process.stdout.on("error", () => process.exit(0));
 main().then(
   (status) => {

@@ -1,7 +1,9 @@
-// A mom as a process: the real core over a virtual starter and a virtual file agent. Records of jobs lie on the host's disk and outlive the mom.
+// A mom as a process: the real core with a virtual starter and a virtual file agent. Records of jobs are on the host's disk and
+// outlive the mom.
 //
-// The file agent does its work in the order in which it is asked; when it dies, what it was asked is asked again (src/mom/job/agent-link.ts). Records and words to the
-// starter leave at the end of an event (src/mom/shell/mom.ts): a mom that is killed in the midst of one has sent some frames and written nothing.
+// The file agent does its work in the order of the requests. When it dies, unfinished requests are repeated
+// (src/mom/job/agent-link.ts). Records and messages to the starter leave at the end of an event (src/mom/shell/mom.ts): a mom
+// that is killed during an event has sent some frames and written nothing.
 
 import { runSequence } from "#hooks/run/hook-sequence.ts";
 import type { Actions } from "#mom/config/action-script.ts";
@@ -24,7 +26,7 @@ const RECONNECT_MS = 1000;
 const TICK_MS = 1000;
 const SAMPLE_TICKS = 10;
 
-/** Jobs of these hosts can be saved, and go on from there. */
+/** Jobs on these hosts can be checkpointed and restarted. */
 const ACTIONS: Actions = {
   terminate: { timeout_s: 5, words: ["/site/terminate", "%sid"] },
   checkpoint: { timeout_s: 10, words: ["/site/checkpoint", "%path"] },
@@ -36,7 +38,7 @@ export type MomOptions = {
   readonly host: string;
   readonly vnodes: readonly MomVnode[];
   readonly starter: StarterProcess;
-  /** a job's files cannot be made: a code of docs/reference/execution.md 6 */
+  /** the preparation of a job's files fails with this code (docs/reference/execution.md 6); null: it succeeds */
   prepareFailure(job: string, run_count: number): number | null;
   dial(host: string): Link<"mom-to-server", "server-to-mom"> | null;
 };
@@ -45,25 +47,28 @@ export type MomProcess = {
   readonly host: string;
   readonly alive: boolean;
   readonly state: MomState | null;
-  /** Attributes of a job as this mom was given them; of a mom that was killed, as its record has them: its starter may still start what it was told. */
+  /**
+   * The attributes of a job as this mom received them. For a killed mom they come from its record, because its starter may
+   * still start the job.
+   */
   attrsOf(job: string): MomJob["attrs"] | undefined;
   start(): void;
   kill(): void;
-  /** killed in the midst of what it does next; started again after so long */
+  /** kills the mom during its next event; it is started again after away_ms */
   killAtNextEvent(away_ms: number): void;
-  /** stopped (SIGSTOP), and goes on after so long; its starter and its file agent go on meanwhile */
+  /** stops the mom (SIGSTOP) for that time; its starter and its file agent continue */
   pause(for_ms: number): void;
   /** cancels killAtNextEvent(), and continues the mom if it is stopped */
   behave(): Promise<void>;
   killAgent(): void;
-  /** starter and processes go too */
+  /** restarts the host; starter and processes are killed too */
   reboot(): void;
 };
 
 type Told = { [T in keyof StarterToMom]: { readonly type: T; readonly data: StarterToMom[T] } }[keyof StarterToMom];
 type Request = Extract<MomAction, { kind: "prepare" | "finish" }>;
 
-/** $sister_join_job_alarm, $job_launch_delay, $max_poll_downtime: some short enough that a world sees them pass. */
+/** $sister_join_job_alarm, $job_launch_delay, $max_poll_downtime: some are so short that they expire within a world. */
 function patienceOf(random: Prng): MomPatience {
   const some = (values: readonly number[]): number | null => (random.chance(0.5) ? random.pick(values) : null);
   const [join_s, launch_s, downtime_s] = [some([1, 10]), some([1, 10]), some([1, 20, 60])];
@@ -99,7 +104,7 @@ export function createMomProcess(world: World, options: MomOptions): MomProcess 
   let toAgent = pipe(world, random, 20);
   let ticks = 0;
   let ticking = false;
-  /** stopped (SIGSTOP) since then; what happens to it meanwhile */
+  /** time since which the mom is stopped (SIGSTOP), and the events that wait */
   let paused_ms: number | null = null;
   let missed: (() => void | Promise<void>)[] = [];
   let silence_s = 45;
@@ -109,13 +114,13 @@ export function createMomProcess(world: World, options: MomOptions): MomProcess 
     world.after(delay_ms, () => awake(() => (mine === life ? act() : undefined)));
   };
 
-  /** Does it now, or when the mom goes on; what waits is done in order. */
+  /** Acts now, or when the mom continues; waiting actions keep their order. */
   const awake = (act: () => void | Promise<void>): void | Promise<void> => {
     if (paused_ms === null) return act();
     missed.push(act);
   };
 
-  /** It goes on; after too long it asks the server before anything else (src/mom/shell/stall.ts). */
+  /** The mom continues. After a long stop it contacts the server before it does anything else (src/mom/shell/stall.ts). */
   const goOn = async (): Promise<void> => {
     if (paused_ms === null) return;
     const stall = stallWatch(paused_ms);
@@ -127,7 +132,7 @@ export function createMomProcess(world: World, options: MomOptions): MomProcess 
     for (const act of missed.splice(0)) await act();
   };
 
-  /** What still comes on the old connection is not acted upon. */
+  /** Frames that still arrive on the old connection are ignored. */
   const startOver = (): void => {
     if (link === null) return;
     world.trace.add(who, "stood-still");
@@ -274,7 +279,7 @@ export function createMomProcess(world: World, options: MomOptions): MomProcess 
       case "append":
         break;
       case "purge": {
-        // Not repeated when the agent dies.
+        // Not repeated if the agent dies.
         const [mine, agent] = [life, agent_life];
         toAgent(() => {
           void awake(() => {
@@ -307,7 +312,10 @@ export function createMomProcess(world: World, options: MomOptions): MomProcess 
       later(delay_ms, () => tell({ kind: "hooked", step, end }));
     });
 
-  /** While there is no starter nothing is said: its state, told at every connect, makes the core ask again (src/mom/shell/starter-client.ts A1). */
+  /**
+   * Without a starter nothing is sent. A starter reports its state at every connect, and the core then repeats its requests
+   * (src/mom/shell/starter-client.ts A1).
+   */
   const toStarter: StarterProcess["take"] = (type, data) => {
     if (!starter_lost) starter.take(type, data);
   };
@@ -353,7 +361,7 @@ export function createMomProcess(world: World, options: MomOptions): MomProcess 
       () =>
         void awake(() => {
           if (mine !== life) return;
-          // A starter that died is noticed by its connection and replaced at once.
+          // The mom notices by the connection that a starter has died, and replaces it at once.
           starter_lost = true;
           later(random.int(0, 20), () => connectStarter(false));
         }),
@@ -469,7 +477,7 @@ export function createMomProcess(world: World, options: MomOptions): MomProcess 
     }
   };
 
-  /** Looks at the jobs while there are any. */
+  /** Samples the jobs while there are any. */
   const watch = (): void => {
     if (ticking || (state?.runs.size ?? 0) === 0) return;
     ticking = true;

@@ -1,15 +1,17 @@
-// Links between processes of the virtual world, as unix sockets behave: frames of one direction arrive in order, after a delay; a frame is lost only when its
-// link breaks or its sender is killed; both ends then hear of the loss, each at its own time, after the last frame that still came through.
+// Links between processes of the virtual world. They behave like unix sockets: frames of one direction arrive in order, after a
+// delay. A frame is lost only if its link breaks or its sender is killed. Both ends then notice the loss, each at its own time,
+// after the last frame that was delivered.
 //
-// N1. A frame travels as text: nothing is shared between processes but what JSON can say.
-// N2. Every frame is checked against the schema of its direction, as the real shells do; one that fails ends the simulation.
+// N1. A frame travels as text: processes share only data that JSON can express.
+// N2. Every frame is checked against the schema of its direction, as in the real shells. A frame that fails the check ends the
+//     simulation.
 
 import { type FrameOf, parseFrame } from "#protocol/schema-link.ts";
 import type { World } from "./world.ts";
 
 type Direction = "sched-to-server" | "server-to-sched" | "mom-to-server" | "server-to-mom";
 
-/** What a process does with a connection. */
+/** A process' handlers for a connection. */
 export type End<In extends Direction> = {
   receive(frame: FrameOf<In>): void;
   lost(): void;
@@ -17,10 +19,10 @@ export type End<In extends Direction> = {
 
 export type Link<Out extends Direction, In extends Direction> = {
   readonly peer: string;
-  /** who listens at this end; set once */
+  /** sets the handlers of this end; called once */
   listen(end: End<In>): void;
   send<T extends FrameOf<Out>["type"]>(type: T, data: Extract<FrameOf<Out>, { type: T }>["data"]): void;
-  /** this end closes: frames sent before still arrive, the other end then hears of it */
+  /** this end closes: frames sent before still arrive, and the other end then notices the close */
   close(): void;
   readonly open: boolean;
 };
@@ -35,11 +37,11 @@ type Side = {
   end: End<Direction> | null;
   closed: boolean;
   arrives_ms: number;
-  in_flight: number /** frames that still come through after a break */;
+  in_flight: number /** number of frames that are still delivered after a break */;
   allowed: number;
 };
 
-/** What fault.ts may do to a link. */
+/** Operations of fault.ts on a link. */
 export type Cable = {
   readonly name: string;
   readonly kind: "sched" | "mom";
@@ -50,16 +52,16 @@ export type Cable = {
 
 export type Network = {
   readonly cables: ReadonlySet<Cable>;
-  /** end a is the one that dials, end b the server */
+  /** end a connects; end b is the server */
   connect<Out extends Direction, In extends Direction>(
     kind: "sched" | "mom",
     name: string,
     out: Out,
     back: In,
   ): { readonly a: Link<Out, In>; readonly b: Link<In, Out>; readonly cable: Cable };
-  /** frames under way on links that stand */
+  /** number of frames in transit on intact links */
   readonly in_flight: number;
-  /** one-way delay of this moment, for what is no link */
+  /** a random one-way delay for communication without a link */
   delay(): number;
 };
 
@@ -87,7 +89,7 @@ export function createNetwork(world: World, options: NetworkOptions): Network {
           side.end?.lost();
         });
       };
-      /** The link is no more; of the frames under way in each direction some first ones may still arrive. */
+      /** The link breaks. In each direction, the first few frames in transit may still arrive. */
       const down = (cut: readonly [boolean, boolean]): void => {
         if (!up) return;
         up = false;
@@ -105,7 +107,7 @@ export function createNetwork(world: World, options: NetworkOptions): Network {
         },
         breakOff: () => down([true, true]),
         killed(end) {
-          // The end that was killed hears nothing any more.
+          // The killed end receives nothing more.
           const own = sides[end === 0 ? 1 : 0];
           own.closed = true;
           down(end === 0 ? [true, false] : [false, true]);

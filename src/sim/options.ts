@@ -1,4 +1,4 @@
-// The command line of `npm run sim`: which seeds, what kind of worlds, and what is printed.
+// The command line of `npm run sim`: the seeds, the kinds of worlds, and the output.
 
 import { parseArgs } from "node:util";
 import type { RunOptions } from "./run.ts";
@@ -25,11 +25,11 @@ export type Args = {
   readonly all: boolean;
   readonly trace: boolean;
   readonly options: Omit<RunOptions, "onLine">;
-  /** those options that make another world of a seed, as text for a replay, each after a blank */
+  /** the options that change the world of a seed, as text for a replay, each after a blank */
   readonly given: string;
-  /** undefined: seeds that the clock gives */
+  /** undefined: seeds chosen from the clock */
   readonly seeds: readonly [first: number, last: number] | undefined;
-  /** how long new seeds are looked at; undefined: nothing is said */
+  /** time for which new seeds are tested; undefined: not given */
   readonly seconds: number | undefined;
 };
 

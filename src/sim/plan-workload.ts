@@ -1,12 +1,13 @@
-// What makes schedulers plan, promise and take back: strict order and top jobs, kept plans, jobs with several lengths, preemption and what it leaves
-// behind. Drawn beside the rest of a scenario, so that a world may have all of it or none.
+// Settings that make schedulers plan, promise and revoke: strict order and top jobs, kept plans, jobs with several lengths,
+// preemption and its consequences. They are drawn independently of the rest of a scenario, so that a world may have all or none
+// of them.
 
 import type { AttrValueText, ManagerRequest, Request } from "#protocol/messages.ts";
 import type { Policy } from "#sched/shapes/policy.ts";
 import type { Prng } from "#support/prng.ts";
 import { type Scenario, set } from "./scenario.ts";
 
-/** How schedulers plan. */
+/** Draws how schedulers plan. */
 export function planningPolicy(random: Prng, policy: Policy): { readonly policy: Policy; readonly keeps_plans: boolean } {
   const strict_ordering = policy.strict_ordering || random.chance(0.4);
   return {
@@ -15,7 +16,10 @@ export function planningPolicy(random: Prng, policy: Policy): { readonly policy:
   };
 }
 
-/** The same world with schedulers whose promises can be judged (checks/promises.ts): the order of jobs is known, hooks and the clock change nothing. */
+/**
+ * The same world with schedulers whose promises can be judged (checks/promises.ts): the order of jobs is known, and there are
+ * no hooks and no clock changes.
+ */
 export function judgedScenario(drawn: Scenario): Scenario {
   return {
     ...drawn,
@@ -27,7 +31,7 @@ export function judgedScenario(drawn: Scenario): Scenario {
   };
 }
 
-/** Depths, express queues, and what preemption does; queues and scheduler objects are there. */
+/** Depths, express queues, and effects of preemption. Queues and scheduler objects must exist. */
 export function planningRequests(random: Prng, { scheds, queues }: Pick<Scenario, "scheds" | "queues">): ManagerRequest[] {
   const requests: ManagerRequest[] = [];
   if (random.chance(0.6)) requests.push(set("server", "", ["backfill_depth", String(random.int(0, 5))]));
@@ -49,7 +53,7 @@ export function planningRequests(random: Prng, { scheds, queues }: Pick<Scenario
   return requests;
 }
 
-/** What a submission may say of how long it takes, and whether it may be planned. */
+/** Attributes of a submission that give its run time, and whether it may be planned. */
 export function planningAttributes(random: Prng): AttrValueText[] {
   const attrs: AttrValueText[] = [];
   const resource = (name: string, value: number): void => void attrs.push({ name: "Resource_List", resource: name, value: String(value) });
@@ -67,7 +71,7 @@ export function planningAttributes(random: Prng): AttrValueText[] {
   return attrs;
 }
 
-/** What a manager changes of that while the complex works. */
+/** Changes of these settings by a manager while the complex works. */
 export function planningChange(random: Prng, { scheds, queues }: Pick<Scenario, "scheds" | "queues">): Request {
   const sched = random.pick(["default", ...scheds.map(({ name }) => name)]);
   const queue = random.pick(queues.filter(({ destinations }) => destinations === undefined)).name;

@@ -1,4 +1,4 @@
-// When a complex has come to rest, and what must hold then: every job is over, or waits for a good reason.
+// The state of rest of a complex, and what must hold then: every job has ended, or waits for a good reason.
 
 import { checkMomInvariants } from "#mom/run/core.ts";
 import type { Core } from "#server/core/core.ts";
@@ -9,10 +9,10 @@ import { mirrorFault, startable } from "./checks/mirror.ts";
 import { fail } from "./checks/violation.ts";
 import type { Complex } from "./complex.ts";
 
-/** Longest time in which everything must come to rest after the faults: longer than every delay and interval of the complex. */
+/** The longest time to come to rest after the faults. It is longer than every delay and interval of the complex. */
 export const REST_MS = 3 * 3_600_000;
 
-/** What is still under way; null: nothing, and nothing could be. running: processes that live. */
+/** Activity that is still in progress, or null if there is none and none can begin. running: number of living processes. */
 export function unrest(complex: Complex, running: number): string | null {
   const { server, network, world } = complex;
   const { core } = server;
@@ -33,7 +33,10 @@ function unrestOfMoms({ moms }: Complex): string | null {
   return null;
 }
 
-/** One that was wanted as soon as possible begins when the last job has ended, and one made from a job ends with it: in five years where it has no walltime. */
+/**
+ * An as-soon-as-possible reservation begins when the last job has ended. A reservation made from a job ends with the job, which
+ * without a walltime is in five years.
+ */
 function unrestOfResvs({ state }: Core, wall_ms: number): string | null {
   for (const { id, attrs } of state.resvs.values()) {
     const { reserve_start: start_s = 0, reserve_end: end_s = 0 } = attrs;
@@ -50,7 +53,7 @@ function unrestOfJobs({ state }: Core, wall_ms: number): string | null {
   return null;
 }
 
-/** For a time that was drawn while the clock was ahead. */
+/** The Execution_Time was drawn while the clock was ahead. */
 function waitsForLong({ attrs: { job_state, Execution_Time } }: Job, wall_ms: number): boolean {
   return job_state === "W" && Number(Execution_Time ?? 0) * 1000 > wall_ms + REST_MS;
 }
@@ -69,7 +72,7 @@ function unrestOfSched({ scheds, book, world }: Complex, { kernel }: Core, sched
   if (scheds.get(name)?.idle !== true || runtime?.link == null || runtime.busy || runtime.pending !== null)
     return `scheduler ${name} is ${attrs["state"]}`;
   if (kernel.timers.at(`accumulate:${name}`) !== undefined) return `scheduler ${name} waits for more jobs`;
-  // A switch that was thrown before may come late, held up by a hook or a fault.
+  // A change of scheduling may arrive late, delayed by a hook or a fault.
   if (attrs["scheduling"] !== true) return null;
   const jobs = startable(kernel, sched, book, Math.floor(world.wall_ms / 1000));
   if (jobs.length === 0) return null;
@@ -78,7 +81,10 @@ function unrestOfSched({ scheds, book, world }: Complex, { kernel }: Core, sched
   return `${jobs.join(" ")} could run; mirror: ${mirror}`;
 }
 
-/** No scheduler sees both its queue and its vnodes: the queue has gone to another partition than they, or the partition has no scheduler any more. */
+/**
+ * Whether no scheduler sees both the job's queue and its vnodes: the queue has moved to another partition, or the partition has
+ * no scheduler any more.
+ */
 export function isStranded(core: Core | null, { id, attrs }: Job): boolean {
   const queue = core?.state.queues.get(attrs.queue);
   if (core === null || queue === undefined) return false;
@@ -90,7 +96,7 @@ export function isStranded(core: Core | null, { id, attrs }: Job): boolean {
   });
 }
 
-/** At the end: the moms' invariants, K7, and that somebody says of every job that waits why it does. */
+/** At the end, checks the moms' invariants, K7, and that every waiting job has a reason. */
 export function checkEnd(complex: Complex, core: Core): void {
   checkMoms(complex, core);
   for (const sched of core.state.scheds.values()) {
@@ -114,11 +120,11 @@ function checkMoms({ moms }: Complex, core: Core): void {
 }
 
 function isUnexplained({ scheds }: Complex, { state }: Core, { attrs }: Job): boolean {
-  // Why a subjob waits again is told of its array.
+  // The reason why a subjob waits again is given for its array.
   if (attrs.job_state !== "Q" || attrs.comment !== undefined || attrs["array_id"] !== undefined) return false;
   const queue = state.queues.get(attrs.queue);
   const sched = queue === undefined ? undefined : schedOfQueue(state, queue);
   if (queue?.attrs["queue_type"] !== "Execution" || sched?.attrs["scheduling"] !== true) return false;
-  // A scheduler without vnodes says nothing of any job.
+  // A scheduler without vnodes comments on no job.
   return (scheds.get(sched.name)?.universe?.vnodes.size ?? 0) > 0;
 }

@@ -1,4 +1,4 @@
-// One seed from its first to its last event: draws the world, runs the script (script.ts), and tells how it went.
+// Runs one seed from its first to its last event: draws the world, runs the script (script.ts), and reports the result.
 
 import { stackOf } from "#support/caught.ts";
 import { prng } from "#support/prng.ts";
@@ -12,9 +12,9 @@ import { type Counts, Script } from "./script.ts";
 import { createWorld, START_MS, type TraceLine } from "./world.ts";
 
 export type RunOptions = Limits & {
-  /** published starts are looked at, too (checks/promises.ts) */
+  /** also checks published starts (checks/promises.ts) */
   readonly promises?: boolean;
-  /** lines of trace kept for a failure */
+  /** number of trace lines kept for a failure */
   readonly keep: number;
   readonly onLine: ((line: TraceLine) => void) | null;
 };

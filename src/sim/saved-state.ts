@@ -1,5 +1,6 @@
-// A complex as it was at one moment, in one file: what `partita sim --save` writes and `--state` reads. The rows of the server's store, the files that say
-// how each scheduler decides, and the time. No scripts, environments, secrets or hooks: only what scheduling looks at.
+// A complex at one moment in one file: `partita sim --save` writes it and `--state` reads it. The file has the rows of the
+// server's store, the configuration files of each scheduler, and the time. It has no scripts, environments, secrets or hooks,
+// because scheduling does not use them.
 
 import { type Settings, type SettingsTexts, settingsOf } from "#sched/policy/settings-text.ts";
 import type { LocalTime } from "#sched/shapes/local-time.ts";
@@ -14,11 +15,11 @@ export const STATE_VERSION = 1;
 export type SavedState = {
   readonly format: typeof STATE_FORMAT;
   readonly version: number;
-  /** when, epoch seconds */
+  /** time of saving, epoch seconds */
   readonly saved_s: number;
   /** the server's name */
   readonly server: string;
-  /** user mode: whose jobs these are; null: system mode */
+  /** user mode: the user to whom all jobs belong; null: system mode */
   readonly own_user: string | null;
   readonly rows: Loaded;
   /** by name of the scheduler */
@@ -29,7 +30,7 @@ export class StateError extends Error {
   override readonly name = "StateError";
 }
 
-/** Attributes of jobs that are of no use here, or nobody else's business. */
+/** Attributes of jobs that are not needed here or are private. */
 const LEFT_OUT: ReadonlySet<string> = new Set([
   "Variable_List",
   "argument_list",
@@ -42,14 +43,14 @@ const LEFT_OUT: ReadonlySet<string> = new Set([
   "Mail_Users",
 ]);
 
-/** What is kept of a store's rows. */
+/** Selects the data to keep from a store's rows. */
 export function savedRows(rows: Loaded): Loaded {
   const strip = (data: { readonly [name: string]: unknown }): { readonly [name: string]: unknown } =>
     Object.fromEntries(Object.entries(data).filter(([name]) => !LEFT_OUT.has(name)));
   return { ...rows, objects: { ...rows.objects, hooks: [] }, jobs: rows.jobs.map((row) => ({ ...row, data: strip(row.data) })) };
 }
 
-/** Reads the text of a file. Throws StateError. */
+/** Parses the text of a file. Throws StateError. */
 export function parseState(text: string): SavedState {
   let value: unknown;
   try {
@@ -65,13 +66,13 @@ export function parseState(text: string): SavedState {
   return state as SavedState;
 }
 
-/** The server's state, a new one with every call. */
+/** The server's state; each call returns a new one. */
 export function stateOf({ server, rows }: SavedState): ServerState {
   const copy = JSON.parse(JSON.stringify(rows)) as Loaded;
   return stateOfRows(server, { ...copy, jobs: copy.jobs.map((row) => ({ ...row, data: sharedAttrs(row.data as JobAttrs) })) }, 0);
 }
 
-/** `strict_ordering=True`, for all schedulers, or for one: `s1:strict_ordering=True`. Throws StateError. */
+/** `strict_ordering=True` for all schedulers, or `s1:strict_ordering=True` for one. Throws StateError. */
 export type ConfigChange = { readonly sched: string | null; readonly line: string };
 export function parseConfigChange(text: string): ConfigChange {
   const [, sched, key, value] = /^(?:([A-Za-z0-9][A-Za-z0-9._-]*):)?([A-Za-z_][\w.-]*)=(.*)$/.exec(text) ?? [];
@@ -82,8 +83,8 @@ export function parseConfigChange(text: string): ConfigChange {
 const NO_TEXTS: SettingsTexts = { sched_config: null, dedicated_time: null, resource_group: null, holidays: null };
 
 /**
- * How a scheduler decides, with lines added to its sched_config: the last line of a name counts; of a list key (job_sort_key, ...) the given lines take the
- * place of all others. Throws StateError where a given line is wrong.
+ * The settings of a scheduler with lines added to its sched_config. The last line of a name counts; for a list key
+ * (job_sort_key, ...) the given lines replace all others. Throws StateError if a given line is wrong.
  */
 export function settingsWith(saved: SavedState, sched: string, changes: readonly ConfigChange[], local: LocalTime): Settings {
   const texts = saved.scheds[sched] ?? NO_TEXTS;

@@ -1,5 +1,5 @@
-// What one seed's complex looks like and how unkind its world is. Options are drawn anew for every seed, many of them off: a world in which everything happens
-// at once hides more faults than it shows.
+// Draws the complex of one seed and its adversities. Options are drawn anew for every seed, and many of them are off: a world
+// in which everything happens at once hides more faults than it shows.
 
 import { parseResourceGroup } from "#model/resource-group.ts";
 import { HOOK_EVENTS } from "#model/tables/hook-attributes.ts";
@@ -13,13 +13,13 @@ import type { PolicyBook } from "#sched/shapes/policy-book.ts";
 import type { Prng } from "#support/prng.ts";
 import { planningPolicy, planningRequests } from "./plan-workload.ts";
 
-/** Given on the command line: smaller worlds for a look at a failure. */
+/** Options of the command line that reduce the world, to examine a failure. */
 export type Limits = {
   readonly jobs_max: number;
-  /** which kinds: all as the seed draws them, none, or just these */
+  /** kinds of faults: true: as the seed draws them; false: none; or only the listed ones */
   readonly faults: boolean | readonly Fault[];
   readonly ops: boolean;
-  /** larger worlds: so many times the jobs and the time, and more hosts */
+  /** larger worlds: this factor on the jobs and the time, and more hosts */
   readonly scale: number;
 };
 
@@ -59,17 +59,17 @@ export type Scenario = {
   readonly queues: readonly { readonly name: string; readonly partition: string | null; readonly destinations?: readonly string[] }[];
   /** schedulers have much to plan (plan-workload.ts) */
   readonly plans: boolean;
-  /** qmgr requests that make it, after the nodes are up */
+  /** qmgr requests that set up the complex, after the nodes are up */
   readonly setup: readonly Request[];
   readonly policy: Policy;
   /** `backfill.policy: cons` */
   readonly keeps_plans: boolean;
   readonly jobs: number;
-  /** longest time of a job */
+  /** longest run time of a job */
   readonly run_ms_max: number;
-  /** clients and faults stop after this; then everything must come to its end */
+  /** clients and faults stop after this time; then everything must come to rest */
   readonly busy_ms: number;
-  /** mean time between two requests, two faults */
+  /** mean time between two requests, or two faults */
   readonly op_every_ms: number;
   readonly fault_every_ms: number;
   readonly faults: readonly Fault[];
@@ -252,7 +252,7 @@ function setupRequests(random: Prng, hosts: Scenario["hosts"], scheds: Scenario[
   if (random.chance(0.3)) requests.push(set("server", "", ["node_silence_timeout", String(random.pick([0, 10, 20]))]));
   if (random.chance(0.3)) requests.push(set("server", "", ["sched_silence_timeout", String(random.pick([0, 5, 20]))]));
   if (random.chance(0.3)) requests.push(set("server", "", ["node_fail_requeue", String(random.pick([0, 5, 60]))]));
-  // So that root may make maintenance reservations; the retry time is one that a world sees pass.
+  // Allows root to make maintenance reservations, and sets a retry time that expires within a world.
   if (random.chance(0.5)) requests.push(set("server", "", ["acl_roots", "root@*"], ["reserve_retry_time", String(random.pick([5, 30]))]));
   if (random.chance(0.3)) requests.push(set("server", "", ["max_run", `[u:PBS_GENERIC=${random.int(1, 4)}]`]));
   if (random.chance(0.3)) requests.push(...groupRequests(random, hosts, scheds));
@@ -262,7 +262,10 @@ function setupRequests(random: Prng, hosts: Scenario["hosts"], scheds: Scenario[
   return requests;
 }
 
-/** Who makes whom make room: express queues, soft limits, levels and methods of all kinds; and how long schedulers wait for what they start. */
+/**
+ * Settings for preemption: express queues, soft limits, levels and methods of all kinds; and how long schedulers wait for runs
+ * that they start.
+ */
 function levelRequests(random: Prng, scheds: Scenario["scheds"], queues: Scenario["queues"]): ManagerRequest[] {
   const requests = [set("queue", "express", ["Priority", String(random.int(150, 200))])];
   const softly = (name: string): readonly [string, string] => [name, `[u:PBS_GENERIC=${random.int(0, 2)}]`];
@@ -291,7 +294,7 @@ const PREEMPT_PRIOS = [
   "express_queue, queue_softlimits, normal_jobs, server_softlimits+queue_softlimits",
 ];
 
-/** Placement sets: vnodes in racks, for all jobs or for those that ask. */
+/** Placement sets: vnodes in racks, for all jobs or for jobs that ask for them. */
 function groupRequests(random: Prng, hosts: Scenario["hosts"], scheds: Scenario["scheds"]): ManagerRequest[] {
   const requests = [create("resource", "rack", ["type", "string_array"], ["flag", "h"])];
   for (const { name } of hosts.flatMap((host) => host.vnodes)) {
@@ -306,7 +309,7 @@ function groupRequests(random: Prng, hosts: Scenario["hosts"], scheds: Scenario[
   return requests;
 }
 
-/** Some of the events, all of them now and then. */
+/** Some of the events; occasionally all. */
 export function drawEvents(random: Prng): string {
   const events = HOOK_EVENTS.filter((event) => event !== "provision");
   return (random.chance(0.1) ? events : some(random, events, 0.2)).join(",");
@@ -322,7 +325,7 @@ export const importHook = (hook: string): ImportHookRequest => ({
   suffix: "",
 });
 
-/** Hooks play by chance (hook-play.ts): what is in them does not matter. */
+/** hook-play.ts answers for hooks, so that their contents do not matter. */
 function hookRequests(random: Prng): Request[] {
   if (!random.chance(0.3)) return [];
   const freq = ["freq", String(random.int(1, 60))] as const;

@@ -1,4 +1,5 @@
-// A scheduler as a process: the real mirror and the real cycle, with a shell that does in virtual time what src/sched/shell/scheduler.ts does.
+// A scheduler as a process: the real mirror and the real cycle, with a shell that does in virtual time what
+// src/sched/shell/scheduler.ts does.
 
 import type { Decision, SchedAsk, SchedCycle, Verdict } from "#protocol/sched-link.ts";
 import type { FrameOf } from "#protocol/schema-link.ts";
@@ -16,7 +17,7 @@ import type { Link } from "./network.ts";
 import type { World } from "./world.ts";
 
 const RECONNECT_MS = 1000;
-/** A process that is stopped does not hear SIGTERM: the server kills it after this. */
+/** A stopped process does not receive SIGTERM: the server kills it after this time. */
 const KILL_AFTER_MS = 10_000;
 
 type Frame = FrameOf<"server-to-sched">;
@@ -28,10 +29,10 @@ type Work = {
   readonly pass: number;
   readonly decisions: readonly Decision[];
   readonly verdicts: Verdict[];
-  /** frames of decisions: all have been sent, so many are not answered */
+  /** sent: all frames of decisions have been sent; open: number of frames without an answer */
   sent: boolean;
   open: number;
-  /** what follows the last pass */
+  /** decisions that follow the last pass */
   readonly last: readonly Decision[];
   readonly followUp: boolean;
 };
@@ -41,7 +42,7 @@ const UNSENT = (): Pick<Work, "verdicts" | "sent" | "open"> => ({ verdicts: [], 
 export type SchedOptions = {
   readonly book: PolicyBook;
   readonly cycle_ms_max: number;
-  /** its processes have the pids after this one */
+  /** the pids of its processes begin after this one */
   readonly first_pid: number;
   dial(name: string, pid: number, parent: number): Link<"sched-to-server", "server-to-sched"> | null;
   /** the process ended by itself or was killed */
@@ -52,23 +53,23 @@ export type SchedProcess = {
   readonly name: string;
   readonly alive: boolean;
   readonly pid: number;
-  /** the server's life that started it */
+  /** the life of the server that started the process */
   readonly parent: number;
   readonly universe: Universe | null;
   /** connected and not in a cycle */
   readonly idle: boolean;
-  /** parent: the server's life that starts it */
+  /** parent: the life of the server that starts it */
   start(parent: number): void;
   kill(): void;
-  /** SIGTERM of its parent */
+  /** SIGTERM from its parent */
   stop(): void;
   /** stopped (SIGSTOP) */
   readonly paused: boolean;
-  /** stopped, and goes on after so long */
+  /** stops the process for that time */
   pause(for_ms: number): void;
-  /** goes on if it is stopped */
+  /** continues the process if it is stopped */
   behave(): void;
-  /** a fault of its directories is found, or is over */
+  /** a fault of its directories was found, or is over (null) */
   report(fault: string | null): void;
 };
 
@@ -83,10 +84,10 @@ export function createSchedProcess(world: World, name: string, options: SchedOpt
   let memory: Memory = NO_MEMORY;
   let work: Work | null = null;
   let waiting: Frame[] = [];
-  /** stopped (SIGSTOP) since then, and what happens to it meanwhile */
+  /** time since which the process is stopped (SIGSTOP), and the events that wait */
   let paused_ms: number | null = null;
   let missed: (() => void)[] = [];
-  /** number of the last wish for a cycle at a time */
+  /** number of the latest timed request for a cycle */
   let wish = 0;
 
   const pid = (): number => options.first_pid + life;
@@ -100,7 +101,7 @@ export function createSchedProcess(world: World, name: string, options: SchedOpt
     );
   };
 
-  /** Does it now, or when the process goes on. */
+  /** Acts now, or when the process continues. */
   const awake = (act: () => void): void => {
     if (paused_ms === null) act();
     else missed.push(act);
@@ -113,7 +114,7 @@ export function createSchedProcess(world: World, name: string, options: SchedOpt
     for (const act of missed.splice(0)) act();
   };
 
-  /** Asks for a cycle at a time, and at no other one it was to ask at before. null: at none. */
+  /** Requests a cycle at this time instead of any earlier requested time. null: requests none. */
   const wakeAt = (bound_s: number | null): void => {
     const mine = ++wish;
     if (bound_s !== null)
@@ -162,7 +163,7 @@ export function createSchedProcess(world: World, name: string, options: SchedOpt
   const handle = (frame: Frame): void => {
     switch (frame.type) {
       case "sched-refused":
-        // The server ends a link it refuses: the next one is dialled when it does.
+        // The server ends a link that it refuses; the next one is opened then.
         break;
       case "sched-delta":
         if (universe !== null) applyDelta(universe, frame.data);
@@ -210,7 +211,7 @@ export function createSchedProcess(world: World, name: string, options: SchedOpt
     wakeAt(result.bound_s);
     const begun: Work = { number, asked, pass: how.pass, decisions: result.decisions, ...UNSENT(), last: how.last, followUp: false };
     work = begun;
-    // A cycle takes its time; what comes in meanwhile waits.
+    // A cycle takes time; events that arrive meanwhile wait.
     later(random.int(0, options.cycle_ms_max), () => {
       if (work !== begun) return;
       if (begun.decisions.length === 0) followUp(begun);
@@ -218,7 +219,7 @@ export function createSchedProcess(world: World, name: string, options: SchedOpt
     });
   };
 
-  /** Now and then a cycle gives its decisions away in parts, the last of which may be empty. */
+  /** Sometimes a cycle sends its decisions in parts; the last part may be empty. */
   const sendParts = (begun: Work, from: number): void => {
     const { number, decisions } = begun;
     const to = !begun.followUp && random.chance(0.3) ? random.int(from, decisions.length) : null;
@@ -266,7 +267,7 @@ export function createSchedProcess(world: World, name: string, options: SchedOpt
     pass(work.asked, { pass: work.pass + 1, last, again });
   };
 
-  /** A job whose start the server refused is told so. */
+  /** A job whose start the server refused gets a comment. */
   const refusalComment = (decision: Decision, verdict: Verdict | undefined): Decision[] => {
     if (decision.kind !== "run" || verdict === undefined || verdict.ok) return [];
     const comment = refusedComment(verdict.text);

@@ -1,10 +1,10 @@
-// The processes of schedulers, by name: at most one of a name lives, as the lock of its directory has it.
+// The processes of schedulers by name. At most one process of a name lives, as the lock of its directory ensures.
 
 import type { SchedSight } from "#server/scheds/heartbeat.ts";
 import type { SchedProcess } from "./sched-process.ts";
 import type { World } from "./world.ts";
 
-/** How often a server looks whether a scheduler's lock is free. */
+/** Interval at which a server checks whether a scheduler's lock is free. */
 const LOCK_POLL_MS = 500;
 
 /** parent: the life of the server (ServerProcess.life) that wants or started a process. */
@@ -16,14 +16,20 @@ export class SchedProcesses {
   /** starts that wait for a lock */
   readonly #awaited = new Set<string>();
 
-  /** make: a process of the name, not started. whenAwake: does it now, or when the server that looks for locks goes on. */
+  /**
+   * make: creates a process of the name without starting it. whenAwake: acts now, or when the server that polls locks
+   * continues.
+   */
   constructor(world: World, make: (name: string) => SchedProcess, whenAwake: (act: () => void) => void) {
     this.#world = world;
     this.#make = make;
     this.#whenAwake = whenAwake;
   }
 
-  /** No second process of a name: one that is there says hello by itself, or goes and makes room. isWanted: still, when there is room. */
+  /**
+   * No second process of a name starts. An existing process either sends its hello or ends and makes room. isWanted: whether
+   * the start is still wanted when there is room.
+   */
   start(name: string, parent: number, isWanted: () => boolean): void {
     if (!isWanted()) return;
     const sched = this.byName.get(name) ?? this.#make(name);
@@ -48,14 +54,14 @@ export class SchedProcesses {
     return [...this.byName.values()].some((sched) => sched.alive && sched.pid === pid);
   }
 
-  /** pid 0: whichever there is. The pid of the answer: of the process that is there, else the one that was asked for. */
+  /** pid 0: any process of the name. The pid in the answer is that of the existing process, otherwise the requested one. */
   look(name: string, pid: number): SchedSight {
     const sched = this.#alive(name);
     if (sched === null || (pid > 0 && sched.pid !== pid)) return { pid, process: "none" };
     return { pid: sched.pid, process: sched.paused ? "stopped" : "runs" };
   }
 
-  /** Whether another life of the server had started it, which is not told of its end. */
+  /** Returns whether another life of the server started the process, which does not learn of its end. */
   kill(name: string, pid: number, parent: number): boolean {
     const sched = this.#alive(name);
     if (sched?.pid !== pid) return false;
@@ -63,7 +69,7 @@ export class SchedProcesses {
     return sched.parent !== parent;
   }
 
-  /** SIGTERM at once: it may come before the word to quit that went over the link. */
+  /** Sends SIGTERM at once, possibly before the quit message on the link arrives. */
   stop(name: string, parent: number, pid: number): void {
     const sched = this.#alive(name);
     if (sched === null || (sched.parent !== parent && sched.pid !== pid)) return;

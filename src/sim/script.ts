@@ -1,5 +1,6 @@
-// What happens in a world, in three phases: the complex is set up without faults; clients and faults do what they like; then the faults stop,
-// everything is brought back, and everything must come to its end: every job over, or waiting for a good reason (rest.ts).
+// The events of a world in three phases. First the complex is set up without faults. Then clients and faults act at random.
+// Then the faults stop, everything is brought back, and everything must come to rest: every job has ended, or waits for a good
+// reason (rest.ts).
 
 import { SUBSTATE } from "#model/job-state.ts";
 import { PBSE } from "#model/pbse.ts";
@@ -15,8 +16,8 @@ import type { Answer } from "./server-process.ts";
 import { type Ask, anyRequest, ROOT, submission } from "./workload.ts";
 
 /**
- * What the run had in it: a simulator that tests nothing shows here. jobs: submissions that were accepted, an array as one. promises: published starts
- * that were compared with those of the next cycle.
+ * Statistics of the run, which reveal a simulation that tests nothing. jobs: accepted submissions (an array counts as one).
+ * promises: published starts that were compared with those of the next cycle.
  */
 export type Counts = {
   jobs: number;
@@ -29,11 +30,11 @@ export type Counts = {
   promises: number;
 };
 
-/** How long a request may take when nothing goes wrong. */
+/** Longest time for an answer when no fault occurs. */
 const ANSWER_MS = 60_000;
-/** How long a server that was lost may take to come back. */
+/** Longest time for a lost server to come back. */
 const RETURN_MS = 600_000;
-/** Jobs that are suspended when the faults have stopped are ended so often. */
+/** Interval at which suspended jobs are ended after the faults have stopped. */
 const SUSPENDED_MS = 300_000;
 
 export class Script {
@@ -51,7 +52,7 @@ export class Script {
 
   // --- requests
 
-  /** The result hangs up: the client does not wait for its answer any more. */
+  /** The returned function hangs up: the client no longer waits for its answer. */
   #send({ peer, request }: Ask, done: (answer: Answer) => void = () => undefined): () => void {
     const { world, server } = this.#complex;
     this.#counts.requests++;
@@ -72,7 +73,7 @@ export class Script {
     for (const { id } of results) if (id !== undefined) this.#checks.answered(id);
   }
 
-  /** Lets the world go on until something holds; fails when it does not within the time. */
+  /** Advances the world until a condition holds. Fails if it does not hold within the time. */
   async #until(what: string, holds: () => boolean, limit_ms: number, why: () => string | null = () => null): Promise<void> {
     const { world } = this.#complex;
     const end_ms = world.now_ms + limit_ms;
@@ -84,7 +85,7 @@ export class Script {
     }
   }
 
-  /** A request and its answer; asked again when the server was lost, or its disk took nothing. */
+  /** Sends a request and returns its answer. Repeats the request if the server was lost or its disk refused. */
   async #wish(request: Request): Promise<Exclude<Answer, { ok: "lost" }>> {
     for (;;) {
       const answers: Answer[] = [];
@@ -131,7 +132,7 @@ export class Script {
         strike(this.#complex, own);
       });
     while (await world.next(end_ms)) {
-      // the world goes on
+      // the world advances
     }
     world.sleepUntil(end_ms);
   }
@@ -156,7 +157,7 @@ export class Script {
     if (own.chance(0.05)) world.after(own.int(0, 100), hangUp);
   }
 
-  /** every_ms: on average. of: names the source of its random numbers. */
+  /** every_ms: mean interval. of: name of the source of its random numbers. */
   #again(end_ms: number, every_ms: number, of: string, act: (own: Prng) => void): void {
     const { world } = this.#complex;
     const own = this.#random.split(of);
@@ -189,7 +190,7 @@ export class Script {
     this.#finish();
   }
 
-  /** What clients switched off is switched on again. */
+  /** Switches on everything that clients switched off. */
   async #restore(): Promise<void> {
     const { server, scenario } = this.#complex;
     const state = () => server.core?.state;
@@ -202,7 +203,7 @@ export class Script {
     for (const name of [...(state()?.vnodes.keys() ?? [])]) await this.#wish(set("node", name, ["state", "free"]));
   }
 
-  /** Suspended jobs would wait for ever; some are suspended late, by a word that was under way. */
+  /** Suspended jobs would wait for ever. Some are suspended late, by a request that was still in transit. */
   #endSuspended(): void {
     const { core } = this.#complex.server;
     for (const job of core?.state.jobs.values() ?? [])

@@ -1,5 +1,5 @@
-// The world of one life of a virtual server: ports for the driver of its core (src/server/driver/ports.ts), and links to its clients, schedulers and moms. When
-// the life is over nothing comes back through them.
+// The world of one life of a virtual server: ports for the driver of its core (src/server/driver/ports.ts), and links to its
+// clients, schedulers and moms. After the end of the life nothing comes back through them.
 
 import type { HookOutcome, HookRun } from "#hooks/run/hook-input.ts";
 import type { Request } from "#protocol/messages.ts";
@@ -15,7 +15,10 @@ import { playHook } from "./hook-play.ts";
 import type { Cable } from "./network.ts";
 import type { World } from "./world.ts";
 
-/** Whether a process lives and runs. What happens to a stopped one waits until it goes on; what happens to a dead one is lost. */
+/**
+ * The state of a process: alive or dead, running or stopped. Events for a stopped process wait until it continues; events for a
+ * dead one are dropped.
+ */
 export class Pulse {
   #is_alive = true;
   #is_stopped = false;
@@ -30,12 +33,12 @@ export class Pulse {
     return this.#is_stopped;
   }
 
-  /** Does it now, or when the process goes on. */
+  /** Acts now, or when the process continues. */
   do(act: Act): void | Promise<void> {
     return this.#do(act, this.#missed);
   }
 
-  /** The same for a timer that is over: when the process goes on its timers are first. */
+  /** As do(), for an expired timer: when the process continues, its timers come first. */
   ring(act: Act): void | Promise<void> {
     return this.#do(act, this.#timers);
   }
@@ -62,17 +65,17 @@ export class Pulse {
 
 type Act = () => void | Promise<void>;
 
-/** What work in one event may take at most, by the steady clock: far less than a clock that was set. */
+/** Longest time of the steady clock for the work of one event. It is far less than any change of the wall clock. */
 const WORK_MS_MAX = 400;
 
-/** random: how long work takes. */
+/** random: decides how long work takes. */
 export function virtualClock(world: World, random: Prng, pulse: Pulse): ClockPort {
   let step = -1;
   let look_ms = 0;
   let spent_ms = 0;
   return {
     wall_ms: () => world.wall_ms,
-    /** Each look in one event finds it a little later: work takes time, mostly little. */
+    /** Each call within one event returns a slightly later time, because work takes time. */
     steady_ms() {
       if (world.step !== step) {
         step = world.step;
@@ -96,7 +99,7 @@ export function virtualClock(world: World, random: Prng, pulse: Pulse): ClockPor
   };
 }
 
-/** Asks after a moment. */
+/** Calls back after a moment. */
 export function virtualSettle(world: World, random: Prng, pulse: Pulse): Settle {
   return (ask, done) => {
     const answer = async (): Promise<void> => done(await outcomeOf(ask()));
@@ -110,11 +113,11 @@ export type CommitOptions = {
   readonly pulse: Pulse;
   /** the rows are on the disk; the server may be killed here */
   committed(): void;
-  /** the disk took nothing */
+  /** the disk refused the batch */
   refused(why: Error): void;
 };
 
-/** A commit, and a moment between it and its effects. */
+/** A commit, with a delay before its effects. */
 export function virtualCommit(world: World, { random, commit_ms_max, pulse, committed, refused }: CommitOptions): Settle {
   return (ask, done) => {
     const write = async (): Promise<void> => {
@@ -133,7 +136,7 @@ const outcomeOf = <T>(asked: Promise<T>): Promise<Result<T>> =>
     (error: Error) => ({ ok: false, error }),
   );
 
-/** Hooks without hosts: what they answer is drawn by chance. */
+/** Hooks without hosts: their answers are drawn at random. */
 export function virtualHooks(random: Prng, clock: ClockPort, hooked: (hook: HookRun, outcome: HookOutcome) => void): HooksPort {
   return {
     run(hook, done) {
@@ -152,14 +155,14 @@ type DaemonEnd = { send(type: never, data: never): void; close(): void };
 export class DaemonLink implements GateLink {
   readonly id: number;
   readonly peer: GateLink["peer"];
-  /** what a client sends is counted, frames of daemons are not */
+  /** only text of clients is counted, not frames of daemons */
   readonly frame_chars = 0;
   readonly #end: DaemonEnd;
   readonly #cable: Cable;
   readonly #gone: () => void;
   #is_open = true;
 
-  /** pid: of the process at the other end. gone: called when the link has ended, whoever ended it */
+  /** pid: pid of the process at the other end. gone: called when the link has ended, by either side */
   constructor(id: number, pid: number, end: DaemonEnd, cable: Cable, gone: () => void) {
     this.id = id;
     this.peer = { uid: 0, gid: 0, pid };
@@ -168,12 +171,12 @@ export class DaemonLink implements GateLink {
     this.#gone = gone;
   }
 
-  /** Whether a frame that arrives is still looked at. */
+  /** Whether arriving frames are still processed. */
   get isOpen(): boolean {
     return this.#is_open;
   }
 
-  /** The other end, or the way to it, is gone. */
+  /** The other end, or the connection to it, is gone. */
   lost(): void {
     this.#is_open = false;
     this.#gone();
@@ -186,7 +189,7 @@ export class DaemonLink implements GateLink {
   }
 
   send(type: string, data: unknown): void {
-    // The gate sends what the core made: frames of this direction. The network looks at them by their schema.
+    // The gate sends frames of the core, which have this direction. The network checks them by their schema.
     if (this.#is_open) this.#end.send(type as never, data as never);
   }
 
@@ -209,7 +212,7 @@ export class DaemonLink implements GateLink {
 
   welcome(): void {}
 
-  // A daemon's frames are looked at as they come, and it asks nothing that has a reply.
+  // Frames of daemons are processed as they arrive, and they have no replies.
   serveNext(): boolean {
     return false;
   }
@@ -220,7 +223,7 @@ export class DaemonLink implements GateLink {
   async sendFrames(): Promise<void> {}
 }
 
-/** What becomes of a request; lost: its server was killed. */
+/** The result of a request; lost: its server was killed. */
 export type Answer =
   | { readonly ok: true; readonly value?: unknown }
   | { readonly ok: false; readonly code: number; readonly text: string | null }
@@ -238,7 +241,7 @@ export class ClientLink implements GateLink {
   #is_open = true;
   frame_chars = 0;
 
-  /** answered: called once, unless the client hangs up before; on its way to the client the answer takes its time */
+  /** answered: called once, unless the client hangs up before; the answer reaches the client after a delay */
   constructor(id: number, peer: Peer, request: Request, gate: Gate, answered: (answer: Answer) => void) {
     this.id = id;
     this.peer = { uid: peer.uid, gid: peer.uid, pid: 1 };
@@ -284,7 +287,7 @@ export class ClientLink implements GateLink {
     }
   }
 
-  /** The client goes: whether it had no answer yet. */
+  /** The client disconnects. Returns whether it had no answer yet. */
   hangUp(): boolean {
     const was_open = this.#is_open;
     this.#is_open = false;
@@ -304,7 +307,7 @@ export class ClientLink implements GateLink {
     if (this.hangUp()) this.#answered({ ok: "lost" });
   }
 
-  // A client is sent nothing but replies.
+  // A client receives only replies.
   send(): void {}
   sendText(): void {}
   welcome(): void {}

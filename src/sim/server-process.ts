@@ -1,5 +1,5 @@
-// The server as a process: the real core and the real driver (src/server/driver), in a virtual world (server-ports.ts). It can be killed at any event, also
-// between commit and effects.
+// The server as a process: the real core and the real driver (src/server/driver) in a virtual world (server-ports.ts). It can
+// be killed at any event, and also between a commit and its effects.
 
 import type { HookOutcome, HookRun } from "#hooks/run/hook-input.ts";
 import type { Request } from "#protocol/messages.ts";
@@ -49,7 +49,7 @@ export const CONFIG: ServerConfig = {
   userExists: (name) => name === "root" || (USERS as readonly string[]).includes(name),
 };
 
-/** The users of CONFIG, as the name service knows them. */
+/** The users of CONFIG as a user database. */
 const USER_DATABASE: UserDatabase = (() => {
   const known = [...USERS.map((name, at) => ({ name, uid: 1000 + at })), { name: "root", uid: 0 }];
   const users = known.map(({ name, uid }) => ({ name, uid, gid: uid, home: `/home/${name}`, shell: "/bin/sh" }));
@@ -64,29 +64,29 @@ const USER_DATABASE: UserDatabase = (() => {
   };
 })();
 
-/** What the checks hear of. */
+/** Events reported to the checks. */
 export type ServerObserver = {
-  /** the core has taken something in: nothing is committed yet */
+  /** the core has processed an event; nothing is committed yet */
   stepped(core: Core): void;
   /** decisions of a scheduler were served; their verdicts are in the outbox */
   decided(core: Core, link: number, decisions: readonly Decision[]): void;
   /** a batch leaves the core */
   taken(core: Core, batch: Batch): void;
   committed(): void;
-  /** the server came up from the disk, or has loaded its state again */
+  /** the server started from the disk, or has loaded its state again */
   loaded(core: Core): void;
-  /** what a hook will have answered */
+  /** the answer that a hook will give */
   hooked(hook: HookRun, outcome: HookOutcome): void;
 };
 
 export type ServerOptions = {
   readonly commit_ms_max: number;
-  /** asked when a server that runs wants a scheduler's process */
+  /** called when a running server wants a scheduler's process */
   startSched(name: string, parent: number): void;
   stopSched(name: string, parent: number, pid: number): void;
   isAlive(pid: number): boolean;
   lookAtSched(name: string, pid: number): SchedSight;
-  /** SIGKILL; returns whether nobody but this server tells of its end: it is no child of `parent` */
+  /** SIGKILL; returns whether only this server reports the end, because the process is not a child of `parent` */
   killSched(name: string, pid: number, parent: number): boolean;
 };
 
@@ -105,7 +105,7 @@ export class ServerProcess {
   #lives = 0;
   /** numbers of links, unique over all lives */
   #links = 0;
-  /** the next commit is followed by a kill before anything leaves; the server comes back after so long */
+  /** the server is killed after the next commit, before anything leaves, and comes back after this time */
   #doomed_ms: number | null = null;
 
   constructor(around: Surroundings) {
@@ -122,12 +122,12 @@ export class ServerProcess {
     return this.#life?.isIdle ?? false;
   }
 
-  /** Work of the process: done now, or when it goes on; not at all when it is killed before. */
+  /** Runs work of the process now, or when it continues. The work is dropped if the process is killed before. */
   awake(act: () => void): void {
     void this.#life?.pulse.do(act);
   }
 
-  /** number of the process, for its children */
+  /** number of the process, as parent of its children */
   get life(): number {
     return this.#lives;
   }
@@ -153,7 +153,7 @@ export class ServerProcess {
     life.kill();
   }
 
-  /** the next commit is the last thing this server does; it is started again after so long */
+  /** kills the server at the next commit; it is started again after away_ms */
   killAtNextCommit(away_ms: number): void {
     this.#doomed_ms = away_ms;
   }
@@ -165,7 +165,7 @@ export class ServerProcess {
     this.#around.world.after(away_ms, this.start);
   }
 
-  /** stopped, and goes on after so long; nobody's connection ends */
+  /** stops the server for that time; connections stay open */
   pause(for_ms: number): void {
     const life = this.#life;
     if (life === null || life.pulse.isStopped) return;
@@ -181,7 +181,7 @@ export class ServerProcess {
     await pulse.goOn();
   }
 
-  /** what was to go wrong does not; goes on if it is stopped */
+  /** cancels pending faults, and continues the server if it is stopped */
   async behave(): Promise<void> {
     this.#doomed_ms = null;
     this.#around.disk.store.failCommits("io", 0);
@@ -192,7 +192,7 @@ export class ServerProcess {
     this.#around.disk.store.failCommits(fault, times);
   }
 
-  /** null: nobody listens */
+  /** null: no server listens */
   dialSched(name: string, pid: number, parent: number): Link<"sched-to-server", "server-to-sched"> | null {
     return this.#life?.dialSched(++this.#links, name, pid, parent) ?? null;
   }
@@ -201,13 +201,13 @@ export class ServerProcess {
     return this.#life?.dialMom(++this.#links, host) ?? null;
   }
 
-  /** A child of this process has ended; a later server does not hear of it. */
+  /** A child of this process has ended. A later server does not learn of it. */
   schedExited(name: string, parent: number, how: SchedEnd): void {
     const life = this.#life;
     if (parent === this.#lives && life !== null) void life.pulse.do(() => life.driver.schedExited(name, how));
   }
 
-  /** A client's request on a connection of its own. The returned function hangs up. */
+  /** A client's request on a separate connection. The returned function hangs up. */
   request(peer: Peer, request: Request, answer: (answer: Answer) => void): () => void {
     const { world, network } = this.#around;
     const mine = this.#life;
@@ -236,7 +236,7 @@ class ServerLife {
   readonly #daemons = new Set<DaemonLink>();
   /** pids of schedulers that this process started */
   readonly #children = new Set<number>();
-  /** what is being committed; null: nothing, or nothing but a probe */
+  /** the batch that is being committed; null: none, or only a probe */
   #underway: Batch | null = null;
   readonly pulse = new Pulse();
 
@@ -326,7 +326,7 @@ class ServerLife {
     };
   }
 
-  /** The end of a process that this server killed and did not start. */
+  /** The end of a process that this server killed but did not start. */
   #killed(name: string, pid: number): void {
     if (!this.#around.options.isAlive(pid)) this.driver.schedExited(name, { code: null, signal: "SIGKILL", stopped: false, pid });
   }
@@ -402,7 +402,7 @@ class ServerLife {
     return daemon;
   }
 
-  /** As an event of its own. */
+  /** Runs as a separate event. */
   #later(act: () => void): void {
     this.#around.world.after(0, () => this.pulse.do(act));
   }

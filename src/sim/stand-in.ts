@@ -1,9 +1,11 @@
-// A saved complex going on in virtual time: the real server core and real scheduler cycles, with moms that do nothing but keep time. A job runs until its
-// walltime is over; nobody submits anything, nothing fails.
+// Continues a saved complex in virtual time: the real server core and real scheduler cycles, with moms that only keep time. A
+// job runs until its walltime is over. No client submits anything, and nothing fails.
 //
-// W1. What runs when it was saved has only the rest of its walltime left; what was suspended keeps the time it was stopped for.
-// W2. A job without walltime never ends. One whose time was over when it was saved ends at once.
-// W3. Everything that is due at an instant has happened before anybody decides: all ends first, then what the server and the schedulers do.
+// W1. A job that was running when the state was saved runs for the rest of its walltime. A suspended job keeps its remaining
+//     time.
+// W2. A job without walltime never ends. A job whose time was already over when the state was saved ends at once.
+// W3. Everything that is due at an instant happens before any decision: first all ends, then the work of the server and the
+//     schedulers.
 // W4. Hosts that were down stay down. Hooks are not run, and no history is kept.
 
 import { listOf } from "#model/attribute-reader.ts";
@@ -29,7 +31,7 @@ import type { ServerConfig } from "#server/engine/transaction.ts";
 import { isWithMom } from "#server/state/job-phase.ts";
 import type { ServerState, Vnode } from "#server/state/state.ts";
 
-/** Host -> when its part of a run ends; only the first host of a run ends it. */
+/** The part of a run on a host, with the time of its end. Only the first host of a run ends the run. */
 type StandInRun = { readonly run_count: number; left_ms: number; since_ms: number | null; readonly leads: boolean };
 type StandInHost = { readonly name: string; readonly link: number; readonly runs: Map<string, StandInRun> };
 type StandInSched = {
@@ -42,13 +44,16 @@ type StandInSched = {
   wake_s: number | null;
 };
 
-/** A start of a job, or of a subjob. */
+/** The start of a job or subjob. */
 export type StandInStart = { readonly job: string; readonly start_s: number; readonly exec_vnode: string };
-/** An end: it had run until its time was over. */
+/** The end of a job whose time is over. */
 export type StandInEnd = { readonly job: string; readonly end_s: number };
 
 const LOST: ReadonlySet<string> = new Set(["down", "state-unknown", "stale", "unresolvable", "sleep"]);
-/** What comes by the clock alone comes within this, when nothing runs any more: reservations that are tried again, cycles. */
+/**
+ * When nothing runs any more, events that depend on the clock alone come within this time: reservations that are retried,
+ * cycles.
+ */
 const PATIENCE_S = 3600;
 
 export type StandInInput = {
@@ -58,7 +63,7 @@ export type StandInInput = {
   bookOf(sched: string): PolicyBook;
 };
 
-/** A complex that stands at the time it was saved: everybody has said hello, and nobody has decided anything. */
+/** A complex at the time of saving: all daemons have sent their hello, and no decision has been made. */
 export const createStandIn = (input: StandInInput): StandIn => new StandIn(input);
 
 export class StandIn {
@@ -81,7 +86,7 @@ export class StandIn {
     this.#hosts = hostsOf(state, () => ++this.#links);
     this.#host_of_link = new Map(this.#hosts.map((host) => [host.link, host]));
     const hellos = this.#hosts.map((host) => helloOf(state, host, now_ms));
-    // Moms that only keep time and schedulers without a process always answer: nobody need ask them every few seconds of the months to come.
+    // Virtual moms and schedulers always answer, so the server need not probe them every few seconds over months.
     state.server["node_silence_timeout"] = 0;
     state.server["sched_silence_timeout"] = 0;
     this.#driver = new ServerDriver(this.#ports(), config, state);
@@ -107,7 +112,7 @@ export class StandIn {
     return this.#ends;
   }
 
-  /** the answer to a request, when all that follows from it at this instant has happened; null: it waits for something */
+  /** returns the answer to a request after all its consequences at this instant; null: the request waits for something */
   ask(peer: Peer, request: Request): ClientFrame | null {
     const token = ++this.#tokens;
     this.#driver.request(peer, request, token);
@@ -117,12 +122,12 @@ export class StandIn {
     return answer;
   }
 
-  /** what a request with several parts told */
+  /** the parts of the reply to a request */
   partsOf({ token }: ClientFrame): readonly unknown[] {
     return this.#parts.get(token) ?? [];
   }
 
-  /** lets it go on until then, or until nothing is to come any more */
+  /** advances until that time, or until nothing more is to come */
   run(until_s: number): void {
     let last_ms = this.#clock.now_ms;
     for (;;) {
@@ -287,7 +292,7 @@ export class StandIn {
     this.#tellServer(host, "mom-started", { job: job.id, run_count: job.run_count, session_id: 1, jobdir: "/" });
   }
 
-  /** Its time stands still. */
+  /** The run's time stops. */
   #stopRun(run: StandInRun): void {
     if (run.since_ms === null) return;
     run.left_ms -= this.#clock.now_ms - run.since_ms;
@@ -330,7 +335,7 @@ export class StandIn {
     this.#clock.settle();
   }
 
-  /** Something other than the server's own clocks is still to come. */
+  /** Whether anything other than the server's own clocks is still to come. */
   #isComing(): boolean {
     if (this.#firstEnd() !== Number.POSITIVE_INFINITY || this.#firstWake() !== Number.POSITIVE_INFINITY) return true;
     const { state } = this.core;
@@ -339,16 +344,16 @@ export class StandIn {
   }
 }
 
-/** When a run of its first host is over, by itself. */
+/** The time at which a run on its first host ends by itself. */
 const endOf = (run: StandInRun): number =>
   run.leads && run.since_ms !== null ? Math.max(run.since_ms, run.since_ms + run.left_ms) : Number.POSITIVE_INFINITY;
 
 const RERUN = -11;
 const TERMINATED = 271;
-/** A reservation that is wanted as soon as possible has no time yet: a mark far away. */
+/** An as-soon-as-possible reservation has no time yet; this far-away time takes its place. */
 const FAR_MS = 8e12;
 
-/** Hosts that were there, with what ran on them. */
+/** The hosts that were up, with their runs. */
 function hostsOf(state: ServerState, nextLink: () => number): StandInHost[] {
   const names = new Map<string, boolean>();
   for (const vnode of state.vnodes.values()) {
@@ -362,7 +367,7 @@ function hostsOf(state: ServerState, nextLink: () => number): StandInHost[] {
 const hostNameOf = ({ name, attrs }: Vnode): string =>
   String((attrs["Mom"] as readonly string[] | undefined)?.[0] ?? name).split(".")[0] as string;
 
-/** What a mom says that comes back with its jobs, and the clocks of these. */
+/** The hello of a mom that comes back with its jobs, and the clocks of these jobs. */
 function helloOf(state: ServerState, host: StandInHost, now_ms: number): MomHello {
   const vnodes = [...state.vnodes.values()].filter((vnode) => hostNameOf(vnode) === host.name);
   const jobs = new Set(vnodes.flatMap((vnode) => [...vnode.jobs.keys()]));

@@ -1,5 +1,6 @@
-// The parent of a host's jobs, as src/mom/starter/starter.ts is (its invariants S1-S3), over virtual processes: they run for a time and end with a status that the
-// seed gives. Its journal outlives it; its processes do too, until the next starter kills them.
+// The parent process of a host's jobs, like src/mom/starter/starter.ts (with its invariants S1-S3), over virtual processes:
+// they run for a time and end with a status that the seed gives. Its journal outlives it. Its processes live on until the next
+// starter kills them.
 
 import type { WaitStatus } from "#mom/job/process.ts";
 import { PLACEHOLDER } from "#mom/job/sister.ts";
@@ -7,7 +8,7 @@ import type { ExitedRun, MomToStarter, RunKey, StartedRun, StarterRun, StarterTo
 import type { Prng } from "#support/prng.ts";
 import { pipe, type World } from "./world.ts";
 
-/** A job's processes as they really are. */
+/** The true state of a job's process. */
 export type VirtualProcess = RunKey & {
   readonly host: string;
   readonly pid: number;
@@ -22,22 +23,22 @@ export type VirtualProcess = RunKey & {
 export type Behaviour = {
   readonly run_ms: number;
   readonly exit_code: number;
-  /** how long it takes to end after SIGTERM; null: it does not care */
+  /** time to end after SIGTERM; null: it ignores SIGTERM */
   readonly term_ms: number | null;
   /** cpu seconds per second */
   readonly load: number;
-  /** of an interactive run: whether qsub is there, and after how long its terminal goes; null: it stays */
+  /** for an interactive run: whether qsub refuses, and the time after which the terminal goes; null: it stays */
   readonly terminal: { readonly refused: boolean; readonly goes_ms: number | null };
-  /** the program cannot be started: a code of docs/reference/execution.md 6 or 254 */
+  /** the program cannot be started: a code of docs/reference/execution.md 6, or 254 */
   readonly start_failure: number | null;
 };
 
 export type StarterOptions = {
   readonly host: string;
   behaviour(job: string, run_count: number): Behaviour;
-  /** interactive jobs whose qsub has been reached: it listens no more */
+  /** interactive jobs that have reached their qsub, which accepts no second connection */
   readonly called: Set<string>;
-  /** a process begins or has ended, for the checks */
+  /** reports the start or end of a process to the checks */
   born(process: VirtualProcess): void;
   died(process: VirtualProcess): void;
 };
@@ -46,12 +47,12 @@ type Told = { [T in keyof StarterToMom]: { readonly type: T; readonly data: Star
 type Asked = { [T in keyof MomToStarter]: [type: T, data: MomToStarter[T]] }[keyof MomToStarter];
 type Journal = { readonly runs: Map<string, StarterRun>; readonly last: Map<string, number> };
 
-/** Exit_status of a run that reaches no qsub */
+/** Exit_status of a run that cannot reach its qsub */
 const NO_TERMINAL = -1;
 const KILLED: WaitStatus = { signal: 9 };
 const PLACE_MS = 1e12;
 
-/** Takes frames of its mom, and tells it in frames; each way keeps the order and takes a few milliseconds. */
+/** Exchanges frames with its mom. Each direction keeps the order and has a delay of a few milliseconds. */
 export class StarterProcess {
   readonly #world: World;
   readonly #options: StarterOptions;
@@ -59,7 +60,7 @@ export class StarterProcess {
   readonly #who: string;
   readonly #journal: Journal = { runs: new Map(), last: new Map() };
   readonly #processes = new Map<string, VirtualProcess>();
-  /** exits that are not in the journal yet: nobody hears of them (S1) */
+  /** exits that are not in the journal yet, and are therefore not reported (S1) */
   readonly #unwritten = new Set<string>();
   readonly #out: (act: () => void) => void;
   readonly #into: (act: () => void) => void;
@@ -82,7 +83,7 @@ export class StarterProcess {
     return this.#alive;
   }
 
-  /** A new one, which kills what an earlier one left running. */
+  /** Starts a new starter, which kills the processes left by an earlier one. */
   start(): void {
     if (this.#alive) return;
     this.#life++;
@@ -108,7 +109,7 @@ export class StarterProcess {
     if (lost !== null) this.#world.after(this.#random.int(0, 5), lost);
   }
 
-  /** The host goes down: processes too, and the boot is another. */
+  /** The host goes down with its processes, and gets a new boot id. */
   reboot(): void {
     this.kill();
     this.#killProcesses();
@@ -118,7 +119,7 @@ export class StarterProcess {
     for (const process of [...this.#processes.values()]) this.#die(process, KILLED);
   }
 
-  /** Who hears from now on, and hears of this starter's death. */
+  /** Connects a mom, which receives frames and learns of this starter's death. */
   attach(lost: () => void, tell: (frame: Told) => void): void {
     this.#tell = tell;
     this.#lost = lost;
@@ -129,7 +130,7 @@ export class StarterProcess {
     this.#send({ type: "starter-state", data: { pid: this.#life, runs, last } });
   }
 
-  /** Its mom has gone. */
+  /** The mom has gone. */
   detach(): void {
     this.#tell = null;
     this.#lost = null;
@@ -154,7 +155,7 @@ export class StarterProcess {
     });
   }
 
-  /** Cpu seconds and pid of living processes. */
+  /** Cpu seconds and pids of living processes. */
   samples(): { readonly pid: number; readonly cput_s: number }[] {
     return [...this.#processes.values()].map((process) => ({ pid: process.pid, cput_s: this.#cputOf(process) }));
   }
@@ -175,7 +176,7 @@ export class StarterProcess {
     if (known !== undefined && known.run_count >= run_count) return;
     const at_ms = this.#world.now_ms;
     const drawn = this.#options.behaviour(job, run_count);
-    // A sister's place stays until it is taken away.
+    // A sister's place stays until it is removed.
     const behaviour = path === PLACEHOLDER ? { ...drawn, run_ms: PLACE_MS } : drawn;
     const unreached = terminal !== null && (behaviour.terminal.refused || called.has(job)) ? NO_TERMINAL : null;
     const exit_status = behaviour.start_failure ?? unreached;
@@ -249,7 +250,7 @@ export class StarterProcess {
     this.#world.trace.add(this.#who, "process-died", `${job} run ${run_count} ${JSON.stringify(status)}`);
     this.#options.died(process);
     const run = this.#journal.runs.get(job);
-    // The starter that would have waited for it is dead: nobody will ever know.
+    // The starter that should have waited for the process is dead, so its status is never known.
     if (!this.#alive || run?.run_count !== run_count || run.state !== "running" || run.pid !== process.pid) return;
     this.#writeExit(run, { job, run_count, status, cput_s: this.#cputOf(process), at_ms: this.#world.now_ms });
   }

@@ -1,7 +1,7 @@
-// What if: the same saved complex goes on twice, as it is and with changes, and what became of its jobs is compared.
+// Continues the same saved complex twice, unchanged and with changes, and compares what happens to its jobs.
 //
-// I1. Both go on from the same instant with the same jobs. What is asked for as a change is asked of the real server, and may be refused.
-// I2. A job's wait is counted from when it was queued.
+// I1. Both continue from the same instant with the same jobs. A change is a request to the real server, which may refuse it.
+// I2. A job's wait is counted from the time it was queued.
 
 import { listOf } from "#model/attribute-reader.ts";
 import { parseExecVnode } from "#model/request/exec-vnode.ts";
@@ -16,12 +16,12 @@ export type JobOutcome = {
   readonly queue: string;
   readonly ncpus: number;
   readonly queued_s: number;
-  /** null: it did not start */
+  /** null: the job did not start */
   readonly start_s: number | null;
-  /** null: it did not end */
+  /** null: the job did not end */
   readonly end_s: number | null;
   readonly exec_vnode: string | null;
-  /** it ran when the complex was saved */
+  /** the job was running when the state was saved */
   readonly ran: boolean;
 };
 export type ResvOutcome = {
@@ -33,28 +33,28 @@ export type ResvOutcome = {
 };
 export type Outcome = {
   readonly from_s: number;
-  /** the last end, or the last start */
+  /** the time of the last end or the last start */
   readonly to_s: number;
   readonly jobs: readonly JobOutcome[];
   readonly resvs: readonly ResvOutcome[];
   readonly metrics: OutcomeMetrics;
 };
 export type OutcomeMetrics = {
-  /** jobs that started after the complex was saved; those that never did */
+  /** started: jobs that started after the state was saved; never_started: jobs that did not */
   readonly started: number;
   readonly never_started: number;
   readonly wait_s_mean: number;
   readonly wait_s_median: number;
   readonly wait_s_max: number;
   readonly bounded_slowdown_mean: number;
-  /** cpu seconds used, of those there were until to_s */
+  /** used cpu seconds divided by available cpu seconds until to_s */
   readonly utilisation: number;
   readonly makespan_s: number;
 };
 
 type Known = Pick<JobOutcome, "user" | "queue" | "ncpus" | "queued_s">;
 
-/** Watches what becomes of the jobs of a complex; called before it goes on. */
+/** Observes the jobs of a complex. Must be called before the complex continues. */
 export function watchJobs(standIn: StandIn): (until_s: number) => Outcome {
   const { state } = standIn.core;
   const from_s = standIn.now_s;
@@ -111,7 +111,7 @@ function cpusOf(state: ServerState): number {
   return cpus;
 }
 
-/** Occurrences that are promised, by reservation and begin. */
+/** The promised occurrences by reservation and start. */
 function resvsOf(state: ServerState): Map<string, ResvOutcome> {
   const found = new Map<string, ResvOutcome>();
   for (const { id, attrs } of state.resvs.values())
@@ -158,12 +158,15 @@ function metricsOf(jobs: readonly JobOutcome[], { from_s, to_s, cpus }: Span): O
 const mean = (values: readonly number[]): number =>
   values.length === 0 ? 0 : values.reduce((sum, value) => sum + value, 0) / values.length;
 
-/** What a job can be coloured by. */
+/** The names by which a job can be coloured. */
 export function namesOf(state: ServerState, { user, queue }: Pick<JobOutcome, "user" | "queue">): JobNames {
   return { user, queue, partition: String(state.queues.get(queue)?.attrs["partition"] ?? "pbs-default") };
 }
 
-/** A schedule as bars: a row a vnode, those of a partition together. Suspended jobs are drawn as if they had gone on. */
+/**
+ * A schedule as bars: one row for each vnode, with the vnodes of a partition together. Suspended jobs are drawn as if they had
+ * continued.
+ */
 export function ganttOf(title: string, state: ServerState, { jobs, resvs, to_s }: Outcome, colouring: Colouring): Gantt {
   const vnodes = [...state.vnodes.values()];
   const rowOf = new Map(vnodes.map(({ name }, row) => [name, row]));

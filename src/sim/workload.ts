@@ -1,4 +1,5 @@
-// What the clients of one seed ask for: submissions of all kinds, and everything else that users, operators and managers do while the complex works.
+// The requests of the clients of one seed: submissions of all kinds, and everything else that users, operators and managers do
+// while the complex works.
 
 import { placeText } from "#model/request/place.ts";
 import type { AttrValueText, QueueJobRequest, Request } from "#protocol/messages.ts";
@@ -24,7 +25,7 @@ const BACKLOG_MAX = 20;
 
 export type Ask = { readonly peer: Peer; readonly request: Request };
 
-/** A submission as qsub makes it. */
+/** A submission of qsub. */
 export function submission(random: Prng, scenario: Scenario, now_ms: number): Ask {
   return { peer: peerOf(random.pick(USERS)), request: { kind: "queue-job", ...jobRequest(random, scenario, now_ms) } };
 }
@@ -74,7 +75,7 @@ function arrayOptions(random: Prng): AttrValueText[] {
   ];
 }
 
-/** qsub -W depend: mostly of jobs that are there. */
+/** qsub -W depend: usually on existing jobs. */
 function dependText(random: Prng): string {
   const id = (): string => `${random.int(1, random.chance(0.1) ? 60 : 15)}${random.chance(0.15) ? "[]" : ""}`;
   const item = (): string => {
@@ -96,7 +97,7 @@ function dependText(random: Prng): string {
   return Array.from({ length: random.int(1, 2) }, item).join(",");
 }
 
-/** The id of an array becomes one of a subjob or of a range, which the array need not have. */
+/** Changes the id of an array to the id of a subjob or a range, which the array may not have. */
 function subjobsOf(random: Prng, id: string): string {
   if (!id.includes("[]") || random.chance(0.4)) return id;
   const first = random.int(0, 9);
@@ -123,13 +124,13 @@ function somePlace(random: Prng): string {
   return placeText({ arrangement, ...(sharing === undefined ? {} : { sharing }), ...(group === undefined ? {} : { group }) });
 }
 
-/** Of a job that runs a hold asks more: it may be saved and end. */
+/** Prefers a running job, because a hold of a running job may checkpoint and end it. */
 function heldJob(random: Prng, state: ServerState, job: string): string {
   const running = [...state.jobs.values()].filter(({ attrs }) => attrs.job_state === "R").map(({ id }) => id);
   return running.length > 0 && random.chance(0.5) ? random.pick(running) : job;
 }
 
-/** Something a client does now. null: there is nothing to do it to. */
+/** A random request of a client. Returns null if there is no object for it. */
 export function anyRequest(random: Prng, scenario: Scenario, state: ServerState, now_ms: number): Ask | null {
   if (scenario.ops.length === 0) return null;
   const op = random.pick(scenario.ops);
@@ -138,7 +139,7 @@ export function anyRequest(random: Prng, scenario: Scenario, state: ServerState,
 
 function jobOp(random: Prng, op: Op, scenario: Scenario, state: ServerState, now_ms: number): Ask | null {
   const ids = [...state.jobs.keys()];
-  // With nobody there to ask for, somebody comes.
+  // If there are no jobs, a client submits one.
   if (ids.length === 0 && random.chance(0.9)) return submission(random, scenario, now_ms);
   const picked = ids.length === 0 || random.chance(0.03) ? `${random.int(1, 50)}${random.pick(["", "[]"])}.${HOST}` : random.pick(ids);
   const owner = state.jobs.get(picked)?.attrs.euser ?? "alice";
@@ -221,7 +222,7 @@ function jobOp(random: Prng, op: Op, scenario: Scenario, state: ServerState, now
     case "select":
       return by({ kind: "select-jobs", criteria: [], states: "QR", ...(random.chance(0.5) ? { subjobs: true } : {}) });
     case "batch": {
-      // A backlog that takes hours to work off would only cost time.
+      // A backlog of hours would only take time.
       if (ids.length > BACKLOG_MAX) return null;
       const jobs = Array.from({ length: random.int(1, 4) }, () => jobRequest(random, scenario, now_ms));
       return by({ kind: "queue-jobs", jobs }, peerOf(random.pick(USERS)));
@@ -321,7 +322,7 @@ function managerOp(random: Prng, op: Op, scenario: Scenario, state: ServerState)
   }
 }
 
-/** A hook is made, given something to run, changed or taken away. */
+/** Creates, fills, changes or deletes a hook. */
 function hookRequest(random: Prng, state: ServerState): Request {
   const name = `h${random.int(1, 3)}`;
   const hook = state.hooks.get(name);

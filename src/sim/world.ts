@@ -1,7 +1,9 @@
-// Virtual time: a clock that jumps from event to event, and a trace of what happened. Everything in the simulator happens in an event of this queue.
+// Virtual time: a clock that jumps from event to event, and a trace of the events. Everything in the simulator happens in an
+// event of this queue.
 //
-// W1. Events run in the order of their times, those of one time in the order in which they were made: one seed, one history.
-// W2. Nothing here knows the machine's clock.
+// W1. Events run in the order of their times. Events of the same time run in the order of their creation. One seed therefore
+//     gives one history.
+// W2. No code here reads the machine's clock.
 
 import { heapPop, heapPush } from "#support/heap.ts";
 import type { Prng } from "#support/prng.ts";
@@ -11,7 +13,10 @@ export const START_MS = 1_795_166_788_000;
 
 type Event = { readonly at_ms: number; readonly order: number; readonly act: () => void | Promise<void> };
 
-/** One line of the trace. detail: text, data, or a function that gives one of them; made text only when it is printed. */
+/**
+ * One line of the trace. detail: text, data, or a function that returns one of these; it is turned into text only when it is
+ * printed.
+ */
 export type TraceLine = {
   readonly step: number;
   readonly now_ms: number;
@@ -22,30 +27,30 @@ export type TraceLine = {
 
 export type World = {
   readonly random: Prng;
-  /** epoch milliseconds; steady: moms and their starters go by it */
+  /** epoch milliseconds of the steady clock that moms and their starters use */
   readonly now_ms: number;
-  /** what the wall clock of server and schedulers shows */
+  /** the wall clock of server and schedulers */
   readonly wall_ms: number;
-  /** sets the wall clock: how far it is ahead of now_ms */
+  /** sets the wall clock to this difference from now_ms */
   setWall(ahead_ms: number): void;
-  /** events carried out so far */
+  /** number of events so far */
   readonly step: number;
   readonly trace: Trace;
-  /** Does something later. */
+  /** Schedules an action. */
   after(delay_ms: number, act: () => void | Promise<void>): void;
-  /** Carries out the next event; false: there is none before the time. */
+  /** Runs the next event. Returns false if there is none before the time. */
   next(until_ms: number): Promise<boolean>;
-  /** Nothing happens until then. */
+  /** Lets the time pass without an event. */
   sleepUntil(time_ms: number): void;
 };
 
 export type Trace = {
   add(who: string, what: string, detail?: unknown): void;
-  /** the last ones, oldest first */
+  /** the last lines, oldest first */
   readonly lines: readonly TraceLine[];
 };
 
-/** keep: lines of trace remembered. onLine: called with each line at once. */
+/** keep: number of trace lines kept. onLine: called with each line at once. */
 export function createWorld(random: Prng, keep: number, onLine: ((line: TraceLine) => void) | null): World {
   const queue: Event[] = [];
   let now_ms = START_MS;
@@ -98,7 +103,7 @@ export function createWorld(random: Prng, keep: number, onLine: ((line: TraceLin
   };
 }
 
-/** Does things later, one after the other in the order in which they are given: a pipe. */
+/** Runs actions later, one after the other in the order in which they are given, like a pipe. */
 export function pipe(world: World, random: Prng, delay_ms_max: number): (act: () => void) => void {
   let free_ms = 0;
   return (act) => {

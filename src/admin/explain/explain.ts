@@ -1,4 +1,5 @@
-// `partita explain JOB`: why a job waits and when it could start, as its scheduler sees it (src/sched/explain/explain.ts); here it is asked for and laid out.
+// `partita explain JOB`: shows why a job waits and when it could start, as its scheduler sees it
+// (src/sched/explain/explain.ts). This file sends the question and prints the answer.
 
 import { pbseText } from "#model/pbse.ts";
 import type { Explanation } from "#protocol/explanation.ts";

@@ -1,5 +1,6 @@
-// The admin shell: what `qmgr` shows on a terminal. A prompt with completion, help and early marking of errors, and a status line with the schedulers.
-// The prompt text stays `Qmgr: `. Everything that is decided is decided in editor.ts, completion.ts and session/session.ts; this file draws.
+// The admin shell: the interface of `qmgr` on a terminal. It has a prompt with completion, help and early marking of errors,
+// and a status line with the schedulers. The prompt text stays `Qmgr: `. All decisions are made in editor.ts, completion.ts and
+// session.ts; this file draws.
 
 import { Box, render, Static, Text, useApp, useInput } from "ink";
 import { useEffect, useRef, useState } from "react";

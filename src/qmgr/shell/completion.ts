@@ -1,6 +1,6 @@
-// What may come next in a request that is being typed: candidates for the word under the cursor, and one line of help about it. The admin shell shows both.
-// Which words may follow is the grammar's own answer (language/content-assist.ts); what they are called comes from the attribute tables and the names that the
-// server knows. Pure.
+// Completion of a request that is being typed: candidates for the word under the cursor, and one line of help about the word.
+// The admin shell shows both. The grammar decides which kinds of words may follow (content-assist.ts); the attribute tables and
+// the names known to the server give the words themselves. Pure.
 
 import type { IToken, TokenType } from "chevrotain";
 import type { AttributeDef } from "#model/attribute.ts";

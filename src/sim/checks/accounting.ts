@@ -1,4 +1,4 @@
-// The accounting records of a whole run against what lives at its end (K6 of jobs, K11 of reservations).
+// Checks the accounting records of a whole run against the objects that live at its end (K6 for jobs, K11 for reservations).
 
 import { arrayIdOf } from "#model/job-id.ts";
 import { RESV_STATE } from "#model/resv-state.ts";
@@ -8,17 +8,17 @@ import type { Job, ServerState } from "#server/state/state.ts";
 import type { Committed } from "./committed.ts";
 import { fail } from "./violation.ts";
 
-/** Records of a run that begins: from the beginning, or from a checkpoint. */
+/** Record types for the start of a run: from the beginning, or from a checkpoint. */
 const BEGINS: ReadonlySet<string> = new Set(["S", "T"]);
 
-/** Types of records in their order, by job or reservation. */
+/** The record types of each job or reservation, in order. */
 function lettersOf(records: readonly AccountingRecord[], ids: RegExp): ReadonlyMap<string, string> {
   const letters = new Map<string, string>();
   for (const { id, type } of records) if (ids.test(id)) letters.set(id, (letters.get(id) ?? "") + type);
   return letters;
 }
 
-/** entries: how often each job entered a queue. */
+/** entries: number of times that each job entered a queue. */
 export function checkJobRecords(
   records: readonly AccountingRecord[],
   live: ServerState,
@@ -26,7 +26,7 @@ export function checkJobRecords(
   entries: ReadonlyMap<string, number>,
 ): void {
   const by_job = lettersOf(records, /^\d/);
-  // A subjob that waits again may never have been confirmed by a mom.
+  // A waiting subjob may never have been confirmed by a mom.
   for (const id of committed.ids())
     if (!by_job.has(id) && !(arrayIdOf(id) !== null && live.jobs.has(id))) fail(`K6 ${id} is not in the accounting`);
   for (const [id, letters] of by_job) {
@@ -39,10 +39,10 @@ function countOf(letters: string, letter: string): number {
   return letters.split(letter).length - 1;
 }
 
-/** entered: how often it entered a queue. */
+/** entered: number of times that the job entered a queue. */
 function beginningFault(id: string, letters: string, committed: Committed, entered: number): string | null {
   const array = arrayIdOf(id);
-  // A subjob that was deleted before it started was never a job of its own.
+  // A subjob that was deleted before it started never became a separate job.
   const unstarted = /^D+$/.test(letters) && committed.has(array ?? "");
   if (!committed.has(id) && !unstarted) return "accounted for and never committed";
   if (letters.startsWith("Q") === (array !== null)) return array === null ? "no Q first" : "a Q of a subjob";
@@ -50,7 +50,7 @@ function beginningFault(id: string, letters: string, committed: Committed, enter
   return queued > entered ? `${queued} Q records, ${entered} times in a queue` : null;
 }
 
-/** job: undefined when it has ended. */
+/** job: undefined if it has ended. */
 function lifeFault(letters: string, job: Job | undefined): string | null {
   const runs = runsOf(letters);
   if (typeof runs === "string") return runs;
@@ -65,7 +65,7 @@ function lifeFault(letters: string, job: Job | undefined): string | null {
   return runs.running ? "gone after an S without E" : null;
 }
 
-/** Whether the last run goes on; a text: what is wrong with a run. */
+/** Whether the last run is still in progress, or a text that describes the fault of a run. */
 function runsOf(letters: string): { readonly running: boolean } | string {
   let running = false;
   let saved = false;

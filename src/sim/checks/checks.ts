@@ -1,16 +1,22 @@
-// What must hold in every world, whatever happens to it. Each check throws a Violation that says what is broken.
+// Invariants of every world, whatever happens to it. Each check throws a Violation that describes what is broken.
 //
-// K1. The server's invariants, at every step (src/server/core/invariants.ts).
-// K2. A job whose submission was answered is there after every restart, until it has ended; what was committed is what a restarted server finds.
-// K3. A job has one process at a time over all hosts, unless the server had given the earlier run up (host silent too long, or by force).
-// K4. No vnode is oversubscribed by the processes that really run on it, and an exclusive job is alone.
-// K5. A run decided by a scheduler is on vnodes of its partitions, and so is the job's queue; a suspended job goes on where it was.
-// K6. Accounting: one Q for a job (and one for each move), each S or T followed by one R, C or E before the next, one end. A subjob has no Q.
-// K7. A quiet scheduler's mirror equals the server's state, and what it derived from deltas equals what a snapshot gives (mirror.ts).
-// K8. A job that waits for others is not run, but by hand or when a manager or a hook let it go.
-// K9. A job over several hosts starts on its first one when it is on all others.
-// K10. is in promises.ts.
-// K11. A reservation whose submission was answered is there after every restart, until it has ended; its records: U first, B only after a Y, one K or k at
+// K1. The server's invariants hold at every step (src/server/core/invariants.ts).
+// K2. A job whose submission was answered exists after every restart, until it has ended. A restarted server finds exactly what
+//     was committed.
+// K3. A job has one process at a time over all hosts, unless the server had given up the earlier run (host silent too long, or
+//     by force).
+// K4. The processes that really run on a vnode never oversubscribe it, and an exclusive job is alone.
+// K5. A run decided by a scheduler is on vnodes of its partitions, and so is the job's queue. A suspended job continues on its
+//     old vnodes.
+// K6. Accounting: one Q for a job (and one for each move), each S or T followed by one R, C or E before the next, one end. A
+//     subjob has no Q.
+// K7. An idle scheduler's mirror equals the server's state, and the data derived from deltas equals the data derived from a
+//     snapshot (mirror.ts).
+// K8. A job that waits for others does not run, unless an operator runs it or a manager or a hook released it.
+// K9. A job over several hosts starts on its first host after it is present on all others.
+// K10. See promises.ts.
+// K11. A reservation whose submission was answered exists after every restart, until it has ended. Its records: U first, B only
+//     after a Y, one K or k at
 //      the end and nothing after it.
 
 import type { HookOutcome, HookRun } from "#hooks/run/hook-input.ts";
@@ -26,12 +32,12 @@ import { type SeatedProcess, Seats } from "./seats.ts";
 import { Verdicts } from "./verdicts.ts";
 import { fail, Violation } from "./violation.ts";
 
-/** Log lines and accounting texts of the server by which a run is over although its mom did not say so. */
+/** Log lines and accounting texts of the server which mean that a run is over although its mom did not report its end. */
 const GIVEN_UP_LOG = /^Job (requeued, |deleted, |given up on )execution node |^Job is started without /;
 const GIVEN_UP_RECORD = /execution node .* down/;
 
 export class Checks {
-  /** Ids that submissions were answered with. */
+  /** The ids in replies to submissions. */
   readonly accepted = new Set<string>();
   readonly #scale: number;
   readonly #also: (core: Core) => string | null;
@@ -39,26 +45,26 @@ export class Checks {
   readonly #resvs = new Committed("K11");
   readonly #verdicts = new Verdicts();
   readonly #seats = new Seats();
-  /** how often each job entered a queue */
+  /** number of times that each job entered a queue */
   readonly #entries = new Map<string, number>();
   #state: ServerState | null = null;
   #looked = 0;
 
   /**
-   * scale: of the world (scenario.ts). K1 costs as much as there are jobs: in larger worlds it is looked at in every so many steps only.
-   * also: looks at the server after each step, too; what is wrong, or null.
+   * scale: scale of the world (scenario.ts). The cost of K1 grows with the number of jobs, so in larger worlds it is checked
+   * only every few steps. also: a further check of the server after each step; returns the fault, or null.
    */
   constructor(scale = 1, also: (core: Core) => string | null = () => null) {
     this.#scale = scale;
     this.#also = also;
   }
 
-  /** Processes that run now, given-up ones included. */
+  /** Number of running processes, including those of runs that the server has given up. */
   get running(): number {
     return this.#seats.size;
   }
 
-  // --- what the server does
+  // --- events of the server
 
   stepped(core: Core): void {
     this.#state = core.state;
@@ -99,7 +105,7 @@ export class Checks {
     this.#resvs.commit();
   }
 
-  /** A hook may take a system hold off, as a manager may. */
+  /** A hook may release a system hold, as a manager may. */
   hooked({ input }: HookRun, outcome: HookOutcome): void {
     if (outcome.kind !== "accept" && outcome.kind !== "reject") return;
     const holds = outcome.changes.job?.["Hold_Types"];
@@ -114,7 +120,7 @@ export class Checks {
     if (faults.length > 0) fail(`K1 ${faults.join("; ")}`);
   }
 
-  // --- what clients do
+  // --- events of clients
 
   /** A submission was answered with this id. */
   answered(id: string): void {
@@ -123,17 +129,17 @@ export class Checks {
     if (!this.#jobs.has(id)) fail(`K2 ${id} was answered before it was committed`);
   }
 
-  /** A request that ends a run without its mom's word. */
+  /** A request ended a run without a report of its mom. */
   force(id: string): void {
     this.#seats.force(id);
   }
 
-  /** The job may run though it waits for others. */
+  /** The job may run although it waits for others. */
   letGo(id: string): void {
     this.#seats.letGo(id);
   }
 
-  // --- what happens on hosts
+  // --- events on hosts
 
   born(process: SeatedProcess, attrs: JobAttrs): void {
     this.#seats.add(process, attrs, this.#state);
@@ -151,7 +157,7 @@ export class Checks {
   }
 }
 
-/** A job's attributes as a mom was given them. */
+/** The attributes of a job as its mom received them. */
 export function attrsOfRun(attrs: { readonly [name: string]: unknown } | undefined): JobAttrs {
   if (attrs === undefined) throw new Violation("a process starts for a job its mom does not know");
   return attrs as JobAttrs;

@@ -1,4 +1,5 @@
-// What was committed of one kind of object, against what a restarted server finds: what was committed is there until it has ended, and does not live again.
+// Compares the committed objects of one kind with those that a restarted server finds. A committed object exists until it has
+// ended, and an ended object does not come back.
 
 import { fail } from "./violation.ts";
 
@@ -6,17 +7,17 @@ type Objects = { has(id: string): boolean };
 
 export class Committed {
   readonly #invariant: string;
-  /** true: it lives */
+  /** true: the object lives */
   readonly #live = new Map<string, boolean>();
-  /** how the batch under way will change that */
+  /** changes of the batch that is being committed */
   #pending: readonly (readonly [id: string, live: boolean])[] = [];
 
-  /** invariant: that a violation is of. */
+  /** invariant: the invariant named in a violation. */
   constructor(invariant: string) {
     this.#invariant = invariant;
   }
 
-  /** Whether it was committed once. */
+  /** Whether the object was ever committed. */
   has(id: string): boolean {
     return this.#live.has(id);
   }
@@ -39,7 +40,7 @@ export class Committed {
     this.#pending = [];
   }
 
-  /** A server came up from the disk with these. */
+  /** A server started from the disk with these objects. */
   load(objects: Objects): void {
     this.#pending = [];
     for (const [id, live] of this.#live)

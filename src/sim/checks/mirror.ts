@@ -1,4 +1,5 @@
-// K7: a quiet scheduler's mirror against the server's state, and what it keeps by deltas against what a snapshot of the same state gives.
+// K7: compares an idle scheduler's mirror with the server's state, and data kept by deltas with data from a snapshot of the
+// same state.
 
 import { SCHED_COMMAND } from "#protocol/sched-link.ts";
 import { cycle } from "#sched/cycle/cycle.ts";
@@ -16,7 +17,7 @@ import type { SchedRuntime } from "#server/engine/sched-runtime.ts";
 import { type MirrorSource, snapshot } from "#server/scheds/mirror.ts";
 import type { Sched } from "#server/state/state.ts";
 
-/** The universe a scheduler would have that connected now. */
+/** The universe of a scheduler that connects now. */
 export function freshUniverse(server: MirrorSource, sched: Sched, book: PolicyBook): Universe {
   const runtime = {
     name: sched.name,
@@ -36,7 +37,7 @@ export function mirrorFault(universe: Universe, server: MirrorSource, sched: Sch
   return null;
 }
 
-/** Jobs a cycle would start now: of a quiet complex there are none. */
+/** Jobs that a cycle would start now. In a complex at rest there are none. */
 export function startable(server: MirrorSource, sched: Sched, book: PolicyBook, now_s: number): string[] {
   const { decisions } = cycle(freshUniverse(server, sched, book), book, { now_s, command: SCHED_COMMAND.TIME, memory: NO_MEMORY });
   return decisions.flatMap((decision) => (decision.kind === "run" ? [decision.job] : []));
@@ -67,10 +68,10 @@ function describe(universe: Universe): Map<string, string> {
       available: [...available].map(String).sort(),
     });
   }
-  // A mirror keeps the placement sets that a job asked for once.
+  // A mirror keeps placement sets that any job has asked for.
   const wanted = new Set(queues.map((queue) => groupResources(universe, queue).join()));
   for (const { line, request } of universe.entries.values()) if (line !== null) wanted.add(request.place.group ?? "");
-  // A scheduler is not told its own comments.
+  // The server does not tell a scheduler its own comments.
   for (const [id, { comment: _, ...job }] of universe.jobs) put(`job ${id}`, job);
   for (const [id, resv] of universe.resvs) put(`resv ${id}`, resv.source);
   for (const set of universe.sets.values()) {
@@ -103,7 +104,7 @@ function describe(universe: Universe): Map<string, string> {
   }
   for (const [queue, lines] of universe.lines) {
     for (const line of lines) {
-      // As its time will be once: clocks that go, and those that stand.
+      // Eligible times at a late moment, so that running and stopped clocks differ.
       const members = [...jobsOf(line)].map(({ job }) => `${job.id} ${eligibleAt(universe.clocks, job, LATER_S).eligible_s}`);
       if (members.length > 0) put(`line ${queue} of ${members[0]}`, members);
     }
@@ -128,7 +129,7 @@ function without(object: { readonly attrs: { readonly [name: string]: unknown } 
   return { ...object, attrs };
 }
 
-/** JSON with the names of records in order. */
+/** JSON with the names of records in sorted order. */
 function sorted(value: unknown): string {
   return JSON.stringify(value, (_key, item) =>
     typeof item === "object" && item !== null && !Array.isArray(item)

@@ -1,15 +1,22 @@
-// K10. A top job's published start moves back only for work that stands before it in the order, for reservations, vnodes, commands, or for a job that runs
-//      past its walltime and kill_delay: in whole complexes, cycle by cycle. Each start that has moved back needs a cause, which is searched
-//      among the things that have changed since the cycle that published the start began.
+// K10. A top job's published start moves to a later time only because of work that precedes it in the order, reservations,
+//     vnodes, commands, or a job that
+//      runs past its walltime and kill_delay. This check looks at whole complexes, cycle by cycle. It searches for the cause of
+//      each start that has moved
+//      among the changes since the cycle that published the start began.
 //
-// C1. Three states are compared. before: when cycle N - 1 began, which is what the start was made from. begun: when cycle N began, with the start that
-//     N - 1 published, which is what N moved it from. after: when N + 1 began, with what N decided. So everything that came in between is seen, and nothing
-//     that N - 1 knew.
-// C2. Only worlds are judged in which the order of jobs is known (judgedScenario): by queues and submission, without preemption, hooks, sort keys and clocks
-//     that are set.
-// C3. Causes besides a change of what N - 1 knew: a job before it could not start, because the server refused it. A job of a reservation has its vnodes
-//     after the reservation's end: that is work of the reservation. A job was already past its end when the start was planned, and was expected to end at any
-//     moment, but did not. A run began some time after the cycle that decided it: starts behind it may move by so long.
+// C1. Three states are compared. before: the state when cycle N - 1 began, from which the start was computed. begun: the state
+//     when cycle N began, with the start
+//     that N - 1 published and N moved. after: the state when N + 1 began, with the decisions of N. The comparison therefore
+//     contains every change in between,
+//     and no change that N - 1 already knew.
+// C2. Only worlds with a known order of jobs are judged (judgedScenario): order by queues and submission, without preemption,
+//     hooks, sort keys and changes of
+//     the clock.
+// C3. Further causes: the server refused the start of a preceding job. A job of a reservation has its vnodes after the
+//     reservation's end, which counts as
+//     work of the reservation. A job was already past its end when the start was planned, and could have ended at any moment,
+//     but did not. A run began some
+//     time after the cycle that decided it, and starts behind it may move by that time.
 
 import { listOf } from "#model/attribute-reader.ts";
 import { arrayIdOf } from "#model/job-id.ts";
@@ -23,7 +30,7 @@ import type { Job, ServerState } from "#server/state/state.ts";
 import { remainingText } from "#server/state/subjobs.ts";
 import { isDerived } from "#server/state/vnode-states.ts";
 
-/** What of a scenario says whether its worlds can be judged. */
+/** The parts of a scenario that decide whether its worlds can be judged. */
 export type Judged = {
   readonly policy: Policy;
   readonly setup: readonly Request[];
@@ -31,42 +38,42 @@ export type Judged = {
   readonly faults: readonly string[];
 };
 type Promised = { readonly start_s: number; readonly exec_vnode: string };
-/** A job as far as it matters for starts of others. */
+/** The data of a job that affects starts of others. */
 type JobSeen = {
   readonly id: string;
   readonly state: string;
   readonly rank: number;
   readonly queue: string;
-  /** what it asks, its holds */
+  /** the job's request and its holds */
   readonly own: string;
   readonly run_count: number;
   readonly by_hand: boolean;
   /** the server refused its last start */
   readonly refused: boolean;
-  /** of an array: subjobs that wait */
+  /** for an array: the waiting subjobs */
   readonly remaining: string;
   readonly exec_vnode: string;
   readonly stime_s: number;
-  /** from there its walltime counts */
+  /** the time from which its walltime counts */
   readonly from_s: number;
   readonly walltime_s: number | null;
   readonly soft_s: number | null;
   readonly grace_s: number;
-  /** of a shrink-to-fit job what it was planned for, of others walltime_s */
+  /** for a shrink-to-fit job the planned walltime, for others walltime_s */
   readonly shortest_s: number | null;
-  /** when the reservation ends that it is in; Infinity: in none */
+  /** the end of its reservation; Infinity: the job is in none */
   readonly resv_end_s: number;
   readonly promised: Promised | null;
 };
 type Seen = {
   readonly at_s: number;
   readonly jobs: ReadonlyMap<string, JobSeen>;
-  /** queues by name: their place in the order */
+  /** position of each queue in the order, by name */
   readonly turns: ReadonlyMap<string, number>;
-  /** everything else that starts depend on, as text by name */
+  /** everything else on which starts depend, as text by name */
   readonly world: ReadonlyMap<string, string>;
 };
-/** ordered: jobs that an administrator has had run (qrun) since begin; ordered_before: between before and begin */
+/** ordered: jobs that an administrator has run (qrun) since begin; ordered_before: those run between before and begin */
 type Track = {
   readonly link: number | null;
   readonly cycle: number;
@@ -77,7 +84,7 @@ type Track = {
 };
 
 export type PromiseCheck = {
-  /** looks at the server after each of its steps. Returns what is wrong; null: nothing */
+  /** examines the server after each of its steps. Returns the fault, or null */
   look(core: Core): string | null;
   readonly counts: { promises: number; moved: number };
 };
@@ -85,7 +92,7 @@ export type PromiseCheck = {
 export function createPromiseCheck(scenario: Judged, now_ms: () => number): PromiseCheck {
   const tracks = new WeakMap<SchedRuntime, Track>();
   const counts = { promises: 0, moved: 0 };
-  /** by how long a run began after the cycle that decided it: by `job/run_count` */
+  /** delay between the cycle that decided a run and the start of the run, by `job/run_count` */
   const late = new Map<string, number>();
   const judges = isPlain(scenario);
   return {
@@ -136,15 +143,15 @@ function plans(state: ServerState, { name }: SchedRuntime, { queue }: JobSeen): 
   return its !== undefined && schedOfQueue(state, its)?.name === name;
 }
 
-/** Whether who stands before whom is known. */
+/** Whether the order of jobs is known. */
 function isPlain({ policy, setup, ops, faults }: Judged): boolean {
   if (!policy.strict_ordering || policy.job_sort_key.length > 0 || policy.round_robin || policy.preemptive_sched) return false;
-  // A clock that is set makes every time another one.
+  // A change of the clock changes every time.
   if (ops.includes("hook") || faults.includes("set-clock")) return false;
   return !setup.some((request) => request.kind === "import-hook" || (request.kind === "manager" && request.object === "hook"));
 }
 
-// --- what is seen
+// --- observation
 
 function see(state: ServerState, at_s: number, { policy }: Judged): Seen {
   const jobs = new Map<string, JobSeen>();
@@ -217,7 +224,7 @@ function seeWorld(state: ServerState): Map<string, string> {
 }
 
 function noteLate(late: Map<string, number>, before: Seen, after: Seen): void {
-  // What has just ended has moved starts for a last time.
+  // A run that has just ended can move starts once more.
   for (const id of late.keys()) if (before.jobs.get(id)?.state !== "R") late.delete(id);
   for (const { id, state, stime_s } of after.jobs.values())
     if (state === "R" && before.jobs.get(id)?.state !== "R") late.set(id, Math.max(0, stime_s - before.at_s));
@@ -225,14 +232,17 @@ function noteLate(late: Map<string, number>, before: Seen, after: Seen): void {
 
 // --- causes
 
-/** before: what the start was made from. begun: what it was moved from, with the start. after: it has moved */
+/**
+ * before: the state from which the start was computed. begun: the state with the start before it moved. after: the state after
+ * it moved
+ */
 type Times = { readonly before: Seen; readonly begun: Seen; readonly after: Seen };
 type Moved = Times & { readonly id: string; readonly ordered: readonly string[] };
 
-/** A scheduler may hear so much later that a cycle has begun. */
+/** A scheduler may receive news this much later than the beginning of a cycle. */
 const DELAY_S = 2;
 
-/** What has moved a start; null: nothing that may. */
+/** The cause of a moved start, or null if there is none. */
 function causeOf({ id, before, begun, after, ordered }: Moved): string | null {
   for (const name of new Set([...before.world.keys(), ...after.world.keys()]))
     if (before.world.get(name) !== begun.world.get(name) || begun.world.get(name) !== after.world.get(name)) return `${name} has changed`;
@@ -249,25 +259,25 @@ function causeOf({ id, before, begun, after, ordered }: Moved): string | null {
     const cause = standsBefore(after, last, own) ? higherWork(other, times) : lowerWork(other, times);
     if (cause !== null) return cause;
   }
-  // The scheduler looked at those when it moved the start, whether they are gone by now or not.
+  // The scheduler saw these jobs when it moved the start, even if they have ended since.
   for (const job of begun.jobs.values()) if (isOverdue(job, begun.at_s + DELAY_S)) return `${job.id} should have been gone`;
-  // The start was made for an end that could come at any moment.
+  // The start was planned after a job that could have ended at any moment.
   for (const job of before.jobs.values()) if (isOverdue(job, before.at_s)) return `${job.id} should long have been gone`;
   return null;
 }
 
-/** One of an array's subjobs was started, though it may wait again: what is promised now is the next one's. */
+/** Whether a subjob of the array has started. The array may wait again, and the promise then belongs to its next subjob. */
 function hasBegun(id: string, before: Seen, after: Seen): boolean {
   if (before.jobs.get(id)?.remaining !== after.jobs.get(id)?.remaining) return true;
   for (const job of after.jobs.values()) if (arrayIdOf(job.id) === id && before.jobs.get(job.id)?.run_count !== job.run_count) return true;
   return false;
 }
 
-/** What it asks for, or its place in the order. The walltime of a shrink-to-fit job is set when it starts. */
+/** Whether the request or the position in the order has changed. The walltime of a shrink-to-fit job is set when it starts. */
 const isOtherwise = (old: JobSeen | undefined, now: JobSeen): boolean =>
   old === undefined || old.queue !== now.queue || old.rank !== now.rank || (waits(old) === waits(now) && old.own !== now.own);
 
-/** It has no vnodes. An array waits for ever. */
+/** Whether the job has no vnodes. An array always counts as waiting. */
 const waits = ({ state }: JobSeen): boolean => state !== "R" && state !== "E";
 
 function standsBefore({ turns }: Seen, a: JobSeen, b: JobSeen): boolean {
@@ -275,7 +285,10 @@ function standsBefore({ turns }: Seen, a: JobSeen, b: JobSeen): boolean {
   return turn < other || (turn === other && a.rank < b.rank);
 }
 
-/** A job before it came, changed or came back, is planned or was started otherwise than it was, could not start, or takes longer than expected. */
+/**
+ * A preceding job arrived, changed or came back, was planned or started differently, could not start, or takes longer than
+ * expected.
+ */
 function higherWork(id: string, { before, begun, after }: Times): string | null {
   const [first, then, now] = [before.jobs.get(id), begun.jobs.get(id), after.jobs.get(id)];
   for (const [old, next] of [
@@ -299,13 +312,13 @@ function higherWork(id: string, { before, begun, after }: Times): string | null 
     : null;
 }
 
-/** It waits again, or runs again, or goes on. */
+/** Whether the job waits again, runs again or was resumed. */
 function cameBack(old: JobSeen, now: JobSeen): boolean {
   if (old.state === "S" || now.state === "S") return old.state !== now.state;
   return waits(now) ? !waits(old) : !waits(old) && old.run_count !== now.run_count;
 }
 
-/** A job behind it whose start no scheduler decided, or that was changed or goes on. */
+/** A later job whose start no scheduler decided, or that was changed or resumed. */
 function lowerWork(id: string, { before, begun, after }: Times): string | null {
   const [first, then, now] = [before.jobs.get(id), begun.jobs.get(id), after.jobs.get(id)];
   if (then?.by_hand === true || now?.by_hand === true) return `${id} was placed by hand`;
@@ -320,7 +333,7 @@ function lowerWork(id: string, { before, begun, after }: Times): string | null {
   return null;
 }
 
-/** A job has its vnodes past its walltime and kill_delay, or past the end of its reservation. */
+/** Whether a job has its vnodes beyond its walltime and kill_delay, or beyond the end of its reservation. */
 function isOverdue(job: JobSeen, at_s: number): boolean {
   const { from_s, walltime_s, grace_s, resv_end_s } = job;
   return !waits(job) && (resv_end_s <= at_s || (walltime_s !== null && from_s + walltime_s + grace_s <= at_s));

@@ -1,4 +1,4 @@
-// Processes of jobs on their hosts (K3, K4, K9; K8: a job that waits for others is not run).
+// Processes of jobs on their hosts (K3, K4, K9; K8: a job that waits for others does not run).
 
 import { positionOf } from "#model/array-indices.ts";
 import { isDependent } from "#model/depend.ts";
@@ -16,48 +16,48 @@ export type SeatedProcess = {
   readonly job: string;
   readonly run_count: number;
   readonly host: string;
-  /** it stands still, and uses no cpu */
+  /** the process is stopped and uses no cpu */
   readonly stopped: boolean;
 };
 
 type Seat = { readonly process: SeatedProcess; readonly attrs: JobAttrs };
-/** What the processes on a vnode use of it. by_hand: an operator placed one of them. */
+/** The use of a vnode by processes. by_hand: an operator placed one of them. */
 type Use = { ncpus: number; readonly seats: Seat[]; by_hand: boolean };
 
 export class Seats {
   readonly #seats = new Set<Seat>();
-  /** `job/run` the server has given up without hearing of its end */
+  /** `job/run` of runs that the server has given up without a report of their end */
   readonly #given_up = new Set<string>();
   readonly #forced = new Set<string>();
   readonly #let_go = new Set<string>();
-  /** `job/run/host`: it had a process there */
+  /** `job/run/host` of every process so far */
   readonly #been = new Set<string>();
 
-  /** Processes that run now, given-up ones included. */
+  /** Number of running processes, including those of runs that the server has given up. */
   get size(): number {
     return this.#seats.size;
   }
 
-  /** A request ends a run without its mom's word. */
+  /** A request ended a run without a report of its mom. */
   force(id: string): void {
     this.#forced.add(id);
   }
 
-  /** The job may run though it waits for others. */
+  /** The job may run although it waits for others. */
   letGo(id: string): void {
     this.#let_go.add(id);
   }
 
-  /** The server gives up the present run of the job, and earlier ones. */
+  /** The server gives up the present run of the job and earlier ones. */
   giveUp(id: string, job: Job | undefined): void {
     const run = job?.attrs.run_count;
     for (const { process } of this.#seats)
       if (process.job === id && (run === undefined || process.run_count <= run)) this.#given_up.add(`${id}/${process.run_count}`);
-    // Its start may still be on the way.
+    // The start may still be on its way to the mom.
     if (run !== undefined) this.#given_up.add(`${id}/${run}`);
   }
 
-  /** attrs: as the mom has them. state: of a server that is up; null: there is none. */
+  /** attrs: the mom's attributes of the job. state: state of the server; null: no server is up. */
   add(process: SeatedProcess, attrs: JobAttrs, state: ServerState | null): void {
     const { job, run_count, host } = process;
     if (isDependent(attrs["depend"]) && !this.#let_go.has(job)) fail(`K8 ${job} runs and waits for ${attrs["depend"]}`);
@@ -75,7 +75,7 @@ export class Seats {
     for (const seat of this.#seats) if (seat.process === process) this.#seats.delete(seat);
   }
 
-  /** K3. other: a process of the same job that lives. */
+  /** K3. other: a living process of the same job. */
   #checkOther({ job, run_count, host }: SeatedProcess, attrs: JobAttrs, other: SeatedProcess): void {
     if (other.run_count === run_count && other.host !== host && hostsOf(attrs.exec_host ?? "").includes(host)) return;
     const begins = `K3 ${job}: run ${run_count} starts on ${host} while run ${other.run_count}`;
@@ -88,7 +88,7 @@ export class Seats {
     return [...this.#forced].some((id) => isNamedBy(job, id));
   }
 
-  /** K4. The processes on the vnodes of a new one, against what the vnodes have. */
+  /** K4. Compares the processes on the vnodes of a new process with the vnodes' resources. */
   #checkVnodes(process: SeatedProcess, state: ServerState): void {
     for (const [name, use] of this.#uses(state)) {
       const vnode = state.vnodes.get(name);
@@ -103,7 +103,7 @@ export class Seats {
     }
   }
 
-  /** By vnode. */
+  /** The use of each vnode. */
   #uses(state: ServerState): ReadonlyMap<string, Use> {
     const uses = new Map<string, Use>();
     for (const seat of this.#seats) {
@@ -123,12 +123,12 @@ export class Seats {
   }
 }
 
-/** Whether the server counts the process's run as one that uses its vnodes. */
+/** Whether the server counts the vnodes of the process's run as used. */
 function isCounted({ run_count, stopped }: SeatedProcess, job: Job): boolean {
   return isWithMom(job) && job.attrs.run_count === run_count && job.attrs.job_state !== "S" && !stopped;
 }
 
-/** Whether an id of an array or a range names the subjob. */
+/** Whether the id of an array or a range includes the subjob. */
 function isNamedBy(subjob: string, id: string): boolean {
   const parsed = parseJobId(id);
   if (arrayIdOf(subjob) === null || parsed === null || jobIdText({ ...parsed, kind: "array" }) !== arrayIdOf(subjob)) return false;

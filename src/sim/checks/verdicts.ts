@@ -1,4 +1,5 @@
-// K5: a run that a scheduler decided and the server accepted is on vnodes of the scheduler's partitions, and so is the job's queue.
+// K5: a run that a scheduler decided and the server accepted is on vnodes of the scheduler's partitions, and so is the job's
+// queue.
 
 import { parseExecVnode } from "#model/request/exec-vnode.ts";
 import type { Decision } from "#protocol/sched-link.ts";
@@ -13,10 +14,10 @@ import { fail } from "./violation.ts";
 export class Verdicts {
   /** decisions without verdicts, by link */
   readonly #undecided = new Map<number, (readonly Decision[])[]>();
-  /** frames of verdicts that were looked at */
+  /** frames of verdicts that have been checked */
   readonly #judged = new WeakSet<SchedFrame>();
 
-  /** Decisions of a scheduler were served; their verdicts are in the outbox, or come later. */
+  /** Decisions of a scheduler were served. Their verdicts are in the outbox or follow later. */
   decide(core: Core, link: number, decisions: readonly Decision[]): void {
     const waiting = this.#undecided.get(link) ?? [];
     this.#undecided.set(link, waiting);
@@ -24,13 +25,14 @@ export class Verdicts {
     this.check(core, core.kernel.out.scheds, false);
   }
 
-  /** A server came up: it knows of no decisions. */
+  /** A server started: it knows no decisions. */
   load(): void {
     this.#undecided.clear();
   }
 
   /**
-   * The verdicts that came just now. late: after hooks, when anything may have happened since, or preemptions, when what is behind them is of this moment.
+   * Checks new verdicts. late: the verdicts came after hooks, during which anything may have happened, or after preemptions;
+   * verdicts after a preemption belong to this moment.
    */
   check(core: Core, frames: readonly SchedFrame[], late: boolean): void {
     for (const frame of frames) {
@@ -51,21 +53,21 @@ export class Verdicts {
 }
 
 function checkRun(core: Core, name: string, decision: Extract<Decision, { kind: "run" }>, late: boolean): void {
-  // job_run_wait none: its hooks are still being asked.
+  // job_run_wait none: the hooks are still being asked.
   if (core.kernel.scheds.get(name)?.asking.has(decision.job) === true) return;
   const sched = core.state.scheds.get(name);
   const partitions = sched === undefined ? [] : partitionsOf(sched);
   const job = core.state.jobs.get(decision.job);
   const queue = job === undefined ? undefined : core.state.queues.get(job.attrs.queue);
-  // Where a scheduler waits for the mom (job_run_wait), the job may be over by the time of its verdict; K2 and K6 look at that.
+  // If a scheduler waits for the mom (job_run_wait), the job may have ended before the verdict. K2 and K6 check that case.
   if (job === undefined || queue === undefined) return;
-  // The verdict waited for the mom as well, and the queue may have been given to another partition meanwhile (seed 3008959).
+  // The verdict also waited for the mom, and the queue may have moved to another partition meanwhile (seed 3008959).
   if (late && !isIn(job, "starting")) return;
   const where = partitionOf(queue);
   if (!partitions.includes(where)) fail(`K5 scheduler ${name} of ${partitions} ran ${job.id} of queue ${queue.name} in ${where}`);
-  // Who goes on after a suspension does so where he was, and his queue may have been given to another partition meanwhile.
+  // A resumed job continues on its old vnodes, and its queue may have moved to another partition meanwhile.
   if (isResuming(job)) return;
-  // By the time of a late verdict the run may have failed: the job waits again.
+  // The run may have failed before a late verdict: the job waits again.
   if (job.attrs.exec_vnode === undefined) return;
   for (const { vnode } of parseExecVnode(job.attrs.exec_vnode).flat()) {
     const own = core.state.vnodes.get(vnode);

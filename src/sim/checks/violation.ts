@@ -1,4 +1,4 @@
-// What a world did that it must not do.
+// The fault of a world that broke an invariant.
 
 export class Violation extends Error {
   override readonly name = "Violation";
