@@ -5,7 +5,7 @@
 import type { Why } from "#protocol/sched-link.ts";
 import type { Chunk, Request } from "../shapes/request.ts";
 import { matchedText } from "../shapes/resource-space.ts";
-import type { NodeSet, VnodeSpec } from "../shapes/vnode.ts";
+import type { HostBucket, NodeSet, Vnode, VnodeSpec } from "../shapes/vnode.ts";
 import type { Checks } from "../shapes/vnode-fit.ts";
 import { isChecked, isMatchChecked, matchesAll, matchesValue, mismatch, shortage } from "../shapes/vnode-fit.ts";
 
@@ -44,33 +44,50 @@ function compare(checks: Checks, set: NodeSet | undefined, request: Request, tot
   return null;
 }
 
-/** The resource of which a chunk requests more than any host has, in use or not. */
+/** The resource of which a chunk requests more than any host that it may use has, in use or not. */
 function tooLarge(checks: Checks, set: NodeSet, request: Request): Why | null {
   const split = set.multi_vnode_hosts > 0 && request.place.arrangement !== "vscatter";
   for (const chunk of request.chunks) {
-    if (holdsChunk(checks, set.specs.keys(), chunk)) continue;
-    if (split && [...set.buckets.values()].some((bucket) => bucket.count > 0 && hasAmounts(checks, bucket.total, chunk))) continue;
-    const why = mostLacked(checks, set, chunk, split);
+    const specs = specsFor(set, chunk);
+    if (holdsChunk(checks, specs, chunk)) continue;
+    const buckets = split ? bucketsFor(set, chunk) : [];
+    if (buckets.some((bucket) => hasAmounts(checks, bucket.total, chunk))) continue;
+    const why = mostLacked(checks, specs, buckets, chunk);
     if (why !== null) return { ...why, never: true };
   }
   return null;
 }
 
-function holdsChunk(checks: Checks, specs: Iterable<VnodeSpec>, chunk: Chunk): boolean {
-  for (const spec of specs) if (hasAmounts(checks, spec.avail, chunk) && matchesAll(checks, spec, chunk)) return true;
-  return false;
+/** Specs of the vnodes on which the chunk may be: those that it names, or all. */
+function specsFor(set: NodeSet, { vnode, host }: Chunk): readonly VnodeSpec[] {
+  if (vnode !== undefined) return specsOf(set.vnodes.get(vnode));
+  if (host !== undefined) return set.hosts.get(host)?.vnodes.flatMap(specsOf) ?? [];
+  return [...set.specs.keys()];
+}
+
+const specsOf = (vnode: Vnode | undefined): readonly VnodeSpec[] => (vnode === undefined ? [] : [vnode.state.spec]);
+
+/** Buckets of the hosts over whose vnodes the chunk may be split. A chunk that names a vnode is never split. */
+function bucketsFor(set: NodeSet, { vnode, host }: Chunk): readonly HostBucket[] {
+  if (vnode !== undefined) return [];
+  if (host === undefined) return [...set.buckets.values()].filter(({ count }) => count > 0);
+  const bucket = set.hosts.get(host)?.bucket ?? null;
+  return bucket === null ? [] : [bucket];
+}
+
+function holdsChunk(checks: Checks, specs: readonly VnodeSpec[], chunk: Chunk): boolean {
+  return specs.some((spec) => hasAmounts(checks, spec.avail, chunk) && matchesAll(checks, spec, chunk));
 }
 
 const hasAmounts = (checks: Checks, have: readonly number[], { amounts }: Chunk): boolean =>
   amounts.every(({ index, amount }) => !isChecked(checks, index) || amount <= (have[index] as number));
 
 /** The first resource of which no possible host of the chunk has enough; null: there is enough of each, but on no host of all of them. */
-function mostLacked(checks: Checks, set: NodeSet, chunk: Chunk, split: boolean): Why | null {
-  const specs = [...set.specs.keys()].filter((spec) => matchesAll(checks, spec, chunk));
-  const hosts = split ? [...set.buckets.values()].filter(({ count }) => count > 0) : [];
+function mostLacked(checks: Checks, specs: readonly VnodeSpec[], buckets: readonly HostBucket[], chunk: Chunk): Why | null {
+  const matching = specs.filter((spec) => matchesAll(checks, spec, chunk));
   for (const { index, amount } of chunk.amounts) {
     const { name } = checks.space.consumed[index] as { readonly name: string };
-    const most = Math.max(0, ...specs.map(({ avail }) => avail[index] as number), ...hosts.map(({ total }) => total[index] as number));
+    const most = Math.max(0, ...matching.map(({ avail }) => avail[index] as number), ...buckets.map(({ total }) => total[index] as number));
     if (isChecked(checks, index) && amount > most) return shortage(checks.space, name, { want: amount, have: most, total: most });
   }
   return null;

@@ -53,6 +53,8 @@ const ROWS: readonly Row[] = [
   ["too little ever",                               "H ncpus=16", "9 R (H:ncpus=12); 1 ncpus=32",  ["1: Can Never Run: Insufficient amount of resource: ncpus (R: 32 A: 16 T: 16)"]],
   ["a chunk larger than every host, busy or not",   "H ncpus=4; I ncpus=6; J ncpus=3", "9 R (I:ncpus=6); 1 2:ncpus=1+ncpus=7; 2 ncpus=6", ["1: Can Never Run: Insufficient amount of resource: ncpus (R: 7 A: 6 T: 6)", "2: Not Running: Insufficient amount of resource: ncpus (R: 6 A: 4 T: 4)"]],
   ["a chunk larger than those that match",          "H ncpus=4 fast=True; I ncpus=6", "1 ncpus=5:fast=True", ["1: Can Never Run: Insufficient amount of resource: ncpus (R: 5 A: 4 T: 4)"], {}, { resources: CUSTOM }],
+  ["a chunk larger than the vnode that it names",   "a ncpus=2; b0 ncpus=4 host=b; b1 ncpus=4 host=b", "1 1:ncpus=3:vnode=a; 2 1:ncpus=5:vnode=b0; 3 1:ncpus=3:vnode=b0", ["1: Can Never Run: Insufficient amount of resource: ncpus (R: 3 A: 2 T: 2)", "2: Can Never Run: Insufficient amount of resource: ncpus (R: 5 A: 4 T: 4)", "3=(b0:ncpus=3)"]],
+  ["a chunk larger than the host that it names",    "a ncpus=2; b0 ncpus=4 host=b; b1 ncpus=4 host=b", "1 1:ncpus=3:host=a; 2 1:ncpus=8:host=b", ["1: Can Never Run: Insufficient amount of resource: ncpus (R: 3 A: 2 T: 2)", "2=(b0:ncpus=4+b1:ncpus=4)"]],
   ["a chunk split over a host, but for vscatter",   "a0 ncpus=2 host=a; a1 ncpus=2 host=a; b ncpus=3", "9 R (a0:ncpus=2); 1 ncpus=4; 2 ncpus=4 vscatter; 3 ncpus=5", ["1: Not Running: Insufficient amount of resource: ncpus (R: 4 A: 2 T: 4)", "2: Can Never Run: Insufficient amount of resource: ncpus (R: 4 A: 3 T: 3)", "3: Can Never Run: Insufficient amount of resource: ncpus (R: 5 A: 4 T: 4)"]],
   ["many chunks, too little ever",                  "H ncpus=16", "1 20:ncpus=1",                  ["1: Can Never Run: Insufficient amount of resource: ncpus (R: 20 A: 16 T: 16)"]],
   ["unknown host",                                  "H ncpus=16", "1 ncpus=1:host=nosuch",         ["1: Can Never Run: Insufficient amount of resource: host (nosuch != H)"]],
@@ -80,7 +82,7 @@ const ROWS: readonly Row[] = [
   // --- named vnodes and hosts
   ["a vnode by name",                               "a ncpus=4; b ncpus=4", "1 ncpus=1:vnode=b", ["1=(b:ncpus=1)"]],
   ["a host by name",                                VA, "1 ncpus=6:host=H",    ["1=(va[0]:ncpus=4+va[1]:ncpus=2)"]],
-  ["a named vnode is not left for others",          VA, "1 ncpus=6:vnode=va[1]", ["1: Not Running: Insufficient amount of resource: ncpus (R: 6 A: 4 T: 4)"]],
+  ["a named vnode is not left for others",          VA, "1 ncpus=6:vnode=va[1]", ["1: Can Never Run: Insufficient amount of resource: ncpus (R: 6 A: 4 T: 4)"]],
   ["a named vnode in exclusive use",                "a ncpus=4; b ncpus=4", "9 R (b:ncpus=1) excl; 1 ncpus=1:vnode=b", ["1: Not Running: Insufficient amount of resource: vnode "]],
   ["a named vnode with too little",                 "a ncpus=4; b ncpus=4", "9 R (b:ncpus=3); 1 ncpus=2:vnode=b", ["1: Not Running: Insufficient amount of resource: ncpus (R: 2 A: 1 T: 4)"]],
   ["packed on a named host",                        "a ncpus=4; b ncpus=4", "1 1:ncpus=1:host=b+1:ncpus=1 pack", ["1=(b:ncpus=1)+(b:ncpus=1)"]],
