@@ -3,7 +3,7 @@
 
 import type { Prng } from "#support/prng.ts";
 import type { Complex } from "./complex.ts";
-import type { Fault } from "./scenario.ts";
+import type { Fault } from "./drawn/scenario.ts";
 
 /** Times for which a killed daemon stays away. */
 const AWAY_MS = [10, 1500, 20_000, 400_000] as const;

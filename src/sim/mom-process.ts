@@ -17,7 +17,7 @@ import { stallWatch } from "#mom/shell/stall.ts";
 import type { MomHooks, MomJob, MomPatience, MomVnode } from "#protocol/mom-link.ts";
 import type { FrameOf } from "#protocol/schema-link.ts";
 import type { Prng } from "#support/prng.ts";
-import { playAction, playHook, playScript } from "./hook-play.ts";
+import { playAction, playHook, playScript } from "./drawn/hook-play.ts";
 import type { Link } from "./network.ts";
 import type { StarterProcess } from "./starter-process.ts";
 import { pipe, type World } from "./world.ts";

@@ -1,8 +1,8 @@
 // The command line of `npm run sim`: the seeds, the kinds of worlds, and the output.
 
 import { parseArgs } from "node:util";
+import { FAULTS, type Fault } from "./drawn/scenario.ts";
 import type { RunOptions } from "./run.ts";
-import { FAULTS, type Fault } from "./scenario.ts";
 
 export const USAGE = `usage: npm run sim -- [--seconds N | --seeds A-B | --seed N] [--scale N] [--all] [--trace]
                       [--jobs N] [--faults A,B | --no-faults] [--promises] [--no-ops] [--last N]

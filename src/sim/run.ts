@@ -6,8 +6,8 @@ import { Checks } from "./checks/checks.ts";
 import { createPromiseCheck } from "./checks/promises.ts";
 import { Violation } from "./checks/violation.ts";
 import { createComplex } from "./complex.ts";
-import { judgedScenario } from "./plan-workload.ts";
-import { drawScenario, type Limits, type Scenario } from "./scenario.ts";
+import { judgedScenario } from "./drawn/plan-workload.ts";
+import { drawScenario, type Limits, type Scenario } from "./drawn/scenario.ts";
 import { type Counts, Script } from "./script.ts";
 import { createWorld, START_MS, type TraceLine } from "./world.ts";
 

@@ -9,9 +9,9 @@ import type { Prng } from "#support/prng.ts";
 import type { Checks } from "./checks/checks.ts";
 import { fail } from "./checks/violation.ts";
 import type { Complex } from "./complex.ts";
+import { create, set } from "./drawn/manager-request.ts";
 import { strike } from "./fault.ts";
 import { checkEnd, isStranded, REST_MS, unrest } from "./rest.ts";
-import { create, set } from "./scenario.ts";
 import type { Answer } from "./server-process.ts";
 import { type Ask, anyRequest, ROOT, submission } from "./workload.ts";
 

@@ -11,7 +11,7 @@ import type { ClockPort, HooksPort, Result } from "#server/driver/ports.ts";
 import type { Settle } from "#server/driver/store-port.ts";
 import type { Peer } from "#server/engine/identity.ts";
 import type { Prng } from "#support/prng.ts";
-import { playHook } from "./hook-play.ts";
+import { playHook } from "./drawn/hook-play.ts";
 import type { Cable } from "./network.ts";
 import type { World } from "./world.ts";
 

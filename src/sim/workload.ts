@@ -7,9 +7,10 @@ import type { TerminalTicket } from "#protocol/terminal/link.ts";
 import type { Peer } from "#server/engine/identity.ts";
 import type { ServerState } from "#server/state/state.ts";
 import type { Prng } from "#support/prng.ts";
-import { planningAttributes, planningChange } from "./plan-workload.ts";
+import { create, set } from "./drawn/manager-request.ts";
+import { planningAttributes, planningChange } from "./drawn/plan-workload.ts";
+import { drawEvents, importHook, type Op, type Scenario } from "./drawn/scenario.ts";
 import { reservation, resvChange } from "./resv-workload.ts";
-import { create, drawEvents, importHook, type Op, type Scenario, set } from "./scenario.ts";
 import { HOST, USERS } from "./server-process.ts";
 
 export const ROOT: Peer = { user: "root", uid: 0, groups: ["root"], host: HOST, root: true };

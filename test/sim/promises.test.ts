@@ -5,8 +5,8 @@ import { test } from "node:test";
 import { POLICY_DEFAULT } from "#sched/shapes/policy.ts";
 import type { Core } from "#server/core/core.ts";
 import { createPromiseCheck } from "#sim/checks/promises.ts";
+import type { Scenario } from "#sim/drawn/scenario.ts";
 import { runSeed } from "#sim/run.ts";
-import type { Scenario } from "#sim/scenario.ts";
 import type { TraceLine } from "#sim/world.ts";
 import { OPTIONS } from "./seed-groups.ts";
 

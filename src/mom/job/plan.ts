@@ -7,6 +7,7 @@ import { type Attrs, commandOfJob, isInteractive, jobNumbers, shellOf, textOf, t
 import type { JobLimits } from "./cgroup-limits.ts";
 import { jobEnvironment, type TaskNumbers } from "./environment.ts";
 import { kernelLimits, niceOf } from "./limits.ts";
+import type { PlanFacts } from "./plan-facts.ts";
 import type { FileIdentity } from "./process.ts";
 import { pathLine, promptEntry } from "./shell-path.ts";
 import { type Place, placeOn, stageItems } from "./stage-list.ts";
@@ -14,26 +15,6 @@ import type { StartSpec } from "./starter-link.ts";
 
 /** The user that a job runs as. identity null: the mom's own. */
 export type Owner = { readonly user: string; readonly home: string; readonly shell: string; readonly identity: FileIdentity | null };
-
-export type PlanFacts = {
-  /** PBS_HOME (or PBS_MOM_HOME) */
-  readonly home: string;
-  /** names of this host */
-  readonly hosts: readonly string[];
-  /** $tmpdir */
-  readonly tmpdir: string;
-  /** $jobdir_root; null: the owner's home */
-  readonly jobdir_root: string | null;
-  /** $usecp: [host pattern, path prefix, local prefix] */
-  readonly usecp: readonly (readonly [host: string, prefix: string, local: string])[];
-  /** PBS_SCP and PBS_SCP_ARGS: the program that copies to and from other hosts, with its arguments; no words: there is none */
-  readonly scp: readonly string[];
-  /** PBS_MOMPORT */
-  readonly port: number;
-  readonly site: readonly (readonly [name: string, value: string])[];
-  /** PBS_EXEC/bin if login files do not put it into PATH; null: they do */
-  readonly commands: string | null;
-};
 
 export function filePlan(job: MomJob, owner: Owner, facts: PlanFacts): FilePlan {
   const { attrs, id } = job;

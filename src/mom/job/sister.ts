@@ -10,7 +10,7 @@ import { sizeKb } from "#model/values/size.ts";
 import type { MomJob, MomVnode } from "#protocol/mom-link.ts";
 import type { FilePlan } from "./agent-link.ts";
 import { type Attrs, isSameHost, resourcesOf } from "./attrs.ts";
-import type { PlanFacts } from "./plan.ts";
+import type { PlanFacts } from "./plan-facts.ts";
 import type { StartSpec } from "./starter-link.ts";
 
 export const NO_SISTERS = { cput_s: 0, mem_kb: 0, vmem_kb: 0 } as const;

@@ -2,7 +2,7 @@
 
 import { parseStageItem } from "#model/values/stage-item.ts";
 import { type Attrs, isSameHost } from "./attrs.ts";
-import type { PlanFacts } from "./plan.ts";
+import type { PlanFacts } from "./plan-facts.ts";
 
 /** A path on the storage host. host null: it is a path of this host. */
 export type Place = { readonly host: string | null; readonly path: string };

@@ -19,17 +19,8 @@ import { type Attrs, isInteractive, textOf } from "../job/attrs.ts";
 import { type ScriptEnd, scriptEnvironment } from "../job/pelog.ts";
 import { type Context, keyOf, log, save } from "./record.ts";
 
-import type { MomConfig, Run, Step } from "./state.ts";
+import type { Checkpointing, MomConfig, Run, Step } from "./state.ts";
 
-/** The state of a run's checkpoints. asked: a script is running. */
-export type Checkpointing = {
-  readonly asked: "no" | "checkpoint" | "checkpoint_abort";
-  /** an earlier mom started it, and the answer was lost */
-  readonly unheard?: true;
-  /** time of the last one */
-  readonly cput_s: number;
-  readonly walltime_s: number;
-};
 export const NO_CHECKPOINT: Checkpointing = { asked: "no", cput_s: 0, walltime_s: 0 };
 
 /** Directory of a job's checkpoint. */

@@ -9,7 +9,7 @@ import type { Owner } from "../job/plan.ts";
 import type { ExitedRun, RunKey, StartedRun, StarterToMom } from "../job/starter-link.ts";
 import type { Seen } from "../job/usage.ts";
 import type { MomConfig, SavedRun } from "./state.ts";
-import type { TaskAsker, TaskWanted } from "./tasks.ts";
+import type { TaskAsker, TaskWanted } from "./task-question.ts";
 
 export type MomEvent =
   /** the link to the server is connected: a hello is due */

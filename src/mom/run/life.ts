@@ -9,23 +9,23 @@ import { JOB_EXEC } from "#model/exit-status.ts";
 import { renderDuration } from "#model/values/duration.ts";
 import type { MomJob, Usage } from "#protocol/mom-link.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
-import type { FilePlan, Finished, Prepared } from "../job/agent-link.ts";
-import { isInteractive, resourcesOf, ticketOf } from "../job/attrs.ts";
-import { jobLimits, pickCpus } from "../job/cgroup-limits.ts";
-import { nodefileText, type TaskNumbers } from "../job/environment.ts";
+import type { Finished, Prepared } from "../job/agent-link.ts";
+import { isInteractive, ticketOf } from "../job/attrs.ts";
+import { nodefileText } from "../job/environment.ts";
 import { memoryLimit_kb } from "../job/limits.ts";
 import { afterPrologue, epilogueArguments, failureText, prologueArguments, type ScriptEnd } from "../job/pelog.ts";
-import { filePlan, type Owner, startSpec } from "../job/plan.ts";
+import type { Owner } from "../job/plan.ts";
 import { SIG } from "../job/signals.ts";
-import { attrsHere, isSister, NO_SISTERS, placeholderSpec, sisterPlan } from "../job/sister.ts";
-import type { ExitedRun, StartedRun, StartSpec } from "../job/starter-link.ts";
+import { NO_SISTERS } from "../job/sister.ts";
+import type { ExitedRun, StartedRun } from "../job/starter-link.ts";
 import { noSample, usageOf } from "../job/usage.ts";
-import { checkpointAtEnd, dropCheckpoint, isLeaving, isRestart, NO_CHECKPOINT, restartCommand, siteEnvironmentOf } from "./checkpoint.ts";
+import { checkpointAtEnd, dropCheckpoint, isLeaving, isRestart, NO_CHECKPOINT } from "./checkpoint.ts";
 import { askHooks, askScript, exitStatusOf, honour, hooksFor, logHooks, logScript } from "./hook-steps.ts";
 
 import { dropOutput, keepOutput, outputFate, outputGone } from "./kept-output.ts";
 import { type Context, keyOf, log, remember, SAFE_ID, save } from "./record.ts";
-import type { MomConfig, NextRun, Obit, OutputFiles, Run, Step } from "./state.ts";
+import { isSisters, planOf, specOf } from "./start.ts";
+import type { NextRun, Obit, OutputFiles, Run, Step } from "./state.ts";
 import { desertTasks, noTasks } from "./tasks.ts";
 import { beginEnding, killedForMemory, pursueEnding, walltimeOf } from "./watch.ts";
 
@@ -206,44 +206,6 @@ export function startAgain(cx: Context, run: Run, files: OutputFiles): void {
       ...(env === undefined ? {} : { env: Object.entries(env).map(([name, value]) => `${name}=${value}`) }),
     },
   });
-}
-
-function specOf(cx: Context, run: Run, files: OutputFiles): StartSpec {
-  const spec = fullSpec(cx, run, files);
-  return isSisters(cx, run) ? placeholderSpec(spec) : spec;
-}
-
-/** As for the top process, and for a task with these numbers. */
-export function fullSpec(cx: Context, run: Run, files: OutputFiles, task?: TaskNumbers): StartSpec {
-  const made = { ...keyOf(run), ok: true as const, ...files };
-  const { facts, cgroups } = cx.state.config;
-  if (run.cpus === null) takeCpus(cx, run);
-  const cgroup = jobLimits(shareOf(cx, run), cgroups, run.cpus);
-  const spec = startSpec(run.job, run.owner, facts, run.plan, made, cgroup, task);
-  if (!run.restart || task !== undefined) return spec;
-  const argv = restartCommand(cx, run);
-  // It runs with the mom's identity: no variable of the user may influence it.
-  const env = { ...siteEnvironmentOf(cx, run), PBS_JOBCOOKIE: run.job.cookie };
-  const words = Object.entries(env).map(([name, value]) => `${name}=${value}`);
-  return { ...spec, path: argv[0] ?? "", argv, login: false, stdin: null, cwd: "/", env: words, by_mom: true };
-}
-
-export const isSisters = (cx: Context, run: Run): boolean => isSister(run.job, cx.state.config.host);
-
-/** Files of a run here: on a sister those that tasks need. */
-const planOf = (job: MomJob, owner: Owner, { facts, host }: MomConfig): FilePlan =>
-  isSister(job, host) ? sisterPlan(filePlan(job, owner, facts), facts) : filePlan(job, owner, facts);
-
-const shareOf = (cx: Context, run: Run): MomJob["attrs"] => attrsHere(run.job, cx.state.config.host, cx.state.vnodes);
-
-/** Cpus that no other run here has. They are on record, so that a restarted mom does not give them away. */
-function takeCpus(cx: Context, run: Run): void {
-  const { cgroups, cpus } = cx.state.config;
-  if (!cgroups.track || !cgroups.enforce.has("cpuset")) return;
-  const ncpus = resourcesOf(shareOf(cx, run))["ncpus"];
-  const taken = new Set([...cx.state.runs.values()].flatMap((other) => (other.phase.name === "ended" ? [] : (other.cpus ?? []))));
-  run.cpus = pickCpus(cpus, taken, typeof ncpus === "number" ? ncpus : 0);
-  if (run.cpus !== null) save(cx, run);
 }
 
 // ---- while it runs ----

@@ -8,13 +8,13 @@ import type { FilePlan, FinishRequest, PrepareRequest } from "../job/agent-link.
 import type { CgroupSettings } from "../job/cgroup-limits.ts";
 import type { Breach, Enforcement } from "../job/limits.ts";
 import type { ScriptName } from "../job/pelog.ts";
-import type { Owner, PlanFacts } from "../job/plan.ts";
+import type { Owner } from "../job/plan.ts";
+import type { PlanFacts } from "../job/plan-facts.ts";
 import type { FileIdentity } from "../job/process.ts";
 import type { ExitedRun, RunKey, StartSpec } from "../job/starter-link.ts";
 import type { CpuWeights, Sample } from "../job/usage.ts";
-import type { Checkpointing } from "./checkpoint.ts";
 import type { ResourceTypes } from "./hook-view.ts";
-import type { TaskAnswer, TaskWanted } from "./tasks.ts";
+import type { TaskAnswer, TaskWanted } from "./task-question.ts";
 
 export type OutputFiles = { readonly stdout: string; readonly stderr: string };
 export type Obit = MomToServer["mom-obit"];
@@ -58,6 +58,16 @@ export type Phase =
   | { readonly name: "leaving" }
   /** read back from its record after a restart: the starter will tell */
   | { readonly name: "recovered"; readonly suspended_ms: number | null };
+
+/** The state of a run's checkpoints. asked: a script is running. */
+export type Checkpointing = {
+  readonly asked: "no" | "checkpoint" | "checkpoint_abort";
+  /** an earlier mom started it, and the answer was lost */
+  readonly unheard?: true;
+  /** time of the last one */
+  readonly cput_s: number;
+  readonly walltime_s: number;
+};
 
 /** A later run of a job whose earlier run is still here. doomed: the server has ended it before it could begin, for good or to run it again. */
 export type NextRun = { readonly job: MomJob; readonly owner: Owner | null; readonly doomed: "delete" | "rerun" | null };

@@ -6,40 +6,14 @@
 // T3. A question is answered by task-refused, or by task-started and then task-exited.
 
 import { hostsOf } from "#model/request/host-entry.ts";
-import type { MomToTask, TaskRun } from "#protocol/task-link.ts";
 import { isSameHost } from "../job/attrs.ts";
 import { nodefileText } from "../job/environment.ts";
 import { type ExitedRun, type RunKey, type StartedRun, type StarterRun, type StarterToMom, taskName, taskOf } from "../job/starter-link.ts";
 import type { Seen } from "../job/usage.ts";
-import { fullSpec, isSisters } from "./life.ts";
 import { type Context, FIRST_TASK, tasksSoFar } from "./record.ts";
+import { fullSpec, isSisters } from "./start.ts";
 import type { Run, SavedTasks, Task } from "./state.ts";
-
-/** daemon: root, or the complex's own user. */
-export type TaskAsker = { readonly uid: number; readonly daemon: boolean };
-
-export type TaskWanted = TaskRun &
-  (
-    | { readonly kind: "nodes" }
-    | {
-        readonly kind: "spawn";
-        readonly host: string;
-        readonly argv: readonly string[];
-        readonly env: readonly string[];
-        /** argv is one text for the owner's shell */
-        readonly shell: boolean;
-      }
-    /** owner_uid: the owner of the process; null: there is none */
-    | { readonly kind: "attach"; readonly pid: number; readonly owner_uid: number | null }
-    | { readonly kind: "output"; readonly letter: "o" | "e"; readonly content: string }
-  );
-
-export type TaskAnswer =
-  | ({ readonly type: "task-hosts" } & MomToTask["task-hosts"])
-  | { readonly type: "task-started"; readonly task: number }
-  | { readonly type: "task-exited"; readonly status: number }
-  | { readonly type: "task-done" }
-  | { readonly type: "task-refused"; readonly text: string };
+import type { TaskAnswer, TaskAsker, TaskWanted } from "./task-question.ts";
 
 const SIGNALLED = 256;
 

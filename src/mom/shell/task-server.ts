@@ -16,7 +16,8 @@ import { frameLink, type Link, type LinkHandlers } from "../host/frame-link.ts";
 import { ownerOf } from "../host/session-end.ts";
 import type { MomEvent } from "../run/event.ts";
 import type { MomAction } from "../run/state.ts";
-import { type TaskAnswer, type TaskWanted, tooManyTasks } from "../run/tasks.ts";
+import type { TaskAnswer, TaskWanted } from "../run/task-question.ts";
+import { tooManyTasks } from "../run/tasks.ts";
 
 /** forwarded: the job whose question is another host's */
 type Question = { readonly link: ServerLink; readonly token: number | null; remote: Link<TaskToMom> | null; forwarded: string | null };

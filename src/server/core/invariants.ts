@@ -32,7 +32,7 @@ import { countedOn, countedWide, resvOfQueue } from "../state/resv-holding.ts";
 import type { Attrs, Job, JobAttrs, ServerState, Vnode } from "../state/state.ts";
 import { isOver, SUBJOB, subjobState } from "../state/subjobs.ts";
 import { derivedStates, isDerived } from "../state/vnode-states.ts";
-import { checkResvs } from "./resv-invariants.ts";
+import { type Check, checkResvs } from "./resv-invariants.ts";
 
 /** Throws with all violations found. */
 export function checkInvariants(state: ServerState): void {
@@ -57,8 +57,6 @@ export function violations(state: ServerState): string[] {
   checkDependencies(state, check);
   return faults;
 }
-
-export type Check = (holds: boolean, fault: () => string) => void;
 
 function checkPlaces(state: ServerState, check: Check): void {
   const counts = new Map<string, number>();

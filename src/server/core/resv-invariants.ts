@@ -13,7 +13,8 @@ import { type Amounts, addAmounts, sameAmounts } from "../state/amounts.ts";
 import { availableAmount } from "../state/occupancy.ts";
 import { NO_PLACE } from "../state/resv-occurrences.ts";
 import type { Resv, ServerState } from "../state/state.ts";
-import type { Check } from "./invariants.ts";
+
+export type Check = (holds: boolean, fault: () => string) => void;
 
 export function checkResvs(state: ServerState, check: Check): void {
   for (const resv of state.resvs.values()) {

@@ -14,7 +14,7 @@ import { headsOfChains, pressuresNow, wantsPressure } from "../jobs/pressure.ts"
 import { killDelayOf } from "../jobs/queue-defaults.ts";
 import { type AskSource, askOf } from "../resv/asking.ts";
 import { addHeard, type Heard, hasRows, noChanges } from "../state/changes.ts";
-import type { Clock } from "../state/clocks.ts";
+import type { Clock } from "../state/entity-sums.ts";
 import { isWithMom } from "../state/job-phase.ts";
 import { partitionOf, partitionsOf } from "../state/partitions.ts";
 import { hostOf, placedHost } from "../state/placement.ts";

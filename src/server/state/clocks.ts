@@ -9,67 +9,13 @@
 import { ENTITY_KINDS, type EntityKind, type LimitTable, limitOf, limitTable, lookedAt } from "#model/limits/run-limits.ts";
 import { assert } from "#support/assert.ts";
 import { addAmounts, amountOf } from "./amounts.ts";
+import { type Accrual, type Clock, type ClockKey, NO_LIMITS, noAccrual, type Sums } from "./entity-sums.ts";
 import { isIn } from "./job-phase.ts";
 import { schedOfQueue } from "./partitions.ts";
 import type { Attrs, JobAttrs, Queue, ServerState } from "./state.ts";
 
-/** The owner that a clock is for. Where no limit distinguishes users, groups, projects or amounts, the clock does not either. */
-export type ClockKey = {
-  readonly queue: string;
-  readonly user: string | null;
-  readonly group: string | null;
-  readonly project: string | null;
-  readonly amounts: { readonly [resource: string]: number };
-};
-export type Clock = {
-  readonly id: string;
-  /** null: the clock of jobs that no limit of their owners concerns; it always goes */
-  readonly key: ClockKey | null;
-  /** the clock showed value_s at a time; since then it has been going, or it stands */
-  readonly value_s: number;
-  readonly at_s: number;
-  readonly goes: boolean;
-};
-
 /** The clock that always goes. */
 const FREE_CLOCK = "free";
-
-type Sums = { jobs: number; readonly amounts: Map<string, number> };
-/** Derived from limits and jobs; made anew when limits or partitions change. */
-export type Accrual = {
-  /** eligible_time_enable */
-  enabled: boolean;
-  /** limits, eligible_time_enable or partitions have changed: everything must be checked again */
-  stale: boolean;
-  /** what limits distinguish; kinds is empty if no limit concerns owners */
-  kinds: ReadonlySet<EntityKind>;
-  resources: readonly string[];
-  server: LimitTable;
-  queues: ReadonlyMap<string, LimitTable>;
-  /** running jobs by scope (`sched:NAME`, `queue:NAME`), then entity (`u:alice`) */
-  running: Map<string, Map<string, Sums>>;
-  /** jobs on each clock */
-  readonly jobs: Map<string, number>;
-  /** clocks by entity */
-  readonly of: Map<string, Set<string>>;
-  /** clocks that may have to stop, to go on, or to be removed */
-  readonly dirty: Set<string>;
-};
-
-const NO_LIMITS: LimitTable = { run: new Map(), resources: new Map() };
-
-export const noAccrual = (): Accrual => ({
-  enabled: false,
-  stale: true,
-  kinds: new Set(),
-  resources: [],
-  server: NO_LIMITS,
-  queues: new Map(),
-  running: new Map(),
-  jobs: new Map(),
-  of: new Map(),
-  dirty: new Set(),
-});
 
 // --- limits
 

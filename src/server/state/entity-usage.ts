@@ -9,30 +9,16 @@ import type { EntityUse, JobEntities, LimitFamily } from "#model/limits/limits.t
 import type { ResourceDef } from "#model/resource-table.ts";
 import { assert } from "#support/assert.ts";
 import { amountOf } from "./amounts.ts";
+import type { EntityUsage, Scope, Sums } from "./entity-sums.ts";
 import { isIn, isWaiting } from "./job-phase.ts";
 import type { Job, JobAttrs } from "./state.ts";
 import { SUBJOB } from "./subjobs.ts";
-
-type Sums = { jobs: number; readonly amounts: Map<string, number> };
-/** By entity: `o`, `u:alice`, `g:staff`, `p:apollo`. queued: all live jobs; waiting: jobs that do not run (of arrays: subjobs). */
-type Scope = { readonly queued: Map<string, Sums>; readonly waiting: Map<string, Sums> };
-
-export type EntityUsage = {
-  /** jobs are counted */
-  tracked: boolean;
-  /** resources whose amounts are counted */
-  readonly resources: Set<string>;
-  /** "": the complex, else the queue's name */
-  readonly scopes: Map<string, Scope>;
-};
 
 type Counted = {
   readonly usage: EntityUsage;
   readonly jobs: ReadonlyMap<string, Job>;
   readonly resources: ReadonlyMap<string, ResourceDef>;
 };
-
-export const noUsage = (): EntityUsage => ({ tracked: false, resources: new Set(), scopes: new Map() });
 
 /** The number of jobs that a job counts for: an array counts for its waiting subjobs; subjobs that have started count themselves. */
 export const weightOf = (job: Job): number => job.subjobs?.counts[SUBJOB.QUEUED] ?? 1;

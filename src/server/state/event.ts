@@ -3,7 +3,7 @@
 
 import type { ResourceDef } from "#model/resource-table.ts";
 import type { HookAttrs, HookConfig, HookScript } from "#model/tables/hook.ts";
-import type { Clock } from "./clocks.ts";
+import type { Clock } from "./entity-sums.ts";
 import type { JobOwn, OwnChange } from "./job-own.ts";
 import type { Attrs, JobAttrs } from "./state.ts";
 

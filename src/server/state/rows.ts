@@ -14,7 +14,7 @@ import type { ResourceDef } from "#model/resource-table.ts";
 import type { Hook } from "#model/tables/hook.ts";
 import { type Batch, type Data, type HistoryRow, type JobRow, type Loaded, type ObjectTable, WHOLE_JOB } from "#store/store.ts";
 import { type Changes, hasRows } from "./changes.ts";
-import type { Clock } from "./clocks.ts";
+import type { Clock } from "./entity-sums.ts";
 import { type JobOwn, splitRow } from "./job-own.ts";
 import { loadState } from "./load.ts";
 import type { Attrs, Job, JobAttrs, ServerState } from "./state.ts";

@@ -10,8 +10,7 @@
 
 import type { ResourceDef } from "#model/resource-table.ts";
 import type { Hook } from "#model/tables/hook.ts";
-import type { Accrual, Clock } from "./clocks.ts";
-import type { EntityUsage } from "./entity-usage.ts";
+import type { Accrual, Clock, EntityUsage } from "./entity-sums.ts";
 import type { JobOwn } from "./job-own.ts";
 import type { Subjobs } from "./subjobs.ts";
 

@@ -51,7 +51,7 @@ export class Checks {
   #looked = 0;
 
   /**
-   * scale: scale of the world (scenario.ts). The cost of K1 grows with the number of jobs, so in larger worlds it is checked
+   * scale: scale of the world (drawn/scenario.ts). The cost of K1 grows with the number of jobs, so in larger worlds it is checked
    * only every few steps. also: a further check of the server after each step; returns the fault, or null.
    */
   constructor(scale = 1, also: (core: Core) => string | null = () => null) {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { TaskAsker, TaskWanted } from "#mom/run/tasks.ts";
+import type { TaskAsker, TaskWanted } from "#mom/run/task-question.ts";
 import { exited, job, run, type World, world } from "../world.ts";
 
 const TWO = { exec_host: "n1/0+n2/0", exec_vnode: "(n1:ncpus=1)+(n2:ncpus=1)", tasks: { n1: "/n1.sock", n2: "/n2.sock" } };

@@ -5,7 +5,7 @@ import { appendFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSyn
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
-import type { TaskWanted } from "#mom/run/tasks.ts";
+import type { TaskWanted } from "#mom/run/task-question.ts";
 import { carryOutput } from "#mom/shell/task-output.ts";
 import { dialMom, TaskServer } from "#mom/shell/task-server.ts";
 import { job, run, world } from "../world.ts";

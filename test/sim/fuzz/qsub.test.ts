@@ -13,7 +13,7 @@ import type { Complex } from "#cli/complex.ts";
 import type { Reply as WireReply } from "#protocol/wire/reply.ts";
 import { POLICY_DEFAULT } from "#sched/shapes/policy.ts";
 import { freshUniverse, startable } from "#sim/checks/mirror.ts";
-import { policyBook } from "#sim/scenario.ts";
+import { policyBook } from "#sim/drawn/scenario.ts";
 import { HOST } from "#sim/server-process.ts";
 import { START_MS } from "#sim/world.ts";
 import { type Prng, prng } from "#support/prng.ts";

@@ -11,6 +11,7 @@ import { UTC } from "#sched/shapes/local-time.ts";
 import { POLICY_DEFAULT, type Policy } from "#sched/shapes/policy.ts";
 import type { PolicyBook } from "#sched/shapes/policy-book.ts";
 import type { Prng } from "#support/prng.ts";
+import { create, set } from "./manager-request.ts";
 import { planningPolicy, planningRequests } from "./plan-workload.ts";
 
 /** Options of the command line that reduce the world, to examine a failure. */
@@ -205,28 +206,6 @@ function drawQueues(random: Prng, partitions: readonly (string | null)[]): Scena
   if (!random.chance(0.4)) return execution;
   return [...execution, { name: "route", partition: null, destinations: random.shuffle(execution.map((queue) => queue.name)).slice(0, 2) }];
 }
-
-export const set = (
-  object: ManagerRequest["object"],
-  name: string,
-  ...values: readonly (readonly [name: string, value: string, op?: "=" | "+=" | "-=", resource?: string])[]
-): ManagerRequest => ({
-  kind: "manager",
-  verb: "set",
-  object,
-  name,
-  attrs: values.map(([attribute, value, op = "=", resource]) => ({
-    name: attribute,
-    op,
-    value,
-    ...(resource === undefined ? {} : { resource }),
-  })),
-});
-
-export const create = (object: ManagerRequest["object"], name: string, ...values: Parameters<typeof set>[2][]): ManagerRequest => ({
-  ...set(object, name, ...values),
-  verb: "create",
-});
 
 function setupRequests(random: Prng, hosts: Scenario["hosts"], scheds: Scenario["scheds"], queues: Scenario["queues"]): ManagerRequest[] {
   const requests: ManagerRequest[] = [];

@@ -5,7 +5,8 @@
 import type { AttrValueText, ManagerRequest, Request } from "#protocol/messages.ts";
 import type { Policy } from "#sched/shapes/policy.ts";
 import type { Prng } from "#support/prng.ts";
-import { type Scenario, set } from "./scenario.ts";
+import { set } from "./manager-request.ts";
+import type { Scenario } from "./scenario.ts";
 
 /** Draws how schedulers plan. */
 export function planningPolicy(random: Prng, policy: Policy): { readonly policy: Policy; readonly keeps_plans: boolean } {

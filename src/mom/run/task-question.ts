@@ -1,0 +1,29 @@
+// What is asked about the tasks of a job, by whom, and what the answers are (tasks.ts).
+
+import type { MomToTask, TaskRun } from "#protocol/task-link.ts";
+
+/** daemon: root, or the complex's own user. */
+export type TaskAsker = { readonly uid: number; readonly daemon: boolean };
+
+export type TaskWanted = TaskRun &
+  (
+    | { readonly kind: "nodes" }
+    | {
+        readonly kind: "spawn";
+        readonly host: string;
+        readonly argv: readonly string[];
+        readonly env: readonly string[];
+        /** argv is one text for the owner's shell */
+        readonly shell: boolean;
+      }
+    /** owner_uid: the owner of the process; null: there is none */
+    | { readonly kind: "attach"; readonly pid: number; readonly owner_uid: number | null }
+    | { readonly kind: "output"; readonly letter: "o" | "e"; readonly content: string }
+  );
+
+export type TaskAnswer =
+  | ({ readonly type: "task-hosts" } & MomToTask["task-hosts"])
+  | { readonly type: "task-started"; readonly task: number }
+  | { readonly type: "task-exited"; readonly status: number }
+  | { readonly type: "task-done" }
+  | { readonly type: "task-refused"; readonly text: string };
