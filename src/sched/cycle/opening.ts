@@ -1,17 +1,40 @@
 // The beginning of a cycle, before the jobs: log lines about the time and shapes, whether anything can be scheduled at all, jobs that take longer than
-// expected, and jobs whose queue is not started.
+// expected, preemption levels, and jobs whose queue is not started.
 
 import type { Why } from "#protocol/sched-link.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
 import { endsInOrder } from "../calendar/calendar.ts";
 import { agreeComment } from "../order/job-lines.ts";
+import { knowEntities } from "../order/ranking.ts";
 import { bucketNames } from "../place/node-bucket-names.ts";
+import { createLevels } from "../preempt/preempt-level.ts";
 import { dateText } from "../shapes/local-time.ts";
 import type { Cycle } from "../shapes/module.ts";
+import type { LevelOf } from "../shapes/ranking.ts";
 import { commentText } from "../shapes/reasons.ts";
 import type { Universe } from "../shapes/universe.ts";
+import type { Run } from "./run.ts";
 
-export function logTime(cycle: Cycle): void {
+export function logOpening(cycle: Cycle): void {
+  cycle.log({ event: LOG_EVENT.DEBUG, class: "Req", object: "", text: "Starting Scheduling Cycle" });
+  logTime(cycle);
+}
+
+/** Prepares the order of jobs and tells the modules. "leave": a module's decisions come first, and the cycle ends without trying jobs. */
+export function begin(run: Run): "leave" | "go on" {
+  knowEntities(run.ranks);
+  extendRunning(run);
+  const answers = run.modules.map((module) => module.begin?.(run));
+  return answers.includes("leave") ? "leave" : "go on";
+}
+
+/** The preemption levels, which order jobs before anything else; null without preemption. */
+export function levelsOf(run: Run): LevelOf | null {
+  const preempts = run.policy.preemptive_sched && run.modules.some((module) => module.makeRoom !== undefined);
+  return preempts ? createLevels(run.ranks) : null;
+}
+
+function logTime(cycle: Cycle): void {
   const { book, now_s } = cycle;
   const { prime, until_s } = cycle.prime;
   const end =
@@ -61,7 +84,7 @@ export function logShapes(cycle: Cycle): void {
  * Running jobs that should be over are expected to continue: bookings take that into account, and for a job with a soft_walltime it is published
  * (docs/reference/scheduler.md 7).
  */
-export function extendRunning(cycle: Cycle): void {
+function extendRunning(cycle: Cycle): void {
   const { universe, now_s } = cycle;
   const { calendar, jobs } = universe;
   if (calendar.on.size > 0 || calendar.soft.size > 0) endsInOrder(universe, now_s);

@@ -1,0 +1,62 @@
+// Jobs that a cycle does not try: a job of their class is blocked, one job holds back all jobs behind it, or a module leaves them alone.
+
+import type { Why } from "#protocol/sched-link.ts";
+import { isDue } from "../calendar/published-place.ts";
+import type { JobClass, JobEntry, JobLine } from "../shapes/job-line.ts";
+import type { PolicyModule } from "../shapes/module.ts";
+import type { Run } from "./run.ts";
+
+export class Holds {
+  readonly #run: Run;
+  /** equal jobs may get different answers: each is tried */
+  readonly #each: boolean;
+  readonly #stays: readonly NonNullable<PolicyModule["stays"]>[];
+  readonly #blocked = new Map<JobClass, Why>();
+  /** why no further job is tried; null: further jobs are tried */
+  #held_back: Why | null = null;
+
+  constructor(run: Run) {
+    this.#run = run;
+    this.#each = run.modules.some((module) => module.triesEach?.(run) === true);
+    this.#stays = run.modules.flatMap((module) => module.stays?.bind(module) ?? []);
+  }
+
+  /** A job is neither tried nor told anything in this cycle: it was planned, and nothing has changed. */
+  isLeftAlone(entry: JobEntry): boolean {
+    if (this.#stays.length === 0) return false;
+    const candidate = this.#run.candidate(entry);
+    return this.#stays.some((stays) => stays(this.#run, candidate));
+  }
+
+  /** Why a job is not tried; null: it is tried. */
+  whyKnown(entry: JobEntry, line: JobLine): Why | null {
+    // If another job of its class cannot start, this says nothing about the place that was promised to this job.
+    const tried = this.#each || isDue(entry.job, this.#run.now_s);
+    return (tried ? undefined : this.#blocked.get(line.class)) ?? this.#held_back;
+  }
+
+  /** A job cannot run. again: the first of its class could not run either; only modules that ask for it are told. */
+  block(entry: JobEntry, jobClass: JobClass, why: Why, again: boolean): void {
+    if (this.#held_back !== null) return;
+    this.#blocked.set(jobClass, why);
+    // A job in a reservation waits for its own vnodes: it holds back no other job, and no job is preempted for it.
+    if (entry.job.resv !== undefined) return;
+    const candidate = this.#run.candidate(entry);
+    for (const module of this.#run.modules) {
+      if (again && module.wants?.(this.#run, candidate) !== true) continue;
+      const after = module.blocked?.(this.#run, candidate, why) ?? "go on";
+      if (after !== "go on") this.#held_back ??= after;
+    }
+  }
+
+  /** Whether a module wants to hear of the jobs behind a blocked one of its class (as top jobs). */
+  wants(entry: JobEntry): boolean {
+    const candidate = this.#run.candidate(entry);
+    return this.#run.modules.some((module) => module.wants?.(this.#run, candidate) === true);
+  }
+
+  /** Whether jobs behind the first of a class are visited; otherwise only those that need a comment are. */
+  visitsNext(entry: JobEntry): boolean {
+    return this.#held_back === null && this.wants(entry);
+  }
+}
