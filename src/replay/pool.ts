@@ -1,12 +1,12 @@
 // A scheduler for one pool of equal slots: the queue in the order of arrival, and the profile of running jobs, reservations and
-// plans. The profile is the scheduler's own (src/sched/calendar/profile.ts); starts and ends update it from pass to pass.
+// plans. Starts and ends update the profile (profile.ts) from pass to pass.
 //
 // L1. A running job holds its slots until start + estimate. Slots of a job that ends earlier are released at its end.
 // L2. The plans of a depth pass are removed at its end. Kept plans (cons) only move to earlier times.
 
-import { beginAt, createProfile, earliest, freeAt, give, isFree, type Profile, take } from "#sched/calendar/profile.ts";
 import type { Amount } from "#sched/shapes/request.ts";
 import type { Algorithm } from "./algorithm.ts";
+import { beginAt, createProfile, earliest, freeAt, give, isFree, type Profile, take } from "./profile.ts";
 import type { TraceJob, TraceReservation } from "./trace.ts";
 
 /** A job in the pool. at: its index in the trace. */

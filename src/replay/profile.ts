@@ -1,11 +1,11 @@
-// Free amounts over time: a step function, changed by taking and giving back intervals. The calendar is built on it: for all vnodes of a set together
-// (calendar.ts), and for a pool of slots (src/replay). Times are whole seconds or Infinity, intervals are half-open: [from, to).
+// Free amounts of a pool over time: a step function, changed by taking and giving back intervals. Times are whole seconds or Infinity, intervals are
+// half-open: [from, to).
 //
 // O1. times ascend strictly; levels[at * width + index] holds from times[at] until the next time, the last one for ever.
 // O2. Neighbouring steps differ: an interval that is given back leaves no step, so the length follows what is planned.
 
+import type { Amount } from "#sched/shapes/request.ts";
 import { firstPlace } from "#support/search.ts";
-import type { Amount } from "../shapes/request.ts";
 
 export type Profile = {
   /** resources counted */
