@@ -1,7 +1,7 @@
 // partita: creates, starts, stops and maintains a complex. A replay with plain options begins at once; yargs parses every other
 // call (calls.ts).
 
-import { messageOf, nameOf } from "#support/caught.ts";
+import { isSystemError, messageOf, nameOf } from "#support/caught.ts";
 import { watchReader } from "./complex/reader-gone.ts";
 import { playSim } from "./sim/sim-command.ts";
 import { plainOptions } from "./sim/sim-options.ts";
@@ -15,7 +15,7 @@ try {
 } catch (error) {
   // Compares by name, because each bundle has its own copy of these classes.
   const expected = ["AdminError", "ConfError", "ServerUnreachable", "StoreError"].includes(nameOf(error));
-  const system = typeof (error as NodeJS.ErrnoException).syscall === "string";
+  const system = isSystemError(error);
   if (!expected && !system) throw error;
   process.stderr.write(`partita: ${messageOf(error)}\n`);
   if (nameOf(error) === "ServerUnreachable") process.stderr.write("partita status shows what runs, partita start starts the daemons.\n");

@@ -1,5 +1,7 @@
 // Cells of tables: width, truncation and the short forms of sizes (docs/reference/commands.md 2). Pure.
 
+import { nth } from "#support/assert.ts";
+
 /** Left-aligned; longer values keep width-1 characters and `*`. */
 export function left(text: string, width: number): string {
   return text.length > width ? `${text.slice(0, width - 1)}*` : text.padEnd(width);
@@ -51,7 +53,7 @@ export function sizeColumn(text: string, form: "short" | "G" | "M" = "short", di
     case "short": {
       const match = SIZE.exec(text) as RegExpExecArray;
       const words = (match[3] ?? "").toLowerCase() === "w";
-      let unit = match[2] === "" ? 0 : "kmgtp".indexOf((match[2] as string).toLowerCase()) + 1;
+      let unit = match[2] === "" ? 0 : "kmgtp".indexOf(nth(match, 2).toLowerCase()) + 1;
       let count = Number(match[1]) * (words ? WORD_BYTES : 1);
       while ((unit === 0 || count >= 10 ** digits) && unit < UNITS.length - 1) {
         count = Math.ceil(count / 1024);

@@ -1,12 +1,14 @@
 // Times as commands read and print them, in the machine's local time (docs/reference/commands.md 0).
 
+import { nth } from "#support/assert.ts";
+
 const DAYS = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"] as const;
 const MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"] as const;
 
 export const two = (n: number): string => (n < 10 ? `0${n}` : String(n));
 
-export const monthName = (date: Date): string => MONTHS[date.getMonth()] as string;
-export const dayName = (date: Date): string => DAYS[date.getDay()] as string;
+export const monthName = (date: Date): string => nth(MONTHS, date.getMonth());
+export const dayName = (date: Date): string => nth(DAYS, date.getDay());
 
 type Quarter = { readonly start_s: number; readonly prefix: string; readonly minute: number; readonly suffix: string };
 let last: Quarter | null = null;

@@ -1,6 +1,8 @@
 // Options as POSIX getopt reads them and glibc reports them (docs/reference/commands.md 0): grouped letters (-fx), joined values (-lselect=2), `--` ends the
 // options, and options may follow operands unless POSIXLY_CORRECT is set. Pure.
 
+import { nth } from "#support/assert.ts";
+
 /**
  * One element of the command line, in order. invalid: a letter that the command does not know; missing: the option's value is
  * absent.
@@ -23,7 +25,7 @@ export function scanOptions(words: readonly string[], letters: string, operandsF
   const operands: string[] = [];
   let literal_from: number | null = null;
   for (let at = 0; at < words.length; at++) {
-    const word = words[at] as string;
+    const word = nth(words, at);
     if (word === "--") {
       literal_from = operands.length;
       operands.push(...words.slice(at + 1));
@@ -36,7 +38,7 @@ export function scanOptions(words: readonly string[], letters: string, operandsF
       break;
     }
     for (let i = 1; i < word.length; i++) {
-      const letter = word[i] as string;
+      const letter = word.charAt(i);
       const known = letter === ":" ? -1 : letters.indexOf(letter);
       if (known < 0) {
         events.push({ kind: "invalid", letter });

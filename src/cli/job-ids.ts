@@ -1,6 +1,7 @@
 // Job identifiers as users type them (docs/reference/commands.md 0): seq[.server][@server], array seq[][.server], subjob
 // seq[idx][.server], range seq[a-b][:step]. If the server part is missing, it is the complex's own server.
 
+import { nth } from "#support/assert.ts";
 import type { Complex } from "./complex.ts";
 
 export type ParsedJobId = {
@@ -18,7 +19,7 @@ const JOB_ID = new RegExp(String.raw`^(\d+(?:\[(?:${RANGE}(?:,${RANGE})*)?\])?)(
 export function parseJobId(text: string): ParsedJobId | null {
   const match = JOB_ID.exec(text);
   if (match === null) return null;
-  return { seq: match[1] as string, server: match[2] ?? null, at: match[3] ?? null };
+  return { seq: nth(match, 1), server: match[2] ?? null, at: match[3] ?? null };
 }
 
 export type JobIdOperand =

@@ -5,6 +5,8 @@
 // L2. Times are epoch seconds in messages and dates in this output; history_timestamp stays a number.
 
 import type { WireAttrs } from "#protocol/messages.ts";
+import { present } from "#support/assert.ts";
+import { isList } from "#support/guards.ts";
 import { ctimeOfText } from "./dates.ts";
 import { jsonValue, memberText, objectText, objectWriter, quote } from "./json.ts";
 
@@ -43,11 +45,10 @@ function shown(name: string, text: string): string {
  */
 function eachLine(name: string, value: WireValue, line: (name: string, text: string) => void): void {
   if (typeof value === "string") line(name, shown(name, value));
-  else if (Array.isArray(value)) for (const entry of value) line(name, entry);
+  else if (isList(value)) for (const entry of value) line(name, entry);
   else {
-    const list = value as { readonly [resource: string]: string | readonly string[] };
-    for (const resource in list) {
-      const amount = list[resource] as string | readonly string[];
+    for (const resource in value) {
+      const amount = present(value[resource], resource);
       const full = `${name}.${resource}`;
       if (typeof amount === "string") line(full, shown(resource, amount));
       else for (const entry of amount) line(full, entry);
@@ -66,7 +67,7 @@ function likeBefore(render: (name: string, value: WireValue) => string): (attrs:
   return (attrs) => {
     let at = 0;
     for (const name in attrs) {
-      const value = attrs[name] as WireValue;
+      const value = present(attrs[name], name);
       if (names[at] !== name || values[at] !== value) {
         names[at] = name;
         values[at] = value;
@@ -141,7 +142,7 @@ function brokenLine(name: string, value: string): string {
 export function dsvLine(tag: string, id: string, attrs: WireAttrs, delimiter: string): string {
   let text = `${tag}${id}`;
   for (const attribute in attrs)
-    eachLine(attribute, attrs[attribute] as WireValue, (name, value) => {
+    eachLine(attribute, present(attrs[attribute], attribute), (name, value) => {
       text += `${delimiter}${name}=${value.includes(delimiter) ? value.replaceAll(delimiter, `\\${delimiter}`) : value}`;
     });
   return `${text}\n`;
@@ -151,8 +152,8 @@ export function dsvLine(tag: string, id: string, attrs: WireAttrs, delimiter: st
 export function jsonWriter(level: number): (attrs: WireAttrs) => string {
   const membersOf = likeBefore((name, value) => {
     if (typeof value === "string") return memberText(name, jsonScalar(name, value, level + 1), level + 1);
-    if (Array.isArray(value)) return memberText(name, quote(value.join(",")), level + 1);
-    return memberText(name, jsonResources(value as { readonly [resource: string]: string | readonly string[] }, level + 1), level + 1);
+    if (isList(value)) return memberText(name, quote(value.join(",")), level + 1);
+    return memberText(name, jsonResources(value, level + 1), level + 1);
   });
   return (attrs) => objectText(membersOf(attrs), level);
 }
@@ -169,7 +170,7 @@ function jsonScalar(name: string, value: string, level: number): string {
 function jsonResources(list: { readonly [resource: string]: string | readonly string[] }, level: number): string {
   const object = objectWriter(level);
   for (const resource in list) {
-    const amount = list[resource] as string | readonly string[];
+    const amount = present(list[resource], resource);
     if (typeof amount !== "string") object.add(resource, quote(amount.join(",")));
     else object.add(resource, TIMES.has(resource) ? quote(shown(resource, amount)) : jsonValue(amount, level + 1));
   }
@@ -200,7 +201,7 @@ export function splitVariables(list: string): string[] {
   const variables: string[] = [];
   let current = "";
   for (let i = 0; i < list.length; i++) {
-    const char = list[i] as string;
+    const char = list.charAt(i);
     if (char === "\\" && i + 1 < list.length) current += list[++i];
     else if (char === ",") {
       variables.push(current);

@@ -2,6 +2,7 @@
 
 import { splitOutsideBrackets } from "#model/split-ids.ts";
 import { parseStageItem } from "#model/values/stage-item.ts";
+import { nth } from "#support/assert.ts";
 import { parseJobId } from "./job-ids.ts";
 
 /** Splits at separators that are neither quoted nor escaped. Quotes and backslashes stay. Returns null if a quote is not closed. */
@@ -9,7 +10,7 @@ export function splitUnquoted(text: string, separator: string): string[] | null 
   const parts: string[] = [];
   let [start, quote] = [0, ""];
   for (let at = 0; at < text.length; at++) {
-    const char = text[at] as string;
+    const char = text.charAt(at);
     if (char === "\\") at++;
     else if (quote !== "") {
       if (char === quote) quote = "";
@@ -43,7 +44,7 @@ export function parseNamedValues(text: string): NamedValue[] | null {
     if (quote !== undefined && !rest.includes(quote, 1)) return null;
     const value = QUOTED_VALUE.exec(rest) ?? (UNTIL_NEXT_NAME.exec(rest) as RegExpExecArray);
     if (value[0].length === rest.length && rest.endsWith(",")) return null;
-    entries.push({ name: name[1] as string, value: value[2] as string });
+    entries.push({ name: nth(name, 1), value: nth(value, 2) });
     rest = rest.slice(value[0].length).trimStart();
   }
   return entries;
@@ -73,7 +74,7 @@ export function parseResources(text: string): NamedValue[] | ResourceFault {
     const match = /^(\s*)([A-Za-z_][\w-]*)\s*(?:=(.*))?$/s.exec(part);
     if (match === null) return { at: at + (/^\s*/.exec(part)?.[0].length ?? 0) };
     const value = (match[3] ?? "").trim();
-    resources.push({ name: match[2] as string, value: unquote(value) });
+    resources.push({ name: nth(match, 2), value: unquote(value) });
     at += part.length + 1;
   }
   return resources;

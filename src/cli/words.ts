@@ -7,7 +7,7 @@ export function splitWords(text: string): string[] | null {
   let word: string | null = null;
   let quote = "";
   for (let at = 0; at < text.length; at++) {
-    const char = text[at] as string;
+    const char = text.charAt(at);
     if (quote !== "") {
       if (char === quote) quote = "";
       else if (char === "\\" && quote === '"' && '"\\'.includes(text[at + 1] ?? " ")) word = (word ?? "") + text[++at];
@@ -17,7 +17,7 @@ export function splitWords(text: string): string[] | null {
       word ??= "";
     } else if (char === "\\" && at + 1 < text.length) {
       // A backslash escapes blanks, quotes and backslashes. Before any other character it belongs to the value (-v A=it\,s).
-      const next = text[at + 1] as string;
+      const next = text.charAt(at + 1);
       if (/[\s"'\\]/.test(next)) at++;
       word = (word ?? "") + (/[\s"'\\]/.test(next) ? next : char);
     } else if (/\s/.test(char)) {

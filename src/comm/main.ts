@@ -6,6 +6,7 @@ import { spawn } from "node:child_process";
 import { closeSync, writeSync } from "node:fs";
 import { hostname } from "node:os";
 import { join } from "node:path";
+import { nth } from "#support/assert.ts";
 import { type Conf, ConfError, readConf, shortHostName } from "#support/conf.ts";
 import { closeForeignDescriptors } from "#support/descriptors.ts";
 import { takeLock } from "#support/libc/lock-file.ts";
@@ -38,7 +39,7 @@ function say(fd: number, text: string, status: number): number {
 
 /** Starts this program again, detached, and waits for its report. */
 function intoBackground(argv: readonly string[]): Promise<number> {
-  const child = spawn(process.execPath, [...process.execArgv, process.argv[1] as string, ...argv], {
+  const child = spawn(process.execPath, [...process.execArgv, nth(process.argv, 1), ...argv], {
     detached: true,
     cwd: "/",
     stdio: ["ignore", "ignore", "ignore", "pipe"],
@@ -46,7 +47,7 @@ function intoBackground(argv: readonly string[]): Promise<number> {
   });
   return new Promise((resolve) => {
     let text = "";
-    const channel = child.stdio[READY_FD] as NodeJS.ReadableStream;
+    const channel = nth(child.stdio, READY_FD);
     channel.on("data", (chunk: Buffer) => {
       text += chunk.toString();
     });

@@ -1,5 +1,7 @@
 // The command line of pbs_comm (docs/reference/files.md 10). Pure.
 
+import { nth } from "#support/assert.ts";
+
 export type CommOptions = {
   /** -N */
   readonly foreground: boolean;
@@ -14,7 +16,7 @@ export function parseCommOptions(argv: readonly string[]): CommOptions | string 
   let foreground = false;
   let log_events: number | null = null;
   for (let at = 0; at < argv.length; at++) {
-    const word = argv[at] as string;
+    const word = nth(argv, at);
     if (word === "-N") {
       foreground = true;
       continue;

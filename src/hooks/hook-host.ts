@@ -8,9 +8,10 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { existsSync } from "node:fs";
 import { dirname, join } from "node:path";
-import type { Readable, Writable } from "node:stream";
+import { Readable, Writable } from "node:stream";
 import { fileURLToPath } from "node:url";
 import type { HookLanguage } from "#model/tables/hook.ts";
+import { assert } from "#support/assert.ts";
 
 export type HostOptions = {
   /** the user that a JavaScript host becomes if root starts it; null: the host keeps our user */
@@ -76,8 +77,10 @@ class HostProcess implements HookHost {
   constructor(language: HookLanguage, child: ChildProcess, setup: object) {
     this.language = language;
     this.#child = child;
-    this.#input = child.stdio[3] as Writable;
-    this.#output = child.stdio[4] as Readable;
+    const [, , , input, output] = child.stdio;
+    assert(input instanceof Writable && output instanceof Readable, "a hook host has pipes for frames");
+    this.#input = input;
+    this.#output = output;
     this.#listen();
     this.#send({ setup });
   }

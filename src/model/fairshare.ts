@@ -9,6 +9,7 @@
 //     jobs in the same cycle and is dropped when the cycle ends.
 // H4. The usage of a run counts once. The amount already counted is kept with the usage and written with it.
 
+import { present } from "#support/assert.ts";
 import type { FairshareTree } from "./resource-group.ts";
 
 export const UNKNOWN = "unknown";
@@ -254,7 +255,7 @@ export function compareShares(a: ShareNode, b: ShareNode): number {
   if (a === b) return 0;
   const [left, right] = [pathOf(a), pathOf(b)];
   for (let at = 0; at < left.length && at < right.length; at++) {
-    const [one, other] = [ratio(left[at] as ShareNode), ratio(right[at] as ShareNode)];
+    const [one, other] = [ratio(present(left[at], "node")), ratio(present(right[at], "node"))];
     if (one !== other) return one < other ? -1 : 1;
   }
   return 0;

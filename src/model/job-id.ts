@@ -4,6 +4,7 @@
 // The server after the point is the server that created the job; it is part of the job's name. The server
 // after @ is the server to ask.
 
+import { nth } from "#support/assert.ts";
 import { type IndexRange, indexListText, parseIndexList } from "./array-indices.ts";
 
 export type JobIdPart =
@@ -48,7 +49,12 @@ export function withServer(id: JobId, server: string): JobId {
 export function parseResvId(text: string): ResvId | null {
   const match = RESV.exec(text);
   if (match === null) return null;
-  return { letter: match[1] as ResvId["letter"], seq: Number(match[2]), server: match[3] ?? "", at: match[4] ?? "" };
+  return {
+    letter: match[1] === "R" || match[1] === "S" ? match[1] : "M",
+    seq: Number(match[2]),
+    server: match[3] ?? "",
+    at: match[4] ?? "",
+  };
 }
 
 export function resvIdText(id: { readonly letter: string; readonly seq: number; readonly server: string }): string {
@@ -83,7 +89,7 @@ function partOf(brackets: string | undefined): JobIdPart | null {
   if (brackets === "") return { kind: "array" };
   const ranges = parseIndexList(brackets);
   if (ranges === null) return null;
-  return /^[0-9]+$/.test(brackets) ? { kind: "subjob", index: (ranges[0] as IndexRange).first } : { kind: "range", ranges };
+  return /^[0-9]+$/.test(brackets) ? { kind: "subjob", index: nth(ranges, 0).first } : { kind: "range", ranges };
 }
 
 function partText(id: JobIdPart): string {

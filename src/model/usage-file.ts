@@ -5,6 +5,7 @@
 //
 // running: for each run that may continue, its run_count and the amount of its usage that is already counted.
 
+import { isRecord } from "#support/guards.ts";
 import type { Counted, StoredUsage } from "./fairshare.ts";
 
 const FORMAT = "fairshare usage 1";
@@ -35,5 +36,4 @@ export function parseUsage(text: string): StoredUsage | string {
   return { last_decay_s: last_decay, usage: usage as Record<string, number>, running: Object.fromEntries(runs) };
 }
 
-const isRecord = (value: unknown): value is Record<string, unknown> => typeof value === "object" && value !== null && !Array.isArray(value);
 const isAmount = (value: unknown): value is number => typeof value === "number" && Number.isFinite(value) && value >= 0;

@@ -4,6 +4,7 @@
 // B1. Expanding brief items gives the original items: same ids, same attributes with the same values, in the same order.
 // B2. The first item of every part is complete.
 
+import { present } from "#support/assert.ts";
 import type { StatusItem, WireAttrs } from "./messages.ts";
 
 /** like: the attributes that differ from those of the item before. */
@@ -33,7 +34,7 @@ function difference(last: WireAttrs, names: readonly string[], attrs: WireAttrs)
   let at = 0;
   for (const name in attrs) {
     if (names[at++] !== name) return null;
-    const value = attrs[name] as WireAttrs[string];
+    const value = present(attrs[name], name);
     if (value !== last[name]) like[name] = value;
   }
   return at === names.length ? like : null;

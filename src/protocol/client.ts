@@ -99,14 +99,14 @@ export async function connectSocket(path: string, options: ConnectOptions = {}):
     } catch (error) {
       // EAGAIN: the listen queue of a unix socket is full at the moment.
       const busy = codeOf(error) === "EAGAIN" && performance.now() - begin_ms < busy_ms_max;
-      if (!busy) throw unreachable(error as NodeJS.ErrnoException);
+      if (!busy) throw unreachable(error);
     }
     await new Promise((resolve) => setTimeout(resolve, wait_ms));
   }
 }
 
-function unreachable(error: NodeJS.ErrnoException): ServerUnreachable {
-  switch (error.code) {
+function unreachable(error: unknown): ServerUnreachable {
+  switch (codeOf(error)) {
     case "EACCES":
     case "EPERM":
       return new ServerUnreachable("No Permission.", PBSE_PERM, error);

@@ -6,6 +6,7 @@
 
 import * as z from "zod";
 import { isPrintableText, printableText } from "#model/attribute-checks.ts";
+import { isRecord } from "#support/guards.ts";
 import type { MomToServer, ServerToMom } from "./mom-link.ts";
 import type { Change, Decision, SchedCommand, SchedToServer, ServerToSched, Verdict, Why } from "./sched-link.ts";
 import { SCHED_COMMAND } from "./sched-link.ts";
@@ -27,9 +28,6 @@ const pid = whole.positive();
 const items = <T extends z.ZodType>(item: T) => z.array(item).max(1_000_000);
 const nothing = z.strictObject({}) as z.ZodType<Record<string, never>>;
 
-/** A record of attributes: an object that is not an array; its values belong to the tables of src/model. */
-const isRecord = (value: unknown): value is { [name: string]: unknown } =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
 const record = z.custom<{ readonly [name: string]: unknown }>(isRecord, "must be an object");
 const scalarRecord = <T>(isValue: (value: unknown) => boolean) =>
   z.custom<{ readonly [name: string]: T }>(

@@ -1,5 +1,6 @@
 // The meaning of the colours of a picture: user, queue, partition, or single job. Pure.
 
+import { mustGet, nth } from "#support/assert.ts";
 import type { GanttBar } from "./gantt.ts";
 
 export const COLOURINGS = ["user", "queue", "partition", "job"] as const;
@@ -47,13 +48,13 @@ export function coloursOf(bars: readonly GanttBar[], by: Colouring): Colours {
   for (const { colour, kind, slots, from_s, to_s } of bars)
     if (kind !== "reservation") used.set(colour, (used.get(colour) ?? 0) + slots * (to_s - from_s));
   const colours = new Map<string, string>();
-  if (by === "job") for (const name of used.keys()) colours.set(name, PALETTE[colours.size % PALETTE.length] as string);
+  if (by === "job") for (const name of used.keys()) colours.set(name, nth(PALETTE, colours.size % PALETTE.length));
   const names = by === "job" ? [] : [...used].sort((a, b) => b[1] - a[1]).map(([name]) => name);
   const own = names.length > PALETTE.length ? names.slice(0, PALETTE.length - 1) : names;
   own.forEach((name, at) => {
-    colours.set(name, PALETTE[at] as string);
+    colours.set(name, nth(PALETTE, at));
   });
-  const entries = own.map((name) => ({ name: name === "" ? "none" : name, colour: colours.get(name) as string }));
+  const entries = own.map((name) => ({ name: name === "" ? "none" : name, colour: mustGet(colours, name) }));
   if (own.length < names.length) entries.push({ name: `${names.length - own.length} others`, colour: OTHERS });
   return {
     entries,

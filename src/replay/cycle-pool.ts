@@ -17,6 +17,7 @@ import { ALWAYS_PRIME } from "#sched/shapes/holidays.ts";
 import { UTC } from "#sched/shapes/local-time.ts";
 import { POLICY_DEFAULT } from "#sched/shapes/policy.ts";
 import type { PolicyBook } from "#sched/shapes/policy-book.ts";
+import { mustGet } from "#support/assert.ts";
 import type { Algorithm } from "./algorithm.ts";
 import type { Pool, PoolJob } from "./pool.ts";
 import type { TraceJob } from "./trace.ts";
@@ -79,7 +80,7 @@ export function createCyclePool(procs: number, algorithm: Algorithm): Pool | nul
   }
 
   function start(id: string, now_s: number): PoolJob {
-    const { entry, job } = waiting.get(id) as { readonly entry: PoolJob; readonly job: SchedJob };
+    const { entry, job } = mustGet(waiting, id);
     waiting.delete(id);
     running.set(id, entry);
     entry.start_s = now_s;

@@ -6,6 +6,8 @@
 //     `crowded`).
 // G2. A job inside a reservation lies in the reservation's lanes as long as there is room.
 
+import { mustGet, nth } from "#support/assert.ts";
+
 export type GanttRow = {
   readonly name: string;
   /** partition: rows of one partition are adjacent */
@@ -55,11 +57,11 @@ export function layLanes({ rows, bars }: Gantt): Laid {
     const key = `${bar.inside}\n${bar.row}`;
     const own = bar.inside === undefined ? undefined : reserved.get(key);
     const lanes =
-      (own === undefined ? null : pick(own, until.get(key) as Float64Array, bar)) ??
+      (own === undefined ? null : pick(own, mustGet(until, key), bar)) ??
       pick(null, free_s, bar) ??
       Array.from({ length: Math.min(bar.slots, free_s.length) }, (_, at) => at);
-    if (lanes.some((lane) => (free_s[lane] as number) > bar.from_s) && own === undefined) crowded++;
-    for (const lane of lanes) free_s[lane] = Math.max(free_s[lane] as number, bar.to_s);
+    if (lanes.some((lane) => nth(free_s, lane) > bar.from_s) && own === undefined) crowded++;
+    for (const lane of lanes) free_s[lane] = Math.max(nth(free_s, lane), bar.to_s);
     if (bar.kind === "reservation") {
       reserved.set(`${bar.id}\n${bar.row}`, lanes);
       until.set(`${bar.id}\n${bar.row}`, new Float64Array(lanes.length).fill(Number.NEGATIVE_INFINITY));
@@ -77,13 +79,13 @@ const rank = ({ kind }: GanttBar): number => (kind === "reservation" ? 0 : 1);
  */
 function pick(among: readonly number[] | null, free_s: Float64Array, { slots, from_s, to_s }: GanttBar): number[] | null {
   const free: number[] = [];
-  for (let at = 0; at < free_s.length; at++) if ((free_s[at] as number) <= from_s) free.push(at);
+  for (let at = 0; at < free_s.length; at++) if (nth(free_s, at) <= from_s) free.push(at);
   if (free.length < slots) return null;
   const first = free.findIndex((lane, at) => free[at + slots - 1] === lane + slots - 1);
   const chosen = free.slice(Math.max(0, first), Math.max(0, first) + slots);
   if (among === null) return chosen;
   for (const at of chosen) free_s[at] = to_s;
-  return chosen.map((at) => among[at] as number);
+  return chosen.map((at) => nth(among, at));
 }
 
 function runsOf(lanes: readonly number[]): [number, number][] {
@@ -122,6 +124,6 @@ function add(columns: number[], from: number, to: number, height: number): void 
   const [begin, end] = [Math.max(0, from), Math.min(columns.length, to)];
   for (let at = Math.floor(begin); at < end; at++) {
     const part = Math.min(at + 1, end) - Math.max(at, begin);
-    if (part > 0) columns[at] = (columns[at] as number) + height * part;
+    if (part > 0) columns[at] = nth(columns, at) + height * part;
   }
 }

@@ -2,6 +2,7 @@
 // different algorithms). Each panel shows used slots and waiting jobs at the top, and every job in the lanes of its row below.
 // Reservations are hatched, and planned jobs are hollow. The legend is at the bottom. Pure.
 
+import { nth } from "#support/assert.ts";
 import { drawBars } from "./bars.ts";
 import { type Colouring, type Colours, coloursOf } from "./colouring.ts";
 import type { Gantt, GanttBar } from "./gantt.ts";
@@ -70,7 +71,7 @@ export function pictureOf(gantts: Gantt | readonly Gantt[], options: PictureOpti
       top: bottom,
       colours,
       panels: panels.length,
-      load: loads[at] as Load,
+      load: nth(loads, at),
       waiting_max,
     });
     drawn.push(...body);

@@ -5,6 +5,7 @@
 // L2. The plans of a depth pass are removed at its end. Kept plans (cons) only move to earlier times.
 
 import type { Amount } from "#sched/shapes/request.ts";
+import { nth } from "#support/assert.ts";
 import type { Algorithm } from "./algorithm.ts";
 import { beginAt, createProfile, earliest, freeAt, give, isFree, type Profile, take } from "./profile.ts";
 import type { TraceJob, TraceReservation } from "./trace.ts";
@@ -64,7 +65,7 @@ function freshPlans(profile: Profile, algorithm: Exclude<Algorithm, { kind: "con
     const planned: PoolJob[] = [];
     let order = queue;
     for (let at = 0; at < order.length; at++) {
-      const entry = order[at] as PoolJob;
+      const entry = nth(order, at);
       const { job, amounts } = entry;
       // Most waiting jobs need more slots than are free now, so this cheap test comes first.
       if (job.procs <= free && isFree(profile, now_s, now_s + job.est_s, amounts)) {

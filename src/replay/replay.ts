@@ -5,6 +5,7 @@
 // V1. A pool makes a pass only at instants with an event of its own: an end, a submit, the end of a reservation, or the start
 //     of a kept plan.
 
+import { nth } from "#support/assert.ts";
 import { heapPop, heapPush } from "#support/heap.ts";
 import type { Algorithm } from "./algorithm.ts";
 import type { Colouring, JobNames } from "./colouring.ts";
@@ -62,7 +63,7 @@ export function replay({ jobs, pools, algorithm, engine }: ReplayInput): Replaye
       site.due = true;
     }
     for (; jobs[next]?.submit_s === now_s; next++) {
-      const job = jobs[next] as TraceJob;
+      const job = nth(jobs, next);
       const site = siteOf(job);
       if (site === undefined) continue;
       site.pool.submit(next, job);
@@ -107,7 +108,7 @@ export function ganttOf({ title, jobs, starts_s, pools, colouring = "job" }: Sch
     }),
   );
   jobs.forEach((job, at) => {
-    const start_s = starts_s[at] as number;
+    const start_s = nth(starts_s, at);
     const row = rowOf.get(job.partition) ?? rowOf.get(undefined);
     if (Number.isNaN(start_s) || row === undefined) return;
     const times = { from_s: start_s, to_s: start_s + job.run_s, submit_s: job.submit_s };

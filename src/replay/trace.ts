@@ -1,6 +1,8 @@
 // Parses traces in the Standard Workload Format, and files of reservations. The rules for counting jobs and for the meaning of
 // fields come from workloads/CONVENTIONS.txt of the shared material and are repeated here.
 
+import { nth, present } from "#support/assert.ts";
+
 export type TraceJob = {
   /** field 1 */
   readonly id: number;
@@ -44,7 +46,7 @@ export function parseTrace(
     fields.number++;
     splitLine(fields, from, to);
     from = to + 1;
-    if (fields.starts.length === 0 || text[fields.starts[0] as number] === ";") continue;
+    if (fields.starts.length === 0 || text[nth(fields.starts, 0)] === ";") continue;
     const job = parseJob(fields);
     if (!(job.run_s > 0 && job.procs > 0)) left_out.nothing++;
     else if (job.procs > most(job)) left_out.too_wide++;
@@ -97,7 +99,7 @@ function parseJob(fields: Fields): TraceJob {
  * fields are a few digits with an optional minus, which are read in place.
  */
 function numberIn({ text, starts, ends, number }: Fields, field: number, instead?: number): number {
-  const [start, end] = [starts[field - 1] as number, ends[field - 1] as number];
+  const [start, end] = [present(starts[field - 1], "field"), present(ends[field - 1], "field")];
   const sign = text.charCodeAt(start) === MINUS ? -1 : 1;
   let value = 0;
   let at = sign === 1 ? start : start + 1;

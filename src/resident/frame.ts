@@ -10,6 +10,8 @@
 // F1. No frame is longer than the limit of its letter. The reader holds no more than one frame and the data that arrived after
 //     it.
 
+import { nth } from "#support/assert.ts";
+
 export const HEADER_BYTES = 5;
 /** of output and input in one frame (PIECE_BYTES of the launcher) */
 export const PIECE_BYTES_MAX = 1 << 16;
@@ -56,9 +58,9 @@ export function frameReader(): (bytes: Buffer) => LauncherFrame[] {
     const frames: LauncherFrame[] = [];
     for (;;) {
       if (held < HEADER_BYTES) return frames;
-      if ((pieces[0] as Buffer).length < HEADER_BYTES) pieces = [Buffer.concat(pieces)];
-      const first = pieces[0] as Buffer;
-      const letter = String.fromCharCode(first[4] as number);
+      if (nth(pieces, 0).length < HEADER_BYTES) pieces = [Buffer.concat(pieces)];
+      const first = nth(pieces, 0);
+      const letter = String.fromCharCode(nth(first, 4));
       const length = first.readUInt32BE(0);
       if (!isLauncherLetter(letter)) throw new FrameFault(`a frame of kind ${JSON.stringify(letter)}`);
       if (length > LIMIT[letter]) throw new FrameFault(`a frame of ${length} bytes`);

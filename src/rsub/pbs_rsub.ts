@@ -7,6 +7,7 @@ import { optionFault, scanOptions } from "#cli/getopt.ts";
 import { escapeValue } from "#cli/qsub/variables.ts";
 import { parseNamedValues } from "#cli/value-lists.ts";
 import type { AttrValueText, SubmitResvRequest } from "#protocol/messages.ts";
+import { nth } from "#support/assert.ts";
 import { type OptionResult, readResvOption } from "./resv-options.ts";
 
 const USAGE = `usage: pbs_rsub [-I seconds] [-m mail_points] [-M mail_list]
@@ -122,13 +123,13 @@ function takeLongOptions(argv: readonly string[]): {
   const words: string[] = [];
   let [job, hosts]: [string | null, boolean] = [null, false];
   for (let at = 0; at < argv.length; at++) {
-    const word = argv[at] as string;
+    const word = nth(argv, at);
     const equals = /^--(job|hosts)=(.*)$/s.exec(word);
     if (word === "--hosts" || equals?.[1] === "hosts") {
       hosts = true;
-      if (equals !== null) words.push(equals[2] as string);
+      if (equals !== null) words.push(nth(equals, 2));
     } else if (word === "--job") job = argv[++at] ?? "";
-    else if (equals !== null) job = equals[2] as string;
+    else if (equals !== null) job = nth(equals, 2);
     else words.push(word);
   }
   return { words, job, hosts };

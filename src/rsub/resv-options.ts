@@ -7,7 +7,7 @@ import type { AttrValueText } from "#protocol/messages.ts";
 
 export type OptionResult = { readonly ok: true; readonly attrs: readonly AttrValueText[] } | { readonly ok: false; readonly text: string };
 
-const NAME_LIST: { readonly [letter: string]: string } = {
+const NAME_LIST = {
   u: "User_List",
   g: "group_list",
   U: "Authorized_Users",
@@ -40,7 +40,7 @@ export function readResvOption(command: string, letter: string, value: string, w
     case "U":
     case "G":
     case "H":
-      return value.split(",").every((item) => /^\s*[^\s,]+\s*$/.test(item)) ? set(NAME_LIST[letter] as string) : illegal();
+      return value.split(",").every((item) => /^\s*[^\s,]+\s*$/.test(item)) ? set(NAME_LIST[letter]) : illegal();
     default:
       return illegal();
   }

@@ -7,6 +7,7 @@ import { spawn } from "node:child_process";
 import { existsSync, readSync, statSync, writeSync } from "node:fs";
 import { enableCompileCache, flushCompileCache } from "node:module";
 import { join } from "node:path";
+import { nth } from "#support/assert.ts";
 import { type Conf, ConfError, readConf } from "#support/conf.ts";
 import { closeForeignDescriptors } from "#support/descriptors.ts";
 import { homeFault } from "#support/trusted-home.ts";
@@ -96,7 +97,7 @@ function say(fd: number, text: string, status: number): number {
 
 /** Starts this program again, detached, and waits for its word. */
 function intoBackground(argv: readonly string[]): Promise<number> {
-  const child = spawn(process.execPath, [...process.execArgv, process.argv[1] as string, ...argv], {
+  const child = spawn(process.execPath, [...process.execArgv, nth(process.argv, 1), ...argv], {
     detached: true,
     cwd: "/",
     stdio: ["ignore", "ignore", "ignore", "pipe"],
@@ -104,7 +105,7 @@ function intoBackground(argv: readonly string[]): Promise<number> {
   });
   return new Promise((resolve) => {
     let text = "";
-    const channel = child.stdio[READY_FD] as NodeJS.ReadableStream;
+    const channel = nth(child.stdio, READY_FD);
     channel.on("data", (chunk: Buffer) => {
       text += chunk.toString("utf8");
     });

@@ -30,6 +30,7 @@ import type { Peer } from "#server/engine/identity.ts";
 import type { ServerConfig } from "#server/engine/transaction.ts";
 import { isWithMom } from "#server/state/job-phase.ts";
 import type { ServerState, Vnode } from "#server/state/state.ts";
+import { nth } from "#support/assert.ts";
 
 /** The part of a run on a host, with the time of its end. Only the first host of a run ends the run. */
 type StandInRun = { readonly run_count: number; left_ms: number; since_ms: number | null; readonly leads: boolean };
@@ -92,7 +93,7 @@ export class StandIn {
     this.#driver = new ServerDriver(this.#ports(), config, state);
     this.#driver.start();
     this.#clock.settle();
-    this.#hosts.forEach((host, at) => this.#tellServer(host, "mom-hello", hellos[at] as MomHello));
+    this.#hosts.forEach((host, at) => this.#tellServer(host, "mom-hello", nth(hellos, at)));
     this.#clock.settle();
   }
 
@@ -365,7 +366,7 @@ function hostsOf(state: ServerState, nextLink: () => number): StandInHost[] {
 }
 
 const hostNameOf = ({ name, attrs }: Vnode): string =>
-  String((attrs["Mom"] as readonly string[] | undefined)?.[0] ?? name).split(".")[0] as string;
+  nth(String((attrs["Mom"] as readonly string[] | undefined)?.[0] ?? name).split("."), 0);
 
 /** The hello of a mom that comes back with its jobs, and the clocks of these jobs. */
 function helloOf(state: ServerState, host: StandInHost, now_ms: number): MomHello {

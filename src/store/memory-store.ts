@@ -2,6 +2,7 @@
 // objects, and faults on request. It is deterministic: no clock, no timers, and every promise settles in the turn in which it
 // was made.
 
+import { mustGet } from "#support/assert.ts";
 import { alikeReader } from "./alike-rows.ts";
 import type { Batch, Data, History, HistoryFilter, HistoryRow, Keep, Loaded, ObjectRow, ObjectTable, Store, StoreFault } from "./store.ts";
 import { asItIs, StoreError } from "./store.ts";
@@ -42,7 +43,7 @@ function storeOf(tables: Tables): MemoryStore {
       apply(tables, batch);
       commits++;
     },
-    scripts: async (ids) => new Map(ids.flatMap((id) => (tables.scripts.has(id) ? [[id, tables.scripts.get(id) as string]] : []))),
+    scripts: async (ids) => new Map(ids.flatMap((id) => (tables.scripts.has(id) ? [[id, mustGet(tables.scripts, id)]] : []))),
     history: history(tables),
     backup: async () => undefined,
     check: async () => null,

@@ -17,6 +17,19 @@ export function unreachable(value: never): never {
 
 /** Returns the value, which must be present. what: its name in the error. */
 export function present<T>(value: T | null | undefined, what: string): T {
-  if (value === null || value === undefined) throw new AssertionFailed(`missing: ${what}`);
-  return value;
+  return value ?? missing(what);
+}
+
+/** An element of a list, counted from 0, which must be there. Loops that decide how long a cycle takes use `present(list[index], what)` instead: V8 then optimizes each access for its own list. */
+export function nth<T>(list: ArrayLike<T>, index: number): NonNullable<T> {
+  return list[index] ?? missing(`element ${index} of ${list.length}`);
+}
+
+/** A value of a map, whose key must be there. */
+export function mustGet<K, V>(map: { get(key: K): V | undefined }, key: K): V {
+  return map.get(key) ?? missing(`entry ${String(key)}`);
+}
+
+function missing(what: string): never {
+  throw new AssertionFailed(`missing: ${what}`);
 }

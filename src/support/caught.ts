@@ -13,6 +13,15 @@ export function codeOf(caught: unknown): string | undefined {
   return typeof code === "string" ? code : undefined;
 }
 
+/** The number of a system error, negative as in libuv, or undefined if the value has none. */
+export function errnoOf(caught: unknown): number | undefined {
+  const errno = memberOf(caught, "errno");
+  return typeof errno === "number" ? errno : undefined;
+}
+
+/** Whether the value is the error of a system call, such as open or connect. */
+export const isSystemError = (caught: unknown): boolean => typeof memberOf(caught, "syscall") === "string";
+
 /** The name of an error's class, or "" if the value is not an error. */
 export function nameOf(caught: unknown): string {
   const name = memberOf(caught, "name");

@@ -7,6 +7,7 @@
 
 import { readFileSync, statSync } from "node:fs";
 import { hostname } from "node:os";
+import { present } from "./assert.ts";
 
 export type Env = Readonly<Record<string, string | undefined>>;
 
@@ -191,8 +192,8 @@ export function parseConfText(text: string): Record<string, string> {
 }
 
 function fromValues(file: string, values: Record<string, string>, own: string | undefined, machine: Machine): Conf {
-  const home = values["PBS_HOME"] as string;
-  const server = values["PBS_SERVER"] as string;
+  const home = present(values["PBS_HOME"], "PBS_HOME");
+  const server = present(values["PBS_SERVER"], "PBS_SERVER");
   const flag = (name: string): boolean => Number.parseInt(values[name] ?? "0", 10) > 0;
   const port = (name: string, fallback: number): number => {
     const number = Number(values[name] ?? fallback);
@@ -203,7 +204,7 @@ function fromValues(file: string, values: Record<string, string>, own: string | 
   const mode = stated === "user" || stated === "system" ? stated : owner() === 0 ? "system" : "user";
   return Object.freeze({
     file,
-    exec: values["PBS_EXEC"] as string,
+    exec: present(values["PBS_EXEC"], "PBS_EXEC"),
     home,
     server,
     own_server: own ?? server,

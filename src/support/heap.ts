@@ -1,11 +1,13 @@
 // A binary heap in an array: the smallest element first.
 
+import { present } from "./assert.ts";
+
 export function heapPush<T>(heap: T[], item: T, less: (a: T, b: T) => boolean): void {
   let at = heap.length;
   heap.push(item);
   while (at > 0) {
     const parent = (at - 1) >> 1;
-    const above = heap[parent] as T;
+    const above = present(heap[parent], "parent");
     if (!less(item, above)) break;
     heap[at] = above;
     at = parent;
@@ -17,7 +19,7 @@ export function heapPush<T>(heap: T[], item: T, less: (a: T, b: T) => boolean): 
 export function heapPop<T>(heap: T[], less: (a: T, b: T) => boolean): T | undefined {
   const top = heap[0];
   const last = heap.pop();
-  if (heap.length > 0) siftDown(heap, last as T, less);
+  if (heap.length > 0 && last !== undefined) siftDown(heap, last, less);
   return top;
 }
 
@@ -32,8 +34,14 @@ function siftDown<T>(heap: T[], item: T, less: (a: T, b: T) => boolean): void {
   for (;;) {
     let child = 2 * at + 1;
     if (child >= size) break;
-    if (child + 1 < size && less(heap[child + 1] as T, heap[child] as T)) child++;
-    const below = heap[child] as T;
+    let below = present(heap[child], "child");
+    if (child + 1 < size) {
+      const other = present(heap[child + 1], "child");
+      if (less(other, below)) {
+        below = other;
+        child++;
+      }
+    }
     if (!less(below, item)) break;
     heap[at] = below;
     at = child;

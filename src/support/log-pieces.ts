@@ -1,6 +1,8 @@
 // The files of one day of a daemon's log: YYYYMMDD, and its rotated or compressed pieces YYYYMMDD.1, YYYYMMDD.2.gz,
 // YYYYMMDD.gz. Pure.
 
+import { nth } from "./assert.ts";
+
 /** day: YYYYMMDD. piece: 1 is the oldest; null: the file of the day itself, which is the newest. */
 export type LogPiece = { readonly name: string; readonly day: string; readonly piece: number | null; readonly compressed: boolean };
 
@@ -10,7 +12,7 @@ const NAME = /^(\d{8})(?:\.([1-9]\d{0,5}))?(\.gz)?$/;
 export function parseLogName(name: string): LogPiece | null {
   const match = NAME.exec(name);
   if (match === null) return null;
-  return { name, day: match[1] as string, piece: match[2] === undefined ? null : Number(match[2]), compressed: match[3] !== undefined };
+  return { name, day: nth(match, 1), piece: match[2] === undefined ? null : Number(match[2]), compressed: match[3] !== undefined };
 }
 
 /** The pieces of a log in a directory, oldest first. */

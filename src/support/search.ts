@@ -1,5 +1,7 @@
 // Binary search in a sorted array. Pure.
 
+import { present } from "./assert.ts";
+
 /**
  * The position of the first element for which a condition holds. The condition must hold for all later elements too. Returns
  * the length of the array if it holds for none.
@@ -8,7 +10,7 @@ export function firstPlace<T>(sorted: readonly T[], holds: (element: T) => boole
   let [low, high] = [0, sorted.length];
   while (low < high) {
     const middle = (low + high) >> 1;
-    if (holds(sorted[middle] as T)) high = middle;
+    if (holds(present(sorted[middle], "element"))) high = middle;
     else low = middle + 1;
   }
   return low;

@@ -5,6 +5,7 @@
 import { ctime } from "#cli/dates.ts";
 import { renderDuration } from "#model/values/duration.ts";
 import type { Estimate, Explanation, NodeClass, Obstacle } from "#protocol/explanation.ts";
+import { nth } from "#support/assert.ts";
 
 const VERDICTS: { readonly [V in Explanation["verdict"]]: string } = {
   starts: "nothing stands in its way: the next cycle starts it",
@@ -134,9 +135,9 @@ function nodeLines({ nodes, nodes_left_out, chunks }: Explanation): string[] {
   const several = chunks.length > 1;
   const heads = ["hosts", "such as", "have", "free", several ? "chunks fit now" : "fit now", "if empty", "why not"];
   const rows = nodes.map((node) => cells(node));
-  const widths = heads.map((head, at) => Math.max(head.length, ...rows.map((cell) => (cell[at] as string).length)));
+  const widths = heads.map((head, at) => Math.max(head.length, ...rows.map((cell) => nth(cell, at).length)));
   const line = (cell: readonly string[]): string =>
-    `  ${cell.map((text, at) => (at === heads.length - 1 ? text : at === 0 ? text.padStart(widths[at] as number) : text.padEnd(widths[at] as number))).join("  ")}`.trimEnd();
+    `  ${cell.map((text, at) => (at === heads.length - 1 ? text : at === 0 ? text.padStart(nth(widths, at)) : text.padEnd(nth(widths, at)))).join("  ")}`.trimEnd();
   return [
     ...(several ? [`  chunks: ${chunks.join("   ")}`] : []),
     line(heads),

@@ -3,6 +3,7 @@
 
 import type { Options } from "yargs";
 import { COLOURINGS } from "#replay/colouring.ts";
+import { nth } from "#support/assert.ts";
 
 export type SimOptions = {
   readonly home?: string | undefined;
@@ -81,7 +82,7 @@ export function plainOptions(words: readonly string[]): SimOptions | null {
   for (const [name, row] of ROWS) if (row.default !== undefined) options[name] = row.default;
   const said = new Set<string>();
   for (let at = 0; at < words.length; at++) {
-    const word = words[at] as string;
+    const word = nth(words, at);
     const name = word.startsWith("--") ? word.slice(2) : "trace";
     const row = name === "trace" ? TRACE : ROWS.get(name);
     if (row === undefined || row.array === true || said.has(name)) return null;

@@ -9,6 +9,7 @@ import { comparisonTable, metricsOf, metricsTable, startsCsv } from "#replay/met
 import { pictureOf } from "#replay/picture.ts";
 import { ganttOf, namesOf, type PoolSpec, replay } from "#replay/replay.ts";
 import { type LeftOut, parseReservations, parseTrace, TraceError, type TraceJob } from "#replay/trace.ts";
+import { nth } from "#support/assert.ts";
 import { AdminError } from "../complex/complex-home.ts";
 import type { SimOptions } from "./sim-options.ts";
 
@@ -38,7 +39,7 @@ export async function sim(
     const { starts_s } = expected(() => replay({ jobs, pools, algorithm, ...real }));
     return { algorithm: name, starts_s, metrics: metricsOf(jobs, starts_s, procs) };
   });
-  const first = results[0] as (typeof results)[number];
+  const first = nth(results, 0);
   if (out !== undefined) writeFileSync(out, startsCsv(jobs, first.starts_s));
   if (picture !== undefined) {
     const span = { ...(from === undefined ? {} : { from_s: from }), ...(to === undefined ? {} : { to_s: to }) };

@@ -37,7 +37,10 @@ export async function takePicture(conf: Conf): Promise<TopPicture> {
     await link.request({ kind: "status", object: "sched", ids: [] }, { onPart: (part) => items.push(...(part as readonly StatusItem[])) });
     const scheds = items.flatMap((item) => ("attrs" in item ? [item] : []));
     const pictures = scheds.map(async ({ id, attrs }): Promise<SchedPicture> => {
-      const text = (name: string): string => (typeof attrs[name] === "string" ? (attrs[name] as string) : "");
+      const text = (name: string): string => {
+        const value = attrs[name];
+        return typeof value === "string" ? value : "";
+      };
       const state = text("state");
       const plain = { name: id, state, scheduling: text("scheduling") === "True", partition: text("partition"), comment: text("comment") };
       if (state === "down") return { ...plain, view: null, fault: "" };

@@ -7,6 +7,7 @@ import { ctime } from "#cli/dates.ts";
 import { RESV_STATE } from "#model/resv-state.ts";
 import { renderDuration } from "#model/values/duration.ts";
 import type { Bar, PartitionView, ResvView, UnservedView, WaitingJob } from "#protocol/sched-view.ts";
+import { nth } from "#support/assert.ts";
 import type { SchedPicture, TopPicture } from "./picture.ts";
 
 export type Style = "plain" | "bold" | "faint" | "good" | "bad" | "warn" | "chosen";
@@ -167,7 +168,7 @@ function schedLines({ name, state, scheduling, partition, comment, view, fault }
     `cycles ${view.cycles_done}`,
     ...(last === undefined
       ? []
-      : [`last ${last.cycle_ms.toFixed(1)} ms`, `median ${(cycles[Math.floor(cycles.length / 2)] as number).toFixed(1)} ms`]),
+      : [`last ${last.cycle_ms.toFixed(1)} ms`, `median ${nth(cycles, Math.floor(cycles.length / 2)).toFixed(1)} ms`]),
     `started ${view.jobs_started}`,
   ];
   const resvs = view.resvs.map(resvLine);

@@ -1,6 +1,7 @@
 // Nodes as text, dsv and JSON: the long listing, -S and -Sj (docs/reference/commands.md 4). Pure.
 
 import type { WireAttrs } from "#protocol/messages.ts";
+import { nth } from "#support/assert.ts";
 import { ctimeOfText } from "../dates.ts";
 import { jsonObject, jsonValue, quote } from "../json.ts";
 import type { NodeFormat } from "./arguments.ts";
@@ -99,7 +100,7 @@ function jobFields(node: Node, uncut: boolean, suspended: ReadonlySet<string>): 
 
 function stateOf(node: Node, uncut: boolean): string {
   const state = text(node, "state") ?? UNSET;
-  return uncut ? state : (state.split(",")[0] as string);
+  return uncut ? state : nth(state.split(","), 0);
 }
 
 function freeOfTotal(node: Node, name: string): string {
@@ -131,8 +132,8 @@ type Amount = { readonly count: number; readonly unit: number };
 function amountOf(text: string): Amount {
   const match = /^(\d+)([kmgtp]?)([bw]?)$/i.exec(text);
   if (match === null) return { count: 0, unit: 1 };
-  const unit = UNIT_LETTERS.indexOf((match[2] as string).toLowerCase() as (typeof UNIT_LETTERS)[number]);
-  return { count: Number(match[1]) * (/w/i.test(match[3] as string) ? 8 : 1), unit };
+  const unit = UNIT_LETTERS.indexOf(nth(match, 2).toLowerCase() as (typeof UNIT_LETTERS)[number]);
+  return { count: Number(match[1]) * (/w/i.test(nth(match, 3)) ? 8 : 1), unit };
 }
 
 function inUnit({ count, unit }: Amount, wanted: number): number {

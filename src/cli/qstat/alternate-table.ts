@@ -2,6 +2,7 @@
 // zone.
 
 import { entryTexts } from "#model/request/host-entry.ts";
+import { nth } from "#support/assert.ts";
 import { left, right, shortId, sizeColumn } from "../columns.ts";
 import { dayName, monthName, two } from "../dates.ts";
 import type { QstatOptions } from "./arguments.ts";
@@ -81,7 +82,7 @@ const EXEC_WIDTH = 78;
 function nodeLine(exec_host: string): string {
   if (exec_host === "") return UNSET;
   const parts = entryTexts(exec_host).map(shortHost);
-  let [text, column] = [parts[0] as string, 3 + (parts[0] as string).length];
+  let [text, column] = [nth(parts, 0), 3 + nth(parts, 0).length];
   for (const part of parts.slice(1)) {
     if (column + 1 + part.length > EXEC_WIDTH) {
       text += `\n   +${part}`;

@@ -6,6 +6,7 @@
 import { readFileSync } from "node:fs";
 import { ServerUnreachable } from "#protocol/client.ts";
 import type { QueueJobRequest } from "#protocol/messages.ts";
+import { nth } from "#support/assert.ts";
 import { messageOf } from "#support/caught.ts";
 import type { CommandIo } from "../command.ts";
 import { type Complex, cannotConnect, type Link, mustBeOurs } from "../complex.ts";
@@ -88,7 +89,7 @@ async function submitLines(
     const tell = answer.then((results) => () => {
       results.forEach((result, index) => {
         if ("id" in result) output.write(`${result.id}\n`);
-        else fail((queued[index] as Queued).line, submitRefusal(result), refusalStatus(result.code));
+        else fail(nth(queued, index).line, submitRefusal(result), refusalStatus(result.code));
       });
       for (const each of after) each();
     });

@@ -214,5 +214,5 @@ const XML: Readonly<Record<string, string>> = { "&": "&amp;", "<": "&lt;", ">": 
 
 /** A word as PBS stores it: <jsdl-hpcpa:Argument>a &amp; b</jsdl-hpcpa:Argument>. */
 function jsdl(tag: "Executable" | "Argument", text: string): string {
-  return `<jsdl-hpcpa:${tag}>${text.replace(/[&<>"]/g, (char) => XML[char] as string)}</jsdl-hpcpa:${tag}>`;
+  return `<jsdl-hpcpa:${tag}>${text.replace(/[&<>"]/g, (char) => XML[char] ?? char)}</jsdl-hpcpa:${tag}>`;
 }

@@ -65,7 +65,7 @@ function splitList(list: string): string[] | null {
   const items: string[] = [];
   let [item, quote] = ["", ""];
   for (let at = 0; at < list.length; at++) {
-    const char = list[at] as string;
+    const char = list.charAt(at);
     if (char === "\\" && at + 1 < list.length) item += list[++at];
     else if (quote !== "") {
       if (char === quote) quote = "";

@@ -3,6 +3,8 @@
 // T1. Lines are ordered by second. Within a second, logs come before accounting. Logs are ordered by their fraction of the
 //     second, then by their order in the files.
 
+import { nth } from "#support/assert.ts";
+
 export type Source = "S" | "L" | "M" | "A";
 
 export type LogRecord = {
@@ -34,13 +36,13 @@ const ACCOUNTING_LINE = /^(\d\d\/\d\d\/\d{4} \d\d:\d\d:\d\d);([^;]);([^;]*);(.*)
 function logRecord(line: string, source: Source, id: string): LogRecord | null {
   const match = LOG_LINE.exec(line);
   if (match === null || match[3] !== id) return null;
-  return { source, date: match[1] as string, event: Number.parseInt(match[2] as string, 16), text: match[4] as string };
+  return { source, date: nth(match, 1), event: Number.parseInt(nth(match, 2), 16), text: nth(match, 4) };
 }
 
 function accountingRecord(line: string, id: string): LogRecord | null {
   const match = ACCOUNTING_LINE.exec(line);
   if (match === null || match[3] !== id) return null;
-  return { source: "A", date: match[1] as string, event: 0, text: match[4] as string };
+  return { source: "A", date: nth(match, 1), event: 0, text: nth(match, 4) };
 }
 
 export const EVENT_NAMES: Readonly<Record<string, number>> = {

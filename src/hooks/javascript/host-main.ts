@@ -13,6 +13,7 @@
 
 import { readSync, writeSync } from "node:fs";
 import { constants, createContext, Script } from "node:vm";
+import { codeOf } from "#support/caught.ts";
 import { PBS_TEXT, type PbsParts } from "./pbs.ts";
 
 const CONTROL_IN = 3;
@@ -58,7 +59,7 @@ function readSome(buffer: Buffer): number {
     try {
       return readSync(CONTROL_IN, buffer);
     } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== "EAGAIN") return 0;
+      if (codeOf(error) !== "EAGAIN") return 0;
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 5);
     }
   }

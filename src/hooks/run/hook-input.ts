@@ -5,6 +5,7 @@
 
 import type { HookEvent, HookLanguage } from "#model/tables/hook.ts";
 import type { WireAttrs } from "#protocol/messages.ts";
+import { isRecord } from "#support/guards.ts";
 
 /** An object as a hook sees it. */
 export type HookObject = { readonly id: string | null; readonly attrs: WireAttrs };
@@ -181,8 +182,6 @@ const isText = (value: unknown): value is string | null => value === null || typ
 export const isAttrChanges = (value: unknown): value is AttrChanges =>
   isRecord(value) && Object.values(value).every((given) => isText(given) || (isRecord(given) && Object.values(given).every(isText)));
 export const isObjectChanges = (value: unknown): value is ObjectChanges => isRecord(value) && Object.values(value).every(isAttrChanges);
-const isRecord = (value: unknown): value is { readonly [name: string]: unknown } =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
 
 const oneText = (text: string): string => text.slice(0, TEXT_MAX);
 /** One line for a log: line breaks are removed. */

@@ -1,6 +1,7 @@
 // Applies the changes of one hook to the input of the next, and adds them to the changes of the whole chain. Pure.
 
 import type { WireAttrs } from "#protocol/messages.ts";
+import { present } from "#support/assert.ts";
 import type { AttrChanges, HookChanges, HookInput, HookObject, ObjectChanges } from "./hook-input.ts";
 
 /** The input after the hook's changes, and all changes so far. */
@@ -23,7 +24,7 @@ export function withChanges(
     if (given === undefined) continue;
     changes[list] = mergeObjects(before[list], given);
     next[list] = (input[list] ?? []).map((object) =>
-      object.id !== null && Object.hasOwn(given, object.id) ? changedObject(object, given[object.id] as AttrChanges) : object,
+      object.id !== null && Object.hasOwn(given, object.id) ? changedObject(object, present(given[object.id], object.id)) : object,
     );
   }
   if (made.progname !== undefined) changes.progname = next.progname = made.progname;

@@ -6,6 +6,7 @@
 //     here. An error counts as 0 and may occur anywhere, so its bounds are all numbers. The bounds may be
 //     wider than necessary: an input that appears twice in a formula counts as two independent inputs.
 
+import { nth } from "#support/assert.ts";
 import { COMPARE, CONSTANTS, type Formula, FormulaError, FUNCTIONS, inputName } from "./formula.ts";
 import type { Comparison, FormulaNode } from "./formula-grammar.ts";
 
@@ -59,7 +60,7 @@ function boundsOf(node: FormulaNode, input: (name: string) => Bounds | undefined
       return boundsOfBinary(node.op, of(node.left), of(node.right));
     case "compare": {
       const parts = [node.first, ...node.rest.map((link) => link.node)].map(of);
-      const links = node.rest.map(({ op }, at) => compare(op, parts[at] as Bounds, parts[at + 1] as Bounds));
+      const links = node.rest.map(({ op }, at) => compare(op, nth(parts, at), nth(parts, at + 1)));
       return links.every((link) => link.low === 1) ? point(1) : links.some((link) => link.high === 0) ? point(0) : TRUTH;
     }
     case "if": {

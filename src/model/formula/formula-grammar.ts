@@ -10,6 +10,7 @@
 //     and stack are bounded too.
 
 import { createToken, EmbeddedActionsParser, EOF, type IToken, Lexer } from "chevrotain";
+import { nth } from "#support/assert.ts";
 
 export type BinaryOperator = "+" | "-" | "*" | "/" | "//" | "%" | "**" | "and" | "or";
 export type Comparison = "<" | "<=" | ">" | ">=" | "==" | "!=";
@@ -174,10 +175,10 @@ class FormulaParser extends EmbeddedActionsParser {
       });
     });
     return this.ACTION(() => {
-      let node = bases[bases.length - 1] as FormulaNode;
+      let node = nth(bases, bases.length - 1);
       for (let at = bases.length - 2; at >= 0; at--) {
-        for (let signs = minus[at + 1] as number; signs > 0; signs--) node = { kind: "unary", op: "-", arg: node };
-        node = { kind: "binary", op: "**", left: bases[at] as FormulaNode, right: node };
+        for (let signs = nth(minus, at + 1); signs > 0; signs--) node = { kind: "unary", op: "-", arg: node };
+        node = { kind: "binary", op: "**", left: nth(bases, at), right: node };
       }
       return node;
     });

@@ -6,6 +6,7 @@
 // F3. Every evaluation ends in a finite number or in an error with a text. There is no NaN, no infinity and
 //     no other exception.
 
+import { mustGet, present } from "#support/assert.ts";
 import type { Comparison, FormulaNode } from "./formula-grammar.ts";
 import { parseFormulaText, partsOf } from "./formula-grammar.ts";
 
@@ -49,7 +50,7 @@ export function readFormula(text: string, kindOf: (name: string) => NameKind, na
     const kind = kindOf(name);
     if (kind === "other") return "type";
     if (kind === "number" || names.includes(name)) used.add(name);
-    else if (names.includes(FORMER_NAMES.get(name) ?? "")) used.add(FORMER_NAMES.get(name) as string);
+    else if (names.includes(FORMER_NAMES.get(name) ?? "")) used.add(mustGet(FORMER_NAMES, name));
     else if (!CONSTANTS.has(name)) return "keyword";
     return null;
   });
@@ -121,10 +122,10 @@ function compile(node: FormulaNode, names: readonly string[]): Code {
     case "name": {
       const at = names.indexOf(inputName(node.name));
       const constant = CONSTANTS.get(node.name) ?? 0;
-      return at < 0 ? () => constant : (inputs) => inputs[at] as number;
+      return at < 0 ? () => constant : (inputs) => present(inputs[at], node.name);
     }
     case "call": {
-      const { compute } = FUNCTIONS.get(node.name) as Fn;
+      const { compute } = mustGet(FUNCTIONS, node.name);
       const args = node.args.map((arg) => compile(arg, names));
       return (inputs) => finite(compute(...args.map((arg) => arg(inputs))));
     }

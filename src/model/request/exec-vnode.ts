@@ -4,6 +4,7 @@
 //
 // I1. execVnodeText(parseExecVnode(t)) is t.
 
+import { nth } from "#support/assert.ts";
 import { PBSE, reject } from "../pbse.ts";
 import type { ResourceDef, Resources } from "../resource-table.ts";
 import { parseResourceValue, resourceAmount } from "../values/resource-value.ts";
@@ -23,7 +24,7 @@ const VNODE = /[A-Za-z0-9_][A-Za-z0-9._@[\]-]*/y;
 export function parseExecVnode(text: string): ExecVnode {
   if (text === latest.text) return latest.exec;
   const plain = ONE_PART.exec(text);
-  const exec = plain === null ? scanChunks(text) : [[{ vnode: plain[1] as string, pairs: pairsOf(plain[2] as string) }]];
+  const exec = plain === null ? scanChunks(text) : [[{ vnode: nth(plain, 1), pairs: pairsOf(nth(plain, 2)) }]];
   latest = { text, exec, plain: plain !== null };
   return exec;
 }

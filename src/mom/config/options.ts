@@ -48,7 +48,7 @@ export function parseMomOptions(argv: readonly string[]): MomOptions | string {
   const rest = [...argv];
   for (let word = rest.shift(); word !== undefined; word = rest.shift()) {
     if (!/^-[a-zA-Z]/.test(word)) return `unexpected argument ${word}`;
-    const letter = word[1] as string;
+    const letter = word.charAt(1);
     if (letter === "s") return { ...options, vnodes: word.length > 2 ? [word.slice(2), ...rest] : rest };
     if ("Npr".includes(letter)) {
       if (letter === "N") options.foreground = true;

@@ -5,6 +5,7 @@
 //     / as the new root, changes nothing else; it is used where a test has shown this.
 
 import { spawnSync } from "node:child_process";
+import { nth } from "#support/assert.ts";
 import type { FileIdentity } from "../job/process.ts";
 import { toolPath } from "./tool-path.ts";
 
@@ -41,7 +42,7 @@ function chrootWorks(): boolean {
   } catch {
     return false;
   }
-  const { status, stdout } = spawnSync(words[0] as string, words.slice(1), {
+  const { status, stdout } = spawnSync(nth(words, 0), words.slice(1), {
     cwd: "/proc",
     env: {},
     stdio: ["ignore", "pipe", "ignore"],

@@ -4,6 +4,7 @@
 // P2. An identity taken with actAs() holds only for the calling thread and for synchronous file calls. Asynchronous file work always has the process' own rights,
 //     in threads that must have been made under the process' own identity (the first such work is therefore done at the start).
 
+import { nth } from "#support/assert.ts";
 import { libc } from "#support/libc/libc.ts";
 import type { FileIdentity, WaitStatus } from "../job/process.ts";
 
@@ -191,7 +192,7 @@ export function makePipe(): readonly [number, number] {
   const native = calls();
   const ends = new Int32Array(2);
   if (Number(native.pipe2(ends, O_CLOEXEC)) !== 0) throw new Error(`pipe: ${errorText(Number(native.errno()))}`);
-  return [ends[0] as number, ends[1] as number];
+  return [nth(ends, 0), nth(ends, 1)];
 }
 
 const PR_SET_CHILD_SUBREAPER = 36;

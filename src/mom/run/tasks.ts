@@ -6,6 +6,7 @@
 // T3. A question is answered by task-refused, or by task-started and then task-exited.
 
 import { hostsOf } from "#model/request/host-entry.ts";
+import { nth } from "#support/assert.ts";
 import { isSameHost } from "../job/attrs.ts";
 import { nodefileText } from "../job/environment.ts";
 import { type ExitedRun, type RunKey, type StartedRun, type StarterRun, type StarterToMom, taskName, taskOf } from "../job/starter-link.ts";
@@ -117,7 +118,7 @@ function start(cx: Context, asked: number, run: Run, node: number, wanted: TaskW
     spec: {
       ...spec,
       job: taskName(run.job.id, task),
-      path: argv[0] as string,
+      path: nth(argv, 0),
       argv,
       login: false,
       stdin: null,

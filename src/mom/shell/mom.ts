@@ -3,9 +3,8 @@
 import type { MomVnode, ServerToMom } from "#protocol/mom-link.ts";
 import { messageOf } from "#support/caught.ts";
 import { steady_ms } from "#support/clock.ts";
-import { clockJumps } from "#support/clock-jumps.ts";
+import { clockJumps, jumpText } from "#support/clock-jumps.ts";
 import type { Conf } from "#support/conf.ts";
-import { jumpText } from "#support/jump-text.ts";
 import { LOG_EVENT, type Log, openLog } from "#support/log.ts";
 import { systemUsers } from "#support/passwd.ts";
 import { PBS_VERSION } from "#support/version.ts";

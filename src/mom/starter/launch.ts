@@ -11,7 +11,8 @@
 import { closeSync, constants, fstatSync, openSync, readSync, statSync, writeSync } from "node:fs";
 import { isatty } from "node:tty";
 import { EXEC_FAILED, JOB_EXEC } from "#model/exit-status.ts";
-import { codeOf, messageOf } from "#support/caught.ts";
+import { nth } from "#support/assert.ts";
+import { codeOf, errnoOf, messageOf } from "#support/caught.ts";
 import { trustedFile } from "#support/trusted-file.ts";
 
 import { type IdentityTool, identityWords } from "../host/identity-words.ts";
@@ -168,8 +169,7 @@ function openDirectory(path: string): number | string {
   try {
     return openSync(path, O_PATH | constants.O_DIRECTORY);
   } catch (error) {
-    const { errno: negative = 0 } = error as NodeJS.ErrnoException;
-    return errorText(-negative);
+    return errorText(-(errnoOf(error) ?? 0));
   }
 }
 
@@ -216,7 +216,7 @@ export function commandOf(spec: Command, find = toolPath, directory: string | nu
   // A wrapper cannot give argv[0] a dash; these shells accept -l instead.
   const login = spec.login && LOGIN_OPTION.has(baseName(spec.path)) ? ["-l"] : [];
   const env = steering.length > 0 ? spec.env.filter((entry) => !steers(entry)) : spec.env;
-  return { path: wrapped[0] as string, argv: [...wrapped, spec.path, ...login, ...rest], env };
+  return { path: nth(wrapped, 0), argv: [...wrapped, spec.path, ...login, ...rest], env };
 }
 
 /** Nothing is set by a separate program. (Variables with influence are withheld only from such programs.) */

@@ -7,6 +7,8 @@
 // L1. A frame is a kind (1 byte), a length (4 bytes, big-endian) and that many bytes. All kinds other than data hold JSON.
 // L2. A decoder never holds more than one frame of its limit. A peer that breaks the rules is disconnected.
 
+import { nth } from "#support/assert.ts";
+
 /**
  * The data with which the relay finds qsub and proves that it comes from the job. The ticket travels with the job and is never
  * shown.
@@ -89,7 +91,7 @@ function inPieces(kind: number, before: Uint8Array, bytes: Uint8Array): Uint8Arr
   const room = FRAME_BYTES_MAX - before.length;
   const pieces: Uint8Array[] = [];
   for (let at = 0; at < bytes.length; at += room) pieces.push(withHeader(kind, Buffer.concat([before, bytes.subarray(at, at + room)])));
-  return pieces.length === 1 ? (pieces[0] as Uint8Array) : Buffer.concat(pieces);
+  return pieces.length === 1 ? nth(pieces, 0) : Buffer.concat(pieces);
 }
 
 function numbered(id: number): Buffer {

@@ -3,6 +3,8 @@
 //
 // X1. The real cookie never leaves qsub's host. A client that does not present the job's cookie is refused.
 
+import { nth } from "#support/assert.ts";
+
 const MIT_COOKIE = "MIT-MAGIC-COOKIE-1";
 /** TCP port of display 0 */
 export const X11_PORT = 6000;
@@ -114,6 +116,6 @@ const pad = (bytes: Buffer): Buffer => Buffer.concat([bytes], padded(bytes.lengt
 function sameBytes(a: Buffer, b: Buffer): boolean {
   if (a.length !== b.length) return false;
   let difference = 0;
-  for (let at = 0; at < a.length; at++) difference |= (a[at] as number) ^ (b[at] as number);
+  for (let at = 0; at < a.length; at++) difference |= nth(a, at) ^ nth(b, at);
   return difference === 0;
 }

@@ -4,6 +4,8 @@
 // F1. The work is linear in the text received, however the text is cut into chunks.
 // F2. A decoder never holds more than its limit. It ignores everything after an error.
 
+import { nth } from "#support/assert.ts";
+
 export const FRAME_END = "\f";
 
 export type Frame = { readonly type: string; readonly data: unknown };
@@ -89,7 +91,7 @@ export function frameDecoder(limit: number, allowed?: ReadonlySet<string>): Fram
       if (is_too_long) throw tooLong(decoder.limit);
       return null;
     }
-    const text = whole[next++] as string;
+    const text = nth(whole, next++);
     waiting -= text.length;
     if (next === whole.length) {
       whole = [];

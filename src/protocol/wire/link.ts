@@ -9,6 +9,7 @@
 //     only when there is room.
 
 import type { Socket } from "node:net";
+import { nth } from "#support/assert.ts";
 
 export type OutboxLimits = { readonly write_ahead_bytes: number; readonly queue_chars_max: number; readonly stalled_reader_ms: number };
 
@@ -82,7 +83,7 @@ export function outbox(socket: Socket, hooks: OutboxHooks): Outbox {
   const dropAll = (): void => {
     if (stall !== null) clearTimeout(stall);
     for (; head < queue.length; head++) {
-      const piece = queue[head] as Piece;
+      const piece = nth(queue, head);
       if (piece.kind === "source") piece.failed(new Error("the connection has ended"));
     }
     queue.length = head = queued_chars = 0;
@@ -113,7 +114,7 @@ export function outbox(socket: Socket, hooks: OutboxHooks): Outbox {
     if (draining) return;
     draining = true;
     while (head < queue.length && !isFull() && !socket.destroyed) {
-      if (step(queue[head] as Piece)) head++;
+      if (step(nth(queue, head))) head++;
     }
     draining = false;
     if (head === queue.length) queue.length = head = 0;

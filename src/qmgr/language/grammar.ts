@@ -17,6 +17,7 @@ import {
 } from "chevrotain";
 import { parseLimitSyntax } from "#model/values/entity-limit.ts";
 import type { ManagedObject } from "#protocol/messages.ts";
+import { nth } from "#support/assert.ts";
 import { nextTokenTypes } from "./content-assist.ts";
 import type { AttributeTerm, ObjectName, ParseFault, ParseResult, QmgrRequest } from "./request.ts";
 import {
@@ -351,7 +352,7 @@ function faultOf(line: string, tokens: readonly IToken[], { token, context }: IR
   if (object === undefined || (token === object && isOf(object, Nothing))) return { kind: "no-object", exit_code: 2 };
   if (token === object) return { kind: "object", exit_code: 2, word: token.image };
   const at = token.tokenType === EOF ? tokens.length : tokens.indexOf(token);
-  const before = tokens[at - 1] as IToken;
+  const before = tokens[at - 1] ?? token;
   if (isOf(token, At)) return syntax(3, token.startOffset);
   if (isOf(token, ListComma) || context.ruleStack.includes("names")) return syntax(3, (at > 2 ? before : token).startOffset);
   if (verb !== undefined && isOf(verb, BareVerb)) return strayWord(tokens, at);
@@ -365,17 +366,16 @@ function faultOf(line: string, tokens: readonly IToken[], { token, context }: IR
 
 /** Words after `active` and `delete`, which take none. */
 function strayWord(tokens: readonly IToken[], at: number): SyntaxFault {
-  const [verb, , third] = tokens as readonly [IToken, IToken, IToken];
-  const stray = tokens[at] as IToken;
-  if (verbOf(verb) === "delete") return syntax(4, stray.startOffset, isOf(stray, Attribute) && isTooLong(stray));
-  return syntax(4, endOf(at > 2 ? (tokens[at - 1] as IToken) : third));
+  if (verbOf(nth(tokens, 0)) !== "delete") return syntax(4, endOf(nth(tokens, Math.max(2, at - 1))));
+  const stray = nth(tokens, at);
+  return syntax(4, stray.startOffset, isOf(stray, Attribute) && isTooLong(stray));
 }
 
 /** The start of the value to which a token belongs: the position after the last operator. */
 function valueStart(tokens: readonly IToken[], at: number): number {
   let first = at;
-  while (first > 0 && !isOf(tokens[first - 1] as IToken, Operator)) first--;
-  return (tokens[first] as IToken).startOffset;
+  while (first > 0 && !isOf(nth(tokens, first - 1), Operator)) first--;
+  return nth(tokens, first).startOffset;
 }
 
 const endOf = (token: IToken): number => token.startOffset + token.image.length;

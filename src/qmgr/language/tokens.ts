@@ -10,6 +10,7 @@
 
 import { createToken, type IToken, Lexer, type TokenType, tokenMatcher } from "chevrotain";
 import type { ManagedObject } from "#protocol/messages.ts";
+import { mustGet, nth } from "#support/assert.ts";
 import { OBJECT_WORDS, VERBS, type Verb } from "./request.ts";
 
 /**
@@ -207,15 +208,10 @@ function valueModes(
     const after = `${kind}-after-${name}`;
     modes[`${kind}-${name}`] = [
       BadQuoted,
-      quotedText.get(name) as TokenType,
+      mustGet(quotedText, name),
       token(`${kind} closing ${name}`, new RegExp(sign, "y"), { in: CloseQuote, to: after }),
     ];
-    modes[after] = [
-      Bad,
-      ...ends,
-      opened[at] as TokenType,
-      token(`${kind} text after ${name}`, textWithout(`${stop}${sign}`), { in: Text }),
-    ];
+    modes[after] = [Bad, ...ends, nth(opened, at), token(`${kind} text after ${name}`, textWithout(`${stop}${sign}`), { in: Text })];
   });
   return modes;
 }

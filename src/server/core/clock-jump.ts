@@ -1,7 +1,7 @@
 // The wall clock was set. Durations continue as before: timeouts, heartbeats, intervals. Events at a time of day happen at that time of the new clock:
 // Execution_Time, start and end of reservations.
 
-import { jumpText } from "#support/jump-text.ts";
+import { jumpText } from "#support/clock-jumps.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
 import { type Kernel, ownTransaction } from "../engine/kernel.ts";
 

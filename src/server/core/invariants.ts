@@ -20,6 +20,7 @@ import { subjobId } from "#model/job-id.ts";
 import { SUBSTATE } from "#model/job-state.ts";
 import { JOB_ATTRIBUTES } from "#model/tables/job-attributes.ts";
 import { isHeld } from "#model/values/hold.ts";
+import { nth } from "#support/assert.ts";
 import { dependenciesOf } from "../jobs/dependencies.ts";
 import { type Amounts, addAmounts, sameAmounts } from "../state/amounts.ts";
 import { checkAccrual } from "../state/clocks.ts";
@@ -221,7 +222,7 @@ function checkArrays(state: ServerState, check: Check): void {
     const letters = live.get(id) ?? new Map<string, number>();
     check(sameAmounts(letters, subjobs.live), () => `${id}: counts ${show(subjobs.live)} live subjobs, there are ${show(letters)}`);
     const counts = [0, 0, 0, 0, 0];
-    for (const each of subjobs.states) counts[each] = (counts[each] as number) + 1;
+    for (const each of subjobs.states) counts[each] = nth(counts, each) + 1;
     check(counts.join() === subjobs.counts.join(), () => `${id}: counts ${subjobs.counts}, has ${counts}`);
     const sum = [...letters.values()].reduce((total, count) => total + count, 0);
     check(counts[SUBJOB.LIVE] === sum, () => `${id}: ${counts[SUBJOB.LIVE]} live subjobs, ${sum} jobs`);

@@ -33,7 +33,7 @@ export function parseOptions(argv: readonly string[]): ParsedOptions {
   for (let at = 0; at < argv.length; at++) {
     const word = argv[at] ?? "";
     if (!/^-[A-Za-z]/.test(word)) return { ok: false, message: `pbs_server: unexpected argument ${word}` };
-    const letter = word[1] as string;
+    const letter = word.charAt(1);
     if (letter === "N" && word.length === 2) {
       found.foreground = true;
       continue;

@@ -8,6 +8,7 @@
 import { arrayIdOf } from "#model/job-id.ts";
 import type { MomJob } from "#protocol/mom-link.ts";
 import { encodeListFrame } from "#protocol/wire/frame.ts";
+import { nth } from "#support/assert.ts";
 import type { MomFrame } from "../engine/batch.ts";
 import type { ClockPort, Done, Result } from "./ports.ts";
 
@@ -54,7 +55,7 @@ export function startFrames(options: StartFramesOptions): (frame: MomFrame) => v
   };
 
   const turn = (): void => {
-    const first = queue[head] as Waiting;
+    const first = nth(queue, head);
     if (isDeciding() && clock.steady_ms() - first.at_ms < START_WAIT_MS) {
       clock.after(LOOK_MS, turn);
       return;
@@ -111,8 +112,8 @@ export function startFrames(options: StartFramesOptions): (frame: MomFrame) => v
     some.forEach(({ link: number, frame }, at) => {
       if (frame === null) {
         const list = starts.get(number);
-        if (list === undefined) starts.set(number, [texts[at] as string]);
-        else list.push(texts[at] as string);
+        if (list === undefined) starts.set(number, [nth(texts, at)]);
+        else list.push(nth(texts, at));
         return;
       }
       flush(number);

@@ -8,6 +8,7 @@ import { withChanges } from "#hooks/run/merge.ts";
 import { PBSE, Reject } from "#model/pbse.ts";
 import { type Hook, type HookEvent, type HookScript, hooksOf } from "#model/tables/hook.ts";
 import { SCHED_COMMAND } from "#protocol/sched-link.ts";
+import { nth } from "#support/assert.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
 import type { Chain, Kernel } from "../engine/kernel.ts";
 import type { HookVerdict } from "../engine/transaction.ts";
@@ -47,7 +48,7 @@ export function hookEnded(kernel: Kernel, run: number, outcome: HookOutcome): vo
   const chain = kernel.hook_runs.get(run);
   if (chain === undefined) return;
   kernel.hook_runs.delete(run);
-  const hook = chain.hooks[chain.at] as Hook;
+  const hook = nth(chain.hooks, chain.at);
   for (const { level, job, text } of outcome.logs) {
     if (job === null) log(kernel, hook.name, level, text);
     else kernel.out.logs.push({ event: level, class: "Job", object: job, text });

@@ -36,6 +36,7 @@ import {
 import { limitOf } from "#model/limits/server-limits.ts";
 import { PBSE, Reject, reject } from "#model/pbse.ts";
 import { addHolds, removeHolds } from "#model/values/hold.ts";
+import { mustGet, nth } from "#support/assert.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
 import type { Transaction } from "../engine/transaction.ts";
 import { howOver, isHeldForDependency, isIn, isRunning, isWaiting, isWithMom, phaseName } from "../state/job-phase.ts";
@@ -303,7 +304,7 @@ export function dependentsAtEnd(tx: Transaction, job: Job): void {
     for (const entry of entriesOf(dependencies, reverseType(type))) {
       const id = jobOfEntry(entry);
       if (isMet(type, end)) release(tx, id, type, job.id);
-      else if (waitsFor(tx.state, id, type, job.id)) giveUpAll(tx, tx.state.jobs.get(id) as Job, job.id);
+      else if (waitsFor(tx.state, id, type, job.id)) giveUpAll(tx, mustGet(tx.state.jobs, id), job.id);
     }
   }
 }
@@ -335,14 +336,14 @@ function giveUpAll(tx: Transaction, job: Job, parent: string): void {
   const order: { readonly job: Job; readonly for: string }[] = [{ job, for: parent }];
   const seen = new Set([job.id]);
   for (let at = 0; at < order.length; at++) {
-    const { job: one } = order[at] as (typeof order)[number];
+    const { job: one } = nth(order, at);
     const dependencies = dependenciesOf(tx.state, one.attrs);
     for (const type of AFTER_TYPES) {
       for (const entry of entriesOf(dependencies, reverseType(type))) {
         const id = jobOfEntry(entry);
         if (seen.has(id) || !waitsFor(tx.state, id, type, one.id)) continue;
         seen.add(id);
-        order.push({ job: tx.state.jobs.get(id) as Job, for: one.id });
+        order.push({ job: mustGet(tx.state.jobs, id), for: one.id });
       }
     }
   }

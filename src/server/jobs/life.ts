@@ -10,6 +10,7 @@
 import { isDependent } from "#model/depend.ts";
 import { restingState } from "#model/job-state.ts";
 import { isHeld } from "#model/values/hold.ts";
+import { mustGet } from "#support/assert.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
 import type { Transaction } from "../engine/transaction.ts";
 import { type JobOwn, NOTHING_OWN } from "../state/job-own.ts";
@@ -44,7 +45,7 @@ export function enqueueJob(
   own: JobOwn = NOTHING_OWN,
 ): void {
   const { state, now_s } = tx;
-  const queue = state.queues.get(attrs.queue) as Queue;
+  const queue = mustGet(state.queues, attrs.queue);
   const waiting = waitingState(attrs, now_s);
   const eligible = waiting.job_state === "Q" && isExecution(queue);
   const full: JobAttrs = {

@@ -13,6 +13,7 @@
 
 import { PBSE, Reject, reject } from "#model/pbse.ts";
 import type { Decision, PreemptMethod, Verdict } from "#protocol/sched-link.ts";
+import { isKeyOf } from "#support/guards.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
 import { schedulerIdentity } from "../engine/identity.ts";
 import { type Kernel, ownTransaction, type Preemption, transaction } from "../engine/kernel.ts";
@@ -58,10 +59,12 @@ function tryNext(kernel: Kernel, preemption: Preemption): void {
   }
   const tx = transaction(kernel, schedulerIdentity(kernel.config.host), 0);
   while (preemption.rest !== "") {
-    preemption.method = preemption.rest[0] as PreemptMethod;
+    const method = preemption.rest.charAt(0);
     preemption.rest = preemption.rest.slice(1);
-    if (begins(tx, job, preemption.method)) {
-      if (preemption.method !== "S") arm(kernel, job.id);
+    if (!isKeyOf(ASKED, method)) continue;
+    preemption.method = method;
+    if (begins(tx, job, method)) {
+      if (method !== "S") arm(kernel, job.id);
       return;
     }
   }

@@ -6,6 +6,7 @@
 
 import { idsAhead, isBefore, isDependent, jobOfEntry, parseDependencies } from "#model/depend.ts";
 import { isHeld } from "#model/values/hold.ts";
+import { mustGet } from "#support/assert.ts";
 import type { Transaction } from "../engine/transaction.ts";
 import { isWaiting } from "../state/job-phase.ts";
 import type { Job, JobAttrs, Sched, ServerState } from "../state/state.ts";
@@ -64,7 +65,7 @@ export function pressuresNow(state: ServerState): (job: Job) => number {
         known.set(top.id, behind.reduce((most, { id }) => Math.max(most, known.get(id) ?? 0), 0) + expectedTime(state, top));
       stack.pop();
     }
-    return known.get(job.id) as number;
+    return mustGet(known, job.id);
   };
 }
 

@@ -9,6 +9,7 @@ import { listOf } from "#model/attribute-reader.ts";
 import { PBSE, Reject, reject } from "#model/pbse.ts";
 import { type ExecVnode, execVnodeText, parseExecVnode, vnodesOf } from "#model/request/exec-vnode.ts";
 import { placeOf } from "#model/request/place.ts";
+import { mustGet } from "#support/assert.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
 import { wantsMail } from "../engine/mail.ts";
 import type { Transaction } from "../engine/transaction.ts";
@@ -53,7 +54,7 @@ export function checkRun(tx: Transaction, id: string, exec_vnode: string, option
   if (job === undefined || job.subjobs !== undefined) throw reject(job === undefined ? PBSE.UNKJOBID : PBSE.IVALREQ);
   if (tx.stopping) throw reject(PBSE.SVRDOWN);
   if (isSuspended(job)) return null;
-  const queue = tx.state.queues.get(job.attrs.queue) as Queue;
+  const queue = mustGet(tx.state.queues, job.attrs.queue);
   checkJob(tx, job, queue, options);
   const exec = parseExecVnode(exec_vnode);
   checkVnodes(tx, job, queue, exec, options);
@@ -160,7 +161,7 @@ const OF_WAITING = ["estimated", "topjob", "ptime"] as const;
 /** A suspended job resumes where it is, if the resources it released are free (qrun, or its scheduler after it was marked: substate 45). */
 export function resumeNow(tx: Transaction, job: Job, options: RunOptions = {}): void {
   const { state } = tx;
-  const queue = state.queues.get(job.attrs.queue) as Queue;
+  const queue = mustGet(state.queues, job.attrs.queue);
   const by_sched = options.sched !== undefined && options.by_hand !== true;
   if (by_sched && (!isIn(job, "resumable") || queue.attrs["started"] !== true)) throw reject(PBSE.BADSTATE);
   if (options.sched !== undefined && schedOfQueue(state, queue)?.name !== options.sched)

@@ -9,6 +9,7 @@ import { Reject } from "#model/pbse.ts";
 import { NODE_ATTRIBUTES } from "#model/tables/node-attributes.ts";
 import { inOrder } from "#model/values/node-state.ts";
 import type { MomVnode } from "#protocol/mom-link.ts";
+import { mustGet } from "#support/assert.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
 import { checkNodePartition } from "../attributes/partition-rules.ts";
 import type { Kernel } from "../engine/kernel.ts";
@@ -21,7 +22,7 @@ import { checkVnode } from "./reported-vnode.ts";
 /** Host names of the mom's vnodes that mean its own host. */
 export function vnodesOf(kernel: Kernel, host: string): Vnode[] {
   const names = kernel.state.hosts.get(host) ?? [...kernel.state.hosts].find(([name]) => name.toLowerCase() === host.toLowerCase())?.[1];
-  return [...(names ?? [])].map((name) => kernel.state.vnodes.get(name) as Vnode);
+  return [...(names ?? [])].map((name) => mustGet(kernel.state.vnodes, name));
 }
 
 /** Applies a connected mom's report about its vnodes, at its hello and whenever it reports again. */

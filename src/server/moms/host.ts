@@ -8,6 +8,7 @@
 import { JOB_EXEC } from "#model/exit-status.ts";
 import { Reject } from "#model/pbse.ts";
 import type { MomHello, MomToServer, Usage } from "#protocol/mom-link.ts";
+import { mustGet } from "#support/assert.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
 import { type Kernel, ownTransaction } from "../engine/kernel.ts";
 import type { MomRuntime } from "../engine/mom-runtime.ts";
@@ -228,7 +229,7 @@ const jobsWithSister = (kernel: Kernel, key: string): Job[] => jobsOn(kernel, ke
 function jobsOn(kernel: Kernel, key: string): Job[] {
   const ids = new Set<string>();
   for (const vnode of vnodesOf(kernel, key)) for (const id of vnode.jobs.keys()) ids.add(id);
-  return [...ids].map((id) => kernel.state.jobs.get(id) as Job).filter(isWithMom);
+  return [...ids].map((id) => mustGet(kernel.state.jobs, id)).filter(isWithMom);
 }
 
 // --- jobs
@@ -260,7 +261,7 @@ function reconcile(kernel: Kernel, tx: Transaction, mom: MomRuntime): void {
   for (const { job } of acknowledged) keptInVain(kernel, mom.link, mom.host, job);
   tellHooks(kernel, mom);
   for (const entry of keep) {
-    const job = kernel.state.jobs.get(entry.job) as Job;
+    const job = mustGet(kernel.state.jobs, entry.job);
     const crew = crewOf(kernel, job);
     if (isSister(job, mom.host)) continue;
     if (crew !== null) {

@@ -9,6 +9,7 @@ import { Reject } from "#model/pbse.ts";
 import { NODE_ATTRIBUTES } from "#model/tables/node-attributes.ts";
 import { parseValue } from "#model/values/index.ts";
 import type { MomVnode } from "#protocol/mom-link.ts";
+import { isRecord } from "#support/guards.ts";
 import type { ServerState } from "../state/state.ts";
 
 /** Attributes that only an administrator or the server sets. */
@@ -57,9 +58,6 @@ export function checkVnode(state: Pick<ServerState, "resources">, { name, attrs 
   }
   return { vnode: { name, attrs: checked }, refused };
 }
-
-const isRecord = (value: unknown): value is { readonly [name: string]: unknown } =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
 
 function textOf(value: unknown): string | null {
   if (typeof value === "string") return value;

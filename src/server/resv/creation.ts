@@ -2,10 +2,11 @@
 
 import { PBSE, reject } from "#model/pbse.ts";
 import { RESV_STATE } from "#model/resv-state.ts";
+import { mustGet } from "#support/assert.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
 import type { Transaction } from "../engine/transaction.ts";
 import { partitionOf } from "../state/partitions.ts";
-import type { Attrs, Job, Queue, Resv, ResvAttrs } from "../state/state.ts";
+import type { Attrs, Job, Resv, ResvAttrs } from "../state/state.ts";
 import { nextJobNumber } from "../submit/new-job.ts";
 import { begin, confirm } from "./life.ts";
 import { checkPromises } from "./promises.ts";
@@ -37,7 +38,7 @@ export function create(tx: Transaction, name: string, given: Attrs): Resv {
   if (attrs.interactive === 0) delete (attrs as Attrs)["interactive"];
   makeQueue(tx, attrs);
   tx.apply({ kind: "created", object: "resv", name: id, attrs });
-  const resv = state.resvs.get(id) as Resv;
+  const resv = mustGet(state.resvs, id);
   logResv(tx, LOG_EVENT.RESV, id, `New reservation submitted${timesText(tx, attrs)}`);
   accountSubmitted(tx, resv);
   return resv;
@@ -70,7 +71,7 @@ export function createFromJob(tx: Transaction, job: Job, given: Attrs): Resv {
   const walltime = attrs.Resource_List["walltime"];
   const start_s = attrs.stime ?? tx.now_s;
   if (typeof walltime !== "number" || start_s + walltime <= tx.now_s) throw reject(PBSE.RESV_NO_WALLTIME);
-  const queue = tx.state.queues.get(attrs.queue) as Queue;
+  const queue = mustGet(tx.state.queues, attrs.queue);
   // A job that was placed by hand, or that runs longer than its walltime, may be in the way of promises to others.
   const post_s = postProcessing_s(tx);
   const duration_s = walltime + post_s;

@@ -3,6 +3,7 @@
 // I1. At no time is more of a vnode promised than it has. A vnode that is promised exclusively is promised to no other reservation.
 
 import { isPromised } from "#model/resv-state.ts";
+import { nth } from "#support/assert.ts";
 import { firstPlace } from "#support/search.ts";
 import { notNow } from "../jobs/resv-fit.ts";
 import { type Amounts, addAmounts } from "../state/amounts.ts";
@@ -82,7 +83,7 @@ function claimsDuring({ claims, longest_s }: Timeline, from_s: number, to_s: num
   const first = firstPlace(claims, ({ start_s }) => start_s > from_s - longest_s);
   const found: Claim[] = [];
   for (let at = first; at < claims.length; at++) {
-    const claim = claims[at] as Claim;
+    const claim = nth(claims, at);
     if (claim.start_s >= to_s) break;
     if (claim.end_s > from_s) found.push(claim);
   }

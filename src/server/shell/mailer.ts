@@ -5,6 +5,7 @@
 // M2. At most RUNNING_MAX programs run, other mails wait. More than WAITING_MAX waiting mails are dropped with a log line.
 
 import { type ChildProcess, spawn } from "node:child_process";
+import { codeOf, messageOf } from "#support/caught.ts";
 import { trustedFile } from "#support/trusted-file.ts";
 import type { Mail } from "../engine/mail.ts";
 import type { Unprivileged } from "./unprivileged.ts";
@@ -45,8 +46,8 @@ export function mailer({ domain, identity, problem }: MailerOptions): Mailer {
       if (why !== null) problem(`mail "${mail.subject}" failed: ${why}`);
       next();
     };
-    const failed = (error: NodeJS.ErrnoException): void => {
-      if (error.code !== "ENOENT") return end(error.message);
+    const failed = (error: unknown): void => {
+      if (codeOf(error) !== "ENOENT") return end(messageOf(error));
       const first = !missing.has(mail.mailer);
       missing.add(mail.mailer);
       end(first ? `there is no ${mail.mailer} (server attribute mailer); told once` : null);
@@ -65,7 +66,7 @@ export function mailer({ domain, identity, problem }: MailerOptions): Mailer {
       });
     } catch (error) {
       // Not at once: the next mail would begin within this call, and 10,000 of them exhaust the stack.
-      setImmediate(() => failed(error as NodeJS.ErrnoException));
+      setImmediate(() => failed(error));
       return;
     }
     timer = setTimeout(() => child.kill("SIGKILL"), SENDING_MS_MAX).unref();

@@ -8,6 +8,7 @@ import { closeSync, existsSync, readFileSync, statSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { LOG_FAULT, PRIV_FAULT, SCHED_ENV } from "#protocol/sched-link.ts";
+import { nth } from "#support/assert.ts";
 import { messageOf } from "#support/caught.ts";
 import { isLocked, readPid } from "#support/libc/lock-file.ts";
 import type { UserDatabase } from "#support/passwd.ts";
@@ -283,7 +284,7 @@ function launch(name: string, attrs: SchedAttrs, runner: Runner, more: { readonl
   if (runner !== null) command.unshift("setpriv", `--reuid=${runner.uid}`, `--regid=${runner.gid}`, "--init-groups", "--");
   const out = openSchedOut(sched_priv) ?? "ignore";
   const env = { ...process.env, [SCHED_ENV.priv]: sched_priv, [SCHED_ENV.log]: sched_log, ...more };
-  const child = spawn(command[0] as string, command.slice(1), { stdio: ["ignore", out, out], detached: true, cwd: "/", env });
+  const child = spawn(nth(command, 0), command.slice(1), { stdio: ["ignore", out, out], detached: true, cwd: "/", env });
   if (typeof out === "number") closeSync(out);
   return child;
 }

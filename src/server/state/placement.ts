@@ -10,6 +10,7 @@ import { execHosts, execHostText, parseExecHost } from "#model/request/exec-host
 import { type ExecVnode, parseExecVnode, type VnodePart } from "#model/request/exec-vnode.ts";
 import { type Place, placeOf } from "#model/request/place.ts";
 import type { ResourceDef } from "#model/resource-table.ts";
+import { nth } from "#support/assert.ts";
 import { addAmounts, amountOf, jobWideAmounts, partAmounts } from "./amounts.ts";
 import { isSuspended } from "./job-phase.ts";
 import type { JobAttrs, Placement, ResourceRecord, ServerState, Vnode } from "./state.ts";
@@ -93,7 +94,7 @@ const NO_SLOTS: ReadonlySet<number> = new Set();
 export const hasVnodes = ({ job_state }: JobAttrs): boolean => "RESU".includes(job_state);
 
 /** The only part of a job; null: the job has several. */
-const onlyPart = (exec: ExecVnode): VnodePart | null => (exec.length === 1 && exec[0]?.length === 1 ? (exec[0][0] as VnodePart) : null);
+const onlyPart = (exec: ExecVnode): VnodePart | null => (exec.length === 1 && exec[0]?.length === 1 ? nth(exec[0], 0) : null);
 
 /** The amounts that each vnode gives for an exec_vnode, by name of the vnode. */
 export function spots(world: World, exec: ExecVnode, place: Place): Map<string, Spot> {

@@ -4,6 +4,7 @@
 import type { TimeZone } from "#model/civil-time.ts";
 import { PBSE, reject } from "#model/pbse.ts";
 import { checkDuration, expandRule, parseRule } from "#model/recurrence.ts";
+import { nth } from "#support/assert.ts";
 import type { Promised, Resv, ResvAttrs } from "./state.ts";
 
 export type Times = { readonly start_s: number; readonly end_s: number };
@@ -22,7 +23,7 @@ export function startsOfRule(text: string, zone: TimeZone, from_s: number, durat
   const rule = parseRule(text);
   checkDuration(rule, duration_s);
   const starts = expandRule(rule, zone, from_s);
-  if (starts.some((start_s, at) => at > 0 && start_s - (starts[at - 1] as number) < duration_s)) throw reject(PBSE.BADTSPEC);
+  if (starts.some((start_s, at) => at > 0 && start_s - nth(starts, at - 1) < duration_s)) throw reject(PBSE.BADTSPEC);
   return starts;
 }
 
@@ -64,9 +65,9 @@ export function execVnodesText({ occurrences, places }: Promised): string {
 function ranges(indexes: readonly number[]): string {
   const parts: string[] = [];
   for (let at = 0; at < indexes.length; at++) {
-    const first = indexes[at] as number;
-    while (indexes[at + 1] === (indexes[at] as number) + 1) at++;
-    const last = indexes[at] as number;
+    const first = nth(indexes, at);
+    while (indexes[at + 1] === nth(indexes, at) + 1) at++;
+    const last = nth(indexes, at);
     parts.push(first === last ? `${first}` : `${first}-${last}`);
   }
   return parts.join(",");

@@ -5,7 +5,7 @@
 // I2. A subjob that is over stays over.
 
 import { type IndexRange, indexAt, indexCount, indexListText, parseArrayIndices, positionOf, rangesOf } from "#model/array-indices.ts";
-import { assert } from "#support/assert.ts";
+import { assert, present } from "#support/assert.ts";
 
 /** Letters of the row; the index of a letter is the byte. */
 const LETTERS = "QRFXD";
@@ -64,7 +64,7 @@ export function loadSubjobs(indices: string, runs: string): Subjobs {
 export function subjobsText({ states }: Subjobs): string {
   let text = "";
   for (let at = 0; at < states.length; ) {
-    const state = states[at] as number;
+    const state = present(states[at], "state");
     let end = at + 1;
     while (states[end] === state) end++;
     text += `${LETTERS[state]}${end - at}`;

@@ -5,6 +5,7 @@
 //     requested.
 // L3. Records of subjobs follow one another in order of index, behind the record of their array or among the live ones.
 
+import { nth } from "#support/assert.ts";
 import type { Answer, HistoryStream, Slices, Transaction } from "../engine/transaction.ts";
 import type { Job } from "../state/state.ts";
 import { type Expansion, expansionOf, hasRecords, type Shown, shownArray, shownAttrs } from "./subjob.ts";
@@ -97,7 +98,7 @@ function mergeOf(live: readonly Job[], { expand, history }: Listing): Merge {
 
   const liveUntil = (tx: Transaction, isThere: (job: Job) => boolean): Shown[] => {
     const shown: Shown[] = [];
-    for (; next < live.length && !isThere(live[next] as Job); next++) for (const each of add(tx, live[next] as Job, true)) shown.push(each);
+    for (; next < live.length && !isThere(nth(live, next)); next++) for (const each of add(tx, nth(live, next), true)) shown.push(each);
     return shown;
   };
 
@@ -111,14 +112,14 @@ function mergeOf(live: readonly Job[], { expand, history }: Listing): Merge {
       let before: Shown[] = [];
       if (live_ids.has(array_id) && !given.has(array_id)) {
         before = liveUntil(tx, (job) => job.id === array_id);
-        before = before.concat(add(tx, live[next++] as Job, true));
+        before = before.concat(add(tx, nth(live, next++), true));
       }
       return open?.array.job.id === array_id ? [...before, ...open.record(record)] : before;
     },
     some(tx, count) {
       const shown: Shown[] = [];
       for (; next < live.length && shown.length < count; next++) {
-        const job = live[next] as Job;
+        const job = nth(live, next);
         // The job has ended since the listing began, and finished jobs are not requested.
         if (!history && !tx.state.jobs.has(job.id)) continue;
         for (const each of add(tx, job, true)) shown.push(each);

@@ -11,6 +11,7 @@ import { PBSE, reject, rejectNaming } from "#model/pbse.ts";
 import { JOB_ATTRIBUTES } from "#model/tables/job-attributes.ts";
 import { briefItems } from "#protocol/brief-items.ts";
 import type { StatusItem, StatusRequest, WireAttrs } from "#protocol/messages.ts";
+import { mustGet, nth } from "#support/assert.ts";
 import { type Columns, columnsOf, encoder } from "../attributes/encode.ts";
 import { isOwner } from "../attributes/permission.ts";
 import type { Answer, Stream, Transaction } from "../engine/transaction.ts";
@@ -49,9 +50,9 @@ export function checkHistory(tx: Transaction, history: "with" | "only" | undefin
 /** Live jobs and arrays, of one queue or all, by queue rank. Subjobs come only with their array. */
 export function liveJobs(state: ServerState, queue?: string): Job[] {
   const all =
-    queue === undefined ? [...state.jobs.values()] : [...(state.queues.get(queue)?.jobs ?? [])].map((id) => state.jobs.get(id) as Job);
+    queue === undefined ? [...state.jobs.values()] : [...(state.queues.get(queue)?.jobs ?? [])].map((id) => mustGet(state.jobs, id));
   const jobs = all.filter((job) => job.attrs["array_id"] === undefined);
-  const sorted = jobs.every((job, at) => at === 0 || (jobs[at - 1] as Job).attrs.queue_rank <= job.attrs.queue_rank);
+  const sorted = jobs.every((job, at) => at === 0 || nth(jobs, at - 1).attrs.queue_rank <= job.attrs.queue_rank);
   return sorted ? jobs : jobs.sort((a, b) => a.attrs.queue_rank - b.attrs.queue_rank);
 }
 
@@ -122,7 +123,7 @@ type Giving = {
 /** Gives about a slice of the available items; stops at a walk. Returns whether more follow. */
 function giveSome(tx: Transaction, giving: Giving): boolean {
   for (let left = SLICE_JOBS; giving.next < giving.named.length && giving.walk === null && left > 0; ) {
-    const named = giving.named[giving.next++] as Named;
+    const named = nth(giving.named, giving.next++);
     const part = askedFor(tx, named, giving.subjobs);
     if (part.kind === "refused") tx.part([errorItem(named.id, part.code)]);
     else giveJobs(tx, giving.columns, part.shown, false);

@@ -28,7 +28,10 @@ export function resvStatus(tx: Transaction, { ids, attrs }: StatusRequest): Stat
     const wire = encode(columns, seenBy(tx, resv));
     const list = wire["Resource_List"] as { readonly [resource: string]: string } | undefined;
     if (list === undefined) return { id, attrs: wire };
-    const order = Object.keys(resvResources(state, resv.attrs)).filter((name) => list[name] !== undefined);
-    return { id, attrs: { ...wire, Resource_List: Object.fromEntries(order.map((name) => [name, list[name] as string])) } };
+    const ordered = Object.keys(resvResources(state, resv.attrs)).flatMap((name) => {
+      const text = list[name];
+      return text === undefined ? [] : [[name, text] as const];
+    });
+    return { id, attrs: { ...wire, Resource_List: Object.fromEntries(ordered) } };
   });
 }

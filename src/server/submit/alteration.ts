@@ -24,6 +24,7 @@ import { alterValue } from "#model/values/index.ts";
 import { listedResource } from "#model/values/resource-list.ts";
 import { compareResourceValues } from "#model/values/resource-value.ts";
 import type { AttrOp, WireAttrs } from "#protocol/messages.ts";
+import { mustGet } from "#support/assert.ts";
 import { columnsOf, encode } from "../attributes/encode.ts";
 import { checkAskable, checkHoldRight } from "../attributes/permission.ts";
 import { serverIdentity } from "../engine/identity.ts";
@@ -41,7 +42,7 @@ import { settleJob, waitingState } from "../jobs/life.ts";
 import { weightOf } from "../state/entity-usage.ts";
 import { isHeldForDependency, isWithMom } from "../state/job-phase.ts";
 import { checkChunkCount, checkGivenText, checkJobText } from "../state/job-text.ts";
-import type { Attrs, Job, JobAttrs, Queue, ResourceRecord } from "../state/state.ts";
+import type { Attrs, Job, JobAttrs, ResourceRecord } from "../state/state.ts";
 import { checkBounds, checkQueueLimits } from "./admission.ts";
 import { completePath, executionUser, workdirOf } from "./new-job.ts";
 import { checkedItems, checkRunCount, refuseLater } from "./submission.ts";
@@ -185,7 +186,7 @@ function alterResources(
   running: boolean,
 ): void {
   const { state } = tx;
-  const queue = state.queues.get(job.attrs.queue) as Queue;
+  const queue = mustGet(state.queues, job.attrs.queue);
   if (running) {
     // Only limits of its run change; chunks and sums stay.
     const list: { [resource: string]: ResourceValue } = { ...job.attrs.Resource_List };
@@ -212,7 +213,7 @@ const COUNTED_FOR = ["project", "euser", "egroup"] as const;
 function checkCounted(tx: Transaction, job: Job, after: Attrs, running: boolean): void {
   const next = { ...(after as JobAttrs) };
   if (!running) next.job_state = waitingState(next, tx.now_s).job_state;
-  checkQueueLimits(tx.state, next, tx.state.queues.get(job.attrs.queue) as Queue, { attrs: job.attrs }, weightOf(job));
+  checkQueueLimits(tx.state, next, mustGet(tx.state.queues, job.attrs.queue), { attrs: job.attrs }, weightOf(job));
 }
 
 function delta(before: Attrs, after: Attrs, touched: ReadonlySet<string>): Alteration {

@@ -29,6 +29,7 @@ import { schedOfQueue } from "#server/state/partitions.ts";
 import type { Job, ServerState } from "#server/state/state.ts";
 import { remainingText } from "#server/state/subjobs.ts";
 import { isDerived } from "#server/state/vnode-states.ts";
+import { mustGet } from "#support/assert.ts";
 
 /** The parts of a scenario that decide whether its worlds can be judged. */
 export type Judged = {
@@ -246,7 +247,7 @@ const DELAY_S = 2;
 function causeOf({ id, before, begun, after, ordered }: Moved): string | null {
   for (const name of new Set([...before.world.keys(), ...after.world.keys()]))
     if (before.world.get(name) !== begun.world.get(name) || begun.world.get(name) !== after.world.get(name)) return `${name} has changed`;
-  const own = after.jobs.get(id) as JobSeen;
+  const own = mustGet(after.jobs, id);
   if (isOtherwise(before.jobs.get(id), own)) return `${id} has changed`;
   for (const other of ordered) {
     const job = after.jobs.get(other) ?? begun.jobs.get(other);

@@ -55,7 +55,8 @@ export function lockState(path: string): "held" | "free" | "closed" {
   try {
     fd = openSync(path, constants.O_RDWR | constants.O_NOFOLLOW);
   } catch (error) {
-    return ["EACCES", "EPERM"].includes((error as NodeJS.ErrnoException).code ?? "") ? "closed" : "free";
+    const code = error instanceof Error && "code" in error ? error.code : "";
+    return code === "EACCES" || code === "EPERM" ? "closed" : "free";
   }
   flock ??= libc().libc.func("int flock(int fd, int operation)") as (fd: number, operation: number) => number;
   const free = flock(fd, LOCK_EX | LOCK_NB) === 0;

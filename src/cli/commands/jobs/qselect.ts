@@ -2,6 +2,7 @@
 
 import { ServerUnreachable } from "#protocol/client.ts";
 import type { SelectJobsRequest } from "#protocol/messages.ts";
+import { nth } from "#support/assert.ts";
 import type { Command, CommandIo } from "../../command.ts";
 import { asCommand, type Complex, cannotConnect, mustBeOurs } from "../../complex.ts";
 import { parseTimeArgument } from "../../dates.ts";
@@ -122,7 +123,7 @@ const OPERATOR = /^\.(eq|ne|ge|gt|le|lt)\.\s*(.*)$/s;
 /** Parses `[op]value`; without an operator it means .eq. Returns null if the value is malformed. */
 function compared(name: string, text: string, read: (value: string) => string | null): readonly Criterion[] | null {
   const match = OPERATOR.exec(text.trim());
-  const value = read(match === null ? text.trim() : (match[2] as string));
+  const value = read(match === null ? text.trim() : nth(match, 2));
   return value === null || value === "" ? null : [{ name, op: (match?.[1] ?? "eq") as Operator, value }];
 }
 

@@ -2,6 +2,7 @@
 
 import { ServerUnreachable } from "#protocol/client.ts";
 import type { AttrOp, StatusItem } from "#protocol/messages.ts";
+import { mustGet } from "#support/assert.ts";
 import { PBS_VERSION } from "#support/version.ts";
 import type { Command, CommandIo } from "../../command.ts";
 import { asCommand, type Complex, type Link, mustBeOurs, statusItems } from "../../complex.ts";
@@ -168,7 +169,7 @@ async function namedNodes(link: Link, options: PbsnodesOptions): Promise<(Node |
   const { reply, items } = await statusItems(link, { kind: "status", object: "node", ids: [] });
   if (!reply.ok) return options.operands.map((id) => ({ ...reply, id }));
   const hosts = groupByHost(items.filter((item): item is Node => "attrs" in item));
-  const wanted = new Map(options.operands.flatMap((host) => (hosts.has(host) ? [[host, hosts.get(host) as Node[]] as const] : [])));
+  const wanted = new Map(options.operands.flatMap((host) => (hosts.has(host) ? [[host, mustGet(hosts, host)] as const] : [])));
   const merged = new Map((await mergeAll(link, wanted)).map((node) => [node.id, node] as const));
   return options.operands.map((id) => merged.get(id) ?? { id, code: PBSE_UNKNODE, text: UNKNOWN_NODE });
 }

@@ -69,7 +69,10 @@ async function printOne(io: CommandIo, complex: Complex, id: string, part: Part)
 }
 
 function headText(id: string, attrs: WireAttrs): string {
-  const text = (name: string): string => (typeof attrs[name] === "string" ? (attrs[name] as string) : "");
+  const text = (name: string): string => {
+    const value = attrs[name];
+    return typeof value === "string" ? value : "";
+  };
   const hex = (number: number): string => `0x${number.toString(16)}`;
   const time = (name: string): string => (text(name) === "" ? "0" : `${text(name)} (${ctimeOfText(text(name))})`);
   const flags = text("array") === "True" ? 0x1000 : id.includes("[") ? 0x2000 : 0x1;

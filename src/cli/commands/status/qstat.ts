@@ -6,6 +6,7 @@ import { ServerUnreachable } from "#protocol/client.ts";
 import type { StatusItem, StatusObject, StatusRequest } from "#protocol/messages.ts";
 import { LIMITS } from "#protocol/wire/limits.ts";
 import type { ErrorReply } from "#protocol/wire/reply.ts";
+import { nth } from "#support/assert.ts";
 import { PBS_VERSION } from "#support/version.ts";
 import type { Command, CommandIo } from "../../command.ts";
 import { asCommand, type Complex, cannotConnect, type Link, mustBeOurs, statusItems } from "../../complex.ts";
@@ -305,7 +306,7 @@ async function showNamedJobs(session: Session, ids: string[]): Promise<void> {
       onPart: (items) => (items as StatusItem[]).forEach(each),
     });
     if (reply.ok) continue;
-    tellJob(session, { ...reply, id: reply.code === PBSE_JOBHISTNOTSET ? (ids[0] as string) : ids.join(" ") });
+    tellJob(session, { ...reply, id: reply.code === PBSE_JOBHISTNOTSET ? nth(ids, 0) : ids.join(" ") });
     break;
   }
 }

@@ -1,6 +1,7 @@
 // pbsdsh: runs a program as tasks of the surrounding job, one for each line of the job's node file (docs/reference/commands.md
 // 6).
 
+import { nth } from "#support/assert.ts";
 import type { Command, CommandIo } from "../../command.ts";
 import { asCommand, type Complex } from "../../complex.ts";
 import { optionFault, scanOptions } from "../../getopt.ts";
@@ -80,7 +81,7 @@ function told(io: CommandIo, error: unknown): number {
 function chosen(lines: readonly string[], { copies, index }: Wish): readonly string[] {
   if (index !== null) return lines.slice(index, index + 1);
   if (copies === null || lines.length === 0) return lines;
-  return Array.from({ length: copies }, (_, at) => lines[at % lines.length] as string);
+  return Array.from({ length: copies }, (_, at) => nth(lines, at % lines.length));
 }
 
 /** Returns a text if the arguments are wrong. */

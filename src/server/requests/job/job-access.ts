@@ -2,6 +2,7 @@
 
 import { type JobId, jobIdText, parseJobId, subjobId } from "#model/job-id.ts";
 import { PBSE, Reject, reject } from "#model/pbse.ts";
+import { nth } from "#support/assert.ts";
 import { checkOperator, isOwner } from "../../attributes/permission.ts";
 import type { Answer, Transaction } from "../../engine/transaction.ts";
 import type { Job } from "../../state/state.ts";
@@ -110,7 +111,7 @@ export function forEach<T>(tx: Transaction, objects: readonly T[], act: (tx: Tra
   if (objects.length === 1) return act(tx, only);
   const tokens = tx.split(objects.length);
   objects.forEach((object, at) => {
-    const token = tokens[at] as number;
+    const token = nth(tokens, at);
     try {
       if (act({ ...tx, token }, object) !== "deferred") tx.act({ kind: "reply", token, ok: true });
     } catch (error) {

@@ -5,6 +5,7 @@
 import { subjobId } from "#model/job-id.ts";
 import { PBSE, reject } from "#model/pbse.ts";
 import type { RunJobRequest } from "#protocol/messages.ts";
+import { mustGet } from "#support/assert.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
 import { answerError } from "../../attributes/answers.ts";
 import { daemonName } from "../../attributes/manager-log.ts";
@@ -17,7 +18,7 @@ import { checkRun, resumeNow, runJob } from "../../jobs/run.ts";
 import { queuedSubjob } from "../../jobs/subjob-start.ts";
 import { isSuspended } from "../../state/job-phase.ts";
 import { schedOfQueue } from "../../state/partitions.ts";
-import type { Job, Queue } from "../../state/state.ts";
+import type { Job } from "../../state/state.ts";
 import { checkState, forEach, type Target, targetOf } from "./job-access.ts";
 import { namedVnodes } from "./named-vnodes.ts";
 
@@ -61,7 +62,7 @@ function vnodesFor(tx: Transaction, job: Job, text: string): string {
 function runOne(tx: Transaction, request: RunJobRequest, job: Job): Answer {
   checkState(job, "QHS");
   const waits = request.async !== true;
-  const queue = tx.state.queues.get(job.attrs.queue) as Queue;
+  const queue = mustGet(tx.state.queues, job.attrs.queue);
   if (!isExecution(queue)) throw reject(PBSE.IVALREQ);
   if (request.exec_vnode === "-" || (request.exec_vnode !== undefined && isSuspended(job))) {
     checkState(job, "S");
