@@ -1,4 +1,4 @@
-// `partita restore` of a backup that is kept as backups are: closed to writing.
+// `partita restore` of a backup file that is read-only, as backups usually are.
 
 import assert from "node:assert/strict";
 import { chmodSync, copyFileSync, mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";

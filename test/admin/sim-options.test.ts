@@ -1,4 +1,4 @@
-// Options of partita sim that are read without yargs mean what yargs reads.
+// Options of partita sim that are parsed without yargs have the same meaning as with yargs.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -6,7 +6,7 @@ import yargs from "yargs";
 import { simCommand } from "#admin/sim/sim-command.ts";
 import { optionsFault, plainOptions, SIM_OPTIONS, type SimOptions } from "#admin/sim/sim-options.ts";
 
-/** What yargs makes of the words, without what it adds under other names. */
+/** The result of yargs, without the aliases that it adds. */
 async function byYargs(words: readonly string[]): Promise<Record<string, unknown>> {
   let read: Record<string, unknown> = {};
   await yargs(["sim", ...words])

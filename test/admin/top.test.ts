@@ -1,4 +1,4 @@
-// partita top: lines, keys and the snapshot without a terminal; what ink makes of them by renderToString.
+// partita top: lines, keys and the snapshot without a terminal, and ink's rendering by renderToString.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";

@@ -1,4 +1,4 @@
-// What `partita uninstall --purge` takes away, and what it leaves alone.
+// Which files `partita uninstall --purge` removes, and which it keeps.
 
 import assert from "node:assert/strict";
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";

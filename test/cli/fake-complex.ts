@@ -1,4 +1,5 @@
-// A complex without a server for tests of commands: a function answers requests, output is gathered as one text with the lines of stderr marked.
+// A complex without a server, for tests of commands. A function answers requests; output is collected in one text in which
+// lines of stderr are marked.
 
 import { Readable } from "node:stream";
 import type { Command, CommandIo } from "#cli/command.ts";
@@ -7,7 +8,7 @@ import type { ServerUnreachable } from "#protocol/client.ts";
 import type { Request, StatusItem } from "#protocol/messages.ts";
 import type { Reply } from "#protocol/wire/reply.ts";
 
-/** What the fake server answers: items of a status request, a value, or a refusal. */
+/** An answer of the fake server: items of a status request, a value, or a refusal. */
 export type Answer =
   | { readonly items: readonly StatusItem[] }
   | { readonly value?: unknown; readonly text?: string }

@@ -1,4 +1,5 @@
-// qsub -I without a mom: what it asks the server, what it tells its user, and what it makes of what is typed. The relay is the test.
+// qsub -I without a mom: its requests to the server, its messages to the user, and its handling of input. The test plays the
+// relay.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -45,7 +46,7 @@ test("a tilde at the beginning of a line, and what follows it", () => {
   }
 });
 
-/** A user at a terminal that is not there. */
+/** A user at a simulated terminal. */
 function fakeTerminal() {
   const handlers = new Map<TerminalSignal, () => void>();
   const seen = { modes: [] as string[], screen: "" };
@@ -89,7 +90,7 @@ async function until(ask: () => boolean): Promise<void> {
   }
 }
 
-/** A server: the job's end is told when the test says so. */
+/** A server that reports the job's end when the test asks for it. */
 function world(words: readonly string[] = ["-I"], options: { readonly refusal?: Answer; readonly not_told?: Answer } = {}) {
   const user = fakeTerminal();
   const text = { out: "", err: "", gone: false };

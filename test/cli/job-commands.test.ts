@@ -1,4 +1,5 @@
-// qdel, qalter, qhold, qrls, qmove, qorder, qmsg, qsig, qrerun, qrun, qselect, qstop and its kin, qterm: requests sent, refusals told, usage.
+// qdel, qalter, qhold, qrls, qmove, qorder, qmsg, qsig, qrerun, qrun, qselect, qstop and related commands, qterm: requests
+// sent, refusals printed, usage.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";

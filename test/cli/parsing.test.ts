@@ -12,7 +12,7 @@ import { splitWords } from "#cli/words.ts";
 
 process.env["TZ"] = "UTC";
 
-/** Options as `-f -x -l=V`, operands, faults: one text for a table. */
+/** Options as `-f -x -l=V`, operands and faults as one text for a table. */
 function scanned(line: string, letters: string, operandsFirst = true): string {
   const { events, operands, literal_from } = scanOptions(line.split(" ").filter(Boolean), letters, operandsFirst);
   const shown = events.map(

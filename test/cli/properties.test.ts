@@ -1,4 +1,5 @@
-// Random and mutated command lines: every command ends with an exit status, and what qsub sends is always well formed. Seeded; a failure prints its seed.
+// Random and mutated command lines: every command ends with an exit status, and every request of qsub is well formed. A failure
+// prints its seed.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";

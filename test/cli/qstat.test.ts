@@ -39,7 +39,7 @@ const JOBS: readonly { id: string; attrs: WireAttrs }[] = [
 ];
 const SERVER_ITEM: StatusItem = { id: "HOST", attrs: { max_job_sequence_id: "9999999" } };
 
-/** Answers like a server with these jobs; ids it does not know are unknown jobs. */
+/** Answers like a server with these jobs. Other ids are unknown jobs. */
 function jobServer(jobs: readonly StatusItem[] = JOBS, server: StatusItem = SERVER_ITEM): (request: Request) => Answer {
   return (request) => {
     if (request.kind !== "status") return { code: 15005, text: "Unknown request" };

@@ -1,4 +1,4 @@
-// qsub: what it refuses itself, what it sends, directives, variables, batches. Texts are those of a real PBS.
+// qsub: its own refusals, its requests, directives, variables, batches. The texts are those of a real PBS.
 
 import assert from "node:assert/strict";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -24,7 +24,7 @@ const file = (name: string, text: string): string => {
 };
 const ENV = { HOME: "/home/pbsuser1", LOGNAME: "pbsuser1", PATH: "/bin", SHELL: "/bin/bash" };
 
-/** A server that takes every job and numbers them. */
+/** A server that accepts every job and numbers the jobs. */
 function taking(defaults = ""): (request: Request) => Answer {
   let next = 1;
   return (request) => {
@@ -305,7 +305,7 @@ for (const [script, prefix, found] of DIRECTIVES) {
   test(`directives of ${JSON.stringify(script)} with ${prefix}`, () => assert.deepEqual(readDirectives(script, prefix).directives, found));
 }
 
-// What the job is given of a script: each continued directive is one line, and nothing else is touched.
+// The script as the job gets it: each continued directive is on one line, and nothing else is changed.
 const SENT: readonly (readonly [script: string, sent: string])[] = [
   ["#!/bin/sh\n#PBS -N split \\\n -p 3\nsleep 2\n", "#!/bin/sh\n#PBS -N split  -p 3\nsleep 2\n"],
   ["#PBS -l select=1:\\\nncpus=2 \\\n  -h\ndate \\\n +%s\n", "#PBS -l select=1:ncpus=2   -h\ndate \\\n +%s\n"],

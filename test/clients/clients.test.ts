@@ -1,5 +1,6 @@
-// Programs that talk to PBS, satisfied by ours: their acceptance runs lie in the shared folder (docs/reference/clients.md tells what they rely on), the programs
-// are Debian's packages (scripts/test-host.sh installs them). Each runs as an ordinary user: in user mode, and as another user of a system-mode complex.
+// Real client programs of PBS, run against Partita. Their acceptance runs are in the shared folder (docs/reference/clients.md
+// lists what the programs rely on). The programs are Debian packages (scripts/test-host.sh installs them). Each runs as an
+// ordinary user: in user mode, and as another user of a system-mode complex.
 
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
@@ -16,7 +17,7 @@ const CLIENTS = [
 ] as const;
 const CLIENT_MS_MAX = 600_000;
 
-/** user: who runs the client; root alone can become somebody. */
+/** user: the user who runs the client; only root can switch to another user. */
 type Place = { readonly mode: "user" | "system"; readonly owner?: string; readonly user?: string };
 const isRoot = process.geteuid?.() === 0;
 const PLACES: readonly Place[] = isRoot
@@ -42,7 +43,7 @@ for (const client of CLIENTS) {
   }
 }
 
-/** The complex as the clients expect it: 16 cpus and the job history. */
+/** The complex that the clients expect: 16 cpus and job history. */
 function runClient(
   complex: Complex,
   { name, run }: (typeof CLIENTS)[number],

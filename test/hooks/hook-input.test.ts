@@ -1,4 +1,5 @@
-// Answers of hook hosts: whatever they are, an outcome of the right shape comes of them, and what one hook changed the next one sees.
+// Answers of hook hosts: any answer becomes an outcome of the right shape, and the next hook sees the changes of the one
+// before.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";

@@ -1,4 +1,4 @@
-// The pbs module of JavaScript hooks, made from its text in a context that has nothing else, as the host makes it.
+// The pbs module of JavaScript hooks, made from its text in an otherwise empty context, as in the host.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";

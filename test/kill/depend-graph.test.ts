@@ -1,5 +1,6 @@
-// A random graph of a thousand jobs, each waiting for up to three before it, run while server, scheduler and mom are killed: none starts before what it waits
-// for, each that can run runs once, all others are given up. PARTITA_SEED repeats the graph and the choices (not the timing).
+// A random graph of a thousand jobs that each wait for up to three earlier jobs, while server, scheduler and mom are killed. No
+// job starts before the jobs it waits for; every job that can run does so once; all others are deleted. PARTITA_SEED repeats
+// the graph and the choices (not the timing).
 
 import assert from "node:assert/strict";
 import { chmodSync, existsSync, mkdirSync, readdirSync } from "node:fs";
@@ -39,7 +40,7 @@ after(() => complex?.stop());
 
 function graph(random: Prng): readonly Vertex[] {
   return Array.from({ length: JOBS }, (_, at) => {
-    // Those of one layer are submitted together: they know only the ids of the layers before.
+    // Jobs of one layer are submitted together, so they know only the ids of earlier layers.
     const known = Math.floor(at / LAYER_JOBS) * LAYER_JOBS;
     const count = known === 0 ? 0 : random.int(0, 3);
     const edges = Array.from({ length: count }, () => ({
@@ -50,7 +51,7 @@ function graph(random: Prng): readonly Vertex[] {
   });
 }
 
-/** Whether each job runs at all. */
+/** Whether each job can run. */
 function runs(vertices: readonly Vertex[]): readonly boolean[] {
   const result: boolean[] = [];
   const isMet = ({ type, parent }: Edge): boolean => {
@@ -61,9 +62,9 @@ function runs(vertices: readonly Vertex[]): readonly boolean[] {
   return result;
 }
 
-/** The job notes its end, and whom it should have waited for. */
+/** The job records its end, and the jobs that should have preceded it. */
 function line({ status, edges }: Vertex, at: number, ids: readonly string[]): string {
-  // Whom it waits for by `after` may have started and not have come to its first word yet.
+  // A job that is awaited by `after` has started, but may not have written its first line yet.
   const parents = edges.flatMap(({ type, parent }) => (type === "after" ? [] : [parent]));
   const checks = parents.map((parent) => `[ -e ${ended}/${parent} ] || echo ${parent} >> ${early}/${at}`);
   const script = [...checks, "sleep 0.0$(($$ % 7))", `echo x >> ${ended}/${at}`, `exit ${status}`].join("\n");

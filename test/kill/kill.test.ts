@@ -1,5 +1,6 @@
-// Two thousand short jobs of several users, some of them arrays, while server, scheduler, mom and starter are killed at random and started again. At the end every job that
-// was acknowledged is there, was run as often as it says, and is in the accounting once. PARTITA_SEED repeats the choices (not the timing).
+// Two thousand short jobs of several users, some of them arrays, while server, scheduler, mom and starter are killed at random
+// and started again. At the end every acknowledged job exists, ran as often as its attributes say, and appears in the
+// accounting once. PARTITA_SEED repeats the choices (not the timing).
 
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
@@ -13,7 +14,7 @@ import { killAtRandom, revive, type Victim } from "./killer.ts";
 
 const JOBS = 2000;
 const BATCH_JOBS = 50;
-/** of an array */
+/** number of subjobs of an array */
 const SUBJOBS = 5;
 const USERS = ["pbsuser1", "pbsuser2", "pbsuser3"];
 const asRoot = process.geteuid?.() === 0;
@@ -39,7 +40,7 @@ function openDirectory(name: string): string {
   return path;
 }
 
-/** A job notes its run and ends with the status that its name tells. */
+/** A job records its run, and ends with the status that its name contains. */
 function jobLine(random: Prng): string {
   const status = random.pick([0, 0, 0, 1, 7]);
   const script = `echo $$ >> ${runs}/$PBS_JOBID; echo output of $PBS_JOBID; sleep ${random.pick([0, 0, 0.1, 0.3, 1])}; exit ${status}`;
@@ -49,7 +50,7 @@ function jobLine(random: Prng): string {
   return `${JSON.stringify(random.chance(0.5) ? { args, script: `#!/bin/sh\n${script}\n` } : { args, command: ["/bin/sh", "-c", script] })}\n`;
 }
 
-/** Submits until that many are acknowledged; their ids. A server that is away is asked again. */
+/** Submits until that many jobs are acknowledged, and returns their ids. If the server is away, the request is repeated. */
 async function submitAll(user: string | undefined, count: number, random: Prng): Promise<readonly string[]> {
   const ids: string[] = [];
   const command = complex.command("qsub");
@@ -84,13 +85,13 @@ function accounting(): ReadonlyMap<string, string> {
   return letters;
 }
 
-/** What is wrong with a job's history; empty: nothing. */
+/** The faults in a job's history; empty if there are none. */
 function faultsOf(id: string, job: JobRecord, letters: string, kills: ReadonlyMap<Victim, number>): readonly string[] {
   const noted = linesOf(join(runs, id)).length;
   const count = (letter: string): number => letters.split(letter).length - 1;
   const run_count = job.run_count ?? 0;
   const status = Number(/^status(\d+)$/.exec(String(job["Job_Name"]))?.[1]);
-  // A lost starter takes its jobs with it: they run again, or end with a status of PBS's own when they may not.
+  // A lost starter takes its jobs with it: they run again, or end with a negative status if they may not run again.
   const lost = job.Exit_status !== undefined && job.Exit_status < 0 && job["Rerunable"] === "False" && kills.has("starter");
   const checks: readonly (readonly [fault: string, ok: boolean])[] = [
     ["is not finished", job.job_state === "F"],

@@ -7,10 +7,10 @@ import { type Complex, type Daemon, isAlive, until } from "../live/complex.ts";
 
 export type Victim = Daemon | "sched";
 
-/** Kills go on as long as jobs do, but not for ever. */
+/** Kills continue while jobs run, up to this number. */
 const KILLS_MAX = 60;
 
-/** Kills one after the other until told to stop; how often each. */
+/** Kills daemons one after the other until told to stop. Returns the number of kills of each. */
 export async function killAtRandom(
   complex: Complex,
   { random, victims, goesOn }: { readonly random: Prng; readonly victims: readonly Victim[]; readonly goesOn: () => boolean },
@@ -32,7 +32,7 @@ export async function killAtRandom(
   return kills;
 }
 
-/** Starts what is not there; a scheduler that waits for its next try starts at once. */
+/** Starts missing daemons. A scheduler that waits for its next attempt starts at once. */
 export function revive(complex: Complex): void {
   for (const daemon of ["server", "mom"] as const) {
     if (complex.pid(daemon) !== null) continue;

@@ -1,5 +1,5 @@
-// A complex of our own for a test: made by `partita init` in a temporary directory, started, and stopped with everything of it removed, also
-// when the test is interrupted.
+// A complex for a test: created by `partita init` in a temporary directory and started. It is stopped and removed completely at
+// the end, also if the test is interrupted.
 
 import { type SpawnSyncReturns, spawnSync } from "node:child_process";
 import { appendFileSync, chmodSync, chownSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
@@ -15,7 +15,7 @@ export type ComplexOptions = {
   readonly owner?: string;
   /** further lines of pbs.conf */
   readonly conf?: Readonly<Record<string, string>>;
-  /** everything of the complex lies on a disk of its own of this size (root only) */
+  /** everything of the complex is on a separate disk of this size (root only) */
   readonly disk_mb?: number;
 };
 
@@ -32,7 +32,7 @@ export type JobRecord = Readonly<Record<string, unknown>> & {
 
 export type Complex = {
   readonly mode: "user" | "system";
-  /** what --home names: holds pbs.conf */
+  /** the directory given to --home; it contains pbs.conf */
   readonly home: string;
   /** PBS_HOME */
   readonly pbsHome: string;
@@ -40,31 +40,31 @@ export type Complex = {
   env(): NodeJS.ProcessEnv;
   /** absolute path of a command of the installation */
   command(name: string): string;
-  /** a directory for files of a user's jobs, made when asked for first; no user: the complex's own */
+  /** a directory for files of a user's jobs, created on first use; no user: the owner of the complex */
   work(user?: string): string;
-  /** run a command of the complex in the work directory and wait for it; as: user to become (root only) */
+  /** runs a command of the complex in the work directory and waits for it; as: user to become (root only) */
   run(command: string, args: readonly string[], options?: RunOptions): SpawnSyncReturns<string>;
-  /** the same, but a status other than 0 is an error with all that was printed */
+  /** as run(), but a status other than 0 throws an error with all output */
   must(command: string, args: readonly string[], options?: RunOptions): string;
-  /** qmgr lines; an error of one of them is an error */
+  /** runs qmgr lines; throws if one of them fails */
   qmgr(...lines: readonly string[]): string;
-  /** qsub; the id */
+  /** runs qsub and returns the id */
   submit(args: readonly string[], options?: RunOptions): string;
   /** jobs as `qstat -x -f -F json` shows them; no ids: all */
   jobs(...ids: readonly string[]): Readonly<Record<string, JobRecord>>;
   job(id: string): JobRecord;
-  /** the job once it is in that state */
+  /** waits until the job is in that state, and returns it */
   untilJob(id: string, state: string): Promise<JobRecord>;
-  /** pid of a daemon that runs; null: it does not */
+  /** pid of a running daemon; null: it does not run */
   pid(daemon: Daemon): number | null;
   schedPid(name: string): number | null;
-  /** starts what does not run; returns when all is up */
+  /** starts daemons that do not run; returns when all are up */
   start(): void;
-  /** ends as an administrator would */
+  /** stops the complex as an administrator would */
   halt(): void;
-  /** all of a directory of logs below PBS_HOME */
+  /** the contents of a directory of logs below PBS_HOME */
   log(directory: string): string;
-  /** ends and removes everything */
+  /** stops and removes everything */
   stop(): Promise<void>;
 };
 
@@ -76,7 +76,7 @@ const LOCKS: Readonly<Record<Daemon, string>> = {
 };
 const COMMAND_MS_MAX = 300_000;
 
-/** Mode system needs root. The directory is open to other users, since jobs run as them. */
+/** Mode system needs root. The directory is readable for other users, because jobs run as them. */
 export async function startComplex(options: ComplexOptions = {}): Promise<Complex> {
   const dir = mkdtempSync(join(tmpdir(), "partita-complex-"));
   chmodSync(dir, 0o755);
@@ -104,7 +104,7 @@ export async function startComplex(options: ComplexOptions = {}): Promise<Comple
   };
 }
 
-// node:test ends a file's process by these; the complexes must not stay behind.
+// node:test ends a file's process with these signals; the complexes must be removed then.
 for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => process.exit(130));
 
 function makeComplex(dir: string, options: ComplexOptions): Omit<Complex, "stop"> {
@@ -119,8 +119,8 @@ function makeComplex(dir: string, options: ComplexOptions): Omit<Complex, "stop"
   };
   partita("init", ...(mode === "system" ? ["--system", "--prefix", exec] : []));
   const conf = join(home, "pbs.conf");
-  // Complexes count their jobs from 1 each: their jobs' directories must not meet in /var/tmp.
-  // A resident would outlive the test; who asks for one (test/README.md) has it.
+  // Every complex numbers its jobs from 1, so their jobs' directories must not share /var/tmp. A resident would outlive the
+  // test, so it is off unless a test asks for one (test/README.md).
   const lines = {
     PARTITA_RESIDENT: process.env["PARTITA_RESIDENT"] ?? "no",
     ...(mode === "system" ? { PBS_TMPDIR: join(dir, "tmp") } : {}),
@@ -133,7 +133,7 @@ function makeComplex(dir: string, options: ComplexOptions): Omit<Complex, "stop"
       .join(""),
   );
   const pbsHome = /^PBS_HOME=(.*)$/m.exec(readFileSync(conf, "utf8"))?.[1] as string;
-  // Tests begin with the server's own defaults and set what they need.
+  // Tests start with the server's own defaults and set what they need.
   rmSync(join(pbsHome, "server_priv/first_start"), { force: true });
   const path = [join(exec, "bin"), ...(mode === "system" ? [join(exec, "sbin")] : []), process.env["PATH"]].join(":");
   const env = (): NodeJS.ProcessEnv => ({ ...process.env, PATH: path, PBS_CONF_FILE: conf });
@@ -196,7 +196,7 @@ async function untilJob(ask: () => JobRecord, id: string, state: string): Promis
   });
 }
 
-/** Ask until it is so. what: named when it never becomes so. */
+/** Asks until the condition holds. what: named in the error if it never holds. */
 export async function until<T>(what: string, ask: () => T | undefined | false | Promise<T | undefined | false>, limit_s = 300): Promise<T> {
   const deadline_ms = performance.now() + limit_s * 1000;
   for (;;) {
@@ -207,7 +207,7 @@ export async function until<T>(what: string, ask: () => T | undefined | false | 
   }
 }
 
-/** Whether a process is there and not merely unburied. */
+/** Whether a process exists and is not a zombie. */
 export function isAlive(pid: number): boolean {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, "latin1");
@@ -217,7 +217,7 @@ export function isAlive(pid: number): boolean {
   }
 }
 
-/** The words before a command that run it as that user, in an environment like that of a login. */
+/** The words that precede a command to run it as that user, in an environment like that of a login. */
 export function becoming(user: string): readonly string[] {
   return ["setpriv", `--reuid=${user}`, `--regid=${user}`, "--init-groups", "--reset-env"];
 }
@@ -244,17 +244,17 @@ function logText(directory: string): string {
   }
 }
 
-/** Ends of the logs, for a start that fails. */
+/** The last lines of the logs, for a failed start. */
 function logsOf(pbsHome: string): string {
   return ["server_logs", "sched_logs", "mom_logs"]
     .map((directory) => `${directory}:\n${logText(join(pbsHome, directory)).split("\n").slice(-15).join("\n")}`)
     .join("\n");
 }
 
-/** Longer than a stop waits by itself: what it waited for is told. */
+/** Longer than a stop itself waits, so that its own message is seen. */
 const STOP_MS_MAX = 200_000;
 
-/** In steps: what cannot be stopped in order is killed with its jobs; then nothing of it is left on disk. */
+/** Removes a complex in steps: if it cannot be stopped normally it is killed with its jobs, and then its files are removed. */
 function dispose(dir: string, home: string): void {
   const partita = join(ROOT, "bin", "partita");
   const stopped = spawnSync(partita, ["stop", "--home", home], { encoding: "utf8", timeout: STOP_MS_MAX });
@@ -266,14 +266,14 @@ function dispose(dir: string, home: string): void {
     try {
       process.kill(pid, "SIGKILL");
     } catch {
-      // gone by itself
+      // The process has ended by itself.
     }
   }
   spawnSync("sh", ["-c", 'grep -q " $1 tmpfs " /proc/mounts && umount -l "$1"', "sh", dir]);
   rmSync(dir, { recursive: true, force: true, maxRetries: 5 });
 }
 
-/** Daemons of a complex that should not be there any more. */
+/** Daemons of a complex that should have ended. */
 function holders(pbsHome: string): readonly number[] {
   const locks = Object.values(LOCKS).map((lock) => join(pbsHome, lock));
   try {

@@ -1,4 +1,4 @@
-// Further hosts of a complex on this machine: moms with homes, names and TMPDIRs of their own, at the same server.
+// Further hosts of a complex on this machine: moms with separate homes, names and TMPDIRs at the same server.
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { chmodSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
@@ -19,10 +19,10 @@ export type Host = {
   close(): Promise<void>;
 };
 
-/** config: mom_priv/config. within: words before the mom's, a program that becomes her parent. */
+/** config: mom_priv/config. within: words before the mom's command, a program that becomes its parent. */
 export type HostOptions = { readonly ncpus?: number; readonly config?: string; readonly within?: readonly string[] };
 
-/** A host of that name; its node is made and free. The caller closes it before the complex is stopped. */
+/** Adds a host of that name; its node is created and free. The caller must close it before the complex is stopped. */
 export async function addHost(complex: Complex, name: string, { ncpus = 4, config, within = [] }: HostOptions = {}): Promise<Host> {
   const top = join(complex.home, "..", `host-${name}`);
   const home = join(top, "pbs");
@@ -74,7 +74,7 @@ export async function addHost(complex: Complex, name: string, { ncpus = 4, confi
       try {
         process.kill(Number(readFileSync(join(home, "mom_priv", "starter.lock"), "utf8")), "SIGKILL");
       } catch {
-        // It ended with its mom.
+        // The process has ended with its mom.
       }
     },
   };

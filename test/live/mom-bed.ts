@@ -1,4 +1,5 @@
-// A mom with a server that is a test: a PBS_HOME of its own, a socket where the server's would be, and what the mom said, in order.
+// A mom whose server is the test: a separate PBS_HOME, a socket in the place of the server's, and the messages of the mom in
+// order.
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -30,10 +31,10 @@ export type Bed = {
     overrides?: Partial<Omit<MomJob, "attrs">> & { readonly attrs?: MomJob["attrs"] },
   ): MomJob;
   start(...jobs: readonly MomJob[]): void;
-  /** the obit of the run, acknowledged unless told otherwise */
+  /** the obit of the run; acknowledged unless acknowledge is false */
   obit(job: MomJob, options?: { readonly acknowledge?: boolean }): Promise<Obit>;
   started(job: MomJob): Promise<MomToServer["mom-started"]>;
-  /** asks until it is so; what: named when it never is */
+  /** asks until the condition holds; what: named in the error if it never holds */
   until<T>(what: string, ask: () => T | undefined | false): Promise<T>;
   launch(...args: readonly string[]): Promise<void>;
   /** the mom's pid */

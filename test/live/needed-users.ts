@@ -1,4 +1,4 @@
-// What a test of system mode needs of the machine: root, and users who own the jobs.
+// Requirements of tests of system mode: root, and users who own the jobs.
 
 import { spawnSync } from "node:child_process";
 import { join } from "node:path";
@@ -6,7 +6,7 @@ import { systemUsers } from "#support/passwd.ts";
 import { becoming, type ComplexOptions, type RunOptions } from "./complex.ts";
 import { ROOT } from "./shared.ts";
 
-/** Why a test of system mode with jobs of these users cannot run here, for `skip`; false: it can. */
+/** The reason why a test of system mode with jobs of these users cannot run here, for `skip`; false: it can run. */
 export function lackOfUsers(...names: readonly string[]): string | false {
   if (process.geteuid?.() !== 0) return "needs root";
   const users = systemUsers();
@@ -14,7 +14,10 @@ export function lackOfUsers(...names: readonly string[]): string | false {
   return missing.length > 0 && `needs the users ${missing.join(", ")} (scripts/test-host.sh makes them)`;
 }
 
-/** Why this user cannot run the programs of the checkout itself, for `skip`; false: the user can. A clone in a directory of mktemp is its owner's alone. */
+/**
+ * The reason why this user cannot run the programs of the checkout, for `skip`; false: the user can. A clone in a directory of
+ * mktemp is accessible only to its owner.
+ */
 export function lackOfCheckout(user: string): string | false {
   const lack = lackOfUsers(user);
   if (lack !== false) return lack;
@@ -22,7 +25,7 @@ export function lackOfCheckout(user: string): string | false {
   return spawnSync(program, args, { cwd: "/" }).status !== 0 && `${user} may not read ${ROOT} (a directory above it is closed)`;
 }
 
-/** Who owns a test's jobs: in system mode an ordinary user, in user mode whoever runs the test. */
+/** The owner of a test's jobs: in system mode an ordinary user, in user mode the user who runs the test. */
 export type Seat = {
   readonly mode: NonNullable<ComplexOptions["mode"]>;
   readonly owner: string | undefined;
@@ -30,7 +33,10 @@ export type Seat = {
   readonly as: RunOptions;
 };
 
-/** System mode with jobs of this user where root runs the test and the user exists; otherwise user mode. A test that needs system mode skips by lackOfUsers. */
+/**
+ * System mode with jobs of this user if root runs the test and the user exists; otherwise user mode. A test that needs system
+ * mode must skip by lackOfUsers.
+ */
 export function seatOf(user: string): Seat {
   return lackOfUsers(user) === false ? { mode: "system", owner: user, as: { as: user } } : { mode: "user", owner: undefined, as: {} };
 }

@@ -1,4 +1,4 @@
-// A scheduler alone: its directories, and a server that is ours to script.
+// A scheduler alone: its directories, and a server that the test scripts.
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { chmodSync, copyFileSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -63,17 +63,17 @@ export const lines = (dir: string): string[] =>
     .split("\n")
     .map((line) => line.slice(line.indexOf(";") + 1));
 
-/** A server that answers hello with a snapshot and keeps what it is told. */
+/** A server that answers hello with a snapshot and records what it receives. */
 export type FakeServer = {
   /** the scheduler; started again by restart() */
   child(): ChildProcess;
-  /** waits for its end, then starts another */
+  /** waits for its end, then starts another process */
   restart(): Promise<void>;
-  /** runs a cycle to its end; the decisions */
+  /** runs a complete cycle and returns the decisions */
   cycle(command?: SchedCommand): Promise<Decision[]>;
   delta(...changes: Change[]): void;
   send(type: "sched-configure"): void;
-  /** what is told to a scheduler that says hello from now on */
+  /** the snapshot for later hellos */
   snapshot: Snapshot;
   verdict: (decision: Decision) => Verdict;
   stop(): Promise<void>;

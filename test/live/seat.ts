@@ -1,4 +1,5 @@
-// Somebody at a terminal: a pseudo terminal of the test's own with a command on it as its session's leader, and what is on the screen.
+// A user at a terminal: a pseudo terminal of the test with a command as the leader of its session, and the contents of the
+// screen.
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { closeSync, constants, openSync } from "node:fs";
@@ -13,13 +14,13 @@ export type Seat = {
   readonly text: string;
   type(text: string): void;
   resize(rows: number, columns: number): void;
-  /** until the terminal shows it, after everything asked for before */
+  /** waits until the terminal shows the text after all text found before */
   see(what: RegExp): Promise<string>;
   /** exit status, or the signal */
   readonly ended: Promise<number | NodeJS.Signals>;
-  /** whether the modes are those of before the command */
+  /** whether the modes are the same as before the command */
   readonly restored: boolean;
-  /** the terminal is taken away */
+  /** hangs up the terminal */
   hangUp(): void;
   leave(): void;
 };

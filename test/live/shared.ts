@@ -1,4 +1,4 @@
-// The folder with recordings, client programs and traces that lies beside the checkout, or where PARTITA_SHARED says.
+// The folder with recordings, client programs and traces: beside the checkout, or at PARTITA_SHARED.
 
 import { existsSync } from "node:fs";
 import { join } from "node:path";
@@ -7,7 +7,7 @@ import { fileURLToPath } from "node:url";
 export const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 export const SHARED = process.env["PARTITA_SHARED"] ?? join(ROOT, "..", "shared");
 
-/** undefined when the folder is there, else the reason to skip, to be said aloud. */
+/** undefined if the folder exists, otherwise the reason for skipping, which the test prints. */
 export function whyNoShared(): string | undefined {
   return existsSync(join(SHARED, "transcripts", "replay")) ? undefined : `no shared folder at ${SHARED}; set PARTITA_SHARED`;
 }

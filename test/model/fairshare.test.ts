@@ -1,4 +1,4 @@
-// Fairshare: the tree's sums and claims, usage counted once, decay, and the file that keeps it.
+// Fairshare: sums and claims of the tree, usage counted once, decay, and the file that stores it.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";

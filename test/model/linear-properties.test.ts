@@ -1,5 +1,6 @@
-// Every parser of what users type works in time in proportion to its text: each is fed texts of n and of 8 n characters, and a million characters of the
-// text that is worst for it. Time is counted by the processor, the best of several rounds; one whose work grows like the square would take 64 times as long.
+// Every parser of user input takes time in proportion to its text. Each parses texts of n and of 8 n characters, and a million
+// characters of its worst text. Time is processor time, the best of several rounds. A quadratic parser would take 64 times as
+// long.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -135,7 +136,7 @@ const PARSERS: { readonly [name: string]: (text: string) => unknown } = {
     parseRequest({ id: 1, kind: "status", object: "job", ids: [...text.slice(0, text.length / 4)].map(() => 1) }),
 };
 
-/** Milliseconds of processor time, the least of some rounds; long ones are run once. */
+/** Milliseconds of processor time, the least of several rounds; a long run is done once. */
 function cost(parse: (text: string) => unknown, text: string): number {
   let least = Number.POSITIVE_INFINITY;
   for (let round = 0; round < 3; round++) {
@@ -154,7 +155,7 @@ function cost(parse: (text: string) => unknown, text: string): number {
 
 const SMALL = 16_000;
 const FACTOR = 8;
-/** Linear is 8; garbage collection and caches add to it. Quadratic is 64. */
+/** Linear growth is 8; garbage collection and caches add to it. Quadratic growth is 64. */
 const GROWTH_MAX = 30;
 /** How often a growth that is too large is measured again. */
 const MEASURED_AGAIN = 3;
@@ -172,7 +173,7 @@ for (const [name, parse] of Object.entries(PARSERS)) {
       if (large > most) [most, hardest] = [large, worst];
       if (large <= NOISE_MS) continue;
       const small = Math.max(cost(parse, make(SMALL)), NOISE_MS / FACTOR);
-      // A collection of the whole heap may fall into one measurement, not into each.
+      // A full garbage collection may affect one measurement, but not all.
       let growth = large / small;
       for (let more = 0; more < MEASURED_AGAIN && growth > GROWTH_MAX; more++) growth = cost(parse, make(SMALL * FACTOR)) / small;
       assert.ok(growth <= GROWTH_MAX, `${worst}: ${FACTOR} times the text takes ${growth.toFixed(1)} times as long`);

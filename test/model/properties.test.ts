@@ -1,4 +1,5 @@
-// Whatever text comes: a value is taken or refused with Reject, nothing else is thrown; what is taken is shown and read back the same.
+// For any text, a value is accepted or refused with Reject, and nothing else is thrown. An accepted value is rendered and
+// parsed back unchanged.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -22,7 +23,7 @@ resources.set("r_arr", customResource("r_arr", "string_array", "h"));
 const ROWS = Object.values(ATTRIBUTE_TABLES).flatMap((table) => table.rows);
 const NAMES = [...resources.keys()];
 
-/** Texts made of the pieces that the grammars know, and of anything. */
+/** Texts made of pieces of the grammars and of arbitrary characters. */
 const pieces = fc.array(
   fc.constantFrom(
     "1",
@@ -78,7 +79,7 @@ const texts = fc.oneof(
   fc.string({ unit: "binary", maxLength: 24 }),
 );
 
-/** The value, or undefined when it was refused properly. */
+/** The value, or undefined if it was refused with Reject. */
 function attempt<T>(call: () => T): T | undefined {
   try {
     return call();

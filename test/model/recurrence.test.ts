@@ -1,4 +1,4 @@
-// Rules of recurrence: what they give on the clock of a time zone, what is refused, and that none keeps anybody busy.
+// Recurrence rules: their results on the clock of a time zone, refusals, and bounded work.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -150,7 +150,7 @@ test("starts grow, lie at or after the first moment, and are as many as asked, w
       try {
         starts = expandRule(parseRule(rule), zoneOf(zone), from_s);
       } catch (error) {
-        // An interval of hours may never meet the hours asked for.
+        // An interval of hours may never meet the given hours.
         assert.ok(error instanceof Reject && frequency === "HOURLY" && hours !== null, `${rule}: ${error}`);
         return;
       }

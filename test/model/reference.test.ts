@@ -1,5 +1,5 @@
-// The tables against the reference they were made from, where that lies beside the checkout: names, order, types, levels and notes of every attribute
-// and resource, numbers and texts of every error.
+// Compares the tables with the reference from which they were made, if it is beside the checkout: names, order, types, levels
+// and notes of every attribute and resource, numbers and texts of every error.
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
@@ -58,7 +58,10 @@ const SECTIONS: readonly [ObjectType, RegExp][] = [
   ["resv", /^7\. reservation/],
 ];
 
-/** The reference lets managers set some of these: what names a program that root runs, or a file that root writes, is root's alone (docs/security.md). */
+/**
+ * The reference allows managers to set some of these. An attribute that names a program that root runs, or a file that root
+ * writes, is reserved for root (docs/security.md).
+ */
 const ROOTS_ALONE: { readonly [object: string]: readonly string[] } = {
   server: ["acl_roots", "job_sort_formula", "mailer", "cred_renew_tool"],
   sched: ["sched_priv", "sched_log", "sched_user"],
@@ -68,7 +71,7 @@ for (const [object, heading] of SECTIONS) {
   test(`the ${object} table has the reference's rows in its order`, { skip }, () => {
     const expected = rows(read("objects.md"), heading).filter((row) => row[1] !== "_other_");
     const table = ATTRIBUTE_TABLES[object];
-    // Attributes of our own follow those of the reference.
+    // Our own attributes follow those of the reference.
     const own: ReadonlySet<string> = new Set(object === "server" ? LIMIT_ROWS.map(([name]) => name) : []);
     assert.deepEqual(
       table.rows.filter((def) => !own.has(def.name)).map((def) => def.name),

@@ -1,4 +1,4 @@
-// What a call is refused with, for tables: `15014 Illegal attribute ...`. Anything thrown that is not a Reject fails the test.
+// The refusal of a call, for tables: `15014 Illegal attribute ...`. Any thrown value that is not a Reject fails the test.
 
 import { Reject } from "#model/pbse.ts";
 

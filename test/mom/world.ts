@@ -1,4 +1,4 @@
-// A mom core on a bench: events in, actions as short words out, so that a test reads as a table.
+// A mom core in a test: events in, actions out as short words, so that a test reads as a table.
 
 import { NO_CPU_ENFORCEMENT } from "#mom/job/limits.ts";
 import type { Owner } from "#mom/job/plan.ts";
@@ -76,17 +76,17 @@ export function job(overrides: Partial<Omit<MomJob, "attrs">> & { readonly attrs
 
 export type World = {
   readonly state: MomState;
-  /** the last record of each job, as a mom that comes back finds it */
+  /** the last record of each job, as a restarted mom finds it */
   readonly records: Map<string, SavedRun>;
   now_ms: number;
-  /** every action of the event as a word: see wordOf; log lines and what is written to the disk are left out */
+  /** every action of the event as a word (see wordOf), without log lines and disk writes */
   on(event: MomEvent): string[];
   /** texts of log records since the last call */
   logged(): string[];
   readonly actions: MomAction[];
 };
 
-/** connected and welcomed unless told otherwise; without prologue and epilogue unless scripts are to be answered by the test. */
+/** connected and welcomed by default; without prologue and epilogue unless the test answers for scripts. */
 export function world(
   options: {
     readonly config?: Partial<MomConfig>;
@@ -97,7 +97,7 @@ export function world(
 ): World {
   const state = makeMomState({ ...CONFIG, ...options.config }, options.checkpoints);
   const logs: string[] = [];
-  /** There is no such script: what follows comes in its place. */
+  /** Answers that there is no such script; the following actions take its place. */
   const withoutScripts = (action: MomAction): MomAction[] =>
     options.scripts === true || action.kind !== "run-script"
       ? [action]
@@ -203,7 +203,7 @@ export const finished = (of: MomJob, failures: readonly string[] = []): MomEvent
 });
 export const acknowledged = (of: MomJob): MomEvent => ({ kind: "acknowledged", data: { jobs: [{ job: of.id, run_count: of.run_count }] } });
 
-/** The job's way until it runs. */
+/** Advances the job until it runs. */
 export function run(w: World, of: MomJob, pid = 4711): void {
   w.on({ kind: "start", job: of, owner: OWNER });
   w.on(prepared(of));

@@ -1,4 +1,4 @@
-// A server that takes its time and one that does not answer: what a command says, which requests are given up, and when.
+// A slow server and a server that does not answer: the command's messages, which requests are given up, and when.
 
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
@@ -11,17 +11,17 @@ type World = {
   readonly link: ServerConnection;
   /** lets seconds pass, one by one */
   pass(seconds: number): Promise<void>;
-  /** how often it was said that the server does not answer */
+  /** number of notices that the server does not answer */
   told: number;
-  /** probes that are open, and how many there were */
+  /** open probes, and the number of all probes */
   readonly probes: (() => void)[];
   asked: number;
-  /** replies to what is open */
+  /** answers the open requests */
   answer(): void;
   part(): void;
 };
 
-/** A server that says only what the test says. is_alive: it answers probes. */
+/** A server that sends only what the test asks for. is_alive: it answers probes. */
 function world(t: TestContext, patience: Patience, is_alive: boolean): World {
   let now_ms = 0;
   t.mock.timers.enable({ apis: ["setTimeout"] });

@@ -1,4 +1,4 @@
-// What the admin shell offers at the cursor, and how keys change the line.
+// The candidates of the admin shell at the cursor, and the effects of keys on the line.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";

@@ -1,4 +1,4 @@
-// What qmgr takes and where the caret stands when it does not (transcripts qmgr-syntax-errors, qmgr-stdin, server-limits).
+// What qmgr accepts, and the position of the caret otherwise (transcripts qmgr-syntax-errors, qmgr-stdin, server-limits).
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -222,7 +222,7 @@ test("the first quote character of a value is the only one for it, and white spa
   }
 });
 
-/** Requests that make a parser look back, or keep much open. */
+/** Requests that force a parser to backtrack or to keep many rules open. */
 const HOSTILE: { readonly [what: string]: (n: number) => string } = {
   terms: (n) => `set server ${"a=b,".repeat(n / 4)}`,
   attributes: (n) => `list server ${"a,".repeat(n / 2)}`,

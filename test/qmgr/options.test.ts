@@ -1,4 +1,4 @@
-// Words that are no options of qmgr.
+// Words that are not options of qmgr.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";

@@ -1,11 +1,11 @@
-// Words that do not belong into a directive: every verb, every type of object, every kind of stray word. A malformed directive is a syntax error
-// and asks nothing of the server (docs/reference/qmgr.md 3, 4).
+// Words that do not belong in a directive: every verb, every type of object, every kind of stray word. A malformed directive is
+// a syntax error and sends nothing to the server (docs/reference/qmgr.md 3, 4).
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { QmgrSession } from "#qmgr/session/session.ts";
 
-/** A directive that is right, by verb and object. attr: an attribute of the object that may be set. */
+/** A correct directive by verb and object. attr: a settable attribute of the object. */
 const OBJECTS = [
   { word: "server", name: "", set: "comment = x", attr: "comment" },
   { word: "queue", name: "zz", set: "comment = x", attr: "comment" },
@@ -18,7 +18,7 @@ const OBJECTS = [
 ] as const;
 type Row = (typeof OBJECTS)[number];
 
-/** What a right directive says after the name. */
+/** The words of a correct directive after the name. */
 const RIGHT: Record<string, (row: Row) => string> = {
   create: (row) => row.set,
   set: (row) => row.set,
@@ -31,10 +31,10 @@ const RIGHT: Record<string, (row: Row) => string> = {
   export: () => "application/x-python default f.py",
 };
 
-/** Stray words after a right directive: plain words, attributes, terms, separators. */
+/** Stray words after a correct directive: plain words, attributes, terms, separators. */
 const STRAY = ["now", "now please", "comment", "partition", "-a", "= x", "enabled=True", ",", ", ,", "'quoted words'", '"', "&"];
 
-/** Runs a directive in a session whose server takes everything; what was asked of it, and what was printed. */
+/** Runs a directive in a session whose server accepts everything. Returns the requests and the output. */
 async function run(line: string): Promise<{ readonly status: number; readonly asked: readonly object[]; readonly text: string }> {
   const asked: object[] = [];
   let text = "";
@@ -59,7 +59,7 @@ async function run(line: string): Promise<{ readonly status: number; readonly as
   return { status, asked, text };
 }
 
-/** import and export are of hooks only; a server is neither created nor deleted by this grammar alone: its refusal is the server's. */
+/** import and export apply to hooks only. The grammar accepts creation and deletion of a server; the server refuses them. */
 const applies = (verb: string, row: Row): boolean => (verb !== "import" && verb !== "export") || row.word.endsWith("hook");
 
 for (const verb of Object.keys(RIGHT)) {
@@ -70,7 +70,7 @@ for (const verb of Object.keys(RIGHT)) {
       const right = await run(line);
       assert.ok(!right.text.includes("Syntax error"), `${line}: ${right.text}`);
       for (const stray of STRAY) {
-        // A further attribute after a comma is no stray word, and active server takes names.
+        // A further attribute after a comma is not a stray word, and active server accepts names.
         const wrong = `${line} ${stray}`;
         if (verb === "active" && row.name === "" && /^[a-z]+$/.test(stray)) continue;
         if (verb === "delete" && row.name === "" && /^[a-z]+$/.test(stray) && stray !== "comment") continue;

@@ -1,4 +1,5 @@
-// Golden schedules: the start second of every job, as two independent reference simulators agree on it. They lie in the shared folder.
+// Golden schedules: the start second of every job, on which two independent reference simulators agree. They are in the shared
+// folder.
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
@@ -30,7 +31,7 @@ const CASES: readonly { trace: string; procs: number; golden: string; columns: s
   { trace: "KTH-SP2-1996-2.1-cln", procs: 100, golden: "KTH-SP2.maint-weekly.batch", columns: "easy depth4 depthinf", reservations: WEEKLY },
 ];
 
-/** A cycle costs what a whole scheduler does. */
+/** A cycle does the work of a whole scheduler, so only some jobs are replayed. */
 const CYCLE_JOBS = 1000;
 
 const traces = new Map<string, readonly TraceJob[]>();
@@ -66,7 +67,8 @@ test("golden schedule KTH-SP2.batch by the scheduler's own cycles: its first job
   const names = heading.split(",");
   for (const name of ["fcfs", "easy", "depth2"]) {
     const { starts_s } = replay({ jobs, pools: [{ procs: 100 }], algorithm: algorithmNamed(name) as Algorithm, engine: createCyclePool });
-    // Later jobs of the trace, which are not here, could only have started before these where they were queued before.
+    // The remaining jobs of the trace are left out; they could have started before these jobs only if they had been queued
+    // before.
     const expected = rows.slice(0, CYCLE_JOBS).map((row) => Number(row.split(",")[names.indexOf(name)]));
     const last_s = rows[CYCLE_JOBS] === undefined ? Number.POSITIVE_INFINITY : Number(rows[CYCLE_JOBS].split(",")[1]);
     const wrong = expected.findIndex((start_s, at) => start_s < last_s && start_s !== starts_s[at]);

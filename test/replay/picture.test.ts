@@ -1,4 +1,4 @@
-// Schedules as pictures: lanes that no two bars share at a time, SVG that is well-formed, curves that add up.
+// Schedules as pictures: bars never share a lane at the same time, the SVG is well formed, and curves have the right sums.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -100,7 +100,7 @@ test("load: used slots and waiting jobs by column", () => {
   assert.deepEqual(loadOver({ ...gantt, never_started_s: [5] }, 0, 10, 4).waiting, [0, 1, 1, 1], "what never starts waits to the end");
 });
 
-/** Tags are closed in the order in which they were opened; texts hold no raw < or &. */
+/** Tags are closed in reverse order of opening; texts contain no raw < or &. */
 function assertWellFormed(svg: string): void {
   const open: string[] = [];
   for (const [all, close, name, self] of svg.matchAll(/<(\/?)([a-zA-Z]+)(?:\s+[\w:-]+="[^"<]*")*\s*(\/?)>/g)) {
@@ -142,7 +142,7 @@ test("the picture is well-formed, shows every bar, cuts what it is told to, and 
 const labelsOf = (svg: string): [x: number, y: number, text: string][] =>
   [...svg.matchAll(/<text x="(-?[\d.]+)" y="([\d.]+)"[^>]*>([^<]*)</g)].map(([, x, y, text]) => [Number(x), Number(y), text as string]);
 
-/** A clock of a place where it is five and a half hours later, with long names of days. */
+/** A clock of a place that is five and a half hours ahead, with long names of days. */
 const CALCUTTA: Clock = (time_s) => {
   const { day, second_of_day } = SINCE_ZERO(time_s + 19_800);
   return { day: `28 Sep ${day.slice(4)}`, second_of_day };

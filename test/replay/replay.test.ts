@@ -1,4 +1,4 @@
-// Replays of small and random traces: what must hold whatever the trace.
+// Replays of small and random traces: properties that hold for any trace.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -112,7 +112,7 @@ test("the scheduler's own cycles give the schedules of the pool", () => {
 test("the slots of a reservation are kept free", () => {
   const jobs: TraceJob[] = [1, 2, 3].map((id) => ({ id, submit_s: 0, procs: 4, est_s: 10, run_s: 10, partition: -1 }));
   const reservations = [{ start_s: 12, duration_s: 8, procs: 8 }];
-  // two at once; the third would reach into the reservation
+  // two at the same time; the third would reach into the reservation
   assert.deepEqual(replay({ jobs, pools: [{ procs: 8, reservations }], algorithm: named("easy") }).starts_s, [0, 0, 20]);
   assert.throws(() => replay({ jobs, pools: [{ procs: 4, reservations }], algorithm: named("easy") }), RangeError);
 });

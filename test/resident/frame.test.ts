@@ -1,4 +1,4 @@
-// The bytes between launcher and resident: frames in whatever pieces, requests, limits.
+// The bytes between launcher and resident: frames in arbitrary pieces, requests, limits.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -74,7 +74,7 @@ test("output is cut into frames that a launcher takes, between any bytes", () =>
   assert.deepEqual(outputFrames("E", ""), []);
 });
 
-/** As native/conversation.c writes it. */
+/** In the form that native/conversation.c writes. */
 function requestBytes(parts: readonly string[]): Buffer {
   return Buffer.from(parts.map((part) => `${part}\0`).join(""));
 }

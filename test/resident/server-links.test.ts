@@ -1,4 +1,4 @@
-// Connections to a server that are kept between commands, with a server that is played.
+// Connections to a server that are kept between commands, with a server that the test plays.
 
 import assert from "node:assert/strict";
 import { once } from "node:events";
@@ -26,7 +26,7 @@ const place = (): string => join(folder, `${places++}.sock`);
 
 type Played = { readonly server: Server; readonly connections: Socket[]; stop(): Promise<void> };
 
-/** Answers every request with its own number of connections, unless it is to be silent. */
+/** Answers every request with the number of its connections, unless silent. */
 async function play(path: string, silent = false): Promise<Played> {
   const connections: Socket[] = [];
   const server = createServer((socket) => {
@@ -162,7 +162,7 @@ test("a reader that is full stops what comes, and goes on when it has room", asy
   const reply = link.request(ask).then(() => {
     second = true;
   });
-  // The server answers at once; what it wrote waits in the socket.
+  // The server answers at once; its data waits in the socket.
   const probe = await links.connect(path, command().flow);
   await probe.request(ask);
   await probe.request(ask);

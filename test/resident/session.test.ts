@@ -1,4 +1,4 @@
-// A session with a launcher that is played: what the resident sends, and what becomes of a command when things go wrong.
+// A session with a launcher that the test plays: the resident's frames, and the fate of a command when errors occur.
 
 import assert from "node:assert/strict";
 import { once } from "node:events";
@@ -21,10 +21,10 @@ let sockets = 0;
 
 type Play = {
   readonly launcher: Socket;
-  /** letters and payloads to the end of the connection */
+  /** letters and payloads up to the end of the connection */
   readonly told: Promise<readonly string[]>;
   readonly live: Set<Session>;
-  /** when the resident's side is over */
+  /** resolves when the resident's side has ended */
   readonly over: Promise<void>;
 };
 
@@ -180,7 +180,7 @@ test("when the launcher goes, input fails instead of ending and the command's li
   assert.equal(seen?.flow?.ended.aborted, true);
 });
 
-/** Once, when input is wanted. */
+/** Yields once, when input is wanted. */
 async function* on(launcher: Socket): AsyncGenerator<void> {
   for (;;) {
     const [bytes] = (await once(launcher, "data")) as [Buffer];

@@ -1,4 +1,4 @@
-// pbs_rsub, pbs_rstat, pbs_rdel, pbs_ralter: requests sent, output, refusals told, usage.
+// pbs_rsub, pbs_rstat, pbs_rdel, pbs_ralter: requests sent, output, refusals printed, usage.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -22,7 +22,7 @@ const BODIES: Readonly<Record<string, CommandBody>> = {
   pbs_ralter: pbsRalter,
 };
 
-/** Reservations R5 and the like are there; R9 is unknown, R7 another's. */
+/** Reservations R5 and others exist; R9 is unknown; R7 belongs to another user. */
 function answering(request: Request): Answer {
   if (request.kind === "submit-resv") return { value: { id: "R5.HOST", word: "UNCONFIRMED" } };
   const resv = "resv" in request ? request.resv : "";

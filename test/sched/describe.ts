@@ -1,4 +1,5 @@
-// A universe as plain data that does not depend on how it came to be: numbers given to specs and requests are left out, groups are shown by their members.
+// A universe as plain data that does not depend on its history: numbers of specs and requests are left out, and groups are
+// given by their members.
 
 import { jobsOf } from "#sched/order/strands.ts";
 import { setsInOrder } from "#sched/place/placement-sets.ts";
@@ -80,7 +81,7 @@ function describeSet(set: NodeSet): object {
   };
 }
 
-/** What is booked on a host and what is left of what runs when it begins. */
+/** The bookings of a host, and the remaining use by running jobs when each begins. */
 function outlookText({ outlook }: Host): string {
   const texts = outlook?.vnodes.map(({ at, parts, lefts }) => {
     const booked = parts.map(

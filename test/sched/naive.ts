@@ -1,5 +1,6 @@
-// A scheduler as simple as can be, for comparison: no buckets, no classes, no increments. Every job is tried on every vnode in order.
-// It knows ncpus, mem, the boolean fast, arrangement, exclusive use, vnode states, queues' vnodes and numbers-of-jobs limits; not reasons.
+// The simplest possible scheduler, for comparison: no buckets, no classes, no increments. It tries every job on every vnode in
+// order. It supports ncpus, mem, the boolean fast, arrangement, exclusive use, vnode states, queues' vnodes and limits on
+// numbers of jobs, but no reasons.
 
 import { sizeKb } from "#model/values/size.ts";
 import type { SchedJob, Snapshot } from "#protocol/sched-link.ts";
@@ -16,7 +17,7 @@ type Node = {
   fast: boolean;
   free: boolean;
   inUse: boolean;
-  /** vnodes of its host that are in other sets are in use since before the cycle */
+  /** vnodes of its host in other sets were in use before the cycle */
   crowded: boolean;
   sharing: string;
 };
@@ -25,7 +26,7 @@ type Chunk = { amounts: Amounts; text: string[]; fast: boolean | undefined };
 
 export type Started = { readonly job: string; readonly exec_vnode: string };
 
-/** once: a request that could not be placed is not tried again in the cycle. It may matter: first fit is not monotone. */
+/** once: a request that could not be placed is not tried again in the cycle. This can matter, because first fit is not monotone. */
 export function naiveCycle(snapshot: Snapshot, policy: Policy, once: boolean): Started[] {
   const failed = new Set<string>();
   const nodes = snapshot.nodes.map((node): Node => {
@@ -140,7 +141,10 @@ function place(policy: Policy, all: Node[], job: SchedJob): string | null {
   };
   const left = (node: Node): Amounts => ({ ncpus: node.avail.ncpus - node.used.ncpus, mem: node.avail.mem - node.used.mem });
   const apart = arrangement === "scatter" || arrangement === "vscatter";
-  /** Hosts by rank, then by how many of the copies they take, then by what they have left: tried copy by copy on vnodes of their own. */
+  /**
+   * Hosts by rank, then by the number of copies that they take, then by the remaining resources; each copy is tried on copies
+   * of the vnodes.
+   */
   const bestFirst = (group: typeof hosts, chunk: Chunk, need: number): typeof hosts => {
     const total = (name: "ncpus" | "mem"): number => all.reduce((sum, node) => sum + node.avail[name], 0);
     const fits = new Map(
@@ -173,7 +177,7 @@ function place(policy: Policy, all: Node[], job: SchedJob): string | null {
     const usedNodes = new Set<Node>();
     const texts = new Map<Chunk[], string[]>(groups.map((copies) => [copies, []]));
     for (const copies of order) {
-      // Best fit: what was chosen takes all it can.
+      // Best fit: the chosen host takes as many copies as it can.
       let last: (typeof hosts)[number] | null = null;
       for (const chunk of copies) {
         let text: string | null = null;

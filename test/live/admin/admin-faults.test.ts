@@ -1,4 +1,5 @@
-// `partita` and the init script where something is wrong: a store that lost commits, daemons that died, a reader that has gone, callers who may not look.
+// `partita` and the init script in case of faults: a store that lost commits, daemons that died, an output reader that has
+// gone, callers without permission.
 
 import assert from "node:assert/strict";
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
@@ -57,7 +58,7 @@ test("a store that lost acknowledged commits is refused by every start, shown by
     copyFileSync(join(complex.home, "wal"), `${store}-wal`);
     assert.equal(call("start").status, 0);
     assert.match(complex.must("qstat", ["-f", id]), /job_state = H/);
-    // Removed under the running server: there is still time to save it.
+    // The file is removed under the running server, and can still be saved.
     rmSync(store);
     assert.match(call("doctor").out, /^FAULT +.*partita\.db .*removed or replaced .* partita backup FILE/m);
     assert.equal(call("stop").status, 0);
@@ -75,7 +76,7 @@ test("a store that lost acknowledged commits is refused by every start, shown by
 test("partita start ends at once when the server dies that it waits for", async () => {
   await inComplex("user", async (complex) => {
     const server = complex.pid("server") as number;
-    // What it waits for: a vnode that is unknown, since the starter of its jobs hangs.
+    // Makes it wait: the vnode is unknown, because the starter of its jobs hangs.
     complex.qmgr("set server node_silence_timeout = 4");
     process.kill(complex.pid("starter") as number, "SIGSTOP");
     await until("the vnode is unknown", () => complex.must("pbsnodes", ["-a"]).includes("state-unknown"));
@@ -91,7 +92,10 @@ test("partita start ends at once when the server dies that it waits for", async 
   });
 });
 
-/** Inodes of the connections to the server's socket, those that wait for it included. A count would not do: connections of commands before go late. */
+/**
+ * Inodes of the connections to the server's socket, including waiting ones. A count would not be sufficient, because
+ * connections of earlier commands disappear late.
+ */
 function connections(complex: Complex): ReadonlySet<string> {
   const path = join(complex.pbsHome, "sock/server.sock");
   const lines = readFileSync("/proc/net/unix", "utf8")
@@ -109,7 +113,7 @@ async function outcome(child: ChildProcess): Promise<{ readonly status: number |
   return { status, text };
 }
 
-/** Command lines that name a directory. From /proc: a fresh machine has no pgrep. */
+/** Command lines that contain a directory. They are read from /proc, because a fresh machine has no pgrep. */
 function processesOf(directory: string): readonly string[] {
   return readdirSync("/proc")
     .filter((name) => /^\d+$/.test(name))
@@ -147,7 +151,7 @@ test("partita init --server NAME: a name that no name service knows makes a comp
     const env = { ...process.env, PBS_CONF_FILE: join(dir, "pbs.conf"), PARTITA_RESIDENT: "no" };
     const id = run(join(ROOT, "bin/qsub"), ["-o", dir, "-e", dir, "-W", "block=true", "--", "/bin/true"], env);
     assert.deepEqual([id.status, id.out], [0, "1.nowhere\n"], id.err);
-    // What init asks for: finished jobs are kept from the first day, and the node has this machine's own cpus.
+    // Defaults of init: finished jobs are kept, and the node has this machine's own cpus.
     assert.match(run(join(ROOT, "bin/qstat"), ["-x"], env).out, /^1\.nowhere .* F workq/m);
     const cpus = Number(run("nproc", []).out);
     assert.match(run(join(ROOT, "bin/pbsnodes"), ["-a"], env).out, new RegExp(`resources_available\\.ncpus = ${cpus}\n`));
@@ -187,7 +191,7 @@ test("partita status: an ordinary user is told what he may know; a scheduler tha
   });
 });
 
-/** A process that starts a program and never waits for it, as process 1 of many a container. */
+/** A process that starts a program and never reaps it, like process 1 of many containers. */
 async function careless(
   words: readonly string[],
   env: NodeJS.ProcessEnv,
@@ -210,7 +214,7 @@ test(
       const call = (action: string): Ran => run(script, [action], env);
       assert.equal(call("stop").status, 0);
 
-      // A pid file that names a zombie of that very name, as a killed server leaves it.
+      // A pid file that names a zombie with that name, as a killed server leaves it.
       const program = join(complex.home, "pbs_server");
       symlinkSync("/bin/true", program);
       const dead = await careless([program], env);

@@ -1,4 +1,5 @@
-// `partita` and the init script on real complexes: what site tooling expects of an installation (docs/reference/files.md 9).
+// `partita` and the init script on real complexes: the properties that tools of sites expect of an installation
+// (docs/reference/files.md 9).
 
 import assert from "node:assert/strict";
 import { spawn, spawnSync } from "node:child_process";
@@ -29,7 +30,7 @@ function run(program: string, args: readonly string[], env: NodeJS.ProcessEnv = 
   return { status, out: stdout, err: stderr };
 }
 const pidIn = (path: string): number => Number.parseInt(readFileSync(path, "utf8"), 10);
-/** The words of a process, joined; "" when there is none. From /proc: a fresh machine has no ps. */
+/** The words of a process, joined; "" if it does not exist. They are read from /proc, because a fresh machine has no ps. */
 const commandOf = (pid: number | string): string => {
   try {
     return readFileSync(`/proc/${pid}/cmdline`, "utf8").replaceAll("\0", " ").trim();
@@ -147,13 +148,13 @@ test("partita stop: a scheduler that has no link to the server just then ends, t
 
 test("a job finds the commands of PBS and its complex, after login files that set PATH anew, too; every name of the machine is local", async () => {
   const body = async (complex: Complex): Promise<void> => {
-    // Output_Path says the machine's name, and the mom has another one: there is no scp to the machine itself.
+    // Output_Path contains the machine's name, but the mom has another name: the machine needs no scp to itself.
     assert.match(complex.must("pbsnodes", ["-a"]), /^localhost\n/);
     const id = complex.submit(["-j", "oe", "-o", join(complex.work(), "out"), "-W", "block=true"], {
       input: "#!/bin/sh\nqsub -h -N inner -- /bin/true && qstat -f | grep -c Job_Name\n",
     });
     assert.match(readFileSync(join(complex.work(), "out"), "utf8"), /^2\.\S+\n2$/m, id);
-    // A program that no shell starts has what pbs_environment says.
+    // A program that is not started by a shell gets its environment from pbs_environment.
     complex.submit(["-j", "oe", "-o", join(complex.work(), "direct"), "-W", "block=true", "--", "qselect", "-N", "inner"]);
     assert.match(readFileSync(join(complex.work(), "direct"), "utf8"), /^2\./m);
   };
@@ -170,7 +171,7 @@ test("pbs_sched -I NAME -d DIR: the scheduler's home is DIR, the server is that 
     try {
       await until("the server has adopted it", () => !/state = down/.test(complex.must("qmgr", ["-c", "list sched s1 state"])));
     } finally {
-      // The server names the directories that count: by then the scheduler may have its lock there.
+      // The server reports the directories in use; by then the scheduler may hold its lock there.
       const pid = complex.schedPid("s1") ?? pidIn(join(dir, "sched_priv_s1/sched.lock"));
       if (pid > 0) process.kill(pid);
     }
@@ -267,7 +268,7 @@ test("partita: backup of a running and of a stopped complex; restore puts it in 
     ] as const)
       assert.match(call("restore", wrong).err, why);
 
-    // An older copy put in place by hand is not taken for the present store.
+    // An older copy moved into place by hand is not accepted as the present store.
     const store = join(complex.pbsHome, "server_priv/partita.db");
     writeFileSync(store, readFileSync(file), { mode: 0o600 });
     assert.match(call("start").err, /the last \d+ of its commits (?:is|are) missing/);
@@ -357,7 +358,7 @@ test("system installation: layout, owners, modes; nothing of the checkout is nee
     for (const name of readdirSync(join(exec, "lib/partita/dist")).filter((each) => each.endsWith("js"))) {
       assert.ok(!readFileSync(join(exec, "lib/partita/dist", name), "utf8").includes(ROOT), `${name} names the checkout`);
     }
-    // An ordinary user reaches the server and is known by name.
+    // An ordinary user can reach the server, which knows the user's name.
     assert.match(complex.must("qstat", ["-B"], { as: "daemon" }), /Active/);
   });
 });
@@ -375,7 +376,7 @@ test("init script: texts and exit statuses of start, status, stop, restart; sing
       err: "",
     });
     const [server, sched, mom, comm] = pidFiles(complex.pbsHome).map(([, pid]) => pid) as [number, number, number, number];
-    // A fresh Debian machine has no ps: one that fails stands for that here.
+    // A fresh Debian machine has no ps; a ps that fails simulates that.
     const withoutPs = join(complex.home, "..", "without-ps");
     mkdirSync(withoutPs);
     writeFileSync(join(withoutPs, "ps"), "#!/bin/sh\nexit 127\n", { mode: 0o755 });

@@ -1,4 +1,4 @@
-// An installation for the machine, from its first day to its last: what is there, upgraded while jobs run, and taken away again.
+// The life of an installation in system mode: its files, an upgrade while jobs run, and its removal.
 
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
@@ -65,7 +65,7 @@ test("an installation: what site tools look for, upgraded without harm to a runn
     assert.match(run(join(exec, "bin/partita"), ["upgrade", "--home", complex.home]).err, /this is the installed program itself/);
     complex.must("qdel", [id]);
     await complex.untilJob(id, "F");
-    // Named by PBS_CONF_FILE alone: this complex is upgraded, and nothing is installed elsewhere.
+    // Only PBS_CONF_FILE names the complex: this complex is upgraded, and nothing is installed elsewhere.
     rmSync(join(exec, "bin/pbs_sleep"));
     const named = run(partita, ["upgrade"], { ...process.env, PBS_CONF_FILE: join(complex.home, "pbs.conf") });
     assert.match(named.out, /^Restarted pbs_comm, pbs_mom, pbs_server\.$/m, named.err);
@@ -126,7 +126,7 @@ test("a complex in user mode goes as a whole, and only when that is asked for", 
     assert.match(call("uninstall").err, /consists of \S+ and \S+pbs\.conf only: say --purge/);
     assert.equal(call("uninstall", "--purge").status, 0);
     assert.ok(!existsSync(complex.home));
-    // A directory that is none of ours is not removed, whatever pbs.conf says.
+    // A foreign directory is not removed, whatever pbs.conf says.
     mkdirSync(join(complex.home, "precious"), { recursive: true });
     writeFileSync(join(complex.home, "pbs.conf"), `PBS_HOME=${complex.home}/precious\nPBS_EXEC=${ROOT}\nPBS_SERVER=x\nPARTITA_MODE=user\n`);
     assert.match(call("uninstall", "--purge").err, /does not look like a PBS_HOME/);

@@ -1,4 +1,5 @@
-// The README's tour, typed as it stands there by a new user whose login profile prints: it ends well, and every later job runs or says why not.
+// The README's tour, typed literally by a new user whose login profile prints text: it succeeds, and every later job runs or
+// gives a reason.
 
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
@@ -15,7 +16,7 @@ function tour(): readonly string[] {
   return block.trimEnd().split("\n");
 }
 
-/** What the user does between the tour and its last line. */
+/** The user's commands between the tour and its last line. */
 const LATER = [
   "echo == later",
   "qsub -W block=true -N later -- /bin/true; echo exit $?",
@@ -31,11 +32,11 @@ test("README: the tour as it stands there ends well, and every later job runs or
   try {
     const lines = tour();
     assert.ok(lines.length > 8 && lines.at(-1)?.startsWith("partita stop"), lines.join("\n"));
-    // Elsewhere than in the checkout, which the jobs' output shall not litter.
+    // In another directory than the checkout, so that the jobs' output does not go there.
     const typed = lines.map((line) => line.replaceAll(/(?<=^|[ (])bin\/partita/g, join(ROOT, "bin/partita")));
     const script = ["set -e", ...typed.slice(0, -1), "set +e", ...LATER, typed.at(-1)].join("\n");
     writeFileSync(join(home, "tour.sh"), `${script}\n`);
-    // As root the profile of the whole machine prints, for the processes of this test alone.
+    // As root the machine's profile prints text, for the processes of this test only.
     const profile = join(home, "profile.d");
     mkdirSync(profile);
     writeFileSync(join(profile, "print.sh"), "echo Welcome to this machine\n");

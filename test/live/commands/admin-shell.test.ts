@@ -1,4 +1,4 @@
-// The admin shell on a terminal: what is pasted or typed ahead is done line by line, in order.
+// The admin shell on a terminal: pasted lines and lines typed ahead are executed one by one, in order.
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";

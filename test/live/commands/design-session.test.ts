@@ -1,5 +1,5 @@
-// The qmgr session of the multi-scheduler design document, interfaces 1, 2, 4, 5, 6: what it sets, what it refuses, and that what is printed rebuilds
-// the same configuration elsewhere.
+// The qmgr session of the multi-scheduler design document, interfaces 1, 2, 4, 5, 6: the settings, the refusals, and that
+// printed output recreates the same configuration elsewhere.
 
 import assert from "node:assert/strict";
 import { chmodSync, cpSync, existsSync, mkdirSync, readFileSync } from "node:fs";
@@ -89,7 +89,7 @@ test("sched_priv and sched_log move to other directories while the scheduler run
   const priv = makePriv("priv_1");
   const logs = join(complex.work(), "logs_1");
   mkdirSync(logs, { mode: 0o755 });
-  // The server tells of directories at DEBUG3.
+  // The server reports directories at level DEBUG3.
   complex.qmgr("s sched multi_sched_1 log_events=2047", `s sched multi_sched_1 sched_log=${logs}`);
   complex.qmgr(`s sched multi_sched_1 sched_priv=${priv}`);
   const told = (): string => complex.log("../../work/logs_1");
@@ -206,7 +206,7 @@ test("print fed into a second, empty complex gives the same print there", async 
 
     const scheds = complex.qmgr("p sched").replaceAll(complex.pbsHome, second.pbsHome);
     const fed = second.run("qmgr", [], { input: scheds });
-    // The default scheduler is there already and keeps its directories; what a state was is no setting (docs/reference/qmgr.md 9).
+    // The default scheduler already exists and keeps its directories; a state is not a setting (docs/reference/qmgr.md 9).
     const refusals = [...fed.stderr.matchAll(/^qmgr obj=(\S+) svr=default: (.*)\nqmgr: Error \((\d+)\) returned from server$/gm)];
     const unexpected = refusals.filter(
       ([, object, text, code]) =>

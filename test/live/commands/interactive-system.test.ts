@@ -1,4 +1,4 @@
-// qsub -I in system mode: everything the job and its relay have is the owner's, and nobody else gets between him and his job.
+// qsub -I in system mode: everything of the job and its relay belongs to the owner, and nobody else can interfere.
 
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
@@ -108,7 +108,7 @@ test("another user who finds qsub's socket gets nothing and stops nothing", { sk
   seat.type("echo in''side; exit\r");
   await seat.see(/inside\r\n/);
   await seat.see(/completed/);
-  // A TLS alert is seven bytes and says nothing.
+  // A TLS alert has seven bytes and reveals nothing.
   assert.ok(got <= 7 * strangers.length, `${got} bytes`);
   for (const stranger of strangers) stranger.destroy();
 });

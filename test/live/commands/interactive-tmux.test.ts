@@ -1,4 +1,4 @@
-// qsub -I in a window of tmux: a terminal program of its own, with its keys, its screen and its window that changes size.
+// qsub -I in a window of tmux, a real terminal program with keys, a screen and a window that changes its size.
 
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
@@ -38,7 +38,7 @@ test("a session in tmux: size, resizing, a full-screen program, suspension, the 
   keys("export PS1='in> '; clear; stty size", "Enter");
   await shows(/^30 100$/m);
   keys("clear; trap 'stty size' WINCH; echo tra''pped", "Enter");
-  // A signal that comes before is nobody's.
+  // A signal that arrives before the trap is set is lost.
   await shows(/^trapped/m);
   tmux("resize-window", "-t", "w", "-x", "120", "-y", "40");
   await until("the new size", () => {
@@ -52,7 +52,7 @@ test("a session in tmux: size, resizing, a full-screen program, suspension, the 
   keys("~", "C-z");
   await shows(/Stopped|suspended/);
   keys("fg", "Enter");
-  // What is typed before qsub has its terminal again is nobody's.
+  // Input typed before qsub has its terminal again is lost.
   await until("the session is back", () => {
     keys("echo ba''ck", "Enter");
     return /^back$/m.test(screen());

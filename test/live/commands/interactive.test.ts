@@ -1,4 +1,4 @@
-// qsub -I: a terminal on the execution host for whoever sits at qsub, and its end in every way it can end.
+// qsub -I: a terminal on the execution host for the user at qsub, and all the ways in which it can end.
 
 import assert from "node:assert/strict";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
@@ -28,7 +28,7 @@ function qsub(words: readonly string[], size: { readonly rows?: number; readonly
   return seat;
 }
 
-/** A plain shell: nobody's profile has a say in what the terminal shows. */
+/** A plain shell, so that no profile affects what the terminal shows. */
 const SHELL = ["-S", "/bin/sh"];
 
 async function idOf(seat: Seat): Promise<string> {
@@ -42,7 +42,7 @@ async function ready(seat: Seat): Promise<string> {
   return id;
 }
 
-/** It says goodbye, gives the terminal back, and ends so. */
+/** qsub prints its last message, restores the terminal, and ends. */
 async function over(seat: Seat, id: string, status: number): Promise<void> {
   await seat.see(new RegExp(`\r\nqsub: job ${id.replace(".", "\\.")} completed\r\n`));
   assert.equal(await seat.ended, status);
@@ -79,7 +79,7 @@ test("all that is written arrives, and what is typed passes byte by byte", async
   const id = await ready(seat);
   await seat.see(/go\n/);
   const bytes = Array.from({ length: 300 }, (_, at) => (at === 0 ? 0 : at < 128 ? at : 128 + (at % 64)));
-  // What is typed to this terminal is UTF-8: only bytes of one character each.
+  // Input to this terminal is UTF-8, so the test uses only bytes that are one character each.
   seat.type(bytes.map((byte) => String.fromCharCode(byte & 0x7f)).join(""));
   await seat.see(/end\n/);
   await over(seat, id, 0);
@@ -117,7 +117,7 @@ test("the interrupt key while it waits: stay, or take the job along", async () =
   await seat.see(/Do you wish to terminate the job and exit \(y\|\[n\]\)\? /);
   seat.type("perhaps\n");
   await seat.see(/yes or no please\r\n/);
-  // The answer is not echoed by anything, and the interrupt key throws away what was typed before and not read.
+  // Nothing echoes the answer, and the interrupt key discards earlier unread input.
   let turn = 0;
   await until("the question again", () => {
     if (seat.text.split("Do you wish").length === 3) return true;
@@ -181,7 +181,7 @@ for (const [how, end] of [
 test("-X: an X client of the job reaches the submitter's display with the real cookie; who shows another one does not", async (t) => {
   const directory = complex.work();
   const real = Buffer.alloc(16, 0x5e);
-  /** An X server that answers with what it was shown. */
+  /** An X server that sends back what it receives. */
   const server = createServer((socket) => socket.on("data", (bytes) => socket.write(bytes)));
   let number = 20;
   for (let listens = false; !listens; number++)
@@ -204,7 +204,7 @@ test("-X: an X client of the job reaches the submitter's display with the real c
   await over(seat, id, 0);
 });
 
-/** An X client that tells what came back of its first message and of what it said then. */
+/** An X client that prints the replies to its first message and to its later data. */
 const CLIENT = `
 import { readFileSync } from "node:fs";
 import { connect } from "node:net";

@@ -1,4 +1,4 @@
-// The launchers in bin/: from any place, by any path, in a checkout and installed.
+// The launchers in bin/: started from any directory, by any path, in a checkout and in an installation.
 
 import assert from "node:assert/strict";
 import { spawn, spawnSync } from "node:child_process";
@@ -107,7 +107,7 @@ test("partita completes its calls and their options in bash", () => {
   assert.deepEqual(completed("partita explain --js"), ["--json"]);
 });
 
-/** A checkout with a Node that writes down what it is to run; what the server says on descriptor 3 is in the file `word`. */
+/** A checkout with a Node that records its arguments; the server's report on descriptor 3 comes from the file `word`. */
 function fakeCheckout(): { readonly base: string; ran(args: readonly string[]): Ran & { readonly nodes: readonly string[] } } {
   const base = join(folder, "checkout");
   const log = join(base, "ran");

@@ -1,7 +1,8 @@
-// Commands through a resident: the same bytes, statuses and effects as of a process of their own, whatever happens to launcher or resident.
+// Commands through a resident: output, statuses and effects are the same as in a separate process, whatever happens to launcher
+// or resident.
 //
-// The launchers tested stand in an installation without bundles of the commands: what is not run by a resident ends with 127 there, so that no test passes
-// because a launcher quietly ran the command itself.
+// The tested launchers are in an installation without bundles of the commands. A command that no resident runs ends with 127
+// there, so no test can pass because a launcher quietly ran the command itself.
 
 import assert from "node:assert/strict";
 import { type SpawnSyncReturns, spawn, spawnSync } from "node:child_process";
@@ -65,12 +66,12 @@ function kill(pid: number, signal: NodeJS.Signals = "SIGKILL"): void {
   try {
     process.kill(pid, signal);
   } catch {
-    // It has ended by itself.
+    // The process has ended by itself.
   }
 }
 
 let places = 0;
-/** A place for sockets, of residents of one test. */
+/** A directory for sockets of the residents of one test. */
 function place(owner?: string): string {
   const path = join(folder, `runtime-${places++}`);
   mkdirSync(path, { mode: 0o700 });
@@ -80,7 +81,7 @@ function place(owner?: string): string {
 
 type Resident = { readonly pid: number; readonly socket: string; readonly mark: string };
 
-/** Residents that listen. */
+/** Listening residents. */
 function residents(runtime: string): readonly Resident[] {
   const directory = join(runtime, "partita");
   if (lstatSync(directory, { throwIfNoEntry: false })?.isDirectory() !== true) return [];
@@ -98,12 +99,12 @@ type How = {
   readonly cwd?: string;
   readonly env?: Readonly<Record<string, string>>;
   readonly as?: string;
-  /** program before the command's words, as sh -c ... sh */
+  /** words before the command, such as sh -c ... sh */
   readonly by?: readonly string[];
 };
 
 function environment(runtime: string, how: How): NodeJS.ProcessEnv {
-  // However slow the machine: a resident that is busy is waited for.
+  // The launcher waits for a busy resident, however slow the machine is.
   return { ...complex.env(), PARTITA_RESIDENT: "yes", PARTITA_RESIDENT_ACCEPT_MS: "60000", XDG_RUNTIME_DIR: runtime, ...how.env };
 }
 
@@ -114,12 +115,12 @@ function words(program: string, args: readonly string[], env: NodeJS.ProcessEnv,
   return [...(how.as === undefined ? [] : [...becoming(how.as), "env", ...variables]), ...(how.by ?? []), program, ...args];
 }
 
-/** By a launcher of the installation without bundles. */
+/** Runs a command by a launcher of the installation without bundles. */
 function launch(runtime: string, command: string, args: readonly string[], how: How = {}): SpawnSyncReturns<string> {
   return spawned(join(folder, "bin", command), args, environment(runtime, how), how);
 }
 
-/** As a process of its own. */
+/** Runs a command as a separate process. */
 function alone(command: string, args: readonly string[], how: How = {}): SpawnSyncReturns<string> {
   return spawned(complex.command(command), args, { ...environment("", how), PARTITA_RESIDENT: "no" }, how);
 }
@@ -130,7 +131,7 @@ function spawned(program: string, args: readonly string[], env: NodeJS.ProcessEn
   return spawnSync(first, rest, { env, cwd, encoding: "utf8", input: how.input ?? "", maxBuffer: 1 << 28, timeout: 300_000 });
 }
 
-/** Asks until a resident has run it. A command that it hands back always is an endless wait with a name. */
+/** Repeats until a resident has run the command. A command that is always handed back ends in a timeout. */
 async function served(runtime: string, command: string, args: readonly string[], how: How = {}): Promise<SpawnSyncReturns<string>> {
   return until(`${command} ${args.join(" ")} by a resident`, () => {
     const ran = launch(runtime, command, args, how);
@@ -138,7 +139,7 @@ async function served(runtime: string, command: string, args: readonly string[],
   });
 }
 
-/** A resident for ordinary circumstances. */
+/** Starts a resident for ordinary circumstances. */
 async function warm(runtime: string, how: How = {}): Promise<Resident> {
   await served(runtime, "qstat", ["--version"], how);
   const [resident] = residents(runtime);
@@ -277,7 +278,7 @@ test("a resident that is killed in the middle: the launcher says that the outcom
     stderr += text;
   });
   child.stdin.write("#PBS -N killed\n");
-  // It has taken the first piece: the pipe is empty again.
+  // The resident has taken the first piece: the pipe is empty again.
   await until(
     "the launcher has read the first piece",
     () => readFileSync(`/proc/${child.pid}/wchan`, "utf8") !== "" && isPolling(child.pid as number),
@@ -293,7 +294,7 @@ test("a resident that is killed in the middle: the launcher says that the outcom
   assert.notEqual(residents(runtime)[0]?.pid, resident.pid);
 });
 
-/** Waits for descriptors and for nothing else. */
+/** Whether a process waits only for descriptors. */
 function isPolling(pid: number): boolean {
   return readFileSync(`/proc/${pid}/stat`, "latin1").split(") ")[1]?.[0] === "S" && readdirSync(`/proc/${pid}/fd`).length >= 4;
 }
@@ -488,7 +489,7 @@ test("root and another user have residents of their own, each under its own iden
   await served(theirs, "qstat", ["--version"], how);
   const [resident] = residents(theirs) as [Resident];
   assert.equal(statSync(`/proc/${resident.pid}`).uid, Number(spawnSync("id", ["-u", user], { encoding: "utf8" }).stdout));
-  // The complex is root's: whom its resident talks as is seen by the answer.
+  // The complex belongs to root, so the answer shows as which user its resident connects.
   assert.deepEqual(outcome(await served(theirs, "qstat", ["-B"], how)), outcome(alone("qstat", ["-B"], how)));
   const foreign = launch(mine, "qstat", ["-B"], { ...how, env: { PARTITA_RESIDENT_AFTER: "0" } });
   assert.equal(foreign.status, NOT_HERE, "another user's directory is not used");
@@ -506,7 +507,7 @@ test("a server that was killed or restarted between two commands is connected to
     assert.deepEqual(show(), { status: 0, stderr: "" });
     end();
     await until("the server is gone", () => complex.pid("server") === null);
-    // Threads of a killed process may hold its sockets a little longer than its name.
+    // Threads of a killed process may hold its sockets slightly longer than the process exists.
     await until("the server is refused", () => /^Connection refused\nqstat: cannot connect to server/.test(show().stderr));
     complex.start();
     assert.deepEqual(show(), { status: 0, stderr: "" });

@@ -1,4 +1,5 @@
-// Hooks in a whole complex, in both languages, as root and as an ordinary user: what they accept, change and refuse; hooks that misbehave; prologue and epilogue.
+// Hooks in a complete complex, in both languages, as root and as an ordinary user: what they accept, change and refuse; hooks
+// that misbehave; prologue and epilogue.
 
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
@@ -17,16 +18,16 @@ const USER = "pbsuser1";
 const HOOK_ERROR = 15136 & 0xff;
 const FAILED = (hook: string): string => `qsub: request rejected as filter hook '${hook}' encountered an exception. Please inform Admin\n`;
 
-/** What further tests of a mode may use. */
+/** Tools for further tests of a mode. */
 export type HookTools = {
   readonly complex: () => Complex;
   /** qsub as a user; the id */
   readonly submit: (...args: readonly string[]) => string;
-  /** makes a hook, does the work, takes it away */
+  /** creates a hook, does the work, removes the hook */
   readonly withHook: (event: string, language: Language, text: string, attrs: string, during: (name: string) => unknown) => Promise<void>;
 };
 
-/** Defines the tests; in user mode the complex is an ordinary user's, if there is one. more: tests of this mode alone. */
+/** Defines the tests. In user mode the complex belongs to an ordinary user if there is one. more: tests of this mode only. */
 export function hookTests(mode: "user" | "system", more: (tools: HookTools) => void): void {
   const skip = mode === "system" && lackOfUsers(USER);
   describe(`hooks in ${mode} mode`, { skip }, () => tests(mode, mode === "system" || lackOfCheckout(USER) === false, more));
@@ -58,7 +59,7 @@ function tests(mode: "user" | "system", withUser: boolean, more: (tools: HookToo
     readFileSync(join(work(), `${name}.${letter}${id.split(".")[0]}`), "utf8");
   const sh = (script: string): readonly string[] => ["-N", "STDIN", "--", "/bin/sh", "-c", script];
 
-  /** Its exit status, and all that it printed. */
+  /** The exit status and the whole output. */
   function inBackground(command: string, ...args: readonly string[]): Promise<{ readonly status: number | null; readonly text: string }> {
     const words = [
       ...(withUser ? [...becoming(USER), "env", `PBS_CONF_FILE=${complex.home}/pbs.conf`] : []),

@@ -1,4 +1,4 @@
-// Hosts of hooks as a daemon uses them: what hooks of both languages answer, and what becomes of those that do what they must not.
+// Hosts of hooks as a daemon uses them: answers of hooks of both languages, and the treatment of hooks that misbehave.
 
 import assert from "node:assert/strict";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
@@ -54,7 +54,7 @@ function run(language: "python" | "javascript", text: string, more: Partial<Hook
   };
   return runner.run(hook, null);
 }
-/** kind, and what it says. */
+/** The kind of an outcome, and its text. */
 const short = (outcome: HookOutcome): string =>
   outcome.kind === "reject" ? `reject ${outcome.message}` : outcome.kind === "error" ? "error" : outcome.kind;
 

@@ -1,4 +1,5 @@
-// Job arrays with real subjobs: their environment and output files, ranges in commands, reruns, a kill of the daemons in the midst, a large array that waits.
+// Job arrays with real subjobs: environment and output files, ranges in commands, reruns, a kill of the daemons during the run,
+// a large waiting array.
 
 import assert from "node:assert/strict";
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";

@@ -1,4 +1,4 @@
-// Jobs over several hosts in system mode: whatever a job has on any of its hosts is its owner's, and nobody else's.
+// Jobs over several hosts in system mode: everything that a job has on its hosts belongs to the job's owner and to nobody else.
 
 import assert from "node:assert/strict";
 import { spawn, spawnSync } from "node:child_process";
@@ -15,7 +15,7 @@ const [USER, OTHER] = ["pbsuser1", "pbsuser2"];
 const users = systemUsers();
 const user = users.userByName(USER);
 const skip = lackOfUsers(USER, OTHER);
-// A name of a host must resolve, and this does everywhere.
+// The name of a host must resolve; this one does everywhere.
 const BETA = "127.0.0.2";
 
 let complex: Complex;
@@ -104,7 +104,7 @@ test("another user gets nothing of a job over several hosts, on none of them", {
 });
 
 test("suspended, a job stands still on all hosts; at its end nothing of it runs on any", { skip }, async () => {
-  // Tasks begin at home.
+  // Tasks begin in the home directory.
   const pids_file = file("stop.pids");
   const task = `echo $$ >> ${pids_file}; setsid sleep 987654 & echo $! >> ${pids_file}; wait`;
   const id = submit(

@@ -9,7 +9,7 @@ import { addHost, type Host } from "../hosts-bed.ts";
 import { HOST } from "../mom-bed.ts";
 import { BEGIN, ofScript } from "../script-output.ts";
 
-// Names of hosts must resolve, and these do everywhere.
+// The names of hosts must resolve; these do everywhere.
 const BETA = "127.0.0.2";
 const GAMMA = "127.0.0.3";
 
@@ -114,7 +114,7 @@ async function runScript(
   select = `1:ncpus=2:mpiprocs=2:host=${HOST}+1:ncpus=1:host=${BETA}+1:ncpus=1:host=${GAMMA}`,
 ) {
   const script = join(complex.work(), `${name}.sh`);
-  // A login shell may set PATH anew.
+  // A login shell may reset PATH.
   writeFileSync(script, `${BEGIN}\nexport PATH="${dirname(complex.command("qsub"))}:$PATH"\ncd "$PBS_O_WORKDIR"\n${text}\n`);
   const id = complex.submit(["-l", `select=${select}`, "-l", "place=scatter", "-o", `${name}.out`, "-e", `${name}.err`, script]);
   const job = await complex.untilJob(id, "F");
@@ -233,7 +233,7 @@ test("tolerate_node_failures: a job starts without a host that refuses it, and g
   await complex.untilJob(id, "F");
 });
 
-/** mom_priv/config of the first host, which is the mother superior's here. */
+/** mom_priv/config of the first host, which is the mother superior's host here. */
 async function configure(text: string): Promise<void> {
   writeFileSync(join(complex.pbsHome, "mom_priv", "config"), text);
   const before = complex.log("mom_logs").split("re-read configuration").length;
@@ -251,7 +251,7 @@ test("$max_poll_downtime: a host that is away longer costs the job its run, what
   await complex.untilJob(id, "Q");
   assert.match(complex.log("server_logs"), new RegExp(`;${id.replace(".", "\\.")};Job given up on execution node 127\\.0\\.0\\.3 down`));
   await gamma.start();
-  // A host that comes back starts no cycle by itself (docs/reference/scheduler.md 1).
+  // The return of a host starts no cycle by itself (docs/reference/scheduler.md 1).
   complex.qmgr("set server scheduling = true");
   await until("it runs again", () => complex.job(id).run_count === 2 && complex.job(id)["substate"] === 42);
   complex.must("qdel", [id]);

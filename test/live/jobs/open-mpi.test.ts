@@ -1,4 +1,5 @@
-// Open MPI (Debian's openmpi-bin; scripts/test-host.sh) runs a program over two hosts of a job: its daemons come by pbs_tmrsh, its processes talk by TCP.
+// Open MPI (Debian's openmpi-bin; scripts/test-host.sh) runs a program over two hosts of a job: pbs_tmrsh starts its daemons,
+// and its processes communicate over TCP.
 
 import assert from "node:assert/strict";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
@@ -11,7 +12,7 @@ import { HOST } from "../mom-bed.ts";
 const MPIEXEC = "/usr/bin/mpiexec.openmpi";
 const BETA = "127.0.0.2";
 
-/** The sum of all ranks + 1, by MPI_Allreduce. The library is called without a compiler. */
+/** The sum of all ranks + 1, by MPI_Allreduce. Python calls the library directly, so no compiler is needed. */
 const PROGRAM = `import ctypes, os
 mpi = ctypes.CDLL("libmpi.so.40", ctypes.RTLD_GLOBAL)
 handle = lambda name: ctypes.c_void_p(ctypes.addressof(ctypes.c_char.in_dll(mpi, name)))
@@ -37,7 +38,7 @@ test("mpiexec of Open MPI over two hosts", {
     const settings = {
       OMPI_MCA_plm_rsh_agent: complex.command("pbs_tmrsh"),
       OMPI_MCA_plm_rsh_no_tree_spawn: "1",
-      // Nothing leaves this machine.
+      // Traffic stays on this machine.
       OMPI_MCA_oob_tcp_if_include: "lo",
       OMPI_MCA_btl: "tcp,self",
       OMPI_MCA_btl_tcp_if_include: "lo",

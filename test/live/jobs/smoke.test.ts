@@ -1,4 +1,4 @@
-// The everyday life of jobs, in a complex with two schedulers: submitted, run, held, deleted, kept to their partition.
+// The ordinary life of jobs in a complex with two schedulers: submitted, run, held, deleted, confined to their partition.
 
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";

@@ -1,4 +1,4 @@
-// Disks that are full under a job's output: what was written is not lost, its owner is told, and the host goes on.
+// Full disks under a job's output: written data is not lost, the owner is told, and the host continues to work.
 
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
@@ -12,7 +12,7 @@ const USER = "pbsuser1";
 const user = systemUsers().userByName(USER);
 const KB = 1024;
 
-/** A small disk of its own at the directory, until the end of the test. */
+/** Mounts a small separate disk at the directory until the end of the test. */
 function mount(directory: string, options: string): boolean {
   const done = spawnSync("mount", ["-t", "tmpfs", "-o", `${options},mode=1777`, "none", directory]).status === 0;
   if (done) mounted.push(directory);
@@ -127,7 +127,7 @@ test("no file can be made in spool: the job goes back to its queue, and runs whe
   await until("it was tried and sent back", () => (complex.job(id).run_count ?? 0) >= 2);
   assert.match(complex.log("mom_logs"), new RegExp(`;${id.replaceAll(".", "\\.")};ENOSPC: no space left on device, open '.*/spool/`));
   unmount();
-  // Meanwhile it may have been tried too often.
+  // Meanwhile there may have been too many attempts.
   await until("it is over", () => {
     const { job_state } = complex.job(id);
     if (job_state === "H") complex.must("qrls", ["-h", "s", id]);

@@ -1,5 +1,5 @@
-// Stage lists and output to other hosts (docs/reference/files.md 5), with real jobs. The other host is played by a copy program of the test's (PBS_SCP), which takes
-// `user@far:PATH` as a path below a directory of its own.
+// Stage lists and output to other hosts (docs/reference/files.md 5), with real jobs. A copy program of the test (PBS_SCP) plays
+// the other host: it takes `user@far:PATH` as a path below a separate directory.
 
 import assert from "node:assert/strict";
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
@@ -11,7 +11,7 @@ import { lackOfUsers, seatOf } from "../needed-users.ts";
 const USER = "pbsuser1";
 const { mode, owner, as } = seatOf(USER);
 
-/** Copies as scp would, notes its words, and fails for the host `lost`. */
+/** Copies as scp would, records its arguments, and fails for the host `lost`. */
 const SCP = `#!/bin/sh
 echo "$(id -un) $*" >> "$(dirname "$0")/calls"
 while [ "$1" != -- ]; do shift; done

@@ -1,4 +1,5 @@
-// Jobs that try to outlive themselves, and limits the kernel keeps: with control groups and without. As root: jobs run as pbsuser1.
+// Jobs that try to outlive their end, and limits that the kernel enforces, with and without control groups. As root: jobs run
+// as pbsuser1.
 
 import assert from "node:assert/strict";
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
@@ -25,7 +26,7 @@ const skipGroups = skipUser ?? (groups === null ? "needs root and writable contr
 const PYTHON = "/usr/bin/python3";
 const skipPython = existsSync(PYTHON) ? undefined : "needs python3";
 
-/** Leaves session, environment and parent behind. Writes its pid to `mark` so that the test knows it lived. */
+/** Leaves session, environment and parent behind. Writes its pid to `mark` so that the test knows that it ran. */
 const DAEMON = `
 import os, sys, time
 mark = sys.argv[1]
@@ -54,7 +55,7 @@ for _ in range(300):
     except OSError: pass
 `;
 
-/** Daemons with sessions of their own, without an environment, that take no SIGTERM and go on multiplying. */
+/** Daemons with their own sessions and no environment that ignore SIGTERM and keep multiplying. */
 const HYDRA = `
 import os, signal, sys, time
 signal.signal(signal.SIGTERM, signal.SIG_IGN)
@@ -75,7 +76,7 @@ while True:
     time.sleep(0.02 if made < 25 else 0.5)
 `;
 
-/** Processes of the test's job anywhere on the host: of its user where it has one of its own. */
+/** Processes of the test's job anywhere on the host; those of its user if it has a separate user. */
 function outsiders(job: MomJob): number {
   return readProcesses().filter(({ pid, state }) => state !== "Z" && processVariable(pid, "PBS_JOBID") === job.id).length;
 }
@@ -83,7 +84,7 @@ function outsiders(job: MomJob): number {
 const out = (bed: Bed, job: MomJob): string => readFileSync(join(bed.work, `${job.id}.out`), "utf8");
 const err = (bed: Bed, job: MomJob): string => readFileSync(join(bed.work, `${job.id}.err`), "utf8");
 
-/** Processes whose parents lead to the starter, its own jobs' top processes included. */
+/** All descendants of the starter, including the top processes of its own jobs. */
 function below(starter: number): number {
   const all = readProcesses();
   const found = new Set([starter]);
@@ -139,7 +140,7 @@ for (const [name, config, skip] of [
       bed.send("mom-terminate", { job: job.id, run_count: job.run_count, why: "delete", kill_delay_s: 1 });
       const { exit_status } = await bed.obit(job);
       assert.ok([265, 271].includes(exit_status), String(exit_status));
-      // Without control groups a process that is made while its maker dies is found by the mom's next look.
+      // Without control groups, a process created while its parent dies is found when the mom next looks.
       await bed.until("nothing left", () => below(bed.starter_pid) === 0 && outsiders(job) === 0);
       const next = bed.job({ argv: ["/bin/true"] });
       bed.start(next);
@@ -153,7 +154,7 @@ for (const [name, config, skip] of [
       );
       bed.start(full);
       const { exit_status } = await bed.obit(full);
-      // SIGXFSZ ends head; the shell goes on and says so.
+      // SIGXFSZ ends head; the shell continues and reports it.
       assert.equal(exit_status, 0);
       assert.match(err(bed, full), /^end$/m);
       assert.equal(readFileSync(join(bed.work, `${full.id}.out`)).length, 8 << 20);
@@ -242,7 +243,7 @@ test("a task's start does not meet the limits of its job; the task does", { skip
     return child.pid as number;
   };
   const top = (text: string): string | undefined => /\/partita\.[0-9a-f]{12}\/7\.s$/.exec(text)?.[0];
-  /** groups of ours by their controllers */
+  /** our groups by their controllers */
   const groupsOf = (of: string): string[] =>
     readFileSync(`/proc/${of}/cgroup`, "utf8")
       .split("\n")
@@ -252,7 +253,7 @@ test("a task's start does not meet the limits of its job; the task does", { skip
     const first = mine.within("7.s", limits, start);
     mine.leave();
     let own: string[] = [];
-    /** where version 2 limits memory */
+    /** the group in which version 2 limits memory */
     let lifted: string | null = null;
     const second = mine.within("7.s", limits, () => {
       own = groupsOf("thread-self");
@@ -279,7 +280,10 @@ test("a task's start does not meet the limits of its job; the task does", { skip
   }
 });
 
-/** A mom's groups at the path named first: `start` runs a job and says its pid, `again` clears away what it takes for an earlier starter's. */
+/**
+ * The groups of a mom at the given path: `start` runs a job and prints its pid, `again` removes groups that it believes to be
+ * of an earlier starter.
+ */
 const OTHER_MOM = `
 import { spawn } from "node:child_process";
 const [at, what, cgroup, lost] = process.argv.slice(2);

@@ -1,5 +1,6 @@
-// Jobs a second through mom, starter and file agent alone: `node test/live/mom/mom-bench.ts [user|system] [USER] [JOBS] [AT-ONCE]`. Prints one line of JSON.
-// Measured: from the first start to the last obit, output files delivered. Not measured: server and scheduler, and their share of the processors.
+// Jobs a second through mom, starter and file agent alone: `node test/live/mom/mom-bench.ts [user|system] [USER] [JOBS]
+// [AT-ONCE]`. Prints one line of JSON. Measured: the time from the first start to the last obit, including the delivery of
+// output files. Not measured: server and scheduler, and their share of the processors.
 
 import { readFileSync } from "node:fs";
 import { userInfo } from "node:os";
@@ -61,7 +62,7 @@ try {
   await bed.close();
 }
 
-/** cpu seconds so far of the processes that take part; starter: with its jobs. */
+/** cpu seconds so far of the participating processes; starter: including its jobs. */
 function cpuSeconds(): { [name: string]: number } {
   const of = (pid: number, children: boolean): number => {
     const field = readFileSync(`/proc/${pid}/stat`, "latin1").split(") ")[1]?.split(" ") ?? [];

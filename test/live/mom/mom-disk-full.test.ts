@@ -1,4 +1,5 @@
-// The disk of mom_priv is full: running jobs go on, nothing new is sent there, and a mom that starts meanwhile knows its jobs.
+// The disk of mom_priv is full: running jobs continue, the host gets no new ones, and a mom that starts meanwhile knows its
+// jobs.
 
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
@@ -29,14 +30,14 @@ after(async () => {
   await complex?.stop();
 });
 
-/** Everything that is left of the disk, to the last byte. */
+/** Fills the disk to the last byte. */
 function fill(): void {
   const rest = join(priv, "fill");
   for (let size = 1 << 20; size >= 1; size >>= 1) {
     try {
       for (;;) writeFileSync(rest, Buffer.alloc(size), { flag: "a" });
     } catch {
-      // It is full for pieces of this size.
+      // The disk is full for pieces of this size.
     }
   }
 }
@@ -52,7 +53,7 @@ test("jobs go on, new ones wait until there is room; a mom that is started meanw
   const running = complex.submit(["--", "/bin/sleep", "1000"]);
   await complex.untilJob(running, "R");
   fill();
-  // What it writes next shows it that the disk is full.
+  // The mom's next write shows that the disk is full.
   complex.must("qalter", ["-l", "walltime=5000", running]);
   await until("the vnode is unknown, with the reason", isUnknown);
   const waiting = complex.submit(["--", "/bin/true"]);

@@ -1,4 +1,4 @@
-// Mom, starter and file agent killed and restarted with jobs running: every run is accounted for once, and nothing runs twice.
+// Mom, starter and file agent are killed and restarted while jobs run: every run is accounted for once, and nothing runs twice.
 
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
@@ -25,7 +25,7 @@ const helloOf = (bed: Bed) => {
   const hello = bed.said.findLast((each) => each.type === "mom-hello");
   return hello?.type === "mom-hello" ? hello.data.jobs : [];
 };
-/** "": there is no such file. */
+/** "" if the file does not exist. */
 const textOf = (path: string): string => (existsSync(path) ? readFileSync(path, "utf8") : "");
 const starts = (bed: Bed, job: MomJob): number => readFileSync(join(bed.work, `${job.id}.out`), "utf8").split("begun\n").length - 1;
 
@@ -100,7 +100,7 @@ test("kill -9 of the starter in the midst of a batch of starts: each run is told
     const text = lost.includes(job) ? spooled(job) : textOf(join(bed.work, `${job.id}.out`));
     const begun = text.split("begun\n").length - 1;
     assert.deepEqual([...(statuses.get(job.id) ?? [])], lost.includes(job) ? [-4] : [6], job.id);
-    // One that is lost may not have come so far.
+    // A lost run may not have begun yet.
     assert.ok(lost.includes(job) ? begun <= 1 : begun === 1, `${job.id} began ${begun} times`);
   }
 });
@@ -177,7 +177,7 @@ test("a hundred jobs while mom and file agent are killed again and again: each h
     );
     await bed.end("SIGKILL");
     await bed.launch();
-    // A server starts again what its mom does not hold and never confirmed (mom-host I2).
+    // The server repeats starts that the mom does not hold and never confirmed (mom-host I2).
     const held = new Set(helloOf(bed).map((each) => each.job));
     const confirmed = new Set(bed.said.flatMap((each) => (each.type === "mom-started" || each.type === "mom-obit" ? [each.data.job] : [])));
     bed.start(...jobs.slice(from, from + 20).filter((job) => !held.has(job.id) && !confirmed.has(job.id)));
@@ -242,7 +242,7 @@ test("only its own user and root may talk to a starter", {
     cwd: "/",
   });
   assert.match(nobody.stdout, /^EACCES\n/);
-  // The mode of the socket keeps him out; were it open, the peer's credentials would.
+  // The mode of the socket keeps the user out. If the socket were open, the credentials of the peer would.
   chmodSync(path, 0o777);
   const again = spawnSync("setpriv", ["--reuid=65534", "--regid=65534", "--clear-groups", process.execPath, "-e", ask], {
     encoding: "utf8",
@@ -251,7 +251,7 @@ test("only its own user and root may talk to a starter", {
   assert.match(again.stdout, /^(closed|ECONNRESET|EPIPE)\n$/);
 });
 
-/** A mom that knows that its server gives up on it after a second. */
+/** A mom that knows that its server gives up after a second. */
 async function watched(t: TestContext): Promise<{ readonly bed: Bed; readonly ping: () => Promise<string | undefined> }> {
   const bed = await running(t);
   let number = 0;
@@ -276,7 +276,7 @@ test("SIGSTOP of the mom: when it goes on it asks the server before it starts wh
   await stop(bed, bed.pid);
   const job = waiter(bed);
   bed.start(job);
-  // The time for which it stands is what it must notice.
+  // The mom must notice the time for which it was stopped.
   await sleep(1000);
   process.kill(bed.pid, "SIGCONT");
   await bed.until("it says hello", () => hellos() > before);
@@ -311,7 +311,7 @@ for (const [what, pidOf, ill] of [
   });
 }
 
-/** The child of that name. */
+/** The child process of that name. */
 function childOf(pid: number, name: string): number {
   const children = readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").trim().split(" ").map(Number);
   const found = children.find((child) => readFileSync(`/proc/${child}/cmdline`, "latin1").startsWith(name));
@@ -322,7 +322,7 @@ function childOf(pid: number, name: string): number {
 test("the system clock is set by two days: a job of an hour goes on", async (t) => {
   const bed = await makeBed();
   t.after(() => bed.close());
-  // Nothing of ours can be told another time: what the mom takes for the clock of its system is changed beneath it.
+  // Our processes cannot be given another time, so the file that the mom reads as its system's clock is changed.
   const ahead = join(bed.work, "ahead");
   const preload = join(bed.work, "clock.mjs");
   const lines = [
@@ -345,7 +345,7 @@ test("the system clock is set by two days: a job of an hour goes on", async (t) 
   bed.start(job);
   await bed.started(job);
   writeFileSync(ahead, "");
-  // It looks at its jobs every second; at the third look after that it would have ended one.
+  // The mom samples its jobs every second, and would have ended one at the third sample after that.
   const looks = 3;
   for (let look = 0; look < looks; look++) await sleep(1000);
   writeFileSync(`${bed.work}/go`, "");

@@ -1,4 +1,5 @@
-// System mode: jobs run as their owner, with his groups, his rights and nothing else; what users plant in shared directories does them no good.
+// System mode: jobs run as their owner, with exactly the owner's groups and rights, and files that users plant in shared
+// directories have no effect.
 
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
@@ -83,7 +84,7 @@ test("no program runs as root with what the user says about its libraries", { sk
   const trace = join(bed.work, "trace");
   mkdirSync(trace);
   chmodSync(trace, 0o777);
-  // The dynamic linker writes a file for each program that sees these variables, as whoever runs it.
+  // The dynamic linker writes a file for each program that has these variables, as the user of the program.
   const Variable_List = ["LD_DEBUG=files", `LD_DEBUG_OUTPUT=${trace}/ld`];
   const job = bed.job({ argv: ["/usr/bin/env"] }, { attrs: { Variable_List, Resource_List: { ncpus: 1, nice: 1, file: "10mb" } } });
   bed.start(job);
@@ -209,7 +210,7 @@ test("the owner's own tricks with his output file while the job runs gain him no
   await bed.obit(job);
   await bed.obit(limited);
   assert.deepEqual([readFileSync(secret, "utf8"), statSync(secret).uid, statSync(secret).mode & 0o777], ["root's\n", 0, 0o600]);
-  // What is not a file is not delivered.
+  // Only regular files are delivered.
   assert.equal(lstatSync(join(bed.work, `${job.id}.out`), { throwIfNoEntry: false }), undefined);
 });
 

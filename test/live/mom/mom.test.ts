@@ -22,7 +22,7 @@ const out = (job: MomJob): string => readFileSync(join(bed.work, `${job.id}.out`
 const err = (job: MomJob): string => readFileSync(join(bed.work, `${job.id}.err`), "utf8");
 const sh = (script: string): { readonly argv: readonly string[] } => ({ argv: ["/bin/sh", "-c", script] });
 
-/** How many processes have the word among their arguments. */
+/** Number of processes with this word among their arguments. */
 const lives = (word: string): number =>
   readdirSync("/proc").filter((name) => {
     try {
@@ -309,7 +309,7 @@ test("signals reach the job; suspend stops all of it and resume lets it go on", 
   assert.deepEqual([obit.exit_status, out(job)], [5, "got\n"]);
 });
 
-/** A program that ignores SIGTERM and stays; its argument tells its processes from others. */
+/** A program that ignores SIGTERM and stays; its argument identifies its processes. */
 function stayer(): string {
   const path = join(bed.work, "stay.sh");
   writeFileSync(path, "#!/bin/bash\ntrap '' TERM\nwhile :; do sleep 0.2; done\n", { mode: 0o755 });
@@ -319,7 +319,7 @@ function stayer(): string {
 test("a deleted job that ignores SIGTERM is killed after its delay, and nothing of it remains", async () => {
   const word = `stay-${process.pid}`;
   const stay = `${stayer()} ${word}`;
-  // In the session; in a session of its own; behind a parent that ends at once.
+  // Three processes: in the session; in a separate session; with a parent that ends at once.
   const job = bed.job({
     argv: ["/bin/bash", "-c", `trap '' TERM; ${stay} & setsid ${stay} & (setsid ${stay} & ) ; (${stay} &) ; exec ${stay}`],
   });

@@ -1,4 +1,5 @@
-// mom_priv/config at work: checkpoints, a host in use, enforced cpus, and what a wrong line does. In user mode, and as root with jobs of pbsuser1.
+// The effects of mom_priv/config: checkpoints, a host in use, enforced cpus, wrong lines. In user mode, and as root with jobs
+// of pbsuser1.
 
 import assert from "node:assert/strict";
 import { existsSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
@@ -15,7 +16,7 @@ const noRoot =
       ? `needs the user ${USER} (scripts/test-host.sh makes it)`
       : false;
 
-/** Counts on from a number until told to stop. Arguments: directory, first number. */
+/** Counts from a number until told to stop. Arguments: directory, first number. */
 const COUNTER = `#!/bin/sh
 n=$2
 while [ ! -e "$1/stop" ]; do n=$((n+1)); echo $n > "$1/count.new"; mv "$1/count.new" "$1/count"; sleep 0.05; done
@@ -34,7 +35,7 @@ for (const mode of ["user", "system"] as const) {
       writeFileSync(join(complex.pbsHome, "mom_priv", "config"), lines.map((line) => `${line}\n`).join(""));
     const momLog = (): string => complex.log("mom_logs");
     const occurrences = (text: string): number => momLog().split(text).length - 1;
-    /** The configuration is read again. */
+    /** Rewrites the configuration and makes the mom read it. */
     const reread = async (...lines: readonly string[]): Promise<void> => {
       const said = "re-read configuration";
       const times = occurrences(said);
@@ -58,7 +59,7 @@ for (const mode of ["user", "system"] as const) {
       const site = join(complex.home, "..");
       writeFileSync(join(work, "counter"), COUNTER, { mode: 0o755 });
       writeFileSync(join(site, "save"), SAVE, { mode: 0o755 });
-      // The kernel names a process by what was executed, not by a link to it.
+      // The kernel names a process after the executed file, not after a link to it.
       writeFileSync(join(site, "go-on"), RESTART, { mode: 0o755 });
       symlinkSync("go-on", join(site, "restart"));
       await reread(
@@ -170,7 +171,7 @@ for (const mode of ["user", "system"] as const) {
       assert.equal(complex.job(id).job_state, "Q");
       await reread("$ideal_load 1000", "$max_load 1000");
       await until("free", () => /^ +state = free$/m.test(node()));
-      // A node's state is no reason for a cycle (as in PBS): the scheduler is asked.
+      // A change of a node's state starts no cycle (as in PBS), so the test requests one.
       complex.qmgr("set server scheduling = True");
       await complex.untilJob(id, "F");
     });

@@ -1,4 +1,4 @@
-// $restrict_user with real processes. The mom has a world of processes of her own (a pid namespace): nobody else's are ended by this test.
+// $restrict_user with real processes. The mom has a separate pid namespace, so that this test ends no foreign processes.
 
 import assert from "node:assert/strict";
 import { spawn, spawnSync } from "node:child_process";
@@ -26,7 +26,7 @@ test("who has no job on the host loses his processes there; root, those excepted
   complex.qmgr("set server job_history_enable = true");
   host = await addHost(complex, BETA, { config: `$restrict_user True\n$restrict_user_exceptions ${SPARED}\n`, within: NAMESPACE });
   const mom = host.pid;
-  /** A process in the mom's world; its end. */
+  /** A process in the mom's namespace, and its end. */
   const sit = (name: string | null) => {
     const become = name === null ? [] : becoming(name);
     const child = spawn("nsenter", ["-t", String(mom), "-p", "-m", "--", ...become, "sleep", "1000"], { stdio: "ignore" });
@@ -34,7 +34,7 @@ test("who has no job on the host loses his processes there; root, those excepted
     return { child, ended };
   };
   const kept = [sit(null), sit(SPARED)];
-  // While he has a job here, whatever state it is in, his other processes are left alone.
+  // While the user has a job here, in whatever state, the user's other processes are left alone.
   const id = complex.submit(["-l", `select=1:host=${BETA}`, "-o", "/dev/null", "-e", "/dev/null", "--", "/bin/sleep", "1000"], {
     as: USER,
   });
@@ -42,7 +42,7 @@ test("who has no job on the host loses his processes there; root, those excepted
   const owner = sit(USER);
   const stranger = sit(STRANGER);
   assert.equal(await stranger.ended, "SIGKILL");
-  // The same pass has seen the others.
+  // The same pass has examined the other processes.
   for (const { child } of [...kept, owner]) assert.deepEqual([child.exitCode, child.signalCode], [null, null]);
   await until("the mom's log tells", () => /;process \d+ killed: its owner has no job here \(\$restrict_user\)/.test(host?.log() ?? ""));
   complex.must("qdel", [id]);

@@ -1,4 +1,4 @@
-// Resources of the site in mom_priv/config: static ones, and those a program says, or does not say in time.
+// Resources of the site in mom_priv/config: static ones, and those that a program prints, or fails to print in time.
 
 import assert from "node:assert/strict";
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";

@@ -1,5 +1,6 @@
-// The figure of backfilling (seeds/003, systems.md 7) with real daemons and jobs, through qsub and qstat: four vnodes of four cpus, a unit is 100 seconds
-// of walltime. Nobody waits for a planned start: what is looked at is what runs and what is published.
+// The backfilling example (seeds/003, systems.md 7) with real daemons and jobs, through qsub and qstat: four vnodes of four
+// cpus, where one unit is 100 seconds of walltime. The test does not wait for planned starts: it checks what runs and what is
+// published.
 
 import assert from "node:assert/strict";
 import { appendFileSync, readFileSync, writeFileSync } from "node:fs";
@@ -27,7 +28,7 @@ before(async () => {
     `set node ${host} resources_available.ncpus=0`,
     "set sched default opt_backfill_fuzzy=off",
     "set server backfill_depth=3",
-    // In the figure jobs are gone at the end of their walltime.
+    // In the example jobs have gone at the end of their walltime.
     "set queue workq kill_delay=0",
     "set server job_history_enable=True",
   );
@@ -40,7 +41,7 @@ const submit = (name: string, select: string, walltime_s: number, ...more: reado
 const seconds = (time: unknown): number => Date.parse(String(time)) / 1000;
 const stime = (id: string): number => seconds(complex.job(id)["stime"]);
 
-/** Where a job is to run, and when, as published. */
+/** The published place and time of a job's start. */
 function estimate(job: JobRecord): { readonly start_s: number; readonly exec_vnode: string } | null {
   const { exec_vnode, start_time } = (job["estimated"] ?? {}) as { readonly exec_vnode?: string; readonly start_time?: unknown };
   return exec_vnode === undefined ? null : { start_s: typeof start_time === "number" ? start_time : seconds(start_time), exec_vnode };
@@ -55,12 +56,15 @@ type Figure = {
   readonly q2: string;
 };
 
-/** Running jobs end half a unit late, queued ones are a little short: what touches in the figure still does when the cycle comes some seconds after t0. */
+/**
+ * Running jobs end half a unit late, and queued jobs are slightly shorter, so that intervals that touch in the example still do
+ * if the cycle comes some seconds after t0.
+ */
 const running = (units: number): number => units * UNIT_S + 50;
 const queued = (units: number): number => units * UNIT_S - 10;
 const Q0_S = 6 * UNIT_S;
 
-/** The figure at t0, and what a whole cycle has made of it. */
+/** The example at t0, after a complete cycle. */
 async function figure(variant: Variant): Promise<Figure> {
   const { j2: j2_units = 22, q1: q1_units = 8, q2: q2_units = 5 } = variant;
   configure({});
@@ -84,7 +88,7 @@ async function figure(variant: Variant): Promise<Figure> {
 
 const cycles = (): number => complex.log("sched_logs").split("Leaving Scheduling Cycle").length;
 
-/** Jobs that have started in one and the same second: their ends are ties where the figure's are. */
+/** Jobs that start in the same second, so that their ends are ties where the example has ties. */
 async function inOneSecond(submitAll: () => [string, string, string]): Promise<[string, string, string]> {
   for (let attempt = 0; attempt < 20; attempt++) {
     complex.qmgr("set sched default scheduling=False");
@@ -98,7 +102,7 @@ async function inOneSecond(submitAll: () => [string, string, string]): Promise<[
   throw new Error("no three jobs start in the same second");
 }
 
-/** As backfill-variants.ts has it, but for the ends of plans: `q0 18 n0*4 n1*4; q2 now n1*4`. */
+/** In the form of backfill-variants.ts, without the ends of plans: `q0 18 n0*4 n1*4; q2 now n1*4`. */
 function planned({ j0, q0, q1, q2 }: Figure): string {
   const where = (exec_vnode = ""): string => exec_vnode.replaceAll(/[()]/g, "").replaceAll(":ncpus=", "*").replaceAll("+", " ");
   const lines = Object.entries({ q0, q1, q2 }).flatMap(([name, id]): string[] => {
@@ -115,11 +119,11 @@ function configure({ depth = 3, looked_at }: Pick<Variant, "depth" | "looked_at"
   const file = join(complex.pbsHome, "sched_priv", "sched_config");
   const others = readFileSync(file, "utf8").replaceAll(/^max_job_check:.*\n/gm, "");
   writeFileSync(file, looked_at === undefined ? others : `${others}max_job_check: ${looked_at}\n`);
-  // Any attribute of a scheduler that is set makes it read its files.
+  // Setting any attribute of a scheduler makes it read its files.
   complex.qmgr(`set server backfill_depth=${depth}`, "set sched default opt_backfill_fuzzy=off");
 }
 
-/** All jobs go (one of them may have gone already). */
+/** Deletes all jobs (one of them may already have ended). */
 async function clear(jobs: Figure): Promise<void> {
   complex.qmgr("set sched default scheduling=False");
   complex.run("qdel", ["-W", "force", ...Object.values(jobs)]);
@@ -127,12 +131,12 @@ async function clear(jobs: Figure): Promise<void> {
   complex.qmgr("set sched default scheduling=True");
 }
 
-// What would take the whole time of a job to see is for a cycle on a virtual clock.
+// Variants that would take the full time of a job are tested with a cycle on a virtual clock instead.
 for (const variant of VARIANTS.filter(({ now }) => now === undefined)) {
   test(`${variant.name}, through qsub and qstat`, async () => {
     const jobs = await figure(variant);
     const expected = variant.expected.replaceAll(/\[(\d+),\d+\)/g, "$1");
-    // The server tells what was decided when the jobs have it.
+    // The server publishes a decision when the jobs have it.
     await until(expected, () => planned(jobs) === expected).catch(() => assert.equal(planned(jobs), expected));
     await clear(jobs);
   });

@@ -1,4 +1,4 @@
-// partita explain on a live complex: what a scheduler says of its jobs, through the server, to whom it may.
+// partita explain on a live complex: the scheduler's statements about its jobs, through the server, to permitted users.
 
 import assert from "node:assert/strict";
 import { appendFileSync } from "node:fs";

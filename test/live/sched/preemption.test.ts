@@ -1,4 +1,4 @@
-// Preemption with real processes: who has to make room is stopped, started anew or deleted, and goes on where it was.
+// Preemption with real processes: the preempted job is suspended, requeued or deleted, and continues where it was.
 
 import assert from "node:assert/strict";
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
@@ -18,14 +18,14 @@ describe("preemption", () => {
   });
   after(() => complex.stop());
 
-  /** A job of all cpus that ends when its file appears. */
+  /** A job with all cpus that ends when its file appears. */
   let count = 0;
   const submit = (...args: readonly string[]): { id: string; end: () => void } => {
     const file = join(complex.work(), `end${++count}`);
     const id = complex.submit([...args, "-l", "select=1:ncpus=2", "--", "/bin/sh", "-c", `while [ ! -e ${file} ]; do sleep 0.1; done`]);
     return { id, end: () => writeFileSync(file, "") };
   };
-  /** What the kernel says of the processes of a job: T is stopped. */
+  /** The kernel's state of the processes of a job; T means stopped. */
   const processes = (id: string): string => statesOf(Number((complex.job(id) as { session_id?: number }).session_id)).join("");
 
   test("suspended: state S, its processes stopped (T), the room given; it goes on where it was", async () => {

@@ -1,4 +1,5 @@
-// Reservations over three partitions and the default scheduler's vnodes (interface 8 of the multi-scheduler design, docs/reference/scheduler.md 9): real daemons, real jobs.
+// Reservations over three partitions and the default scheduler's vnodes (interface 8 of the multi-scheduler design,
+// docs/reference/scheduler.md 9), with real daemons and jobs.
 
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
@@ -9,7 +10,7 @@ import { type Complex, startComplex, until } from "../complex.ts";
 
 let complex: Complex;
 
-/** v0 is the default scheduler's; P1 and P2 have one vnode each, P3 has two, of which one is offline until it is needed. */
+/** v0 belongs to the default scheduler; P1 and P2 have one vnode each; P3 has two, one of which is offline until it is needed. */
 const VNODES = ["v0", "v1", "v2", "v3", "v4"];
 const PARTITION: Readonly<Record<string, string>> = { v1: "P1", v2: "P2", v3: "P3", v4: "P3" };
 
@@ -37,7 +38,7 @@ after(() => complex.stop());
 const nodeState = (name: string): string | undefined => /state = (.*)/.exec(complex.run("pbsnodes", ["-v", name]).stdout)?.[1];
 const schedState = (name: string): string | undefined => /state = (\w+)/.exec(complex.qmgr(`list sched ${name} state`))?.[1];
 
-/** `202611221530.15`, in the zone of the commands. */
+/** `202611221530.15` in the time zone of the commands. */
 function at(time_ms: number): string {
   const time = new Date(time_ms);
   const two = (value: number): string => String(value).padStart(2, "0");
@@ -88,7 +89,7 @@ test("a job submitted to a running reservation runs inside it, one outside does 
   const { id, word } = reserve("-p", "P1", "-R", at(Date.now() + 10_000), "-D", "3600", "-l", "select=1:ncpus=2");
   assert.equal(word, "CONFIRMED");
   const inside = complex.submit(["-q", queueOf(id), "-l", "select=1:ncpus=1", "--", "/bin/sleep", "1000"]);
-  // Its walltime would reach into the reservation, then the reservation runs: it waits all the time.
+  // First its walltime would reach into the reservation, then the reservation runs, so the job waits all the time.
   const outside = complex.submit(["-q", "wq1", "-l", "select=1:ncpus=1,walltime=1:00:00", "--", "/bin/true"]);
   await untilState(id, "RESV_RUNNING");
   const job = await complex.untilJob(inside, "R");
@@ -129,7 +130,7 @@ test("-p to a scheduler that is down stays UNCONFIRMED, and is confirmed when it
     .trim()
     .split(" ");
   assert.equal(word, "UNCONFIRMED");
-  // Others have answered a later question by now: nobody has taken this one.
+  // Other schedulers have answered a later question by now, so none has taken this one.
   const other = reserve("-p", "P3", "-R", inHours(5), "-D", "3600", "-l", "select=1:ncpus=2");
   assert.equal(other.word, "CONFIRMED");
   assert.equal(shown(id)["reserve_state"], "RESV_UNCONFIRMED");

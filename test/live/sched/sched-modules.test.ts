@@ -24,10 +24,10 @@ describe("modules of a scheduler", () => {
   const log = (): string => complex.log("sched_logs");
   const put = (file: string, text: string): void => writeFileSync(join(priv, file), text, { mode: 0o644 });
   const comment = (): string => /comment = (.*)/.exec(complex.qmgr("list sched default comment"))?.[1] ?? "";
-  /** New lines of sched_config, read by SIGHUP; resolves when the scheduler has read them. */
+  /** Writes new lines of sched_config and sends SIGHUP; resolves when the scheduler has read them. */
   const configure = async (lines: string): Promise<void> => {
     put("sched_config", `${shipped}\n${lines}\n`);
-    // A rotation makes the number smaller: another one is what counts.
+    // A rotation reduces the number, so any change counts.
     const times = (): number => log().split("Scheduler is reconfiguring").length;
     const before = times();
     process.kill(complex.schedPid("default") as number, "SIGHUP");
@@ -107,7 +107,7 @@ describe("modules of a scheduler", () => {
         complex.log("server_logs"),
         /;ended with signal SIGALRM of its own watch: a module's call took longer than module_alarm/,
       );
-      // It is not tried again for any attribute that is set, but once its file has changed.
+      // A changed attribute does not make the scheduler try the module again, but a change of its file does.
       const after = complex.schedPid("default");
       complex.qmgr("set sched default attr_update_period=0");
       await complex.untilJob(complex.submit(["--", "/bin/true"]), "F");

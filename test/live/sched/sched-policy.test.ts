@@ -1,4 +1,5 @@
-// Policy that needs the world: usage of shares kept over crashes and changed by pbsfs, programs that say what the server has.
+// Policy that depends on the outside: usage of shares that survives crashes and is changed by pbsfs, and programs that report
+// resources of the server.
 
 import assert from "node:assert/strict";
 import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";

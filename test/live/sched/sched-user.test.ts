@@ -1,4 +1,5 @@
-// sched_user in system mode: a scheduler runs as the user that is set, also when that changes while it runs; directories that are not that user's are told.
+// sched_user in system mode: a scheduler runs as the given user, also if the user changes while it runs; directories that
+// belong to another user are reported.
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";

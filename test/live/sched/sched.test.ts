@@ -1,4 +1,4 @@
-// pbs_sched as a process: against a server that is ours to script, so that it can refuse, lag and break its word.
+// pbs_sched as a process, against a server that the test scripts, so that it can refuse, lag and break the protocol.
 
 import assert from "node:assert/strict";
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
@@ -67,7 +67,7 @@ describe("pbs_sched: by hand", () => {
   });
 });
 
-/** A server that says hello back with a snapshot and keeps what it is told. */
+/** A server that answers hello with a snapshot and records what it receives. */
 type Fake = {
   readonly server: LinkServer;
   readonly frames: { readonly type: string; readonly data: unknown }[];
@@ -221,7 +221,7 @@ describe("pbs_sched: with a server", () => {
     const priv = makePrivate(world.home, "_new");
     assert.deepEqual(await configure(9, { sched_log: logs_new, sched_priv: priv }), { fault: null });
     await until("the directory has changed", () => logOf(logs_new).includes(`scheduler priv directory has changed to ${priv}`));
-    // Whoever switches a scheduler on means its files as they are, also where only a mode has changed.
+    // Enabling a scheduler makes it use its files in their present state, even if only a mode has changed.
     chmodSync(join(priv, "sched_config"), 0o777);
     const opened = fake.frames.length;
     await runCycle();

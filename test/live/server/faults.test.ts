@@ -1,5 +1,5 @@
-// What must not end the server: hostile bytes on its socket, clients that vanish, a disk that is full. And stores it must not touch: of a newer version,
-// damaged, foreign.
+// Events that must not end the server: hostile bytes on its socket, clients that vanish, a full disk. And stores that it must
+// not change: of a newer version, damaged, foreign.
 
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
@@ -22,7 +22,7 @@ describe("hostile peers", () => {
   });
   after(() => complex.stop());
 
-  /** The server is the process it was, and answers. */
+  /** The server is still the same process, and answers. */
   const serves = (): void => {
     assert.equal(complex.pid("server"), server);
     complex.must("qstat", ["-B"]);
@@ -33,7 +33,7 @@ describe("hostile peers", () => {
     await once(socket, "connect");
     return socket;
   };
-  /** What it answers until it hangs up. */
+  /** Its answers until it hangs up. */
   const told = async (socket: Socket): Promise<string> => {
     let text = "";
     socket.setEncoding("utf8").on("data", (chunk) => {
@@ -177,7 +177,7 @@ test("a full disk: what cannot be stored is refused clearly, the server goes on,
     });
     assert.equal(refused.status, 15010 % 256);
     assert.match(refused.stderr, /^qsub: line 1: System error: .*disk.* full/m);
-    // It answers questions, refuses changes, and tells so in one line.
+    // It answers questions, refuses changes, and reports this in one line.
     const present = complex.must("qselect", ["-h", "u"]).split("\n").length - 1;
     assert.equal(present, acknowledged.length);
     const change = complex.run("qmgr", ["-c", "create queue nospace"]);

@@ -1,5 +1,6 @@
-// While requests that are meant to keep the server busy are sent over connections that never read, another connection is answered soon and the server stays
-// small. One user stands for two here: fairness among the connections of one user is what is tested; turns.test.ts tests that among users.
+// While requests that are meant to keep the server busy are sent over connections that never read, another connection is
+// answered soon and the server's memory stays small. One user plays both parts, because this test is about fairness among the
+// connections of one user; turns.test.ts covers fairness among users.
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
@@ -10,11 +11,11 @@ import { attack, FREEZING, type Known, prepare, residentAfterCollectionKB, resid
 const SIZE: Size = { connections: 20, requests: 300, entries: 20_000, jobs: 2000 };
 const LASTING_MS = 1500;
 /**
- * Processor time of the server, all threads: tests run where others do. Two batches of megabytes may be written before an answer. The bench, on a quiet machine
- * and with two users, shows 1 s of the clock.
+ * Processor time of all threads of the server, because other tests run at the same time. Two batches of megabytes may be
+ * written before an answer. The bench, on a quiet machine and with two users, shows 1 s of real time.
  */
 const ANSWER_CPU_MS_MAX = 1500;
-/** Memory that is kept after everything, and at most in between, with what the engine has not collected yet. */
+/** Memory that remains at the end, and the peak before, which includes garbage not yet collected. */
 const GROWTH_KB_MAX = 130 * 1024;
 const PEAK_KB_MAX = 400 * 1024;
 
@@ -34,7 +35,8 @@ for (const freezing of FREEZING) {
     const kB = residentKB(pid);
     const once = () => attack(serverSocketPath(complex.pbsHome), pid, freezing, SIZE, known, LASTING_MS);
     let outcome = await once();
-    // The server also works while the asking process waits for a processor. A slice that is too long is too long each time.
+    // The server also works while the asking process waits for a processor. A slice that is too long would be too long each
+    // time.
     if (outcome.slowest_cpu_ms > ANSWER_CPU_MS_MAX) outcome = await once();
     const { slowest_ms, slowest_cpu_ms, answers, peak_kB } = outcome;
     t.diagnostic(

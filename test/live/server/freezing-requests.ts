@@ -1,5 +1,5 @@
-// Requests that kept the server from answering others when their work was not bounded: each is sent over connections that never read a reply, while another
-// connection asks for the server's status. Used by freeze.test.ts and by `npm run bench -- --only freeze`.
+// Requests that once blocked the server because their work was not bounded. Each is sent over connections that never read a
+// reply, while another connection asks for the server's status. Used by freeze.test.ts and by `npm run bench -- --only freeze`.
 
 import { readFileSync } from "node:fs";
 import { createConnection, type Socket } from "node:net";
@@ -8,10 +8,10 @@ import { connectSocket, type ServerConnection } from "#protocol/client.ts";
 import type { AttrValueText, Request } from "#protocol/messages.ts";
 import { encodeFrame } from "#protocol/wire/frame.ts";
 
-/** How much of each: connections, requests on each, entries in a list, jobs that are there before. */
+/** Sizes: connections, requests on each, entries in a list, jobs that exist before. */
 export type Size = { readonly connections: number; readonly requests: number; readonly entries: number; readonly jobs: number };
 
-/** Jobs that wait, and an array that waits. */
+/** Waiting jobs and a waiting array. */
 export type Known = { readonly ids: readonly string[]; readonly array: string };
 
 export type Freezing = {
@@ -96,7 +96,7 @@ export const FREEZING: readonly Freezing[] = [
   },
 ];
 
-/** Jobs that wait, finished jobs and an array: what the requests are about. uid: their owner; absent: this user. */
+/** Creates the objects of the requests: waiting jobs, finished jobs and an array. uid: their owner; absent: this user. */
 export async function prepare(path: string, size: Size, uid?: number): Promise<Known> {
   const client = await connectedAs(uid, () => connectSocket(path));
   const must = async (request: Request): Promise<unknown> => {
@@ -128,12 +128,15 @@ export async function prepare(path: string, size: Size, uid?: number): Promise<K
   return { ids, array };
 }
 
-/** slowest_cpu_ms: most processor time that the server took between a question and its answer, which a busy machine does not lengthen. */
+/**
+ * slowest_cpu_ms: the most processor time that the server took between a question and its answer. A busy machine does not
+ * lengthen it.
+ */
 export type Outcome = { readonly slowest_ms: number; readonly slowest_cpu_ms: number; readonly answers: number; readonly peak_kB: number };
 
 /**
- * Sends the requests for so long, while a new connection asks for the server's status again and again.
- * uid: user of the connections that send, which needs root. Absent: one user sends and asks.
+ * Sends the requests for that time, while a new connection repeatedly asks for the server's status. uid: user of the sending
+ * connections, which needs root; absent: one user sends and asks.
  */
 export async function attack(
   path: string,
@@ -156,7 +159,7 @@ export async function attack(
     peak_kB = Math.max(peak_kB, residentKB(pid));
     answers++;
   };
-  // As many answers as it takes to see the server at work, however slow the machine is.
+  // Enough answers to see the server at work, however slow the machine is.
   while (performance.now() < end_ms || answers < ANSWERS_MIN) {
     await probe();
     await sleep(50);
@@ -175,7 +178,7 @@ async function asked(path: string): Promise<void> {
   if (!reply.ok) throw new Error(`status of the server: ${reply.code} ${reply.text}`);
 }
 
-/** Connects as that user: the kernel takes the credentials of a connection from connect(2). Absent: as this user. */
+/** Connects as that user: the kernel takes the credentials of a connection at connect(2). Absent: as this user. */
 async function connectedAs<T>(uid: number | undefined, connect: () => Promise<T>): Promise<T> {
   if (uid === undefined) return connect();
   process.seteuid?.(uid);
@@ -210,7 +213,7 @@ async function pour(socket: Socket, requests: Iterable<Request>): Promise<void> 
   }
 }
 
-/** Processor time of a process so far, all threads; the kernel counts it in hundredths of a second. */
+/** Processor time of all threads of a process so far; the kernel counts it in hundredths of a second. */
 const processorMs = (pid: number): number => {
   const fields = readFileSync(`/proc/${pid}/stat`, "utf8")
     .replace(/^.*\) /s, "")

@@ -1,4 +1,5 @@
-// 100,000 damaged and random frames against a running server: it loses no connection but theirs, and goes on.
+// 100,000 damaged and random frames against a running server: it closes only the connections that sent them, and continues to
+// serve.
 
 import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
@@ -13,7 +14,7 @@ import { startComplex } from "../complex.ts";
 const FRAMES = 100_000;
 const FRAMES_PER_CONNECTION = 200;
 
-/** Everything but what would end the server on our own order, or write files. */
+/** All requests except those that legitimately end the server or write files. */
 const SEEDS: readonly { readonly kind: string; readonly [field: string]: unknown }[] = [
   {
     kind: "queue-job",
@@ -82,7 +83,7 @@ const ODD: readonly unknown[] = [
   "^array_index^",
 ];
 
-/** A copy in which some values are odd, missing or too many. */
+/** A copy in which some values are wrong, missing or too many. */
 function damaged(value: unknown, random: Prng): unknown {
   if (random.chance(0.12)) return random.pick(ODD);
   if (Array.isArray(value)) {
@@ -113,7 +114,7 @@ function hostileFrame(id: number, random: Prng): string {
     return encodeFrame(type, damaged(data, random));
   }
   const text = encodeFrame("request", { id, ...(damaged(random.pick(SEEDS), random) as object) });
-  // Damage to the text itself costs the connection: rare, so that connections live long enough to be interesting.
+  // Damage to the text itself costs the connection, so it is rare and connections live long enough.
   return random.chance(0.001) ? mutated(text, random) : text;
 }
 
@@ -124,7 +125,7 @@ function open(path: string): Promise<Socket> {
   });
 }
 
-/** Sends frames and reads until the server has answered or ended the connection; both are its right. */
+/** Sends frames and reads until the server has answered or closed the connection; both are legal. */
 async function attack(path: string, frames: readonly string[]): Promise<number> {
   const socket = await open(path);
   socket.removeAllListeners("error");
@@ -154,7 +155,7 @@ async function attack(path: string, frames: readonly string[]): Promise<number> 
 test("100,000 damaged frames: no crash, no hang, and the server goes on as before", async () => {
   const complex = await startComplex();
   try {
-    // Nothing is run meanwhile: what is submitted here is not meant to be.
+    // No job runs meanwhile, because the submitted ones are not meant to run.
     complex.must("qmgr", ["-c", "set server scheduling = False"]);
     const pid = (): string => readFileSync(join(complex.pbsHome, "server_priv/server.lock"), "utf8");
     const before = pid();

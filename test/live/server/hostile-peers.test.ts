@@ -1,4 +1,4 @@
-// Hostile and slow peers over real sockets: each loses his connection, in time, and the others are served.
+// Hostile and slow peers over real sockets: each loses its connection in time, and the others are served.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -79,7 +79,7 @@ test("hostile peers: who does not read his replies is not read from, and at last
     more();
     await until("the reader is given up", () => world.problems.length > 0);
     assert.deepEqual(world.problems, ["the reader takes nothing"]);
-    // A chunk of 64 KiB holds about 700 requests; without back-pressure all 20,000 would have been served.
+    // A chunk of 64 KiB holds about 700 requests. Without back-pressure all 20,000 would have been served.
     assert.ok(served < 3000, `${served} served`);
     socket.destroy();
     await until("it is gone", () => world.links.size === 0);

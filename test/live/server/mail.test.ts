@@ -1,4 +1,4 @@
-// Mail of real jobs, as the site's mail program gets it.
+// Mail about real jobs, as the site's mail program receives it.
 
 import assert from "node:assert/strict";
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
@@ -14,7 +14,7 @@ before(async () => {
   const site = join(complex.home, "..");
   mails = join(site, "mails");
   mkdirSync(mails);
-  // A mail is there whole or not at all.
+  // The file of a mail is created in one step.
   writeFileSync(join(site, "sendmail"), `#!/bin/sh\n{ echo "$@"; cat; } > ${mails}/.$$ && mv ${mails}/.$$ ${mails}/$$\n`, { mode: 0o755 });
   complex.qmgr("set server job_history_enable = True", `set server mailer = ${site}/sendmail`, "set server mail_from = pbs");
 });

@@ -1,4 +1,5 @@
-// Server, scheduler and mom are each killed or stopped with jobs running, and started again: jobs go on, end with their own status, and run once.
+// Server, scheduler and mom are each killed or stopped while jobs run, and started again: jobs continue, end with their own
+// status, and run once.
 
 import assert from "node:assert/strict";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
@@ -14,7 +15,7 @@ before(async () => {
 });
 after(() => complex.stop());
 
-/** A job that goes on until it is told its exit status, and notes each of its runs. */
+/** A job that runs until it is told its exit status, and records each of its runs. */
 class Patient {
   readonly id: string;
   readonly #file: string;
@@ -51,7 +52,7 @@ async function killed(...daemons: readonly (Daemon | "sched")[]): Promise<void> 
   await until("the processes gone", () => !pids.some(isAlive));
 }
 
-/** Everything of one job in the accounting, by kind of record. */
+/** The accounting records of one job by type. */
 function records(id: string): string {
   return [...complex.log("server_priv/accounting").matchAll(/^[^;]*;(.);([^;]*);/gm)]
     .filter(([, , about]) => about === id)
@@ -68,7 +69,7 @@ for (const daemons of CRASHES) {
     const pids = [await first.started(), await second.started()];
     const server = processOf("server");
     await killed(...daemons);
-    // One ends while something is down, the other when everything is back.
+    // One job ends while a daemon is down, the other after everything is back.
     first.end(3);
     await until("its end", () => !isAlive(pids[0] as number));
     assert.ok(isAlive(pids[1] as number));

@@ -1,4 +1,5 @@
-// What reaches users' jobs and the programs of a site from whoever starts the daemons, and what users plant in shared directories. As root in system mode.
+// What users' jobs and programs of a site inherit from the process that starts the daemons, and what users plant in shared
+// directories. As root in system mode.
 
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
@@ -30,7 +31,7 @@ before(async () => {
 });
 after(() => complex?.stop());
 
-/** The daemons started anew by a shell that has a file open as descriptors 3 to 300, but for every seventh. */
+/** Restarts the daemons by a shell that has a file open as descriptors 3 to 300, except every seventh. */
 function startWithOpenFiles(path: string): void {
   complex.halt();
   const file = openSync(path, "w", 0o600);
@@ -128,7 +129,7 @@ test("directories that another user has made under the names of coming TMPDIRs h
   const tmpdir = told(first);
   assert.ok(tmpdir.endsWith(`/pbs.${first}`), tmpdir);
   const coming = [1, 2, 3].map((n) => join(dirname(tmpdir), `pbs.${first.replace(/^\d+/, (number) => String(Number(number) + n))}`));
-  // In user mode there is nobody else: something that is no directory stands for another user's.
+  // In user mode there is no other user, so a file that is not a directory takes the place of another user's directory.
   const words = isRoot ? ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "mkdir"] : ["touch"];
   const planted = spawnSync(words[0] as string, [...words.slice(1), ...coming], { encoding: "utf8" });
   assert.equal(planted.status, 0, planted.stderr);

@@ -1,4 +1,5 @@
-// The server's shell with a real socket and a store that fails on request: nothing is answered that was not written, and the server goes on.
+// The server's shell with a real socket and a store that fails on request: the server answers nothing that is not written, and
+// continues.
 
 import assert from "node:assert/strict";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
@@ -27,7 +28,7 @@ type World = {
   readonly connect: () => Promise<ServerConnection>;
 };
 
-/** A server of user mode on a socket of its own; no scheduler is started, there is no mom. */
+/** A server in user mode with a separate socket, without scheduler and mom. */
 async function world(t: TestContext, store = memoryStore()): Promise<World> {
   const home = mkdtempSync(join(tmpdir(), "partita-service-"));
   mkdirSync(join(home, "server_priv"), { mode: 0o750 });
@@ -95,7 +96,7 @@ async function jobs(client: ServerConnection): Promise<string[]> {
   return ids;
 }
 
-/** After a fault the state is being read again for a moment: asks until it is there. */
+/** After a fault the server reads its state again for a moment, so the request is repeated. */
 async function submitUntilTaken(client: ServerConnection): Promise<string> {
   for (;;) {
     const reply = await submit(client);

@@ -1,4 +1,4 @@
-// Daemons stopped by SIGSTOP: what users are told meanwhile, and what is right again when they go on.
+// Daemons stopped by SIGSTOP: the messages to users meanwhile, and the recovery after they continue.
 
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
@@ -22,7 +22,7 @@ function signal(pid: number, name: NodeJS.Signals): void {
   try {
     process.kill(pid, name);
   } catch {
-    // It has ended meanwhile.
+    // The process has ended meanwhile.
   }
   if (name === "SIGSTOP") stopped.add(pid);
 }
@@ -34,7 +34,7 @@ const sched = (): SchedStatus => {
 };
 
 type Ended = { readonly status: number | null; readonly stdout: string; readonly stderr: string };
-/** A command that goes on while the test does something else. */
+/** A command that runs while the test continues. */
 function begin(
   command: string,
   args: readonly string[],
@@ -55,7 +55,7 @@ function begin(
   return { seen, ended: new Promise((resolve) => child.once("close", (status) => resolve({ status, ...seen }))) };
 }
 
-/** At the server's socket, accepted or not. */
+/** Connections at the server's socket, accepted or not. */
 function connections(): number {
   const socket = join(complex.pbsHome, "sock/server.sock");
   return readFileSync("/proc/net/unix", "utf8")

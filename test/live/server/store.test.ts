@@ -1,4 +1,4 @@
-// The store on disk in processes that are killed or that the system denies something.
+// The store on disk in processes that are killed, or to which the system refuses an operation.
 
 import assert from "node:assert/strict";
 import { spawn, spawnSync } from "node:child_process";

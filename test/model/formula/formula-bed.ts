@@ -1,4 +1,4 @@
-// What tests of formulas share: names with their kinds and values, reading a text, its worth.
+// Common code of formula tests: names with their kinds and values, reading a text, and its value.
 
 import { compileFormula, type Formula, JOB_FORMULA_NAMES, type NameKind, readFormula } from "#model/formula/formula.ts";
 

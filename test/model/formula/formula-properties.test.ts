@@ -1,4 +1,4 @@
-// Random formulas: Python itself is the judge of their worth, bounds hold, and no text whatever makes the reader throw.
+// Random formulas: their values equal Python's, their bounds hold, and no text makes the reader throw.
 
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
@@ -8,7 +8,7 @@ import { compileFormula, type Formula } from "#model/formula/formula.ts";
 import { boundFormula } from "#model/formula/formula-bounds.ts";
 import { INPUTS, read, worth } from "./formula-bed.ts";
 
-/** Random formulas as text, with operators of all ranks next to one another: precedence is Python's or the values differ. */
+/** Random formulas as text, with operators of all ranks beside each other: any error of precedence changes a value. */
 const texts: fc.Arbitrary<string> = fc.letrec<{ text: string }>((tie) => ({
   text: fc.oneof(
     { maxDepth: 5, depthSize: "medium" },
@@ -55,7 +55,7 @@ test("values are those of Python", { skip: python ? false : "no python3" }, () =
     const { value, error } = worth(formula);
     if (typeof wanted === "string") {
       seen.errors++;
-      // Whole numbers of any length are Python's alone: where ours end, so do its floats.
+      // Only Python has whole numbers of any length; beyond our range Python's floats fail too.
       assert.notEqual(error, undefined, `${text} is ${value}, Python says ${wanted}`);
       return;
     }

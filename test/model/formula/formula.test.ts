@@ -1,4 +1,5 @@
-// Formulas: what is accepted, what it is worth, and its bounds. Against Python, and with any text: formula-properties.test.ts.
+// Formulas: what is accepted, its value, and its bounds. formula-properties.test.ts compares with Python and tests arbitrary
+// texts.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";

@@ -1,4 +1,4 @@
-// Submissions: what -l makes of Resource_List and schedselect (as recorded), what is refused in which words, and what qalter does to it.
+// Submissions: the Resource_List and schedselect that -l gives (as recorded), refusals with their texts, and changes by qalter.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";

@@ -1,4 +1,5 @@
-// Attributes of hooks: what is taken, what is refused and with which text (docs/reference/attributes.md 9, docs/reference/execution.md 9), in which order hooks run.
+// Attributes of hooks: accepted values, refusals with their texts (docs/reference/attributes.md 9, docs/reference/execution.md
+// 9), and the order in which hooks run.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -17,7 +18,7 @@ import {
 
 type Op = "=" | "+=" | "-=" | "unset";
 
-/** `event=queuejob order=2`: the attributes changed so, as listed; or the refusal. */
+/** Applies `event=queuejob order=2` and returns the attributes as listed, or the refusal. */
 function after(...terms: readonly (readonly [name: string, op: Op, value: string])[]): string {
   try {
     const attrs = alterHook(

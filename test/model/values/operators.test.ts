@@ -1,4 +1,4 @@
-// What `set`, `unset`, += and -= make of values: recorded sessions as tables of steps.
+// The effects of `set`, `unset`, += and -= on values: recorded sessions as tables of steps.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -16,7 +16,7 @@ resources.set("r_arr", customResource("r_arr", "string_array", "h"));
 resources.set("r_str", customResource("r_str", "string", "h"));
 resources.set("r_bool", customResource("r_bool", "boolean", "h"));
 
-/** Runs steps `[resource] OP value` on one attribute; each yields what is shown afterwards, or the refusal. */
+/** Runs steps `[resource] OP value` on one attribute. Each step yields the value shown afterwards, or the refusal. */
 function session(object: keyof typeof ATTRIBUTE_TABLES, name: string, steps: readonly (readonly [step: string, shown: string])[]): void {
   const def = attributeOf(ATTRIBUTE_TABLES[object], name);
   let value: AttributeValue | undefined;

@@ -1,4 +1,4 @@
-// Single values of each type as text: what is taken, how it is shown again, what is refused.
+// Single values of each type as text: what is accepted, how it is shown, what is refused.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";

@@ -1,4 +1,5 @@
-// What users may plant where the file agent makes files and directories of jobs: in spool, in the directory of TMPDIRs, in $jobdir_root.
+// Files that users may plant in directories where the file agent creates files and directories of jobs: spool, the directory of
+// TMPDIRs, $jobdir_root.
 
 import assert from "node:assert/strict";
 import {
@@ -71,7 +72,7 @@ function prepare(plan: FilePlan): Extract<Prepared, { ok: true }> {
   return made as Extract<Prepared, { ok: true }>;
 }
 
-/** What may stand where a directory of a job belongs. */
+/** What may occupy the path of a job's directory. */
 const PLANTS: { readonly [what: string]: (path: string, dir: string) => void } = {
   "a file": (path) => writeFileSync(path, "kept"),
   "a link to a directory of the owner's": (path, dir) => symlinkSync(join(dir, "undelivered"), path),
@@ -142,7 +143,7 @@ test("what somebody planted in spool is replaced in one step or moved away whole
     for (const { path } of [plan.stdout, plan.stderr]) assert.ok(lstatSync(path).isFile() && lstatSync(path).nlink === 1);
     writeFileSync(plan.stderr.path, "output");
     assert.equal(readFileSync(join(dir, "victim"), "utf8"), "kept");
-    // output without a place goes to undelivered, where somebody has planted too
+    // output that cannot be delivered goes to undelivered, where a user has planted a directory too
     mkdirSync(join(dir, "undelivered/1.n1.e"));
     const { failures } = finishJob({ plan, success: false, output: "deliver" });
     assert.equal(readFileSync(join(dir, "undelivered/1.n1.e"), "utf8"), "output", failures.join());

@@ -1,4 +1,4 @@
-// Which directories that jobs leave behind are big: another agent removes them, so that no other job of the host waits for it.
+// Which directories left by jobs count as large: a second agent removes them, so that no other job of the host waits.
 
 import assert from "node:assert/strict";
 import { chmodSync, chownSync, existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
@@ -12,7 +12,7 @@ import { filePlan } from "#mom/job/plan.ts";
 import { CONFIG, job, OWNER } from "../world.ts";
 
 const isRoot = process.geteuid?.() === 0;
-/** Root may read everything: as an owner without rights the tests see what owners see. */
+/** Root may read everything, so the tests run as an ordinary user to see what owners see. */
 const NOBODY = isRoot ? { uid: 65534, gid: 65534, groups: [] } : null;
 
 function files(directory: string, count: number): void {

@@ -1,4 +1,5 @@
-// A mom kills nothing but what it has made: neither another mom's groups, be its paths and job ids the same, nor processes that name a job of the same id.
+// A mom kills only processes of its own jobs: neither groups of another mom with equal paths and job ids, nor processes that
+// merely name a job of the same id.
 
 import assert from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";

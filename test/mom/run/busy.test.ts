@@ -1,4 +1,4 @@
-// A host in use by others: thresholds, the server's knowledge, and jobs that stand still meanwhile.
+// A host that others use: thresholds, messages to the server, and jobs that are stopped meanwhile.
 
 import assert from "node:assert/strict";
 import { mkdirSync, mkdtempSync, rmSync, utimesSync, writeFileSync } from "node:fs";
@@ -32,7 +32,7 @@ test("busy above the maximal load, free below the ideal one, unchanged between t
 
 test("the keyboard takes the host after min_use seconds of typing, and gives it back after idle_wait without", () => {
   const limits = { load: { ideal: null, max: null }, keyboard: { idle_wait_s: 60, min_use_s: 10, poll_s: 5 } };
-  // [second, idle seconds then, taken]
+  // [second, idle seconds at that time, whether the host is in use]
   const rows: readonly (readonly [number, number | null, boolean])[] = [
     [0, 900, false],
     [5, 1, false],
@@ -42,7 +42,7 @@ test("the keyboard takes the host after min_use seconds of typing, and gives it 
     [73, 59, true],
     [74, 60, false],
     [80, 3, false],
-    // A break: it begins anew.
+    // After an interruption the count begins again.
     [90, 13, false],
     [95, 1, false],
     [100, 1, false],

@@ -1,4 +1,4 @@
-// Checkpoints by the site's scripts, and a site's own way to end a job: what is done at each step.
+// Checkpoints by the site's scripts, and a site's own way to end a job: the actions at each step.
 
 import assert from "node:assert/strict";
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";

@@ -1,4 +1,5 @@
-// Stations of a run at which hooks or scripts are asked, and what their answers make of it (docs/reference/execution.md 6 and 9, docs/reference/files.md 7).
+// Steps of a run at which hooks or scripts run, and the effects of their answers (docs/reference/execution.md 6 and 9,
+// docs/reference/files.md 7).
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -32,7 +33,7 @@ function worldWith(...hooks: readonly MomHook[]): World {
 const give = (w: World, hooks: readonly MomHook[]): void =>
   void w.on({ kind: "hooks", hooks: { digest: "d1", hooks, resources: {} }, from: "server" });
 
-/** An answer to the question asked last. */
+/** Answers the latest question. */
 function answer(w: World, end: Partial<SequenceEnd> = {}): string[] {
   const step = w.state.next_step - 1;
   const whole: SequenceEnd = {

@@ -1,4 +1,4 @@
-// Interactive jobs in the mom's core: where they run, and that they end with their terminal.
+// Interactive jobs in the mom's core: where they run, and their end with their terminal.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";

@@ -14,7 +14,7 @@ const ENDED: StarterRun = {
 };
 const LOST: StarterRun = { ...RUNNING, state: "lost" };
 
-/** A mom killed when `before` was done to it, and the one that comes after it, which has its records. */
+/** A mom that is killed after `before`, and its successor, which has its records. */
 function successor(before: (w: World) => void, config: Partial<MomConfig> = {}): World {
   const old = world();
   before(old);

@@ -10,7 +10,7 @@ const of = { job: "1.n1", run_count: null, cookie: "secret" } as const;
 const spawn = (host: string, more: Partial<TaskWanted> = {}): TaskWanted =>
   ({ kind: "spawn", ...of, host, argv: ["true"], env: [], shell: false, ...more }) as TaskWanted;
 
-/** What came of the question: kinds of actions, an answer with its type and text. */
+/** The result of a question: kinds of actions, and the answer with its type and text. */
 function ask(w: World, by: TaskAsker, wanted: TaskWanted, asked = 1): string[] {
   const from = w.actions.length;
   w.on({ kind: "task-asked", asked, by, wanted });
@@ -125,7 +125,7 @@ test("a session that was adopted counts as long as anything is in it, and what i
     ]),
   });
   assert.deepEqual([cputOf(w), w.state.runs.get("1.n1")?.sample.mem_now_kb], [8, 100]);
-  // A child that had not been waited for has gone.
+  // A child that had not been reaped has gone.
   w.on({
     kind: "sampled",
     seen: new Map([
@@ -137,7 +137,7 @@ test("a session that was adopted counts as long as anything is in it, and what i
   w.on({ kind: "sampled", seen: new Map([[4711, seen(3)]]) });
   assert.equal(cputOf(w), 10);
   assert.deepEqual(w.records.get("1.n1")?.tasks, { next_task: 2, cput_s: 7 });
-  // Its number is another's by now.
+  // Another process has its pid by now.
   w.on({
     kind: "sampled",
     seen: new Map([
@@ -179,7 +179,7 @@ test("numbers and cpu time of tasks that are over, and adopted sessions, are kno
   assert.equal(cputOf(back), 7);
   ask(back, ME, spawn("n1"));
   assert.equal(back.actions.findLast((action) => action.kind === "start")?.spec.job, "1.n1#3");
-  // A record made anew holds them as well.
+  // A rewritten record contains the tasks as well.
   back.on({ kind: "modify", data: { job: "1.n1", attrs: { Job_Name: "x" } } });
   assert.deepEqual(back.records.get("1.n1")?.tasks, { next_task: 4, cput_s: 4 });
 });

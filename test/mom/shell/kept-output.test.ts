@@ -14,7 +14,7 @@ const kill = (w: World): string[] => w.on({ kind: "welcome", data: { keep: [], k
 /** The notes on the disk, as written. */
 const notes = (w: World): boolean[] => w.actions.flatMap((action) => (action.kind === "note-kept" ? [action.kept] : []));
 
-/** A first run that is to be repeated: the file agent has been asked to keep its output. */
+/** A first run that will be repeated: the file agent has been asked to keep its output. */
 function keeping(): { readonly w: World; readonly first: MomJob } {
   const w = world();
   const first = job();

@@ -118,7 +118,7 @@ test("what is noted of a run's tasks is read back with it, until it is saved ane
   log.saveTasks("1.n1", 2, { next_task: 50, cput_s: 1 });
   log.close();
   for (let time = 0; time < 2; time++) {
-    // Opened, it is written anew: nothing is lost by that.
+    // Opening rewrites the file without any loss.
     const again = openRecords(path, fail);
     assert.deepEqual(again.found[0]?.tasks, { next_task: 5, cput_s: 1 });
     again.log.close();

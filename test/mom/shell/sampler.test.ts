@@ -1,4 +1,4 @@
-// When jobs are looked at: each look comes later than the one before while nothing changes.
+// The times at which jobs are sampled: the interval grows while nothing changes.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";

@@ -1,4 +1,4 @@
-// Resources of the site in mom_priv/config, to the server. Reading them: test/live/mom/site-resources.test.ts.
+// Resources of the site in mom_priv/config, as sent to the server. The live test of the same name covers the reading.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";

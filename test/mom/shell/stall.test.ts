@@ -1,4 +1,4 @@
-// A mom that stands still, or has lost its server: what it may start, and what it says that it has taken.
+// A mom that was stopped or has lost its server: which jobs it may start, and which starts it confirms.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";

@@ -1,4 +1,4 @@
-// What tasks write on a sister, carried to a mother superior who is played here.
+// Output of tasks on a sister, sent to a mother superior that the test plays.
 
 import assert from "node:assert/strict";
 import { appendFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -10,7 +10,7 @@ import { carryOutput } from "#mom/shell/task-output.ts";
 import { dialMom, TaskServer } from "#mom/shell/task-server.ts";
 import { job, run, world } from "../world.ts";
 
-/** A mom's socket; asked: what she is asked. She can connect once there is a first question that was answered. */
+/** A mom's socket. asked: called with each question. The mom can connect after a first question was answered. */
 function mother(home: string, asked: (wanted: TaskWanted, answer: (refusal: string | null) => void) => void) {
   mkdirSync(`${home}/sock`, { recursive: true });
   return new TaskServer({
@@ -36,7 +36,7 @@ test("what was written by a task's end is carried, not what others go on writing
   const socket = mother(`${home}/n0`, (wanted, answer) => {
     if (wanted.kind !== "output") return assert.fail(wanted.kind);
     got += Buffer.from(wanted.content, "base64").toString();
-    // Somebody else writes on and on.
+    // Another process keeps writing.
     appendFileSync(path, "more");
     answer(null);
   });
@@ -69,7 +69,7 @@ test("of a run only so many questions to its other hosts are open at a time", as
   const home = mkdtempSync(join(tmpdir(), "forward-"));
   mkdirSync(`${home}/n0/sock`, { recursive: true });
   const waiting: ((refusal: string | null) => void)[] = [];
-  // The other host answers when we want it to.
+  // The other host answers when the test wants it to.
   const other = mother(`${home}/n1`, (_, answer) => waiting.push(answer));
   servers.set(`${home}/n1`, other);
   const key = { job: "1.n1", run_count: 1 };

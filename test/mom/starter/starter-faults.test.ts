@@ -1,4 +1,4 @@
-// What the starter does when its disk takes nothing, and where a file it opens is none.
+// The starter when its disk refuses writes, and when a file that it opens is not a file.
 
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";

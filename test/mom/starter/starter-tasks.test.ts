@@ -1,4 +1,4 @@
-// The starter with real processes: what is adopted, tasks and terminals of runs that end.
+// The starter with real processes: adopted processes, tasks and terminals of runs that end.
 
 import assert from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";
@@ -37,7 +37,7 @@ const spec = (over: Partial<StartSpec> = {}): StartSpec => ({
 
 type Sent = { [T in keyof StarterToMom]: { readonly type: T; readonly data: StarterToMom[T] } }[keyof StarterToMom];
 
-/** A starter whose disk never answers: exits stay untold. */
+/** A starter whose disk never answers, so that exits are never reported. */
 function world() {
   const sent: Sent[] = [];
   const journal: Journal = { append() {}, sync: () => new Promise(() => undefined), compact() {}, bytes: 0 };

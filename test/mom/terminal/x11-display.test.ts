@@ -1,4 +1,4 @@
-// The port of a job's display, as whoever is on the host finds it.
+// The port of a job's display, as any process on the host sees it.
 
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -63,7 +63,7 @@ test("clients that show nothing keep no others out; a cookie file left by an ear
     const before = count("x-open");
     await until(() => count("x-open") > before);
   };
-  // The first is answered by its display: it stays, whoever comes.
+  // The display answers the first connection: it stays, whatever others connect.
   await come();
   display.streams.take({ kind: "x-data", id: 1, bytes: Buffer.from("welcome") });
   for (let number = 0; number < 40; number++) await come();

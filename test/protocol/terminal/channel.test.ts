@@ -1,4 +1,4 @@
-// The channel of an interactive job's terminal: frames however they are cut, and nobody without the job's secret.
+// The channel of an interactive job's terminal: frames in any pieces, and no access without the job's secret.
 
 import assert from "node:assert/strict";
 import { connect } from "node:net";

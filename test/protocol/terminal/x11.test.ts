@@ -1,4 +1,4 @@
-// X11 for interactive jobs: names of displays, cookies in files, and whose first message passes.
+// X11 for interactive jobs: names of displays, cookies in files, and which first messages pass.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";

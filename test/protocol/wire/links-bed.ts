@@ -1,4 +1,4 @@
-// What tests of links share: a server in a directory of its own that answers a few requests, and waiting for states.
+// Common code of tests of links: a server in a separate directory that answers a few requests, and waiting for states.
 
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { createConnection, type Socket } from "node:net";

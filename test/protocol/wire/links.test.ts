@@ -117,7 +117,7 @@ test("text that waits for its turn is bounded over all connections of a user; th
     const large = { kind: "queue-job", destination: "", attrs: [{ name: "Variable_List", value: "x".repeat(chars) }], script: "" } as const;
     const answers = clients.map((client) => client.request(large));
     await until("some requests are whole", () => ready.size > 0);
-    // Each of these takes the server several turns of the event loop, in which it would read some of every connection.
+    // Each of these takes the server several turns of the event loop, in which it would read data of every connection.
     for (let at = 0; at < 100; at++) {
       const small = await connectSocket(world.path);
       const asked = small.request(locate);

@@ -1,4 +1,4 @@
-// Who is turned out when too many connections have proved nothing.
+// Which connection is turned out if too many have not proved themselves.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -7,7 +7,7 @@ import { waitingRoom } from "#protocol/wire/waiting-room.ts";
 
 const [OWN, BOB, EVE] = [1000, 1001, 1002];
 
-/** Who is left, and who was turned out, after guests of these users have come. */
+/** The guests left, and those turned out, after guests of these users have entered. */
 function after(max: number, uids: readonly (number | null)[]): { readonly left: number[]; readonly out: number[] } {
   const out: number[] = [];
   const room = waitingRoom<number>({ max, own: [0, OWN], turnOut: (guest) => out.push(guest) });

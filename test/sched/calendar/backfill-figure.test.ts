@@ -1,5 +1,5 @@
-// The figure of backfilling in Maui's documents (seeds/003, systems.md 7) and its variants, as a table: four nodes of four slots, three jobs running, three
-// queued in the order of priority. Times are seconds, intervals half-open.
+// The backfilling example of Maui's documents (seeds/003, systems.md 7) and its variants, as a table: four nodes of four slots,
+// three running jobs, three queued in the order of priority. Times are seconds; intervals are half-open.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -33,7 +33,7 @@ function worldOf({ depth = MANY, j2 = 22, q1 = 8, q2 = 5, jobs, published = {} }
   return { ...snapshot, jobs: snapshot.jobs.map(withPublished) };
 }
 
-/** What the cycle leaves of the queue: `q0 [18,24) n0*4 n1*4; q2 now n1*4`. What was published and holds is not decided again. */
+/** The queue after the cycle: `q0 [18,24) n0*4 n1*4; q2 now n1*4`. A published start that still holds is not decided again. */
 function planned(variant: Variant): string {
   const policies = book({ strict_ordering: true, max_job_check: variant.looked_at ?? null });
   const snapshot = worldOf(variant);

@@ -1,5 +1,5 @@
-// Random clusters, jobs and reservations on a virtual clock under strict_ordering: what is planned fits at every moment to come, a published start moves
-// back only for what stands before it, and what nothing stands in the way of, runs.
+// Random clusters, jobs and reservations on a virtual clock under strict_ordering: plans fit at every future moment, a
+// published start moves back only because of preceding work, and a job that nothing blocks runs.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -38,7 +38,7 @@ test("plans fit at every moment, no start moves back for lower work, nothing wai
       throw new Error(`seed ${seed}`, { cause: error });
     }
   }
-  // The worlds are worth looking at.
+  // Ensures that the worlds contain enough events.
   assert.ok(seen.plans > 20 * WORLDS && seen.backfilled > WORLDS && seen.improved > 10, JSON.stringify(seen));
 });
 
@@ -64,7 +64,7 @@ function randomStep(random: Prng, world: ResvWorld, { step, limits, seen }: Step
 
 type Look = { readonly before: Map<string, Published>; readonly disturbed: boolean; readonly limits: Limits; readonly seen: Step["seen"] };
 
-/** A cycle, and what must hold after it. disturbed: vnodes or reservations have changed since `before` was published. */
+/** Runs a cycle and checks the result. disturbed: vnodes or reservations have changed since `before` was published. */
 function look(world: ResvWorld, { before, disturbed, limits, seen }: Look): void {
   const started = schedule(world).decisions.flatMap((decision) => (decision.kind === "run" ? [decision.job] : []));
   check(world);
@@ -83,7 +83,7 @@ function look(world: ResvWorld, { before, disturbed, limits, seen }: Look): void
     const excuse = disturbed || (!limits.cons && higherChanged(world, id, { before, after }));
     assert.ok(excuse, `${id} was to start at ${old.start_s}, now at ${start_s}, and nothing before it has changed`);
   }
-  // Kept plans move up one after the other: what a later one leaves, an earlier one has the next time something becomes free.
+  // Kept plans move up one after the other: space left by a later plan goes to an earlier one when something is next released.
   if (!limits.cons) checkNobodyIdle(world, limits);
   const fresh = createUniverse({ ...snapshotOf(world), revision: world.universe.revision }, mirrorOptions(world.book));
   assert.deepEqual(describeUniverse(world.universe), describeUniverse(fresh));
@@ -103,7 +103,7 @@ function published({ jobs }: ResvWorld): Map<string, Published> {
 
 const rankOf = ({ jobs }: ResvWorld, id: string): number => jobs.get(id)?.rank ?? Number.POSITIVE_INFINITY;
 
-/** Something that stands before a job came, went, or is planned otherwise than it was. */
+/** A preceding job arrived, ended, or is planned differently. */
 function higherChanged(
   world: ResvWorld,
   id: string,
@@ -129,7 +129,7 @@ function checkDepth(plans: ReadonlyMap<string, Published>, { depth }: Limits): v
 
 type Interval = { readonly id: string; readonly user: string; readonly from_s: number; readonly to_s: number; readonly exec_vnode: string };
 
-/** What runs and what is planned, as long as it may last. */
+/** Running and planned jobs, with their longest durations. */
 function intervals({ jobs, now_s }: ResvWorld): Interval[] {
   return [...jobs.values()].flatMap((job): Interval[] => {
     const length_s = Number(job.resources["walltime"]);
@@ -141,7 +141,7 @@ function intervals({ jobs, now_s }: ResvWorld): Interval[] {
   });
 }
 
-/** No vnode is to give more than it has when everything comes as planned. */
+/** No vnode gives more than it has if everything happens as planned. */
 function checkPlans(world: ResvWorld): void {
   const all = intervals(world);
   for (const resv of world.resvs.values())
@@ -164,7 +164,7 @@ function sumOn(all: readonly Interval[], vnode: string, amount: "ncpus" | "mem")
   return sum;
 }
 
-/** No plan is to meet its owner's limit. */
+/** No plan exceeds its owner's limit. */
 function checkRuns(world: ResvWorld, most: number): void {
   const all = intervals(world);
   for (const { from_s: at_s } of all) {
@@ -175,7 +175,7 @@ function checkRuns(world: ResvWorld, most: number): void {
   }
 }
 
-/** A job that waits has no place now that leaves alone what runs, what is reserved and what is planned for those before it. */
+/** No waiting job has a place now that is free of running jobs, reservations and the plans of preceding jobs. */
 function checkNobodyIdle(world: ResvWorld, { run }: Limits): void {
   for (const job of world.jobs.values()) {
     if (job.state !== "Q") continue;
@@ -190,7 +190,7 @@ function checkNobodyIdle(world: ResvWorld, { run }: Limits): void {
   }
 }
 
-/** Jobs of this test ask for one kind of chunk. */
+/** Jobs of this test request one kind of chunk. */
 function fitsNow(world: ResvWorld, job: SchedJob, others: readonly Interval[]): boolean {
   const [, count = "", cpus = "", mem = "0"] = /^(\d+):ncpus=(\d+)(?::mem=(\d+)mb)?$/.exec(job.schedselect) ?? [];
   let copies = 0;
@@ -229,7 +229,7 @@ function randomNodes(random: Prng): Node[] {
 }
 
 let last = 0;
-/** Ids begin with the rank: some jobs stand before those that are there already. */
+/** Ids begin with the rank, so some jobs precede existing ones. */
 function randomJob(random: Prng, world: ResvWorld, id: string): SchedJob {
   last++;
   const rank = random.chance(0.2) ? last - random.int(1, 20) + random.int(1, 99) / 100 : last;
@@ -238,7 +238,7 @@ function randomJob(random: Prng, world: ResvWorld, id: string): SchedJob {
   return { ...jobOf(text, rank), qtime_s: world.now_s };
 }
 
-/** True: it was confirmed. */
+/** Returns true if the reservation was confirmed. */
 function askResv(random: Prng, world: ResvWorld, step: number): boolean {
   const start_s = world.now_s + random.int(0, 60);
   const occurrences = [{ start_s, end_s: start_s + random.int(5, 40) }];
@@ -254,7 +254,7 @@ function askResv(random: Prng, world: ResvWorld, step: number): boolean {
   putResv(world, resv);
   const before = published(world);
   schedule(world);
-  // What was published before the reservation came is not broken by it.
+  // A new reservation does not break starts published before it.
   for (const [id, { start_s: then_s }] of before) {
     const job = world.jobs.get(id);
     if (job?.state === "Q" && job.topjob === true) assert.ok((job.estimated?.start_time ?? 0) <= then_s, `${id} moved for a reservation`);

@@ -1,18 +1,19 @@
-// The figure of backfilling in Maui's documents (seeds/003, systems.md 7) and its variants: four nodes of four slots, three jobs running, three queued in the
-// order of priority. Times are units, intervals half-open. backfill-figure.test.ts asks a cycle, ../../live/sched/backfill.test.ts a complex.
+// The backfilling example of Maui's documents (seeds/003, systems.md 7) and its variants: four nodes of four slots, three
+// running jobs, three queued in the order of priority. Times are units; intervals are half-open. backfill-figure.test.ts tests
+// a cycle, the live backfill.test.ts a complex.
 
 export type Variant = {
   name: string;
-  /** backfill_depth; many: every blocked job is planned */
+  /** backfill_depth; many: every blocked job gets a plan */
   depth?: number;
-  /** Maui's N: how many queued jobs are looked at */
+  /** Maui's N: the number of queued jobs considered */
   looked_at?: number;
-  /** when j2 ends */
+  /** the end of j2 */
   j2?: number;
   /** durations */
   q1?: number;
   q2?: number;
-  /** what is so, if not the figure's t0 */
+  /** the time, if it is not t0 of the example */
   jobs?: string;
   now?: number;
   published?: Readonly<Record<string, { start_time: number; exec_vnode: string }>>;

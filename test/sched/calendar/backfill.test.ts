@@ -1,4 +1,5 @@
-// Top jobs, shrink-to-fit, prime and dedicated time in cycles: what is started, planned and said (docs/reference/scheduler.md 5 and 7).
+// Top jobs, shrink-to-fit, prime and dedicated time in cycles: starts, plans and comments (docs/reference/scheduler.md 5 and
+// 7).
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -21,7 +22,7 @@ type Case = World & {
   policy?: Partial<Policy>;
   book?: Partial<PolicyBook>;
   input?: Partial<CycleInput>;
-  /** more of jobs, by id */
+  /** further attributes of jobs, by id */
   more?: Readonly<Record<string, Partial<SchedJob>>>;
 };
 

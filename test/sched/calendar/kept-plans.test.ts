@@ -1,4 +1,4 @@
-// Kept plans (backfill.policy: cons) over several cycles: when a plan moves up though nothing has ended early.
+// Kept plans (backfill.policy: cons) over several cycles: when a plan moves up although nothing has ended early.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -15,7 +15,10 @@ const NOW_S = 1_000_000;
 const CONS = { module_options: new Map([["backfill", new Map([["policy", "cons"]])]]) };
 const { NEW, TERM, TIME } = SCHED_COMMAND;
 
-/** Job 2 was planned when job 1, which comes first in the order, could not be looked at. What cycles start, and deltas between them. */
+/**
+ * Job 2 was planned at a time when job 1, which precedes it, could not be considered. Returns the starts of cycles, and accepts
+ * deltas between them.
+ */
 function createStory() {
   const policies = book({ strict_ordering: true }, CONS);
   const world = { nodes: "H ncpus=4", jobs: "1 ncpus=4 walltime=5000 rank=1; 2 ncpus=1 walltime=10 rank=2" };

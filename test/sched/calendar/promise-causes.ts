@@ -1,4 +1,4 @@
-// Why a promised start has moved back: each cause is worked out from what has happened since the promise was last published, never assumed.
+// Causes of a moved promise: each cause is derived from the events since the promise was last published, and never assumed.
 
 import { parseIndexList } from "#model/array-indices.ts";
 import { arrayIdOf, subjobIndex } from "#model/job-id.ts";
@@ -7,7 +7,7 @@ import type { Happening, PromiseWorld } from "./promise-world.ts";
 import { hardEnd, killDelayOf, softTime, spotsOf } from "./promise-world.ts";
 
 export type Promised = { readonly start_s: number; readonly exec_vnode: string };
-/** All that was so when promises were last published, and all that is so after the cycle that has moved one. */
+/** The state when promises were last published, and the state after the cycle that has moved one. */
 export type Seen = {
   readonly at_s: number;
   readonly promises: ReadonlyMap<string, Promised>;
@@ -23,7 +23,7 @@ export function see(world: PromiseWorld): Seen {
   return { at_s: world.now_s, promises, jobs: new Map(world.jobs), ends: new Map(world.ends) };
 }
 
-/** Whether a job stands before another in the order: queue after queue where it goes by queues, then by submission. */
+/** Whether a job precedes another in the order: by queue if the order is by queue, then by submission. */
 export function standsBefore({ queues, book }: PromiseWorld, a: SchedJob, b: SchedJob): boolean {
   const turn = ({ queue }: SchedJob): number => (book.prime.by_queue ? queues.findIndex(({ name }) => name === queue) : 0);
   return turn(a) < turn(b) || (turn(a) === turn(b) && a.rank < b.rank);
@@ -31,7 +31,7 @@ export function standsBefore({ queues, book }: PromiseWorld, a: SchedJob, b: Sch
 
 export type Cause = { readonly kind: "higher" | "reservation" | "vnode" | "command" | "overrun"; readonly evidence: string };
 
-/** What has moved a job's promise; null: nothing that may. */
+/** The cause that has moved a job's promise, or null if there is none. */
 export function causeOf(world: PromiseWorld, id: string, before: Seen, after: Seen): Cause | null {
   const job = before.jobs.get(id) as SchedJob;
   for (const happening of world.happened) {
@@ -45,7 +45,7 @@ export function causeOf(world: PromiseWorld, id: string, before: Seen, after: Se
   return outOfDepth(world, job, after) ?? overrun(world, job, before);
 }
 
-/** It is no top job any more: those before it use up the depth. */
+/** The job is no longer a top job: preceding jobs use up the depth. */
 function outOfDepth(world: PromiseWorld, job: SchedJob, { promises, jobs }: Seen): Cause | null {
   if (promises.has(job.id)) return null;
   const depth = Number(world.universe.server.attrs["backfill_depth"] ?? Number.POSITIVE_INFINITY);
@@ -64,12 +64,12 @@ function causeOfHappening(happening: Happening): Cause {
   }
 }
 
-/** A job before it came, took another place or time than was planned for it, or takes longer than expected. */
+/** A preceding job arrived, took another place or time than planned, or takes longer than expected. */
 function higherWork(id: string, before: Seen, after: Seen): string | null {
   const old = before.jobs.get(id);
   const now = after.jobs.get(id);
   if (now !== undefined && old === undefined && arrayIdOf(id) === null) return `${id} has come`;
-  // Of an array the next subjob is planned, and no other.
+  // Only the next subjob of an array is planned.
   const array = before.jobs.get(arrayIdOf(id) ?? "")?.array;
   const is_next = array === undefined || parseIndexList(array.indices_remaining)?.[0]?.first === subjobIndex(id);
   const planned = is_next ? before.promises.get(arrayIdOf(id) ?? id) : undefined;
@@ -79,12 +79,12 @@ function higherWork(id: string, before: Seen, after: Seen): string | null {
   if (now?.state === "R" && old?.state !== "R") {
     const as_planned = planned !== undefined && now.stime_s === planned.start_s && now.exec_vnode === planned.exec_vnode;
     if (!as_planned) return `${id} was started otherwise than planned`;
-    // Shrink-to-fit jobs are planned for their shortest time.
+    // Shrink-to-fit jobs are planned with their shortest time.
     if (Number(now.resources["walltime"]) > Number(now.resources["min_walltime"]))
       return `${id} was started for more than its shortest time`;
   }
   if (now?.state === "R" && old?.state === "R") {
-    // It should have been over by now: what was expected of it when the promise was made.
+    // The job should have ended by now, according to its expected time when the promise was made.
     const soft_s = softTime(now);
     const from_s = now.stime_s ?? 0;
     if (soft_s === null || soft_s <= 0) return null;
@@ -94,7 +94,7 @@ function higherWork(id: string, before: Seen, after: Seen): string | null {
   return null;
 }
 
-/** A job is on a host of the promised place past its walltime and kill_delay. */
+/** A job is on a host of the promised place beyond its walltime and kill_delay. */
 function overrun(world: PromiseWorld, job: SchedJob, before: Seen): Cause | null {
   const hosts = (exec_vnode: string, place: string): Set<string> =>
     new Set(

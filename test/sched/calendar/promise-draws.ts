@@ -1,4 +1,4 @@
-// What a random world of promises looks like: small, so that things collide, and with everything that makes a vnode refuse a job.
+// Random worlds for promises: small, so that jobs conflict, and with everything that can make a vnode refuse a job.
 
 import type { SchedJob, SchedResv } from "#protocol/sched-link.ts";
 import type { Policy } from "#sched/shapes/policy.ts";
@@ -9,7 +9,7 @@ import { createPromiseWorld } from "./promise-world.ts";
 
 const USERS = ["alice", "bob"];
 
-/** calm: nothing but jobs and time happens */
+/** calm: only jobs and time change */
 export function drawWorld(random: Prng): { readonly world: PromiseWorld; readonly calm: boolean } {
   const cons = random.chance(0.25);
   const depth = random.pick([1, 1, 2, 3, 4, 100]);
@@ -50,7 +50,7 @@ function drawVnodes(random: Prng): VnodeOf[] {
   return Array.from({ length: random.int(1, 4) }, (_, at) => {
     const host = `h${at}`;
     const count = random.pick([1, 1, 2, 3]);
-    // Memory and gpus may all be with the first vnode of a host, cpus with the others.
+    // Memory and gpus may all be on the first vnode of a host, and cpus on the others.
     const apart = count > 1 && random.chance(0.3);
     return Array.from({ length: count }, (_none, index): VnodeOf => {
       const first = index === 0;
@@ -95,10 +95,10 @@ function behaviourOf(random: Prng): number {
   return kind < 97 ? 1 + random.int(1, 100) / 100 : 3;
 }
 
-/** Some jobs stand before those that are there already. */
+/** Some jobs precede existing ones. */
 export function drawJob(random: Prng, world: PromiseWorld, id: string): SchedJob {
   const last = 1 + Math.max(0, ...[...world.jobs.values()].map(({ rank }) => Math.ceil(rank)));
-  // No two jobs have the same.
+  // A unique value for each job.
   const own = world.behaviour.size / 1_000_000;
   const rank = own + (random.chance(0.1) ? last - random.int(1, 6) + random.int(1, 99) / 100 : last + random.int(1, 9) / 10);
   const place = `${random.pick(["free", "free", "free", "scatter", "vscatter", "pack"])}${random.pick(["", "", "", "", "", ":excl", ":exclhost", ":shared"])}`;

@@ -1,9 +1,10 @@
-// A published start is a promise: in random worlds it moves back only for work that stands before the job in the order, for reservations, for vnodes that
-// went, for an administrator's command, or for a job that runs past its walltime and kill_delay. 100,000 worlds:
+// A published start is a promise: in random worlds it moves back only for work that precedes the job in the order, for
+// reservations, for lost vnodes, for an administrator's command, or for a job that runs past its walltime and kill_delay. To
+// test 100,000 worlds:
 //
 //     PARTITA_PROMISE_WORLDS=100000 npm test -- test/sched/calendar/promise-properties.test.ts
 //
-// PARTITA_PROMISE_FIRST names the first seed: one world is PARTITA_PROMISE_FIRST=17 PARTITA_PROMISE_WORLDS=1.
+// PARTITA_PROMISE_FIRST gives the first seed. One world is PARTITA_PROMISE_FIRST=17 PARTITA_PROMISE_WORLDS=1.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -44,23 +45,23 @@ test("no promised start moves back but for higher work, reservations, vnodes, co
     }
   }
   t.diagnostic(`${WORLDS} worlds: ${JSON.stringify(counts)}`);
-  // The worlds are worth looking at.
+  // Ensures that the worlds contain enough events.
   if (WORLDS >= 100)
     for (const [what, count] of Object.entries(counts)) assert.ok(count > WORLDS / 200, `${what}: ${JSON.stringify(counts)}`);
 });
 
-/** What happened in a world that ended badly, cycle by cycle. */
+/** The events of a failed world, cycle by cycle. */
 function storyOf(seed: number): string[] {
   const story: string[] = [];
   try {
     oneWorld(prng(`promises ${seed}`), noCounts(), story);
   } catch {
-    // That is why it is told.
+    // The failure itself is reported elsewhere.
   }
   return story;
 }
 
-/** story: takes what happens; null: nobody wants to read it */
+/** story: collects the events; null: they are not needed */
 function oneWorld(random: Prng, counts: Counts, story: string[] | null): void {
   const { world, calm } = drawWorld(random);
   if (story !== null) story.push(...describeWorld(world));
@@ -80,7 +81,7 @@ function wakeOf({ promises }: Seen, { now_s }: PromiseWorld): number {
   return Math.max(now_s + 1, Math.min(...[...promises.values()].map(({ start_s }) => start_s)));
 }
 
-/** calm: nothing but jobs and time */
+/** calm: only jobs and time change */
 function something(random: Prng, world: PromiseWorld, { step, calm }: { readonly step: number; readonly calm: boolean }): void {
   const kind = random.int(0, calm ? 9 : 13);
   if (kind <= 7) for (let count = random.int(1, 3); count > 0; count--) putJob(world, drawJob(random, world, `${step}${count}`));
@@ -109,7 +110,7 @@ function deleteJob(world: PromiseWorld, { id }: SchedJob): void {
 
 type Look = { readonly seen: Seen; readonly counts: Counts; readonly story: string[] | null };
 
-/** A cycle, and what must hold after it. */
+/** Runs a cycle and checks the result. */
 function look(world: PromiseWorld, { seen: before, counts, story }: Look): Seen {
   const results = schedule(world);
   const after = see(world);
@@ -144,7 +145,7 @@ const overtakes = (results: readonly CycleResult[], { promises, jobs }: Seen): b
     ),
   );
 
-/** No promise lies in the past, and the scheduler asks to be woken for the first of them, or soon where something is overdue. */
+/** No promise lies in the past, and the scheduler asks to be woken for the first promise, or soon if a job is overdue. */
 function checkFuture(world: PromiseWorld, { promises }: Seen, results: readonly CycleResult[]): void {
   const { now_s } = world;
   let first_s = Number.POSITIVE_INFINITY;

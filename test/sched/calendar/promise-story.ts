@@ -1,4 +1,4 @@
-// A random world of promises as text: what it is, and what came of each cycle.
+// A random world of promises as text: its contents, and the results of each cycle.
 
 import type { SchedJob } from "#protocol/sched-link.ts";
 import type { CycleResult } from "#sched/cycle/result.ts";

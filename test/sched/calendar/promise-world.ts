@@ -1,6 +1,6 @@
-// A server as small as can be for one scheduler that promises starts: hosts of several vnodes, exclusive jobs, arrays, reservations, jobs that end early, on
-// time or up to kill_delay late. What the scheduler decides becomes true here, the words of vnodes' states are worked out as the server does, and whatever
-// happens is written down: a promise that moves is judged by that (promise-causes.ts).
+// A minimal server for one scheduler that promises starts: hosts of several vnodes, exclusive jobs, arrays, reservations, jobs
+// that end early, on time or up to kill_delay late. The scheduler's decisions take effect here, states of vnodes are computed
+// as in the server, and all events are recorded. A promise that moves is judged by these events (promise-causes.ts).
 
 import { indexListText, parseIndexList, rangesOf } from "#model/array-indices.ts";
 import { arrayIdOf, subjobIndex } from "#model/job-id.ts";
@@ -25,7 +25,7 @@ export type VnodeOf = Amounts & {
 };
 export type QueueOf = { readonly name: string; readonly priority: number; kill_delay: number };
 
-/** What happened since the last cycle, beside time. */
+/** Events since the last cycle, other than time. */
 export type Happening =
   | { readonly kind: "vnode"; readonly name: string }
   | { readonly kind: "resv"; readonly id: string }
@@ -36,9 +36,12 @@ export type PromiseWorld = {
   readonly vnodes: readonly VnodeOf[];
   readonly queues: readonly QueueOf[];
   readonly jobs: Map<string, SchedJob>;
-  /** when running jobs really end */
+  /** the actual end times of running jobs */
   readonly ends: Map<string, number>;
-  /** how a job will behave once it runs: 0 at once, 1 at the end of its walltime, 2 at the end of its kill_delay, more: later */
+  /**
+   * behaviour of a job once it runs: 0 ends at once, 1 at the end of its walltime, 2 at the end of its kill_delay, larger:
+   * later
+   */
   readonly behaviour: Map<string, number>;
   readonly resvs: Map<string, SchedResv>;
   readonly book: PolicyBook;
@@ -100,7 +103,7 @@ function takesWholeHost({ sharing }: VnodeOf, words: ReadonlySet<string>): boole
   return sharing === "default_exclhost" && !words.has("shared") && !words.has("excl");
 }
 
-/** What each vnode gives, by name. */
+/** The resources that each vnode gives, by name. */
 export function spotsOf(vnodes: readonly VnodeOf[], exec_vnode: string, place: string): Map<string, Spot> {
   const words = new Set(place.split(":"));
   const spots = new Map<string, Spot>();
@@ -185,7 +188,7 @@ export function putJob(world: PromiseWorld, ...jobs: readonly SchedJob[]): void 
   );
 }
 
-/** It is over, or deleted. What is left of an array whose last subjob is over goes. */
+/** The job has ended or was deleted. An array is removed when its last subjob has ended. */
 export function endJob(world: PromiseWorld, id: string): void {
   const array = world.jobs.get(arrayIdOf(id) ?? "");
   world.jobs.delete(id);
@@ -219,7 +222,7 @@ function dropResv(world: PromiseWorld, id: string): void {
 
 // --- cycles
 
-/** Runs cycles until one confirms nothing, and lets what they decide happen. Returns all of them. */
+/** Runs cycles until one confirms nothing, and applies their decisions. Returns all results. */
 export function schedule(world: PromiseWorld): CycleResult[] {
   const results: CycleResult[] = [];
   for (;;) {
@@ -309,13 +312,13 @@ function actualEnd(world: PromiseWorld, job: SchedJob, behaviour: number): numbe
 
 // --- time
 
-/** The next time at which something happens by itself. */
+/** The time of the next event that needs no decision. */
 export function nextTime({ now_s, ends, resvs }: PromiseWorld): number {
   const begins = [...resvs.values()].map(({ running, held }) => (running ? held[0]?.end_s : held[0]?.start_s) ?? Number.POSITIVE_INFINITY);
   return Math.max(now_s, Math.min(...ends.values(), ...begins));
 }
 
-/** Lets time pass: jobs end, reservations begin and end. */
+/** Advances the time: jobs end, reservations begin and end. */
 export function goTo(world: PromiseWorld, now_s: number): void {
   world.now_s = now_s;
   for (const [id, end_s] of [...world.ends]) if (end_s <= now_s) endJob(world, id);

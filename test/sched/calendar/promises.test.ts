@@ -1,4 +1,5 @@
-// A published start holds: what a top job was promised is tried first when it is due, and nothing of lower priority is started in its way.
+// A published start holds: the promised place of a top job is tried first when the start is due, and no job of lower priority
+// starts in its way.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -78,7 +79,7 @@ test("what starts beside a plan ends before it with its whole walltime and its k
     jobs: "1 R (a:ncpus=2) walltime=100; 2 ncpus=4 walltime=60; 3 ncpus=1 walltime=1000 %soft_walltime=50; 4 ncpus=1 walltime=101; 5 ncpus=1 walltime=100",
   };
   assert.deepEqual(told(cycleOf(world)), ["2 +100 (a:ncpus=4)", "5 runs (a:ncpus=1)"]);
-  // The job that the plan waits for may take as long to go.
+  // The job for which the plan waits may take as long to end.
   assert.deepEqual(told(cycleOf({ ...world, kill_delay: 30 })), ["2 +130 (a:ncpus=4)", "5 runs (a:ncpus=1)"]);
 });
 
@@ -89,9 +90,9 @@ test("what starts beside a plan leaves room for the reservation that begins in t
     jobs: "1 R (a:ncpus=2) walltime=100; 2 ncpus=3 walltime=60; 3 ncpus=1 walltime=151; 4 ncpus=1 walltime=150",
     kill_delay: 30,
   };
-  // The walltime of 3 ends before the reservation, its kill_delay does not, and 2 needs its cpus until +190.
+  // The walltime of 3 ends before the reservation, but its kill_delay does not, and 2 needs its cpus until +190.
   assert.deepEqual(told(cycleOf(world)), ["2 +130 (a:ncpus=3)", "4 runs (a:ncpus=1)"]);
-  // A reservation that begins in the plan's kill_delay is no matter of the plan.
+  // A reservation that begins within the plan's kill_delay does not affect the plan.
   const later = { ...world, resvs: "R1 ncpus=1 1000190-1000300=(a:ncpus=1)" };
   assert.deepEqual(told(cycleOf(later)), ["2 +130 (a:ncpus=3)", "3 runs (a:ncpus=1)"]);
 });
@@ -139,7 +140,7 @@ test("jobs in a reservation may take kill_delay to go, after their walltime and 
     jobs: "1 R in=R1 (a:ncpus=2:mem=6gb) walltime=60; 2 ncpus=2:mem=4gb walltime=10",
   });
   assert.deepEqual(told(cycleOf(within(NOW_S + 100))), ["2 +90 (a:ncpus=2:mem=4194304kb)"]);
-  // What follows a reservation is planned for its end: it may be gone by then.
+  // A job that follows a reservation is planned for the end of the reservation, whose jobs may have gone by then.
   assert.deepEqual(told(cycleOf(within(NOW_S + 80))), ["2 +80 (a:ncpus=2:mem=4194304kb)"]);
   assert.deepEqual(told(cycleOf(within(NOW_S - 5))), ["2 +25 (a:ncpus=2:mem=4194304kb)"]);
   const whole = { ...within(NOW_S - 5), jobs: "1 R in=R1 (a:ncpus=2) walltime=600; 2 ncpus=4 walltime=10" };
@@ -179,7 +180,7 @@ test("a start whose place becomes free late follows that, and does not wait for 
 
 test("a shrink-to-fit job without walltime has one once it runs, and its kill_delay", () => {
   const world = { nodes: "a ncpus=1", jobs: "1 ncpus=1 %min_walltime=60; 2 ncpus=1 walltime=10", kill_delay: 30 };
-  // The start of 2 would be further away than starts are estimated for.
+  // The start of 2 would be beyond the horizon of estimates.
   assert.deepEqual(told(cycleOf(world)), ["1 runs (a:ncpus=1)"]);
   assert.deepEqual(told(cycleOf({ ...world, kill_delay: 0 })), ["1 runs (a:ncpus=1)", `2 +${JOB_INFINITY_S} (a:ncpus=1)`]);
 });

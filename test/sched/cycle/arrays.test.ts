@@ -1,4 +1,5 @@
-// Job arrays in a cycle: the next subjob stands for its array, as many start as fit, limits count subjobs, comments are the array's.
+// Job arrays in a cycle: the next subjob represents its array, as many subjobs start as fit, limits count subjobs, and comments
+// belong to the array.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";

@@ -1,4 +1,4 @@
-// A cycle as a whole: its log, queue and server resources, times, partitions, qrun, what blocks what.
+// A complete cycle: its log, resources of queue and server, times, partitions, qrun, blocking.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -105,7 +105,7 @@ test("cycle: one that is given up between two parts leaves no usage of what it s
   });
   const differ = (): number => [...fairshare.nodes.values()].filter(({ usage, temporary }) => usage !== temporary).length;
   assert.notEqual(steps.next().done, true);
-  // As the module fairshare does for each job that starts.
+  // As the module fairshare does for each started job.
   addTemporary(fairshare, "users", 5);
   assert.notEqual(differ(), 0);
   steps.return(undefined as never);

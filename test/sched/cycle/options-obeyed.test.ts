@@ -1,5 +1,5 @@
-// Every option of sched_config (docs/reference/scheduler.md 12): what a cycle does without it and with it. What is not obeyed is refused in the log; a new option without a
-// row here fails.
+// Every option of sched_config (docs/reference/scheduler.md 12): the result of a cycle without it and with it. Ignored options
+// are refused in the log. A new option without a row here fails.
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
@@ -32,18 +32,21 @@ const LEFT_S = 18 * 3600 - (NOW_S % 86_400);
 const GROUPS = "alice 20 root 50\nbob 21 root 50\nusers 22 root 1\nstaff 23 root 1\n";
 
 type More = Partial<World> & {
-  /** further lines of the file, there in both cycles */
+  /** further lines of the file in both cycles */
   readonly given?: string;
   readonly holidays?: Holidays;
   /** `MM/DD/YYYY HH:MM MM/DD/YYYY HH:MM` */
   readonly dedicated?: string;
   readonly usage?: Readonly<Record<string, number>>;
-  /** usage was last decayed so long ago */
+  /** seconds since the last decay of usage */
   readonly decayed_s?: number;
   readonly lacks?: Readonly<Record<string, Partial<SchedJob>>>;
 };
 
-/** `1@a` 1 starts on a; `1!2` 1 makes room for 2; `~1` an estimate for 1; `1?` a comment for 1; `+R1` a reservation is confirmed, `-R1` denied. */
+/**
+ * `1@a` 1 starts on a; `1!2` 1 makes room for 2; `~1` an estimate for 1; `1?` a comment for 1; `+R1` a reservation is
+ * confirmed, `-R1` denied.
+ */
 function outcome(
   text: string,
   { given = "", holidays = ALWAYS_PRIME, dedicated = "", usage = {}, decayed_s = 0, lacks = {}, ...world }: More,
@@ -59,7 +62,7 @@ function outcome(
   const fairshare = createFairshare(tree, { last_decay_s: NOW_S - decayed_s, usage, running: {} }, NOW_S);
   countUsage(universe, fairshare, true);
   decayDue(fairshare, prime.fairshare_decay, NOW_S);
-  // The shell asks the programs; each of them answers 1.
+  // The shell runs the programs; each answers 1.
   setDynamic(universe, new Map(dyn_res.map(({ resource }) => [resource, 1])));
   return cycle(universe, policies, { now_s: NOW_S, command: SCHED_COMMAND.TIME, fairshare })
     .decisions.map((decision) => {
@@ -154,7 +157,7 @@ for (const [name, line, text] of REFUSED) {
   });
 }
 
-/** Names of former releases (docs/reference/scheduler.md 12): told, and nothing else. */
+/** Names of former releases (docs/reference/scheduler.md 12): reported, without effect. */
 const OBSOLETE = [
   "log_filter",
   "preempt_queue_prio",
@@ -174,7 +177,7 @@ for (const name of OBSOLETE) {
   });
 }
 
-/** What the core has no part in: where it is shown. */
+/** Options without effect on the core, with the test that covers them. */
 const IN_THE_SHELL: readonly (readonly [name: string, file: string, title: string])[] = [
   ["module_alarm", "test/live/sched/sched-modules.test.ts", "a module that never comes to its end"],
   ["module_work_alarm", "test/live/sched/sched-modules.test.ts", "a promise that never settles"],

@@ -1,4 +1,4 @@
-// What holds for every universe: a thousand random ones under seeds. A failure names its seed.
+// Properties of every universe, tested with a thousand random ones. A failure prints its seed.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -47,7 +47,7 @@ for (const matcher of MATCHER_NAMES)
     const check = (random: Prng): void => {
       const { snapshot, policies, universe } = worldOf(random, { matcher });
       const [again, once] = [naiveCycle(snapshot, policies.prime, false), naiveCycle(snapshot, policies.prime, true)];
-      // Where trying again succeeds, a class of jobs is meant to give up earlier.
+      // Where a second attempt succeeds, a class of jobs is meant to give up earlier.
       if (JSON.stringify(again) !== JSON.stringify(once)) return;
       assert.deepEqual(starts(cycle(universe, policies, INPUT)), again);
       compared++;
@@ -118,7 +118,7 @@ test("properties: run limits hold after a cycle", () => {
         const [kind, name] = key.split(":");
         if (name === "PBS_GENERIC") continue;
         const counted = kind === "o" ? all : all.filter((job) => (kind === "u" ? job.user : job.group) === name);
-        // Jobs that ran before the limit was set may be too many; a start on top of them may not.
+        // Jobs that ran before the limit was set may exceed it, but no further start may.
         assert.ok(counted.length <= limit || !isNew(counted), `${key}=${limit}: ${counted.length} run`);
       }
     }
@@ -226,7 +226,7 @@ function randomChanges(random: Prng, universe: Universe): Change[] {
   return changes;
 }
 
-/** The snapshot after the server has carried out what was decided. */
+/** The snapshot after the server has carried out the decisions. */
 function carryOut(snapshot: Snapshot, started: readonly { readonly job: string; readonly exec_vnode: string }[]): Snapshot {
   let { nodes } = snapshot;
   const places = new Map(started.map(({ job, exec_vnode }) => [job, exec_vnode]));

@@ -1,4 +1,4 @@
-// Explanations of jobs in random worlds, against what a cycle does.
+// Explanations of jobs in random worlds, compared with the decisions of a cycle.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -35,7 +35,7 @@ test("explanations say what a cycle does: who starts, and the comment of who doe
       const input = { now_s: NOW_S, job: job.id, memory: NO_MEMORY, history: new Map(), sees_others: true };
       const explanation = explainJob(universe, policies, input);
       const expected = outcome.get(job.id);
-      if (expected === undefined) continue; // its comment is right already
+      if (expected === undefined) continue; // its comment is already right
       const { verdict } = explanation ?? {};
       const said = verdict === "starts" || verdict === "preempts" ? "starts" : explanation?.why?.text;
       if (verdict === "preempts") preempting++;
@@ -50,7 +50,7 @@ test("explanations say what a cycle does: who starts, and the comment of who doe
   assert.ok(starting > SEEDS / 2 && waiting > SEEDS / 2 && preempting > SEEDS / 20, counts);
 });
 
-/** In some worlds an express queue has some of the jobs that wait. */
+/** In some worlds an express queue contains some of the waiting jobs. */
 function withExpress(random: Prng, snapshot: Snapshot): Snapshot {
   if (random.chance(0.5)) return snapshot;
   const jobs = snapshot.jobs.map((job) => (job.state === "Q" && random.chance(0.3) ? { ...job, queue: "express" } : job));

@@ -1,4 +1,4 @@
-// Explanations of jobs: what they say is what a cycle does, the universe stays as it was, and everything in the way is named.
+// Explanations of jobs: they agree with the cycle, leave the universe unchanged, and name every obstacle.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";

@@ -1,4 +1,4 @@
-// The mirror: what it refuses, what it forgets, what it does not do again.
+// The mirror: what it refuses, what it forgets, and which work it does not repeat.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";

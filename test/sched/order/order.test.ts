@@ -1,4 +1,4 @@
-// In which order jobs are looked at and started: queues | jobs | policy => order.
+// The order in which jobs are considered and started: queues | jobs | policy => order.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";

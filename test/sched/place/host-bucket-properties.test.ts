@@ -1,4 +1,4 @@
-// Buckets of hosts with several vnodes are derived from those the hosts were in: they are what would be made anew.
+// Buckets of hosts with several vnodes are derived from the hosts' former buckets. The result equals freshly made buckets.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -13,10 +13,10 @@ const POLICY = book({
   resources: new Set(["ncpus", "mem", "part"]),
   node_sort_key: [{ key: "ncpus", high: true, amount: "unused" }],
 }).prime;
-/** amounts of it are fractions, whose sums depend on the order in which they are added up */
+/** its amounts are fractions, whose sums depend on the order of addition */
 const PART = { name: "part", type: "float", flags: "nh" };
 
-/** Three hosts, vnodes of which are defined in turn. */
+/** Three hosts whose vnodes are defined in turn. */
 function complex(): Snapshot {
   const names = Array.from({ length: 18 }, (_, at) => `v${at} ncpus=8 mem=${at + 1}gb host=h${at % 3}`);
   const snapshot = snapshotOf({ nodes: names.join("; "), jobs: "1 ncpus=1", resources: [PART] });

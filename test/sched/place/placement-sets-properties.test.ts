@@ -1,5 +1,5 @@
-// Placement sets (docs/reference/scheduler.md 5): what holds for any world: a grouped job runs where it would run if the vnodes of the smallest set that has room were all
-// there are.
+// Placement sets (docs/reference/scheduler.md 5) in random worlds: a grouped job runs where it would run if the complex had
+// only the vnodes of the smallest set with room.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -43,7 +43,8 @@ function randomWorld(random: Prng): { snapshot: Snapshot; policy: Policy } {
     return { ...node, attrs: { ...attrs, resources_available: { ...(attrs["resources_available"] as object), ...rack } } };
   });
   const group = random.pick(["", ":group=rack"]);
-  // A host in several sets that one job has to itself is seen by all of them; a universe of one set's vnodes would not show it: no exclhost.
+  // If one job has a host in several sets exclusively, all sets see it, but a universe with one set's vnodes does not. The
+  // worlds therefore have no exclhost.
   const jobs = base.jobs
     .filter(({ state, rank }) => state === "R" || rank <= 10)
     .map((job): SchedJob => {
@@ -78,7 +79,7 @@ const availableOf = (node: SchedNode) =>
 const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0);
 const isFree = (node: SchedNode): boolean => (node.attrs["state"] as string[]).length === 0;
 
-/** The placement sets, smallest first, by going through all vnodes. */
+/** The placement sets, smallest first, computed from all vnodes. */
 function naiveSets({ nodes, sched }: Snapshot): Set1[] {
   const inOrder = [...nodes].sort((a, b) => a.order - b.order);
   const names = [...new Set(inOrder.flatMap((node) => availableOf(node).rack ?? []))].sort();
@@ -135,12 +136,12 @@ const alone = (snapshot: Snapshot, nodes: readonly SchedNode[], job: SchedJob): 
   jobs: [...snapshot.jobs.filter((other) => other.state === "R"), { ...job, place: job.place.replace(":group=rack", "") }],
 });
 
-/** Where a job should run now, by trying a universe of each set's vnodes alone; undefined: nowhere. */
+/** The place where a job should run now, found by trying a universe of each set's vnodes alone; undefined: none. */
 function naivePlace(snapshot: Snapshot, policy: Policy, job: SchedJob): string | undefined {
   const inAll = startsOf(alone(snapshot, snapshot.nodes, job), policy).get(job.id);
   if (!isGrouped(snapshot, job)) return inAll;
   const sets = naiveSets(snapshot);
-  // What does not fit the free amounts of all vnodes together is not looked at any further.
+  // A job that does not fit the free amounts of all vnodes together is not tried.
   if (inAll === undefined && !fitsFree(snapshot, job)) return undefined;
   for (const { nodes } of sets) {
     const where = startsOf(alone(snapshot, nodes, job), policy).get(job.id);

@@ -1,4 +1,4 @@
-// Where jobs go and why they do not: nodes | jobs => decisions.
+// Where jobs are placed, and why others are not: nodes | jobs => decisions.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -138,7 +138,7 @@ test("round_robin: a job that fits only in a round from the first host on starts
   const policy: Partial<Policy> = { ...BEST, smp_cluster_dist: "round_robin" };
   const first = run({ nodes, jobs: "1 ncpus=1" }, policy);
   assert.deepEqual(decisionTexts(first), ["1=(a:ncpus=1)"]);
-  // 1 has ended. Behind a, b takes the first chunk, and then it has no room for one of 3.
+  // 1 has ended. After a, b takes the first chunk and then has no room for one of 3.
   const second = run({ nodes, jobs: "2 1:ncpus=1+2:ncpus=3" }, policy, { memory: first.memory });
   assert.deepEqual(decisionTexts(second), ["2=(a:ncpus=1)+(a:ncpus=3)+(b:ncpus=3)"]);
 });

@@ -1,4 +1,4 @@
-// server_dyn_res: lines of sched_config, answers of programs, and what they mean for jobs.
+// server_dyn_res: lines of sched_config, answers of programs, and their effects on jobs.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";

@@ -1,4 +1,5 @@
-// Verdicts on preempt decisions: who is left alone, who is not told of a refusal, and what a further pass of the cycle does.
+// Verdicts on preempt decisions: which jobs are left alone, which get no refusal comment, and the work of a further pass of the
+// cycle.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -37,7 +38,7 @@ test("failed victims: where all preemptions worked nothing is noted", () => {
 const run = (job: string): Decision => ({ kind: "run", job, exec_vnode: "(a:ncpus=1)" });
 const ok = (method?: "S" | "R"): Verdict => ({ ok: true, ...(method === undefined ? {} : { method }) });
 const refusedRun: Verdict = { ok: false, code: PBSE.RESCUNAV, text: "x" };
-/** 1 and 2 are to make room for 9. */
+/** 1 and 2 must make room for 9. */
 const FOR_9 = [preempt("1.s", "9.s"), preempt("2.s", "9.s"), run("9.s")];
 
 // biome-ignore format: a table

@@ -1,4 +1,4 @@
-// Preemption in random worlds under seeds, against rules and a scheduler of few lines that are slow and plain (docs/reference/scheduler.md 8).
+// Preemption in random worlds, compared with rules and with a slow and simple scheduler (docs/reference/scheduler.md 8).
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -31,12 +31,15 @@ function forSeeds(label: string, check: (random: Prng) => void): void {
   }
 }
 
-/** Express queues stand above all others, by their Priority; the others are equal. */
+/** Express queues are above all others, by their Priority; the others are equal. */
 const level = ({ queue: name }: SchedJob): number => Math.max(149, PRIORITIES[name] ?? 0);
 
 // --- one vnode: the same victims as a search that tries every job by itself
 
-/** Who goes for a job that asks so many cpus: lowest level and latest start first, until they suffice; then those that need not go stay, last ones first. */
+/**
+ * The victims for a job with that many cpus: lowest level and latest start first, until they suffice; then unnecessary victims
+ * are spared, last ones first.
+ */
 function naiveVictims(running: readonly SchedJob[], free: number, job: SchedJob): string[] | null {
   const cpus = (one: SchedJob): number => Number(one.resources["ncpus"]);
   const may = running.filter((one) => level(one) < level(job));
@@ -100,7 +103,7 @@ function preemptingWorld(random: Prng, limited: boolean): Snapshot {
   return {
     ...first,
     server: { ...first.server, attrs: { ...first.server.attrs, ...unlimited } },
-    // Hosts of mixed sharing, or of several queues, are for the properties of placement.
+    // Hosts of mixed sharing or with several queues are left to the properties of placement.
     nodes: first.nodes.map((node) => ({ ...node, attrs: { ...node.attrs, sharing: "default_shared", queue: undefined } })),
     sched: { name: "default", attrs: { log_events: 767, preempt_order: random.pick(["SCR", "R", "SRD", "D"]) } },
     queues: queues.map((one) => ({ ...one, attrs: { ...one.attrs, ...unlimited } })),
@@ -108,7 +111,7 @@ function preemptingWorld(random: Prng, limited: boolean): Snapshot {
   };
 }
 
-/** A vnode's holders after some decisions: what is left of it. */
+/** The jobs on a vnode after some have gone, and the resources left. */
 function without(snapshot: Snapshot, gone: ReadonlySet<string>): Snapshot {
   const nodes = snapshot.nodes.map((node) => {
     const bare: SchedNode = {
@@ -130,7 +133,7 @@ const resourcesOf = (node: SchedNode | undefined): AttrRecord => (node?.attrs["r
 const isOwnState = (word: string): boolean => !word.startsWith("job-");
 const isAlone = ({ place }: SchedJob): boolean => place.includes("excl");
 
-/** A job put on its vnodes; of an exclhost job all vnodes of its hosts are taken. null: it does not fit there. */
+/** Puts a job on its vnodes; an exclhost job takes all vnodes of its hosts. Returns null if it does not fit there. */
 function put(snapshot: Snapshot, id: string, exec_vnode: string): Snapshot | null {
   const job: SchedJob = { ...(snapshot.jobs.find((one) => one.id === id) as SchedJob), state: "R", exec_vnode };
   const hostOf = (name: string): unknown => resourcesOf(snapshot.nodes.find((node) => node.name === name))["host"];
@@ -159,7 +162,7 @@ type Step = {
   readonly after: Snapshot;
 };
 
-/** The preemptions of a cycle, each with what was before and after it; every start is checked to fit where it is. */
+/** The preemptions of a cycle, each with the state before and after it. Every start is checked to fit at its place. */
 function carryOut(snapshot: Snapshot, { decisions }: CycleResult): Step[] {
   const steps: Step[] = [];
   let now = snapshot;

@@ -1,4 +1,5 @@
-// Who makes room for whom (docs/reference/scheduler.md 8): jobs, attributes of the scheduler => preemptions and starts, and what the log says.
+// Which jobs are preempted for which (docs/reference/scheduler.md 8): jobs, attributes of the scheduler => preemptions and
+// starts, and the log.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -81,7 +82,7 @@ const ROWS: readonly Row[] = [
   ["over the share: below normal jobs",                       "1 R (a:ncpus=4) u=alice; 2 ncpus=2 u=bob",          ["1 SCR for 2", "2=(a:ncpus=2)"], { ...shares({ alice: 900, bob: 10 }), sched: prio("normal_jobs, fairshare") }],
   ["within the share: a normal job",                          "1 R (a:ncpus=4) u=bob; 2 ncpus=2 u=bob",            [`2: ${FULL}`], { ...shares({ alice: 900, bob: 10 }), sched: prio("normal_jobs, fairshare") }],
   ["over the share without fair_share: a normal job",         "1 R (a:ncpus=4) u=alice; 2 ncpus=2 u=bob",          [`2: ${FULL}`], { ...shares({ alice: 900, bob: 10 }), policy: {}, sched: prio("normal_jobs, fairshare") }],
-  // who goes
+  // choice of victims
   ["of one level the one that was started last",              "1 R (a:ncpus=2) stime=5; 2 R (a:ncpus=2) stime=9; 3 R (b:ncpus=2) stime=7; 4 R (b:ncpus=2) stime=1; 5 ncpus=2 @express", ["2 SCR for 5", "5=(a:ncpus=2)"], { nodes: "a ncpus=4; b ncpus=4" }],
   ["the lowest level before the last start",                  "1 R (a:ncpus=2) stime=5; 2 R (a:ncpus=2) @express stime=9; 3 ncpus=2 @urgent", ["1 SCR for 3", "3=(a:ncpus=2)"]],
   ["preempt_sort unset is min_time_since_start",              "1 R (a:ncpus=2) stime=9; 2 R (a:ncpus=2) stime=5; 3 ncpus=2 @express", ["1 SCR for 3", "3=(a:ncpus=2)"], { sched: {} }],
@@ -121,7 +122,7 @@ const ROWS: readonly Row[] = [
   ["preempt_targets: nobody is one",                          "1 R (a:ncpus=4); 2 ncpus=2 @express %preempt_targets=queue=mid", [`2: ${FULL}`], { log: ["2;Limited running jobs used for preemption from 1 to 0: No jobs to preempt"] }],
   ["preempt_targets: None",                                   "1 R (a:ncpus=4); 2 ncpus=2 @express %preempt_targets=None", [`2: ${FULL}`], { log: ["2;No preemption set specified for the job: Job will not preempt"] }],
   ["preempt_targets_enable False",                            "1 R (a:ncpus=4); 2 ncpus=2 @express %preempt_targets=None", ["1 SCR for 2", "2=(a:ncpus=2)"], { sched: { preempt_targets_enable: false } }],
-  // how often, and for which reasons
+  // number of attempts, and permitted reasons
   ["preempt_attempts",                                        "1 R (a:ncpus=2) stime=1; 2 R (a:ncpus=2) stime=2; 3 ncpus=1:mem=1gb @express; 4 ncpus=2 @express", ["2 SCR for 3", "3=(a:ncpus=1:mem=1048576kb)", "4: Not Running: Insufficient amount of resource: ncpus (R: 2 A: 1 T: 4)"], { nodes: "a ncpus=4 mem=4gb", policy: { preempt_attempts: 1 }, log: ["4;Not attempting to preempt: over max cycle preempt limit"] }],
   ["what never fits does not try",                            "1 R (a:ncpus=4); 2 ncpus=9 @express",               ["2: Can Never Run: Insufficient amount of resource: ncpus (R: 9 A: 4 T: 4)"], { log: ["2;Preempt: Can not preempt to run job: Insufficient amount of resource: ncpus (R: 9 A: 4 T: 4)"] }],
   ["dedicated time",                                          "1 R (a:ncpus=2); 2 ncpus=2 walltime=9000 @express", ["2: Not Running: Job would cross dedicated time boundary"], { book: { dedicated: parseDedicatedTime("01/12/1970 14:00 01/12/1970 16:00", UTC).times }, log: ["2;Preempt: Can not preempt to run job: Job would not finish before dedicated time"] }],
