@@ -1,4 +1,4 @@
-// Random universes under a seed, small enough that things collide.
+// Random universes from a seed, small enough that jobs conflict.
 
 import { sizeKb } from "#model/values/size.ts";
 import type { SchedJob, SchedNode, SchedQueue, Snapshot } from "#protocol/sched-link.ts";
@@ -8,7 +8,10 @@ import { queue } from "./world.ts";
 
 export const FAST = { name: "fast", type: "boolean", flags: "h" };
 
-/** A universe in which `running` jobs hold what their exec_vnode says. Jobs that run were placed by the simplest rule: where there is room. */
+/**
+ * A universe in which `running` jobs hold the resources of their exec_vnode. Running jobs were placed by the simplest rule:
+ * where there is room.
+ */
 export function randomSnapshot(random: Prng): Snapshot {
   const queues = randomQueues(random);
   const nodes = randomNodes(random, queues);
@@ -67,7 +70,7 @@ function randomNodes(random: Prng, queues: readonly SchedQueue[]): SchedNode[] {
     for (let at = 0; at < vnodes; at++)
       nodes.push(randomNode(random, { host: `h${host}`, name: `h${host}v${at}`, order: nodes.length + 1 }, queues));
   }
-  // Vnodes of different hosts are not defined host after host.
+  // Vnodes of different hosts are not defined host by host.
   return random.shuffle(nodes).map((node, at) => ({ ...node, order: at + 1 }));
 }
 
@@ -138,7 +141,7 @@ function total(select: string, name: string): number {
   return sum;
 }
 
-/** Some jobs already run, shared, one vnode each. */
+/** Some jobs already run, shared, on one vnode each. */
 function withRunning(random: Prng, snapshot: Snapshot): Snapshot {
   let { nodes, jobs } = snapshot;
   for (const node of snapshot.nodes) {
@@ -161,7 +164,7 @@ function withRunning(random: Prng, snapshot: Snapshot): Snapshot {
   return { ...snapshot, nodes, jobs };
 }
 
-/** A vnode with a job more on it, as the server would tell. */
+/** A vnode with one more job on it, as the server would report it. */
 export function taking(node: SchedNode, job: SchedJob, exclusive: boolean): SchedNode {
   const assigned: Record<string, number> = { ...node.assigned };
   const available = node.attrs["resources_available"] as { ncpus: number };

@@ -173,7 +173,7 @@ function jobWord(job: Record<string, unknown>, resources: Record<string, string 
   else if (key === "in") Object.assign(job, { resv: value, queue: value });
   else if (key === "est") job["estimated"] = { start_time: Number.parseInt(word.slice(4), 10), exec_vnode: word.slice(word.indexOf("(")) };
   else if (key === "sub") {
-    // sub=1-5,7 sub=1-5%2 sub=1-5%2/1: indices that wait, max_run_subjobs, subjobs that run
+    // sub=1-5,7 sub=1-5%2 sub=1-5%2/1: waiting indices, max_run_subjobs, running subjobs
     const [, indices_remaining = "-", most, running = "0"] = /^([^%/]+)(?:%(\d+))?(?:\/(\d+))?$/.exec(value) ?? [];
     job["array"] = { indices_remaining, running: Number(running), ...(most === undefined ? {} : { max_run_subjobs: Number(most) }) };
   } else if (key in SHORT) job[SHORT[key] as string] = value;
@@ -268,7 +268,7 @@ function nodeOf(text: string, order: number, jobs: readonly SchedJob[], resvs: r
       if (String((Resource_List as { place: string }).place).includes("excl")) (attrs["state"] as string[]).push("resv-exclusive");
     }
   }
-  // What a reservation holds does not make a vnode busy, jobs do.
+  // A reservation does not make a vnode busy; only jobs do.
   if (jobCpus > 0 && jobCpus === available["ncpus"]) (attrs["state"] as string[]).push("job-busy");
   return { name, order, attrs, assigned, jobs: here };
 }

@@ -1,4 +1,4 @@
-// The lock of installation and build: one holder, no holder that is dead.
+// The lock of installation and build: it has one holder, and never a dead one.
 
 import assert from "node:assert/strict";
 import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";

@@ -1,4 +1,4 @@
-// Packages without a network: said at once, with what to do, and not after minutes in npm's own words.
+// Packages without a network: the error appears at once and names the remedy, instead of npm's own message after minutes.
 
 import assert from "node:assert/strict";
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";

@@ -1,4 +1,4 @@
-// docs/reference: the tables that are made from the sources are current, and every table stands on a page.
+// docs/reference: the generated tables are up to date, and every table is on a page.
 
 import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";

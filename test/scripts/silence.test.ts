@@ -1,4 +1,4 @@
-// The test runner's watch: a slow run goes on, a run without progress is ended.
+// The test runner's watch: a slow run continues; a run without progress is ended.
 
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";

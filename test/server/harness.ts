@@ -1,5 +1,6 @@
-// A server in a world in which everything happens at once, for table tests: the real core and the real driver (src/server/driver); builders for queues, vnodes,
-// schedulers and jobs, requests as any user, a store that keeps rows in memory and can be restarted from. Every batch checks the invariants.
+// A server in a world without delays, for table tests: the real core and the real driver (src/server/driver); builders for
+// queues, vnodes, schedulers and jobs; requests as any user; a store that keeps rows in memory, from which the server can be
+// restarted. Every batch checks the invariants.
 
 import assert from "node:assert/strict";
 import { Reject } from "#model/pbse.ts";
@@ -57,7 +58,7 @@ export type Answer =
   | { readonly ok: true; readonly value?: unknown; readonly text?: string }
   | { readonly ok: false; readonly code: number; readonly text: string | null };
 
-/** What a Harness has seen leave the core, all committed. */
+/** The messages that have left the core; all are committed. */
 export type Harness = {
   driver: ServerDriver;
   clock: HandClock;
@@ -76,12 +77,12 @@ export type Harness = {
   readonly to_moms: { link: number; type: keyof ServerToMom; data: unknown }[];
   /** links of moms and schedulers that answer no ping */
   readonly silent: Set<number>;
-  /** what the shell sees of schedulers' processes, by name; others run */
+  /** the shell's view of schedulers' processes, by name; processes not listed run */
   readonly sights: Map<string, SchedSight>;
   next_token: number;
 };
 
-/** held: commits wait for release(); null: each is done at once. */
+/** held: commits wait for release(); null: each commit is done at once. */
 export type FakeStore = { stored: StoredRows; history: Map<string, Job>; commits: number; held: (() => void)[] | null };
 type StoredRows = {
   server: Attrs;
@@ -90,7 +91,7 @@ type StoredRows = {
   jobs: Map<string, JobRow & { readonly run?: Data }>;
 } & { [K in "resources" | "queues" | "vnodes" | "scheds" | "resvs" | "hooks" | "run_times" | "clocks"]: Map<string, unknown> };
 
-/** A fresh complex: server svr, queue workq (default, started), default scheduler; job history on. No vnode: see addHost. */
+/** A fresh complex: server svr, queue workq (default, started), default scheduler, job history. It has no vnode: see addHost. */
 export function harness(options: { readonly server?: Attrs } = {}): Harness {
   const state = freshState(HOST, CONFIG);
   Object.assign(state.server, { job_history_enable: true, default_queue: "workq", ...options.server });
@@ -150,13 +151,13 @@ function emptyRows(): StoredRows {
   };
 }
 
-// --- builders: by events, past all checks
+// --- builders: by events, without any checks
 
 export function addQueue(h: Harness, name: string, attrs: Attrs = {}): void {
   apply(h, { kind: "created", object: "queue", name, attrs: { queue_type: "Execution", enabled: true, started: true, ...attrs } });
 }
 
-/** A vnode as a mom reports it, without a mom: it stays as its state says. */
+/** A vnode as a mom would report it, but without a mom: its state does not change by itself. */
 export function addVnode(h: Harness, name: string, attrs: Attrs = {}): void {
   const resources_available = { host: name, vnode: name, ncpus: 4, mem: "8gb", ...(attrs["resources_available"] as object | undefined) };
   apply(h, {
@@ -167,7 +168,7 @@ export function addVnode(h: Harness, name: string, attrs: Attrs = {}): void {
   });
 }
 
-/** A vnode with a connected mom (link 100 and up); the link is returned. */
+/** A vnode with a connected mom (link 100 and up). Returns the link. */
 export function addHost(h: Harness, name: string, resources: Attrs = {}): number {
   const link = 100 + h.core.state.vnodes.size;
   apply(h, {
@@ -184,7 +185,7 @@ export function addSched(h: Harness, name: string, attrs: Attrs = {}): void {
   apply(h, { kind: "created", object: "sched", name, attrs: { scheduling: true, scheduler_iteration: 600, state: "down", ...attrs } });
 }
 
-/** A job in a queue by the shortest way: attributes of a plain qsub, whatever is given goes over them. Returns the id. */
+/** A job in a queue, created directly: attributes of a plain qsub, replaced by those given. Returns the id. */
 export function addJob(h: Harness, attrs: Attrs = {}, who: Peer = ALICE): string {
   const seq = h.core.state.next_seq + 1;
   const id = `${seq}.${HOST}`;
@@ -223,7 +224,7 @@ export function apply(h: Harness, event: Parameters<ReturnType<typeof ownTransac
 
 // --- requests
 
-/** One request to its answer; undefined: deferred. Reads of the history are served from the fake store. */
+/** Sends one request and returns its answer; undefined: deferred. Reads of the history are served from the fake store. */
 export function ask(h: Harness, who: Peer, request: Request): Answer | undefined {
   const token = h.next_token++;
   h.driver.request(who, request, token);
@@ -231,7 +232,7 @@ export function ask(h: Harness, who: Peer, request: Request): Answer | undefined
   return h.answers.get(token);
 }
 
-/** The answer that must be there and ok; its value. */
+/** The value of an answer, which must be there and ok. */
 export function askOk(h: Harness, who: Peer, request: Request): unknown {
   const answer = ask(h, who, request);
   assert.ok(answer !== undefined, `no answer to ${request.kind}`);
@@ -246,7 +247,7 @@ export function statusOf(h: Harness, who: Peer, request: Request): unknown[] {
   return h.parts.get(token) ?? [];
 }
 
-/** `15001 Unknown Job Id` of a refused request, "ok" of one that is not, "deferred" while no answer is there. */
+/** `15001 Unknown Job Id` for a refused request, "ok" for an accepted one, "deferred" while there is no answer. */
 export function outcome(h: Harness, who: Peer, request: Request): string {
   const answer = ask(h, who, request);
   if (answer === undefined) return "deferred";
@@ -255,7 +256,7 @@ export function outcome(h: Harness, who: Peer, request: Request): string {
 
 // --- time
 
-/** Lets seconds pass, doing what falls due on the way. */
+/** Advances the time by seconds, and processes everything that becomes due. */
 export function advance(h: Harness, seconds: number): void {
   const end_ms = h.now_ms + seconds * 1000;
   settle(h);
@@ -292,7 +293,7 @@ export function sched<T extends keyof SchedToServer>(h: Harness, link: number, t
   settle(h);
 }
 
-/** A scheduler says hello. */
+/** A scheduler sends its hello. */
 export function schedHello(h: Harness, link: number, name = "default"): void {
   sched(h, link, "sched-hello", { name, pid: 4711, version: "x", pongs: true });
 }
@@ -302,7 +303,7 @@ export function schedLost(h: Harness, link: number): void {
   settle(h);
 }
 
-/** Ends the present cycle of a scheduler with decisions; their verdicts are returned. */
+/** Ends the present cycle of a scheduler with decisions, and returns their verdicts. */
 export function cycle(h: Harness, link: number, decisions: readonly Decision[] = []): readonly Verdict[] {
   const given = h.to_scheds.filter((frame) => frame.link === link && frame.type === "sched-cycle").at(-1);
   assert.ok(given !== undefined, "no cycle was started");
@@ -315,7 +316,7 @@ export function cycle(h: Harness, link: number, decisions: readonly Decision[] =
   return verdicts;
 }
 
-/** A job is running on a host (one chunk), as after run decision and mom-started. */
+/** Makes a job run on a host (one chunk), as after a run decision and mom-started. */
 export function runOn(h: Harness, job: string, host: string, link: number, ncpus = 1): void {
   const answer = ask(h, ROOT, { kind: "run-job", job, exec_vnode: `(${host}:ncpus=${ncpus})`, async: true });
   assert.equal(answer?.ok, true, JSON.stringify(answer));
@@ -326,7 +327,7 @@ export function obit(h: Harness, link: number, job: string, exit_status = 0, run
   mom(h, link, "mom-obit", { job, run_count, exit_status, used: { cput: 0, mem: "0kb", ncpus: 1, walltime: 10 }, stageout_status: 1 });
 }
 
-// --- looking
+// --- inspection
 
 /** Attributes of a live or finished job. */
 export function jobAttrs(h: Harness, id: string): JobAttrs {
@@ -335,7 +336,7 @@ export function jobAttrs(h: Harness, id: string): JobAttrs {
   return job.attrs;
 }
 
-/** What the server keeps for itself of a live or finished job. */
+/** The server's private data of a live or finished job. */
 export function jobOwn(h: Harness, id: string): JobOwn {
   const job = h.core.state.jobs.get(id) ?? h.store.history.get(id);
   assert.ok(job !== undefined, `no job ${id}`);
@@ -361,18 +362,18 @@ export const commandsTo = (h: Harness, link: number): number[] =>
 
 // --- the driver's world
 
-/** Lets out what has gathered, also by calls of the core past the driver, and all that follows from it. */
+/** Processes everything that has accumulated, including results of direct calls of the core, and all consequences. */
 export function settle(h: Harness): void {
   h.driver.do(() => undefined);
   h.clock.settle();
 }
 
-/** The next commit takes its time: nothing of its batch leaves, and what comes meanwhile gathers for the next one. */
+/** The next commit waits: nothing of its batch leaves, and later changes collect for the next commit. */
 export function holdCommits(h: Harness): void {
   h.store.held = [];
 }
 
-/** The commit is done; the following ones are done at once. */
+/** Completes the commit; later commits are immediate. */
 export function release(h: Harness): void {
   const held = h.store.held ?? [];
   h.store.held = null;
@@ -417,7 +418,7 @@ function commit(store: FakeStore, state: ServerState, { changes }: Batch, rows: 
   stored.history_count = store.history.size;
 }
 
-/** What has changed is, after every commit, what the rows say. */
+/** After every commit, checks that the rows equal the changed state. */
 function writeJobs(stored: StoredRows["jobs"], state: ServerState, changes: Batch["changes"], rows: Rows): void {
   const copy = <T>(value: T): T => JSON.parse(JSON.stringify(value)) as T;
   for (const id of rows.jobs_gone ?? []) stored.delete(id);
@@ -435,7 +436,7 @@ function writeJobs(stored: StoredRows["jobs"], state: ServerState, changes: Batc
   }
 }
 
-/** Ports of the harness. h: asked at each use, since a restart makes a new driver for it. */
+/** Ports of the harness. h: called at each use, because a restart makes a new driver. */
 function worldOf(h: () => Harness): OwnPorts {
   let underway: Batch | null = null;
   return {
@@ -449,7 +450,7 @@ function worldOf(h: () => Harness): OwnPorts {
       },
       load: () => assert.fail("the store never fails"),
       history: fakeHistory(() => h().store),
-      // Never done: tests look at the action.
+      // Never done: tests inspect the action.
       backup: () => undefined,
       close: (done) => done(),
     },
@@ -467,7 +468,7 @@ function worldOf(h: () => Harness): OwnPorts {
       of: (token) => (h().answers.has(token) ? undefined : { uid: 0, link: token }),
       open: () => [],
     },
-    // Tests answer for hooks themselves, and a server that was told to end waits for its schedulers.
+    // Tests answer for hooks themselves. A server that must end waits for its schedulers.
     hooks: { run: () => undefined, close: () => undefined },
     processes: { look: (name, pid) => h().sights.get(name) ?? { pid, process: "runs" }, stopAll: () => undefined },
     log: { note: () => undefined, records: (list) => void h().logs.push(...list), setMask: () => undefined },
@@ -483,7 +484,7 @@ function worldOf(h: () => Harness): OwnPorts {
   };
 }
 
-/** Actions that the harness carries out as a store would: tests look at what comes of them. */
+/** Actions that the harness carries out as a store would; tests inspect the results. */
 const DONE_HERE: ReadonlySet<ShellAction["kind"]> = new Set([
   "read-history",
   "page-history",
@@ -526,7 +527,7 @@ function fakeHistory(store: () => FakeStore): HistoryPort {
           (subjobs || index(job) < 0),
       );
       jobs.sort((a, b) => a.seq - b.seq || index(a) - index(b));
-      // Two pages, so that handlers cannot rely on one.
+      // Two pages, so that handlers cannot rely on a single page.
       const half = Math.ceil(jobs.length / 2);
       const pages = [jobs.slice(0, half), jobs.slice(half)];
       return { next: (done) => done({ ok: true, value: pages.shift() ?? null }) };
@@ -540,7 +541,7 @@ function fakeHistory(store: () => FakeStore): HistoryPort {
   };
 }
 
-/** kill -9: what was not committed is gone; a new core starts from the rows. Connections are gone too. */
+/** kill -9: uncommitted data and connections are lost, and a new core starts from the rows. */
 export function restart(h: Harness): void {
   const { stored } = h.store;
   const list = <T>(rows: Map<string, unknown>): T[] => structuredClone([...rows.values()]) as T[];

@@ -1,4 +1,4 @@
-// The simulator's checks see what they are for: each is shown a world that breaks it.
+// The simulator's checks detect violations: each check gets a world that violates it.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -63,7 +63,7 @@ function coreWithJob(exec_vnode: string, ncpus: number, place = "free") {
     assert.equal(core.state.jobs.get(id)?.attrs.job_state, "R", String(answer));
     return id;
   };
-  /** the batch of all that has happened so far */
+  /** the batch of everything so far */
   const take = (): Batch => {
     batches.length = 0;
     driver.do(() => undefined);
@@ -73,7 +73,7 @@ function coreWithJob(exec_vnode: string, ncpus: number, place = "free") {
   return { core, submit, ids, take };
 }
 
-/** A server that nobody is connected to. taken: called with each batch. */
+/** A server without connections. taken: called with each batch. */
 function still(taken: (batch: Batch) => void = () => undefined) {
   const clock = new HandClock(START_MS);
   const nothing = (): void => undefined;
@@ -140,7 +140,7 @@ test("K4 is seen: more cpus in use than there are, and company of an exclusive j
     const checks = new Checks();
     const [first, second] = [submit(), submit()];
     checks.stepped(core);
-    // Placed by an operator's hand they may be; take that word away.
+    // A job placed by an operator is exempt, so the record of the operator is removed.
     for (const job of core.state.jobs.values()) job.own = NOTHING_OWN;
     checks.born(born(first, 1), attrsOf(core, first));
     assert.throws(() => checks.born(born(second, 1), attrsOf(core, second)), message);

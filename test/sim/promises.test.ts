@@ -1,4 +1,4 @@
-// The simulator's look at promises: a start that has moved back without a cause is told, one with a cause is not.
+// The simulator's check of promises: it reports a start that has moved back without a cause, and no other.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -31,7 +31,10 @@ const runs = (rank: number, stime: number): Attrs => ({
   Resource_List: { walltime: 60 },
 });
 
-/** What the check says after three cycles; jobs and a vnode's state as they are when each begins, and after the last. */
+/**
+ * The result of the check after three cycles; jobs and a vnode's state are given for the beginning of each cycle and for the
+ * end.
+ */
 function says(
   ...steps: readonly { readonly at_s: number; readonly jobs: Record<string, Attrs>; readonly state?: string; readonly qrun?: string }[]
 ): string | null {
@@ -93,10 +96,10 @@ test("higher work, a vnode that went, a job past its walltime and kill_delay, a 
 test("what is gone when the next cycle begins, refused starts and jobs past the end of their reservation are causes, too", () => {
   const jobs = { ...RUNNING, "2": waits(2, 65) };
   const moved = { ...RUNNING, "2": waits(2, 70) };
-  // A job before it that waited has run and is over.
+  // A preceding job that waited has run and ended.
   const brief = { ...jobs, "1.5": { ...waits(1.5, 0), topjob: false } };
   assert.equal(says({ at_s: 0, jobs: brief }, { at_s: 1, jobs: brief }, { at_s: 2, jobs: moved }), null);
-  // One behind it has not taken anything from it.
+  // A following job has taken nothing from it.
   const behind = { ...jobs, "3": { ...waits(3, 0), topjob: false } };
   assert.match(says({ at_s: 0, jobs: behind }, { at_s: 1, jobs: behind }, { at_s: 2, jobs: moved }) ?? "", /^K10 2 /);
   const refused = { ...waits(1.5, 0), topjob: false, comment: "Not Running: PBS Error: Resource temporarily unavailable" };
@@ -127,7 +130,7 @@ test("a job before it that is started as planned, or an end that is due later, i
   const jobs = { ...RUNNING, "1.5": planned, "2": waits(2, 65) };
   const after = { ...RUNNING, "1.5": { ...runs(1.5, 1), Resource_List: { walltime: 10 } }, "2": waits(2, 70) };
   assert.match(says({ at_s: 0, jobs }, { at_s: 1, jobs }, { at_s: 2, jobs: after }) ?? "", /^K10 2 /);
-  // 1 is overdue when the next cycle begins; it was not when the start was moved.
+  // 1 is overdue when the next cycle begins, but was not when the start was moved.
   const late = { ...RUNNING, "2": waits(2, 65) };
   assert.match(
     says({ at_s: 0, jobs: late }, { at_s: 50, jobs: late }, { at_s: 70, jobs: { ...RUNNING, "2": waits(2, 70) } }) ?? "",

@@ -1,4 +1,5 @@
-// The first half of a thousand simulated complexes, and what a seed is: the same history every time. The second half, for another process: seeds-501.test.ts.
+// The first half of a thousand simulated complexes, and the property of a seed: it gives the same history every time.
+// seeds-501.test.ts runs the second half in another process.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";

@@ -1,6 +1,6 @@
-// A saved complex goes on, as it is and with changes. states/waiting.json: a node of 4 cpus, strict ordering, backfill_depth 2. 1 runs (3 cpus, ten minutes),
-// 4 beside it (1 cpu, five minutes); 2 wants 4 cpus, 3 one cpu for half an hour, 5[1-3] two each, 6 waits for 2, 7 is in a queue of its own, 8 has no
-// walltime, 9 is held.
+// A saved complex continues, unchanged and with changes. states/waiting.json: a node of 4 cpus, strict ordering, backfill_depth
+// 2. 1 runs (3 cpus, ten minutes), and 4 runs beside it (1 cpu, five minutes); 2 requests 4 cpus, 3 one cpu for half an hour,
+// 5[1-3] two each, 6 waits for 2, 7 is in a separate queue, 8 has no walltime, 9 is held.
 
 import assert from "node:assert/strict";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";

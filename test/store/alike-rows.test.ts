@@ -1,4 +1,4 @@
-// Records that are mostly alike, read as such, equal what JSON.parse makes of each.
+// Reading records that are mostly alike gives the same results as JSON.parse of each.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -6,7 +6,7 @@ import fc from "fast-check";
 import { alikeReader } from "#store/alike-rows.ts";
 import { asItIs } from "#store/store.ts";
 
-/** Equal, and the names in the same order. */
+/** The results are equal, with names in the same order. */
 function assertSame(texts: readonly string[]): void {
   const read = alikeReader(asItIs);
   for (const text of texts) {

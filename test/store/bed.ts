@@ -1,4 +1,4 @@
-// What tests of the store share: stores in directories of their own, rows, and faults by name.
+// Common code of tests of the store: stores in separate directories, rows, and faults by name.
 
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -16,7 +16,7 @@ export async function inDirectory(work: (file: string, dir: string) => Promise<v
   }
 }
 
-/** A body that must hold for every kind of store; reopen: as after a restart. */
+/** Runs a body that must hold for every kind of store. reopen: as after a restart. */
 export async function everyStore(work: (store: Store, reopen: (old: Store) => Promise<Store>) => Promise<void>): Promise<void> {
   const memory = memoryStore();
   await work(memory, async () => memory);

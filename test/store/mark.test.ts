@@ -1,4 +1,4 @@
-// The mark of a store: acknowledged commits that are missing are noticed, and nothing is changed before somebody has decided.
+// The mark of a store: missing acknowledged commits are detected, and nothing is changed before the administrator has decided.
 
 import assert from "node:assert/strict";
 import { copyFileSync, existsSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from "node:fs";
@@ -10,7 +10,7 @@ import { inDirectory, isFault, job } from "./bed.ts";
 
 const COMMITS = 7;
 
-/** A store as kill -9 leaves it: its commits lie in the WAL. Copies of its files are in `to`. */
+/** A store as kill -9 leaves it: its commits are in the WAL. Copies of its files are in `to`. */
 async function killedStore(file: string, to: string): Promise<void> {
   const store = await openSqliteStore(file);
   for (let seq = 1; seq <= COMMITS; seq++) await store.commit({ jobs: [job(seq)] });
@@ -29,7 +29,7 @@ async function count(file: string): Promise<number> {
 
 const bytesOf = (file: string): string => (existsSync(file) ? readFileSync(file).toString("base64") : "");
 
-/** How a store can have lost commits, and what is said about it. */
+/** Ways in which a store can lose commits, and the message for each. */
 const LOSSES: readonly (readonly [what: string, harm: (file: string, spare: string) => Promise<void> | void, said: RegExp])[] = [
   ["missing", (file) => rmSync(file), /the store is missing, and this PBS_HOME had one\. The last commit was made at \d{4}-/],
   ["empty", (file) => truncateSync(file), /the store has no bytes/],

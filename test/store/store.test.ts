@@ -1,4 +1,4 @@
-// What every store must do, and what only the one on disk can get wrong.
+// Properties of every store, and possible faults of the store on disk.
 
 import assert from "node:assert/strict";
 import { closeSync, openSync, readdirSync, readFileSync, statSync, truncateSync, writeFileSync, writeSync } from "node:fs";
@@ -239,7 +239,7 @@ test("sqlite store: a backup is whole, made while commits go on, never overwrite
     await store.close();
     const opened = await openSqliteStore(copy);
     const { jobs, counters } = await opened.load();
-    // A snapshot: as many jobs as its counter says.
+    // A snapshot: the number of jobs agrees with its counter.
     assert.equal(jobs.at(-1)?.seq, (counters["next_seq"] ?? 0) - 1);
     assert.ok(jobs.length >= 3000);
     await opened.close();
@@ -347,7 +347,7 @@ test("sqlite store: a full disk refuses the batch as a whole and the store goes 
     const store = await openSqliteStore(file);
     await store.commit({ jobs: [job(1)] });
     await store.close();
-    // The limit on pages gives SQLite's own "disk full", at a place of our choosing.
+    // The limit on pages makes SQLite report "disk full" at a chosen point.
     const connection = await openConnection(file, "write");
     const [{ page_count: pages } = { page_count: 0 }] = await connection.all<{ page_count: number }>("PRAGMA page_count");
     await connection.all(`PRAGMA max_page_count = ${pages + 2}`);

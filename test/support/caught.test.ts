@@ -1,4 +1,4 @@
-// What is read of whatever was thrown.
+// Message, code and name of any thrown value.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";

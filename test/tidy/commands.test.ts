@@ -1,18 +1,19 @@
-// Commands are functions of their io (src/cli/command.ts): a resident runs many of them in one process, one after another and at once, for other directories,
-// environments and streams. What they load may not ask the process for those, nor keep anything from one command to the next.
+// Commands are functions of their io (src/cli/command.ts): a resident runs many of them in one process, one after another and
+// at the same time, for different directories, environments and streams. The files of commands may therefore not read these
+// from the process, nor keep state from one command to the next.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { codeOf, importsOf, resolveImport, type SourceFile, sources } from "./tree.ts";
 
-/** What mentions the process all the same, and why that is right in a resident. */
+/** Files that mention the process, and why this is correct in a resident. */
 const MENTIONS: Readonly<Record<string, { readonly count: number; readonly why: string }>> = {
   "src/cli/complex.ts": { count: 1, why: "uid: a resident has the ids of its launchers" },
   "src/support/conf.ts": { count: 2, why: "uid, and the environment for daemons: commands give their own" },
   "src/qmgr/main.ts": { count: 2, why: "on a terminal only: a process of its own" },
 };
 
-/** Never loaded by a resident: its io has no terminal to be interactive at. Screens come from a terminal as well. */
+/** A resident never loads these: its io has no terminal for interactive work or screens. */
 const NOT_LOADED = [
   "src/cli/qsub/interactive.ts",
   "src/cli/run-process.ts",
@@ -21,7 +22,7 @@ const NOT_LOADED = [
   "src/support/live-screen.ts",
 ];
 
-/** State of a module that outlives a command, and why that does no harm. */
+/** State of a module that outlives a command, and why it does no harm. */
 const KEPT: Readonly<Record<string, string>> = {
   "src/cli/dates.ts last": "a function of the time alone: the time zone is one of the process",
   "src/cli/json.ts keys": "texts of names, so many and no more",
@@ -31,7 +32,7 @@ const KEPT: Readonly<Record<string, string>> = {
   "src/qmgr/language/tokens.ts lookup_now": "set by each line",
 };
 
-/** Everything that may be loaded for a command, from the table of the resident on. */
+/** All files that may be loaded for a command, starting from the table of the resident. */
 function loadedForCommands(): readonly SourceFile[] {
   const files = new Map(sources("src").map((file) => [file.path, file]));
   const found = new Map<string, SourceFile>();

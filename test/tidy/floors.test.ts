@@ -1,4 +1,5 @@
-// The floors of the house: few files in a folder, imports that go down, no two folders that import each other. What is not yet so is listed in rules.ts.
+// The floors of the source tree: few files in a folder, imports that go down, no two folders that import each other. rules.ts
+// lists the exceptions.
 
 import assert from "node:assert/strict";
 import { dirname } from "node:path";

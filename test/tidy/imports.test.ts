@@ -61,7 +61,7 @@ test("a .ts file imports a .tsx file only dynamically, so that nothing loads ink
   assert.deepEqual(problems, []);
 });
 
-/** What a pure file must not mention. Math.random and the like are members, which the linter does not see. */
+/** Names that a pure file must not mention. Math.random and others are members, which the linter does not detect. */
 const IMPURE: readonly (readonly [expression: RegExp, instead: string])[] = [
   [/\bMath\.random\b/, "take a Prng"],
   [/\bDate\b/, "take the time as a parameter"],
@@ -110,7 +110,7 @@ test("pure files import no value from a file that is not pure", () => {
   assert.deepEqual(problems, [], "import the type only, or move the pure part to a file of its own");
 });
 
-/** The way from a pure file to an impure one over value imports, outside the pure folders. */
+/** The chain of value imports from a pure file to an impure one outside the pure folders. */
 function impureChain(file: SourceFile, files: ReadonlyMap<string, SourceFile>, seen: Set<string>): string | undefined {
   for (const { specifier, typeOnly } of importsOf(file)) {
     const target = files.get(resolveImport(file.path, specifier) ?? "");

@@ -40,7 +40,7 @@ test("the lock file lists every optional package that it asks for, else npm ci r
   assert.deepEqual(missing, [], "run `npm run lock`");
 });
 
-/** Node looks for a package beside the one that asks, and then outwards. */
+/** Node looks for a package beside the file that imports it, and then in the directories above. */
 function hasPackage(from: string, name: string): boolean {
   for (let base = from; ; base = base.slice(0, Math.max(0, base.lastIndexOf("node_modules/") - 1))) {
     if (lock.packages[`${base === "" ? "" : `${base}/`}node_modules/${name}`] !== undefined) return true;

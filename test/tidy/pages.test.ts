@@ -1,4 +1,4 @@
-// Pages for readers: links lead somewhere, every page is in the index, and every program is in the table of features.
+// Pages for readers: links have valid targets, every page is in the index, and every program is in the table of features.
 
 import assert from "node:assert/strict";
 import { existsSync } from "node:fs";

@@ -1,11 +1,12 @@
-// References in comments and pages lead to documents of the repository, and tests know the shared folder in one place.
+// References in comments and pages lead to documents of the repository, and only one file of the tests knows the path of the
+// shared folder.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { lostIn, lostReferences } from "../../scripts/house/references.mjs";
 import { allFiles } from "./tree.ts";
 
-/** The one file that says where the shared folder lies, its page, and this test. */
+/** The file that determines the path of the shared folder, its page, and this test. */
 const KNOW_THE_FOLDER = ["test/live/shared.ts", "test/README.md", "test/tidy/references.test.ts"];
 
 test("every document, section and source file that src and docs refer to is in the repository", () => {

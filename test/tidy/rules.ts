@@ -1,4 +1,4 @@
-// What the tidy tests hold the tree to. A new folder, program or shell file is one line here.
+// The rules of the tidy tests. A new folder, program or shell file needs one line here.
 
 /** Layers of src/, lowest first (ARCHITECTURE.md): imports point to lower layers; folders of one layer do not import one another. */
 export const LAYERS: readonly (readonly string[])[] = [
@@ -13,14 +13,14 @@ export const LAYERS: readonly (readonly string[])[] = [
 /** These may import anything: the administrator's program starts and inspects all parts, the simulator runs them. */
 export const MAY_IMPORT_ANYTHING: readonly string[] = ["admin", "sim"];
 
-/** qmgr is a command too: it shares the shape, options and texts of commands. The resident runs them all. */
+/** qmgr is a command too: it shares the form, options and texts of commands. The resident runs all of them. */
 export const ALSO_IMPORTS: Readonly<Record<string, readonly string[]>> = {
   qmgr: ["cli"],
   rsub: ["cli"],
   resident: ["cli", "qmgr", "rsub"],
 };
 
-/** Commands speak to a server and know nothing of its inside. */
+/** Commands communicate with a server and import none of its code. */
 export const NEVER_IMPORTS: Readonly<Record<string, readonly string[]>> = {
   cli: ["store", "server", "sched", "mom", "comm", "backends"],
   qmgr: ["store", "server", "sched", "mom", "comm", "backends"],
@@ -75,7 +75,7 @@ export const LINE_LENGTH = 180;
 /** Longest README of a folder: a screen. */
 export const README_LINES = 60;
 
-/** A file this long holds two nouns. Tables that one reads row by row are excepted. */
+/** A longer file should be split in two. Tables that are read row by row are excepted. */
 export const FILE_LINES = 600;
 export const LONG_TABLES: readonly string[] = [];
 

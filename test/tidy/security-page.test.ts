@@ -1,4 +1,4 @@
-// docs/security.md: each line of the threat model has a test, which is there.
+// docs/security.md: each line of the threat model names an existing test.
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";

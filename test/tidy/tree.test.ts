@@ -1,4 +1,5 @@
-// The shape of the tree: files that are used, named, headed and sized as CONTRIBUTING.md says, and nothing left over from making them.
+// The form of the tree: files are used, named, headed and sized as CONTRIBUTING.md says, and nothing is left over from the work
+// on them.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -8,7 +9,7 @@ import { allFiles, codeOf, importsOf, resolveImport, type SourceFile, sources } 
 
 const THIS_FOLDER = "test/tidy/";
 
-/** One message per line of a file that the check objects to. */
+/** One message for each line of a file to which the check objects. */
 function eachLine(files: readonly SourceFile[], check: (line: string, file: SourceFile) => string | undefined): readonly string[] {
   return files.flatMap((file) =>
     file.lines.flatMap((line, index) => {
@@ -100,7 +101,7 @@ test("no line of a source file is too long and no file holds two nouns", () => {
   assert.deepEqual([...lines, ...long], []);
 });
 
-/** Left over from making it. */
+/** Leftovers of the work on the code. */
 const MARKERS: readonly (readonly [expression: RegExp, where: readonly string[]])[] = [
   [/\b(TODO|FIXME|HACK|XXX|WIP)\b/, ["src", "test", "bench"]],
   [/\b(test|it|describe)\.(only|todo)\b|\bt\.todo\(|\btodo: ?true|\bonly: ?true/, ["test"]],

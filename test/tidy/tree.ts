@@ -1,4 +1,5 @@
-// The files of the checkout as the tidy tests see them: what is tracked or could be added, with imports and with code free of comments and strings.
+// The files of the checkout for the tidy tests: files that are tracked or could be added, with their imports and with their
+// code without comments and strings.
 
 import { execFileSync } from "node:child_process";
 import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
@@ -52,7 +53,7 @@ function fromGit(): readonly string[] | undefined {
   }
 }
 
-/** Without git (a source archive): everything but what installation and build made. */
+/** Without git (a source archive): everything except the results of installation and build. */
 function walk(folder: string): readonly string[] {
   return readdirSync(join(ROOT, folder), { withFileTypes: true }).flatMap((entry) => {
     const path = folder === "" ? entry.name : `${folder}/${entry.name}`;

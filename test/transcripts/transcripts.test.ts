@@ -1,5 +1,6 @@
-// Sessions recorded from a real PBS, replayed command by command against a system-mode complex. The recordings and the tool that plays them lie in the
-// shared folder beside the checkout (test/live/shared.ts); without it, or without root, the tests say so and are skipped.
+// Sessions recorded from a real PBS, replayed command by command against a system-mode complex. The recordings and the replay
+// tool are in the shared folder beside the checkout (test/live/shared.ts). Without the folder or without root, the tests are
+// skipped with a message.
 
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
@@ -9,7 +10,7 @@ import { after, before, test } from "node:test";
 import { type Complex, startComplex } from "../live/complex.ts";
 import { SHARED, whyNoShared } from "../live/shared.ts";
 
-/** Recordings that must pass whole. */
+/** Recordings that must pass completely. */
 const RECORDINGS =
   `qmgr-abbreviations qmgr-help-active qmgr-permissions qmgr-print-roundtrip qmgr-queues qmgr-stdin qmgr-syntax-errors qmgr-values
 node-partitions node-states nodes queue-busy queue-types resources server-attributes server-limits sched-objects sched-refusals admin-usage pbsnodes-formats
@@ -25,7 +26,10 @@ resv-sub-forms resv-acl resv-alter resv-degraded resv-denied resv-from-job resv-
     /\s+/,
   );
 
-/** Commands whose recorded answer we do not give, on purpose. only: the lines that may differ, as a diff shows them; without it the whole answer may. */
+/**
+ * Commands that intentionally answer differently from the recording. only: the lines that may differ, in the form of a diff;
+ * without it the whole answer may differ.
+ */
 type Difference = {
   readonly why: string;
   readonly recording: string;
@@ -80,7 +84,7 @@ const DIFFERS: readonly Difference[] = [
   },
 ];
 
-/** The system's own Python: a version manager's would put words into PATH that a recording looks for. */
+/** The system's own Python: the Python of a version manager would add words to PATH that a recording checks. */
 const PYTHON = existsSync("/usr/bin/python3") ? "/usr/bin/python3" : "python3";
 
 const TMPDIR = "/var/tmp";
@@ -116,8 +120,8 @@ for (const name of RECORDINGS) {
 }
 
 /**
- * The shell command that makes the complex fresh again. The replay tells R5 the variable from R5 the reservation only when their numbers differ: jobs that are
- * gone again have used up the small numbers.
+ * The shell command that recreates a fresh complex. The replay can distinguish the variable R5 from the reservation R5 only if
+ * their numbers differ, so deleted jobs have used up the small numbers.
  */
 function freshComplex(name: string): string {
   const reset = `${complex.command("partita")} reset --home ${complex.home} --yes`;
@@ -126,7 +130,10 @@ function freshComplex(name: string): string {
     : reset;
 }
 
-/** Recorded jobs have their TMPDIR in /var/tmp. One that a killed complex of an earlier run left there, of another test user, would hold its job. */
+/**
+ * Recorded jobs have their TMPDIR in /var/tmp. A directory of another test user, left by a killed complex of an earlier run,
+ * would block its job.
+ */
 function removeOldDirectories(): void {
   const uids = new Set(
     ["pbsuser1", "pbsuser2", "pbsuser3"].map((user) => Number(spawnSync("id", ["-u", user], { encoding: "utf8" }).stdout)),
@@ -147,7 +154,7 @@ function isKnown({ command, only }: Difference, failure: Failure): boolean {
   );
 }
 
-/** The replay prints `--- FILE: KIND COMMAND` (further lines of the command begin with `> `) and then what differs. */
+/** The replay prints `--- FILE: KIND COMMAND` (further lines of the command begin with `> `) and then the differences. */
 function failuresOf(output: string): readonly Failure[] {
   return output
     .split(/^(?=--- )/m)

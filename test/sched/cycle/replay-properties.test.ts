@@ -1,5 +1,6 @@
-// The live scheduler on a virtual clock starts what a replay of the same trace starts, at the same times: what traces prove of the one holds for the other.
-// One vnode stands for the pool of equal slots. A cycle per instant: ends, then submissions.
+// The live scheduler on a virtual clock starts the same jobs at the same times as a replay of the same trace, so results for
+// one hold for the other. One vnode represents the pool of equal slots. There is one cycle for each instant: ends, then
+// submissions.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -27,7 +28,7 @@ const WAYS: readonly Way[] = [
   { name: "cons", more: CONS },
 ];
 
-/** A trace in which jobs wait, ask for more time than they need, and end at the same time now and then. */
+/** A trace in which jobs wait, request more time than they need, and sometimes end at the same time. */
 function randomTrace(seed: number): TraceJob[] {
   const random = prng(`trace ${seed}`);
   let submit_s = 0;
@@ -39,7 +40,7 @@ function randomTrace(seed: number): TraceJob[] {
   });
 }
 
-/** When the live scheduler starts each job. */
+/** The start of each job by the live scheduler. */
 function liveStarts(jobs: readonly TraceJob[], { policy, depth, more }: Way): number[] {
   const policies = book({ strict_ordering: true, resources: new Set(["ncpus"]), ...policy }, more);
   const node = { name: "pool", host: "pool", ncpus: PROCS, mem_kb: 1024, up: true };
@@ -70,7 +71,7 @@ function liveStarts(jobs: readonly TraceJob[], { policy, depth, more }: Way): nu
   return starts;
 }
 
-/** Kept plans begin at their time, whether something ends then or not. */
+/** Kept plans begin at their time even if nothing ends then. */
 function nextPlan({ jobs, now_s }: ResvWorld): number {
   let next_s = Number.POSITIVE_INFINITY;
   for (const { topjob, estimated } of jobs.values()) {

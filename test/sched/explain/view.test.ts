@@ -1,4 +1,4 @@
-// What a scheduler shows of itself (partita top): reservations that concern it, as they are, and what arrays that have begun wait with.
+// A scheduler's view of itself (partita top): its reservations with their states, and the comments of arrays that have begun.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -16,7 +16,7 @@ import { book, snapshotOf, universeOf, type World } from "../world.ts";
 const NOW_S = 1_000_000;
 const ACTIVITY = { cycles_done: 0, jobs_started: 0, cycles: [], events: [] };
 
-/** states: reserve_state and reserve_substate of reservations, in their order. */
+/** states: reserve_state and reserve_substate of reservations, in order. */
 function viewOf(world: World, states: readonly (readonly [state: number, substate: number])[] = []): SchedView {
   const policies = book();
   const snapshot = snapshotOf(world);

@@ -1,4 +1,5 @@
-// The order of jobs by formula, shares and keys, kept over deltas and time, against a sort of all jobs at every cycle.
+// The order of jobs by formula, shares and keys, maintained over deltas and time, compared with a sort of all jobs at every
+// cycle.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -64,7 +65,7 @@ function randomSnapshot(random: Prng): Snapshot {
   };
 }
 
-/** A clock stops or goes on; it never jumps. */
+/** A clock stops or continues; it never jumps. */
 function turned(clock: SchedClock, now_s: number, goes: boolean): SchedClock {
   return { id: clock.id, value_s: clock.value_s + (clock.goes ? now_s - clock.at_s : 0), at_s: now_s, goes };
 }
@@ -96,7 +97,7 @@ function randomPolicy(random: Prng): Partial<Policy> {
   };
 }
 
-/** What a cycle starts, in its order, and whom it leaves under the threshold: every job looked at before every start. */
+/** The starts of a cycle in order, and the jobs under the threshold, computed by considering every job before every start. */
 function naive(universe: Universe, policy: Policy, fairshare: shares.Fairshare, now_s: number): { started: string[]; under: string[] } {
   const { attrs } = universe.sched;
   const text = attrs["job_sort_formula"] as string | undefined;

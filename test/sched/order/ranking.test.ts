@@ -1,4 +1,5 @@
-// What is told of the order of jobs: values, the threshold, errors of a formula. The order itself: ranking-properties.test.ts.
+// Log lines about the order of jobs: values, the threshold, errors of a formula. ranking-properties.test.ts tests the order
+// itself.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";

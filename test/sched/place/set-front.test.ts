@@ -1,4 +1,4 @@
-// What a set's open hosts have left at most: a no is a no, and it is forgotten when a host changes.
+// The largest remaining amounts of a set's open hosts: a refusal is remembered, and is forgotten when a host changes.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -15,7 +15,7 @@ import { book, snapshotOf, universeOf } from "../world.ts";
 
 const onlySet = (universe: Universe): NodeSet => [...universe.sets.values()][0] as NodeSet;
 
-/** Whether a chunk of a job's is beyond the front of the only set. */
+/** Whether a job's chunk exceeds the front of the only set. */
 function beyond(universe: Universe, job: string): boolean {
   const set = onlySet(universe);
   frontOf(set);

@@ -1,4 +1,4 @@
-// The files of sched_priv and the command line: text => settings and what is told.
+// The files of sched_priv and the command line: text => settings and messages.
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";

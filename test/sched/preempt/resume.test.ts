@@ -1,4 +1,5 @@
-// Suspended jobs go on where they are, as soon as what they released is free there (docs/reference/scheduler.md 8, restrict_res_to_release_on_suspend).
+// Suspended jobs resume on their vnodes as soon as the resources that they released are free there (docs/reference/scheduler.md
+// 8, restrict_res_to_release_on_suspend).
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -9,7 +10,7 @@ import { createUniverse } from "#sched/mirror/mirror.ts";
 import { mirrorOptions } from "#sched/modules/index.ts";
 import { book, decisionTexts, snapshotOf } from "../world.ts";
 
-/** Job 1 has all cpus of vnode a and stands still; released: what of it is free meanwhile. */
+/** Job 1 has all cpus of vnode a and is suspended; released: the part that is free meanwhile. */
 function decided(released: string | undefined, assigned: SchedNode["assigned"], others = ""): string[] {
   const world = snapshotOf({ nodes: `a ncpus=4 mem=8gb${others}`, jobs: "1 ncpus=4:mem=6gb", sched: { log_events: 0 } });
   const [job] = world.jobs as readonly [SchedJob];

@@ -1,4 +1,5 @@
-// Random clusters, jobs and reservations on a virtual clock: no reservation is broken, nothing is oversubscribed at any moment, what was promised is kept.
+// Random clusters, jobs and reservations on a virtual clock: no reservation is broken, nothing is oversubscribed at any moment,
+// and every promise is kept.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -28,7 +29,7 @@ test("no reservation is broken, nothing is oversubscribed, a standing reservatio
     }
     for (const answer of world.told) told.set(answer, (told.get(answer) ?? 0) + 1);
   }
-  // The worlds are worth looking at: all kinds of questions get both answers.
+  // Ensures that the worlds contain enough events: every kind of question gets both answers.
   for (const answer of ["confirm yes", "confirm no", "alter yes", "alter no", "reconfirm yes", "reconfirm no"])
     assert.ok((told.get(answer) ?? 0) > 3, `${answer}: ${told.get(answer)}`);
 });
@@ -44,7 +45,7 @@ function randomStep(random: Prng, world: ResvWorld, step: number): void {
   const before = promises(world);
   schedule(world);
   check(world);
-  // What the scheduler was not asked about is as it was.
+  // Reservations without a question have not changed.
   for (const [id, promise] of promises(world)) if (before.has(id)) assert.equal(promise, before.get(id));
   const fresh = { ...snapshotOf(world), revision: world.universe.revision };
   assert.deepEqual(describeUniverse(world.universe), describeUniverse(createUniverse(fresh, mirrorOptions(world.book))));
@@ -72,7 +73,7 @@ function promises({ resvs }: ResvWorld): Map<string, string> {
   );
 }
 
-/** What a reservation holds survives being asked about it, whatever the answer; a new one is confirmed as a whole. */
+/** The holdings of a reservation survive a question, whatever the answer; a new reservation is confirmed as a whole. */
 function ask(world: ResvWorld, resv: SchedResv): void {
   putResv(world, resv);
   schedule(world);
@@ -141,7 +142,7 @@ function alterSome(random: Prng, world: ResvWorld): void {
   ask(world, { ...resv, ask: { kind: "alter", asked_s: world.now_s, occurrences: [{ start_s, end_s }] } });
 }
 
-/** A vnode goes down or comes back; reservations on vnodes that are down are asked about. */
+/** A vnode goes down or comes back; the scheduler is asked about reservations on vnodes that are down. */
 function loseSome(random: Prng, world: ResvWorld): void {
   const node = random.pick(world.nodes);
   node.up = !node.up;

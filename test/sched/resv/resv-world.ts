@@ -1,5 +1,5 @@
-// A server as small as can be for one scheduler and its reservations, on a virtual clock: what it decides becomes true here, jobs and reservations begin and
-// end at their times. It believes everything: what the scheduler does wrong shows in check().
+// A minimal server for one scheduler and its reservations, on a virtual clock: the scheduler's decisions take effect here, and
+// jobs and reservations begin and end at their times. The server accepts every decision; check() finds the wrong ones.
 
 import assert from "node:assert/strict";
 import type { Change, Decision, Occurrence, SchedJob, SchedNode, SchedResv, Snapshot } from "#protocol/sched-link.ts";
@@ -86,7 +86,10 @@ function nodeOf(node: Node, order: number, world: Present): SchedNode {
   };
 }
 
-/** What is assigned on a vnode: jobs outside, running reservations, and what jobs inside use of what these do not hold. */
+/**
+ * The amounts assigned on a vnode: jobs outside reservations, running reservations, and what jobs inside use beyond their
+ * reservation.
+ */
 function presentOn(
   name: string,
   { jobs, resvs }: Present,
@@ -112,7 +115,7 @@ function presentOn(
   return { sums, jobs: here, exclusive: [...exclusive] };
 }
 
-/** What a job takes that its running reservation does not hold. */
+/** The part of a job's resources that its running reservation does not hold. */
 function beside(resv: SchedResv | undefined, { ncpus, mem }: Taken): Taken {
   if (resv?.running !== true) return { ncpus, mem };
   const asked = String(resv.attrs["schedselect"]);
@@ -126,7 +129,7 @@ function add(sums: Taken, taken: Taken): void {
   sums.mem += taken.mem;
 }
 
-/** The mirror hears of jobs and reservations, and of all vnodes. */
+/** Sends changed jobs and reservations and all vnodes to the mirror. */
 function tell(world: ResvWorld, changes: readonly Change[]): void {
   const nodes = world.nodes.map((node, at) => ({ put: "node", value: nodeOf(node, at, world) }) as const);
   applyDelta(world.universe, { revision: world.universe.revision + 1, changes: [...changes, ...nodes] });
@@ -147,7 +150,7 @@ export function endJob(world: ResvWorld, id: string): void {
   tell(world, [{ drop: "job", id }]);
 }
 
-/** Also its queue, which runs jobs while the reservation does. */
+/** Includes its queue, which runs jobs while the reservation runs. */
 export function putResv(world: ResvWorld, resv: SchedResv): void {
   world.resvs.set(resv.id, resv);
   tell(world, [
@@ -165,7 +168,7 @@ function dropResv(world: ResvWorld, id: string): void {
   ]);
 }
 
-/** Runs cycles until one confirms nothing, and lets what they decide happen. */
+/** Runs cycles until one confirms nothing, and applies their decisions. */
 export function schedule(world: ResvWorld): CycleResult {
   for (let round = 0; ; round++) {
     const result = cycle(world.universe, world.book, { now_s: world.now_s, command: SCHED_COMMAND.TERM });
@@ -216,7 +219,7 @@ function carryOut(world: ResvWorld, decision: Decision): void {
 
 const isSame = (a: Occurrence, b: Occurrence): boolean => a.start_s === b.start_s && a.end_s === b.end_s;
 
-/** The next time at which something happens by itself. */
+/** The time of the next event that needs no decision. */
 export function nextTime(world: ResvWorld): number {
   const times = [
     ...[...world.jobs.values()].map((job) => (job.state === "R" ? endOf(job) : Number.POSITIVE_INFINITY)),
@@ -227,7 +230,7 @@ export function nextTime(world: ResvWorld): number {
 
 export const endOf = ({ stime_s = 0, resources }: SchedJob): number => stime_s + Number(resources["walltime"]);
 
-/** Lets time pass: jobs at the end of their walltime are over, occurrences end and begin. */
+/** Advances the time: jobs end at their walltime, occurrences end and begin. */
 export function goTo(world: ResvWorld, now_s: number): void {
   world.now_s = now_s;
   for (const job of [...world.jobs.values()]) if (job.state === "R" && endOf(job) <= now_s) endJob(world, job.id);
@@ -243,7 +246,7 @@ function endOccurrence(world: ResvWorld, resv: SchedResv): void {
   else putResv(world, { ...resv, held, running: false });
 }
 
-/** No vnode has more taken than it has, now or at any time to come, if everything lasts as long as it may. */
+/** No vnode is oversubscribed, now or in the future, if everything lasts as long as it may. */
 export function check(world: ResvWorld): void {
   const times = new Set([world.now_s]);
   for (const { held } of world.resvs.values()) for (const { start_s } of held) times.add(Math.max(world.now_s, start_s));
@@ -279,7 +282,7 @@ function checkAt(world: ResvWorld, node: Node, at_s: number): void {
   assert.ok(exclusive === 0 || who.length === 1, `${what}, of whom one is alone there`);
 }
 
-/** Jobs inside have no more than the reservation holds. */
+/** Jobs inside use no more than the reservation holds. */
 function checkInside(world: ResvWorld, resv: SchedResv): void {
   const granted = new Map<string, Taken>();
   for (const { vnode, taken } of spotsOf(resv.places[resv.held[0]?.place ?? 0] ?? "")) {

@@ -1,4 +1,5 @@
-// Reservations in the scheduler: their node sets and jobs, what jobs outside leave them, how they are confirmed, altered and placed again.
+// Reservations in the scheduler: their node sets and jobs, what they leave to jobs outside, and how they are confirmed, altered
+// and placed again.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -67,7 +68,7 @@ test("a running reservation on a host with vnodes of several sets: a vnode that 
   });
   const node = universe.nodes.get("b");
   assert.ok(node !== undefined);
-  // Another queue's from now on.
+  // From now on the vnode belongs to another queue.
   const taken = { ...node, attrs: { ...node.attrs, queue: "own" }, jobs: ["9"], assigned: { ncpus: 1 } };
   applyDelta(universe, { revision: universe.revision + 1, changes: [{ put: "node", value: taken }] });
   assert.equal(universe.vnodes.get("a")?.state.spec.crowded, true);

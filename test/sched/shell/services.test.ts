@@ -1,4 +1,4 @@
-// The service modules with a world of their own: files in a temporary directory, a clock and a server that are told what to do.
+// The service modules in a simulated environment: files in a temporary directory, a clock and a server that the test controls.
 
 import assert from "node:assert/strict";
 import { existsSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, symlinkSync, utimesSync, writeFileSync } from "node:fs";

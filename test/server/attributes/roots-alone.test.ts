@@ -1,4 +1,5 @@
-// What names a program that root's daemons start, or a file or directory that they read or write, is root's alone to say; managers and operators are refused.
+// Attributes that name a program that root's daemons start, or a file or directory that they read or write, are reserved for
+// root; managers and operators are refused.
 
 import assert from "node:assert/strict";
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
@@ -35,7 +36,7 @@ test("a manager who is not root sets no program and no directory of root's daemo
     ["alice: create sched sc2 sched_priv = /home/alice/priv", REFUSED],
     ["alice: set server acl_roots += root@*", REFUSED],
     ["alice: set server job_sort_formula = ncpus", "15011 PBS server internal error"],
-    // what `print server` and `print sched` show can be read back
+    // the output of `print server` and `print sched` can be read back
     ["alice: set server mailer = /usr/sbin/sendmail"],
     ["alice: set sched sc1 sched_priv = /home/pbs/sched_priv_sc1"],
     ["alice: create sched sc3 sched_priv = /home/pbs/sched_priv_sc3,sched_log = /home/pbs/sched_logs_sc3"],
@@ -62,7 +63,7 @@ test("root's qsub takes no options from an attribute that operators may set", as
   assert.equal(await defaultArguments(link as never, complex as never), "");
 });
 
-/** A directory of root's in /tmp for the time of a test. */
+/** A directory of root in /tmp for the duration of a test. */
 async function inDirectory(work: (directory: string) => void | Promise<void>): Promise<void> {
   const directory = mkdtempSync(join(tmpdir(), "partita-roots-"));
   try {

@@ -1,5 +1,6 @@
-// Values that no attribute takes, wherever they come from: control characters, which end lines of files and mails or steer the terminal of a reader, and
-// numbers beyond what they count. Every row of every table, then the ways in: qsub, qalter, frames made by hand, hooks, qmgr, reservations.
+// Values that every attribute refuses, from whatever source: control characters, which end lines of files and mails or control
+// a reader's terminal, and numbers out of range. The tests cover every row of every table, then every source: qsub, qalter,
+// frames made by hand, hooks, qmgr, reservations.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -14,7 +15,7 @@ import { ALICE, addJob, addVnode, ask, harness, jobAttrs, outcome, ROOT } from "
 const CONTROL = ["a\nb", "a\tb", "a\rb", "a\u001b[2Jb", "a\u0000b", "a\u007fb"];
 const HUGE = ["99999999999999", "-99999999999999", "9".repeat(30), "1e3", "0x10", "Infinity"];
 
-/** What each type never takes. */
+/** Values that each type always refuses. */
 const NEVER: { readonly [T in AttributeType]: readonly string[] } = {
   boolean: ["maybe", ...CONTROL],
   integer: HUGE,
@@ -41,13 +42,13 @@ const NEVER: { readonly [T in AttributeType]: readonly string[] } = {
   interactive: [...HUGE.slice(2), ...CONTROL],
 };
 
-/** Free text may have lines; a program's environment and arguments may hold all but NUL. */
+/** Free text may have several lines; a program's environment and arguments may contain everything except NUL. */
 function isTaken({ characters }: AttributeDef, text: string): boolean {
   if (characters === "any") return !text.includes("\0");
   return characters === "lines" && /^[ab\n\t]*$/.test(text);
 }
 
-/** undefined: refused. */
+/** undefined: the value was refused. */
 function parsed(def: AttributeDef, text: string, resource?: string): unknown {
   try {
     return parseValue(def, text, builtinResources(), resource);

@@ -1,4 +1,4 @@
-// The wall clock is set while the server runs: what lasts goes on as before, what is to happen at a time of the day happens then.
+// The wall clock is set while the server runs: durations are not affected, and events due at a time of day happen at that time.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";

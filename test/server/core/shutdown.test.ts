@@ -1,4 +1,4 @@
-// qterm: what becomes of jobs that run.
+// qterm: the fate of running jobs.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -20,7 +20,7 @@ import {
   stateOf,
 } from "../harness.ts";
 
-/** Jobs with these attributes that run on n1. */
+/** Jobs with these attributes, running on n1. */
 function running(...each: readonly Attrs[]) {
   const h = harness();
   const link = addHost(h, "n1");
@@ -35,13 +35,13 @@ function running(...each: readonly Attrs[]) {
 const qterm = (h: Harness, manner: "quick" | "delay" | "immediate", moms = false) =>
   ask(h, ROOT, { kind: "shutdown", manner, scheds: false, moms });
 const ended = (h: Harness): boolean => h.actions.some((action) => action.kind === "shutdown");
-/** What the mom was told: the signal, or why a job is to end. */
+/** The requests to the mom: the signal, or the reason why a job must end. */
 const told = (h: Harness): string[] =>
   h.to_moms.flatMap(({ type, data }) => {
     const { job, signal, why } = data as { readonly job: string; readonly signal?: string; readonly why?: string };
     return type === "mom-signal" || type === "mom-terminate" ? [`${job} ${signal ?? why}`] : [];
   });
-/** The mom answers all it was asked to save. */
+/** The mom answers all checkpoint requests. */
 function answer(h: Harness, link: number, ok: boolean): void {
   for (const { type, data } of [...h.to_moms])
     if (type === "mom-signal") mom(h, link, "mom-result", { token: (data as { token: number }).token, ok, ...(ok ? {} : { code: 15029 }) });

@@ -1,4 +1,5 @@
-// The driver of the server's core in a world of its own: when it writes, what leaves when, and how it goes on after a fault (I1-I3 of server-driver.ts).
+// The driver of the server's core in a simulated world: when it writes, when messages leave, and how it recovers from a fault
+// (I1-I3 of server-driver.ts).
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -8,7 +9,7 @@ import { ServerDriver } from "#server/driver/server-driver.ts";
 import { freshState } from "#server/state/load.ts";
 import { addJob, CONFIG, HOST, harness, holdCommits, outcome, ROOT, release, START_S, settle, stateOf } from "../harness.ts";
 
-/** A server whose commits and loads wait to be answered. */
+/** A server whose commits and loads wait for the test. */
 function world() {
   const clock = new HandClock(START_S * 1000);
   const commits: ((fault: Error | null) => void)[] = [];
@@ -28,7 +29,7 @@ function world() {
     clients: {
       answer(frames) {
         for (const frame of frames) {
-          // Nobody waits for a request that was answered already (ClientsPort).
+          // A request that was already answered needs no further reply (ClientsPort).
           if (frame.kind !== "part" && !answers.has(frame.token))
             answers.set(frame.token, frame.kind === "ok" ? "ok" : `${frame.code} ${frame.text}`);
         }
@@ -69,7 +70,7 @@ function world() {
     clock.settle();
     return token;
   };
-  /** the commit that is under way ends */
+  /** the commit in progress ends */
   const written = (fault: Error | null): void => {
     commits.shift()?.(fault);
     clock.settle();

@@ -17,7 +17,7 @@ test("jobs go to a mom in frames of a bounded size, in their order", () => {
   assert.deepEqual(bySize([]), []);
 });
 
-/** A clock that goes on from one piece of work to the next. */
+/** A clock that advances from one piece of work to the next. */
 function manualWork() {
   let now_ms = 0;
   const waiting: { readonly at_ms: number; readonly work: () => void }[] = [];
@@ -30,7 +30,7 @@ function manualWork() {
     },
     soon: (work) => later(0, work),
   };
-  /** does everything that is due until then */
+  /** does all work that is due until then */
   const run = (until_ms: number): void => {
     for (;;) {
       const next = waiting.findIndex(({ at_ms }) => at_ms === Math.min(...waiting.map((each) => each.at_ms)));

@@ -1,4 +1,4 @@
-// Whose request is served next: equal time for users, then for connections, whatever the one who asks most does.
+// The order of requests: equal time for users, then for connections, however much one of them asks.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -12,7 +12,7 @@ import { createTurns } from "#server/driver/turns.ts";
 import { memoryStore } from "#store/memory-store.ts";
 import type { UserDatabase } from "#support/passwd.ts";
 
-/** Work that takes as long as it says, on a clock of its own. */
+/** Work that takes the stated time on a simulated clock. */
 function world() {
   let now_ms = 0;
   const turns = createTurns(() => now_ms);

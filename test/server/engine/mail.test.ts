@@ -1,4 +1,4 @@
-// Mail about jobs: who hears of what, and in which words.
+// Mail about jobs: recipients and texts.
 
 import assert from "node:assert/strict";
 import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -11,7 +11,7 @@ import type { Attrs } from "#server/state/state.ts";
 import { ALICE, addHost, addJob, askOk, type Harness, harness, mom, obit, ROOT, runOn } from "../harness.ts";
 
 const mails = (h: Harness): readonly Mail[] => h.actions.flatMap((action) => (action.kind === "send-mail" ? [action.mail] : []));
-/** First word of what each mail is about: Begun, Execution, Aborted. */
+/** The first word of each mail's subject: Begun, Execution, Aborted. */
 const kinds = (h: Harness): string =>
   mails(h)
     .map(({ body }) => body.split("\n")[2]?.split(" ")[0])

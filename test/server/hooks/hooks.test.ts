@@ -1,4 +1,4 @@
-// Hooks as the server runs them and as it gives them to moms; hosts are played by the test.
+// Hooks as the server runs them and sends them to moms; the test plays the hosts.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -41,7 +41,7 @@ function putHook(h: Harness, name: string, event: string, attrs: Readonly<Record
 }
 
 type Running = { readonly run: number; readonly hook: HookRun };
-/** Hooks asked for and not answered yet, oldest first. */
+/** Requested hooks without an answer, oldest first. */
 const running = (h: Harness): Running[] => h.actions.filter((action) => action.kind === "run-hook");
 function reply(h: Harness, end: Partial<HookOutcome> = {}): HookRun {
   const at = h.actions.findIndex((action) => action.kind === "run-hook");

@@ -1,4 +1,5 @@
-// Job arrays: subjobs that are bytes of their array until they start, states and comments of the array, what requests do to ranges, limits, restarts.
+// Job arrays: subjobs that are bytes of their array until they start, states and comments of the array, requests on ranges,
+// limits, restarts.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";

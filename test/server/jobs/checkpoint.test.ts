@@ -1,4 +1,4 @@
-// Jobs that their mom saves: held or preempted, waiting with a checkpoint on a host, going on from it.
+// Jobs that their mom checkpoints: held or preempted, waiting with a checkpoint on a host, restarted from it.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -63,7 +63,7 @@ test("output of a run that was to be repeated goes when the job is deleted befor
     assert.equal(outcome(h, ROOT, { kind: "delete-job", job: id }), "ok");
     if (again) obit(h, link, id, 271);
     assert.equal(stateOf(h, id), "F 91");
-    // A mom delivers what the run she ends has written.
+    // A mom delivers the output of a run that it ends.
     assert.deepEqual(sent(h, "mom-discard"), again ? [] : [{ job: id }]);
   }
 });

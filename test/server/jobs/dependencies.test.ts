@@ -1,4 +1,5 @@
-// Dependencies between jobs: holds and lists on both sides, what starts and ends release, what can never be met, on, runone, before, circles.
+// Dependencies between jobs: holds and lists on both sides, releases by starts and ends, dependencies that can never be met,
+// on, runone, before, cycles.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";

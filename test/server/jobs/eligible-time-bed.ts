@@ -1,4 +1,4 @@
-// What tests of eligible time share: a server that keeps it, and what qstat shows of it.
+// Common code of tests of eligible time: a server that records it, and its form in qstat.
 
 import { addHost, apply, type Harness, harness, ROOT, statusOf } from "../harness.ts";
 

@@ -1,4 +1,4 @@
-// Eligible time in the eyes of a scheduler, over random complexes.
+// Eligible time as a scheduler sees it, over random complexes.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -42,7 +42,7 @@ test("a scheduler's mirror shows what the server shows, however limits and jobs 
   }
 });
 
-/** What the frames to the scheduler add up to. */
+/** The scheduler's view, computed from its frames. */
 function mirrorOf(h: Harness) {
   const clocks = new Map<string, SchedClock>();
   const mirrored = new Map<string, Snapshot["jobs"][number]>();

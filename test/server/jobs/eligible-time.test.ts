@@ -1,4 +1,4 @@
-// Eligible time: what a job's time counts as, clocks of jobs behind the same limits, over restarts and in the eyes of schedulers.
+// Eligible time: the kinds of a job's time, clocks of jobs behind the same limits, restarts, and the view of schedulers.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";

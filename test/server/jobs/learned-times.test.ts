@@ -1,4 +1,4 @@
-// What jobs like those of an explanation took, told by the server beside what the scheduler says.
+// Run times of similar jobs, which the server adds to a scheduler's explanation.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -10,7 +10,7 @@ import { qsub } from "../requests/qsub.ts";
 
 const TRUE = "-- /bin/true";
 
-/** Asks about a job; the scheduler answers so. What the asker gets. */
+/** Asks about a job and answers as the scheduler. Returns the answer to the client. */
 function explained(h: Harness, job: string, answer: unknown): unknown {
   const token = h.next_token;
   assert.equal(ask(h, ALICE, { kind: "explain-job", job }), undefined, "the scheduler is asked first");
@@ -51,7 +51,7 @@ function explanation(job: string, obstacles: readonly Obstacle[]): Explanation {
   };
 }
 
-/** A complex in which a job of alice's, name a, took 100 s, and jobs a (running), b, a (an array) that wait. */
+/** A complex in which a job of alice with name a took 100 s, with jobs a (running), b and a (an array) that wait. */
 async function complex(): Promise<{ h: Harness; a: string; b: string; array: string }> {
   const h = harness();
   const link = addHost(h, "n1", { ncpus: 16 });

@@ -1,4 +1,4 @@
-// The life of jobs: from the queue to the history, with what the log and the accounting file say of it.
+// The life of jobs, from the queue to the history, with the lines of log and accounting file.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";

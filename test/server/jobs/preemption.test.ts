@@ -1,5 +1,5 @@
-// Preemption in the server (docs/reference/scheduler.md 8): which method works, when the decisions behind it are looked at, and that whatever breaks in between nothing
-// is given twice and nothing is left behind.
+// Preemption in the server (docs/reference/scheduler.md 8): which method succeeds, when later decisions are processed, and that
+// any failure in between neither gives resources twice nor loses them.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -41,7 +41,7 @@ const WANTS_3 = { Resource_List: { ncpus: 3, nodect: 1, place: "free", select: "
 
 type World = { readonly h: Harness; readonly victim: string; readonly urgent: string; readonly link: number };
 
-/** A job of 3 cpus runs on n1, which has 4; another one of 3 waits; the scheduler is in a cycle. */
+/** A job of 3 cpus runs on n1, which has 4; another job of 3 waits; the scheduler is in a cycle. */
 function world(victim: Attrs = {}, server: Attrs = {}): World {
   const h = harness({ server });
   const link = addHost(h, "n1");
@@ -52,7 +52,7 @@ function world(victim: Attrs = {}, server: Attrs = {}): World {
   return { h, victim: job, urgent, link };
 }
 
-/** Decisions of the cycle under way; the verdicts that came at once, or null. */
+/** Sends decisions of the present cycle. Returns the verdicts if they come at once, or null. */
 function decide(h: Harness, ...decisions: Decision[]): readonly Verdict[] | null {
   const from = h.to_scheds.length;
   const given = h.to_scheds.filter((frame) => frame.type === "sched-cycle").at(-1)?.data as ServerToSched["sched-cycle"];
@@ -68,7 +68,7 @@ function verdictsSince(h: Harness, from: number): readonly Verdict[] | null {
 const preempt = (job: string, methods: string): Decision => ({ kind: "preempt", job, methods, for: "x" });
 const run = (job: string, exec_vnode = "(n1:ncpus=3)"): Decision => ({ kind: "run", job, exec_vnode });
 
-/** The last signal a mom was sent is answered; what that made of the verdicts. */
+/** Answers the last signal sent to a mom. Returns the verdicts that follow, or null. */
 function answer(h: Harness, link: number, ok = true): readonly Verdict[] | null {
   const from = h.to_scheds.length;
   const frame = h.to_moms.findLast(({ type }) => type === "mom-signal")?.data as ServerToMom["mom-signal"];
@@ -350,7 +350,7 @@ for (const [what, make, code] of REFUSED) {
   });
 }
 
-// --- what breaks in between
+// --- failures in between
 
 test("a mom that is lost: the preemption fails, no other method is tried; its hello tells what it did", () => {
   const { h, victim, urgent, link } = world();

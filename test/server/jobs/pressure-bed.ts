@@ -1,4 +1,4 @@
-// What tests of pressure share: what a scheduler has been told of each job, and a job's end.
+// Common code of tests of pressure: the data sent to a scheduler about each job, and a job's end.
 
 import type { Delta, Snapshot } from "#protocol/sched-link.ts";
 import { type Harness, mom, runOn } from "../harness.ts";
@@ -6,7 +6,7 @@ import { type Harness, mom, runOn } from "../harness.ts";
 export const TRUE = "-- /bin/true";
 export const FORMULA = { kind: "server-changed", set: { job_sort_formula: "pressure" }, unset: [] } as const;
 
-/** What the scheduler has been told last of each job. */
+/** The latest data sent to the scheduler about each job. */
 export function told(h: Harness, link = 1): Record<string, number | undefined> {
   const jobs = new Map<string, { readonly pressure_s?: number }>();
   for (const frame of h.to_scheds) {

@@ -42,7 +42,7 @@ test("random graphs: what schedulers were told of jobs that may run is the longe
       const sent = told(h);
       for (const job of state.jobs.values()) {
         assert.ok(Math.abs(now(job) - naive(job.id)) < 1e-6, `seed=${seed} step ${step} ${job.id}`);
-        // Times that were learned meanwhile are told later.
+        // Learned times are sent later.
         if (job.attrs.job_state === "Q" && state.run_times.size === 0)
           assert.equal(sent[job.id.replace(".svr", "")], now(job), `seed=${seed} step ${step} ${job.id}`);
       }

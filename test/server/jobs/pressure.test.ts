@@ -1,4 +1,4 @@
-// Pressure: the longest chain behind a job, expected run times, when schedulers hear of them.
+// Pressure: the longest chain behind a job, expected run times, and when schedulers learn of them.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";

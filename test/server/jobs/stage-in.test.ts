@@ -1,4 +1,4 @@
-// Files that cannot be copied to the host before a job: it waits, says why, and is tried again.
+// Files that cannot be copied to the host before a job: the job waits with a reason and is tried again.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";

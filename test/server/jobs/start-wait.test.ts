@@ -1,4 +1,4 @@
-// job_run_wait: when a scheduler hears what became of a job it started, and what it may do meanwhile. Hooks and the mom are played by the test.
+// job_run_wait: when a scheduler learns the result of a start, and what it may do meanwhile. The test plays hooks and the mom.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -30,7 +30,7 @@ import {
 
 const SCHED = 1;
 
-/** A host, a scheduler in its first cycle, a job; with a runjob hook if asked for. */
+/** A host, a scheduler in its first cycle, and a job; optionally with a runjob hook. */
 function world(job_run_wait: string, hook = false): { h: Harness; job: string; link: number } {
   const h = harness();
   const link = addHost(h, "n1");
@@ -60,7 +60,7 @@ const cycleNow = (h: Harness): number =>
   (h.to_scheds.filter(({ type }) => type === "sched-cycle").map(({ data }) => data) as ServerToSched["sched-cycle"][]).at(-1)?.cycle ?? 0;
 const decide = (h: Harness, ...decisions: Decision[]): void => sched(h, SCHED, "sched-decisions", { cycle: cycleNow(h), decisions });
 const endCycle = (h: Harness): void => sched(h, SCHED, "sched-cycle-end", { cycle: cycleNow(h), jobs_considered: 1, cycle_ms: 1 });
-/** null: they have not come */
+/** null: no verdicts yet */
 function verdicts(h: Harness): readonly Verdict[] | null {
   const frame = h.to_scheds.findLast(({ type }) => type === "sched-verdicts");
   return frame === undefined ? null : (frame.data as ServerToSched["sched-verdicts"]).verdicts;

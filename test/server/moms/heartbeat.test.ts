@@ -1,4 +1,4 @@
-// Moms that stop answering: their vnodes, the starts they have not taken, and what they find when they go on.
+// Moms that stop answering: their vnodes, their unconfirmed starts, and the state that they find when they continue.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -37,7 +37,7 @@ const setServer = (h: Harness, value: string): string =>
     attrs: [{ name: "node_silence_timeout", op: "=", value }],
   });
 const dropped = (h: Harness): number => h.actions.filter(({ kind }) => kind === "drop-link").length;
-/** Seconds until the vnode is no longer as it was. */
+/** Seconds until the state of the vnode changes. */
 function secondsUntilChange(h: Harness): number {
   const before = node(h);
   for (let seconds = 1; seconds <= 1000; seconds++) {
@@ -119,7 +119,7 @@ test("a start that a silent mom has not taken goes elsewhere; what it has taken 
     advance(h, 46);
     assert.equal(stateOf(h, job), taken ? "R 41" : "Q 10");
     if (taken) {
-      // It goes on, and says hello with what it has.
+      // The mom continues, and sends hello with its jobs.
       momHello(h, link + 10, "n1", [{ job, run_count: 1, state: "starting" }]);
       assert.deepEqual(sent(h, "mom-welcome").at(-1), { keep: [job], kill: [], acknowledged: [] });
       continue;
@@ -127,7 +127,7 @@ test("a start that a silent mom has not taken goes elsewhere; what it has taken 
     assert.equal(lettersOf(h, job), "Q", "it has not begun");
     send(h, job, "(n2:ncpus=1)");
     assert.equal(jobAttrs(h, job).run_count, 2);
-    // It had read the start just before it was stopped, or after: nothing of it is wanted.
+    // The mom had received the start just before it was stopped, or just after: the run is not wanted any more.
     momHello(h, link + 10, "n1", [{ job, run_count: 1, state: "starting" }]);
     assert.deepEqual(sent(h, "mom-welcome").at(-1), { keep: [], kill: [job], acknowledged: [] });
     assert.equal(
@@ -171,7 +171,7 @@ test("what the server itself did not do for a time is no mom's silence", () => {
   const link = addHost(h, "n1");
   h.silent.add(link);
   advance(h, 10);
-  // It was stopped, or its machine was: frames that came meanwhile have not been read yet.
+  // The server or its machine was stopped: frames that arrived meanwhile are unread.
   h.now_ms += 100_000;
   h.core.tick(h.now_ms);
   assert.equal(node(h), "free");

@@ -1,5 +1,5 @@
-// Moms as the server sees them: vnodes that come up and go down, and jobs after every kind of break: what was committed and what had left the server when it
-// was killed, what the mom had done meanwhile. Each run is accounted for exactly once.
+// Moms as the server sees them: vnodes that come up and go down, and jobs after every kind of failure: what was committed and
+// what had left the server when it was killed, and what the mom had done meanwhile. Each run is accounted for exactly once.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -48,7 +48,7 @@ const lose = (h: Harness, link = LINK): void => {
   h.core.momLost(link, h.now_ms);
   settle(h);
 };
-/** Frames of a type to moms, their data. */
+/** The data of the frames of a type sent to moms. */
 const sent = <T extends keyof ServerToMom>(h: Harness, type: T): ServerToMom[T][] =>
   h.to_moms.filter((frame) => frame.type === type).map((frame) => frame.data as ServerToMom[T]);
 const welcome = (h: Harness): ServerToMom["mom-welcome"] => sent(h, "mom-welcome").at(-1) as ServerToMom["mom-welcome"];
@@ -234,16 +234,16 @@ test("frames of a connection that never said hello are ignored", () => {
   assert.equal(stateOf(h, job), "R 42");
 });
 
-// --- killed between commit and action, and everywhere else
+// --- killed between commit and action, and at other points
 
-/** What a run looks like to its mom after the server was killed. absent: it never heard of it. */
+/** The mom's state of a run after the server was killed. absent: the mom never received it. */
 type MomKnows = HeldJob["state"] | "absent" | "other-run";
-/** What had been committed when the server was killed. */
+/** The last commit before the server was killed. */
 type Point = "decided" | "started" | "deleting" | "rerunning" | "ended";
 
 // biome-ignore format: a table
 const CRASHES: readonly [point: Point, mom: MomKnows, rerunable: boolean, expected: string, action: string, letters: string][] = [
-  // the decision was committed, the start had not left: it leaves now
+  // the decision was committed, but the start had not left: it leaves now
   ["decided",   "absent",    true,  "R 41", "start",     "Q"],
   ["decided",   "starting",  true,  "R 41", "keep",      "Q"],
   ["decided",   "running",   true,  "R 42", "keep",      "QS"],
@@ -252,16 +252,16 @@ const CRASHES: readonly [point: Point, mom: MomKnows, rerunable: boolean, expect
   ["started",   "running",   true,  "R 42", "keep",      "QS"],
   ["started",   "suspended", true,  "S 43", "keep",      "QSz"],
   ["started",   "ended",     true,  "R 42", "keep",      "QS"],
-  // the mom has lost the job: its run is over
+  // the mom has lost the job, so its run is over
   ["started",   "absent",    true,  "Q 10", "",          "QSR"],
   ["started",   "absent",    false, "F 93", "",          "QSAE"],
   ["started",   "other-run", true,  "Q 10", "kill",      "QSR"],
-  // the end was asked for and may not have reached the mom: it is asked for again
+  // the end was requested but may not have reached the mom: it is requested again
   ["deleting",  "running",   true,  "R 42", "keep terminate-delete", "QSD"],
   ["deleting",  "absent",    true,  "F 91", "",          "QSDE"],
   ["rerunning", "running",   true,  "R 60", "keep terminate-rerun", "QS"],
   ["rerunning", "absent",    true,  "Q 10", "",          "QSR"],
-  // the obit was committed, its acknowledgement had not left
+  // the obit was committed, but its acknowledgement had not left
   ["ended",     "ended",     true,  "F 92", "ack",       "QSE"],
   ["ended",     "absent",    true,  "F 92", "",          "QSE"],
 ];
@@ -293,7 +293,7 @@ function bringTo(h: Harness, job: string, point: Point): void {
   if (point === "ended") obit(h, LINK, job);
 }
 
-/** `keep`, `kill`, `start`, `terminate-WHY` as told to the mom about the job. */
+/** `keep`, `kill`, `start`, `terminate-WHY`: the messages to the mom about the job. */
 function actionsOn(h: Harness, job: string): string {
   return h.to_moms
     .flatMap((frame) => {
@@ -321,7 +321,7 @@ test("an obit that was applied but not committed is applied again after the cras
   const h = world();
   const job = addJob(h);
   runOn(h, job, "n1", LINK);
-  // The server is killed before the batch with the obit is written: nothing of it left.
+  // The server is killed before the batch with the obit is written, so nothing of it has left.
   h.core.mom(LINK, "mom-obit", { job, run_count: 1, exit_status: 0, used: {} }, h.now_ms);
   restart(h);
   assert.equal(stateOf(h, job), "R 42");

@@ -1,4 +1,4 @@
-// Jobs over several hosts as the server sees them: what it believes of sisters after it was killed.
+// Jobs over several hosts as the server sees them, and its knowledge of sisters after it was killed.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -26,7 +26,7 @@ import {
 const MOTHER = 100;
 const SISTER = 101;
 
-/** A job that runs on n1 and n2. */
+/** A job running on n1 and n2. */
 function running(attrs: Attrs = {}): { readonly h: Harness; readonly job: string } {
   const h = harness();
   assert.deepEqual([addHost(h, "n1"), addHost(h, "n2")], [MOTHER, SISTER]);
@@ -112,9 +112,9 @@ test("a sister that refuses a start which does without her is told that her word
   );
 });
 
-// --- how long hosts are waited for
+// --- waiting times for hosts
 
-/** A job that n1 and n2 are asked to run. mother: what n1's configuration says. */
+/** A job whose start was sent to n1 and n2. mother: n1's configured patience. */
 function starting(patience: MomPatience = {}, attrs: Attrs = {}): { readonly h: Harness; readonly job: string } {
   const h = harness();
   assert.deepEqual([addHost(h, "n1"), addHost(h, "n2")], [MOTHER, SISTER]);
@@ -132,7 +132,7 @@ const putHook = (h: Harness, name: string, event: string, alarm: string): void =
   apply(h, { kind: "hook-put", name, attrs, script: { language: "python", content: "cGFzcw==" }, config: null });
 };
 
-/** Seconds until the server tells the sister that the job is not to start; none within an hour: null. */
+/** Seconds until the server cancels the job on the sister; null: not within an hour. */
 function givenUpAfter(h: Harness): number | null {
   const told = (): boolean => h.to_moms.some(({ link, type }) => link === SISTER && type === "mom-terminate");
   for (let waited = 0; waited <= 3600; waited++) {
@@ -152,7 +152,7 @@ test("a sister has the time of her execjob_begin hooks, or what the mother super
   const job = addJob(h);
   h.to_moms.length = 0;
   assert.equal(ask(h, ROOT, { kind: "run-job", job, exec_vnode: "(n1:ncpus=1)+(n2:ncpus=1)", async: true })?.ok, true);
-  // The first job's time ends meanwhile.
+  // The first job's walltime ends meanwhile.
   advance(h, 69);
   assert.equal(h.to_moms.filter(({ type, data }) => type === "mom-terminate" && (data as { job: string }).job === job).length, 0);
   advance(h, 1);
@@ -168,7 +168,7 @@ test("when all have accepted the job, the time of their execjob_prologue hooks b
   putHook(usual.h, "p", "execjob_prologue", "5");
   mom(usual.h, SISTER, "mom-joined", { job: usual.job, run_count: 1 });
   assert.equal(givenUpAfter(usual.h), 5);
-  // One whose prologue hooks have no end is left out of a job that tolerates that.
+  // A host whose prologue hooks do not finish is dropped from a job that tolerates failures.
   const tolerant = starting({ launch_s: 3 }, { tolerate_node_failures: "job_start" });
   mom(tolerant.h, SISTER, "mom-joined", { job: tolerant.job, run_count: 1 });
   assert.equal(givenUpAfter(tolerant.h), 3);
@@ -244,11 +244,11 @@ test("after a restart of the server a sister that does not come is missed by the
   assert.equal(stateOf(h, job), "R 60");
 });
 
-/** Types of the frames about the job that went to the sister. */
+/** Types of the frames about the job that were sent to the sister. */
 const sentToSister = (h: Harness): string[] =>
   h.to_moms.filter(({ link, type }) => link === SISTER && type !== "mom-ping").map(({ type }) => type);
 
-/** The sister is silent until the server gives it up, and says hello after that. */
+/** The sister is silent until the server gives it up, and then sends hello. */
 function returnLate(h: Harness, jobs: MomToServer["mom-hello"]["jobs"]): void {
   h.core.momLost(SISTER, h.now_ms);
   settle(h);
@@ -293,7 +293,7 @@ test("a job that went on without a sister has the sister again when it comes bac
   assert.equal(logsOf(again.h, again.job).filter((text) => text.startsWith("Job goes on without its sister n2")).length, 2);
 });
 
-// --- standing still
+// --- suspension
 
 const signalsTo = (h: Harness, link: number): string[] =>
   h.to_moms.flatMap((frame) =>
@@ -318,7 +318,7 @@ test("sisters stand still when their mother superior does; one that was away hea
   assert.deepEqual(signalsTo(h, SISTER), []);
   momHello(h, SISTER, "n2", held(job));
   assert.deepEqual(signalsTo(h, SISTER), ["suspend"]);
-  // After a restart of the server she says how she stands.
+  // After a restart of the server the sister reports its state.
   restart(h);
   momHello(h, SISTER, "n2", [{ job, run_count: 1, state: "suspended", session_id: 9 }]);
   momHello(h, MOTHER, "n1", held(job));

@@ -1,6 +1,6 @@
-// Every attribute of every object, set and then unset, driven by the tables of attributes. What unset leaves stands here, as docs/reference/attributes.md 10 has it, apart
-// from the tables. That behaviour follows, and not only the listing, is shown by the whole: after set and unset the server's state, its timers and what a
-// connected scheduler has been told are what they are after an unset alone.
+// Every attribute of every object, set and then unset, driven by the tables of attributes. The values after unset are listed
+// here independently of the tables, as in docs/reference/attributes.md 10. The test also compares behaviour: the server's
+// state, its timers and the data sent to a connected scheduler after set and unset equal those after an unset alone.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -45,7 +45,7 @@ type Target = {
 const READ_ONLY = "15003 Cannot set attribute, read only or insufficient permission ";
 const DEFAULT_SCHED = "15223 Operation is not permitted on default scheduler";
 
-/** Attributes of which unset gives a value back, with that value as listed. All others are gone after unset. */
+/** Attributes that unset restores, with the restored value as listed. All others have no value after unset. */
 const SCHED_DEFAULTS = {
   sched_cycle_length: "00:20:00",
   throughput_mode: "True",
@@ -104,7 +104,7 @@ const TARGETS: readonly Target[] = [
   { kind: "node", name: "n2", table: NODE_ATTRIBUTES, comes_back: { resv_enable: "True", state: "free" } },
 ];
 
-/** Values for attributes whose type does not say enough. */
+/** Values for attributes whose type does not determine one. */
 const VALUES: { readonly [attribute: string]: string } = {
   default_queue: "q1",
   queue: "q1",
@@ -129,7 +129,7 @@ const VALUES: { readonly [attribute: string]: string } = {
   current_aoe: "linux",
   default_qsub_arguments: "-N x",
 };
-/** Attributes whose set is refused, and with what. */
+/** Attributes that cannot be set, with the refusal. */
 const REFUSED: { readonly [target: string]: { readonly [attribute: string]: string } } = {
   "node n2": {
     Mom: `${READ_ONLY} Mom`,
@@ -145,14 +145,14 @@ const REFUSED: { readonly [target: string]: { readonly [attribute: string]: stri
   },
   "queue r1": { partition: "15217 Cannot assign a partition to route queue" },
 };
-/** Attributes whose unset is refused. */
+/** Attributes that cannot be unset. */
 const KEPT: { readonly [attribute: string]: string } = {
   Mom: `${READ_ONLY} Mom`,
   Port: `${READ_ONLY} Port`,
   queue_type: "15137 Queue type must be set",
 };
 
-/** Values to try for an attribute, each by itself; a resource is part of the name. */
+/** Values to try for an attribute, one at a time; a resource is part of the name. */
 function samples(def: AttributeDef): readonly (readonly [name: string, value: string])[] {
   const given = VALUES[def.name];
   if (given !== undefined) return [[def.name, given]];
@@ -188,7 +188,7 @@ function samples(def: AttributeDef): readonly (readonly [name: string, value: st
   }
 }
 
-/** A complex in which everything has something to do: two schedulers that are connected, queues of both types, jobs that wait, are held and run. */
+/** A complex with something of everything: two connected schedulers, queues of both types, jobs that wait, are held and run. */
 function world(): { readonly h: Harness; readonly mirror: () => Universe } {
   const h = harness();
   addQueue(h, "q1");
@@ -204,7 +204,7 @@ function world(): { readonly h: Harness; readonly mirror: () => Universe } {
   return { h, mirror: mirrorOf(h, 1) };
 }
 
-/** A world that is as fresh: the one before, if nothing of what was done to it is left. */
+/** The former world is reused if it has returned to its initial state. */
 let latest: ReturnType<typeof world> | undefined;
 let fresh: string | undefined;
 function freshWorld(): ReturnType<typeof world> {
@@ -227,13 +227,13 @@ const freshS1 = {
   server_dyn_res_alarm: 30,
 };
 
-/** Ends cycles without decisions until none is under way: then all is told. */
+/** Ends cycles without decisions until none is in progress, so that all changes are sent. */
 function settleCycles(h: Harness, link: number): void {
   const count = (type: string): number => h.to_scheds.filter((frame) => frame.link === link && frame.type === type).length;
   for (let ended = count("sched-verdicts"); count("sched-cycle") > ended; ended++) cycle(h, link);
 }
 
-/** What a scheduler has been told, brought up to date at each call. */
+/** The scheduler's view, updated at each call. */
 function mirrorOf(h: Harness, link: number): () => Universe {
   let universe: Universe | undefined;
   let at = 0;
@@ -249,7 +249,7 @@ function mirrorOf(h: Harness, link: number): () => Universe {
   };
 }
 
-/** The server's state and timers as text, without what only counts and dates changes. */
+/** The server's state and timers as text, without counters and dates. */
 function whole({ core }: Harness): string {
   const { state } = core.kernel;
   const timers = core.kernel.timers.next();
@@ -270,7 +270,7 @@ function whole({ core }: Harness): string {
     1,
   );
 }
-/** The lines of two texts from where they part. */
+/** The differing lines of two texts. */
 function difference(a: string, b: string): string {
   if (a === b) return "";
   const [left, right] = [a.split("\n"), b.split("\n")];
@@ -317,7 +317,7 @@ async function check(target: Target, def: AttributeDef, name: string, value: str
   }
   comeToRest(h);
   const fault = mirrorFault(mirror(), h.core.kernel, h.core.state.scheds.get("default") as Sched, book());
-  // A mirror that has begun to count for a limit goes on when there is none: nothing reads the counts then.
+  // A mirror that has begun to count for a limit continues without the limit; nothing reads those counts then.
   assert.ok(fault === null || /^usage .* right is nothing$/.test(fault), `${what}: ${fault}`);
 }
 

@@ -1,4 +1,4 @@
-// What the server adds to a scheduler's explanation: why a job is kept from its scheduler.
+// The server's addition to a scheduler's explanation: why a job is not offered to its scheduler.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";

@@ -1,4 +1,4 @@
-// qmgr on hooks: what is listed, printed, imported and exported, and who may (docs/reference/qmgr.md 9; transcript hooks).
+// qmgr on hooks: list, print, import and export, and permissions (docs/reference/qmgr.md 9; transcript hooks).
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -105,7 +105,7 @@ test("contents are kept byte for byte, say when they replace others, and outlive
   assert.equal(await qmgr(h, "list hook h1 order"), "Hook h1\n    order = 7\n\n");
   assert.equal(await qmgr(h, "export hook h1 application/x-config default"), "", "a configuration that is not there is empty");
   assert.doesNotMatch(await qmgr(h, "print hook h1"), /x-config/);
-  // A script in the other language takes its place.
+  // A script in the other language replaces it.
   await qmgr(h, "import hook h1 application/x-javascript default three");
   assert.equal(
     await verdict(h, "export hook h1 application/x-python default"),

@@ -1,4 +1,5 @@
-// Every attribute of a job that somebody may change, set and then unset by qalter: what is left stands here, apart from the table of attributes.
+// Every attribute of a job that a user may change, set and then unset by qalter. The values after unset are listed here
+// independently of the table of attributes.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -8,7 +9,7 @@ import type { AttrOp } from "#protocol/messages.ts";
 import { addHost, type Harness, harness, jobAttrs, outcome, ROOT, runOn, START_S, stateOf } from "../harness.ts";
 import { qsub } from "./qsub.ts";
 
-/** Attributes that are never without a value: unset gives this one. All others are gone. */
+/** Attributes that always have a value: unset restores this one. All others have none after unset. */
 const COMES_BACK: { readonly [attribute: string]: unknown } = {
   Checkpoint: "u",
   Hold_Types: "n",
@@ -19,9 +20,9 @@ const COMES_BACK: { readonly [attribute: string]: unknown } = {
   Rerunable: true,
   project: "_pbs_project_default",
 };
-/** A job cannot be without these: unset leaves what is there. */
+/** Attributes that a job must have: unset leaves the present value. */
 const STAYS: ReadonlySet<string> = new Set(["Job_Name", "Error_Path", "Output_Path"]);
-/** Not for this job, or not as a whole. */
+/** Refused for this job, or refused as a whole. */
 const REFUSED: { readonly [attribute: string]: RegExp } = {
   Resource_List: /^15035/,
   eligible_time: /^15138/,

@@ -1,5 +1,5 @@
-// Requests on jobs as tables: who asks what of a job in which state, the answer, and the state afterwards (docs/reference/commands.md 3, transcripts hold-release, qdel,
-// move-order-run).
+// Requests on jobs as tables: the user, the request, the state of the job, the answer, and the state afterwards
+// (docs/reference/commands.md 3, transcripts hold-release, qdel, move-order-run).
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -44,7 +44,7 @@ const FINISHED = "15139 Job has finished";
 
 type Before = "queued" | "held" | "waiting" | "running" | "suspended" | "finished" | "nosuch";
 
-/** A complex with an operator, queues q2, off (disabled) and typeless, host n1, and alice's job in the state named. */
+/** A complex with an operator, queues q2, off (disabled) and typeless, host n1, and a job of alice in the given state. */
 function world(before: Before, attrs: Attrs = {}): { h: Harness; job: string; link: number } {
   const h = harness({ server: { operators: ["oper@*"] } });
   addQueue(h, "q2");
@@ -63,7 +63,7 @@ function world(before: Before, attrs: Attrs = {}): { h: Harness; job: string; li
   return { h, job, link };
 }
 
-/** The mom answers the last question well. */
+/** The mom answers the latest question. */
 function answerMom(h: Harness, link: number, ok = true): void {
   const asked = h.to_moms.filter((frame) => frame.type === "mom-signal" || frame.type === "mom-message").at(-1);
   assert.ok(asked !== undefined, "nothing was asked");

@@ -47,7 +47,7 @@ test("qmgr as user, operator and manager: what each may do", async () => {
     ["set server managers += alice@*"],
     ["alice: create queue q1 queue_type=e"],
     ["alice: delete queue q1"],
-    // only root on the server host: the name is not told
+    // only root on the server host: the refusal does not name the attribute
     ["alice: set server acl_roots += root@*", READ_ONLY],
     ["alice: set server job_sort_formula=ncpus", "15011 PBS server internal error"],
     ["alice: create hook h1", `15136 alice@${HOST} is unauthorized to access hooks data from server ${HOST}`],
@@ -429,7 +429,7 @@ test("partitions between queues and nodes", async () => {
     ["set queue wq1 partition=p3"],
     [`set node ${HOST} queue=wq1,partition=p3`],
     [`set node ${HOST} partition=p2,queue=wq2`, "15220 Partition p3 is not part of queue for node"],
-    // both at once, to a pair that fits
+    // both at once, to a consistent pair
     [`set node ${HOST} partition=p1,queue=wq2`],
     [`set node ${HOST} partition=pbs-default`, "15228 Default partition name is not allowed"],
     ["set queue wq2 partition=pbs-default", "15228 Default partition name is not allowed"],

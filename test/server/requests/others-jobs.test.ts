@@ -1,4 +1,5 @@
-// While query_other_jobs is False no request tells a user an id or an owner of another's job; the server's log is not for everybody.
+// While query_other_jobs is False, no request reveals the id or owner of another user's job, and the server's log is not
+// readable by everybody.
 
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync, statSync } from "node:fs";
@@ -12,7 +13,7 @@ import { ALICE, addHost, addJob, BOB, HOST, harness, obit, outcome, ROOT, runOn,
 
 const HOUR = { name: "Resource_List", resource: "walltime", value: "3600" };
 
-/** What a user may ask of a job by its id. */
+/** All requests of a user on a job by its id. */
 const REQUESTS: readonly ((job: string) => Request)[] = [
   (job) => ({ kind: "locate-job", job }),
   (job) => ({ kind: "explain-job", job }),

@@ -1,5 +1,5 @@
-// Random requests against a core: whatever comes, every request gets one answer, nothing but a refusal is thrown, and the invariants hold after each
-// (settle in ../harness.ts checks them). A failure names its seed.
+// Random requests to a core: every request gets one answer, only refusals are thrown, and the invariants hold after each
+// request (settle in ../harness.ts checks them). A failure prints its seed.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -23,7 +23,7 @@ const VALUES = [
   "[o:PBS_ALL=9],[u:alice=2]", "alice@*", "alice@*,bob@*", "offline", "free", "host", "rack", "long", "string", "hn", "q", "/tmp/x", "9999999999999999999", "2:ncpus=1", "1:ncpus=2:mem=1gb",
   "scatter", "pack:excl", "select", "u", "n", "so", "oe", "alice", "users", "Resource_List.ncpus", "\u0000", "ä", "'", '"', "a,b,c", "1e400", "__proto__",
 ] as const;
-/** Values that have a chance, by type of attribute or name of resource. */
+/** Plausible values, by type of attribute or name of resource. */
 const FITTING: { readonly [type: string]: readonly string[] } = {
   boolean: ["True", "f", "1", "N"],
   integer: ["0", "1", "5", "20"],
@@ -114,7 +114,7 @@ function request(prng: Prng, h: Harness): Request {
   }
 }
 
-/** A complex after so many random requests. */
+/** A complex after a number of random requests. */
 function shaken(seed: number, steps: number): Harness {
   const prng = prngOf(seed);
   const h = harness();
@@ -133,7 +133,7 @@ function shaken(seed: number, steps: number): Harness {
   return h;
 }
 
-/** One of the queued jobs runs, where it can. */
+/** Starts one of the queued jobs if possible. */
 function startOne(h: Harness, link: number): void {
   const queued = [...h.core.state.jobs.values()].find((job) => job.attrs.job_state === "Q" && job.attrs.queue === "workq");
   const vnode = h.core.state.vnodes.get(HOST);
@@ -154,7 +154,7 @@ test("what qmgr prints of a shaken complex makes the same complex again", async 
     const again = harness();
     for (const line of ["delete queue workq", ...printed]) await qmgr(again, line);
     const back = (await qmgr(again, "print server")).split("\n").filter((line) => !line.startsWith("#") && line !== "");
-    // What was unset at the source is set in a fresh complex: print has no word for that.
+    // An attribute that was unset at the source is set in a fresh complex, because print has no syntax for unset.
     assert.deepEqual(
       back.filter((line) => printed.includes(line)),
       printed,

@@ -1,4 +1,4 @@
-// qmgr on a test's server core, without processes: lines as a user types them, output and exit status as he sees them.
+// qmgr on a test's server core, without processes: lines as a user types them, with output and exit status.
 
 import assert from "node:assert/strict";
 import type { StatusItem } from "#protocol/messages.ts";
@@ -6,7 +6,7 @@ import { QmgrSession } from "#qmgr/session/session.ts";
 import type { Peer } from "#server/engine/identity.ts";
 import { ask, type Harness, HOST, ROOT, statusOf, user, utcTime } from "../harness.ts";
 
-/** Output of both streams, and `[status]` when it is not 0. */
+/** Output of both streams, and `[status]` if it is not 0. */
 export async function qmgr(h: Harness, line: string, who: Peer = ROOT): Promise<string> {
   let text = "";
   const write = (part: string): void => {
@@ -51,7 +51,7 @@ export async function qmgr(h: Harness, line: string, who: Peer = ROOT): Promise<
   return status === 0 ? text : `${text}[${status}]\n`;
 }
 
-/** The last line that tells the reason: `15018 Unknown queue`, or "ok". */
+/** The last line that gives a reason: `15018 Unknown queue`, or "ok". */
 export async function verdict(h: Harness, line: string, who: Peer = ROOT): Promise<string> {
   const text = await qmgr(h, line, who);
   const code = /qmgr: (?:Error \((\d+)\)|hook error) returned from server/.exec(text);
@@ -74,7 +74,10 @@ export function shown(
   return item.attrs[attribute];
 }
 
-/** Lines one after the other, each with its verdict ("ok" when none is written). A line that begins with `alice: ` is that user's. */
+/**
+ * Runs lines one after the other, each with its verdict ("ok" if none is given). A line that begins with `alice: ` is run as
+ * that user.
+ */
 export async function session(h: Harness, rows: readonly (readonly [line: string, expected?: string])[]): Promise<void> {
   for (const [line, expected = "ok"] of rows) {
     const [, name, rest = line] = /^(alice|bob): (.*)$/s.exec(line) ?? [];

@@ -1,4 +1,4 @@
-// qsub on a test's server core: the words of a command line become the request the command would send.
+// qsub on a test's server core: converts the words of a command line to the command's request.
 
 import assert from "node:assert/strict";
 import { makeJob, requestOf, type SubmitWorld } from "#cli/qsub/job.ts";
@@ -6,7 +6,7 @@ import type { AttrOp, QueueJobRequest } from "#protocol/messages.ts";
 import type { Peer } from "#server/engine/identity.ts";
 import { ALICE, ask, type Harness, HOST, outcome } from "../harness.ts";
 
-/** The request of `qsub WORDS`, as sent by somebody whose home and directory is /home/NAME. */
+/** The request of `qsub WORDS` by a user whose home and working directory is /home/NAME. */
 export async function submission(h: Harness, words: string, who: Peer = ALICE): Promise<QueueJobRequest> {
   const home = `/home/${who.user}`;
   const world: SubmitWorld = {
@@ -29,7 +29,7 @@ export async function submission(h: Harness, words: string, who: Peer = ALICE): 
   return requestOf(job, job.draft);
 }
 
-/** The id of a job that must be taken. */
+/** The id of a job that must be accepted. */
 export async function qsub(h: Harness, words: string, who: Peer = ALICE): Promise<string> {
   const answer = ask(h, who, await submission(h, words, who));
   assert.equal(answer?.ok, true, `qsub ${words}: ${JSON.stringify(answer)}`);

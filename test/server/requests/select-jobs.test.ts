@@ -7,7 +7,7 @@ import { qsub } from "./qsub.ts";
 
 type Criteria = SelectJobsRequest["criteria"];
 
-/** Numbers of the jobs found, blank-separated. */
+/** Numbers of the jobs found, separated by blanks. */
 function select(h: Harness, request: Partial<SelectJobsRequest>, who = ALICE): string {
   const answer = ask(h, who, { kind: "select-jobs", criteria: [], ...request });
   assert.ok(answer?.ok === true, JSON.stringify(answer));

@@ -1,4 +1,4 @@
-// pbs_ralter: what changes at once, what is asked, what stays as it was.
+// pbs_ralter: which changes take effect at once, which need a scheduler, and what stays the same.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";

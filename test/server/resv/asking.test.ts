@@ -1,4 +1,4 @@
-// Which schedulers are asked about a reservation, and what their answers come to.
+// Which schedulers are asked about a reservation, and the effects of their answers.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -81,7 +81,7 @@ test("denied when all who could answer have refused; who goes away is not waited
   assert.deepEqual(asked(h, id), [2, 3]);
   answerResv(h, 2, id, null);
   assert.equal(resvState(h, id), "UN 1");
-  // Told to go: nobody starts it again.
+  // It was told to end, so nobody starts it again.
   h.core.sched(3, "sched-leaving", {}, h.now_ms);
   schedLost(h, 3);
   assert.equal(resvState(h, id), "gone");
@@ -158,7 +158,8 @@ test("what cannot be promised is refused: other times, vnodes of others, vnodes 
       "Unknown node  n9",
     ],
   );
-  // Each of the five gave another cycle. The next one counts as the scheduler's refusal, and a last cycle looks at jobs.
+  // Each of the five requests gave another cycle. The next request counts as the scheduler's refusal, and a last cycle
+  // considers jobs.
   assert.deepEqual(asked(h, id), [1, 2, 3]);
   const cycles = commandsTo(h, 1).length;
   confirm(["(v1:ncpus=4)"]);

@@ -1,4 +1,4 @@
-// Vnodes lost and found, maintenance: degraded reservations and how they become sound again.
+// Lost and recovered vnodes, and maintenance: degraded reservations and their recovery.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -26,7 +26,7 @@ import { answerResv, mirrored, resvAttrs, resvState, rsub, rsubRequest, wordOf }
 
 type World = { readonly h: Harness; readonly id: string; readonly link: number };
 
-/** Two hosts, a reservation of four of n1's cpus. */
+/** Two hosts, and a reservation of four cpus of n1. */
 function complex(words = "start=7200 walltime=3600 select=1:ncpus=4"): World {
   const h = harness();
   const link = addHost(h, "n1", { ncpus: 8 });
@@ -37,7 +37,7 @@ function complex(words = "start=7200 walltime=3600 select=1:ncpus=4"): World {
   return { h, id, link };
 }
 
-/** The mom says what her vnodes are: sharing by name. */
+/** The mom reports its vnodes: sharing by name. */
 function reportVnodes(h: Harness, link: number, sharing: { readonly [name: string]: string }): void {
   const vnodes = Object.entries(sharing).map(([name, word]) => ({
     name,
@@ -46,7 +46,7 @@ function reportVnodes(h: Harness, link: number, sharing: { readonly [name: strin
   mom(h, link, "mom-vnodes", { vnodes });
 }
 
-/** Reservations that a vnode notes. */
+/** Reservations recorded at a vnode. */
 const promisedTo = (h: Harness, name: string): string[] => [...(h.core.state.vnodes.get(name)?.resvs.keys() ?? [])];
 
 const offline = (h: Harness, name: string, op: "=" | "-=" = "="): string =>

@@ -1,4 +1,4 @@
-// Jobs and reservations: jobs inside, jobs that become one, reservations nobody uses.
+// Jobs and reservations: jobs inside, reservations made from jobs, unused reservations.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -44,7 +44,7 @@ function running(words = "start=60 walltime=3600 select=1:ncpus=4"): { readonly 
   return { h, link, id };
 }
 
-/** What the server says to a scheduler that runs a job there. */
+/** The server's verdict on a scheduler's decision to run a job there. */
 function runVerdict(h: Harness, job: string, exec_vnode: string): string {
   const [verdict] = cycle(h, 1, [{ kind: "run", job, exec_vnode }]);
   return verdict?.ok === true ? "ok" : (verdict?.text.replace("Resource temporarily unavailable: ", "") ?? "no verdict");

@@ -1,4 +1,4 @@
-// Reservations on a test's server core: what pbs_rsub would send, what a scheduler would answer, how a reservation stands.
+// Reservations on a test's server core: the request of pbs_rsub, the answer of a scheduler, the state of a reservation.
 
 import assert from "node:assert/strict";
 import { RESV_STATE_WORDS } from "#model/resv-state.ts";
@@ -8,7 +8,10 @@ import type { Peer } from "#server/engine/identity.ts";
 import type { ResvAttrs } from "#server/state/state.ts";
 import { ALICE, type Answer, ask, cycle, type Harness, START_S } from "../harness.ts";
 
-/** Attributes as words: `start=3600` and `end=` are seconds after START_S; `walltime=`, `select=` and the like resources; others by their names. */
+/**
+ * Attributes as words: `start=3600` and `end=` are seconds after START_S; `walltime=`, `select=` and others like them are
+ * resources; all others are attributes by name.
+ */
 export function rsubRequest(words: string): Extract<Request, { kind: "submit-resv" }> {
   const attrs = words.split(" ").map((word): AttrValueText => {
     const equals = word.indexOf("=");
@@ -20,7 +23,7 @@ export function rsubRequest(words: string): Extract<Request, { kind: "submit-res
 }
 const RESOURCES = new Set(["select", "place", "walltime", "ncpus", "mem", "nosuch", "min_walltime"]);
 
-/** The id of a reservation that must be taken. */
+/** The id of a reservation that must be accepted. */
 export function rsub(h: Harness, words: string, who: Peer = ALICE): string {
   const answer = ask(h, who, rsubRequest(words));
   assert.equal(answer?.ok, true, `pbs_rsub ${words}: ${JSON.stringify(answer)}`);
@@ -47,7 +50,7 @@ export function resvState(h: Harness, id: string): string {
   return attrs === undefined ? "gone" : `${RESV_STATE_WORDS[attrs.reserve_state]?.[0]} ${attrs.reserve_substate}`;
 }
 
-/** What a scheduler's mirror shows of a reservation, from the frames it got. */
+/** A reservation in a scheduler's mirror, computed from the frames sent to the scheduler. */
 export function mirrored(h: Harness, link: number, id: string): SchedResv | undefined {
   let found: SchedResv | undefined;
   for (const frame of h.to_scheds) {
@@ -62,7 +65,7 @@ export function mirrored(h: Harness, link: number, id: string): SchedResv | unde
   return found;
 }
 
-/** A scheduler's cycle: every occurrence it is asked for goes to these vnodes; null: refused. */
+/** A scheduler's cycle: every requested occurrence gets these vnodes; null: denied. */
 export function answerResv(h: Harness, link: number, id: string, exec_vnode: string | null, partition = "pbs-default"): Verdict {
   const asked = mirrored(h, link, id)?.ask;
   assert.ok(asked !== undefined, `${id} is not asked of link ${link}`);
@@ -81,7 +84,7 @@ export function answerResv(h: Harness, link: number, id: string, exec_vnode: str
   return verdict;
 }
 
-/** pbs_ralter with words as of rsubRequest; `duration=` for -D, `force` for -W force. */
+/** pbs_ralter with words as in rsubRequest; `duration=` for -D, `force` for -W force. */
 export function ralter(h: Harness, id: string, words: string, who: Peer = ALICE): string {
   const force = words.split(" ").includes("force");
   const rest = words

@@ -31,7 +31,7 @@ function complex(): { readonly h: Harness; readonly link: number } {
   return { h, link };
 }
 
-/** One that is confirmed for all its occurrences. */
+/** A standing reservation with all its occurrences confirmed. */
 function standing(h: Harness): string {
   const id = rsub(h, DAILY);
   assert.deepEqual(answerResv(h, 1, id, "(n1:ncpus=4)"), { ok: true });

@@ -1,4 +1,4 @@
-// pbs_rsub as the server takes it: what is refused and in which order, what a reservation then holds.
+// pbs_rsub in the server: refusals and their order, and the contents of a new reservation.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";

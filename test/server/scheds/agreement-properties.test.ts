@@ -1,5 +1,6 @@
-// Server and schedulers agree: what a scheduler decides from a mirror that is up to date, the server does not refuse. Else the job would be refused again in
-// every cycle, for ever. Over random complexes of hosts with several vnodes, partitions, queues with vnodes of their own, states, sharing, custom resources.
+// Server and schedulers agree: the server does not refuse a decision that a scheduler made from an up-to-date mirror. Otherwise
+// it would refuse the job again in every cycle. The test uses random complexes of hosts with several vnodes, partitions, queues
+// with separate vnodes, states, sharing, custom resources.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -57,7 +58,7 @@ function makeComplex(random: Prng): Harness {
   return h;
 }
 
-/** A mom with vnodes of one host or of several. */
+/** A mom with vnodes of one host or of several hosts. */
 function addMom(h: Harness, random: Prng, host: string, link: number): void {
   const vnodes = Array.from({ length: random.int(1, 4) }, (_, at) => ({
     name: at === 0 ? host : `${host}v${at}`,
@@ -105,7 +106,7 @@ function submit(h: Harness, random: Prng): void {
   addJob(h, { queue: random.pick(QUEUES), schedselect: select, Resource_List: { ncpus: 1, nodect: 1, place, select } });
 }
 
-/** The frames that have come for a scheduler since, taken over. */
+/** Applies the new frames for a scheduler. */
 function follow(h: Harness, mirror: Mirror, link: number): Universe {
   for (; mirror.seen < h.to_scheds.length; mirror.seen++) {
     const frame = h.to_scheds[mirror.seen] as Harness["to_scheds"][number];
@@ -117,8 +118,9 @@ function follow(h: Harness, mirror: Mirror, link: number): Universe {
 }
 
 /**
- * Cycles of one scheduler until all that it starts is started; how many jobs that were. A start may be refused for the sake of one before it in the same
- * cycle, on a host that queues with vnodes of their own share; the first of a cycle never: nothing has changed since the mirror was made.
+ * Runs cycles of one scheduler until nothing more starts, and returns the number of starts. A start may be refused because of
+ * an earlier start in the same cycle, on a host that queues with separate vnodes share. The first start of a cycle is never
+ * refused, because nothing has changed since the mirror was updated.
  */
 function startAll(h: Harness, mirror: Mirror, { name, link, where }: { name: string; link: number; where: string }): number {
   for (let cycles = 1, started = 0; ; cycles++) {
@@ -162,7 +164,7 @@ test(`what a scheduler decides from what it was told the server carries out, ove
   assert.ok(started > WORLDS, "jobs were started");
 });
 
-/** Jobs that the moms have end, some of them. */
+/** Ends some of the jobs of the moms. */
 function endSome(h: Harness, random: Prng): void {
   for (const job of [...h.core.state.jobs.values()]) {
     if (job.attrs.job_state !== "R") continue;

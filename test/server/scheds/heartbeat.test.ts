@@ -1,4 +1,5 @@
-// Schedulers that stop answering: what is said of them and of their jobs, what becomes of what they decide, and when their process is ended.
+// Schedulers that stop answering: messages about them and their jobs, the fate of their decisions, and the end of their
+// process.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -38,7 +39,7 @@ function world(): Harness {
   return h;
 }
 
-/** SIGSTOP: it answers nothing, and the shell sees it stopped. */
+/** SIGSTOP: the scheduler answers nothing, and the shell sees that it is stopped. */
 function stop(h: Harness): void {
   h.silent.add(LINK);
   h.sights.set("default", { pid: PID, process: "stopped" });
@@ -58,7 +59,10 @@ const setServer = (h: Harness, value: string): string =>
     name: "",
     attrs: [{ name: "sched_silence_timeout", op: "=", value }],
   });
-/** Seconds until the scheduler is shown as something else; infinite: not within 500 s (the next cycle comes after scheduler_iteration, 600 s). */
+/**
+ * Seconds until the displayed state of the scheduler changes; infinite: not within 500 s (the next cycle comes after
+ * scheduler_iteration, 600 s).
+ */
 function secondsUntilChange(h: Harness): number {
   const before = shown(h);
   for (let seconds = 1; seconds <= 500; seconds++) {

@@ -1,4 +1,5 @@
-// Schedulers as the server sees them: hello, mirror, triggers and their folding, decisions and verdicts, qrun, faults, crashes and restarts.
+// Schedulers as the server sees them: hello, mirror, triggers and their merging, decisions and verdicts, qrun, faults, crashes
+// and restarts.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -212,7 +213,7 @@ test("hosts that come after the first cycle of a start of the server have anothe
   advance(h, 1);
   assert.deepEqual(commandsTo(h, 7), [FIRST, NEW]);
   cycle(h, 7);
-  // Its mom is there already: nothing has come back.
+  // Its mom is already connected: nothing has come back.
   momHello(h, 102, "n2");
   advance(h, 10);
   assert.deepEqual(commandsTo(h, 7), [FIRST, NEW]);
@@ -482,7 +483,7 @@ test("mirrors equal the state after every kind of change: deltas give what a fre
   assert.deepEqual(mirror, mirrorOf(h, 9));
 });
 
-/** A mirror kept as a scheduler keeps it. */
+/** A mirror maintained as in a scheduler. */
 function mirrorOf(h: Harness, link: number): unknown {
   const objects = new Map<string, unknown>();
   let revision = 0;
@@ -508,7 +509,7 @@ function mirrorOf(h: Harness, link: number): unknown {
         objects.set(`${change.put} ${"id" in change.value ? change.value.id : change.value.name}`, change.value);
     }
   }
-  // States of the server itself are not mirrored in step (they change with every cycle).
+  // The states of the server itself are not mirrored immediately, because they change with every cycle.
   const server = objects.get("server") as { attrs: { [name: string]: unknown } };
   return [...objects]
     .map(([key, value]) => (key === "server" ? [key, { ...server, attrs: { ...server.attrs, server_state: "" } }] : [key, value]))

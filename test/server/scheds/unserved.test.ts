@@ -1,4 +1,5 @@
-// Who asks why a job waits is told so by the server where no scheduler looks at it: in the comment, in an explanation, in the view of `partita top`.
+// If no scheduler looks at a job, the server itself says why the job waits: in the comment, in an explanation, in the view of
+// `partita top`.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -36,7 +37,7 @@ const ELSEWHERE = { sched_host: "h2", sched_port: 15050 };
 const ATTENTION = "Scheduler s1 needs attention: it ended 3 times by itself, the next start is in 10 s";
 const FAULT = "PBS failed validation checks for sched_priv directory";
 
-/** A partition p1 with a queue pq and a vnode; the default scheduler is at work. */
+/** A partition p1 with a queue pq and a vnode; the default scheduler runs. */
 function world(s1: { readonly [name: string]: unknown } | null = {}, vnodes = true): Harness {
   const h = harness();
   addHost(h, "n1");
@@ -119,7 +120,7 @@ for (const [cause, make, text, remedy] of CAUSES) {
     const token = h.next_token;
     const asked = ask(h, ALICE, { kind: "explain-job", job });
     if (asked === undefined) {
-      // The scheduler is there and is asked; it may see nothing in the way.
+      // The scheduler is connected and is asked; it may find no obstacle.
       sched(h, LINK, "sched-answer", { token, value: { ...EXPLAINED, job } });
     }
     const answer = h.answers.get(token);
@@ -132,7 +133,7 @@ for (const [cause, make, text, remedy] of CAUSES) {
     assert.match(printed, /^ {2}to mend {11}\S/m);
     const [view] = askOk(h, ALICE, { kind: "view-unserved" }) as UnservedView[];
     assert.deepEqual([view?.partition, view?.text, view?.jobs, view?.waiting[0]?.id], ["p1", text, 1, job]);
-    // After some time nothing counts as passing any more; the seconds to the next start have gone on.
+    // After some time no cause counts as temporary any more; the seconds to the next start have passed.
     h.now_ms += 21_000;
     const comment = commentOf(h, job);
     assert.ok(comment?.startsWith(`Not Running: ${text.replace(/ in 10 s$/, "")}`), comment);

@@ -1,4 +1,4 @@
-// Processes of schedulers: what is reported of one that is no child of the server.
+// Processes of schedulers: reports about a process that is not a child of the server.
 
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";

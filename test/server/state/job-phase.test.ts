@@ -1,4 +1,5 @@
-// The phase of a job: one for every state and substate that a job can have, and what puts a job into a phase puts it into that one.
+// The phase of a job: every state and substate of a job has exactly one phase, and every transition to a phase leads to that
+// phase.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";

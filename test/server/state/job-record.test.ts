@@ -1,5 +1,6 @@
-// The records of jobs stay what V8 keeps as a list of values beside a shared shape. One to which many attributes are added by computed names, or from which
-// one is deleted, becomes a hash table of its own: six times the memory, and slow to make (state/state.ts, state/apply.ts).
+// Records of jobs keep V8's compact form, a list of values with a shared shape. A record to which many attributes are added by
+// computed names, or from which one is deleted, becomes a hash table, which takes six times the memory and is slow to create
+// (state/state.ts, state/apply.ts).
 
 import assert from "node:assert/strict";
 import { test } from "node:test";

@@ -1,4 +1,5 @@
-// The bytes of an array's subjobs: what a row keeps of them comes back, counts follow, lists of what waits are right. And answers of many that become one.
+// The bytes of an array's subjobs: rows restore them, counts follow, and lists of waiting subjobs are right. Also the
+// combination of many answers into one.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";

@@ -1,4 +1,5 @@
-// Limits of what one user can ask (docs/limits.md): refused with a text that names the limit, and taken when the limit is raised.
+// Limits on the requests of one user (docs/limits.md): the refusal names the limit, and the request is accepted after the limit
+// is raised.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";

@@ -1,4 +1,4 @@
-// Routing queues: where jobs go, when they are tried again, when they are given up (docs/reference/attributes.md 4).
+// Routing queues: the destinations of jobs, retries, and the end of retries (docs/reference/attributes.md 4).
 
 import assert from "node:assert/strict";
 import { test } from "node:test";

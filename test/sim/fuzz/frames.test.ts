@@ -1,8 +1,9 @@
-// 40,000 protocol frames, damaged and random: texts into the frame decoder, requests of clients, frames of moms and schedulers (welcomed ones and ones that only
-// say so) through their schemas into the server's core: no crash, no hang, no accepted nonsense.
+// 40,000 protocol frames, damaged and random: texts into the frame decoder, requests of clients, and frames of moms and
+// schedulers (welcomed ones and others) through their schemas into the server's core: no crash, no hang, no accepted nonsense.
 //
-// F1. The decoder gives frames or throws FrameError, however the text is cut.
-// F2. A frame is refused by its schema or taken; what is taken is answered or refused with a PBS error, and leaves a state in which every invariant holds.
+// F1. The decoder returns frames or throws FrameError, however the text is cut.
+// F2. A frame is refused by its schema or accepted. An accepted frame is answered or refused with a PBS error, and leaves a
+//     state in which every invariant holds.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -225,7 +226,7 @@ for (let seed = FROM; seed < FROM + 10; seed++) {
       const [type, good] = mom ? momFrame(random, server) : schedFrame(random, server);
       let data: unknown = good;
       for (let times = random.int(0, 2); times > 0; times--) data = damaged(random, data);
-      // 1 and 2 were welcomed; the others only say so.
+      // 1 and 2 were welcomed; the others only claim to be.
       const link = random.chance(0.7) ? (mom ? 1 : 2) : random.int(1, 9);
       try {
         now_ms += random.int(0, 3000);

@@ -1,4 +1,5 @@
-// Random and mutated texts: words of a dictionary put together, corpus lines with words exchanged, characters damaged, pieces repeated beyond every limit.
+// Random and mutated texts: random words of a dictionary, corpus lines with exchanged words, damaged characters, pieces
+// repeated beyond every limit.
 
 import type { Prng } from "#support/prng.ts";
 
@@ -52,7 +53,7 @@ const NASTY: readonly string[] = [
   "1+".repeat(30),
 ];
 
-/** A text in which something is wrong, mostly. */
+/** A text that is usually wrong somewhere. */
 export function mutated(random: Prng, text: string, words: readonly string[]): string {
   let result = text;
   for (let times = random.int(0, 3); times > 0; times--) result = once(random, result, words);
@@ -72,7 +73,7 @@ function once(random: Prng, text: string, words: readonly string[]): string {
     case 3:
       return text.slice(0, to) + text.slice(at).repeat(random.int(0, 2));
     default: {
-      // A word for a word keeps the form and changes the meaning.
+      // Exchanging words keeps the form and changes the meaning.
       const pieces = text.split(/([\s=,.:+@]+)/);
       const which = random.int(0, Math.floor((pieces.length - 1) / 2)) * 2;
       pieces[which] = random.chance(0.9) ? random.pick(words) : random.pick(NASTY);
@@ -88,14 +89,14 @@ export function babble(random: Prng, words: readonly string[], most: number): st
   );
 }
 
-/** Bytes as they come, as text. */
+/** Random bytes as text. */
 export function noise(random: Prng, most: number): string {
   return String.fromCharCode(
     ...Array.from({ length: random.int(0, most) }, () => (random.chance(0.95) ? random.int(0, 255) : random.int(0, 0xffff))),
   );
 }
 
-/** Values of any JSON type, for places where another was expected. */
+/** Values of any JSON type, in place of the expected type. */
 export function anyValue(random: Prng, depth = 2): unknown {
   const kinds = depth > 0 ? 10 : 7;
   switch (random.int(0, kinds)) {
@@ -124,7 +125,7 @@ export function anyValue(random: Prng, depth = 2): unknown {
   }
 }
 
-/** A copy of a value in which one place holds something else, or is gone, or has a neighbour more. */
+/** A copy of a value in which one element is changed, removed or duplicated. */
 export function damaged(random: Prng, value: unknown): unknown {
   if (typeof value !== "object" || value === null || random.chance(0.15)) return anyValue(random);
   if (Array.isArray(value)) {

@@ -1,8 +1,10 @@
-// 50,000 qmgr lines, mutated and random, through qmgr's own session into the server's core, as manager and as user: no crash, no hang, no accepted nonsense.
+// 50,000 qmgr lines, mutated and random, through qmgr's own session into the server's core, as manager and as user: no crash,
+// no hang, no accepted nonsense.
 //
 // Q1. A line ends with an exit status from 0 to 255; a user's line changes nothing.
-// Q2. What the server holds afterwards keeps its invariants, and every value is one of its type (checkState).
-// Q3. What print shows makes the same configuration again: fed to the same server it changes nothing, fed to an empty one it makes the same print.
+// Q2. Afterwards the server's invariants hold, and every value has its type (checkState).
+// Q3. The output of print recreates the configuration: read by the same server it changes nothing; read by an empty one it
+//     gives the same output.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -97,7 +99,7 @@ const VALUES = [
   "n1",
   "15002",
 ];
-/** Values with a chance, by type of attribute. */
+/** Plausible values, by type of attribute. */
 const FITTING: { readonly [type: string]: readonly string[] } = {
   boolean: ["True", "False", "t", "0", "y"],
   integer: ["0", "1", "5", "100", "15002", "2047"],
@@ -121,7 +123,7 @@ const FITTING: { readonly [type: string]: readonly string[] } = {
 };
 const RESOURCES = ["ncpus", "mem", "walltime", "foo", "lic", "rack", "vmem", "nodect", "arch", "host", "nosuch"];
 
-/** Lines that mean something; made anew for every seed. */
+/** Meaningful lines, made anew for every seed. */
 function corpusLine(random: Prng): string {
   const object = random.pick(OBJECTS);
   const verb = random.pick(["set", "set", "set", "set", "unset", "create", "delete", "list", "print", "active"]);
@@ -217,14 +219,14 @@ async function runSeed(seed: number): Promise<{ accepted: number; changed: numbe
       const parsed = parseRequest(text, attributeLookup);
       if (!parsed.ok) assert.ok(parsed.fault.exit_code >= 1 && parsed.fault.exit_code <= 4);
       const manager = random.chance(0.8);
-      // What was deleted comes back, so that there is something to set.
+      // Deleted objects are created again, so that there is something to set.
       if (at % 10 === 0) for (const each of START) await server.qmgr(ROOT, each);
       const before = server.written;
       const { status } = await server.qmgr(manager ? ROOT : ALICE, text);
       assert.ok(Number.isInteger(status) && status >= 0 && status <= 255, `status ${status}`);
       if (parsed.ok && /^(create|delete|set|unset)$/.test(parsed.request.verb)) {
         if (status === 0) counts.accepted++;
-        // A line may have made her a manager.
+        // A line may have made alice a manager.
         if (!manager && identify(server.core.state, ALICE).level === "user") assert.equal(server.written, before, "a user may do this");
       }
       if (at % 25 === 0) checkState(server);

@@ -1,4 +1,5 @@
-// What the fuzzers aim at: a server with a few objects in it, its replies and a view of what it holds. Nothing is stored; effects are dropped.
+// The target of the fuzzers: a server with a few objects, its replies and a view of its state. Nothing is stored; effects are
+// dropped.
 
 import assert from "node:assert/strict";
 import { ATTRIBUTE_TABLES } from "#model/tables/tables.ts";
@@ -27,17 +28,17 @@ export type Reply =
 
 export type Target = {
   readonly core: Core;
-  /** the answer; undefined: it comes later (a job must end first). items: of a status reply */
+  /** returns the answer; undefined: it comes later (a job must end first). items: of a status reply */
   ask(who: Peer, request: Request): { readonly reply: Reply | undefined; readonly items: readonly StatusItem[] };
-  /** one line of qmgr: its exit status and what it printed */
+  /** runs one line of qmgr; returns its exit status and its output */
   qmgr(who: Peer, line: string): Promise<{ readonly status: number; readonly text: string }>;
-  /** frames and effects that have gathered are dropped */
+  /** drops accumulated frames and effects */
   drain(): void;
-  /** batches with rows to write so far */
+  /** number of batches with rows so far */
   readonly written: number;
 };
 
-/** A core as it is after its first start; with: lines of qmgr that a manager gives it. */
+/** A core after its first start. lines: lines of qmgr that a manager runs. */
 export async function target(lines: readonly string[] = []): Promise<Target> {
   const clock = new HandClock(START_MS);
   const replies = new Map<number, Reply>();
@@ -65,7 +66,7 @@ export async function target(lines: readonly string[] = []): Promise<Target> {
     },
     clients: { answer, taken: (_token, then) => then(), of: (of) => ({ uid: 0, link: of }), open: () => [] },
     hooks: { run: () => undefined, close: () => undefined },
-    // A server that was told to end goes on answering: it waits for its schedulers.
+    // A server that was told to end continues to answer, because it waits for its schedulers.
     processes: { stopAll: () => undefined },
     resolve: (host, done) => done(/^n\d/.test(host)),
   });
@@ -148,7 +149,7 @@ function answered(reply: Reply | undefined, line: string): Reply {
   return reply;
 }
 
-/** No accepted nonsense: the invariants hold, and every value is one that its attribute's type gives for the text it is shown as. */
+/** No accepted nonsense: the invariants hold, and parsing the shown text of every value gives that value. */
 export function checkState({ core }: Target): void {
   checkInvariants(core.state);
   const { state } = core;
@@ -163,7 +164,7 @@ export function checkState({ core }: Target): void {
     for (const [attribute, value] of Object.entries(attrs)) {
       const def = ATTRIBUTE_TABLES[type].byName(attribute);
       assert.ok(def !== undefined || INTERNAL.has(attribute), `${type} ${name}: ${attribute} is no attribute`);
-      // A node's state also holds words that nobody may set.
+      // A node's state also contains words that nobody may set.
       if (def === undefined || def.set === "pbs" || def.type === "node_state") continue;
       const shown = renderValue(def, value as never, state.resources);
       const where = `${type} ${name}: ${attribute} = ${JSON.stringify(value)}, shown as ${JSON.stringify(shown)}`;
@@ -192,10 +193,10 @@ export function checkState({ core }: Target): void {
   }
 }
 
-/** Attributes of the server's own that no table names. */
+/** Internal attributes of the server that no table lists. */
 const INTERNAL: ReadonlySet<string> = new Set(["from_mom"]);
 
-/** The value that setting the entries one by one makes. */
+/** The value after setting the entries one by one. */
 function again(
   def: Parameters<typeof alterValue>[0],
   entries: readonly (readonly [resource: string | undefined, text: string])[],
@@ -208,7 +209,7 @@ function again(
   return value;
 }
 
-/** What `print` shows of everything, without comments. */
+/** The output of `print` for everything, without comments. */
 export async function printed(of: Target): Promise<string[]> {
   const lines: string[] = [];
   for (const what of ["server", "node @default", "sched"]) {
