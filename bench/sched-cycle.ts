@@ -149,7 +149,7 @@ const littleLeft = (at: number): SchedNode => node(at, 64, { ncpus: 60 + (at % 3
 const lopsided = (at: number): SchedNode =>
   at % 2 === 0 ? littleLeft(at) : node(at, 64, { ncpus: at % 3, mem: NODE_KB - (at % 41) * 20 });
 
-/** The world of `blocked` with its comments told, for who measures it. */
+/** The world of `blocked` after its comments have been sent, for measurements. */
 export function blockedWorld(size: Size): { go(): CycleResult } {
   const jobs = queued(size);
   const universe = universeOf(

@@ -28,7 +28,7 @@ import { Scheduler } from "./shell/scheduler.ts";
 const READY_FD = 3;
 const READY_ENV = "PARTITA_SCHED_READY";
 
-/** Nice values that a scheduler's thread is behind its server's (setpriority(2)). */
+/** A scheduler's thread has a nice value that is this much higher than its server's (setpriority(2)). */
 const BEHIND_SERVER = 5;
 
 async function main(argv: readonly string[]): Promise<number> {

@@ -57,7 +57,7 @@ function cacheCompiled(conf: Conf): void {
 /** By then the functions that a start needs have been compiled; a server that is killed later leaves the cache behind. */
 const CACHE_AFTER_MS = 5000;
 
-/** System mode is root's; in user mode the complex belongs to whoever owns PBS_HOME. */
+/** In system mode only root may run the server. In user mode the complex belongs to the owner of PBS_HOME. */
 function mayRun(conf: Conf): string | null {
   const uid = process.getuid?.() ?? 0;
   if (conf.mode === "system" && uid !== 0) return "must be run by root";
@@ -84,7 +84,7 @@ function confirmed(options: ServerOptions): boolean {
   return false;
 }
 
-/** Why there is no server, told to whoever started it. */
+/** Reports to the parent process why the server does not start. */
 function refused(text: string): number {
   tellStarter(text);
   return 1;

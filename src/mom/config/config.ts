@@ -35,7 +35,7 @@ export type MomSettings = {
   readonly vnodedef_additive: boolean;
   readonly prologalarm_s: number;
   readonly reject_root_scripts: boolean;
-  /** $action: scripts in place of what the mom does */
+  /** $action: scripts that replace actions of the mom */
   readonly actions: Actions;
   readonly restart_transmogrify: boolean;
   /** $action multinodebusy 0 requeue */
@@ -55,7 +55,7 @@ export type MomSettings = {
   readonly patience: MomPatience;
   /** $tasks_max: tasks of a job that run here at a time, and those that it has requested from here on its other hosts */
   readonly tasks_max: number;
-  /** `name value` and `name !command` lines: resources shown to those who ask the mom */
+  /** `name value` and `name !command` lines: resources reported to clients that query the mom */
   readonly site: { readonly [name: string]: string };
 };
 

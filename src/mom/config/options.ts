@@ -27,7 +27,7 @@ export const USAGE = `usage: pbs_mom [-a alarm][-C checkpoint_dir][-c config][-d
 
 const ALARM_S_DEFAULT = 10;
 
-/** A string is what is wrong. */
+/** Returns a string that describes the fault. */
 export function parseMomOptions(argv: readonly string[]): MomOptions | string {
   const options: { -readonly [K in keyof MomOptions]: MomOptions[K] } = {
     kill_found: false,

@@ -7,7 +7,7 @@ import { kernelText } from "./proc-table.ts";
 
 const CONTROLLERS = ["memory", "cpuset", "cpu", "cpuacct", "pids", "freezer"] as const;
 export type Controller = (typeof CONTROLLERS)[number];
-/** Where a hierarchy is mounted, and which group of it is ours. */
+/** The mount point of a hierarchy, and our group in it. */
 export type Hierarchy = { readonly version: 1 | 2; readonly controllers: ReadonlySet<string>; readonly own: string; readonly top: string };
 
 /** Those named by /proc/PID/mounts, each with the group that /proc/PID/cgroup tells for it. */
@@ -26,7 +26,7 @@ export function hierarchiesOf(mounts: string, cgroup: string, name: string): Hie
       version === 2 ? controllers.size === 1 && controllers.has("") : [...controllers].some((each) => each !== "" && words.has(each)),
     );
     if (group === undefined) return [];
-    // In a container the group's path may name what is mounted here as the root.
+    // In a container the group's path may be relative to another root than the one mounted here.
     const inside = join(mount, group.path);
     const own = existsSync(inside) ? inside : mount;
     // A unit's processes in version 2 stay in a leaf of their own (systemd: DelegateSubgroup=daemons), beside which groups with limits may be.
@@ -78,7 +78,7 @@ export function enter({ version }: Hierarchy, group: string): void {
   writeFileSync(`${group}/${version === 1 ? "tasks" : "cgroup.procs"}`, "0");
 }
 
-/** A new cpuset of version 1 is empty, and takes no process until it has what its parent has. */
+/** A new cpuset of version 1 is empty and accepts no process until it has the settings of its parent. */
 function inheritCpuset(group: string): void {
   for (const file of ["cpuset.mems", "cpuset.cpus"]) {
     if (read(`${group}/${file}`).trim() === "") writeFileSync(`${group}/${file}`, read(join(group, "..", file)));

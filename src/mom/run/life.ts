@@ -375,7 +375,7 @@ export function acknowledged(cx: Context, run: Run): void {
   leave(cx, run);
 }
 
-/** The server has its obit, or wants none: execjob_end hooks follow, then nothing is left of it. */
+/** The server has the obit or does not need one: execjob_end hooks run, and then the run is removed. */
 function leave(cx: Context, run: Run): void {
   if (run.phase.name !== "ended") return;
   const { exit_status, used } = run.phase.obit;

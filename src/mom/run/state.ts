@@ -87,7 +87,7 @@ export type Run = {
   /** the run is to end: time of a request, or of an exceeded limit. kill_at_ms null: SIGKILL was sent */
   ending: { readonly why: "delete" | "rerun" | "limit" | "discard" | "hang-up" | "checkpoint"; kill_at_ms: number | null } | null;
   breach: Breach | null;
-  /** begin of writing the message about the limit to the job's terminal; the run ends when it is written (watch.ts) */
+  /** time at which the mom began to write the limit message to the job's terminal; the run ends when it is written (watch.ts) */
   telling_since_ms: number | null;
   /** it is suspended because its host is in use (busy.ts) */
   idled: boolean;

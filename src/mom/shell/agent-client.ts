@@ -80,7 +80,7 @@ function startLane(lane: "main" | "bulk", handlers: AgentHandlers, { onBulky, on
   let pause_ms = AGAIN_MS;
   let ended: (() => void) | null = null;
 
-  /** since when it has an open request without an answer */
+  /** time since which a request is unanswered */
   let waits_since_ms: number | null = null;
   const answered = (): void => {
     waits_since_ms = open.prepare.size + open.finish.size > 0 ? steady_ms() : null;

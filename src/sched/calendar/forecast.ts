@@ -23,7 +23,7 @@ export type Forecast = {
   readonly over: number;
   /** shows the set at a time, not before now */
   goTo(at_s: number): void;
-  /** whether a job that runs now is over at at_s */
+  /** whether a job that runs now has ended by at_s */
   isOver(id: string): boolean;
   /** before this time the whole set has too little of some resource; Infinity: it never has enough */
   enoughFrom(totals: readonly Amount[]): number;
@@ -207,7 +207,7 @@ function thenOn({ calendar }: Universe, vnode: Vnode, { now_s, at_s }: Times): T
 type Closing = Then & {
   readonly state: VnodeState;
   readonly used: readonly number[];
-  /** what is left on its host */
+  /** free amounts on its host */
   readonly host: readonly Then[];
 };
 

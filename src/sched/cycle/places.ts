@@ -26,7 +26,7 @@ export type CyclePlaces = {
   whyNone(candidate: Candidate): Why | null;
   /** if only bookings are in the way, that is the reason */
   whyBooked(candidate: Candidate, why: Why): Why;
-  /** a job was placed there: with smp_cluster_dist round_robin the next one begins behind it */
+  /** records a placement: with smp_cluster_dist round_robin the next one begins after it */
   note(placed: Placed): void;
 };
 

@@ -1,4 +1,5 @@
-// A cycle as the server carries it out: what was decided, what came back, and what that means for the log and for jobs whose start was refused.
+// The record of one cycle while the server carries it out: decisions, verdicts, the resulting log lines, and comments on jobs
+// whose start was refused.
 
 import type { Decision, SchedCycle, SchedToServer, Verdict } from "#protocol/sched-link.ts";
 import type { CycleResult } from "../cycle/result.ts";
@@ -22,11 +23,11 @@ export type Work = {
   /** sent so far */
   decisions: readonly Decision[];
   verdicts: Verdict[];
-  /** frames of decisions that are not answered; what has changed comes before the answer to the last one */
+  /** frames of decisions without an answer; changes arrive before the answer to the last one */
   open: number;
   /** what passes have decided, with the verdicts on it */
   readonly over: { readonly decisions: Decision[]; readonly verdicts: Verdict[] };
-  /** what follows the last pass: comments on refused starts, and starts of jobs that made room in vain */
+  /** decisions that follow the last pass: comments on refused starts, and starts of jobs that were preempted in vain */
   readonly last: Decision[];
   followUp: boolean;
 };
@@ -65,10 +66,10 @@ export function takeOwnComments(universe: Universe, { decisions, verdicts }: Wor
   });
 }
 
-/** A record with the time of what it tells, epoch milliseconds; undefined: now. */
+/** A record with its time in epoch milliseconds; undefined: now. */
 export type DatedRecord = LogRecord & { readonly at_ms: number | undefined };
 
-/** What is logged of a pass whose verdicts are there; of what follows the last pass only its starts. */
+/** The log records of a pass after its verdicts; of the decisions that follow the last pass, only starts are logged. */
 export function* logOf({ result, followUp, decisions, verdicts, began_ms }: Work): Generator<DatedRecord> {
   const log: CycleResult["log"] = followUp
     ? decisions.flatMap(({ kind }, at) => (kind === "run" ? [{ decision: at }] : []))
@@ -80,7 +81,7 @@ export function* logOf({ result, followUp, decisions, verdicts, began_ms }: Work
   }
 }
 
-/** Jobs whose start the server refused are told so. */
+/** Comments that tell jobs that the server refused their start. */
 export function refusalComments(universe: Universe | null, { decisions, verdicts }: Work): Decision[] {
   const roomless = leftWithoutRoom(decisions, verdicts);
   return decisions.flatMap((decision, at) => {

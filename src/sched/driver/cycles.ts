@@ -178,7 +178,7 @@ export class Cycles {
     return result;
   }
 
-  /** Another pass for jobs for which not everybody made room. false: what has come meanwhile does not allow it. */
+  /** Makes another pass for jobs for which not all victims made room. Returns false if new events do not allow it. */
   #passAgain(work: Work, again: readonly string[]): boolean {
     const { ports, mirror, book, catchUp } = this.#options;
     const universe = mirror();

@@ -17,16 +17,16 @@ export type ClockPort = {
   steady_ms(): number;
   /** Does work once after a delay. Returns a function that cancels it. */
   after(delay_ms: number, work: () => void): () => void;
-  /** Does work as soon as everything that has already arrived has been told. */
+  /** Does work as soon as everything that has already arrived has been processed. */
   soon(work: () => void): void;
 };
 
 /** The link to the server, which connects again by itself. What is sent without a connection is dropped. */
 export type LinkPort = {
   send<T extends keyof SchedToServer>(type: T, data: SchedToServer[T]): void;
-  /** ends the connection; its loss is told to the driver like any other */
+  /** ends the connection; the driver learns of its loss as of any other */
   reconnect(): void;
-  /** ends the connection after what was sent, for good */
+  /** ends the connection permanently after everything sent */
   close(): void;
 };
 
@@ -49,7 +49,7 @@ export type SettingsPort = {
 
 /** The file `usage` of a sched_priv. Everything may throw; the message goes into the log. */
 export type UsagePort = {
-  /** null: there is none */
+  /** null: there is no such file */
   read(sched_priv: string): string | null;
   /** the file is whole at every moment */
   write(sched_priv: string, text: string): void;
@@ -65,19 +65,19 @@ export type DynValues = ReadonlyMap<string, number | string | boolean>;
 export type ProgramsPort = {
   /** Runs the programs; alarm_s 0: as long as they like. */
   ask(programs: readonly DynProgram[], space: ResourceSpace, alarm_s: number, done: (values: DynValues) => void): void;
-  /** kills what runs */
+  /** kills running programs */
   stop(): void;
 };
 
 /** Service modules and the site's own modules. */
 export type ModulesPort = {
-  /** Makes the chain of a configuration; what is unchanged stays. Chains are made one after the other. */
+  /** Creates the chain of a configuration; unchanged modules stay. Chains are created one after the other. */
   load(chain: Settings["chain"], done: () => void): void;
   /** the site's policy modules that are in the chain */
   policies(): ReadonlyMap<string, PolicyModule>;
   /** modules that had stood still are tried again when the chain is made next */
   forgive(): void;
-  /** tells the service modules of a cycle that is over */
+  /** reports a finished cycle to the service modules */
   cycleOver(report: CycleReport): void;
   /** all problems in one text; null: there are none */
   problem(): string | null;
@@ -85,7 +85,7 @@ export type ModulesPort = {
 };
 
 export type LogPort = {
-  /** event: a LOG_EVENT value. at_ms: time of what is told, epoch milliseconds; undefined: now */
+  /** event: a LOG_EVENT value. at_ms: time of the event in epoch milliseconds; undefined: now */
   record(event: number, log_class: string, object: string, text: string, at_ms?: number): void;
   setMask(mask: number): void;
   flush(): void;

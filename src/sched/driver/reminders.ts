@@ -1,4 +1,4 @@
-// What a scheduler tells the server by the clock: that it wants a cycle, now that something has come or comes at a time, and what its problem is.
+// Messages of a scheduler that depend on the clock: a request for a cycle now or at a later time, and the present problem.
 
 import type { ClockPort } from "./ports.ts";
 
@@ -54,8 +54,8 @@ export class Reminders {
   }
 
   /**
-   * The comment says what the host says. The same is told again after a while only: a server that cannot write it (its disk is full) sends a snapshot
-   * without it, which is a reason to tell it again.
+   * The comment shows the host's problem. The same problem is sent again only after a while: a server that cannot store it (its
+   * disk is full) sends a snapshot without it, which would cause it to be sent again at once.
    */
   tellProblem(): void {
     const { clock, problem, sendProblem } = this.#options;

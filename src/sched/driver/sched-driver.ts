@@ -44,7 +44,7 @@ export class SchedDriver {
   #waiting: SchedFrame[] = [];
   /** that came while a cycle was deciding */
   readonly #signals: number[] = [];
-  /** null: the server knows that there is none; undefined: nothing was told on this connection */
+  /** null: the server knows that there is no fault; undefined: nothing was sent on this connection */
   #told_fault: string | null | undefined;
   #is_unreachable_told = false;
   #whenIdle: (() => void) | null = null;
@@ -119,7 +119,10 @@ export class SchedDriver {
 
   // --- input
 
-  /** SIGHUP: files and log anew. A cycle that is deciding goes on with the files and modules it began with. */
+  /**
+   * SIGHUP: reads the files again and reopens the log. A cycle in progress continues with the files and modules with which it
+   * began.
+   */
   reread(signal: number): void {
     if (this.#cycles.isDeciding) {
       this.#signals.push(signal);
@@ -133,7 +136,7 @@ export class SchedDriver {
     this.#configure(false);
   }
 
-  /** SIGTERM, SIGINT, quit. done: the cycle under way is over, and everything is closed */
+  /** SIGTERM, SIGINT, quit. done: called after the present cycle has ended and everything is closed */
   leave(done: () => void): void {
     this.#send("sched-leaving", {});
     if (!this.#cycles.isUnderWay) return this.#close(done);
@@ -272,7 +275,7 @@ export class SchedDriver {
 
   #askedForCycle(frame: Extract<SchedFrame, { type: "sched-cycle" }>): void {
     const switched_on = frame.data.command === SCHED_COMMAND.CMD;
-    // Who switches a scheduler on means its directories and files as they are now.
+    // Enabling a scheduler makes it use its directories and files in their present state.
     if (switched_on && typeof this.#told_fault === "string") this.#configure(true);
     else if (switched_on) this.#lookAgain();
     if (this.#loading > 0) this.#waiting.push(frame);
@@ -313,7 +316,7 @@ export class SchedDriver {
     }
   }
 
-  /** For a further pass of a cycle: takes over the deltas that wait. */
+  /** For a further pass of a cycle: applies the deltas that have arrived. */
   #catchUp(): "done" | "new snapshot" | "broken" {
     const mirror = this.#universe;
     if (mirror === null || this.#waiting.some(({ type }) => type === "sched-snapshot")) return "new snapshot";
@@ -335,7 +338,10 @@ export class SchedDriver {
     this.#readFiles();
   }
 
-  /** Takes over the attributes of the scheduler's object; read: sched_config and its companions anew. same: no attribute has changed. */
+  /**
+   * Applies the attributes of the scheduler's object. read: reads sched_config and related files again. same: no attribute has
+   * changed.
+   */
   #configure(read: boolean, same = false): void {
     if (this.#universe === null) return;
     const { log, directories } = this.#ports;
@@ -348,7 +354,7 @@ export class SchedDriver {
     }
     if (!same) this.#record(LOG_EVENT.DEBUG, "", "Updating scheduler attributes", "Req");
     if (fault !== null || this.#told_fault !== null) this.#send("sched-fault", { fault });
-    // A fault that is over took the comment with it.
+    // The end of a fault has removed the comment.
     if (fault === null && typeof this.#told_fault === "string") this.#reminders.tellProblem();
     this.#told_fault = fault;
     for (const text of this.#newlyNotObeyed(this.#universe)) this.#record(LOG_EVENT.SCHED, "", text, "Sched");

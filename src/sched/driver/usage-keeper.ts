@@ -24,7 +24,7 @@ export class UsageKeeper {
   #directory: string | null = null;
   #tree: FairshareTree | null = null;
   #fairshare: Fairshare | null = null;
-  /** cancels the write that is due; null: none is */
+  /** cancels the pending write; null: none is pending */
   #cancelSave: (() => void) | null = null;
   /** everything must be counted again */
   #reread = false;
@@ -46,7 +46,7 @@ export class UsageKeeper {
       this.#fairshare === null ? createFairshare(tree, this.#stored(directory), this.#now_s) : replant(this.#fairshare, tree);
   }
 
-  /** usage as it is now: what runs have used since the last cycle is counted, decay that is due done. counts: shares order jobs */
+  /** brings usage up to date: counts what runs have used since the last cycle, and applies due decay. counts: shares order jobs */
   before(universe: Universe, policy: Policy, now_s: number, counts: boolean): Fairshare {
     const { clock } = this.#ports;
     this.#takeTouch(now_s);
@@ -60,7 +60,7 @@ export class UsageKeeper {
     return fairshare;
   }
 
-  /** writes what was not written yet */
+  /** writes changes that are not written yet */
   flush(): void {
     if (this.#cancelSave === null) return;
     this.#cancelSave();
@@ -115,7 +115,7 @@ export class UsageKeeper {
     this.#record(LOG_EVENT.DEBUG2, "Fairshare", "Usage Sync", "Svr");
   }
 
-  /** A fault is told once, until it is over or another. */
+  /** A fault is reported once, until it ends or changes. */
   #attempt(work: () => void): boolean {
     try {
       work();

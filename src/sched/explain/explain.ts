@@ -162,7 +162,7 @@ function explainTurn(run: Cycle, turn: Turn, input: ExplainInput): Explanation {
   const aside = fits || context.window === null ? here : findPlace({ ...context, window: null }, candidate.set, request, job);
   if (request.fault !== undefined) reasons.unshift(explained("queue", { code: "NOT_SUPPORTED", where: request.fault, never: true }));
   if (!fits) reasons.push(explained("placement", "why" in aside ? aside.why : { code: "RESERVATION_CONFLICT", module: "calendar" }));
-  // The reason of a cycle: the one that holds back its class, else the first of its own.
+  // The reason that a cycle would give: the one that blocks the job's class, otherwise the job's first own reason.
   const why = known === null || stopped ? (reasons[0] ?? null) : explained("order", known);
   const hide = input.sees_others ? null : entry.job.id;
   // Before the job's own plan is among the bookings.

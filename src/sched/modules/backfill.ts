@@ -126,7 +126,7 @@ const isConservative = ({ book, policy }: Cycle): boolean =>
 
 const enforcesResumption = ({ universe }: Cycle): boolean => universe.sched.attrs["sched_preempt_enforce_resumption"] === true;
 
-/** It was preempted and must be able to go on. */
+/** The job was preempted and must be able to resume. */
 function mustResume(cycle: Cycle, { entry: { job } }: Candidate): boolean {
   return job.sched_preempted_s !== undefined && enforcesResumption(cycle);
 }

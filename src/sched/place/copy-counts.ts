@@ -9,7 +9,7 @@ import { type Checks, copiesThatFit, ineligible, isChecked, matchesAll } from ".
 import { statesDuring } from "./outlook.ts";
 
 export type CopyCounts = {
-  /** counts anew */
+  /** resets the counts */
   reset(): void;
   /** a host has moved from one bucket to another */
   move(from: HostBucket, to: HostBucket): void;
@@ -74,7 +74,7 @@ export function copiesOn(checks: Checks, request: Request, states: readonly Vnod
   return Math.min(most, Math.max(copiesTogether(checks, open, chunk, most), ...whole));
 }
 
-/** As if everything that the vnodes have left were on one of them. */
+/** Counts as if all free resources of the vnodes were on one of them. */
 function copiesTogether(checks: Checks, states: readonly VnodeState[], chunk: Chunk, most: number): number {
   let copies = most;
   for (const { index, amount } of chunk.amounts) {

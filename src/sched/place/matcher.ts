@@ -14,7 +14,7 @@ import type { HostView } from "./host-fit.ts";
 export type Fit = {
   /** the number of needed copies that it takes */
   readonly copies: number;
-  /** the rest of the requested resources on it, as shares of what the node set has, summed */
+  /** the remaining requested resources on it, as shares of the node set's totals, summed */
   readonly left: number;
 };
 

@@ -11,7 +11,7 @@ export type JobEntry = {
   readonly order: readonly number[];
   readonly line: JobLine | null;
   readonly strand: Strand | null;
-  /** its formula's worth is not above the threshold */
+  /** the value of its formula is not above the threshold */
   under: boolean;
   /** no longer in its line */
   gone: boolean;
@@ -43,7 +43,7 @@ export type Track = {
   readonly line: JobLine;
   readonly entity: string;
   readonly strands: Map<string, Strand>;
-  /** heap: upper bounds of the strands' worth (order/track-cursor.ts); may hold bounds that no longer hold */
+  /** heap: upper bounds of the values of strands (order/track-cursor.ts); some bounds may be out of date */
   bounds: StrandBound[];
   /** strands whose bound is to be computed */
   readonly fresh: Set<Strand>;

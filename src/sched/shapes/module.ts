@@ -50,7 +50,7 @@ export type OptionRow = {
   readonly name: string;
   readonly default: string;
   readonly help: string;
-  /** what it may be; absent: anything */
+  /** legal values; absent: any value */
   readonly values?: readonly string[];
 };
 
@@ -100,7 +100,7 @@ export type Cycle = {
   later(work: () => void): void;
   /** reserves this place in the log for a line that may be written later */
   logHere(): (record: LogRecord) => void;
-  /** does now what was postponed with later() */
+  /** runs the work postponed with later() */
   settle(): void;
   /** false: the cycle has taken longer than sched_cycle_length */
   keepsOn(): boolean;

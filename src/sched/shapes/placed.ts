@@ -1,4 +1,4 @@
-// A job as it was placed: its chunks in pieces on vnodes. Types only.
+// The placement of a job: its chunks, divided into pieces on vnodes. Types only.
 
 import type { Amount } from "./request.ts";
 import type { Host, Move, NodeSet, Vnode } from "./vnode.ts";

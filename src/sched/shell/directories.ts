@@ -22,7 +22,7 @@ export type DirectoryOptions = {
 export type Directories = {
   readonly sched_priv: string;
   readonly sched_log: string;
-  /** Goes where the attributes say. fault: what the server is told; moved: sched_priv is another one. */
+  /** Follows changed attributes. fault: the fault to report to the server; moved: sched_priv has changed. */
   follow(attrs: { readonly [name: string]: unknown }): { readonly fault: string | null; readonly moved: boolean };
   /** gives the lock back */
   release(): void;

@@ -1,7 +1,5 @@
-// The programs of server_dyn_res at work: before a cycle all are run at once, and what they say is what the server has (shapes/dyn-res.ts).
-//
-// P1. A program is run only if nobody but root (in user mode: and ourselves) could have written it; no shell stands between.
-// P2. Whatever it does, the cycle begins: after server_dyn_res_alarm seconds it is killed with all it started, and its resource counts as 0.
+// Runs the programs of server_dyn_res: all of them run at the same time before a cycle, and their output gives the amounts of
+// the server (shapes/dyn-res.ts).
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { messageOf } from "#support/caught.ts";
@@ -15,7 +13,7 @@ type Record = (event: number, object: string, text: string) => void;
 export type DynPrograms = {
   /** Runs the programs; alarm_s 0: as long as they like. Never rejects. */
   ask(programs: readonly DynProgram[], space: ResourceSpace, alarm_s: number): Promise<DynValues>;
-  /** kills what runs */
+  /** kills running programs */
   stop(): void;
 };
 
@@ -99,7 +97,7 @@ export function dynPrograms(record: Record): DynPrograms {
   };
 }
 
-/** With all it started: it leads a group of its own. */
+/** Kills a program with all its children: it leads a process group. */
 function kill({ pid }: ChildProcess): void {
   if (pid === undefined) return;
   try {

@@ -39,19 +39,19 @@ export type HostOptions = {
 };
 
 export type ModuleHost = {
-  /** Makes the chain of a configuration; what is unchanged stays. */
+  /** Creates the chain of a configuration; unchanged modules stay. */
   load(config: ChainConfig): Promise<void>;
   /** modules that had stood still are tried again when the chain is made next (H3) */
   forgive(): void;
   /** the site's policy modules that are in the chain */
   policies(): ReadonlyMap<string, PolicyModule>;
-  /** tells the service modules of a cycle that is over */
+  /** reports a finished cycle to the service modules */
   cycleOver(report: CycleReport): void;
   problem(): string | null;
   shutdown(): Promise<void>;
 };
 
-/** A module in the chain. from: file, version and options, to see what has changed. */
+/** A module in the chain. from: file, version and options, to detect changes. */
 type Entry = {
   readonly name: string;
   readonly from: string;
@@ -130,7 +130,7 @@ export function moduleHost({ world, watch, record, onProblem, onChange }: HostOp
     };
   }
 
-  /** null: it cannot be had, which was told. */
+  /** Returns null if the module cannot be loaded; the fault is reported. */
   async function make(name: string, file: ModuleFile | null, from: string, config: ChainConfig): Promise<Entry | null> {
     let doing = "";
     const calls = file === null ? UNWATCHED : watch.of(name, from);

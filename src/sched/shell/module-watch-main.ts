@@ -19,7 +19,7 @@ const calls = new Map<number, Omit<Stuck, "alarm_s">>();
 let file = "";
 let alarm_s = 0;
 let looked_ms = performance.now();
-/** what was seen last, and for how long */
+/** the state seen last, and for how long it has been unchanged */
 let seen = "";
 let stood_ms = 0;
 

@@ -18,9 +18,9 @@ import { writeWholeFile } from "#support/whole-file.ts";
 export const AT = { CALL: 0, CALLS: 1, OPEN: 2, BEAT: 3, CYCLE: 4 } as const;
 const PLACES = 5;
 
-/** A module that did not come to its end. from: which file, version and options of it. */
+/** A module that does not return. from: its file, version and options. */
 export type Stuck = { readonly name: string; readonly from: string; readonly doing: string; readonly alarm_s: number };
-/** What the thread is told. */
+/** Messages to the thread. */
 export type WatchMessage =
   | { readonly kind: "call"; readonly call: number; readonly name: string; readonly from: string; readonly doing: string }
   | { readonly kind: "set"; readonly file: string; readonly alarm_s: number };
@@ -158,7 +158,7 @@ function threadProgram(): string {
 
 // --- notes
 
-/** Modules that were noted in a sched_priv. A note that cannot be read is none. */
+/** The modules recorded in a sched_priv. A record that cannot be read is ignored. */
 export function readStuck(sched_priv: string): Stuck[] {
   try {
     return stuckOf(readFileSync(join(sched_priv, FILE), "utf8"));

@@ -20,7 +20,7 @@ export type SchedOptions = {
 };
 
 export type ParsedOptions =
-  | { readonly kind: "run"; readonly options: SchedOptions /** what is told before it goes on */; readonly notes: readonly string[] }
+  | { readonly kind: "run"; readonly options: SchedOptions /** text printed before it continues */; readonly notes: readonly string[] }
   | { readonly kind: "version" }
   | { readonly kind: "help" }
   | { readonly kind: "wrong"; readonly text: string };

@@ -37,12 +37,12 @@ export class Scheduler {
     this.#driver.start();
   }
 
-  /** SIGHUP: files and log anew */
+  /** SIGHUP: reads the files again and reopens the log */
   reread(signal: number): void {
     this.#driver.reread(signal);
   }
 
-  /** SIGTERM, SIGINT: resolves when a cycle under way is over */
+  /** SIGTERM, SIGINT: resolves when the present cycle has ended */
   leave(): Promise<void> {
     return new Promise((resolve) => this.#driver.leave(resolve));
   }

@@ -7,7 +7,7 @@ import { SCHED_FILES } from "#support/sched-directory.ts";
 import { type Settings, type SettingsMessage, type SettingsTexts, settingsOf } from "../policy/settings-text.ts";
 import { MACHINE_TIME } from "./machine-time.ts";
 
-/** Reads all files. Never throws: what cannot be read is told and counts as empty. */
+/** Reads all files. Never throws: a file that cannot be read is reported and counts as empty. */
 export function readSettings(dir: string): Settings {
   const messages: SettingsMessage[] = [];
   const texts = readPrivate(dir, (object, text) => messages.push({ object, text }));

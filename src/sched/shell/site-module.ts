@@ -17,7 +17,7 @@ import type { Candidate, Cycle, Module, ModuleWorld, PolicyModule, ServiceModule
 import { STAGES } from "../shapes/module.ts";
 import type { CallWatch } from "./module-watch.ts";
 
-/** A module's file: where it really is and which version of it. */
+/** A module's file: its real path and its version. */
 export type ModuleFile = { readonly path: string; readonly version: string };
 
 /** The file of a module, checked (G2). Throws with a text for the log. */
@@ -62,10 +62,10 @@ function wrongShape(value: unknown): string | null {
   return null;
 }
 
-/** fault: called once, with what the module was doing. */
+/** fault: called once, with the action of the module that failed. */
 export type OnFault = (doing: string, error: unknown) => void;
 
-/** A policy module that cannot harm a cycle (G1). name: what it is called in the chain. */
+/** Guards a policy module so that it cannot harm a cycle (G1). name: its name in the chain. */
 export function guardPolicy(name: string, module: PolicyModule, watch: CallWatch, onFault: OnFault): PolicyModule {
   const call = guarded(watch, onFault);
   const facade = facades();
@@ -136,7 +136,7 @@ function whyOf(value: unknown, module: string): Why | null {
   return { ...why, module };
 }
 
-/** The cycle as a site's module sees it: what it writes is looked at first. One a cycle. */
+/** The cycle as a site's module sees it: everything that the module writes is checked first. There is one facade for each cycle. */
 function facades(): (cycle: Cycle) => Cycle {
   let of: Cycle | null = null;
   let facade: Cycle | null = null;

@@ -1,7 +1,9 @@
-// Attributes as status replies carry them: in the order of the table, only what the asker may read, and only what he asked for.
+// Attributes in the form of status replies: in the order of the table, restricted to those that the caller requested and may
+// read.
 //
-// I1. The cost of an object is that of the attributes asked for: a plain qstat of 10,000 jobs encodes six attributes each.
-// I2. Values in memory are never changed in place (state/state.ts I3), so the text of a record or list is made once however many jobs share it.
+// I1. The cost of an object depends only on the requested attributes: a plain qstat of 10,000 jobs encodes six attributes each.
+// I2. Values in memory are never changed in place (state/state.ts I3), so the text of a record or list is made once, however
+//     many jobs share it.
 
 import { type AttributeDef, type AttributeTable, type AttributeValue, attributeOf, mayRead } from "#model/attribute.ts";
 import type { ResourceDef } from "#model/resource-table.ts";

@@ -14,7 +14,7 @@ import type { Changed } from "./change.ts";
 
 const partitionOf = (attrs: Attrs): string | undefined => textOf(attrs, "partition");
 
-/** A queue as it will be. queue: as it is; null: it is being made. */
+/** Checks a queue after a change. queue: the present queue; null: the queue is being created. */
 export function checkQueuePartition(state: ServerState, changed: Changed, queue: Queue | null): void {
   const { after, touched } = changed;
   const partition = partitionOf(after);
@@ -31,7 +31,7 @@ export function checkQueuePartition(state: ServerState, changed: Changed, queue:
   }
 }
 
-/** A vnode as it will be. vnode: as it is; null: it is being made. */
+/** Checks a vnode after a change. vnode: the present vnode; null: the vnode is being created. */
 export function checkNodePartition(state: ServerState, changed: Changed, vnode: Vnode | null): void {
   const { before, after, touched } = changed;
   if (!touched.has("partition") && !touched.has("queue")) return;

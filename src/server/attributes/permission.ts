@@ -45,12 +45,12 @@ function matchesHost(pattern: string, host: string): boolean {
   return !given.includes(".") && wanted.startsWith(`${given}.`);
 }
 
-/** Refuses with 15007 whoever is no manager. */
+/** Refuses with 15007 a caller who is not a manager. */
 export function checkManager(who: Identity): void {
   if (who.level !== "manager") throw reject(PBSE.PERM);
 }
 
-/** Refuses with 15007 whoever is neither operator nor manager. */
+/** Refuses with 15007 a caller who is neither operator nor manager. */
 export function checkOperator(who: Identity): void {
   if (who.level === "user") throw reject(PBSE.PERM);
 }
@@ -71,7 +71,7 @@ function admitsHost(server: Attrs, host: string, state: ServerState): boolean {
   return server["acl_host_moms_enable"] === true && state.hosts.has(host);
 }
 
-/** Whom a queue lets in: the job's owner, his groups and the host he submits from. */
+/** The subject of a queue's access lists: the job's owner, the owner's groups, and the submitting host. */
 export type Submitter = { readonly user: string; readonly host: string; readonly groups: readonly string[] };
 
 /** The lists of a queue: hosts, users, groups; each refuses with 15007 (docs/reference/commands.md 1.2). */
@@ -96,7 +96,7 @@ export function isOwner(tx: Transaction, owner: string): boolean {
   return tx.state.server["flatuid"] === true || owner.slice(at + 1).toLowerCase() === tx.who.host.toLowerCase();
 }
 
-/** Whether ids of all jobs may be told to the asker (query_other_jobs). */
+/** Whether the caller may learn the ids of all jobs (query_other_jobs). */
 export function seesOthers(tx: Transaction): boolean {
   return tx.who.level !== "user" || tx.state.server["query_other_jobs"] !== false;
 }
@@ -116,7 +116,7 @@ const SETTERS: { readonly [letter: string]: readonly Identity["level"][] } = {
   p: ["manager"],
 };
 
-/** Refuses with 15007 when a letter that comes or goes is beyond the asker's right. */
+/** Refuses with 15007 an added or removed hold letter that the caller may not set. */
 export function checkHoldRight(who: Identity, before: string, after: string): void {
   for (const letter of "uosp") {
     if (before.includes(letter) !== after.includes(letter) && !SETTERS[letter]?.includes(who.level)) throw reject(PBSE.PERM);

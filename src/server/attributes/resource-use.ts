@@ -24,7 +24,7 @@ export function usedByJobAttrs(attrs: Attrs, resource: string): boolean {
   return typeof select === "string" && asksFor(select, resource);
 }
 
-/** Which kind of object has a value of it. */
+/** The kind of object that has a value of the resource. */
 export function holderOf(state: ServerState, resource: string): "server" | "queue" | "node" | null {
   if (holds(SERVER_ATTRIBUTES, state.server, resource)) return "server";
   for (const queue of state.queues.values()) if (holds(QUEUE_ATTRIBUTES, queue.attrs, resource)) return "queue";

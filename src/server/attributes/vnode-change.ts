@@ -9,15 +9,15 @@ import { type Changed, changeAttrs, delta } from "./change.ts";
 import type { LogTarget } from "./manager-log.ts";
 import { checkNodePartition } from "./partition-rules.ts";
 
-/** Attributes of a vnode that are shown but unknown to whoever sets attributes (15002), as to PBS. */
+/** Attributes of a vnode that are shown, but count as unknown when they are set (15002), as in PBS. */
 const SHOWN_ONLY = "license";
 
-/** Refuses with 15002 what is shown but cannot be set. */
+/** Refuses with 15002 attributes that are shown but cannot be set. */
 export function checkKnown(ops: readonly AttrOp[]): void {
   if (ops.some(({ name }) => name.toLowerCase() === SHOWN_ONLY)) throw reject(PBSE.NOATTR);
 }
 
-/** What operations of qmgr make of a vnode under the rights of the asker; nothing is changed yet. */
+/** The vnode after operations of qmgr, checked against the caller's rights. Nothing is changed yet. */
 export function changedNode(tx: Transaction, vnode: Vnode, ops: readonly AttrOp[]): Changed {
   const { state } = tx;
   checkKnown(ops);
@@ -43,7 +43,7 @@ export function checkNode(state: ServerState, changed: Changed, vnode: Vnode | n
   checkNodePartition(state, changed, vnode);
 }
 
-/** An environment is what a vnode has, not what it could be given: provisioning is not done here. */
+/** The environment must be one that the vnode already has, because provisioning is not supported. */
 function checkProvisioning({ after, touched }: Changed): void {
   if (touched.has("provision_enable") && after["provision_enable"] === true)
     throw new Reject(PBSE.NOSUP, "Feature/function not supported: vnodes are not provisioned, provision_enable cannot be True");
@@ -60,7 +60,10 @@ export function enterNodeChange(tx: Transaction, vnode: Vnode, ops: readonly Att
   tx.apply({ kind: "vnode-admin-set", name: vnode.name, ...marks(changed.after, ops, vnode.set_by_admin) });
 }
 
-/** What is the administrator's from now on, and what is the mom's again: `comment`, `resources_available.mem`. before: what was his until now. */
+/**
+ * Which attributes belong to the administrator from now on, and which return to the mom: `comment`, `resources_available.mem`.
+ * before: the administrator's attributes until now.
+ */
 export function marks(
   after: Attrs,
   ops: readonly AttrOp[],

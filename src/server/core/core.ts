@@ -72,7 +72,7 @@ export type Core = {
   schedLost(link: number, now_ms: number): void;
   /** a scheduler that the shell started has ended (or could not be started) */
   schedExited(name: string, how: scheds.SchedEnd, now_ms: number): void;
-  /** a scheduler was not started, because a directory of it fails its check. text: for its comment */
+  /** a scheduler was not started, because one of its directories fails its check. text: for its comment */
   schedUnfit(name: string, text: string, now_ms: number): void;
   /** answer to look-at-sched */
   schedSeen(name: string, sight: SchedSight, now_ms: number): void;
@@ -82,7 +82,7 @@ export type Core = {
   start(now_ms: number): void;
   /** the wall clock was set by this amount; now_ms: its new time */
   clockSet(by_ms: number, now_ms: number): void;
-  /** when the next tick is due; null: nothing waits */
+  /** the time of the next tick; null: no timer is set */
   nextTick(): number | null;
   tick(now_ms: number): void;
   /** the batch that has gathered; null: nothing */

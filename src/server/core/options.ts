@@ -21,7 +21,7 @@ export const USAGE = `Usage: pbs_server [-a true|false] [-A acctfile] [-d config
        pbs_server --version
 `;
 
-/** A message is the first line of what goes to stderr before the usage. */
+/** A message is the first line on stderr, before the usage. */
 export type ParsedOptions = { readonly ok: true; readonly options: ServerOptions } | { readonly ok: false; readonly message: string };
 
 const STARTS = ["hot", "warm", "cold", "create", "updatedb"] as const;

@@ -37,7 +37,7 @@ export type Connection = {
   readonly peer: Peer | null;
   readonly pid: number;
   role: "client" | "sched" | "mom";
-  /** its requests without an answer, and which of them are listings */
+  /** its unanswered requests, and which of them are listings */
   readonly tokens: Set<number>;
   readonly listings: Set<number>;
 };

@@ -32,14 +32,14 @@ export class HandClock implements ClockPort {
     while (this.#soon.length > 0) for (const work of this.#soon.splice(0)) work();
   }
 
-  /** When the next timer is due; Infinity: there is none. */
+  /** The time of the next timer; Infinity: there is none. */
   get next_ms(): number {
     let next_ms = Number.POSITIVE_INFINITY;
     for (const { at_ms } of this.#timers) next_ms = Math.min(next_ms, at_ms);
     return next_ms;
   }
 
-  /** Does what the timers that are due by now were set for. */
+  /** Runs the timers that are due. */
   ring(): void {
     for (const timer of [...this.#timers].filter(({ at_ms }) => at_ms <= this.now_ms)) if (this.#timers.delete(timer)) timer.work();
   }

@@ -7,7 +7,7 @@ import type { ClockPort, ProcessesPort, ServerPorts } from "./ports.ts";
 export type OwnPorts = Pick<ServerPorts, "links" | "clients"> &
   Partial<Omit<ServerPorts, "processes">> & { readonly processes?: Partial<ProcessesPort> };
 
-/** An error inside the core is thrown to whoever called it. */
+/** An error inside the core is thrown to the caller. */
 export function immediatePorts(clock: ClockPort, own: OwnPorts): ServerPorts {
   return {
     clock,

@@ -25,14 +25,14 @@ export type ClockPort = {
   steady_ms(): number;
   /** Does work once after a delay. Returns a function that cancels it. */
   after(delay_ms: number, work: () => void): () => void;
-  /** Does work as soon as everything that has already arrived has been told. */
+  /** Does work as soon as everything that has already arrived has been processed. */
   soon(work: () => void): void;
 };
 
 export type StorePort = {
   /** Writes all rows or none. fault: why the store could not. Any other error must not come back: it ends the program. */
   commit(rows: Rows, done: (fault: Error | null) => void): void;
-  /** the state that the rows stand for */
+  /** loads the state from the rows */
   load(done: (state: ServerState) => void): void;
   readonly history: HistoryPort;
   /** a copy of the store in a new file */
@@ -55,17 +55,17 @@ export type HistoryPages = { next(done: Done<readonly Job[] | null>): void };
 export type LinksPort = {
   toSched(frame: SchedFrame): void;
   toMom(frame: MomFrame): void;
-  /** ends a link after what was sent; its loss is told to the driver like any other */
+  /** ends a link after everything sent; the driver learns of its loss as of any other */
   end(link: number): void;
   /** ends all links of schedulers and moms at once */
   dropDaemons(): void;
   /** attributes of the server changed, and limits of links with them */
   setLimits(state: ServerState): void;
-  /** ends everything, clients too, after what was sent */
+  /** ends everything, including clients, after everything sent */
   close(done: () => void): void;
 };
 
-/** Who waits for the answer to a request. uid, link: whose turn it is (turns.ts) */
+/** The user who waits for the answer to a request. uid, link: they decide whose turn it is (turns.ts) */
 export type Asker = { readonly uid: number; readonly link: number };
 
 export type ClientsPort = {
@@ -86,15 +86,15 @@ export type ProcessesPort = {
   prepare(sched: string): void;
   /** one that does not run says this in its log */
   say(sched: string, text: string): void;
-  /** pid: of one that is no child; 0: it is not connected */
+  /** pid: of a process that is not a child; 0: it is not connected */
   stop(sched: string, pid: number): void;
   /** whether its process is stopped. pid: of the connected scheduler; 0: of the process that is to connect, if there is one */
   look(sched: string, pid: number): SchedSight;
-  /** SIGKILL, if that process still is the scheduler; its end is told to the driver */
+  /** SIGKILL, if that process is still the scheduler; the driver learns of its end */
   kill(sched: string, pid: number): void;
   /** stops these; done: none of them is left */
   stopAll(scheds: readonly { readonly name: string; readonly pid: number }[], done: () => void): void;
-  /** the process was started here: its end is told to the driver */
+  /** whether the process was started here, so that the driver learns of its end */
   isChild(pid: number): boolean;
   isAlive(pid: number): boolean;
 };
@@ -120,7 +120,7 @@ export type LogPort = {
   setMask(mask: number): void;
 };
 
-/** Looks at the core between its calls: checks of the simulator and of tests. */
+/** Observes the core between its calls: checks of the simulator and of tests. */
 export type Watch = {
   /** the core was called: nothing of what follows is committed yet */
   stepped?(core: Core): void;
@@ -145,7 +145,7 @@ export type ServerPorts = {
   readonly mail: { send(mail: Mail): void };
   /** whether a host name has an address */
   resolve(host: string, done: (found: boolean) => void): void;
-  /** an error of the program inside the core; what was not committed is given up after it */
+  /** a program error inside the core; afterwards uncommitted changes are dropped */
   onBug(error: unknown): void;
   /** everything is closed */
   ended(): void;

@@ -7,7 +7,7 @@
 
 type Work = () => void;
 type Piece = { readonly work: Work; readonly dropped: Work | undefined };
-/** spent_ms: time charged, not less than that of whoever was served when its work began to wait (F2) */
+/** spent_ms: time charged; at least that of the user who was served when the present work began to wait (F2) */
 type Queue = { spent_ms: number; readonly pieces: Piece[] };
 /** waiting: the queues that have pieces. now_ms: time of the queue that was served last, when it was chosen */
 type User = { spent_ms: number; now_ms: number; readonly queues: Map<number, Queue>; readonly waiting: Set<Queue> };

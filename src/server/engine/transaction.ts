@@ -63,7 +63,7 @@ export type Unserved = {
   readonly partition: string;
   /** one sentence without its full stop */
   readonly text: string;
-  /** what an administrator can do about it */
+  /** advice for the administrator */
   readonly remedy: string;
   /** since when a scheduler that is starting has been away, epoch milliseconds */
   readonly since_ms?: number;
@@ -172,7 +172,7 @@ export type Transaction = {
   commentNow(): (attrs: Attrs) => Attrs;
 };
 
-/** A walk over the history in order of seq (subjobs behind their array in that of their indices), page by page. */
+/** Iterates over the history in order of seq, page by page. Subjobs follow their array in order of index. */
 export type HistoryStream = {
   readonly queue?: string;
   /** only jobs of these numbers */

@@ -17,8 +17,8 @@ export function discardOutput(tx: Transaction, job: Job): void {
 }
 
 /**
- * The run has begun anew, so a checkpoint on another host is out of date. A host that takes part in the run is spared, here and below: discarding would end the
- * run there, and the host reports at its next hello what it still keeps.
+ * The run has started from the beginning, so a checkpoint on another host is out of date. Hosts that take part in the run are
+ * skipped, here and below: discarding would end the run there, and such a host reports at its next hello what it still keeps.
  */
 export function discardCheckpointElsewhere(tx: Transaction, job: Job): void {
   if (!hasPart(job, checkpointHost(job))) discardCheckpoint(tx, job);

@@ -41,7 +41,10 @@ export function logDeletion(tx: Transaction, job: Pick<Job, "id" | "attrs">, how
   tx.act({ kind: "mail", job: job.id, point: "a", text: `Job deleted at request of ${requestor(tx)}` });
 }
 
-/** The mom is told to end the job; its obit ends it. If the deletion is requested again, the mom is told again and the rest is not repeated. */
+/**
+ * The mom ends the job, and its obit completes the deletion. If the deletion is requested again, only the request to the mom is
+ * repeated.
+ */
 function deleteRunning(tx: Transaction, job: Job, how: DeletionManner, keep: boolean): void {
   const before = job.own.termination;
   if (before === undefined) {

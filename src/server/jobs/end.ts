@@ -271,7 +271,7 @@ const OF_A_RUN_OWN = without(
   "releasing",
   "checkpointed",
 );
-/** Nothing of the server's own means anything once the job is over. */
+/** Private data of the server that is meaningless after the job's end. */
 const NOT_OF_HISTORY: OwnChange = { ...OF_A_RUN_OWN, output_on: null, terminal: null };
 
 /**

@@ -286,7 +286,7 @@ function isWanted(kernel: Kernel, job: Job, host: string): boolean {
   return isOnHost(kernel, job.id, host) && kernel.crews.get(job.id)?.over == null;
 }
 
-/** The mom holds the job: does now what was to be done when the connection broke. */
+/** The mom holds the job: repeats now what a broken connection had interrupted. */
 function catchUp(kernel: Kernel, tx: Transaction, job: Job, entry: HeldJob): void {
   if (isIn(job, "starting") && entry.state !== "starting") jobStarted(tx, job, entry.session_id, undefined);
   // If the job is still stopped, the mom reports it again.

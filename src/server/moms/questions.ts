@@ -45,7 +45,7 @@ function momRefused(kernel: Kernel, tx: Transaction, { job: id, signal }: MomQue
   if (signal === "checkpoint") endUnsaved(kernel, job);
 }
 
-/** The mom could not save the job: it goes on. */
+/** The mom could not checkpoint the job: it continues. */
 export function notCheckpointed(kernel: Kernel, tx: Transaction, job: Job, text: string): void {
   logJob(tx, LOG_EVENT.JOB, job.id, `the job goes on: ${text}`);
   preemptionRefused(kernel, job.id, "checkpoint");

@@ -1,7 +1,4 @@
-// The comments of schedulers that the server writes: what is wrong with them (docs/reference/scheduler.md 2).
-//
-// I1. An administrator's own comment is never overwritten; when it is unset, the server's comment is shown again.
-// I2. A fault switches scheduling off. The end of a fault switches nothing on.
+// Comments that the server writes about faults of schedulers (docs/reference/scheduler.md 2).
 
 import { NO_PARTITION } from "#protocol/sched-link.ts";
 import { LOG_EVENT } from "#support/log-event.ts";

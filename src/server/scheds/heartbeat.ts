@@ -83,7 +83,7 @@ function arm(kernel: Kernel): void {
   kernel.timers.set("sched-heartbeat", kernel.sched_heartbeat_ms);
 }
 
-/** B6. A message of it is due: it is connected and answers pings, or it is starting. */
+/** B6. A message from the scheduler is expected: it is connected and answers pings, or it is starting. */
 const isAwaited = ({ link, pongs, started, leaving, silent }: SchedRuntime): boolean =>
   silent === null && (link !== null ? pongs : started && !leaving);
 

@@ -217,7 +217,7 @@ export function stopProcess(kernel: Kernel, name: string): void {
 /** The pid whose end the shell must report; 0: only the child process is known. */
 export const endablePid = ({ silent, link, pid }: SchedRuntime): number => silent?.pid ?? (link === null ? 0 : pid);
 
-/** Ends the process and starts it anew, because its user has changed. */
+/** Ends the process and starts a new one, because its user has changed. */
 export function restartProcess(kernel: Kernel, name: string): void {
   const runtime = kernel.scheds.get(name);
   if (runtime?.started !== true) return;

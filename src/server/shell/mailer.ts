@@ -27,7 +27,7 @@ export type MailerOptions = {
 
 export function mailer({ domain, identity, problem }: MailerOptions): Mailer {
   const waiting: Mail[] = [];
-  /** programs that were missing: told once */
+  /** missing programs; each is reported once */
   const missing = new Set<string>();
   let running = 0;
 

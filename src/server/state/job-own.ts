@@ -23,7 +23,7 @@ export type JobOwn = {
   readonly paused?: number;
   readonly paused_since?: number;
   readonly suspended_by_admin?: true;
-  /** its mom was told to let it go on and has not answered */
+  /** its mom was asked to resume it and has not answered */
   readonly resuming?: true;
   /** when a scheduler decided to preempt it */
   readonly preempting?: number;
@@ -70,7 +70,7 @@ export function namesChanged(own: JobOwn, change: OwnChange): readonly (keyof Jo
 /** These are no longer. */
 export const without = (...names: readonly (keyof JobOwn)[]): OwnChange => Object.fromEntries(names.map((name) => [name, null]));
 
-/** The attributes of a stored job, and what stands among them of the server's own. */
+/** Separates the attributes of a stored job from the server's private data among them. */
 export function splitRow(row: Attrs): { readonly attrs: JobAttrs; readonly own: JobOwn } {
   const names = Object.keys(row).filter((name) => Object.hasOwn(NAMES, name));
   if (names.length === 0) return { attrs: row as JobAttrs, own: NOTHING_OWN };

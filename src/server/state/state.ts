@@ -113,7 +113,7 @@ export type ResvAttrs = Attrs & {
   promised?: Promised;
   /** ours: start of the present occurrence; absent: it has not begun */
   begun?: number;
-  /** ours: vnodes that now have less than was promised of them */
+  /** private: vnodes that now have less than they promised to the reservation */
   short?: readonly string[];
   /** ours: the last seconds of every occurrence, for cleaning up (resv_post_processing_time at its creation); cleaning: they have begun */
   post_processing?: number;
@@ -121,8 +121,8 @@ export type ResvAttrs = Attrs & {
   /** ours: the values to restore if the requested alteration is denied */
   alteration?: { readonly asked_s: number; readonly before: Attrs };
   /**
-   * ours: for a standing one, the starts of its occurrences and the form of each, whatever is altered of one of them. They are stored and not computed
-   * again, so that a promise does not change with new time zone data
+   * private: for a standing reservation, the starts of its occurrences and the original form of each, independent of later
+   * alterations. They are stored and not computed again, so that new time zone data cannot change a promise
    */
   standing?: { readonly starts: readonly number[]; readonly duration: number; readonly list: ResourceRecord; readonly schedselect: string };
 };

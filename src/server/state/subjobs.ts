@@ -129,7 +129,7 @@ export const hasWaiting = ({ counts, requeued }: Subjobs): boolean => counts[SUB
 /** array_indices_remaining: the indices that wait to run, for the first time or again. */
 export function remainingText({ range, states, counts, requeued }: Subjobs): string {
   const first = states.indexOf(SUBJOB.QUEUED);
-  // Subjobs mostly start in order; then all indices from the first waiting one on wait.
+  // Subjobs usually start in order, so all indices from the first waiting one on are waiting.
   if (requeued.size === 0 && first >= 0 && states.length - first === counts[SUBJOB.QUEUED])
     return indexListText([{ ...range, first: indexAt(range, first), last: indexAt(range, states.length - 1) }]);
   return indexListText(rangesOf(range, (at) => states[at] === SUBJOB.QUEUED || (requeued.size > 0 && requeued.has(indexAt(range, at)))));

@@ -37,7 +37,7 @@ export type Entry = {
   readonly submitter: Submitter;
   /** the bounds were checked already, with this outcome */
   readonly bounds?: Reject | null;
-  /** the job as it is counted at present */
+  /** the present counts of the job */
   readonly already?: Counted;
   /** a waiting array: the number of subjobs that count (deleted ones do not) */
   readonly weight?: number;

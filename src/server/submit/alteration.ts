@@ -115,7 +115,7 @@ function newValue(tx: Transaction, def: AttributeDef, old: AttributeValue | unde
   return value ?? def.default;
 }
 
-/** Rules about single attributes that need all of them. */
+/** Rules for single attributes that depend on other attributes. */
 function finishPlain(tx: Transaction, job: Job, after: Attrs, touched: Set<string>): void {
   if (touched.has("Hold_Types")) checkHoldRight(tx.who, job.attrs.Hold_Types, String(after["Hold_Types"]));
   const owner_host = job.attrs.Job_Owner.slice(job.attrs.Job_Owner.lastIndexOf("@") + 1);

@@ -70,7 +70,7 @@ export function jobChecker(world: ModuleWorld): ServiceModule {
     accounted_s = now_s;
   }
 
-  /** One timer for all of them: a cycle tries every job. */
+  /** One timer for all jobs, because a cycle tries every job. */
   function retryLater(): void {
     if (retry_s === 0 || refused.size === 0 || retry !== null) return;
     retry = setTimeout(() => {
@@ -89,7 +89,7 @@ export function jobChecker(world: ModuleWorld): ServiceModule {
         looked_s = now_s;
         forgetGone(report);
       }
-      // What was started in this cycle is still queued in the mirror: it is looked at in the next.
+      // Jobs started in this cycle are still queued in the mirror, so they are checked after the next one.
       takeStarts(report);
       if (account_s > 0 && now_s - accounted_s >= account_s) tellAccount(now_s);
       retryLater();

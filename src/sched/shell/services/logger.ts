@@ -1,8 +1,5 @@
-// Module `logger`: the scheduler's log files are kept from growing without end. A file that is too large is rotated, what is not written any more is
-// compressed, what is too old is removed. tracejob reads rotated and compressed files.
-//
-// G1. A log line is in exactly one file, or in a file and its finished compressed copy: the plain file goes after the copy is on disk.
-// G2. Only regular files with the names of day files are touched; links are not followed.
+// Module `logger`: limits the growth of the scheduler's log files. A file that is too large is rotated, a file that is no
+// longer written is compressed, and a file that is too old is removed. tracejob reads rotated and compressed files.
 
 import { constants, lstatSync, readdirSync, renameSync } from "node:fs";
 import { type FileHandle, open, rename, unlink } from "node:fs/promises";

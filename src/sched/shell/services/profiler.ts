@@ -1,5 +1,5 @@
-// Module `profiler`: looks at the scheduler's own process and at the file system where its log is. What is wrong is told as a problem: in the log and in
-// the scheduler's comment, until it is over.
+// Module `profiler`: watches the scheduler's process and the file system of its log. A problem is reported in the log and in
+// the scheduler's comment until it ends.
 
 import { statfsSync } from "node:fs";
 import { getHeapStatistics } from "node:v8";

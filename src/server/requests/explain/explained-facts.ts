@@ -8,7 +8,7 @@ import { dependenciesOf } from "../../jobs/dependencies.ts";
 import { learnedTime } from "../../jobs/pressure.ts";
 import type { Job, ServerState } from "../../state/state.ts";
 
-/** Whether a cycle would change nothing of what was said about the job. */
+/** Whether the next cycle would change nothing about the answer. */
 export const isTerminal = (verdict: Explanation["verdict"]): boolean => verdict === "runs" || verdict === "held";
 
 /** An answer with the server's additions. An answer that is no explanation is passed on unchanged. */
