@@ -68,6 +68,8 @@ test("a stopped scheduler is down, jobs and status say why, it is killed, and th
   signal(pid, "SIGSTOP");
   const id = complex.submit(["--", "/bin/true"]);
   await until("it is down", () => sched().state === "down");
+  // It is killed when everything has been asked, however long that takes.
+  complex.qmgr("set server sched_silence_timeout = 600");
   const said = new RegExp(`has not answered for \\d+ seconds, process ${pid} is stopped`);
   assert.match(sched().comment ?? "", said);
   assert.match(
@@ -78,6 +80,7 @@ test("a stopped scheduler is down, jobs and status say why, it is killed, and th
   const status = complex.run("partita", ["status"]);
   assert.match(status.stdout, said);
   assert.equal(status.status, 1);
+  complex.qmgr("set server sched_silence_timeout = 4");
   await complex.untilJob(id, "F");
   assert.notEqual(complex.schedPid("default"), pid);
   assert.equal(sched().comment, null);
@@ -90,8 +93,10 @@ test("a scheduler that goes on before it is killed connects again, and runs what
   signal(pid, "SIGSTOP");
   const id = complex.submit(["--", "/bin/true"]);
   await until("it is down", () => sched().state === "down");
+  complex.qmgr("set server sched_silence_timeout = 600");
   signal(pid, "SIGCONT");
   await complex.untilJob(id, "F");
+  complex.qmgr("set server sched_silence_timeout = 6");
   assert.equal(complex.schedPid("default"), pid);
   assert.equal(sched().comment, null);
 });
