@@ -49,7 +49,7 @@ async function waitingRows(complex: Complex): Promise<Row[]> {
   ];
 }
 
-/** As users have it: through their resident. The arrays stay held. */
+/** Submission as users do it, through their resident. The arrays stay held. */
 async function submissionRows(complex: Complex): Promise<Row[]> {
   const rows = await throughResident(complex, (installed) => {
     const submit = (): number => wall(complex, "qsub", ["-h", "-J", `1-${SUBJOBS}`, "--", "/bin/true"], installed);
@@ -62,7 +62,7 @@ async function submissionRows(complex: Complex): Promise<Row[]> {
 
 const RUN = 1000;
 
-/** Subjobs that all find a cpu, from qsub until the last one's process is known to the server. */
+/** Subjobs that all find a free cpu: the time from qsub until the server knows the process of the last one. */
 async function startRow(complex: Complex): Promise<Row> {
   complex.qmgr(`set node @default resources_available.ncpus=${RUN}`);
   const begin = performance.now();

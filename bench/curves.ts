@@ -39,7 +39,7 @@ function settledPlans(size: Size): { go(): unknown } {
   return world;
 }
 
-/** The quickest of several cycles after a first one, in milliseconds: what other work the machine has would only add to it. */
+/** The fastest of several cycles after a first one, in milliseconds. Other work on the machine can only slow a cycle down. */
 function cost(world: { go(): unknown }): number {
   world.go();
   const times = Array.from({ length: REPEATS }, () => {

@@ -13,7 +13,7 @@ const GROWTH_KB_MAX = 200 * 1024;
 
 export async function freezeRows(say: (text: string) => void): Promise<Row[]> {
   const rows: Row[] = [];
-  // Root asks, and the owner of the complex sends, where there are two users: turns are divided among users first.
+  // If there are two users, root asks and the owner of the complex sends, because turns are divided among users first.
   const uid = process.getuid?.() === 0 ? systemUsers().userByName(SENDER)?.uid : undefined;
   if (uid === undefined) say(`there is no user ${SENDER}, or this is not root: one user sends and asks`);
   const complex = await startComplex({ mode: "user", ...(uid === undefined ? {} : { owner: SENDER }) });

@@ -72,14 +72,14 @@ export async function liveRows({ jobs_large, say }: LiveOptions): Promise<Row[]>
 
 const SUBMITTED = 10_000;
 
-/** Jobs stay queued: what is measured is acceptance, each written durably before its id is printed. */
+/** Jobs stay queued: the row measures acceptance. Each job is written durably before its id is printed. */
 function submissionRow(complex: Complex): Row {
   complex.must("qmgr", ["-c", "set server scheduling=False"]);
   const value = SUBMITTED / batch(complex, SUBMITTED);
   return { work: "durable submissions over one connection, qsub --batch", value, unit: "/s", limit: 5000 };
 }
 
-/** @returns wall seconds of one `qsub --batch` of so many `/bin/true` */
+/** @returns wall seconds of one `qsub --batch` with this number of `/bin/true` */
 function batch(complex: Complex, jobs: number, as?: string): number {
   const input = "-l select=1:ncpus=1 -- /bin/true\n".repeat(jobs);
   const begin = performance.now();
@@ -110,7 +110,7 @@ function listingRows(
 type ListingLimits = { readonly full_s: number; readonly plain_s: number };
 const LISTING_LIMITS: ListingLimits = { full_s: 0.3, plain_s: 0.08 };
 
-/** Output goes to a file, as with a script that keeps it. How: what starts the command, in which environment. */
+/** Output goes to a file, as in a script that keeps it. how: starts the command, in its environment. */
 export function wall(complex: Complex, command: string, args: readonly string[], how: Starter = byItself(complex)): number {
   const file = join(complex.home, "bench.out");
   const out = openSync(file, "w");
@@ -161,13 +161,13 @@ function commandRows(
   ];
 }
 
-/** Milliseconds of one command; all of them <= 3 is the next aim. */
+/** Limits in milliseconds for one command; the next goal is 3 or less for all of them. */
 const COMMAND_LIMITS = { short: 35, qmgr: 60 } as const;
 
 /** The same through a resident: by the program that stands in PBS_EXEC/bin, and by the scripts of a checkout, which cost a shell's start more. */
 async function residentRows(complex: Complex): Promise<Row[]> {
   const rows = await throughResident(complex, (installed, checkout) => {
-    commandRows(complex, installed); // what runs often is compiled
+    commandRows(complex, installed); // frequent code is compiled
     return [
       ...commandRows(complex, installed, "through the resident", COMMAND_LIMITS),
       ...commandRows(complex, checkout, "through the resident, scripts of a checkout", COMMAND_LIMITS),
@@ -181,7 +181,10 @@ async function residentRows(complex: Complex): Promise<Row[]> {
   );
 }
 
-/** Has work done with a resident there, in the two ways in which commands reach it. null: without a compiler there is none. */
+/**
+ * Runs the work with a resident, in the two ways in which commands reach it. Returns null without a C compiler, because there
+ * is no resident then.
+ */
 export async function throughResident<T>(complex: Complex, work: (installed: Starter, checkout: Starter) => T): Promise<T | null> {
   const launcher = join(ROOT, "dist", "pbs_launcher");
   if (!existsSync(launcher)) return null;
@@ -207,7 +210,7 @@ function endResident(mark: string): void {
   try {
     process.kill(pid, "SIGTERM");
   } catch {
-    // It has ended by itself.
+    // The resident has ended by itself.
   }
 }
 
@@ -249,7 +252,7 @@ async function largeRows(complex: Complex): Promise<Row[]> {
   ];
 }
 
-/** The server collects garbage on SIGUSR2. @returns resident kB when it has settled */
+/** The server collects garbage on SIGUSR2. @returns resident kB after it has settled */
 export async function residentAfterCollection(pid: number): Promise<number> {
   for (let round = 0; round < 3; round++) {
     process.kill(pid, "SIGUSR2");
@@ -259,7 +262,7 @@ export async function residentAfterCollection(pid: number): Promise<number> {
 }
 
 const SHORT_JOBS = 1000;
-/** cpus of the vnode, as `partita reset` gives it */
+/** cpus of the vnode after `partita reset` */
 const CPUS = 16;
 
 /** 1,000 /bin/true from the start of qsub --batch to the last end record, with all output files in place. */

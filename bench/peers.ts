@@ -14,7 +14,7 @@ type Peer = {
   readonly folder: string;
   readonly up: readonly string[];
   readonly submit: readonly string[];
-  /** lists the jobs that are left, one a line after `header` lines */
+  /** lists the remaining jobs, one on each line after `header` lines */
   readonly left: readonly string[];
   readonly header: number;
 };

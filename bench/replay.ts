@@ -1,4 +1,5 @@
-// Replays of a real trace by the scheduler's calendar, with the time to read it (docs/bench.md). The trace lies in the shared folder.
+// Replays of a real trace by the scheduler's calendar, including the time to read it (docs/bench.md). The trace is in the
+// shared folder.
 
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -12,7 +13,7 @@ import { median, type Row } from "./row.ts";
 const TRACE = join(SHARED, "workloads/traces/KTH-SP2-1996-2.1-cln.swf.gz");
 const PROCS = 100;
 
-/** No rows where the trace is not there. */
+/** There are no rows if the trace is missing. */
 export function replayRows(): Row[] {
   if (!existsSync(TRACE)) return [];
   return (

@@ -5,9 +5,9 @@ export type Row = {
   /** median where repeated */
   readonly value: number;
   readonly unit: "s" | "ms" | "/s" | "kB";
-  /** at most (s, ms, kB) or at least (/s); null: told only */
+  /** upper bound (s, ms, kB) or lower bound (/s); null: the row is for information only */
   readonly limit: number | null;
-  /** what others do in the same run: name -> value in the same unit */
+  /** results of other systems in the same run: name -> value in the same unit */
   readonly peers?: { readonly [peer: string]: number };
 };
 

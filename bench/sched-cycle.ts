@@ -16,7 +16,7 @@ import { POLICY_DEFAULT } from "#sched/shapes/policy.ts";
 import type { PolicyBook } from "#sched/shapes/policy-book.ts";
 import type { Universe } from "#sched/shapes/universe.ts";
 
-/** work: what is done. value, limit: seconds; limit null: told only. */
+/** work: description of the work. value, limit: seconds; limit null: for information only. */
 export type BenchRow = { readonly name: string; readonly value: number; readonly unit: "s"; readonly limit: number | null };
 
 const BOOK: PolicyBook = {
@@ -86,7 +86,7 @@ function ranked(what: string, formula: string, limit: number): BenchRow[] {
   ];
 }
 
-/** The least that a cycle pays which keeps no order between cycles (src/sched: strands, track cursors, bounds of values in time). */
+/** The least cost of a cycle that keeps no order between cycles (src/sched: strands, track cursors, bounds of values in time). */
 function sortedAnew(universe: Universe, now_s: number): number {
   const ranks = { universe, fairshare: createFairshare(BOOK.fairshare, null, now_s), now_s, errors: new Map<string, string>() };
   return median(() => {
@@ -118,7 +118,7 @@ function shared(): BenchRow[] {
   return [{ name: "50,000 one-cpu jobs of 1,000 users started by fairshare on 2,000 vnodes of 25 cpus", value, unit: "s", limit: null }];
 }
 
-/** What a scheduler does when the server tells of many changes at once. */
+/** The work of a scheduler when the server sends many changes at once. */
 function mirrored(): BenchRow[] {
   const nodes = Array.from({ length: 50_000 }, (_, at) => node(at, 1, {}));
   const jobs = Array.from({ length: 50_000 }, (_, at) => job(at, "1:ncpus=1"));
@@ -204,7 +204,7 @@ function planned(name: string, size: Size, limit: number): BenchRow[] {
   ];
 }
 
-type PlannedWorld = { go(): CycleResult /** the server takes over what was decided */; publish(result: CycleResult): void };
+type PlannedWorld = { go(): CycleResult /** the server applies the decisions */; publish(result: CycleResult): void };
 
 /** Jobs that wait for vnodes on which others run. */
 export function plannedWorld(size: Size): PlannedWorld {

@@ -54,7 +54,7 @@ export async function startRows(say: (text: string) => void): Promise<Row[]> {
   }
 }
 
-/** Server and scheduler have done what the submissions left to do: it is no part of the cycle. */
+/** Waits until server and scheduler have finished the work of the submissions, which is not part of the cycle. */
 async function idle(complex: Complex): Promise<void> {
   const pids = ["server_priv/server.lock", "sched_priv/sched.lock"].map((path) => readFileSync(join(complex.pbsHome, path), "utf8").trim());
   for (let last = -1, now = cpuTicks(pids); now !== last; now = cpuTicks(pids)) {
@@ -93,7 +93,7 @@ async function createNodes(complex: Complex, hosts: readonly string[]): Promise<
   if (refused !== undefined) throw new Error(`create node: ${JSON.stringify(refused)}`);
 }
 
-/** What all simulated moms have been told: starts, and when the last one came. */
+/** What all simulated moms have received: the number of starts, and the time of the last one. */
 type Seen = { starts: number; last_ms: number };
 
 /** Addresses of the loopback network: names that every machine resolves. */

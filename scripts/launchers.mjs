@@ -64,7 +64,7 @@ fi
 /** What a bundle is made from may lie in these; a file that vanished leaves a younger directory behind. dist/bundles.json is as old as the last build's begin. */
 const SOURCES = ["src", "native", "scripts/lib", "package.json", "package-lock.json"].map((path) => `"$base/${path}"`).join(" ");
 
-/** Everything is there and nothing is younger: then the Node that looks closely, and builds, is not started. */
+/** If everything exists and no source is newer, the Node that checks closely and builds is not started. */
 function ifStale(program) {
   return `if [ -x "$node" ] && [ -f "$base/dist/${bundleName(program)}" ] && [ -f "$base/node_modules/.partita.json" ] &&
     [ -z "$(find ${SOURCES} -newer "$base/dist/bundles.json" -print -quit 2>&1)" ]; then :
@@ -89,7 +89,7 @@ const BACKGROUND = `if [ $# -eq 0 ] && [ -z "$PARTITA_READY_FD" ] && command -v 
 fi
 `;
 
-/** Writes bin/ anew and removes launchers of programs that no longer exist. */
+/** Writes all files of bin/ and removes launchers of programs that no longer exist. */
 export function writeLaunchers() {
   const bin = join(ROOT, "bin");
   const all = launchers();

@@ -31,7 +31,7 @@ function tidy(packages, path, entry) {
   }
 }
 
-/** Node looks for a package beside the one that asks, and then outwards. */
+/** Node looks for a package beside the file that imports it, and then in the directories above. */
 function isListed(packages, from, name) {
   for (let base = from; ; base = base.slice(0, Math.max(0, base.lastIndexOf("node_modules/") - 1))) {
     if (packages[`${base === "" ? "" : `${base}/`}node_modules/${name}`] !== undefined) return true;

@@ -40,7 +40,7 @@ function progressNote(report) {
   };
 }
 
-/** A parent fails because a child did: the child's report says it all. */
+/** A parent fails because a child failed, and the child's report is sufficient. */
 function isOwnFailure(data) {
   return data.details.error?.failureType !== "subtestsFailed";
 }
@@ -81,7 +81,7 @@ function fileOutput(file, output) {
   return text ? `        output of the file so far:\n${indent(text)}\n` : "";
 }
 
-/** Only with a process per file: one line when the file has ended. */
+/** Used only with a process for each file: one line when the file has ended. */
 function fileLine(data, allSkipped, output) {
   output.delete(data.file);
   const { passed, failed, cancelled } = data.counts;

@@ -25,7 +25,7 @@ const SCRIPTS = {
   house: (args) => runNode([join(ROOT, "scripts", "house", "main.mjs"), ...args]),
   /** Brings the tables in docs/reference up to date. */
   reference: () => runNode([join(ROOT, "scripts", "reference", "main.mjs")]),
-  /** Makes package-lock.json anew after a change of package.json. */
+  /** Recreates package-lock.json after a change of package.json. */
   lock: () => runInOurPlace(process.execPath, [join(ROOT, "scripts", "lock-file.mjs")]),
   /** Formats and sorts imports in place. */
   format: (args) => runNode([join(ROOT, "node_modules", "@biomejs", "biome", "bin", "biome"), "check", "--write", ...args]),

@@ -29,7 +29,7 @@ const LAYERS = [
   { name: "kill", in: "all", folder: "test/kill", isolated: true, at_once: 1, silence_min: 20 },
   { name: "clients", in: "all", folder: "test/clients", isolated: true, at_once: 1, silence_min: 20 },
 ];
-/** While the files of a run that hung are run one by one, to find the one. */
+/** Time limit for the files of a hanging run when they are run one by one to find the one that hangs. */
 const ONE_FILE_SILENCE_MIN = 2;
 /** Types and lint have no tests whose end shows progress: these limit the whole run. */
 const TYPES_LIMIT_MIN = 20;
@@ -66,7 +66,7 @@ function report() {
   else process.stdout.write(`${passed} passed, ${failed} failed\n`);
 }
 
-/** The test files that the file PARTITA_TEST_SKIPPED names and that are still there. */
+/** The test files named in PARTITA_TEST_SKIPPED that still exist. */
 function skippedBefore() {
   const record = process.env.PARTITA_TEST_SKIPPED;
   if (!record || !existsSync(record)) return [];
@@ -92,7 +92,7 @@ function layerOf(file) {
   return LAYERS.find((layer) => (layer.folder !== undefined && file.startsWith(`${layer.folder}/`)) || layer.also?.test(file)) ?? LAYERS[0];
 }
 
-/** One line per step, and everything it printed when it failed. */
+/** One line for each step, and all its output if it failed. */
 function note(ok, what, started, text = "") {
   process.stdout.write(
     `${ok ? "ok     " : "FAILED "} ${what}  ${((Date.now() - started) / 1000).toFixed(1)} s\n${text === "" ? "" : `${text.trimEnd()}\n`}`,
@@ -164,7 +164,10 @@ async function runLayer(layer, files) {
   );
 }
 
-/** The files in so many lists, none empty: neighbours, which tend to take as long, go to different ones. */
+/**
+ * Divides the files into this number of non-empty lists. Neighbouring files, which often take equally long, go to different
+ * lists.
+ */
 function dealt(files, count) {
   const hands = Array.from({ length: Math.min(count, files.length) }, () => []);
   for (const [at, file] of files.entries()) hands[at % hands.length].push(file);
@@ -202,7 +205,7 @@ async function runFiles(layer, files, silence_min, what) {
   return timedOut;
 }
 
-/** What went wrong beyond failing tests; undefined when nothing did. */
+/** Describes a failure other than failing tests; undefined if there is none. */
 function explain(what, status, result, output) {
   if (result.missing) return `${what} ended with status ${status} before its tests were reported:\n${tail(output)}`;
   if (status !== 0 && result.failed === 0) return `${what} ended with status ${status} though no test failed`;
@@ -226,13 +229,16 @@ function nodeTestArgs(layer, files) {
 }
 
 let bundles;
-/** A program that does not build fails the tests that start it, not those of the others. */
+/** A program that does not build fails only the tests that start it. */
 function freshBundles() {
   bundles ??= refreshBundles();
   return bundles;
 }
 
-/** When the reporter last saw a test end (ms since the epoch), and its name; undefined: none has ended yet. */
+/**
+ * The time (ms since the epoch) at which the reporter last saw a test end, and the name of the test; undefined if none has
+ * ended yet.
+ */
 function lastProgress(report) {
   try {
     const path = `${report}.progress`;
@@ -268,7 +274,7 @@ function run(args, { limit_min, silence_min, report, show = false }) {
       try {
         process.kill(-child.pid, signal);
       } catch {
-        // gone already
+        // the process has already ended
       }
     };
     const endWatch = watch({ limit_min, silence_min, report }, () => {

@@ -14,8 +14,8 @@ const IMPORT_LIST = /\b(?:import|export)\s+(?:type\s+)?(?:\w+\s*,\s*)?\{([^}]*)\
 const WHOLE = /(?:\*(?:\s+as\s+\w+)?\s+from\s+|\bimport\(\s*)["'`]([^"'`]+)["'`]/g;
 
 /**
- * `path name` of each. files: [{path, text}], of which those below src/ must use each other's exports, or be used by the others. entries: files whose `run` is
- * found by its name, or that the bundles' entries start with.
+ * `path name` of each unused export. files: [{path, text}]; exports of files below src/ must be used by another file. entries:
+ * files whose `run` is found by its name, or with which entries of bundles start.
  */
 export function unusedExports(files, entries) {
   const paths = new Set(files.map(({ path }) => path));
@@ -41,7 +41,7 @@ function exportsOf(text) {
   return [...new Set([...[...text.matchAll(EXPORT)].map(([, name]) => name), ...listed])];
 }
 
-/** Names of a list in braces: as the other file calls them, or (of an export) as they are called outside. */
+/** The names in a braced list: as the other file names them, or (for an export) as they are named outside. */
 function namesOf(list, side) {
   return list
     .replaceAll(/\/\/.*$/gm, "")

@@ -26,7 +26,7 @@ for (const [what, figure, behind] of rows) {
   if (list) for (const line of behind) process.stdout.write(`    ${line}\n`);
 }
 
-/** Each row: what is measured, the figure, and what stands behind it. */
+/** Each row: the description, the figure, and the details. */
 function ofFolders() {
   const bySize = foldersByFiles(sources);
   const ups = LAYERED.map((name) => [name, arrowsUp(sources, `src/${name}`, folders)]);

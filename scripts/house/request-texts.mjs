@@ -1,4 +1,4 @@
-// Where request texts (select, place, nodes, exec_vnode, exec_host) are taken apart. One folder may do so.
+// The files that parse request texts (select, place, nodes, exec_vnode, exec_host). Only one folder may do so.
 
 import { basename } from "node:path";
 
@@ -14,7 +14,7 @@ const CUTS = [
   /\.split\((["'`])\/\1, 1\)/,
 ];
 
-/** Files that cut texts of other grammars at the same characters, and which. */
+/** Files that split texts of other grammars at the same characters, with these grammars. */
 const OTHER_GRAMMARS = new Map([
   ["acl.ts", "access control lists"],
   ["doctor.ts", "PATH"],

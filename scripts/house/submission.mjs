@@ -57,7 +57,7 @@ export async function filesOfSubmission() {
   sched.send("sched-hello", { name: "default", pid: 17, version: "house" });
   sched.send("sched-cycle-end", { cycle: server.sent.get("sched-cycle").cycle, jobs_considered: 0, cycle_ms: 1 });
   const user = server.connect(2, { uid: 1000, gid: 1000, pid: 18 });
-  // What only a first request does is done before: modules are loaded, and tables are built.
+  // Work of a first request is done before the measurement: modules are loaded, and tables are built.
   user.send("request", { id: 1, kind: "status", object: "queue", ids: [] });
   const coverage = new Coverage();
   server.onCommit(() => coverage.stop());

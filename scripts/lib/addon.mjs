@@ -56,7 +56,10 @@ function cacheName(lockFile) {
   return [`sqlite3-${version}-${source}-napi`, `-${process.platform}-${process.arch}-${libc()}.node`];
 }
 
-/** Before anything is installed: there is a compiled addon, or what it takes to compile one. Throws a Problem that names what is missing. */
+/**
+ * Checks before the installation that there is a compiled addon, or everything needed to compile one. Throws a Problem that
+ * names what is missing.
+ */
 export function mustBeAbleToCompile(lockFile) {
   const [begin, end] = cacheName(lockFile);
   const dir = cacheDir("addons");
@@ -126,7 +129,10 @@ async function compile() {
   dropObjects();
 }
 
-/** The pinned runtime's own headers; else those beside the Node that runs us; else node-gyp looks for them (and may need the network). */
+/**
+ * The pinned runtime's own headers; otherwise those of the Node that runs this script; otherwise node-gyp searches for them
+ * (and may need the network).
+ */
 function findHeaders() {
   const places = [join(MODULES, RUNTIME_PACKAGE), dirname(dirname(process.execPath)), "/usr"];
   return places.find((place) => existsSync(join(place, "include", "node", "node_api.h")));

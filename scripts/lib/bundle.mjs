@@ -93,7 +93,7 @@ function tellWhatWasBuilt(programs, failed, written, time_ms) {
   say(`bundles: ${written} written, ${programs.length - failed.length} programs up to date in ${time_ms} ms${without}`);
 }
 
-/** One esbuild call per format; undefined when anything in it failed. */
+/** One esbuild call for each format. Returns undefined if any part failed. */
 async function buildGroup(esbuild, programs, screens) {
   const formats = [
     ["cjs", programs.filter((program) => bundleName(program).endsWith(".cjs"))],
@@ -302,7 +302,7 @@ function writeRecord(programs, results, failed, started_ms) {
   utimesSync(RECORD, as_of_s, as_of_s);
 }
 
-/** The bundles must all be there: throws a Problem that names those that are not. */
+/** Throws a Problem that names missing bundles. */
 export function mustHaveBuilt(failed, only) {
   const concerned = only === undefined ? failed : failed.filter((name) => name === only);
   if (concerned.length > 0) throw new Problem(`no fresh bundle for ${concerned.join(", ")} in ${shown(DIST)}: see the errors above`);

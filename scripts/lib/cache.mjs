@@ -23,7 +23,7 @@ export function cacheDir(name) {
       mkdirSync(dir, { recursive: true, mode: 0o700 });
       if (isOurs(place, uid) && isOurs(dir, uid)) return dir;
     } catch {
-      // not this one
+      // the present installation
     }
   }
   return undefined;

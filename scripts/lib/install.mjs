@@ -37,7 +37,7 @@ export async function ensureInstalled() {
   await withLock(join(ROOT, ".install.lock"), "installing", async () => {
     if (isStamped(wanted)) return;
     const lockFile = JSON.parse(readFileSync(LOCK_FILE, "utf8"));
-    // What would end the installation after the packages is told before them.
+    // Faults that would end the installation after the packages are reported before them.
     mustBeAbleToCompile(lockFile);
     if (!packagesMatch(lockFile)) await installPackages(Object.keys(lockFile.packages).length);
     linkRuntime();
@@ -46,7 +46,7 @@ export async function ensureInstalled() {
   });
 }
 
-/** What a complete installation of this checkout on this machine is known by. */
+/** The text that identifies a complete installation of this checkout on this machine. */
 function stampText() {
   const lock = createHash("sha256").update(readFileSync(LOCK_FILE)).digest("hex");
   return `${JSON.stringify({ lock, platform: process.platform, arch: process.arch })}\n`;

@@ -7,7 +7,7 @@ import { dirname, join } from "node:path";
 import { MODULES, ROOT } from "./paths.mjs";
 
 const RECORD = join(MODULES, ".cache", "biome.json");
-/** What decides on all files. */
+/** Files that affect the result for all files. */
 const RULES = ["biome.json", ".gitignore", "node_modules/@biomejs/biome/package.json"];
 const NOT_OURS = new Set([".git", "node_modules", "dist"]);
 
@@ -37,7 +37,7 @@ function readRecord() {
   }
 }
 
-/** Every file of the checkout; which of them it knows is for Biome to say. */
+/** Every file of the checkout; Biome decides which of them it checks. */
 function sources(under = "") {
   return readdirSync(join(ROOT, under), { withFileTypes: true }).flatMap((entry) => {
     const path = under === "" ? entry.name : `${under}/${entry.name}`;

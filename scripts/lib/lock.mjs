@@ -80,7 +80,10 @@ function startOf(pid) {
   }
 }
 
-/** Moves the dead holder's file aside; when somebody else was faster and we caught a living one's, it goes back. */
+/**
+ * Moves the dead holder's file aside. If another process was faster and the file belongs to a living holder, the file is moved
+ * back.
+ */
 function dropStale(path, mine, holder) {
   const aside = `${mine}.stale`;
   try {

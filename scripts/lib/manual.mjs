@@ -6,7 +6,7 @@ import { dirname, join } from "node:path";
 import { ROOT } from "./paths.mjs";
 import { PROGRAMS } from "./programs.mjs";
 
-/** Where the first line of the source does not say it in a few words. */
+/** Purposes of programs whose source does not state them briefly in its first line. */
 const PURPOSES = {
   partita: "makes, starts, stops and looks after a PBS complex",
   qmgr: "the administrator's shell: creates, changes, shows and deletes servers, queues, vnodes, schedulers, resources and hooks",
@@ -77,7 +77,7 @@ function usage({ name, source }) {
     const path = join(ROOT, place);
     const found = existsSync(path) ? USAGE.exec(readFileSync(path, "utf8")) : null;
     const text = found === null ? "" : (found[1] ?? JSON.parse(`"${found[2]}"`)).trimEnd();
-    // Of a folder with several programs only the own usage counts.
+    // In a folder with several programs, only the usage that names this program counts.
     if (text.includes(name)) return text.replaceAll("\t", "    ");
   }
   return `${name} [option ...] [operand ...]\n${name} --help`;

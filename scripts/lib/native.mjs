@@ -15,7 +15,7 @@ const SOURCES = join(ROOT, "native");
 const LAUNCHER = join(DIST, "pbs_launcher");
 const NONE = `${LAUNCHER}.none`;
 const FLAGS = ["-std=c11", "-O2", "-Wall", "-Wextra", "-Werror", "-s"];
-/** A static program starts in less time; not every machine has what that takes. */
+/** A static program starts faster, but not every machine can link one. */
 const WAYS = [["-static"], []];
 const LIMIT_MS = 120_000;
 
@@ -28,7 +28,7 @@ export function isLauncherStale() {
 /** Whether the last attempt failed. */
 export const hasNoLauncher = () => existsSync(NONE);
 
-/** Compiles the launcher into dist/. Returns why there is none; undefined when there is one. */
+/** Compiles the launcher into dist/. Returns the reason if there is no launcher afterwards, otherwise undefined. */
 export function buildLauncher() {
   const why = compile();
   rmSync(NONE, { force: true });
@@ -58,13 +58,13 @@ function compile() {
   return `${compiler} does not compile native/:\n${tail(output, 10)}`;
 }
 
-/** Whether what was compiled is a program of this machine: without arguments it tells its usage. */
+/** Whether the compiled program runs on this machine: without arguments it prints its usage. */
 function runs(path) {
   const { status, stderr } = spawnSync(path, [], { encoding: "utf8", argv0: "pbs_launcher", timeout: LIMIT_MS });
   return status === 127 && /usage: pbs_launcher/.test(stderr);
 }
 
-/** Whoever builds, the file belongs to the owner of the checkout. */
+/** The file belongs to the owner of the checkout, whichever user builds it. */
 function place(half) {
   const owner = statSync(ROOT);
   chmodSync(half, 0o755);

@@ -6,12 +6,12 @@ import { findProgram } from "./addon.mjs";
 import { cacheDir } from "./cache.mjs";
 import { Problem, runQuietly, say, tail } from "./run.mjs";
 
-/** How long npm may take to find out whether its registry is there. */
+/** Time that npm has to reach its registry. */
 const PING_S_MAX = 15;
 const NETWORK_ERROR =
   /^npm (?:error|ERR!) code (ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ECONNRESET|ETIMEDOUT|ENETUNREACH|EHOSTUNREACH|ENETDOWN|ERR_SOCKET_TIMEOUT)$/m;
 
-/** Installs what the lock file says. Without a network it says so at once, unless npm's cache has everything. */
+/** Installs the packages of the lock file. Without a network it reports that at once, unless npm's cache has everything. */
 export async function installPackages(count) {
   const npm = findNpm();
   const fault = await networkFault(npm);
@@ -31,7 +31,7 @@ export async function installPackages(count) {
   say(`installed packages in ${result.seconds} s`);
 }
 
-/** Why npm does not reach its registry, as an error code; null: it does, or says nothing that we understand. */
+/** The reason why npm cannot reach its registry, as an error code. Returns null if npm reaches it or prints an unknown message. */
 export async function networkFault({ program, args, env }) {
   const ping = [...args, "ping", "--fetch-retries=0", "--fetch-timeout=5000"];
   const { status, output } = await runQuietly("npm ping", program, ping, { env, limit_s: PING_S_MAX });

@@ -1,4 +1,5 @@
-// Which programs there are, where their source is, and how their bundles in dist/ are named. One list for bundles, launchers and installation.
+// The programs, their source files, and the names of their bundles in dist/. Bundles, launchers and installation all use this
+// list.
 
 /**
  * Programs with a launcher in bin/. `source` is the entry under src/; those of commands are at src/cli/commands/TASK/NAME.ts, those of reservations at src/rsub/NAME.ts.
@@ -34,7 +35,7 @@ export const PROGRAMS = [
   { name: "rsub", source: "src/rsub/pbs_rsub.ts", kind: "command" },
 ];
 
-/** Packages with native code: not bundled, loaded from node_modules. With the packages that they themselves load. */
+/** Packages with native code, including the packages that they load. They are not bundled but loaded from node_modules. */
 export const NATIVE_PACKAGES = ["sqlite3", "koffi"];
 
 /**
@@ -55,7 +56,7 @@ export function installation() {
   return {
     files: ["dist", "src/hooks/python", ...modules.map((path) => `node_modules/${path}`)],
     bin: named("command", "admin"),
-    // Site tools look for pbsfs there, users call it from bin.
+    // Tools of sites look for pbsfs in sbin; users call it from bin.
     sbin: [...named("daemon"), "pbsfs"],
     commands: named("command"),
   };

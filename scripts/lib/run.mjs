@@ -1,4 +1,4 @@
-// Child processes of the scripts: one that is waited for and tells how long it takes, one that takes our place.
+// Child processes of the scripts: one kind runs to its end with a progress report, the other takes the place of this process.
 
 import { spawn } from "node:child_process";
 import { constants } from "node:os";

@@ -1,4 +1,4 @@
-// Tells a run that hangs from one that is slow: a slow run still makes progress.
+// Distinguishes a hanging run from a slow one: a slow run still makes progress.
 
 const CHECK_MS = 2_000;
 

@@ -62,7 +62,7 @@ export const TABLES = new Map([
   ["log events", logEvents],
 ]);
 
-/** The page with its tables as they are to be. An unknown name is an error. */
+/** The page with up-to-date tables. An unknown table name is an error. */
 export function withTables(page) {
   return page.replace(BLOCK, (_, name) => {
     const table = TABLES.get(name);
@@ -93,7 +93,7 @@ function attributes({ object, rows }) {
   );
 }
 
-/** `(x)`: not shown while it is unset, but holds. */
+/** `(x)`: the value x applies while the attribute is unset, but is not shown. */
 function defaultOf(row, object) {
   if (row.default !== undefined) return code(valueText(row.default, object));
   return row.assumed === undefined ? "-" : `(${code(valueText(row.assumed, object))})`;

@@ -70,7 +70,7 @@ export function removeStagedIn(plan: FilePlan): void {
   try {
     unlinkSync(plan.staged);
   } catch {
-    // There was none.
+    // The file did not exist.
   }
 }
 

@@ -91,7 +91,7 @@ export function removeTree(plan: FilePlan, path: string): void {
       openUp(path);
       rmSync(path, { recursive: true, force: true });
     } catch {
-      // It belongs to another user, or files of another user are in it: they stay.
+      // The tree belongs to another user, or contains files of another user: these stay.
     }
   }
 }

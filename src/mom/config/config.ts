@@ -130,7 +130,7 @@ const directory =
     return "";
   };
 
-/** Words of $enforce that take a figure: where it goes and what it may be. */
+/** Words of $enforce with a number: the key of the number and its bounds. */
 const ENFORCE_FIGURES: { readonly [word: string]: readonly [key: keyof CpuEnforcement, least: number] } = {
   average_trialperiod: ["trialperiod_s", 0],
   average_percent_over: ["average_percent_over", 0],

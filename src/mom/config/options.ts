@@ -1,7 +1,7 @@
 // The command line of pbs_mom (docs/reference/execution.md 8). Pure.
 
 export type MomOptions = {
-  /** -p is what happens anyhow; -r kills and requeues the jobs found */
+  /** -p is the default behaviour; -r kills and requeues the jobs found */
   readonly kill_found: boolean;
   /** -N */
   readonly foreground: boolean;

@@ -1,4 +1,4 @@
-// What is written and read in a job's control groups: its limits, and what the kernel knows of its processes.
+// Files of a job's control groups: the limits that are written, and the kernel's data about the processes that are read.
 
 import { writeFileSync } from "node:fs";
 import type { JobLimits } from "../job/cgroup-limits.ts";
@@ -20,7 +20,7 @@ export type Limiting = {
   readonly pids: Hierarchy | undefined;
 };
 
-/** A limit that the kernel does not take leaves the job without it (G3). */
+/** If the kernel refuses a limit, the job runs without it (G3). */
 export function limit(limits: JobLimits, job: string, { memory, cpu, pids }: Limiting): void {
   const set = (hierarchy: Hierarchy | undefined, file: string, value: string): void => {
     if (hierarchy !== undefined) quietly(() => writeFileSync(`${hierarchy.top}/${job}/${file}`, value));
@@ -51,7 +51,7 @@ export function cputOf(job: string, tracker: Hierarchy, cpuacct: Hierarchy | und
   return nsec === "" ? null : Number(nsec) / 1e9;
 }
 
-/** groups: in which hierarchies the job has one. */
+/** groups: the hierarchies in which the job has a group. */
 export function memoryOf(
   job: string,
   memory: Hierarchy | undefined,

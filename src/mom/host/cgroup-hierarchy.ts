@@ -10,7 +10,7 @@ export type Controller = (typeof CONTROLLERS)[number];
 /** The mount point of a hierarchy, and our group in it. */
 export type Hierarchy = { readonly version: 1 | 2; readonly controllers: ReadonlySet<string>; readonly own: string; readonly top: string };
 
-/** Those named by /proc/PID/mounts, each with the group that /proc/PID/cgroup tells for it. */
+/** The hierarchies in /proc/PID/mounts, each with its group in /proc/PID/cgroup. */
 export function hierarchiesOf(mounts: string, cgroup: string, name: string): Hierarchy[] {
   const groups = cgroup
     .split("\n")
@@ -29,13 +29,14 @@ export function hierarchiesOf(mounts: string, cgroup: string, name: string): Hie
     // In a container the group's path may be relative to another root than the one mounted here.
     const inside = join(mount, group.path);
     const own = existsSync(inside) ? inside : mount;
-    // A unit's processes in version 2 stay in a leaf of their own (systemd: DelegateSubgroup=daemons), beside which groups with limits may be.
+    // In version 2 a unit's processes are in a separate leaf (systemd: DelegateSubgroup=daemons), so that groups with limits
+    // can exist beside it.
     const parent = version === 2 && own.endsWith("/daemons") ? own.slice(0, -"/daemons".length) : own;
     return [{ version, controllers: version === 1 ? group.controllers : new Set(), own, top: `${parent}/${name}` }];
   });
 }
 
-/** It has a controller that we know. */
+/** Whether the hierarchy has a controller that we use. */
 export const isUseful = ({ version, controllers }: Hierarchy): boolean =>
   version === 2 || CONTROLLERS.some((each) => controllers.has(each));
 
@@ -62,7 +63,7 @@ function enable(top: string, controller: string): void {
   }
 }
 
-/** Whether groups in this one may use the controller (version 2). */
+/** Whether groups of this hierarchy may use the controller (version 2). */
 export const offers = (top: string, controller: Controller): boolean =>
   read(`${top}/cgroup.subtree_control`).split(/\s+/).includes(controller);
 
@@ -73,7 +74,7 @@ export function makeGroup({ version, controllers, top }: Hierarchy, job: string,
   if (cpus !== null && existsSync(`${group}/cpuset.cpus`)) writeFileSync(`${group}/cpuset.cpus`, cpus);
 }
 
-/** This thread (version 1) or process (version 2) goes into the group. */
+/** Moves this thread (version 1) or process (version 2) into the group. */
 export function enter({ version }: Hierarchy, group: string): void {
   writeFileSync(`${group}/${version === 1 ? "tasks" : "cgroup.procs"}`, "0");
 }
@@ -104,7 +105,7 @@ export const pidsIn = (group: string): number[] =>
     .filter((line) => line !== "")
     .map(Number);
 
-/** "": it cannot be read. */
+/** Returns "" if the file cannot be read. */
 export function read(path: string): string {
   try {
     return kernelText(path);
@@ -113,7 +114,7 @@ export function read(path: string): string {
   }
 }
 
-/** false: it failed. */
+/** Returns false if the work failed. */
 export function quietly(work: () => unknown): boolean {
   try {
     work();

@@ -28,13 +28,13 @@ export function groupIdentity(mom_priv: string, boot: string, named: (name: stri
   return { ...own, name: `partita.${randomBytes(6).toString("hex")}`, made: {} };
 }
 
-/** Call it when the directories have been made. Throws the file system's error. */
+/** Must be called after the directories have been made. Throws the file system's error. */
 export function saveIdentity(mom_priv: string, identity: GroupIdentity, directories: readonly string[]): void {
   const made = Object.fromEntries(directories.map((directory) => [directory, inodeOf(directory) ?? ""]));
   writeWholeFile(join(mom_priv, FILE), `${JSON.stringify({ ...identity, made })}\n`, 0o600);
 }
 
-/** Whether every directory that exists is one that was made. */
+/** Whether every existing directory is one that we made. */
 const isOurs = ({ made }: GroupIdentity, directories: readonly string[]): boolean =>
   directories.every((directory) => {
     const inode = inodeOf(directory);
@@ -51,7 +51,7 @@ function readIdentity(path: string): GroupIdentity | null {
   }
 }
 
-/** null: there is no such directory. */
+/** Returns null if the directory does not exist. */
 const inodeOf = (path: string): string | null => statSync(path, { bigint: true, throwIfNoEntry: false })?.ino.toString() ?? null;
 
 function placeOf(path: string): string {

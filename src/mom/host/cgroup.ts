@@ -71,10 +71,10 @@ function keepIdentity(
   }
 }
 
-/** Which hierarchy does what; undefined: none does. tracker: knows the processes of a job. */
+/** The hierarchy for each task; undefined: none. tracker: the hierarchy that tracks the processes of a job. */
 type Roles = { readonly tracker: Hierarchy } & { readonly [C in Exclude<Controller, "freezer">]: Hierarchy | undefined };
 
-/** null: none can hold jobs. */
+/** Returns null if no hierarchy can hold jobs. */
 function rolesOf(hierarchies: readonly Hierarchy[]): Roles | null {
   const tracker =
     hierarchies.find(({ version, top }) => version === 2 && existsSync(`${top}/cgroup.procs`)) ??
@@ -159,7 +159,7 @@ export class JobGroups {
     return new Set(wanted.filter((each) => each !== undefined));
   }
 
-  /** The job has a group there that limits what the starter would need (G2). */
+  /** Whether the job's group in this hierarchy limits a resource that the starter would need (G2). */
   #isLimited(hierarchy: Hierarchy, known: ReadonlySet<Hierarchy>): boolean {
     return known.has(hierarchy) && (hierarchy === this.#roles.memory || hierarchy === this.#roles.cpu);
   }
@@ -182,7 +182,7 @@ export class JobGroups {
     this.#reminder.start();
   }
 
-  /** Leaves the groups of the present job that are not among `next`, and limits them. */
+  /** Leaves the groups of the present job that are not in `next`, and sets the limits of the groups it leaves. */
   #moveOn(next: ReadonlySet<Hierarchy>): void {
     if (this.#inside === null) return;
     const { job, limits, entered } = this.#inside;
@@ -214,7 +214,7 @@ export class JobGroups {
     return this.#all.filter((each) => (known === undefined ? existsSync(`${each.top}/${job}`) : known.has(each)));
   }
 
-  /** SIGKILL to all that is in it; how many there were. */
+  /** Sends SIGKILL to all processes of the group. Returns their number. */
   kill(job: string): number {
     const found = this.pids(job);
     if (found.length === 0) return 0;
@@ -234,7 +234,7 @@ export class JobGroups {
     }
   }
 
-  /** Removes the group; null: there was none, or something is in it still. */
+  /** Removes the group. Returns null if it did not exist, or if it still contains processes. */
   close(job: string): GroupUsage | null {
     if (this.#inside?.job === job) this.leave();
     const { tracker, cpuacct, memory } = this.#roles;
@@ -252,7 +252,7 @@ export class JobGroups {
     return usage;
   }
 
-  /** Jobs with groups, of earlier starters too. */
+  /** Jobs with groups, including jobs of earlier starters. */
   jobs(): string[] {
     return [...new Set(this.#all.flatMap(({ top }) => groupsIn(top)))];
   }
@@ -263,14 +263,14 @@ export class JobGroups {
   }
 }
 
-/** A fork bomb makes new processes while old ones are killed: frozen it does not. */
+/** A fork bomb creates new processes while old ones are killed. The group is frozen first to prevent that. */
 function killFrozen(pids: readonly number[], state: string): void {
   quietly(() => writeFileSync(state, "FROZEN"));
   for (const pid of pids) quietly(() => process.kill(pid, "SIGKILL"));
   quietly(() => writeFileSync(state, "THAWED"));
 }
 
-/** G4: for a while after it is started it changes groups again and again. */
+/** G4: changes groups repeatedly for a short time after it is started. */
 class Reminder {
   readonly #change: () => void;
   #until_ms = 0;

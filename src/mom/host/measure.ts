@@ -12,7 +12,7 @@ export function measureHost(with_keyboard: boolean, now_ms: number): Measure {
   return { load: loadavg()[0] ?? 0, idle_s: with_keyboard ? idleSeconds("/dev", now_ms) : null };
 }
 
-/** Seconds since anything was typed at a terminal under the directory (`/dev`); null: there is none. */
+/** Seconds since the last input at a terminal under the directory (`/dev`). Returns null if there is no terminal. */
 export function idleSeconds(dev: string, now_ms: number): number | null {
   const terminals = [
     ...names(dev)

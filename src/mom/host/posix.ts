@@ -205,7 +205,7 @@ export function becomeSubreaper(): void {
 
 const RLIMIT_NOFILE = 7;
 
-/** Node takes as many descriptors as it may; children get the usual limit back (and may raise it themselves). */
+/** Node raises its limit on descriptors to the maximum. Children get the usual limit back (and may raise it themselves). */
 export function lowerFileLimit(count: number): void {
   const native = calls();
   const limits = new BigUint64Array(2);
@@ -237,7 +237,7 @@ export type Reaped = {
   readonly peak_kb: number;
 };
 
-/** ru_maxrss in a rusage, counted in longs: two times stand before it */
+/** position of ru_maxrss in a rusage, counted in longs: two times precede it */
 const RUSAGE_MAXRSS_AT = 4;
 
 /** Reaps one ended child; null: it is not a child, or has not ended. */

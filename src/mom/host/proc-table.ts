@@ -38,7 +38,7 @@ export function kernelText(path: string, line = false): string {
   }
 }
 
-/** One process; null: gone. */
+/** Returns null if the process has gone. */
 export function readProcess(pid: number): ProcessInfo | null {
   try {
     return parseStat(kernelText(`/proc/${pid}/stat`, true));
@@ -47,7 +47,10 @@ export function readProcess(pid: number): ProcessInfo | null {
   }
 }
 
-/** The kernel's name for it (15 bytes of the last executed program), also when it is dead and not yet reaped; null: gone. */
+/**
+ * The kernel's name of the process (15 bytes of the last executed program), also if it is dead and not yet reaped. Returns null
+ * if the process has gone.
+ */
 export function processName(pid: number): string | null {
   try {
     return kernelText(`/proc/${pid}/comm`, true).replace(/\n$/, "");
@@ -101,7 +104,7 @@ export function processesOf(all: readonly ProcessInfo[], leaders: ReadonlySet<nu
   return result;
 }
 
-/** A variable of a process' first environment; null: not readable or not there. */
+/** A variable of a process' initial environment. Returns null if it does not exist or cannot be read. */
 export function processVariable(pid: number, name: string): string | null {
   try {
     for (const entry of readFileSync(`/proc/${pid}/environ`, "utf8").split("\0")) {

@@ -33,7 +33,7 @@ export const isPseudoTerminal = (path: string): boolean => /^\/dev\/pts\/\d{1,9}
 const ASK_AGAIN_MS = 10;
 
 export type TerminalWriter = {
-  /** False: it is full; `onEmpty` is called when it no longer is. */
+  /** Returns false if the terminal is full; `onEmpty` is called when it no longer is. */
   write(bytes: Uint8Array): boolean;
   close(): void;
 };
@@ -56,7 +56,7 @@ export function terminalWriter(master: number, onEmpty: () => void): TerminalWri
           timer = setTimeout(() => pump() && onEmpty(), ASK_AGAIN_MS);
           return false;
         }
-        // EIO: the other end has gone, which the reader of the terminal is told.
+        // EIO: the other end has gone; the reader of the terminal reports that.
         waiting = [];
       }
     }

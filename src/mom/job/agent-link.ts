@@ -60,7 +60,7 @@ export type PrepareRequest = {
 };
 export type FinishRequest = {
   readonly plan: FilePlan /** Exit_status was 0 */;
-  readonly success: boolean /** keep: rerun, the output waits for the next run; drop: nobody wants it */;
+  readonly success: boolean /** keep: the job is rerun, and the output waits for the next run; drop: the output is not needed */;
   readonly output: "deliver" | "keep" | "drop";
 };
 export type DropRequest = { readonly job: string; readonly paths: readonly string[] };
@@ -77,7 +77,7 @@ export type Prepared = { readonly job: string; readonly run_count: number } & (
   | {
       readonly ok: false /** a code of docs/reference/execution.md 6 */;
       readonly exit_status: number;
-      readonly text: string /** what failed is the copying of files to here */;
+      readonly text: string /** the failed step was the copying of files to this host */;
       readonly stagein?: true;
     }
 );
@@ -115,7 +115,10 @@ export type AgentToMom = {
   "agent-appended": { readonly runs: readonly { readonly job: string; readonly run_count: number }[] };
   /** names of the jobs */
   "agent-dropped": { readonly jobs: readonly string[] };
-  /** not begun: it must copy or remove so much that others would wait; for the second agent, which does only such work */
+  /**
+   * not begun, because it would copy or remove so much that other jobs would wait; meant for the second agent, which does only
+   * such work
+   */
   "agent-bulky": { readonly jobs: readonly { readonly job: string; readonly run_count: number }[] };
   /** for the log */
   "agent-complaint": { readonly job: string; readonly text: string };

@@ -64,7 +64,7 @@ export type ExitedRun = RunKey & {
   readonly peak_kb?: number;
   readonly at_ms: number;
   readonly group?: GroupUsage;
-  /** a restart script ended as itself, with an error: it never became the program to restore */
+  /** a restart script failed before it became the program to restore */
   readonly restart_failed?: true;
 };
 
@@ -80,7 +80,7 @@ export type StarterRun = StartedRun &
         readonly adopted?: readonly AdoptedSession[];
       }
     | { readonly state: "ended"; readonly exit: ExitedRun }
-    | { /** a starter died with it: nothing of it runs, its status is unknown */ readonly state: "lost" }
+    | { /** a starter died during the run: no process of the run is left, and its status is unknown */ readonly state: "lost" }
   );
 
 export type MomToStarter = {
@@ -101,7 +101,7 @@ export type StarterToMom = {
     readonly pid: number;
     readonly runs: readonly StarterRun[] /** last run counts of jobs forgotten, oldest first */;
     readonly last: readonly RunKey[];
-    /** it answers starter-ping; a starter of an earlier release may not */
+    /** the starter answers starter-ping; a starter of an earlier release may not */
     readonly pongs?: true;
   };
   "starter-pong": Record<string, never>;

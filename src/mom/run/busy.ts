@@ -1,7 +1,5 @@
-// A host that others use (`$max_load`, `$kbd_idle`): the server is told, and jobs are suspended meanwhile if the site wants that. Pure.
-//
-// I1. A job that is suspended for this resumes when the host is free, or when somebody resumes it; the server controls its own suspensions.
-// I2. Jobs over several hosts are not suspended, because one part would stop all others. `$action multinodebusy 0 requeue` requeues them.
+// A host that others use (`$max_load`, `$kbd_idle`): the mom informs the server, and suspends jobs meanwhile if the site wants
+// that. Pure.
 
 import { hostsOf } from "#model/request/host-entry.ts";
 import { LOG_EVENT } from "#support/log-event.ts";

@@ -56,13 +56,13 @@ export type MomEvent =
   | { readonly kind: "hung-up"; readonly run: RunKey }
   /** records found at the start of the mom */
   | { readonly kind: "recovered"; readonly saved: readonly SavedRun[] }
-  /** what the starter knows, at every connect */
+  /** the starter's state, sent at every connect */
   | { readonly kind: "starter-state"; readonly data: StarterToMom["starter-state"] }
   /** sums by pid of the top process */
   | { readonly kind: "sampled"; readonly seen: ReadonlyMap<number, Seen> }
   /** the host's load, and how long nobody has typed */
   | { readonly kind: "measured"; readonly measure: Measure }
-  /** resources of the site in its configuration, as they are now */
+  /** present values of the site's resources in the configuration */
   | { readonly kind: "site"; readonly resources: { readonly [name: string]: string } }
   | { readonly kind: "configured"; readonly config: MomConfig }
   | { readonly kind: "tick" }

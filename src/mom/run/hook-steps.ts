@@ -131,7 +131,7 @@ export function logHooks(cx: Context, event: string, end: SequenceEnd, job: stri
   }
 }
 
-/** Exit_status of a run whose hooks gave this answer before it ran; null: it continues. */
+/** Exit_status of a run that hooks stopped with this answer before it ran. Returns null if the run continues. */
 export function exitStatusOf(end: SequenceEnd, job: string): number | null {
   const wish = end.requests.jobs[job];
   switch (end.kind) {
@@ -197,7 +197,7 @@ const FAILURE_ACTIONS: { readonly [action: string]: readonly string[] } = {
   scheduler_restart_cycle: ["execjob_begin", "execjob_prologue"],
 };
 
-/** The server is told now, or when it is connected. */
+/** The report is sent now, or when the server is connected. */
 function report(cx: Context, told: MomHookReport): void {
   if (cx.state.welcomed) cx.actions.push({ kind: "send", type: "mom-hook", data: told });
   else cx.state.reports.push(told);

@@ -61,7 +61,7 @@ export function vnodesOf(job: MomJob | null, own: readonly MomVnode[]): readonly
 const settable = (rows: readonly { readonly name: string; readonly set: string }[]): string[] =>
   rows.filter((row) => row.set !== "pbs" && row.set !== "root").map((row) => row.name);
 
-/** resources_used is a mom's to say: a hook may add to it. */
+/** The mom computes resources_used, but a hook may add to it. */
 const JOB_WRITABLE: readonly string[] = [...settable(JOB_ATTRIBUTES.rows), "resources_used"];
 const VNODE_WRITABLE: readonly string[] = settable(NODE_ATTRIBUTES.rows);
 export const MOM_WRITABLE: HookInput["writable"] = { job: JOB_WRITABLE, vnode: VNODE_WRITABLE };

@@ -17,7 +17,7 @@ import type { MomState, Run } from "./state.ts";
 /** The job is requeued: a run that never started leaves no output of its own. */
 const SENT_BACK: ReadonlySet<number> = new Set([JOB_EXEC.RETRY, JOB_EXEC.FAILHOOK_RERUN, JOB_EXEC.HOOK_RERUN, JOB_EXEC.HOOKERROR]);
 const WILL_RUN_AGAIN: ReadonlySet<number> = new Set([JOB_EXEC.RERUN, JOB_EXEC.INITABT, JOB_EXEC.BADRESRT]);
-/** Whether or not it is rerunnable, because it restarts from its checkpoint. */
+/** Runs with these statuses continue even if the job is not rerunnable, because it restarts from its checkpoint. */
 const WILL_GO_ON: ReadonlySet<number> = new Set([JOB_EXEC.CHKP, JOB_EXEC.INITRST]);
 
 /** The handling of a run's output. ran: the run has started. */
@@ -25,7 +25,7 @@ export function outputFate({ state }: Context, run: Run, exit_status: number, ra
   if (run.ending?.why === "discard") return "drop";
   // Output here is only of its tasks; output of an earlier run here, as first host, belongs to the job.
   if (isSister(run.job, state.config.host)) return !ran && state.kept.has(run.job.id) ? "keep" : "drop";
-  // Whatever hooks request: there will be no other run.
+  // There will be no other run, whatever hooks request.
   if (run.ending?.why === "delete" && ran) return "deliver";
   if (SENT_BACK.has(exit_status) && !ran) return state.kept.has(run.job.id) ? "keep" : "drop";
   if (SENT_BACK.has(exit_status) || WILL_GO_ON.has(exit_status)) return "keep";

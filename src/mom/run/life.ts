@@ -31,7 +31,7 @@ import { beginEnding, killedForMemory, pursueEnding, walltimeOf } from "./watch.
 
 const SIGNALLED = 256;
 const BEFORE_START = "ended before it was started";
-/** Exit_status of a run that was ended before it began; if it is to be run again, the status says so (statusOf). */
+/** Exit_status of a run that was ended before it began. If the job will run again, the status says so (statusOf). */
 const ENDED_BEFORE = SIGNALLED + SIG.TERM;
 
 // ---- before it runs ----

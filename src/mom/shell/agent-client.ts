@@ -20,7 +20,7 @@ export type AgentClient = {
   append(file: MomToAgent["agent-append"]["files"][number]): void;
   /** not repeated: a later run of the job may have its output there by then */
   drop(request: DropRequest): void;
-  /** for how many ms it has not answered an open request; 0 without one */
+  /** time in ms for which a request is unanswered; 0 if there is none */
   silent_ms(): number;
   /** lets it finish its requests, then ends it */
   close(): Promise<void>;
@@ -28,7 +28,7 @@ export type AgentClient = {
 
 const AGAIN_MS = 100;
 const AGAIN_MS_MAX = 10_000;
-/** Agents at most beside the main one. */
+/** Greatest number of agents besides the main one. */
 const BULK_AGENTS_MAX = 8;
 
 type Waiting = {

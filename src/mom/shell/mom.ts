@@ -409,7 +409,7 @@ export class Mom {
     this.#happen({ kind: "measured", measure: measureHost(kbd_idle !== null, Date.now()) });
   }
 
-  /** Resources of the site, repeatedly; once more after there are none any more. */
+  /** Sends resources of the site repeatedly, and once more after the last one was removed. */
   #readSite(now_ms: number): void {
     const { site } = this.#settings;
     const none = Object.keys(site).length === 0 && Object.keys(this.#state.site).length === 0;

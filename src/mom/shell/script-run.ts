@@ -14,7 +14,10 @@ type Request = Extract<MomAction, { kind: "run-script" }>;
 const NOT_THE_OWNERS = 0o022;
 const EXECUTABLE = 0o100;
 
-/** path: of the script. system: it must be root's; else our own. running: called when there is one and it is started. */
+/**
+ * path: path of the script. system: the script must belong to root, otherwise to us. running: called when the script exists and
+ * was started.
+ */
 export function runScript(path: string, system: boolean, request: Request, running: () => void): Promise<ScriptEnd> {
   const stat = look(path);
   if (stat === null) return Promise.resolve({ kind: "none" });
@@ -86,6 +89,6 @@ function killGroup(child: ChildProcess): void {
   try {
     process.kill(-child.pid, "SIGKILL");
   } catch {
-    // Nothing of it is left.
+    // The process group no longer exists.
   }
 }

@@ -81,6 +81,6 @@ function killGroup(pid: number): void {
   try {
     process.kill(-pid, "SIGKILL");
   } catch {
-    // Nothing of it is left.
+    // The process group no longer exists.
   }
 }

@@ -3,13 +3,13 @@
 // L1. The limit is a third of the time after which the server gives up on a mom (src/server/moms/heartbeat.ts H1). The server asks four times in that time: a mom
 //     it has given up has stood still for three quarters of the time at least. A mom that is under the limit has answered, or will before the server gives up.
 
-/** Until the server has said how long it waits. */
+/** The default until the server has sent its own value. */
 const SILENCE_S_DEFAULT = 45;
 
 export type StallWatch = {
   /** Called whenever something happens, and again and again while nothing does. Returns for how many ms nothing was done, if that was too long; else 0. */
   look(now_ms: number): number;
-  /** silence_s: as the server says in its mom-ping; 0: it does not ask */
+  /** silence_s: the value in the server's mom-ping; 0: the server does not ask */
   setSilence(silence_s: number): void;
   /** how often to look */
   readonly period_ms: number;

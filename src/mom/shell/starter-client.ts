@@ -19,7 +19,7 @@ export type StarterClient = {
   signal(run: RunKey, signal: number): void;
   adopt(run: RunKey, pid: number): void;
   forget(run: RunKey): void;
-  /** asks whether it is there, and returns for how many ms it has not answered */
+  /** pings the starter, and returns the time in ms for which it has not answered */
   silent_ms(): number;
   /** the starter may end if it has no jobs */
   quit(): void;
@@ -39,7 +39,7 @@ export function connectStarter(
   let signals: (RunKey & { signal: number })[] = [];
   let forgets: RunKey[] = [];
   let scheduled = false;
-  /** whether it answers pings; when the one was sent that it has not answered */
+  /** whether the starter answers pings, and when the unanswered ping was sent */
   let pongs = false;
   let pinged_ms: number | null = null;
   const heard: StarterHandlers & Pick<{ readonly [T in keyof StarterToMom]: (data: StarterToMom[T]) => void }, "starter-pong"> = {

@@ -29,7 +29,7 @@ const PIECE_BYTES = 256 * 1024;
 const EXTENSION = ".SO";
 
 export type TaskOutput = {
-  /** carries what there is; resolves when it was taken, or cannot be now */
+  /** sends all present output; resolves when it was accepted, or cannot be accepted now */
   drain(job: string): Promise<void>;
   /** looks at all sisters' files */
   tick(): void;
@@ -85,7 +85,7 @@ export function carryOutput(home: string, state: MomState, complain: (text: stri
             if (sent === null) return;
             carried[sent.letter] += sent.bytes.length;
             try {
-              // Whoever reads it finds the old one or the new one whole.
+              // A reader finds either the old or the new text, always complete.
               writeFileSync(`${keeper(id)}.new`, JSON.stringify(carried), { mode: 0o600 });
               renameSync(`${keeper(id)}.new`, keeper(id));
             } catch (error) {
@@ -111,7 +111,7 @@ export function carryOutput(home: string, state: MomState, complain: (text: stri
     const run = state.runs.get(job);
     if (run === undefined || !isSister(run.job, state.config.host)) return Promise.resolve();
     const upTo = { o: sizeOf(run.plan.stdout.path, uidOf(run)), e: sizeOf(run.plan.stderr.path, uidOf(run)) };
-    // After what is under way: something may have been written since it began.
+    // Runs after the present transfer, because further output may have been written since that began.
     const before = underway.get(job) ?? Promise.resolve();
     const work = before.then(() => carry(run, upTo));
     underway.set(job, work);
@@ -161,7 +161,7 @@ function readOffsets(path: string): Carried {
 
 const uidOf = (run: Run): number | undefined => run.plan.owner?.uid ?? process.geteuid?.();
 
-/** null: nothing is there beyond the offset, up to the end. */
+/** Returns null if there is nothing between the offset and the end. */
 function readPiece(path: string, offset: number, end: number, uid: number | undefined): Buffer | null {
   if (offset >= end) return null;
   return withFile(path, uid, null, (fd, size) => {
@@ -175,7 +175,7 @@ function readPiece(path: string, offset: number, end: number, uid: number | unde
 
 const sizeOf = (path: string, uid: number | undefined): number => withFile(path, uid, 0, (_, size) => size);
 
-/** O2; otherwise: where there is no such file. */
+/** O2. otherwise: the result if the file does not exist. */
 function withFile<T>(path: string, uid: number | undefined, otherwise: T, work: (fd: number, size: number) => T): T {
   let fd: number;
   try {

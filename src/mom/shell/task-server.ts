@@ -22,7 +22,7 @@ import { tooManyTasks } from "../run/tasks.ts";
 /** forwarded: the job whose question is another host's */
 type Question = { readonly link: ServerLink; readonly token: number | null; remote: Link<TaskToMom> | null; forwarded: string | null };
 
-/** Answers after which nothing more comes. */
+/** Answers that are the last of their question. */
 const LAST: ReadonlySet<TaskAnswer["type"]> = new Set(["task-hosts", "task-exited", "task-done", "task-refused"]);
 
 export type TaskServerOptions = {
@@ -42,7 +42,7 @@ export class TaskServer {
   #server: LinkServer | null = null;
   #closed = false;
 
-  /** Listens from now on; where that cannot be done, it complains. */
+  /** Starts to listen; reports a failure. */
   constructor(options: TaskServerOptions) {
     this.#options = options;
     this.path = taskSocketPath(options.home);
@@ -161,7 +161,7 @@ export class TaskServer {
     );
   }
 
-  /** What the other mom says is passed on. */
+  /** Passes on the answers of the other mom. */
   #answersTo(asked: number): LinkHandlers<MomToTask> {
     return {
       "task-started": ({ task }) => this.say(asked, { type: "task-started", task }),
@@ -209,7 +209,7 @@ export function dialMom(
   });
 }
 
-/** Frames that are none are as good as not sent. */
+/** Malformed frames are ignored. */
 function checked(handlers: LinkHandlers<MomToTask>): LinkHandlers<MomToTask> {
   const guard = (type: keyof MomToTask) => (data: unknown) => {
     const parsed = parseFrame("mom-to-task", type, data);

@@ -14,14 +14,14 @@ export class Children {
   /** By job or task; ended runs stay until the mom forgets them. */
   readonly runs: Map<string, JournalRun>;
   readonly byPid = new Map<number, Child>();
-  /** Of each job: session -> uid of its owner. Where there are control groups these know more. */
+  /** For each job: session -> uid of its owner. Control groups, if available, are more exact. */
   readonly #adopted = new Map<string, Map<number, number>>();
 
   constructor(runs: Map<string, JournalRun>) {
     this.runs = runs;
   }
 
-  /** The very run, while its top process (or, of a task, its own) was not reaped; null: there is none. */
+  /** The run with exactly this run_count, while its top process (or the task's own) is not reaped; otherwise null. */
   alive({ job, run_count }: RunKey): JournalRun | null {
     const run = this.runs.get(job);
     return run?.run_count === run_count && run.state === "running" && this.byPid.has(run.pid) ? run : null;
@@ -41,14 +41,14 @@ export class Children {
     return new Map([...(this.#adopted.get(job) ?? [])].filter(([session]) => !this.byPid.has(session)));
   }
 
-  /** To the job's tasks and to what was adopted (C1). */
+  /** Signals the job's tasks and adopted processes (C1). */
   signalOthers(job: string, signal: number): void {
     signalSessions(new Map(this.tasksOf(job).map((pid) => [pid, signal])));
     const sessions = this.adoptedOf(job);
     signalSessions(new Map([...sessions.keys()].map((session) => [session, signal])), sessions);
   }
 
-  /** The job's top process is gone: everything else of it goes, too. */
+  /** The job's top process has gone: kills all other processes of the job. */
   killOthers(job: string): void {
     this.signalOthers(job, SIGKILL);
     this.#adopted.delete(job);

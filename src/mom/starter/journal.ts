@@ -33,7 +33,7 @@ export type JournalState = {
 };
 
 export type Journal = {
-  /** all of them or, when it throws, perhaps a part of them */
+  /** appends all records; if it throws, a part of them may be written */
   append(records: readonly JournalRecord[]): void;
   sync(): Promise<void>;
   /** writes a fresh file with the records that still matter */
@@ -198,7 +198,7 @@ export function writeWhole(fd: number, text: string): number {
   return buffer.length;
 }
 
-/** A lost run has no exit: it is written as started, and found lost again. */
+/** A lost run has no exit: it is written as started, and is found lost again at the next start. */
 export function linesOf(state: JournalState): string {
   const records: JournalRecord[] = [{ t: "boot", boot: state.boot }];
   for (const [job, run_count] of state.last) records.push({ t: "forget", job, run_count });
@@ -217,7 +217,7 @@ export function linesOf(state: JournalState): string {
   return textOf(records);
 }
 
-/** Processes are looked for by it only while the run may have some. */
+/** The cookie is needed only while the run may have processes. */
 const cookieOf = ({ state, cookie }: { readonly state: string; readonly cookie?: string }): { cookie?: string } =>
   cookie === undefined || state === "ended" ? {} : { cookie };
 

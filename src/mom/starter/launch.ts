@@ -252,7 +252,7 @@ function programError(path: string): number {
   return interpreter === undefined ? ENOEXEC : executeError(interpreter);
 }
 
-/** null: this identity cannot read it (but perhaps execute it). */
+/** Returns null if this identity cannot read the file (it may still be able to execute it). */
 function firstBytes(path: string): string | null {
   let fd: number;
   try {

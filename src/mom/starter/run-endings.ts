@@ -56,7 +56,7 @@ export class RunEndings {
     exits.add(over.map((run) => this.#exitOf(run)));
   }
 
-  /** left: processes of it were there just now. */
+  /** left: whether processes of the run existed at the last check. */
   #isOver(run: Ending, left: boolean): boolean {
     const { terminals, now_ms, complain } = this.#options;
     // Its terminal may still be forwarding the job's output.
@@ -67,7 +67,7 @@ export class RunEndings {
     return true;
   }
 
-  /** A job that has left its group tells what the group knew. */
+  /** A job that has left its group reports the group's last data. */
   #exitOf({ exit }: Ending): ExitedRun {
     const group = this.#options.groups?.close(exit.job) ?? null;
     return group === null ? exit : { ...exit, group };

@@ -23,7 +23,7 @@ export class RunExits {
     this.#options = options;
   }
 
-  /** Runs whose end is not on its way to the disk yet: for the mom they still run. */
+  /** Runs whose end is not being written to the disk yet. For the mom they still run. */
   get waiting(): readonly ExitedRun[] {
     return this.#waiting;
   }

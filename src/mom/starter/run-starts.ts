@@ -31,7 +31,7 @@ const OWN_UID = process.geteuid?.() ?? 0;
 
 export class RunStarts {
   readonly #options: RunStartsOptions;
-  /** for the journal, before the mom is told */
+  /** records for the journal; they are written before the mom is informed */
   readonly #notes: JournalRecord[] = [];
 
   constructor(options: RunStartsOptions) {

@@ -203,7 +203,7 @@ export class Starter {
     this.#link?.send("starter-hung-up", { runs: [{ job, run_count }] });
   }
 
-  /** No mom can ever ask for them again: all jobs are killed. */
+  /** No mom can ask for these jobs again, so all of them are killed. */
   killAll(): void {
     signalSessions(new Map([...this.#children.byPid.keys()].map((pid) => [pid, SIGKILL])));
     if (this.#options.groups !== null) clearGroups(this.#options.groups);

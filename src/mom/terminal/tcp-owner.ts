@@ -22,7 +22,7 @@ export function tcpOwner(socket: { readonly remotePort?: number | undefined; rea
       const uid = ownerIn(readFileSync(`/proc/net/${name}`, "latin1"), remotePort, localPort);
       if (uid !== null) return uid;
     } catch {
-      // A kernel without it.
+      // The kernel does not support this.
     }
   }
   return null;

@@ -74,7 +74,7 @@ async function main(): Promise<void> {
   say({ pty: path, term: terminal.term, ...(display === null ? {} : { display: display.name, authority: display.authority }) });
 }
 
-/** null: no terminal can be had, which the requesting side is told. */
+/** Returns null if no display can be set up; the requesting side is informed. */
 async function displayFor(channel: TerminalChannel, x11: NonNullable<TerminalShape["x11"]>, directory: string): Promise<JobDisplay | null> {
   try {
     return await openDisplay(channel, x11, directory);

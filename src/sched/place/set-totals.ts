@@ -1,6 +1,6 @@
-// The quick answer over a whole node set (docs/reference/scheduler.md 5): whether a vnode is free, whether there are enough vnodes to scatter, whether there
-// is enough of every resource in total, and whether any vnode matches. A request that exceeds the totals can never run, nor one with a chunk that exceeds
-// every host.
+// A quick check over a whole node set (docs/reference/scheduler.md 5): whether a vnode is free, whether there are enough vnodes
+// to scatter, whether there is enough of every resource in total, and whether any vnode matches. A request that exceeds the
+// totals, or has a chunk that exceeds every host, can never run.
 
 import type { Why } from "#protocol/sched-link.ts";
 import type { Chunk, Request } from "../shapes/request.ts";

@@ -14,7 +14,7 @@ const KEPT = [
 export const originals = (attrs: Attrs): Attrs =>
   attrs["exec_vnode_orig"] === undefined ? Object.fromEntries(KEPT.map(([name, orig]) => [orig, attrs[name]])) : {};
 
-/** The attributes of the job at the begin of its run; the present ones if it gave nothing up. */
+/** The attributes of the job at the start of its run; if the job has released nothing since, these are the present ones. */
 export function attrsAtStart<A extends Attrs>(attrs: A): A {
   if (attrs["exec_vnode_orig"] === undefined) return attrs;
   return { ...attrs, ...Object.fromEntries(KEPT.map(([name, orig]) => [name, attrs[orig]])) };
