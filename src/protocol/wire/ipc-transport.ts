@@ -14,7 +14,7 @@ import type { Limits } from "./limits.ts";
 import { LIMITS } from "./limits.ts";
 import { type Outbox, outbox } from "./link.ts";
 import { peerCredentials } from "./peer-credentials.ts";
-import { type LinkHandlers, type LinkState, linkState, type ServerLink, type UserLoad, userLoad } from "./server-link.ts";
+import { type LinkHandlers, ServerConnection, type ServerLink, type UserLoad, userLoad } from "./server-link.ts";
 import { socketAddress } from "./socket-path.ts";
 
 export type { LinkHandlers, ServerLink } from "./server-link.ts";
@@ -53,7 +53,7 @@ export async function listenLinks(options: ListenOptions): Promise<LinkServer> {
   ipc.config.writableAll = options.everyone;
   ipc.serve(address);
   const server = ipc.server as IpcServer;
-  const links = new Map<Socket, LinkState>();
+  const links = new Map<Socket, ServerConnection>();
   const users = new Map<number, UserLoad>();
 
   server.on("connect", (socket: Socket) => admit(socket));
@@ -61,7 +61,7 @@ export async function listenLinks(options: ListenOptions): Promise<LinkServer> {
   for (const type of options.types) {
     server.on(type, (data: unknown, socket: Socket) => {
       const link = links.get(socket);
-      if (link !== undefined && !link.refused) options.onFrame(link.link, type, data);
+      if (link !== undefined && !link.refused) options.onFrame(link, type, data);
     });
   }
 
@@ -82,9 +82,9 @@ export async function listenLinks(options: ListenOptions): Promise<LinkServer> {
     }
     users.set(peer.uid, user);
     user.connections++;
-    const state = linkState(server, socket, peer, limits, user, options);
-    links.set(socket, state);
-    options.onLink?.(state.link);
+    const link = new ServerConnection(server, socket, peer, limits, user, options);
+    links.set(socket, link);
+    options.onLink?.(link);
   }
 
   function refuse(socket: Socket, code: number, text: string): void {
@@ -95,13 +95,13 @@ export async function listenLinks(options: ListenOptions): Promise<LinkServer> {
   }
 
   function dismiss(socket: Socket): void {
-    const state = links.get(socket);
-    if (state === undefined) return;
+    const link = links.get(socket);
+    if (link === undefined) return;
     links.delete(socket);
-    state.closed();
-    const user = users.get(state.link.peer.uid);
-    if (user !== undefined && --user.connections === 0) users.delete(state.link.peer.uid);
-    options.onClose?.(state.link);
+    link.closed();
+    const user = users.get(link.peer.uid);
+    if (user !== undefined && --user.connections === 0) users.delete(link.peer.uid);
+    options.onClose?.(link);
   }
 
   await new Promise<void>((resolve, reject) => {
@@ -114,7 +114,7 @@ export async function listenLinks(options: ListenOptions): Promise<LinkServer> {
 
   return {
     get links() {
-      return new Set([...links.values()].map((state) => state.link));
+      return new Set(links.values());
     },
     setLimits: (changed) => void Object.assign(limits, changed),
     close() {

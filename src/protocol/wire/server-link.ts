@@ -15,7 +15,7 @@ import type { Socket } from "node:net";
 import { encodeFrame, encodePartFrame, type Frame, FrameError, frameDecoder } from "./frame.ts";
 import { allowedOf, type IpcServer, setInbox } from "./ipc.ts";
 import type { Limits } from "./limits.ts";
-import { type Outbox, outbox } from "./link.ts";
+import { type Outbox, type OutboxLimits, outbox } from "./link.ts";
 import type { PeerCredentials } from "./peer-credentials.ts";
 import type { Reply } from "./reply.ts";
 
@@ -61,8 +61,6 @@ export type LinkHandlers = {
   onProblem?(text: string, peer: PeerCredentials | null): void;
 };
 
-export type LinkState = { readonly link: ServerLink; refused: boolean; closed(): void };
-
 /** Totals over all connections of a user. */
 export type UserLoad = {
   connections: number;
@@ -71,10 +69,10 @@ export type UserLoad = {
   waiting_chars: number;
   open_chars: number;
   unread_chars: number;
-  /** connections that are not read (L3); each callback is called when there may be room again */
-  readonly not_read: Set<() => void>;
+  /** connections that are not read (L3), until there may be room again */
+  readonly not_read: Set<ServerConnection>;
   /** the connection that is read although there is no room; null: none */
-  reader: (() => void) | null;
+  reader: ServerConnection | null;
 };
 
 /** The load of a user without connections. */
@@ -88,220 +86,283 @@ export const userLoad = (): UserLoad => ({
   reader: null,
 });
 
-/** The server's side of one connection: limits, counting, sending. limits are read at each use, so that they may change. */
-export function linkState(
-  server: IpcServer,
-  socket: Socket,
-  peer: PeerCredentials,
-  limits: Limits,
-  user: UserLoad,
-  handlers: LinkHandlers,
-): LinkState {
-  let welcomed = false;
-  let held = false;
-  let announced = false;
-  let serving = false;
-  let receive: (frame: Frame) => void = () => undefined;
-  const open = openRequests(user);
-  let pending = 0;
-  let waiting = 0;
-  let unread = 0;
-  let frame_chars = 0;
-  let frameTimer: NodeJS.Timeout | null = null;
-  let roomTimer: NodeJS.Timeout | null = null;
-  const decoder = frameDecoder(limits.request_frame_chars_max, allowedOf(server));
-  const breakOff = (why: string): void => {
-    if (socket.destroyed) return;
-    state.refused = true;
-    handlers.onProblem?.(why, peer);
-    socket.destroy();
-  };
-  const out: Outbox = outbox(socket, {
-    write: (text) => void server.write(socket, text),
-    limits: () => ({
-      write_ahead_bytes: limits.write_ahead_bytes,
-      queue_chars_max: welcomed ? limits.daemon_queue_chars_max : limits.client_queue_chars_max,
-      stalled_reader_ms: welcomed ? limits.stalled_daemon_ms : limits.stalled_reader_ms,
-    }),
-    giveUp: breakOff,
-    onRoom: () => goOn(),
-  });
-  const rate = frameRate(limits, () => goOn());
+let next_link_id = 1;
 
-  const countUnread = (): void => {
-    const now = socket.destroyed ? 0 : out.queued_chars + socket.writableLength;
-    user.unread_chars += now - unread;
-    unread = now;
-  };
-  /** L2 */
-  const isHeldBack = (): boolean => {
-    countUnread();
-    if (unread > limits.unread_reply_chars_max || (user.unread_chars > limits.user_unread_chars_max && unread > 0)) {
-      // The reader must continue to read, or it is given up. Node does not report when the last bytes leave the socket, so the
-      // link polls.
-      out.watch();
-      roomTimer ??= setTimeout(() => {
-        roomTimer = null;
-        goOn();
-      }, ROOM_MS).unref();
-      return true;
-    }
-    return open.count >= limits.open_requests_max || (user.open_chars > limits.user_open_chars_max && open.count > 0);
-  };
-  const mayServe = (): boolean => welcomed || (!held && rate.has_some && !isHeldBack());
-  /** L3 */
-  const mayRead = (): boolean => {
-    if (welcomed || pending === 0 || user.pending_chars + user.waiting_chars <= limits.user_pending_chars_max) return true;
-    if (user.waiting_chars > 0) return false;
-    user.reader ??= goOn;
-    return user.reader === goOn;
-  };
-  const readOn = (): void => {
-    if (socket.isPaused() && !mayServe()) return;
-    if (!mayRead()) {
-      socket.pause();
-      user.not_read.add(goOn);
-    } else if (socket.isPaused()) {
-      frameTimer?.refresh();
-      socket.resume();
-    }
-  };
-  const readOthers = (): void => {
-    if (user.not_read.size === 0) return;
-    const links = [...user.not_read];
-    user.not_read.clear();
-    for (const each of links) each();
-  };
-  const isOver = (): boolean => state.refused || socket.destroyed;
+/**
+ * The server's side of one connection: limits, counting, sending. limits are read at each use, so that they may change. The
+ * caller calls closed() when the socket has closed.
+ */
+export class ServerConnection implements ServerLink {
+  readonly id = next_link_id++;
+  readonly peer: PeerCredentials;
+  /** length of the frame that onFrame received last */
+  frame_chars = 0;
+  readonly #socket: Socket;
+  readonly #limits: Limits;
+  readonly #user: UserLoad;
+  readonly #handlers: LinkHandlers;
+  readonly #decoder: ReturnType<typeof frameDecoder>;
+  readonly #out: Outbox;
+  readonly #rate: ReturnType<typeof frameRate>;
+  readonly #requests: ReturnType<typeof openRequests>;
+  /** passes a frame to onFrame */
+  #receive: (frame: Frame) => void = () => undefined;
+  /** it was broken off: nothing of it is served any more */
+  #refused = false;
+  /** the peer is a daemon of this complex */
+  #welcomed = false;
+  #held = false;
+  #announced = false;
+  #serving = false;
+  /** its part of the user's load, in characters */
+  #pending = 0;
+  #waiting = 0;
+  #unread = 0;
+  /** breaks the connection off if the incomplete frame does not become complete */
+  #frame_timer: NodeJS.Timeout | null = null;
+  /** looks whether the reader has made room (L2) */
+  #room_timer: NodeJS.Timeout | null = null;
 
-  /** Called when a frame waits or there is room again: announces the frame, or reads more. */
-  const goOn = (): void => {
-    if (isOver() || serving) return;
-    if (!decoder.ready) return readOn();
-    if (!welcomed) socket.pause();
-    if (!mayServe()) return;
-    if (handlers.onReady === undefined || welcomed) {
-      while (serveNext());
-    } else if (!announced) {
-      announced = true;
-      handlers.onReady(link);
-    }
-  };
+  constructor(server: IpcServer, socket: Socket, peer: PeerCredentials, limits: Limits, user: UserLoad, handlers: LinkHandlers) {
+    this.peer = peer;
+    this.#socket = socket;
+    this.#limits = limits;
+    this.#user = user;
+    this.#handlers = handlers;
+    this.#decoder = frameDecoder(limits.request_frame_chars_max, allowedOf(server));
+    this.#requests = openRequests(user);
+    this.#out = outbox(socket, {
+      write: (text) => void server.write(socket, text),
+      limits: () => this.#outboxLimits(),
+      giveUp: (why) => this.#breakOff(why),
+      onRoom: () => this.#goOn(),
+    });
+    this.#rate = frameRate(limits, () => this.#goOn());
+    setInbox(socket, (chunk, dispatch) => this.#take(chunk, dispatch));
+  }
 
-  const serveNext = (): boolean => {
-    announced = false;
-    if (isOver() || !decoder.ready || !mayServe()) return false;
-    serving = true;
+  get open(): boolean {
+    return !this.#refused && !this.#socket.destroyed;
+  }
+
+  get refused(): boolean {
+    return this.#refused;
+  }
+
+  get open_requests(): number {
+    return this.#requests.count;
+  }
+
+  hold(): void {
+    this.#held = true;
+  }
+
+  release(): void {
+    this.#held = false;
+    this.#goOn();
+  }
+
+  send(type: string, data: unknown): void {
+    this.#out.send(encodeFrame(type, data));
+  }
+
+  sendText(text: string): void {
+    this.#out.send(text);
+  }
+
+  reply(reply: Reply): void {
+    this.#out.send(encodeFrame("reply", reply));
+    this.#requests.remove(reply.id);
+    if (this.#decoder.ready || this.#socket.isPaused()) this.#goOn();
+  }
+
+  part(id: number, items: readonly string[]): void {
+    this.#out.send(encodePartFrame(id, items));
+  }
+
+  sendFrames(frames: Iterable<string>): Promise<void> {
+    return this.#out.sendFrames(frames);
+  }
+
+  welcome(): void {
+    this.#welcomed = true;
+    this.#decoder.limit = this.#limits.daemon_frame_chars_max;
+  }
+
+  end(): void {
+    this.#out.end();
+  }
+
+  destroy(): void {
+    this.#socket.destroy();
+  }
+
+  serveNext(): boolean {
+    this.#announced = false;
+    if (!this.open || !this.#decoder.ready || !this.#mayServe()) return false;
+    this.#serving = true;
     try {
-      const taken = decoder.take();
+      const taken = this.#decoder.take();
       if (taken !== null) {
-        frame_chars = taken.chars;
-        if (taken.frame.type === "request") open.add(taken.frame, taken.chars);
-        if (!welcomed) rate.spend();
-        receive(taken.frame);
+        this.frame_chars = taken.chars;
+        if (taken.frame.type === "request") this.#requests.add(taken.frame, taken.chars);
+        if (!this.#welcomed) this.#rate.spend();
+        this.#receive(taken.frame);
       }
     } catch (error) {
       if (!(error instanceof FrameError)) throw error;
-      breakOff(error.message);
+      this.#breakOff(error.message);
       return false;
     } finally {
-      serving = false;
-      countText();
+      this.#serving = false;
+      this.#countText();
     }
-    if (!isOver() && decoder.ready && mayServe()) return true;
-    if (!decoder.ready) goOn();
+    if (this.open && this.#decoder.ready && this.#mayServe()) return true;
+    if (!this.#decoder.ready) this.#goOn();
     return false;
-  };
+  }
 
-  const countText = (): void => {
-    const is_less = decoder.waiting < waiting;
-    user.pending_chars += decoder.pending - pending;
-    user.waiting_chars += decoder.waiting - waiting;
-    pending = decoder.pending;
-    waiting = decoder.waiting;
-    if (user.reader === goOn && decoder.ready) user.reader = null;
-    if (is_less) readOthers();
-  };
-  const timeFrame = (): void => {
-    if (frameTimer !== null && pending === 0) {
-      clearTimeout(frameTimer);
-      frameTimer = null;
-    } else if (pending > 0) {
-      frameTimer ??= setTimeout(() => frameIsLate(), limits.frame_ms_max).unref();
+  /** The socket has closed: timers end, and the load of the user becomes less. */
+  closed(): void {
+    const user = this.#user;
+    if (this.#frame_timer !== null) clearTimeout(this.#frame_timer);
+    if (this.#room_timer !== null) clearTimeout(this.#room_timer);
+    this.#rate.stop();
+    this.#requests.clear();
+    user.not_read.delete(this);
+    if (user.reader === this) user.reader = null;
+    user.pending_chars -= this.#pending;
+    user.waiting_chars -= this.#waiting;
+    user.unread_chars -= this.#unread;
+    this.#pending = this.#waiting = this.#unread = 0;
+    this.#readOthers();
+  }
+
+  #outboxLimits(): OutboxLimits {
+    const limits = this.#limits;
+    return {
+      write_ahead_bytes: limits.write_ahead_bytes,
+      queue_chars_max: this.#welcomed ? limits.daemon_queue_chars_max : limits.client_queue_chars_max,
+      stalled_reader_ms: this.#welcomed ? limits.stalled_daemon_ms : limits.stalled_reader_ms,
+    };
+  }
+
+  #breakOff(why: string): void {
+    if (this.#socket.destroyed) return;
+    this.#refused = true;
+    this.#handlers.onProblem?.(why, this.peer);
+    this.#socket.destroy();
+  }
+
+  #take(chunk: string, dispatch: (frame: Frame) => void): void {
+    this.#receive = dispatch;
+    this.#decoder.add(chunk);
+    this.#countText();
+    this.#timeFrame();
+    this.#goOn();
+  }
+
+  /** Called when a frame waits or there is room again: announces the frame, or reads more. */
+  #goOn(): void {
+    if (!this.open || this.#serving) return;
+    if (!this.#decoder.ready) return this.#readOn();
+    if (!this.#welcomed) this.#socket.pause();
+    if (!this.#mayServe()) return;
+    if (this.#handlers.onReady === undefined || this.#welcomed) {
+      while (this.serveNext());
+    } else if (!this.#announced) {
+      this.#announced = true;
+      this.#handlers.onReady(this);
     }
-  };
+  }
+
+  #mayServe(): boolean {
+    return this.#welcomed || (!this.#held && this.#rate.has_some && !this.#isHeldBack());
+  }
+
+  /** L2 */
+  #isHeldBack(): boolean {
+    const user = this.#user;
+    const limits = this.#limits;
+    this.#countUnread();
+    if (this.#unread > limits.unread_reply_chars_max || (user.unread_chars > limits.user_unread_chars_max && this.#unread > 0)) {
+      // The reader must continue to read, or it is given up. Node does not report when the last bytes leave the socket, so the
+      // link polls.
+      this.#out.watch();
+      this.#room_timer ??= setTimeout(() => {
+        this.#room_timer = null;
+        this.#goOn();
+      }, ROOM_MS).unref();
+      return true;
+    }
+    const { count } = this.#requests;
+    return count >= limits.open_requests_max || (user.open_chars > limits.user_open_chars_max && count > 0);
+  }
+
+  /** L3 */
+  #mayRead(): boolean {
+    const user = this.#user;
+    if (this.#welcomed || this.#pending === 0) return true;
+    if (user.pending_chars + user.waiting_chars <= this.#limits.user_pending_chars_max) return true;
+    if (user.waiting_chars > 0) return false;
+    user.reader ??= this;
+    return user.reader === this;
+  }
+
+  #readOn(): void {
+    const socket = this.#socket;
+    if (socket.isPaused() && !this.#mayServe()) return;
+    if (!this.#mayRead()) {
+      socket.pause();
+      this.#user.not_read.add(this);
+    } else if (socket.isPaused()) {
+      this.#frame_timer?.refresh();
+      socket.resume();
+    }
+  }
+
+  #readOthers(): void {
+    const { not_read } = this.#user;
+    if (not_read.size === 0) return;
+    const links = [...not_read];
+    not_read.clear();
+    for (const each of links) each.#goOn();
+  }
+
+  #countUnread(): void {
+    const now = this.#socket.destroyed ? 0 : this.#out.queued_chars + this.#socket.writableLength;
+    this.#user.unread_chars += now - this.#unread;
+    this.#unread = now;
+  }
+
+  #countText(): void {
+    const user = this.#user;
+    const decoder = this.#decoder;
+    const is_less = decoder.waiting < this.#waiting;
+    user.pending_chars += decoder.pending - this.#pending;
+    user.waiting_chars += decoder.waiting - this.#waiting;
+    this.#pending = decoder.pending;
+    this.#waiting = decoder.waiting;
+    if (user.reader === this && decoder.ready) user.reader = null;
+    if (is_less) this.#readOthers();
+  }
+
+  #timeFrame(): void {
+    if (this.#frame_timer !== null && this.#pending === 0) {
+      clearTimeout(this.#frame_timer);
+      this.#frame_timer = null;
+    } else if (this.#pending > 0 && this.#frame_timer === null) this.#expectFrame();
+  }
+
   /** A frame that is not read because others before it wait does not count as late. */
-  const frameIsLate = (): void => {
-    frameTimer = null;
-    if (socket.isPaused()) frameTimer = setTimeout(() => frameIsLate(), limits.frame_ms_max).unref();
-    else breakOff("a frame was not completed in time");
-  };
-
-  setInbox(socket, (chunk, dispatch) => {
-    receive = dispatch;
-    decoder.add(chunk);
-    countText();
-    timeFrame();
-    goOn();
-  });
-
-  const link: ServerLink = {
-    id: next_link_id++,
-    peer,
-    get open() {
-      return !isOver();
-    },
-    get open_requests() {
-      return open.count;
-    },
-    get frame_chars() {
-      return frame_chars;
-    },
-    serveNext,
-    hold() {
-      held = true;
-    },
-    release() {
-      held = false;
-      goOn();
-    },
-    send: (type, data) => out.send(encodeFrame(type, data)),
-    sendText: (text) => out.send(text),
-    reply(reply) {
-      out.send(encodeFrame("reply", reply));
-      open.remove(reply.id);
-      if (decoder.ready || socket.isPaused()) goOn();
-    },
-    part: (id, items) => out.send(encodePartFrame(id, items)),
-    sendFrames: (frames) => out.sendFrames(frames),
-    welcome() {
-      welcomed = true;
-      decoder.limit = limits.daemon_frame_chars_max;
-    },
-    end: () => out.end(),
-    destroy: () => void socket.destroy(),
-  };
-  const state: LinkState = {
-    link,
-    refused: false,
-    closed() {
-      if (frameTimer !== null) clearTimeout(frameTimer);
-      if (roomTimer !== null) clearTimeout(roomTimer);
-      rate.stop();
-      open.clear();
-      user.not_read.delete(goOn);
-      if (user.reader === goOn) user.reader = null;
-      user.pending_chars -= pending;
-      user.waiting_chars -= waiting;
-      user.unread_chars -= unread;
-      pending = waiting = unread = 0;
-      readOthers();
-    },
-  };
-  return state;
+  #expectFrame(): void {
+    this.#frame_timer = setTimeout(() => {
+      this.#frame_timer = null;
+      if (this.#socket.isPaused()) this.#expectFrame();
+      else this.#breakOff("a frame was not completed in time");
+    }, this.#limits.frame_ms_max).unref();
+  }
 }
-
-let next_link_id = 1;
 
 /** The unanswered requests of a connection with the lengths of their texts. Requests with the same id are counted together. */
 function openRequests(user: UserLoad) {
