@@ -45,55 +45,106 @@ export type OutboxHooks = {
  * read at each use, so that they may change.
  */
 export function outbox(socket: Socket, hooks: OutboxHooks): Outbox {
-  const { limits, giveUp, onRoom } = hooks;
-  const queue: Piece[] = [];
-  let head = 0;
-  let queued_chars = 0;
-  let ending = false;
-  let stall: NodeJS.Timeout | null = null;
-  let draining = false;
+  return new SocketOutbox(socket, hooks);
+}
 
-  let corked = false;
-  /** K2. */
-  const write = (text: string): void => {
-    if (!corked) {
-      corked = true;
-      socket.cork();
-      process.nextTick(() => {
-        corked = false;
-        socket.uncork();
-      });
+class SocketOutbox implements Outbox {
+  readonly #socket: Socket;
+  readonly #hooks: OutboxHooks;
+  readonly #queue: Piece[] = [];
+  /** place of the first piece of the queue that is not finished */
+  #head = 0;
+  #queued_chars = 0;
+  #ending = false;
+  #draining = false;
+  #corked = false;
+  #stall: NodeJS.Timeout | null = null;
+
+  constructor(socket: Socket, hooks: OutboxHooks) {
+    this.#socket = socket;
+    this.#hooks = hooks;
+    socket.on("drain", () => this.#pump());
+    socket.once("close", () => this.#dropAll());
+  }
+
+  get queued_chars(): number {
+    return this.#queued_chars;
+  }
+
+  send(text: string): void {
+    if (this.#socket.destroyed || this.#ending) return;
+    if (this.#queue.length === 0 && !this.#draining && !this.#isFull()) {
+      this.#write(text);
+      if (this.#isFull()) this.watch();
+      return;
     }
-    hooks.write(text);
-  };
+    this.#queue.push({ kind: "text", text });
+    this.#queued_chars += text.length;
+    if (this.#queued_chars > this.#hooks.limits().queue_chars_max) this.#hooks.giveUp("the reader is too slow");
+  }
 
-  const isFull = (): boolean => socket.writableLength >= limits().write_ahead_bytes;
+  sendFrames(frames: Iterable<string>): Promise<void> {
+    if (this.#socket.destroyed || this.#ending) return Promise.reject(new Error("the connection has ended"));
+    return new Promise((done, failed) => {
+      this.#queue.push({ kind: "source", frames: frames[Symbol.iterator](), done, failed });
+      this.#pump();
+    });
+  }
 
   /** A reader that has taken nothing since the last check, while text waits for it, counts as gone. */
-  const watch = (): void => {
-    if (stall !== null || socket.writableLength === 0 || socket.destroyed) return;
+  watch(): void {
+    const socket = this.#socket;
+    if (this.#stall !== null || socket.writableLength === 0 || socket.destroyed) return;
     const before = progress(socket);
-    stall = setTimeout(() => {
-      stall = null;
-      if (socket.writableLength > 0 && progress(socket) === before) giveUp("the reader takes nothing");
-      else watch();
-    }, limits().stalled_reader_ms).unref();
-  };
+    this.#stall = setTimeout(() => {
+      this.#stall = null;
+      if (socket.writableLength > 0 && progress(socket) === before) this.#hooks.giveUp("the reader takes nothing");
+      else this.watch();
+    }, this.#hooks.limits().stalled_reader_ms).unref();
+  }
 
-  const dropAll = (): void => {
-    if (stall !== null) clearTimeout(stall);
-    for (; head < queue.length; head++) {
-      const piece = nth(queue, head);
-      if (piece.kind === "source") piece.failed(new Error("the connection has ended"));
+  end(): void {
+    if (this.#ending) return;
+    this.#ending = true;
+    if (this.#queue.length === 0) this.#socket.end();
+  }
+
+  #isFull(): boolean {
+    return this.#socket.writableLength >= this.#hooks.limits().write_ahead_bytes;
+  }
+
+  /** K2. */
+  #write(text: string): void {
+    if (!this.#corked) {
+      this.#corked = true;
+      this.#socket.cork();
+      process.nextTick(() => {
+        this.#corked = false;
+        this.#socket.uncork();
+      });
     }
-    queue.length = head = queued_chars = 0;
-  };
+    this.#hooks.write(text);
+  }
+
+  #pump(): void {
+    if (this.#draining) return;
+    const queue = this.#queue;
+    this.#draining = true;
+    while (this.#head < queue.length && !this.#isFull() && !this.#socket.destroyed) {
+      if (this.#step(nth(queue, this.#head))) this.#head++;
+    }
+    this.#draining = false;
+    if (this.#head === queue.length) queue.length = this.#head = 0;
+    if (this.#ending && queue.length === 0) this.#socket.end();
+    if (queue.length === 0) this.#hooks.onRoom();
+    this.watch();
+  }
 
   /** Writes a complete text, or the next frame of a source. Returns whether the piece is finished. */
-  const step = (piece: Piece): boolean => {
+  #step(piece: Piece): boolean {
     if (piece.kind === "text") {
-      queued_chars -= piece.text.length;
-      write(piece.text);
+      this.#queued_chars -= piece.text.length;
+      this.#write(piece.text);
       return true;
     }
     try {
@@ -102,59 +153,22 @@ export function outbox(socket: Socket, hooks: OutboxHooks): Outbox {
         piece.done();
         return true;
       }
-      write(next.value);
+      this.#write(next.value);
       return false;
     } catch (error) {
       piece.failed(error);
       return true;
     }
-  };
+  }
 
-  const pump = (): void => {
-    if (draining) return;
-    draining = true;
-    while (head < queue.length && !isFull() && !socket.destroyed) {
-      if (step(nth(queue, head))) head++;
+  #dropAll(): void {
+    if (this.#stall !== null) clearTimeout(this.#stall);
+    for (; this.#head < this.#queue.length; this.#head++) {
+      const piece = nth(this.#queue, this.#head);
+      if (piece.kind === "source") piece.failed(new Error("the connection has ended"));
     }
-    draining = false;
-    if (head === queue.length) queue.length = head = 0;
-    if (ending && queue.length === 0) socket.end();
-    if (queue.length === 0) onRoom();
-    watch();
-  };
-
-  socket.on("drain", pump);
-  socket.once("close", dropAll);
-
-  return {
-    send(text) {
-      if (socket.destroyed || ending) return;
-      if (queue.length === 0 && !draining && !isFull()) {
-        write(text);
-        if (isFull()) watch();
-        return;
-      }
-      queue.push({ kind: "text", text });
-      queued_chars += text.length;
-      if (queued_chars > limits().queue_chars_max) giveUp("the reader is too slow");
-    },
-    sendFrames(frames) {
-      if (socket.destroyed || ending) return Promise.reject(new Error("the connection has ended"));
-      return new Promise((done, failed) => {
-        queue.push({ kind: "source", frames: frames[Symbol.iterator](), done, failed });
-        pump();
-      });
-    },
-    get queued_chars() {
-      return queued_chars;
-    },
-    watch,
-    end() {
-      if (ending) return;
-      ending = true;
-      if (queue.length === 0) socket.end();
-    },
-  };
+    this.#queue.length = this.#head = this.#queued_chars = 0;
+  }
 }
 
 /**
