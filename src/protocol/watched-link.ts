@@ -71,83 +71,101 @@ export const silentServer = (command: string, server: string): string => `${comm
 /** Wraps a connection with the watch. */
 export function watchedLink(connection: ServerConnection, watch: LinkWatch): ServerConnection {
   const { notice_s, limit_s } = watch.patience;
-  if (notice_s === 0 && limit_s === 0) return connection;
-  const first_s = (notice_s === 0 ? limit_s : notice_s) / 2;
-  const open = new Set<{ readonly kind: Request["kind"] }>();
-  let timer: NodeJS.Timeout | undefined;
+  return notice_s === 0 && limit_s === 0 ? connection : new WatchedConnection(connection, watch);
+}
+
+class WatchedConnection implements ServerConnection {
+  readonly #connection: ServerConnection;
+  readonly #watch: LinkWatch;
+  readonly #first_s: number;
+  readonly #open = new Set<{ readonly kind: Request["kind"] }>();
+  #timer: NodeJS.Timeout | undefined;
   /** ends the second connection */
-  let probing: AbortController | null = null;
-  let calm_s = first_s;
+  #probing: AbortController | null = null;
+  #calm_s: number;
   /** performance.now() when the server last sent something, or when the first request after that was sent */
-  let heard_ms = 0;
-  let told = false;
+  #heard_ms = 0;
+  #told = false;
 
-  const after = (seconds: number, act: () => void): void => {
-    clearTimeout(timer);
-    timer = setTimeout(act, Math.max(0, seconds * 1000));
-  };
-  const stop = (): void => {
-    clearTimeout(timer);
-    probing?.abort();
-    probing = null;
-  };
-  /** P1 */
-  const heard = (next_s: number): void => {
-    stop();
-    heard_ms = performance.now();
-    calm_s = next_s;
-    if (open.size > 0) after(calm_s, ask);
-  };
-  const ask = (): void => {
-    const asked = new AbortController();
-    probing = asked;
-    const answered = (): void => {
-      if (probing === asked) heard(Math.min(2 * calm_s, CALM_S_MAX));
-    };
-    watch.probe(asked.signal).then(answered, answered);
-    // Nothing is known about the time since the last probe, so the silence begins with this one.
-    heard_ms = Math.max(heard_ms, performance.now() - first_s * 1000);
-    after(first_s, wait);
-  };
-  const wait = (): void => {
-    const silent_s = (performance.now() - heard_ms) / 1000;
-    if (!told && notice_s > 0) {
-      told = true;
-      watch.silent();
+  constructor(connection: ServerConnection, watch: LinkWatch) {
+    const { notice_s, limit_s } = watch.patience;
+    this.#connection = connection;
+    this.#watch = watch;
+    this.#first_s = (notice_s === 0 ? limit_s : notice_s) / 2;
+    this.#calm_s = this.#first_s;
+  }
+
+  get open_requests(): number {
+    return this.#connection.open_requests;
+  }
+
+  async request(request: Request, options: RequestOptions = {}): Promise<Reply> {
+    const entry = { kind: request.kind };
+    this.#open.add(entry);
+    if (this.#open.size === 1) this.#heard(this.#first_s);
+    const { onPart } = options;
+    try {
+      return await this.#connection.request(request, {
+        onPart: (items) => {
+          this.#heard(this.#first_s);
+          onPart?.(items);
+        },
+      });
+    } finally {
+      this.#open.delete(entry);
+      if (this.#open.size === 0) this.#stop();
+      else this.#heard(this.#first_s);
     }
-    const isGivenUp = limit_s > 0 && [...open].every(({ kind }) => QUESTIONS.has(kind));
-    if (!isGivenUp) return after(first_s, wait);
-    if (silent_s < limit_s) return after(Math.min(first_s, limit_s - silent_s), wait);
-    connection.close();
-  };
+  }
 
-  return {
-    async request(request: Request, options: RequestOptions = {}): Promise<Reply> {
-      const entry = { kind: request.kind };
-      open.add(entry);
-      if (open.size === 1) heard(first_s);
-      const { onPart } = options;
-      try {
-        return await connection.request(request, {
-          onPart(items) {
-            heard(first_s);
-            onPart?.(items);
-          },
-        });
-      } finally {
-        open.delete(entry);
-        if (open.size === 0) stop();
-        else heard(first_s);
-      }
-    },
-    get open_requests() {
-      return connection.open_requests;
-    },
-    close() {
-      stop();
-      connection.close();
-    },
-  };
+  close(): void {
+    this.#stop();
+    this.#connection.close();
+  }
+
+  #after(seconds: number, act: () => void): void {
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(act, Math.max(0, seconds * 1000));
+  }
+
+  #stop(): void {
+    clearTimeout(this.#timer);
+    this.#probing?.abort();
+    this.#probing = null;
+  }
+
+  /** P1 */
+  #heard(next_s: number): void {
+    this.#stop();
+    this.#heard_ms = performance.now();
+    this.#calm_s = next_s;
+    if (this.#open.size > 0) this.#after(next_s, () => this.#ask());
+  }
+
+  #ask(): void {
+    const asked = new AbortController();
+    this.#probing = asked;
+    const answered = (): void => {
+      if (this.#probing === asked) this.#heard(Math.min(2 * this.#calm_s, CALM_S_MAX));
+    };
+    this.#watch.probe(asked.signal).then(answered, answered);
+    // Nothing is known about the time since the last probe, so the silence begins with this one.
+    this.#heard_ms = Math.max(this.#heard_ms, performance.now() - this.#first_s * 1000);
+    this.#after(this.#first_s, () => this.#wait());
+  }
+
+  #wait(): void {
+    const { notice_s, limit_s } = this.#watch.patience;
+    const silent_s = (performance.now() - this.#heard_ms) / 1000;
+    if (!this.#told && notice_s > 0) {
+      this.#told = true;
+      this.#watch.silent();
+    }
+    const isGivenUp = limit_s > 0 && [...this.#open].every(({ kind }) => QUESTIONS.has(kind));
+    if (!isGivenUp) return this.#after(this.#first_s, () => this.#wait());
+    if (silent_s < limit_s) return this.#after(Math.min(this.#first_s, limit_s - silent_s), () => this.#wait());
+    this.#connection.close();
+  }
 }
 
 /**
