@@ -43,121 +43,149 @@ const LAUNCHER_GONE = new Error("the command's launcher has gone");
 
 /** Serves one connection. The peer must already be known to be our own user. */
 export function serve(socket: Socket, world: SessionWorld): void {
-  const read = frameReader();
-  const gone = new AbortController();
-  const impatience = setTimeout(() => socket.destroy(), REQUEST_MS_MAX);
-  let request: CommandRequest | null = null;
-  let input: Input | null = null;
-  let began = false;
-  let over = false;
-  let has_acted = false;
+  new LauncherSession(socket, world);
+}
 
-  const send = (letter: ResidentLetter, ...payload: number[]): void => {
-    socket.write(Buffer.concat([frameHead(letter, payload.length), Buffer.from(payload)]));
-  };
-  const finish = (letter: "N" | "X", ...payload: number[]): void => {
-    if (over) return;
-    over = true;
-    send(letter, ...payload);
-    socket.end();
-    leave();
-  };
-  const leave = (): void => {
-    over = true;
-    clearTimeout(impatience);
-    if (!gone.signal.aborted) gone.abort(LAUNCHER_GONE);
-    input?.destroy(LAUNCHER_GONE);
-    input = null;
-  };
-  const print = (letter: "O" | "E", text: string): void => {
-    if (over || text === "") return;
-    has_acted = true;
-    // The last output and the status after it wake the launcher only once.
-    socket.cork();
-    for (const bytes of outputFrames(letter, text)) socket.write(bytes);
-    process.nextTick(() => socket.uncork());
-  };
-  const session: Session = {
-    fail(error) {
-      if (request !== null) print("E", internalError(request.program, error));
-      finish("X", INTERNAL_ERROR);
-    },
-  };
+/** A connection of a launcher, until it closes. */
+class LauncherSession implements Session {
+  readonly #socket: Socket;
+  readonly #world: SessionWorld;
+  readonly #read = frameReader();
+  /** aborted when the launcher goes, or has its answer (S2) */
+  readonly #gone = new AbortController();
+  readonly #impatience: NodeJS.Timeout;
+  readonly #flow: Flow;
+  #request: CommandRequest | null = null;
+  #input: Input | null = null;
+  #began = false;
+  #over = false;
+  /** the command has printed, or asked for input: it cannot be run a second time */
+  #has_acted = false;
 
-  const flow: Flow = {
-    ended: gone.signal,
-    room: () => (socket.writableNeedDrain ? new Promise((resolve) => socket.once("drain", resolve)) : null),
-    connect: (path) => world.links.connect(path, flow),
-  };
-  const io = (asked: CommandRequest): CommandIo => ({
-    argv: asked.argv,
-    env: asked.env,
-    cwd: asked.cwd,
-    out: (text) => print("O", text),
-    err: (text) => print("E", text),
-    get stdin() {
-      input ??= inputOf(asked.stdin_is_tty, () => {
-        has_acted = true;
-        if (!over) send("W");
-      });
-      return input as unknown as NodeJS.ReadStream;
-    },
-    stdoutIsTty: asked.stdout_is_tty,
-    stderrIsTty: asked.stderr_is_tty,
-    terminal: () => Promise.reject(new NeedsOwnProcess("the terminal is the launcher's")),
-    flow,
-  });
+  constructor(socket: Socket, world: SessionWorld) {
+    this.#socket = socket;
+    this.#world = world;
+    this.#impatience = setTimeout(() => socket.destroy(), REQUEST_MS_MAX);
+    const flow: Flow = {
+      ended: this.#gone.signal,
+      room: () => (socket.writableNeedDrain ? new Promise((resolve) => socket.once("drain", resolve)) : null),
+      connect: (path) => world.links.connect(path, flow),
+    };
+    this.#flow = flow;
+    socket.on("data", (bytes: Buffer) => this.#takeBytes(bytes));
+    socket.on("error", () => undefined);
+    // The process must not exit earlier, because unread output would be lost with it.
+    socket.on("close", () => {
+      this.#leave();
+      if (this.#began) world.ended(this);
+    });
+  }
 
-  const run = async (asked: CommandRequest, command: Command): Promise<void> => {
+  fail(error: unknown): void {
+    if (this.#request !== null) this.#print("E", internalError(this.#request.program, error));
+    this.#finish("X", INTERNAL_ERROR);
+  }
+
+  #takeBytes(bytes: Buffer): void {
     try {
-      finish("X", (await command(io(asked))) & 255);
-    } catch (error) {
-      if (error instanceof NeedsOwnProcess && !has_acted) finish("N");
-      else session.fail(error);
+      if (!this.#over) for (const frame of this.#read(bytes)) this.#take(frame);
+    } catch {
+      // The peer is not one of our launchers and gets no answer.
+      this.#socket.destroy();
     }
-  };
+  }
 
-  const begin = async (asked: CommandRequest): Promise<void> => {
-    if (asked.circumstances !== world.circumstances || whyOwnProcess(asked) !== null || !world.admits()) return finish("N");
-    request = asked;
-    began = true;
-    world.began(session);
+  #take({ letter, payload }: LauncherFrame): void {
+    if (letter === "Q" && this.#request === null && !this.#over) {
+      clearTimeout(this.#impatience);
+      const asked = parseRequest(payload);
+      if (asked === null) this.#socket.destroy();
+      else void this.#begin(asked);
+    } else if (letter !== "I" || this.#input?.give(payload) !== true) this.#socket.destroy();
+  }
+
+  async #begin(asked: CommandRequest): Promise<void> {
+    const world = this.#world;
+    if (asked.circumstances !== world.circumstances || whyOwnProcess(asked) !== null || !world.admits()) return this.#finish("N");
+    this.#request = asked;
+    this.#began = true;
+    world.began(this);
     let command: Command;
     try {
       command = await world.load(asked.program);
     } catch {
-      return finish("N");
+      return this.#finish("N");
     }
     // S1: the callback comes when the kernel has accepted the frame, which it does only while the launcher has the connection
     // open.
-    socket.write(frameHead("A", 0), (error) => {
-      if (!error && !over) world.within(session, () => void run(asked, command));
+    this.#socket.write(frameHead("A", 0), (error) => {
+      if (!error && !this.#over) world.within(this, () => void this.#run(asked, command));
     });
-  };
+  }
 
-  const take = ({ letter, payload }: LauncherFrame): void => {
-    if (letter === "Q" && request === null && !over) {
-      clearTimeout(impatience);
-      const asked = parseRequest(payload);
-      if (asked === null) socket.destroy();
-      else void begin(asked);
-    } else if (letter !== "I" || input?.give(payload) !== true) socket.destroy();
-  };
-
-  socket.on("data", (bytes: Buffer) => {
+  async #run(asked: CommandRequest, command: Command): Promise<void> {
     try {
-      if (!over) for (const frame of read(bytes)) take(frame);
-    } catch {
-      // The peer is not one of our launchers and gets no answer.
-      socket.destroy();
+      this.#finish("X", (await command(this.#io(asked))) & 255);
+    } catch (error) {
+      if (error instanceof NeedsOwnProcess && !this.#has_acted) this.#finish("N");
+      else this.fail(error);
     }
-  });
-  socket.on("error", () => undefined);
-  // The process must not exit earlier, because unread output would be lost with it.
-  socket.on("close", () => {
-    leave();
-    if (began) world.ended(session);
-  });
+  }
+
+  #io(asked: CommandRequest): CommandIo {
+    const stdin = (): Input => this.#stdin(asked.stdin_is_tty);
+    return {
+      argv: asked.argv,
+      env: asked.env,
+      cwd: asked.cwd,
+      out: (text) => this.#print("O", text),
+      err: (text) => this.#print("E", text),
+      get stdin() {
+        return stdin() as unknown as NodeJS.ReadStream;
+      },
+      stdoutIsTty: asked.stdout_is_tty,
+      stderrIsTty: asked.stderr_is_tty,
+      terminal: () => Promise.reject(new NeedsOwnProcess("the terminal is the launcher's")),
+      flow: this.#flow,
+    };
+  }
+
+  #stdin(is_tty: boolean): Input {
+    this.#input ??= inputOf(is_tty, () => {
+      this.#has_acted = true;
+      if (!this.#over) this.#send("W");
+    });
+    return this.#input;
+  }
+
+  #print(letter: "O" | "E", text: string): void {
+    if (this.#over || text === "") return;
+    this.#has_acted = true;
+    // The last output and the status after it wake the launcher only once.
+    this.#socket.cork();
+    for (const bytes of outputFrames(letter, text)) this.#socket.write(bytes);
+    process.nextTick(() => this.#socket.uncork());
+  }
+
+  #send(letter: ResidentLetter, ...payload: number[]): void {
+    this.#socket.write(Buffer.concat([frameHead(letter, payload.length), Buffer.from(payload)]));
+  }
+
+  #finish(letter: "N" | "X", ...payload: number[]): void {
+    if (this.#over) return;
+    this.#over = true;
+    this.#send(letter, ...payload);
+    this.#socket.end();
+    this.#leave();
+  }
+
+  #leave(): void {
+    this.#over = true;
+    clearTimeout(this.#impatience);
+    if (!this.#gone.signal.aborted) this.#gone.abort(LAUNCHER_GONE);
+    this.#input?.destroy(LAUNCHER_GONE);
+    this.#input = null;
+  }
 }
 
 type Input = Readable & {
