@@ -14,6 +14,7 @@ import { isLocked, readPid } from "#support/libc/lock-file.ts";
 import type { UserDatabase } from "#support/passwd.ts";
 import { checkLogDirectory, checkPrivate } from "#support/sched-directory.ts";
 import { trustedDirectory } from "#support/trusted-file.ts";
+import type { ProcessesPort } from "../driver/ports.ts";
 import type { SchedSight } from "../scheds/heartbeat.ts";
 import type { SchedEnd } from "../scheds/session.ts";
 import { makeSchedDirectories, openSchedOut } from "./sched-directories.ts";
@@ -32,20 +33,7 @@ export type SchedProcessesOptions = {
   log(name: string, text: string): void;
 };
 
-export type SchedProcesses = {
-  start(name: string): void;
-  /** makes its default-named directories, so that its files can be written before it runs */
-  prepare(name: string): void;
-  /** a scheduler that may not run writes the reason into its log */
-  say(name: string, text: string): void;
-  /** SIGTERM, and later SIGKILL if needed. pid: of a scheduler that was not started here */
-  stop(name: string, pid: number): void;
-  /** the process of a scheduler: pid, of the connected one; 0: the child, or the holder of the lock of its sched_priv */
-  look(name: string, pid: number): SchedSight;
-  /** SIGKILL, if that process is still the scheduler; its end is reported */
-  kill(name: string, pid: number): void;
-  /** it was started here and may have ended */
-  isChild(pid: number): boolean;
+export type SchedProcesses = ProcessesPort & {
   /** waits until none that was told to stop is left */
   stopped(): Promise<void>;
 };
@@ -55,27 +43,31 @@ const KILL_AFTER_MS = 10_000;
 const LOOK_MS = 50;
 
 export function schedProcesses(options: SchedProcessesOptions): SchedProcesses {
-  const children = new Map<string, { readonly process: ChildProcess; stopped: boolean }>();
+  return new LocalScheds(options);
+}
+
+type Child = { readonly process: ChildProcess; stopped: boolean };
+
+class LocalScheds implements SchedProcesses {
+  readonly #options: SchedProcessesOptions;
+  readonly #children = new Map<string, Child>();
   /** all that were started here: their ends are reported, before or after those of their connections */
-  const started = new Set<number>();
-  const waiting = new Set<string>();
-  const stopping = new Set<Promise<void>>();
+  readonly #started = new Set<number>();
+  /** names of schedulers whose lock is awaited */
+  readonly #waiting = new Set<string>();
+  readonly #stopping = new Set<Promise<void>>();
+  /** killed processes that are not children, until they are gone: each end is reported once */
+  readonly #dying = new Set<number>();
 
-  /** A lock that another process holds: its owner connects, or ends and releases the lock. */
-  const awaitLock = (name: string): void => {
-    if (waiting.has(name)) return;
-    waiting.add(name);
-    setTimeout(() => {
-      waiting.delete(name);
-      start(name);
-    }, LOCK_POLL_MS).unref();
-  };
+  constructor(options: SchedProcessesOptions) {
+    this.#options = options;
+  }
 
-  const start = (name: string): void => {
+  start(name: string): void {
+    const options = this.#options;
     const attrs = options.attrsOf(name);
-    if (attrs === undefined || children.has(name) || attrs["state"] !== "down") return;
-    const sched_priv = String(attrs["sched_priv"]);
-    if (isLocked(join(sched_priv, "sched.lock"))) return awaitLock(name);
+    if (attrs === undefined || this.#children.has(name) || attrs["state"] !== "down") return;
+    if (isLocked(lockOf(attrs))) return this.#awaitLock(name);
     let child: ChildProcess;
     try {
       const runner = runnerOf(options, attrs);
@@ -90,42 +82,12 @@ export function schedProcesses(options: SchedProcessesOptions): SchedProcesses {
       options.log(name, `scheduler cannot be started: ${messageOf(error)}`);
       return options.exited(name, { code: 1, signal: null, stopped: false });
     }
-    const entry = { process: child, stopped: false };
-    children.set(name, entry);
-    if (child.pid !== undefined) started.add(child.pid);
-    options.log(name, `starting, pid ${child.pid ?? "unknown"}`);
-    const ended = (code: number | null, signal: string | null): void => {
-      if (children.get(name) !== entry) return;
-      children.delete(name);
-      // Another process took the lock between the check and the start: that process is the scheduler.
-      if (code !== 0 && signal === null && isLocked(join(sched_priv, "sched.lock"))) return awaitLock(name);
-      options.exited(name, { code, signal, stopped: entry.stopped, ...(child.pid === undefined ? {} : { pid: child.pid }) });
-    };
-    child.once("exit", ended);
-    child.once("error", (error) => {
-      options.log(name, `scheduler cannot be started: ${error.message}`);
-      ended(1, null);
-    });
-  };
-
-  /**
-   * The process of a scheduler: the child, or the holder of its lock. The lock file belongs to the scheduler's user, who could write any pid into it.
-   * Therefore a process of another user is not accepted.
-   */
-  const ownerOf = (name: string): number | null => {
-    const child = children.get(name)?.process.pid;
-    if (child !== undefined) return child;
-    const attrs = options.attrsOf(name);
-    if (attrs === undefined) return null;
-    const lock = join(String(attrs["sched_priv"]), "sched.lock");
-    const pid = isLocked(lock) ? readPid(lock) : null;
-    const sched_user =
-      options.system && typeof attrs["sched_user"] === "string" ? options.users.userByName(attrs["sched_user"])?.uid : null;
-    return pid !== null && uidOf(pid) === (sched_user ?? process.getuid?.()) ? pid : null;
-  };
+    this.#follow(name, { process: child, stopped: false }, lockOf(attrs));
+  }
 
   /** The directories of a scheduler that does not run; faults are reported when it is started. */
-  const prepare = (name: string): void => {
+  prepare(name: string): void {
+    const options = this.#options;
     const attrs = options.attrsOf(name);
     if (attrs === undefined) return;
     try {
@@ -133,10 +95,11 @@ export function schedProcesses(options: SchedProcessesOptions): SchedProcesses {
     } catch (error) {
       options.log(name, `directories cannot be made: ${messageOf(error)}`);
     }
-  };
+  }
 
-  const say = (name: string, text: string): void => {
-    prepare(name);
+  say(name: string, text: string): void {
+    const options = this.#options;
+    this.prepare(name);
     const attrs = options.attrsOf(name);
     if (attrs === undefined) return;
     try {
@@ -145,53 +108,111 @@ export function schedProcesses(options: SchedProcessesOptions): SchedProcesses {
     } catch (error) {
       options.log(name, `its log cannot be written: ${messageOf(error)}`);
     }
-  };
+  }
 
-  /** killed processes that are not children, until they are gone: each end is reported once */
-  const dying = new Set<number>();
+  stop(name: string, pid: number): void {
+    const entry = this.#children.get(name);
+    if (entry !== undefined) entry.stopped = true;
+    const target = entry?.process.pid ?? pid;
+    if (target <= 0) return;
+    const gone = terminate(target, () => (entry === undefined ? isAlive(target) : this.#children.get(name) === entry));
+    this.#stopping.add(gone);
+    void gone.then(() => this.#stopping.delete(gone));
+  }
 
-  return {
-    start,
-    prepare,
-    say,
-    stop(name, pid) {
-      const entry = children.get(name);
-      if (entry !== undefined) entry.stopped = true;
-      const target = entry?.process.pid ?? pid;
-      if (target <= 0) return;
-      const gone = terminate(target, () => (entry === undefined ? isAlive(target) : children.get(name) === entry));
-      stopping.add(gone);
-      void gone.then(() => stopping.delete(gone));
-    },
-    look(name, pid) {
-      const target = pid > 0 ? pid : (ownerOf(name) ?? 0);
-      const process = processState(target);
-      return { pid: target, process: process === null ? "none" : /^[Tt]$/.test(process) ? "stopped" : "runs" };
-    },
-    kill(name, pid) {
-      if (ownerOf(name) !== pid) {
-        options.log(name, `process ${pid} is not the scheduler any more`);
-        // It has ended without a connection to lose: nothing else reports its end.
-        if (!children.has(name) && !isAlive(pid)) options.exited(name, { code: null, signal: "unknown", stopped: false, pid });
-        return;
-      }
-      send(pid, "SIGKILL");
-      if (children.has(name) || dying.has(pid)) return;
-      dying.add(pid);
-      void gone(pid).then(() => {
-        dying.delete(pid);
-        options.exited(name, { code: null, signal: "SIGKILL", stopped: false, pid });
-      });
-    },
-    isChild: (pid) => started.has(pid),
-    async stopped() {
-      await Promise.all(stopping);
-    },
-  };
+  look(name: string, pid: number): SchedSight {
+    const target = pid > 0 ? pid : (this.#ownerOf(name) ?? 0);
+    const process = processState(target);
+    return { pid: target, process: process === null ? "none" : /^[Tt]$/.test(process) ? "stopped" : "runs" };
+  }
+
+  kill(name: string, pid: number): void {
+    const options = this.#options;
+    if (this.#ownerOf(name) !== pid) {
+      options.log(name, `process ${pid} is not the scheduler any more`);
+      // It has ended without a connection to lose: nothing else reports its end.
+      if (!this.#children.has(name) && !isAlive(pid)) options.exited(name, { code: null, signal: "unknown", stopped: false, pid });
+      return;
+    }
+    send(pid, "SIGKILL");
+    if (this.#children.has(name) || this.#dying.has(pid)) return;
+    this.#dying.add(pid);
+    void gone(pid).then(() => {
+      this.#dying.delete(pid);
+      options.exited(name, { code: null, signal: "SIGKILL", stopped: false, pid });
+    });
+  }
+
+  isChild(pid: number): boolean {
+    return this.#started.has(pid);
+  }
+
+  isAlive(pid: number): boolean {
+    return isAlive(pid);
+  }
+
+  stopAll(scheds: readonly { readonly name: string; readonly pid: number }[], done: () => void): void {
+    for (const { name, pid } of scheds) this.stop(name, pid);
+    if (scheds.length === 0) done();
+    else void this.stopped().then(done);
+  }
+
+  async stopped(): Promise<void> {
+    await Promise.all(this.#stopping);
+  }
+
+  /** A lock that another process holds: its owner connects, or ends and releases the lock. */
+  #awaitLock(name: string): void {
+    if (this.#waiting.has(name)) return;
+    this.#waiting.add(name);
+    setTimeout(() => {
+      this.#waiting.delete(name);
+      this.start(name);
+    }, LOCK_POLL_MS).unref();
+  }
+
+  /** Reports the end of a child. lock: the lock of its sched_priv. */
+  #follow(name: string, entry: Child, lock: string): void {
+    const options = this.#options;
+    const { process: child } = entry;
+    this.#children.set(name, entry);
+    if (child.pid !== undefined) this.#started.add(child.pid);
+    options.log(name, `starting, pid ${child.pid ?? "unknown"}`);
+    const ended = (code: number | null, signal: string | null): void => {
+      if (this.#children.get(name) !== entry) return;
+      this.#children.delete(name);
+      // Another process took the lock between the check and the start: that process is the scheduler.
+      if (code !== 0 && signal === null && isLocked(lock)) return this.#awaitLock(name);
+      options.exited(name, { code, signal, stopped: entry.stopped, ...(child.pid === undefined ? {} : { pid: child.pid }) });
+    };
+    child.once("exit", ended);
+    child.once("error", (error) => {
+      options.log(name, `scheduler cannot be started: ${error.message}`);
+      ended(1, null);
+    });
+  }
+
+  /**
+   * The process of a scheduler: the child, or the holder of its lock. The lock file belongs to the scheduler's user, who could write any pid into it.
+   * Therefore a process of another user is not accepted.
+   */
+  #ownerOf(name: string): number | null {
+    const child = this.#children.get(name)?.process.pid;
+    if (child !== undefined) return child;
+    const { system, users } = this.#options;
+    const attrs = this.#options.attrsOf(name);
+    if (attrs === undefined) return null;
+    const lock = lockOf(attrs);
+    const pid = isLocked(lock) ? readPid(lock) : null;
+    const sched_user = system && typeof attrs["sched_user"] === "string" ? users.userByName(attrs["sched_user"])?.uid : null;
+    return pid !== null && uidOf(pid) === (sched_user ?? process.getuid?.()) ? pid : null;
+  }
 }
 
+const lockOf = (attrs: SchedAttrs): string => join(String(attrs["sched_priv"]), "sched.lock");
+
 /** A zombie counts as dead, because the process that should reap it (process 1 of a container, for example) may never do so. */
-export function isAlive(pid: number): boolean {
+function isAlive(pid: number): boolean {
   const state = processState(pid);
   return state !== null && !/[ZX]/.test(state);
 }

@@ -26,7 +26,7 @@ import { hookFiles } from "./hook-files.ts";
 import { hookRuns } from "./hook-runs.ts";
 import { mailer } from "./mailer.ts";
 import { keepResourceFile } from "./resource-file.ts";
-import { isAlive, schedProcesses } from "./sched-processes.ts";
+import { schedProcesses } from "./sched-processes.ts";
 import { unprivilegedUser } from "./unprivileged.ts";
 
 export type ServiceOptions = {
@@ -155,7 +155,7 @@ function fileCopies(directory: string, complain: (text: string) => void) {
 }
 
 function processesOf({ conf, config, log, users }: ServiceOptions, driver: () => ServerDriver): ProcessesPort {
-  const processes = schedProcesses({
+  return schedProcesses({
     home: config.home,
     exec: conf.exec,
     system: conf.mode === "system",
@@ -165,13 +165,4 @@ function processesOf({ conf, config, log, users }: ServiceOptions, driver: () =>
     unfit: (name, text) => driver().schedUnfit(name, text),
     log: (name, text) => log.record(LOG_EVENT.SYSTEM, "Sched", name, text),
   });
-  return {
-    ...processes,
-    isAlive,
-    stopAll(scheds, done) {
-      for (const { name, pid } of scheds) processes.stop(name, pid);
-      if (scheds.length === 0) done();
-      else void processes.stopped().then(done);
-    },
-  };
 }
