@@ -40,103 +40,115 @@ export function createCyclePool(procs: number, algorithm: Algorithm): Pool | nul
     modules: MODULES_DEFAULT,
     local: UTC,
   };
-  const running = new Map<string, PoolJob>();
-  const waiting = new Map<string, { readonly entry: PoolJob; readonly job: SchedJob }>();
-  let used = 0;
-  let changes: Change[] = [];
-  let memory: Memory = NO_MEMORY;
+  return new CyclePool(procs, depth, book);
+}
 
-  const node = (): SchedNode => ({
-    name: VNODE,
-    order: 0,
-    attrs: {
-      resources_available: { arch: "linux", host: VNODE, vnode: VNODE, ncpus: procs },
-      state: used >= procs ? ["job-busy"] : [],
-      sharing: "default_shared",
-    },
-    assigned: { ncpus: used },
-    jobs: [...running.keys()],
-  });
+class CyclePool implements Pool {
+  readonly #procs: number;
+  readonly #book: PolicyBook;
+  readonly #universe: ReturnType<typeof createUniverse>;
+  readonly #running = new Map<string, PoolJob>();
+  readonly #waiting = new Map<string, { readonly entry: PoolJob; readonly job: SchedJob }>();
+  #used = 0;
+  /** what the mirror has not been told yet */
+  #changes: Change[] = [];
+  #memory: Memory = NO_MEMORY;
 
-  const universe = createUniverse(
-    {
-      revision: 0,
-      server: { name: "svr", attrs: { backfill_depth: depth }, assigned: {} },
-      sched: { name: "default", attrs: { log_events: 0, opt_backfill_fuzzy: "off" } },
-      resources: [],
-      queues: [{ name: "workq", attrs: { queue_type: "Execution", started: true } }],
-      nodes: [node()],
-      jobs: [],
-      resvs: [],
-      clocks: [],
-    },
-    mirrorOptions(book),
-  );
-
-  function tell(): void {
-    if (changes.length === 0) return;
-    applyDelta(universe, { revision: universe.revision + 1, changes: [...changes, { put: "node", value: node() }] });
-    changes = [];
+  constructor(procs: number, depth: number, book: PolicyBook) {
+    this.#procs = procs;
+    this.#book = book;
+    this.#universe = createUniverse(
+      {
+        revision: 0,
+        server: { name: "svr", attrs: { backfill_depth: depth }, assigned: {} },
+        sched: { name: "default", attrs: { log_events: 0, opt_backfill_fuzzy: "off" } },
+        resources: [],
+        queues: [{ name: "workq", attrs: { queue_type: "Execution", started: true } }],
+        nodes: [this.#node()],
+        jobs: [],
+        resvs: [],
+        clocks: [],
+      },
+      mirrorOptions(book),
+    );
   }
 
-  function start(id: string, now_s: number): PoolJob {
-    const { entry, job } = mustGet(waiting, id);
-    waiting.delete(id);
-    running.set(id, entry);
+  submit(at: number, job: TraceJob): void {
+    const id = `${at}.svr`;
+    const queued = schedJob(id, at, job);
+    this.#waiting.set(id, { entry: { at, job, amounts: [], start_s: Number.POSITIVE_INFINITY }, job: queued });
+    this.#changes.push({ put: "job", value: queued });
+  }
+
+  end({ at, job }: PoolJob): void {
+    this.#running.delete(`${at}.svr`);
+    this.#used -= job.procs;
+    this.#changes.push({ drop: "job", id: `${at}.svr` });
+  }
+
+  pass(now_s: number): PoolJob[] {
+    this.#tell();
+    const result = cycle(this.#universe, this.#book, { now_s, command: SCHED_COMMAND.TIME, memory: this.#memory });
+    this.#memory = result.memory;
+    const started: PoolJob[] = [];
+    for (const decision of result.decisions) {
+      if (decision.kind === "run") started.push(this.#start(decision.job, now_s));
+      else if (decision.kind === "estimate") this.#publish(decision);
+    }
+    this.#tell();
+    return started;
+  }
+
+  nextPlan_s(): number {
+    return Number.POSITIVE_INFINITY;
+  }
+
+  #node(): SchedNode {
+    return {
+      name: VNODE,
+      order: 0,
+      attrs: {
+        resources_available: { arch: "linux", host: VNODE, vnode: VNODE, ncpus: this.#procs },
+        state: this.#used >= this.#procs ? ["job-busy"] : [],
+        sharing: "default_shared",
+      },
+      assigned: { ncpus: this.#used },
+      jobs: [...this.#running.keys()],
+    };
+  }
+
+  #tell(): void {
+    if (this.#changes.length === 0) return;
+    applyDelta(this.#universe, {
+      revision: this.#universe.revision + 1,
+      changes: [...this.#changes, { put: "node", value: this.#node() }],
+    });
+    this.#changes = [];
+  }
+
+  #start(id: string, now_s: number): PoolJob {
+    const { entry, job } = mustGet(this.#waiting, id);
+    this.#waiting.delete(id);
+    this.#running.set(id, entry);
     entry.start_s = now_s;
-    used += entry.job.procs;
+    this.#used += entry.job.procs;
     const exec_vnode = `(${VNODE}:ncpus=${entry.job.procs})`;
-    changes.push({ put: "job", value: { ...job, state: "R", substate: 42, stime_s: now_s, exec_vnode, run_count: 1 } });
+    this.#changes.push({ put: "job", value: { ...job, state: "R", substate: 42, stime_s: now_s, exec_vnode, run_count: 1 } });
     return entry;
   }
 
-  return {
-    submit(at, job) {
-      const id = `${at}.svr`;
-      const queued = schedJob(id, at, job);
-      waiting.set(id, { entry: { at, job, amounts: [], start_s: Number.POSITIVE_INFINITY }, job: queued });
-      changes.push({ put: "job", value: queued });
-    },
-    end({ at, job }) {
-      running.delete(`${at}.svr`);
-      used -= job.procs;
-      changes.push({ drop: "job", id: `${at}.svr` });
-    },
-    pass(now_s) {
-      tell();
-      const result = cycle(universe, book, { now_s, command: SCHED_COMMAND.TIME, memory });
-      ({ memory } = result);
-      const started: PoolJob[] = [];
-      for (const decision of result.decisions) {
-        if (decision.kind === "run") started.push(start(decision.job, now_s));
-        else if (decision.kind === "estimate") publish(decision);
-      }
-      tell();
-      return started;
-    },
-    nextPlan_s: () => Number.POSITIVE_INFINITY,
-  };
-
   /** Data published about a job comes back in the form that a server would send. */
-  function publish({
-    job: id,
-    start_s,
-    exec_vnode,
-    topjob,
-  }: {
-    job: string;
-    start_s: number | null;
-    exec_vnode: string | null;
-    topjob: boolean;
-  }): void {
-    const known = waiting.get(id);
+  #publish({ job: id, start_s, exec_vnode, topjob }: Estimate): void {
+    const known = this.#waiting.get(id);
     if (known === undefined) return;
     const estimated = { ...(start_s === null ? {} : { start_time: start_s }), ...(exec_vnode === null ? {} : { exec_vnode }) };
     const job: SchedJob = { ...known.job, topjob, estimated };
-    waiting.set(id, { ...known, job });
-    changes.push({ put: "job", value: job });
+    this.#waiting.set(id, { ...known, job });
+    this.#changes.push({ put: "job", value: job });
   }
 }
+
+type Estimate = { readonly job: string; readonly start_s: number | null; readonly exec_vnode: string | null; readonly topjob: boolean };
 
 function schedJob(id: string, rank: number, { procs, est_s, submit_s }: TraceJob): SchedJob {
   return {
