@@ -3,7 +3,7 @@
 // session.ts; this file draws.
 
 import { Box, render, Static, Text, useApp, useInput } from "ink";
-import { useEffect, useRef, useState } from "react";
+import { type RefObject, useEffect, useRef, useState } from "react";
 import { attributeLookup } from "../language/attribute-lookup.ts";
 import { parseRequest } from "../language/grammar.ts";
 import { NO_PENDING, type PendingLine, takeLine } from "../language/line-reader.ts";
@@ -52,19 +52,10 @@ export async function runShell(world: ShellWorld): Promise<number> {
   return status;
 }
 
-function Shell({ world, onStatus }: { readonly world: ShellWorld; readonly onStatus: (status: number) => void }) {
-  const { exit } = useApp();
-  const [editor, setEditor] = useState<EditorState>(EMPTY_EDITOR);
-  const [entries, setEntries] = useState<readonly Entry[]>([]);
-  const [pending, setPending] = useState<PendingLine>(NO_PENDING);
+/** The schedulers for the status line and the names for the completion, asked again at intervals. */
+function useNews(world: ShellWorld) {
   const [known, setKnown] = useState<KnownNames>({});
   const [status, setStatus] = useState<ShellStatus | undefined>(undefined);
-  const next_key = useRef(0);
-  /** updated immediately, because several keys may arrive between two drawings */
-  const typing = useRef<Typing>({ editor: EMPTY_EDITOR, pending: NO_PENDING });
-  const keys = useRef<ShellKey[]>([]);
-  const working = useRef(false);
-
   const refresh = async (): Promise<void> => {
     setStatus(await world.status());
     setKnown(await world.names());
@@ -75,16 +66,38 @@ function Shell({ world, onStatus }: { readonly world: ShellWorld; readonly onSta
     const timer = setInterval(() => void refresh(), world.refresh_ms);
     return () => clearInterval(timer);
   }, []);
+  return { known, status, refresh };
+}
 
+/** Requests and their output, in the order in which they appeared. */
+function useTranscript() {
+  const [entries, setEntries] = useState<readonly Entry[]>([]);
+  const next_key = useRef(0);
   const print = (kind: Entry["kind"], text: string): void => {
     const key = next_key.current++;
     setEntries((all) => [...all, { key, kind, text: text.replace(/\n$/, "") }]);
   };
+  return { entries, print };
+}
+
+function Shell({ world, onStatus }: { readonly world: ShellWorld; readonly onStatus: (status: number) => void }) {
+  const { exit } = useApp();
+  const { known, status, refresh } = useNews(world);
+  const { entries, print } = useTranscript();
+  const [editor, setEditor] = useState<EditorState>(EMPTY_EDITOR);
+  const [pending, setPending] = useState<PendingLine>(NO_PENDING);
+  /** updated immediately, because several keys may arrive between two drawings */
+  const typing = useRef<Typing>({ editor: EMPTY_EDITOR, pending: NO_PENDING });
 
   const change = (next: Partial<Typing>): void => {
     typing.current = { ...typing.current, ...next };
     if (next.editor !== undefined) setEditor(next.editor);
     if (next.pending !== undefined) setPending(next.pending);
+  };
+
+  const leave = (): void => {
+    keys.current = [];
+    exit();
   };
 
   const submit = async (): Promise<void> => {
@@ -105,8 +118,7 @@ function Shell({ world, onStatus }: { readonly world: ShellWorld; readonly onSta
       );
       onStatus(outcome.status);
       if (outcome.kind === "quit") {
-        keys.current = [];
-        return exit();
+        return leave();
       }
     }
     await refresh();
@@ -116,15 +128,36 @@ function Shell({ world, onStatus }: { readonly world: ShellWorld; readonly onSta
     const { editor: now } = typing.current;
     if (key.kind === "enter") await submit();
     else if (key.kind === "end-of-input") {
-      if (now.text === "") {
-        keys.current = [];
-        exit();
-      } else change({ editor: pressKey(now, { kind: "delete" }, world.history(), known) });
+      if (now.text === "") leave();
+      else change({ editor: pressKey(now, { kind: "delete" }, world.history(), known) });
     } else if (key.kind === "interrupt") change({ editor: EMPTY_EDITOR, pending: NO_PENDING });
     else change({ editor: pressKey(now, key, world.history(), known) });
   };
+  const keys = useKeys(press);
 
-  // Input that arrives while a request is in progress waits for its end.
+  const fault = faultOf(editor.text, pending);
+  return (
+    <>
+      <Transcript entries={entries} />
+      <Box flexDirection="column">
+        <Prompt editor={editor} continued={pending.continued} column={fault?.kind === "syntax" ? fault.column : undefined} />
+        <Candidates shown={editor.shown} />
+        <Hint text={editor.text} cursor={editor.cursor} known={known} fault={fault} />
+        <StatusLine status={status} />
+      </Box>
+    </>
+  );
+}
+
+const CANDIDATES_MAX = 40;
+
+/**
+ * Handles keys one by one. Keys that arrive while a request is in progress wait for its end.
+ * @returns the waiting keys; leaving the shell must empty them
+ */
+function useKeys(press: (key: ShellKey) => Promise<void>): RefObject<ShellKey[]> {
+  const keys = useRef<ShellKey[]>([]);
+  const working = useRef(false);
   useInput((input, key) => {
     keys.current.push(...toShellKeys(input, key));
     if (working.current) return;
@@ -138,33 +171,30 @@ function Shell({ world, onStatus }: { readonly world: ShellWorld; readonly onSta
     };
     void work();
   });
+  return keys;
+}
 
-  const fault = faultOf(editor.text, pending);
+function Transcript({ entries }: { readonly entries: readonly Entry[] }) {
   return (
-    <>
-      <Static items={[...entries]}>
-        {(entry) => (
-          <Text key={entry.key} {...(entry.kind === "err" ? { color: "red" } : entry.kind === "typed" ? { bold: true } : {})}>
-            {entry.text}
-          </Text>
-        )}
-      </Static>
-      <Box flexDirection="column">
-        <Prompt editor={editor} continued={pending.continued} column={fault?.kind === "syntax" ? fault.column : undefined} />
-        {editor.shown.length > 0 && (
-          <Text dimColor wrap="wrap">
-            {editor.shown.slice(0, CANDIDATES_MAX).join("  ")}
-            {editor.shown.length > CANDIDATES_MAX ? `  (${editor.shown.length - CANDIDATES_MAX} more)` : ""}
-          </Text>
-        )}
-        <Hint text={editor.text} cursor={editor.cursor} known={known} fault={fault} />
-        <StatusLine status={status} />
-      </Box>
-    </>
+    <Static items={[...entries]}>
+      {(entry) => (
+        <Text key={entry.key} {...(entry.kind === "err" ? { color: "red" } : entry.kind === "typed" ? { bold: true } : {})}>
+          {entry.text}
+        </Text>
+      )}
+    </Static>
   );
 }
 
-const CANDIDATES_MAX = 40;
+function Candidates({ shown }: { readonly shown: readonly string[] }) {
+  if (shown.length === 0) return null;
+  return (
+    <Text dimColor wrap="wrap">
+      {shown.slice(0, CANDIDATES_MAX).join("  ")}
+      {shown.length > CANDIDATES_MAX ? `  (${shown.length - CANDIDATES_MAX} more)` : ""}
+    </Text>
+  );
+}
 
 /** The line with a cursor. The character at the position of an error is marked. */
 function Prompt({
