@@ -56,7 +56,7 @@ export async function connectMom(io: CommandIo, complex: Complex, run: TaskRun):
   let why = "no mom is known";
   for (const home of homes(io, complex)) {
     try {
-      return converse(await connectUnix(taskSocketPath(home)), run);
+      return new TaskConnection(await connectUnix(taskSocketPath(home)), run);
     } catch (error) {
       why = messageOf(error);
     }
@@ -69,79 +69,99 @@ type Waiter = {
   readonly failed: (error: TaskRefused) => void;
 };
 
-function converse(socket: Socket, run: TaskRun): TaskClient {
-  const waiting = new Map<number | null, Waiter>();
-  const decoder = frameDecoder(LIMITS.daemon_frame_chars_max);
-  let next = 1;
-  let broken: TaskRefused | null = null;
-  const fail = (why: string): void => {
-    broken ??= new TaskRefused(why);
-    socket.destroy();
-    for (const { failed } of waiting.values()) failed(broken);
-    waiting.clear();
-  };
-  const receive = ({ type, data }: Frame): void => {
-    if (type === "refused") return fail((data as { readonly text?: string }).text ?? "refused");
+class TaskConnection implements TaskClient {
+  readonly #socket: Socket;
+  readonly #run: TaskRun;
+  /** questions without an answer, and tasks without an end, by token; null: the question for the nodes */
+  readonly #waiting = new Map<number | null, Waiter>();
+  #next = 1;
+  #broken: TaskRefused | null = null;
+
+  constructor(socket: Socket, run: TaskRun) {
+    const decoder = frameDecoder(LIMITS.daemon_frame_chars_max);
+    this.#socket = socket;
+    this.#run = run;
+    socket.setEncoding("utf8");
+    socket.on("data", (chunk) => {
+      try {
+        decoder.push(chunk as unknown as string, (frame) => this.#receive(frame));
+      } catch (error) {
+        this.#fail(messageOf(error));
+      }
+    });
+    socket.on("error", (error) => this.#fail(error.message));
+    socket.on("close", () => this.#fail("the connection to the mom was lost"));
+  }
+
+  nodes(): ReturnType<TaskClient["nodes"]> {
+    return this.#once(null, () => this.#send("task-nodes", this.#run));
+  }
+
+  async attach(pid: number): Promise<void> {
+    const token = this.#next++;
+    await this.#once(token, () => this.#send("task-attach", { ...this.#run, token, pid }));
+  }
+
+  spawn({ host, argv, env = [], shell = false }: Parameters<TaskClient["spawn"]>[0]): ReturnType<TaskClient["spawn"]> {
+    const token = this.#next++;
+    const ended = Promise.withResolvers<number>();
+    // A caller that does not wait for the end must not get an unhandled rejection.
+    ended.promise.catch(() => undefined);
+    return new Promise((resolve, reject) => {
+      if (this.#broken !== null) return reject(this.#broken);
+      this.#waiting.set(token, {
+        answered: ({ type, data }) => {
+          if (type === "task-started") return resolve({ task: (data as MomToTask["task-started"]).task, exited: ended.promise });
+          this.#waiting.delete(token);
+          ended.resolve((data as MomToTask["task-exited"]).status);
+        },
+        failed(error) {
+          reject(error);
+          ended.reject(error);
+        },
+      });
+      this.#send("task-spawn", { ...this.#run, token, host, argv, env, shell });
+    });
+  }
+
+  close(): void {
+    this.#fail("closed");
+  }
+
+  #fail(why: string): void {
+    this.#broken ??= new TaskRefused(why);
+    this.#socket.destroy();
+    for (const { failed } of this.#waiting.values()) failed(this.#broken);
+    this.#waiting.clear();
+  }
+
+  #receive({ type, data }: Frame): void {
+    if (type === "refused") return this.#fail((data as { readonly text?: string }).text ?? "refused");
     const token = type === "task-hosts" ? null : ((data as { readonly token: number | null }).token ?? null);
-    const waiter = waiting.get(token);
+    const waiter = this.#waiting.get(token);
     if (waiter === undefined) return;
     if (type !== "task-refused") return waiter.answered({ type: type as keyof MomToTask, data });
-    waiting.delete(token);
+    this.#waiting.delete(token);
     waiter.failed(new TaskRefused((data as MomToTask["task-refused"]).text));
-  };
-  socket.setEncoding("utf8");
-  socket.on("data", (chunk) => {
-    try {
-      decoder.push(chunk as unknown as string, receive);
-    } catch (error) {
-      fail(messageOf(error));
-    }
-  });
-  socket.on("error", (error) => fail(error.message));
-  socket.on("close", () => fail("the connection to the mom was lost"));
-  const send = <T extends keyof TaskToMom>(type: T, data: TaskToMom[T]): void => void socket.write(encodeFrame(type, data));
-  const once = <T>(token: number | null, say: () => void): Promise<T> =>
-    new Promise((resolve, reject) => {
-      if (broken !== null) return reject(broken);
-      waiting.set(token, {
+  }
+
+  #send<T extends keyof TaskToMom>(type: T, data: TaskToMom[T]): void {
+    this.#socket.write(encodeFrame(type, data));
+  }
+
+  #once<T>(token: number | null, say: () => void): Promise<T> {
+    return new Promise((resolve, reject) => {
+      if (this.#broken !== null) return reject(this.#broken);
+      this.#waiting.set(token, {
         answered: ({ data }) => {
-          waiting.delete(token);
+          this.#waiting.delete(token);
           resolve(data as T);
         },
         failed: reject,
       });
       say();
     });
-
-  return {
-    nodes: () => once(null, () => send("task-nodes", run)),
-    attach: async (pid) => {
-      const token = next++;
-      await once(token, () => send("task-attach", { ...run, token, pid }));
-    },
-    spawn({ host, argv, env = [], shell = false }) {
-      const token = next++;
-      const ended = Promise.withResolvers<number>();
-      // A caller that does not wait for the end must not get an unhandled rejection.
-      ended.promise.catch(() => undefined);
-      return new Promise((resolve, reject) => {
-        if (broken !== null) return reject(broken);
-        waiting.set(token, {
-          answered({ type, data }) {
-            if (type === "task-started") return resolve({ task: (data as MomToTask["task-started"]).task, exited: ended.promise });
-            waiting.delete(token);
-            ended.resolve((data as MomToTask["task-exited"]).status);
-          },
-          failed(error) {
-            reject(error);
-            ended.reject(error);
-          },
-        });
-        send("task-spawn", { ...run, token, host, argv, env, shell });
-      });
-    },
-    close: () => fail("closed"),
-  };
+  }
 }
 
 /** The exit status as a shell reports it: for a signal, 128 plus its number. */
