@@ -11,7 +11,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { ServerUnreachable } from "#protocol/client.ts";
 import type { QueueJobRequest } from "#protocol/messages.ts";
 import { type ChannelHandlers, listenForTerminal, type TerminalChannel, type TerminalListener } from "#protocol/terminal/channel.ts";
-import { isTerm, type TerminalFrame } from "#protocol/terminal/link.ts";
+import { isTerm, type TerminalFrame, type TerminalShape } from "#protocol/terminal/link.ts";
 import type { CommandIo } from "../command.ts";
 import type { Complex, Link } from "../complex.ts";
 import { PBSE_HISTJOBID, PBSE_UNKJOBID, refusalStatus } from "../errors.ts";
@@ -216,6 +216,23 @@ async function deleteJob(complex: Complex, id: string): Promise<void> {
 
 // ---- while it runs ----
 
+const ENDING_SIGNALS = [
+  ["SIGTERM", 15],
+  ["SIGHUP", 1],
+  ["SIGINT", 2],
+] as const;
+
+/** The terminal as the job is to have it. */
+function shapeOf(io: CommandIo, terminal: Terminal, forwarding: X11Forwarding | null): TerminalShape {
+  const term = io.env["TERM"] ?? "";
+  return {
+    ...terminal.window(),
+    term: isTerm(term) ? term : "unknown",
+    controls: terminal.controls,
+    ...(forwarding === null ? {} : { x11: forwarding.offer }),
+  };
+}
+
 async function session(
   { io, terminal }: InteractiveWorld,
   call: Call,
@@ -245,16 +262,7 @@ async function session(
   };
   const open = (): void => {
     ready = true;
-    const term = io.env["TERM"] ?? "";
-    channel.send({
-      kind: "shape",
-      shape: {
-        ...terminal.window(),
-        term: isTerm(term) ? term : "unknown",
-        controls: terminal.controls,
-        ...(forwarding === null ? {} : { x11: forwarding.offer }),
-      },
-    });
+    channel.send({ kind: "shape", shape: shapeOf(io, terminal, forwarding) });
     io.out(`qsub: job ${id} ready\n\n`);
     terminal.raw();
     terminal.listen(type, () => end({ status: SIGNALLED + 1 }));
@@ -280,9 +288,7 @@ async function session(
   const quiet = [
     terminal.onSignal("SIGWINCH", () => ready && channel.send({ kind: "window", size: terminal.window() })),
     terminal.onSignal("SIGCONT", () => ready && goOn()),
-    terminal.onSignal("SIGTERM", () => end({ status: SIGNALLED + 15 })),
-    terminal.onSignal("SIGHUP", () => end({ status: SIGNALLED + 1 })),
-    terminal.onSignal("SIGINT", () => end({ status: SIGNALLED + 2 })),
+    ...ENDING_SIGNALS.map(([name, number]) => terminal.onSignal(name, () => end({ status: SIGNALLED + number }))),
   ];
   call.attend(hear, () => end({ status: FAILED, words: "qsub: the connection to the job was lost\n" }), drained);
   const { status, words } = await ended;
