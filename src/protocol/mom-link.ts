@@ -7,7 +7,7 @@
 // I4. A mom confirms a start before it starts any part of it, and it starts nothing before it is welcomed. A mom that was
 //     silent for too long ends the
 //     connection and sends hello again, because a start that it had not confirmed may run elsewhere by then
-//     (src/server/moms/heartbeat.ts, src/mom/shell/stall.ts).
+//     (src/server/moms/heartbeat.ts, src/mom/driver/stall.ts).
 
 export type MomVnode = {
   readonly name: string;

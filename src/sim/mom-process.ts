@@ -2,18 +2,18 @@
 // outlive the mom.
 //
 // The file agent does its work in the order of the requests. When it dies, unfinished requests are repeated
-// (src/mom/job/agent-link.ts). Records and messages to the starter leave at the end of an event (src/mom/shell/mom.ts): a mom
+// (src/mom/job/agent-link.ts). Records and messages to the starter leave at the end of an event (src/mom/driver/mom-driver.ts): a mom
 // that is killed during an event has sent some frames and written nothing.
 
 import { runSequence } from "#hooks/run/hook-sequence.ts";
 import type { Actions } from "#mom/config/action-script.ts";
+import { stallWatch } from "#mom/driver/stall.ts";
 import { NO_CPU_ENFORCEMENT } from "#mom/job/limits.ts";
 import type { StarterToMom } from "#mom/job/starter-link.ts";
 import { checkMomInvariants, helloJobs, makeMomState, reduce } from "#mom/run/core.ts";
 import type { MomEvent } from "#mom/run/event.ts";
 import { helloOutputs } from "#mom/run/kept-output.ts";
 import type { MomAction, MomConfig, MomState, SavedRun } from "#mom/run/state.ts";
-import { stallWatch } from "#mom/shell/stall.ts";
 import type { MomHooks, MomJob, MomPatience, MomVnode } from "#protocol/mom-link.ts";
 import type { FrameOf } from "#protocol/schema-link.ts";
 import type { Prng } from "#support/prng.ts";
@@ -120,7 +120,7 @@ export function createMomProcess(world: World, options: MomOptions): MomProcess 
     missed.push(act);
   };
 
-  /** The mom continues. After a long stop it contacts the server before it does anything else (src/mom/shell/stall.ts). */
+  /** The mom continues. After a long stop it contacts the server before it does anything else (src/mom/driver/stall.ts). */
   const goOn = async (): Promise<void> => {
     if (paused_ms === null) return;
     const stall = stallWatch(paused_ms);
@@ -314,7 +314,7 @@ export function createMomProcess(world: World, options: MomOptions): MomProcess 
 
   /**
    * Without a starter nothing is sent. A starter reports its state at every connect, and the core then repeats its requests
-   * (src/mom/shell/starter-client.ts A1).
+   * (src/mom/driver/starter-client.ts A1).
    */
   const toStarter: StarterProcess["take"] = (type, data) => {
     if (!starter_lost) starter.take(type, data);

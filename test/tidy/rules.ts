@@ -44,6 +44,7 @@ export const PURE: readonly string[] = [
   "src/server/**",
   "!src/server/main.ts",
   "!src/server/shell/**",
+  "src/mom/driver/**",
   "src/mom/run/**",
   "src/mom/config/**",
   "src/mom/job/**",

@@ -4,7 +4,7 @@
 import { existsSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { finishJob } from "#mom/agent/file-work.ts";
-import { readRecords } from "#mom/shell/record-log.ts";
+import { readRecords } from "#mom/driver/record-log.ts";
 import { connectServer } from "#protocol/client.ts";
 import type { Conf } from "#support/conf.ts";
 import { AdminError, makeHome, programTree } from "../complex/complex-home.ts";

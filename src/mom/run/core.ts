@@ -1,4 +1,4 @@
-// The mom's core: events come in, and actions go out. Deterministic: state, event and time in, actions out; the shell (shell/mom.ts) carries
+// The mom's core: events come in, and actions go out. Deterministic: state, event and time in, actions out; the driver (driver/mom-driver.ts) carries
 // them out and returns the results as events.
 //
 // C1. A start whose run_count is not larger than the last one seen for that job is refused (mom-link.ts I1); a start of the present run is reported again.

@@ -209,7 +209,7 @@ export type MomState = {
   stopping: "kill" | "leave" | null;
 };
 
-/** The part of a run that is kept on the disk (shell/record-log.ts). */
+/** The part of a run that is kept on the disk (driver/record-log.ts). */
 export type SavedRun = {
   readonly version: 1;
   readonly boot: string;

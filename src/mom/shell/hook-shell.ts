@@ -3,26 +3,18 @@
 import { spawn } from "node:child_process";
 import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { type HookRunner, hookRunner } from "#hooks/hook-runner.ts";
-import { runSequence, type SequenceEnd } from "#hooks/run/hook-sequence.ts";
+import type { HookOutcome, HookRun } from "#hooks/run/hook-input.ts";
+import { runSequence } from "#hooks/run/hook-sequence.ts";
 import type { MomHooks } from "#protocol/mom-link.ts";
 import { codeOf, messageOf } from "#support/caught.ts";
 import type { Conf } from "#support/conf.ts";
 import { systemUsers } from "#support/passwd.ts";
-import type { MomAction } from "../run/state.ts";
-
-export type MomHookShell = {
-  /** the last hooks; null: none, or unreadable */
-  kept(): MomHooks | null;
-  keep(hooks: MomHooks): void;
-  run(request: Extract<MomAction, { kind: "run-hooks" }>): Promise<SequenceEnd>;
-  reboot(hook: string, command: string): void;
-  close(): void;
-};
+import type { HooksPort } from "../driver/ports.ts";
 
 const NOBODY = { uid: 65534, gid: 65534 };
 
 /** directory: mom_priv/hooks. */
-export function momHookShell(directory: string, conf: Conf, complain: (text: string) => void): MomHookShell {
+export function momHookShell(directory: string, conf: Conf, complain: (text: string) => void): HooksPort {
   const system = conf.mode === "system";
   const file = `${directory}/hooks.json`;
   let runner: HookRunner | null = null;
@@ -59,11 +51,12 @@ export function momHookShell(directory: string, conf: Conf, complain: (text: str
         complain(`${file}: ${messageOf(error)}`);
       }
     },
-    run({ hooks, input, resources, owner }) {
+    run({ hooks, input, resources, owner }, done) {
       runner ??= start();
       const present = runner;
       const users = new Set(hooks.filter(({ user }) => user === "pbsuser").map(({ name }) => name));
-      return runSequence(hooks, input, resources, (hook) => present.run(hook, system && users.has(hook.name) ? owner : null));
+      const runOne = (hook: HookRun): Promise<HookOutcome> => present.run(hook, system && users.has(hook.name) ? owner : null);
+      void runSequence(hooks, input, resources, runOne).then(done);
     },
     reboot(hook, command) {
       if (!system) return complain(`hook ${hook} wants a reboot: not ours to do`);

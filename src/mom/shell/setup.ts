@@ -125,16 +125,15 @@ function isDirectory(path: string): boolean {
 export function vnodeReporter(
   { directory, system }: { readonly directory: string; readonly system: boolean },
   facts: HostFacts,
-  additive: () => boolean,
   note: Note,
-): { read(): MomVnode[] } {
+): { read(additive: boolean): MomVnode[] } {
   const kept = new Map<string, MomVnode>();
   return {
-    read() {
+    read(additive) {
       const { defs, problems } = readDefinitions(directory, system);
       for (const problem of problems) note(problem, LOG_EVENT.ERROR);
       const now = reportedVnodes(facts, defs);
-      if (!additive()) return now;
+      if (!additive) return now;
       for (const vnode of now) kept.set(vnode.name, vnode);
       return [...kept.values()];
     },

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { dueLeaders, nextPoll_s } from "#mom/shell/sampler.ts";
+import { dueLeaders, nextPoll_s } from "#mom/driver/sampling.ts";
 import { job, run, world } from "../world.ts";
 
 const S = 1000;

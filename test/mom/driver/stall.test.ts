@@ -2,8 +2,8 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { stallWatch } from "#mom/shell/stall.ts";
-import { steadyRecord, steadyRun, steadyTime } from "#mom/shell/steady-time.ts";
+import { stallWatch } from "#mom/driver/stall.ts";
+import { steadyRecord, steadyRun, steadyTime } from "#mom/driver/steady-time.ts";
 import { exited, finished, job, OWNER, prepared, started, world } from "../world.ts";
 
 const welcome = (kill: readonly string[] = []) => ({ kind: "welcome", data: { keep: [], kill, acknowledged: [] } }) as const;
@@ -83,7 +83,7 @@ test("times of the wall clock that an earlier release has left are read as they 
   assert.equal(steadyTime(Date.now() - 1000, ahead_ms) > 4_990_000, true);
   assert.equal(steadyTime(123_456, ahead_ms), 123_456);
   const run = { job: "1.n1", run_count: 1, pid: 5, at_ms: 1000, state: "running" } as const;
-  assert.deepEqual(steadyRun(run), run);
+  assert.deepEqual(steadyRun(run, ahead_ms), run);
   const w = world();
   const j = job();
   w.on({ kind: "start", job: j, owner: OWNER });
@@ -92,7 +92,7 @@ test("times of the wall clock that an earlier release has left are read as they 
   w.on({ kind: "terminate", data: { job: "1.n1", run_count: 1, why: "delete", kill_delay_s: 9 } });
   const saved = w.records.get("1.n1");
   assert.ok(saved !== undefined);
-  assert.deepEqual(steadyRecord(saved), saved);
+  assert.deepEqual(steadyRecord(saved, ahead_ms), saved);
   w.on(exited(j, w.now_ms, { signal: 15 }));
   w.on(finished(j));
 });

@@ -1,48 +1,79 @@
 // The mom's link to its server: frames to events.
 
 import type { ServerToMom } from "#protocol/mom-link.ts";
-import { frameTypes, parseFrame } from "#protocol/schema-link.ts";
-import { connectLink, type DaemonLink } from "#protocol/wire/ipc-transport.ts";
-import { serverSocketPath } from "#protocol/wire/socket-path.ts";
+import { type FrameOf, parseFrame } from "#protocol/schema-link.ts";
 import { LOG_EVENT } from "#support/log-event.ts";
-import type { OwnerOf } from "../host/owners.ts";
 import type { MomEvent } from "../run/event.ts";
+import type { HostPort, ServerLink, ServerPort } from "./ports.ts";
 
 export type ServerTools = {
   readonly happen: (event: MomEvent) => void;
-  readonly ownerOf: OwnerOf;
+  readonly ownerOf: HostPort["ownerOf"];
   readonly note: (text: string, event?: number) => void;
   /** a frame has come; false: it must be ignored (stall.ts) */
   readonly isInTime: () => boolean;
   readonly pinged: (data: ServerToMom["mom-ping"]) => void;
 };
 
-/** The mom's link to its server. */
-export type ServerLink = {
-  readonly link: DaemonLink;
-  /** Closes the connection and makes a new one; unread frames are dropped. */
-  startOver(): void;
-};
-
-/** home: the server's PBS_HOME. Turns frames of the server into events. An unreadable frame closes the connection, and a new one is made. */
-export function dialServer(home: string, { happen, ownerOf, note, isInTime, pinged }: ServerTools): ServerLink {
-  let open: DaemonLink | null = null;
+/** Turns frames of the server into events. An unreadable frame closes the connection, and a new one is made. */
+export class ServerClient {
+  readonly #tools: ServerTools;
+  readonly #link: ServerLink;
   /** later frames belong to a connection that is given up */
-  let deaf = false;
-  const receive = (type: string, data: unknown): void => {
+  #is_deaf = false;
+
+  constructor(port: ServerPort, tools: ServerTools) {
+    this.#tools = tools;
+    this.#link = port.dial({
+      opened: () => this.#opened(),
+      frame: (type, data) => this.#hear(type, data),
+      closed: (why) => this.#closed(why),
+    });
+  }
+
+  send(frame: FrameOf<"mom-to-server">): void {
+    this.#link.send(frame);
+  }
+
+  /** Closes the connection and makes a new one; unread frames are dropped. */
+  startOver(): void {
+    if (this.#is_deaf || !this.#link.connected) return;
+    this.#is_deaf = true;
+    this.#link.reconnect();
+  }
+
+  close(): void {
+    this.#link.close();
+  }
+
+  #opened(): void {
+    this.#is_deaf = false;
+    this.#tools.note("connected to the server");
+    this.#tools.happen({ kind: "connected" });
+  }
+
+  #closed(why: string): void {
+    this.#tools.note(`connection to the server lost: ${why}`);
+    this.#tools.happen({ kind: "disconnected" });
+  }
+
+  #hear(type: string, data: unknown): void {
+    const { note, isInTime } = this.#tools;
+    if (this.#is_deaf || !isInTime()) return;
+    if (type === "refused") return note(`the server refuses the connection: ${JSON.stringify(data)}`, LOG_EVENT.ERROR);
     const parsed = parseFrame("server-to-mom", type, data);
-    if (!parsed.ok) {
-      note(`the server sent what is not a message: ${parsed.text}`, LOG_EVENT.ERROR);
-      open?.reconnect();
-      return;
-    }
-    const { frame } = parsed;
+    if (parsed.ok) return this.#receive(parsed.frame);
+    note(`the server sent what is not a message: ${parsed.text}`, LOG_EVENT.ERROR);
+    this.#link.reconnect();
+  }
+
+  #receive(frame: FrameOf<"server-to-mom">): void {
+    const { happen, ownerOf, note, pinged } = this.#tools;
     switch (frame.type) {
       case "mom-welcome":
         return happen({ kind: "welcome", data: frame.data });
       case "mom-refused":
-        note(`the server refuses this mom: ${frame.data.text} (${frame.data.code})`, LOG_EVENT.ERROR);
-        return;
+        return note(`the server refuses this mom: ${frame.data.text} (${frame.data.code})`, LOG_EVENT.ERROR);
       case "mom-start":
         for (const job of frame.data.jobs) happen({ kind: "start", job, owner: ownerOf(job) });
         return happen({ kind: "starts-read", runs: frame.data.jobs.map(({ id, run_count }) => ({ job: id, run_count })) });
@@ -71,32 +102,5 @@ export function dialServer(home: string, { happen, ownerOf, note, isInTime, ping
         throw new Error(`frame ${JSON.stringify(unreachable)}`);
       }
     }
-  };
-  const dialled = connectLink({
-    path: serverSocketPath(home),
-    types: frameTypes("server-to-mom"),
-    onOpen: (link) => {
-      open = link;
-      deaf = false;
-      note("connected to the server");
-      happen({ kind: "connected" });
-    },
-    onFrame: (type, data) => {
-      if (deaf || !isInTime()) return;
-      if (type === "refused") note(`the server refuses the connection: ${JSON.stringify(data)}`, LOG_EVENT.ERROR);
-      else receive(type, data);
-    },
-    onClose: (why) => {
-      note(`connection to the server lost: ${why}`);
-      happen({ kind: "disconnected" });
-    },
-  });
-  return {
-    link: dialled,
-    startOver() {
-      if (deaf || !dialled.connected) return;
-      deaf = true;
-      dialled.reconnect();
-    },
-  };
+  }
 }

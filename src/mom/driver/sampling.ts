@@ -1,21 +1,11 @@
-// When the processes of jobs are sampled, and one sample of all of them. Jobs shorter than the period are never sampled.
+// When the processes of jobs are sampled. Jobs shorter than the period are never sampled.
 
-import { libc } from "#support/libc/libc.ts";
-import { processesOf, readProcesses } from "../host/proc-table.ts";
-import { ownerOf } from "../host/session-end.ts";
 import { needsWatching } from "../job/limits.ts";
-import { type Seen, seenOf } from "../job/usage.ts";
 import { hasInterval } from "../run/checkpoint.ts";
 import type { MomState } from "../run/state.ts";
 
-/** Linux reports cpu time to user space in hundredths of a second, whatever the kernel's own clock. */
-const TICKS_PER_S = 100;
 /** How often jobs with a limit on cput, vmem or (enforced) mem are sampled. */
 const WATCH_PERIOD_MS = 2000;
-const KB = 1024;
-
-let page_kb = 0;
-
 const POLL_STEPS = 19;
 
 /** Seconds until the look after this one: from the least to the most in so many steps, and from the least again when a run has begun since the last look. */
@@ -54,16 +44,4 @@ export function dueLeaders(state: MomState, last_ms: number, now_ms: number, per
     }
   }
   return { leaders, owners, all };
-}
-
-/** One pass over /proc. */
-export function look(leaders: ReadonlySet<number>, owners: ReadonlyMap<number, number> = new Map()): Map<number, Seen> {
-  if (page_kb === 0) page_kb = Number(libc().libc.func("int getpagesize()")()) / KB;
-  const seen = new Map<number, Seen>();
-  for (const [leader, processes] of processesOf(readProcesses(), leaders)) {
-    const uid = owners.get(leader);
-    const counted = uid === undefined ? processes : processes.filter(({ pid }) => ownerOf(pid) === uid);
-    if (counted.length > 0) seen.set(leader, seenOf(counted, TICKS_PER_S, page_kb));
-  }
-  return seen;
 }

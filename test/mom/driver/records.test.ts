@@ -4,9 +4,10 @@ import { syncBuiltinESMExports } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
+import { RecordLog, readRecords } from "#mom/driver/record-log.ts";
 import { parseStat, processesOf } from "#mom/host/proc-table.ts";
 import type { SavedRun } from "#mom/run/state.ts";
-import { openRecords, readRecords } from "#mom/shell/record-log.ts";
+import { recordFile } from "#mom/shell/record-file.ts";
 import { linesOf, readJournal } from "#mom/starter/journal.ts";
 import { job, run, world } from "../world.ts";
 
@@ -65,9 +66,9 @@ test("a disk that is full at the start of the mom and later: runs are known, the
     syncBuiltinESMExports();
   });
   const said: string[] = [];
-  const { log, found } = openRecords(path, (text) => said.push(text));
+  const log = new RecordLog(recordFile(path), (text) => said.push(text));
   assert.deepEqual(
-    found.map((each) => each.job.id),
+    log.found.map((each) => each.job.id),
     ["1.n1"],
   );
   log.save(two);
@@ -112,16 +113,16 @@ test("what is noted of a run's tasks is read back with it, until it is saved ane
   const directory = mkdtempSync(join(tmpdir(), "records-"));
   const path = `${directory}/records`;
   const fail = (text: string): never => assert.fail(text);
-  const { log } = openRecords(path, fail);
+  const log = new RecordLog(recordFile(path), fail);
   log.save(one as SavedRun);
   log.saveTasks("1.n1", 1, { next_task: 5, cput_s: 1 });
   log.saveTasks("1.n1", 2, { next_task: 50, cput_s: 1 });
   log.close();
   for (let time = 0; time < 2; time++) {
     // Opening rewrites the file without any loss.
-    const again = openRecords(path, fail);
+    const again = new RecordLog(recordFile(path), fail);
     assert.deepEqual(again.found[0]?.tasks, { next_task: 5, cput_s: 1 });
-    again.log.close();
+    again.close();
   }
   rmSync(directory, { recursive: true });
 });

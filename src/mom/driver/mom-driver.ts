@@ -1,0 +1,424 @@
+// Drives the mom's core: gives it events, and carries its actions out. The daemon and the simulator share this driver, each with its own ports (ports.ts).
+//
+// D1. Records of everything that happens in one turn are written at its end. Messages to the starter and to file agents leave after that, so a record is written
+//     before them (../run/life.ts R2). Frames to the server leave at once.
+// D2. After the jobs are known, and hooks have prepared the host, the server is dialled.
+// D3. A mom that stood still asks the server before it does anything else (stall.ts).
+
+import type { MomHello, MomVnode, ServerToMom } from "#protocol/mom-link.ts";
+import { messageOf } from "#support/caught.ts";
+import { LOG_EVENT } from "#support/log-event.ts";
+import { PBS_VERSION } from "#support/version.ts";
+import type { MomSettings } from "../config/config.ts";
+import { helloJobs, makeMomState, reduce } from "../run/core.ts";
+import type { MomEvent } from "../run/event.ts";
+import { isStartingUp } from "../run/hook-answers.ts";
+import { helloOutputs } from "../run/kept-output.ts";
+import type { MomAction, MomState } from "../run/state.ts";
+import { AgentClient, type AgentHandlers } from "./agent-client.ts";
+import { HostWatch } from "./host-watch.ts";
+import type { MomIdentity, MomPorts, TaskLinks } from "./ports.ts";
+import { RecordLog } from "./record-log.ts";
+import { ServerClient } from "./server-client.ts";
+import { stallWatch } from "./stall.ts";
+import { StarterClient, type StarterHandlers } from "./starter-client.ts";
+import { steadyRecord, steadyRun, steadyTime } from "./steady-time.ts";
+
+const TICK_MS = 1000;
+/** Longest wait for jobs to be gone when the mom is ended with its jobs. */
+const END_MS_MAX = 20_000;
+const CLOSE_MS_MAX = 5000;
+
+type ActionOf<K extends MomAction["kind"]> = Extract<MomAction, { readonly kind: K }>;
+
+export class MomDriver {
+  readonly state: MomState;
+  readonly #ports: MomPorts;
+  readonly #identity: MomIdentity;
+  readonly #records: RecordLog;
+  readonly #agent: AgentClient;
+  readonly #starter: StarterClient;
+  readonly #tasks: TaskLinks;
+  readonly #watch: HostWatch;
+  readonly #stall: ReturnType<typeof stallWatch>;
+  #settings: MomSettings;
+  #server: ServerClient | null = null;
+  /** the starter has told which jobs it has */
+  #is_settled = false;
+  #is_flush_due = false;
+  #phase: "up" | "ending" | "closed" = "up";
+  #silence_s = 0;
+  #cancelTick: () => void = () => undefined;
+  #cancelStall: () => void = () => undefined;
+
+  /** Reads what an earlier mom has left, and starts the file agent; start() does the rest. settings: as read from mom_priv/config */
+  constructor(ports: MomPorts, identity: MomIdentity, settings: MomSettings) {
+    const { clock, disk, setup } = ports;
+    this.#ports = ports;
+    this.#identity = identity;
+    this.#settings = settings;
+    this.#stall = stallWatch(clock.steady_ms());
+    this.#noteMode();
+    const config = setup.config(settings);
+    this.state = makeMomState(config, disk.foundCheckpoints(config.checkpoint_path), disk.foundKept());
+    this.#records = new RecordLog(disk.records, this.#fault);
+    this.#agent = new AgentClient(ports.agent, clock, this.#agentHandlers());
+    this.#startHooks();
+    this.happen({ kind: "recovered", saved: this.#records.found.map((record) => steadyRecord(record, this.#ahead_ms())) });
+    this.#tasks = ports.tasks.open(this.state, this.happen);
+    this.#starter = new StarterClient(ports.starter, clock, this.#starterHandlers());
+    this.#watch = new HostWatch(ports, identity, {
+      state: this.state,
+      settings: () => this.#settings,
+      happen: this.happen,
+      note: this.#note,
+    });
+  }
+
+  /** Whether the mom has begun to end. */
+  get isEnding(): boolean {
+    return this.#phase !== "up";
+  }
+
+  start(): void {
+    this.#starter.connect();
+    this.#tickLater();
+    this.#lookLater();
+    this.#note("Mom startup completed");
+  }
+
+  /** Ends the mom. kill: with its jobs */
+  stop(manner: "kill" | "leave"): void {
+    if (manner === "kill") this.#ports.clock.after(END_MS_MAX, () => this.#end());
+    this.happen({ kind: "stop", manner });
+  }
+
+  /** Reads configuration and vnode definitions again. A wrong configuration leaves the old one in force. */
+  reread(): void {
+    const { log, setup } = this.#ports;
+    log.reopen();
+    try {
+      this.#settings = setup.settings(this.#note);
+      log.setMask(this.#settings.logevent);
+      this.happen({ kind: "configured", config: setup.config(this.#settings) });
+      this.#note("re-read configuration");
+      this.#noteMode();
+    } catch (error) {
+      this.#fault(`configuration kept as it was: ${messageOf(error)}`);
+    }
+    this.#server?.send({ type: "mom-vnodes", data: { vnodes: this.#readVnodes(), patience: this.#settings.patience } });
+    this.happen({ kind: "startup" });
+  }
+
+  readonly happen = (event: MomEvent): void => {
+    if (this.#phase === "closed") return;
+    this.#isInTime();
+    this.#reduce(event);
+  };
+
+  #reduce(event: MomEvent): void {
+    this.#flushAtEnd();
+    for (const action of reduce(this.state, event, this.#ports.clock.steady_ms())) this.#perform(action);
+  }
+
+  /** D1. */
+  #flushAtEnd(): void {
+    if (this.#is_flush_due) return;
+    this.#is_flush_due = true;
+    this.#ports.clock.atEnd(() => {
+      this.#is_flush_due = false;
+      if (this.#phase !== "closed") this.#records.flush();
+    });
+  }
+
+  readonly #note = (text: string, event: number = LOG_EVENT.SYSTEM): void => this.#ports.log.record(event, "Svr", "pbs_mom", text);
+  readonly #fault = (text: string): void => this.#note(text, LOG_EVENT.ERROR);
+
+  #noteMode(): void {
+    if (this.#settings.restrict_user.on && !this.#identity.is_system)
+      this.#note("$restrict_user has no effect: in user mode there is nobody else whose processes we could end");
+  }
+
+  // --- actions
+
+  #perform(action: MomAction): void {
+    switch (action.kind) {
+      case "hello":
+        return this.#sayHello();
+      case "send":
+        return this.#server?.send(action);
+      case "start":
+        return this.#starter.start(action.spec);
+      case "adopt":
+        return this.#starter.adopt(action.run, action.pid);
+      case "forget-task":
+        return this.#starter.forget(action.run);
+      case "signal":
+        return this.#starter.signal(action.run, action.signal);
+      case "prepare":
+        return this.#agent.prepare(action.request);
+      case "finish":
+        return this.#agent.finish(action.request);
+      case "append":
+        return this.#agent.append(action);
+      case "purge":
+        return this.#agent.drop(action);
+      case "task-say":
+        return this.#sayTask(action);
+      case "task-forward":
+        return this.#tasks.forward(action);
+      case "log":
+        return this.#ports.log.record(action.event, action.class ?? "Job", action.object, action.text);
+      case "exit":
+        return this.#end();
+      default:
+        return this.#performHere(action);
+    }
+  }
+
+  /** Records, notes, hooks and scripts. */
+  #performHere(action: Exclude<MomAction, { readonly kind: PerformedThere }>): void {
+    const { disk, hooks, scripts } = this.#ports;
+    switch (action.kind) {
+      case "save":
+        return this.#records.save(action.record);
+      case "save-tasks":
+        return this.#records.saveTasks(action.run.job, action.run.run_count, action.tasks);
+      case "drop":
+        this.#records.drop(action.run.job, action.run.run_count);
+        return this.#starter.forget(action.run);
+      case "drop-checkpoint":
+        return disk.removeCheckpoint(action.path, (fault) => {
+          if (fault !== null) this.#fault(`checkpoint: ${fault}`);
+        });
+      case "note-kept":
+        return this.#noteKept(action.job, action.kept);
+      case "keep-hooks":
+        return hooks.keep(action.hooks);
+      case "reboot":
+        return hooks.reboot(action.hook, action.command);
+      case "run-hooks":
+        return hooks.run(action, (end) => {
+          this.happen({ kind: "hooked", step: action.step, end });
+          this.#dial();
+        });
+      case "run-script":
+        return this.#runScript(action);
+      case "run-action":
+        return scripts.act(action, (end) => this.happen({ kind: "acted", step: action.step, end }));
+      default: {
+        const unreachable: never = action;
+        throw new Error(`action ${JSON.stringify(unreachable)}`);
+      }
+    }
+  }
+
+  /** If the disk accepts no note, the output stays without being removed later; this is logged, and the job continues. */
+  #noteKept(job: string, kept: boolean): void {
+    try {
+      this.#ports.disk.noteKept(job, kept);
+    } catch (error) {
+      this.#fault(`output of ${job}: ${messageOf(error)}`);
+    }
+  }
+
+  #sayTask({ asked, answer, drained }: ActionOf<"task-say">): void {
+    if (drained === undefined) return this.#tasks.say(asked, answer);
+    this.#tasks.drain(drained.job, () => this.#tasks.say(asked, answer));
+  }
+
+  #runScript(action: ActionOf<"run-script">): void {
+    const { script, step, args } = action;
+    const running = (): void => this.#ports.log.record(LOG_EVENT.DEBUG, "Job", args[0] ?? "", `running ${script}`);
+    this.#ports.scripts.run(action, running, (end) => this.happen({ kind: "scripted", step, end }));
+  }
+
+  // --- hooks and vnodes
+
+  /** The last hooks, and those of the start of a host. */
+  #startHooks(): void {
+    const kept = this.#ports.hooks.kept();
+    if (kept !== null) this.happen({ kind: "hooks", hooks: kept, from: "disk" });
+    this.#readVnodes();
+    this.happen({ kind: "startup" });
+  }
+
+  #readVnodes(): readonly MomVnode[] {
+    const vnodes = this.#ports.setup.vnodes(this.#settings);
+    this.happen({ kind: "vnodes", vnodes });
+    return vnodes;
+  }
+
+  // --- the server
+
+  /** D2. */
+  #dial(): void {
+    if (!this.#is_settled || this.#server !== null || isStartingUp(this.state)) return;
+    this.#server = new ServerClient(this.#ports.server, {
+      happen: this.happen,
+      ownerOf: (job) => this.#ports.host.ownerOf(job),
+      note: this.#note,
+      isInTime: this.#isInTime,
+      pinged: (data) => this.#pinged(data),
+    });
+    this.#ports.ready();
+  }
+
+  #sayHello(): void {
+    const { hooks, checkpoints } = this.state;
+    const { host, port, pid } = this.#identity;
+    const { digest } = hooks;
+    const data: MomHello = {
+      host,
+      tasks: this.#tasks.path,
+      port,
+      pid,
+      version: PBS_VERSION,
+      vnodes: this.#readVnodes(),
+      patience: this.#settings.patience,
+      jobs: helloJobs(this.state),
+      ...(digest === "" ? {} : { hooks: digest }),
+      ...(checkpoints.size === 0 ? {} : { checkpoints: [...checkpoints] }),
+      ...helloOutputs(this.state),
+      pongs: true,
+    };
+    this.#server?.send({ type: "mom-hello", data });
+  }
+
+  /** D3. False: the mom stood still for so long that the server may have given up on it. */
+  readonly #isInTime = (): boolean => {
+    const stood_ms = this.#stall.look(this.#ports.clock.steady_ms());
+    if (stood_ms === 0 || this.#phase !== "up" || this.#server === null) return true;
+    this.#fault(`this mom stood still for ${Math.round(stood_ms / 1000)} seconds: the server is asked what it still wants`);
+    this.#server.startOver();
+    this.#reduce({ kind: "disconnected" });
+    return false;
+  };
+
+  /** The heartbeat of the server. */
+  #pinged({ number, silence_s }: ServerToMom["mom-ping"]): void {
+    if (silence_s !== this.#silence_s) {
+      this.#silence_s = silence_s;
+      this.#stall.setSilence(silence_s);
+      this.#cancelStall();
+      this.#lookLater();
+    }
+    const ill = this.#illness();
+    this.#server?.send({ type: "mom-pong", data: { number, ...(ill === null ? {} : { ill }) } });
+  }
+
+  /**
+   * Why the mom cannot start jobs: a disk that accepts no records, or a process of the mom that has not answered for half the time after which the server
+   * gives up.
+   */
+  #illness(): string | null {
+    if (this.#records.fault !== null) return `its records cannot be written: ${this.#records.fault}`;
+    const limit_ms = this.#silence_s * 500;
+    if (limit_ms === 0) return null;
+    if (this.#starter.silent_ms() > limit_ms) return "the starter of its jobs does not answer";
+    return this.#agent.silent_ms() > limit_ms ? "its file agent does not answer" : null;
+  }
+
+  // --- starter and file agents
+
+  #agentHandlers(): AgentHandlers {
+    return {
+      "agent-prepared": ({ jobs }) => this.#each(jobs, (outcome) => ({ kind: "prepared", outcome })),
+      "agent-finished": ({ jobs }) => this.#each(jobs, (outcome) => ({ kind: "finished", outcome })),
+      "agent-appended": ({ runs }) => this.#each(runs, (run) => ({ kind: "told", run })),
+      "agent-dropped": ({ jobs }) => this.#each(jobs, (job) => ({ kind: "purged", job })),
+      "agent-complaint": ({ job, text }) => this.#ports.log.record(LOG_EVENT.ERROR, "Fil", job, text),
+      complain: this.#fault,
+    };
+  }
+
+  #starterHandlers(): StarterHandlers {
+    const steady = <T extends { readonly at_ms: number }>(run: T): T => ({ ...run, at_ms: steadyTime(run.at_ms, this.#ahead_ms()) });
+    return {
+      "starter-state": (data) => {
+        const runs = data.runs.map((run) => steadyRun(run, this.#ahead_ms()));
+        this.happen({ kind: "starter-state", data: { ...data, runs } });
+        this.#is_settled = true;
+        this.#dial();
+      },
+      "starter-started": ({ runs }) => this.#each(runs, (run) => ({ kind: "started", run: steady(run) })),
+      "starter-failed": ({ runs }) => this.#each(runs, (run) => ({ kind: "start-failed", run })),
+      "starter-adopted": ({ runs }) => this.#each(runs, (run) => ({ kind: "adopted", run })),
+      "starter-hung-up": ({ runs }) => this.#each(runs, (run) => ({ kind: "hung-up", run })),
+      "starter-exited": ({ runs }) => this.#each(runs, (run) => ({ kind: "exited", run: steady(run) })),
+      onLost: () => this.#fault("the starter is lost"),
+      complain: this.#fault,
+    };
+  }
+
+  #each<T>(list: readonly T[], eventOf: (each: T) => MomEvent): void {
+    for (const each of list) this.happen(eventOf(each));
+  }
+
+  /** How far the wall clock is ahead of the steady one (steady-time.ts). */
+  #ahead_ms(): number {
+    const { clock } = this.#ports;
+    return clock.wall_ms() - clock.steady_ms();
+  }
+
+  // --- time
+
+  #tickLater(): void {
+    this.#cancelTick = this.#ports.clock.after(TICK_MS, () => {
+      this.#tickLater();
+      this.happen({ kind: "tick" });
+      this.#tasks.tick();
+      this.#watch.tick();
+    });
+  }
+
+  #lookLater(): void {
+    this.#cancelStall = this.#ports.clock.after(this.#stall.period_ms, () => {
+      this.#lookLater();
+      this.#isInTime();
+    });
+  }
+
+  // --- the end
+
+  #end(): void {
+    if (this.#phase !== "up") return;
+    this.#phase = "ending";
+    this.#cancelTick();
+    this.#cancelStall();
+    // A file agent that hangs (a dead file server) does not delay the end.
+    this.#ports.clock.after(CLOSE_MS_MAX, () => this.#ports.ended());
+    this.#agent.close(() => this.#close());
+  }
+
+  #close(): void {
+    const { hooks, log } = this.#ports;
+    // The starter ends only if it has no jobs. The next mom starts one of its own release.
+    this.#starter.quit();
+    this.#starter.close();
+    this.#tasks.close();
+    this.#phase = "closed";
+    hooks.close();
+    this.#records.close();
+    this.#server?.close();
+    this.#note("Is down");
+    log.close();
+    this.#ports.ended();
+  }
+}
+
+type PerformedThere =
+  | "hello"
+  | "send"
+  | "start"
+  | "adopt"
+  | "forget-task"
+  | "signal"
+  | "prepare"
+  | "finish"
+  | "append"
+  | "purge"
+  | "task-say"
+  | "task-forward"
+  | "log"
+  | "exit";

@@ -1,0 +1,140 @@
+// The mom's records of its runs, PBS_HOME/mom_priv/jobs/records: everything that a killed mom needs to continue. One JSON record on each line, appended:
+// no file is made and removed for each job, which is the largest cost of a short job on some file systems.
+//
+// G1. save() and drop() are in the page cache when flush() returns; that survives the mom. Facts that must survive the machine are in the starter's journal.
+// G2. A torn last line is skipped. A file with a line of another version is put aside, and reported.
+// G3. A full disk does not end the mom: unwritten records wait, `fault` gives the reason, and the mom accepts no new jobs meanwhile (mom-driver.ts).
+
+import { messageOf } from "#support/caught.ts";
+import type { RunKey } from "../job/starter-link.ts";
+import type { SavedRun, SavedTasks } from "../run/state.ts";
+import type { RecordFile } from "./ports.ts";
+
+type Line = { readonly save: SavedRun } | { readonly drop: string } | { readonly tasks: SavedTasks; readonly of: RunKey };
+
+/** The file is written anew when it has grown to this size and to several times the size of its live records. */
+const COMPACT_CHARS = 4 * 1024 * 1024;
+
+/** Lines to the runs on record. Throws for a line of a version that is not ours. */
+export function readRecords(text: string): Map<string, SavedRun> {
+  const runs = new Map<string, SavedRun>();
+  for (const raw of text.split("\n")) {
+    if (!raw.startsWith("{")) continue;
+    let line: Line;
+    try {
+      line = JSON.parse(raw) as Line;
+    } catch {
+      continue;
+    }
+    if ("drop" in line) runs.delete(line.drop);
+    else if ("tasks" in line) {
+      const run = runs.get(line.of.job);
+      if (run?.job.run_count === line.of.run_count) runs.set(line.of.job, { ...run, tasks: line.tasks });
+    } else if (line.save.version === 1) runs.set(line.save.job.id, line.save);
+    else throw new Error(`a record of version ${line.save.version}`);
+  }
+  return runs;
+}
+
+export class RecordLog {
+  /** the runs on record when the file was opened */
+  readonly found: readonly SavedRun[];
+  readonly #file: RecordFile;
+  readonly #complain: (text: string) => void;
+  /** tasks: the line after that of the run */
+  readonly #lines = new Map<string, { readonly run_count: number; readonly text: string; tasks: string }>();
+  #chars = 0;
+  #live = 0;
+  #waiting = "";
+  #fault: string | null = null;
+
+  /** Reads the file and writes it anew. complain: called about a file that had to be put aside, and when the disk begins or stops to accept nothing. */
+  constructor(file: RecordFile, complain: (text: string) => void) {
+    this.#file = file;
+    this.#complain = complain;
+    const found = readOld(file, complain);
+    this.found = [...found.values()];
+    for (const [id, run] of found) this.#lines.set(id, { run_count: run.job.run_count, text: lineOf({ save: run }), tasks: "" });
+    this.#live = [...this.#lines.values()].reduce((sum, line) => sum + line.text.length, 0);
+    try {
+      this.#rewrite();
+    } catch (error) {
+      // The old file says the same in more lines. Its last line may be torn.
+      this.#waiting = "\n";
+      this.#isFaulty(messageOf(error));
+    }
+  }
+
+  /** why the last flush wrote nothing; null: it wrote everything */
+  get fault(): string | null {
+    return this.#fault;
+  }
+
+  save(run: SavedRun): void {
+    const text = lineOf({ save: run });
+    this.#live += text.length - (this.#lines.get(run.job.id)?.text.length ?? 0);
+    this.#lines.set(run.job.id, { run_count: run.job.run_count, text, tasks: "" });
+    this.#waiting += text;
+  }
+
+  /** Into the record of that run of the job, until it is saved anew: a short line for what changes often. */
+  saveTasks(job: string, run_count: number, tasks: SavedTasks): void {
+    const line = this.#lines.get(job);
+    if (line?.run_count !== run_count) return;
+    line.tasks = lineOf({ tasks, of: { job, run_count } });
+    this.#waiting += line.tasks;
+  }
+
+  /** The record of that run of the job; a later one stays. */
+  drop(job: string, run_count: number): void {
+    const line = this.#lines.get(job);
+    if (line?.run_count !== run_count) return;
+    this.#lines.delete(job);
+    this.#live -= line.text.length;
+    this.#waiting += lineOf({ drop: job });
+  }
+
+  flush(): void {
+    if (this.#waiting === "") return;
+    try {
+      this.#file.append(this.#waiting);
+      this.#chars += this.#waiting.length;
+      this.#waiting = "";
+      if (this.#chars > COMPACT_CHARS && this.#chars > 4 * this.#live) this.#rewrite();
+      this.#isFaulty(null);
+    } catch (error) {
+      // A full disk: the records are kept and written with the next one. A torn line before them is skipped, so all of them are written again.
+      if (!this.#waiting.startsWith("\n")) this.#waiting = `\n${this.#waiting}`;
+      this.#isFaulty(messageOf(error));
+    }
+  }
+
+  close(): void {
+    this.flush();
+    this.#file.close();
+  }
+
+  #rewrite(): void {
+    const text = [...this.#lines.values()].map((line) => line.text + line.tasks).join("");
+    this.#file.replace(text);
+    this.#chars = text.length;
+    this.#live = text.length;
+  }
+
+  #isFaulty(text: string | null): void {
+    if (text !== this.#fault) this.#complain(`${this.#file.name}: ${text ?? "written again"}`);
+    this.#fault = text;
+  }
+}
+
+const lineOf = (line: Line): string => `${JSON.stringify(line)}\n`;
+
+function readOld(file: RecordFile, complain: (text: string) => void): Map<string, SavedRun> {
+  try {
+    return readRecords(file.read());
+  } catch (error) {
+    file.putAside();
+    complain(`${file.name}: ${messageOf(error)}; put aside as .BD`);
+    return new Map();
+  }
+}

@@ -1,0 +1,142 @@
+// The mom's end of the link to its starter: connects to the one that runs, starts one where none does, and comes back when it is lost.
+//
+// A1. What is sent while there is no starter is dropped: its state, told at every connect, makes the core ask again.
+
+import type { MomToStarter, RunKey, StarterToMom, StartSpec } from "../job/starter-link.ts";
+import type { ClockPort, Hearer, Sender, StarterPort } from "./ports.ts";
+
+export type StarterHandlers = { readonly [T in Exclude<keyof StarterToMom, "starter-pong">]: (data: StarterToMom[T]) => void } & {
+  /** the connection broke (a new one is being made) */
+  readonly onLost: () => void;
+  readonly complain: (text: string) => void;
+};
+
+const AGAIN_MS = 200;
+
+export class StarterClient {
+  readonly #port: StarterPort;
+  readonly #clock: ClockPort;
+  readonly #handlers: StarterHandlers;
+  readonly #heard: Hearer<StarterToMom>;
+  #link: Sender<MomToStarter> | null = null;
+  #is_closed = false;
+  #starts: StartSpec[] = [];
+  #signals: (RunKey & { readonly signal: number })[] = [];
+  #forgets: RunKey[] = [];
+  #is_scheduled = false;
+  /** whether it answers pings; when the one was sent that it has not answered */
+  #pongs = false;
+  #pinged_ms: number | null = null;
+
+  constructor(port: StarterPort, clock: ClockPort, handlers: StarterHandlers) {
+    this.#port = port;
+    this.#clock = clock;
+    this.#handlers = handlers;
+    this.#heard = {
+      ...handlers,
+      "starter-state": (data) => {
+        this.#pongs = data.pongs === true;
+        handlers["starter-state"](data);
+      },
+      "starter-pong": () => {
+        this.#pinged_ms = null;
+      },
+    };
+  }
+
+  /** Connects, and stays connected until close(). */
+  connect(): void {
+    if (this.#is_closed) return;
+    this.#port.connect({
+      heard: this.#heard,
+      connected: (link) => {
+        this.#link = link;
+        link.send("starter-hello", {});
+      },
+      absent: () => this.#port.launch((fault) => this.#launched(fault)),
+      foreign: (text) => {
+        this.#handlers.complain(text);
+        this.#again();
+      },
+      lost: () => this.#lost(),
+    });
+  }
+
+  start(spec: StartSpec): void {
+    this.#starts.push(spec);
+    this.#schedule();
+  }
+
+  signal(run: RunKey, signal: number): void {
+    // Two signals to one run in one turn (TERM, CONT) are two messages: the starter keeps one per run and message.
+    if (this.#signals.some((other) => other.job === run.job)) this.#flush();
+    this.#signals.push({ ...run, signal });
+    this.#schedule();
+  }
+
+  adopt(run: RunKey, pid: number): void {
+    this.#flush();
+    this.#link?.send("starter-adopt", { runs: [{ ...run, pid }] });
+  }
+
+  forget(run: RunKey): void {
+    this.#forgets.push(run);
+    this.#schedule();
+  }
+
+  /** Asks whether it is there, and returns for how many ms it has not answered. */
+  silent_ms(): number {
+    if (!this.#pongs || this.#link === null) return 0;
+    if (this.#pinged_ms !== null) return this.#clock.steady_ms() - this.#pinged_ms;
+    this.#pinged_ms = this.#clock.steady_ms();
+    this.#link.send("starter-ping", {});
+    return 0;
+  }
+
+  /** The starter may end if it has no jobs. */
+  quit(): void {
+    this.#flush();
+    this.#link?.send("starter-quit", {});
+  }
+
+  close(): void {
+    this.#flush();
+    this.#is_closed = true;
+    this.#link?.close();
+  }
+
+  #again(): void {
+    if (!this.#is_closed) this.#clock.after(AGAIN_MS, () => this.connect());
+  }
+
+  #launched(fault: string | null): void {
+    if (fault === null) return this.connect();
+    this.#handlers.complain(`starter: ${fault}`);
+    this.#again();
+  }
+
+  #lost(): void {
+    this.#link = null;
+    this.#pongs = false;
+    this.#pinged_ms = null;
+    if (this.#is_closed) return;
+    this.#handlers.onLost();
+    this.#again();
+  }
+
+  #schedule(): void {
+    if (!this.#is_scheduled) this.#clock.atEnd(() => this.#flush());
+    this.#is_scheduled = true;
+  }
+
+  #flush(): void {
+    this.#is_scheduled = false;
+    const [starts, signals, forgets] = [this.#starts, this.#signals, this.#forgets];
+    this.#starts = [];
+    this.#signals = [];
+    this.#forgets = [];
+    if (starts.length > 0) this.#link?.send("starter-start", { runs: starts });
+    if (signals.length > 0) this.#link?.send("starter-signal", { runs: signals });
+    if (forgets.length > 0) this.#link?.send("starter-forget", { runs: forgets });
+  }
+}

@@ -1,0 +1,25 @@
+// Times of jobs are of the monotonic clock (support/clock.ts steady_ms): setting the wall clock ends no job. A starter or a record of an earlier release may
+// still tell times of the wall clock; they are told apart by their size, and read as they were meant.
+
+import type { StarterRun } from "../job/starter-link.ts";
+import type { SavedRun } from "../run/state.ts";
+
+/** No host is up for 31 years, and no wall clock of ours shows the year 2001. */
+const WALL_MS_MIN = 1e12;
+
+/** ahead_ms: by how much the wall clock is ahead of the monotonic one. */
+export const steadyTime = (at_ms: number, ahead_ms: number): number => (at_ms >= WALL_MS_MIN ? at_ms - ahead_ms : at_ms);
+
+export const steadyRun = (run: StarterRun, ahead_ms: number): StarterRun => {
+  const at_ms = steadyTime(run.at_ms, ahead_ms);
+  return run.state === "ended" ? { ...run, at_ms, exit: { ...run.exit, at_ms: steadyTime(run.exit.at_ms, ahead_ms) } } : { ...run, at_ms };
+};
+
+export function steadyRecord(record: SavedRun, ahead_ms: number): SavedRun {
+  const { suspended_ms, ending } = record;
+  return {
+    ...record,
+    suspended_ms: suspended_ms === null ? null : steadyTime(suspended_ms, ahead_ms),
+    ending: ending === null || ending.kill_at_ms === null ? ending : { ...ending, kill_at_ms: steadyTime(ending.kill_at_ms, ahead_ms) },
+  };
+}
